@@ -50,12 +50,12 @@ type Column[Row any] struct {
 	// Title is the heading of a table.
 	Title string
 	Unit  Unit
-	// Help is a phrase that says what the values are.
+	// Help is a phrase that describes the values.
 	Help string
-	// Part says that the values are parts of the whole of the table, such as the capacity: they
+	// Part is set if the values are parts of the whole of the table, such as the capacity: they
 	// have percentages.
 	Part bool
-	// Note says that the texts are about a row, and not what tells it apart.
+	// Note is set if the texts are about a row, and do not distinguish it.
 	Note bool
 	// Quotient names the columns of numbers that the value is the quotient of, such as
 	// "running_ns" and "share_ns": several rows together have that of the sums, and none if the
@@ -86,7 +86,7 @@ func Texts[Row any, S ~string](of func(*Row) S) func(*Row) (Value, bool) {
 	return func(r *Row) (Value, bool) { s := string(of(r)); return Str(s), s != "" }
 }
 
-// Value is the value of a column in a row. The unit of the column says which field it is.
+// Value is the value of a column in a row. The unit of the column determines the field.
 type Value struct {
 	Int   int64
 	Float float64

@@ -35,7 +35,7 @@ type Head struct {
 	// Whole is what the values are parts of, in the same unit; 0 if it is not known, or they
 	// are no parts.
 	Whole int64
-	// Signed says that the values are changes: those above 0 have a sign.
+	// Signed is set if the values are changes: those above 0 have a sign.
 	Signed bool
 	// Of is the name of the column that the values before and after, or the changes, are of.
 	Of string
@@ -44,7 +44,7 @@ type Head struct {
 	Quotient [2]string
 }
 
-// isKey reports whether the texts of the column tell rows apart.
+// isKey reports whether the texts of the column distinguish rows.
 func (h *Head) isKey() bool { return h.Unit.IsText() && !h.Note }
 
 // Cell is a value that may not be known.
@@ -65,8 +65,8 @@ func (h *Head) Format(c *Cell) string {
 	return s
 }
 
-// Label returns the column of texts for what says something of many rows, such as "all"; −1 if
-// there is none.
+// Label returns the column of texts for the label of several rows, such as "all"; −1 if there is
+// none.
 func (t *Table) Label() int {
 	return slices.IndexFunc(t.Columns, func(h Head) bool { return h.isKey() })
 }
@@ -124,7 +124,7 @@ type UnknownName struct{ msg string }
 
 func (e *UnknownName) Error() string { return e.msg }
 
-// Unknown returns an [*UnknownName] that says what may have been meant.
+// Unknown returns an [*UnknownName] with a suggestion.
 func Unknown(name string, known []string) error {
 	if near := spelling.Nearest(name, known); near != "" {
 		return &UnknownName{fmt.Sprintf("unknown name %q; did you mean %s?", name, near)}
@@ -132,7 +132,7 @@ func Unknown(name string, known []string) error {
 	return &UnknownName{fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", "))}
 }
 
-// Total returns the sums of the columns, or their means where the unit says so. A sum or mean of
+// Total returns the sums of the columns, or their means, as the unit requires. A sum or mean of
 // values that are not all known is not known; texts are not.
 func (t *Table) Total() []Cell { return total(t.Columns, t.Rows) }
 
@@ -188,9 +188,9 @@ func (t *Table) SetWhole(column string, whole time.Duration) {
 	}
 }
 
-// By returns the table whose rows are told apart by the columns of texts with these names only. The
-// other texts are left out, and numbers are those of [Table.Total]. Rows are sorted by the first
-// column of numbers, largest first.
+// By returns the table whose rows are distinguished by the columns of texts with these names only.
+// The other texts are left out, and numbers are those of [Table.Total]. Rows are sorted by the
+// first column of numbers, largest first.
 func (t *Table) By(names ...string) (*Table, error) {
 	for _, name := range names {
 		k, err := index(t.Columns, name)
@@ -198,7 +198,7 @@ func (t *Table) By(names ...string) (*Table, error) {
 			return nil, err
 		}
 		if !t.Columns[k].isKey() {
-			return nil, fmt.Errorf("rows cannot be told apart by %s", name)
+			return nil, fmt.Errorf("rows cannot be summed by %s: want a column of text", name)
 		}
 	}
 	out := &Table{Title: t.Title, SortedBy: t.SortedBy}
@@ -277,7 +277,7 @@ func keyOf(row []Cell, columns []int) string {
 	return b.String()
 }
 
-// sort sorts rows as SortedBy says, then by their texts.
+// sort sorts rows by SortedBy, then by their texts.
 func (t *Table) sort() {
 	by := slices.IndexFunc(t.Columns, func(h Head) bool { return !h.Unit.IsText() && (t.SortedBy == "" || h.Name == t.SortedBy) })
 	size := func(c *Cell) float64 { return math.Abs(t.Columns[by].Unit.Number(c.Value)) }
@@ -296,8 +296,8 @@ func (t *Table) sort() {
 	})
 }
 
-// Top returns the table with its first n rows and one that sums up the others, whose first text
-// says how many they are. It returns t if there are no more than n+1, or n is 0.
+// Top returns the table with its first n rows and one that sums the others, whose first text is
+// their number. It returns t if there are no more than n+1, or n is 0.
 func (t *Table) Top(n int) *Table {
 	if n <= 0 || len(t.Rows) <= n+1 {
 		return t

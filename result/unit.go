@@ -26,7 +26,7 @@ const (
 	Number        // any other, such as a parallelism. Averaged; higher is better
 )
 
-// IsText reports whether the values are texts: aligned left, and part of what tells rows apart.
+// IsText reports whether the values are texts: aligned left, and part of what distinguishes rows.
 func (u Unit) IsText() bool { return u == Text || u == Func }
 
 // Whole reports whether the values are whole numbers: those are summed, and others averaged.

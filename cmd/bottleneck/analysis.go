@@ -176,8 +176,8 @@ func definePart(fs *pflag.FlagSet, part *timeline.Part) {
 	fs.Var(&partFlag{set: during(true)}, "outside", "analyze all but a `PART` of the time: "+parts)
 }
 
-// partFlag is a flag that sets a part of a trace, and knows its text for the commands that a
-// verdict proposes.
+// partFlag is a flag that sets a part of a trace. It keeps its text for the commands that a verdict
+// proposes.
 type partFlag struct {
 	set  func(string) error
 	text string

@@ -201,7 +201,7 @@ func loadArtifact(ctx context.Context, in *input, r io.Reader, head []byte, want
 	k := kindOfJSON(data)
 	switch {
 	case k == nil:
-		k = graphKind // which tells what is wrong
+		k = graphKind // for its error
 	case k.about().compare == nil:
 		return a, errKind(in.label, k)
 	}
@@ -286,7 +286,7 @@ func readSaved[P any](r io.Reader, label string, want *row[P]) (p P, err error) 
 	return p, fmt.Errorf("%s: %w", label, err)
 }
 
-// errKind tells somebody who gave one kind to the command for another.
+// errKind is the error for a saved result of another kind than the command reads.
 func errKind(label string, k kind) error {
 	return usagef("%s is a %s: \"bottleneck %s\" reads it", label, k.about().what, cmp.Or(k.about().reader, k.about().name))
 }

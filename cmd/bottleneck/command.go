@@ -233,7 +233,7 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 		fmt.Fprintf(a.err, "bottleneck: %s: %s (see \"bottleneck help %s\")\n", c.Name(), oneLine(usage.msg), c.Name())
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
-		return exitFailure // whoever read our output has seen enough of it, as head does
+		return exitFailure // the reader of the output, such as head, has closed it
 	case ctx.Err() != nil:
 		fmt.Fprintln(a.err, "bottleneck: interrupted")
 		return exitFailure
@@ -267,7 +267,7 @@ func shortest(f *pflag.Flag) string {
 // wanted is what flags of a type take.
 var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a whole number", "float64": "a number", "duration": "a duration, such as 500ms"}
 
-// flagError says what is wrong with a flag, and what may have been meant.
+// flagError returns the error for a wrong flag, with a suggestion.
 func flagError(c *cobra.Command, err error) error {
 	var usage *usageError
 	var unknown *pflag.NotExistError
@@ -299,7 +299,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usagef("%v", err)
 }
 
-// unknownCommand says what to do instead of what was asked for.
+// unknownCommand returns the error for a command that does not exist, with a suggestion.
 func unknownCommand(root *cobra.Command, word string) error {
 	msg := fmt.Sprintf("unknown command %q", format.Clean(word))
 	if strings.HasPrefix(word, "-") {

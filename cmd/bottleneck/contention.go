@@ -188,7 +188,7 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	})
 }
 
-// keep leaves out what -kind and -focus do not name, and says so if that is all.
+// keep removes what -kind and -focus do not select, with a warning if nothing is left.
 func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 	kept := p.Filter(f.filter)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
@@ -197,7 +197,7 @@ func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 	return kept
 }
 
-// goroutines tells that goroutines have to be told apart.
+// goroutines reports whether an aspect is that of single goroutines.
 func (d drawing) goroutines() bool {
 	return slices.ContainsFunc(d.aspects, func(a contention.Aspect) bool {
 		return a == contention.ByOwnerGoroutine || a == contention.ByWaiterGoroutine || a == contention.ByRootGoroutine
@@ -234,7 +234,7 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 	whole, left := sumOf(p, waited), sumOf(out, waited)
 	if whole > left {
 		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(
-			"What is shorter than %v is left out, as -min says: %v of the %v that were waited. The totals are those of what is left.",
+			"Waits shorter than %v are left out (-min): %v of %v. The totals are of those that are left.",
 			d.least, whole-left, whole))
 	}
 	return out

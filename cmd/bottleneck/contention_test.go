@@ -202,12 +202,12 @@ func TestContentionInputs(t *testing.T) {
 // waits.
 func TestContentionMinAndRoots(t *testing.T) {
 	r := bottleneck("contention", "-min", "1s", "-format", "json", mutexTrace)
-	r.want(t, exitOK, "What is shorter than 1s is left out, as -min says: ", "")
+	r.want(t, exitOK, "Waits shorter than 1s are left out (-min): ", "")
 	p := parseContention(t, r.out)
 	if len(p.Pairs) == 0 || len(p.Warnings) == 0 {
 		t.Fatalf("%+v", p)
 	}
-	commandWith(strings.NewReader(r.out), "contention").want(t, exitOK, "left out, as -min says", "")
+	commandWith(strings.NewReader(r.out), "contention").want(t, exitOK, "are left out (-min)", "")
 	// Main waits for the last worker, which waits for the lock most of the time.
 	bottleneck("contention", "-kind", "waitgroup", "-by", "owner-func,root-func", mutexTrace).want(t, exitOK, "by owner-func > root-func\n", "")
 	bottleneck("contention", "-format", "folded", "-pprof", "root", mutexTrace).want(t, exitOK, "work.mutexWorker ", "")

@@ -133,7 +133,7 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 	return run, run.read(ctx)
 }
 
-// progress says what is going on while the program runs.
+// progress returns the line of progress while the program runs.
 func (d *demo) progress(since time.Duration) string {
 	s := fmt.Sprintf("%d workers process %d files: %.1f of about %.1f s", d.workers, d.files, since.Seconds(), d.time.Seconds())
 	if since > d.time*3/2 {

@@ -112,7 +112,7 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	k := pair[0].kind.about()
 	if pair[0].kind != pair[1].kind {
-		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind says what to make of a trace",
+		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind chooses what is made of a trace",
 			before, k.what, after, pair[1].what())
 	}
 	if f.group != "" && pair[0].kind != graphKind {
@@ -148,7 +148,7 @@ func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifac
 // diffPair are the two runs.
 type diffPair [2]artifact
 
-// values returns the values of the runs of which measures are; of traces, their ledgers, too.
+// values returns the results of both runs that have these measures, or nil.
 func (p diffPair) values(about *measures) []any {
 	switch {
 	case about == p[0].kind.measures():
@@ -202,7 +202,7 @@ func compareLedgers(w io.Writer, p diffPair, d drawing) error {
 	return p.table(w, d, func(w io.Writer, t *result.Table) error { return text.WriteTable(w, t, d.textOfRows()) })
 }
 
-// compareGraphs also tells what the capacity went to, where that is known of both.
+// compareGraphs also compares the use of the capacity, where both runs have a ledger.
 func compareGraphs(w io.Writer, p diffPair, d drawing) error {
 	if err := comparing(text.WriteDiff)(w, p, d); err != nil || !p.booked() {
 		return err
@@ -233,8 +233,8 @@ func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
 // booked reports whether there are ledgers of both runs.
 func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
 
-// ledgers compares the ledgers, whose rows some columns tell apart; by default without the lines,
-// which each edit of a file moves.
+// ledgers compares the ledgers by some columns; by default without the lines, which every edit of a
+// file moves.
 func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	if by == nil {
 		by = []string{"category", "wait", "function", "group"}
@@ -260,7 +260,7 @@ func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Ta
 	return write(w, t)
 }
 
-// measureJSON is a measure of both runs: times in nanoseconds; null where a run cannot tell.
+// measureJSON is a measure of both runs: times in nanoseconds; null where it is not known.
 type measureJSON struct {
 	Name   string   `json:"name"`
 	Before *float64 `json:"before"`
@@ -309,7 +309,7 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	return err
 }
 
-// measures are the measures of the whole that -fail knows, of both runs.
+// measures returns the measures of -fail of both runs as a whole.
 func (p diffPair) measures() (out []measureJSON) {
 	for _, m := range p[0].kind.measures().whole {
 		value := func(a artifact) *float64 {

@@ -294,7 +294,7 @@ func TestDiffKindErrors(t *testing.T) {
 	}{
 		{"-kind luck a b", exitUsage, `want graph, ledger, stack, contention or tasks, not "luck"`},
 		{locks + " " + tasks, exitUsage, "is a contention profile, "},
-		{locks + " " + mutexTrace, exitUsage, "a bottle graph: they cannot be compared; -kind says what to make of a trace"},
+		{locks + " " + mutexTrace, exitUsage, "a bottle graph: they cannot be compared; -kind chooses what is made of a trace"},
 		{"-kind tasks " + locks + " " + locks, exitUsage, "is a contention profile: that is no -kind tasks"},
 		{"-format svg " + locks + " " + locks, exitUsage, "there are no pictures that compare a contention profile with another"},
 		{"-o " + filepath.Join(t.TempDir(), "x.png") + " " + tasks + " " + tasks, exitUsage, "there are no pictures"},

@@ -40,7 +40,7 @@ The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
 may be packed with gzip or zstd. A broken trace is drawn up to where it can be
 read. A graph that was saved as JSON can be drawn again.
 
-BY says which goroutines share a box: those with the same
+Goroutines share a box if they have the same BY:
 
   function   function that they run: the outermost one that is not in the
              runtime or the standard library, and does not call several others
@@ -120,7 +120,7 @@ func readGraph(ctx context.Context, std stdio, in *input) (*bottle.Graph, error)
 	return readResult(ctx, std, in, graphKind, bn.Options{}, func(*bottle.Graph) error { return nil })
 }
 
-// progressDelay is how long a command runs before it says what it is doing.
+// progressDelay is how long a command runs before it shows progress.
 const progressDelay = 500 * time.Millisecond
 
 // shownSource is what pictures call the trace: a URL, or a file without the

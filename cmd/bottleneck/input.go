@@ -29,21 +29,19 @@ import (
 type input struct {
 	label string // what errors and pictures call it
 	meter meter
-	// decoded is told how many bytes of how many the pass has done; nil where open counts them
-	// itself.
+	// decoded gets the bytes that are done, and all; nil where open counts them itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
 	// archives says that open gives an archive of counters as it is, not the trace in it.
 	archives bool
 	// answered, if not nil, gets the headers of a server's answer.
 	answered func(http.Header)
-	// progress says in a few words how far reading has come, given the time since it began.
+	// progress returns the line of progress, given the time since reading began.
 	progress func(time.Duration) string
 }
 
-// readInput opens an input and reads it, with progress on a terminal. Read is told the first bytes
-// of what it reads. What it returns may be there even if there is an error: it is then what could
-// be read.
+// readInput opens an input and reads it, with progress on a terminal. read gets the first bytes as
+// head. Its result may be there even if there is an error: it is then what could be read.
 func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -79,7 +77,7 @@ func reading(err error) error {
 	return errors.Join(parts...)
 }
 
-// headLength is enough to tell what an input is.
+// headLength is the number of bytes that suffice to recognize an input.
 const headLength = 512
 
 // peek returns the first bytes of what is read, and a reader of all of it: a file itself, which can
@@ -109,7 +107,7 @@ func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
 
-// findInput tells what the argument means; it reads nothing yet.
+// findInput returns the input that an argument means. It reads nothing.
 func findInput(std stdio, arg string) (*input, error) {
 	switch {
 	case arg == "-":
@@ -203,8 +201,7 @@ func errDirectory(name string) error {
 	return fmt.Errorf("%s: is a directory", name)
 }
 
-// fileError says in one line what is wrong with a file: its name comes first, the system call not
-// at all.
+// fileError returns an error of a file with its name, and without the system call.
 func fileError(name string, err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -426,7 +423,7 @@ type statusError struct {
 func (e *statusError) Error() string { return e.text }
 
 // explanation is the first line of an error's body, when it is plain text:
-// net/http/pprof says there what is wrong.
+// net/http/pprof gives the reason there.
 func explanation(body io.Reader, media string) string {
 	if media != "text/plain" {
 		return ""
@@ -438,7 +435,7 @@ func explanation(body io.Reader, media string) string {
 	return ": " + line
 }
 
-// hint tells somebody who gave the address of the service only where its trace is.
+// hint is the end of an error for the URL of a service that is not that of its trace.
 func hint(u *url.URL) string {
 	if strings.Contains(u.Path, "trace") {
 		return ""
@@ -475,7 +472,7 @@ func (d *download) Read(p []byte) (int, error) {
 		d.idle.Reset(d.limit)
 	}
 	if err == io.ErrUnexpectedEOF {
-		err = errBrokeOff // "unexpected EOF" says that to few people
+		err = errBrokeOff // clearer than "unexpected EOF"
 	}
 	return n, err
 }

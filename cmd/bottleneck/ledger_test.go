@@ -183,7 +183,7 @@ func TestLedgerUsage(t *testing.T) {
 	}{
 		{[]string{"-by", "place"}, `-by place: unknown name "place": want one of`},
 		{[]string{"-by", "functoin"}, "did you mean function?"},
-		{[]string{"-by", "time"}, "rows cannot be told apart by time"},
+		{[]string{"-by", "time"}, "rows cannot be summed by time"},
 		{[]string{"-top", "-1"}, "-top -1: want a number of rows, or 0 for all"},
 		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or md or html, and none is written"},
 		{[]string{"-from", "2s", "-to", "1s"}, "-to 1s is not after -from 2s"},
@@ -278,7 +278,7 @@ func TestLedgerDiff(t *testing.T) {
 			t.Errorf("%s: exit status %d, want %d: %s", condition, r.status, status, r.err)
 		}
 	}
-	bottleneck("diff", "-by", "time", saved, after).want(t, exitUsage, "", "rows cannot be told apart by time")
+	bottleneck("diff", "-by", "time", saved, after).want(t, exitUsage, "", "rows cannot be summed by time")
 	bottleneck("diff", "-format", "svg", saved, after).want(t, exitUsage, "", "there are no pictures that compare a ledger with another")
 	bottleneck("diff", "-kind", "tasks", saved, after).want(t, exitUsage, "", "is a ledger: that is no -kind tasks")
 }

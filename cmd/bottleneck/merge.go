@@ -234,7 +234,7 @@ func (a artifact) fits(first *artifact) error {
 		return nil
 	}
 	if a.what() != first.what() {
-		return usagef("%s is a %s, %s a %s: they cannot be merged; -kind says what to make of a trace", first.name, first.what(), a.name, a.what())
+		return usagef("%s is a %s, %s a %s: they cannot be merged; -kind chooses what is made of a trace", first.name, first.what(), a.name, a.what())
 	}
 	if g, ok := a.value.(*bottle.Graph); ok {
 		switch f := first.value.(*bottle.Graph); {
@@ -247,7 +247,7 @@ func (a artifact) fits(first *artifact) error {
 	return nil
 }
 
-// isProfile tells a packed profile from a packed trace.
+// isProfile reports whether the beginning of a packed input is not that of a trace.
 func isProfile(head []byte) bool {
 	if !bytes.HasPrefix(head, []byte{0x1f, 0x8b}) {
 		return false
@@ -280,7 +280,7 @@ func readProfile(r io.Reader, label string) (*profile.Profile, error) {
 	return p, nil
 }
 
-// instancesComment tells in a merged profile of how many instances it is.
+// instancesComment begins the comment of a merged profile with the number of its instances.
 const instancesComment = "instances: "
 
 // profileInstances is how many instances a profile is about.
@@ -675,7 +675,7 @@ func (s *spread) oddest() (out []oddity) {
 	return out
 }
 
-// spreadTop is how many rows text shows unless -top says otherwise.
+// spreadTop is how many rows text shows without -top.
 const spreadTop = 10
 
 // writeText writes the table below that of the sum.

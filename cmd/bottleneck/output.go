@@ -38,15 +38,14 @@ func (o *outputs) add(name string) error {
 	return nil
 }
 
-// tellWritten says on a terminal that a file was written.
+// tellWritten reports a written file on a terminal.
 func tellWritten(std stdio, name string, err error) {
 	if _, terminal := terminalOf(std.err); terminal && err == nil {
 		fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
 	}
 }
 
-// check finds out whether the files can be written, so that nobody waits for a
-// long trace in vain.
+// check finds out whether the files can be written, before a long trace is read.
 func (o outputs) check() error {
 	for _, name := range o {
 		if err := checkFile(name); err != nil {
@@ -58,7 +57,7 @@ func (o outputs) check() error {
 
 func checkFile(name string) error {
 	if st, err := os.Stat(name); err == nil && !st.IsDir() && !st.Mode().IsRegular() {
-		return nil // opening a pipe would already tell its reader something
+		return nil // the reader of a pipe would notice that it is opened
 	}
 	t, err := createTemp(name)
 	if err != nil {
@@ -68,8 +67,8 @@ func checkFile(name string) error {
 	return nil
 }
 
-// writeFile writes a file as a whole or not at all: whoever reads it during that time sees the
-// old one or the new one, and a failure leaves the old one.
+// writeFile writes a file as a whole or not at all: a concurrent reader sees the old one or the new
+// one, and a failure leaves the old one.
 func writeFile(name string, write func(io.Writer) error) error {
 	t, err := createTemp(name)
 	if err != nil {
@@ -158,7 +157,7 @@ func (t *temp) discard() {
 	}
 }
 
-// writeError names the file that the user knows instead of the temporary one.
+// writeError names the file of the user instead of the temporary one.
 func writeError(name string, err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -277,13 +276,13 @@ func oneInput(args []string, what string) (string, error) {
 	return "", usagef("more than one %s: %q and %q", what, args[0], args[1])
 }
 
-// drawing says how a result is written, in any form.
+// drawing configures how a result is written, in any form.
 type drawing struct {
 	title    string
 	source   string   // the name of the trace
 	top      int      // 0 = all
 	topSet   bool     // else every form has its own
-	by       []string // columns that tell the rows of a ledger apart; nil: all
+	by       []string // columns of a ledger by which rows are summed; nil: all
 	terminal terminal
 
 	// Of contention.

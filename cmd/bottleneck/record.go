@@ -234,7 +234,7 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 	return errors.Join(broken, r.use(ctx, std))
 }
 
-// hinted tells somebody who gave another path of the service what is wanted.
+// hinted adds to the error of a path that the service does not serve which path is wanted.
 func hinted(err error) error {
 	var status *statusError
 	if errors.As(err, &status) && status.status == http.StatusNotFound {
@@ -254,7 +254,7 @@ func mayBeTrace(head []byte) bool {
 	return false
 }
 
-// copyTrace copies what comes. Errors of the two sides are told apart.
+// copyTrace copies a trace. Its errors name the side that failed.
 func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err error) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -414,7 +414,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	return errors.Join(err, fmt.Errorf("%s: %v", command[0], exit))
 }
 
-// notRun says why a program did not even start. What else was wrong says so itself.
+// notRun returns the error of a program that could not be started; others as they are.
 func notRun(name string, err error) error {
 	var search *exec.Error
 	var start *os.PathError

@@ -157,7 +157,7 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
 			fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(readErr.Error()))
-			errs[0] = nil // it has been told, and the page is served all the same
+			errs[0] = nil // it is printed, and the page is served
 		}
 		errs = append(errs, serveReport(ctx, std, f.http, d))
 	}
@@ -172,7 +172,7 @@ func (f *reportFlags) perfetto() []string {
 	return slices.DeleteFunc(slices.Clone(f.outputs), func(name string) bool { return reportFormOf(name) != perfettoForm })
 }
 
-// page tells that a page is wanted, and not only the trace in another form.
+// page reports whether a page is wanted, and not only the trace in another form.
 func (f *reportFlags) page() bool {
 	return f.http != "" || len(f.perfetto()) < len(f.outputs)
 }
@@ -248,7 +248,7 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 	return r.data, errors.Join(broken...)
 }
 
-// partialError tells that something was read, but not all.
+// partialError is the error of an input that was read in part.
 type partialError struct{ err error }
 
 func (e *partialError) Error() string { return e.err.Error() }
@@ -405,7 +405,7 @@ func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt
 	return report, missing
 }
 
-// noSpeedup says why there is no stack.
+// noSpeedup keeps the reason for which there is no stack.
 func (r *reportReading) noSpeedup(err error) {
 	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
 }
@@ -469,7 +469,7 @@ func (r *reportReading) json(name string, data []byte) error {
 		r.save(report.SpeedupSection, name, func() { r.data.Speedup = stacks })
 		return nil
 	case nil:
-		k = graphKind // which tells what is wrong
+		k = graphKind // for its error
 	}
 	a, err := readArtifact(data, k)
 	if err != nil {
@@ -499,7 +499,7 @@ func (r *reportReading) save(s report.Section, name string, apply func()) {
 	})
 }
 
-// narrow takes the quanta that -from, -to and -only ask for, and says so in a warning.
+// narrow takes the quanta that -from, -to and -only select, with a warning.
 func (r *reportReading) narrow(ctx context.Context) error {
 	f, rec := r.flags, r.data.Counters
 	if f.from > 0 || f.to > 0 {
@@ -536,9 +536,8 @@ func stretch(from, to time.Duration) string {
 	return "from " + from.String() + " to " + to.String()
 }
 
-// What a page knows by time: besides the bottle graph, which has windows of its own, contention,
-// tasks and the speed-up are recorded for each window of the slider, so that a selection of time
-// filters them, too.
+// Contention, tasks and the speedup are recorded for each window of the slider, as the bottle graph
+// is, so that a selection of time filters them.
 
 // contentionWindows are the profiles of the windows of contention.
 func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) {

@@ -241,7 +241,7 @@ func newTarget(command []string) (*target, error) {
 	case strings.HasSuffix(base, ".test"):
 		t.kind = testBinary
 	case !slices.ContainsFunc(command, func(a string) bool { return strings.Contains(a, "{trace}") }):
-		return nil, usagef("%s is neither go test nor a test binary: tell it by an argument with {trace} where to write its execution trace", command[0])
+		return nil, usagef("%s is neither go test nor a test binary: want an argument with {trace}, the file for its execution trace", command[0])
 	}
 	if t.kind == program {
 		return t, nil
@@ -342,7 +342,7 @@ func (t *target) fixWork(run func(args []string) (string, error), width int, tem
 	found := resultLine.FindAllStringSubmatch(out, -1)
 	switch {
 	case len(found) == 0:
-		return fmt.Errorf("%s: no benchmark has run%s", strings.Join(t.command, " "), itSays(out))
+		return fmt.Errorf("%s: no benchmark has run%s", strings.Join(t.command, " "), outputOf(out))
 	case len(found) > 1:
 		var names []string
 		for _, f := range found {
@@ -458,8 +458,7 @@ func keepTrace(run *scaleRun, dir string) error {
 // name.
 var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "pack", "covdata", "gcc", "cc1", "as", "ld", "collect2"}
 
-// run executes a command and returns what it printed. into is told what its threads waited for; it
-// may be nil.
+// run executes a command and returns its output. into, if not nil, gets the delay of its threads.
 func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = patience
@@ -487,20 +486,20 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("%s with GOMAXPROCS=%d: %w%s", strings.Join(r.flags.command, " "), width, err, itSays(out.String()))
+		return "", fmt.Errorf("%s with GOMAXPROCS=%d: %w%s", strings.Join(r.flags.command, " "), width, err, outputOf(out.String()))
 	}
 	return out.String(), nil
 }
 
-// itSays is what a command said, for the end of an error; empty if it said nothing.
-func itSays(out string) string {
+// outputOf returns the end of an error with the output of a command; empty without output.
+func outputOf(out string) string {
 	if out = lastLines(out); out == "" {
 		return ""
 	}
-	return "; it says: " + out
+	return "; its output: " + out
 }
 
-// lastLines is the end of what a command said, in one line; of a panic, its beginning.
+// lastLines returns the end of an output in one line; of a panic, its beginning.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	const most = 5

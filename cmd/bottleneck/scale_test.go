@@ -103,7 +103,7 @@ func TestScale(t *testing.T) {
 	}
 
 	// The runs that were made before one fails stay where they are.
-	if r := bottleneck("scale", "-cpu", "1", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=ScaledPanics"); r.status != exitFailure || !strings.Contains(r.err, "exit status 2; it says: panic: as it should") {
+	if r := bottleneck("scale", "-cpu", "1", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=ScaledPanics"); r.status != exitFailure || !strings.Contains(r.err, "exit status 2; its output: panic: as it should") {
 		t.Errorf("%d, %s", r.status, r.err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "trace-2.out")); err != nil {
@@ -152,7 +152,7 @@ func TestScaleErrors(t *testing.T) {
 		{"-n -3 -- x.test", "-n -3"},
 		{"-workers /(/ -- x.test", "-workers /(/"},
 		{"-o x.pb.gz -- x.test", "-o x.pb.gz"},
-		{"-- ./program", "tell it by an argument with {trace}"},
+		{"-- ./program", "want an argument with {trace}"},
 		{"-- go test -cpu 4 .", "-cpu is set by"},
 		{"-- x.test -test.trace=y", "-trace is set by \"bottleneck scale\": leave it out (see"},
 		{"-- go test -bench . -count=3", "-count of its own"},

@@ -26,15 +26,15 @@ import (
 type topSource interface {
 	// label names it.
 	label() string
-	// pace is the interval if nobody asks for another.
+	// pace is the default interval.
 	pace() time.Duration
 	// next returns the graph of this moment.
 	next(ctx context.Context) (topSample, error)
-	// regroup changes to the next grouping and returns its name, or says why there is none.
+	// regroup changes to the next grouping and returns its name.
 	regroup() (string, error)
 }
 
-// topSample is what a source knows at one moment.
+// topSample is what a source has at one moment.
 type topSample struct {
 	graph *bottle.Graph
 	rates text.TopRates
@@ -71,7 +71,7 @@ func findService(ctx context.Context, u *url.URL, seconds float64, opt bottle.Op
 	return nil, urlError(ctx, u.Redacted(), first)
 }
 
-// answered tells that there is a server, and only the path is wrong.
+// answered reports whether there is a server, and only the path is wrong.
 func answered(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.status == http.StatusNotFound || errors.Is(err, errNoGraph)
@@ -125,7 +125,7 @@ func (s *topLive) label() string            { return s.mount.Redacted() }
 func (s *topLive) pace() time.Duration      { return time.Second }
 func (s *topLive) regroup() (string, error) { return "", errors.New("the service serves one grouping") }
 
-// probe tells whether it is such a service. One that has nothing to tell yet is.
+// probe returns an error if it is not such a service. One without a graph yet is.
 func (s *topLive) probe(ctx context.Context) error {
 	_, err := s.graph(ctx)
 	var status *statusError
@@ -197,7 +197,7 @@ func (s *topLive) count(ctx context.Context) (*topCounts, error) {
 	return parseCounts(io.LimitReader(body, mostJSON))
 }
 
-// parseCounts reads the text format of Prometheus, as far as it is needed here.
+// parseCounts reads the counters of top from the text format of Prometheus.
 func parseCounts(r io.Reader) (*topCounts, error) {
 	c, found := &topCounts{}, false
 	lines := bufio.NewScanner(r)

@@ -52,8 +52,8 @@ func (t terminal) textOptions() text.Options {
 	return text.Options{Width: t.width, Colour: t.colour, ASCII: t.ascii}
 }
 
-// progress is a line on the terminal that says what a command is doing, from
-// the time on at which one begins to wonder. It leaves no trace.
+// progress is a line of progress on the terminal. It appears after progressDelay, and
+// is erased at the end.
 type progress struct {
 	quit func()
 }

@@ -228,7 +228,7 @@ func (l *topLoop) frame(opt text.TopOptions, now time.Time) string {
 	return b.String()
 }
 
-// problem says what is wrong, if something is.
+// problem returns the message of a source that fails or is late; "" if it is neither.
 func (l *topLoop) problem(now time.Time) string {
 	const late = 3 // refreshes without an answer
 	switch {
@@ -310,7 +310,7 @@ func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case topAnswer:
 		l.asked = time.Time{}
-		if l.regroup { // nobody wants to see the old one any more
+		if l.regroup { // the answer has the old grouping
 			return l, l.ask()
 		}
 		l.accept(msg, time.Now())

@@ -29,7 +29,7 @@ type contentionForm struct {
 	Waits    waitColumns        `json:"waits"`
 	Pairs    pairColumns        `json:"pairs"`
 	Roots    rootColumns        `json:"roots"`
-	Windows  *contentionWindows `json:"windows"` // nil if it is not known when somebody waited
+	Windows  *contentionWindows `json:"windows"` // nil if the times of the waits are not known
 
 	Unfinished []unfinishedForm `json:"unfinished"` // those for locks first, and waits for work last
 }

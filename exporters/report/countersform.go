@@ -36,8 +36,8 @@ type countersForm struct {
 	Packed     string                `json:"packed,omitempty"`
 }
 
-// columnForm says where a column is. A column of type "const" has one value; where Unknown is set,
-// the largest value of the type stands for one that is not known.
+// columnForm is the place of a column. A column of type "const" has one value; if Unknown is set, the
+// largest value of the type stands for one that is not known.
 type columnForm struct {
 	Type    string `json:"type"`
 	Offset  int    `json:"offset,omitempty"`

@@ -42,14 +42,14 @@
 // # Two forms
 //
 // [Write] makes one HTML file that holds all data and works from a disk: it loads nothing, and its
-// content security policy lets nothing run but its own script, told by its hash. [NewHandler]
+// content security policy lets nothing run but its own script, which has its hash. [NewHandler]
 // serves the same page, but keeps the table of quanta and answers the page's questions about it.
 // What is selected, how it is looked at, and selections that were given names are in the fragment
 // of the page's address in both forms, so a copied address shows the same.
 //
 // Both forms filter by what is picked: groups, goroutines, a stretch of time, processors, threads,
 // and how quanta ended. Conditions and arithmetic on counters need the served page, which asks
-// [query.Explorer]; a saved page knows names of counters and quotients of two of them.
+// [query.Explorer]; a saved page has names of counters and quotients of two of them.
 //
 // # How numbers are kept true
 //
@@ -57,7 +57,7 @@
 // [contention.Profile.Aggregate], what a speed-up would be without a part that of
 // [speedup.Stack.WhatIf], and its answers about quanta those of [query.Explorer.Answer]. Tests
 // compare them in the browser. Nothing is thinned: where there are more than 50,000 points a
-// picture shows how many fall into each bin, and says so. A selection of time filters graph,
+// picture shows how many fall into each bin, with a note. A selection of time filters graph,
 // contention, tasks and speed-up by windows, for less than a window cannot be told apart there: it
 // is widened to the windows that it touches, and the page says so, as it says where a saved profile
 // does not tell when ([Data].ContentionWindows, TaskWindows). Numbers are those of JavaScript,

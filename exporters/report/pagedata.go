@@ -110,7 +110,7 @@ type bottleForm struct {
 	graphForm
 	GroupBy        string      `json:"groupBy"`
 	Offered        bool        `json:"offered"`
-	Oversubscribed string      `json:"oversubscribed,omitempty"` // says that GOMAXPROCS exceeds the processors
+	Oversubscribed string      `json:"oversubscribed,omitempty"` // a sentence if GOMAXPROCS exceeds the processors
 	Warnings       []string    `json:"warnings"`
 	Windows        []graphForm `json:"windows"`
 	Reasons        []string    `json:"reasons"` // to wait, which boxes refer to

@@ -24,13 +24,13 @@ type Data struct {
 	// Goroutines is a graph of the same run with a box for each goroutine
 	// ([bottle.ByGoroutine]): what is found behind a box of Bottle.
 	Goroutines *bottle.Graph
-	// Contention says who waited, and for whom.
+	// Contention is the waits, and who is to blame.
 	Contention *contention.Profile
 	// ContentionWindows is the same for each stretch of time, in order; they sum to Contention.
 	// With them, a selection of time filters contention, too. See
 	// [tracewaits.Observer.Windows].
 	ContentionWindows []Window[*contention.Profile]
-	// Tasks says how large the tasks were.
+	// Tasks is the sizes of the tasks.
 	Tasks *granularity.Profile
 	// TaskWindows is the same for the tasks that ended in each stretch of time, in order. See
 	// [tracetasks.Observer.Cut].
@@ -40,9 +40,9 @@ type Data struct {
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
 	Counters *quanta.Recording
-	// Missing says in a sentence why a part is missing.
+	// Missing is the reason for which a part is missing, as a sentence.
 	Missing map[Section]string
-	// Warnings says in full sentences what limits the trust in all of it.
+	// Warnings are sentences on what limits the trust in the whole recording.
 	Warnings []string
 }
 
@@ -76,14 +76,14 @@ type Options struct {
 	MaxBytes int64
 }
 
-// SizeError says that a recording is too large for a page that holds all of it. Nothing was
+// SizeError is the error of a recording that is too large for a page with all of it. Nothing was
 // written.
 type SizeError struct {
 	Rows, MaxRows   int   // quanta; 0 if they are not too many
 	Bytes, MaxBytes int64 // of the page; 0 if it is not too large
 }
 
-// Error says what is too large, and what to do.
+// Error returns what is too large, and what to do.
 func (e *SizeError) Error() string {
 	const advice = "serve the page (-http), or take a part of the recording (-from, -to, -only)"
 	if e.Rows > 0 {

@@ -33,7 +33,7 @@ type HandlerOptions struct {
 // registers nothing, and serves only the paths "/", "/api/query", "/api/points" and "/api/export"
 // below where it is mounted with [http.StripPrefix].
 //
-// The error says what is wrong with the data. d must not be changed while the handler is in use.
+// It is an error if the data are invalid. d must not be changed while the handler is in use.
 func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	if d == nil {
 		return nil, errNoData

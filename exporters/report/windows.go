@@ -15,7 +15,7 @@ type Window[Part any] struct {
 	Part     Part
 }
 
-// edgesForm says from when to when windows are, in order.
+// edgesForm is the begin and end of windows, in order.
 type edgesForm struct {
 	From []int64 `json:"from"`
 	To   []int64 `json:"to"`

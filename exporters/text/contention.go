@@ -13,10 +13,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ContentionOptions says how a contention profile is written. The zero value is right for
-// a file.
+// ContentionOptions configures [WriteContention]. The zero value is right for a file.
 type ContentionOptions struct {
-	// Options says how the text looks. Top is the number of lines that are shown below each
+	// Options is the look of the text. Top is the number of lines that are shown below each
 	// line of the tree, and of locks; 0 means up to 12, as many as have half a percent.
 	Options
 	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
@@ -28,8 +27,7 @@ type ContentionOptions struct {
 	Min time.Duration
 }
 
-// DefaultAspects are those that [WriteContention] tells waits apart by if nobody says
-// otherwise: who is to blame, at which lock, and who waited.
+// DefaultAspects are the default levels of the tree: owner, lock and waiter.
 var DefaultAspects = []contention.Aspect{contention.ByOwnerFunc, contention.ByLock, contention.ByWaiterFunc}
 
 var errNoContention = errors.New("text: no contention profile")
@@ -86,7 +84,7 @@ func (m *contentionModel) paragraph(attribute, s string) string {
 	return m.style.paintLines(attribute, wrap(m.style.clean(s), m.opt.Width, 0)) + "\n"
 }
 
-// headline says how much was waited, for what, and because of whom.
+// headline returns the sentences on how long goroutines waited, for what, and who is to blame.
 func (m *contentionModel) headline() string {
 	t := m.tree
 	if t.Waited == 0 && t.Ready == 0 {
@@ -146,7 +144,7 @@ func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
 	return m.style.fit(m.style.clean(format.Func(t.Children[i].Key)), maxName), t.Children[i].Blamed
 }
 
-// kinds tells the kinds apart where there are several.
+// kinds returns the times by kind where there are several.
 func (m *contentionModel) kinds() string {
 	t, err := m.p.Aggregate(contention.ByKind)
 	if err != nil || len(t.Children) < 2 {
@@ -172,8 +170,7 @@ type treeLine struct {
 	stack     bool // it matters less, the farther to the right
 }
 
-// cells keeps the numbers of a line that the profile can tell: not ready if it does not, nor what
-// owners did if that is not known.
+// cells keeps the numbers of a line that are known: ready time and what owners did may not be.
 func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
 	cells := []string{waited, percent}
 	if m.ready {
@@ -390,7 +387,7 @@ func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) 
 	return shown, left
 }
 
-// shortNames shortens the functions in a tree as far as they can be told apart.
+// shortNames shortens the functions in a tree as long as they differ.
 func shortNames(t *contention.Tree) map[string]string {
 	var names []string
 	seen := map[string]string{}
@@ -560,7 +557,7 @@ func (m *contentionModel) locks() string {
 	return m.lockLines(lines, names)
 }
 
-// lockNames names locks as the tree does, but tells those of one name apart.
+// lockNames names locks as the tree does, with numbers where names are equal.
 func lockNames(rows []contention.LockRow) []string {
 	times := map[string]int{}
 	for _, r := range rows {
@@ -642,8 +639,7 @@ func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]st
 // known reports whether anything is known of what owners did.
 func (m *contentionModel) known() bool { return m.tree.Activity.Unknown < m.tree.Blamed }
 
-// owners says what owners did while they were waited for, and who was at the end of the chains of
-// blame.
+// owners returns what owners did during the waits, and who is at the ends of the chains of blame.
 func (m *contentionModel) owners() string {
 	s := ""
 	if m.known() {
@@ -654,7 +650,7 @@ func (m *contentionModel) owners() string {
 				on = append(on, string(k)+" "+format.Percent(a.Blocked[k], of))
 			}
 		}
-		s = fmt.Sprintf("Meanwhile the owners ran for %s of the blamed time, were ready to run for %s, and were themselves blocked for %s",
+		s = fmt.Sprintf("During the waits the owners ran for %s of the blamed time, were ready to run for %s, and were themselves blocked for %s",
 			format.Percent(a.Running, of), format.Percent(a.Runnable, of), format.Percent(a.BlockedTotal(), of))
 		if len(on) > 0 {
 			s += " (" + strings.Join(on, ", ") + ")"
@@ -684,8 +680,8 @@ func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 	return "", 0
 }
 
-// unfinished says what goroutines still waited for when the trace ended, or the snapshot was taken,
-// and who held the locks then.
+// unfinished lists the waits that were in progress at the end of the trace, or of the snapshot, and
+// who held the locks.
 func (m *contentionModel) unfinished() string {
 	var rows []*contention.Unfinished
 	for i := range m.p.Unfinished {

@@ -31,9 +31,9 @@ func TestOwnersActivity(t *testing.T) {
 	const want = `Goroutines waited 1 s in 41 contentions in 2 s: 0.50 waited at a time, on average.
 95% of that is blamed on owners, 4% is hand-off (the lock was on its way to its next owner), 1% is
   unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (70%).
-Meanwhile the owners ran for 23% of the blamed time, were ready to run for 4%, and were themselves
-  blocked for 63% (chan-receive 52%, syscall 11%); what they did for 11% is not known. At the end of
-  the chains of blame, most is due to disk.Read: 490 ms (49%).
+During the waits the owners ran for 23% of the blamed time, were ready to run for 4%, and were
+  themselves blocked for 63% (chan-receive 52%, syscall 11%); what they did for 11% is not known. At
+  the end of the chains of blame, most is due to disk.Read: 490 ms (49%).
 By kind: mutex 900 ms (40 waits), chan-receive 100 ms (1 wait).
 
 waited    %  contentions  run%  ready%  block%  by root-func > owner-func

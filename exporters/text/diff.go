@@ -72,7 +72,7 @@ func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options
 	return writeDiff(w, summaries(granularity.Summary(), before, after), warnings, opt, granularity.Changes(before, after))
 }
 
-// bothSides says of warnings which run they are about.
+// bothSides prefixes the warnings of two runs.
 func bothSides(before, after []string) (out []string) {
 	for i, warnings := range [][]string{before, after} {
 		for _, s := range warnings {

@@ -68,7 +68,7 @@ type columnText struct {
 	of    string // see result.Head: columns of the same are shown together or not at all
 	cells []string
 	left  bool // aligned so, and may be shortened
-	key   bool // tells rows apart
+	key   bool // part of what distinguishes rows
 	more  bool // is shown only with the column before it
 	fits  bool // is shown
 	wish  int  // the width of the widest cell
@@ -147,8 +147,8 @@ func formatCell(h *result.Head, c *result.Cell, st style) string {
 }
 
 // fit decides which columns are shown, and how wide they are. The first one, that of the label and
-// short notes come before all others; of changes, what tells rows apart comes before further
-// numbers.
+// short notes come before all others; of changes, the texts that distinguish rows come before
+// further numbers.
 func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 	var parts [3][][]*columnText // columns that belong together, by how much they matter
 	labelled := false
@@ -173,14 +173,14 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 			parts[part] = append(p, []*columnText{c})
 		}
 	}
-	used, left := -2, false // whether a column that tells rows apart is left out
+	used, left := -2, false // whether a column that distinguishes rows is left out
 	for i, part := range parts {
 		for _, together := range part {
 			need := 0
 			for _, c := range together {
 				need += 2 + c.width
 			}
-			// Of the columns that tell rows apart, the first ones matter most.
+			// Of the columns that distinguish rows, the first ones matter most.
 			fits := i == 0 || used+need <= width && !(together[0].key && left)
 			left = left || together[0].key && !fits
 			for _, c := range together {

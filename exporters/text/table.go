@@ -101,7 +101,7 @@ func newTable(m *model) *tableText {
 	return t
 }
 
-// withKind says of a name what kind it is of, if it is not the program's own and does not say so.
+// withKind adds its kind to a name that is not the program's own and does not include it.
 func (m *model) withKind(name string, kind bottle.Kind) string {
 	suffix := "(" + m.style.clean(string(kind)) + ")"
 	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
@@ -229,7 +229,7 @@ func (t *tableText) cellWidth(c int) int {
 	return n
 }
 
-// heading is the lower line of the heading; the upper one says parallelism.
+// heading is the lower line of the heading; the upper one is "parallelism".
 func (t *tableText) heading(c int) string {
 	if c == parallelism && t.hidden[self] {
 		return "lelism" // below "paral-"
@@ -272,7 +272,7 @@ func (t *tableText) writeLine(b *strings.Builder, l *line) {
 	st := t.m.style
 	name := l.name
 	if world, found := strings.CutPrefix(name, "stop-the-world ("); found && columns(name) > t.name {
-		name = "STW (" + world // the reason tells them apart: it must not be cut
+		name = "STW (" + world // they differ in the reason: it must not be cut
 	}
 	text := l.mark + st.paint(l.attribute, left(st.fit(name, t.name), t.name))
 	for c := range numbers {
@@ -304,7 +304,7 @@ func (t *tableText) legend() string {
 		parts = append(parts, "* lost at least 5%.")
 	}
 	if !t.hidden[lost] {
-		parts = append(parts, "lost: capacity (GOMAXPROCS × time) not used meanwhile.")
+		parts = append(parts, "lost: capacity (GOMAXPROCS × time) not used while the group ran.")
 	}
 	running := "running"
 	if t.m.graph.Offered {
@@ -318,7 +318,7 @@ func (t *tableText) legend() string {
 	return t.m.style.or(strings.Join(parts, " "), strings.ReplaceAll(strings.Join(parts, " "), "×", "x"))
 }
 
-// neverRan tells how many groups are not shown because they had nothing to show.
+// neverRan returns how many groups are not shown because they never ran.
 func neverRan(m *model) string {
 	n := len(m.never)
 	if n == 1 {

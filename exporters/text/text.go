@@ -1,5 +1,5 @@
-// Package text writes bottle graphs for terminals and files: a sentence that
-// says where the capacity went, a bottle of block characters and a table ([Write]), or
+// Package text writes bottle graphs for terminals and files: where the capacity
+// went, a bottle of block characters and a table ([Write]), or
 // comma-separated values ([TableCSV]).
 //
 // A small program that shows a graph as JSON in the terminal:
@@ -44,7 +44,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Options says how the text looks. The zero value is right for a file.
+// Options configures the text. The zero value is right for a file.
 type Options struct {
 	// Width is the number of columns; 0 means 100. Less than 48 is written as
 	// 48, more than 240 as 240. The narrower, the fewer columns the table has.
@@ -108,7 +108,7 @@ func emit(w io.Writer, s string) error {
 	return nil
 }
 
-// headline says what was measured, and the verdict.
+// headline returns what was measured, and the verdict.
 func headline(m *model, opt Options) string {
 	g, width := m.graph, opt.Width
 	what := "Bottle graph"
@@ -245,8 +245,8 @@ func necks(g *bottle.Graph) map[key]bool {
 	return out
 }
 
-// worthALine is how many boxes are shown by themselves unless somebody asks for more: every
-// trace has a dozen of the runtime's that ran for some microseconds.
+// worthALine is how many boxes have a line of their own by default: every trace has a dozen of the
+// runtime's that ran for some microseconds.
 func worthALine(g *bottle.Graph) int {
 	n := 0
 	for i := range g.Boxes {
@@ -258,7 +258,7 @@ func worthALine(g *bottle.Graph) int {
 }
 
 // addNames gives each group of the graph and of its windows its name. Functions
-// are shortened as far as they can be told apart.
+// are shortened as long as they differ.
 func (m *model) addNames() {
 	var keys []key
 	var names []string
@@ -300,7 +300,7 @@ func (m *model) parallelism(p float64) string {
 	return m.style.plain(format.Parallelism(p))
 }
 
-// width is a parallelism that can be drawn, whatever the file said.
+// width is a parallelism that can be drawn, whatever a file has.
 func width(b *bottle.Box) float64 {
 	if math.IsNaN(b.Parallelism) || b.Parallelism < 0 {
 		return 0

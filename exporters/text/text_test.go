@@ -97,8 +97,8 @@ func ExampleWrite() {
 	//   runtime.gcB…Worker (gc)      4  500 ms    9%    5%  2.00     –      1 s       0 s     20 s  gc 100%
 	//   sorter.(*Pool).worker    1,600     3 s   55%    0%  4.00  3.90     12 s       4 s     23 s  chan-receive 87%
 	//   all                      1,605   5.5 s  100%   34%  2.64         14.5 s       4 s     47 s  chan-receive 43%
-	// * lost at least 5%. lost: capacity (GOMAXPROCS × time) not used meanwhile. all: goroutines running while the
-	//   group ran (mean); self: its own.
+	// * lost at least 5%. lost: capacity (GOMAXPROCS × time) not used while the group ran. all: goroutines running
+	//   while the group ran (mean); self: its own.
 	// Not shown: 1 group that never ran, signal.loop.
 	//
 	// Warning: The trace ends early: the last 120 ms are missing.
@@ -154,7 +154,7 @@ func TestOffered(t *testing.T) {
 	for _, want := range []string{
 		"mean offered parallelism (running + runnable) 2.64\n",
 		"  offered parallelism (running + runnable)\n", // caption of the axis
-		"all: goroutines running or runnable while the",
+		"all: goroutines running or",
 		"0       offered parallelism", // scale of the windows
 	} {
 		if !strings.Contains(out, want) {

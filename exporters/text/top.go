@@ -21,7 +21,7 @@ type TopView struct {
 	Graph *bottle.Graph
 	// Before is the graph of the refresh before it, for the trends; nil if there is none.
 	Before *bottle.Graph
-	// Source says where the graphs come from.
+	// Source is where the graphs come from.
 	Source string
 	// Taken is when Graph was taken; not shown if it is zero.
 	Taken time.Time
@@ -31,9 +31,9 @@ type TopView struct {
 	Rates TopRates
 	// Note is a remark in a line of its own, such as what the source cannot do.
 	Note string
-	// Problem says why Graph is not fresh; "" if it is.
+	// Problem is the reason for which Graph is not fresh; "" if it is.
 	Problem string
-	// Paused says that the view is not refreshed because somebody wanted so.
+	// Paused is set while the user has stopped the refreshes.
 	Paused bool
 
 	// Sort is the order of the groups, "" that of the capacity they lost; Reverse turns it
@@ -48,7 +48,7 @@ type TopView struct {
 
 // TopRates are what services count besides their bottle graph.
 type TopRates struct {
-	// Contentions is how often a second somebody had to wait for somebody else. Not known
+	// Contentions is the number of contentions a second. Not known
 	// unless ContentionsKnown.
 	Contentions      float64
 	ContentionsKnown bool
@@ -75,7 +75,7 @@ const (
 // TopSorts are all orders.
 var TopSorts = []TopSort{SortLost, SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
 
-// TopOptions says how a live view looks.
+// TopOptions configures a live view.
 type TopOptions struct {
 	Options
 	// Height is how many lines the screen has: what does not fit is left out, and the last line
@@ -183,7 +183,7 @@ func (t *topFrame) fitLine(parts []string, attribute string) string {
 	return t.st.paint(attribute, line)
 }
 
-// title says what is shown, and when it was taken.
+// title returns what is shown, and when it was taken.
 func (t *topFrame) title() string {
 	var when []string
 	if !t.v.Taken.IsZero() {
@@ -246,7 +246,7 @@ func (t *topFrame) finding() []string {
 // lockReasons are the reasons of being blocked that are waiting for locks.
 var lockReasons = []string{"mutex", "rwmutex-writer", "rwmutex-reader", "once"}
 
-// waiting tells about contention, and what of the time is not in the numbers.
+// waiting returns the contention, and the time that is not in the numbers.
 func (t *topFrame) waiting() []string {
 	var locks time.Duration
 	for i := range t.v.Graph.Boxes {
@@ -459,7 +459,7 @@ func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 	return c, name
 }
 
-// groups are the heading and the groups, in at most so many lines; negative for no bound.
+// groups returns the heading and the groups, in at most lines lines; negative for no bound.
 func (t *topFrame) groups(lines int) []string {
 	c, name := t.layout()
 	from, to := t.window(lines - 1)
@@ -545,11 +545,11 @@ func stripped(line string) string {
 	}
 }
 
-// topColour tells necks, the program's other groups, the collector and the runtime apart; it stays
-// with a group from one frame to the next.
+// topColour is that of necks, of the program's other groups, of the collector or of the runtime; a
+// group keeps it from one frame to the next.
 func topColour(r *topRow) string { return palette{}.pick(r.box.Kind, r.neck) }
 
-// bars is the share as a bar of at most so many columns, to an eighth of one.
+// bars returns the share as a bar of at most width columns, to an eighth of one.
 func (t *topFrame) bars(r *topRow, width int) string {
 	wall := t.v.Graph.Wall
 	if wall <= 0 || r.box.Share <= 0 {

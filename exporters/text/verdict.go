@@ -74,7 +74,7 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 // both.
 const verdictLines = 28
 
-// VerdictNext returns a line that says which commands show more of a trace in a file. The flags are
+// VerdictNext returns a line with the commands that show more of a trace in a file. The flags are
 // those of the part of it that the verdict is on, such as "-from 1s".
 func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 	file = format.Clean(file)
@@ -132,7 +132,7 @@ func numbered(f *verdict.Finding, number int, st style, width int) string {
 	return st.paintLines(bold, head+indent(wrap(st.clean(f.Title), width-len(head), 0), len(head)-2)) + "\n"
 }
 
-// finding writes a finding; advice tells whether there is room for it.
+// finding writes a finding, with the advice if there is room for it.
 func finding(f *verdict.Finding, number int, st style, width int, advice bool) string {
 	var b strings.Builder
 	b.WriteString("\n" + numbered(f, number, st, width))
@@ -276,7 +276,7 @@ func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 		}
 	}
 	writeChains(&b, "Waited there", e.Blocked, chains, opt.Width, st)
-	writeChains(&b, "Ran meanwhile, or there", e.Ran, chains, opt.Width, st)
+	writeChains(&b, "Ran during the waits, or there", e.Ran, chains, opt.Width, st)
 	if e.Missing != "" {
 		b.WriteString(wrap(st.clean(e.Missing), opt.Width, 0) + "\n")
 	}
@@ -309,7 +309,7 @@ func writeChains(b *strings.Builder, title string, chains []diagnose.Chain, top,
 	}
 }
 
-// headOfChain says how long a call chain took.
+// headOfChain returns how long a call chain took.
 func headOfChain(c *diagnose.Chain) string {
 	name := format.Func(c.Group)
 	if c.Wait != "" {

@@ -143,7 +143,7 @@ func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) str
 	return b.String()
 }
 
-// title says how many windows there are, of which length.
+// title returns how many windows there are, and their length.
 func (l *windowList) title(graphs []*bottle.Graph) string {
 	title := format.Plural(len(graphs), "window", "windows")
 	length := graphs[0].Wall
@@ -185,7 +185,7 @@ func (st style) bar(part float64, columns int) string {
 	return strings.Repeat("█", n/8) + strings.TrimSpace(string([]rune(" ▏▎▍▌▋▊▉")[n%8]))
 }
 
-// decimals is how many decimals of a second tell the starts of windows apart.
+// decimals is how many decimals of a second distinguish the starts of windows.
 func decimals(graphs []*bottle.Graph) int {
 	shortest := time.Duration(math.MaxInt64)
 	for i, w := range graphs[1:] {
@@ -235,7 +235,7 @@ func sameCause(a, b *verdict.Finding) bool {
 	return a.Kind == b.Kind && (len(a.Where) == 0) == (len(b.Where) == 0) && (len(a.Where) == 0 || a.Where[0].Func == b.Where[0].Func)
 }
 
-// when says which time a phase is, and of how many windows.
+// when returns the time of a phase, and the number of its windows.
 func (p *phase) when() string {
 	s := format.Duration(p.from) + " to " + format.Duration(p.to)
 	if p.windows > 1 {

@@ -37,16 +37,16 @@ func EscapeJSON(b []byte) []byte {
 	return out
 }
 
-// ExplainJSON says in words what encoding/json has against an input that should be an object with
-// the given members. Other errors stay as they are.
+// ExplainJSON rewords an error of encoding/json for an input that should be an object with these
+// members. Other errors stay as they are.
 func ExplainJSON(err error, members string) error {
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
-	cut := errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" // what Unmarshal says
+	cut := errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" // of Unmarshal
 	switch {
 	case err == io.EOF, cut && syntax.Offset == 0:
 		return errors.New("the input is empty")
-	case cut, errors.Is(err, io.ErrUnexpectedEOF): // what a Decoder says
+	case cut, errors.Is(err, io.ErrUnexpectedEOF): // of a Decoder
 		return errors.New("the input ends inside the object")
 	case errors.As(err, &wrongType) && wrongType.Field == "":
 		return fmt.Errorf("expected an object with %s, found a JSON %s", members, wrongType.Value)
@@ -56,7 +56,7 @@ func ExplainJSON(err error, members string) error {
 	return err
 }
 
-// jsonType names a type for somebody who knows JSON rather than Go.
+// jsonType returns the name of a Go type in JSON.
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -3,7 +3,7 @@ package spelling
 
 import "strings"
 
-// maxLength bounds the work for words that nobody has typed.
+// maxLength bounds the work for words that are too long to be typed.
 const maxLength = 256
 
 // Nearest returns the name that a mistyped word is most likely meant to be, or
