@@ -190,52 +190,113 @@ func (st *state) drawn(w uint32) {
 	st.sampling.began.Store(now() + int64(time.Hour)) // the period never ends
 }
 
-// TestSampledTotalsAreExact counts all waits of a workload by the way, drawn or not, in the steps
-// of oracle_bracket_test.go. However busy the machine is, the profile has every one of them, and
-// their total within the steps.
+// liveLocks are workloads of 8 and 64 goroutines at three locks.
+var liveLocks = []workload{
+	{name: "8 goroutines", workers: 8, locks: 3, hold: 2 * time.Microsecond, think: 5 * time.Microsecond},
+	{name: "64 goroutines", workers: 64, locks: 3, hold: 10 * time.Microsecond, think: 10 * time.Microsecond},
+	{name: "64 readers and writers", workers: 64, locks: 3, hold: 10 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.2},
+}
+
+// TestSampledTotalsAreExact counts all waits for live locks by the way, drawn or not, in the steps
+// of oracle_bracket_test.go. However busy the machine is, the profile has every one of them, of each
+// lock, and their total within the steps. It is called sampled if, and only if, not all were
+// recorded.
 func TestSampledTotalsAreExact(t *testing.T) {
-	const w = 8
-	for _, wl := range []workload{workloads[0], workloads[2], workloads[len(workloads)-1]} {
-		t.Run(wl.name, func(t *testing.T) {
+	for _, oneIn := range []uint32{0, 8, 1 << 10} { // 0: whatever the cost makes it
+		for _, wl := range liveLocks {
+			t.Run(fmt.Sprintf("%s, one in %d", wl.name, oneIn), func(t *testing.T) {
+				collecting(t, Options{})
+				locks, states := wl.probedLocks()
+				for _, st := range states {
+					if oneIn > 0 {
+						st.drawn(oneIn)
+					}
+				}
+				ops := wl.runOn(locks, 50*time.Millisecond)
+				p := Snapshot()
+				checkConservation(t, p)
+				checkTotals(t, wl, ops, p)
+			})
+		}
+	}
+}
+
+func checkTotals(t *testing.T, wl workload, ops []op, p *Profile) {
+	type sums struct{ n, least, most int64 }
+	logged, said := make([]sums, wl.locks), make([]sums, wl.locks)
+	for _, o := range ops {
+		if o.waited {
+			l := &logged[o.lock]
+			l.n++
+			l.least += o.in - o.asked
+			l.most += o.got - o.request
+		}
+	}
+	sampled := false
+	for _, row := range p.Waits {
+		if row.Flags&Estimated == 0 && row.Contentions != row.Observed {
+			t.Errorf("not flagged: %+v", row)
+		}
+		sampled = sampled || row.Flags&Estimated != 0
+		var id int
+		fmt.Sscanf(row.Lock.Name, "lock%d", &id)
+		said[id].n += row.Contentions
+		said[id].most += int64(row.Waited)
+	}
+	for i, want := range logged {
+		slack := want.n * int64(clockCost())
+		if got := said[i]; got.n != want.n || got.most < want.least-slack || got.most > want.most+slack {
+			t.Errorf("lock %d: %d waits of %d ns, want %d of %d to %d", i, got.n, got.most, want.n, want.least, want.most)
+		}
+	}
+	if (p.Accuracy == Sampled) != sampled {
+		t.Errorf("accuracy %s, but rows that are estimated: %v", p.Accuracy, sampled)
+	}
+}
+
+// TestSampledBlameOfLiveLocks: of the pairs of call chains at live locks, of which one wait in 8 is
+// drawn, the 95 % intervals hold what the steps leave open, in most cases. That another process
+// takes a processor between two steps only makes that more.
+func TestSampledBlameOfLiveLocks(t *testing.T) {
+	held, said := 0, 0
+	for _, wl := range liveLocks[:2] {
+		for range 3 {
 			if err := Start(Options{}); err != nil {
 				t.Fatal(err)
 			}
 			locks, states := wl.probedLocks()
 			for _, st := range states {
-				st.drawn(w)
+				st.drawn(8)
 			}
 			ops := wl.runOn(locks, 100*time.Millisecond)
 			p := Snapshot()
 			if err := Stop(); err != nil {
 				t.Fatal(err)
 			}
-			checkConservation(t, p)
-			var n, least, most int64
-			for _, o := range ops {
-				if o.waited {
+			b := bracketOf(ops)
+			est, errs := estimate(p), blameTable{}
+			for _, q := range p.Pairs {
+				var id int
+				fmt.Sscanf(q.Lock.Name, "lock%d", &id)
+				k := blameKey{id, siteOf(q.Waiter.Stack), siteOf(q.Owner.Stack)}
+				errs[k] = math.Hypot(errs[k], float64(q.StdErr))
+			}
+			n := 0
+			for k, most := range b.most {
+				if most == 0 || errs[k] == 0 {
+					continue
+				}
+				said++
+				if est[k] >= b.least[k]-1.96*errs[k] && est[k] <= most+1.96*errs[k] {
+					held++
 					n++
-					least += o.in - o.asked
-					most += o.got - o.request
 				}
 			}
-			if n == 0 {
-				t.Skip("nobody waited")
-			}
-			var count, waited int64
-			for _, row := range p.Waits {
-				if row.Flags&Estimated == 0 && row.Contentions != row.Observed {
-					t.Errorf("not flagged: %+v", row)
-				}
-				count += row.Contentions
-				waited += int64(row.Waited)
-			}
-			if slack := n * int64(clockCost()); count != n || waited < least-slack || waited > most+slack {
-				t.Errorf("%d waits of %d ns, want %d of %d to %d", count, waited, n, least, most)
-			}
-			if p.Accuracy != Sampled {
-				t.Errorf("accuracy %s", p.Accuracy)
-			}
-		})
+			t.Logf("%s: %d of %d", wl.name, n, len(b.most))
+		}
+	}
+	if t.Logf("%d of %d intervals hold the truth", held, said); float64(held) < 0.9*float64(said) {
+		t.Errorf("only %d of %d intervals hold the truth", held, said)
 	}
 }
 

@@ -280,14 +280,22 @@ func BenchmarkUncontended(b *testing.B) {
 	wheld.Lock()
 	defer pheld.Unlock()
 	defer wheld.Unlock()
-	for _, on := range []bool{false, true} {
-		name := "off"
-		if on {
-			name = "on"
-		}
-		b.Run(name, func(b *testing.B) {
-			if on {
+	for _, mode := range []string{"off", "on", "others-waited-for"} {
+		b.Run(mode, func(b *testing.B) {
+			if mode != "off" {
 				collect(b, Options{})
+			}
+			if mode == "others-waited-for" {
+				var m Mutex
+				var rw RWMutex
+				var waiters sync.WaitGroup
+				m.Lock()
+				rw.Lock()
+				waiters.Go(func() { m.Lock(); m.Unlock() })
+				waiters.Go(func() { rw.RLock(); rw.RUnlock() })
+				defer waiters.Wait()
+				defer m.Unlock()
+				defer rw.Unlock()
 			}
 			for _, c := range uncontendedOperations {
 				b.Run(c.name, func(b *testing.B) {
