@@ -23,8 +23,8 @@ const (
 
 var kinds = [...]Kind{kindMutex: MutexKind, kindWriter: RWMutexWriterKind, kindReader: RWMutexReaderKind, kindCond: CondKind}
 
-// account is what one session knows about one lock. It is used after locks are
-// released only, so its mutex is never in anybody's critical section but its own.
+// account is what one session has recorded about one lock. It is used after locks are released only,
+// so its mutex prolongs no critical section of the program.
 type account struct {
 	session *session
 	info    *lockInfo
@@ -59,6 +59,7 @@ type account struct {
 	logClass   string // see logwrite.go
 
 	forgotten bool // nothing is booked any more
+	sealed    bool // see seal
 }
 
 const (
@@ -103,7 +104,8 @@ type latestPair struct {
 	pair   *pairCell
 }
 
-// stdErr is the standard error of waited. The total of waits that were timed only has none.
+// stdErr is the standard error of waited. It is 0 for waits that were only timed: their total is
+// exact.
 func (c *waitCell) stdErr(k waitKey, missing time.Duration) time.Duration {
 	if k.chain == unsampled {
 		return 0
@@ -115,13 +117,35 @@ type pairCell struct {
 	count, blamed, longest int64
 	wait, inWait           int64      // the latest wait, by number, and what it lost to the owner
 	variance               variance   // of blamed
-	unsure                 int64      // what may be the owner's, or not
+	unsure                 int64      // time that may be the owner's
 	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
 
-// add settles a wait that is over, now or as soon as all its owners are known.
-func (a *account) add(w *wait) {
+// seal makes waits that end from now on count in the current session, if no wait goes on, and reports
+// whether it has.
+func (a *account) seal() bool {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sealed = a.sealed || a.begun.Load() == a.settled
+	return a.sealed
+}
+
+// lockLive locks and returns the account for a wait of a that is over.
+func (a *account) lockLive() *account {
+	a.mu.Lock()
+	for s := current.Load(); a.sealed && s != nil && s != a.session; s = current.Load() {
+		a.settled++
+		a.mu.Unlock()
+		a = s.open(a.info, a.rw)
+		a.begun.Add(1)
+		a.mu.Lock()
+	}
+	return a
+}
+
+// add settles a wait that is over, at once or when all its owners are known.
+func (a *account) add(w *wait) {
+	a = a.lockLive()
 	a.represent(w)
 	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
 		a.settleDeferred(true)
@@ -169,8 +193,8 @@ func (a *account) retryDeferred(final bool) (left int) {
 	return len(a.deferred)
 }
 
-// settleDeferred settles what was put aside, as far as possible. With final, those that miss
-// nothing but the Unlock after a Cond.Wait are settled, too.
+// settleDeferred settles the waits put aside whose owners are known. With final, it settles those,
+// too, for which only the Unlock after a Cond.Wait is missing.
 func (a *account) settleDeferred(final bool) {
 	all := a.deferred
 	a.deferred = all[:0]
@@ -184,9 +208,8 @@ func (a *account) settleDeferred(final bool) {
 	clear(all[len(a.deferred):])
 }
 
-// gather lists the owners during w. It returns false if one of them has not told
-// its call chain yet, and sees to it that retry is called when it does; or, with
-// force, lists what there is.
+// gather lists the owners during w. If the call chain of one is still missing, it returns false and
+// asks for a call of retry when that is there; with force, it lists the owners without it.
 func (a *account) gather(w *wait, force bool) bool {
 	a.holders = a.holders[:0]
 	w.missing = nil
@@ -246,7 +269,7 @@ func (a *account) book(w *wait) {
 	free := handOff
 	var blamed, unattributed, contended int64
 	if len(parts) == 0 || w.lost > 0 {
-		// Somebody held the lock and was not seen to leave.
+		// An owner held the lock and left no exit.
 		handOff, unattributed = 0, handOff
 		a.lost += w.lost
 	}
@@ -370,10 +393,10 @@ const OtherLocks = "[other locks]"
 const otherLocksID = 1<<53 - 1
 
 // SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
-// a trace cannot tell apart.
+// a trace does not distinguish.
 const SeveralLocks = "[several locks]"
 
-// lockInfo is who a lock is. It outlives the lock in the accounts of a session.
+// lockInfo identifies a lock. It outlives the lock in the accounts of a session.
 type lockInfo struct {
 	_ incomparable
 

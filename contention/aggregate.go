@@ -11,14 +11,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Aspect is one thing to tell waits apart by.
+// Aspect is a property by which waits are grouped.
 type Aspect string
 
-// The aspects. Those of the owner tell apart what the owners are blamed for; the time
-// for which no owner is known, or the owner did not run yet, is then under [UnattributedKey] and
-// [HandOffKey], and what waiters were ready for after their waits under [ReadyKey]. Those of the
-// root tell apart who was at the end of the chain of blame: the owner, or whom it was itself
-// blocked by, and so on; see [Root].
+// The aspects. Those of the owner group the time by the owner to blame; time without a known owner
+// is under [UnattributedKey], time in which the owner did not run yet under [HandOffKey], and time
+// in which waiters were ready after their waits under [ReadyKey]. Those of the root group it by the
+// goroutine at the end of the chain of blame; see [Root].
 const (
 	ByKind            Aspect = "kind"
 	ByClass           Aspect = "class"
@@ -57,7 +56,7 @@ const (
 // Tree is the total of the waits that agree in the aspects on the way from the root.
 // The children of a node sum to it, exactly.
 type Tree struct {
-	// Aspect is what the node was told apart by; empty for the root.
+	// Aspect is the property that the node has in common; empty for the root.
 	Aspect Aspect
 	// Key is what it has there, such as the name of a function.
 	Key string
@@ -79,9 +78,9 @@ type Tree struct {
 	index map[string]*Tree
 }
 
-// Aggregate sums the waits of a profile by the given aspects, in their order: the
-// first tells the children of the root apart, the second theirs, and so on. It returns
-// an error if an aspect is unknown or comes twice. It takes about 1 µs for each row
+// Aggregate sums the waits of a profile by the given aspects: the children of the root differ in the
+// first one, theirs in the second, and so on. It returns an error if an aspect is unknown or comes
+// twice. It takes about 1 µs for each row
 // and aspect.
 func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 	owners, roots := len(aspects), len(aspects) // the first aspects of the owner's and of the root's
@@ -188,12 +187,12 @@ func (t *Tree) finish() {
 	})
 }
 
-// ofOwner tells that pairs of one wait can differ in the aspect.
+// ofOwner reports whether pairs of one wait can differ in the aspect.
 func (a Aspect) ofOwner() bool {
 	return strings.HasPrefix(string(a), "owner-") || a.ofRoot() || a == ByFlags
 }
 
-// ofRoot tells that the roots of one pair can differ in the aspect.
+// ofRoot reports whether the roots of one pair can differ in the aspect.
 func (a Aspect) ofRoot() bool { return strings.HasPrefix(string(a), "root-") }
 
 func (a Aspect) key(q *Pair) string {

@@ -13,43 +13,38 @@ import (
 //
 // After P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck, "Efficient Tracing and
 // Versatile Analysis of Lock Contention in Java Applications on the Virtual Machine
-// Level", ICPE 2016: for each contention record the waiter, and whoever owned the
-// lock during that time, both with their call chains; record nothing for a lock that nobody
-// waits for; and do the work after the lock has been released.
+// Level", ICPE 2016: for each contention, record the waiter and the owners of the lock during the
+// wait, with their call chains; record nothing for a lock without waiters; and work after the lock
+// has been released.
 //
-//  1. A lock counts its registered waiters. Lock tries to take the lock; if it gets
-//     it and the count is zero, that is all. Unlock looks at the count; if it is zero,
-//     that is all. So an owner that no goroutine waits for leaves no trace.
-//  2. A waiter notes the time and the number of the last exit (exits.go), registers by
-//     raising the count, then notes its call chain, and blocks. When it has the lock it
-//     notes the time and the number of the last exit again. It stays registered until
-//     it unlocks, so that its Unlock finds a reason to write the wait down.
-//  3. An owner that gets the lock while waiters are registered notes when: it may have
-//     overtaken them. One that did not note it got the lock before any waiter came, so
-//     the beginning of the wait is the right time for it. (An owner may slip in within
-//     the 50 ns that it takes to register; it then gets the blame for these, too.)
-//  4. An owner that leaves while waiters remain takes the next exit number and writes down when it
-//     came and when it left. After the lock is free again, it adds its call chain, and settles its
-//     own wait. An owner that took the lock again before any waiter woke up, and was waited for by
-//     the same waiters and leaves by the same call chain as the last time, adds to its last exit
-//     instead: between two wake-ups there can be thousands of those. Of many short ones, it looks
-//     at the clock in some only (sampling.go).
-//  5. A wait is settled by cutting it at the exits that happened during it (split.go).
-//     What no owner covers is the hand-off: the time the scheduler took to run the
-//     next owner. If an exit has no call chain yet, because its owner was preempted
-//     right after the release, the wait is put aside until it has (account.go).
+//  1. A lock counts its registered waiters. While the count is zero, Lock and Unlock do nothing
+//     else: an owner that no goroutine waits for leaves no trace.
+//  2. A waiter notes the time and the number of the last exit (exits.go), raises the count, notes its
+//     call chain, and blocks. When it has the lock, it notes the time and the number of the last exit
+//     again. It stays registered until its Unlock, which records the wait.
+//  3. An owner that gets the lock while waiters are registered notes the time: it may have overtaken
+//     them. One that noted no time got the lock before any waiter came, so it is blamed from the
+//     beginning of the wait. (An owner that gets the lock within the 50 ns in which a waiter
+//     registers is blamed for these, too.)
+//  4. An owner that leaves while waiters remain takes the next exit number and records when it came
+//     and left. When the lock is free again, it adds its call chain and settles its own wait. An
+//     owner that takes the lock again before a waiter wakes up can do so thousands of times: if the
+//     waiters and its call chain are the same, it extends its last exit. Of many short holds, it
+//     times some (sampling.go).
+//  5. A wait is settled by cutting it at the exits during it (split.go). What no owner covers is
+//     hand-off: the time until the scheduler ran the next owner. If an exit has no call chain yet,
+//     because its owner was preempted right after the release, the wait is put aside (account.go).
 //
-// Nothing here runs in a goroutine of its own, so a deadlock
-// of the program's locks is still one in which all goroutines are asleep.
+// Nothing here runs in a goroutine of its own, so the runtime still reports a deadlock of the
+// program's locks.
 
 // now is the time in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return monotime.Now() | 1 }
 
-// tracker is a lock and what a wrapper adds to it, about which nothing is read unless there is
-// contention.
+// tracker is a lock and what a wrapper adds to it, which is read only under contention.
 type tracker[L any] struct {
 	mu      L
-	waiters atomic.Int32 // registered: goroutines that wait, and the owner if it has waited itself or has another reason to stop at its Unlock
+	waiters atomic.Int32 // registered: goroutines that wait, and an owner whose Unlock has something to record
 	st      atomic.Pointer[state]
 }
 
@@ -92,7 +87,7 @@ type wait struct {
 	lost        uint64  // exits during the wait that could not be recorded
 	weight      int64   // how many times its time it stands for, and
 	count       int64   // how many contentions: more than 1 if others were only timed; see sampling.go
-	missing     *exit   // the first exit that had not told its owner when last looked
+	missing     *exit   // the first exit whose owner was unknown at the last try to settle
 	waiters     int32   // how many waited when this one was granted the lock
 	flight      *flight // its place while it goes on, if it has one
 	kind        kindID
@@ -185,7 +180,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	}
 	st.came.CompareAndSwap(0, w.start)
 	st.arrivals.Add(1)
-	// From here on, time is the waiter's to waste.
+	// The waiter is registered: what follows delays no other goroutine.
 	w.chain = s.chains().CaptureAbove(unsafe.Pointer(w))
 	w.g = s.goid()
 	w.account.begun.Add(1)
@@ -195,9 +190,9 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	return true
 }
 
-// acquired notes that the caller, a registered waiter, has got the lock exclusively. The hold
-// begins where the profiler's own work ends, which takes some 100 ns if another processor has
-// had the lock before: like that in leave, it counts as hand-off.
+// acquired notes that the caller, a registered waiter, has got the lock exclusively. The hold begins
+// after the profiler's own work, some 100 ns if another processor had the lock before. That work
+// counts as hand-off, as in leave.
 func (t *tracker[L]) acquired(w *wait) {
 	st := t.st.Load()
 	if st.run.passing {
@@ -238,9 +233,8 @@ type release struct {
 	inWait   bool // the lock is let go of in Cond.Wait
 }
 
-// leave prepares the release of the lock by its exclusive owner, who still holds it.
-// The hold ends here as far as the owner is concerned; what follows until the lock
-// is free is the profiler's, and counts as hand-off.
+// leave prepares the release of the lock by its exclusive owner, which still holds it. The hold ends
+// here; what follows until the lock is free is the profiler's work, and counts as hand-off.
 func (t *tracker[L]) leave(r *release) {
 	r.released = now()
 	st := t.st.Load()
@@ -264,7 +258,7 @@ func (t *tracker[L]) leave(r *release) {
 		n = t.deregister(st)
 	}
 	if n > 0 {
-		if st.rw { // a reader that has left already may still be about to say so
+		if st.rw { // a reader that has left may still be about to record that
 			st.mu.Lock()
 			st.forgetStrays()
 		}
@@ -304,10 +298,9 @@ func (st *state) exit(r *release) {
 	st.publish()
 }
 
-// extend adds to the last exit, if it was the same owner's and nothing has happened
-// since that would make a difference to any waiter. Nobody else reads or writes that
-// exit during that time: whoever has had the lock in between has left an exit of its own.
-// The call chain has to be taken under the lock here, which costs 10 to 70 ns.
+// extend adds to the last exit, if it was the same owner's and nothing has happened since that would
+// make a difference to any waiter. No other goroutine uses that exit: an owner in between would have
+// left an exit of its own. The call chain is taken under the lock here, which costs 10 to 70 ns.
 func (st *state) extend(r *release) bool {
 	e := st.last()
 	if e == nil || e.shared || e.pending != 0 || st.pending != 0 || e.arrivals != st.arrivals.Load() ||
@@ -332,8 +325,7 @@ func (r *release) caller() *callstack.Chain {
 	return r.st.account.Load().session.chains().CaptureAbove(unsafe.Pointer(r))
 }
 
-// finish tells who left, and settles the wait that the owner had itself. The lock
-// is free during that time.
+// finish records the owner that left, and settles the owner's own wait. The lock is free by then.
 func (r *release) finish() {
 	if r.st == nil {
 		return

@@ -155,16 +155,17 @@ func activeOptions() (o Options) {
 }
 
 // addUp makes one profile of the sessions in which no wait goes on, so that their number is bounded
-// by that of such waits. In the last one, a wait may still be about to begin.
+// by that of such waits. In the last one, a wait may still be about to begin. One that begins later,
+// in a goroutine that was preempted for so long, is booked in the session in which it ends.
 func (c *Collector) addUp(last *session) {
 	kept := c.parts[:0]
 	for _, s := range c.parts {
-		if s == last || s.inFlight() != 0 {
+		if s == last || !s.seal() {
 			kept = append(kept, s)
 			continue
 		}
-		s.addedUp.Store(true)
 		c.past = join(c.limit(), c.past, s)
+		c.past.InFlight, c.past.Unfinished = 0, nil // such a wait is in another session now
 		s.release()
 	}
 	clear(c.parts[len(kept):])

@@ -10,24 +10,21 @@ import (
 
 // Conditional waiting
 //
-// A wait on a Cond is not contention for a lock, but has a goroutine to thank for its end:
-// it is recorded with kind cond, and the time until the Signal or Broadcast is put
-// down to the call chain of that, flagged Signaller; the time from there until the
-// waiter ran is hand-off.
+// A wait on a Cond is not contention for a lock, but another goroutine ends it. It is recorded with
+// kind cond: the call chain of the Signal or Broadcast, flagged Signaller, is blamed for the time
+// until then, and the time until the waiter ran is hand-off.
 //
-// Package sync wakes waiters first in, first out. So a queue beside its own, kept in
-// the same order, tells which Signal was meant for whom. To keep it in order, a mutex
-// is held from before a waiter is put into our queue until sync has put it into its
-// own, which is when it unlocks L; and by Signal while it takes from both.
+// Package sync wakes waiters first in, first out. A queue of ours in the same order shows which
+// Signal ends which wait. To keep the order, a mutex is held from before a waiter enters our queue
+// until it is in that of sync, which is when sync unlocks L; and by Signal while it takes from both.
 //
-// Wait lets go of L, and gets it back later. The hold before it and the hold after it
-// are one as far as blame is concerned, and belong to the call chain of the Unlock that
-// ends them. That is yet to come when Wait lets go, so the exit refers forward to it;
-// if Wait is called in a loop, all its exits refer to the same Unlock. Waits for such an
-// exit are settled when the Unlock happens, or, with the chain of the Wait and flagged
-// InWait, in a snapshot before that, or when the history would become too long.
+// Wait unlocks L and locks it again later. For blame, the hold before and the hold after are one, and
+// belong to the call chain of the final Unlock. When Wait unlocks L, that Unlock is still to come, so
+// the exit refers forward to it; if Wait is called in a loop, all its exits refer to the same Unlock.
+// A wait behind such an exit is settled at that Unlock. A snapshot before it, or a history that would
+// become too long, settles the wait with the call chain of the Wait, flagged InWait.
 
-// Cond is a [sync.Cond] that knows, while collection is on, who waited on it and which
+// Cond is a [sync.Cond] that records, while collection is on, who waited on it and which
 // Signal or Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package,
 // the wait for L at the end of Wait is flagged [Reacquire]. Cond{L: l} is ready to use;
 // it must not be copied after first use. It has the methods, the panics and the memory
@@ -115,10 +112,9 @@ func (c *Cond) awake(w *condWait) {
 	condWaits.Put(w)
 }
 
-// remove takes a waiter out of the queue if it was not signalled there: waiters from
-// before Start are not in the queue, and may have got a Signal that was taken to be
-// for this one, or the other way round. The mutex also orders the waiter after whoever
-// signalled it, which sync.Cond leaves to L.
+// remove takes a waiter out of the queue if it was not signaled there: waiters from before Start are
+// not in the queue, and may have got a Signal that was meant for this one, or the other way round.
+// The mutex also orders the waiter after the goroutine that signaled, which sync.Cond leaves to L.
 func (c *Cond) remove(w *condWait) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +151,7 @@ func (c *Cond) Broadcast() {
 	c.wake(-1, c.cond.Broadcast)
 }
 
-// wake tells the first n in the queue, or all, who wakes them, and does so.
+// wake wakes waiters by f, and records that in the first n of the queue, or in all if n is negative.
 func (c *Cond) wake(n int, f func()) {
 	h := holder{g: callstack.Goid(), flags: Signaller}
 	c.mu.Lock()
@@ -163,7 +159,7 @@ func (c *Cond) wake(n int, f func()) {
 	if n < 0 || n > len(c.queue) {
 		n = len(c.queue)
 	} else if c.unseen.Load() > 0 {
-		n = 0 // it is for one that was there before collection began
+		n = 0 // it ends a wait that began before collection
 	}
 	h.released = now()
 	for _, w := range c.queue[:n] {
@@ -323,7 +319,7 @@ func (t *tracker[L]) adopt(f *forward) {
 
 // addCond settles a Wait.
 func (a *account) addCond(w *condWait) {
-	a.mu.Lock()
+	a = a.lockLive()
 	defer a.mu.Unlock()
 	if a.forgotten {
 		return

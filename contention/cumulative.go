@@ -21,13 +21,13 @@ import (
 // has a sum of its own: a sum is for a cause, which is an owner and its root.
 //
 // The sums after the latest exits are in a ring. A wait that began before these starts the sums
-// anew. Waits behind few owners are split hold by hold, as are those whose holds have to be told
-// apart: for an execution trace, with Options.Goroutines, and behind readers.
+// anew. Waits behind few owners are split hold by hold, as are those whose holds must stay separate:
+// for an execution trace, with Options.Goroutines, and behind readers.
 
 const (
 	// mostCauses bounds the sums of a lock. If there are more, they start anew.
 	mostCauses = 16
-	// A wait that alone has more causes is split hold by hold, as are so many after it.
+	// A wait that alone has more causes is split hold by hold, and so are the next pause waits.
 	pause = 64
 	// fewRows is the least length of the ring.
 	fewRows = 64
@@ -77,8 +77,8 @@ type cumulative struct {
 	lost   []loss // scratch memory: what the present wait has lost
 }
 
-// bySums settles w by cumulative sums, if it may be. It returns done if it has, or if w has to wait
-// for an owner to tell its call chain.
+// bySums settles w by cumulative sums, if they apply. It returns done if they do; then settled is
+// false if the call chain of an owner is still missing.
 func (a *account) bySums(w *wait) (settled, done bool) {
 	s := &a.cumulative
 	n := w.last - w.first
@@ -101,7 +101,7 @@ func (a *account) bySums(w *wait) (settled, done bool) {
 	return true, true
 }
 
-// holdsApart reports whether the holds of a wait have to be told apart.
+// holdsApart reports whether the holds of a wait must stay separate.
 func (a *account) holdsApart() bool {
 	s := a.session
 	return a.rw || s.goroutines || s.tracing()

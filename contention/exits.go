@@ -6,14 +6,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// The history of a lock is the numbered sequence of its exits: one record each
-// time an owner leaves while a goroutine waits. A waiter that notes the number of the
-// last exit before and after its wait has named every owner it waited for.
+// The history of a lock is the numbered sequence of its exits: one record each time an owner leaves
+// while a goroutine waits. The number of the last exit, noted before and after a wait, identifies all
+// owners during it.
 //
-// Exits live in chunks, linked in order. A waiter pins the chunk that is the last
-// one when it starts to wait; whatever is not pinned, nor follows something that
-// is, is used again. So memory follows the longest wait, and a lock that is passed
-// around for hours with short waits lives on a chunk or two.
+// Exits are in chunks, linked in order. A waiter pins the chunk that is the last one when its wait
+// begins. Chunks before the first pinned one are used again, so memory follows the longest wait: a
+// lock that is passed around for hours with short waits needs a chunk or two.
 
 const (
 	chunkExits = 16
@@ -50,22 +49,22 @@ type exit struct {
 	// contended is the longest time for which a wait has blamed this exit.
 	contended atomic.Int64
 
-	// forward is set by an owner that let go of the lock in Cond.Wait: it is the
-	// final Unlock which tells the chain to blame.
+	// forward is set by an owner that unlocked in Cond.Wait: the call chain to blame is that of
+	// the final Unlock.
 	forward *forward
 }
 
 // incomparable makes the compiler leave out the functions that compare a struct.
 type incomparable [0]func()
 
-// forward stands for the call chain of an Unlock that is yet to come. It is the same for all Waits
-// before it.
+// forward stands for the call chain of an Unlock that is still to come. All Waits before that Unlock
+// share it.
 type forward struct {
 	chain  atomic.Pointer[callstack.Chain]
 	wanted atomic.Pointer[account]
 }
 
-// resolve tells the chain of the final Unlock to all waits that depend on it.
+// resolve sets the call chain of the final Unlock, and settles what depends on it.
 func (f *forward) resolve(chain *callstack.Chain) {
 	f.chain.Store(chain)
 	if a := f.wanted.Load(); a != nil {
@@ -81,8 +80,8 @@ type chunk struct {
 	exits [chunkExits]exit
 }
 
-// history holds the exits of a lock. Exits are added by one goroutine at a time:
-// the exclusive owner of a Mutex, or whoever holds the mutex of an RWMutex's state.
+// history holds the exits of a lock. One goroutine at a time adds exits: the exclusive owner of a
+// Mutex, or the one that holds the mutex of an RWMutex's state.
 type history struct {
 	seq  atomic.Uint64 // the number of the last exit
 	lost atomic.Uint64 // exits that were not recorded
@@ -139,8 +138,8 @@ func (h *history) next() (*exit, *chunk) {
 // publish makes the exit last returned by next the last one.
 func (h *history) publish() { h.seq.Add(1) }
 
-// grow returns an empty chunk that starts at exit k: the oldest one if nobody
-// needs it, else a new one, or nil if there are too many.
+// grow returns an empty chunk that starts at exit k: the oldest one if no waiter needs it, else a new
+// one, or nil if there are too many.
 func (h *history) grow(k uint64) *chunk {
 	c := h.head
 	if c != h.tail.Load() && c.pins.Load() == 0 && c.done.Load() == chunkExits {
@@ -157,7 +156,7 @@ func (h *history) grow(k uint64) *chunk {
 	return &chunk{first: k}
 }
 
-// last returns the exit with number seq, if it is at hand.
+// last returns the exit with number seq, or nil if its chunk is used for others.
 func (h *history) last() *exit {
 	c, k := h.tail.Load(), h.seq.Load()
 	if c == nil || k < c.first || k >= c.first+chunkExits {
@@ -166,7 +165,7 @@ func (h *history) last() *exit {
 	return &c.exits[k-c.first]
 }
 
-// complete tells the call chain of the owner that left with e.
+// complete sets the call chain of the owner that left with e.
 func (e *exit) complete(c *chunk, chain *callstack.Chain) {
 	e.chain.Store(chain)
 	a := e.wanted.Load()
@@ -176,13 +175,13 @@ func (e *exit) complete(c *chunk, chain *callstack.Chain) {
 	}
 }
 
-// known tells that the owner's call chain is there, including that of the final
-// Unlock if it left in Cond.Wait.
+// known reports whether the owner's call chain is there, and that of the final Unlock if it left in
+// Cond.Wait.
 func (e *exit) known() bool {
 	return e.chain.Load() != nil && (e.forward == nil || e.forward.chain.Load() != nil)
 }
 
-// want asks for a call of a.retry when the owner becomes known.
+// want asks for a call of a.retry when the owner is known.
 func (e *exit) want(a *account) {
 	e.wanted.Store(a)
 	if e.forward != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// View says whose call chains the stacks of a flame graph are.
+// View selects whose call chains the stacks of a flame graph are.
 type View string
 
 // The views.
@@ -18,7 +18,7 @@ const (
 	WaiterView View = "waiter"
 	// JoinedView has both in one stack: from the root the waiter's, then the lock, then the
 	// owner's upside down, from the call that held the lock to where its goroutine began.
-	// So whoever reads from the root sees who waits, and from the leaf who should hurry.
+	// Read from the root, it shows who waits; from the leaf, who holds the lock.
 	JoinedView View = "joined"
 	// RootView has the call chains of those at the end of the chains of blame; see [Root].
 	RootView View = "root"
@@ -59,7 +59,7 @@ type Sample struct {
 type SampleFrame struct {
 	Frame
 	// Aspect is empty for a call. Else the frame is not code, Func is a text in
-	// brackets, such as "[lock] cache", and Aspect tells what it stands for.
+	// brackets, such as "[lock] cache", and Aspect names what it stands for.
 	Aspect string
 }
 

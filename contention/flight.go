@@ -10,19 +10,19 @@ import (
 
 // Waits that go on
 //
-// A wait is booked when it is over. One that goes on for long is what a user most wants to see, so
-// each recorded waiter has a place in its lock's account while it waits, by the number of its
-// goroutine, or one of those behind it. One that finds them taken is in no row of
-// Profile.Unfinished, only in InFlight.
+// A wait is booked when it is over. To show those that go on, each recorded waiter takes a place in
+// its lock's account while it waits: by the number of its goroutine, or one of the next three. A lock
+// has 128 places. A waiter that finds its places taken is in InFlight, but in no row of
+// Profile.Unfinished.
 //
-// Who holds the lock is known if that goroutine has waited for it, too, and that was recorded:
-// others leave no trace.
+// The holder of the lock is known if it has waited for the lock itself, and that wait was recorded:
+// an owner that got the lock at once leaves no trace.
 
 const (
 	flightBlock  = 16
 	flightBlocks = 8
-	// leastFlight is the length from which a wait is in Profile.Unfinished, in ns. Shorter ones
-	// are over before anybody looks.
+	// leastFlight is the length from which a wait is in Profile.Unfinished, in ns. Shorter ones are
+	// soon over.
 	leastFlight = int64(10 * time.Millisecond)
 )
 
@@ -77,7 +77,7 @@ func (w *wait) over() {
 	}
 }
 
-// holds notes that w is over, and its goroutine has the lock now.
+// holds notes that w is over, and that its goroutine has the lock now.
 func (f *flights) holds(w *wait) {
 	f.holderG.Store(w.g)
 	f.holder.Store(w.chain)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
 //go:noinline
@@ -59,8 +61,8 @@ func TestWaitsThatGoOn(t *testing.T) {
 	if !strings.HasSuffix(at(u.Waiter), ".flightWaits") || !strings.HasSuffix(at(u.Holder), ".flightHolds") || u.Kind != MutexKind {
 		t.Errorf("%s waits for %s: %+v", at(u.Waiter), at(u.Holder), u)
 	}
-	// Goroutines whose places are the same are in one of them.
-	if u.Count < 1 || u.Count > stuck || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Count)*time.Duration(leastFlight) {
+	// Where goroutines have no numbers here, some may find their places taken.
+	if u.Count < 1 || u.Count > stuck || u.Count < stuck && callstack.Goid() != 0 || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Count)*time.Duration(leastFlight) {
 		t.Errorf("%+v, %d in flight", u, p.InFlight)
 	}
 	var b bytes.Buffer

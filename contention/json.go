@@ -492,7 +492,7 @@ func (r *jsonReader) readUnfinished() (err error) {
 	return nil
 }
 
-// sums checks what the head of the object says about its rows.
+// sums checks the sums at the top of the object.
 func (r *jsonReader) sums() error {
 	got, want := r.form.sumsJSON, r.p.sums()
 	for _, s := range []struct {
@@ -513,7 +513,7 @@ func (r *jsonReader) sums() error {
 	return nil
 }
 
-// CheckValid returns an error that says which row breaks which promise of [Profile]: no number is
+// CheckValid returns an error that names the first row that breaks a promise of [Profile]: no number is
 // negative, each wait's parts sum to it, and pairs to what their waits blame on owners. Fields have
 // their names in JSON.
 func (p *Profile) CheckValid() error {
@@ -641,7 +641,7 @@ func (p *Profile) checkBlamed() error {
 	return nil
 }
 
-// checkOwners checks what the owners of all pairs did, and because of whom.
+// checkOwners checks the activities and the roots of all pairs.
 func (p *Profile) checkOwners() error {
 	for i := range p.Pairs {
 		q := &p.Pairs[i]

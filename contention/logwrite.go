@@ -11,23 +11,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// logQueue holds messages for the execution trace until no lock is held any more that a goroutine
-// waits for.
+// logQueue holds messages for the execution trace until the lock is released.
 type logQueue struct {
 	n       atomic.Int32
 	mu      sync.Mutex
 	waiting [][]string // each the messages of one wait
 }
 
-// maxLogQueue bounds the waits that wait to be written. More are left out: a reader of the trace
-// has to infer them.
+// maxLogQueue bounds the waits in the queue. More are left out: the analysis of the trace infers them.
 const maxLogQueue = 256
 
-// tracing reports whether waits are to be written to an execution trace.
+// tracing reports whether an execution trace is being recorded, into which waits are written.
 func (s *session) tracing() bool { return rtrace.IsEnabled() }
 
-// goid returns the id of the calling goroutine, which waits. Without it, its messages would tell
-// nothing; so it may take 5 to 15 µs where there is no assembly, if there is to be a message.
+// goid returns the id of the calling goroutine, which waits. Messages are useless without it, so while
+// a trace is recorded it may take 5 to 15 µs where there is no assembly.
 func (s *session) goid() uint64 {
 	if s.tracing() {
 		return callstack.GoidSlowly()
@@ -35,7 +33,7 @@ func (s *session) goid() uint64 {
 	return callstack.Goid()
 }
 
-// logExit writes who has let go of a lock: the trace has the goroutine and the call chain.
+// logExit writes that the caller has released a lock: the trace has its goroutine and call chain.
 func (s *session) logExit(r *release) {
 	for i := range r.chunk.exits {
 		if &r.chunk.exits[i] == r.exit {

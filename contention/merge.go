@@ -20,7 +20,7 @@ type Piece struct {
 func (p *Profile) Finish(of Piece) {
 	p.piece = of
 	p.finish()
-	if p.Source == FromTrace && !of.SameIDs { // of windows it is said when they are merged
+	if p.Source == FromTrace && !of.SameIDs { // windows get the warnings when they are merged
 		p.warnTrace()
 	}
 }
@@ -31,11 +31,10 @@ func (p *Profile) Finish(of Piece) {
 // Contentions and times add, the longest wait is that of all. Duration is summed as well, so that
 // waited time ÷ Duration stays the mean number of goroutines that wait, by instance. Rows are the
 // same if they agree in kind, lock, call chains (by function, file and line), groups and flags.
-// Locks are the same if they have the same name, class and place of creation; those without a name
-// also have to be waited for by the same call chain, and if a profile has several such locks, they
-// are put together with those of the others one by one, in order. Those of the
-// windows of one pass are told apart by their ID. Of several instances the ids of
-// goroutines are left out, as they mean nothing together.
+// Locks are the same if they have the same name, class and place of creation. Locks without a name
+// must also be waited for by the same call chain; several such locks of a profile are matched with
+// those of the others one by one, in order. Locks from windows of one pass are matched by ID. When
+// several instances are merged, goroutine ids are dropped: they are not comparable across processes.
 //
 // Profiles that [tracewaits.Observer.Cut] returned one after the other are one instance; any other
 // profile is an instance of its own, or as many as its Instances say. A nil profile is left out.
@@ -66,7 +65,7 @@ func Merge(profiles ...*Profile) *Profile {
 // merger is the state of a merge.
 type merger struct {
 	out       Profile
-	n         int          // of the profile at hand, from 1
+	n         int          // number of the profile that is being added, from 1
 	sources   map[*int]int // of pieces of passes: the last one
 	instances int
 	foreign   bool // some profile is not a piece of a pass: its warnings are kept
@@ -229,7 +228,7 @@ func (m *merger) addHead(p *Profile) {
 	}
 }
 
-// severalInstances returns n if it is more than one: one is not told.
+// severalInstances returns n if it is more than one, else 0.
 func severalInstances(n int) int {
 	if n > 1 {
 		return n
@@ -386,7 +385,7 @@ func (m *merger) result() *Profile {
 	return p
 }
 
-// warnTrace says what limits the trust in a profile of a trace, as far as it follows from the rows.
+// warnTrace warns of what limits the trust in a profile of a trace and follows from its rows.
 func (p *Profile) warnTrace() {
 	var waited, unattributed time.Duration
 	for i := range p.Waits {

@@ -7,43 +7,6 @@ import (
 	"time"
 )
 
-// checkRows holds a profile against what every profile promises.
-func checkRows(t *testing.T, p *Profile) {
-	t.Helper()
-	type key struct {
-		kind   Kind
-		lock   *Lock
-		waiter Party
-		flags  Flags
-	}
-	blamed := map[key]time.Duration{}
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		blamed[key{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}] += q.Blamed
-	}
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		if w.Waited != w.Blamed+w.HandOff+w.Unattributed || w.Waited < 0 || w.Blamed < 0 || w.HandOff < 0 || w.Unattributed < 0 {
-			t.Errorf("%s: waited %v, blamed %v, hand-off %v, unattributed %v", w.Kind, w.Waited, w.Blamed, w.HandOff, w.Unattributed)
-		}
-		k := key{w.Kind, w.Lock, w.Waiter, w.Flags}
-		if blamed[k] != w.Blamed {
-			t.Errorf("%s: %v blamed, %v in pairs", w.Kind, w.Blamed, blamed[k])
-		}
-		delete(blamed, k)
-	}
-	for k, d := range blamed {
-		t.Errorf("%s: %v blamed in pairs of no row", k.kind, d)
-	}
-	ids := map[uint64]bool{}
-	for _, l := range p.Locks {
-		if ids[l.ID] {
-			t.Errorf("two locks with the id %d", l.ID)
-		}
-		ids[l.ID] = true
-	}
-}
-
 // handProfile is a profile of two locks of one class and one with a name.
 func handProfile() *Profile {
 	chain := &Stack{Frames: []Frame{{Func: "main.worker", File: "main.go", Line: 7, PC: 1}}}
@@ -66,7 +29,7 @@ func TestMergeInstances(t *testing.T) {
 	}
 	b.Accuracy = Sampled
 	m := Merge(a, nil, b)
-	checkRows(t, m)
+	checkConservation(t, m)
 	if m.Instances != 2 || m.Duration != 2*time.Second || m.InFlight != 2 || m.Accuracy != Sampled {
 		t.Errorf("instances %d, duration %v, in flight %d, accuracy %s", m.Instances, m.Duration, m.InFlight, m.Accuracy)
 	}
@@ -117,7 +80,7 @@ func TestMergeAlikeInOnePass(t *testing.T) {
 		{"IDs stay", Merge(piece(0, true, 9), piece(1, true, 5), piece(2, true, 5, 7)), "5:10 9:9 7:7"},
 		{"another pass", Merge(piece(0, true, 9, 5), piece(1, true, 5), handProfile()), "3:300 2:210 1:109"},
 	} {
-		checkRows(t, tt.merged)
+		checkConservation(t, tt.merged)
 		var got []string
 		for _, w := range tt.merged.Waits {
 			got = append(got, fmt.Sprintf("%d:%d", w.Lock.ID, w.Waited))
@@ -139,7 +102,7 @@ func TestTop(t *testing.T) {
 			p.Pairs[j].Waiter = w.Waiter
 		}
 		total = Merge(total, p).Top(4)
-		checkRows(t, total)
+		checkConservation(t, total)
 	}
 	var waited time.Duration
 	var n int64

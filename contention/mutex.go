@@ -1,9 +1,8 @@
 package contention
 
-// Mutex is a [sync.Mutex] that knows, while collection is on, who waited for it
-// and which owners held it during that time. Its zero value is an unlocked mutex; it must
-// not be copied after first use, which go vet checks. It has the methods, the fatal
-// errors and the memory model of sync.Mutex, in which goroutines wait.
+// Mutex is a [sync.Mutex] that records, while collection is on, who waited for it and which owners
+// held it during the wait. Its zero value is an unlocked mutex; it must not be copied after first
+// use, which go vet checks. It has the methods, the fatal errors and the memory model of sync.Mutex.
 //
 // It is 24 bytes on 64-bit machines. An uncontended Lock, Unlock or TryLock costs as much as that
 // of sync.Mutex, whether collection is on or off.
@@ -11,9 +10,8 @@ type Mutex struct {
 	tracker[wordMutex]
 }
 
-// NewMutex returns a mutex with the given name, which may be empty, that remembers
-// the call chain of its creation: its class in a [Profile] is where it was made.
-// It takes about 1 µs and 2 kB.
+// NewMutex returns a mutex with the given name, which may be empty. Its class in a [Profile] is where
+// it was made. It takes about 1 µs and 2 kB.
 func NewMutex(name string) *Mutex {
 	m := new(Mutex)
 	m.created(name)
@@ -34,9 +32,8 @@ func (m *Mutex) Lock() {
 // lockMore is Lock when the lock is in use, or goroutines wait.
 func (m *Mutex) lockMore() { m.lockSlow(m.mu.tryQueued(), 0) }
 
-// Unlock unlocks m. It is a fatal error if m is not locked. As with sync.Mutex, a
-// goroutine may unlock what another has locked; the blame goes to the call chain
-// of the Unlock.
+// Unlock unlocks m. It is a fatal error if m is not locked. As with sync.Mutex, a goroutine may
+// unlock what another has locked. The call chain of the Unlock gets the blame.
 func (m *Mutex) Unlock() {
 	if w := m.mu.word.Add(-wordLocked); w != 0 {
 		m.unlockMore(w)
@@ -76,8 +73,7 @@ func (m *Mutex) tryMore() bool {
 	return true
 }
 
-// lockSlow locks m when it is not free, or there are waiters. got tells that it
-// is locked already.
+// lockSlow locks m when it is not free, or there are waiters. With got, the caller has it already.
 func (m *Mutex) lockSlow(got bool, flags Flags) {
 	if !got {
 		if current.Load() != nil {

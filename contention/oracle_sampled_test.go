@@ -127,6 +127,7 @@ func TestSampledIntervalsHoldTheTruth(t *testing.T) {
 						from += ns
 					}
 					a.represent(&wait)
+					a.begun.Add(1)
 					a.book(&wait)
 				}
 				p := &Profile{Accuracy: Exact}

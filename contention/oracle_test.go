@@ -416,6 +416,9 @@ func checkConservation(t testing.TB, p *Profile) {
 		}
 	}
 	checkOwners(t, p)
+	if err := p.CheckValid(); err != nil {
+		t.Errorf("CheckValid: %v", err)
+	}
 }
 
 func totals(p *Profile) (waited, blamed, handOff, unattributed time.Duration) {

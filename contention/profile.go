@@ -9,17 +9,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Profile says who waited, who is to blame, and for how long. Wrapped locks and
+// Profile lists who waited, who is to blame, and for how long. Wrapped locks and
 // execution traces both give one.
 //
 // In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly; and the
 // pairs with the same kind, lock, waiter and waiter's flags sum to its Blamed.
 type Profile struct {
-	// Source tells where the observations come from.
+	// Source is where the observations come from.
 	Source Source `json:"source"`
-	// Accuracy tells how the blame was found.
+	// Accuracy is how the blame was found.
 	Accuracy Accuracy `json:"accuracy"`
-	// Start is when collection began; zero if the source does not tell.
+	// Start is when collection began; zero if it is not known.
 	Start time.Time `json:"start"`
 	// Duration is how long it went on.
 	Duration time.Duration `json:"duration_ns"`
@@ -33,22 +33,22 @@ type Profile struct {
 	// settled, and so are in no row of Waits.
 	InFlight int64 `json:"in_flight"`
 	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace
-	// ended, longest Waited first; and of wrapped locks, those that have lasted for 10 ms by
-	// the time of the Snapshot. They are in no sum.
+	// ended, longest Waited first; of wrapped locks, those that had lasted for 10 ms at the
+	// Snapshot, at most 128 of a lock. They are in no sum.
 	Unfinished []Unfinished `json:"unfinished"`
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped `json:"dropped"`
-	// Warnings says in full sentences what limits the trust in the numbers.
+	// Warnings has a sentence for each limit to the trust in the numbers.
 	Warnings []string `json:"warnings"`
 	// Instances is the number of programs that the profile is about, if [Merge] has added
 	// several; 0 is one. Duration is then the sum of theirs.
 	Instances int `json:"instances,omitempty"`
 
-	piece Piece // what Merge has to know besides
+	piece Piece // for Merge
 }
 
-// TellsReady reports whether the profile tells the time for which goroutines were ready after their
-// waits from the waits: all Waited in it is then what they were blocked for.
+// TellsReady reports whether the profile separates the time for which goroutines were ready after
+// their waits: then Waited is the time for which they were blocked.
 func (p *Profile) TellsReady() bool {
 	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
 }
@@ -141,8 +141,8 @@ const (
 	// Unlock was not known yet: its call chain is that of the Wait.
 	InWait
 
-	// Logged belongs to the waiter, too: it marks waits of a trace that wrapped locks have told
-	// exactly, by messages that they wrote into it.
+	// Logged belongs to the waiter, too: it marks waits that wrapped locks have written into the
+	// trace, exactly.
 	Logged
 )
 
@@ -177,7 +177,7 @@ type Party struct {
 // Stack is a call chain, leaf first.
 type Stack struct {
 	Frames []Frame `json:"frames"`
-	// Truncated tells that the root is missing.
+	// Truncated is set if the root is missing.
 	Truncated bool `json:"truncated"`
 }
 
@@ -234,7 +234,7 @@ type Wait struct {
 	// were blocked.
 	Waited time.Duration `json:"wait_ns"`
 	// Ready is for how long they were ready then, and waited for a processor: it is not in
-	// Waited. Traces only; wrapped locks cannot tell, and have it in Waited.
+	// Waited. Traces only: of wrapped locks, Waited contains it.
 	Ready time.Duration `json:"ready_ns"`
 	// ReadyIdle is the part of Ready in which a processor was idle: the latency of the wake-up,
 	// which is the price of blocking. In the rest, all processors were busy or stopped, which
@@ -315,8 +315,8 @@ type Dropped struct {
 // Activity is what owners did while they were waited for. In a profile, the parts sum to
 // what is blamed on them, exactly.
 //
-// An execution trace tells the state of each goroutine at each instant. Wrapped locks know of
-// no waits but those for wrapped locks and Conds: all else is Unknown there.
+// An execution trace has the state of each goroutine at each instant. Wrapped locks record waits for
+// wrapped locks and Conds only: all else is Unknown there.
 type Activity struct {
 	// Running is the time in which they executed code, or a system call that kept its
 	// processor. The operating system may have taken the thread off its core during that time.
@@ -394,10 +394,10 @@ func (q *Pair) OwnerActivity() Activity {
 
 // Chains of blame
 //
-// An owner may itself be blocked while it holds what others wait for: it waits for a second lock,
-// or for a channel. Whoever it waits for then is to blame for both, and that one may be blocked as
-// well. The root owner is the one at the end of this chain: the goroutine that was not blocked on
-// anybody. A wait is split among root owners by the time for which each stood at the end.
+// An owner may itself be blocked while others wait for it: it waits for a second lock, or for a
+// channel. Then the goroutine that it waits for is to blame for both waits, and may be blocked as
+// well. The root owner is at the end of this chain: a goroutine that does not wait for another one.
+// A wait is split among root owners by the time for which each was at the end.
 //
 // The chain ends
 //

@@ -7,10 +7,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// RWMutex is a [sync.RWMutex] that knows, while collection is on, who waited for it
-// and which writers and readers held it during that time. Its zero value is an unlocked
-// mutex; it must not be copied after first use, which go vet checks. It has the
-// methods, the fatal errors and the memory model of sync.RWMutex.
+// RWMutex is a [sync.RWMutex] that records, while collection is on, who waited for it and which
+// writers and readers held it during the wait. Its zero value is an unlocked mutex; it must not be
+// copied after first use, which go vet checks. It has the methods, the fatal errors and the memory
+// model of sync.RWMutex.
 //
 // All readers that keep a writer out share the blame for it equally while they hold
 // the lock together. A reader that waits although only readers hold the lock blames
@@ -23,9 +23,8 @@ type RWMutex struct {
 	tracker[wordRWMutex]
 }
 
-// NewRWMutex returns a lock with the given name, which may be empty, that remembers
-// the call chain of its creation: its class in a [Profile] is where it was made.
-// It takes about 1 µs and 2 kB.
+// NewRWMutex returns a lock with the given name, which may be empty. Its class in a [Profile] is where
+// it was made. It takes about 1 µs and 2 kB.
 func NewRWMutex(name string) *RWMutex {
 	rw := new(RWMutex)
 	rw.created(name)
@@ -81,7 +80,7 @@ func (rw *RWMutex) unlockMore() {
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
-	// Calls that do nothing count when the compiler decides whether to inline this one.
+	// The compiler counts calls that do nothing when it decides whether to inline RLock.
 	if raceDetector {
 		raceDisable()
 	}
@@ -216,22 +215,20 @@ func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	}
 }
 
-// reader is a holder that got the lock while a goroutine waited, and when. Readers that
-// came while no goroutine waited are not known; like such an owner of a Mutex, they held
-// the lock before any present waiter came.
+// reader is a holder that got the lock while a goroutine waited, and when. Readers that came while no
+// goroutine waited are not recorded: like such an owner of a Mutex, they held the lock before any
+// present waiter came.
 //
-// The lock does not say which reader an RUnlock belongs to, so it is taken to be one
-// of the same goroutine. Without goroutine ids, readers are taken to leave in the
-// order in which they came. A reader that is unlocked by another goroutine counts as
-// one that came before the wait.
+// An RUnlock is taken to be that of a reader of the same goroutine; without goroutine ids, readers
+// are taken to leave in the order in which they came. A reader that another goroutine unlocks counts
+// as one that came before the wait.
 type reader struct {
 	g  uint64
 	at int64
 }
 
-// registerBesideReaders raises the number of waiters. If it is the first one, all
-// readers came before it, and what is known of them is void: they may have left
-// while no goroutine waited.
+// registerBesideReaders raises the number of waiters. For the first one, it forgets the readers: all
+// came before it, and may have left while no goroutine waited.
 func (t *tracker[L]) registerBesideReaders(st *state) {
 	st.mu.Lock()
 	if t.waiters.Load() == 0 {
@@ -277,9 +274,6 @@ func (t *tracker[L]) timed(w *wait) {
 		return
 	}
 	at, st := now(), t.st.Load()
-	if s := current.Load(); s != nil && w.account.session.addedUp.Load() {
-		w.account = st.accountOf(s) // a Collector that is on would miss it
-	}
 	w.account.timed(w.kind, at-w.start)
 	st.reconsider(at)
 }
@@ -302,8 +296,8 @@ func (t *tracker[L]) readerAcquiredUnseen(w *wait) {
 	}
 }
 
-// readerLeave prepares the release by a reader, who still holds the lock unless no writer
-// had announced itself.
+// readerLeave prepares the release by a reader. The reader still holds the lock if a writer is
+// pending.
 func (t *tracker[L]) readerLeave(r *release) {
 	r.released = now()
 	st := t.st.Load()
@@ -325,9 +319,8 @@ func (t *tracker[L]) readerLeave(r *release) {
 // maxStrays is the most readers that are remembered although a writer holds the lock.
 const maxStrays = 64
 
-// forgetStrays forgets the readers if there are many, while a writer holds the lock: they have
-// left. A few of them may still be about to say so; those that another goroutine has unlocked never
-// will.
+// forgetStrays forgets the readers if there are many, while a writer holds the lock: they have left.
+// Some may still be about to record that; those that another goroutine has unlocked never will.
 func (st *state) forgetStrays() {
 	if len(st.readers) > maxStrays {
 		st.readers = st.readers[:0]

@@ -13,24 +13,24 @@ import (
 
 // Sampling
 //
-// While a recorded wait is under way, every owner that leaves writes down when it came and left,
-// under the lock. For a lock that is held for 50 ns by one goroutine after the other, that would
-// more than halve the throughput (of one that is taken by the same goroutine again and again, see
-// Runs below). So what recording costs is measured. Each lock earns 2 % of the time, and pays for what
-// recording takes of it. It may spend in advance what it earns in a quarter of a second, so a burst
-// of waits is recorded whole. A lock that is overdrawn records half as many waits as before: one in
-// w, w = 1, 2, 4, … A lock that has nothing to pay for records twice as many, until it records all.
+// During a recorded wait, every owner that leaves records when it came and left, under the lock. For
+// a lock that is held for 50 ns by one goroutine after the other, that would more than halve the
+// throughput (for one that the same goroutine takes again and again, see Runs below). So the cost of
+// recording is measured. Each lock earns 2 % of the time, and pays for what recording takes. It may
+// spend in advance what it earns in a quarter of a second, so a burst of waits is recorded whole. A
+// lock that is overdrawn records half as many waits as before: one in w, w = 1, 2, 4, … A lock that
+// owes nothing records twice as many, until it records all.
 //
 // A wait is drawn before it begins, with probability 1/w, independently of all others and of all
 // that happens during it (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey
 // Sampling, 1992, section 3.5).
 //
 // Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits
-// are exact. Only who held the lock in the meantime is estimated. A drawn wait represents the waits
-// before it that were only timed and are about as long (within a factor of 4: stratification by
-// length), and counts k-fold if they are k - 1; but no more is counted than was timed. What was
-// timed, and is not counted when a snapshot is taken, has a row of its own, "[not sampled]", in
-// which all is unattributed.
+// are exact. Only the division among owners is estimated. A drawn wait represents the waits before it
+// that were only timed and are about as long (within a factor of 4: stratification by length), and
+// counts k-fold if they are k - 1; but no more is counted than was timed. Timed waits that no drawn
+// wait represents at a snapshot have a row of their own, "[not sampled]", in which all is
+// unattributed.
 //
 // The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, y being the time. That is
 // the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and more
@@ -58,7 +58,7 @@ const (
 	mostForExit   = 200
 )
 
-// sampling tells which waits of a lock are recorded.
+// sampling decides which waits of a lock are recorded.
 type sampling struct {
 	rest   atomic.Uint32 // w - 1
 	began  atomic.Int64  // when the period began; 0: not yet
@@ -111,15 +111,33 @@ var unsampled = callstack.NewChain([]callstack.Frame{{Func: notSampled}}, false)
 
 // timed counts a wait that was not drawn and took so long.
 func (a *account) timed(kind kindID, took int64) {
-	u := a.unrecorded.Load()
-	if u == nil {
-		a.unrecorded.CompareAndSwap(nil, new(timedWaits))
-		u = a.unrecorded.Load()
-	}
-	c := &u[readers(kind)]
+	c := &a.timedWaits()[readers(kind)]
 	c.ns.Add(took)
 	c.count[stratum(took)].Add(1)
 	a.session.markSampled()
+	if s := current.Load(); a.session.addedUp.Load() && s != nil {
+		a.moveTimed(s.open(a.info, a.rw))
+	}
+}
+
+// moveTimed moves what was not there yet when the account was added up.
+func (a *account) moveTimed(to *account) {
+	from, into := a.timedWaits(), to.timedWaits()
+	for i := range from {
+		into[i].ns.Add(from[i].ns.Swap(0))
+		for j := range from[i].count {
+			into[i].count[j].Add(from[i].count[j].Swap(0))
+		}
+	}
+	to.session.markSampled()
+}
+
+func (a *account) timedWaits() *timedWaits {
+	if u := a.unrecorded.Load(); u != nil {
+		return u
+	}
+	a.unrecorded.CompareAndSwap(nil, new(timedWaits))
+	return a.unrecorded.Load()
 }
 
 // readers is the index in timedWaits.
@@ -221,17 +239,16 @@ func (st *state) reconsider(at int64) {
 	}
 }
 
-// slowdown returns by how many ns recording has held up the program. If that is limited by the
-// lock, it is what happens while the lock is held that counts; if it is limited by its processors,
-// what one of them does holds up all of them by a fraction only. Which one it is, is not known, so
-// it is whichever is more.
+// slowdown returns by how many ns recording has delayed the program. If the lock limits the program,
+// only work while the lock is held counts; if the processors do, work of one of them counts by its
+// fraction of all. Which one does is not known, so slowdown returns the greater of the two.
 func slowdown(held, after int64) int64 {
 	return max(held, (held+after)/int64(runtime.GOMAXPROCS(0)))
 }
 
-// choose returns the next w, given by how much a period was slowed down, and how many waits that
-// were drawn since w was last changed are over. That has to show in what recording costs, before
-// there is another change for the same reason.
+// choose returns the next w, given by how much a period was slowed down, and how many waits drawn
+// since the last change of w are over. w does not change again before the last change shows in the
+// cost.
 func (s *sampling) choose(w uint32, cost, period, drawn, unchanged int64) uint32 {
 	s.owed += float64(cost) - budget*float64(period)
 	if s.owed > advance && w < maxWeight {
@@ -282,8 +299,8 @@ func (v *variance) addShared(doubt float64, sum, weight int64) {
 // stdErr is the standard error of the row.
 func (v *variance) stdErr() time.Duration { return time.Duration(math.Sqrt(v.sum)) }
 
-// rowError is the standard error of a row with a variance, if other waits of the lock, which took
-// so long, are in no row. They may all belong to this one: with that, twice the error contains it.
+// rowError is the standard error of a row. missing is the time of waits of the lock that no row
+// represents: all of them may belong to this row, which twice the error contains.
 func rowError(flags Flags, v variance, missing time.Duration) time.Duration {
 	if flags&Estimated == 0 {
 		return 0
@@ -315,10 +332,9 @@ func bothErrors(a, b time.Duration) time.Duration {
 // blame, and the rows are flagged Estimated. That error is the same for all waits behind the run,
 // which therefore sums before it is squared.
 //
-// A stretch that lasted for much longer than so many holds like the seen ones has a long hold in
-// it, or its goroutine lost its processor. What it lasted too long is divided as the long ones that
-// were seen of this lock, or unattributed if they are less than fewLong. All of it may be the
-// owner's, or nobody's: the error of the row contains it.
+// A stretch that lasted much longer than as many holds like the seen ones contains a long hold, or
+// its goroutine lost its processor. The excess is divided like the long holds that were seen of this
+// lock, or unattributed if those are less than fewLong. The error of the row contains all of it.
 //
 // With Options.Exact, or while an execution trace is being recorded, all holds
 // are seen.
@@ -365,8 +381,7 @@ func (st *state) pass() bool {
 	return true
 }
 
-// passed reports whether the hold that ends has passed unseen. It has to be recorded if a waiter
-// came during it.
+// passed reports whether the hold that ends passes unseen. It is recorded if a waiter came during it.
 func (st *state) passed() bool {
 	if st.since != unseen || st.run.arrivals != st.arrivals.Load() || st.forward != nil {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Filter says what to keep of a profile. The zero value keeps everything.
+// Filter selects rows of a profile. The zero value keeps all.
 type Filter struct {
 	// Kinds are those to keep; none means all.
 	Kinds []Kind
@@ -69,7 +69,7 @@ func (p *Profile) Filter(f Filter) *Profile {
 	return &out
 }
 
-// filtered are the waits of which a part at least may be kept.
+// filtered are the waits of which at least a part may be kept.
 type filtered struct {
 	at    map[rowKey]int
 	waits []Wait
@@ -81,7 +81,7 @@ type filtered struct {
 func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
 	k := w.key()
 	at, again := t.at[k]
-	if !again { // else rows whose call chains cannot be told apart
+	if !again { // else rows with equal call chains
 		at = len(t.waits)
 		t.at[k] = at
 		t.waits = append(t.waits, Wait{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags})
@@ -293,8 +293,8 @@ func (f *topFolder) pair(q *Pair, keep bool) {
 	into.StdErr = stdErr
 }
 
-// limit takes account of that one wait may have lost time to several of the owners that are put
-// together: they count it once, and know it no worse than the wait.
+// limit corrects pairs whose owners are put together: one wait may have lost time to several of them,
+// but counts once, and its standard error is the limit of theirs.
 func (f *topFolder) limit() {
 	waits := map[rowKey]*Wait{}
 	for i := range f.out.Waits {

@@ -21,7 +21,7 @@ type session struct {
 	maxLocks   int
 	maxCells   int64
 	wall       int64 // when it began, in nanoseconds since 1970: a time.Time brings time zones along
-	start      int64 // the same, as now tells it
+	start      int64 // the same by now
 
 	droppedBefore uint64 // call chains that the table had dropped when the session began
 
@@ -33,13 +33,14 @@ type session struct {
 
 	kept    sync.RWMutex // held by Snapshot against forget
 	users   int          // Collectors that need it, guarded by control
-	addedUp atomic.Bool  // a Collector has added its rows to others
+	addedUp atomic.Bool  // Collectors add its rows to others
 
 	mu        sync.Mutex
 	accounts  map[*lockInfo]*account
 	others    *account // of locks beyond the limit
 	left      uint64   // how many those are
 	stop      int64    // 0 until then
+	sealed    bool     // new accounts are sealed
 	stacks    any      // map[*callstack.Chain]*Stack; not linked into programs that take no Snapshot
 	forgotten bool
 }
@@ -92,17 +93,20 @@ func (s *session) end(at int64) {
 	s.flushLogs()
 }
 
-// inFlight returns how many recorded waits have begun and are not settled.
-func (s *session) inFlight() (n int64) {
+// seal prepares that the rows of the session are added up, and reports whether no wait goes on.
+func (s *session) seal() bool {
 	s.mu.Lock()
 	accounts := s.allAccounts()
+	s.sealed = true
 	s.mu.Unlock()
+	sealed := true
 	for _, a := range accounts {
-		a.mu.Lock()
-		n += a.begun.Load() - a.settled
-		a.mu.Unlock()
+		sealed = a.seal() && sealed
 	}
-	return n
+	if sealed {
+		s.addedUp.Store(true)
+	}
+	return sealed
 }
 
 // release notes that a Collector does not need the session any more. The caller holds control.
@@ -175,7 +179,7 @@ func (s *session) open(info *lockInfo, rw bool) *account {
 	if a := s.accounts[info]; a != nil {
 		return a
 	}
-	if len(s.accounts) < s.maxLocks {
+	if len(s.accounts) < s.maxLocks && info.id != otherLocksID {
 		a := s.newAccount(info, rw)
 		s.accounts[info] = a
 		return a
@@ -198,10 +202,11 @@ func (s *session) newAccount(info *lockInfo, rw bool) *account {
 		waits:     make(map[waitKey]*waitCell),
 		pairs:     make(map[pairKey]*pairCell),
 		forgotten: s.forgotten,
+		sealed:    s.sealed,
 	}
 }
 
-// exited tells who left with e.
+// exited records the call chain that left with r.
 func (s *session) exited(r *release, chain *callstack.Chain) {
 	if s.tracing() {
 		s.logExit(r)
@@ -238,8 +243,8 @@ func (s *session) snapshot() *Profile {
 	return p
 }
 
-// settleAll settles what was put aside. An owner that was preempted right after the
-// release, before it told its call chain, gets a moment to do so.
+// settleAll settles what was put aside. It waits up to 40 ms for owners that were preempted right
+// after the release, before they recorded their call chains.
 func settleAll(accounts []*account) {
 	for wait := 10 * time.Microsecond; ; wait *= 2 {
 		left := 0
@@ -343,8 +348,8 @@ func (s *session) party(c *callstack.Chain, g uint64) Party {
 	return newParty(s.stack(c), g)
 }
 
-// newParty puts a goroutine into the group of the function that it was started for, as far as the
-// call chain shows: the graph of a trace names it by the same rules.
+// newParty puts a goroutine into the group of the function that it was started for, if the call chain
+// shows that. The graph of a trace has the same names.
 func newParty(st *Stack, g uint64) Party {
 	p := Party{Goroutine: g, Stack: st}
 	if n := len(st.Frames); n > 0 && !st.Truncated {
@@ -353,7 +358,7 @@ func newParty(st *Stack, g uint64) Party {
 	return p
 }
 
-// finish sorts the rows and says what limits the trust in them.
+// finish sorts the rows and adds the warnings that follow from them.
 func (p *Profile) finish() {
 	order.Stable(p.Waits, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.ID, b.Lock.ID))
@@ -404,7 +409,7 @@ type sampledLock struct {
 	observed                       int64
 }
 
-// warnSampled tells how well it is known which callers locks that were sampled delayed.
+// warnSampled warns of estimated rows, and how good the estimates are.
 func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration) {
 	var known, unknown sampledLock
 	few, drawn := 0, 0
@@ -435,7 +440,7 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration
 	}
 }
 
-// warnRuns tells of waits whose owners held the lock so often that not every hold was seen.
+// warnRuns warns of waits behind owners of which some holds were not seen.
 func (p *Profile) warnRuns(waited, all time.Duration) {
 	if waited > 0 {
 		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",

@@ -23,7 +23,7 @@ import (
 // the difference between its coming and leaving; the remainder of the division stays
 // in the clock, and when the last reader leaves it gets what is left, less than n ns.
 
-// holder is one owner, as far as it matters to a wait.
+// holder is an owner during a wait.
 type holder struct {
 	acquired, released, pending int64
 	gaps                        int64 // during which it was free between the two
@@ -90,9 +90,8 @@ const (
 	pendingWriter
 )
 
-// split divides the time from start to end among the holders. reader tells that the
-// waiter wants to read. The parts are valid until the next call; they and the
-// hand-off sum to end − start.
+// split divides the time from start to end among the holders; reader is set if the waiter wants to
+// read. The parts are valid until the next call; they and the hand-off sum to end − start.
 func (s *splitter) split(start, end int64, reader bool, holders []holder) (parts []part, handOff int64) {
 	s.parts = s.parts[:0]
 	shared := false

@@ -11,29 +11,27 @@ import (
 
 // The locks under the wrappers
 //
-// An uncontended operation has to take as long as that of package sync, and must find out, without
-// another look at memory, whether goroutines wait that want to know who held the lock. So each lock
-// has a word of its own, on which such an operation is one atomic instruction, as in package sync,
-// and which does not have the expected value if there is more to do. Whatever has to wait does so
-// in a lock of package sync. There is nothing here but the public methods of that.
+// An uncontended operation must take as long as that of package sync, and must find out without
+// another access to memory whether there are waiters to record. So each lock has a word of its own:
+// such an operation is one atomic instruction on it, as in package sync, which fails if there is more
+// to do. Goroutines wait in locks of package sync, of which only the public methods are used.
 //
 // A wordMutex is a word as long as no goroutine waits for it, and is a sync.Mutex from when a
 // goroutine has to wait until none does:
 //
 //	0                               free
 //	wordLocked                      locked
-//	wordQueued + n·inLine + unlocks  the lock is mu, which is locked or not; n goroutines have to find it in this form
+//	wordQueued + n·inLine + unlocks the lock is mu, locked or not; n goroutines need this form
 //
-// An Unlock subtracts wordLocked in either form, which is faster than to compare and swap. In the
-// last one it thereby counts down unlocks, and has to raise it again now and then.
+// An Unlock subtracts wordLocked in each form, which is faster than to compare and swap. In the last
+// form, that counts down unlocks, which is raised again now and then.
 //
-// Who finds it locked takes mu for its owner, which it may as a Mutex does not belong to a
-// goroutine, and then changes the word; the owner's Unlock finds that out and unlocks mu. An owner
-// that leaves while n is 0 changes the word back before it unlocks mu, now and then: a lock that
-// goroutines wait for all the time is better left as it is. So mu is locked in the first two forms
-// only by one that is about to unlock it, or to change the form. Who waits in mu when the word is
-// changed back finds that out, too; it then counts in n, so that it loses its place in line once at
-// most.
+// A goroutine that finds the word locked locks mu on behalf of the owner (a Mutex does not belong to a
+// goroutine), and then changes the word; the owner's Unlock sees that, and unlocks mu. An owner that
+// leaves while n is 0 sometimes changes the word back before it unlocks mu: sometimes only, as a lock
+// that always has waiters is faster in the last form. So in the first two forms, mu is locked only by
+// a goroutine that is about to unlock it or to change the form. One that waits in mu when the word is
+// changed back then counts in n, so it loses its place in line once at most.
 type wordMutex struct {
 	word atomic.Int32
 	mu   sync.Mutex
@@ -102,8 +100,8 @@ func (m *wordMutex) raise() {
 	}
 }
 
-// raiseOwn is raise for the owner of the lock: in raise it would wait for itself if another
-// goroutine took mu for it in between.
+// raiseOwn is raise for the owner of the lock, which in raise would wait for itself if another
+// goroutine had locked mu on its behalf.
 func (m *wordMutex) raiseOwn() {
 	for {
 		w := m.word.Load()
@@ -112,7 +110,7 @@ func (m *wordMutex) raiseOwn() {
 			if m.word.CompareAndSwap(w, w+inLine) {
 				return
 			}
-		case m.mu.TryLock(): // and nobody has taken it for the owner, so the word is as it was
+		case m.mu.TryLock(): // no goroutine has locked it for the owner, so the word is unchanged
 			m.word.Store(queued + inLine)
 			return
 		default:
@@ -154,7 +152,7 @@ func (m *wordMutex) unlockQueued(w int32) {
 type wordRWMutex struct {
 	word    atomic.Int64
 	writers sync.Mutex
-	gates   atomic.Pointer[gates] // nil until somebody has to wait
+	gates   atomic.Pointer[gates] // nil until a goroutine waits
 }
 
 const (
@@ -165,7 +163,7 @@ const (
 // written reports whether a word has a writer.
 func written(word int64) bool { return word>>32&1 != 0 }
 
-// add adds to the word, and is not taken for an order of the goroutines by the race detector.
+// add adds to the word. The race detector does not take it for an order of the goroutines.
 func (rw *wordRWMutex) add(n int64) int64 {
 	raceDisable()
 	c := rw.word.Add(n)
@@ -281,8 +279,8 @@ func (rw *wordRWMutex) blocking() *gates {
 
 // gates is where the readers and the writer of a wordRWMutex wait.
 type gates struct {
-	// leaving is how many readers the pending writer waits for, and turn is locked for reading
-	// on their behalf. While the writer has not told how many they are, leaving is negative.
+	// leaving is how many readers the pending writer waits for, and turn is locked for reading on
+	// their behalf. Until the writer has added their number, leaving is negative.
 	leaving atomic.Int32
 	turn    sync.RWMutex
 
@@ -349,7 +347,7 @@ func (g *gates) outwait(n int32) {
 	g.turn.Unlock() //lint:ignore SA2001 it waits for the last reader
 }
 
-// leave notes that a reader has left for whom a writer waits.
+// leave notes that a reader has left for which a writer waits.
 func (g *gates) leave() {
 	if g.leaving.Add(-1) == 0 {
 		g.turn.RUnlock()

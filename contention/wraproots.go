@@ -11,20 +11,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Chains of blame of wrapped locks, as far as their own waits tell. See profile.go.
+// Chains of blame of wrapped locks, from waits for wrapped locks alone. See Root.
 //
-// A session remembers the latest waits of each goroutine, in pieces: because of whom at the root it
-// waited, from when to when. When a wait is settled, each of its owners is looked up: a piece that
-// falls into the time for which the owner is blamed goes on to the root of that piece. An owner
-// that waited for a second lock, and lets go of it before the first one, has settled that wait by
-// then. What else an owner was blocked on, or whether it ran, is not known.
+// A session remembers the latest waits of each goroutine, in pieces: from when to when it waited, and
+// the root of that time. When a wait is settled, each of its owners is looked up: where a piece
+// overlaps the time for which the owner is blamed, the root of the piece is the root. An owner that
+// waited for a second lock, and releases it before the first one, has settled that wait by then. What
+// else an owner was blocked on, or whether it ran, is not known.
 //
 // A wait behind many owners is remembered as a piece for each of its roots, which lasts as long as
 // all of the wait that is due to that root, and counts as much; and one for the time in which the
 // lock was free.
 //
-// Goroutines share a fixed number of places. One that has to make room for another has no past: it
-// is the root itself.
+// Goroutines share a fixed number of places. One whose place another takes has no past: it is the root
+// itself.
 
 const (
 	waitedSlots  = 1 << 12
@@ -33,7 +33,7 @@ const (
 	// seenRoots.
 	mostApart = 16
 	seenRoots = 8
-	// maxCauses is how many roots of a pair are told apart.
+	// maxCauses is how many roots of a pair are kept; others are put together.
 	maxCauses = 16
 )
 
@@ -80,7 +80,7 @@ func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPi
 		return buf
 	}
 	s := slots[g%waitedSlots].Load()
-	if s == nil || s.g.Load() != g || s.latest.Load() <= from { // the last is that most owners have not waited since they came
+	if s == nil || s.g.Load() != g || s.latest.Load() <= from { // most owners have not waited since they acquired the lock
 		return buf
 	}
 	s.mu.Lock()
@@ -135,7 +135,7 @@ func (p *waitedPiece) share(from, to int64, share float64) int64 {
 	return int64(float64(p.overlap(from, to))*float64(p.ns)/float64(p.to-p.from)*share + 0.5)
 }
 
-// pairRoots is what is known of what an owner did, and because of whom. The owner itself is the
+// pairRoots is for how long an owner was blocked, and the roots of that time. The owner itself is the
 // root of the rest.
 type pairRoots struct {
 	blocked [len(kinds)]int64
@@ -182,8 +182,8 @@ func (r *pairRoots) clone() *pairRoots {
 	return &c
 }
 
-// follow goes on from an owner that is blamed for p to whom it was itself blocked by, and notes
-// both in the cell of the pair and for those whom the waiter blocks.
+// follow finds the roots of p, for which the owner h is blamed, and adds them to the cell of the pair
+// and to the pieces of the waiter.
 func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
 	sortPieces(a.found) // a wait is settled when its lock is let go of
@@ -222,7 +222,7 @@ func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.piece(w, h.chain, h.g, 1, at, p.to, share)
 }
 
-// piece notes that w was, from one instant to another and in a share of that, because of a root.
+// piece adds a piece of w: from one instant to another, or a share of that, it was due to a root.
 func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, from, to int64, share float64) {
 	if to <= from || w.g == 0 {
 		return
@@ -243,9 +243,9 @@ func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, 
 	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: chain, g: g})
 }
 
-// remember keeps the pieces of w for those whom its goroutine delays. What no goroutine is blamed
-// for is hand-off, with the waiter itself as its root; or, if an unknown goroutine held the lock,
-// has an unknown root. That is free.
+// remember keeps the pieces of w for waits behind its goroutine. free is the time for which no
+// goroutine is blamed: its root is the waiter itself or, if an unknown goroutine held the lock,
+// unknown.
 func (a *account) remember(w *wait, free int64, unknown bool) {
 	if w.g == 0 {
 		return
@@ -299,7 +299,7 @@ func joinPiece(pieces []waitedPiece, p *waitedPiece) []waitedPiece {
 	return append(pieces, *p)
 }
 
-// ownerRoots tells in q what is in the cell.
+// ownerRoots sets the activity and the roots of q from its cell.
 func (s *session) ownerRoots(q *Pair, r *pairRoots) {
 	q.Activity = Activity{Unknown: q.Blamed}
 	if r == nil {

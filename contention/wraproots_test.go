@@ -98,6 +98,7 @@ func TestFollow(t *testing.T) {
 	settle := func(g uint64, start, end int64, holders ...holder) *account {
 		a := s.open(newLockInfo(), false)
 		a.holders = holders
+		a.begun.Add(1)
 		a.book(&wait{account: a, chain: chains[g-1], g: g, start: start, end: end, weight: 1, count: 1})
 		return a
 	}
@@ -145,12 +146,14 @@ func TestManyOwnersAreRememberedByRoot(t *testing.T) {
 		a.holders = append(a.holders, holder{acquired: at, released: at + hold, chain: chains[1+i%2], g: uint64(10 + i)})
 		at += hold + 1
 	}
+	a.begun.Add(1)
 	a.book(&wait{account: a, chain: chains[0], g: 1, start: 100, end: at, weight: 1, count: 1})
 	if slot := s.waited.slots.Load()[1].Load(); slot.n != 3 {
 		t.Errorf("%d pieces", slot.n)
 	}
 	b := s.open(newLockInfo(), false)
 	b.holders = []holder{{acquired: 50, released: at + 50, chain: chains[0], g: 1}}
+	b.begun.Add(1)
 	b.book(&wait{account: b, chain: chains[3], g: 2, start: 60, end: at + 70, weight: 1, count: 1})
 	p := s.snapshot()
 	checkConservation(t, p)
@@ -179,6 +182,7 @@ func TestFollowOverlapping(t *testing.T) {
 	})
 	a := s.open(newLockInfo(), false)
 	a.holders = []holder{{released: 60, chain: c, g: 1}}
+	a.begun.Add(1)
 	a.book(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3, count: 3})
 	p := s.snapshot()
 	checkConservation(t, p)

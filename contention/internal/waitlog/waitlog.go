@@ -12,32 +12,33 @@ import (
 
 // Log messages of wrapped locks, version 1
 //
-// While collection is on and the program is traced by runtime/trace, wrapped locks tell the trace
-// what a trace does not show: which lock was waited for, and who held it when. They do so once a
-// lock that was waited for has been released. The analysis of a trace replaces what it would have
-// to infer by that.
+// While collection is on and runtime/trace records a trace, wrapped locks write into it what a trace
+// does not show: which lock was waited for, and who held it when. They do so after the lock has been
+// released. The analysis of the trace uses that instead of what it would infer.
 //
 // The messages have the category [Category]. Their fields are separated by blanks; numbers are
 // in base 36, and times in nanoseconds. The first field is the version of the format.
 //
 //	1 x SENT LOCK NUMBER
-//	        an owner has let go of a lock that a goroutine waited for. Who that was, and where, is told by the goroutine and
-//	        the call chain of the message. SENT is when it was written, LOCK the lock's number in the process, and
-//	        NUMBER that of its exit
-//	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS "NAME" "CLASS" PART…
-//	        a goroutine has waited since START, by the same clock as SENT. KIND is
-//	        0 for a mutex, 1 for an rwmutex to write, 2 to read; FLAGS is 1 after Cond.Wait. WAITERS are
-//	        the goroutines that waited when it got the lock. CONTENDED is by how much this wait makes the time longer in
-//	        which the lock was held while a goroutine waited. PARTS is how many parts the wait has
+//	        an owner has released a lock that a goroutine waited for. The goroutine and the call
+//	        chain of the message are the owner's. SENT is when it was written, LOCK the lock's
+//	        number in the process, and NUMBER that of its exit
+//	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS
+//	    "NAME" "CLASS" PART…
+//	        a goroutine has waited since START, by the same clock as SENT. KIND is 0 for a mutex, 1
+//	        for an rwmutex to write, 2 to read; FLAGS is 1 after Cond.Wait. WAITERS are the
+//	        goroutines that waited when it got the lock. CONTENDED is by how much this wait makes
+//	        the time longer in which the lock was held while a goroutine waited. PARTS is how many
+//	        parts the wait has
 //	1 p PART…
-//	        more parts of the latest wait from this goroutine, if there is no room for all in one message
+//	        more parts of the latest wait from this goroutine, if one message has no room for all
 //
 //	PART = NUMBER,GOROUTINE,FROM,FOR,NS,FLAGS
-//	        the owner that left by that exit is to blame for NS of the time that begins FROM after START and
-//	        lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait
+//	        the owner that left by that exit is to blame for NS of the time that begins FROM after
+//	        START and lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait
 //
 // The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with
-// another number; whoever does not know it leaves the message out, and counts it.
+// another number; a reader that does not support it skips the message, and counts it.
 
 // Category is the category of the log messages that wrapped locks write into execution traces.
 const Category = "bottleneck.lock"
@@ -230,7 +231,7 @@ func (w *Wait) AddParts(text string) error {
 // Complete reports whether all parts are there.
 func (w *Wait) Complete() bool { return int64(len(w.Parts)) == w.expected }
 
-// Check says what contradicts itself in a wait that is complete.
+// Check returns an error if a complete wait contradicts itself.
 func (w *Wait) Check() error {
 	left := w.Waited
 	take := func(ns int64) bool {
