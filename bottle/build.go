@@ -18,6 +18,7 @@ func (o *Observer) Graph() *Graph {
 	}
 	o.uncovered()
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
+	g.Collector.of(&o.collector.sum)
 	g.Capacity, g.IdleLost = time.Duration(o.capacity), time.Duration(o.idleCapacity)
 	g.Wall -= time.Duration(o.pieces.missed)
 	g.merged = o.pieces.mark()
@@ -37,6 +38,7 @@ func (o *Observer) Graph() *Graph {
 
 func (o *Observer) windowGraph() *Graph {
 	g := o.newGraph(o.stretch.start, o.clock.now, o.clock.idle-o.stretch.idle, o.stretch.procs)
+	g.Collector.of(&o.collector.win)
 	g.Capacity, g.IdleLost = time.Duration(o.stretch.capacity), time.Duration(o.stretch.idleCapacity)
 	g.Wall -= time.Duration(o.stretch.missed)
 	for _, b := range o.boxes {
@@ -56,6 +58,12 @@ func (o *Observer) newGraph(from, to, idle timeline.Time, procs int) *Graph {
 		Offered:   o.opt.Offered,
 		GroupBy:   o.opt.Group.String(),
 	}
+}
+
+// of takes over what was counted. The rest follows from the boxes.
+func (c *Collector) of(n *collected) {
+	c.Time, c.Assists, c.Paused = time.Duration(n.time), time.Duration(n.assists), time.Duration(n.paused)
+	c.Cycles, c.Pauses = n.cycles, n.pauses
 }
 
 // addBox adds a box unless nothing of it falls into the graph.
@@ -86,6 +94,9 @@ func (g *Graph) addBox(b *box, a *account) {
 		if d != 0 {
 			out.Waiting[timeline.Wait(w).String()] += time.Duration(d)
 		}
+	}
+	if out.Kind == GC {
+		g.Collector.Work += out.Running
 	}
 	g.Boxes = append(g.Boxes, out)
 }
@@ -131,6 +142,7 @@ func (g *Graph) finish() {
 		b.Parallelism = b.width()
 		b.roundStacks()
 	}
+	g.Collector.Share = g.shareOf(GC)
 	g.lose()
 	order.Stable(g.Boxes, compareStack)
 }

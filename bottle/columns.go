@@ -132,8 +132,22 @@ func Summary() []result.Column[Graph] {
 		{Name: "neck-%", Title: "lost to groups", Unit: result.Ratio, Help: "part of the capacity that was not used while some group ran", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost() - g.IdleLost) }},
 		{Name: "idle-%", Title: "idle", Unit: result.Ratio, Help: "part of the wall time in which no goroutine ran", Value: result.Floats(func(g *Graph) float64 { return ratio(g.Idle, g.Wall) })},
 		{Name: "gc-%", Title: "garbage collector", Unit: result.Ratio, Help: "share of the wall time that the garbage collector has", Value: result.Floats(func(g *Graph) float64 { return ratio(g.shareOf(GC), g.Wall) })},
+		{Name: "gc-work", Title: "collector's work", Unit: result.Duration, Help: "time for which workers, assists and pauses of the garbage collector ran, summed", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Work) })},
+		{Name: "gc-time", Title: "collector's time", Unit: result.Duration, Help: "time in which at least one of them ran", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Time) })},
+		{Name: "gc-width", Title: "collector's width", Unit: result.Number, Help: "gc-work ÷ gc-time: processors that the collector used while it worked", Value: collectorsTime(func(c *Collector) result.Value { return result.Float(c.Width()) })},
+		{Name: "gc-assists", Title: "assists", Unit: result.Duration, Help: "part of gc-work that goroutines of the application did", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Assists) })},
+		{Name: "gc-cycles", Title: "collections", Unit: result.Count, Help: "number of collections", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(int64(c.Cycles)) })},
+		{Name: "gc-pauses", Title: "collector's pauses", Unit: result.Duration, Help: "part of gc-work in which the world was stopped", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Paused) })},
 		{Name: "in-c-%", Title: "in C code", Unit: result.Ratio, Help: "time in C code, in parts of the wall time", Value: result.Floats(func(g *Graph) float64 { all, _ := g.InC(); return ratio(all, g.Wall) })},
 		{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time that the graph covers", Value: result.Ints(func(g *Graph) time.Duration { return g.Wall })},
+	}
+}
+
+// collectorsTime returns a column of what is known with the time of the collector: not in older
+// files.
+func collectorsTime(of func(*Collector) result.Value) func(*Graph) (result.Value, bool) {
+	return func(g *Graph) (result.Value, bool) {
+		return of(&g.Collector), g.Collector.Time > 0 || g.shareOf(GC) == 0
 	}
 }
 

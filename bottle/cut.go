@@ -92,6 +92,7 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 	o.idle, o.capacity, o.idleCapacity, o.windows, o.tooMany = 0, 0, 0, nil, false
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	o.inC, o.inCOf = 0, o.inCOf+1
+	o.collector.sum = collected{}
 	o.forget()
 	if o.ended {
 		return g

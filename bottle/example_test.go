@@ -131,7 +131,7 @@ func ExampleParseGrouping() {
 	// Output:
 	// by creator
 	// by /^net/
-	// unknown grouping "colour": want function, start, creator, goroutine, region, task or /regexp/
+	// unknown grouping "colour": want function, start, creator, goroutine, region, task, kind or /regexp/
 }
 
 // What lost most of the capacity is the neck: what to look at first.

@@ -62,6 +62,8 @@ type Graph struct {
 	// Boxes is sorted by parallelism, widest first: the order in which the
 	// boxes are stacked, from the bottom.
 	Boxes []Box `json:"boxes"`
+	// Collector is what the garbage collector did, whatever the grouping.
+	Collector Collector `json:"collector,omitzero"`
 	// Verdict is what limits the program, if the graph was made together with a ledger, as
 	// bottleneck.Analyze does; nil else, as for what [Merge] has added up. It is about the time
 	// of the graph, whatever the grouping.
@@ -70,6 +72,38 @@ type Graph struct {
 	Windows []*Graph `json:"-"`
 
 	merged merged // what Merge has to know besides
+}
+
+// Collector is the sum of what the garbage collector did in a graph. Its width, Work ÷ Time, is the
+// number of processors that it used while it worked.
+type Collector struct {
+	// Work is the time for which its workers, assists and pauses ran, summed: the Running of
+	// all boxes of the kind GC. Time is that in which at least one of them did; 0 where it is
+	// not known, as from older files. Share is the sum of the boxes' shares.
+	Work  time.Duration `json:"work_ns"`
+	Time  time.Duration `json:"time_ns"`
+	Share time.Duration `json:"share_ns"`
+	// Assists is the part of Work that goroutines of the application did, Paused that in which
+	// it had stopped the world.
+	Assists time.Duration `json:"assists_ns"`
+	Paused  time.Duration `json:"paused_ns"`
+	// Cycles counts the collections of which the mark phase began, or went on at the beginning
+	// of the trace, and Pauses how often the world was stopped for them.
+	Cycles int `json:"cycles"`
+	Pauses int `json:"pauses"`
+}
+
+// Width is Work ÷ Time; 0 if there was none.
+func (c *Collector) Width() float64 { return ratio(c.Work, c.Time) }
+
+func (c *Collector) add(o *Collector) {
+	c.Work += o.Work
+	c.Time += o.Time
+	c.Share += o.Share
+	c.Assists += o.Assists
+	c.Paused += o.Paused
+	c.Cycles += o.Cycles
+	c.Pauses += o.Pauses
 }
 
 // Box is one goroutine or group of goroutines in a bottle graph.

@@ -20,6 +20,7 @@ type Grouping struct {
 	// byName: a box follows from the name of a goroutine, what it was started as, or its id,
 	// whatever else it did before.
 	byName bool
+	byKind bool // the boxes of a kind are one
 }
 
 // The groupings.
@@ -40,6 +41,8 @@ var (
 	// ByTask groups by the type of the user task (runtime/trace.Task) of the
 	// innermost region, or that of the goroutine's creator.
 	ByTask = Grouping{name: "task", group: task}
+	// ByKind has one box for each kind: application, collector, runtime and tracer.
+	ByKind = Grouping{name: "kind", byName: true, byKind: true}
 )
 
 // ByRegexp groups by what a regular expression finds in the name of the goroutine: its first
@@ -65,9 +68,9 @@ func ByFunc(name string, f func(*timeline.Goroutine) string) Grouping {
 }
 
 // ParseGrouping returns the grouping with the given name: function, start, creator,
-// goroutine, region, task, or a regular expression between slashes.
+// goroutine, region, task, kind, or a regular expression between slashes.
 func ParseGrouping(s string) (Grouping, error) {
-	for _, g := range []Grouping{ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask} {
+	for _, g := range []Grouping{ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask, ByKind} {
 		if s == g.name {
 			return g, nil
 		}
@@ -82,12 +85,12 @@ func ParseGrouping(s string) (Grouping, error) {
 		}
 		return ByRegexp(re), nil
 	}
-	return Grouping{}, fmt.Errorf("unknown grouping %q: want function, start, creator, goroutine, region, task or /regexp/", s)
+	return Grouping{}, fmt.Errorf("unknown grouping %q: want function, start, creator, goroutine, region, task, kind or /regexp/", s)
 }
 
 // String returns the name of the grouping.
 func (g Grouping) String() string {
-	if g.group == nil {
+	if g.group == nil && !g.byKind {
 		return ByFunction.name
 	}
 	return g.name
@@ -137,14 +140,27 @@ type boxKey struct {
 	kind Kind
 }
 
+// assistBox names the box of goroutines of the application that work for the collector.
+const assistBox = "GC assist"
+
 // keyOf returns the box that a goroutine's time goes to now. world is the
 // name of the stop-the-world range that it is in, if any.
 func (g Grouping) keyOf(gr *timeline.Goroutine, world string) boxKey {
+	k := g.ownKey(gr, world)
+	if g.byKind {
+		if k.name = string(k.kind); k.kind == GC {
+			k.name = "collector"
+		}
+	}
+	return k
+}
+
+func (g Grouping) ownKey(gr *timeline.Goroutine, world string) boxKey {
 	switch {
 	case world != "":
 		return boxKey{world, worldKind(world)}
 	case gr.InRange(assistRange):
-		return boxKey{"GC assist", GC}
+		return boxKey{assistBox, GC}
 	case gr.Label != "":
 		return boxKey{gr.Label, GC}
 	case gr.Kind != timeline.Application:

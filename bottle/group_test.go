@@ -100,9 +100,9 @@ func TestParseGrouping(t *testing.T) {
 		t.Errorf("the empty name is %q, %v; want function", g, err)
 	}
 	for in, want := range map[string]string{
-		"pool":     `unknown grouping "pool": want function, start, creator, goroutine, region, task or /regexp/`,
-		"/":        `unknown grouping "/": want function, start, creator, goroutine, region, task or /regexp/`,
-		"Function": `unknown grouping "Function": want function, start, creator, goroutine, region, task or /regexp/`,
+		"pool":     `unknown grouping "pool": want function, start, creator, goroutine, region, task, kind or /regexp/`,
+		"/":        `unknown grouping "/": want function, start, creator, goroutine, region, task, kind or /regexp/`,
+		"Function": `unknown grouping "Function": want function, start, creator, goroutine, region, task, kind or /regexp/`,
 		"/a(/":     "grouping /a(/: error parsing regexp: missing closing ): `a(`",
 	} {
 		if _, err := ParseGrouping(in); err == nil || err.Error() != want {

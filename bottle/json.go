@@ -239,6 +239,12 @@ func (g *Graph) CheckValid() error {
 	if err := g.Verdict.CheckValid(); err != nil {
 		return err
 	}
+	c := &g.Collector
+	for _, d := range []time.Duration{c.Work, c.Time, c.Share, c.Assists, c.Paused, time.Duration(c.Cycles), time.Duration(c.Pauses)} {
+		if d < 0 || d > math.MaxInt64/2 {
+			return fmt.Errorf("collector: a time or number is out of range: %d", d)
+		}
+	}
 	sum, spent := g.Idle, time.Duration(0)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]

@@ -85,6 +85,7 @@ func (m *merger) add(g *Graph) {
 	o.Start = min(o.Start, g.Start)
 	o.Wall += g.Wall
 	o.Idle += g.Idle
+	o.Collector.add(&g.Collector)
 	switch {
 	case m.n == 1:
 		o.Capacity, o.IdleLost, o.CPUs = g.Capacity, g.IdleLost, g.CPUs
@@ -277,6 +278,7 @@ func (m *merger) result() *Graph {
 	} else {
 		g.finish()
 	}
+	g.Collector.Share = g.shareOf(GC)
 	g.Warnings = append(append(g.Warnings, g.unnamedWarning()...), g.cWarning(0)...)
 	return g
 }
@@ -371,6 +373,12 @@ func (g *Graph) Scale(n int) *Graph {
 	out.Idle *= k
 	out.Capacity *= k
 	out.IdleLost *= k
+	c := &out.Collector
+	for _, d := range []*time.Duration{&c.Work, &c.Time, &c.Share, &c.Assists, &c.Paused} {
+		*d *= k
+	}
+	c.Cycles *= n
+	c.Pauses *= n
 	out.Boxes = slices.Clone(g.Boxes)
 	for i := range out.Boxes {
 		out.Boxes[i].scale(k)

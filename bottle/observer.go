@@ -64,7 +64,39 @@ type Observer struct {
 	cpus            float64 // see [Graph.CPUs]
 	inC, inCOf      int     // goroutines that were in C; the number of the graph of which that is
 	chains          chainTable
+	collector       collecting
 	open            byindex.Table[openCode] // with Options.Stacks
+}
+
+// collecting follows the work of the collector, in the current window and in the whole graph.
+type collecting struct {
+	active   int // goroutines that do it now
+	since    timeline.Time
+	win, sum collected
+}
+
+// collected is what collecting counts of a window, or of the graph.
+type collected struct {
+	time            timeline.Time // in which at least one goroutine was active
+	assists, paused timeline.Time
+	cycles, pauses  int
+}
+
+// settle accounts for the time until now.
+func (c *collecting) settle(now timeline.Time) {
+	if c.active > 0 {
+		c.win.time += now - c.since
+	}
+	c.since = now
+}
+
+// add adds what another one counted.
+func (c *collected) add(o *collected) {
+	c.time += o.time
+	c.assists += o.assists
+	c.paused += o.paused
+	c.cycles += o.cycles
+	c.pauses += o.pauses
 }
 
 // member is a live goroutine.
@@ -78,6 +110,7 @@ type member struct {
 	wait   timeline.Wait
 	site   *timeline.Frame // where it waits
 	world  string          // the stop-the-world range it is in
+	role   role            // in its box
 	visits []visit
 	left   int64        // its id, if it was lost sight of and did not exit
 	inC    int          // the last graph in which it was in C: see Observer.inCOf
@@ -216,6 +249,7 @@ func (o *Observer) settleAll() {
 			b.anySince = o.clock.now
 		}
 	}
+	o.collector.settle(o.clock.now)
 }
 
 // settle accounts for the time that a goroutine has spent in its state until now.
@@ -228,6 +262,9 @@ func (o *Observer) settle(m *member) {
 		m.box.win.share += d
 		m.a = o.clock.a
 		m.box.win.running += dt
+		if m.box.key.kind == GC {
+			o.collected(m, dt)
+		}
 		if o.opt.Stacks {
 			o.ran(m, ran{d, dt})
 		}
@@ -251,6 +288,34 @@ func (o *Observer) settle(m *member) {
 	}
 }
 
+// collected accounts for work of the collector.
+func (o *Observer) collected(m *member, dt timeline.Time) {
+	switch m.role {
+	case pausing:
+		o.collector.win.paused += dt
+	case assisting:
+		o.collector.win.assists += dt
+	}
+}
+
+// role is what a goroutine does for the collector besides being one of its workers.
+type role uint8
+
+const (
+	assisting role = iota + 1
+	pausing
+)
+
+func (m *member) roleNow() role {
+	switch {
+	case m.world != "":
+		return pausing
+	case m.g.InRange(assistRange):
+		return assisting
+	}
+	return 0
+}
+
 func (o *Observer) start(m *member) {
 	m.active, m.a = true, o.clock.a
 	o.clock.running++
@@ -258,6 +323,12 @@ func (o *Observer) start(m *member) {
 		m.box.anySince = o.clock.now
 	}
 	m.box.active++
+	if m.box.key.kind == GC {
+		if o.collector.active == 0 {
+			o.collector.since = o.clock.now
+		}
+		o.collector.active++
+	}
 }
 
 func (o *Observer) stop(m *member) {
@@ -266,6 +337,12 @@ func (o *Observer) stop(m *member) {
 	m.box.active--
 	if m.box.active == 0 {
 		m.box.win.any += o.clock.now - m.box.anySince
+	}
+	if m.box.key.kind == GC {
+		if o.collector.active == 1 {
+			o.collector.settle(o.clock.now)
+		}
+		o.collector.active--
 	}
 }
 
@@ -284,7 +361,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if m.g != t.G {
 		*m = member{g: t.G, since: o.clock.now, visits: m.visits[:0]}
 		o.pieces.recall(m)
-		m.box = o.boxOf(m)
+		m.box, m.role = o.boxOf(m), m.roleNow()
 		m.visit(m.box, o.stretch.number, o.pieces.number)
 	} else {
 		o.settle(m)
@@ -397,11 +474,14 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeli
 		o.settle(m)
 		o.covered(m, calls)
 	}
-	b := o.boxOf(m)
-	if b == m.box {
+	b, does := o.boxOf(m), m.roleNow()
+	if b == m.box && does == m.role {
 		return
 	}
 	o.settle(m)
+	if m.role = does; b == m.box {
+		return
+	}
 	if o.opt.Stacks {
 		o.open.At(g.Index).moved(m.box)
 	}
@@ -427,6 +507,13 @@ func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time, e.St
 
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
+	if e.Begin && !e.Stopped && (e.Name == timeline.MarkPhase || strings.HasPrefix(e.Name, worldRange) && worldKind(e.Name) == GC) {
+		if o.advance(e.Time); !o.ended && e.Name == timeline.MarkPhase {
+			o.collector.win.cycles++
+		} else if !o.ended {
+			o.collector.win.pauses++
+		}
+	}
 	if e.Scope != timeline.ScopeGoroutine || e.G == nil {
 		return
 	}

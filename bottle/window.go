@@ -56,6 +56,7 @@ func (o *Observer) discard() {
 			delete(o.boxes, k)
 		}
 	}
+	o.collector.win, o.collector.sum = collected{}, collected{}
 	o.exited = 0
 	o.inC, o.inCOf = 0, o.inCOf+1
 	o.chains = chainTable{}
@@ -84,6 +85,8 @@ func (o *Observer) closeWindow() {
 	o.capacity += o.stretch.capacity
 	o.idleCapacity += o.stretch.idleCapacity
 	o.pieces.missed += o.stretch.missed
+	o.collector.sum.add(&o.collector.win)
+	o.collector.win = collected{}
 	for _, b := range o.boxes {
 		n := b.sum.goroutines
 		b.sum.add(&b.win)

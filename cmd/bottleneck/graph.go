@@ -28,7 +28,7 @@ type graphFlags struct {
 }
 
 // groupHelp is what -group means.
-const groupHelp = "group goroutines `BY` function, start, creator, goroutine, region, task or /regexp/; see \"bottleneck help graph\""
+const groupHelp = "group goroutines `BY` function, start, creator, goroutine, region, task, kind or /regexp/; see \"bottleneck help graph\""
 
 func (a *app) graph() *cobra.Command {
 	f := &graphFlags{}

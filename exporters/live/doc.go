@@ -33,7 +33,7 @@
 // # Paths
 //
 //	(index)     explains itself, and says what is recorded, what was dropped, and at which cost
-//	graph       the bottle graph        svg, png, text, json, pprof (group=function, start, creator, goroutine, region, task, /regexp/)
+//	graph       the bottle graph        svg, png, text, json, pprof (group=function, start, creator, goroutine, region, task, kind, /regexp/)
 //	contention  who waited for whom     svg, png, text, json, pprof (view=owner, waiter, joined)
 //	tasks       granularity of tasks    svg, png, text, json, pprof
 //	speedup     an estimate of why N workers are not N times faster: an upper bound    svg, png, text, json

@@ -100,7 +100,7 @@ func (h *handler) look(live *bottleneck.Live) picture.Options {
 var graphEndpoint = endpoint{
 	name:       "graph",
 	title:      "Bottle graph",
-	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost. group=start, creator, goroutine, region, task or /regexp/ groups otherwise, and takes a snapshot for that.",
+	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost. group=start, creator, goroutine, region, task, kind or /regexp/ groups otherwise, and takes a snapshot for that.",
 	forms:      allForms,
 	parameters: append(usual[:len(usual):len(usual)], "group"),
 	missing:    noSource,

@@ -1,0 +1,101 @@
+package bottle
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+func readReal(t *testing.T, name string, opt Options) *Graph {
+	t.Helper()
+	f, err := os.Open("../testdata/real/" + name + ".trace.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := ReadTrace(context.Background(), f, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// What the collector did in a program with 86 collections, as other tools count them.
+func TestCollector(t *testing.T) {
+	whole := readReal(t, "json-gogc5", Options{})
+	c := whole.Collector
+	if c.Cycles != 86 {
+		t.Errorf("%d collections; want 86", c.Cycles)
+	}
+	if c.Pauses != 2*c.Cycles {
+		t.Errorf("%d pauses in %d collections", c.Pauses, c.Cycles)
+	}
+	var work, share, longest, paused, assists time.Duration
+	for i := range whole.Boxes {
+		b := &whole.Boxes[i]
+		if b.Kind != GC {
+			continue
+		}
+		work, share, longest = work+b.Running, share+b.Share, max(longest, b.busy)
+		if len(b.Group) > len(worldRange) && b.Group[:len(worldRange)] == worldRange {
+			paused += b.Running
+		}
+		if b.Group == assistBox {
+			assists = b.Running
+		}
+	}
+	if c.Work != work || c.Share != share || c.Paused != paused || c.Assists != assists || assists == 0 || c.Time < longest || c.Time > c.Work {
+		t.Errorf("%+v; the boxes ran for %v, have %v, the longest worked for %v, pauses %v, assists %v", c, work, share, longest, paused, assists)
+	}
+
+	// By kind, the collector is one box, whose time is that.
+	kinds := readReal(t, "json-gogc5", Options{Group: ByKind, Window: 50 * time.Millisecond})
+	rounded := kinds.Collector // shares are rounded in each graph
+	if d := rounded.Share - c.Share; d < -10 || d > 10 {
+		t.Errorf("a share of %v by kind, %v by function", rounded.Share, c.Share)
+	}
+	if rounded.Share = c.Share; rounded != c {
+		t.Errorf("by kind %+v; by function %+v", kinds.Collector, c)
+	}
+	var names []string
+	var sum time.Duration
+	for i := range kinds.Boxes {
+		b := &kinds.Boxes[i]
+		names = append(names, b.Group)
+		sum += b.Share
+		if b.Group == "collector" && (b.Running != c.Work || b.busy != c.Time || b.SelfParallelism != c.Width()) {
+			t.Errorf("the box ran for %v, in %v, %g wide; want %v, %v, %g", b.Running, b.busy, b.SelfParallelism, c.Work, c.Time, c.Width())
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"application", "collector", "runtime", "tracer"}; !slices.Equal(names, want) || sum+kinds.Idle != kinds.Wall {
+		t.Errorf("boxes %q, want %q; %v and %v idle of %v", names, want, sum, kinds.Idle, kinds.Wall)
+	}
+
+	// Windows sum to the whole, and so do graphs that are merged or read again.
+	var all Collector
+	for _, w := range kinds.Windows {
+		all.add(&w.Collector)
+	}
+	if all.Share = c.Share; all != c {
+		t.Errorf("the windows sum to %+v; the whole is %+v", all, c)
+	}
+	twice, err := Merge(whole, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	double := whole.Scale(2).Collector
+	if double.Share = twice.Collector.Share; twice.Collector != double || double.Work != 2*c.Work || double.Cycles != 172 {
+		t.Errorf("twice: %+v, scaled: %+v", twice.Collector, double)
+	}
+	text, err := whole.MarshalJSON()
+	var again Graph
+	if err == nil {
+		err = again.UnmarshalJSON(text)
+	}
+	if err != nil || again.Collector != c {
+		t.Errorf("%v: read again it is %+v", err, again.Collector)
+	}
+}
