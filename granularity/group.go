@@ -98,19 +98,20 @@ type groupTask struct {
 
 var groupTasks sync.Pool
 
-func init() {
-	groupTasks.New = func() any {
-		t := new(groupTask)
-		t.run = func() error {
-			f, s, log := t.f, t.site, t.log
-			t.free() // nobody else has it: errgroup calls it once
-			var x execution
-			x.begin(s, nil, false, log)
-			defer x.end()
-			return f()
-		}
+func newGroupTask() *groupTask {
+	if t, ok := groupTasks.Get().(*groupTask); ok {
 		return t
 	}
+	t := new(groupTask)
+	t.run = func() error {
+		f, s, log := t.f, t.site, t.log
+		t.free() // errgroup calls it once, so nothing else has it
+		var x execution
+		x.begin(s, nil, false, log)
+		defer x.end()
+		return f()
+	}
+	return t
 }
 
 // settle takes over what was set before the first use.
@@ -126,7 +127,7 @@ func (g *Group) settle() {
 // task prepares the function for a goroutine.
 func (g *Group) task(f func() error, chain *callstack.Chain) *groupTask {
 	g.once.Do(g.settle)
-	t := groupTasks.Get().(*groupTask)
+	t := newGroupTask()
 	t.f = f
 	if f != nil {
 		t.site = g.usual.site(g.rec, g.name, functionOf(f), chain)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
 // RecorderOptions are the settings of a [Recorder]. The zero value is a good one.
@@ -107,11 +108,18 @@ func prepared(opts RecorderOptions) *Recorder {
 
 // bias measures what of our own work between the two readings of the clock is counted
 // to a task: the least that any of 50 to 500 empty tasks seems to execute, some 40 ns.
-var bias = sync.OnceValue(func() int64 { return measureBias(RecorderOptions{}) })
+func bias() int64 { return theBias.Get(func() int64 { return measureBias(RecorderOptions{}) }) }
 
 // secondBias is the bias of the clock of recorders with NoThreadState, where it is not the default
 // one.
-var secondBias = sync.OnceValue(func() int64 { return measureBias(RecorderOptions{NoThreadState: true}) })
+func secondBias() int64 {
+	return theSecondBias.Get(func() int64 { return measureBias(RecorderOptions{NoThreadState: true}) })
+}
+
+var (
+	theBias, theSecondBias lazy.Value[int64]
+	theRecorder            lazy.Value[*Recorder]
+)
 
 func measureBias(opts RecorderOptions) int64 {
 	r := newRecorder(opts)
@@ -154,7 +162,9 @@ func newRecorder(opts RecorderOptions) *Recorder {
 
 // defaultRecorder returns the recorder that is used where none is given. It is made at the first
 // call, which may be that of the first task: what an empty task costs is measured later.
-var defaultRecorder = sync.OnceValue(func() *Recorder { return prepared(RecorderOptions{}) })
+func defaultRecorder() *Recorder {
+	return theRecorder.Get(func() *Recorder { return prepared(RecorderOptions{}) })
+}
 
 // Default returns the recorder that pools, groups and tasks use to which none
 // was given. It keeps no log and does not aggregate. The first call takes as long as that of

@@ -133,13 +133,10 @@ func TestPauseIsNotCounted(t *testing.T) {
 	if err != nil || clock.Info().Resolution > time.Microsecond {
 		t.Skip("no fine thread clock: ", err)
 	}
-	former := cycles.Default
-	defer func() { cycles.Default = former }()
-	cycles.Default = func() *cycles.Clock { return clock }
 	var got, bias int64
 	for range 20 { // others may have the processor, and what system calls take changes with that
 		rec := recorder(RecorderOptions{})
-		rec.bias = 0
+		rec.bias, rec.clock, rec.anywhere = 0, clock, false
 		ctx := WithRecorder(context.Background(), rec)
 		little := func(class string, f func(context.Context) error) int64 { // of many; the very least may be a clock that stood
 			for range 1000 {

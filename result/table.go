@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
@@ -281,7 +282,7 @@ func keyOf(row []Cell, columns []int) string {
 func (t *Table) sort() {
 	by := slices.IndexFunc(t.Columns, func(h Head) bool { return !h.Unit.IsText() && (t.SortedBy == "" || h.Name == t.SortedBy) })
 	size := func(c *Cell) float64 { return math.Abs(t.Columns[by].Unit.Number(c.Value)) }
-	slices.SortStableFunc(t.Rows, func(a, b []Cell) int {
+	order.Stable(t.Rows, func(a, b []Cell) int {
 		if by >= 0 {
 			if c := cmp.Compare(size(&b[by]), size(&a[by])); c != 0 {
 				return c

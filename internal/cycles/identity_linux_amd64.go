@@ -5,12 +5,12 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
 // A thread's identity on linux/amd64 is its FS base, which user code reads in
@@ -130,7 +130,11 @@ func findProcid() {
 
 // findLibcRseq finds the area that the C library has registered for its threads, all at the same
 // distance from their FS bases. The kernel says EBUSY for it, and EINVAL for any other address.
-var findLibcRseq = sync.OnceValue(func() error {
+func findLibcRseq() error { return libcRseq.Get(searchLibcRseq) }
+
+var libcRseq lazy.Value[error]
+
+func searchLibcRseq() error {
 	if !fsgsbase {
 		return errors.New("rseq: the kernel does not let user code read the FS base")
 	}
@@ -157,7 +161,7 @@ var findLibcRseq = sync.OnceValue(func() error {
 		}
 	}
 	return errors.New("rseq: the C library has registered an area that was not found")
-})
+}
 
 // libcArea returns the area that the C library has registered for the calling thread.
 func libcArea() uintptr { return fsBase() + libcCS - unsafe.Offsetof(rseq{}.cs) }

@@ -8,14 +8,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
 // Default returns the process's clock: Open's choice, made at the first call.
-var Default = sync.OnceValue(func() *Clock {
-	c, _ := Open() // the last source of the ladder cannot be refused
+func Default() *Clock { return theClock.Get(open) }
+
+// open opens a clock of the whole ladder, whose last source cannot be refused.
+func open() *Clock {
+	c, _ := Open()
 	return c
-})
+}
+
+var theClock, theSecond lazy.Value[*Clock]
 
 // Open returns a clock for the first of the sources (none: the whole [Ladder])
 // that proves itself by counting. It fails when all of them refuse, which the
@@ -44,10 +50,14 @@ func Open(sources ...Source) (*Clock, error) {
 }
 
 // prepare finds what is needed of the runtime's own state.
-var prepare = sync.OnceFunc(func() {
-	findTurn()
-	findProcid()
-})
+func prepare() {
+	prepared.Do(func() {
+		findTurn()
+		findProcid()
+	})
+}
+
+var prepared sync.Once
 
 // lockThread locks the calling goroutine to its thread and returns that thread.
 func lockThread() (th *Thread, unlock func()) {

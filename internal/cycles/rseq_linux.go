@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
 // The rseq clock: thread CPU time at the price of reading the TSC.
@@ -82,7 +83,11 @@ const (
 )
 
 // neverExecuted is the process's only noCode, made at first use; nil when the system has no memory.
-var neverExecuted = sync.OnceValue(func() *noCode {
+func neverExecuted() *noCode { return theCode.Get(newCode) }
+
+var theCode lazy.Value[*noCode]
+
+func newCode() *noCode {
 	mem, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return nil
@@ -90,7 +95,7 @@ var neverExecuted = sync.OnceValue(func() *noCode {
 	c := (*noCode)(unsafe.Pointer(&mem[0]))
 	c.signature = rseqSignature
 	return c
-})
+}
 
 // marker is what rseq_cs holds while the marker stands.
 func (a *area) marker() uint64 { return uint64(uintptr(unsafe.Pointer(&a.sequence))) }

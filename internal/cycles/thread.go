@@ -49,10 +49,7 @@ func WithoutThreadState() *Clock {
 }
 
 // second is the clock beside a [Default] that is the rseq clock.
-var second = sync.OnceValue(func() *Clock {
-	c, _ := Open()
-	return c
-})
+func second() *Clock { return theSecond.Get(open) }
 
 // A Thread is what the package knows about one thread. It is made by the first
 // reading on the thread.

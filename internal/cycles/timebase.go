@@ -2,9 +2,9 @@ package cycles
 
 import (
 	"math"
-	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
@@ -31,7 +31,11 @@ type Timebase struct {
 // counter and the monotonic clock at both ends of an interval of that length. At each end
 // the tightest of several pairs counts; how tight they are is the uncertainty, which
 // [Timebase.Refined] reduces later.
-var TimebaseOf = sync.OnceValue(func() *Timebase { return calibrate(300 * time.Microsecond) })
+func TimebaseOf() *Timebase {
+	return theTimebase.Get(func() *Timebase { return calibrate(300 * time.Microsecond) })
+}
+
+var theTimebase lazy.Value[*Timebase]
 
 func calibrate(interval time.Duration) *Timebase {
 	if !haveTSC {

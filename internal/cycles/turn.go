@@ -3,8 +3,9 @@ package cycles
 import (
 	"bytes"
 	"runtime"
-	"sync"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
 // Whether a goroutine has left its thread.
@@ -81,11 +82,15 @@ func (m *Mark) Turns(start *Mark) uint8 { return uint8(m.Turn) - uint8(start.Tur
 // function that makes them for iter.Pull. Without them any goroutine can be locked to its thread
 // without breaking the program; with them, advancing a coroutine with other locks than it was made
 // with ends it. What cannot be read counts as containing them.
-var Coroutines = sync.OnceValue(func() bool {
-	names := functionNames()
-	has := func(name string) bool { return bytes.Contains(names, []byte("\x00"+name+"\x00")) }
-	return !has("runtime.gopark") || !has("runtime.GC") || has("runtime.newcoro")
-})
+func Coroutines() bool {
+	return coroutines.Get(func() bool {
+		names := functionNames()
+		has := func(name string) bool { return bytes.Contains(names, []byte("\x00"+name+"\x00")) }
+		return !has("runtime.gopark") || !has("runtime.GC") || has("runtime.newcoro")
+	})
+}
+
+var coroutines lazy.Value[bool]
 
 // functionNames returns the names of all functions of the program, each followed by a zero byte;
 // nil if they are not found. A *runtime.Func is the entry of the function in the runtime's table,

@@ -3,10 +3,10 @@ package host
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/trace"
 	"strconv"
+	"strings"
 )
 
 // An execution trace holds GOMAXPROCS, but not how many processors the process could use. A
@@ -32,8 +32,11 @@ func ReadNote(of, message string) (processors float64, ok bool) {
 	if of != category {
 		return 0, false
 	}
-	var all int
-	if _, err := fmt.Sscanf(message, noteFormat, &processors, &all); err != nil || !(processors > 0) || processors > float64(all) || all > math.MaxInt32 {
+	first, rest, _ := strings.Cut(message, " of ")
+	second, unit, _ := strings.Cut(rest, " ")
+	processors, err := strconv.ParseFloat(first, 64)
+	all, wrong := strconv.ParseInt(second, 10, 32)
+	if err != nil || wrong != nil || unit != "processors" || !(processors > 0) || processors > float64(all) {
 		return 0, false
 	}
 	return processors, true

@@ -6,7 +6,8 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Options configures a Decoder.
@@ -181,7 +182,7 @@ func (d *Decoder) step() error {
 // come now.
 func (d *Decoder) others() error {
 	// A sorted heap is a heap.
-	slices.SortFunc(d.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
+	order.Stable(d.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
 	for i := 1; i < len(d.heap); i++ {
 		t := d.heap[i].t
 		ok, err := d.take(t)

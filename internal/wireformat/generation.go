@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Frame is one function of a call chain.
@@ -415,7 +416,7 @@ func (d *Decoder) finish() error {
 		s := &d.samples[i]
 		s.time = d.nanos(uint64(s.time))
 	}
-	slices.SortFunc(d.samples, func(a, b sample) int { return cmp.Compare(a.time, b.time) })
+	order.Stable(d.samples, func(a, b sample) int { return cmp.Compare(a.time, b.time) })
 	d.clock.Trace = d.nanos(d.clockUnits)
 	return nil
 }
