@@ -29,8 +29,9 @@ type Options struct {
 	Recorder *bottle.Recorder
 	// Continuous is asked instead of Recorder while it is enabled, and for metrics.
 	Continuous *bottleneck.Continuous
-	// Tasks are shown instead of the user regions of the execution trace.
-	Tasks *granularity.Recorder
+	// Tasks, a *granularity.Recorder, is shown instead of the user regions of the execution
+	// trace.
+	Tasks interface{ Profile() *granularity.Profile }
 
 	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as
 	// the parameter token=TOKEN. It has at least 16 bytes; "openssl rand -hex 16" prints one.

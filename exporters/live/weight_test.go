@@ -11,13 +11,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// A service that has the tracer of the standard library, and the same with the pages.
+// A service that has what most have, the profiles and the tracer of the standard library and JSON;
+// the same with the analyses, and with the pages.
 const (
 	plainService = `package main
 
 import (
+	"encoding/json"
 	"log"
 	"net/http"
+	_ "net/http/pprof"
 	"os"
 	"runtime/trace"
 )
@@ -27,15 +30,38 @@ func main() {
 	defer trace.Stop()
 	recorder := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
 	recorder.Start()
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { recorder.WriteTo(w) })
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header) })
+	log.Print(http.ListenAndServe("localhost:6060", nil))
+}
+`
+	analyzedService = `package main
+
+import (
+	"encoding/json"
+	"log"
+	"net/http"
+	_ "net/http/pprof"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+func main() {
+	var recorder bottle.Recorder
+	recorder.Start()
+	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
+	c.Start()
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header); c.Last(0); recorder.WriteTo(w) })
 	log.Print(http.ListenAndServe("localhost:6060", nil))
 }
 `
 	liveService = `package main
 
 import (
+	"encoding/json"
 	"log"
 	"net/http"
+	_ "net/http/pprof"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -47,20 +73,22 @@ func main() {
 	recorder.Start()
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
 	c.Start()
-	http.Handle("/", live.Handler(live.Options{Recorder: &recorder, Continuous: c}))
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header) })
+	http.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: &recorder, Continuous: c}))
 	log.Print(http.ListenAndServe("localhost:6060", nil))
 }
 `
 )
 
-// mostWeight returns how many bytes the pages and the analyses add to a program at most, with
-// debugging information and without (-ldflags="-s -w"). Go 1.27 links more for the same source.
-func mostWeight() (full, bare int64) {
-	if strings.HasPrefix(runtime.Version(), "go1.26") {
-		return 6_250_000, 4_420_000
-	}
-	return 7_200_000, 5_000_000
-}
+// weight is what something adds to a program in bytes, with debugging information and without
+// (-ldflags="-s -w").
+type weight struct{ full, bare int64 }
+
+// What the analyses and the pages add at most, with both releases of Go.
+var (
+	mostAnalyses = weight{3_250_000, 2_270_000}
+	mostPages    = weight{2_280_000, 1_620_000}
+)
 
 func TestWeight(t *testing.T) {
 	goTool := require.Program(t, "go")
@@ -84,19 +112,32 @@ func TestWeight(t *testing.T) {
 		}
 		return info.Size()
 	}
-	full := build("live", liveService) - build("plain", plainService)
+	of := func(name, text string) weight {
+		bare := build(name, text, "-ldflags=-s -w")
+		return weight{build(name, text), bare}
+	}
+	plain, analyzed, live := of("plain", plainService), of("analyzed", analyzedService), of("live", liveService)
 	symbols, err := exec.Command(goTool, "tool", "nm", filepath.Join(dir, "live")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, unused := range []string{"golang.org/x/exp/trace.(*Reader)", "compress/zstd.(*Decoder)", "html/template", "image/png"} {
+	for _, unused := range []string{"golang.org/x/exp/trace.(*Reader)", "internal/cycles.Open", "granularity.(*Recorder).Profile", "contention.(*Mutex)", "compress/zstd.(*Decoder)", "html/template", "image/png"} {
 		if strings.Contains(string(symbols), unused) {
 			t.Errorf("the pages need no %s, but link it", unused)
 		}
 	}
-	bare := build("live", liveService, "-ldflags=-s -w") - build("plain", plainService, "-ldflags=-s -w")
-	t.Logf("%.2f MB, %.2f MB without debugging information", float64(full)/1e6, float64(bare)/1e6)
-	if most, mostBare := mostWeight(); full > most || bare > mostBare {
-		t.Errorf("the pages add %d bytes to a program, and %d without debugging information, want at most %d and %d", full, bare, most, mostBare)
+	for _, part := range []struct {
+		name         string
+		before, with weight
+		most         weight
+	}{
+		{"the analyses", plain, analyzed, mostAnalyses},
+		{"the pages", analyzed, live, mostPages},
+	} {
+		full, bare := part.with.full-part.before.full, part.with.bare-part.before.bare
+		t.Logf("%s: %.2f MB, %.2f MB without debugging information", part.name, float64(full)/1e6, float64(bare)/1e6)
+		if full > part.most.full || bare > part.most.bare {
+			t.Errorf("%s add %d bytes to a program, and %d without debugging information, want at most %d and %d", part.name, full, bare, part.most.full, part.most.bare)
+		}
 	}
 }
