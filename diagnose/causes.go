@@ -34,7 +34,7 @@ type diagnosis struct {
 	locks   map[ledger.Place]ledger.Place // union-find over places of locks
 	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
 	limitAt map[ledger.Place]*limit
-	behalf  map[string]ledger.Place        // by group of the standard library: see behalfOf
+	behalf  map[string]served              // by group: see servedBy
 	tiny    map[string]bool                // groups of many goroutines that hardly do anything
 	short   map[string]bool                // and that do so little that waiting for them may cost as much
 	tracers map[string]bool                // groups of the tracer
@@ -69,6 +69,7 @@ type cause struct {
 	// blocked is what of lost is processors that were idle during some of short system calls.
 	blocked time.Duration
 	queue   bool // of a lock: see queues
+	spun    bool // and see spun
 }
 
 // causeOf returns the cause of a key, which is made if there is none.
@@ -100,6 +101,7 @@ func (c *cause) callers(d *diagnosis) []ledger.Place {
 }
 
 func (d *diagnosis) index() {
+	d.behalf = map[string]served{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
 	d.tiny, d.short, d.tracers, d.stops = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[ledger.Place]time.Duration{}
 	if d.Graph != nil {
@@ -195,7 +197,7 @@ func (d *diagnosis) collect() {
 	d.mergeSites(Network)
 	for _, c := range d.causes {
 		slices.Sort(c.rows) // as the rows of the ledger: largest first
-		c.queue = d.queues(c)
+		c.queue, c.spun = d.queues(c), d.spun(c)
 	}
 }
 
@@ -397,18 +399,22 @@ func (d *diagnosis) mergeHeld() {
 }
 
 // mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
-// network went on, if the lock's owners waited for such a thing for most of the time that others
-// waited for the lock, if that is most of the time, and if more goroutines waited for the lock than
-// for the thing. An owner that waits for the network may wait for a goroutine that sleeps.
+// network went on, if the lock's owners waited themselves for most of the time that others waited
+// for the lock, if that is most of the time, and if more goroutines waited for the lock than for the
+// thing. An owner may wait for a goroutine that sleeps, or that reads from a connection for it.
 func (d *diagnosis) mergeQueued() {
 	if d.Contention == nil || d.windowed() {
 		return
 	}
 	for _, row := range d.lockTable {
-		blocked := row.Activity.Blocked
-		outside := blocked[contention.SleepKind] + blocked[contention.NetworkKind] + blocked[contention.SyscallKind]
+		var blocked time.Duration
+		for kind, t := range row.Activity.Blocked {
+			if !isLock(string(kind)) && kind != contention.GCKind {
+				blocked += t
+			}
+		}
 		place, known := d.placeOfLock(row.Lock)
-		if !known || row.Contended < d.l.Wall/2 || outside < row.Activity.Total()/2 {
+		if !known || row.Contended < d.l.Wall/2 || blocked < row.Activity.Total()/2 {
 			continue
 		}
 		into := d.causeOf(key{kind: Lock, place: d.find(place)})

@@ -146,7 +146,7 @@ func New(r Results) *Verdict {
 // sorts are then one group.
 func (d *diagnosis) nameless() bool {
 	unknown := d.l.Sum(func(r *ledger.Row) bool {
-		return r.Category == ledger.Code && r.Group == unnamed && r.Site == ledger.Place{}
+		return r.Category == ledger.Code && r.Group == unnamed && r.Site.Func == ""
 	})
 	return unknown > d.l.Of(ledger.Code)/2
 }
@@ -193,7 +193,7 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && f.Share >= 0.1:
 		return 1 << 62
-	case c.queue:
+	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
 	case f.Kind == Switching && c.place != ledger.Place{}:
 		if f.Lost+d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && r.Site == c.place }) >= d.l.Capacity/8 {

@@ -189,7 +189,7 @@ func (d *diagnosis) mergeLimited() {
 			continue
 		}
 		for _, l := range limits {
-			if c.kind == Timer && l.sort == workers || !d.holds(l, c) || !d.covers(l, c) { // a ticker sets the pace of workers
+			if l.sort == workers && (c.kind == Timer || !d.occupied(l, c)) || !d.holds(l, c) || !d.covers(l, c) { // a ticker sets the pace of workers
 				continue
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
@@ -211,13 +211,37 @@ type inside struct {
 // of a cause.
 func (d *diagnosis) holds(l *limit, c *cause) bool {
 	var held time.Duration
+	asks := d.asks(l)
 	for _, i := range c.rows {
 		// A server in the same program answers those past a limit of connections.
-		if r := &d.l.Rows[i]; (l.holders[r.Group] > l.waited/20 || l.sort == connections && d.answers(r.Group)) && r.Site != l.place {
+		r := &d.l.Rows[i]
+		if (max(l.holders[r.Group], l.holders[d.servedBy(r.Group).group]) > l.waited/20 || asks && d.answers(r.Group)) && r.Site != l.place {
 			held += r.Time
 		}
 	}
 	return held > c.lost/2
+}
+
+// occupied reports whether the workers past a limit spent at least half of their lives with a cause:
+// else some of them had room for more.
+func (d *diagnosis) occupied(l *limit, c *cause) bool {
+	var lives time.Duration
+	for group, t := range l.holders {
+		if b := d.boxes[group]; b != nil && t > l.waited/20 {
+			lives += b.Running + b.Runnable
+			for _, w := range b.Waiting {
+				lives += w
+			}
+		}
+	}
+	return d.Graph == nil || 2*d.atATime(c)*float64(d.Graph.Wall) >= float64(lives)
+}
+
+// asks reports whether goroutines past a limit are clients of net/http.
+func (d *diagnosis) asks(l *limit) bool {
+	return l.sort == connections || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
+		return l.holders[w.Waiter.Group] > l.waited/20 && w.Waiter.Stack != nil && calls(w.Waiter.Stack, "net/http.(*Client).do")
+	})
 }
 
 // answers reports whether goroutines are those of a server of net/http.

@@ -138,34 +138,42 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 // wait that it wakes: a goroutine that only reads from a connection, or cancels a context, does so
 // for others.
 func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
-	if d.own(r.Site) || d.Contention == nil {
+	if d.own(r.Site) {
 		return r.Site
 	}
-	if p, known := d.behalf[r.Group]; known {
-		if p == (ledger.Place{}) {
-			return r.Site
-		}
-		return p
+	if b := d.servedBy(r.Group); b.place != (ledger.Place{}) {
+		return b.place
 	}
-	sums := map[ledger.Place]time.Duration{}
-	var most ledger.Place
+	return r.Site
+}
+
+// served are goroutines for which others work, and where they wait for them.
+type served struct {
+	group string
+	place ledger.Place
+}
+
+// servedBy returns which goroutines wait most for those of a sort; nothing if none does.
+func (d *diagnosis) servedBy(group string) (most served) {
+	if b, known := d.behalf[group]; known || d.Contention == nil {
+		return b
+	}
+	sums := map[served]time.Duration{}
 	for i := range d.Contention.Pairs {
 		w := &d.Contention.Pairs[i]
-		if w.Owner.Group != r.Group || w.Waiter.Stack == nil {
+		if w.Owner.Group != group || w.Waiter.Stack == nil {
 			continue
 		}
 		if p, _ := d.placeIn(w.Waiter.Stack); p != (ledger.Place{}) {
-			sums[p] += w.Blamed
-			if sums[p] > sums[most] || sums[p] == sums[most] && p.String() < most.String() {
-				most = p
+			s := served{w.Waiter.Group, p}
+			sums[s] += w.Blamed
+			if sums[s] > sums[most] || sums[s] == sums[most] && p.Compare(most.place) < 0 {
+				most = s
 			}
 		}
 	}
-	if d.behalf == nil {
-		d.behalf = map[string]ledger.Place{}
-	}
-	d.behalf[r.Group] = most
-	return d.behalfOf(r)
+	d.behalf[group] = most
+	return most
 }
 
 // ownOrBehalf is behalfOf, and no place if that is not the program's own.

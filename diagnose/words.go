@@ -559,6 +559,23 @@ func (d *diagnosis) queues(c *cause) bool {
 	return d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && takes[r.Group] }) >= d.l.Capacity/2
 }
 
+// spun reports whether goroutines that may have spun for a lock ran mostly up to a wait for it, or
+// after they had released it.
+func (d *diagnosis) spun(c *cause) bool {
+	if c.kind != Lock || ratio(c.lost, d.l.Capacity) < worthTelling || d.windowed() {
+		return false
+	}
+	row := d.lockRow(c.place)
+	return row != nil && spunFor(row) && d.runsAt(c.place) >= d.l.Of(ledger.Code)/2
+}
+
+// runsAt returns for how long slices of the program's code ran that ended at a place of a lock.
+func (d *diagnosis) runsAt(lock ledger.Place) time.Duration {
+	return d.l.Sum(func(r *ledger.Row) bool {
+		return r.Category == ledger.Code && d.locks[r.Site] != ledger.Place{} && d.find(r.Site) == lock
+	})
+}
+
 // without says that a repair can gain more than what was lost here, so that the gain is no bound.
 func without(f *Finding, what, more string) {
 	if f.Gain > 0 {

@@ -50,28 +50,29 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	var b strings.Builder
 	b.WriteString(wrap(st.clean(v.Head())+":", width, 0) + "\n")
 	b.WriteString(capacityBar(v, st, width))
+	warnings := ""
+	for i, warning := range v.Warnings {
+		if i == 2 {
+			warnings += fmt.Sprintf("(%d more warnings)\n", len(v.Warnings)-i)
+			break
+		}
+		warnings += "\n" + st.warnings([]string{warning}, width)
+	}
+	most := verdictLines - strings.Count(warnings, "\n")
 	for i := range v.Findings {
 		s := finding(&v.Findings[i], i+1, st, width, true)
-		if strings.Count(b.String()+s, "\n") > verdictLines {
+		if strings.Count(b.String()+s, "\n") > most {
 			s = finding(&v.Findings[i], i+1, st, width, false)
 		}
-		if strings.Count(b.String()+s, "\n") > verdictLines {
+		if i > 0 && strings.Count(b.String()+s, "\n") > most {
 			break
 		}
 		b.WriteString(s)
 	}
-	for i, warning := range v.Warnings {
-		if i == 2 {
-			fmt.Fprintf(&b, "(%d more warnings)\n", len(v.Warnings)-i)
-			break
-		}
-		b.WriteString("\n" + st.warnings([]string{warning}, width))
-	}
-	return emit(w, b.String())
+	return emit(w, b.String()+warnings)
 }
 
-// verdictLines is how many lines a verdict has at most, without warnings and [VerdictNext]: 30 with
-// both.
+// verdictLines is how many lines a verdict has at most, with warnings: 30 with [VerdictNext].
 const verdictLines = 28
 
 // VerdictNext returns a line with the commands that show more of a trace in a file. The flags are

@@ -78,6 +78,13 @@ var Programs = []Program{
 	{"one connection for all", "lock", "(*peer).ask", func(int) { oneConnection() }, nil},
 	{"the world stopped", "runtime", "measure", measured, nil},
 	{"collections asked for", "collector", "collect", collected, nil},
+	{"calls on the main thread", "hand-over|serial", "mainThread", func(int) { mainThread(4, onMain) }, func(int) { mainThread(4, inPlace) }},
+	{"calls one after the other", "network", "(*peer).ask", func(int) { oneByOne() }, nil},
+	{"a request under a lock", "lock", "(*client).fetch", func(int) { lockedRequests() }, nil},
+	{"requests past a limit", "limit", "limitedRequests", func(int) { limitedRequests(2) }, func(int) { limitedRequests(32) }},
+	{"one subscriber is slow", "sleep", "digest", func(int) { published() }, nil},
+	{"all goes through one", "serial", "(*hub).route", func(int) { routed() }, nil},
+	{"asking whether it is done", "scheduler", "awaited", func(int) { awaited() }, nil},
 	{"tiny tasks", "tiny", "", func(p int) { small(p, 20_000, 1) }, func(p int) { small(p, 200, 100) }},
 	{"tiny pieces of work", "tiny", "exchange", func(p int) { exchanged(p, 30_000, 1) }, func(p int) { exchanged(p, 300, 100) }},
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -160,6 +161,82 @@ func lookUp(group *singleflight.Group) {
 		Spin(40_000_000)
 		return nil, nil
 	})
+}
+
+// late answers after a while.
+func late(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }
+
+// client asks one server for one page at a time.
+type client struct {
+	mu  sync.Mutex
+	url string
+}
+
+func (c *client) fetch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	get(http.DefaultClient, c.url)
+}
+
+func lockedRequests() {
+	server := httptest.NewServer(http.HandlerFunc(late))
+	defer server.Close()
+	c := &client{url: server.URL}
+	parallel(8, func(int) {
+		for range 8 {
+			c.fetch()
+			Spin(20_000)
+		}
+	})
+}
+
+func limitedRequests(limit int) {
+	server := httptest.NewServer(http.HandlerFunc(late))
+	defer server.Close()
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
+	defer c.CloseIdleConnections()
+	var g errgroup.Group
+	g.SetLimit(limit)
+	for range 64 {
+		g.Go(func() error {
+			get(c, server.URL)
+			return nil
+		})
+	}
+	g.Wait()
+}
+
+// oneByOne has a goroutine that asks a server again and again, each time for little.
+func oneByOne() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for b := make([]byte, 8); ; {
+			if _, err := io.ReadFull(conn, b); err != nil {
+				return
+			}
+			conn.Write(b)
+		}
+	}()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	p := &peer{conn: conn}
+	for range 4000 {
+		if p.ask() != nil {
+			return
+		}
+	}
 }
 
 // peer is a connection on which one request is under way at a time.

@@ -479,3 +479,119 @@ func small(procs, tasks, steps int) {
 		}
 	})
 }
+
+type job struct {
+	run  func()
+	done chan struct{}
+}
+
+// mainThread has goroutines whose small jobs a goroutine does that is locked to its thread.
+func mainThread(goroutines int, do func(jobs chan job, run func())) {
+	jobs := make(chan job)
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range 2000 {
+				Spin(3_000)
+				do(jobs, func() { Spin(1_000) })
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(jobs)
+	}()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for j := range jobs {
+		j.run()
+		close(j.done)
+	}
+}
+
+func onMain(jobs chan job, run func()) {
+	j := job{run, make(chan struct{})}
+	jobs <- j
+	<-j.done
+}
+
+func inPlace(_ chan job, run func()) { run() }
+
+// published has subscribers of which one is slower than all others.
+func published() {
+	subscribers := make([]chan int, 4)
+	var wg sync.WaitGroup
+	for i := range subscribers {
+		subscribers[i] = make(chan int, 1)
+		wg.Go(func() {
+			for range subscribers[i] {
+				if i == 2 {
+					digest()
+				}
+			}
+		})
+	}
+	for i := range 100 {
+		for _, s := range subscribers {
+			s <- i
+		}
+	}
+	for _, s := range subscribers {
+		close(s)
+	}
+	wg.Wait()
+}
+
+func digest() { time.Sleep(2 * time.Millisecond) }
+
+// hub passes on what goroutines send to each other.
+type hub struct {
+	in  chan int
+	out []chan int
+}
+
+func (h *hub) route() {
+	for to := range h.in {
+		Spin(60_000)
+		h.out[to] <- to
+	}
+	for _, out := range h.out {
+		close(out)
+	}
+}
+
+func routed() {
+	h := &hub{in: make(chan int, 8)}
+	var senders, receivers sync.WaitGroup
+	for i := range 6 {
+		out := make(chan int, 8)
+		h.out = append(h.out, out)
+		receivers.Go(func() {
+			for range out {
+				Spin(2_000)
+			}
+		})
+		senders.Go(func() {
+			for range 400 {
+				Spin(2_000)
+				h.in <- i
+			}
+		})
+	}
+	go h.route()
+	senders.Wait()
+	close(h.in)
+	receivers.Wait()
+}
+
+// awaited asks again and again whether another goroutine is done.
+func awaited() {
+	var done atomic.Bool
+	go func() {
+		Spin(150_000_000)
+		done.Store(true)
+	}()
+	for !done.Load() {
+		runtime.Gosched()
+	}
+}
