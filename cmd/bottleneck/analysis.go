@@ -154,7 +154,7 @@ func (a *analysis[T]) run(ctx context.Context, std stdio, source string, forms f
 
 // definePart adds -generations, -during and -outside.
 func definePart(fs *pflag.FlagSet, part *timeline.Part) {
-	fs.Var(&partFlag{set: func(s string) error {
+	fs.Var(&parsedFlag{set: func(s string) error {
 		p, err := parsePart(s)
 		part.First, part.Last = p.First, p.Last
 		return err
@@ -172,25 +172,60 @@ func definePart(fs *pflag.FlagSet, part *timeline.Part) {
 		}
 	}
 	const parts = "region:NAME, task:TYPE, gc, gc:N or marker:A..B (messages of trace.Log)"
-	fs.Var(&partFlag{set: during(false)}, "during", "analyze only a `PART` of the time, such as region:checkout: "+parts)
-	fs.Var(&partFlag{set: during(true)}, "outside", "analyze all but a `PART` of the time: "+parts)
+	fs.Var(&parsedFlag{set: during(false)}, "during", "analyze only a `PART` of the time, such as region:checkout: "+parts)
+	fs.Var(&parsedFlag{set: during(true)}, "outside", "analyze all but a `PART` of the time: "+parts)
 }
 
-// partFlag is a flag that sets a part of a trace. It keeps its text for the commands that a verdict
-// proposes.
-type partFlag struct {
+// defineGroup adds -group, with what it is for in front of its help.
+func defineGroup(fs *pflag.FlagSet, group *bottle.Grouping, of string) {
+	set := func(s string) (err error) {
+		*group, err = bottle.ParseGrouping(s)
+		return err
+	}
+	fs.Var(&parsedFlag{set, "function"}, "group", of+"group goroutines `BY` function, start, creator, goroutine, region, task, kind or /regexp/; see \"bottleneck help graph\"")
+}
+
+// defineWindow adds -window.
+func defineWindow(fs *pflag.FlagSet, window *time.Duration, help string) {
+	fs.Var(&parsedFlag{set: func(s string) (err error) {
+		if *window, err = time.ParseDuration(s); err != nil || *window <= 0 {
+			return errors.New("want a positive duration, such as 500ms")
+		}
+		return nil
+	}}, "window", help)
+}
+
+// defineBounds adds -from and -to, from the start of what of names.
+func defineBounds(fs *pflag.FlagSet, from, to *time.Duration, of string) {
+	fs.DurationVar(from, "from", 0, "begin `DURATION` after the start of "+of)
+	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of "+of)
+}
+
+// checkBounds rejects -from and -to that bound nothing.
+func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
+	if from < 0 {
+		return usagef("-from %v: want 0s or more", from)
+	}
+	if fs.Changed("to") && to <= from {
+		return usagef("-to %v is not after -from %v", to, from)
+	}
+	return nil
+}
+
+// parsedFlag is a flag with a parser. It keeps its text for the commands that a verdict proposes.
+type parsedFlag struct {
 	set  func(string) error
 	text string
 }
 
-func (f *partFlag) Set(s string) error {
+func (f *parsedFlag) Set(s string) error {
 	f.text = s
 	return f.set(s)
 }
 
-func (f *partFlag) String() string { return f.text }
+func (f *parsedFlag) String() string { return f.text }
 
-func (f *partFlag) Type() string { return "string" }
+func (f *parsedFlag) Type() string { return "string" }
 
 // parsePart parses the value of -generations: "3", "3:7", "3:" or ":7".
 func parsePart(s string) (p timeline.Part, err error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
@@ -25,7 +24,6 @@ import (
 // countersFlags are the choices of the user.
 type countersFlags struct {
 	to      destination
-	group   string
 	options quanta.Options
 	list    bool
 	stats   string
@@ -56,7 +54,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	fs.StringArrayVar(&f.query.Metrics, "metric", nil, "statistics of `METRIC`, a counter or arithmetic; may be given several times; if not, of the duration and all counters")
 	fs.StringVar(&f.stats, "stat", "mean,p50,p99", "`STATISTICS`: mean, sum, min, max, deviation, ratio (of the sums of a quotient), or quantiles such as p99.9")
 	fs.StringVar(&f.compare, "compare", "", "what tells the quanta of two conditions apart: `A,B`")
-	fs.StringVar(&f.group, "group", "function", groupHelp)
+	defineGroup(fs, &f.options.Group, "")
 	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
 	f.to.only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}
 	c.Example = `  bottleneck record -counters default -o a.zip -- ./program
@@ -94,9 +92,6 @@ func (f *countersFlags) parse(std stdio, args []string) (source string, err erro
 		if _, err := query.ParseFilter(condition); err != nil {
 			return "", usagef("%s: %v", condition, err)
 		}
-	}
-	if f.options.Group, err = bottle.ParseGrouping(f.group); err != nil {
-		return "", usagef("-group: %v", err)
 	}
 	return oneInput(args, "recording")
 }

@@ -25,12 +25,11 @@ import (
 
 // diffFlags are the choices of the user.
 type diffFlags struct {
-	name  string // of the kind; empty: not given
-	kind  kind
-	group string
-	opt   bottle.Options
-	to    destination
-	fail  conditions
+	name string // of the kind; empty: not given
+	kind kind
+	opt  bottle.Options
+	to   destination
+	fail conditions
 }
 
 func (a *app) diff() *cobra.Command {
@@ -57,7 +56,7 @@ NAME is that of -fail of the command that shows the result:
                  are in cycles or, if these are not known, in nanoseconds`, f.run)
 	fs := c.Flags()
 	fs.StringVar(&f.name, "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); default graphs with the categories of the ledgers for traces, and the kind of the file for JSON")
-	fs.StringVar(&f.group, "group", "", "of graphs of traces: "+groupHelp)
+	defineGroup(fs, &f.opt.Group, "of graphs of traces: ")
 	f.to.define(c, formsIn(diffForms.has))
 	f.to.defineBy("of -kind ledger: sum the rows that are equal in `COLUMNS`; default category,wait,function,group")
 	f.fail.pairs = true
@@ -77,16 +76,11 @@ NAME is that of -fail of the command that shows the result:
 }
 
 func (f *diffFlags) parse(std stdio, rest []string) (before, after string, err error) {
-	if f.group != "" {
-		if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
-			return "", "", usagef("%v", err)
-		}
-	}
 	f.kind = kindNamed(f.name)
 	switch {
 	case f.name != "" && f.kind == nil:
 		return "", "", usagef("-kind: want graph, ledger, stack, contention or tasks, not %q", f.name)
-	case f.group != "" && f.name != "" && f.kind != graphKind:
+	case f.to.flags.Changed("group") && f.name != "" && f.kind != graphKind:
 		return "", "", usagef("-group is for graphs: -kind %s has no boxes", f.name)
 	case len(rest) != 2:
 		return "", "", usagef("want two runs to compare, OLD and NEW; there are %d", len(rest))
@@ -115,7 +109,7 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind chooses what is made of a trace",
 			before, k.what, after, pair[1].what())
 	}
-	if f.group != "" && pair[0].kind != graphKind {
+	if f.to.flags.Changed("group") && pair[0].kind != graphKind {
 		return usagef("-group is for graphs: a %s has no boxes", k.what)
 	}
 	for _, form := range f.to.asked() {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -23,12 +22,8 @@ import (
 // graphFlags are the choices of the user.
 type graphFlags struct {
 	analysis[bottle.Graph]
-	group string
-	opt   bottle.Options
+	opt bottle.Options
 }
-
-// groupHelp is what -group means.
-const groupHelp = "group goroutines `BY` function, start, creator, goroutine, region, task, kind or /regexp/; see \"bottleneck help graph\""
 
 func (a *app) graph() *cobra.Command {
 	f := &graphFlags{}
@@ -50,6 +45,7 @@ Goroutines share a box if they have the same BY:
   goroutine  number: each goroutine has its own box
   region     innermost open region of runtime/trace
   task       task of runtime/trace
+  kind       kind: application, collector, runtime or tracer
   /regexp/   match in the name by function: the first parenthesized group, or
              the whole match
 
@@ -59,10 +55,10 @@ region or task, everything before -from is decoded.`, f.run)
 	f.define(c, graphForms, &graphMeasures)
 	f.to.defineTop("groups", "15 in text and pictures, all in other forms")
 	fs := c.Flags()
-	fs.StringVar(&f.group, "group", "function", groupHelp)
-	fs.DurationVar(&f.opt.Window, "window", 0, "draw one graph for each `DURATION`, such as 500ms")
+	defineGroup(fs, &f.opt.Group, "")
+	defineWindow(fs, &f.opt.Window, "draw one graph for each `DURATION`, such as 500ms")
 	fs.BoolVar(&f.opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
-	defineBounds(fs, &f.opt)
+	defineBounds(fs, &f.opt.From, &f.opt.To, "the trace, or of -generations")
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
   bottleneck graph -window 500ms -format json trace.out  # one object a line
@@ -80,30 +76,7 @@ func (f *graphFlags) parse(std stdio, args []string) (source string, err error) 
 		return "", err
 	}
 	f.opt.Part = f.part
-	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
-		return "", usagef("%v", err)
-	}
-	if f.flags.Changed("window") && f.opt.Window <= 0 {
-		return "", usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
-	}
-	return source, checkBounds(f.flags, f.opt)
-}
-
-// defineBounds adds -from and -to.
-func defineBounds(fs *pflag.FlagSet, opt *bottle.Options) {
-	fs.DurationVar(&opt.From, "from", 0, "begin `DURATION` after the start of the trace, or of -generations")
-	fs.DurationVar(&opt.To, "to", 0, "end `DURATION` after the start of the trace, or of -generations")
-}
-
-// checkBounds rejects -from and -to that bound nothing.
-func checkBounds(fs *pflag.FlagSet, opt bottle.Options) error {
-	if opt.From < 0 {
-		return usagef("-from %v: want a time from the beginning of the trace", opt.From)
-	}
-	if fs.Changed("to") && opt.To <= opt.From {
-		return usagef("-to %v is not after -from %v", opt.To, opt.From)
-	}
-	return nil
+	return source, checkBounds(f.flags, f.opt.From, f.opt.To)
 }
 
 func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {

@@ -23,8 +23,7 @@ import (
 // ledgerFlags are the choices of the user.
 type ledgerFlags struct {
 	analysis[ledger.Ledger]
-	group string
-	opt   bottle.Options
+	opt bottle.Options
 }
 
 func (a *app) ledger() *cobra.Command {
@@ -51,8 +50,8 @@ and the one that ended the wait. Columns of text, for -by, are
 `+texts.String(), f.run)
 	f.define(c, ledgerForms, &ledgerMeasures)
 	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
-	defineBounds(c.Flags(), &f.opt)
-	c.Flags().StringVar(&f.group, "group", "function", groupHelp)
+	defineBounds(c.Flags(), &f.opt.From, &f.opt.To, "the trace, or of -generations")
+	defineGroup(c.Flags(), &f.opt.Group, "")
 	f.to.defineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
 	f.to.only["by"] = []string{"text", "csv", "md", "html"}
 	f.to.only["top"] = f.to.only["by"]
@@ -150,12 +149,9 @@ func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error)
 	if source, err = f.input(std, args, "trace"); err != nil {
 		return "", err
 	}
-	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
-		return "", usagef("%v", err)
-	}
 	f.opt.Part = f.part
 	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	return source, checkBounds(f.flags, f.opt)
+	return source, checkBounds(f.flags, f.opt.From, f.opt.To)
 }
 
 // defineBy adds -by.

@@ -170,13 +170,8 @@ func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 	if len(sum.missing) > 0 {
 		f.to.draw.source += fmt.Sprintf(", without %s that could not be read", format.Plural(len(sum.missing), "source", "sources"))
 	}
-	var errs []error
-	for _, name := range f.spread {
-		err := writeFile(name, sum.spread.writeCSV)
-		tellWritten(std, name, err)
-		errs = append(errs, err)
-	}
-	errs = append(errs, f.to.write(std, func(w io.Writer, form string, d drawing) error {
+	spread := f.spread.write(std, func(w io.Writer, _ string) error { return sum.spread.writeCSV(w) })
+	return errors.Join(spread, f.to.write(std, func(w io.Writer, form string, d drawing) error {
 		if form != "text" {
 			return m.kind.write(w, form, m.value, d)
 		}
@@ -188,7 +183,6 @@ func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 		}
 		return sum.spread.writeText(w, d)
 	}))
-	return errors.Join(errs...)
 }
 
 func sampleTypes(p *profile.Profile) (types []string) {

@@ -38,11 +38,17 @@ func (o *outputs) add(name string) error {
 	return nil
 }
 
-// tellWritten reports a written file on a terminal.
-func tellWritten(std stdio, name string, err error) {
-	if _, terminal := terminalOf(std.err); terminal && err == nil {
-		fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+// write writes the files, and reports those that are written on a terminal.
+func (o outputs) write(std stdio, write func(w io.Writer, name string) error) error {
+	var errs []error
+	for _, name := range o {
+		err := writeFile(name, func(w io.Writer) error { return write(w, name) })
+		if _, terminal := terminalOf(std.err); terminal && err == nil {
+			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+		}
+		errs = append(errs, err)
 	}
+	return errors.Join(errs...)
 }
 
 // check finds out whether the files can be written, before a long trace is read.
@@ -251,18 +257,13 @@ func (d *destination) asked() (forms []string) {
 
 // write writes in all the forms that were asked for: files first, standard output last.
 func (d *destination) write(std stdio, write func(w io.Writer, form string, draw drawing) error) error {
-	var errs []error
-	for _, name := range d.outputs {
-		err := writeFile(name, func(w io.Writer) error { return write(w, d.can.formOf(name), d.draw) })
-		tellWritten(std, name, err)
-		errs = append(errs, err)
+	err := d.outputs.write(std, func(w io.Writer, name string) error { return write(w, d.can.formOf(name), d.draw) })
+	if d.format == "" {
+		return err
 	}
-	if d.format != "" {
-		draw := d.draw
-		draw.terminal, _ = terminalOf(std.out)
-		errs = append(errs, write(std.out, d.format, draw))
-	}
-	return errors.Join(errs...)
+	draw := d.draw
+	draw.terminal, _ = terminalOf(std.out)
+	return errors.Join(err, write(std.out, d.format, draw))
 }
 
 // oneInput is the argument of a command that reads one thing, or "" when there is none.
@@ -316,7 +317,7 @@ func drawn[T any](forms formsOf[T], draw func(v T, d drawing) (*picture.Drawing,
 // fileForms are all forms with the ends of the names of their files, in the order of messages.
 var fileForms = []struct{ form, ending string }{
 	{"svg", ".svg"}, {"png", ".png"}, {"pprof", ".pb.gz"}, {"json", ".json"}, {"csv", ".csv"}, {"md", ".md"},
-	{"html", ".html"}, {"text", ".txt"}, {"dot", ".dot"}, {"folded", ".folded"},
+	{"html", ".html"}, {"perfetto", ".perfetto-trace"}, {"text", ".txt"}, {"dot", ".dot"}, {"folded", ".folded"},
 }
 
 // writings are the forms in which a command can write what it found.

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,6 @@ type reportFlags struct {
 	http     string
 	window   time.Duration
 	from, to time.Duration
-	group    string
 	grouping bottle.Grouping
 	only     string
 	filter   *query.Filter
@@ -72,10 +70,9 @@ goroutines.`, f.run)
 	f.flags = fs
 	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.add)
 	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
-	fs.DurationVar(&f.window, "window", 0, "the step of the slider is `DURATION`; default a hundredth of the recording")
-	fs.DurationVar(&f.from, "from", 0, "begin quanta and graph `DURATION` after the start of the recording")
-	fs.DurationVar(&f.to, "to", 0, "end quanta and graph `DURATION` after the start of the recording")
-	fs.StringVar(&f.group, "group", "function", groupHelp)
+	defineWindow(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
+	defineBounds(fs, &f.from, &f.to, "the recording")
+	defineGroup(fs, &f.grouping, "")
 	fs.StringVar(&f.only, "only", "", "keep only the quanta for which `CONDITION` holds, such as 'group =~ \"worker\" && duration > 10us'")
 	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speedup are; see \"bottleneck help speedup\"")
 	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")
@@ -89,15 +86,15 @@ goroutines.`, f.run)
 
 // add is what -o does.
 func (f *reportFlags) add(name string) error {
-	if reportFormOf(name) == "" {
-		return errors.New("unknown extension: want a file ending in " + reportEndings)
+	if reportForms.formOf(name) == "" {
+		return errors.New("unknown extension: want a file ending in " + reportForms.endings())
 	}
 	return f.outputs.add(name)
 }
 
 func (f *reportFlags) parse(files []string) (err error) {
-	if f.grouping, err = bottle.ParseGrouping(f.group); err != nil {
-		return usagef("%v", err)
+	if err := checkBounds(f.flags, f.from, f.to); err != nil {
+		return err
 	}
 	if f.filter, err = query.ParseFilter(f.only); err != nil {
 		return usagef("-only: %v", err)
@@ -107,12 +104,6 @@ func (f *reportFlags) parse(files []string) (err error) {
 		return usagef("no recording: name a trace, an archive or a saved profile")
 	case len(f.outputs) == 0 && f.http == "":
 		return usagef("say where the page goes: -o FILE.html, or -http=localhost:0 to serve it")
-	case f.window < 0:
-		return usagef("-window %v: want a positive duration, such as 100ms", f.window)
-	case f.from < 0:
-		return usagef("-from %v: want a time from the beginning of the recording", f.from)
-	case f.to != 0 && f.to <= f.from:
-		return usagef("-to %v is not after -from %v", f.to, f.from)
 	case f.http != "":
 		return checkLoopback(f.http)
 	case !f.page():
@@ -145,18 +136,11 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 		d.Title = shownSource(files[0])
 	}
 	d.Source = strings.Join(shownSources(files), ", ")
-	errs := []error{readErr}
-	for _, name := range f.outputs {
-		if reportFormOf(name) == perfettoForm {
-			continue // written while the trace was read
-		}
-		err := writeFile(name, func(w io.Writer) error { return reportForms[reportFormOf(name)](w, d) })
-		tellWritten(std, name, err)
-		errs = append(errs, err)
-	}
+	pages := slices.DeleteFunc(slices.Clone(f.outputs), isPerfetto) // the others are written with the pass
+	errs := append([]error{readErr}, pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d, report.Options{}) }))
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
-			fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(readErr.Error()))
+			fmt.Fprintf(std.err, "bottleneck: report: %s\n", oneLine(readErr.Error()))
 			errs[0] = nil // it is printed, and the page is served
 		}
 		errs = append(errs, serveReport(ctx, std, f.http, d))
@@ -164,12 +148,14 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 	return errors.Join(errs...)
 }
 
-// perfettoForm is the form of files for the viewer of Perfetto.
-const perfettoForm = "perfetto-trace"
+// reportForms are the forms of the files of -o.
+var reportForms = writings{"html", "perfetto"}
 
-// perfetto returns the files of that form.
+func isPerfetto(name string) bool { return reportForms.formOf(name) == "perfetto" }
+
+// perfetto returns the files for the viewer of Perfetto.
 func (f *reportFlags) perfetto() []string {
-	return slices.DeleteFunc(slices.Clone(f.outputs), func(name string) bool { return reportFormOf(name) != perfettoForm })
+	return slices.DeleteFunc(slices.Clone(f.outputs), func(name string) bool { return !isPerfetto(name) })
 }
 
 // page reports whether a page is wanted, and not only the trace in another form.
@@ -182,25 +168,6 @@ func shownSources(files []string) (out []string) {
 		out = append(out, shownSource(name))
 	}
 	return out
-}
-
-// reportForms are the forms of the files of -o.
-var reportForms = map[string]func(io.Writer, *report.Data) error{
-	"html": func(w io.Writer, d *report.Data) error { return report.Write(w, d, report.Options{}) },
-}
-
-const reportEndings = ".html or .perfetto-trace"
-
-// reportFormOf is the form of a file by its name, or "".
-func reportFormOf(name string) string {
-	form := strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")
-	if form == "htm" {
-		form = "html"
-	}
-	if form != perfettoForm && reportForms[form] == nil {
-		return ""
-	}
-	return form
 }
 
 // reportReading fills the sections of a page from files.

@@ -71,7 +71,7 @@ of a run of the same work with several. Their bars are drawn side by side.
 	f.define(c)
 	c.Flags().BoolVar(&f.estimate, "estimate", false, "estimate an upper bound of the speedup without SINGLE, as if one worker did the same work at the same speed; not for programs that mostly wait for timers, the network or a disk")
 	definePart(c.Flags(), &f.part)
-	c.Flags().DurationVar(&f.opt.Window, "window", 0, "estimate a stack for each `DURATION` of the last MULTI")
+	defineWindow(c.Flags(), &f.opt.Window, "estimate a stack for each `DURATION` of the last MULTI")
 	c.Example = `  bottleneck speedup one.trace two.trace four.trace
   bottleneck speedup -workers main.work,main.feed -o s.svg one.trace four.trace
   bottleneck speedup -estimate trace.out`
@@ -87,8 +87,6 @@ func (f *speedupFlags) parse(traces []string) error {
 		return err
 	}
 	switch {
-	case f.opt.Window < 0:
-		return usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
 	case len(traces) == 0:
 		return usagef("no traces: name that of a run with one worker, and those of runs with several")
 	case len(traces) == 1 && !f.estimate:

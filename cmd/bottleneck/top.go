@@ -22,7 +22,7 @@ type topFlags struct {
 	flags    *pflag.FlagSet
 	interval time.Duration
 	seconds  float64
-	group    string
+	group    bottle.Grouping
 	sort     string
 	top      int
 	topSet   bool
@@ -60,7 +60,7 @@ tries again at every refresh.`, f.run)
 	f.flags = fs
 	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; default 1s, 3s for net/http/pprof")
 	fs.Float64Var(&f.seconds, "seconds", 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
-	fs.StringVar(&f.group, "group", "function", "of net/http/pprof: "+groupHelp)
+	defineGroup(fs, &f.group, "of net/http/pprof: ")
 	fs.StringVar(&f.sort, "sort", "lost", "sort by `ORDER`: "+kindsOf(text.TopSorts, ", "))
 	fs.IntVar(&f.top, "top", 0, "show `N` groups, or all if 0; default 15, or as many as fit on a terminal")
 	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and exit; without -n, output that is not a terminal gets frames until top is interrupted")
@@ -133,15 +133,12 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 
 // open finds out what kind of source it is.
 func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, error) {
-	group, err := bottle.ParseGrouping(f.group)
-	if err != nil {
-		return nil, usagef("%v", err)
-	}
+	grouped := f.group.String() != bottle.ByFunction.String()
 	if !isURL(arg) {
 		if arg == "-" {
 			return nil, usagef("top reads a URL, or a file that changes, again and again; for standard input, run \"bottleneck graph -\"")
 		}
-		if f.group != "function" {
+		if grouped {
 			return nil, usagef("-group is for net/http/pprof, whose traces top reads itself")
 		}
 		return newTopFile(arg)
@@ -152,11 +149,11 @@ func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, 
 	}
 	p := startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })
 	defer p.stop()
-	source, err := findService(ctx, u, f.seconds, bottle.Options{Group: group})
+	source, err := findService(ctx, u, f.seconds, bottle.Options{Group: f.group})
 	if err != nil {
 		return nil, err
 	}
-	if _, traces := source.(*topTraces); !traces && f.group != "function" {
+	if _, traces := source.(*topTraces); !traces && grouped {
 		return nil, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
 	}
 	return source, nil

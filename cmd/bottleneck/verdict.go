@@ -35,8 +35,8 @@ may be packed with gzip or zstd. A ledger, a graph or a verdict that was saved
 as JSON is read as well. The verdict on one group of a saved ledger does not
 include what the owners of locks did.`, f.run)
 	f.define(c, verdictForms, &verdictMeasures)
-	defineBounds(c.Flags(), &f.opt.Bottle)
-	c.Flags().DurationVar(&f.opt.Bottle.Window, "window", 0, "print the verdict on each `DURATION` as well; JSON is then one object a line")
+	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To, "the trace, or of -generations")
+	defineWindow(c.Flags(), &f.opt.Bottle.Window, "print the verdict on each `DURATION` as well; JSON is then one object a line")
 	c.Flags().StringVar(&f.focus, "focus", "", "print the verdict on the goroutines of one `GROUP`, by its name in the graph: what is lost because of it, or while it waits")
 	c.Flags().BoolVarP(&f.opt.Bottle.Stacks, "verbose", "v", false, "show the rows of the ledger and the call chains of each finding")
 	c.Example = `  bottleneck trace.out
@@ -214,13 +214,10 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 	if err != nil {
 		return err
 	}
-	if err := checkBounds(f.flags, f.opt.Bottle); err != nil {
+	if err := checkBounds(f.flags, f.opt.Bottle.From, f.opt.Bottle.To); err != nil {
 		return err
 	}
-	switch window := f.opt.Bottle.Window; {
-	case window < 0 || f.flags.Changed("window") && window == 0:
-		return usagef("-window %v: want a positive duration, such as 500ms", window)
-	case window > 0 && f.focus != "":
+	if f.opt.Bottle.Window > 0 && f.focus != "" {
 		return usagef("-window and -focus exclude each other")
 	}
 	f.opt.Want, f.opt.Bottle.Part = bn.WantVerdict, f.part
@@ -278,7 +275,7 @@ gzip or zstd. A ledger that was saved as JSON has rows but no call chains; a
 saved graph or verdict has only the finding.`, f.run)
 	f.to.define(c, formsIn(explainForms.has))
 	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
-	defineBounds(c.Flags(), &f.opt.Bottle)
+	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To, "the trace, or of -generations")
 	definePart(c.Flags(), &f.opt.Bottle.Part)
 	c.Example = `  bottleneck explain 1 trace.out
   bottleneck explain lock trace.out
@@ -300,7 +297,7 @@ func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error 
 	if err := to.settle(std); err != nil {
 		return err
 	}
-	if err := checkBounds(to.flags, opt.Bottle); err != nil {
+	if err := checkBounds(to.flags, opt.Bottle.From, opt.Bottle.To); err != nil {
 		return err
 	}
 	if len(rest) == 0 || isInput(rest[0]) && findingNumber(rest[0]) == 0 {

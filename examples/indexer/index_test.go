@@ -16,7 +16,7 @@ func TestRun(t *testing.T) {
 func BenchmarkIndex(b *testing.B) {
 	docs := load(20)
 	bench.Start(b, bench.Trace)
-	for range b.N { // not b.Loop, of which the first run is measured before package testing sets -cpu
+	for range b.N { // not b.Loop: its first run is measured before package testing sets -cpu
 		index(docs)
 	}
 }
