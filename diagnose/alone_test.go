@@ -1,10 +1,12 @@
 package diagnose_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
@@ -35,6 +37,38 @@ func TestAloneInCalls(t *testing.T) {
 		}
 		if tt.kind != diagnose.Serial && (f.Gain != 0 || !strings.Contains(f.Basis, "more")) {
 			t.Errorf("%s: fewer calls gain more, and the gain is %v, %q", tt.ran, f.Gain, f.Basis)
+		}
+	}
+}
+
+// A consumer that ran most of the time is the cause of the gaps that end when the producers that it
+// lets go on have woken up, and no repair of the waits gains more than its running time leaves.
+func TestSlowConsumerSetsThePace(t *testing.T) {
+	receive := ledger.Place{Func: "main.consume", File: "/src/main.go", Line: 7}
+	for _, tt := range []struct {
+		ran  time.Duration // by the consumer, in 1 s
+		kind diagnose.Kind
+		gain float64
+	}{
+		{890 * time.Millisecond, diagnose.Serial, 1 / 0.6},
+		{700 * time.Millisecond, diagnose.Serial, 1 / 0.6},
+		{640 * time.Millisecond, diagnose.HandOver, 1 / 0.64},
+		{200 * time.Millisecond, diagnose.HandOver, 1 / 0.6},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.consume", Site: receive, Time: tt.ran, Count: 100},
+			{Category: ledger.WakeUp, Group: "main.produce", Wait: "chan-send", Waker: "main.consume", Meanwhile: "main.consume", Time: 800 * time.Millisecond, Count: 100},
+			{Category: ledger.Code, Group: "main.produce", Time: 1200*time.Millisecond - tt.ran, Count: 100},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.consume", Goroutines: 1, Running: tt.ran, SelfParallelism: 1},
+			{Kind: bottle.Application, Group: "main.produce", Goroutines: 4, Running: 1200*time.Millisecond - tt.ran, SelfParallelism: 1},
+		}}}).Findings[0]
+		if f.Kind != tt.kind || math.Abs(f.Gain-tt.gain) > 1e-9 {
+			t.Errorf("ran for %v: %s %s, a gain of %v, want %s, %v", tt.ran, f.Kind, f.Title, f.Gain, tt.kind, tt.gain)
 		}
 	}
 }

@@ -295,8 +295,8 @@ func (d *diagnosis) mergeTurns() {
 }
 
 // mergeLate corrects what seems to be too little work. If processors were empty mostly although
-// goroutines were ready, and what ran during that time did not run all of the time, handing over is
-// what costs. A goroutine that yields is ready again at once, so others do not run alone between.
+// goroutines were ready, and what ran during that time did not set the pace, handing over is what
+// costs. A goroutine that yields is ready again at once, so others do not run alone between.
 func (d *diagnosis) mergeLate() {
 	yields := map[string]time.Duration{}
 	for i := range d.l.Rows {
@@ -322,7 +322,7 @@ func (d *diagnosis) mergeLate() {
 		switch {
 		case c.kind == Serial && yielding*time.Duration(d.l.Procs-1) >= c.lost:
 			d.causeOf(key{kind: Starved}).take(c)
-		case late > c.lost/2 && !d.busy(c.name):
+		case late > c.lost/2 && !d.setsPace(c.name):
 			d.causeOf(key{kind: HandOver}).take(c)
 		}
 	}
@@ -566,6 +566,17 @@ const idleWorkers = "GC (idle)"
 func (d *diagnosis) busy(name string) bool {
 	b := d.boxes[name]
 	return b != nil && b.SelfParallelism >= 1 && float64(b.Running)/b.SelfParallelism >= 0.9*float64(d.Graph.Wall)
+}
+
+// setsPace reports whether a sort of goroutines ran for so long that to divide its work gains more
+// than to wake others at once. Of P processors, the first leaves at least 1/P of the time in which
+// it ran, and the time in which it did not; the second leaves the time in which it ran.
+func (d *diagnosis) setsPace(name string) bool {
+	b := d.boxes[name]
+	if b == nil || b.SelfParallelism < 1 {
+		return false
+	}
+	return float64(b.Running)/b.SelfParallelism*float64(2*d.l.Procs-1) >= float64(d.Graph.Wall)*float64(d.l.Procs)
 }
 
 // spare reports whether a row is of processors that stayed empty for long while others ran, until

@@ -16,7 +16,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-const boundBasis = "the capacity without what was lost here, all else as it was"
+// How a gain was computed.
+const (
+	boundBasis   = "the capacity without what was lost here, all else as it was"
+	longestBasis = "the running time of the goroutine that ran longest, which this does not shorten"
+)
 
 // finding says a cause in words.
 func (d *diagnosis) finding(c *cause) Finding {
@@ -25,6 +29,12 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest), boundBasis
 	} else {
 		f.Basis = "all of the capacity was lost"
+	}
+	switch c.kind {
+	case Lock, Limit, HandOver, Sleep, Timer, Network: // repairs shorten waits, and what runs stays
+		if longest := d.longest(); float64(longest)*f.Gain > float64(d.l.Wall) {
+			f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
+		}
 	}
 	lost := format.Percent(c.lost, d.l.Capacity)
 	top := &d.l.Rows[c.rows[0]]
@@ -365,8 +375,10 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.", format.Func(pinned[0]))
 			f.Advice = took + ". Do without LockOSThread where no C library needs it, or do more for each message."
 			return
-		default:
+		case latency < lateThread:
 			took += ": as long as it takes to wake a thread"
+		default:
+			took += ": longer than it takes to wake a thread, so other programs may have used the processors"
 		}
 		f.Advice = took + ". " + f.Advice
 	}
@@ -374,6 +386,9 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 
 // threadSwitch is from which latency on the operating system must have had a part in a wake-up.
 const threadSwitch = 3 * time.Microsecond
+
+// lateThread is the latency from which on a wake-up of a thread is late, also in a virtual machine.
+const lateThread = 100 * time.Microsecond
 
 // latency returns the mean time from being woken to running of the goroutines of a cause; 0 if it
 // is not known.
