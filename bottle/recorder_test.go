@@ -9,6 +9,7 @@ import (
 	"runtime/trace"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -229,12 +230,34 @@ func TestRecorderFaults(t *testing.T) {
 			t.Errorf("after a canceled one: %v", err)
 		}
 	})
+	t.Run("the disk is full", func(t *testing.T) {
+		r := started(t, RecorderOptions{})
+		disk := fullDisk(100)
+		if n, err := r.WriteTo(&disk); n != 100 || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if n, err := r.WriteTo(io.Discard); n <= 100 || err != nil {
+			t.Errorf("afterwards: %d bytes, %v", n, err)
+		}
+	})
 	t.Run("a source that is no trace", func(t *testing.T) {
 		r := NewRecorder(RecorderOptions{Source: source("<html>")})
 		if _, err := r.Snapshot(ctx); err == nil || !strings.Contains(err.Error(), "HTML") {
 			t.Error(err)
 		}
 	})
+}
+
+// fullDisk takes some bytes and then no more.
+type fullDisk int
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	n := min(len(p), int(*d))
+	*d -= fullDisk(n)
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
 }
 
 type panicking struct{}

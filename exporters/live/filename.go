@@ -11,6 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // The names of source files in call chains are those of the machine that built the program, such as
@@ -42,115 +44,85 @@ func trimProfile(p *profile.Profile) {
 }
 
 // The functions below return copies in which all call chains and places have other names of files.
-// The originals belong to the source, which may have given them to others, too. A test finds the
-// names that they miss.
+// The originals belong to the source, which may have given them to others, too.
+// TestTrimFindsEveryPath finds what they miss.
+
+// copied returns a copy of s whose elements were changed.
+func copied[S ~[]E, E any](s S, change func(*E)) S {
+	s = slices.Clone(s)
+	for i := range s {
+		change(&s[i])
+	}
+	return s
+}
 
 func trimGraph(g *bottle.Graph) *bottle.Graph {
 	out := *g
-	out.Boxes = slices.Clone(g.Boxes)
-	for i := range out.Boxes {
-		sites := maps.Clone(out.Boxes[i].Sites)
-		for reason, list := range sites {
-			list = slices.Clone(list)
-			for k := range list {
-				list[k].File = sourceFile(list[k].Func, list[k].File)
-			}
-			sites[reason] = list
+	out.Boxes = copied(g.Boxes, func(b *bottle.Box) {
+		b.Sites = maps.Clone(b.Sites)
+		for reason, list := range b.Sites {
+			b.Sites[reason] = copied(list, func(s *bottle.Site) { s.File = sourceFile(s.Func, s.File) })
 		}
-		out.Boxes[i].Sites = sites
-	}
+	})
 	if g.Verdict != nil {
 		v := *g.Verdict
-		v.Findings = slices.Clone(v.Findings)
-		for i := range v.Findings {
-			where := slices.Clone(v.Findings[i].Where)
-			for k := range where {
-				where[k].File = sourceFile(where[k].Func, where[k].File)
-			}
-			v.Findings[i].Where = where
-		}
+		v.Findings = copied(v.Findings, func(f *verdict.Finding) {
+			f.Where = copied(f.Where, func(p *timeline.Place) { p.File = sourceFile(p.Func, p.File) })
+		})
 		out.Verdict = &v
 	}
-	out.Windows = slices.Clone(g.Windows)
-	for i, w := range out.Windows {
-		out.Windows[i] = trimGraph(w)
-	}
+	out.Windows = copied(g.Windows, func(w **bottle.Graph) { *w = trimGraph(*w) })
 	return &out
 }
 
+// trimmed returns a function that replaces pointers by those to copies that were changed: the same
+// pointer by the same.
+func trimmed[T any](change func(*T)) func(**T) {
+	seen := map[*T]*T{nil: nil}
+	return func(p **T) {
+		out, ok := seen[*p]
+		if !ok {
+			out = new(T)
+			*out = **p
+			change(out)
+			seen[*p] = out
+		}
+		*p = out
+	}
+}
+
 func trimContention(p *contention.Profile) *contention.Profile {
+	stack := trimmed(func(s *contention.Stack) {
+		s.Frames = copied(s.Frames, func(f *contention.Frame) { f.File = sourceFile(f.Func, f.File) })
+	})
+	lock := trimmed(func(l *contention.Lock) { stack(&l.Created) })
 	out := *p
-	stacks := map[*contention.Stack]*contention.Stack{nil: nil} // the same chain is the same pointer
-	stack := func(s **contention.Stack) {
-		trimmed, ok := stacks[*s]
-		if !ok {
-			trimmed = &contention.Stack{Frames: slices.Clone((*s).Frames), Truncated: (*s).Truncated}
-			for i := range trimmed.Frames {
-				f := &trimmed.Frames[i]
-				f.File = sourceFile(f.Func, f.File)
-			}
-			stacks[*s] = trimmed
-		}
-		*s = trimmed
-	}
-	locks := map[*contention.Lock]*contention.Lock{nil: nil}
-	lock := func(l **contention.Lock) {
-		trimmed, ok := locks[*l]
-		if !ok {
-			copied := **l
-			trimmed = &copied
-			stack(&trimmed.Created)
-			locks[*l] = trimmed
-		}
-		*l = trimmed
-	}
-	out.Locks, out.Waits, out.Pairs, out.Unfinished = slices.Clone(p.Locks), slices.Clone(p.Waits), slices.Clone(p.Pairs), slices.Clone(p.Unfinished)
-	for i := range out.Locks {
-		lock(&out.Locks[i])
-	}
-	for i := range out.Waits {
-		w := &out.Waits[i]
+	out.Locks = copied(p.Locks, lock)
+	out.Waits = copied(p.Waits, func(w *contention.Wait) {
 		lock(&w.Lock)
 		stack(&w.Waiter.Stack)
-	}
-	for i := range out.Pairs {
-		q := &out.Pairs[i]
+	})
+	out.Pairs = copied(p.Pairs, func(q *contention.Pair) {
 		lock(&q.Lock)
 		stack(&q.Waiter.Stack)
 		stack(&q.Owner.Stack)
-		q.Roots = slices.Clone(q.Roots)
-		for k := range q.Roots {
-			stack(&q.Roots[k].Owner.Stack)
-		}
-	}
-	for i := range out.Unfinished {
-		stack(&out.Unfinished[i].Waiter.Stack)
-		stack(&out.Unfinished[i].Holder.Stack)
-	}
+		q.Roots = copied(q.Roots, func(r *contention.Root) { stack(&r.Owner.Stack) })
+	})
+	out.Unfinished = copied(p.Unfinished, func(u *contention.Unfinished) {
+		stack(&u.Waiter.Stack)
+		stack(&u.Holder.Stack)
+	})
 	return &out
 }
 
 func trimTasks(p *granularity.Profile) *granularity.Profile {
+	chain := func(frames []granularity.Frame) []granularity.Frame {
+		return copied(frames, func(f *granularity.Frame) { f.File = sourceFile(f.Func, f.File) })
+	}
 	out := *p
-	chain := func(frames *[]granularity.Frame) {
-		*frames = slices.Clone(*frames)
-		for i := range *frames {
-			f := &(*frames)[i]
-			f.File = sourceFile(f.Func, f.File)
-		}
-	}
-	out.Classes, out.Log = slices.Clone(p.Classes), slices.Clone(p.Log)
-	for i := range out.Classes {
-		sites := slices.Clone(out.Classes[i].Sites)
-		for k := range sites {
-			chain(&sites[k].Created)
-			chain(&sites[k].Submitted)
-		}
-		out.Classes[i].Sites = sites
-	}
-	for i := range out.Log {
-		chain(&out.Log[i].Created)
-		chain(&out.Log[i].Submitted)
-	}
+	out.Classes = copied(p.Classes, func(c *granularity.Class) {
+		c.Sites = copied(c.Sites, func(s *granularity.Site) { s.Created, s.Submitted = chain(s.Created), chain(s.Submitted) })
+	})
+	out.Log = copied(p.Log, func(e *granularity.TaskRecord) { e.Created, e.Submitted = chain(e.Created), chain(e.Submitted) })
 	return &out
 }
