@@ -191,6 +191,8 @@ type outside struct {
 	lowest float64       // where the label's middle may be at most
 	y      float64       // where it is
 	pushed bool          // it touches the label below it
+	x      float64       // where it begins
+	lined  bool          // a line leads to its box
 }
 
 // newOutside makes a label for a box that spans y0 to y1 and ends at edge.
@@ -219,6 +221,7 @@ func settle(labels []*outside, top float64) []*outside {
 			}
 		}
 		if !over {
+			begin(labels)
 			return labels
 		}
 		least := first
@@ -237,8 +240,8 @@ func backdrop(t text) rect {
 	return rect{x: t.x - 2, y: t.y - 0.8*t.size, w: w + 4, h: 1.04 * t.size, fill: themed(paper)}
 }
 
-// drawOutside draws labels that were settled, as far as they fit to the left of right.
-func drawOutside(labels []*outside, right float64) (out []shape) {
+// begin finds where labels begin: those of a cluster at one place.
+func begin(labels []*outside) {
 	for i := 0; i < len(labels); {
 		next := i + 1
 		edge := labels[i].edge
@@ -246,26 +249,32 @@ func drawOutside(labels []*outside, right float64) (out []shape) {
 			edge = max(edge, labels[next].edge)
 			next++
 		}
-		cluster := labels[i:next]
-		i = next
-		x := edge + 9
-		if len(cluster) > 1 {
-			x = edge + 24
-		}
-		for _, l := range cluster {
-			s := shorten(l.s, labelSize, l.bold, right-x)
-			if s == "" {
-				continue
+		several := next-i > 1
+		for ; i < next; i++ {
+			l := labels[i]
+			l.x, l.lined = edge+9, several || l.mid-l.y > lineHeight
+			if several {
+				l.x = edge + 24
 			}
-			if len(cluster) > 1 || l.mid-l.y > lineHeight {
-				out = append(out, lines{
-					segments: []segment{{l.edge + 2, l.mid, x - 12, l.y}, {x - 12, l.y, x - 4, l.y}},
-					stroke:   themed(limit), width: 1,
-				})
-			}
-			t := text{x: x, y: l.y + 0.35*labelSize, s: s, size: labelSize, bold: l.bold, fill: themed(ink)}
-			out = append(out, backdrop(t), t)
 		}
+	}
+}
+
+// drawOutside draws labels that were settled, as far as they fit to the left of right.
+func drawOutside(labels []*outside, right float64) (out []shape) {
+	for _, l := range labels {
+		s := shorten(l.s, labelSize, l.bold, right-l.x)
+		if s == "" {
+			continue
+		}
+		if l.lined {
+			out = append(out, lines{
+				segments: []segment{{l.edge + 2, l.mid, l.x - 12, l.y}, {l.x - 12, l.y, l.x - 4, l.y}},
+				stroke:   themed(limit), width: 1,
+			})
+		}
+		t := text{x: l.x, y: l.y + 0.35*labelSize, s: s, size: labelSize, bold: l.bold, fill: themed(ink)}
+		out = append(out, backdrop(t), t)
 	}
 	return out
 }

@@ -93,20 +93,21 @@ func (m *model) chart(p plot) (out []shape) {
 }
 
 // gutter finds the labels that stand beside the boxes. Where they would leave the
-// plot, it makes the plot narrower. They end at right.
+// plot, it makes the plot narrower, which moves them by less. They end at right.
 func (m *model) gutter(p *plot) (labels []*outside, right float64) {
 	const most = 170.0
 	right = p.right()
-	labels = m.outsideLabels(*p)
-	need := 0.0
-	for _, l := range labels {
-		need = max(need, l.edge+26+min(room(l.s, labelSize, l.bold), most)-right)
-	}
-	if need > 0 {
-		p.w -= min(need, most, p.w/3)
+	for left := min(most, p.w/3); ; {
 		labels = m.outsideLabels(*p)
+		need := 0.0
+		for _, l := range settle(labels, p.y-2) {
+			need = max(need, l.x+2+min(room(l.s, labelSize, l.bold), most)-right)
+		}
+		if need = min(need, left); need < 1 {
+			return labels, right
+		}
+		p.w, left = p.w-need, left-need
 	}
-	return labels, right
 }
 
 func (m *model) outsideLabels(p plot) (out []*outside) {

@@ -50,7 +50,7 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 		more, y = m.utilisation(st, below)
 		s.add(more...)
 	} else {
-		notes = append(notes, "The machine was not sampled, so context switches and utilisation are not known: Recorder.Start samples it.")
+		notes = append(notes, "The machine was not sampled, so context switches and utilization are not known: Recorder.Start samples it.")
 	}
 	if n := len(profile.Pauses); n > 0 {
 		s.add(st.pauses(profile.Pauses))
@@ -138,7 +138,7 @@ func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64
 // utilisation draws how far the processors were used.
 func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom float64) {
 	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
-	title := "CPU utilisation"
+	title := "CPU utilization"
 	if m.p.Procs > 0 {
 		title += " of " + format.Plural(m.p.Procs, "processor", "processors")
 	}

@@ -206,7 +206,7 @@ func TestTasksSay(t *testing.T) {
 		want []string
 	}{
 		{layoutTasks(p, Options{Width: 1000}), []string{"6,000 tasks of 300 classes", "too small: 1, too large: 1", "292 others", "stock.(*Index).work299", "coarse-grained", "fine-grained", "10⁴", "4.3 µs", "310 ns"}},
-		{layoutStrip(p, Options{Width: 1000}), []string{"context switches a second", "CPU utilisation of 4 processors", "2 pauses of the garbage collector", "at once", "coarse-grained: ", "time (s)"}},
+		{layoutStrip(p, Options{Width: 1000}), []string{"context switches a second", "CPU utilization of 4 processors", "2 pauses of the garbage collector", "at once", "coarse-grained: ", "time (s)"}},
 		{layoutTasks(tasksSamples()["bytime"], Options{Width: 1000}), []string{"running time", "10 µs"}},
 		{layoutStrip(tasksSamples()["bytime"], Options{Width: 1000}), []string{"goroutine switches a second"}},
 		{layoutStrip(tasksSamples()["nohz"], Options{Width: 1000}), []string{"Recorder.Start"}},

@@ -47,7 +47,7 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 		out.GoVersion, out.Procs, out.Wall = g.GoVersion, g.Procs, int64(g.Start+g.Wall)
 		out.Bottle = newBottleForm(g, n)
 		out.Verdict = newVerdictForm(g.Verdict)
-		functions = slices.Contains([]string{"", "function", "creator"}, g.GroupBy)
+		functions = slices.Contains([]string{"", "function", "start", "creator", "goroutine"}, g.GroupBy)
 	}
 	out.Goroutines = goroutineForms(d, n)
 	if r := d.Counters; r != nil {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/pprof/profile"
-
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
@@ -197,7 +195,7 @@ func TestClickCharts(t *testing.T) {
 	p.shows("#bar", "goroutine")
 }
 
-// Lanes are coloured by a metric, of processors as of goroutines.
+// Lanes are colored by a metric, of processors as of goroutines.
 func TestLanes(t *testing.T) {
 	d := testData(5, 1000)
 	p := openFile(t, d, "", wide)
@@ -236,63 +234,54 @@ func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	}
 }
 
-// exported clicks a button of the export menu and returns the file as text, or as base64.
-func (p *page) exported(what string, binary bool) string {
+// exported clicks a button of the export menu and returns the file.
+func (p *page) exported(what string) string {
 	p.t.Helper()
 	p.must(p.Eval(`URL.createObjectURL = b => { window.blob = b; return "#" }; window.blob = null; HTMLAnchorElement.prototype.click = () => {}; document.querySelector("#export").open = true`, nil))
 	p.click(fmt.Sprintf(`[data-export=%q]`, what))
 	p.wait(`window.blob`)
-	if binary {
-		p.must(p.Eval(`window.blob.arrayBuffer().then(b => { window.bytes = btoa(String.fromCharCode(...new Uint8Array(b))) })`, nil))
-	} else {
-		p.must(p.Eval(`window.blob.text().then(t => { window.bytes = t })`, nil))
-	}
+	p.must(p.Eval(`window.blob.text().then(t => { window.bytes = t })`, nil))
 	return p.eval("window.bytes")
 }
 
-// What is selected is exported as CSV, JSON and for go tool pprof, with the numbers of the page.
+// What is selected is exported as CSV and JSON, with the numbers of the page.
 func TestExport(t *testing.T) {
 	d := testData(5, 300)
 	p := openFile(t, d, "proc=3", wide)
 	a := answer(t, d, query.Query{Filter: "proc = 3", Table: &query.TableQuery{By: "group"}})
 	p.answered(a.Count)
-	if lines := strings.Count(p.exported("quanta.csv", false), "\n"); lines != a.Count+1 {
+	if lines := strings.Count(p.exported("quanta.csv"), "\n"); lines != a.Count+1 {
 		t.Errorf("%d lines of CSV, want %d and a heading", lines, a.Count)
 	}
 	var rows []map[string]any
-	if err := json.Unmarshal([]byte(p.exported("quanta.json", false)), &rows); err != nil || len(rows) != a.Count {
+	if err := json.Unmarshal([]byte(p.exported("quanta.json")), &rows); err != nil || len(rows) != a.Count {
 		t.Errorf("%d rows of JSON, want %d: %v", len(rows), a.Count, err)
 	}
-	prof := p.profile("quanta.pprof")
-	if n, time := sums(prof); n != int64(a.Count) || time != int64(a.Duration) {
-		t.Errorf("profile of %d quanta in %d ns, want %d in %v", n, time, a.Count, a.Duration)
+	ran := int64(0)
+	for _, r := range rows {
+		ran += int64(r["duration"].(float64))
+	}
+	if ran != int64(a.Duration) {
+		t.Errorf("the rows ran for %d ns, want %v", ran, a.Duration)
 	}
 	waited := int64(0)
 	for _, w := range d.Contention.Waits {
 		waited += int64(w.Waited)
 	}
-	if _, delay := sums(p.profile("contention.pprof")); delay != waited {
-		t.Errorf("profile of %d ns of delay, want %d", delay, waited)
+	var waits []struct {
+		Wait int64 `json:"wait_ns"`
 	}
-	if csv := p.exported("graph.csv", false); strings.Count(csv, "\n") != 8 || !strings.Contains(csv, "main.main,application") {
+	p.must(json.Unmarshal([]byte(p.exported("contention.json")), &waits))
+	delay := int64(0)
+	for _, w := range waits {
+		delay += w.Wait
+	}
+	if delay != waited {
+		t.Errorf("%d ns of delay exported, want %d", delay, waited)
+	}
+	if csv := p.exported("graph.csv"); strings.Count(csv, "\n") != 8 || !strings.Contains(csv, "main.main,application") {
 		t.Errorf("graph as CSV:\n%s", csv)
 	}
-}
-
-func (p *page) profile(what string) *profile.Profile {
-	p.t.Helper()
-	prof, err := profile.Parse(strings.NewReader(decode64(p.t, p.exported(what, true))))
-	p.must(err)
-	p.must(prof.CheckValid())
-	return prof
-}
-
-func sums(p *profile.Profile) (first, second int64) {
-	for _, s := range p.Sample {
-		first += s.Value[0]
-		second += s.Value[1]
-	}
-	return first, second
 }
 
 // More points than can be drawn singly are shown as density, and the page says so.

@@ -1,7 +1,6 @@
 package browsertest
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,15 +8,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
-
-func decode64(t testing.TB, s string) string {
-	t.Helper()
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
 
 // wideThings lists what sticks out of the page, where it is not within something that scrolls by
 // itself.

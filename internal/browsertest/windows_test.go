@@ -115,16 +115,13 @@ func TestTimeFiltersAllSections(t *testing.T) {
 			Waits any   `json:"waits"`
 			Wait  int64 `json:"wait_ns"`
 		}
-		p.must(json.Unmarshal([]byte(p.exported("contention.json", false)), &rows))
+		p.must(json.Unmarshal([]byte(p.exported("contention.json")), &rows))
 		var sum time.Duration
 		for _, r := range rows {
 			sum += time.Duration(r.Wait)
 		}
 		if sum != waited {
 			t.Errorf("%v: %v exported, want %v", stretch, sum, waited)
-		}
-		if _, delay := sums(p.profile("contention.pprof")); time.Duration(delay) != waited {
-			t.Errorf("%v: %v in the profile, want %v", stretch, time.Duration(delay), waited)
 		}
 		p.sameTasks(d, from, to)
 		p.sameGraph(d, from, to)
@@ -138,7 +135,7 @@ func (p *page) sameTasks(d *report.Data, from, to time.Duration) {
 	p.t.Helper()
 	want := granularity.Merge(touching(d.TaskWindows, from, to)...)
 	var rows []map[string]any
-	p.must(json.Unmarshal([]byte(p.exported("tasks.json", false)), &rows))
+	p.must(json.Unmarshal([]byte(p.exported("tasks.json")), &rows))
 	i := 0
 	for j := range want.Classes {
 		c := &want.Classes[j]
@@ -160,18 +157,6 @@ func (p *page) sameTasks(d *report.Data, from, to time.Duration) {
 	if i != len(rows) {
 		p.t.Errorf("%d classes, want %d", len(rows), i)
 	}
-	prof := p.profile("tasks.pprof")
-	if got := prof.SampleType; got[0].Type != "tasks" || got[1].Type != "cycles" || got[2].Type != "time" || got[2].Unit != "nanoseconds" {
-		p.t.Errorf("sample types %v", got)
-	}
-	var tasks, cycles uint64
-	for i := range want.Classes {
-		tasks += want.Classes[i].Tasks
-		cycles += uint64(want.Classes[i].Cycles.Sum())
-	}
-	if n, c := sums(prof); uint64(n) != tasks || uint64(c) != cycles {
-		p.t.Errorf("%d tasks of %d cycles in the profile, want %d of %d", n, c, tasks, cycles)
-	}
 }
 
 func (p *page) sameGraph(d *report.Data, from, to time.Duration) {
@@ -191,7 +176,7 @@ func (p *page) sameGraph(d *report.Data, from, to time.Duration) {
 		Running time.Duration `json:"running_ns"`
 		P       float64       `json:"parallelism"`
 	}
-	p.must(json.Unmarshal([]byte(p.exported("graph.json", false)), &rows))
+	p.must(json.Unmarshal([]byte(p.exported("graph.json")), &rows))
 	if len(rows) != len(share) {
 		p.t.Errorf("%d boxes, want %d", len(rows), len(share))
 	}
@@ -218,7 +203,7 @@ func (p *page) sameStack(d *report.Data, from, to time.Duration) {
 		Value float64 `json:"value"`
 		N     float64 `json:"workers"`
 	}
-	p.must(json.Unmarshal([]byte(p.exported("speed-up.json", false)), &rows))
+	p.must(json.Unmarshal([]byte(p.exported("speed-up.json")), &rows))
 	all := 0.0
 	for _, r := range rows {
 		all += r.Value

@@ -137,7 +137,7 @@ function drawBox(g, box, labels) {
 
 const measuring = document.createElement("canvas").getContext("2d");
 
-// fitText cuts a text to a width, with an ellipsis; empty if even that has no room.
+// fitText cuts the middle out of a text, to a width; empty if even that has no room.
 function fitText(text, width, bold) {
 	measuring.font = (bold ? "600 " : "") + "12.5px system-ui, sans-serif";
 	const room = t => measuring.measureText(t).width * 1.06;
@@ -145,10 +145,10 @@ function fitText(text, width, bold) {
 	let lo = 0, hi = text.length;
 	while (lo < hi) {
 		const mid = (lo + hi + 1) >> 1;
-		if (room(text.slice(0, mid) + "…") <= width) lo = mid;
+		if (room(show(text, mid)) <= width) lo = mid;
 		else hi = mid - 1;
 	}
-	return lo > 2 ? text.slice(0, lo) + "…" : "";
+	return lo > 2 ? show(text, lo) : "";
 }
 
 // placeLabels puts labels of boxes that are too small to hold them to their right, the largest first, as far as there is room.
@@ -219,7 +219,7 @@ function bottleTable(g) {
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
-			{title: "group", cell: b => groupName(b.g), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
+			{title: "group", cell: b => groupName(b.g, 24), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used meanwhile"},

@@ -26,7 +26,7 @@ function makeCounters() {
 		h("div.fields", null, h("span.pair", null, field("x", "x"), check("log-x", "x", "log")), h("span.pair", null, field("y", "y"), check("log-y", "y", "log")), h("button#whole-run", {type: "button", onclick: () => { look({window: -1}); select({time: null}); }}, "whole run"), countersSection.figures),
 		D.served ? h("form.fields", {onsubmit: addCondition}, h("label.grow", {for: "condition"}, "only", condition), h("button", {type: "submit"}, "add")) : null, countersSection.trouble,
 		h("div.columns", null, block("over time (drag to select)", countersSection.time), block("scatter of the selection" + (D.served ? " (drag to select)" : ""), countersSection.scatter)),
-		block("timelines", h("div.fields", null, choice("lanes", "of each", ["goroutine", "proc", "thread", "group"]), field("color", "coloured by", "group")), countersSection.lanes),
+		block("timelines", h("div.fields", null, choice("lanes", "of each", ["goroutine", "proc", "thread", "group"]), field("color", "colored by", "group")), countersSection.lanes),
 		block("statistics of the selection", countersSection.stats), block("sums", h("div.fields", null, choice("table", "by", Object.keys(TABLE_BY))), countersSection.sums),
 		block("quanta", countersSection.records), counterSources(c), notes(c.warnings, "notes on counters"));
 }

@@ -9,8 +9,8 @@ const groupTitle = g => D.groups[g] ? show(D.groups[g].short, 120) : "(unknown)"
 // swatch is a small square in a colour, which says nothing to readers of screens.
 const swatch = color => h("span.swatch", {style: {background: color}, "aria-hidden": "true"});
 
-// groupName is the name of a group with its colour.
-const groupName = g => h("span.group", null, swatch(D.groups[g].color), name(D.groups[g].name, D.groups[g].short));
+// groupName is the name of a group with its color, of most characters.
+const groupName = (g, most = 120) => h("span.group", null, swatch(D.groups[g].color), name(D.groups[g].name, show(D.groups[g].short, most)));
 
 // Column is a column of the table: values by row, made when they are first asked for.
 class Column {

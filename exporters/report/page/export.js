@@ -1,20 +1,20 @@
-// Files of what is selected: quanta, contention, tasks and the graph, as CSV, JSON, or for go tool pprof.
+// Files of what is selected, as CSV and JSON; a served page also has a profile of the quanta, for go tool pprof.
 
 function exportMenu() {
 	const item = (label, forms, f) => h("div.fields", null, h("span", null, label), forms.map(form => h("button", {type: "button", "data-export": label + "." + form, onclick: () => runExport(label, form, f)}, form)));
 	return h("details#export", null, h("summary", null, "export"), h("div", null, h("span.muted", null, "of the selection"),
-		D.bottle ? item("graph", ["csv", "json", "pprof"], graphRows) : null,
-		D.contention ? item("contention", ["csv", "json", "pprof"], contentionRows) : null,
-		D.tasks ? item("tasks", ["csv", "json", "pprof"], taskRows) : null,
+		D.bottle ? item("graph", ["csv", "json"], graphRows) : null,
+		D.contention ? item("contention", ["csv", "json"], contentionRows) : null,
+		D.tasks ? item("tasks", ["csv", "json"], taskRows) : null,
 		D.speedup.length ? item("speed-up", ["csv", "json"], speedupRows) : null,
-		D.counters ? item("quanta", ["csv", "json", "pprof"], null) : null,
+		D.counters ? item("quanta", D.served ? ["csv", "json", "pprof"] : ["csv", "json"], null) : null,
 		h("span#export-note.muted", {role: "status"})));
 }
 
 async function runExport(label, form, rows) {
 	try {
 		const file = `${(clean(D.title).replace(/[^\w.-]+/g, "-").slice(0, 60) || "recording")}-${label}.${form === "pprof" ? "pb.gz" : form}`;
-		const blob = label === "quanta" ? await engine.exported(state.sel, form) : form === "pprof" ? await pprofBlob(PPROF[label]()) : form === "csv" ? csvBlob(rows()) : jsonBlob(rows());
+		const blob = label === "quanta" ? await engine.exported(state.sel, form) : form === "csv" ? csvBlob(rows()) : jsonBlob(rows());
 		download(blob, file);
 		fill(byID("export-note"), `${file}: ${quantity(blob.size)}B`);
 	} catch (err) {
@@ -69,33 +69,4 @@ function contentionRows() {
 
 const taskRows = () => shownClasses().filter(taskFilter(state.sel)).map(c => ({class: c.name, tasks: c.tasks, ...c.q, blocked_share: c.blocked, diagnosis: c.diagnosis, created_at: c.sites.map(t => t.created[0] || "").join("; ")}));
 
-// PPROF gives the samples of each profile: {types, samples: [{stack: names leaf first, values, labels}]}.
-const PPROF = {
-	graph: () => ({types: [["share", "nanoseconds"], ["running", "nanoseconds"]], samples: graphRows().map(r => ({stack: ["[group] " + r.group], values: [r.share_ns, r.running_ns], labels: {group: r.group, kind: r.kind}}))}),
-	tasks: () => ({types: [["tasks", "count"], ["cycles", "count"], ["time", "nanoseconds"]], samples: taskSamples()}),
-	contention: () => ({types: [["contentions", "count"], ["delay", "nanoseconds"], ["ready", "nanoseconds"]], samples: contentionRows().map(r => ({
-		// One flame graph: the waiter's chain, the lock, and below it the owner's chain upside down.
-		stack: [...(r.owner_stack.startsWith("[") ? [r.owner_stack] : [...frameNames(r.owner_stack).reverse(), "[held by]"]), "[lock] " + r.lock, ...frameNames(r.waiter_stack)],
-		values: [r.owner_group === READY ? 0 : Number(r.waits) || 0, r.wait_ns, Number(r.ready_ns) || 0], labels: {kind: r.kind, lock: r.lock, waiter_group: r.waiter_group, owner_group: r.owner_group},
-	}))}),
-};
-
-// taskSamples has a sample for each place that tasks of a class come from, as Go's package exporters/pprof has it: the class is the leaf, and
-// below it is the call chain that created them. In a selection of time the places are not known, only the classes.
-function taskSamples() {
-	const samples = [], time = v => D.tasks.byTime ? v : D.tasks.hz > 0 ? v / D.tasks.hz * 1e9 : 0, cycles = v => D.tasks.byTime ? 0 : v;
-	for (const c of shownClasses().filter(taskFilter(state.sel))) {
-		const put = (tasks, sum, chain, pool) => samples.push({stack: ["[class] " + c.name, ...chain.map(functionOf)], values: [tasks, cycles(sum), time(sum)], labels: {class: c.name, diagnosis: c.diagnosis, pool}});
-		const sites = c.partial ? [] : c.sites, known = sites.reduce((t, x) => [t[0] + x.tasks, t[1] + x.sum], [0, 0]);
-		for (const x of sites) put(x.tasks, x.sum, x.created, x.pool);
-		if (c.tasks > known[0]) put(c.tasks - known[0], Math.max(0, c.q.sum - known[1]), [], "");
-	}
-	return samples;
-}
-
-// functionOf is a call without its place in a file.
-const functionOf = call => call.replace(/ \([^()]*:\d+\)$/, "");
-
 const speedupRows = () => shownStacks().flatMap(k => [{name: "speed-up", words: "speed-up", family: "running", value: k.speedup}, ...partsOf(k)].map(p => ({workers: k.n, label: k.label, part: p.name, words: p.words, family: p.family, value: p.value})));
-
-const frameNames = text => text.split(" < ").map(f => f.replace(/ \S*:\d+$/, ""));

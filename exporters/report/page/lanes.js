@@ -7,7 +7,7 @@ const MOST_LANES = 1000; // that can be asked for
 const laneHeight = () => Math.round(17 * zoom());
 
 function drawLanes(host, a) {
-	const names = h("ul.lane-names"), canvas = h("canvas", {role: "img", tabindex: "-1", "aria-label": `timelines of ${a.lanes.length} lanes by ${a.by}${a.metric ? ", coloured by " + a.metric : ""}; the table by ${a.by} has sums`});
+	const names = h("ul.lane-names"), canvas = h("canvas", {role: "img", tabindex: "-1", "aria-label": `timelines of ${a.lanes.length} lanes by ${a.by}${a.metric ? ", colored by " + a.metric : ""}; the table by ${a.by} has sums`});
 	const box = h("div");
 	fill(host, h("div.lane-list", null, names, box), h("div.fields", null, laneScale(a), laneMore(a)));
 	box.append(canvas);
@@ -72,7 +72,7 @@ function paintLanes(ctx, a, width, height) {
 }
 
 function laneScale(a) {
-	if (!a.metric) return h("span.muted", null, "coloured by group; paler where it ran only in part");
+	if (!a.metric) return h("span.muted", null, "colored by group; paler where it ran only in part");
 	const c = h("canvas", {width: 120, height: 10, "aria-hidden": "true"}), ctx = c.getContext("2d"), [lo, hi] = valueRange(a);
 	for (let x = 0; x < 120; x++) {
 		ctx.fillStyle = rgb(ramp(x / 119, isDark()));

@@ -192,17 +192,7 @@ class PickingEngine {
 
 	// exported is a file of the quanta that are selected.
 	async exported(sel, form) {
-		if (form === "pprof") return pprofBlob(this.profile(this.selected(sel)));
 		const counters = D.counters.names.filter(n => !n.builtin), list = Array.from(this.selected(sel), row => ({...this.quantum(row), ...Object.fromEntries(counters.map(c => [c.title, orNull(this.metric(c.name).values[row])]))}));
 		return form === "csv" ? csvBlob(list) : jsonBlob(list);
-	}
-
-	// profile has a sample for each group and function on top.
-	profile(rows) {
-		const samples = this.parts("group", rows).flatMap(p => this.parts("func", p.rows).map(f => {
-			const g = D.groups[D.counters.groups[p.k]];
-			return {stack: [...(f.k ? [f.key] : []), "[group] " + g.name], values: [f.rows.length, f.duration], labels: {group: g.name, kind: g.kind}};
-		}));
-		return {types: [["quanta", "count"], ["running", "nanoseconds"]], samples};
 	}
 }

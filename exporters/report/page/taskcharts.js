@@ -4,7 +4,7 @@
 const taskAmount = v => D.tasks.byTime ? duration(v) : quantity(v) + (D.tasks.hz > 0 ? ` (${duration(v / D.tasks.hz * 1e9)})` : "");
 
 function drawCDF(at, classes) {
-	const width = roomIn(at), narrow = width < 460, left = narrow ? 44 : 58, right = 16, top = 14, foot = 50;
+	const width = roomIn(at), narrow = width < 460, left = narrow ? 44 : 58, right = 26, top = 14, foot = 50;
 	const height = Math.round(Math.min(460, Math.max(280, width * 0.5))), w = width - left - right, hgt = height - top - foot;
 	let lo = Infinity, hi = -Infinity;
 	for (const c of classes) for (const [v] of c.curve) if (v > 0) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
@@ -48,7 +48,7 @@ function drawStrip(at, classes) {
 	for (const c of classes) y = stripRow(g, c, y, {left, w, px});
 	if (t.samples.length) {
 		y = stripPanel(g, t.switches + " a second", y, {left, w, px}, v => v.switches, v => quantity(v));
-		y = stripPanel(g, `CPU utilisation of ${plural(t.procs, "processor", "processors")}`, y, {left, w, px}, v => v.utilisation, v => Math.round(100 * v) + "%", 1);
+		y = stripPanel(g, `CPU utilization of ${plural(t.procs, "processor", "processors")}`, y, {left, w, px}, v => v.utilisation, v => Math.round(100 * v) + "%", 1);
 	}
 	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
 	const axes = s("g.axes", {"aria-hidden": "true"});
@@ -70,7 +70,7 @@ function stripRow(g, c, y, a) {
 		const x0 = a.px(from), x1 = Math.max(a.px(to), x0 + .7), h0 = Math.max(.8, 28 * level[i] / most);
 		if (level[i] > 0) path += `M${x0.toFixed(1)} ${base}V${(base - h0).toFixed(1)}H${x1.toFixed(1)}V${base}Z`;
 	});
-	const bad = badTasks(c), after = `${plural(c.tasks, "task", "tasks")}, up to ${quantity(most)} at once`;
+	const bad = badTasks(c), after = plural(c.tasks, "task", "tasks") + (most > 1e-9 ? `, up to ${quantity(most)} at once` : "");
 	const room = Math.max(60, a.w - after.length * 6.4 - 12);
 	g.append(s("g" + (on ? "" : ".off"), null, s("title", null, show(c.short)), s("text.label" + (bad ? ".b" : ""), {x: a.left, y: y + 14}, fitText(show(c.short), room, bad) || "…"),
 		a.w > 260 ? s("text.muted", {x: a.left + a.w, y: y + 14, "text-anchor": "end"}, after) : null, s("path", {d: path, fill: c.color}), s("line.base", {x1: a.left, x2: a.left + a.w, y1: base, y2: base})));
