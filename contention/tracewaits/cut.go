@@ -158,7 +158,11 @@ func (o *Observer) forget() {
 	o.sections = readSections{}
 	for _, g := range o.goroutines {
 		if g != nil {
-			g.held, g.last, g.usual, g.inside = nil, nil, nil, nil
+			l := g.lockState
+			g.lockState = &noLocks
+			if l.parkedAt != nil {
+				g.locks().parkedAt, g.locks().parkedIn = l.parkedAt, l.parkedIn
+			}
 		}
 	}
 }

@@ -425,9 +425,9 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 			k = o.spare[n-1]
 			o.spare = o.spare[:n-1]
 		} else {
-			k = &tracedGoroutine{}
+			k = &tracedGoroutine{lockState: &noLocks}
 			if !o.opt.Quick {
-				k.past = &past{}
+				k.past = newPast()
 			}
 		}
 		k.g = g

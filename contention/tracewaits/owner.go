@@ -57,6 +57,7 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 	r := o.places.of(t.WakerStack)
 	waker := o.goroutine(t.Waker)
 	waker.shown = true
+	waker.locks()
 	h.owner, h.past, h.g, h.wokenG = o.ownerOf(waker, r), waker.past, t.Waker.ID, t.G.ID
 	lock, own := o.lockOfRelease(waker, at, r)
 	h.foreign = lock.heldByOther(h)
@@ -237,7 +238,7 @@ func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
 	}
 	l.waiting[at.queue]++
 	l.peak = max(l.peak, l.waits())
-	g.parkedAt, g.parkedIn = l, at.queue
+	g.locks().parkedAt, g.parkedIn = l, at.queue
 	l.proved = l.proved || l.waiting[writerQueue] > 1
 	if x := l.woken; at.queue == exclusiveQueue && (x == nil || x.ran != 0) {
 		if x != nil && x.wokenG == t.G.ID && !x.again {

@@ -21,12 +21,30 @@ type past struct {
 	end    timeline.Time // up to here
 	open   doing         // what it has done since
 	segs   []segment
+	room   *pastRoom // nil once the goroutine is gone
+	recent [4]*cause // the latest with one root
+	*longPast
+}
+
+// longPast is what few pasts have: those that are long, or of a lock.
+type longPast struct {
 	blocks []ledger      // the sums of segs[:64], segs[64:128], … that were needed so far
 	gone   []era         // the sums of what is not kept
 	lost   timeline.Time // up to which that is
-	room   *pastRoom     // nil once the goroutine is gone
-	recent [4]*cause     // the latest with one root
 	waited *cause        // of those who waited for the lock of which this is the time line
+}
+
+// noLongPast is that of all others. It is never written.
+var noLongPast longPast
+
+func newPast() *past { return &past{longPast: &noLongPast} }
+
+// long returns that of a past, to write to it.
+func (p *past) long() *longPast {
+	if p.longPast == &noLongPast {
+		p.longPast = &longPast{}
+	}
+	return p.longPast
 }
 
 // pastRoom is the memory that all live goroutines share.
@@ -40,7 +58,7 @@ func (p *past) reset() {
 	if cap(segs) > pastBlock {
 		segs = nil
 	}
-	*p = past{segs: segs[:0], recent: p.recent}
+	*p = past{segs: segs[:0], recent: p.recent, longPast: &noLongPast}
 }
 
 // each returns how many segments a goroutine may keep.
@@ -114,7 +132,7 @@ func (p *past) trim(keep int) {
 		return
 	}
 	n := (len(p.segs) - keep) / pastBlock
-	p.block(n - 1)
+	p.block(n - 1) // makes it long
 	if p.room != nil {
 		p.room.used -= n * pastBlock
 	}
@@ -135,7 +153,7 @@ func (p *past) trim(keep int) {
 // block returns the sums of a block that is complete.
 func (p *past) block(i int) *ledger {
 	for n := len(p.blocks); n <= i; n++ {
-		p.blocks = append(p.blocks, p.sum(n*pastBlock, (n+1)*pastBlock, p.segs[n*pastBlock].start, p.segs[(n+1)*pastBlock].start))
+		p.long().blocks = append(p.blocks, p.sum(n*pastBlock, (n+1)*pastBlock, p.segs[n*pastBlock].start, p.segs[(n+1)*pastBlock].start))
 	}
 	return &p.blocks[i]
 }
@@ -354,7 +372,7 @@ func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
 		return
 	}
 	if q.waited == nil {
-		q.waited = &cause{lock: q}
+		q.long().waited = &cause{lock: q}
 	}
 	p.add(to, on, q.waited)
 }

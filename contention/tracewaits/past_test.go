@@ -17,7 +17,7 @@ func TestPast(t *testing.T) {
 	one := &cause{parts: []causePart{{root: owner{g: 7}, links: 1}}}
 	other := &cause{parts: []causePart{{root: owner{g: 8}, links: 2}}}
 	for round := range 60 {
-		p := &past{first: 100, end: 100, open: doingRunning}
+		p := &past{first: 100, end: 100, open: doingRunning, longPast: &noLongPast}
 		var did []doing
 		var roots []int64 // by nanosecond since 100; 0 is itself
 		n := []int{3, 60, 300, 2000}[round%4]

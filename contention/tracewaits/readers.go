@@ -181,14 +181,18 @@ type readerSeen struct {
 // noteSections notes whether g had locks in the state that it leaves, and whether the goroutine
 // that ended that had any for reading.
 func (o *Observer) noteSections(g *tracedGoroutine, t *timeline.Transition) {
+	inside := g.inside
 	switch {
 	case t.Stack != nil:
-		g.inside = o.sectionsAt(t.Stack)
+		inside = o.sectionsAt(t.Stack)
 	case t.State != timeline.Runnable || g.insideUntil != t.Start:
-		g.inside = nil
+		inside = nil
 	}
-	g.insideUntil = t.End
-	for _, s := range g.inside {
+	if len(inside) > 0 || len(g.inside) > 0 {
+		l := g.locks()
+		l.inside, l.insideUntil = inside, t.End
+	}
+	for _, s := range inside {
 		if s.exclusive {
 			o.seeHeld(s, g, t)
 		} else {

@@ -80,7 +80,8 @@ func (o *Observer) endStretch(l *tracedLock, h *hold) {
 	h.spans, o.cutRoom.spans = slices.Clone(spans), spans
 	if !o.opt.Quick {
 		if l.past == nil {
-			l.past = &past{first: h.start, end: h.start, room: &o.room}
+			l.past = newPast()
+			l.past.first, l.past.end, l.past.room = h.start, h.start, &o.room
 			o.room.live++
 		}
 		for i := range h.spans {

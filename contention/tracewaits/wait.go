@@ -19,16 +19,7 @@ type tracedGoroutine struct {
 	name string // its present one, at latest when it was asked for,
 	of   group  // which is this group
 	wait waiting
-	held []heldLock // locks that it has got after waiting, the latest last
-	last *hold      // the latest that it let go of with somebody waiting
-
-	usual []usualHold // by place of release
-
-	inside      []*readSection // where it was in its latest state,
-	insideUntil timeline.Time  // which ended then
-
-	parkedAt *tracedLock // that it waits for
-	parkedIn queue
+	*lockState
 
 	present presentState
 	past    *past
@@ -41,6 +32,32 @@ type tracedGoroutine struct {
 	shown bool // what is not its own refers to it, or to its past
 }
 
+// lockState is what is known of a goroutine that waits for locks, holds them or lets go of them, as
+// most do not: see tracedGoroutine.locks.
+type lockState struct {
+	held []heldLock // locks that it has got after waiting, the latest last
+	last *hold      // the latest that it let go of with a goroutine waiting
+
+	usual []usualHold // by place of release
+
+	inside      []*readSection // where it was in its latest state, if it was in any,
+	insideUntil timeline.Time  // which ended then
+
+	parkedAt *tracedLock // that it waits for
+	parkedIn queue
+}
+
+// noLocks is the state of all goroutines that have none. It is never written.
+var noLocks lockState
+
+// locks returns the state of a goroutine, to write to it.
+func (g *tracedGoroutine) locks() *lockState {
+	if g.lockState == &noLocks {
+		g.lockState = &lockState{}
+	}
+	return g.lockState
+}
+
 // group returns the name that the goroutine has now.
 func (g *tracedGoroutine) group() group {
 	if g.name != g.g.Func {
@@ -51,12 +68,15 @@ func (g *tracedGoroutine) group() group {
 
 // reset makes g one about which nothing is known, and keeps memory.
 func (g *tracedGoroutine) reset() {
-	clear(g.held)
-	clear(g.usual)
+	if l := g.lockState; l != &noLocks {
+		clear(l.held)
+		clear(l.usual)
+		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
+	}
 	*g = tracedGoroutine{
 		name: g.name, of: g.of,
-		wait: waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]},
-		held: g.held[:0], usual: g.usual[:0], past: g.past,
+		wait:      waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]},
+		lockState: g.lockState, past: g.past,
 		runs: stretches{ring: g.runs.ring[:0]}, gaps: stretches{ring: g.gaps.ring[:0]},
 	}
 	if g.past != nil {
@@ -358,6 +378,7 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 	}
 	w.by.ran = t
 	w.claim(t)
+	g.locks()
 	if i := g.waitedAt(w.site); i >= 0 {
 		g.held = slices.Delete(g.held, i, i+1) // let go of unseen, or not got at all
 	}
