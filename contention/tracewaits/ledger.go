@@ -12,8 +12,13 @@ import (
 // blocked. What is in no cause has itself as its root. A copy is for reading only: see clone.
 type ledger struct {
 	did     [blockedOn]timeline.Time
-	blocked *[doings - blockedOn]timeline.Time // nil if it was not
+	blocked []blockedTime // one for each that it waited for
 	causes  []ledgerCause
+}
+
+type blockedTime struct {
+	on doing
+	ns timeline.Time
 }
 
 type ledgerCause struct {
@@ -24,10 +29,7 @@ type ledgerCause struct {
 
 func (l *ledger) clone() (c ledger) {
 	c.did = l.did
-	if l.blocked != nil {
-		b := *l.blocked
-		c.blocked = &b
-	}
+	c.blocked = slices.Clone(l.blocked)
 	c.causes = slices.Clone(l.causes)
 	return c
 }
@@ -38,17 +40,20 @@ func (l *ledger) add(did doing, ns timeline.Time) {
 		l.did[did] += ns
 		return
 	}
-	if l.blocked == nil {
-		l.blocked = new([doings - blockedOn]timeline.Time)
+	for i := range l.blocked {
+		if b := &l.blocked[i]; b.on == did {
+			b.ns += ns
+			return
+		}
 	}
-	l.blocked[did-blockedOn] += ns
+	l.blocked = append(l.blocked, blockedTime{did, ns})
 }
 
 // times returns the time of each doing.
 func (l *ledger) times() (all [doings]timeline.Time) {
 	copy(all[:], l.did[:])
-	if l.blocked != nil {
-		copy(all[blockedOn:], l.blocked[:])
+	for _, b := range l.blocked {
+		all[b.on] = b.ns
 	}
 	return all
 }
@@ -57,10 +62,8 @@ func (l *ledger) total() (d timeline.Time) {
 	for _, ns := range l.did {
 		d += ns
 	}
-	if l.blocked != nil {
-		for _, ns := range l.blocked {
-			d += ns
-		}
+	for _, b := range l.blocked {
+		d += b.ns
 	}
 	return d
 }
@@ -145,13 +148,8 @@ func (l *ledger) merge(m *ledger) {
 	for i, ns := range m.did {
 		l.did[i] += ns
 	}
-	if m.blocked != nil {
-		if l.blocked == nil {
-			l.blocked = new([doings - blockedOn]timeline.Time)
-		}
-		for i, ns := range m.blocked {
-			l.blocked[i] += ns
-		}
+	for _, b := range m.blocked {
+		l.add(b.on, b.ns)
 	}
 	for i := range m.causes {
 		l.addCause(m.causes[i])
@@ -183,8 +181,9 @@ func (l *ledger) scale(d timeline.Time) {
 	}
 	left[largest] += rest
 	copy(l.did[:], left[:])
-	if l.blocked != nil {
-		copy(l.blocked[:], left[blockedOn:])
+	for i := range l.blocked {
+		b := &l.blocked[i]
+		b.ns = left[b.on]
 	}
 	for i := range l.causes { // no more than what was done
 		c := &l.causes[i]
