@@ -19,7 +19,7 @@ func (c *cpuClock) spent() time.Duration { return threadCPU() - c.start }
 
 func threadCPU() time.Duration {
 	var ts unix.Timespec
-	if unix.ClockGettime(threadCPUClock, &ts) != nil {
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
 		return 0
 	}
 	return time.Duration(ts.Nano())

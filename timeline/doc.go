@@ -6,20 +6,20 @@
 //
 // The names of the files follow it:
 //
-//	input.go, header.go    opens a file, a stream, bytes, packed or not; finds out the version
+//	input.go               opens a file, a stream, bytes, packed or not; finds the version
 //	generation.go          cuts the trace into generations, of about a second each
-//	decode.go, record.go   decodes generations side by side into compact records:
+//	decode.go              decodes generations side by side into compact records:
 //	wiredecode.go          with internal/wireformat,
 //	readerdecode.go        or with golang.org/x/exp/trace, traces before Go 1.22 and
 //	                       what the other does not know
-//	replay.go, procs.go    replays the records in order through one state machine
+//	replay.go              replays the records in order through one state machine
 //	observer.go            what observers are shown
 //	beside.go              shows them the same on two goroutines
 //
-// Beside it, salvage.go reads what a generation that was cut off still tells, coroutine.go adds
-// what the runtime leaves out, c.go finds calls of C among system calls and says
-// when they count as running, wait.go says what goroutines wait for by the runtime's reasons and
-// the call chains, and wrapper.go names goroutines that a library started for somebody else.
+// Beside it, salvage.go reads what is left of a generation that was cut off, c.go finds calls of C
+// among system calls and decides when they count as running, wait.go finds what goroutines wait for
+// by the runtime's reasons and the call chains, and naming.go names goroutines that a library
+// started for the program.
 //
 // Every generation has a decoder of its own, also when only one is decoded at a
 // time: one decoder over a whole trace would move real events, since statuses of one generation
@@ -69,10 +69,9 @@
 //
 // A [Stream] is a pass over the trace of the program itself, while it runs:
 //
-//	stream.go, splitter.go    takes what runtime/trace.Start writes, and cuts it into generations as they come
-//	streambudget.go           lets them be read as far as a budget of processor time goes; the others are
-//	                          dropped whole, and counted
-//	gap.go                    begins anew after a drop, and tells observers of the [Gap]
+//	splitter.go    takes what runtime/trace.Start writes, and cuts it into generations as they come
+//	stream.go      reads them within a budget of processor time; the others are dropped whole, and
+//	               counted. After a drop it begins anew, and shows observers the [Gap].
 //
 // Observers need nothing for that, unless they hold what would grow for ever. Those of bottle,
 // contention and granularity can be cut: their Cut methods end the current result and begin the

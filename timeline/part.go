@@ -2,8 +2,12 @@ package timeline
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -188,4 +192,260 @@ func firstEvent(data []byte, at uint64) (t uint64, found bool) {
 		data = data[n:]
 	}
 	return 0, false
+}
+
+// During is a part of the time by what it means to the program: the time in which at least one
+// region of a type is open, or a task, or in which the collector marks; or all but that. The zero
+// value is all of the time.
+//
+// Observers see a trace whose clock stands still outside of it: every interval is as long as the
+// part of it that lies within, and the trace as long as all of it together. What happens while the
+// clock stands still takes no time, so analyses do not count waits that do not reach into it.
+type During struct {
+	kind        duringKind
+	name, until string
+	cycle       int
+	outside     bool
+}
+
+type duringKind uint8
+
+const (
+	always duringKind = iota
+	duringRegion
+	duringTask
+	duringMark
+	duringMarkers
+)
+
+// ParseDuring reads
+//
+//	region:NAME   while a region of that type is open, of any goroutine
+//	task:TYPE     while a task of that type is open
+//	gc            while the collector marks
+//	gc:N          in its Nth cycle of the trace, from 1
+//	marker:A..B   from the message A of runtime/trace.Log to the next B, each time; without B to
+//	              the end
+func ParseDuring(s string) (During, error) {
+	kind, name, named := strings.Cut(s, ":")
+	d := During{name: name}
+	switch kind {
+	case "region":
+		d.kind = duringRegion
+	case "task":
+		d.kind = duringTask
+	case "marker":
+		d.kind = duringMarkers
+		d.name, d.until, _ = strings.Cut(name, "..")
+	case "gc":
+		d.kind = duringMark
+		if named {
+			n, err := strconv.Atoi(name)
+			if err != nil || n < 1 {
+				return During{}, fmt.Errorf("want gc or gc:N, with N from 1, not %q", s)
+			}
+			d.cycle = n
+		}
+		return d, nil
+	default:
+		return During{}, fmt.Errorf("want region:NAME, task:TYPE, gc, gc:N or marker:A..B, not %q", s)
+	}
+	if d.name == "" {
+		return During{}, fmt.Errorf("%q names no %s", s, kind)
+	}
+	return d, nil
+}
+
+// Outside returns the rest of the time.
+func (d During) Outside() During {
+	if d.kind != always {
+		d.outside = !d.outside
+	}
+	return d
+}
+
+// All reports whether it is all of the time.
+func (d During) All() bool { return d.kind == always }
+
+// String says it in words, such as "during region checkout".
+func (d During) String() string {
+	s := "during"
+	if d.outside {
+		s = "outside of"
+	}
+	switch d.kind {
+	case duringRegion:
+		return s + " region " + d.name
+	case duringTask:
+		return s + " task " + d.name
+	case duringMarkers:
+		if d.until == "" {
+			return s + " the time from marker " + d.name + " on"
+		}
+		return s + " the time from marker " + d.name + " to marker " + d.until
+	case duringMark:
+		if d.cycle > 0 {
+			return fmt.Sprintf("%s cycle %d of the collector", s, d.cycle)
+		}
+		return s + " the marking of the collector"
+	}
+	return "all of the time"
+}
+
+// gate stops the clock of a replay outside of a During, and notes what there was.
+type gate struct {
+	During
+	open       int // regions or tasks, or phases, that are open
+	stretches  int
+	cycles     int
+	unknown    int // regions that began before the trace
+	seen       []string
+	seenBefore map[string]bool
+}
+
+func newGate(d During) *gate {
+	if d.All() {
+		return nil
+	}
+	return &gate{During: d, seenBefore: map[string]bool{}}
+}
+
+// stopped reports whether the clock stands still.
+func (g *gate) stopped() bool { return g != nil && (g.open > 0) == g.outside }
+
+func (g *gate) turn(on bool) {
+	switch {
+	case on:
+		if g.open++; g.open == 1 {
+			g.stretches++
+		}
+	case g.open > 0:
+		g.open--
+	}
+}
+
+// mostSeen bounds the names that an error lists.
+const mostSeen = 8
+
+// sees notes a name of the kind that is asked for; "" is that of a task that began before the
+// trace.
+func (g *gate) sees(name string) {
+	if name != "" && len(g.seen) <= mostSeen && !g.seenBefore[name] {
+		g.seenBefore[name] = true
+		g.seen = append(g.seen, name)
+	}
+}
+
+func (g *gate) region(e *RegionEvent) {
+	if g == nil || g.kind != duringRegion {
+		return
+	}
+	if g.sees(e.Region.Type); e.Region.Type != g.name {
+		return
+	}
+	if !e.Begin && e.Region.Start == 0 {
+		g.unknown++
+		return
+	}
+	g.turn(e.Begin)
+}
+
+// exits closes the regions of a goroutine that ends, as it does not end them itself.
+func (g *gate) exits(of *Goroutine) {
+	if g == nil || g.kind != duringRegion {
+		return
+	}
+	for i := range of.Regions {
+		if of.Regions[i].Type == g.name && of.Regions[i].Start != 0 {
+			g.turn(false)
+		}
+	}
+}
+
+func (g *gate) task(e *Task) {
+	if g == nil || g.kind != duringTask {
+		return
+	}
+	if g.sees(e.Type); e.Type != g.name {
+		return
+	}
+	if !e.Begin && e.Start == 0 {
+		g.unknown++
+		return
+	}
+	g.turn(e.Begin)
+}
+
+func (g *gate) phase(e *Range) {
+	if g == nil || g.kind != duringMark || e.Name != MarkPhase {
+		return
+	}
+	if e.Begin {
+		g.cycles++
+	}
+	if g.cycle == 0 || g.cycle == g.cycles {
+		g.turn(e.Begin)
+	}
+}
+
+func (g *gate) log(e *Log) {
+	if g == nil || g.kind != duringMarkers {
+		return
+	}
+	g.sees(e.Message)
+	if g.open == 0 && e.Message == g.name {
+		g.turn(true)
+	} else if g.open > 0 && g.until != "" && e.Message == g.until {
+		g.turn(false)
+	}
+}
+
+// missing says that there is nothing of the kind in the trace.
+func (g *gate) missing() error {
+	if g == nil || g.stretches > 0 {
+		return nil
+	}
+	what, all := "", ""
+	switch g.kind {
+	case duringRegion:
+		what, all = "region "+strconv.Quote(g.name), "regions"
+	case duringTask:
+		what, all = "task "+strconv.Quote(g.name), "tasks"
+	case duringMarkers:
+		what, all = "message "+strconv.Quote(g.name), "messages of trace.Log"
+	case duringMark:
+		if g.cycle > g.cycles && g.cycles > 0 {
+			return fmt.Errorf("the trace has no cycle %d of the collector, but %s", g.cycle, format.Plural(g.cycles, "cycle", "cycles"))
+		}
+		return errors.New("the collector does not mark in the trace")
+	}
+	if g.unknown > 0 {
+		return fmt.Errorf("the trace has only the end of %s, so it is not known when it began", what)
+	}
+	if len(g.seen) == 0 {
+		return fmt.Errorf("the trace has no %s, and no other %s", what, all)
+	}
+	names := slices.Clone(g.seen)
+	more := ""
+	if len(names) > mostSeen {
+		names, more = names[:mostSeen], " and others"
+	}
+	for i := range names {
+		names[i] = strconv.Quote(names[i])
+	}
+	return fmt.Errorf("the trace has no %s; its %s are %s%s", what, all, strings.Join(names, ", "), more)
+}
+
+// note says what part of the trace it is: so much, with so much left out.
+func (g *gate) note(within, left Time) string {
+	in := "in "
+	if g.outside {
+		in = "without "
+	}
+	s := fmt.Sprintf("All of this is about the time %s: %s of %s, %s%s.", g.During,
+		format.Duration(time.Duration(within)), format.Duration(time.Duration(within+left)), in, format.Plural(g.stretches, "stretch", "stretches"))
+	if g.unknown > 0 {
+		s += fmt.Sprintf(" It is not known how long %s lasted that began before the trace.", format.Plural(g.unknown, "more", "more"))
+	}
+	return s
 }

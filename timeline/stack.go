@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +10,8 @@ import (
 
 	"golang.org/x/exp/trace"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
@@ -194,3 +198,77 @@ func (s *Stack) blockWait(reason string) Wait {
 	}
 	return waitOf(reason, s)
 }
+
+// Place is a place in the source. The zero value is a place that is not known.
+type Place struct {
+	Func string `json:"func,omitempty"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// String returns the place as "main.work file.go:12", with the last element of the path, or "" if
+// it is not known.
+func (p Place) String() string {
+	name := format.Func(p.Func)
+	if source := p.Source(); source != "" {
+		return name + " " + source
+	}
+	return name
+}
+
+// Source returns the place as "file.go:12", or "" if it is not known.
+func (p Place) Source() string {
+	if p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", format.Clean(p.File[strings.LastIndexAny(p.File, `/\`)+1:]), p.Line)
+}
+
+// Compare orders places by function, file and line.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(strings.Compare(p.Func, q.Func), strings.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line))
+}
+
+// Site returns the place in the program's own code at which a call chain left it: the innermost
+// frame that belongs neither to the standard library nor to golang.org/x/sync, what cgo generates,
+// or the wrappers of this module. Where there is none, as in a connection of net/http, it is the
+// innermost one outside the packages through which all waits go, or of the launcher; and in a
+// goroutine of the runtime, the leaf. It returns nil for a nil Stack.
+func (s *Stack) Site() *Frame {
+	if s == nil {
+		return nil
+	}
+	return s.site
+}
+
+func siteOf(frames []*Frame) *Frame {
+	for _, f := range frames {
+		if symbol.IsProgram(f.Func, f.File) && !entersC(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !strings.HasPrefix(f.Func, "golang.org/x/sync/") {
+			return f
+		}
+	}
+	for _, f := range frames {
+		if p := symbol.Package(f.Func); !waitsInside(p) && !entersC(f.Func) && !starter.Is(f.Func) {
+			return f
+		}
+	}
+	for _, f := range frames { // what a launcher does by itself, such as a worker that waits for tasks
+		if symbol.IsProgram(f.Func, f.File) {
+			return f
+		}
+	}
+	return frames[0]
+}
+
+// waitsInside reports whether goroutines of all sorts wait inside a package of the standard
+// library.
+func waitsInside(pkg string) bool {
+	switch first, _, _ := strings.Cut(pkg, "/"); first {
+	case "runtime", "internal", "sync", "syscall", "time":
+		return true
+	}
+	return pkg == "net" || pkg == "io" || pkg == "bufio"
+}
+
+// wrappers begins the names of the methods of the locks of this module.
+const wrappers = "github.com/bottleneck-go/bottleneck/contention.(*"

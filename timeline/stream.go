@@ -2,11 +2,13 @@ package timeline
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -25,10 +27,9 @@ import (
 //  2. A generation that is complete goes into the queue. If more bytes than MaxPending wait, it is
 //     dropped: whole, since half of one is worth nothing.
 //  3. The worker takes generations in order. It books its processor time while it spends it, every
-//     few dozen microseconds, and rests when it has used what the budget allows so far
-//     (streambudget.go).
+//     few dozen microseconds, and rests when it has used what the budget allows so far (budget).
 //  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace
-//     (gap.go), and observers are told.
+//     (replay.gap), and observers are shown the Gap.
 //
 // What is read does not depend on what it costs: reading takes longer then. Everything that was
 // written is counted: as read, as dropped, or as pending.
@@ -510,4 +511,256 @@ func (s *Stream) protect(f func()) (ok bool) {
 	}()
 	f()
 	return true
+}
+
+// slice is how long the worker of a stream goes on, when it has rested: so long at most do others
+// wait for its processor.
+const slice = 250 * time.Microsecond
+
+// budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to a
+// slice, and what the stream uses is taken out. It begins empty, so what was used is at no time
+// more than what was allowed since the beginning and the last slice.
+type budget struct {
+	share  float64   // of each processor; below 0 there is no limit
+	at     time.Time // up to when the bucket was filled
+	credit time.Duration
+}
+
+func (b *budget) begin(now time.Time, share float64) { *b = budget{share: share, at: now} }
+
+// rate is how much processor time there is for a second.
+func (b *budget) rate() float64 { return b.share * float64(runtime.GOMAXPROCS(0)) }
+
+func (b *budget) fill(now time.Time) {
+	if dt := now.Sub(b.at); dt > 0 && b.share >= 0 {
+		b.credit = min(slice, b.credit+time.Duration(float64(dt)*b.rate()))
+	}
+	b.at = now
+}
+
+// change changes the share from now on.
+func (b *budget) change(now time.Time, share float64) {
+	b.fill(now)
+	b.share = share
+}
+
+// spend takes out what was used.
+func (b *budget) spend(now time.Time, cpu time.Duration) {
+	b.fill(now)
+	if b.share >= 0 {
+		b.credit -= cpu
+	}
+}
+
+// longestRest is after how long a rest is thought over: the budget may have changed.
+const longestRest = time.Second
+
+// rest returns how long to rest until there is a slice again; 0 while something is left of the last
+// one.
+func (b *budget) rest(now time.Time) time.Duration {
+	b.fill(now)
+	if b.share < 0 || b.credit > 0 {
+		return 0
+	}
+	return time.Duration(min(float64(slice-b.credit)/b.rate(), float64(longestRest)))
+}
+
+// pace books the processor time of the worker of a stream while it is spent, and has it rest.
+type pace struct {
+	stream *Stream
+	clock  cpuClock
+	since  time.Duration // booked since begin
+	looked time.Time     // when breathe looked at the clock of the thread last
+}
+
+// lookEvery is how often that is: it is a system call.
+const lookEvery = 20 * time.Microsecond
+
+// begin starts the clock of the thread.
+func (p *pace) begin() {
+	runtime.LockOSThread()
+	p.clock, p.since = startCPUClock(), 0
+}
+
+// end books what was spent, and rests if need be.
+func (p *pace) end() {
+	p.book(0)
+	runtime.UnlockOSThread()
+	p.rest()
+}
+
+// book books what was spent, and more that was spent elsewhere, and returns all since begin.
+func (p *pace) book(elsewhere time.Duration) time.Duration {
+	cpu := p.clock.spent() + elsewhere
+	p.clock = startCPUClock()
+	p.since += cpu
+	p.stream.charge(cpu)
+	return p.since
+}
+
+// breathe is called again and again, every few microseconds.
+func (p *pace) breathe() {
+	now := time.Now()
+	if now.Sub(p.looked) < lookEvery {
+		return
+	}
+	p.looked = now
+	p.book(0)
+	s := p.stream
+	s.mu.Lock()
+	tired := !s.closed && s.budget.rest(now) > 0
+	s.mu.Unlock()
+	if !tired {
+		return
+	}
+	runtime.UnlockOSThread() // a thread that sleeps costs more than a goroutine
+	p.rest()
+	runtime.LockOSThread()
+	p.clock, p.looked = startCPUClock(), time.Now()
+}
+
+// rest returns when the budget allows another slice, or at Close.
+func (p *pace) rest() {
+	s := p.stream
+	for {
+		s.mu.Lock()
+		d := s.budget.rest(time.Now())
+		s.mu.Unlock()
+		if d <= 0 {
+			return
+		}
+		timer := time.NewTimer(d)
+		select {
+		case <-timer.C:
+		case <-s.closing:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// context returns a context that never ends. A decoder asks it every few hundred events whether it
+// has.
+func (p *pace) context() context.Context { return breathing{context.Background(), p} }
+
+type breathing struct {
+	context.Context
+	pace *pace
+}
+
+func (b breathing) Err() error {
+	b.pace.breathe()
+	return nil
+}
+
+// The garbage collector works on threads of its own, for all that the program allocates. What it
+// does because of a stream is estimated: its processor time so far, by the stream's part of what
+// was allocated. In a program that keeps little and allocates much that is a tenth of what the
+// stream takes itself, else a few hundredths.
+
+// allocatedPerByte is how many bytes are allocated to read a byte of a trace: 3 to 10 for the
+// decoder and the replay, and as much again for the analyses of this module where goroutines live
+// shortly.
+const allocatedPerByte = 10
+
+// collector reads what the garbage collector has cost so far.
+type collector struct{ samples [2]metrics.Sample }
+
+func newCollector() collector {
+	return collector{[2]metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/heap/allocs:bytes"}}}
+}
+
+// cost is what collecting the memory takes that was used to read so many bytes of a trace.
+func (c *collector) cost(bytes int64) time.Duration {
+	metrics.Read(c.samples[:])
+	cpu, allocated := c.samples[0].Value, c.samples[1].Value
+	if cpu.Kind() != metrics.KindFloat64 || allocated.Kind() != metrics.KindUint64 || allocated.Uint64() == 0 {
+		return 0 // a version of Go that does not tell
+	}
+	own := allocatedPerByte * float64(bytes) / float64(allocated.Uint64())
+	return time.Duration(min(own, 1) * cpu.Float64() * float64(time.Second))
+}
+
+// Generation tells of a generation of a trace that the observers of a [Stream] have seen.
+type Generation struct {
+	Number     uint64 // the runtime's count, from 1
+	Start, End Time   // the time that it added to the pass
+	Bytes      int64
+	Events     int64
+	// CPU is what reading it took; see [StreamStats].CPUSource.
+	CPU time.Duration
+	// Gap is what is missing directly before it, or nil.
+	Gap *Gap
+}
+
+// Traced tells of a trace that a [Stream] has read: see [Stream.EndTrace].
+type Traced struct {
+	// Start and End are the time that was shown of it.
+	Start, End Time
+	// Generations were shown, Dropped were not.
+	Generations, Dropped int64
+	Bytes, Events        int64
+	// CPU is what reading it took; see [StreamStats].CPUSource.
+	CPU time.Duration
+}
+
+// Drop counts generations that were dropped.
+type Drop struct {
+	Generations int64
+	Bytes       int64
+	// Duration is the time they were about, by when they arrived.
+	Duration time.Duration
+}
+
+func (d *Drop) add(e Drop) {
+	d.Generations += e.Generations
+	d.Bytes += e.Bytes
+	d.Duration += e.Duration
+}
+
+// Dropped counts what a [Stream] dropped, in sum and by reason.
+type Dropped struct {
+	Drop
+	// Behind: StreamOptions.MaxPending bytes were waiting already.
+	Behind Drop
+	// OverMemory: reading them would have needed more memory than StreamOptions.MaxMemory.
+	OverMemory Drop
+	// Broken: they are not what a trace consists of, or an observer panicked.
+	Broken Drop
+}
+
+// dropReason is one of the fields of Dropped.
+type dropReason uint8
+
+const (
+	dropBehind dropReason = iota
+	dropOverMemory
+	dropBroken
+)
+
+func (d *Dropped) add(why dropReason, e Drop) {
+	d.Drop.add(e)
+	(*[...]*Drop{dropBehind: &d.Behind, dropOverMemory: &d.OverMemory, dropBroken: &d.Broken}[why]).add(e)
+}
+
+// StreamStats tells what a [Stream] has done so far. Every generation that was
+// written is counted once: in Generations, in Dropped or in Pending.
+type StreamStats struct {
+	Generations int64 // shown to the observers, or after the end of what is to be shown of a trace (StreamOptions.Show)
+	Bytes       int64 // of these generations
+	Events      int64 // in them
+	Dropped     Dropped
+	// Pending and PendingBytes are what waits to be read, without the generation under way.
+	Pending, PendingBytes int64
+	// CPU is the time that the stream used: for copying, decoding, replay and observers, and
+	// what the garbage collector does because of the memory that this takes, by estimate.
+	CPU time.Duration
+	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper
+	// bound, on systems where Go does not reach the clock of a thread.
+	CPUSource string
+	// Elapsed is the time from the first byte until now, or until Close.
+	Elapsed time.Duration
+	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in
+	// the middle, or an observer panicked.
+	Err error
 }

@@ -1,3 +1,0 @@
-package timeline
-
-const threadCPUClock = 3 // CLOCK_THREAD_CPUTIME_ID
