@@ -49,7 +49,7 @@ var blockers = map[string]func() (task func() error, end func()){
 
 // Tasks that block are not locked to their threads, but for the first ones of a site and a few
 // samples: locked, they took 3 to 30 times as long. The first line of a stack shows it. On a busy
-// machine each takes so long that locks are within the budget, which is fine as well.
+// machine each takes so long that locks are within the budget of 1 to 2 %, which is fine as well.
 // BenchmarkBlocking shows what measuring costs them.
 func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 	if cycles.Default(); !cycles.TurnsKnown() { // known once a clock is open
@@ -82,7 +82,7 @@ func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 		end()
 		countNotes()
 		for _, s := range rec.sites {
-			if costs, walls := lockBudget*s.costs.Load(), s.walls.Load(); locked.Load() > 100 && costs > 2*walls || ran.Load() != 1000 {
+			if costs, walls := lockBudget*s.costs.Load(), s.walls.Load(); locked.Load() > 100 && costs > 5*walls || ran.Load() != 1000 {
 				t.Errorf("%s: locked to its thread at %d of %d looks, want at most 100 of 1000: it costs %d %% of the time",
 					name, locked.Load(), ran.Load(), costs/max(1, walls))
 			}

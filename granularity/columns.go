@@ -14,7 +14,7 @@ type classOf struct {
 }
 
 // blockedPart is the part of their time that tasks were off the processor. Where only pauses are
-// known, it counts tasks that made one alone, and says nothing of the others.
+// known, it counts tasks that made one alone, and nothing is known of the others.
 func (c *Class) blockedPart() (result.Value, bool) {
 	if c.WallNS.Sum() == 0 || c.BlockedNS.Count() < c.WallNS.Count() {
 		return result.Value{}, false

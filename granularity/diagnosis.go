@@ -39,14 +39,14 @@ import (
 // The overhead of a task is what an empty one costs in a quiet process ([emptyTask]). Waking
 // up a worker's thread costs more, about 20 times that; it shows as processor time that the
 // process used besides its tasks and as context switches, but so does everything else that the
-// process does. Therefore these decide only what cannot be told: a class that is small only
+// process does. Therefore these decide only what is unknown: a class that is small only
 // if all of that is overhead is unknown, never fine.
 //
-// Time off the processor is blocked time or waiting for a processor. A trace tells them apart.
+// Time off the processor is blocked time or waiting for a processor. A trace distinguishes them.
 // A measured profile has bounds for the latter, for the whole process ([Sample].Ready,
 // [Sample].Delayed): what is more was blocked.
 
-// Diagnosis says whether the tasks of a class have a sensible size.
+// Diagnosis is whether the tasks of a class have a sensible size.
 type Diagnosis string
 
 // The diagnoses.
@@ -55,7 +55,7 @@ const (
 	Coarse  Diagnosis = "coarse"  // too large: processors idle
 	Blocked Diagnosis = "blocked" // mostly blocked: the size matters little
 	OK      Diagnosis = "ok"      // none of these
-	Unknown Diagnosis = "unknown" // the numbers do not tell
+	Unknown Diagnosis = "unknown" // the numbers are not sufficient
 
 	Straggler      Diagnosis = "straggler"        // one is so large that processors idle until it ends
 	TooFewWorkers  Diagnosis = "too-few-workers"  // processors idle although tasks wait
@@ -107,7 +107,8 @@ type verdict struct {
 
 // Diagnose sets the diagnosis, reasons and advice of each class from the profile's
 // other fields. [Recorder.Profile] has done it already; it is for profiles from elsewhere. A
-// profile without Overhead and OverheadOrigin gets a typical overhead, which OverheadOrigin says.
+// profile without Overhead and OverheadOrigin gets a typical overhead, and an OverheadOrigin that
+// names it so.
 func (p *Profile) Diagnose() {
 	if p.Overhead == 0 && p.OverheadOrigin == "" {
 		p.Overhead, p.OverheadOrigin = typicalOverhead, "typical of Go programs, not measured"
@@ -218,7 +219,7 @@ func (v *verdict) decide() {
 	}
 }
 
-// cost says what the overhead is of a task that executes for ns.
+// cost describes the overhead of a task that executes for ns.
 func (v *verdict) cost(ns float64) string {
 	if v.overhead == 0 {
 		return "the overhead of a task is " + v.p.OverheadOrigin
@@ -300,7 +301,7 @@ func (v *verdict) fine() bool {
 	if !many || share(v.most, v.mean) < fineOverhead {
 		return false
 	}
-	room := c.Tasks / (fewPerProc * procs) // so many can become one, and 8 a processor remain
+	room := c.Tasks / (fewPerProc * procs) // of this many into one, 8 a processor remain
 	if room < 2 || len(c.Reasons) > 0 {
 		return false
 	}
@@ -328,7 +329,7 @@ func (v *verdict) fine() bool {
 	return true
 }
 
-// each says how many tasks there are, and how large they are on average.
+// each describes how many tasks there are, and how large they are on average.
 func (v *verdict) each(limit string) string {
 	return tasks(v.c.Tasks) + " of " + limit + duration(v.mean) + one(v.c.Tasks, "", " each")
 }
@@ -525,9 +526,10 @@ func duration(ns float64) string {
 	return d.Round(unit).String()
 }
 
-// blockedKnown tells whether blocked times are: the wall clock takes a blocked task for a running
-// one, and cycles of varying length do not tell a slow core from one that does something else, but
-// a trace shows how long a goroutine ran, if not for how much of that its thread had a processor.
+// blockedKnown reports whether blocked times are known: the wall clock takes a blocked task for a
+// running one, and cycles of varying length do not distinguish a slow core from one that does
+// something else, but a trace shows how long a goroutine ran, if not for how much of that its
+// thread had a processor.
 func (p *Profile) blockedKnown() bool {
 	return p.Accuracy != string(cycles.UpperBound) && p.Accuracy != string(cycles.CoreCycles) || p.Source == SourceTrace
 }

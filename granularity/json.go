@@ -24,7 +24,7 @@ type (
 )
 
 // WriteJSON writes the profile as one line, as [Profile.MarshalJSON] does. The error is that of w,
-// or says that a number in the profile is not finite.
+// or that a number in the profile is not finite.
 func WriteJSON(w io.Writer, p *Profile) error {
 	text, err := json.Marshal(p)
 	if err == nil {
@@ -44,7 +44,7 @@ func WriteJSON(w io.Writer, p *Profile) error {
 //	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum,…}, wall_ns{…}, blocked_ns{…},
 //	  diagnosis (fine, coarse, blocked, ok, unknown, …), reasons[], created_at[], submitted_at[]
 //
-// and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not tell
+// and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not have
 // them. Further names hold what [ReadJSON] needs to rebuild the profile: the buckets of the
 // distributions, series, sites with whole call chains, samples and pauses. The log is not written.
 // Lists are never null.
@@ -110,7 +110,7 @@ func (c *Class) places(chain func(*Site) []Frame) []string {
 // ReadJSON reads a profile that [WriteJSON] or json.Marshal wrote. The diagnosis is that of the
 // machine that recorded it; [Profile.Diagnose] makes one anew.
 //
-// What it accepts is valid: see [Profile.CheckValid]. Names it does not know are ignored.
+// What it accepts is valid: see [Profile.CheckValid]. Unknown names are ignored.
 func ReadJSON(r io.Reader) (*Profile, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *Profile) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// CheckValid returns an error that says which class and field is wrong: no time is negative, no
+// CheckValid returns an error that names the class and field that is wrong: no time is negative, no
 // distribution counts more than there are tasks, no sum overflows.
 func (p *Profile) CheckValid() error {
 	switch {
@@ -226,7 +226,7 @@ func (c *Class) checkValid() error {
 	return nil
 }
 
-// checkCounts checks the histograms of a class or site of so many tasks.
+// checkCounts checks the histograms of a class or site with a number of tasks.
 func checkCounts(tasks uint64, all ...*Histogram) error {
 	for _, h := range all {
 		if h.count > tasks {

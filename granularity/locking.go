@@ -21,12 +21,12 @@ import (
 //   - tasks of its site have left their threads, and what all such samples have cost so far, and
 //     what this one is expected to, is at most 1 % of the time since the recorder was made. There
 //     is one such task at a time. It stands for others of its site; or
-//   - the runtime does not tell which tasks have left their threads.
+//   - the runtime does not show which tasks have left their threads.
 //
 // A site whose tasks may take longer than longestLocked gets no locks, unless the first ones have
 // shown what a lock costs: if one of them blocks all the time, the cost would be known too late.
 
-// lockKind says why a goroutine is locked.
+// lockKind is why a goroutine is locked.
 type lockKind uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	lockSample
 )
 
-// lockMode says which tasks of a site are locked.
+// lockMode is which tasks of a site are locked.
 type lockMode = uint32
 
 const (

@@ -85,7 +85,7 @@ type Sample struct {
 	Delayed time.Duration `json:"delayed_ns,omitempty"`
 	// Utilisation is CPU ÷ (Wall × GOMAXPROCS), pauses left out of both.
 	Utilisation float64 `json:"utilisation"`
-	// Excluded tells that most of the interval was a pause: it says nothing about the tasks.
+	// Excluded: most of the interval was a pause, so that it shows nothing of the tasks.
 	Excluded bool `json:"excluded,omitempty"`
 }
 
@@ -157,7 +157,7 @@ func (r *Recorder) Stop() {
 	stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.machine.stop == nil { // nobody has started it again meanwhile
+	if r.machine.stop == nil { // it was not started again
 		r.machine.sample(r.now(), r.base.Refined().Monotonic)
 	}
 }

@@ -22,7 +22,8 @@ type Piece struct {
 }
 
 // Finish completes a profile of a trace of which another package has filled in the rest: it sorts
-// the classes, and adds to Warnings what limits the trust in them, as far as the profile shows that.
+// the classes, and adds to Warnings what limits the trust in them, as far as the profile shows
+// that.
 func (p *Profile) Finish(of Piece) {
 	p.piece = of
 	p.sort()
@@ -55,7 +56,7 @@ func (p *Profile) sort() {
 // profile is an instance of its own, or as many as its Instances say. Logs are not merged: what was
 // in them is counted as LogDropped. A nil profile is left out.
 //
-// Where the profiles' sources differ, or the frequency of the cycles does, the warnings say so.
+// Where the profiles' sources differ, or the frequency of the cycles does, there is a warning.
 //
 // It takes some 10 µs a class and site.
 func Merge(profiles ...*Profile) *Profile {
@@ -261,7 +262,7 @@ func chainKey(chain []Frame) string {
 	return b.String()
 }
 
-// padSeries tells of the classes that were not in a piece that they were idle.
+// padSeries adds idle time to the classes that were not in a piece.
 func (m *merger) padSeries(p *Profile) {
 	end := p.Start + int64(p.Wall)
 	if n := len(p.Samples); n > 0 {
@@ -368,7 +369,8 @@ func (s *Sample) Judge(procs int, trace bool) {
 	}
 }
 
-// warnTrace says what limits the trust in a profile of a trace, as far as the profile tells.
+// warnTrace adds to Warnings what limits the trust in a profile of a trace, as far as that shows
+// it.
 func (p *Profile) warnTrace() {
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	if len(p.Classes) > 0 {

@@ -204,7 +204,7 @@ func (p *Pool) leave() {
 	}
 }
 
-// log returns what there is to say of a task besides its site: which [Task] it is, if it
+// log returns what a task has besides its site: the [Task] that it is, if it
 // is one, and its place in the log. The submitter is the calling goroutine.
 func (p *Pool) log(t *Task) *more {
 	if p.rec.opts.Log == 0 {
@@ -243,7 +243,7 @@ func (p *Pool) work() {
 }
 
 // execute executes one task. Whatever it does, it is counted as finished, but for a panic that ends
-// the program: until then nobody may think that all went well.
+// the program: until then no waiter may take it for finished.
 func (p *Pool) execute(j *job) {
 	returned := false
 	defer func() {
@@ -271,7 +271,7 @@ func (p *Pool) execute(j *job) {
 }
 
 // panicking reports whether the calling deferred function was called by a panic,
-// and not by [runtime.Goexit], which recover cannot tell without stopping the panic.
+// and not by [runtime.Goexit], which recover cannot show without stopping the panic.
 func panicking() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

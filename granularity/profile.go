@@ -4,18 +4,18 @@ import (
 	"time"
 )
 
-// Profile is what is known of the tasks of a run. [Recorder.Profile] makes one
-// from measurements, package tracetasks from an execution trace, with a Source that
-// says so, and [ReadJSON] reads a recorded one.
+// Profile describes the tasks of a run. [Recorder.Profile] makes one
+// from measurements, package tracetasks from an execution trace, with another Source,
+// and [ReadJSON] reads a recorded one.
 //
 // Its memory is bounded: for each site three histograms of about 2 kB
 // (at most 30 kB) and a series of 512 bins a class; a limited
 // number of sites, samples and log entries. What did not fit is counted in Warnings.
 type Profile struct {
-	// Source says what counted the cycles, such as "rseq-clock" or, from a
+	// Source names what counted the cycles, such as "rseq-clock" or, from a
 	// trace, "trace-running"; docs/measurements.md lists the sources.
 	Source string `json:"source"`
-	// Accuracy says how far the cycles can be trusted: "counted", "counted-user",
+	// Accuracy is how far the cycles can be trusted: "counted", "counted-user",
 	// "core-cycles", "thread-time" or "upper-bound".
 	Accuracy string `json:"accuracy"`
 	// Of is what a task is in a profile from a trace; "" in a measured one.
@@ -25,7 +25,7 @@ type Profile struct {
 	Hz       float64 `json:"hz"`
 	HzOrigin string  `json:"hz_origin,omitempty"`
 	HzPPM    float64 `json:"hz_ppm,omitempty"`
-	// Warnings says in full sentences what limits the trust in the numbers.
+	// Warnings lists, in sentences, what limits the trust in the numbers.
 	Warnings []string `json:"warnings"`
 
 	// Time and Start are the begin of the run: the time of day, and nanoseconds of
@@ -46,7 +46,7 @@ type Profile struct {
 	Pauses []GCPause `json:"gc_pauses"`
 
 	// Overhead is what a task costs besides itself, 0 if that is not known; OverheadOrigin
-	// says in words how it is known, or why not.
+	// is how it is known, or why not, in words.
 	Overhead       time.Duration `json:"overhead_ns"`
 	OverheadOrigin string        `json:"overhead_origin,omitempty"`
 
@@ -63,7 +63,7 @@ type Profile struct {
 	piece Piece // what Merge has to know besides
 }
 
-// Class is what is known of one class of tasks: those that execute one
+// Class describes one class of tasks: those that execute one
 // function, or that were given one name.
 type Class struct {
 	// Name is the name of the function, or the one given.
@@ -74,7 +74,7 @@ type Class struct {
 	// without those of tasks nested in it.
 	Cycles Histogram `json:"cycles"`
 	// RunningNS is the granularity as running time, in nanoseconds: only from a trace, where
-	// Cycles is empty unless the frequency was told. See [Profile.Granularity].
+	// Cycles is empty unless the frequency was given. See [Profile.Granularity].
 	RunningNS Histogram `json:"running_ns,omitzero"`
 	// WallNS is the time from the begin of each task to its end, in nanoseconds.
 	WallNS Histogram `json:"wall_ns"`
@@ -194,8 +194,8 @@ const (
 	OfUserTasks  = "user-tasks"
 )
 
-// ByTime tells that granularity is given as running time in nanoseconds, because cycles are not
-// known: the profile is from a trace and nobody told the frequency.
+// ByTime reports whether granularity is running time in nanoseconds: the profile is from a trace,
+// and the frequency of cycles was not given.
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }
 
 // Granularity returns the distribution of the class's granularity: [Class].Cycles, or
@@ -241,7 +241,7 @@ func (p *Profile) FineBelow() float64 {
 	return 0
 }
 
-// SwitchesName says what [Sample].Voluntary and Involuntary count: "context switches" of the
+// SwitchesName names what [Sample].Voluntary and Involuntary count: "context switches" of the
 // system, or "goroutine switches" of the Go scheduler in a profile from a trace, which does not
 // show the former.
 func (p *Profile) SwitchesName() string {

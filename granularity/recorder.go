@@ -13,12 +13,12 @@ import (
 
 // RecorderOptions are the settings of a [Recorder]. The zero value is a good one.
 type RecorderOptions struct {
-	// MaxSites limits the places that tasks come from and are told apart, 2048
+	// MaxSites limits the places of tasks that are distinguished, 2048
 	// if 0: combinations of class, pool and the call chains that created and submitted the
 	// task. Tasks from further places are counted in the class "(other)".
 	MaxSites int
 	// Log is the number of tasks to keep a record of each, in [Profile].Log. The
-	// first so many are kept and the rest is counted. Each takes about 200 B
+	// first ones are kept and the rest is counted. Each takes about 200 B
 	// and one allocation. 0 keeps none.
 	Log int
 	// AggregateNested counts what a task executes inline (by [Do] or
@@ -95,7 +95,7 @@ func NewRecorder(opts RecorderOptions) *Recorder {
 	return r
 }
 
-// prepared returns a recorder that does not know yet what an empty task costs.
+// prepared returns a recorder without the cost of an empty task.
 func prepared(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
 	if r.clock == cycles.Default() {
@@ -212,7 +212,7 @@ func (c *cell) add(n *note) {
 		c.nested++
 	}
 	r := n.site.rec
-	wall := max(n.wall, 0) // where the counter was set back meanwhile, as by a virtual machine that moves
+	wall := max(n.wall, 0) // where the counter was set back, as by a virtual machine that moves
 	start := n.first - r.began.tick
 	n.site.class.addToSeries(start, start+wall)
 	if n.kind&(noteLeft|noteSample|noteTypical) != 0 {
@@ -259,7 +259,7 @@ func (c *cell) lose() {
 	c.unmeasured++
 }
 
-// pending is what the log knows of a task before it executes.
+// pending is the record of a task in the log before it executes.
 type pending struct {
 	id        uint64
 	outer     uint64 // the task in which it executes
@@ -316,7 +316,7 @@ func (p *pending) submit(goid func() uint64) {
 	}
 }
 
-// What a task came to is first noted, and counted when there are many notes or somebody asks: a
+// What a task came to is first noted, and counted when there are many notes, or for a profile: a
 // note touches one or two cache lines, where counting touches a dozen, in statistics that the tasks
 // themselves may have driven from the cache. There are several places for notes, so that threads
 // hardly ever want the same one at the same time.
@@ -345,7 +345,7 @@ const (
 
 const notesSize = 32
 
-// notes belong to whoever has made them busy.
+// notes belong to the thread that has made them busy.
 type notes struct {
 	busy uint32
 	n    int

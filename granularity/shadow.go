@@ -29,7 +29,7 @@ import (
 // contains coroutines ([iter.Pull]) no task is, because that could end the program.
 //
 // [Pause] takes the goroutine's frames off its stack, and Resume puts them back. The cycles in
-// between are nobody's. A task that ends while it is paused is counted as unmeasured.
+// between belong to no task. A task that ends while it is paused is counted as unmeasured.
 
 // frame is one executing task. Frames are touched only by their goroutine.
 type frame struct {
@@ -71,7 +71,7 @@ var shadows struct {
 }
 
 // shadowOf returns the calling goroutine's shadow stack. Later goroutines have it as well, but only
-// one at a time, which the race detector cannot know.
+// one at a time, which the race detector cannot see.
 //
 //go:norace
 func shadowOf(g uintptr) *shadow {
@@ -99,7 +99,7 @@ func (sh *shadow) forget() {
 	}
 }
 
-// goroutine tells the calling goroutine from others: by its id or, where that is
+// goroutine identifies the calling goroutine: by its id or, where that is
 // not known, by [cycles.Goroutine] with the bit unnamed set.
 func goroutine() uint64 {
 	if id := callstack.Goid(); id != 0 {
@@ -435,7 +435,7 @@ func (sh *shadow) pause() *paused {
 	return p
 }
 
-// endPaused tells that the execution has ended, in a pause.
+// endPaused ends an execution that is paused.
 //
 //go:norace
 func (sh *shadow) endPaused(r *Recorder, first int64) {

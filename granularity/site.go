@@ -155,7 +155,7 @@ func (r *Recorder) poolName(name string) *poolName {
 	return p
 }
 
-// limit takes account of so many workers of a pool, or the limit of a group; without one, unlimited
+// limit takes account of the workers of a pool, or the limit of a group; without one, unlimited
 // stays.
 func (p *poolName) limit(workers int) {
 	for {
@@ -199,7 +199,7 @@ type poolTrace struct {
 }
 
 // retask is how often a pool begins a new task in the trace. A trace that began
-// during that time, or a flight recorder that forgot its past, would otherwise not know the name.
+// during that time, or a flight recorder that forgot its past, would otherwise not have the name.
 const retask = 250 * time.Millisecond
 
 // context returns the context of the pool's task in the trace.

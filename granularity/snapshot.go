@@ -203,7 +203,7 @@ func (s *snapshot) build() {
 // the processor.
 func (s *snapshot) finishSite(site *site, place *Site) {
 	place.Tasks = place.Cycles.Count()
-	if s.p.Accuracy != string(cycles.UpperBound) { // which does not tell whether a task was off the processor
+	if s.p.Accuracy != string(cycles.UpperBound) { // which does not show whether a task was off the processor
 		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
 	}
 	if site.pool != nil {
@@ -263,7 +263,7 @@ func (s *snapshot) record(e *entry) TaskRecord {
 // cheapReading is less than what a clock costs that needs a system call to be read.
 const cheapReading = 100 * time.Nanosecond
 
-// warn says what limits the trust.
+// warn adds what limits the trust.
 func (s *snapshot) warn(info cycles.Info) {
 	p := s.p
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }

@@ -2,5 +2,5 @@
 
 package granularity
 
-// processUsage returns nothing: this system does not tell.
+// processUsage returns nothing: this system does not count.
 func processUsage() usage { return usage{} }

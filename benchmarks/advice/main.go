@@ -5,14 +5,15 @@
 //
 // The tasks compute for a known number of steps in a granularity.Pool. "before" is the program as
 // it is; its profile gives the diagnosis and the advice. "advised" is the program with as many
-// tasks merged, or split, or with as many workers as that says. "best" is the least of all merges,
-// all splits and both numbers of workers. "ratio" is advised ÷ best. All of them are run in turns,
+// tasks merged, or split, or with as many workers as advised. "best" is the least of all merges,
+// all splits and both numbers of workers. "ratio" is advised ÷ best. Their runs are interleaved,
 // and of each the least of the rounds counts.
 //
-// A time is what the program would take if nobody else used the processors: its processor time,
-// divided by GOMAXPROCS or, if that is more, the part of it that the worker with the most work has.
-// So what other programs take of the machine is in no time. It does disturb the diagnosis, which
-// goes by the utilization of the processors: the quickest of many runs is diagnosed.
+// A time is what the program would take if no other program used the processors: its processor
+// time, divided by GOMAXPROCS or, if that is more, the part of it that the worker with the most
+// work has. So what other programs take of the machine is in no time. It does disturb the
+// diagnosis, which goes by the utilization of the processors: the quickest of many runs is
+// diagnosed.
 package main
 
 import (
@@ -108,7 +109,7 @@ func (p program) all() (out []program) {
 	return out
 }
 
-// advised returns the program as the class's advice says.
+// advised returns the program as the class's advice asks.
 func (p program) advised(c *granularity.Class) program {
 	switch c.Diagnosis {
 	case granularity.Fine:

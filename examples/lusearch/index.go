@@ -8,7 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// index tells in which documents a word is. The word with the number w is in about one of w+2 documents.
+// index has the documents that each word is in. The word with the number w is in about one of w+2
+// documents.
 type index struct {
 	postings [][]uint32 // of each word, the documents in order
 }
@@ -29,8 +30,8 @@ func newIndex() *index {
 	return x
 }
 
-// queries makes queries of three words each. Those at the beginning ask for frequent words, which takes
-// longer: a log that is sorted by words, say.
+// queries makes queries of three words each. Those at the beginning ask for frequent words, which
+// takes longer: a log that is sorted by words, say.
 func (x *index) queries(n int) [][]int {
 	rng := rand.New(rand.NewPCG(13, 17))
 	out := make([][]int, n)
@@ -67,8 +68,8 @@ func intersect(a, b []uint32) []uint32 {
 	return both
 }
 
-// searchAll answers the queries in so many tasks, on as many goroutines at once as there are processors, and
-// returns the number of all hits.
+// searchAll answers the queries in some tasks, on as many goroutines at once as there are
+// processors, and returns the number of all hits.
 //
 //go:noinline
 func (x *index) searchAll(queries [][]int, tasks int, g *granularity.Group) (int, error) {

@@ -1,7 +1,7 @@
-// Lusearch answers queries on an index in memory with as many tasks as there are processors, as the benchmark lusearch
-// does. The queries of the first task take longer than those of the others, so that at the end one processor works and
-// the others idle. It measures its tasks, prints the diagnosis, cuts the queries into as
-// many tasks as that says, and prints how much faster it is then:
+// Lusearch answers queries on an index in memory with as many tasks as there are processors, as the
+// benchmark lusearch does. The queries of the first task take longer than those of the others, so
+// that at the end one processor works and the others idle. It measures its tasks, prints the
+// diagnosis, cuts the queries into as many tasks as advised, and prints how much faster it is then:
 //
 //	go run .                        # the diagnosis, and what follows from it
 //	go run . -json lusearch.json    # keeps the profile for "bottleneck tasks lusearch.json"
@@ -54,7 +54,8 @@ func (o options) run(w io.Writer) error {
 	procs := runtime.GOMAXPROCS(0)
 	profile, want, err := measure(x, queries, procs)
 	for try := 1; err == nil && try < o.tries && profile.Classes[0].Diagnosis != granularity.Coarse; try++ {
-		// Other programs may have kept the processors busy, so that the tasks waited for them.
+		// Other programs may have kept the processors busy, so that the tasks waited for
+		// them.
 		profile, want, err = measure(x, queries, procs)
 	}
 	if err != nil {
@@ -92,7 +93,8 @@ func (o options) run(w io.Writer) error {
 	return err
 }
 
-// measure answers the queries once in tasks that are measured, while the machine is sampled, and returns the hits, too.
+// measure answers the queries once in tasks that are measured, while the machine is sampled, and
+// returns the hits, too.
 func measure(x *index, queries [][]int, tasks int) (*granularity.Profile, int, error) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	rec.Start()

@@ -61,7 +61,7 @@ type pool interface {
 	Close() error
 }
 
-// checkAll checks the files in tasks of so many files each, and returns the number of all violations. It closes
+// checkAll checks the files, some in each task, and returns the number of all violations. It closes
 // the pool. (It is not inlined, so that its name in the profile is a plain one.)
 //
 //go:noinline
@@ -117,7 +117,8 @@ func (p *plain) Close() error {
 	return nil
 }
 
-// measured is a plain pool whose tasks are measured, under a name: the way to measure a pool of one's own.
+// measured is a plain pool whose tasks are measured, under a name: the way to measure a pool of
+// one's own.
 type measured struct {
 	*plain
 	rec   *granularity.Recorder

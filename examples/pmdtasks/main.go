@@ -1,6 +1,7 @@
-// Pmdtasks is a checker of source files that makes a task of each file, as the benchmark pmd does: 570 of them, which
-// are so small that handing them to a worker costs more than it should. It measures its tasks, prints the
-// diagnosis, merges as many files into a task as that says, and prints how much faster it is then:
+// Pmdtasks is a checker of source files that makes a task of each file, as the benchmark pmd does:
+// 570 of them, which are so small that handing them to a worker costs more than it should. It
+// measures its tasks, prints the diagnosis, merges as many files into a task as advised, and prints
+// how much faster it is then:
 //
 //	go run .                    # the diagnosis, and what follows from it
 //	go run . -json pmd.json     # keeps the profile for "bottleneck tasks pmd.json"

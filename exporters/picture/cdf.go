@@ -105,7 +105,7 @@ func (m *tasksModel) cdf(p *cdfPlot) (out []shape) {
 	return out
 }
 
-// shading marks where tasks are fine-grained, and says on which side coarse-grained ones are.
+// shading marks where tasks are fine-grained, and names the side of coarse-grained ones.
 func (m *tasksModel) shading(p *cdfPlot) (out []shape) {
 	x := p.x
 	if fine := m.p.FineBelow(); fine > 1 {
@@ -123,7 +123,7 @@ func (m *tasksModel) shading(p *cdfPlot) (out []shape) {
 	return out
 }
 
-// decade labels a tick: a power of ten, and the time that so many cycles take.
+// decade labels a tick: a power of ten, and the time that this number of cycles takes.
 func (m *tasksModel) decade(d int, x, y float64) (out []shape) {
 	v := math.Pow(10, float64(d))
 	t, known := m.p.Duration(v)

@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// errNoTasks is what all forms say when there is nothing to draw from.
+// errNoTasks is the error of all forms without a profile.
 var errNoTasks = errors.New("picture: no profile of tasks")
 
 // TasksSVG writes the distributions of the tasks' granularity as an SVG document: for each class
@@ -28,7 +28,7 @@ var errNoTasks = errors.New("picture: no profile of tasks")
 // The classes with the largest sums have a curve each (Options.Top, 8 if 0, 12 at most); the
 // others share one. The table below names them, with their diagnoses. The
 // document is like that of [SVG]; of the options, Panels means nothing here. The error is that of
-// the writer, or says what is wrong with the options.
+// the writer or about the options.
 func TasksSVG(w io.Writer, p *granularity.Profile, opt Options) error {
 	d, err := DrawTasks(p, opt)
 	if err != nil {
@@ -211,7 +211,7 @@ func diagnosisWords(d granularity.Diagnosis) string {
 	return string(d.OrUnknown())
 }
 
-// sentence tells how many tasks there are, and what is wrong with how many classes.
+// sentence describes how many tasks there are, and how many classes have which fault.
 func (m *tasksModel) sentence() string {
 	if m.tasks == 0 {
 		return "no tasks were measured"
@@ -259,7 +259,7 @@ func (m *tasksModel) notes() (out []string) {
 	return append(out, warningNotes(m.p.Warnings)...)
 }
 
-// describe tells the picture in words.
+// describe puts the picture into words.
 func (m *tasksModel) describe(what string) string {
 	var b strings.Builder
 	b.WriteString(what + " " + m.sentence() + ".")

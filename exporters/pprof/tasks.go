@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// TasksOptions says what a profile of task granularity shows. The zero value is ready to use.
+// TasksOptions configures [Tasks]. The zero value is ready to use.
 type TasksOptions struct {
 	// Submission roots the stacks in the call chains that submitted the tasks, instead of those
 	// that created them.
@@ -44,7 +44,7 @@ type TasksOptions struct {
 // of a site sum to its cycles; a sample of one decade is as exact as the histogram's buckets, 1 %.
 //
 // Like [Write], it keeps under 16,000 samples and 4 MB: the smallest sites are added up under
-// "[others]", and the profile's comments say so.
+// "[others]", as the profile's comments show.
 func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")
@@ -71,7 +71,7 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 
 // A profile of tasks becomes samples in four steps:
 //
-//  1. The tasks of each site are told apart by the decade of their granularity.
+//  1. The tasks of each site are divided by the decade of their granularity.
 //  2. Samples are sorted, the longest time first.
 //  3. Those that fit are taken, by an estimate of their bytes from above.
 //  4. The others are added up, a sample for each decade.
@@ -176,7 +176,7 @@ func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
 	return 0
 }
 
-// decades tells the tasks of a site apart by size. The distribution gives how many there are in
+// decades divides the tasks of a site by size. The distribution gives how many there are in
 // each bucket.
 func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCycle float64) (out []*taskSample) {
 	h := p.SiteGranularity(s)
@@ -232,7 +232,7 @@ func (b *builder) addTasks(s *taskSample) {
 // whole rounds to an integer that sums of few do not overflow.
 func whole(v float64) int64 { return int64(math.Round(min(v, 1<<62))) }
 
-// tasksComments tells what the profile shows, and its own warnings.
+// tasksComments returns what the profile shows, and its warnings.
 func tasksComments(p *granularity.Profile, opt TasksOptions) []string {
 	what := "task granularity by creation"
 	if opt.Submission {

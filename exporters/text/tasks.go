@@ -13,7 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// TasksOptions says how a profile of tasks is written. The zero value is right for a file.
+// TasksOptions configures [WriteTasks]. The zero value is right for a file.
 type TasksOptions struct {
 	Options // of them, Top is the number of classes; 0 means 15
 	// Creation and Submission choose the call sites that are listed; both if neither is set.
@@ -82,7 +82,7 @@ func (t *tasksText) choose() {
 	}
 }
 
-// headline says what was measured, and how well.
+// headline writes what was measured, and how well.
 func (t *tasksText) headline() {
 	p := t.p
 	var tasks uint64

@@ -65,7 +65,7 @@ func (o *Observer) site(key traceSiteKey) *traceSite {
 // traceShift is the first width of a bin: 2^20 ns are 1 ms.
 const traceShift = 20
 
-// enter and leave tell that a task of the class begins or ends.
+// enter begins a task of the class, leave ends one.
 func (c *traceClass) enter(now timeline.Time) {
 	if c.underWay++; c.underWay == 1 {
 		c.since = now

@@ -13,8 +13,8 @@ import (
 
 // tracePieces is how an observer takes a pass apart.
 type tracePieces struct {
-	source *int          // tells the profiles of this pass from those of others
-	number int           // of the piece at hand
+	source *int          // the same for all profiles of this pass
+	number int           // of the current piece
 	missed timeline.Time // in gaps
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -380,4 +382,51 @@ func TestRequestsAreTasks(t *testing.T) {
 	if c := classNamed(t, p, "net/http.(*conn).serve"); c.WallNS.Max() < 50e6 {
 		t.Errorf("the connection took %d ns", c.WallNS.Max())
 	}
+}
+
+// However many goroutines there were, the memory is that of those that live, and of the places that
+// they come from, which are limited.
+func TestMemoryFollowsLiveGoroutines(t *testing.T) {
+	for _, opt := range []Options{{}, {AggregateNested: true}} {
+		o := NewObserver(opt)
+		o.Begin(&timeline.Begin{Time: 1})
+		at := &timeline.Stack{Frames: []*timeline.Frame{{Func: "main.spawn", File: "x.go", Line: 7}}}
+		now := timeline.Time(1)
+		lives := func(n int, name func(i int) string) {
+			for i := range n {
+				g := &timeline.Goroutine{ID: int64(now), Index: i % 10, Func: name(i), CreatorID: int64(now) - 2, CreatorStack: at}
+				for _, step := range [][2]timeline.State{{timeline.NotExist, timeline.Runnable}, {timeline.Runnable, timeline.Running}, {timeline.Running, timeline.NotExist}} {
+					o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: step[0], Start: now, End: now + 1}, To: step[1]})
+					now++
+				}
+			}
+		}
+		one := func(int) string { return "main.f" }
+		lives(1000, one)
+		before := heapInUse()
+		lives(200_000, one)
+		if grown := heapInUse() - before; grown > 256<<10 || len(o.sites) != 1 || len(o.living) != 0 {
+			t.Errorf("%+v: 200,000 goroutines take %d bytes; %d places, %d alive", opt, grown, len(o.sites), len(o.living))
+		}
+		lives(10_000, func(i int) string { return fmt.Sprint("main.f", i) })
+		if len(o.sites) > 2049 || len(o.classes) > 2049 {
+			t.Errorf("%d places of %d classes; want at most 2,048 and (other)", len(o.sites), len(o.classes))
+		}
+		o.End(&timeline.End{Time: now})
+		var tasks uint64
+		p := o.Profile()
+		for i := range p.Classes {
+			tasks += p.Classes[i].Tasks
+		}
+		if tasks != 211_000 || !strings.Contains(strings.Join(p.Warnings, "\n"), "(other)") {
+			t.Errorf("%d tasks; want 211,000; %q", tasks, p.Warnings)
+		}
+	}
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -266,7 +266,7 @@ func (o *Observer) Task(e *timeline.Task) {
 	case !o.opt.Tasks:
 	case t == nil:
 		o.lost(o.site(traceSiteKey{class: e.Type}), -1)
-	case t.regions == 0: // nothing tells what ran for it
+	case t.regions == 0: // nothing shows what ran for it
 		o.lost(t.site, e.Time)
 	default:
 		t.site.class.leave(e.Time, o.begin)

@@ -53,7 +53,7 @@ type Options struct {
 	MaxSites int
 	// Name is what errors call the trace.
 	Name string
-	// Progress is told how many bytes of how many (−1 = not known) are done.
+	// Progress is called with the bytes that are done, and their number in all, −1 if unknown.
 	Progress func(done, size int64)
 	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
 	// 0 means half of the machine's.
@@ -67,12 +67,12 @@ type Options struct {
 //
 // Each user region is a task, its type the class. In a trace without regions, each goroutine is a
 // task, and each request on a connection of net/http whose handler the call chains show: see
-// goroutines.go. [granularity.Profile].Of says which they are.
+// goroutines.go. [granularity.Profile].Of is which they are.
 //
 // The granularity of a region is the time for which its goroutine ran (or was in a system call that
 // kept its processor), without regions inside of it: an upper bound of processor time, since a
 // trace does not show when the system took the thread off its core. Source and Accuracy of the
-// profile say so, and there are no cycles unless Options.Hz is set. Regions of package
+// profile show that, and there are no cycles unless Options.Hz is set. Regions of package
 // granularity's pools, groups and Do are found, too, with pools' names.
 //
 // Created is the call chain of StartRegion; for our own pools, which start the regions themselves,

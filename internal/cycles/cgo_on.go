@@ -2,5 +2,5 @@
 
 package cycles
 
-// cgoBuild tells that the program may be linked with a C library.
+// cgoBuild: the program may be linked with a C library.
 const cgoBuild = true

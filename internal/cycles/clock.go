@@ -24,7 +24,7 @@ type Mark struct {
 	CPU int64
 	// Thread is the thread that was read.
 	Thread *Thread
-	// Turn tells whether the goroutine has left its thread between two readings, see
+	// Turn shows whether the goroutine has left its thread between two readings, see
 	// [Mark.Stayed].
 	Turn Turn
 }

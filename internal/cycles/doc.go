@@ -7,7 +7,7 @@
 // on the Java Virtual Machine" (TOPLAS 2019), section 3.
 //
 // All counters count threads, not goroutines. Two readings measure a goroutine if it has stayed on
-// its thread between them, which [Mark.Stayed] tells: see turn.go.
+// its thread between them, which [Mark.Stayed] reports: see turn.go.
 //
 // # The ladder
 //
@@ -21,7 +21,7 @@
 //	cpu-cycles/read       as msr/tsc               core-cycles: at the core's varying clock, never mixed with the others
 //	rseq-clock            17 ns                    thread-time: the thread clock's value to within a microsecond or two
 //	msr/tsc               300–450 ns               thread-time
-//	thread-clock          240–300 ns               thread-time (on Linux ns, elsewhere as coarse as Info.Resolution says)
+//	thread-clock          240–300 ns               thread-time (on Linux ns, elsewhere as coarse as Info.Resolution)
 //	wall-tsc              29 ns                    upper-bound: includes all time off the processor
 //
 // Reading the TSC alone takes 10 ns of the 17. When the marker of the rseq clock went,

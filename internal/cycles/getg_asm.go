@@ -3,11 +3,11 @@
 package cycles
 
 // Goroutine returns the address of the calling goroutine's structure in the runtime, 2 ns. It
-// tells living goroutines apart; later ones get the same structure again. On processors other than
+// identifies living goroutines; later ones get the same structure again. On processors other than
 // amd64, arm64 and 386 it is the number of the goroutine.
 func Goroutine() uintptr { return getg() }
 
-// Reused tells that a later goroutine may get what Goroutine returns.
+// Reused: a later goroutine may get what Goroutine returns.
 const Reused = true
 
 // getg returns the address of the calling goroutine's structure.

@@ -20,5 +20,5 @@ func Goroutine() uintptr {
 	return uintptr(id)
 }
 
-// Reused tells that a later goroutine may get what Goroutine returns.
+// Reused: a later goroutine may get what Goroutine returns.
 const Reused = false

@@ -16,9 +16,9 @@ import (
 // A thread's identity on linux/amd64 is its FS base, which user code reads in
 // 4.5 ns where the kernel has enabled that (Linux 5.9, HWCAP2 bit 1). Without a
 // C library it is the address of the runtime's own data for the thread. With one,
-// exited threads' stacks are reused at once and nothing tells us of the exit
+// exited threads' stacks are reused at once and nothing shows the exit
 // (thread_linux.go), so that the thread's number must be the identity. The runtime
-// keeps that number (m.procid); where we do not find it there, a system call tells, 90 ns.
+// keeps that number (m.procid); where we do not find it there, a system call finds it, 90 ns.
 var (
 	fsgsbase    = hasFSGSBase()
 	libcThreads = fsgsbase && fsSelf() || !fsgsbase && cgoBuild
@@ -31,7 +31,7 @@ var (
 )
 
 // identifyByNumber makes the thread's number its identity: an FS base can come again with another
-// thread, and without an address for the kernel to zero nothing tells.
+// thread, and without an address for the kernel to zero nothing shows that.
 func identifyByNumber() { byFS = false }
 
 func identity() uintptr {
@@ -129,7 +129,7 @@ func findProcid() {
 }
 
 // findLibcRseq finds the area that the C library has registered for its threads, all at the same
-// distance from their FS bases. The kernel says EBUSY for it, and EINVAL for any other address.
+// distance from their FS bases. The kernel returns EBUSY for it, and EINVAL for any other address.
 func findLibcRseq() error { return libcRseq.Get(searchLibcRseq) }
 
 var libcRseq lazy.Value[error]

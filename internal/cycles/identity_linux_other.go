@@ -9,7 +9,7 @@ import (
 )
 
 // libcThreads: whether the program's threads belong to a C library. Only
-// the build tells here, so that a program that might is taken for one that does.
+// the build decides here, so that a program that might is taken for one that does.
 const libcThreads = cgoBuild
 
 // identity is the number of the calling thread.

@@ -232,7 +232,7 @@ func spinUntil(tick int64) {
 	}
 }
 
-// Source says what counted.
+// Source is what counted.
 type Source string
 
 // The sources, best first.
@@ -249,7 +249,7 @@ const (
 // Ladder lists the sources that [Open] tries, best first.
 var Ladder = []Source{RefCyclesRDPMC, RefCyclesRead, CPUCycles, RseqClock, MSRTSC, ThreadClock, WallTSC}
 
-// Accuracy says how far a count of cycles can be trusted.
+// Accuracy is how far a count of cycles can be trusted.
 type Accuracy string
 
 // The accuracies.
@@ -274,7 +274,7 @@ type Info struct {
 	// Hz is how many cycles the source counts in a second of uninterrupted
 	// execution; 0 where that varies (cpu-cycles).
 	Hz float64
-	// HzOrigin says how Hz is known, in words.
+	// HzOrigin is how Hz is known, in words.
 	HzOrigin string
 	// HzPPM is the uncertainty of Hz in parts per million.
 	HzPPM float64
@@ -283,7 +283,7 @@ type Info struct {
 	Resolution time.Duration
 	// Costs is what a reading takes.
 	Costs time.Duration
-	// Refused says for each better source why it was not taken.
+	// Refused has for each better source why it was not taken.
 	Refused []string
 }
 

@@ -25,7 +25,7 @@ import (
 //  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
 //  2. if the marker went, the three do not belong together: repeat; also, a few times, if the two
 //     TSCs are much farther apart than they need be: an interrupt or the hypervisor came between,
-//     which no marker tells;
+//     which no marker shows;
 //  3. keep offset = CPU time − TSC (midway between the two);
 //  4. from now on read the TSC; if the marker stands *after* that, thread CPU
 //     time = offset + TSC, else start over at 1.
@@ -39,7 +39,7 @@ import (
 //     place once, by asking the kernel whether this is what is registered, and use the word rseq_cs
 //     in it. The kernel clears the word when a thread registers the area (Linux 6.14 and what took
 //     that fix over). Each thread's marker is the address of a sequence of its own, and threads are
-//     told apart by their numbers, so that the marker of a dead thread is not taken for the one of
+//     distinguished by their numbers, so that the marker of a dead thread is not taken for the one of
 //     the thread that got its memory.
 //
 // fork and exec: the child of a fork that shares memory (Go's own way to start
@@ -258,7 +258,7 @@ func probeRseq(th *Thread, base *Timebase) error {
 }
 
 // probeSleep shows that sleeping clears the marker. Only a sleep counts in which the thread left
-// its processor, as the system's count of switches tells: one that is interrupted by the hypervisor
+// its processor, as the system's count of switches shows: one that is interrupted by the hypervisor
 // can be over before it has begun, and then rightly leaves the marker standing.
 func (a *area) probeSleep(base *Timebase) error {
 	slept := 0

@@ -17,7 +17,7 @@ import (
 //
 // A thread can die without our knowledge: when a goroutine exits while locked
 // to it. Its identity may then come again with another thread. The word `life`
-// of the thread's area is what tells: it is not zero while the thread lives,
+// of the thread's area decides: it is not zero while the thread lives,
 // and the kernel zeroes it when the thread exits (thread_linux.go). Where an identity is
 // a goroutine's (no system call, other systems), it never dies.
 
@@ -51,7 +51,7 @@ func WithoutThreadState() *Clock {
 // second is the clock beside a [Default] that is the rseq clock.
 func second() *Clock { return theSecond.Get(open) }
 
-// A Thread is what the package knows about one thread. It is made by the first
+// A Thread is the state of one thread. It is made by the first
 // reading on the thread.
 type Thread struct {
 	// Index is a small number of its own for each living thread.
@@ -199,8 +199,8 @@ func (t *table) rebuild() {
 }
 
 // bury gives back what a dead thread held. The table's recent threads and callers may have kept the
-// Thread: it must not seem to live, as it would where nobody zeroed its life, when the system gives
-// its identity to another thread.
+// Thread: it must not seem to live, as it would where its life was not zeroed, when the system
+// gives its identity to another thread.
 func (t *table) bury(th *Thread) {
 	atomic.StoreUint32(&th.area.life, 0)
 	if e := th.event.Swap(nil); e != nil {

@@ -68,7 +68,7 @@ func sleepThread(d time.Duration) {
 	unix.Nanosleep(&t, nil)
 }
 
-// exists asks the system whether the thread lives, where nobody zeroes its life.
+// exists asks the system whether the thread lives, where its life is not zeroed.
 func (a *area) exists(tid int) bool {
 	return a.kept == 1 || unix.Tgkill(os.Getpid(), tid, 0) == nil
 }

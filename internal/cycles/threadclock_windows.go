@@ -9,7 +9,7 @@ import (
 var queryThreadCycleTime = windows.NewLazySystemDLL("kernel32.dll").NewProc("QueryThreadCycleTime")
 
 // threadTime returns what the calling thread has executed, in ticks. Windows
-// counts the TSC while a thread runs; where it does not tell, GetThreadTimes
+// counts the TSC while a thread runs; where it does not, GetThreadTimes
 // does in steps of 15.6 ms.
 func (c *Clock) threadTime(*Thread) int64 {
 	thread := windows.CurrentThread()

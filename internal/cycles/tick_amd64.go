@@ -1,6 +1,6 @@
 package cycles
 
-// haveTSC tells that the time-stamp counter runs at a constant rate in all power states
+// haveTSC: the time-stamp counter runs at a constant rate in all power states
 // (CPUID 8000_0007H: EDX bit 8, "invariant TSC").
 var haveTSC = invariantTSC()
 

@@ -1,11 +1,11 @@
 package cycles
 
-// haveTSC tells that there is a counter of constant rate: every arm64 has
+// haveTSC: there is a counter of constant rate: every arm64 has
 // CNTVCT_EL0, whose rate is the same on all cores.
 const haveTSC = true
 
 // ticks reads CNTVCT_EL0. Its rate is 1 GHz on recent machines and as low as
-// 19 MHz on older ones; Info.Resolution tells.
+// 19 MHz on older ones; see Info.Resolution.
 //
 //go:noescape
 func ticks() int64

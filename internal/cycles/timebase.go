@@ -14,7 +14,7 @@ import (
 type Timebase struct {
 	// Hz is the number of ticks in a second.
 	Hz float64
-	// Origin says how Hz is known, in words.
+	// Origin is how Hz is known, in words.
 	Origin string
 	// PPM is the uncertainty of Hz in parts per million.
 	PPM float64

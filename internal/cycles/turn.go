@@ -19,14 +19,15 @@ import (
 //
 // Two things escape the count. It wraps: a goroutine that blocks 256 times, or a multiple of that,
 // and is on its first thread again, seems to have stayed. And coroutines (iter.Pull) switch without
-// counting. Their time belongs to whoever advances them, but a coroutine that blocks may come back
-// after other goroutines had the thread. Where the program contains coroutines, the reason of the
-// goroutine's last wait (g.waitreason) must be one of those that are known not to be a coroutine's.
+// counting. Their time belongs to the goroutine that advances them, but a coroutine that blocks may
+// come back after other goroutines had the thread. Where the program contains coroutines, the
+// reason of the goroutine's last wait (g.waitreason) must be one of those that are known not to be
+// a coroutine's.
 //
-// The count also grows when the stack of the goroutine does: the size of the stack tells. One turn
-// is a growth if the stack has grown. Of several, some may be others; they all count as growths
-// only if there are no more than the stack has doubled and the goroutine has never waited for
-// anything.
+// The count also grows when the stack of the goroutine does: the size of the stack shows it. One
+// turn is a growth if the stack has grown. Of several, some may be others; they all count as
+// growths only if there are no more than the stack has doubled and the goroutine has never waited
+// for anything.
 //
 // A goroutine that is locked to its thread at both readings stays as well; how often it blocks does
 // not matter. (That the program unlocks it between them and locks it again is not seen.)
@@ -95,7 +96,7 @@ var coroutines lazy.Value[bool]
 // functionNames returns the names of all functions of the program, each followed by a zero byte;
 // nil if they are not found. A *runtime.Func is the entry of the function in the runtime's table,
 // whose second word of 32 bits is the place of its name in the names; the header of the table, in
-// front of them, says how far the names are from itself, and then how far what follows them is.
+// front of them, has how far the names are from itself, and then how far what follows them is.
 func functionNames() []byte {
 	f := runtime.FuncForPC(**(**uintptr)(unsafe.Pointer(&runtimeGC)))
 	if f == nil {
