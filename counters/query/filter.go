@@ -64,9 +64,6 @@ func ParseMetric(text string) (*Metric, error) {
 // String returns the canonical form, which parses to the same metric.
 func (m *Metric) String() string { return m.root.String() }
 
-// Quotient reports whether the metric is a quotient a/b, whose sum over quanta means nothing.
-func (m *Metric) Quotient() bool { return m.root.op == opDiv }
-
 // Select returns the set of the rows that a filter lets pass. The error is a [*SyntaxError] if the
 // recording lacks what the filter names or units do not fit, or that of ctx. It takes a few
 // nanoseconds a row for each comparison and operation (BenchmarkSelect), and less for what depends

@@ -219,7 +219,7 @@ function bottleTable(g) {
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
-			{title: "group", cell: b => groupName(b.g, 24), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
+			{title: "group", cell: b => groupName(b.g, 20), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used meanwhile"},
