@@ -79,7 +79,7 @@ func (b *burstLedger) cut(t timeline.Time) *ledger.Ledger {
 	return l
 }
 
-// wallClock converts instants of the trace to the time of day.
+// wallClock tells the time of day of instants of the trace.
 type wallClock struct {
 	timeline.Base
 	version int

@@ -70,6 +70,14 @@ func (a *app) root() *cobra.Command {
 		}
 		return c.Help()
 	}
+	for _, shell := range completion.Commands() {
+		shell.Args = func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unexpected argument %q", args[0])
+			}
+			return nil
+		}
+	}
 	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault // a file is short for its verdict
 	}
@@ -221,6 +229,9 @@ func doubleDashes(c *cobra.Command, args []string) []string {
 func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 	var usage *usageError
 	var program *programError
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent() // of the shells of completion
+	}
 	switch {
 	case err == nil:
 		return exitOK

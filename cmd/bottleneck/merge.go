@@ -20,7 +20,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
@@ -28,9 +27,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // mergeFlags are the choices of the user.
@@ -508,15 +509,14 @@ func (s *mergeSum) result() (artifact, error) {
 // Its size does not depend on the number of sources: of each group there are the extremes and a
 // histogram.
 type spread struct {
-	what    string // the number, for the head of the table
+	what    string // the number, for the title of the table
 	unit    string // in CSV
-	mean    bool   // a source that lacks a group has no number for it, rather than 0
-	write   func(float64) string
+	form    result.Unit
+	mean    bool // a source that lacks a group has no number for it, rather than 0
 	sources int
 	source  string // whose numbers are added
 	first   string // the name of the first source
 	rows    map[string]*spreadRow
-	more    bool // there were too many groups
 }
 
 // maxSpread bounds the groups, first come, first kept: with a histogram of some 10 kB each, at most
@@ -541,11 +541,8 @@ func (s *spread) of(source string) *spread {
 	return s
 }
 
-// percentOf writes a part of a whole.
-func percentOf(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "%" }
-
 func graphNumbers(s *spread, g *bottle.Graph) map[string]float64 {
-	s.what, s.unit, s.write = "share of the time", "ratio", percentOf
+	s.what, s.unit, s.form = "share of the time", "ratio", result.Ratio
 	wall := float64(max(1, g.Wall))
 	values := map[string]float64{"(idle)": float64(g.Idle) / wall}
 	for i := range g.Boxes {
@@ -555,7 +552,7 @@ func graphNumbers(s *spread, g *bottle.Graph) map[string]float64 {
 }
 
 func ledgerNumbers(s *spread, l *ledger.Ledger) map[string]float64 {
-	s.what, s.unit, s.write = "part of the capacity", "ratio", percentOf
+	s.what, s.unit, s.form = "part of the capacity", "ratio", result.Ratio
 	values := map[string]float64{}
 	for i := range l.Rows {
 		values[string(l.Rows[i].Category)] += float64(l.Rows[i].Time) / float64(max(1, l.Capacity))
@@ -564,8 +561,7 @@ func ledgerNumbers(s *spread, l *ledger.Ledger) map[string]float64 {
 }
 
 func contentionNumbers(s *spread, p *contention.Profile) map[string]float64 {
-	s.what, s.unit = "goroutines that wait, on average", "goroutines"
-	s.write = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+	s.what, s.unit, s.form = "goroutines that wait, on average", "goroutines", result.Number
 	values := map[string]float64{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
@@ -579,10 +575,9 @@ func contentionNumbers(s *spread, p *contention.Profile) map[string]float64 {
 }
 
 func taskNumbers(s *spread, p *granularity.Profile) map[string]float64 {
-	s.what, s.unit, s.mean = "mean cycles of a task", "cycles", true
-	s.write = func(v float64) string { return format.Count(int64(math.Round(v))) }
+	s.what, s.unit, s.form, s.mean = "mean cycles of a task", "cycles", result.Count, true
 	if p.ByTime() {
-		s.what, s.unit = "mean running time of a task, in ns", "nanoseconds"
+		s.what, s.unit, s.form = "mean running time of a task", "nanoseconds", result.Duration
 	}
 	values := map[string]float64{}
 	for i := range p.Classes {
@@ -603,7 +598,6 @@ func (s *spread) add(values map[string]float64) {
 		r := s.rows[name]
 		if r == nil {
 			if len(s.rows) == maxSpread {
-				s.more = true
 				continue
 			}
 			r = &spreadRow{name: name, low: math.Inf(1)}
@@ -672,42 +666,46 @@ func (s *spread) oddest() (out []oddity) {
 // spreadTop is how many rows text shows without -top.
 const spreadTop = 10
 
+// cell is a number of a group, for people.
+func (s *spread) cell(v float64) result.Cell {
+	if s.form.Whole() {
+		return result.Cell{Value: result.Int(int64(math.Round(v))), Known: true}
+	}
+	return result.Cell{Value: result.Float(v), Known: true}
+}
+
 // writeText writes the table below that of the sum.
 func (s *spread) writeText(w io.Writer, d drawing) error {
 	if s.sources < 3 {
 		return nil // none of two is the odd one
 	}
-	same := func(r oddity) bool { return s.write(r.value) == s.write(r.median) }
-	rows, limit := slices.DeleteFunc(s.oddest(), same), spreadTop
+	show := func(v float64) string { c := s.cell(v); return s.form.Format(c.Value) }
+	rows, limit := slices.DeleteFunc(s.oddest(), func(r oddity) bool { return show(r.value) == show(r.median) }), spreadTop
 	if d.topSet {
 		limit = d.top
 	}
 	if limit > 0 {
 		rows = rows[:min(limit, len(rows))]
 	}
-	if _, err := fmt.Fprintf(w, "\nSpread over %s, each for itself: %s. The oddest first.\n\n", format.Plural(s.sources, "source", "sources"), s.what); err != nil {
-		return err
-	}
+	title := fmt.Sprintf("Spread over %s: %s, the oddest first", format.Plural(s.sources, "source", "sources"), s.what)
 	if len(rows) == 0 {
-		_, err := io.WriteString(w, "All are alike.\n")
+		_, err := fmt.Fprintf(w, "\n%s\n\nAll are alike.\n", title)
 		return err
 	}
-	table := [][5]string{{"min", "median", "max", "group", "farthest from the median"}}
-	var width [5]int
+	number := result.Head{Unit: s.form, Quotient: result.Single}
+	table := &result.Table{Title: title, Columns: []result.Head{number, number, number,
+		{Name: "group", Title: "group", Unit: result.Func}, {Name: "farthest", Title: "farthest from the median", Note: true}}}
+	for i, name := range []string{"min", "median", "max"} {
+		table.Columns[i].Name, table.Columns[i].Title = name, name
+	}
 	for _, r := range rows {
-		table = append(table, [5]string{s.write(r.low), s.write(r.median), s.write(r.high), format.Func(format.Clean(r.name)), s.write(r.value) + " in " + oneLine(r.at)})
+		table.Rows = append(table.Rows, []result.Cell{s.cell(r.low), s.cell(r.median), s.cell(r.high),
+			{Value: result.Str(r.name), Known: true}, {Value: result.Str(show(r.value) + " in " + r.at), Known: true}})
 	}
-	for _, line := range table {
-		for i, cell := range line {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
 	}
-	for _, line := range table {
-		if _, err := fmt.Fprintf(w, "%*s  %*s  %*s  %-*s  %s\n", width[0], line[0], width[1], line[1], width[2], line[2], width[3], line[3], line[4]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return text.WriteTable(w, table, d.terminal.textOptions())
 }
 
 // writeCSV writes all rows.

@@ -364,7 +364,7 @@ func TestMergeMany(t *testing.T) {
 	list := strings.NewReader(strings.Join(names[1:], "\n") + "\r\n\n")
 	r := commandWith(list, "merge", "-files-from", "-", "-o", sum, "-spread", spread, "-format", "text", names[0])
 	r.want(t, exitOK, "Merged: 101 instances. ", "")
-	r.want(t, exitOK, "Spread over 101 sources, each for itself: share of the time. The oddest first.\n", "")
+	r.want(t, exitOK, "Spread over 101 sources: share of the time, the oddest first\n", "")
 	r.want(t, exitOK, "main.group0  25.0% in "+names[77]+"\n", "")
 	var graphs []*bottle.Graph
 	for _, name := range names {
@@ -477,12 +477,12 @@ func TestMergeSpread(t *testing.T) {
 	dir := t.TempDir()
 	spread := filepath.Join(dir, "spread.csv")
 	bottleneck("merge", "-kind", "contention", mutexTrace, computeTrace, phasesTrace, "-spread", spread, "-format", "text").
-		want(t, exitOK, "Spread over 3 sources, each for itself: goroutines that wait, on average.", "")
+		want(t, exitOK, "Spread over 3 sources: goroutines that wait, on average, the oddest first\n", "")
 	if !strings.Contains(string(read(t, spread)), "mutex proto/work.mutexWorker,goroutines,1,0,0,2.5") {
 		t.Errorf("%s", read(t, spread))
 	}
 	a, b, c := tasksFile(t), tasksFile(t), tasksFile(t)
-	bottleneck("merge", a, b, c, "-spread", spread, "-format", "text").want(t, exitOK, "each for itself: mean cycles of a task. The oddest first.\n\nAll are alike.\n", "")
+	bottleneck("merge", a, b, c, "-spread", spread, "-format", "text").want(t, exitOK, "Spread over 3 sources: mean cycles of a task, the oddest first\n\nAll are alike.\n", "")
 	if !strings.Contains(string(read(t, spread)), ",cycles,3,700,700,700,"+a+","+a+"\n") {
 		t.Errorf("%s", read(t, spread))
 	}

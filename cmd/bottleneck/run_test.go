@@ -174,6 +174,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"dem"}, `did you mean "demo"?`},
 		{[]string{"zzzzzz"}, `"bottleneck help" lists the commands`},
 		{[]string{"zzzzzz", "-format", "json"}, `unknown command "zzzzzz"`},
+		{[]string{"completion", "bash", "x"}, `completion: unexpected argument "x"`},
 		{[]string{"completion", "tcsh"}, `want bash, zsh, fish or powershell, not "tcsh"`},
 		{[]string{"-kind", "locks"}, `flags of a command follow it`},
 		{[]string{"help", "grahp"}, `did you mean "graph"?`},

@@ -54,7 +54,7 @@ func TestTasks(t *testing.T) {
 		{"-format csv", "example.com/shop.price,fine,shop,main.create (main.go:3),main.submit (main.go:4),1000,700,"},
 		{"-format json -top 1", `{"source":"rseq-clock","accuracy":"thread-time","hz":2000000000,"warnings":[],"classes":[{"class":"example.com/shop.price","tasks":1000,"cycles":{"p1":700,`},
 		{"-format svg -title Shopping", "<title>Shopping</title>"},
-		{"-format svg -strip", "CPU utilisation"},
+		{"-format svg -strip", "CPU utilization"},
 		{"-format png", "\x89PNG"},
 		{"-format png -strip", "\x89PNG"},
 		{"-format pprof", "\x1f\x8b"},

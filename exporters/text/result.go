@@ -98,7 +98,7 @@ func newRows(t *result.Table, top int, st style) (r rowsText) {
 	rows := slices.Clone(t.Top(top).Rows)
 	sums, summed := t.Total(), false
 	for k := range sums {
-		summed = summed || sums[k].Known
+		summed = summed || sums[k].Known && t.Columns[k].Quotient != result.Single
 	}
 	if summed {
 		rows = append(rows, sums)
