@@ -191,7 +191,7 @@ func ratio(a, b time.Duration) float64 {
 // goroutines queue costs more than the processors that it kept idle.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
-	case f.Kind == Tiny && f.Share >= 0.1:
+	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ran(c.name) >= d.l.Capacity/4):
 		return 1 << 62
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
@@ -210,7 +210,7 @@ func split(costly, first, last []Finding) (before, after []Finding) {
 		switch {
 		case f.Kind == Leak:
 			first = slices.Insert(first, 0, f)
-		case f.Kind == OneProc && (len(costly) == 0 || costly[0].Share <= 0.5):
+		case f.Kind == OneProc && (len(costly) == 0 || costly[0].Kind != Tiny && costly[0].Share <= 0.5):
 			first = append(first, f)
 		default:
 			after = append(after, f)
@@ -234,6 +234,11 @@ func (d *diagnosis) findings() []Finding {
 		f.Where = d.ownFirst(&f)
 		if f.Share >= worthTelling && (f.Kind != Tracing || f.Share >= 0.05) || c.queue {
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
+		}
+	}
+	if d.Focus == "" && !slices.ContainsFunc(ranked, func(w weighed) bool { return w.Kind == Tiny }) {
+		for _, f := range d.tinyGroups(d.l.Capacity / 4) {
+			ranked = append(ranked, weighed{f, 1 << 62})
 		}
 	}
 	order.Stable(ranked, func(a, b weighed) int {

@@ -425,7 +425,7 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	name := d.nameOf(c.name, hot)
 	f.Where = d.from(hot, d.callersOf(c.name, hot))
 	if p, ok := d.through(c.name); ok {
-		f.Where = append([]ledger.Place{p}, hot)
+		f.Where = d.places(p) // what is hot is little of it
 	}
 	what := "ran alone"
 	if d.isGroup(c.name) {
@@ -749,6 +749,28 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
+// tinyGroups says which goroutines are too short and ran for long in all, whatever that cost.
+func (d *diagnosis) tinyGroups(least time.Duration) (out []Finding) {
+	for _, group := range slices.Sorted(maps.Keys(d.tiny)) {
+		if d.tiny[group] && d.ran(group) >= least {
+			var f Finding
+			d.tinyGoroutines(&f, group, "")
+			p, _ := d.hot(group)
+			f.Where = d.from(p, d.callersOf(group, p))
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// ran returns for how long a sort of goroutines ran the program's code.
+func (d *diagnosis) ran(group string) (sum time.Duration) {
+	for _, i := range d.code[group] {
+		sum += d.l.Rows[i].Time
+	}
+	return sum
+}
+
 // before are findings that come first whatever they cost.
 func (d *diagnosis) before() []Finding {
 	var out []Finding
@@ -779,20 +801,12 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 			f.Title = "GOMAXPROCS is 1: " + strings.Replace(strings.ToLower(f.Title[:1])+f.Title[1:], "all processors were", "the processor was", 1)
 		}
 		f.Advice = fmt.Sprintf("Up to %d processors would help, unless goroutines then wait for each other.", d.enough())
-		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 && d.longest() < d.l.Wall*85/100 {
+		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 && d.spreads() {
 			out = append(out, f)
 		}
 	}
-	for _, group := range slices.Sorted(maps.Keys(d.tiny)) {
-		ran := d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && r.Group == group })
-		told := slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny })
-		if d.tiny[group] && !told && ran >= d.l.Capacity/10 {
-			var f Finding
-			d.tinyGoroutines(&f, group, "")
-			p, _ := d.hot(group)
-			f.Where = d.from(p, d.callersOf(group, p))
-			out = append(out, f)
-		}
+	if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny }) {
+		out = append(out, d.tinyGroups(d.l.Capacity/10)...)
 	}
 	if c := d.l.Of(ledger.C); ratio(c, d.l.Capacity) >= worthTelling && !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Cgo }) {
 		f := Finding{Kind: Cgo}
@@ -900,6 +914,16 @@ func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 	return piece, piece < shortPiece
 }
 
+// spreads reports whether more processors can help: most of what waited for one are goroutines of
+// the program, and none of them that is alone of its sort runs nearly all of the time.
+func (d *diagnosis) spreads() bool {
+	var runnable time.Duration
+	for _, b := range d.boxes {
+		runnable += b.Runnable
+	}
+	return d.Graph == nil || runnable >= d.l.Queue/2 && d.longest() < d.l.Wall*85/100
+}
+
 // longest returns the largest running time of a goroutine that is alone of its sort. With any number
 // of processors, the program takes as long.
 func (d *diagnosis) longest() (most time.Duration) {
@@ -913,13 +937,9 @@ func (d *diagnosis) longest() (most time.Duration) {
 
 // hottest returns the sort of goroutines that ran most.
 func (d *diagnosis) hottest() (group string, p ledger.Place, most time.Duration) {
-	sums := map[string]time.Duration{}
-	for g, rows := range d.code {
-		for _, i := range rows {
-			sums[g] += d.l.Rows[i].Time
-		}
-		if sums[g] > most || sums[g] == most && g < group {
-			group, most = g, sums[g]
+	for g := range d.code {
+		if ran := d.ran(g); ran > most || ran == most && g < group {
+			group, most = g, ran
 		}
 	}
 	p, _ = d.hot(group)
