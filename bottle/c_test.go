@@ -21,14 +21,18 @@ import (
 
 // twoInC checks a graph of a program in which two goroutines take the given processor time each, in
 // C, on two processors, and nothing else goes on. However busy the machine was, they were in C all
-// that time; the parallelism is less than 2 where one ended before the other.
-func twoInC(t *testing.T, g *Graph, each time.Duration, parallelism float64) {
+// that time; the parallelism is less than 2 where one ended before the other. On a quiet machine,
+// next to nothing else takes time.
+func twoInC(t *testing.T, g *Graph, each time.Duration, parallelism float64, quiet bool) {
 	t.Helper()
 	b := boxNamed(t, g, "main.computing")
-	if g.Procs != 2 || g.MeanParallelism() < parallelism || g.MeanParallelism() > 2 || g.Idle*20 > g.Wall {
-		t.Errorf("GOMAXPROCS %d, parallelism %v, idle %v of %v", g.Procs, g.MeanParallelism(), g.Idle, g.Wall)
+	if quiet && (g.Idle*20 > g.Wall || b.Share*20 < g.Wall*19) {
+		t.Errorf("idle %v, share %v of %v", g.Idle, b.Share, g.Wall)
 	}
-	if b.InC < 2*each || b.InC > 2*g.Wall || b.InC*100 < b.Running*99 || b.Share*20 < g.Wall*19 || b.Blocked()*20 > b.InC || b.Parallelism < parallelism {
+	if g.Procs != 2 || g.MeanParallelism() < parallelism || g.MeanParallelism() > 2 {
+		t.Errorf("GOMAXPROCS %d, parallelism %v", g.Procs, g.MeanParallelism())
+	}
+	if b.InC < 2*each || b.InC > 2*g.Wall || b.InC*100 < b.Running*99 || b.Share*2 < b.Running || b.Blocked()*20 > b.InC || b.Parallelism < parallelism {
 		t.Errorf("in C %v, running %v, share %v of %v, blocked %v, parallelism %v; took %v each", b.InC, b.Running, b.Share, g.Wall, b.Blocked(), b.Parallelism, each)
 	}
 	if _, ok := b.Waiting["syscall"]; ok {
@@ -52,7 +56,7 @@ func TestTwoGoroutinesThatComputeInCAreNotIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twoInC(t, g, time.Second, 1.98)
+	twoInC(t, g, time.Second, 1.98, true)
 	twice, err := Merge(g, g)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +90,7 @@ func TestAProgramThatComputesInC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twoInC(t, g, 200*time.Millisecond, 1.05)
+	twoInC(t, g, 200*time.Millisecond, 1.05, false)
 }
 
 // sitesDiffer says how the places of a graph do not sum to the times by reason; "" if they do.
