@@ -112,7 +112,7 @@ type Report struct {
 	Info *timeline.Info
 	// Bottle is the bottle graph: which goroutines limit scaling.
 	Bottle *bottle.Graph
-	// Contention says who waited, and for whom.
+	// Contention lists the waits of goroutines, and the owners that they waited for.
 	Contention *contention.Profile
 	// ContentionWindows are the profiles of the windows of Options.Contention.Window, which are
 	// ContentionWindow long: longer than asked for where there would be too many.
@@ -121,10 +121,10 @@ type Report struct {
 	// Tasks are the program's user regions, or tasks, and how large they are.
 	Tasks *granularity.Profile
 	// Speedup is the speedup stack, an estimate without Options.Single; nil if there is none,
-	// and SpeedupErr then says why.
+	// and SpeedupErr is then the reason.
 	Speedup    *speedup.Stack
 	SpeedupErr error
-	// Ledger says where the capacity of the processors went, between Options.Bottle.From and
+	// Ledger is where the capacity of the processors went, between Options.Bottle.From and
 	// To, and Verdict, which Bottle and Ledger have as well, what limits the program.
 	Ledger  *ledger.Ledger
 	Verdict *diagnose.Verdict

@@ -63,7 +63,7 @@ type ContinuousOptions struct {
 // while it is spent: the analysis works for a quarter of a millisecond and then rests until the
 // budget allows the next one, so it takes one processor for a moment only. What the tracer takes
 // itself, to record events, is not in it; it does so for an eighth of the time at most. Live.Stream
-// says what was used.
+// has what was used.
 //
 // The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB);
 // what waits to be read, MaxPending at most, but mostly no more than a few bursts; and, while a
@@ -105,7 +105,7 @@ type found struct {
 }
 
 // ErrTracing is the error of [Continuous.Start] when the program is being traced already by
-// somebody else.
+// something else.
 var ErrTracing = errors.New("bottleneck: the program is being traced already")
 
 // NewContinuous returns a Continuous that is not started.
@@ -126,8 +126,8 @@ func NewContinuous(opt ContinuousOptions) *Continuous {
 }
 
 // Start begins with the analysis, and with a burst, and forgets what an earlier one has found. It
-// does nothing if the analysis is under way. It fails with [ErrTracing] if somebody else has called
-// trace.Start.
+// does nothing if the analysis is under way. It fails with [ErrTracing] if something else has
+// called trace.Start.
 func (c *Continuous) Start() error {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -140,7 +140,7 @@ func (c *Continuous) Start() error {
 func (c *Continuous) start(anyway bool) error {
 	c.stop()
 	s := newSession(c)
-	c.mu.Lock() // a reading meanwhile would see that nothing was found, which may not stay so
+	c.mu.Lock() // until it is known whether what was found is forgotten
 	defer c.mu.Unlock()
 	before := c.found
 	c.found = found{stream: s.stream}

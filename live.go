@@ -40,9 +40,9 @@ type Live struct {
 	// its quota of processor time, which stops all threads until the next period; 0 where there
 	// is no quota. It is measured all the time, not estimated from bursts.
 	Throttled float64
-	// Sampling tells how well the shares are known.
+	// Sampling is how well the shares are known.
 	Sampling Sampling
-	// Stream tells what the reading has cost and dropped since Start.
+	// Stream is what the reading has cost and dropped since Start.
 	Stream timeline.StreamStats
 	// Panics is how often an observer or a grouping has panicked, and Panic what the last one
 	// said. What was found before a panic is lost; the analysis begins anew.
@@ -50,7 +50,7 @@ type Live struct {
 	Panic  string
 }
 
-// Sampling tells how well a [Live] knows its shares, and what is missing.
+// Sampling is how well the shares of a [Live] are known, and what is missing.
 type Sampling struct {
 	// Coverage is the part of the time from From to To that was seen; 0 if there is no window
 	// yet.
@@ -75,7 +75,7 @@ const (
 	wide = 0.1
 )
 
-// estimate says what the numbers are estimated from.
+// estimate returns what the numbers are estimated from, in words.
 func (l *Live) estimate(s *sample) string {
 	if s.gaps == 0 {
 		return fmt.Sprintf("Everything is about a single burst of tracing of %s, which began with the analysis.", format.Duration(s.seen))
@@ -93,7 +93,7 @@ func (l *Live) estimate(s *sample) string {
 	return text
 }
 
-// missing says what is in no number; "" if nothing is missing.
+// missing returns what is in no number, in words; "" if nothing is missing.
 func (l *Live) missing() string {
 	var parts []string
 	add := func(n int, why string) {

@@ -143,9 +143,9 @@ func (s *session) end() {
 	s.stream.Close() // what was wrong is in Live.Stream
 }
 
-// tap is what takes the trace of a burst from the tracer, and knows whether it is still this trace
-// that trace.Stop would end: something else may have ended it and begun another one. There is no
-// question to ask the runtime, but a trace that is ended writes the end of a generation. Without
+// tap is what takes the trace of a burst from the tracer, and finds out whether it is still this
+// trace that trace.Stop would end: something else may have ended it and begun another one. There is
+// no question to ask the runtime, but a trace that is ended writes the end of a generation. Without
 // one since the beginning, the trace goes on; with one, it does if
 //
 //   - some more was written a while later: when a trace is ended, the rest comes at once; or

@@ -79,7 +79,7 @@ func (b *burstLedger) cut(t timeline.Time) *ledger.Ledger {
 	return l
 }
 
-// wallClock tells the time of day of instants of the trace.
+// wallClock converts instants of the trace to the time of day.
 type wallClock struct {
 	timeline.Base
 	version int

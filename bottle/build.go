@@ -163,7 +163,7 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	return append(append(w, g.unnamedWarning()...), g.cWarning(o.inC)...)
 }
 
-// unnamedWarning says that the names of goroutines are missing, if these are many.
+// unnamedWarning warns that the names of goroutines are missing, if these are many.
 func (g *Graph) unnamedWarning() []string {
 	for i := range g.Boxes {
 		if b := &g.Boxes[i]; b.Group == unnamed && b.Share*20 > g.Wall {

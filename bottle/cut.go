@@ -13,8 +13,8 @@ import (
 
 // pieces is how an observer takes a pass apart.
 type pieces struct {
-	source *int // tells the graphs of this pass from those of others
-	number int  // of the piece at hand
+	source *int // distinguishes the graphs of this pass from those of others
+	number int  // of the current piece
 	missed timeline.Time
 	// away are the boxes that goroutines had been in which did not exit before the latest gap,
 	// by id.
@@ -107,7 +107,7 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 	return g
 }
 
-// forget empties the boxes, and lets go of those that nobody needs any more.
+// forget empties the boxes, and drops those that are not needed any more.
 func (o *Observer) forget() {
 	used := make(map[*box]bool, len(o.boxes))
 	for m := range o.members.All() {

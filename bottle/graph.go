@@ -7,7 +7,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Kind tells what sort of goroutines a [Box] stands for.
+// Kind is the sort of goroutines that a [Box] stands for.
 type Kind string
 
 // The kinds of boxes.
@@ -47,7 +47,7 @@ type Graph struct {
 	GoVersion string `json:"go_version"`
 	// Start is where the graph begins, from the beginning of the trace.
 	Start time.Duration `json:"start_ns"`
-	// Offered tells that runnable goroutines count as if they ran: shares and
+	// Offered means that runnable goroutines count as if they ran: shares and
 	// parallelism are then those that the program offers to a larger machine,
 	// not those that it had. The two must not be compared box by box.
 	Offered bool `json:"offered,omitempty"`
@@ -57,7 +57,7 @@ type Graph struct {
 	// several; 0 is one. Wall, Idle and all other times are then sums over them, Procs is that
 	// of the largest.
 	Instances int `json:"instances,omitempty"`
-	// Warnings says in full sentences what limits the trust in the numbers.
+	// Warnings lists in full sentences what limits the trust in the numbers.
 	Warnings []string `json:"warnings"`
 	// Boxes is sorted by parallelism, widest first: the order in which the
 	// boxes are stacked, from the bottom.

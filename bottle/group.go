@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Grouping says which goroutines of the application share a box. The zero
+// Grouping is which goroutines of the application share a box. The zero
 // value groups by function. Goroutines of the collector, the runtime and the
 // tracer, assists and stop-the-world phases have boxes of their own in any grouping.
 type Grouping struct {
@@ -171,7 +171,7 @@ func (g Grouping) ownKey(gr *timeline.Goroutine, world string) boxKey {
 	return boxKey{g.group(gr), Application}
 }
 
-// worldKind tells who stopped the world from the reason in the range's name.
+// worldKind is who stopped the world, by the reason in the range's name.
 func worldKind(name string) Kind {
 	switch reason := strings.TrimPrefix(name, worldRange); {
 	case strings.HasPrefix(reason, "GC"):

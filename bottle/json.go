@@ -109,10 +109,10 @@ func WriteJSON(w io.Writer, g *Graph) error {
 // ReadJSON reads what [WriteJSON] wrote: one object, or one for each window.
 // From windows it also adds up the graph of the whole, whose Windows they become;
 // a box of the whole then has as many goroutines as in its fullest window,
-// for nothing tells which goroutines lived on from one window into the next.
+// since it is not known which goroutines lived on from one window into the next.
 //
-// What it accepts is valid: see [Graph.CheckValid]. The error for anything else says which object
-// and box is wrong. Fields it does not know are ignored.
+// What it accepts is valid: see [Graph.CheckValid]. The error for anything else names the object
+// and box that are wrong. Fields it does not know are ignored.
 func ReadJSON(r io.Reader) (*Graph, error) {
 	dec := json.NewDecoder(r)
 	var graphs []*Graph
@@ -216,7 +216,7 @@ func (b *Box) UnmarshalJSON(data []byte) error {
 // maxGoroutines bounds the number of goroutines of a box, so that sums over boxes do not overflow.
 const maxGoroutines = max(1<<30, math.MaxInt>>13)
 
-// CheckValid returns an error that says which promise of [Graph] does not hold: no time is
+// CheckValid returns an error that names the promise of [Graph] that does not hold: no time is
 // negative, shares and idle time sum to the wall time, the parts of the capacity to the capacity,
 // and no sum overflows. It does not look into windows.
 func (g *Graph) CheckValid() error {

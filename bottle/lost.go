@@ -193,7 +193,7 @@ func (g *Graph) setCPUs(n float64) {
 	}
 }
 
-// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may
+// Oversubscribed warns that GOMAXPROCS is higher than the number of processors that the process may
 // use; it returns "" if that is not so, or not known.
 func (g *Graph) Oversubscribed() string {
 	return host.Oversubscribed(g.Procs, g.CPUs)

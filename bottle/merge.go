@@ -146,7 +146,7 @@ const (
 	continues              // likewise, and the pieces so far go back to the beginning
 )
 
-// order counts the instances, and tells how the goroutines are to be counted.
+// order counts the instances, and returns how to count the goroutines.
 func (m *merger) order(g *Graph) joint {
 	s := g.merged.source
 	switch {

@@ -13,7 +13,7 @@ import (
 
 // Options are the choices of a bottle graph. The zero value is right for most.
 type Options struct {
-	// Group says which goroutines share a box; by function if zero.
+	// Group is which goroutines share a box; by function if zero.
 	Group Grouping
 	// Window, if positive, asks for one graph for each stretch of that length as well.
 	Window time.Duration
@@ -51,8 +51,8 @@ type Observer struct {
 
 	begin, from, to timeline.Time // of the trace; of the graph
 	ended           bool          // to has passed
-	stretch         stretch       // the window at hand
-	next            timeline.Time // the end of it
+	stretch         stretch       // the current window
+	next            timeline.Time // its end
 	windows         []*Graph
 	tooMany         bool
 	version         int
@@ -142,7 +142,7 @@ func (m *member) visited(b *box) *visit {
 	return nil
 }
 
-// visit tells in which window and in which piece a goroutine was last counted for a box.
+// visit is the window and the piece in which a goroutine was last counted for a box.
 type visit struct {
 	box           *box
 	window, piece int

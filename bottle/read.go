@@ -14,7 +14,7 @@ import (
 // stream, the bytes of a flight recorder, packed with gzip or zstd or not.
 //
 // A trace that is cut off or broken gives the graph of what could be read, with
-// a warning, and an error (a *[timeline.Error]) that says where the trouble is and what is missing.
+// a warning, and an error (a *[timeline.Error]) with the place of the trouble and what is missing.
 // The graph is nil only if nothing could be read, or nothing that a graph can hold: shares are
 // exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
@@ -72,7 +72,7 @@ func (opt *Options) Reads() timeline.Part {
 // maxWall is the longest time whose shares fit into 64 bits, with room for a sign.
 const maxWall = math.MaxInt64 >> fracBits
 
-// rangeError tells of a choice of options for which there is no graph.
+// rangeError returns why there is no graph for the options.
 func (o *Observer) rangeError(info *timeline.Info) error {
 	d := info.Duration()
 	switch {

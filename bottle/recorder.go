@@ -84,7 +84,7 @@ func (r *Recorder) Window() time.Duration {
 }
 
 // Start begins to record. It does nothing if the recorder records already, and fails with [ErrBusy]
-// if something else in the program runs a FlightRecorder. A trace.Start by somebody else is no
+// if something else in the program runs a FlightRecorder. A trace.Start by something else is no
 // obstacle; a trace.Stop without one ends the recording, which Start then begins again.
 func (r *Recorder) Start() error {
 	r.starting.Lock()
@@ -96,7 +96,7 @@ func (r *Recorder) Start() error {
 	if running {
 		return nil
 	}
-	r.end() // of what somebody else has ended: it would be in the way
+	r.end() // a recording that a trace.Stop has ended would be in the way
 	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: r.opt.MaxBytes}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 32 << 20
@@ -146,7 +146,7 @@ func (r *Recorder) Enabled() bool {
 }
 
 // recording reports whether there is something to take snapshots of. A trace.Stop that no
-// trace.Start belongs to, as of somebody who stops twice, ends a FlightRecorder, which does not
+// trace.Start belongs to, as of a program that stops twice, ends a FlightRecorder, which does not
 // know.
 func (r *Recorder) recording() bool {
 	return r.flight != nil && trace.IsEnabled() || r.opt.Source != nil && !r.stopped
@@ -256,7 +256,7 @@ func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
 	return explainSource(ctx, err)
 }
 
-// explainSource says what is wrong with a source in the words of this package.
+// explainSource returns what is wrong with a source in the words of this package.
 func explainSource(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

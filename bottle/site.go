@@ -177,8 +177,8 @@ func (g *Graph) InC() (all, running time.Duration) {
 	return all, running
 }
 
-// cWarning says what is not known of goroutines in C, if any were there: as many as n, or 0 where
-// that is not known.
+// cWarning warns of what is not known of goroutines in C, if any were there: as many as n, or 0
+// where that is not known.
 func (g *Graph) cWarning(n int) []string {
 	all, running := g.InC()
 	if all == 0 {

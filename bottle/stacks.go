@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A box says who; a call chain says which code. With [Options.Stacks], each nanosecond of a box's
+// A box is who ran; a call chain is which code. With [Options.Stacks], each nanosecond of a box's
 // share and running time belongs to one call chain:
 //
 //   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain with
@@ -36,7 +36,7 @@ type Stack struct {
 	// Source is NotSampled; else the stack stands for all call chains of the box that were too
 	// many.
 	Calls *timeline.Stack
-	// Source says where the call chain comes from.
+	// Source is where the call chain comes from.
 	Source Source
 	// Share and Running are its parts of those of the box.
 	Share, Running time.Duration
@@ -44,7 +44,7 @@ type Stack struct {
 	exact share // before rounding
 }
 
-// Source says where a call chain comes from.
+// Source is where a call chain comes from.
 type Source string
 
 // The sources of call chains.

@@ -2,7 +2,7 @@ package bottle
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// A graph has a window at hand from its beginning to its end, at least one. When it ends, what was
+// A graph has a current window from its beginning to its end, at least one. When it ends, what was
 // accounted for in it goes into the sums, and into a graph of its own if windows were asked for.
 
 // maxWindows bounds what a window that is far too small can cost.

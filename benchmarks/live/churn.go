@@ -12,7 +12,8 @@ import (
 )
 
 // churn runs a continuous analysis while goroutines are born and gone, prints the heap that lives,
-// and says at the end whether it is flat: an error if not. It returns the live heap at each print.
+// and prints at the end whether it is flat: an error if not. It returns the live heap at each
+// print.
 func churn(w io.Writer, length, every time.Duration, rate int, budget float64) ([]uint64, error) {
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: budget})
 	err := c.Start()

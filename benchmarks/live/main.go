@@ -41,7 +41,7 @@ func main() {
 	length := flag.Duration("for", 10*time.Minute, "how long the churn, or each run of -fair, lasts")
 	rate := flag.Int("rate", 100_000, "goroutines a second in the churn")
 	budget := flag.Float64("budget", 0.02, "of the continuous analysis in the churn")
-	fairly := flag.Int("fair", 0, "instead: how many times to compare the shares of a program that is busy and quiet by turns to the true ones")
+	fairly := flag.Int("fair", 0, "instead: how many times to compare the shares of a program that is busy and quiet alternately to the true ones")
 	every := flag.Duration("every", 20*time.Second, "how often the churn prints the memory")
 	flag.Parse()
 	var err error

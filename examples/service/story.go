@@ -130,7 +130,7 @@ func fetch(ctx context.Context, url string, read func(io.Reader) error) error {
 	return read(resp.Body)
 }
 
-// show prints what the service says.
+// show prints what the service reports.
 func (c *chapter) show(w io.Writer) error {
 	if err := text.Write(w, c.graph, text.Options{Top: 6}); err != nil {
 		return err
@@ -152,13 +152,14 @@ func (c *chapter) show(w io.Writer) error {
 	return err
 }
 
-// locks are the waits for locks, without those for channels and the network, which are how a service rests.
+// locks are the waits for locks, without those for channels and the network, which are how a
+// service rests.
 func (c *chapter) locks() *contention.Profile {
 	return c.waits.Filter(contention.Filter{Kinds: []contention.Kind{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}})
 }
 
-// waiting is how many goroutines waited for a lock on average, and worst the lock that most of them waited
-// for, with its part.
+// waiting is how many goroutines waited for a lock on average, and worst the lock that most of them
+// waited for, with its part.
 func (c *chapter) waiting() (mean float64, worst string, part float64) {
 	var all time.Duration
 	rows := c.locks().LockTable()
@@ -168,7 +169,8 @@ func (c *chapter) waiting() (mean float64, worst string, part float64) {
 	if len(rows) == 0 || all == 0 || c.waits.Duration <= 0 {
 		return 0, "", 0
 	}
-	// What a wrapped lock has not told itself, such as a wait that began before the while, has the lock's class, but not its name.
+	// What a wrapped lock has not told itself, such as a wait that began before the while, has
+	// the lock's class, but not its name.
 	waited, names := map[string]time.Duration{}, map[string]string{}
 	for _, r := range rows {
 		class := format.Func(r.Lock.Class)

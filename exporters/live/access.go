@@ -19,8 +19,8 @@ import (
 
 // The pages are about the inside of a program, and making them takes processor time. A handler that
 // is mounted somewhere cannot tell who asks: many proxies add no header, so that all requests seem
-// to come from this machine. So it answers nobody until it has a token, an Authorize, or a listener
-// of its own.
+// to come from this machine. So it refuses all requests until it has a token, an Authorize, or a
+// listener of its own.
 
 // guard decides whether a handler answers a request. Without any of its fields set, it refuses all.
 type guard struct {
@@ -43,7 +43,7 @@ func (g *guard) closed() bool {
 	return g.authorize == nil && !g.token.IsSet() && !g.everybody && !g.own
 }
 
-var errClosed = errors.New("this handler answers nobody yet, since behind a proxy all requests seem to come from this machine: set live.Options.Token or TokenFile " +
+var errClosed = errors.New("this handler has no token, and behind a proxy all requests seem to come from this machine: set live.Options.Token or TokenFile " +
 	"(or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment), or serve it by live.ListenAndServe, on a loopback address or a Unix socket of its own")
 
 // admit returns the request without its token, or the reason for a refusal. A nil request without

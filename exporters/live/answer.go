@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// problem is an answer that tells in words why there is no other.
+// problem is an answer with the reason, in words, why there is no other.
 type problem struct {
 	status int
 	text   string
@@ -40,9 +40,9 @@ func problemOf(err error) *problem {
 	return &problem{status: http.StatusInternalServerError, text: format.Clean(err.Error())}
 }
 
-// header sets what every answer has: it is about this moment (no-store), it is what it says
-// (nosniff), it is for nobody else's page, and it loads and runs nothing unless the page of the
-// index says otherwise.
+// header sets what every answer has: it is about this moment (no-store), it is of the stated
+// type (nosniff), pages of other sites may not show it, and it loads and runs nothing. The index
+// page adds its own style.
 func header(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")

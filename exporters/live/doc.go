@@ -27,12 +27,12 @@
 //		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", live.Options{Recorder: &rec, Continuous: c}))
 //	}
 //
-// Either of the two is enough: what needs the other says so. Importing the package registers and
-// starts nothing.
+// Either of the two is enough; an answer that needs the other is an error. Importing the package
+// registers and starts nothing.
 //
 // # Paths
 //
-//	(index)     explains itself, and says what is recorded, what was dropped, and at which cost
+//	(index)     explains itself, and shows what is recorded, what was dropped, and at which cost
 //	graph       the bottle graph        svg, png, text, json, pprof (group=function, start, creator, goroutine, region, task, kind, /regexp/)
 //	contention  who waited for whom     svg, png, text, json, pprof (view=owner, waiter, joined)
 //	tasks       granularity of tasks    svg, png, text, json, pprof
@@ -43,9 +43,9 @@
 //
 // # Asking
 //
-// seconds=N says how much time the answer is about, 5 if it is not said. The graph, contention,
+// seconds=N is how much time the answer is about, 5 by default. The graph, contention,
 // speedup, trace and (without Options.Tasks) tasks show the last N seconds, and answer at once:
-// what made somebody ask has just been. They take them from the windows of the Continuous while it
+// the reason for asking has just been. They take them from the windows of the Continuous while it
 // is enabled, which are bursts of tracing about a second apart from which the rest is estimated,
 // else from a snapshot of the Recorder. Where less is known than was asked for, or what is known
 // ends long ago, the graph's warnings say so. The wall-clock profile, and a profile of
@@ -72,13 +72,13 @@
 // with SIGTERM makes sure that [http.Server.Shutdown] does not wait for a wall-clock profile, which
 // may take up to five minutes. Where the server has a WriteTimeout, its deadline is moved while a
 // collection goes on and an answer is written ([http.ResponseController]); where something around
-// the ResponseWriter prevents that, wall says so before it begins.
+// the ResponseWriter prevents that, wall fails before it begins.
 //
 // # Who is answered
 //
 // A handler that is mounted beside others cannot tell who asks: a proxy before the service makes
 // all requests look as if they came from this machine, and many proxies add no header. So it
-// answers nobody (403) until one of these is set:
+// refuses all requests (403) until one of these is set:
 //
 //   - Options.Token or TokenFile, or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment:
 //     requests carry the token as "Authorization: Bearer TOKEN" or, for browsers and go tool pprof,
@@ -90,7 +90,7 @@
 // elsewhere could have its own name lead there), and none that a proxy or a page of another site
 // has made.
 //
-// No answer tells the command line, the environment, or a path of the machine: names of source
+// No answer shows the command line, the environment, or a path of the machine: names of source
 // files are by package, "example.com/shop/cart.go", as go build -trimpath would have named them
 // (Options.FilePaths). The raw trace is the exception: it holds what the runtime wrote, with the
 // names of files as the machine that built the program had them, and the texts of the program's own

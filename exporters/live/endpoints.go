@@ -100,7 +100,7 @@ func (h *handler) look(live *bottleneck.Live) picture.Options {
 var graphEndpoint = endpoint{
 	name:       "graph",
 	title:      "Bottle graph",
-	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost. group=start, creator, goroutine, region, task, kind or /regexp/ groups otherwise, and takes a snapshot for that.",
+	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran during that time. Where few ran, the capacity of the other processors was lost. group=start, creator, goroutine, region, task, kind or /regexp/ groups otherwise, and takes a snapshot for that.",
 	forms:      allForms,
 	parameters: append(usual[:len(usual):len(usual)], "group"),
 	missing:    noSource,
@@ -127,7 +127,7 @@ var graphEndpoint = endpoint{
 var contentionEndpoint = endpoint{
 	name:       "contention",
 	title:      "Contention",
-	about:      "Who waited for locks, channels and so on in the last seconds, and who held them meanwhile. Inferred from the execution trace: what cannot be known is called unattributed. Profiles have three views: view=owner (default), waiter, joined.",
+	about:      "Who waited for locks, channels and so on in the last seconds, and who held them. Inferred from the execution trace: what cannot be known is called unattributed. Profiles have three views: view=owner (default), waiter, joined.",
 	forms:      allForms,
 	parameters: append(usual[:len(usual):len(usual)], "view"),
 	missing:    noSource,

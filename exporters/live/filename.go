@@ -18,7 +18,7 @@ import (
 // The names of source files in call chains are those of the machine that built the program, such as
 // "/home/ann/src/shop/cart/cart.go": they tell who built it, and where. Unless Options.FilePaths
 // asks for them, they are replaced by what "go build -trimpath" would have put there,
-// "example.com/shop/cart/cart.go", as far as the function's name tells it.
+// "example.com/shop/cart/cart.go", as far as the function's name has it.
 
 // sourceFile is the name of a function's file by its package.
 func sourceFile(function, file string) string {

@@ -75,7 +75,7 @@ func preferred(forms []form, favourites ...form) form {
 	return forms[0]
 }
 
-// orderFor puts text first: it is what somebody gets who takes anything.
+// orderFor puts text first: it is for clients that take anything.
 func orderFor(forms []form) []form {
 	out := []form{preferred(forms, formText)}
 	for _, f := range forms {

@@ -67,7 +67,7 @@ func (h *handler) states(now time.Time) (states []indexState) {
 	case h.recorder.Enabled():
 		states = append(states, indexState{Name: "Recorder", Value: "recording", Note: "keeps the last " + format.Duration(h.recorder.Window())})
 	default:
-		states = append(states, indexState{Name: "Recorder", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop or trace.Stop", Bad: true})
+		states = append(states, indexState{Name: "Recorder", Value: "stopped", Note: "Start was not called, or Stop or trace.Stop was", Bad: true})
 	}
 	states = append(states, h.continuousStates()...)
 	if h.tasks == nil {
@@ -90,7 +90,7 @@ func (h *handler) continuousStates() []indexState {
 		return []indexState{{Name: "Continuous analysis", Value: "none", Note: "live.Options.Continuous is not set"}}
 	}
 	live := h.continuous.Read()
-	state := indexState{Name: "Continuous analysis", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop or trace.Stop", Bad: true}
+	state := indexState{Name: "Continuous analysis", Value: "stopped", Note: "Start was not called, or Stop or trace.Stop was", Bad: true}
 	if p := h.panicked(); p != "" {
 		state.Note = strings.TrimPrefix(p, ": ")
 	}
@@ -202,7 +202,7 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 <h2>Asking</h2>
 <dl class="asking">
 <div><dt><code>seconds=</code></dt><dd>how much time the answer is about, 5 by default. The bottle graph, contention, the speedup stack and the trace show the last seconds,
-at once; the wall-clock profile takes the seconds to come. Where less is known, the answer says so.</dd></div>
+at once; the wall-clock profile takes the seconds to come. Where less is known, the answer has a warning.</dd></div>
 <div><dt><code>group=</code></dt><dd>of the bottle graph: which goroutines share a box, by function, start, creator, goroutine, region, task, kind or /regexp/.</dd></div>
 <div><dt><code>format=</code></dt><dd>svg, text, json or pprof, and png if the program has it. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
 <div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>
@@ -284,7 +284,7 @@ func (h *handler) indexEnd(m *markup, e *endpoint) {
 	m.add("</p>\n</li>\n")
 }
 
-// commands are what somebody would type, with the address that the page was asked for.
+// commands are commands for a shell, with the address that the page was asked for.
 func (h *handler) commands(r *http.Request) (commands []string) {
 	at, _, _ := strings.Cut(r.RequestURI, "?")
 	if !strings.HasPrefix(at, "/") {

@@ -22,7 +22,7 @@ import (
 )
 
 // Options configures a handler. The zero value shows an index page and wall-clock profiles: on a
-// listener of [ListenAndServe] to clients on the same machine, and elsewhere to nobody. The handler
+// listener of [ListenAndServe] to clients on the same machine, and to no others. The handler
 // starts and stops nothing.
 type Options struct {
 	// Recorder is asked for the last seconds. Without it there is no raw trace.
@@ -62,7 +62,7 @@ type Options struct {
 	// own; others are added up. 0 means 50.
 	MaxGroups int
 	// LeanMetrics keeps metrics to 60 series: shares and running times of up to 8 groups,
-	// contention of 4 kinds, tasks as one class, and what tells whether these numbers can be
+	// contention of 4 kinds, tasks as one class, and what shows whether these numbers can be
 	// trusted. MaxGroups is then not used.
 	LeanMetrics bool
 	// Version is the label version of the metric bottleneck_build_info; "" stands for the
@@ -140,7 +140,7 @@ type handler struct {
 	judged     atomic.Pointer[bottleneck.Live] // the latest snapshot that was analyzed, without all but its verdict
 }
 
-// ServeHTTP answers a request. The last element of the path says for what: so it does not matter
+// ServeHTTP answers a request. The last element of the path is the endpoint: so it does not matter
 // where the handler is mounted.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header(w.Header())
@@ -312,7 +312,7 @@ func (q query) orDefault() time.Duration {
 // again and again gets answers in time.
 const patience = 10 * time.Second
 
-// onceWriter knows whether an answer has begun.
+// onceWriter notes whether an answer has begun.
 type onceWriter struct {
 	http.ResponseWriter
 	began bool
@@ -331,15 +331,15 @@ func (w *onceWriter) Write(p []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (w *onceWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// gate lets one collection of each kind go on at a time. Who comes during that time is told when to
-// come again instead of being queued: a queue would only make the service slower when it is slow
+// gate lets one collection of each kind go on at a time. Others get the time after which to come
+// again instead of being queued: a queue would only make the service slower when it is slow
 // already.
 type gate struct {
 	mu   sync.Mutex
 	busy map[string]time.Time // until when, about
 }
 
-// enter begins a collection that takes about d. If there is one of the kind already, it tells how
+// enter begins a collection that takes about d. If there is one of the kind already, it returns how
 // long that still takes, about.
 func (g *gate) enter(kind string, d time.Duration) (leave func(), wait time.Duration) {
 	g.mu.Lock()

@@ -124,7 +124,7 @@ func (m *metricWriter) family(f *series.Family) {
 	}
 }
 
-// line writes one metric; an exemplar, if there is one, in OpenMetrics only, which alone knows
+// line writes one metric; an exemplar, if there is one, in OpenMetrics only, which alone has
 // them.
 func (m *metricWriter) line(name string, v float64, labels, values []string, e *series.Exemplar) {
 	m.buf.WriteString(name)

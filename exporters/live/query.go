@@ -29,9 +29,9 @@ const (
 	longestTime  = time.Hour
 )
 
-// parseQuery reads the parameters of a request; the error says which is wrong, and what would be
-// right. Parameters that the path does not know are errors, since a misspelt one would otherwise
-// give an answer to another question.
+// parseQuery reads the parameters of a request; the error names the one that is wrong, and what
+// would be right. Parameters that the path does not know are errors, since a misspelt one would
+// otherwise give an answer to another question.
 func parseQuery(raw string, known []string, forms []form) (query, error) {
 	var q query
 	if len(raw) > 1000 {
@@ -45,7 +45,7 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("there is no parameter %q here: %s", name, thereAre(known))
 		}
-		if len(slices.Compact(v)) > 1 { // Grafana Alloy says the same twice where its configuration has params
+		if len(slices.Compact(v)) > 1 { // Grafana Alloy sends the same twice where its configuration has params
 			return q, fmt.Errorf("the parameter %s is there %d times", name, len(v))
 		}
 	}

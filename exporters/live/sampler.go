@@ -193,7 +193,7 @@ type place struct {
 	line     int
 }
 
-// comment says how often samples were taken, and what that cost.
+// comment is how often samples were taken, and what that cost, in words.
 func (s *sampler) comment(d time.Duration) string {
 	return fmt.Sprintf("%s in %s: %.3g a second, at random times, one in each interval of %s to %s, which are its weights. A sample of up to %s took %s on average, %.2g %% of one processor in all.",
 		format.Plural(s.samples, "sample", "samples"), format.Duration(d), float64(s.samples)/d.Seconds(), format.Duration(s.shortest), format.Duration(s.longest),

@@ -83,7 +83,7 @@ func (c *content) size() int64 {
 	return int64(len(c.data))
 }
 
-// timeoutError tells that there is no time to collect for so long.
+// timeoutError is the answer where there is no time to collect for so long.
 func timeoutError(seconds, timeout time.Duration) *problem {
 	return &problem{status: http.StatusBadRequest, text: fmt.Sprintf(
 		"collecting for %v takes longer than the server's WriteTimeout of %v, and the deadline cannot be moved: a ResponseWriter that wraps another one needs a method Unwrap for that (see http.ResponseController)",

@@ -17,7 +17,7 @@ import (
 )
 
 // All analyses are about the last seconds, not about those to come: so an answer needs no waiting,
-// and shows what made somebody ask.
+// and shows the reason for asking.
 //
 //   - While the continuous analysis is enabled, they are the windows of the last seconds, added up.
 //     That takes milliseconds, and the windows are about a second long.
@@ -46,7 +46,7 @@ func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bo
 	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantTasks, Bottle: bottle.Options{Stacks: stacks}})
 }
 
-// panicked says that the continuous analysis rests or has ended since an observer of it panicked;
+// panicked is why the continuous analysis rests or has ended, if an observer of it panicked;
 // "" if none has.
 func (h *handler) panicked() string {
 	if h.continuous == nil {
@@ -155,8 +155,8 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 // apart where they cost much, and wait to be read.
 const oldNews = 30 * time.Second
 
-// dated returns a graph that says so if it ends long ago: there are no bursts while something else
-// traces the program.
+// dated returns a graph with a warning if it ends long ago: there are no bursts while something
+// else traces the program.
 func dated(g *bottle.Graph, to time.Time) *bottle.Graph {
 	age := time.Since(to)
 	if to.IsZero() || age < oldNews {
@@ -167,7 +167,7 @@ func dated(g *bottle.Graph, to time.Time) *bottle.Graph {
 	return &out
 }
 
-// warned returns a graph that says so if it is about much less time than was asked for.
+// warned returns a graph with a warning if it is about much less time than was asked for.
 func warned(g *bottle.Graph, d, known time.Duration) *bottle.Graph {
 	if missing := d - known; missing < 1500*time.Millisecond || missing < d/4 {
 		return g
@@ -199,7 +199,7 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buff
 	case errors.Is(err, bottle.ErrRecorderStopped):
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
 	case errors.Is(err, bottle.ErrBusy):
-		return nil, &problem{status: http.StatusServiceUnavailable, retry: time.Second, text: "the recorder is busy: somebody else takes a snapshot"}
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: time.Second, text: "the recorder is busy: another snapshot is in progress"}
 	case err != nil:
 		return nil, fmt.Errorf("no snapshot: %w", err)
 	}

@@ -26,7 +26,7 @@ import (
 // minWall has at least a few samples, also on a machine that is busy.
 const minWall = 100 * time.Millisecond
 
-// deepStack is how many calls the runtime tells of a goroutine at most: of more, the root is not
+// deepStack is the most calls of a goroutine that the runtime lists: of more, the root is not
 // known.
 const deepStack = 32
 
@@ -89,7 +89,7 @@ func groupOf(s *profile.Sample) string {
 	return symbol.Unescape(lines[i].Function.Name)
 }
 
-// wallText says of each group how many goroutines it had on average, and what they did.
+// wallText writes how many goroutines each group had on average, and where they were.
 func wallText(w io.Writer, p *profile.Profile) error {
 	type group struct {
 		name  string

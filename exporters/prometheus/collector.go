@@ -16,7 +16,7 @@ type Options struct {
 	// own; others are added up. 0 means 50.
 	MaxGroups int
 	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4
-	// kinds, tasks as one class, and what tells whether these numbers can be trusted. MaxGroups
+	// kinds, tasks as one class, and what shows whether these numbers can be trusted. MaxGroups
 	// is then not used.
 	Lean bool
 	// Version is the label version of bottleneck_build_info; "" stands for the version of the

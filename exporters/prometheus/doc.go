@@ -68,7 +68,7 @@
 // For fleets of thousands, Options.Lean keeps to 60 series an instance: shares and running times of
 // up to 8 groups, those that were largest when there was room, and "(others)"; contention of 4
 // kinds, likewise; the wall and idle time; tasks as one class without buckets; the build, and what
-// tells whether these numbers can be trusted: whether the analysis goes on, how much it has seen,
+// shows whether these numbers can be trusted: whether the analysis goes on, how much it has seen,
 // its cost, and what it dropped. The sums are right all the same.
 //
 // # Cost

@@ -1,4 +1,4 @@
-// Package host tells how many processors the operating system lets this process use.
+// Package host returns how many processors the operating system lets this process use.
 package host
 
 import (

@@ -10,7 +10,7 @@ import (
 )
 
 // An execution trace holds GOMAXPROCS, but not how many processors the process could use. A
-// recording that this module makes notes it, so that a reader on another machine knows it: a
+// recording that this module makes notes it for readers on other machines: a
 // message of runtime/trace.Log, which every trace may hold.
 
 // category is that of the messages.
@@ -42,7 +42,7 @@ func ReadNote(of, message string) (processors float64, ok bool) {
 	return processors, true
 }
 
-// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may
+// Oversubscribed warns that GOMAXPROCS is higher than the number of processors that the process may
 // use; "" if that is not so, or either is not known (0).
 func Oversubscribed(procs int, processors float64) string {
 	if processors <= 0 || float64(procs) <= processors {
