@@ -332,7 +332,7 @@ func (p *past) addCut(given []givenTime, on doing) {
 		case s.by == nil:
 			p.addWaiting(s.to, on, false)
 		default:
-			p.addBlamed(s.from, s.to, on, s.by.owner, s.by.past, &s.did)
+			p.addBlamed(s.from, s.to, on, s.by.owner, s.by.past, s.did)
 		}
 	}
 }

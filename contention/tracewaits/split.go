@@ -371,8 +371,8 @@ var noSums = false
 type givenTime struct {
 	from, to timeline.Time
 	by       *coOwner
-	did      ledger
-	shared   *cause // of several
+	did      *ledger // nil if that was one thing of its own
+	shared   *cause  // of several
 }
 
 // maxSteps bounds how much is looked at for one wait: far more than where its queue is in order.
@@ -505,26 +505,25 @@ func (c *cutter) unknown(from, to timeline.Time) {
 
 // held blames those who held the lock.
 func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
-	if len(sp.with) == 0 && !c.placed && c.o.windows == nil && c.o.audit == nil { // the usual case, without copies
-		switch {
-		case sp.did == nil:
-			c.w.blameOnly(sp.holder.owner, to-from, sp.only)
-		case from == sp.from && to == sp.to:
-			c.w.blame(sp.holder.owner, to-from, sp.did)
-		default:
-			did := sp.holder.past.between(from, to)
-			c.w.blame(sp.holder.owner, to-from, &did)
-		}
-		return
-	}
 	if len(sp.with) == 0 {
-		did, by := sp.ledger(from, to), sp.holder
-		c.w.blame(by.owner, to-from, &did)
+		by, did := sp.holder, sp.did
+		switch {
+		case did == nil:
+			c.w.blameOnly(by.owner, to-from, sp.only)
+		case from == sp.from && to == sp.to:
+			c.w.blame(by.owner, to-from, did)
+		default:
+			part := by.past.between(from, to)
+			did = &part
+			c.w.blame(by.owner, to-from, did)
+		}
 		c.o.windows.noteBlame(c.w, by.owner, from, to, to-from, by.past)
 		if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
 			c.o.audit(c.g.g, by.g, by.owner, from, to, to-from)
 		}
-		c.give(givenTime{from: from, to: to, by: by, did: did})
+		if c.placed {
+			c.give(givenTime{from: from, to: to, by: by, did: did})
+		}
 		return
 	}
 	var roots ledger
