@@ -11,6 +11,7 @@
 //   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph
 //     alone;
 //   - observers: what each analysis adds to the replay of a trace that is decoded already;
+//   - queues and crowd: the same for many waits for locks, and for a million live goroutines;
 //   - weight: against `go tool trace -pprof=sync`;
 //   - bound: the memory for a trace in which two million goroutines are born and gone against one a
 //     tenth as long.
@@ -73,11 +74,15 @@ func measure(dir string, runs, megabytes int, gotool bool) error {
 	graph := func(trace string) reader {
 		return reader{"bottleneck graph", []string{command, "graph", "-format", "json", trace}}
 	}
-	bare := reader{"one bare Reader", []string{self, "child", "serial", mixed}}
+	bareOf := func(trace string) reader {
+		return reader{"one bare Reader", []string{self, "child", "serial", trace}}
+	}
+	boxesOf := func(trace string) reader {
+		return reader{"the boxes alone", []string{self, "child", "boxes", trace}}
+	}
+	bare, boxes := bareOf(mixed), boxesOf(mixed)
 	pair := reader{"two bare Readers side by side", []string{self, "child", "pair", mixed}}
 	sync := reader{"go tool trace -pprof=sync", []string{"go", "tool", "trace", "-pprof=sync", mixed}}
-
-	boxes := reader{"the boxes alone", []string{self, "child", "boxes", mixed}}
 
 	fmt.Printf("mixed workload, %s\n", size(mixed))
 	r := compare(runs, graph(mixed), boxes, bare, pair)
@@ -89,6 +94,18 @@ func measure(dir string, runs, megabytes int, gotool bool) error {
 	if gotool {
 		t := compare(1, sync)
 		fmt.Printf("  go tool trace / graph: CPU %.1f, memory %.1f\n\n", t[0].cpu/r[0].cpu, t[0].mem/r[0].mem)
+	}
+	for _, of := range []struct {
+		what, workload string
+		size           int
+	}{{"a thousand goroutines in queues for locks", "queues", megabytes / 3}, {"a million live goroutines", "crowd", 1000}} {
+		trace, err := record(dir, of.workload, of.size)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s, %s\n", of.what, size(trace))
+		c := compare(1, graph(trace), boxesOf(trace), bareOf(trace))
+		fmt.Printf("  wall / one bare Reader: graph %.2f, boxes %.2f\n\n", c[0].wall/c[2].wall, c[1].wall/c[2].wall)
 	}
 	fmt.Printf("200,000 and 2,000,000 goroutines born and gone: %s and %s\n", size(churn), size(longChurn))
 	short := compare(runs, graph(churn))

@@ -104,6 +104,9 @@ func (p *past) add(to timeline.Time, did doing, c *cause) {
 		return
 	}
 	if n := len(p.segs); n == 0 || p.segs[n-1].did != did || !p.segs[n-1].cause.same(c) || c != nil && len(c.parts) > 1 {
+		if cap(p.segs) == 0 {
+			p.segs = make([]segment, 0, 4) // few have fewer
+		}
 		p.segs = append(p.segs, segment{p.end, did, c})
 		if p.room != nil {
 			p.room.used++
