@@ -58,9 +58,8 @@ var ErrStopped = errors.New("counters: the recording is over already")
 // recorded. A name that is no counter's, and a trace that is being taken already
 // ([StartOptions].OwnTrace is for that), are errors.
 //
-// It takes 0.5 % of the time of a busy service whose requests compute for 0.5 ms, and 1.4 to 2.6 %
-// where they compute for 0.2 ms (see benchmarks/counters; two virtual cores): a microsecond for
-// each switch of a thread and each page fault, and the trace's own cost.
+// For a busy service whose requests compute for 0.5 ms it took 1.4 % of the processor time, of which
+// the trace has its part: docs/measurements.md has the table of benchmarks/counters.
 func Start(opt StartOptions) (*Session, error) {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {

@@ -50,8 +50,7 @@ func vectorQueries() (out []Query) {
 		out = append(out, Query{Filter: "duration > 20us", Table: &TableQuery{By: by, Metrics: []string{"minor_faults", "instructions / cycles"}, Limit: 3}})
 	}
 	out = append(out,
-		Query{Table: &TableQuery{By: "goroutine", Metrics: []string{"heap"}, Sort: "0"}},
-		Query{Table: &TableQuery{By: "group", Sort: "count"}},
+		Query{Table: &TableQuery{By: "goroutine", Metrics: []string{"heap"}}},
 		Query{Filter: "first(3, gc)", Rows: &RowsQuery{Metrics: []string{"cycles", "gap"}}},
 		Query{Rows: &RowsQuery{Metrics: []string{"minor_faults"}, Sort: "minor_faults", Descending: true, Offset: 5, Limit: 7}},
 		Query{Rows: &RowsQuery{Sort: "minor_faults", Offset: 50, Limit: 20}},

@@ -19,10 +19,8 @@ type TableQuery struct {
 	By string `json:"by"`
 	// Metrics are at most 8.
 	Metrics []string `json:"metrics,omitempty"`
-	// Sort is "duration" (the default), "count", or the index of a metric, whose sum is meant.
-	// The largest come first.
-	Sort string `json:"sort,omitempty"`
-	// Limit is how many rows are given; the others are added up. 0 means 50.
+	// Limit is how many rows are given, those that ran longest first; the others are added up. 0
+	// means 50.
 	Limit int `json:"limit,omitempty"`
 }
 
@@ -178,10 +176,6 @@ func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, e
 	if err != nil {
 		return nil, err
 	}
-	order, err := sortOf(q)
-	if err != nil {
-		return nil, err
-	}
 	all := make([]tallies, keys.n)
 	err = visit(ctx, set, m.columns, func(row int, values []float64) {
 		m.add(&all[keys.of(row)], e.rec.Duration[row], values)
@@ -195,7 +189,7 @@ func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, e
 			used = append(used, int32(key))
 		}
 	}
-	slices.SortStableFunc(used, func(a, b int32) int { return cmp.Compare(order(&all[b]), order(&all[a])) })
+	slices.SortStableFunc(used, func(a, b int32) int { return cmp.Compare(all[b].duration.total(), all[a].duration.total()) })
 	out := &Table{By: q.By, Metrics: m.names, Units: m.units, Rows: []TableRow{}, Groups: len(used)}
 	limit := q.Limit
 	if limit <= 0 {
@@ -241,26 +235,6 @@ func (e *Explorer) others(ctx context.Context, m *metricSet, set *Set, keys keys
 	})
 	row := m.row(&rest)
 	return &row, err
-}
-
-// sortOf returns what the rows are sorted by. What is not known comes last.
-func sortOf(q TableQuery) (func(*tallies) float64, error) {
-	switch q.Sort {
-	case "", "duration":
-		return func(t *tallies) float64 { return t.duration.total() }, nil
-	case "count":
-		return func(t *tallies) float64 { return float64(t.count) }, nil
-	}
-	i, err := strconv.Atoi(q.Sort)
-	if err != nil || i < 0 || i >= len(q.Metrics) {
-		return nil, &PartError{"table", fmt.Errorf("cannot sort by %s: there are duration, count, and the indexes of the metrics", quote(q.Sort))}
-	}
-	return func(t *tallies) float64 {
-		if t.cells[i].known == 0 {
-			return math.Inf(-1)
-		}
-		return t.cells[i].sum.total()
-	}, nil
 }
 
 // keys are what rows can be grouped by.
