@@ -78,16 +78,16 @@ const (
 // estimate returns what the numbers are estimated from, in words.
 func (l *Live) estimate(s *sample) string {
 	if s.gaps == 0 {
-		return fmt.Sprintf("Everything is about a single burst of tracing of %s, which began with the analysis.", format.Duration(s.seen))
+		return fmt.Sprintf("Measured in a single burst of tracing of %s, at the start of the analysis.", format.Duration(s.seen))
 	}
 	text := fmt.Sprintf("Estimated from %s of tracing at random times, %s of %s: ",
 		format.Plural(s.bursts, "burst", "bursts"), format.Percent(s.seen, time.Duration(l.Info.End-l.Info.Start)), format.Duration(time.Duration(l.Info.End-l.Info.Start)))
 	if l.Sampling.Widest >= 1 {
-		text += "too few to tell how far off that may be."
+		text += "too few to bound the error."
 	} else {
 		text += fmt.Sprintf("with a confidence of 95%%, shares are off by %.2g%% of the time at most.", 100*l.Sampling.Widest)
 		if s.bursts < few || l.Sampling.Widest > wide {
-			text += " That is poor: a report of more time knows more."
+			text += " That is a wide interval: ask for more seconds."
 		}
 	}
 	return text

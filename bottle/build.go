@@ -158,7 +158,7 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 		w = append(w, fmt.Sprintf("GOMAXPROCS changed during the trace, between %d and %d.", o.minProcs, o.procs))
 	}
 	if o.version < 22 {
-		w = append(w, fmt.Sprintf("A trace of Go 1.%d: it does not tell goroutine states as exactly as those since Go 1.22.", o.version))
+		w = append(w, fmt.Sprintf("A trace of Go 1.%d: its goroutine states are less exact than those since Go 1.22.", o.version))
 	}
 	return append(append(w, g.unnamedWarning()...), g.cWarning(o.inC)...)
 }
@@ -173,7 +173,7 @@ func (g *Graph) unnamedWarning() []string {
 	return nil
 }
 
-const unnamedReason = "belongs to goroutines that are older than the trace and never blocked: it does not tell their names."
+const unnamedReason = "belongs to goroutines that are older than the trace and never blocked: it does not have their names."
 
 // unnamed is what timeline calls a goroutine without a name.
 var unnamed = (&timeline.Goroutine{}).Name()

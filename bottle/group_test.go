@@ -190,7 +190,7 @@ func TestNamedLate(t *testing.T) {
 	if u, f := boxNamed(t, graph, "(unnamed)").Share, boxNamed(t, graph, "main.f").Share; u != 30 || f != 70 {
 		t.Errorf("unnamed %d, named %d; want 30, 70", u, f)
 	}
-	want := "30% of the time belongs to goroutines that are older than the trace and never blocked: it does not tell their names."
+	want := "30% of the time belongs to goroutines that are older than the trace and never blocked: it does not have their names."
 	if got := strings.Join(graph.Warnings, "\n"); got != want {
 		t.Errorf("warnings: %s\nwant: %s", got, want)
 	}

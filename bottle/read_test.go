@@ -179,7 +179,7 @@ func TestWarningsOfThePass(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"A trace of Go 1.19: it does not tell goroutine states as exactly as those since Go 1.22.",
+		"A trace of Go 1.19: its goroutine states are less exact than those since Go 1.22.",
 		"A note.",
 		"3 of 1000 events contradict what was known before them: the trace may be damaged.",
 		"4 of 1000 events were moved to keep time from running backwards between generations.",
