@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,57 @@ func TestLeaks(t *testing.T) {
 		f := diagnose.New(diagnose.Results{Ledger: l, Graph: graph, Contention: p}).Findings[0]
 		if leaks := f.Kind == diagnose.Leak; leaks != c.leaks {
 			t.Errorf("%s: %s", c.name, f.Title)
+		}
+	}
+}
+
+// Rows are not always about the goroutine that they name.
+func TestWhatRowsDoNotShow(t *testing.T) {
+	at := ledger.Place{Func: "main.work", File: "/src/main.go", Line: 7}
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		rows  []ledger.Row // of 2 s on two processors of 1 s
+		kind  diagnose.Kind
+		title string // of the first finding, or part of it
+		lost  time.Duration
+	}{
+		{"a processor that was used once, to accept a connection", []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
+			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Meanwhile: "main.work", Time: 900 * ms, Count: 1},
+		}, diagnose.Serial, "While main.work ran alone", 900 * ms},
+		{"connections that come again and again", []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
+			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Meanwhile: "main.work", Time: 900 * ms, Count: 20},
+		}, diagnose.Network, "Waiting for the network", 900 * ms},
+		{"the collector ran, and nothing waited for it", []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 600 * ms, Count: 9},
+			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 800 * ms, Count: 9},
+			{Category: ledger.NoWork, Meanwhile: "GC (dedicated)", Time: 600 * ms, Count: 1},
+		}, diagnose.Collector, "workers 40%, assists 0%, world stopped 0%, waits for it 0%", 800 * ms},
+		{"short calls, of which some take long", []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
+			{Category: ledger.Syscall, Group: "main.work", Site: at, Time: 500 * ms, Count: 500_000},
+			{Category: ledger.Outside, Group: "main.work", Site: at, Wait: "syscall", Meanwhile: ledger.Nobody, Time: 400 * ms, Count: 20},
+		}, diagnose.Syscalls, "System calls at main.work main.go:7 held processors for 25% of the capacity, and left 20% idle (500,000 calls of 1 µs).", 900 * ms},
+		{"a goroutine that yields all the time", []ledger.Row{
+			{Category: ledger.NoWork, Meanwhile: "main.main", Time: 900 * ms, Count: 1},
+			{Category: ledger.Code, Group: "main.main", Time: 700 * ms, Count: 9},
+			{Category: ledger.Scheduler, Group: "main.work", Site: at, Wait: "yield", Time: 200 * ms, Count: 100_000},
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 200 * ms, Count: 100_000},
+		}, diagnose.Switching, "Yielding at main.work", 200 * ms},
+		{"no names", []ledger.Row{
+			{Category: ledger.Code, Group: "(unnamed)", Time: 1100 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "(unnamed)", Wait: "coroutine", Meanwhile: "(unnamed)", Time: 900 * ms, Count: 9},
+		}, diagnose.CannotTell, "The trace does not show which functions ran", 0},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: c.rows}
+		if err := l.CheckValid(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+		if f.Kind != c.kind || !strings.Contains(f.Title, c.title) || f.Lost != c.lost {
+			t.Errorf("%s: %s %v: %s", c.name, f.Kind, f.Lost, f.Title)
 		}
 	}
 }
