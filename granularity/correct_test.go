@@ -82,8 +82,7 @@ func TestCorrectProgramsStayCorrect(t *testing.T) {
 				list[i] = i * 7919 % 500
 			}
 			all := Group{Recorder: rec}
-			var sort func(part []int) error
-			sort = func(part []int) error {
+			sort := func(part []int) error {
 				if len(part) < 2 {
 					return nil
 				}
