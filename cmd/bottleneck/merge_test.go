@@ -365,7 +365,8 @@ func TestMergeMany(t *testing.T) {
 	r := commandWith(list, "merge", "-files-from", "-", "-o", sum, "-spread", spread, "-format", "text", names[0])
 	r.want(t, exitOK, "Merged: 101 instances. ", "")
 	r.want(t, exitOK, "Spread over 101 sources: share of the time, the oddest first\n", "")
-	r.want(t, exitOK, "main.group0  25.0% in "+names[77]+"\n", "")
+	r.want(t, exitOK, "main.group0  25.0% in ", "")
+	r.want(t, exitOK, filepath.Base(names[77])+"\n", "") // of a long name, the middle is cut
 	var graphs []*bottle.Graph
 	for _, name := range names {
 		g, err := bottle.ReadJSON(bytes.NewReader(read(t, name)))
