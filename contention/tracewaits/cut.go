@@ -7,17 +7,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A pass over a live trace never ends, so its profile is taken in pieces. A wait that goes on
-// while the pass is cut counts by time in the profiles before and after: what was waited before is
-// Unattributed there, since who is to blame shows only at the end of a wait. As a contention it
-// counts once, where it ended, and so does its length in Longest.
+// A pass over a live trace never ends, so its profile is taken in pieces. If a wait is in progress
+// when the pass is cut, its time is divided between the profiles before and after. The time before
+// the cut is Unattributed, since the blame is known only at the end of a wait. The wait counts as
+// one contention, in the profile in which it ended, and so does its length in Longest.
 
-// traceCuts is where a pass was cut.
+// traceCuts has the position of the latest cut of a pass.
 type traceCuts struct {
 	at      timeline.Time // the latest cut, or the beginning
-	missing timeline.Time // in gaps since then
-	source  *int          // tells the profiles of this pass from those of others
-	number  int           // of cuts
+	missing timeline.Time // missing time in gaps since then
+	source  *int          // identifies the profiles of this pass
+	number  int           // number of cuts
 }
 
 // since returns how much of the time from a to b is not in an earlier profile.
@@ -25,7 +25,7 @@ func (c *traceCuts) since(a, b timeline.Time) timeline.Time {
 	return max(0, b-max(a, c.at))
 }
 
-// mark tells Merge where in the pass a profile comes from.
+// mark returns the position of the current profile in the pass, for Merge.
 func (c *traceCuts) mark() contention.Piece {
 	if c.source == nil {
 		c.source = new(int)
@@ -33,8 +33,8 @@ func (c *traceCuts) mark() contention.Piece {
 	return contention.Piece{Pass: c.source, First: c.number, Last: c.number}
 }
 
-// presentState is the state of a goroutine as it was shown last. The goroutine itself may be in the
-// next one already: a pass may be cut between the two.
+// presentState is the state of a goroutine after its latest transition. The goroutine itself may be
+// in the next state already, since a pass may be cut between the two.
 type presentState struct {
 	state  timeline.State
 	wait   timeline.Wait
@@ -47,17 +47,17 @@ func (p *presentState) set(t *timeline.Transition) {
 	p.state, p.wait, p.reason, p.since, p.stack = t.To, t.G.Wait(), t.G.Reason(), t.End, t.G.Stack()
 }
 
-// maxTraceSites is how many call chains a pass remembers from one piece to the next.
+// maxTraceSites is the maximum number of call chains that a pass remembers from one piece to the
+// next.
 const maxTraceSites = 1 << 14
 
-// Cut ends the current profile at the time t, which is not before what was shown last, returns it,
-// and begins the next one. [contention.Merge] puts profiles that follow each other together.
+// Cut ends the current profile at time t, which is not before the latest event, returns it, and
+// begins the next one. [contention.Merge] combines consecutive profiles.
 //
-// Blame for the part of a wait before the cut is Unattributed: see above [Observer]. InFlight
-// counts the waits that go on; unlike those at the end of a trace, their time so far is in the
-// rows.
+// The part of a wait before the cut is Unattributed. InFlight counts the waits in progress; unlike
+// those at the end of a trace, their time so far is in the rows.
 //
-// It takes about a microsecond for each row and each goroutine that waits.
+// Cut takes about a microsecond for each row and each waiting goroutine.
 func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 	t = max(t, o.cuts.at)
 	o.windows = nil
@@ -87,7 +87,7 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 	return p
 }
 
-// cutWait books what a goroutine has waited until t, and reports whether it goes on waiting.
+// cutWait books the wait of a goroutine up to t, and reports whether the wait continues.
 func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	w := &g.wait
 	p := timeline.Interval{State: g.present.state, Wait: g.present.wait, Reason: g.present.reason, Start: g.present.since}
@@ -101,20 +101,20 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 		o.cutBlocked(g, waitOf(&p), t)
 		return true
 	case w.open && g.active && g.ran+t-g.since <= futile:
-		o.rows.part(g, w, o.opt.Goroutines) // it may have been woken in vain
+		o.rows.part(g, w, o.opt.Goroutines) // possibly a futile wake-up
 	default:
 		o.commit(g)
 	}
 	return false
 }
 
-// cutBlocked books what a goroutine that is blocked has waited until t.
+// cutBlocked books the wait of a blocked goroutine up to t.
 func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline.Time) {
 	w, at := &g.wait, o.places.of(g.present.stack)
 	lock := lockWait(kind)
 	if w.open {
 		if lock && g.inVain(at.site) {
-			o.rows.part(g, w, o.opt.Goroutines) // woken in vain
+			o.rows.part(g, w, o.opt.Goroutines) // a futile wake-up
 		} else {
 			o.commit(g)
 		}
@@ -129,8 +129,8 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 	o.rows.part(g, &p, o.opt.Goroutines)
 }
 
-// part books the time of a wait that goes on, which is not a contention yet, and takes it off the
-// wait.
+// part books the time so far of a wait that continues, which is not a contention yet, and subtracts
+// it from the wait.
 func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row := r.rowOf(g, w, goroutines)
 	row.waited += int64(w.waited)
@@ -150,7 +150,7 @@ func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 	w.ready, w.idle = 0, 0
 }
 
-// forget begins anew with the call chains and what they have told of locks.
+// forget drops all call chains and the locks inferred from them.
 func (o *Observer) forget() {
 	o.places = newPlaces(o.places.max)
 	o.pseudo = map[pseudoKey]*tracedLock{}
@@ -167,8 +167,8 @@ func (o *Observer) forget() {
 	}
 }
 
-// Gap implements [timeline.Observer]: no goroutine is blamed across a gap, and its time is not in
-// Duration. Waits that it cut off are InFlight.
+// Gap implements [timeline.Observer]. No goroutine is blamed across a gap, and the missing time is
+// not in Duration. Waits that the gap cut off are InFlight.
 func (o *Observer) Gap(g *timeline.Gap) {
 	o.cuts.missing += g.To - g.From
 	o.windows.gap(g)

@@ -8,11 +8,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// ledger is a sum over what a goroutine did in a time, and over who was at the root while it was
-// blocked. What is in no cause has itself as its root. A copy is for reading only: see clone.
+// ledger has the times of what a goroutine did, and of the roots while it was blocked. For time
+// that is in no cause, the goroutine itself is the root. A copy is only for reading: see clone.
 type ledger struct {
 	did     [blockedOn]timeline.Time
-	blocked []blockedTime // one for each that it waited for
+	blocked []blockedTime // one for each kind of wait
 	causes  []ledgerCause
 }
 
@@ -24,7 +24,7 @@ type blockedTime struct {
 type ledgerCause struct {
 	causePart
 	via doing
-	n   int64 // waits
+	n   int64 // number of waits
 }
 
 func (l *ledger) clone() (c ledger) {
@@ -34,7 +34,7 @@ func (l *ledger) clone() (c ledger) {
 	return c
 }
 
-// add adds a time in which the goroutine did one thing.
+// add adds a time in which the goroutine did a single thing.
 func (l *ledger) add(did doing, ns timeline.Time) {
 	if did < blockedOn {
 		l.did[did] += ns
@@ -68,7 +68,7 @@ func (l *ledger) total() (d timeline.Time) {
 	return d
 }
 
-// itself returns for how much of the time the goroutine was the root.
+// itself returns the time in which the goroutine was the root.
 func (l *ledger) itself() timeline.Time {
 	d := l.total()
 	for i := range l.causes {
@@ -77,7 +77,7 @@ func (l *ledger) itself() timeline.Time {
 	return d
 }
 
-// addSegment adds d out of whole of a segment that has a cause.
+// addSegment adds d of the length whole of a segment that has a cause.
 func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 	l.add(s.did, d)
 	switch {
@@ -95,7 +95,7 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 		for _, c := range s.cause.parts {
 			l.addCause(ledgerCause{causePart: c, via: s.did})
 		}
-	default: // which of them it was is not known
+	default: // it is unknown which of them it was
 		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: s.did})
 	}
 }
@@ -110,12 +110,13 @@ func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
 		known += c.ns
 		l.addCause(ledgerCause{causePart: c, via: s.did})
 	}
-	if unknown := min(roots.did[doingUnknown], b-a-known); unknown > 0 { // it was held, but it is not known by whom
+	// It was held, but the holder is unknown.
+	if unknown := min(roots.did[doingUnknown], b-a-known); unknown > 0 {
 		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: unknown}, via: s.did})
 	}
 }
 
-// addCause adds a cause. If there are too many, the shortest goes to the unknown root.
+// addCause adds a cause. If there are too many, the shortest is added to the unknown root.
 func (l *ledger) addCause(c ledgerCause) {
 	if c.ns <= 0 {
 		return
@@ -156,8 +157,8 @@ func (l *ledger) merge(m *ledger) {
 	}
 }
 
-// scale makes the ledger one of d, with its parts in proportion, as far as whole nanoseconds
-// can be. Readers that share the blame for a time have each a part of it.
+// scale scales the ledger to the total d, with its parts in proportion, rounded to whole
+// nanoseconds. Readers that share the blame for a time each have a part of it.
 func (l *ledger) scale(d timeline.Time) {
 	whole := l.total()
 	if whole == d || whole <= 0 {
@@ -192,7 +193,7 @@ func (l *ledger) scale(d timeline.Time) {
 	}
 }
 
-// causeFor returns who is at the root for those whom the goroutine of the ledger, by, blocks.
+// causeFor returns the roots for goroutines blocked by by, the goroutine of the ledger.
 func (l *ledger) causeFor(by owner) *cause {
 	c := &cause{}
 	for _, k := range l.causes {
@@ -212,10 +213,10 @@ func (l *ledger) causeFor(by owner) *cause {
 	return c
 }
 
-// doing is what a goroutine does, in a byte.
+// doing is what a goroutine does, in one byte.
 type doing uint8
 
-// From blockedOn on, they are in the order of Kinds.
+// The values from blockedOn on are in the order of contention.Kinds.
 const (
 	doingUnknown doing = iota
 	doingRunning
@@ -239,7 +240,7 @@ const (
 	blockedOn = doingMutex
 )
 
-// kind returns what d waits for, "" if it does not.
+// kind returns what d waits for, or "" if it is not a wait.
 func (d doing) kind() contention.Kind {
 	if d < blockedOn {
 		return ""

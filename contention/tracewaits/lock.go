@@ -10,106 +10,112 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Locks have no names in a trace; call chains are all there is. So a lock is a set of
-// sites, and union-find puts together what must be the same lock:
+// Identifying locks
+//
+// Locks have no names in a trace, only call chains. A lock is therefore a set of sites, and
+// union-find merges the sites that must belong to the same lock:
 //
 //   - the site of a wait and the site of the release that ended it;
-//   - the site of a goroutine's own wait and the site where it let go of a lock, if the one
-//     fits the other (callSite.fits).
+//   - the site of a goroutine's own wait and the site where it released a lock, if the two fit
+//     (callSite.fits).
 //
-// That is one lock too few where the same code locks several: shards, or a lock in each of many
-// objects. Three things tell:
+// That merges too much if the same code locks several locks: shards, or a lock in each of many
+// objects. Three observations reveal that:
 //
-//   - The order. The queue of a sync.Mutex is first in, first out, but for a waiter that was woken
-//     in vain, which goes to its head. If a release wakes a waiter although one that had come
-//     earlier stays blocked, the latter waits for another lock, and the release is no part of its
-//     wait.
+//   - The order. The queue of a sync.Mutex is first in, first out, except that a waiter of a futile
+//     wake-up goes to its head. If a release wakes a waiter although an earlier one stays blocked,
+//     the earlier one waits for another lock, and the release is no part of its wait.
 //   - Two goroutines that are known to have held the lock at the same time.
-//   - Two writers that wait for readers at the same time: of one sync.RWMutex, the second waits for
-//     the first. Once is enough.
+//   - Two writers that wait for readers at the same time. For one sync.RWMutex, the second would
+//     wait for the first. A single case is enough.
 //
-// Once one of these happens more than now and then, the lock is taken for several, and a wait is
-// cut only at those releases that are linked to it one by one: the owner before was the one that
-// woke the owner that ended it, and so on.
+// If one of these happens more than occasionally, the lock is assumed to be several. Then a wait is
+// divided only at those releases that are linked to it one by one: the previous owner is the one
+// that woke the owner that ended it, and so on.
 
-// tracedLock is a lock, as far as one can tell.
+// tracedLock is a lock as inferred from the trace.
 type tracedLock struct {
-	parent  *tracedLock // of the union-find; nil for a root
+	parent  *tracedLock // parent in the union-find; nil for a root
 	id      uint64
 	name    string
 	class   string
-	history []*hold   // the latest releases, in the order of time
-	evicted bool      // there were more
-	holds   durations // known holds, wherever they ended
-	// compared is how many wakes could be compared to a longer wait, and early how many were
-	// too early for that.
+	history []*hold   // the latest releases, in order of time
+	evicted bool      // older releases were dropped
+	holds   durations // durations of known holds, wherever they ended
+	// compared is the number of wake-ups that could be compared with a longer wait, and early the
+	// number of those that came too early.
 	compared, early int
-	// waiting is how many wait in each queue, and waitingSince when there was none last.
+	// waiting is the number of waiters in each queue, and waitingSince the time when there last
+	// was none.
 	waiting      [queues]int
 	waitingSince timeline.Time
-	peak         int           // the most that have waited at once
+	peak         int           // maximum number of simultaneous waiters
 	woken        *hold         // the latest release that woke a waiter of the exclusive queue;
-	firstPark    timeline.Time // when a goroutine blocked first, since that one ran,
-	lastPark     timeline.Time // and last
+	firstPark    timeline.Time // when a goroutine first blocked, since that waiter ran,
+	lastPark     timeline.Time // and when one last blocked
 	sums         [][]*spanSum  // of the history
-	past         *past         // who was at the root for those who waited for it
-	seen         []heldSeen    // who was seen to hold it since the latest release
-	// known is how many holds are known from beginning to end, and both how many of them were
-	// at the same time as the one before.
+	past         *past         // the roots for those who waited for it
+	seen         []heldSeen    // observed holders since the latest release
+	// known is the number of holds known from beginning to end, and both the number of those that
+	// overlapped the one before.
 	known, both int
-	proved      bool          // two writers waited for readers at once: of one lock, the second would wait for the first
-	unclaimed   int           // readers that were woken and did not run yet; see insideSince
+	// proved is set if two writers waited for readers at once: with one lock, the second would
+	// wait for the first.
+	proved      bool
+	unclaimed   int           // readers that were woken and have not run yet; see insideSince
 	claimed     timeline.Time // when the latest of them ran
-	readers     []readerSeen  // since a writer was woken last,
-	readersLeft timeline.Time // which was then
+	readers     []readerSeen  // readers seen since a writer was woken last,
+	readersLeft timeline.Time // which was at this time
 	lockFacts
 }
 
-// maxHistory is how many releases a lock remembers at least. Waits behind more of them are blamed
-// on the latest.
+// maxHistory is the minimum number of releases that a lock remembers. Waits behind more releases
+// are blamed on the latest.
 const maxHistory = 1024
 
-// evictable is of how many releases the oldest are forgotten at once: those of a sum.
+// evictable is the unit in which old releases are dropped: the releases of one sum.
 const evictable = fanOut * fanOut * fanOut * fanOut
 
-// hold is a time in which a goroutine held a lock, known by the release that ended it.
+// hold is a time in which a goroutine held a lock. The release that ended it makes it known.
 type hold struct {
-	from, to  timeline.Time
-	coOwner                 // the owner
-	pending   timeline.Time // since when the owner, a writer, had held back readers; from if not at all
-	known     bool          // from is when the owner ran after its own wait
-	foreign   bool          // another goroutine held the lock than the one that let go of it, or it was another lock
-	prev      *hold         // the one before on the same lock, as far as that is certain
-	forgotten bool          // there was a prev, but it is too long ago
-	start     timeline.Time // from, but not before the release before
-	spans     []heldSpan    // since the release before
-	whole     heldSpan      // of the owner, since start or the hold before; see cutter.chained
+	from, to timeline.Time
+	coOwner                // the owner
+	pending  timeline.Time // when the owner, a writer, began to hold back readers; from if it did not
+	known    bool          // from is when the owner ran after its own wait
+	// foreign is set if another goroutine held the lock than the one that released it, or if it
+	// was another lock.
+	foreign   bool
+	prev      *hold         // the previous hold of the same lock, if that is certain
+	forgotten bool          // there was a prev, but it was evicted
+	start     timeline.Time // from, but not before the previous release
+	spans     []heldSpan    // spans since the previous release
+	whole     heldSpan      // of the owner, since start or the previous hold; see cutter.chained
 
 	// The waiter that the release woke:
 	queue    queue
-	asked    timeline.Time // since when it had been in the queue
-	requeued bool          // it had been woken in vain before
-	place    queuePlace    // where it had come in the queue
+	asked    timeline.Time // when it entered the queue
+	requeued bool          // it is back after a futile wake-up
+	place    queuePlace    // its position in the queue when it came
 	handed   bool          // it was given the lock
-	wokenG   int64         // it is this goroutine,
+	wokenG   int64         // its goroutine,
 	again    bool          // which has blocked again
-	ran      timeline.Time // when it ran, 0 if not yet
+	ran      timeline.Time // when it ran; 0 if not yet
 
-	with []coOwner // who held it together with the owner; the last to be seen first
+	with []coOwner // goroutines that held it together with the owner; last seen first
 }
 
-// queuePlace is where a waiter comes in a queue.
+// queuePlace is the position at which a waiter enters a queue.
 type queuePlace uint8
 
 const (
-	unknownPlace queuePlace = iota // not looked at yet
-	lastPlace                      // behind all that are in it
-	anyPlace                       // perhaps before them
+	unknownPlace queuePlace = iota // not determined yet
+	lastPlace                      // behind all others in the queue
+	anyPlace                       // possibly before others
 )
 
-// placeAt returns where the waiter that x woke had come in its queue. A release leaves a
-// token for the waiter that it wakes. Whoever comes before that one runs takes the
-// token, tries the lock, and blocks at the head of the queue if another goroutine was faster.
+// placeAt returns where the waiter that x woke entered its queue. A release leaves a token for the
+// waiter that it wakes. A goroutine that arrives before that waiter runs takes the token, tries the
+// lock, and blocks at the head of the queue if another goroutine was faster.
 func (l *tracedLock) placeAt(x *hold) queuePlace {
 	after := sort.Search(len(l.history), func(i int) bool { return l.history[i].to > x.asked+overlap })
 	for i := after - 1; i >= 0; i-- {
@@ -124,11 +130,11 @@ func (l *tracedLock) placeAt(x *hold) queuePlace {
 	return lastPlace
 }
 
-// placeWindow is how long before the arrival of a waiter a release is looked for whose
-// token it may have taken.
+// placeWindow is how long before the arrival of a waiter to search for a release whose token it may
+// have taken.
 const placeWindow timeline.Time = 10_000_000
 
-// group is the name of goroutines: one word, as it is compared again and again.
+// group is the name of a group of goroutines, as one word: it is compared very often.
 type group struct{ handle unique.Handle[string] }
 
 func groupOf(name string) (g group) {
@@ -145,7 +151,7 @@ func (g group) name() string {
 	return g.handle.Value()
 }
 
-// owner is who is to blame. g is 0 unless goroutines are told apart.
+// owner is the party to blame. g is 0 unless Options.Goroutines is set.
 type owner struct {
 	g     int64
 	group group
@@ -163,15 +169,16 @@ func (l *tracedLock) root() *tracedLock {
 	return l
 }
 
-// several reports whether there is more than one lock behind the sites. For one lock, some
-// 0.1 % of the wakes seem early, where the operating system takes threads off their cores; and up
-// to 10 % of the holds overlap if they last microseconds, since more are unseen then.
+// several reports whether there is more than one lock behind the sites. For one lock, some 0.1 % of
+// the wake-ups seem early when the operating system takes threads off their cores, and up to 10 %
+// of the holds overlap if they last microseconds, since more are unseen then.
 func (l *tracedLock) several() bool {
 	return l.proved || l.early >= 4 && l.early*40 > l.compared || l.both >= 4 && l.both*5 > l.known
 }
 
 // doubtful reports whether there may be more than one lock behind the sites, by the few holds that
-// are known so far. While it does, waits are cut as if there were: less is blamed then.
+// are known so far. Until the doubt is resolved, waits are divided as if there were several locks,
+// which blames less.
 func (l *tracedLock) doubtful() bool {
 	return l.proved || l.early*40 > l.compared || l.both*5 > l.known
 }
@@ -196,7 +203,8 @@ func (l *tracedLock) compareHolds(h *hold) {
 	}
 	for i := len(l.history) - 1; i >= max(0, len(l.history)-4); i-- {
 		y := l.history[i]
-		if h.foreign || y.foreign && y.g != h.g && h.from < y.to-sameTime { // while h was held, y was let go of
+		// y was released while h was held
+		if h.foreign || y.foreign && y.g != h.g && h.from < y.to-sameTime {
 			l.known++
 			l.both++
 			return
@@ -212,14 +220,14 @@ func (l *tracedLock) compareHolds(h *hold) {
 	}
 }
 
-// sameTime is how long two holds overlap at least if they are of different locks.
+// sameTime is the minimum overlap of two holds that counts as evidence for different locks.
 const sameTime timeline.Time = 50_000
 
-// memory is how many releases the lock remembers: more if many wait, who may have to be told of
-// them.
+// memory returns the number of releases that the lock remembers: more if there are many waiters,
+// whose waits may extend over all of them.
 func (l *tracedLock) memory() int { return max(maxHistory, 2*l.peak) }
 
-// waits returns how many wait for the lock.
+// waits returns the number of waiters.
 func (l *tracedLock) waits() (n int) {
 	for _, m := range l.waiting {
 		n += m
@@ -262,7 +270,7 @@ func (l *tracedLock) last() *hold {
 	return nil
 }
 
-// lockOf returns the lock that is meant at a site.
+// lockOf returns the lock that is used at a site.
 func (o *Observer) lockOf(s *callSite) *tracedLock {
 	if s.lock == nil {
 		o.locks++
@@ -272,7 +280,7 @@ func (o *Observer) lockOf(s *callSite) *tracedLock {
 	return s.lock
 }
 
-// unite makes one lock of two, and returns it. The older one goes on.
+// unite merges two locks into the older one and returns it.
 func unite(a, b *tracedLock) *tracedLock {
 	if a == b {
 		return a
@@ -321,7 +329,7 @@ func unite(a, b *tracedLock) *tracedLock {
 	return a
 }
 
-// earlier returns the earlier of two times, of which 0 is none.
+// earlier returns the earlier of two times; 0 means no time.
 func earlier(a, b timeline.Time) timeline.Time {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -329,12 +337,12 @@ func earlier(a, b timeline.Time) timeline.Time {
 	return a
 }
 
-// durations keeps the latest of many durations.
+// durations keeps the latest maxDurations durations.
 type durations struct {
 	recent []timeline.Time
 	next   int
 	sorted []timeline.Time
-	fresh  int // since sorted was made
+	fresh  int // number added since sorted was computed
 }
 
 const maxDurations = 64
@@ -355,11 +363,11 @@ func (d *durations) merge(e *durations) {
 	}
 }
 
-// upper returns the third quartile, and of how many. It is computed anew when
-// half of them have changed.
+// upper returns the third quartile and the number of durations. It is recomputed once half of the
+// durations have changed.
 func (d *durations) upper() (timeline.Time, int) { return d.quantile(3, 4) }
 
-// median is the same of the median.
+// median returns the median and the number of durations.
 func (d *durations) median() (timeline.Time, int) { return d.quantile(1, 2) }
 
 func (d *durations) quantile(part, of int) (timeline.Time, int) {

@@ -13,75 +13,76 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Waits that wrapped locks have told
+// Waits logged by wrapped locks
 //
-// The messages of wrapped locks (package waitlog) come after the waits that they are about: the
-// owner's when it has let go of the lock, the waiter's when it has let go of it itself. So waits in
-// the methods of package contention's types are not booked at once, but kept for a while:
+// The messages of wrapped locks (package waitlog) come after the waits that they describe: the
+// owner's once it has released the lock, the waiter's once it has itself released it. Therefore
+// waits in the methods of package contention's types are not booked at once, but kept for a while:
 //
-//  1. A message about a wait takes the place of all waits of that goroutine that fall into its
-//     time, which may be several for the trace. What they were inferred to be is forgotten.
-//  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and
-//     the groups of the owners are those of their own messages.
-//  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or
-//     the lock is hot and the wait was not drawn, or the pass was cut before the message
-//     (Observer.Cut). So is one that began before the trace, or before the latest cut: the message
-//     does not tell what of it was since.
+//  1. A message about a wait replaces all waits of that goroutine in its time; the trace may show
+//     several. Their inferred split is dropped.
+//  2. The wait is booked with the split in the message, flagged Logged. The call chains and groups
+//     of the owners are those of their own messages.
+//  3. If there is no message in time, the wait is booked as inferred: collection was off, or the
+//     lock is hot and the wait was not sampled, or the pass was cut before the message
+//     (Observer.Cut). The same applies to a wait that began before the trace or before the latest
+//     cut, since the message does not show which part of it came later.
 //
-// A message may come from another goroutine, before the trace shows that the waiter goes on after
+// A message may come from another goroutine, before the trace shows that the waiter continues after
 // its wait. It is kept until then.
 //
-// Waits that a message tells and the trace does not show, since the waiter got the lock while it
-// was spinning, are not in the profile: they are no waits of a goroutine as all others in it.
+// Waits that have a message but no interval in the trace, because the waiter got the lock while
+// spinning, are not in the profile: unlike the others, they did not block the goroutine.
 //
-// The messages have times of a clock of their own. Since none is written before its time, the least
-// difference seen between the two clocks is nearly right, and it is only for finding waits: a
+// The messages have times of their own clock. Since no message is written before its time, the
+// minimum difference seen between the two clocks is nearly right. It is used only to find waits: a
 // message can be off by logTolerance. On Windows, the two clocks differ in speed, by up to a
-// percent in a short trace. So the least difference is that of the latest messages, and long waits
+// percent in a short trace. Therefore the minimum is over the latest messages only, and long waits
 // can be off by more.
 //
-// Anybody can write log messages. One that does not sum up, or fits no wait, changes nothing.
+// Any program can write log messages. A message that does not sum up, or fits no wait, changes
+// nothing.
 
 const (
 	maxLogged     = 1 << 12 // waits kept for a message
-	maxLoggedOf   = 64      // of one goroutine
+	maxLoggedOf   = 64      // waits kept for one goroutine
 	maxLoggedExit = 1 << 15 // exits remembered
 	maxLoggedLock = 1 << 14 // locks
-	maxLogOpen    = 1 << 10 // goroutines in the midst of several messages
+	maxLogOpen    = 1 << 10 // goroutines with incomplete messages
 
-	maxTied = 32 // messages whose clocks are compared, at least
+	maxTied = 32 // minimum number of messages whose clocks are compared
 
 	logTolerance timeline.Time = 100_000
 )
 
-// traceLogs is what the messages have told.
+// traceLogs is the data from the messages.
 type traceLogs struct {
 	kept  map[int64][]*keptWait
-	order []*keptWait // the oldest first
+	order []*keptWait // oldest first
 	exits map[loggedExit]loggedOwner
-	ring  []loggedExit // of exits, in the order in which they came
+	ring  []loggedExit // keys of exits, in order of arrival
 	next  int
 	locks map[uint64]*tracedLock
-	open  map[int64]*waitlog.Wait // by goroutine: parts are missing
+	open  map[int64]*waitlog.Wait // by goroutine: messages with missing parts
 	early map[int64]earlyWait     // by goroutine
 
-	offset timeline.Time // of the trace's clock against that of the messages, at most
-	latest timeline.Time // the same, of the last ties messages alone
+	offset timeline.Time // upper bound of the trace's clock minus that of the messages
+	latest timeline.Time // the same, over the last ties messages only
 	ties   int
 
-	exact int64  // waits that were told
-	bad   uint64 // messages that are not understood
+	exact int64  // waits that were logged
+	bad   uint64 // malformed messages
 }
 
-// keptWait is a wait that waits for its message.
+// keptWait is a wait kept until its message arrives.
 type keptWait struct {
-	g    *tracedGoroutine // as it was
+	g    *tracedGoroutine // its state at the time
 	w    waiting
 	gone bool
 }
 
-// earlyWait is a message from another goroutine, about a wait of one that has not been seen to go
-// on since. It came at a time.
+// earlyWait is a message from another goroutine, received at time at, about a wait whose end has
+// not been seen yet.
 type earlyWait struct {
 	at   timeline.Time
 	wait *waitlog.Wait
@@ -89,13 +90,13 @@ type earlyWait struct {
 
 type loggedExit struct{ lock, number uint64 }
 
-// loggedOwner is who has let go of a lock.
+// loggedOwner is the goroutine that released a lock.
 type loggedOwner struct {
 	owner owner
 	past  *past
 }
 
-// keep keeps the wait of g, which is over, for its message. It returns false if there will be none.
+// keep keeps the finished wait of g for its message. It returns false if there will be none.
 func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
 	if !w.wrapped || w.earlier != 0 {
 		return false
@@ -122,7 +123,7 @@ func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
 	return true
 }
 
-// bookKept books a wait as it was inferred, unless a message has told it.
+// bookKept books a wait as inferred, unless a message has replaced it.
 func (o *Observer) bookKept(k *keptWait) {
 	if !k.gone {
 		o.logs.drop(k)
@@ -130,7 +131,7 @@ func (o *Observer) bookKept(k *keptWait) {
 	}
 }
 
-// bookAllKept books all waits that no message has told.
+// bookAllKept books all kept waits as inferred.
 func (o *Observer) bookAllKept() {
 	for _, k := range o.logs.order {
 		o.bookKept(k)
@@ -138,7 +139,7 @@ func (o *Observer) bookAllKept() {
 	o.logs.order = nil
 }
 
-// drop takes a wait out of those that are kept.
+// drop removes a wait from those that are kept.
 func (l *traceLogs) drop(k *keptWait) {
 	id := k.g.g.ID
 	k.gone = true
@@ -149,8 +150,8 @@ func (l *traceLogs) drop(k *keptWait) {
 	}
 }
 
-// forgetOwners forgets who let go of locks, and messages of which parts are missing: all waits that
-// they are about began before a gap.
+// forgetOwners drops the logged owners and the messages with missing parts: all waits that they
+// describe began before a gap.
 func (l *traceLogs) forgetOwners() {
 	clear(l.exits)
 	l.ring, l.next = l.ring[:0], 0
@@ -158,7 +159,7 @@ func (l *traceLogs) forgetOwners() {
 	clear(l.early)
 }
 
-// Log implements [timeline.Observer]: it takes in what wrapped locks tell.
+// Log implements [timeline.Observer]. It processes the messages of wrapped locks.
 func (o *Observer) Log(m *timeline.Log) {
 	if m.Category != waitlog.Category || m.G == nil {
 		return
@@ -179,7 +180,7 @@ func (o *Observer) Log(m *timeline.Log) {
 	case what == "p":
 		w := o.logs.open[m.G.ID]
 		if w == nil {
-			return // its beginning was before the trace
+			return // it began before the trace
 		}
 		delete(o.logs.open, m.G.ID)
 		if err = w.AddParts(text); err == nil {
@@ -193,7 +194,7 @@ func (o *Observer) Log(m *timeline.Log) {
 	}
 }
 
-// logExit remembers who let go of a lock.
+// logExit records who released a lock.
 func (o *Observer) logExit(m *timeline.Log, text string) error {
 	sent, lock, number, err := waitlog.ParseExit(text)
 	if err != nil {
@@ -221,7 +222,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	return nil
 }
 
-// logWait takes in a message about a wait, if it is complete.
+// logWait processes a message about a wait, if it is complete.
 func (o *Observer) logWait(m *timeline.Log, w *waitlog.Wait) error {
 	l := &o.logs
 	l.tie(m, w.Sent)
@@ -239,11 +240,11 @@ func (o *Observer) logWait(m *timeline.Log, w *waitlog.Wait) error {
 	}
 	if m.G.ID == int64(w.Goroutine) {
 		if g := o.goroutine(m.G); !g.wait.chosen {
-			o.commit(g) // it is past that wait
+			o.commit(g) // its wait is over
 		}
 	}
 	if !o.takeWait(m.Time, w) && m.G.ID != int64(w.Goroutine) {
-		if l.early == nil || len(l.early) >= maxLogOpen { // of goroutines that never went on
+		if l.early == nil || len(l.early) >= maxLogOpen { // of goroutines that never continued
 			l.early = map[int64]earlyWait{}
 		}
 		l.early[int64(w.Goroutine)] = earlyWait{m.Time, w}
@@ -251,8 +252,8 @@ func (o *Observer) logWait(m *timeline.Log, w *waitlog.Wait) error {
 	return nil
 }
 
-// takeWait books the wait of a message that came at a time, in place of those that are kept. It
-// returns false if none of them is that wait.
+// takeWait books the wait of a message that came at time at, in place of the kept waits that it
+// covers. It returns false if there are none.
 func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 	l := &o.logs
 	waited := timeline.Time(w.Waited)
@@ -292,7 +293,7 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 	return true
 }
 
-// tie compares the two clocks at a message, which may have been held up after it was sent.
+// tie compares the two clocks at a message, which may have been delayed after it was sent.
 func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
 	d := m.Time - timeline.Time(sent)
 	switch l.ties {
@@ -305,7 +306,7 @@ func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
 	l.ties++
 }
 
-// fill sets what the message, which came now, tells of a wait that began at start.
+// fill sets the fields of told, a wait that began at start, from its message, which came now.
 func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time) {
 	told.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
 	told.flags = contention.Logged
@@ -313,7 +314,8 @@ func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time
 		told.flags |= contention.Reacquire
 	}
 	told.waited, told.handOff, told.unattributed = timeline.Time(w.Waited), timeline.Time(w.HandOff), timeline.Time(w.Unattributed)
-	end := start + told.waited // when in the wait there was a hand-off, or nobody is known, the message does not tell
+	// The message does not contain the times of the hand-off and of the unknown owners.
+	end := start + told.waited
 	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.handOff, what: handOffSpan}, now)
 	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.unattributed, what: unattributedSpan}, now)
 	for i := range w.Parts {
@@ -328,7 +330,7 @@ func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time
 				by.owner.flags |= flag
 			}
 		}
-		if p.Goroutine != 0 && o.opt.Goroutines { // else only its own message tells
+		if p.Goroutine != 0 && o.opt.Goroutines { // otherwise only in its own message
 			by.owner.g = int64(p.Goroutine)
 		}
 		from := start + timeline.Time(p.From)
@@ -357,7 +359,7 @@ func (l *traceLogs) lock(o *Observer, w *waitlog.Wait) *tracedLock {
 	return lock
 }
 
-// warnLogged says how much of the waiting the program's own locks have told.
+// warnLogged adds a warning with the percentage of the waiting that is exact.
 func (o *Observer) warnLogged(p *contention.Profile) {
 	var exact, all time.Duration
 	for i := range p.Waits {

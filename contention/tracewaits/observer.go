@@ -1,6 +1,7 @@
-// Package tracewaits finds out from an execution trace who waited for what, and who is to blame.
+// Package tracewaits computes from an execution trace which goroutines waited, for what, and which
+// goroutines are to blame.
 //
-// The result is a [contention.Profile], of any program that runtime/trace has recorded:
+// The result is a [contention.Profile]. It works for any program recorded with runtime/trace:
 //
 //	package main
 //
@@ -22,7 +23,7 @@
 //		}
 //	}
 //
-// It takes about a microsecond for each wait more than reading the trace does.
+// The analysis takes about a microsecond per wait, in addition to reading the trace.
 package tracewaits
 
 import (
@@ -36,54 +37,54 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Who is to blame, from an execution trace
+// Blame from an execution trace
 //
-// A trace of runtime/trace shows each wait with the waiter's call chain, and who ended
-// it, the waker, with its call chain. It shows neither which lock was meant nor
-// who got a lock without waiting. Blaming the waker for the whole wait, as the block
-// profile joined with the mutex profile would, is wrong by up to 450 %: the waker is only
-// the last of the owners. So:
+// A trace of runtime/trace shows each wait with the waiter's call chain, and the goroutine that
+// ended it, the waker, with its call chain. It does not show which lock was waited for, nor which
+// goroutines got a lock without waiting. Blaming the waker for the whole wait, as joining the block
+// profile with the mutex profile would, is wrong by up to 450 %: the waker is only the last of the
+// owners. The analysis works as follows:
 //
-//  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). From the wake on,
-//     the goroutine is Ready until it runs: that is the lock's doing only where a processor was
-//     idle.
-//  2. A goroutine that was woken for a lock but found it taken blocks again at
-//     once. Such futile wakes make one wait together (wait.go).
-//  3. Call chains are the names of locks: a release and the waiter that it woke concern
-//     the same lock, and so do a goroutine's own wait and its release in the same call of a
-//     function. Union-find puts the call chains together (lock.go). Several locks of
-//     the same code would become one; but a lock wakes its waiters in order, so
-//     whoever was overtaken waits for another lock.
-//  4. A release tells who held the lock until then. Since when follows from the owner's own wait,
-//     or from when others found the lock taken (owner.go). While a waiter was woken but did not run
-//     yet, others may lock and unlock a Mutex and leave no event. Only call chains in the midst of
-//     the code between Lock and Unlock tell of that, and of the readers that a writer waits for
-//     (readers.go).
-//  5. The releases cut the time line of a lock into stretches, each held by a known owner, handed
-//     over, or Unattributed: no owner is blamed on suspicion. A wait is a part of that time line
-//     (split.go).
-//  6. Locks of package contention tell in the log what is exact, and take the place of all that
-//     (log.go).
+//  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). After the
+//     wake-up, the goroutine is Ready until it runs. That delay is due to the lock only if a
+//     processor was idle.
+//  2. A goroutine that was woken for a lock but found it taken blocks again at once. Such futile
+//     wake-ups and the waits between them form one wait (wait.go).
+//  3. Call chains identify locks. A release and the waiter that it woke concern the same lock, and
+//     so do a goroutine's own wait and its release in the same call of a function. Union-find
+//     merges the call chains (lock.go). Several locks of the same code would become one, but a lock
+//     wakes its waiters in order, so a waiter that was overtaken waits for another lock.
+//  4. A release shows who held the lock until then. The start of the hold follows from the owner's
+//     own wait, or from when others found the lock taken (owner.go). After a waiter was woken and
+//     before it runs, other goroutines may lock and unlock a Mutex without an event. Only call
+//     chains between Lock and Unlock reveal them; the same is true of the readers that a writer
+//     waits for (readers.go).
+//  5. The releases divide the time line of a lock into stretches, each held by a known owner, in
+//     hand-off, or Unattributed. No owner is blamed without evidence. A wait is a part of that time
+//     line (split.go).
+//  6. Locks of package contention log exact data, which replaces the inference (log.go).
 //  7. The other kinds have no owner, but a goroutine that ended the wait: the sender, the last
-//     Done, the Signal. They are blamed for it up to the wake. Sleep, timers and the network
-//     have nobody: Unattributed.
+//     Done, the Signal. It is blamed for the time up to the wake-up. Sleep, timers and the network
+//     have no such goroutine: Unattributed.
 //
-// So Waited == Blamed + HandOff + Unattributed, in whole nanoseconds, for each wait. What to
-// record, and that a wait is split among its owners, is from P. Hofer and others (see package
-// contention), who have instrumented a virtual machine; 2 to 5 take the place of that.
+// Thus Waited == Blamed + HandOff + Unattributed, in whole nanoseconds, for each wait. The choice
+// of what to record, and the division of a wait among its owners, are from P. Hofer and others (see
+// package contention), who instrumented a virtual machine; steps 2 to 5 replace that
+// instrumentation.
 //
-// Memory follows the live goroutines, the distinct call chains and the rows of the profile;
-// each lock remembers its latest releases only.
+// Memory is proportional to the live goroutines, the distinct call chains and the rows of the
+// profile. Each lock remembers only its latest releases.
 //
-// # How true it is
+// # Accuracy
 //
-// oracle_test.go runs workloads under the tracer whose locks log every request,
-// acquisition and release, and compares (go test -bench TraceOracle). On 2 virtual cores that other
-// programs keep busy, Go 1.26, one run of half a second each, in %: "at the time" is how much of
-// what is blamed falls on a goroutine that held that very lock at that very time, or of the
-// hand-off on a time in which it was free; recall is how much of the truth is told; "naive" blames
-// the waker. Where the log leaves open when a hold began or ended, since its goroutine was off its
-// core between the lock and the line of the log, all that is possible is right.
+// oracle_test.go runs workloads under the tracer with locks that log every request, acquisition and
+// release, and compares (go test -bench TraceOracle). The table is in percent, from one run of half
+// a second each with Go 1.26 on 2 virtual cores that other programs keep busy. "At the time" is the
+// part of the blame that falls on a goroutine that held that lock at that time, and the part of the
+// hand-off that falls on a time in which the lock was free. Recall is the part of the true blame
+// that is reported. "Naive" blames the waker. If a goroutine was off its core between the lock
+// operation and its log line, the log leaves open when the hold began or ended; then every possible
+// answer counts as right.
 //
 //	                          at the time  recall   naive precision
 //	spare 2µs, 2 goroutines         100.0    88.2             100.0
@@ -116,90 +117,94 @@ import (
 //	rw 4 shards                      92.1    79.0              82.2
 //	rw 50% writes                    99.6    58.2              59.9
 //
-// In "spare" the owners sleep while they hold the lock; else they compute, on more goroutines than
-// processors. What is missing is Unattributed. A single run of a short workload can be worse where
-// other programs take threads off their cores.
+// In "spare" the owners sleep while they hold the lock. In the others they compute, on more
+// goroutines than processors. The rest is Unattributed. A single run of a short workload can be
+// worse if other programs take threads off their cores.
 
-// Options are the choices of an analysis of a trace. The zero value is right for most.
+// Options configures the analysis of a trace. The zero value is ready to use.
 type Options struct {
-	// Goroutines keeps rows apart by the ids of waiter and owner.
+	// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner.
 	Goroutines bool
-	// Runtime has the waits of the runtime's own goroutines (the collector's workers, the
-	// tracer, the scavenger), too, most of which are idle on purpose.
+	// Runtime includes the waits of the runtime's own goroutines (the collector's workers, the
+	// tracer, the scavenger). Most of them are idle on purpose.
 	Runtime bool
-	// Syscalls has the system calls that lost their processor, too, by call chain: they block,
-	// but on nothing that another goroutine could let go of.
+	// Syscalls includes the system calls that lost their processor (P), by call chain. They
+	// block, but not on anything that another goroutine could release.
 	Syscalls bool
-	// MaxPairs bounds the rows of the profile; 0 means 65536. What does not fit goes into
-	// rows without call chains and is counted in Profile.Dropped.
+	// MaxPairs bounds the rows of the profile; 0 means 65536. The excess goes into rows without
+	// call chains and is counted in Profile.Dropped.
 	MaxPairs int
-	// MaxChains bounds the call chains that are told apart; 0 means 65536. The others are put
-	// together as one, so that for locks that are waited for there the owner is not known, and
-	// are counted in Profile.Dropped.
+	// MaxChains bounds the distinct call chains; 0 means 65536. All others are treated as one
+	// chain, so the owners of locks waited for there are unknown. They are counted in
+	// Profile.Dropped.
 	MaxChains int
-	// Quick leaves out what owners did during that time, and who is at the root of chains of
-	// blame: Pair.Activity is then unknown. It saves about a third of the time that the
-	// analysis takes besides reading the trace.
+	// Quick omits what owners did while they were blamed, and the roots of chains of blame:
+	// Pair.Activity is then unknown. It saves about a third of the time of the analysis, not
+	// counting the reading of the trace.
 	Quick bool
-	// Window, if positive, asks [Observer] for a profile of each stretch of that length as
-	// well: see [Observer.Windows].
+	// Window, if positive, makes [Observer] also compute a profile of each stretch of that
+	// length: see [Observer.Windows].
 	Window time.Duration
-	// Name is what errors call the trace.
+	// Name is the name of the trace in error messages.
 	Name string
-	// Progress is told how many bytes of how many (−1 = not known) are done.
+	// Progress is called with the number of bytes read and the size (−1 = unknown).
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
-	// 0 means half of the machine's.
+	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options. 0
+	// means half of the machine's memory.
 	MaxMemory int64
-	// Part is what to read of the trace, if not all of it.
+	// Part selects the part of the trace to read; the zero value selects all of it.
 	Part timeline.Part
 }
 
-// Read returns who waited for what, and because of whom, in the execution trace
-// in r: a file, a stream, the bytes of a flight recorder, packed with gzip or zstd or not.
-// It takes about a microsecond for each wait more than reading the trace does.
+// Read returns the contention profile of the execution trace in r: a file, a stream or the bytes of
+// a flight recorder, uncompressed or compressed with gzip or zstd. The analysis takes about a
+// microsecond per wait, in addition to reading the trace.
 //
-// What a [contention.Wait] of a trace says:
+// The fields of a [contention.Wait] from a trace are:
 //
-//   - Waited is the time that the goroutine was blocked. A goroutine that was woken for a lock
-//     but found it taken, and blocked again, goes on with the same wait; Parks counts each block.
-//   - Ready is the time from the wake-up until the goroutine ran, which is not in Waited, and
-//     ReadyIdle the part of it in which a processor was idle.
-//   - Blamed is the part of Waited for which the owner of the lock is known; for channels, a
-//     WaitGroup, a Cond and so on, the time until a goroutine, the owner of the pair, ended the wait.
-//   - HandOff is the part in which the lock was given to another goroutine that did not run yet.
-//   - Unattributed is the rest: the trace does not tell who held the lock, or whether it was held;
-//     or there is no owner, as for timers and the network. While a goroutine that Unlock woke does
-//     not run yet, others may lock a Mutex unseen.
+//   - Waited is the time that the goroutine was blocked. If a goroutine was woken for a lock, found
+//     it taken and blocked again, that continues the same wait; Parks counts each block.
+//   - Ready is the time from the wake-up until the goroutine ran, which is not included in Waited.
+//     ReadyIdle is the part of it in which a processor was idle.
+//   - Blamed is the part of Waited for which the owner of the lock is known. For channels, a
+//     WaitGroup, a Cond and so on, it is the time until a goroutine, the owner of the pair, ended
+//     the wait.
+//   - HandOff is the part in which the lock had been given to another goroutine that was not
+//     running yet.
+//   - Unattributed is the rest. Either the trace does not show who held the lock, or whether it was
+//     held, or there is no owner, as for timers and the network. After Unlock woke a goroutine and
+//     before that goroutine runs, others may lock a Mutex unseen.
 //
-// A goroutine may unlock a sync.Mutex that another one has locked. Where the trace shows that, the
-// time is Unattributed; else who let go of a lock is taken for who held it.
+// A goroutine may unlock a sync.Mutex that another one has locked. If the trace shows that, the
+// time is Unattributed. Otherwise, the goroutine that released a lock is assumed to have held it.
 //
-// A trace does not tell locks apart. Those of the same code are one [contention.Lock], named
-// [contention.SeveralLocks] if it shows that they are several. Of the readers that a writer waits
-// for, the last one is known, and those that block, are stopped or wake a goroutine while they have
-// the lock; readers that only compute are not, and the last one has their share. Waits that the
-// trace does not see the end of are InFlight, and those for which the goroutine was not woken
-// either are in Profile.Unfinished, with who holds the lock at the end where that is known.
+// A trace does not identify locks. Those of the same code are one [contention.Lock], named
+// [contention.SeveralLocks] if the trace shows that there are several. Of the readers that a writer
+// waits for, the known ones are the last, and those that block, are stopped or wake a goroutine
+// while they hold the lock. Readers that only compute are unknown; their share goes to the last
+// one. Waits that continue at the end of the trace are InFlight. Those whose goroutine has not been
+// woken are also in Profile.Unfinished, with the holder of the lock at the end if it is known.
 //
-// In workloads that log what they do, 95 % or more of what is blamed or called hand-off is right at
-// that very time, in single runs beside two programs that compute. It is less where other programs
-// take the cores away, which a trace does not show: with 15 busy threads for each core, 66 % of
-// holds of 10 µs. How much of the truth is told differs: 67 to 100 % where processors are free, 9
-// to 100 % where they are not, and next to nothing of a lock that is usually held for less than 8
-// µs, for which goroutines spin: there, no owner is blamed once that is known.
+// In workloads that log their operations, 95 % or more of the blame and the hand-off is right at
+// that very time, in single runs beside two programs that compute. It is less if other programs
+// take the cores away, which a trace does not show: with 15 busy threads for each core, 66 % for
+// holds of 10 µs. Recall varies: 67 to 100 % if processors are free, 9 to 100 % if they are not,
+// and almost nothing for a lock that is usually held for less than 8 µs, for which goroutines spin.
+// Once such a lock is detected, no owner is blamed there.
 //
-// While an owner is blamed, the trace shows what it did: Pair.Activity. If it was itself blocked by
-// another, that one is in Pair.Roots, or whoever blocked that one, and so on. Both are exact for
-// who is blamed; the past of a goroutine with very many changes of state is kept in sums, and then
-// some of it is Unknown.
+// Pair.Activity is what the trace shows of an owner while it was blamed. If another goroutine
+// blocked the owner, Pair.Roots has that goroutine, or the one that blocked it, and so on. Both are
+// exact for the blamed owner, except that the past of a goroutine with very many state changes is
+// kept as sums; then some of it is Unknown.
 //
-// Programs that use the locks of package contention, with collection on, tell more to the trace:
-// waits for those are exact, with the names of the locks, and flagged [contention.Logged]. Waits
-// that a hot lock did not record are inferred like all others; see contention.Options.Exact.
+// Programs that use the locks of package contention, with collection on, add exact data to the
+// trace. Waits for those locks are exact, have the names of the locks, and are flagged
+// [contention.Logged]. Waits that a hot lock did not record are inferred like all others; see
+// contention.Options.Exact.
 //
-// A trace that is cut off or broken gives the profile of what could be read, with a
-// warning, and an error (a *[timeline.Error]) that says where the trouble is and what is
+// If the trace is truncated or corrupt, Read returns the profile of the readable part, with a
+// warning, and an error (a *[timeline.Error]) with the position of the problem and what is missing.
+// The profile is nil only if nothing could be read.
 // missing. The profile is nil only if nothing could be read.
 func Read(ctx context.Context, r io.Reader, opt Options) (*contention.Profile, error) {
 	o := NewObserver(opt)
@@ -207,7 +212,7 @@ func Read(ctx context.Context, r io.Reader, opt Options) (*contention.Profile, e
 	return o.result(info, err)
 }
 
-// ReadFile is [Read] for the trace in a file.
+// ReadFile is like [Read] but reads the trace from the named file.
 func ReadFile(ctx context.Context, name string, opt Options) (*contention.Profile, error) {
 	if opt.Name == "" {
 		opt.Name = name
@@ -226,43 +231,46 @@ func (o *Observer) result(info *timeline.Info, err error) (*contention.Profile, 
 	return p, err
 }
 
-// Observer folds a pass over a trace into a [contention.Profile]: the way to get it in one pass
-// together with other analyses. [Read] is simpler if the profile is all you need.
+// Observer builds a [contention.Profile] in a pass over a trace. It serves to run the analysis in
+// one pass with others. [Read] is simpler if only the profile is needed.
 type Observer struct {
 	timeline.Base
 	opt   Options
 	begin timeline.Time
 	end   timeline.Time
-	wall  time.Time // of begin; zero if not known
+	wall  time.Time // wall time of begin; zero if unknown
 
 	goroutines []*tracedGoroutine // by Goroutine.Index
-	spare      []*tracedGoroutine // have exited
+	spare      []*tracedGoroutine // exited; kept for reuse
 	places     places
 	sections   readSections
 	rows       traceRows
-	locks      uint64 // how many there were
+	locks      uint64 // number of locks so far
 	pseudo     map[pseudoKey]*tracedLock
 	fits       map[[2]*callSite]bool // see site.mayRelease
 	apart      *[recentPlaces]recentApart
 	inFlight   int64
-	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
-	waiting    []unfinishedWait
-	left       []leftHolding
-	lost       uint64 // waits that outlasted the memory of their lock
-	room       pastRoom
-	logs       traceLogs
-	cutRoom    cutRoom
-	cuts       traceCuts
-	windows    *traceWindows // nil if there are none
-	idle       idleTime
-	marking    bool          // the collector marks,
-	marked     timeline.Time // and did so last until then
+	// cutOff is the longest wait for a lock that was still in progress at the end of the trace.
+	cutOff  timeline.Time
+	waiting []unfinishedWait
+	left    []leftHolding
+	lost    uint64 // waits longer than the history of their lock
+	room    pastRoom
+	logs    traceLogs
+	cutRoom cutRoom
+	cuts    traceCuts
+	windows *traceWindows // nil without Options.Window
+	idle    idleTime
+	marking bool          // the collector is marking
+	marked  timeline.Time // time of the latest begin or end of marking
 
-	nowOf func(g *timeline.Goroutine) (timeline.Wait, *timeline.Stack)                    // tests: what g waits for now, and where
-	audit func(waiter *timeline.Goroutine, g int64, by owner, from, to, ns timeline.Time) // tests: told of everything that is blamed on an owner of a lock
+	// nowOf, if set by tests, returns what g waits for now, and where.
+	nowOf func(g *timeline.Goroutine) (timeline.Wait, *timeline.Stack)
+	// audit, if set by tests, is called for all blame on an owner of a lock.
+	audit func(waiter *timeline.Goroutine, g int64, by owner, from, to, ns timeline.Time)
 }
 
-// pseudoKey names what is waited for where there is no lock.
+// pseudoKey identifies what is waited for where there is no lock.
 type pseudoKey struct {
 	wait  timeline.Wait
 	class string
@@ -280,7 +288,7 @@ func NewObserver(opt Options) *Observer {
 	}
 }
 
-// orUsual returns the n of an option, or the usual one.
+// orUsual returns n, or the default if n is not positive.
 func orUsual(n int) int {
 	if n <= 0 {
 		return 1 << 16
@@ -320,7 +328,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	switch {
 	case o.blocked(t.State):
-		// A wait that took no time was outside of what is looked at: see timeline.During.
+		// A wait of zero length was outside the selected part: see timeline.During.
 		if !o.opt.Runtime && !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
 			g.finish(t)
 			break
@@ -353,27 +361,27 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		o.parked(g, t)
 	}
 	if t.State == timeline.Waiting && g.parkedAt != nil {
-		g.unparked() // the wait was of its lock until now
+		g.unparked() // the wait counted for its lock until now
 	}
 	if !t.To.Alive() {
 		o.letGo(g)
 	}
 }
 
-// blocked reports whether goroutines in a state wait for something that the profile is about.
+// blocked reports whether a goroutine in state s waits for something that the profile includes.
 func (o *Observer) blocked(s timeline.State) bool {
 	return s == timeline.Waiting || s == timeline.SyscallBlocked && o.opt.Syscalls
 }
 
-// suspended reports whether the runtime stopped a goroutine that was running, for the collector to
-// scan its stack or for the tracer to note its state. It waited for nothing; the function in which
-// that happened has nothing to do with it.
+// suspended reports whether the runtime stopped a running goroutine, for the collector to scan its
+// stack or for the tracer to record its state. The goroutine waited for nothing, and the function
+// in which it was stopped is not the cause.
 func suspended(i *timeline.Interval) bool {
 	return i.State == timeline.Waiting && i.Wait == timeline.WaitRuntime && i.Reason == "preempted"
 }
 
-// counts reports whether a wait is one of the program. The runtime's own parking is not, such as
-// when the tracer stops, but for suspensions while the collector marks, and the waits of
+// counts reports whether a wait belongs to the program. The runtime's own parking does not, such as
+// when the tracer stops, except for suspensions while the collector marks and the waits of
 // testing/synctest.
 func (o *Observer) counts(g *timeline.Goroutine, i *timeline.Interval) bool {
 	switch {
@@ -409,14 +417,14 @@ func (o *Observer) Metric(m *timeline.Metric) {
 	}
 }
 
-// goroutine returns what is known of a live goroutine.
+// goroutine returns the state of a live goroutine.
 func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	for g.Index >= len(o.goroutines) {
 		o.goroutines = append(o.goroutines, nil)
 	}
 	k := o.goroutines[g.Index]
 	if k == nil || k.g != g {
-		if k != nil { // its end was not shown: it may be in use
+		if k != nil { // its end was not shown: it may be referenced
 			o.commit(k)
 			k.shown = true
 			o.letGo(k)
@@ -440,11 +448,10 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	return k
 }
 
-// maxSpare bounds the goroutines that have exited whose memory is kept for those that come. Tests
-// keep none.
+// maxSpare bounds the exited goroutines whose memory is kept for reuse. Tests set it to 0.
 var maxSpare = 1 << 10
 
-// letGo lets go of a goroutine that has exited, but for what holds still need of its past.
+// letGo frees the state of a goroutine that has exited, except for the past that holds still need.
 func (o *Observer) letGo(g *tracedGoroutine) {
 	if !g.shown && len(o.spare) < maxSpare {
 		if g.past != nil {
@@ -464,13 +471,13 @@ func (o *Observer) letGo(g *tracedGoroutine) {
 	g.past.room = nil
 }
 
-// Profile returns what was found so far; all of it after the pass. See [Read] for a
-// profile with the warnings of the pass.
+// Profile returns the profile up to now; after the pass, it is complete. See [Read] for a profile
+// that includes the warnings of the pass.
 func (o *Observer) Profile() *contention.Profile {
 	return o.profile(o.settle())
 }
 
-// settle books the waits that are over, and returns how many are not.
+// settle books the waits that are over, and returns the number of those in progress.
 func (o *Observer) settle() (inFlight int64) {
 	inFlight = o.inFlight
 	for _, g := range o.goroutines {
@@ -486,7 +493,7 @@ func (o *Observer) settle() (inFlight int64) {
 	return inFlight
 }
 
-// profile returns the rows as they are.
+// profile returns a profile of the current rows.
 func (o *Observer) profile(inFlight int64) *contention.Profile {
 	p := &contention.Profile{
 		Source: contention.FromTrace, Accuracy: contention.Inferred,
@@ -502,7 +509,7 @@ func (o *Observer) profile(inFlight int64) *contention.Profile {
 	return p
 }
 
-// warn says what limits the trust in the numbers.
+// warn adds warnings about the limits of the results.
 func (o *Observer) warn(p *contention.Profile) {
 	o.warnLogged(p)
 	if o.cutOff > 0 {

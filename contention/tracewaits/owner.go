@@ -8,41 +8,41 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Who held a lock until a release, and since when
+// The owner of a lock before a release, and the start of its hold
 //
-// A release that woke a waiter has the goroutine and the call chain of the owner. If the
-// owner had itself waited for the lock, in the call of a function that it lets go of it in, and was
-// not seen outside of it since, it had the lock since it ran again after that wait. Else it got the
-// lock without waiting, unseen. It is known to have held it since
+// A release that woke a waiter has the goroutine and the call chain of the owner. If the owner had
+// itself waited for the lock, in the call of the function in which it releases it, and was not seen
+// outside of that call since, it held the lock from when it ran again after that wait. Otherwise it
+// got the lock without waiting, unseen. It is known to have held it since
 //
 //   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the
 //     queue, the next Unlock wakes it;
 //   - a waiter that was woken found the lock taken and blocked again;
-//   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it
+//   - the latest goroutine blocked, if the waiter that was woken last got the lock and released it
 //     unseen.
 //
-// If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is
-// in the trace. If that is another goroutine's, that one did not hold the lock, or it was another
-// lock: no goroutine is blamed.
+// If that waiter got the lock while another one stayed in the queue, its Unlock is the next one in
+// the trace. If the next one is by another goroutine, that goroutine did not hold the lock, or it
+// was another lock: no goroutine is blamed.
 //
-// A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be
-// three times as long as is usual for the place is cut to that.
+// A goroutine that spins for the lock may still get it unseen. Therefore a hold that seems to be
+// three times as long as usual for the place is cut to that.
 //
-// Where holds are usually shorter than goroutines spin, most owners come and go unseen, and only
-// the end of a hold that woke a waiter is known: no goroutine is blamed there.
+// If holds are usually shorter than goroutines spin, most owners come and go unseen, and only the
+// end of a hold that woke a waiter is known: no goroutine is blamed there.
 //
-// Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace.
-// Of several locks of the same code, it is not known who blocked for which. There, a hold is no
-// longer than the third quartile of the known holds that ended at the same place, the owner's own
-// ones if there are a few, of which the time in which an owner was runnable does not count, since
-// that lengthens holds at random.
+// Until a waiter that was woken runs, Unlock wakes no other: what happens in that time is not in
+// the trace. With several locks of the same code, it is unknown which one a goroutine blocked for.
+// There, a hold is no longer than the third quartile of the known holds that ended at the same
+// place, of the owner's own holds if there are a few. The time in which an owner was runnable is
+// not counted in these, since it lengthens holds at random.
 
-// ownerOf returns who woke a goroutine, at a place.
+// ownerOf returns the goroutine waker as an owner that released at a place.
 func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {
 	return o.ownerAs(waker, at.site, at.flags&(contention.ReadOwner|contention.InWait))
 }
 
-// ownerAs returns a goroutine as an owner that let go of a lock at a site.
+// ownerAs returns a goroutine as an owner that released a lock at a site.
 func (o *Observer) ownerAs(g *tracedGoroutine, site *callSite, flags contention.Flags) owner {
 	by := owner{group: g.group(), site: site, flags: flags}
 	if o.opt.Goroutines {
@@ -80,7 +80,7 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 		r.site.foreign++
 		h.from, h.pending = h.to, h.to
 	case r.rw && again != nil && again.owner == h.owner && again.g == h.g && h.to-again.to <= futile:
-		// One Unlock of a RWMutex wakes all readers and the next writer.
+		// One Unlock of an RWMutex wakes all readers and the next writer.
 		h.from, h.pending, h.prev = again.from, again.pending, again.prev
 	default:
 		if h.prev = w.by; !h.requeued {
@@ -111,8 +111,8 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 	return lock
 }
 
-// lockOfRelease returns the lock of a release at r that woke a goroutine that waits at the place
-// at, and the index in waker.held of the waker's own wait for it, or −1.
+// lockOfRelease returns the lock of a release at r that woke a goroutine waiting at the place at,
+// and the index in waker.held of the waker's own wait for it, or −1.
 func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tracedLock, own int) {
 	if !o.places.tell(r) {
 		return o.lockOf(at.site), -1
@@ -129,28 +129,27 @@ func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tr
 	return lock, -1
 }
 
-// starving is how long a goroutine has waited for a sync.Mutex when it finds it taken, at least, so
-// that the lock goes into its starvation mode: from then on, Unlock gives it to the waiter at the
-// head of the queue, and no other goroutine can lock it.
+// starving is the minimum wait for a sync.Mutex after which a goroutine that finds it taken
+// switches it to starvation mode. In that mode, Unlock gives the lock to the waiter at the head of
+// the queue, and no other goroutine can lock it.
 const starving timeline.Time = 1_000_000
 
-// staysStarving reports whether the lock was in its starvation mode when h ended: its owner was
-// given the lock, after it had waited for long, and was not the last in the queue.
+// staysStarving reports whether the lock was in starvation mode when h ended: its owner was given
+// the lock after a long wait, and was not the last in the queue.
 func (l *tracedLock) staysStarving(h *hold) bool {
 	x := l.woken
 	return x != nil && x.handed && x.wokenG == h.g && x.ran != 0 && x.to-x.asked > starving+overlap && h.asked < x.to && !l.doubtful()
 }
 
-// since bounds the beginning of a hold whose owner did not wait for the lock.
+// since returns a lower bound of the beginning of a hold whose owner did not wait for the lock.
 func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *callSite) timeline.Time {
 	from := h.asked // it was held when its waiter came
 	switch {
 	case h.queue != exclusiveQueue:
-		// The writer waits for readers that were there when it came, and a reader for the
-		// writer.
+		// The writer waits for readers that were there when it came, and a reader for the writer.
 		return from
 	case lock.doubtful():
-		if h.requeued { // and nobody else was woken for it since
+		if h.requeued { // and no other goroutine was woken for it since
 			return min(from, h.to)
 		}
 		if usual, n := waker.usually(r, lock); n > 0 {
@@ -162,9 +161,9 @@ func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *c
 	case lock.woken != nil:
 		x := lock.woken
 		switch {
-		case x.ran == 0: // until it runs, locks are taken and let go of unseen
+		case x.ran == 0: // until it runs, locks are taken and released unseen
 			return h.to
-		case x.wokenG == h.g && h.asked <= x.ran: // with somebody in the queue all the time
+		case x.wokenG == h.g && h.asked <= x.ran: // with a waiter in the queue all the time
 			return max(x.ran, from)
 		case x.again: // it found the lock taken
 			from = lock.firstPark
@@ -178,26 +177,27 @@ func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *c
 	case lock.firstPark != 0:
 		from = lock.firstPark
 	}
-	if usual, n := waker.usually(r, lock); n >= manyHolds { // or goroutines that spin have had it in between
+	// Otherwise spinning goroutines have held it in between.
+	if usual, n := waker.usually(r, lock); n >= manyHolds {
 		from = max(from, waker.heldSince(h.to, farLonger*usual))
 	}
 	return min(from, h.to)
 }
 
-// heldByOther reports whether the lock was held by another goroutine than the one that let go of it
-// with h: the one that was woken before and got it, with a goroutine in the queue all the time, so
-// that the next Unlock is in the trace. A sync.Mutex may be let go of by any goroutine; who does so
-// is not to blame. Or there are several locks, and it is not known since when the one of h was
-// held.
+// heldByOther reports whether the lock was held by another goroutine than the one that released it
+// with h. That other goroutine was woken before and got the lock, with a waiter in the queue all
+// the time, so that the next Unlock is in the trace. Any goroutine may unlock a sync.Mutex; the one
+// that does so is not to blame. Otherwise there are several locks, and the start of the hold of h
+// is unknown.
 func (l *tracedLock) heldByOther(h *hold) bool {
 	x := l.woken
 	return h.queue == exclusiveQueue && x != nil && x.ran != 0 && !x.again && x.wokenG != h.g && h.asked <= x.ran && !l.doubtful()
 }
 
-// insideSince returns since when a reader that woke a writer with h has had the lock for certain.
-// No reader is let in while a writer waits, but for this: Unlock of a RWMutex leaves a token for
-// each reader that it wakes, and a reader that comes before those run takes one of their tokens
-// unseen. Until all have run, only how long the reader usually held the lock is a hint.
+// insideSince returns the time since which a reader that woke a writer with h has certainly held
+// the lock. No reader is admitted while a writer waits, with one exception: Unlock of an RWMutex
+// leaves a token for each reader that it wakes, and a reader that comes before those run takes one
+// of their tokens unseen. Until all have run, the usual hold time of the reader is the only hint.
 func (l *tracedLock) insideSince(h *hold, reader *tracedGoroutine, r *callSite) timeline.Time {
 	if l.unclaimed == 0 {
 		return l.claimed
@@ -208,7 +208,7 @@ func (l *tracedLock) insideSince(h *hold, reader *tracedGoroutine, r *callSite) 
 	return h.to
 }
 
-// claim notes that a reader of w that was woken runs, or is gone.
+// claim notes that a woken reader of w runs, or has exited.
 func (w *waiting) claim(t timeline.Time) {
 	if w.by == nil || w.queue != readerQueue || !lockWait(w.kind) {
 		return
@@ -218,8 +218,8 @@ func (w *waiting) claim(t timeline.Time) {
 	l.claimed = t
 }
 
-// parked notes that g has blocked: the lock was taken then, and with a goroutine in the queue, the
-// next Unlock is in the trace unless a goroutine is woken already.
+// parked notes that g has blocked. The lock was taken then, and with a goroutine in the queue, the
+// next Unlock is in the trace unless a goroutine has been woken already.
 func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
 	wait, stack := t.G.Wait(), t.G.Stack()
 	if o.nowOf != nil {
@@ -251,7 +251,7 @@ func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// unparked notes that g waits no more for the lock that it parked at.
+// unparked notes that g no longer waits for the lock that it parked at.
 func (g *tracedGoroutine) unparked() {
 	l := g.parkedAt.root()
 	l.waiting[g.parkedIn]--
@@ -261,12 +261,12 @@ func (g *tracedGoroutine) unparked() {
 	g.parkedAt = nil
 }
 
-// yields is how long after it gave the lock to a waiter a goroutine has yielded its processor, at
-// most.
+// yields is the maximum time between the release with which a goroutine gives the lock to a waiter
+// and its yielding of the processor (P).
 const yields timeline.Time = 50_000
 
-// handsOff notes whether g, which is stopped now, gave the lock that it let go of last to the
-// waiter: it yields its processor in Unlock.
+// handsOff notes whether g, which stops now, gave the lock that it released last to the waiter:
+// then it yields its processor (P) in Unlock.
 func (g *tracedGoroutine) handsOff(t *timeline.Transition) {
 	h := g.last
 	if t.End-h.to > yields || h.queue != exclusiveQueue {
@@ -279,13 +279,13 @@ func (g *tracedGoroutine) handsOff(t *timeline.Transition) {
 	}
 }
 
-// usualHold is how long a goroutine usually held a lock that it let go of at a site.
+// usualHold has the durations of a goroutine's holds of locks that it released at a site.
 type usualHold struct {
 	site  *callSite
 	holds durations
 }
 
-// learn adds a known hold.
+// learn adds the duration of a known hold.
 func (g *tracedGoroutine) learn(r *callSite, lock *tracedLock, d timeline.Time) {
 	r.holds.add(d)
 	lock.holds.add(d)
@@ -300,11 +300,11 @@ func (g *tracedGoroutine) learn(r *callSite, lock *tracedLock, d timeline.Time) 
 	g.usual[i].holds.add(d)
 }
 
-// maxUsual is for how many places a goroutine's own holds are remembered.
+// maxUsual is the number of places for which a goroutine's own holds are remembered.
 const maxUsual = 8
 
-// usually returns the third quartile of the known holds of g that ended at r if there are a few;
-// else of the known holds of all; else of the known holds of the lock. It tells the number of them.
+// usually returns the third quartile of the known holds, and their number: of the holds of g that
+// ended at r if there are a few, else of all holds that ended at r, else of all holds of the lock.
 func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time, int) {
 	for i := range g.usual {
 		if u := &g.usual[i]; u.site == r && len(u.holds.recent) >= fewHolds {
@@ -317,17 +317,17 @@ func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time,
 	return lock.holds.upper()
 }
 
-// fewHolds is how many holds of one goroutine tell more than those of all.
+// fewHolds is the number of holds of one goroutine from which they are preferred to those of all.
 const fewHolds = 3
 
-// A goroutine that waited for a lock may have let go of it unseen, and got it again: only when
-// no goroutine waits, but also when a goroutine spins, is a release not in the trace. A hold that
-// is farLonger than many known ones is taken for several, of which only the last one is known.
+// A goroutine that waited for a lock may have released it unseen and got it again: a release is not
+// in the trace if no goroutine waits, or if a goroutine spins. A hold that is farLonger times as
+// long as manyHolds known ones is assumed to be several, and only the last of them is known.
 const (
 	farLonger = 3
 	manyHolds = 8
 )
 
 // spins is about the longest time for which a goroutine spins for a sync.Mutex before it blocks:
-// four times 30 pauses of the processor, of up to 140 cycles each. It is an estimate, not measured.
+// four times 30 pauses of the CPU, of up to 140 cycles each. It is an estimate, not measured.
 const spins timeline.Time = 8_000

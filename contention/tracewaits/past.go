@@ -7,39 +7,40 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The past of a goroutine is what it did and, while it was blocked, because of whom at the root. It
-// answers what an owner did from one instant to another, which is asked when a wait for it ends.
+// The past of a goroutine is a record of what it did and, while it was blocked, of the root of the
+// blocking. It answers what an owner did between two instants, which is asked when a wait for that
+// owner ends.
 //
-// A past is a sequence of segments without gaps. 64 of them are a block, whose sums are kept once
-// they were needed, so that a long time costs little more to look at than a short one. Of very long
-// pasts, the oldest segments go. What remains of them is the sums, of up to 64 eras that become
-// longer and longer; for an era that is cut by a question, what the goroutine did in it is unknown.
+// A past is a sequence of segments without gaps. 64 segments form a block. The sums of a block are
+// kept once they were needed, so a long interval costs little more than a short one. The oldest
+// segments of very long pasts are dropped. Only their sums remain, for up to 64 eras of increasing
+// length. If a query covers only a part of an era, what the goroutine did in that part is unknown.
 
-// past is the past of one goroutine.
+// past is the past of one goroutine, or of a lock.
 type past struct {
-	first  timeline.Time // it is known from here on
-	end    timeline.Time // up to here
+	first  timeline.Time // known from here
+	end    timeline.Time // to here
 	open   doing         // what it has done since
 	segs   []segment
 	room   *pastRoom // nil once the goroutine is gone
-	recent [4]*cause // the latest with one root
+	recent [4]*cause // the latest causes with one root
 	*longPast
 }
 
-// longPast is what few pasts have: those that are long, or of a lock.
+// longPast has the fields that few pasts need: long pasts and those of locks.
 type longPast struct {
 	blocks []ledger      // the sums of segs[:64], segs[64:128], … that were needed so far
-	gone   []era         // the sums of what is not kept
-	lost   timeline.Time // up to which that is
-	waited *cause        // of those who waited for the lock of which this is the time line
+	gone   []era         // the sums of dropped segments
+	lost   timeline.Time // end of the dropped segments
+	waited *cause        // for those who waited for the lock with this time line
 }
 
-// noLongPast is that of all others. It is never written.
+// noLongPast is the longPast of all others. It is never written.
 var noLongPast longPast
 
 func newPast() *past { return &past{longPast: &noLongPast} }
 
-// long returns that of a past, to write to it.
+// long returns the longPast of p for writing.
 func (p *past) long() *longPast {
 	if p.longPast == &noLongPast {
 		p.longPast = &longPast{}
@@ -47,11 +48,10 @@ func (p *past) long() *longPast {
 	return p.longPast
 }
 
-// pastRoom is the memory that all live goroutines share.
+// pastRoom counts the live goroutines and the segments that they use.
 type pastRoom struct{ live, used int }
 
-// reset makes p the past of a goroutine about which nothing is known, and keeps memory if it is
-// little.
+// reset makes p the empty past of a new goroutine. It keeps small allocations.
 func (p *past) reset() {
 	segs := p.segs
 	clear(segs)
@@ -61,23 +61,23 @@ func (p *past) reset() {
 	*p = past{segs: segs[:0], recent: p.recent, longPast: &noLongPast}
 }
 
-// each returns how many segments a goroutine may keep.
+// each returns the number of segments that one goroutine may keep.
 func (r *pastRoom) each() int { return max(pastBlock, min(maxPast, pastBudget/max(1, r.live))) }
 
-// segment is a time in which a goroutine did one thing. It ends where the next one begins.
+// segment is a time in which a goroutine did one thing. It ends where the next segment begins.
 type segment struct {
 	start timeline.Time
 	did   doing
-	cause *cause // who is at the root of it if the goroutine was blocked; nil: itself
+	cause *cause // the root if the goroutine was blocked; nil: itself
 }
 
-// cause is who was at the root of a wait. With several parts, it is not known when which was.
+// cause is the root of a wait. If it has several parts, their times within the wait are unknown.
 type cause struct {
 	parts []causePart
-	lock  *past // if not nil, the time line of the lock that was waited for: who was at the root then
+	lock  *past // if not nil, the time line of the lock that was waited for, which has the roots
 }
 
-// causePart is the part of one root. site is nil if it is not known.
+// causePart is the part of one root. site is nil if the root is unknown.
 type causePart struct {
 	root  owner // without flags
 	links int32
@@ -86,14 +86,15 @@ type causePart struct {
 
 const (
 	pastBlock = 64
-	// maxPast is how many segments of one goroutine are kept, and pastBudget of all, about.
+	// maxPast is the number of segments kept for one goroutine, and pastBudget about that for
+	// all.
 	maxPast    = 2048
 	pastBudget = 1 << 20
-	// mostRoots is how many roots a cause or a sum tells apart, the longest of them.
+	// mostRoots is the maximum number of roots in a cause or a sum; the longest are kept.
 	mostRoots = 16
-	// maxPlaced is how many pieces one wait is cut into by its roots. Of more, only the longest
-	// are; of the others between them, only the sums are known. That is so for all if there are
-	// more than maxSeen.
+	// maxPlaced is the maximum number of pieces into which the roots divide one wait. If there
+	// are more, only the longest are separate, and the others between them are sums. If there are
+	// more than maxSeen, the whole wait is one sum.
 	maxPlaced = 128
 	maxSeen   = 1024
 )
@@ -118,7 +119,7 @@ func (p *past) add(to timeline.Time, did doing, c *cause) {
 	p.end = to
 }
 
-// same reports whether two causes are one root for all of the time.
+// same reports whether two causes have the same single root.
 func (c *cause) same(d *cause) bool {
 	switch {
 	case c == d:
@@ -129,7 +130,7 @@ func (c *cause) same(d *cause) bool {
 	return c.parts[0].root == d.parts[0].root && c.parts[0].links == d.parts[0].links
 }
 
-// trim drops the oldest blocks if there are twice as many segments as are to be kept.
+// trim drops the oldest blocks if there are twice as many segments as keep.
 func (p *past) trim(keep int) {
 	if len(p.segs) < 2*keep+pastBlock {
 		return
@@ -153,7 +154,7 @@ func (p *past) trim(keep int) {
 	p.lost = p.segs[0].start
 }
 
-// block returns the sums of a block that is complete.
+// block returns the sums of the complete block i.
 func (p *past) block(i int) *ledger {
 	for n := len(p.blocks); n <= i; n++ {
 		p.long().blocks = append(p.blocks, p.sum(n*pastBlock, (n+1)*pastBlock, p.segs[n*pastBlock].start, p.segs[(n+1)*pastBlock].start))
@@ -161,7 +162,7 @@ func (p *past) block(i int) *ledger {
 	return &p.blocks[i]
 }
 
-// era is a time that is not kept but for its sum. It begins where the one before ends.
+// era is a time of which only the sum is kept. It begins where the previous era ends.
 type era struct {
 	end timeline.Time
 	sum ledger
@@ -169,7 +170,7 @@ type era struct {
 
 const maxEras = 64
 
-// mergeEras makes one era of two each.
+// mergeEras merges each two eras into one.
 func (p *past) mergeEras() {
 	merged := p.gone[:0]
 	for i := 0; i < len(p.gone); i += 2 {
@@ -184,7 +185,7 @@ func (p *past) mergeEras() {
 	p.gone = merged
 }
 
-// forgotten adds to l what the goroutine did between two instants that are not kept any more.
+// forgotten adds to l what the goroutine did between two instants in the dropped part.
 func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 	start := p.first
 	for i := range p.gone {
@@ -198,7 +199,7 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 	}
 }
 
-// sum adds up the segments from i to j, cut to the time between from and to.
+// sum returns the sum of the segments from i to j, clipped to the time between from and to.
 func (p *past) sum(i, j int, from, to timeline.Time) (l ledger) {
 	p.sumTo(&l, i, j, from, to)
 	return l
@@ -223,10 +224,10 @@ func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 	}
 }
 
-// at returns the index of the segment at the time t, which is not before the first one.
+// at returns the index of the segment at time t, which is not before the first segment.
 func (p *past) at(t timeline.Time) int {
 	n := len(p.segs)
-	for i := n - 1; i >= max(0, n-8); i-- { // most ask for what was just now
+	for i := n - 1; i >= max(0, n-8); i-- { // most queries are about the recent past
 		if p.segs[i].start <= t {
 			return i
 		}
@@ -234,14 +235,14 @@ func (p *past) at(t timeline.Time) int {
 	return sort.Search(n, func(i int) bool { return p.segs[i].start > t }) - 1
 }
 
-// between returns what the goroutine did between two instants, of which the second is not in the
-// future. It takes 0.1 µs, and some µs for a long time.
+// between returns what the goroutine did between two instants; to is not in the future. It takes
+// 0.1 µs, and some µs for a long time.
 func (p *past) between(from, to timeline.Time) (l ledger) {
 	p.addBetween(&l, from, to)
 	return l
 }
 
-// addBetween adds that to an empty ledger.
+// addBetween is between for an empty ledger.
 func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 	if to <= from {
 		return
@@ -278,8 +279,8 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 	}
 }
 
-// only returns what the goroutine did all the time between two instants, if that is one thing that
-// no other goroutine was at the root of, and is found at once.
+// only returns what the goroutine did between two instants, if that is a single thing, with itself
+// as the root, and is found at once.
 func (p *past) only(from, to timeline.Time) (doing, bool) {
 	switch n := 0; {
 	case p == nil:
@@ -296,21 +297,22 @@ func (p *past) only(from, to timeline.Time) (doing, bool) {
 	}
 }
 
-// transition notes the end of one state, but for that of a wait, and the beginning of the next.
+// transition records the end of one state, except for a wait, and the beginning of the next.
 func (p *past) transition(t *timeline.Transition) {
 	switch {
 	case !t.State.Alive():
 		p.first, p.end = t.End, t.End
-	case len(p.segs) == 0 && p.end < t.Start: // it is seen for the first time
+	case len(p.segs) == 0 && p.end < t.Start: // first transition seen
 		p.first, p.end = t.Start, t.Start
 	}
-	if t.State.Alive() && t.State != timeline.Waiting { // for that, see addCut, addBlamed and finish
+	if t.State.Alive() && t.State != timeline.Waiting { // waits: see addCut, addBlamed and finish
 		p.add(t.End, doingIn(t.State), nil)
 	}
 	p.open = doingIn(t.To)
 }
 
-// doingIn returns what a goroutine does in a state; unknown if that depends on the end of a wait.
+// doingIn returns what a goroutine does in a state, or doingUnknown if that depends on the end of a
+// wait.
 func doingIn(s timeline.State) doing {
 	switch s {
 	case timeline.Running, timeline.Syscall, timeline.InC, timeline.InCDetached:
@@ -323,7 +325,7 @@ func doingIn(s timeline.State) doing {
 	return doingUnknown
 }
 
-// addCut appends a wait for a lock, as it was cut. The latest part comes first.
+// addCut appends a wait for a lock as it was divided. The latest part comes first in given.
 func (p *past) addCut(given []givenTime, on doing) {
 	p.segs = slices.Grow(p.segs, len(given))
 	for i := len(given) - 1; i >= 0; i-- {
@@ -340,7 +342,7 @@ func (p *past) addCut(given []givenTime, on doing) {
 	}
 }
 
-// addSpan appends a span of the time line of a lock, for those who waited for it.
+// addSpan appends a span of the time line of a lock, as the cause for its waiters.
 func (p *past) addSpan(sp *heldSpan, on doing) {
 	p.addWaiting(sp.from, on, true)
 	switch {
@@ -380,8 +382,8 @@ func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
 	p.add(to, on, q.waited)
 }
 
-// addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did
-// then what is in the ledger, which is nil if no other goroutine was at the root.
+// addBlamed appends a time in which the goroutine was blocked by an owner with the past q. did is
+// what the owner did then; nil if no other goroutine was at the root.
 func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
 	by.flags = 0
 	if did != nil && len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
@@ -408,7 +410,7 @@ func (p *past) single(root owner, links int32) *cause {
 	return &c.cause
 }
 
-// addPlaced is addBlamed for each segment of q. It returns false if there are too many.
+// addPlaced is addBlamed for each segment of q. It returns false if there are too many segments.
 func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bool {
 	i := max(0, q.at(from))
 	if len(q.segs) == 0 {
@@ -422,7 +424,7 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 	if last-i >= maxPlaced {
 		least = (to - from) / maxPlaced
 	}
-	var short ledger // of the segments from p.end on that are too short
+	var short ledger // of the segments since p.end that are too short
 	for ; i <= last; i++ {
 		s, end := &q.segs[i], q.end
 		if i < len(q.segs)-1 {
@@ -445,7 +447,7 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 }
 
 // addPlacedOf appends a time in which the owner was itself blocked by a lock, for each segment of
-// that lock's time line. It returns false if there are too many, or they are not known.
+// that lock's time line. It returns false if there are too many segments, or they are unknown.
 func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owner) bool {
 	q := s.cause.lock
 	if len(q.segs) == 0 || q.lost > from || q.first > from || q.end < to {
@@ -467,8 +469,8 @@ func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owne
 	return true
 }
 
-// addLedger appends a time up to the given one in which the goroutine was blocked by one that did
-// what is in the ledger, and empties that.
+// addLedger appends a time up to to in which the goroutine was blocked by one that did what is in
+// the ledger, and empties the ledger.
 func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
 	if to <= p.end {
 		return
@@ -484,8 +486,8 @@ func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
 	*did = ledger{causes: did.causes[:0]}
 }
 
-// addWaiting appends a time up to the given one in which the goroutine was blocked by nobody that
-// is known. For a lock, a goroutine is to blame.
+// addWaiting appends a time up to to in which the goroutine was blocked by no known goroutine. If
+// it waited for a lock, the root is an unknown goroutine.
 func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 	if to <= p.end {
 		return
@@ -497,7 +499,7 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 	p.add(to, on, c)
 }
 
-// finish completes a wait.
+// finish appends the rest of a wait that is over.
 func (p *past) finish(t *timeline.Transition) {
 	p.addWaiting(t.End, doingOf(waitOf(&t.Interval)), lockWait(t.Wait))
 }

@@ -9,32 +9,36 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Which readers a writer waits for
+// Readers that a writer waits for
 //
 // Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the
-// writer. The others get the lock and let go of it unseen. But who blocks, is stopped, or wakes
-// a goroutine shows its call chain. If that goes through the function that asked for the lock, in
-// the same call, between the lines of its RLock and its RUnlock, then the goroutine has the lock:
-// until then at least, and since before the writer came, as no reader is let in after that. Thus
+// writer. The others get the lock and release it unseen. But a goroutine that blocks, is stopped,
+// or wakes another shows its call chain. If that is in the function that asked for the lock, in the
+// same call, between the lines of its RLock and its RUnlock, then the goroutine holds the lock: at
+// least until then, and since before the writer came, as no reader is admitted after that. The
+// analysis uses this as follows:
 //
-//   - the lines are learned from goroutines that waited for the lock, and later let go of it as the
-//     last reader;
-//   - until a writer is woken, the lock remembers who was seen between them, and when last;
-//   - the time from when the writer came until then is shared with these. What a reader does after
-//     it was seen last is not known, and the others are blamed for that. It cannot be known: if it
-//     only computes, the trace is the same whether it let go of the lock before the writer came or
-//     directly before the last one did.
+//   - The lines are learned from goroutines that waited for the lock and later released it as the
+//     last reader.
+//   - Until a writer is woken, the lock remembers which goroutines were seen between the lines, and
+//     when last.
+//   - These goroutines share the time from the arrival of the writer until they were last seen.
+//     What a reader does after that is unknown, and the others are blamed for the rest. The trace
+//     cannot show more: if a reader only computes, the trace is the same whether it released the
+//     lock before the writer came or directly before the last reader did.
 //
-// Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same
-// code. Then, sooner or later, a goroutine is seen there while a writer gets the lock, and that
-// part of the code tells nothing any more.
+// Lines can be misleading: there may be an early RUnlock between the two, or another lock of the
+// same code. Then, sooner or later, a goroutine is seen there while a writer gets the lock, and
+// that section of the code is no longer trusted.
 
-// readSection is the code between an RLock and an RUnlock that was reached through the same calls.
+// readSection is the code between an RLock and an RUnlock that were reached through the same calls.
 type readSection struct {
-	first, last  int // the lines of the two
-	unlock       *callSite
-	exclusive    bool // of a Lock and an Unlock, whatever calls led there
-	right, wrong int  // how often a goroutine was there while it had the lock, as far as is known, and while another one had it
+	first, last int // the lines of RLock and RUnlock
+	unlock      *callSite
+	exclusive   bool // between a Lock and an Unlock, reached through any calls
+	// right and wrong count the goroutines seen there: while they held the lock, if that is
+	// known, and while another one held it.
+	right, wrong int
 }
 
 // sectionKey is a function and the calls that led to it.
@@ -43,18 +47,18 @@ type sectionKey struct {
 	calls uint64 // a hash
 }
 
-// readSections are those of a pass.
+// readSections has the sections of a pass.
 type readSections struct {
 	in      map[sectionKey][]*readSection
-	recent  *[recentPlaces]recentSections // of the answers in at, most of which are found
+	recent  *[recentPlaces]recentSections // recent entries of at, with a high hit rate
 	at      map[*timeline.Stack]*sectionsAround
-	version int // grows when there is another one
+	version int // incremented for each new section
 }
 
 const (
-	// maxSections is how many sections are known in one function, maxSeenReaders how many
-	// readers a lock remembers for one writer, and maxSharers how many of them share the blame
-	// with the last one.
+	// maxSections bounds the known sections of one function, maxSeenReaders the readers that a
+	// lock remembers for one writer, and maxSharers the readers that share the blame with the
+	// last one.
 	maxSections    = 8
 	maxSeenReaders = 64
 	maxSharers     = 15
@@ -62,7 +66,7 @@ const (
 
 func (s *readSection) trusted() bool { return s.wrong*20 <= s.right }
 
-// learn takes in that a goroutine which asked for a lock at one site let go of it at another.
+// learn records that a goroutine asked for a lock at one site and released it at another.
 func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
 	a, b := ask.frames, unlock.frames
 	n := 0 // calls in common
@@ -91,7 +95,7 @@ func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
 	s.version++
 }
 
-// anyCalls stands for whatever calls led to a function.
+// anyCalls stands for any calls that led to a function.
 const anyCalls = 1
 
 func hashCalls(frames []*timeline.Frame) (h uint64) {
@@ -106,7 +110,7 @@ func hashCall(h uint64, f *timeline.Frame) uint64 {
 	return h ^ h>>29
 }
 
-// around returns the sections that a call chain is inside of.
+// around returns the sections that contain a call chain.
 func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) {
 	h := uint64(0)
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -127,7 +131,7 @@ func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) 
 	return inside
 }
 
-// sectionsAt is around, remembered for each call chain.
+// sectionsAt returns the result of around for a call chain, cached.
 func (o *Observer) sectionsAt(s *timeline.Stack) []*readSection {
 	if s == nil || o.sections.version == 0 {
 		return nil
@@ -146,7 +150,7 @@ func (o *Observer) sectionsAt(s *timeline.Stack) []*readSection {
 	return e.sections
 }
 
-// find returns the kept answer for a call chain, which may be of an earlier version.
+// find returns the cached result for a call chain, which may be of an earlier version.
 func (s *readSections) find(stack *timeline.Stack) *sectionsAround {
 	at := s.at[stack]
 	if at == nil {
@@ -164,13 +168,13 @@ type recentSections struct {
 	sectionsAround
 }
 
-// sectionsAround are those that a call chain is inside of, as of a version of readSections.
+// sectionsAround has the sections that contain a call chain, as of a version of readSections.
 type sectionsAround struct {
 	sections []*readSection
 	asOf     int
 }
 
-// readerSeen is when a goroutine was seen in a section.
+// readerSeen is a goroutine seen in a section, with the time.
 type readerSeen struct {
 	g        *tracedGoroutine
 	by       owner
@@ -178,8 +182,8 @@ type readerSeen struct {
 	from, to timeline.Time
 }
 
-// noteSections notes whether g had locks in the state that it leaves, and whether the goroutine
-// that ended that had any for reading.
+// noteSections notes the locks that g held in the state that it leaves, and those that the
+// goroutine that ended that state held for reading.
 func (o *Observer) noteSections(g *tracedGoroutine, t *timeline.Transition) {
 	inside := g.inside
 	switch {
@@ -228,7 +232,7 @@ func (o *Observer) see(s *readSection, g *tracedGoroutine, from, to timeline.Tim
 	l.readers = append(l.readers, readerSeen{g, o.ownerAs(g, s.unlock, contention.ReadOwner), s, from, to})
 }
 
-// coOwner is one who held a lock together with the owner of a hold.
+// coOwner is a goroutine that held a lock together with the owner of a hold.
 type coOwner struct {
 	owner    owner
 	g        int64 // its goroutine
@@ -236,7 +240,8 @@ type coOwner struct {
 	from, to timeline.Time
 }
 
-// readersBefore has the readers that were seen since the writer asked that h woke share the hold.
+// readersBefore makes the readers seen since the writer that h woke asked for the lock share the
+// hold.
 func (l *tracedLock) readersBefore(h *hold) {
 	l.readersLeft = h.to
 	if !l.several() {
@@ -246,7 +251,7 @@ func (l *tracedLock) readersBefore(h *hold) {
 			}
 			r.section.right++
 			from := r.from
-			if l.unclaimed == 0 && l.claimed <= h.asked { // no other was let in since
+			if l.unclaimed == 0 && l.claimed <= h.asked { // no other was admitted since
 				from = min(from, h.asked)
 			}
 			h.with = append(h.with, coOwner{r.by, r.g.g.ID, r.g.past, from, min(r.to, h.to)})
@@ -258,23 +263,23 @@ func (l *tracedLock) readersBefore(h *hold) {
 	l.readers = l.readers[:0]
 }
 
-// Who holds a lock while it is not known
+// Holders of a lock between known holds
 //
 // In the same way, a goroutine that is in a system call, blocked or stopped between the lines of
-// Lock and Unlock has the lock, whatever calls led there: for as long as it is. That tells of a
-// time in which the trace shows neither who got the lock nor who let go of it. It is believed only
-// of code where it agrees with what is known otherwise: in the holds that are, no other goroutine
-// is seen there.
+// Lock and Unlock holds the lock during that time, whatever calls led there. This covers times in
+// which the trace does not show who got the lock or who released it. A section of code is trusted
+// only if it agrees with the other evidence: during the known holds, no other goroutine is seen
+// there.
 
 // heldSeen is a time in which a goroutine was seen to hold a lock.
 type heldSeen struct {
 	from, to timeline.Time
 	holder   coOwner
 	section  *readSection
-	at       *timeline.Stack // where the holder was
+	at       *timeline.Stack // call chain of the holder
 }
 
-// maxHeldSeen is how many are remembered between two releases.
+// maxHeldSeen is the maximum number of heldSeen remembered between two releases.
 const maxHeldSeen = 64
 
 // seeHeld notes that g was in a section in the state that it leaves.
@@ -287,7 +292,7 @@ func (o *Observer) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.Trans
 	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})
 }
 
-// judgeSections compares who was seen to hold the lock with the known hold h.
+// judgeSections compares the observed holders of the lock with the known hold h.
 func (o *Observer) judgeSections(l *tracedLock, h *hold) {
 	if !h.known {
 		return
@@ -303,7 +308,7 @@ func (o *Observer) judgeSections(l *tracedLock, h *hold) {
 	}
 }
 
-// seenBetween returns who was seen to hold the lock from a to b, one after another.
+// seenBetween returns the observed holders of the lock from a to b, without overlaps.
 func (l *tracedLock) seenBetween(a, b timeline.Time) []heldSeen {
 	var out []heldSeen
 	for _, s := range l.seen {

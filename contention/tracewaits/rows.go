@@ -13,15 +13,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// traceRows are the rows of the profile of a trace.
+// traceRows has the rows of the profile of a trace.
 type traceRows struct {
-	recent  *[recentRows]recentRow // of which most are found; nil if they are not kept
+	recent  *[recentRows]recentRow // recently used rows, with a high hit rate; nil if not used
 	rows    map[traceRowKey]*traceRow
-	cells   int // rows and pairs
+	cells   int // number of rows and pairs
 	max     int
-	crowded uint64    // times there was no room
-	serial  uint64    // of waits
-	rest    *callSite // stands for call chains that there was no room for
+	crowded uint64    // number of times there was no room for a row or a pair
+	serial  uint64    // number of waits
+	rest    *callSite // stands for call chains in excess of max
 }
 
 type traceRowKey struct {
@@ -45,13 +45,15 @@ type traceRow struct {
 	count, observed                       int64
 	waited, blamed, handOff, unattributed int64
 	longest                               int64
-	blocks                                int64 // more than count: some were woken in vain
-	ready                                 int64 // after the waits; idle is the part in which a processor was idle
-	idle                                  int64
+	blocks                                int64 // more than count after futile wake-ups
+	// ready is the time after the waits, and idle the part of it in which a processor (P) was
+	// idle.
+	ready int64
+	idle  int64
 
 	pairs map[traceOwnerKey]*tracePair
-	last  traceOwnerKey // whose pair was asked for last,
-	pair  *tracePair    // which is this one
+	last  traceOwnerKey // the owner that was last asked for,
+	pair  *tracePair    // and its pair
 }
 
 type recentRow struct {
@@ -61,7 +63,7 @@ type recentRow struct {
 
 const recentRows = 1 << 7
 
-// slot returns where a row is among the recent ones.
+// slot returns the index of a row in recent.
 func slot(waiter *callSite, lock *tracedLock, of group, g int64) uintptr {
 	h := uintptr(unsafe.Pointer(waiter)) ^ uintptr(unsafe.Pointer(lock))<<5 ^ *(*uintptr)(unsafe.Pointer(&of))<<3
 	return (h>>4 ^ h>>11 ^ uintptr(g)) % recentRows
@@ -69,8 +71,8 @@ func slot(waiter *callSite, lock *tracedLock, of group, g int64) uintptr {
 
 type tracePair struct {
 	count, blamed, longest int64
-	serial                 uint64 // of the wait that was added last
-	inWait                 int64  // what it lost to the owner
+	serial                 uint64 // number of the wait that was added last
+	inWait                 int64  // its blame on the owner
 	did                    ledger // what the owner did
 }
 
@@ -79,7 +81,7 @@ func newTraceRows(limit int) traceRows {
 	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit, rest: &callSite{stack: rest}}
 }
 
-// add books a wait that is over.
+// add books a finished wait.
 func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row := r.rowOf(g, w, goroutines)
 	row.count++
@@ -107,7 +109,7 @@ func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting, goroutines bool) *trac
 	}
 	var e *recentRow
 	if r.recent != nil {
-		// Compared field by field: a key that is made for that is written and read again.
+		// Compared field by field: a key made for the comparison would be written and read again.
 		e = &r.recent[slot(w.site, lock, of, id)]
 		if k := &e.key; e.row != nil && k.waiter == w.site && k.lock == lock && k.group == of && k.kind == w.kind && k.flags == w.flags && k.g == id {
 			return e.row
@@ -129,7 +131,7 @@ func (r *traceRows) pairOf(row *traceRow, by *owner, goroutines bool) *tracePair
 }
 
 // row returns the row of a key, or that of the dropped if there is no room for another one. It
-// keeps it in e, unless that is nil.
+// stores the row in e, unless e is nil.
 func (r *traceRows) row(k traceRowKey, e *recentRow) *traceRow {
 	row := r.rows[k]
 	dropped := row == nil && r.cells >= r.max
@@ -190,7 +192,7 @@ func (p *tracePair) add(part *blamedPart, serial uint64, goroutines bool) {
 	p.addDid(&part.did, waits, goroutines)
 }
 
-// addDid adds what the owner did during so many more waits.
+// addDid adds what the owner did during the given number of additional waits.
 func (p *tracePair) addDid(did *ledger, waits int64, goroutines bool) {
 	for i := range did.causes {
 		c := &did.causes[i]
@@ -202,7 +204,7 @@ func (p *tracePair) addDid(did *ledger, waits int64, goroutines bool) {
 	p.did.merge(did)
 }
 
-// united puts the rows together whose locks have turned out to be the same.
+// united returns the rows, merging those whose locks have turned out to be the same.
 func (r *traceRows) united() map[traceRowKey]*traceRow {
 	rows := make(map[traceRowKey]*traceRow, len(r.rows))
 	for k, row := range r.rows {
@@ -242,7 +244,7 @@ func (r *traceRow) merge(s *traceRow) {
 	}
 }
 
-// copyTo adds the rows and their locks, with what is known of these, to a profile.
+// copyTo adds the rows and their locks, with the facts of these, to a profile.
 func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFacts) {
 	locks := map[*tracedLock]*contention.Lock{}
 	lockOf := func(t *tracedLock) *contention.Lock {
@@ -292,8 +294,8 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFa
 	slices.SortFunc(p.Locks, func(a, b *contention.Lock) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// compareRows and compareOwners put rows in the order in which their call chains came in the trace,
-// so that a profile is the same each time.
+// compareRows and compareOwners order rows by the first appearance of their call chains in the
+// trace, so that a profile is reproducible.
 func compareRows(a, b traceRowKey) int {
 	return cmp.Or(cmp.Compare(a.lock.id, b.lock.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.flags, b.flags),
 		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
@@ -303,7 +305,7 @@ func compareOwners(a, b traceOwnerKey) int {
 	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
 }
 
-// copyTo tells what the owner of a pair did, and who was at the root.
+// copyTo sets the activity of the owner of a pair and the roots.
 func (l *ledger) copyTo(q *contention.Pair) {
 	var ns [doings]int64
 	for i, d := range l.times() {
@@ -322,7 +324,7 @@ func (l *ledger) copyTo(q *contention.Pair) {
 	q.SetRoots(roots)
 }
 
-// doingOf returns what a goroutine does that waits.
+// doingOf returns what a goroutine does during a wait.
 func doingOf(w timeline.Wait) doing {
 	switch w {
 	case timeline.WaitMutex:

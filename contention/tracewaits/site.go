@@ -11,53 +11,53 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// callSite is a call chain of the program, without the frames of the packages that block: the
-// place where a lock is asked for or let go of.
+// callSite is a call chain of the program, without the frames of the packages that block: the place
+// where a lock is asked for or released.
 type callSite struct {
-	id     int               // in the order of the trace
+	id     int               // in order of appearance in the trace
 	stack  *contention.Stack // for the profile
-	frames []*timeline.Frame // the same
-	lock   *tracedLock       // the lock that is meant there; nil if none is. See lockOf.
-	pseudo *tracedLock       // what pseudoLock has answered last,
-	// pseudoFor such a wait.
+	frames []*timeline.Frame // of stack
+	lock   *tracedLock       // the lock used there; nil if there is none yet. See lockOf.
+	pseudo *tracedLock       // the latest result of pseudoLock
+	// pseudoFor is the kind of wait for which pseudo is the result.
 	pseudoFor timeline.Wait
-	holds     durations // how long those who let go of a lock here had held it
-	// paired is how often a goroutine let go of a lock here that it had waited for, and foreign
-	// how often of one that another held.
+	holds     durations // durations of the holds released here
+	// paired counts the releases here by a goroutine that had waited for the lock, and foreign
+	// those of a lock that another goroutine held.
 	paired, foreign int
 }
 
 // place is a call chain as the trace shows it.
 type place struct {
 	site  *callSite
-	queue queue            // of those who block here
-	flags contention.Flags // of those who block or let go here
-	rw    bool             // a RWMutex lets go here
+	queue queue            // of goroutines that block here
+	flags contention.Flags // of goroutines that block or release here
+	rw    bool             // an RWMutex is released here
 
-	wrapped bool // a lock of package contention is asked for or let go of here
-	own     bool // a lock that package contention needs for its records is
+	wrapped bool // a lock of package contention is asked for or released here
+	own     bool // a lock that package contention needs for its records is asked for or released here
 }
 
-// queue tells the queues of one lock apart: each wakes its goroutines in order.
+// queue is one of the queues of a lock. Each wakes its goroutines in order.
 type queue uint8
 
 const (
-	exclusiveQueue queue = iota // of a Mutex, or of the Mutex inside a RWMutex or a Once
+	exclusiveQueue queue = iota // of a Mutex, or of the Mutex inside an RWMutex or a Once
 	writerQueue                 // of the writer that waits for readers to leave
 	readerQueue                 // of the readers that wait for a writer
 	queues
 )
 
-// places are all call chains of a pass.
+// places has all call chains of a pass.
 type places struct {
-	recent  *[recentPlaces]recentPlace // of which most are found
+	recent  *[recentPlaces]recentPlace // recent entries of byStack, with a high hit rate
 	byStack map[*timeline.Stack]*place
 	sites   map[uint64][]*callSite // by hash of the program counters
 	count   int
-	unknown *place // stands for the call chains that the trace does not tell
-	max     int    // how many call chains are told apart
-	dropped *place // stands for those beyond
-	uses    uint64 // of dropped
+	unknown *place // stands for call chains missing from the trace
+	max     int    // maximum number of distinct call chains
+	dropped *place // stands for call chains in excess of max
+	uses    uint64 // number of uses of dropped
 }
 
 type recentPlace struct {
@@ -67,7 +67,7 @@ type recentPlace struct {
 
 const recentPlaces = 1 << 8
 
-// slotOf returns where a table of so many recent answers has that for a call chain.
+// slotOf returns the index of a call chain in a cache with the given number of slots.
 func slotOf(s *timeline.Stack, slots uintptr) uintptr {
 	h := uintptr(unsafe.Pointer(s)) / unsafe.Sizeof(*s)
 	return (h ^ h>>9) % slots
@@ -84,7 +84,7 @@ func newPlaces(limit int) places {
 	}
 }
 
-// tell reports whether a place tells which lock is meant there.
+// tell reports whether a place identifies a lock.
 func (p *places) tell(at *place) bool { return at != p.unknown && at != p.dropped }
 
 // of returns the place of a call chain.
@@ -103,7 +103,7 @@ func (p *places) of(s *timeline.Stack) *place {
 	return e.place
 }
 
-// find is of without the recent places.
+// find is of without the cache.
 func (p *places) find(s *timeline.Stack) *place {
 	if len(s.Frames) == 0 {
 		return p.unknown
@@ -113,7 +113,7 @@ func (p *places) find(s *timeline.Stack) *place {
 	}
 	l := &place{}
 	frames := s.Frames[l.strip(s.Frames):]
-	if l.own { // not the program's: it is not to be taken for the lock that was asked for there
+	if l.own { // not the program's: it must not be taken for the lock asked for there
 		frames = append([]*timeline.Frame{{Func: profilerLock}}, frames...)
 	}
 	if l.site = p.site(frames); l.site == nil {
@@ -126,8 +126,9 @@ func (p *places) find(s *timeline.Stack) *place {
 	return l
 }
 
-// strip returns how many of the innermost frames belong to what blocks or wakes,
-// and takes from them what they tell. If that is all of them, it is those of the tracer only.
+// strip returns the number of innermost frames that belong to the code that blocks or wakes, and
+// sets the fields of l from them. If all frames are of that kind, it returns only the number of
+// those of the tracer.
 func (l *place) strip(frames []*timeline.Frame) int {
 	n := 0
 	inLock := len(frames) > 0 && (strings.HasPrefix(frames[0].Func, "sync.") || strings.HasPrefix(frames[0].Func, "internal/sync."))
@@ -149,7 +150,7 @@ func (l *place) strip(frames []*timeline.Frame) int {
 		n++
 	}
 	l.wrapped = l.wrapped && !l.own
-	if n == len(frames) { // only the runtime: all of it but the tracer
+	if n == len(frames) { // only the runtime: keep all but the tracer
 		for n = 0; n < len(frames)-1 && strings.HasPrefix(frames[n].Func, "runtime.trace"); n++ {
 		}
 	}
@@ -166,18 +167,18 @@ func plumbing(fn string) bool {
 	return false
 }
 
-// wrapperMethods begins the names of the methods of the types of package contention.
+// wrapperMethods is the prefix of the names of the methods of package contention's types.
 const wrapperMethods = "github.com/bottleneck-go/bottleneck/contention.(*"
 
-// callstackMethods begins those of the table of call chains.
+// callstackMethods is the prefix of the methods of the table of call chains.
 const callstackMethods = "github.com/bottleneck-go/bottleneck/internal/callstack.(*"
 
-// profilerLock is the innermost frame, and so the name, of the locks with which package contention
-// keeps its records.
+// profilerLock is the innermost frame, and thus the name, of the locks that protect the records of
+// package contention.
 const profilerLock = "[profiler]"
 
-// ownRecords reports whether a function keeps the records of wrapped locks. What blocks in it is
-// none of the program's locks: these wait in functions that do nothing but that.
+// ownRecords reports whether a function maintains the records of wrapped locks. If it blocks, that
+// is not for one of the program's locks: those are waited for in functions that do only that.
 func ownRecords(fn string) bool {
 	if strings.HasPrefix(fn, callstackMethods) {
 		return true
@@ -197,7 +198,7 @@ func ownRecords(fn string) bool {
 // maxTraceFrames is the number of frames at which the runtime cuts a call chain.
 const maxTraceFrames = 128
 
-// site returns the one site of the frames, nil if there is no room for it.
+// site returns the unique site of the frames, or nil if there is no room for it.
 func (p *places) site(frames []*timeline.Frame) *callSite {
 	h := uint64(len(frames))
 	for _, f := range frames {
@@ -224,9 +225,9 @@ func (p *places) site(frames []*timeline.Frame) *callSite {
 
 func sameFrame(a, b *timeline.Frame) bool { return a == b || *a == *b }
 
-// fits reports whether a lock that was asked for at s may be the one that is let go of at r
-// by the same goroutine: both happen in the same call of the same function, or in two
-// methods of one type that were called from there.
+// fits reports whether a lock that was asked for at s may be the one that the same goroutine
+// releases at r: both happen in the same call of the same function, or in two methods of one type
+// called from there.
 func (s *callSite) fits(r *callSite) bool {
 	a, b := s.frames, r.frames
 	for len(a) > 0 && len(b) > 0 && sameFrame(a[len(a)-1], b[len(b)-1]) {
@@ -256,7 +257,7 @@ func (s *callSite) class() string {
 	return symbol.Receiver(s.stack.Frames[0].Func)
 }
 
-// outer returns the named function around a function literal.
+// outer returns the name of the function that contains a function literal.
 func outer(fn string) string {
 	slash := strings.LastIndexByte(fn, '/') + 1
 	if i := strings.Index(fn[slash:], ".func"); i >= 0 {
@@ -265,10 +266,10 @@ func outer(fn string) string {
 	return strings.TrimSuffix(fn, "-fm")
 }
 
-// maxFits is how many answers of callSite.fits are kept.
+// maxFits is the number of cached results of callSite.fits.
 const maxFits = 1 << 16
 
-// fit is callSite.fits with the kept answers.
+// fit returns the result of callSite.fits, cached.
 func (o *Observer) fit(s, r *callSite) bool {
 	k := [2]*callSite{s, r}
 	ok, known := o.fits[k]

@@ -10,35 +10,35 @@ import (
 
 // The time line of a lock
 //
-// Each release ends a stretch of its lock's time line, which began with the release before. A
-// stretch is made of spans: the lock was held by a known owner, or by several readers; it was given
-// to a goroutine that did not run yet, which is the hand-off; or it is not known who held it, or
-// whether it was held. A sync.Mutex in its normal mode is not given to the goroutine that Unlock
-// wakes: until that one runs, any other may lock it and unlock it again, and neither is in the
-// trace. So this time is a hand-off only where the lock cannot be taken in between: for the writer
-// of a RWMutex that the last reader woke, and for a Mutex in starvation mode, in which Unlock gives
-// it to a waiter. Otherwise, only goroutines that are seen in the midst of the code between Lock
-// and Unlock are known to hold it (readers.go).
+// Each release ends a stretch of its lock's time line, which began with the previous release. A
+// stretch consists of spans: the lock was held by a known owner, or by several readers; it had been
+// given to a goroutine that did not run yet, which is the hand-off; or it is unknown who held it,
+// or whether it was held. A sync.Mutex in normal mode is not given to the goroutine that Unlock
+// wakes: until that goroutine runs, any other may lock it and unlock it again, and neither is in
+// the trace. Therefore this time is a hand-off only if no goroutine can take the lock in between:
+// for the writer of an RWMutex that the last reader woke, and for a Mutex in starvation mode, in
+// which Unlock gives it to a waiter. Otherwise, only goroutines that are seen between the lines of
+// Lock and Unlock are known to hold it (readers.go).
 //
-// A wait is a stretch of the time line of its lock. So that many waiters behind many owners do not
-// take time for each of the pairs, the sums of 16, 256, 4096 and so on stretches are kept, and a
-// wait adds up the largest that fit.
+// A wait is a stretch of the time line of its lock. To avoid time proportional to the number of
+// pairs of waiters and owners, the sums of 4, 16, 64 and so on stretches are kept, and a wait adds
+// up the largest that fit.
 
-// overlap is by how much the trace may tell of two goroutines that queue up in the wrong
-// order: they are in the queue before they say so.
+// overlap is the maximum error in the order in which the trace shows two goroutines entering a
+// queue: they are in the queue before the event is written.
 const overlap timeline.Time = 5_000
 
 // heldSpan is a span of the time line of a lock.
 type heldSpan struct {
 	from, to timeline.Time
 	what     spanKind
-	only     doing     // what the holder did all the time, if it was alone and did is nil
+	only     doing     // what the holder did, if it was alone and did is nil
 	holder   *coOwner  // if blamed
-	with     []coOwner // who shared it
+	with     []coOwner // goroutines that shared it
 	did      *ledger   // what the holder did, if it was alone and did several things
 }
 
-// heldBy returns a span in which one goroutine alone held the lock.
+// heldBy returns a span in which a single goroutine held the lock.
 func heldBy(by *coOwner, from, to timeline.Time) heldSpan {
 	sp := heldSpan{from: from, to: to, what: blamedSpan, holder: by}
 	if only, ok := by.past.only(from, to); ok {
@@ -62,8 +62,8 @@ func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
 	return l
 }
 
-// endStretch makes the spans of the stretch that h ends, the latest in the history of its lock, and
-// adds them to what is known of the lock.
+// endStretch makes the spans of the stretch that h, the latest release of its lock, ends. It also
+// updates the past of the lock.
 func (o *Observer) endStretch(l *tracedLock, h *hold) {
 	var prev *hold
 	if n := len(l.history); n > 0 {
@@ -91,7 +91,7 @@ func (o *Observer) endStretch(l *tracedLock, h *hold) {
 	l.seen = slices.DeleteFunc(l.seen, func(s heldSeen) bool { return s.to <= h.to })
 }
 
-// settleGap appends the spans between the release before and the hold h.
+// settleGap appends the spans between the previous release and the hold h.
 func (o *Observer) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold) []heldSpan {
 	at := prev.to
 	if handed := l.handedUntil(prev, h.start); handed > at {
@@ -113,8 +113,8 @@ func (o *Observer) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold) []h
 	return spans
 }
 
-// handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which
-// did not run yet.
+// handedUntil returns the time, at most t, until which the lock had been given to the goroutine
+// that x woke, which did not run yet.
 func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
 	if x.queue != writerQueue && !x.handed {
 		return x.to
@@ -125,7 +125,8 @@ func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
 	return max(x.to, t)
 }
 
-// settleHeld appends the spans of h from from on: of its owner and whoever shared the lock with it.
+// settleHeld appends the spans of h since from: of its owner and the goroutines that shared the
+// lock.
 func (o *Observer) settleHeld(spans []heldSpan, h *hold, from timeline.Time) []heldSpan {
 	if from >= h.to {
 		return spans
@@ -176,18 +177,20 @@ func (o *Observer) contendedIn(l *tracedLock, h *hold, w *waiting) {
 	}
 }
 
-// fanOut is how many sums are put together to one of the next level.
+// fanOut is the number of sums that form one sum of the next level.
 const (
 	fanOut  = 1 << fanBits
 	fanBits = 2
 )
 
-// spanSum is the sum of the spans of some stretches that follow each other.
+// spanSum is the sum of the spans of consecutive stretches.
 type spanSum struct {
 	from, to              timeline.Time
 	handOff, unattributed timeline.Time
 	parts                 []blamedPart
-	asked                 [queues]timeline.Time // when the latest of their waiters asked, but for those that may be out of order; see inOrder
+	// asked is, by queue, when the latest of their waiters asked, except those that may be out of
+	// order; see inOrder.
+	asked [queues]timeline.Time
 }
 
 // none is a time before all others.
@@ -216,7 +219,7 @@ func (s *spanSum) add(t *spanSum) {
 	}
 }
 
-// notLater makes s.asked at least that of t.
+// notLater raises s.asked to that of t, if that is later.
 func (s *spanSum) notLater(t *spanSum) {
 	for q, asked := range t.asked {
 		s.asked[q] = max(s.asked[q], asked)
@@ -243,8 +246,8 @@ func (s *spanSum) addHold(h *hold) {
 	}
 }
 
-// order returns when the waiter that h woke had asked, if it is to come behind all that asked
-// before.
+// order returns when the waiter that h woke asked, if it comes behind all that asked before; else
+// none.
 func (h *hold) order() timeline.Time {
 	if h.requeued || h.place == anyPlace {
 		return none
@@ -252,8 +255,8 @@ func (h *hold) order() timeline.Time {
 	return h.asked
 }
 
-// shares calls f for each who held the lock in the part of the span from a to b. They share it in
-// equal parts; the first, who is known best, has the odd nanoseconds.
+// shares calls f for each holder of the lock in the part of the span from a to b. They have equal
+// shares; the first, which is known best, has the odd nanoseconds.
 func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.Time, did *ledger)) {
 	did := sp.ledger(a, b)
 	if len(sp.with) == 0 {
@@ -282,7 +285,7 @@ func (l *tracedLock) sumUp() {
 	}
 }
 
-// sumOf makes the sum with the number i of a level.
+// sumOf makes sum number i of a level.
 func (l *tracedLock) sumOf(level, i int) *spanSum {
 	s := &spanSum{asked: noneAsked}
 	if level > 0 {
@@ -303,7 +306,7 @@ func (l *tracedLock) sumOf(level, i int) *spanSum {
 	return s
 }
 
-// sumAgain makes all sums anew, of another history.
+// sumAgain recomputes all sums, for a changed history.
 func (l *tracedLock) sumAgain() {
 	l.sums = nil
 	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
@@ -315,8 +318,8 @@ func (l *tracedLock) sumAgain() {
 	}
 }
 
-// cut gives the wait of g up to the time at to the successive owners of its lock. h is the release
-// that ended it, or nil.
+// cut divides the wait of g up to h.to among the successive owners of its lock. h is the release
+// that ended the wait.
 func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
@@ -341,46 +344,46 @@ func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 	}
 }
 
-// cutter is the state of a cut: the time from at on is accounted for.
+// cutter is the state of a cut. The time since at is accounted for.
 type cutter struct {
 	o         *Observer
 	g         *tracedGoroutine
 	w         *waiting
 	lock      *tracedLock
 	start, at timeline.Time
-	end       *hold // which ended the wait
-	lost      bool  // the wait is older than what is remembered, or too much is to be looked at
+	end       *hold // the release that ended the wait
+	lost      bool  // the wait is older than the history, or needs too many steps
 	placed    bool  // the past of the goroutine gets each of the pieces
 	steps     int
 }
 
-// cutRoom is memory that cuts use one after another.
+// cutRoom is memory that cuts reuse.
 type cutRoom struct {
-	given   []givenTime // the latest first
+	given   []givenTime // latest first
 	edges   []timeline.Time
 	spans   []heldSpan
 	chained []heldSpan // see cutter.chained
-	steps   int        // of cuts
+	steps   int        // of all cuts
 }
 
-// noSums has tests cut waits stretch by stretch.
+// noSums makes tests divide waits stretch by stretch.
 var noSums = false
 
-// givenTime is a time that was given to the owner of a lock, and what that one did then; or,
-// without an owner, to the hand-off, or to several.
+// givenTime is a time that was assigned to the owner of a lock, and what that owner did then;
+// without an owner, it was assigned to the hand-off or to several owners.
 type givenTime struct {
 	from, to timeline.Time
 	by       *coOwner
-	did      *ledger // nil if that was one thing of its own
-	shared   *cause  // of several
+	did      *ledger // nil if the owner did a single thing, with itself as the root
+	shared   *cause  // of several owners
 }
 
-// maxSteps bounds how much is looked at for one wait: far more than where its queue is in order.
+// maxSteps bounds the steps for one wait: far more than a queue in order needs.
 const maxSteps = 4096
 
 // bySums goes back over the time line of the lock, from sum to sum.
 func (c *cutter) bySums() {
-	i := len(c.lock.history) // what is before it is not accounted for
+	i := len(c.lock.history) // everything from here on is accounted for
 	defer func() { c.o.cutRoom.steps += c.steps }()
 	for i > 0 && c.at > c.start {
 		if c.steps++; c.steps > maxSteps {
@@ -399,7 +402,7 @@ func (c *cutter) bySums() {
 		if x != c.end && x.queue == c.end.queue && !c.inOrder(x) {
 			continue // of another lock
 		}
-		if x.to < c.at { // that one was skipped
+		if x.to < c.at { // a release was skipped
 			c.unknown(x.to, c.at)
 			c.at = x.to
 		}
@@ -408,8 +411,8 @@ func (c *cutter) bySums() {
 	c.lost = c.at > c.start && c.lock.evicted
 }
 
-// sum gives what the largest sum that ends before the stretch with the number i says, and returns
-// of how many stretches that is; 0 if there is none that is about this wait as a whole.
+// sum adds the largest sum that ends before stretch number i, and returns the number of stretches
+// in it; 0 if no sum lies completely in this wait.
 func (c *cutter) sum(i int) int {
 	if i%fanOut != 0 || noSums || c.o.audit != nil || c.lock.history[i-1].to != c.at {
 		return 0
@@ -445,9 +448,8 @@ func (c *cutter) noteSum(s *spanSum) {
 	}
 }
 
-// ordered reports whether all waiters in the sum with the number i of a level may have been before
-// that of c.end in one queue. Where a waiter that was woken asked later, it looks once at what
-// allowed that.
+// ordered reports whether all waiters in sum number i of a level may have been before that of c.end
+// in one queue. If a woken waiter asked later, ordered checks once whether that was possible.
 func (c *cutter) ordered(level, i int) bool {
 	s, q := c.lock.sums[level][i], c.end.queue
 	if s.asked[q] <= c.end.asked+overlap {
@@ -466,7 +468,7 @@ func (c *cutter) ordered(level, i int) bool {
 	return s.asked[q] <= c.end.asked+overlap
 }
 
-// stretch gives the spans of a stretch, as far as they are not before the wait.
+// stretch adds the spans of a stretch, without the part before the wait.
 func (c *cutter) stretch(spans []heldSpan) {
 	for i := len(spans) - 1; i >= 0 && c.at > c.start; i-- {
 		sp := &spans[i]
@@ -497,13 +499,13 @@ func (c *cutter) stretch(spans []heldSpan) {
 	}
 }
 
-// unknown accounts for a time in which it is not known who held the lock.
+// unknown accounts for a time in which the holder of the lock is unknown.
 func (c *cutter) unknown(from, to timeline.Time) {
 	c.w.unattributed += to - from
 	c.o.windows.noteNobody(c.w, unattributedSpan, from, to)
 }
 
-// held blames those who held the lock.
+// held blames the holders of the lock.
 func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 	if len(sp.with) == 0 {
 		by, did := sp.holder, sp.did
@@ -548,7 +550,7 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 
 func (c *cutter) give(t givenTime) { c.o.cutRoom.given = append(c.o.cutRoom.given, t) }
 
-// overtaken looks at the order in which waiters came as bySums does, as long as there is doubt.
+// overtaken checks the order of the waiters as bySums does, while there is doubt.
 func (c *cutter) overtaken() {
 	if c.lock.several() || c.end.queue == readerQueue {
 		return
@@ -564,11 +566,12 @@ func (c *cutter) overtaken() {
 	}
 }
 
-// maxChained is how many holds a wait is given to where that has to be done one by one.
+// maxChained is the maximum number of holds that a wait is divided among one by one.
 const maxChained = 128
 
-// byHold goes back from hold to hold: of a lock that is one of several, those that are linked one
-// by one; for a reader, which waits for the pending writer as well as for those before it, all.
+// byHold goes back from hold to hold. For a lock that is one of several, it takes the holds that
+// are linked one by one; for a reader, which waits for the pending writer as well as for those
+// before it, all.
 func (c *cutter) byHold() {
 	several := c.lock.doubtful()
 	next := len(c.lock.history) - 1
@@ -597,8 +600,8 @@ func (c *cutter) byHold() {
 	}
 }
 
-// chained makes the spans of the hold x, which is linked to the one before. They are valid up to
-// the next call.
+// chained makes the spans of the hold x, which is linked to before. They are valid until the next
+// call.
 func (c *cutter) chained(x, before *hold) []heldSpan {
 	spans, start := c.o.cutRoom.chained[:0], x.from
 	if before != nil {
@@ -613,7 +616,7 @@ func (c *cutter) chained(x, before *hold) []heldSpan {
 	case start >= x.to:
 	case n > 0 && x.spans[n-1].what == blamedSpan && x.spans[n-1].from == start && x.spans[n-1].holder == &x.coOwner:
 		spans = append(spans, x.spans[n-1]) // it was the same when x ended
-	default: // all who wait behind x ask for it
+	default: // all waiters behind x need it
 		if x.whole.holder == nil || x.whole.from != start {
 			x.whole = heldBy(&x.coOwner, start, x.to)
 		}
@@ -623,8 +626,8 @@ func (c *cutter) chained(x, before *hold) []heldSpan {
 	return spans
 }
 
-// pending adds the pending writer to those who held the lock while it held back the reader that
-// waits.
+// pending adds the pending writer to the holders of the lock for the time in which it held back the
+// waiting reader.
 func (c *cutter) pending(spans []heldSpan) []heldSpan {
 	e := c.end
 	by := e.coOwner
@@ -654,7 +657,7 @@ func (c *cutter) pending(spans []heldSpan) []heldSpan {
 }
 
 // inOrder reports whether the waiter that x woke may have been before that of c.end in one queue.
-// It counts for the lock, once for each x, what it sees.
+// It updates the counts of the lock, once for each x.
 func (c *cutter) inOrder(x *hold) bool {
 	if x.requeued || x.asked <= c.end.asked+overlap {
 		return true

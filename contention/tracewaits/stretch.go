@@ -2,13 +2,13 @@ package tracewaits
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// stretch is a time in which a goroutine was in one state, or in one of several.
+// stretch is a time in which a goroutine was in one state, or in one of several states.
 type stretch struct{ start, end timeline.Time }
 
-// stretches remembers the latest of many stretches, in the order of time.
+// stretches keeps the latest maxStretches stretches, in order of time.
 type stretches struct {
 	ring []stretch // up to maxStretches
-	n    int       // of all there were
+	n    int       // number of all stretches so far
 }
 
 const maxStretches = 8
@@ -22,7 +22,7 @@ func (s *stretches) add(x stretch) {
 	s.n++
 }
 
-// back returns the i-th stretch from the end, which has the number 0, and whether it is remembered.
+// back returns the i-th stretch from the end, counting from 0, and whether it is kept.
 func (s *stretches) back(i int) (stretch, bool) {
 	if i >= len(s.ring) {
 		return stretch{}, false
@@ -30,14 +30,14 @@ func (s *stretches) back(i int) (stretch, bool) {
 	return s.ring[(s.n-1-i)%maxStretches], true
 }
 
-// firstActive returns the first instant from t on in which g, which is active now,
-// may have been active.
+// firstActive returns the first instant since t at which g, which is active now, may have been
+// active.
 func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
 	first := g.since
 	for i := range g.runs.n {
 		s, ok := g.runs.back(i)
 		if !ok {
-			return t // too long ago to know
+			return t // too long ago
 		}
 		if s.end <= t {
 			break
@@ -47,7 +47,7 @@ func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
 	return max(first, t)
 }
 
-// heldFor returns how much of the time from a to b, which is now, g was not merely runnable.
+// heldFor returns the part of the time from a to b, which is now, in which g was not runnable.
 func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
 	d := b - a
 	for i := range g.gaps.n {
@@ -60,7 +60,7 @@ func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
 	return d
 }
 
-// heldSince returns the instant from which on g was not merely runnable for d before b, which is
+// heldSince returns the instant since which g was not runnable for a total of d before b, which is
 // now.
 func (g *tracedGoroutine) heldSince(b, d timeline.Time) timeline.Time {
 	for i := range g.gaps.n {

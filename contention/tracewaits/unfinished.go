@@ -10,18 +10,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Who holds a lock when the trace ends is known of two goroutines:
+// The holder of a lock at the end of the trace is known in two cases:
 //
-//   - one that is in a system call, blocked or stopped between the lines of Lock and Unlock
-//     (readers.go);
-//   - the waiter that was woken last, if it went on after that Lock, in the same call of the
-//     function, while another one waited in the queue all the time: its Unlock would have woken
+//   - The goroutine is in a system call, blocked or stopped between the lines of Lock and Unlock
+//     (readers.go).
+//   - It is the waiter that was woken last, and it continued after that Lock, in the same call of
+//     the function, while another one waited in the queue all the time: its Unlock would have woken
 //     that one.
 //
-// Everything else is not known: a lock that was taken without waiting and never let go of is not in
+// All other holders are unknown. A lock that was taken without waiting and never released is not in
 // the trace.
 
-// unfinishedWait is a wait that goes on at the end of the trace.
+// unfinishedWait is a wait in progress at the end of the trace.
 type unfinishedWait struct {
 	g        *timeline.Goroutine
 	kind     timeline.Wait
@@ -31,14 +31,14 @@ type unfinishedWait struct {
 	from, to timeline.Time
 }
 
-// leftHolding is a goroutine that waited for locks, and was not seen to let go of them when the
+// leftHolding is a goroutine that waited for locks and had not been seen to release them when the
 // trace ended.
 type leftHolding struct {
 	g     *tracedGoroutine
 	stack *timeline.Stack
 }
 
-// unfinished notes a wait that the trace did not see the end of.
+// unfinished records a wait in progress at the end of the trace.
 func (o *Observer) unfinished(t *timeline.Transition) {
 	o.inFlight++
 	kind := waitOf(&t.Interval)
@@ -55,7 +55,7 @@ func (o *Observer) unfinished(t *timeline.Transition) {
 	o.waiting = append(o.waiting, u)
 }
 
-// leaves notes what a goroutine that has not exited when the trace ends may still hold.
+// leaves records the locks that a goroutine may still hold at the end of the trace.
 func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	if t.To != timeline.NotExist && t.State != timeline.Running && t.Stack != nil && len(g.held) > 0 {
 		g.shown = true
@@ -63,8 +63,8 @@ func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// holderSeen returns who was seen to hold the lock of a wait that goes on, and is not known if it
-// has no group.
+// holderSeen returns the observed holder of the lock of an unfinished wait. If it has no group, the
+// holder is unknown.
 func (o *Observer) holderSeen(u *unfinishedWait) contention.Party {
 	l := u.lock.root()
 	for _, s := range l.seen {
@@ -75,8 +75,9 @@ func (o *Observer) holderSeen(u *unfinishedWait) contention.Party {
 	return contention.Party{}
 }
 
-// holderWoken returns the goroutine that was woken last for a lock, if it has kept some of those
-// who wait for it from getting it since.
+// holderWoken returns the goroutine that was woken last for a lock, if it seems to hold the lock
+// still: some of the current waiters have waited since before it ran, and it has not left the code
+// after its Lock.
 func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait) contention.Party {
 	x := l.woken
 	if x == nil || x.ran == 0 || x.again ||
@@ -94,13 +95,13 @@ func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait) contention
 	return contention.Party{}
 }
 
-// party returns an owner that is at a place.
+// party returns an owner at a place.
 func (p *place) party(by *owner) contention.Party {
 	return contention.Party{Goroutine: uint64(by.g), Group: by.group.name(), Stack: p.site.stack}
 }
 
-// stillIn reports whether a call chain is behind a Lock, in the same call of the function, and not
-// behind the Unlock if that is known.
+// stillIn reports whether a call chain is after a Lock, in the same call of the function, and not
+// after the Unlock if that is known.
 func (s *readSections) stillIn(lock []*timeline.Frame, now *timeline.Stack) bool {
 	if now == nil || len(lock) == 0 || len(now.Frames) < len(lock) {
 		return false
@@ -123,7 +124,7 @@ func (s *readSections) stillIn(lock []*timeline.Frame, now *timeline.Stack) bool
 	return true
 }
 
-// unfinishedRows puts the waits that go on at the end of the trace into rows.
+// unfinishedRows returns rows for the waits in progress at the end of the trace.
 func (o *Observer) unfinishedRows() []contention.Unfinished {
 	type key struct {
 		kind   timeline.Wait

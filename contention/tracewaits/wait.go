@@ -8,16 +8,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// futile is how long a goroutine that was woken for a lock may run before it blocks at the
-// same place again, so that it can have done nothing but find the lock taken. It does nothing in
-// between that the trace would show, either: no system call, and it wakes nobody.
+// futile is the maximum time that a goroutine that was woken for a lock runs before it blocks at
+// the same place again, if it has only found the lock taken. In between, it does nothing that the
+// trace would show: no system call, and no wake-up.
 const futile timeline.Time = 20_000
 
-// tracedGoroutine is what is known of a live goroutine.
+// tracedGoroutine is the state of a live goroutine.
 type tracedGoroutine struct {
 	g    *timeline.Goroutine
-	name string // its present one, at latest when it was asked for,
-	of   group  // which is this group
+	name string // its name when group was last called,
+	of   group  // and the group of that name
 	wait waiting
 	*lockState
 
@@ -25,32 +25,34 @@ type tracedGoroutine struct {
 	past    *past
 	active  bool // running or in a system call
 	since   timeline.Time
-	ran     timeline.Time // on a processor, since its latest wait
+	ran     timeline.Time // time on a processor (P) since its latest wait
 	runs    stretches     // when it was active
-	gaps    stretches     // when it was runnable: neither it nor what it waited for was to blame
+	// gaps has the times when it was runnable, for which neither it nor what it waited for was to
+	// blame.
+	gaps stretches
 
-	shown bool // what is not its own refers to it, or to its past
+	shown bool // other goroutines refer to it, or to its past
 }
 
-// lockState is what is known of a goroutine that waits for locks, holds them or lets go of them, as
-// most do not: see tracedGoroutine.locks.
+// lockState is the state of a goroutine that waits for locks, holds them or releases them. Most
+// goroutines do not: see tracedGoroutine.locks.
 type lockState struct {
-	held []heldLock // locks that it has got after waiting, the latest last
-	last *hold      // the latest that it let go of with a goroutine waiting
+	held []heldLock // locks that it got after waiting, latest last
+	last *hold      // the latest release with a goroutine waiting
 
 	usual []usualHold // by place of release
 
-	inside      []*readSection // where it was in its latest state, if it was in any,
+	inside      []*readSection // the sections of its latest state, if any,
 	insideUntil timeline.Time  // which ended then
 
-	parkedAt *tracedLock // that it waits for
+	parkedAt *tracedLock // the lock that it waits for
 	parkedIn queue
 }
 
-// noLocks is the state of all goroutines that have none. It is never written.
+// noLocks is the state of all goroutines that use no locks. It is never written.
 var noLocks lockState
 
-// locks returns the state of a goroutine, to write to it.
+// locks returns the lockState of a goroutine for writing.
 func (g *tracedGoroutine) locks() *lockState {
 	if g.lockState == &noLocks {
 		g.lockState = &lockState{}
@@ -58,7 +60,7 @@ func (g *tracedGoroutine) locks() *lockState {
 	return g.lockState
 }
 
-// group returns the name that the goroutine has now.
+// group returns the current group of the goroutine.
 func (g *tracedGoroutine) group() group {
 	if g.name != g.g.Func {
 		g.name, g.of = g.g.Func, groupOf(g.g.Func)
@@ -66,7 +68,7 @@ func (g *tracedGoroutine) group() group {
 	return g.of
 }
 
-// reset makes g one about which nothing is known, and keeps memory.
+// reset makes g the state of a new goroutine. It keeps memory for reuse.
 func (g *tracedGoroutine) reset() {
 	if l := g.lockState; l != &noLocks {
 		clear(l.held)
@@ -84,15 +86,15 @@ func (g *tracedGoroutine) reset() {
 	}
 }
 
-// reset makes w one of which nothing is known, and keeps memory.
+// reset makes w an empty wait. It keeps memory for reuse.
 func (w *waiting) reset() {
 	parts, spans := w.parts[:0], w.spans[:0]
 	*w = waiting{}
 	w.parts, w.spans = parts, spans
 }
 
-// waiting is a wait that goes on; or that may go on: whether a wake was futile is known
-// only when the goroutine blocks again, or does something else.
+// waiting is a wait that continues, or may continue: whether a wake-up was futile is known only
+// when the goroutine blocks again or does something else.
 type waiting struct {
 	open   bool
 	chosen bool // it was woken, and has not run yet
@@ -101,43 +103,50 @@ type waiting struct {
 	lock   *tracedLock
 	flags  contention.Flags
 	queue  queue
-	asked  timeline.Time // when it blocked last
-	by     *hold         // the release that woke it last
-	wake   timeline.Time // when that was
-	blocks int64         // how often it blocked: more than once if woken in vain
+	asked  timeline.Time // when it last blocked
+	by     *hold         // the release that last woke it
+	wake   timeline.Time // the time of that wake-up
+	blocks int64         // number of times it blocked: more than one after futile wake-ups
 
-	wrapped        bool          // at a lock of package contention, which may tell more in the log
-	began, resumed timeline.Time // when it blocked first, and when it ran again
+	wrapped        bool          // at a lock of package contention, which may log the wait
+	began, resumed timeline.Time // when it first blocked, and when it ran again
 
 	waited, blamed, handOff, unattributed timeline.Time
-	ready, idle                           timeline.Time // after it, and the part of that in which a processor was idle
-	readied                               timeline.Time // up to which that is known,
-	idleThen                              timeline.Time // and for how long a processor had been idle until then
-	earlier                               timeline.Time // waited before the latest cut: it is in another profile
-	contended                             []stretch     // makes its lock's longer, if it is booked, not told in the log
-	parts                                 []blamedPart
-	spans                                 []waitSpan // only if there are windows
+	// ready is the time after the wait, and idle the part of it in which a processor (P) was
+	// idle.
+	ready, idle timeline.Time
+	readied     timeline.Time // end of the time in ready so far,
+	idleThen    timeline.Time // and the total idle time until then
+	// earlier is the time waited before the latest cut, which is in another profile.
+	earlier timeline.Time
+	// contended is added to lockFacts.contended if the wait is booked as inferred, not as logged.
+	contended []stretch
+	parts     []blamedPart
+	spans     []waitSpan // only with Options.Window
 }
 
-// blamedPart is a part of a wait, who is to blame for it, and what that one did during that time.
+// blamedPart is the part of a wait that is blamed on an owner, and what that owner did during it.
 type blamedPart struct {
 	owner owner
 	ns    timeline.Time
 	did   ledger
 }
 
-// heldLock is a lock that a goroutine has got after waiting for it.
+// heldLock is a lock that a goroutine got after waiting for it.
 type heldLock struct {
 	site    *callSite
 	at      timeline.Time // when it ran again
-	pending timeline.Time // since when it had held back readers
+	pending timeline.Time // when it began to hold back readers
 	by      *hold         // the release that woke it
 
-	calls       int // how many of the calls that led to the site, from the root on, have not returned since
-	first, last int // between which lines of the site's function the goroutine was seen since
+	// calls is the number of calls that led to the site, from the root, that have not returned
+	// since.
+	calls       int
+	first, last int // range of lines of the site's function where the goroutine was seen since
 }
 
-// seenAt notes that the goroutine is at a stack: locks of calls that have returned are let go of.
+// seenAt notes that the goroutine is at a stack: locks whose calls have returned are considered
+// released.
 func (o *Observer) seenAt(g *tracedGoroutine, s *timeline.Stack) {
 	n := 0
 	for i := range g.held {
@@ -159,14 +168,14 @@ func (o *Observer) seenAt(g *tracedGoroutine, s *timeline.Stack) {
 	g.held = g.held[:n]
 }
 
-// maxApart is how many calls a Lock is at most inside of the function that its Unlock is in, too;
-// see callSite.fits.
+// maxApart is the maximum number of calls between a Lock and the function that also contains its
+// Unlock; see callSite.fits.
 const maxApart = 3
 
-// apart says where a call chain is, seen from the place where a lock was asked for.
+// apart is the position of a call chain relative to the place where a lock was asked for.
 type apart struct {
-	known  bool // neither root is cut off
-	calls  int  // how many calls they have in common, from the root on
+	known  bool // neither root is truncated
+	calls  int  // number of calls in common, from the root
 	inside bool // it is in the function that asked, in the same call,
 	line   int  // at this line
 }
@@ -177,7 +186,7 @@ type recentApart struct {
 	apart apart
 }
 
-// apartOf returns where s is seen from a site.
+// apartOf returns the position of s relative to a site, cached.
 func (o *Observer) apartOf(site *callSite, s *timeline.Stack) *apart {
 	e := &o.apart[(slotOf(s, recentPlaces)+uintptr(site.id))%recentPlaces]
 	if e.site != site || e.stack != s {
@@ -190,7 +199,7 @@ func (s *callSite) apart(now []*timeline.Frame) (at apart) {
 	asked := s.frames
 	a, b := len(asked)-1, len(now)-1
 	if a < 0 || b < 0 || len(asked) >= maxTraceFrames || len(now) >= maxTraceFrames || outer(asked[a].Func) != outer(now[b].Func) {
-		return at // the root is cut off
+		return at // the root is truncated
 	}
 	n := 0
 	for n <= a && n <= b && sameFrame(asked[a-n], now[b-n]) {
@@ -206,9 +215,9 @@ func (s *callSite) apart(now []*timeline.Frame) (at apart) {
 	return at
 }
 
-// mayEndAt reports whether the lock may still be held when its owner lets go of it at r: the
-// function in which that happens was not left since, and not seen behind the line of r or before
-// that of the Lock.
+// mayEndAt reports whether the lock may still be held when its owner releases it at r: the function
+// of the release has not returned since, and the goroutine was not seen after the line of r or
+// before that of the Lock.
 func (h *heldLock) mayEndAt(r *callSite) bool {
 	a, b := h.site.frames, r.frames
 	n := 0
@@ -225,7 +234,7 @@ func (h *heldLock) mayEndAt(r *callSite) bool {
 	return lock.Func != unlock.Func || lock.Line > unlock.Line || h.first >= lock.Line && h.last <= unlock.Line
 }
 
-// track notes when the goroutine was active.
+// track records when the goroutine was active.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
 	g.present.set(t)
 	if g.past != nil {
@@ -247,7 +256,7 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 	g.runs.add(stretch{g.since, t.End})
 }
 
-// finish notes a wait that is over, unless its parts have been noted already.
+// finish records a finished wait in the past, unless its parts have been recorded already.
 func (g *tracedGoroutine) finish(t *timeline.Transition) {
 	if g.past != nil {
 		g.past.finish(t)
@@ -263,13 +272,13 @@ func lockWait(w timeline.Wait) bool {
 	return locks>>w&1 != 0
 }
 
-// woken does a wait that was ended, but for the time until the goroutine runs.
+// woken processes the end of a wait, except for the time until the goroutine runs.
 func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 	at, kind := o.places.of(t.Stack), waitOf(&t.Interval)
 	var waker *tracedGoroutine
 	if t.Waker != nil {
 		if waker = o.goroutine(t.Waker); !waker.wait.chosen {
-			o.commit(waker) // it is past its own wait
+			o.commit(waker) // its own wait is over
 		}
 	}
 	w := &g.wait
@@ -307,7 +316,7 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// waitOf returns what a goroutine waits for in an interval: for the collector if that suspended it.
+// waitOf returns the kind of wait of an interval: the collector if it suspended the goroutine.
 func waitOf(i *timeline.Interval) timeline.Wait {
 	if suspended(i) {
 		return timeline.WaitGC
@@ -315,16 +324,16 @@ func waitOf(i *timeline.Interval) timeline.Wait {
 	return i.Wait
 }
 
-// inVain reports whether the goroutine, which blocks for a lock at a site, was woken for it before,
-// but found it taken. Who waits for readers, or for a writer as a reader, has the lock when it is
-// woken.
+// inVain reports whether the goroutine, which blocks for a lock at a site, was woken for it before
+// but found it taken. A writer that waited for readers, and a reader that waited for a writer, hold
+// the lock when they are woken.
 func (g *tracedGoroutine) inVain(at *callSite) bool {
 	w := &g.wait
 	return w.open && w.site == at && lockWait(w.kind) && w.queue == exclusiveQueue && g.ran <= futile
 }
 
-// blameWaker blames the waker for the last part of a wait that is for no lock, which is all of it
-// unless there was a cut.
+// blameWaker blames the waker for the last part of a wait that is not for a lock. That part is the
+// whole wait unless there was a cut.
 func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
 	waker.shown = waker.shown || o.windows != nil
 	p, w := waker.past, &g.wait
@@ -344,7 +353,7 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 	g.past.addBlamed(t.End-waited, t.End, on, by, p, did)
 }
 
-// lockWoken does the end of a wait for a lock.
+// lockWoken processes the end of a wait for a lock.
 func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, requeued bool) {
 	w := &g.wait
 	w.asked, w.queue = t.Start, at.queue
@@ -367,7 +376,7 @@ func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *pla
 	o.cut(g, h)
 }
 
-// resumed does the end of a wait whose goroutine runs again.
+// resumed processes the end of a wait whose goroutine runs again.
 func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 	w := &g.wait
 	w.chosen, w.resumed = false, t
@@ -380,7 +389,7 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 	w.claim(t)
 	g.locks()
 	if i := g.waitedAt(w.site); i >= 0 {
-		g.held = slices.Delete(g.held, i, i+1) // let go of unseen, or not got at all
+		g.held = slices.Delete(g.held, i, i+1) // released unseen, or never acquired
 	}
 	if len(g.held) >= maxHeld {
 		g.held = slices.Delete(g.held, 0, 1)
@@ -392,7 +401,7 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 	g.held = append(g.held, h)
 }
 
-// readied adds the time up to t in which a goroutine that was woken did not run.
+// readied adds the time up to t in which a woken goroutine did not run.
 func (o *Observer) readied(w *waiting, t timeline.Time) {
 	idle := o.idle.until(t)
 	w.ready += t - w.readied
@@ -404,14 +413,14 @@ func (o *Observer) readied(w *waiting, t timeline.Time) {
 	w.readied, w.idleThen = t, idle
 }
 
-// idleTime is for how long a processor was idle: fewer goroutines ran than GOMAXPROCS, and the
-// world was not stopped.
+// idleTime is the total time in which a processor (P) was idle: fewer goroutines ran than
+// GOMAXPROCS, and the world was not stopped.
 type idleTime struct {
 	procs, active, stopped int
 	at, sum                timeline.Time
 }
 
-// until returns the time up to t, which is not before that of an earlier call.
+// until returns the total up to t, which is not before that of an earlier call.
 func (i *idleTime) until(t timeline.Time) timeline.Time {
 	if i.active < i.procs && i.stopped == 0 {
 		i.sum += t - i.at
@@ -420,7 +429,7 @@ func (i *idleTime) until(t timeline.Time) timeline.Time {
 	return i.sum
 }
 
-// transition notes that a goroutine took a processor, or let go of it.
+// transition notes that a goroutine took or released a processor (P).
 func (i *idleTime) transition(t *timeline.Transition) {
 	if was, is := t.State.OnProc(), t.To.OnProc(); was != is {
 		i.until(t.End)
@@ -430,17 +439,16 @@ func (i *idleTime) transition(t *timeline.Transition) {
 	}
 }
 
-// maxHeld is how many locks are remembered that a goroutine has waited for and not been seen to let
-// go of.
+// maxHeld is the maximum number of locks remembered per goroutine that it waited for and was not
+// seen to release.
 const maxHeld = 16
 
-// waitedAt returns the index of the lock that g has got at a site, or −1.
+// waitedAt returns the index of the lock that g got at a site, or −1.
 func (g *tracedGoroutine) waitedAt(s *callSite) int {
 	return slices.IndexFunc(g.held, func(h heldLock) bool { return h.site == s })
 }
 
-// blame adds a part to the wait. The owner did during that time what is in the ledger, which is as
-// long.
+// blame adds a part to the wait. did is what the owner did during that time; its total is ns.
 func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 	if ns <= 0 {
 		return
@@ -451,7 +459,7 @@ func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 	p.did.merge(did)
 }
 
-// blameOnly is blame for an owner that did one thing all the time.
+// blameOnly is blame for an owner that did a single thing.
 func (w *waiting) blameOnly(by owner, ns timeline.Time, did doing) {
 	if ns <= 0 {
 		return
@@ -462,7 +470,7 @@ func (w *waiting) blameOnly(by owner, ns timeline.Time, did doing) {
 	p.did.add(did, ns)
 }
 
-// part returns the part of an owner, which is new if it is not one of the latest.
+// part returns the part of an owner: a new one if it is not among the latest.
 func (w *waiting) part(by owner) *blamedPart {
 	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
 		if w.parts[i].owner == by {
@@ -472,7 +480,7 @@ func (w *waiting) part(by owner) *blamedPart {
 	return w.newPart(by)
 }
 
-// newPart returns the part of an owner that has none yet.
+// newPart returns a new part for an owner.
 func (w *waiting) newPart(by owner) *blamedPart {
 	n := len(w.parts)
 	if n == cap(w.parts) {
@@ -480,14 +488,14 @@ func (w *waiting) newPart(by owner) *blamedPart {
 	} else {
 		w.parts = w.parts[:n+1]
 	}
-	p := &w.parts[n] // field by field, as the copy of a whole part waits for its fields
+	p := &w.parts[n] // field by field: a copy of a whole part waits for its fields
 	p.owner.g, p.owner.group, p.owner.site, p.owner.flags = by.g, by.group, by.site, by.flags
 	p.ns = 0
 	p.did.did, p.did.blocked, p.did.causes = [blockedOn]timeline.Time{}, nil, nil
 	return p
 }
 
-// commit books the wait of g, if it has one and it is over.
+// commit books the wait of g, if it has a finished one.
 func (o *Observer) commit(g *tracedGoroutine) {
 	w := &g.wait
 	if !w.open {
@@ -499,8 +507,8 @@ func (o *Observer) commit(g *tracedGoroutine) {
 	w.reset()
 }
 
-// bookContended adds what w has made longer in the time in which its lock was held while a
-// goroutine waited.
+// bookContended adds the time by which w extended the contended time of its lock, in which it was
+// held while a goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
 	for _, s := range w.contended {
 		w.lock.root().contended += s.end - s.start
@@ -517,7 +525,7 @@ func (o *Observer) book(g *tracedGoroutine, w *waiting) {
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
 }
 
-// pseudoLock returns what stands for a lock in waits for something else.
+// pseudoLock returns the stand-in for a lock in waits for something else.
 func (o *Observer) pseudoLock(wait timeline.Wait, s *callSite) *tracedLock {
 	if s.pseudo != nil && s.pseudoFor == wait {
 		return s.pseudo

@@ -10,46 +10,46 @@ import (
 
 // Windows of a pass
 //
-// Whom a wait is to be blamed on shows at its end, so a profile of a stretch of time cannot be had
-// by looking at the stretch alone. With Options.Window, each wait therefore keeps its time
-// line: the spans that were blamed on an owner, were hand-off, or are of nobody. When the wait is
+// The blame for a wait is known only at its end, so a profile of a stretch of time cannot be
+// computed from that stretch alone. With Options.Window, each wait therefore keeps its time line:
+// the spans that were blamed on an owner, were hand-off, or are unattributed. When the wait is
 // booked, its spans are cut at the edges of the windows, and each piece goes to the window in which
-// it passed. So
+// it passed. Thus
 //
-//   - times of all windows sum to those of the profile, row by row, to the nanosecond;
+//   - the times of all windows sum to those of the profile, row by row, to the nanosecond;
 //   - a wait counts as a contention in the window in which it ended, and for an owner in the one in
-//     which that one was blamed last, so these sum, too; the longest wait of a window is that of
-//     those that ended in it;
-//   - what owners did, and the roots, are looked up for each piece. A root that the trace tells
-//     only for a wait as a whole is unknown in its pieces.
+//     which that owner was blamed last, so contentions sum, too; the longest wait of a window is
+//     that of the waits that ended in it;
+//   - what owners did, and the roots, are computed for each piece. A root that the trace shows only
+//     for a wait as a whole is unknown in its pieces.
 //
-// The memory is bounded: where windows have too many rows together, two neighbours become one, and
+// The memory is bounded: if windows have too many rows together, each two neighbors are merged, and
 // so on.
 
 const (
-	// maxTraceWindows is how many windows are kept apart at most, and maxWindowCells how many
-	// rows and pairs they have together.
+	// maxTraceWindows is the maximum number of windows, and maxWindowCells the maximum number of
+	// rows and pairs in all of them.
 	maxTraceWindows = 2048
 	maxWindowCells  = 1 << 16
 )
 
-// traceWindows keeps a profile for each stretch of time. A nil one keeps nothing.
+// traceWindows keeps a profile for each stretch of time. A nil traceWindows keeps nothing.
 type traceWindows struct {
 	begin, width timeline.Time
 	list         []*traceWindow
-	cells, max   int       // of all
-	rest         *callSite // stands for call chains that there was no room for
+	cells, max   int       // of all windows
+	rest         *callSite // stands for call chains in excess of the limit
 	latest       []latestBlame
 }
 
-// traceWindow is one of them.
+// traceWindow is a single window.
 type traceWindow struct {
 	rows    traceRows
 	locks   map[*tracedLock]*lockFacts
 	missing timeline.Time // in gaps
 }
 
-// lockFacts is what is known of a lock besides its rows.
+// lockFacts has the data of a lock that is not in its rows.
 type lockFacts struct {
 	waiters            int32
 	longest, contended timeline.Time
@@ -63,11 +63,13 @@ func (f *lockFacts) merge(g *lockFacts) {
 // waitSpan is a stretch of a wait.
 type waitSpan struct {
 	from, to timeline.Time
-	ns       timeline.Time // that belongs to it: less than its length where several owners share it
-	what     spanKind
-	by       owner   // if blamed
-	past     *past   // of by
-	did      *ledger // what it did, if that is known for the whole span, which is in one window
+	// ns is the part of its length that belongs to it: less than all if several owners share it.
+	ns   timeline.Time
+	what spanKind
+	by   owner // if blamed
+	past *past // of by
+	// did is what by did, if that is known for the whole span, which is then in one window.
+	did *ledger
 }
 
 type spanKind uint8
@@ -77,10 +79,10 @@ const (
 	handOffSpan
 	blamedSpan
 	readySpan // after the wait,
-	idleSpan  // and the part of that in which a processor was idle
+	idleSpan  // the part of readySpan in which a processor (P) was idle
 )
 
-// latestBlame is until when an owner was blamed in a wait, and how much of it.
+// latestBlame is the end of the latest blame on an owner in a wait, and the total of its blame.
 type latestBlame struct {
 	k  traceOwnerKey
 	to timeline.Time
@@ -99,7 +101,8 @@ func (s *traceWindows) note(w *waiting, sp waitSpan) {
 	if s == nil || sp.to <= sp.from || sp.ns == 0 {
 		return
 	}
-	if n := len(w.spans); n > 0 { // one goes on where the other ended; they are told forwards or backwards
+	// Merge adjacent spans; they come in forward or backward order.
+	if n := len(w.spans); n > 0 {
 		last := &w.spans[n-1]
 		if last.what == sp.what && last.by == sp.by && last.past == sp.past && last.did == nil && sp.did == nil && last.whole() && sp.whole() {
 			switch {
@@ -117,22 +120,22 @@ func (s *traceWindows) note(w *waiting, sp waitSpan) {
 
 func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
 
-// noteNobody adds a span that is nobody's.
+// noteNobody adds a span without an owner.
 func (s *traceWindows) noteNobody(w *waiting, what spanKind, from, to timeline.Time) {
 	if s != nil {
 		s.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
 	}
 }
 
-// noteBlame adds a span of which ns are blamed on an owner.
+// noteBlame adds a span, ns of it blamed on an owner.
 func (s *traceWindows) noteBlame(w *waiting, by owner, from, to, ns timeline.Time, p *past) {
 	if s != nil {
 		s.note(w, waitSpan{from: from, to: to, ns: ns, what: blamedSpan, by: by, past: p})
 	}
 }
 
-// noteLogged adds a span that a message of a wrapped lock has told now. Its clock is known only
-// nearly.
+// noteLogged adds a span from a message of a wrapped lock that came now. The clock of the message
+// is only approximate.
 func (s *traceWindows) noteLogged(w *waiting, sp waitSpan, now timeline.Time) {
 	if s == nil || sp.ns <= 0 {
 		return
@@ -142,12 +145,12 @@ func (s *traceWindows) noteLogged(w *waiting, sp waitSpan, now timeline.Time) {
 	s.note(w, sp)
 }
 
-// index returns the number of the window that the instant t is in.
+// index returns the number of the window that contains t.
 func (s *traceWindows) index(t timeline.Time) int {
 	return int(min(max(0, t-s.begin)/s.width, maxTraceWindows))
 }
 
-// at returns the window that the instant t is in.
+// at returns the window that contains t.
 func (s *traceWindows) at(t timeline.Time) *traceWindow {
 	i := s.index(t)
 	for i >= maxTraceWindows {
@@ -162,10 +165,10 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 	return s.list[i]
 }
 
-// oneHas reports whether one window has all of the time from a to b.
+// oneHas reports whether the time from a to b is in one window.
 func (s *traceWindows) oneHas(a, b timeline.Time) bool { return s == nil || s.index(a) == s.index(b-1) }
 
-// double makes one window of each two.
+// double merges each two windows into one.
 func (s *traceWindows) double() {
 	s.width *= 2
 	s.cells = 0
@@ -205,8 +208,8 @@ func (win *traceWindow) facts(l *tracedLock) *lockFacts {
 	return f
 }
 
-// each cuts the time from from to to, of which ns belong to a goroutine, at the edges of the
-// windows.
+// each calls f for the parts of the time from from to to in each window. It divides ns among them
+// in proportion to their lengths.
 func (s *traceWindows) each(from, to, ns timeline.Time, f func(win *traceWindow, from, to, ns timeline.Time)) {
 	given := timeline.Time(0)
 	for a := from; a < to; {
@@ -226,7 +229,7 @@ func portion(ns, a, b timeline.Time) timeline.Time {
 	return timeline.Time(q)
 }
 
-// book gives the spans of a wait that is over to the windows.
+// book adds the spans of a finished wait to the windows.
 func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
 	if s == nil {
 		return
@@ -257,9 +260,10 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
 	s.fit()
 }
 
-// fit makes the windows fit into their memory.
+// fit merges windows until they fit into their memory.
 func (s *traceWindows) fit() {
-	if s.cells++; s.cells < s.max { // a wait adds one at least, so it is counted now and then
+	// This is an estimate, since a wait adds at least one cell; count corrects it.
+	if s.cells++; s.cells < s.max {
 		return
 	}
 	s.count()
@@ -275,7 +279,7 @@ func (s *traceWindows) count() {
 	}
 }
 
-// spend gives a span to the rows of the windows that it is in.
+// spend adds a span to the rows of the windows that it is in.
 func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 	owner := traceOwnerKey{sp.by.site, sp.by.group, 0, sp.by.flags}
 	if goroutines {
@@ -316,7 +320,7 @@ func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 	}
 }
 
-// blamed remembers for how long, and until when, an owner was blamed in the current wait.
+// blamed records the total blame on an owner in the current wait, and the end of the latest.
 func (s *traceWindows) blamed(k traceOwnerKey, sp *waitSpan) {
 	for i := range s.latest {
 		if l := &s.latest[i]; l.k == k {
@@ -335,7 +339,7 @@ func (s *traceWindows) contended(l *tracedLock, from, to, ns timeline.Time) {
 	s.each(from, to, ns, func(win *traceWindow, _, _, ns timeline.Time) { win.facts(l).contended += ns })
 }
 
-// waiters tells how many waited for a lock when its owner let go of it.
+// waiters records the number of waiters for a lock when its owner released it.
 func (s *traceWindows) waiters(l *tracedLock, t timeline.Time, n int32) {
 	if s == nil {
 		return
@@ -344,7 +348,7 @@ func (s *traceWindows) waiters(l *tracedLock, t timeline.Time, n int32) {
 	f.waiters = max(f.waiters, n)
 }
 
-// gap tells that a stretch of time is missing.
+// gap records a stretch of missing time.
 func (s *traceWindows) gap(g *timeline.Gap) {
 	if s == nil {
 		return
@@ -352,8 +356,8 @@ func (s *traceWindows) gap(g *timeline.Gap) {
 	s.each(g.From, g.To, g.To-g.From, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
 }
 
-// WindowLength is how long each of the [Observer.Windows] is, but for the last; 0 if there are
-// none. The first begins with the trace.
+// WindowLength returns the length of each of the [Observer.Windows] except the last; 0 if there are
+// none. The first window begins with the trace.
 func (o *Observer) WindowLength() time.Duration {
 	if o.windows == nil {
 		return 0
@@ -361,18 +365,18 @@ func (o *Observer) WindowLength() time.Duration {
 	return time.Duration(o.windows.width)
 }
 
-// Windows returns a profile of each stretch of Options.Window, in order, the last one up to
-// the end of the trace; all of them after the pass. It is nil without that option, and after a
-// [Observer.Cut].
+// Windows returns a profile of each stretch of Options.Window, in order, the last one up to the end
+// of the trace. After the pass, the windows are complete. It returns nil without that option, and
+// after a [Observer.Cut].
 //
-// The times of the windows sum to those of [Observer.Profile], row by row, and so do
-// contentions: a wait is divided among the windows in which it went on, and counts as a contention
-// where it ended. [contention.Merge] adds windows up. What owners did and the root owners are those
-// of each piece; roots that are known only for a wait as a whole are unknown in pieces of it.
-// InFlight, Unfinished and Dropped, which do not say when, are in the last one.
+// The times of the windows sum to those of [Observer.Profile], row by row, and so do contentions: a
+// wait is divided among the windows in which it passed, and counts as a contention where it ended.
+// [contention.Merge] adds windows up. What owners did and the root owners are those of each piece;
+// roots that are known only for a wait as a whole are unknown in its pieces. InFlight, Unfinished
+// and Dropped, which have no time, are in the last window.
 //
-// There are no more than 2,048 windows, and 65,536 rows and pairs in all of them; where there would
-// be, they are of twice the length, or four times, and so on: see WindowLength.
+// There are at most 2,048 windows, with 65,536 rows and pairs in total. To stay within these
+// limits, the length of the windows is doubled as often as necessary: see WindowLength.
 func (o *Observer) Windows() []*contention.Profile {
 	s := o.windows
 	if s == nil || o.end <= o.begin {
