@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// kindID is a Kind in a word that is cheap to copy and compare.
+// kindID is a Kind in a form that is cheap to copy and compare.
 type kindID uint8
 
 const (
@@ -23,12 +23,12 @@ const (
 
 var kinds = [...]Kind{kindMutex: MutexKind, kindWriter: RWMutexWriterKind, kindReader: RWMutexReaderKind, kindCond: CondKind}
 
-// account is what one session has recorded about one lock. It is used after locks are released only,
-// so its mutex prolongs no critical section of the program.
+// account is the data that one session has recorded for one lock. It is used only after locks are
+// released, so its mutex prolongs no critical section of the program.
 type account struct {
 	session *session
 	info    *lockInfo
-	begun   atomic.Int64 // waits that were registered
+	begun   atomic.Int64 // number of waits that were registered
 	rw      bool         // of an RWMutex
 
 	flights flights
@@ -41,32 +41,33 @@ type account struct {
 	waits   map[waitKey]*waitCell
 	pairs   map[pairKey]*pairCell
 	lost    uint64 // exits that happened during waits and were not recorded
-	waiters int32  // most at once
+	waiters int32  // maximum number of simultaneous waiters
 	longest int64
-	// contended is for how long the lock was held while a goroutine waited.
+	// contended is the time in which the lock was held while a goroutine waited.
 	contended int64
 
-	// deferred are waits behind an owner whose call chain is yet to come.
+	// deferred has the waits behind an owner whose call chain is not yet known.
 	deferred   []wait
-	oldest     uint64 // the first exit that they may need follows this one
+	oldest     uint64 // the exits that they may need come after this one
 	cumulative cumulative
 	splitter   splitter
 	holders    []holder
-	found      []waitedPiece // this and the next two: scratch memory of follow and remember
+	found      []waitedPiece // this and the next two are scratch memory of follow and remember
 	pieces     []waitedPiece
 	whole      []waitedPiece
-	merging    bool   // the pieces of the present wait are put together by root
+	merging    bool   // the pieces of the current wait are combined by root
 	logClass   string // see logwrite.go
 
-	forgotten bool // nothing is booked any more
+	forgotten bool // nothing is booked anymore
 	sealed    bool // see seal
 }
 
 const (
-	// maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
+	// maxDeferred bounds the deferred waits. Beyond it, time with an unknown owner is
+	// unattributed.
 	maxDeferred = 1 << 14
 	// maxDeferredExits bounds the exits that they pin. An owner may be in Cond.Wait for hours,
-	// and the Unlock after it never come.
+	// and may never unlock after it.
 	maxDeferredExits = chunkExits * maxChunks / 2
 )
 
@@ -90,9 +91,9 @@ type waitCell struct {
 	longest                               int64
 	variance                              variance // of waited
 
-	// latest are some of its pairs, which saves the look into the map.
+	// latest caches some of its pairs, to save map lookups.
 	latest []latestPair
-	next   int // the one to be replaced
+	next   int // index of the next one to replace
 }
 
 const mostLatest = 8
@@ -104,8 +105,8 @@ type latestPair struct {
 	pair   *pairCell
 }
 
-// stdErr is the standard error of waited. It is 0 for waits that were only timed: their total is
-// exact.
+// stdErr returns the standard error of waited. It is 0 for waits that were only timed: their total
+// is exact.
 func (c *waitCell) stdErr(k waitKey, missing time.Duration) time.Duration {
 	if k.chain == unsampled {
 		return 0
@@ -115,14 +116,15 @@ func (c *waitCell) stdErr(k waitKey, missing time.Duration) time.Duration {
 
 type pairCell struct {
 	count, blamed, longest int64
-	wait, inWait           int64      // the latest wait, by number, and what it lost to the owner
-	variance               variance   // of blamed
-	unsure                 int64      // time that may be the owner's
-	roots                  *pairRoots // nil if the owner was never seen to be blocked
+	// wait is the number of the latest wait, and inWait the time that it lost to the owner.
+	wait, inWait int64
+	variance     variance   // of blamed
+	unsure       int64      // time that may be the owner's
+	roots        *pairRoots // nil if the owner was never seen to be blocked
 }
 
-// seal makes waits that end from now on count in the current session, if no wait goes on, and reports
-// whether it has.
+// seal makes waits that end from now on count in the current session, if no wait is in progress,
+// and reports whether it did.
 func (a *account) seal() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +132,7 @@ func (a *account) seal() bool {
 	return a.sealed
 }
 
-// lockLive locks and returns the account for a wait of a that is over.
+// lockLive locks and returns the account for a finished wait of a.
 func (a *account) lockLive() *account {
 	a.mu.Lock()
 	for s := current.Load(); a.sealed && s != nil && s != a.session; s = current.Load() {
@@ -143,7 +145,7 @@ func (a *account) lockLive() *account {
 	return a
 }
 
-// add settles a wait that is over, at once or when all its owners are known.
+// add settles a finished wait, at once or when all its owners are known.
 func (a *account) add(w *wait) {
 	a = a.lockLive()
 	a.represent(w)
@@ -156,12 +158,13 @@ func (a *account) add(w *wait) {
 		a.putAside(w)
 	}
 	a.mu.Unlock()
-	if w.kind != kindReader || w.waiters <= 1 { // else the caller holds a lock that others wait for
+	// Otherwise the caller holds a lock that others wait for.
+	if w.kind != kindReader || w.waiters <= 1 {
 		a.session.flushLogs()
 	}
 }
 
-// forget lets go of everything but what other goroutines may look at.
+// forget drops everything except what other goroutines may read.
 func (a *account) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +177,7 @@ func (a *account) forget() {
 	a.found, a.pieces, a.whole = nil, nil, nil
 }
 
-// putAside keeps a wait for later.
+// putAside defers a wait.
 func (a *account) putAside(w *wait) {
 	if len(a.deferred) == 0 || w.first < a.oldest {
 		a.oldest = w.first
@@ -182,10 +185,11 @@ func (a *account) putAside(w *wait) {
 	a.deferred = append(a.deferred, *w)
 }
 
-// retry settles the waits put aside whose owners are known by now.
+// retry settles the deferred waits whose owners have become known.
 func (a *account) retry() { a.retryDeferred(false) }
 
-// retryDeferred is settleDeferred for those who do not hold a.mu. It returns how many are left.
+// retryDeferred is settleDeferred for callers that do not hold a.mu. It returns the number of waits
+// left.
 func (a *account) retryDeferred(final bool) (left int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,8 +197,8 @@ func (a *account) retryDeferred(final bool) (left int) {
 	return len(a.deferred)
 }
 
-// settleDeferred settles the waits put aside whose owners are known. With final, it settles those,
-// too, for which only the Unlock after a Cond.Wait is missing.
+// settleDeferred settles the deferred waits whose owners are known. If final is set, it also
+// settles those for which only the Unlock after a Cond.Wait is missing.
 func (a *account) settleDeferred(final bool) {
 	all := a.deferred
 	a.deferred = all[:0]
@@ -209,7 +213,7 @@ func (a *account) settleDeferred(final bool) {
 }
 
 // gather lists the owners during w. If the call chain of one is still missing, it returns false and
-// asks for a call of retry when that is there; with force, it lists the owners without it.
+// requests a call of retry once it is set. If force is set, it lists the owners without it.
 func (a *account) gather(w *wait, force bool) bool {
 	a.holders = a.holders[:0]
 	w.missing = nil
@@ -243,8 +247,8 @@ func (a *account) gather(w *wait, force bool) bool {
 	return true
 }
 
-// settle splits w among its owners and books the parts. It returns false if it
-// cannot yet.
+// settle divides w among its owners and books the parts. It returns false if an owner is still
+// unknown.
 func (a *account) settle(w *wait, force bool) bool {
 	if !force {
 		if settled, done := a.bySums(w); done {
@@ -259,7 +263,7 @@ func (a *account) settle(w *wait, force bool) bool {
 	return true
 }
 
-// book splits w among a.holders and adds the parts to the cells.
+// book divides w among a.holders and adds the parts to the cells.
 func (a *account) book(w *wait) {
 	a.settled++
 	if w.weight > 1 || w.count > 1 {
@@ -276,8 +280,8 @@ func (a *account) book(w *wait) {
 	k, c := a.cellOf(w)
 	a.merging = len(parts) > mostApart && !a.session.goroutines
 	var pair *pairCell
-	var owner *holder // of pair
-	var flags Flags   // of the pair
+	var owner *holder // owner of pair
+	var flags Flags   // flags of pair
 	for i := range parts {
 		p := &parts[i]
 		h := &a.holders[p.holder]
@@ -339,8 +343,8 @@ func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int6
 	a.waiters = max(a.waiters, w.waiters)
 }
 
-// cellOf returns the cell that w belongs to, and its key. If there is no room for
-// another one, that is the cell of the dropped.
+// cellOf returns the cell of w and its key. If there is no room for a new cell, it returns the cell
+// of the dropped.
 func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
 	k := waitKey{chain: w.chain, kind: w.kind, flags: w.flags}
 	if a.session.goroutines {
@@ -358,9 +362,9 @@ func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
 	return k, c
 }
 
-// pairOf returns the cell of a pair, of which c is the waiter's. If there is no room for another
-// one, that is the cell of the waiter and the dropped: so the pairs of a waiter still sum to what
-// it lost, and there is at most one such cell for each waiter's.
+// pairOf returns the cell of a pair of the waiter's cell c. If there is no room for a new cell, it
+// returns the cell of the waiter and the dropped owners. Thus the pairs of a waiter still sum to
+// what it lost, and there is at most one such cell per waiter's cell.
 func (a *account) pairOf(c *waitCell, k pairKey) *pairCell {
 	for i := range c.latest {
 		if l := &c.latest[i]; l.owner == k.owner && l.flags == k.flags && l.ownerG == k.ownerG {
@@ -389,14 +393,14 @@ func (a *account) pairOf(c *waitCell, k pairKey) *pairCell {
 // OtherLocks is the name of the entry for all locks beyond Options.MaxLocks.
 const OtherLocks = "[other locks]"
 
-// otherLocksID comes after the IDs of locks, and is a whole number in JavaScript, too.
+// otherLocksID is larger than the IDs of locks, and an exact integer in JavaScript, too.
 const otherLocksID = 1<<53 - 1
 
-// SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
-// a trace does not distinguish.
+// SeveralLocks is the name of an entry of Profile.Locks that combines several locks which a trace
+// does not distinguish.
 const SeveralLocks = "[several locks]"
 
-// lockInfo identifies a lock. It outlives the lock in the accounts of a session.
+// lockInfo identifies a lock. The accounts of a session keep it longer than the lock exists.
 type lockInfo struct {
 	_ incomparable
 
@@ -410,7 +414,7 @@ var lockIDs atomic.Uint64
 
 func newLockInfo() *lockInfo { return &lockInfo{id: lockIDs.Add(1)} }
 
-// creation holds the call chains of the New functions, which may be called before Start.
+// creation has the call chains of the New functions, which may be called before Start.
 var creation lazyTable
 
 type lazyTable struct {
@@ -423,15 +427,15 @@ func (l *lazyTable) table() *callstack.Table {
 	return l.t
 }
 
-// firstSeen remembers the call chain of the lock's first waiter.
+// firstSeen records the call chain of the lock's first waiter.
 func (a *account) firstSeen(chain *callstack.Chain) {
 	if a.info.first.Load() == nil {
 		a.info.first.CompareAndSwap(nil, chain)
 	}
 }
 
-// class returns where the lock was made, if that was by a New function; else the type whose method
-// was the first to wait for it, or the function if it is not a method.
+// class returns the place where a New function made the lock. If none did, it returns the type
+// whose method first waited for it, or the function if it is not a method.
 func (i *lockInfo) class() string {
 	if c := i.created.Load(); c != nil {
 		if f := c.Frames(); len(f) > 0 {

@@ -14,9 +14,9 @@ import (
 // Aspect is a property by which waits are grouped.
 type Aspect string
 
-// The aspects. Those of the owner group the time by the owner to blame; time without a known owner
+// The aspects. The owner aspects group the time by the owner to blame. Time without a known owner
 // is under [UnattributedKey], time in which the owner did not run yet under [HandOffKey], and time
-// in which waiters were ready after their waits under [ReadyKey]. Those of the root group it by the
+// in which waiters were ready after their waits under [ReadyKey]. The root aspects group it by the
 // goroutine at the end of the chain of blame; see [Root].
 const (
 	ByKind            Aspect = "kind"
@@ -45,7 +45,7 @@ var Aspects = []Aspect{
 	ByRootFunc, ByRootStack, ByRootGroup, ByRootGoroutine,
 }
 
-// What stands for the owner where there is none.
+// Keys in place of the owner for time without an owner.
 const (
 	HandOffKey      = "[hand-off]"
 	UnattributedKey = "[unattributed]"
@@ -53,24 +53,23 @@ const (
 	UnknownKey      = "[unknown]"
 )
 
-// Tree is the total of the waits that agree in the aspects on the way from the root.
-// The children of a node sum to it, exactly.
+// Tree is the total of the waits that agree in the aspects on the path from the root. The children
+// of a node sum to it, exactly.
 type Tree struct {
-	// Aspect is the property that the node has in common; empty for the root.
+	// Aspect is the property that the waits of the node have in common; empty for the root.
 	Aspect Aspect
-	// Key is what it has there, such as the name of a function.
+	// Key is the value of the aspect, such as the name of a function.
 	Key string
-	// Contentions is the number of waits. Below an aspect of the owner, it is the
-	// number of pairs of a wait and an owner; below one of the root, of a wait, an owner and a
+	// Contentions is the number of waits. Below an owner aspect, it is the number of pairs of a
+	// wait and an owner; below a root aspect, the number of triples of a wait, an owner and a
 	// root.
 	Contentions int64
 	// Waited == Blamed + HandOff + Unattributed.
 	Waited, Blamed, HandOff, Unattributed time.Duration
-	// Ready is for how long the waiters were ready after that, and ReadyIdle the part of it in
-	// which a processor was idle; see Wait. Below an aspect of the owner, it is under
-	// [ReadyKey].
+	// Ready is the time for which the waiters were ready after that, and ReadyIdle the part of it
+	// in which a processor (P) was idle; see Wait. Below an owner aspect, it is under [ReadyKey].
 	Ready, ReadyIdle time.Duration
-	// Activity is what the owners did while they are blamed: its parts sum to Blamed.
+	// Activity is what the owners did while they were blamed. Its parts sum to Blamed.
 	Activity Activity
 	// Children is sorted, longest Waited first, then longest Ready.
 	Children []*Tree
@@ -78,12 +77,12 @@ type Tree struct {
 	index map[string]*Tree
 }
 
-// Aggregate sums the waits of a profile by the given aspects: the children of the root differ in the
-// first one, theirs in the second, and so on. It returns an error if an aspect is unknown or comes
-// twice. It takes about 1 µs for each row
-// and aspect.
+// Aggregate sums the waits of a profile by the given aspects: the children of the root differ in
+// the first one, their children in the second, and so on. It returns an error if an aspect is
+// unknown or duplicate. It takes about 1 µs for each row and aspect.
 func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
-	owners, roots := len(aspects), len(aspects) // the first aspects of the owner's and of the root's
+	// Indexes of the first owner aspect and the first root aspect.
+	owners, roots := len(aspects), len(aspects)
 	for i, a := range aspects {
 		switch {
 		case !slices.Contains(Aspects, a):
@@ -125,7 +124,7 @@ func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 		root.add(aspects[:roots], q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
 		of := *q
 		for _, r := range q.RootOwners() {
-			of.Roots = []Root{r} // what key looks at
+			of.Roots = []Root{r} // the field that key uses
 			root.addPair(aspects, &of, r.Blamed, q.activityUnder(&r))
 			root.add(aspects, &of, "", roots+1).each(func(t *Tree) { t.Contentions += r.Contentions })
 		}
@@ -134,7 +133,7 @@ func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 	return root, nil
 }
 
-// addPair adds what is blamed in a pair, or under one of its roots.
+// addPair adds the blame of a pair, or of one of its roots.
 func (t *Tree) addPair(aspects []Aspect, q *Pair, blamed time.Duration, did Activity) {
 	t.add(aspects, q, "", 0).each(func(t *Tree) {
 		t.Blamed += blamed
@@ -142,7 +141,7 @@ func (t *Tree) addPair(aspects []Aspect, q *Pair, blamed time.Duration, did Acti
 	})
 }
 
-// path is the nodes from the root to a leaf.
+// path has the nodes from the root to a leaf.
 type path []*Tree
 
 func (p path) each(f func(*Tree)) {
@@ -151,8 +150,8 @@ func (p path) each(f func(*Tree)) {
 	}
 }
 
-// add returns the nodes on the way of a row, from the given level on, making those that
-// are missing. noOwner is the key for all aspects of the owner, if not empty.
+// add returns the nodes on the path of a row from the given level on, creating missing ones.
+// noOwner, if not empty, is the key for all owner aspects.
 func (t *Tree) add(aspects []Aspect, q *Pair, noOwner string, from int) path {
 	p := path{t}
 	for _, a := range aspects {
@@ -175,7 +174,7 @@ func (t *Tree) add(aspects []Aspect, q *Pair, noOwner string, from int) path {
 	return p[min(from, len(p)):]
 }
 
-// finish sums up and sorts.
+// finish computes Waited and sorts the children.
 func (t *Tree) finish() {
 	t.Waited = t.Blamed + t.HandOff + t.Unattributed
 	t.index = nil
@@ -267,28 +266,27 @@ func (s *Stack) String() string {
 	return b.String()
 }
 
-// LockRow is one lock's line in the table of locks.
+// LockRow is the row of a lock in the table of locks.
 type LockRow struct {
 	*Lock
-	// Contentions is the number of waits for the lock, and Parks how often goroutines blocked
-	// for it; see Wait.
+	// Contentions is the number of waits for the lock, and Parks the number of times that
+	// goroutines blocked for it; see Wait.
 	Contentions, Parks int64
-	// Waited == Blamed + HandOff + Unattributed is what all waiters lost together.
+	// Waited == Blamed + HandOff + Unattributed is the total time lost by all waiters.
 	Waited, Blamed, HandOff, Unattributed time.Duration
 	// ForWork is the part of Waited in waits that need not cost anything; see [Wait.ForWork].
 	ForWork time.Duration
-	// Ready is for how long they were ready after that, and ReadyIdle the part of it in which a
-	// processor was idle.
+	// Ready is the time for which they were ready after that, and ReadyIdle the part of it in
+	// which a processor (P) was idle.
 	Ready, ReadyIdle time.Duration
-	// Activity is what the owners did while they were waited for: its parts sum to Blamed.
+	// Activity is what the owners did while they were waited for. Its parts sum to Blamed.
 	Activity Activity
-	// ContendedShare is the part of the profile's duration in which the lock was held
-	// while a goroutine waited for it: near 1, the lock is all that the program does.
+	// ContendedShare is the part of the profile's duration in which the lock was held while a
+	// goroutine waited for it. If it is near 1, the lock limits the whole program.
 	ContendedShare float64
 }
 
-// LockTable returns a row for each lock, the one that cost most first: that is Waited without
-// ForWork.
+// LockTable returns a row for each lock, most expensive first: the cost is Waited without ForWork.
 func (p *Profile) LockTable() []LockRow {
 	byLock := make(map[*Lock]*LockRow, len(p.Locks))
 	for _, l := range p.Locks {

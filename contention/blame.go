@@ -9,63 +9,64 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// Who is to blame for a wait
+// Blame for a wait
 //
-// After P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck, "Efficient Tracing and
-// Versatile Analysis of Lock Contention in Java Applications on the Virtual Machine
-// Level", ICPE 2016: for each contention, record the waiter and the owners of the lock during the
-// wait, with their call chains; record nothing for a lock without waiters; and work after the lock
-// has been released.
+// After P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck, "Efficient Tracing and Versatile
+// Analysis of Lock Contention in Java Applications on the Virtual Machine Level", ICPE 2016: for
+// each contention, record the waiter and the owners of the lock during the wait, with their call
+// chains; record nothing for a lock without waiters; and work after the lock has been released.
 //
 //  1. A lock counts its registered waiters. While the count is zero, Lock and Unlock do nothing
 //     else: an owner that no goroutine waits for leaves no trace.
-//  2. A waiter notes the time and the number of the last exit (exits.go), raises the count, notes its
-//     call chain, and blocks. When it has the lock, it notes the time and the number of the last exit
-//     again. It stays registered until its Unlock, which records the wait.
-//  3. An owner that gets the lock while waiters are registered notes the time: it may have overtaken
-//     them. One that noted no time got the lock before any waiter came, so it is blamed from the
-//     beginning of the wait. (An owner that gets the lock within the 50 ns in which a waiter
-//     registers is blamed for these, too.)
+//  2. A waiter records the time and the number of the last exit (exits.go), increments the count,
+//     records its call chain, and blocks. When it has the lock, it again records the time and the
+//     number of the last exit. It stays registered until its Unlock, which records the wait.
+//  3. An owner that gets the lock while waiters are registered records the time, as it may have
+//     overtaken them. An owner without a time got the lock before any waiter came, so it is blamed
+//     from the beginning of the wait. (An owner that gets the lock within the 50 ns in which a
+//     waiter registers is blamed for these, too.)
 //  4. An owner that leaves while waiters remain takes the next exit number and records when it came
 //     and left. When the lock is free again, it adds its call chain and settles its own wait. An
-//     owner that takes the lock again before a waiter wakes up can do so thousands of times: if the
-//     waiters and its call chain are the same, it extends its last exit. Of many short holds, it
-//     times some (sampling.go).
-//  5. A wait is settled by cutting it at the exits during it (split.go). What no owner covers is
+//     owner that takes the lock again before a waiter wakes up can do so thousands of times. If the
+//     waiters and its call chain are the same, it extends its last exit. It times only some of many
+//     short holds (sampling.go).
+//  5. To settle a wait, it is divided at the exits during it (split.go). Time without an owner is
 //     hand-off: the time until the scheduler ran the next owner. If an exit has no call chain yet,
-//     because its owner was preempted right after the release, the wait is put aside (account.go).
+//     because its owner was preempted right after the release, the wait is deferred (account.go).
 //
 // Nothing here runs in a goroutine of its own, so the runtime still reports a deadlock of the
 // program's locks.
 
-// now is the time in nanoseconds by the monotonic clock; never 0.
+// now returns the monotonic time in nanoseconds; never 0.
 func now() int64 { return monotime.Now() | 1 }
 
-// tracker is a lock and what a wrapper adds to it, which is read only under contention.
+// tracker is a lock and the data of its wrapper, which is read only under contention.
 type tracker[L any] struct {
-	mu      L
-	waiters atomic.Int32 // registered: goroutines that wait, and an owner whose Unlock has something to record
+	mu L
+	// waiters is the number of registered waiters: goroutines that wait, and an owner whose
+	// Unlock has something to record.
+	waiters atomic.Int32
 	st      atomic.Pointer[state]
 }
 
-// state is the memory of a lock, made when it is first waited for or named.
+// state is the data of a lock, made when the lock is first waited for or named.
 type state struct {
 	history
 	// arrivals counts registrations.
 	arrivals atomic.Uint32
-	// came is when the first one came since holds of a run pass unseen, or 0.
+	// came is the time of the first registration since holds of a run pass unseen, or 0.
 	came atomic.Int64
-	// extended counts the exits that are part of an earlier one.
+	// extended counts the exits that were merged into an earlier one.
 	extended atomic.Uint64
 	sampling sampling
 	info     *lockInfo
-	rw       bool // of a RWMutex
-	// account is where waits of this lock were last recorded.
+	rw       bool // of an RWMutex
+	// account is the account in which waits for this lock were last recorded.
 	account atomic.Pointer[account]
 
-	// The present exclusive owner's, guarded by the lock itself.
+	// Data of the current exclusive owner, guarded by the lock itself.
 	since   int64    // when it got the lock; 0: before any present waiter came; or unseen
-	pending int64    // since when it held back readers, of an RWMutex
+	pending int64    // for an RWMutex: when it began to hold back readers
 	own     wait     // its own wait, if own.account is set
 	forward *forward // what its exits inside Cond.Wait refer to, if there were any
 	run     run
@@ -76,25 +77,27 @@ type state struct {
 	readers []reader
 }
 
-// wait is one contention: from the request of a lock until it is granted.
+// wait is one contention, from the request of a lock until it is granted.
 type wait struct {
 	account     *account // where to record it; nil: nowhere
 	chain       *callstack.Chain
 	g           uint64
 	start, end  int64
-	pinned      *chunk  // holds exit first, or will hold the one after it
-	first, last uint64  // the exits during the wait are those in (first, last]
-	lost        uint64  // exits during the wait that could not be recorded
-	weight      int64   // how many times its time it stands for, and
-	count       int64   // how many contentions: more than 1 if others were only timed; see sampling.go
-	missing     *exit   // the first exit whose owner was unknown at the last try to settle
-	waiters     int32   // how many waited when this one was granted the lock
-	flight      *flight // its place while it goes on, if it has one
-	kind        kindID
-	flags       Flags
+	pinned      *chunk // has exit first, or will have the one after it
+	first, last uint64 // the exits during the wait are those in (first, last]
+	lost        uint64 // exits during the wait that could not be recorded
+	weight      int64  // how many times its time counts
+	// count is the number of contentions that it counts: more than 1 if others were only timed;
+	// see sampling.go.
+	count   int64
+	missing *exit   // the first exit whose owner was unknown at the last attempt to settle
+	waiters int32   // number of waiters when this one was granted the lock
+	flight  *flight // its place while in progress, if it has one
+	kind    kindID
+	flags   Flags
 }
 
-// took is how long the wait was.
+// took returns the length of the wait.
 func (w *wait) took() int64 { return w.end - w.start }
 
 // state returns the lock's state, made at first use.
@@ -113,7 +116,7 @@ func (t *tracker[L]) register(st *state) {
 	t.word().raise()
 }
 
-// word is what registered waiters keep from being locked and unlocked with one instruction.
+// word returns the lock as a word. Registered waiters keep it from the single-instruction form.
 func (t *tracker[L]) word() word { return any(&t.mu).(word) }
 
 // word is a lock that changes its form while goroutines are registered. raiseOwn is raise for its
@@ -124,8 +127,8 @@ type word interface {
 	lower()
 }
 
-// deregister lowers the number of registered waiters, and returns it. The caller has
-// the lock, but for readers.
+// deregister decrements the number of registered waiters and returns it. The caller has the lock,
+// unless it is a reader.
 func (t *tracker[L]) deregister(st *state) int32 {
 	n := t.waiters.Add(-1)
 	t.word().lower()
@@ -153,8 +156,8 @@ func (t *tracker[L]) draw() draw {
 	return always
 }
 
-// arrive registers the caller as a waiter. It returns false if collection is off, or the wait was
-// not drawn: then w has its start and its account.
+// arrive registers the caller as a waiter. It returns false if collection is off or the wait was
+// not drawn; in the latter case, it sets only the start and the account of w.
 func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
@@ -180,7 +183,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	}
 	st.came.CompareAndSwap(0, w.start)
 	st.arrivals.Add(1)
-	// The waiter is registered: what follows delays no other goroutine.
+	// The waiter is registered: the following code delays no other goroutine.
 	w.chain = s.chains().CaptureAbove(unsafe.Pointer(w))
 	w.g = s.goid()
 	w.account.begun.Add(1)
@@ -190,7 +193,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	return true
 }
 
-// acquired notes that the caller, a registered waiter, has got the lock exclusively. The hold begins
+// acquired records that the caller, a registered waiter, got the lock exclusively. The hold begins
 // after the profiler's own work, some 100 ns if another processor had the lock before. That work
 // counts as hand-off, as in leave.
 func (t *tracker[L]) acquired(w *wait) {
@@ -209,7 +212,7 @@ func (t *tracker[L]) acquired(w *wait) {
 	st.own.end = st.since
 }
 
-// bargedIn notes that the caller has got the lock without waiting, while others wait.
+// bargedIn records that the caller got the lock without waiting while others wait.
 func (t *tracker[L]) bargedIn() {
 	st := t.st.Load()
 	st.pending = 0
@@ -221,7 +224,7 @@ func (t *tracker[L]) bargedIn() {
 	st.catchUp(st.since)
 }
 
-// release is what is left to do once the lock is free.
+// release has the work left for when the lock is free.
 type release struct {
 	st       *state
 	released int64
@@ -230,18 +233,18 @@ type release struct {
 	exit     *exit
 	chunk    *chunk
 	forward  *forward
-	inWait   bool // the lock is let go of in Cond.Wait
+	inWait   bool // the lock is released in Cond.Wait
 }
 
-// leave prepares the release of the lock by its exclusive owner, which still holds it. The hold ends
-// here; what follows until the lock is free is the profiler's work, and counts as hand-off.
+// leave prepares the release of the lock by its exclusive owner, which still holds it. The hold
+// ends here. The time until the lock is free is the profiler's work, and counts as hand-off.
 func (t *tracker[L]) leave(r *release) {
 	r.released = now()
 	st := t.st.Load()
 	r.st = st
 	if st.since == unseen {
-		// A waiter came during the hold. For the earlier ones, what is known of it begins
-		// there.
+		// A waiter came during the hold. For the earlier waiters, the known part of the hold
+		// begins there.
 		st.since = max(st.came.Load(), st.last().released)
 		st.catchUp(st.since)
 	}
@@ -275,7 +278,7 @@ func (t *tracker[L]) leave(r *release) {
 	}
 }
 
-// time times what the release takes of the lock, once in timedReleases.
+// time measures the time that the release takes under the lock, once in timedReleases.
 func (r *release) time() {
 	if uint64(r.released)*0x9E3779B97F4A7C15>>32%timedReleases == 0 { // a hash, as clocks step
 		r.left = now()
@@ -298,9 +301,10 @@ func (st *state) exit(r *release) {
 	st.publish()
 }
 
-// extend adds to the last exit, if it was the same owner's and nothing has happened since that would
-// make a difference to any waiter. No other goroutine uses that exit: an owner in between would have
-// left an exit of its own. The call chain is taken under the lock here, which costs 10 to 70 ns.
+// extend adds the hold to the last exit, if that was by the same owner and nothing has happened
+// since that matters to any waiter. No other goroutine uses that exit: an owner in between would
+// have left an exit of its own. The call chain is captured under the lock here, which costs 10 to
+// 70 ns.
 func (st *state) extend(r *release) bool {
 	e := st.last()
 	if e == nil || e.shared || e.pending != 0 || st.pending != 0 || e.arrivals != st.arrivals.Load() ||
@@ -320,7 +324,7 @@ func (st *state) extend(r *release) bool {
 	return true
 }
 
-// caller returns the call chain of the Unlock, the same from any depth.
+// caller returns the call chain of the Unlock, independent of the depth below it.
 func (r *release) caller() *callstack.Chain {
 	return r.st.account.Load().session.chains().CaptureAbove(unsafe.Pointer(r))
 }
@@ -351,7 +355,8 @@ func (r *release) finish() {
 	r.st.reconsider(r.released)
 }
 
-// cost notes what recording has cost. What settles a wait is always timed, as that differs.
+// cost records the cost of recording. Releases that settle a wait are always timed, as their cost
+// varies.
 func (r *release) cost(from int64) {
 	s := &r.st.sampling
 	if r.left != 0 {

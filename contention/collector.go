@@ -8,55 +8,57 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// Options says what to collect. The zero value is a good choice for a process that
-// runs for long. While several Collectors are on, all collect what any of them asks for.
+// Options configures collection. The zero value is ready to use, also in long-running processes.
+// While several Collectors are on, all collect what any of their Options requests.
 type Options struct {
-	// Goroutines keeps rows of the profile apart by the ids of waiter and owner.
-	// Programs that start a goroutine for each request then have very many rows.
+	// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner. Programs
+	// that start a goroutine for each request then have very many rows.
 	Goroutines bool
-	// Exact records every wait and every hold during it. By default, a random part of the waits is
-	// recorded if all of them would take more than 2 % of the time, and of an owner's holds of less
-	// than 4 µs some are seen. Exact can take three quarters of the throughput of a hot lock.
+	// Exact records every wait and every hold during it. By default, a random part of the waits
+	// is recorded if recording all of them would take more than 2 % of the time, and only some of
+	// an owner's holds of less than 4 µs are observed. Exact can take three quarters of the
+	// throughput of a hot lock.
 	Exact bool
-	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
-	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What
-	// does not fit is put together and counted in Profile.Dropped. With full tables,
-	// a collection takes about 60 MB. While a Collector is on, MaxChains is that of the first one.
+	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains (0: 65536), of
+	// locks (0: 16384), and of rows in the profile (0: 65536). The excess is combined and counted
+	// in Profile.Dropped. With full tables, a collection takes about 60 MB. While a Collector is
+	// on, the MaxChains of the first one applies.
 	MaxChains, MaxLocks, MaxPairs int
 }
 
-// Collector collects the waits for all locks of this package in the process, from its Start to its
-// Stop. The zero value is ready to use; a Collector must not be copied. Several may be on at the
-// same time, such as that of a program and that of a library in it: each has all waits that began
-// while it was on. [Start], [Stop] and [Snapshot] are those of a default Collector.
+// Collector collects the waits for all locks of this package in the process, from Start to Stop.
+// The zero value is ready to use; a Collector must not be copied. Several may be on at the same
+// time, such as those of a program and of a library in it: each has all waits that began while it
+// was on. [Start], [Stop] and [Snapshot] use a default Collector.
 type Collector struct {
-	// All of it is guarded by control.
+	// All fields are guarded by control.
 	on      bool
 	options Options
-	next    *Collector // that is on, too
+	next    *Collector // next Collector that is on
 	parts   []*session // since Start; the last one is current while the Collector is on
-	past    *Profile   // of parts that are over, and in which no wait goes on; nil if there is none
+	// past is the sum of finished parts without waits in progress; nil if there is none.
+	past *Profile
 }
 
 // Sessions
 //
 // At any time, waits are recorded in one session or, if no Collector is on, in none. Each Start and
-// Stop ends the current session and begins another one for the Collectors that are on. So a
-// Collector has found what its sessions have found, added up. With one Collector, that is one
-// session. Sessions that follow one another share a table of call chains: an owner may leave in
-// the one or the other of the same wait's.
+// Stop ends the current session and begins another one for the Collectors that are on. The result
+// of a Collector is the sum of its sessions; with a single Collector, that is one session.
+// Consecutive sessions share a table of call chains, since the owners during one wait may leave in
+// different sessions.
 
 var (
-	// current is the session that goes on. This load finds that collection is off.
+	// current is the current session. If it is nil, collection is off.
 	current atomic.Pointer[session]
 
 	control sync.Mutex
-	active  *Collector // the first of those that are on, guarded by control
+	active  *Collector // the first Collector that is on, guarded by control
 	std     Collector
 
-	// join adds up what a Collector has found in several sessions. If there is the default
-	// Collector only, it has one session, and the program does not link Merge: so
-	// [Collector.Start] sets join, guarded by control.
+	// join adds up the sessions of a Collector. With only the default Collector, there is one
+	// session, and the program does not link Merge: [Collector.Start] sets join, guarded by
+	// control.
 	join func(limit int, past *Profile, parts ...*session) *Profile
 )
 
@@ -66,17 +68,17 @@ var (
 	ErrNotStarted = errors.New("contention: Stop without Start")
 )
 
-// Start begins to collect, as [Collector.Start] does for the default Collector.
+// Start starts the default Collector, as [Collector.Start] does.
 func Start(o Options) error { return std.start(o) }
 
-// Stop ends what [Start] began.
+// Stop stops the default Collector.
 func Stop() error { return std.stop() }
 
-// Snapshot returns what has been found since [Start]; see [Collector.Snapshot].
+// Snapshot returns the profile since [Start]; see [Collector.Snapshot].
 func Snapshot() *Profile { return std.Snapshot() }
 
-// Start begins to collect. While no Collector is on, locks record nothing. What c found earlier is
-// forgotten, once a Snapshot of it that is being taken is done. It returns [ErrStarted] if c is on.
+// Start begins to collect. While no Collector is on, locks record nothing. Start drops the earlier
+// results of c, once a Snapshot of them in progress is done. It returns [ErrStarted] if c is on.
 func (c *Collector) Start(o Options) error {
 	control.Lock()
 	join = joinParts
@@ -85,7 +87,7 @@ func (c *Collector) Start(o Options) error {
 }
 
 func (c *Collector) start(o Options) error {
-	callstack.Goid() // it looks for the ids at its first call, which had better not be under a lock
+	callstack.Goid() // its first call takes some 100 µs: make it before locking
 	control.Lock()
 	defer control.Unlock()
 	if c.on {
@@ -100,8 +102,8 @@ func (c *Collector) start(o Options) error {
 	return nil
 }
 
-// Stop ends the collection. Waits that have begun are still settled when they end,
-// and a later Snapshot has them. It returns [ErrNotStarted] if c is off.
+// Stop ends the collection. Waits that have begun are still settled when they end, and a later
+// Snapshot includes them. It returns [ErrNotStarted] if c is off.
 func (c *Collector) Stop() error { return c.stop() }
 
 func (c *Collector) stop() error {
@@ -120,7 +122,7 @@ func (c *Collector) stop() error {
 	return nil
 }
 
-// nextSession ends the current session and begins that of the Collectors that are on.
+// nextSession ends the current session and begins one for the Collectors that are on.
 func nextSession() {
 	var next *session
 	at := now()
@@ -154,9 +156,10 @@ func activeOptions() (o Options) {
 	return o
 }
 
-// addUp makes one profile of the sessions in which no wait goes on, so that their number is bounded
-// by that of such waits. In the last one, a wait may still be about to begin. One that begins later,
-// in a goroutine that was preempted for so long, is booked in the session in which it ends.
+// addUp combines the sessions without a wait in progress into one profile, so that the number of
+// sessions is bounded by that of such waits. In the last session, a wait may still be about to
+// begin. If a goroutine was preempted for so long that its wait begins later, the wait is booked in
+// the session in which it ends.
 func (c *Collector) addUp(last *session) {
 	kept := c.parts[:0]
 	for _, s := range c.parts {
@@ -174,10 +177,10 @@ func (c *Collector) addUp(last *session) {
 
 func (c *Collector) limit() int { return orDefault(c.options.MaxPairs, defaultPairs) }
 
-// Snapshot returns what c has found since its last Start, until its Stop if there was one. It may be
-// called at any time, by any goroutine; recording goes on during that time. It takes about 1 µs a
-// row, and some µs for each call chain that was not in an earlier Snapshot; and up to 40 ms if an
-// owner was preempted right after it unlocked, to learn who that was.
+// Snapshot returns the profile of c since its last Start, until its Stop if there was one. It may
+// be called at any time, by any goroutine; recording continues in that time. It takes about 1 µs
+// per row, and some µs for each call chain that was not in an earlier Snapshot. It waits for up to
+// 40 ms if an owner was preempted right after it unlocked, to get its call chain.
 func (c *Collector) Snapshot() *Profile {
 	control.Lock()
 	past, limit := c.past, c.limit()
@@ -200,8 +203,8 @@ func (c *Collector) Snapshot() *Profile {
 	return join(limit, past, parts...)
 }
 
-// joinParts adds up sessions that followed one another, and what came before them unless that is
-// nil, to at most so many rows.
+// joinParts adds up consecutive sessions, and the earlier profile past unless it is nil. The result
+// has at most limit rows.
 func joinParts(limit int, past *Profile, parts ...*session) *Profile {
 	var all []*Profile
 	if past != nil {

@@ -12,15 +12,15 @@ import (
 // line is a row of the table of a profile.
 type line struct {
 	kind          Kind
-	lock, group   string // its name, and the one that it has in another run, too
+	lock, group   string // group identifies it in another run, too
 	class         string
 	waiter, owner *Party
 	flags         Flags
 	contentions   int64
 	wait          time.Duration
-	pair          *Pair       // nil where there is no owner
-	ready         *Wait       // nil but in rows of "[ready]"
-	unfinished    *Unfinished // nil but in rows of waits that go on
+	pair          *Pair       // nil if there is no owner
+	ready         *Wait       // only in rows of "[ready]"
+	unfinished    *Unfinished // only in rows of waits in progress
 }
 
 func leafFunc(p *Party) string {
@@ -30,7 +30,7 @@ func leafFunc(p *Party) string {
 	return p.Stack.Frames[0].Func
 }
 
-// partyColumns returns columns for who waited, or who is to blame.
+// partyColumns returns the columns for the waiter or the owner.
 func partyColumns(name, title string, of func(*line) *Party) []result.Column[line] {
 	return []result.Column[line]{
 		{Name: name + "_group", Title: title, Unit: result.Func, Help: "the goroutines of the " + title, Value: result.Texts(func(l *line) string { return of(l).Group })},
@@ -39,13 +39,13 @@ func partyColumns(name, title string, of func(*line) *Party) []result.Column[lin
 	}
 }
 
-// times returns a column of times that are known of some rows only.
+// times returns a column of times that only some rows have.
 func times(name, title, help string, of func(*line) (time.Duration, bool)) result.Column[line] {
 	return result.Column[line]{Name: name, Title: title, Unit: result.Duration, Help: help,
 		Value: func(l *line) (result.Value, bool) { d, known := of(l); return result.Int(d), known }}
 }
 
-// did is a time of an activity of the owner.
+// did returns a function for a time in the activity of the owner.
 func did(of func(Activity) time.Duration) func(*line) (time.Duration, bool) {
 	return func(l *line) (time.Duration, bool) {
 		if l.pair == nil {
@@ -73,13 +73,13 @@ func ofUnfinished(of func(*Unfinished) int64) func(*line) (time.Duration, bool) 
 	}
 }
 
-// asCount makes a column of times one of numbers.
+// asCount converts a column of times to one of counts.
 func asCount(c result.Column[line]) result.Column[line] {
 	c.Unit = result.Count
 	return c
 }
 
-// root is who was at the end of the chain of blame for the longest part.
+// root returns the goroutine at the end of the chain of blame for the longest part.
 func (l *line) root() *Party {
 	if l.pair == nil {
 		return nil
@@ -144,7 +144,7 @@ func (l *line) blockedOn() string {
 	return strings.Join(on, " ")
 }
 
-// cannotTellKey is in the place of who holds a lock where the trace does not show it.
+// cannotTellKey replaces the holder of a lock if the trace does not show it.
 const cannotTellKey = "[cannot tell]"
 
 // lines returns a row for each pair of waiter and owner, and rows each for the hand-off, the
@@ -184,10 +184,11 @@ func nobody(key string) *Party {
 
 // Table returns a row for each pair of waiter and owner, and a row each for the hand-off and the
 // unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]": wait_ns sums to
-// what was waited. A row with the owner "[ready]" follows for waits of a trace: for how long the
-// goroutines were ready after the waits, until they had a processor, and how often they blocked.
-// Rows for the waits that went on when a trace ended come last: their owner is who held the lock
-// then, "[cannot tell]" if the trace does not show it, and empty for waits that are not for a lock.
+// the time waited. For waits of a trace, a row with the owner "[ready]" follows: the time for which
+// the goroutines were ready after the waits, until they had a processor (P), and the number of
+// times that they blocked. Rows for the waits in progress at the end of a trace come last. Their
+// owner is the holder of the lock then, "[cannot tell]" if the trace does not show it, and empty
+// for waits that are not for a lock.
 func (p *Profile) Table() *result.Table {
 	rows := p.lines()
 	for i := range p.Unfinished {
@@ -206,8 +207,8 @@ func (p *Profile) Table() *result.Table {
 	return t
 }
 
-// Changes returns what changed from one profile to another, by lock, waiter and owner: see
-// [result.Diff]. Locks are paired by name or, without one, by class: their numbers differ from run
+// Changes returns the differences between two profiles, by lock, waiter and owner: see
+// [result.Diff]. Locks are matched by name or, without one, by class: their numbers differ from run
 // to run. The time is that of waits and, with the owner "[ready]", that after them.
 func Changes(before, after *Profile) *result.Table {
 	table := func(p *Profile) *result.Table {

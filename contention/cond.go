@@ -11,27 +11,28 @@ import (
 // Conditional waiting
 //
 // A wait on a Cond is not contention for a lock, but another goroutine ends it. It is recorded with
-// kind cond: the call chain of the Signal or Broadcast, flagged Signaller, is blamed for the time
-// until then, and the time until the waiter ran is hand-off.
+// kind cond. The time until the Signal or Broadcast is blamed on its call chain, flagged Signaller;
+// the time from then until the waiter ran is hand-off.
 //
-// Package sync wakes waiters first in, first out. A queue of ours in the same order shows which
-// Signal ends which wait. To keep the order, a mutex is held from before a waiter enters our queue
-// until it is in that of sync, which is when sync unlocks L; and by Signal while it takes from both.
+// Package sync wakes waiters first in, first out. A queue of our own in the same order shows which
+// Signal ends which wait. To keep the order, Wait holds a mutex from before the waiter enters our
+// queue until it is in the queue of sync, which is when sync unlocks L; Signal holds it while it
+// takes from both.
 //
-// Wait unlocks L and locks it again later. For blame, the hold before and the hold after are one, and
-// belong to the call chain of the final Unlock. When Wait unlocks L, that Unlock is still to come, so
-// the exit refers forward to it; if Wait is called in a loop, all its exits refer to the same Unlock.
-// A wait behind such an exit is settled at that Unlock. A snapshot before it, or a history that would
-// become too long, settles the wait with the call chain of the Wait, flagged InWait.
+// Wait unlocks L and locks it again later. For blame, the hold before and the hold after are one,
+// and belong to the call chain of the final Unlock. When Wait unlocks L, that Unlock is still to
+// come, so the exit refers forward to it. If Wait is called in a loop, all its exits refer to the
+// same Unlock. A wait behind such an exit is settled at that Unlock. A snapshot before it, or a
+// history that would become too long, settles the wait with the call chain of the Wait, flagged
+// InWait.
 
-// Cond is a [sync.Cond] that records, while collection is on, who waited on it and which
-// Signal or Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package,
-// the wait for L at the end of Wait is flagged [Reacquire]. Cond{L: l} is ready to use;
-// it must not be copied after first use. It has the methods, the panics and the memory
-// model of sync.Cond, which does the waiting.
+// Cond is a [sync.Cond] that records, while collection is on, who waited on it and which Signal or
+// Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package, the wait for L at the
+// end of Wait is flagged [Reacquire]. Cond{L: l} is ready to use. It must not be copied after first
+// use. It has the methods, the panics and the memory model of sync.Cond, which it uses to wait.
 //
-// Wait takes about 20 ns more than that of sync.Cond when collection is off, and
-// 0.5 µs more when it is on; Signal and Broadcast 1 ns and, if a goroutine waits, 0.1 µs.
+// Wait takes about 20 ns more than that of sync.Cond if collection is off, and 0.5 µs more if it is
+// on. Signal and Broadcast take 1 ns more and, if a goroutine waits, 0.1 µs.
 type Cond struct {
 	// L is held while observing or changing the condition.
 	L sync.Locker
@@ -41,23 +42,23 @@ type Cond struct {
 	bound               sync.Once
 	self                *Cond
 
-	queue    []*condWait // recorded waiters that were not signalled, in order
+	queue    []*condWait // recorded waiters that have not been signalled, in order
 	entering *condWait   // set by Wait for the Unlock that sync.Cond.Wait calls at once
 	recorded atomic.Int32
 	unseen   atomic.Int32 // waiters that are not recorded
-	woken    atomic.Int64 // when the last waiter to have got L woke up
+	woken    atomic.Int64 // wake-up time of the last waiter that got L
 }
 
 // condWait is one recorded Wait.
 type condWait struct {
 	wait
-	signal  holder   // who ended it, if signal.chain is set
-	forward *forward // the exit of L, if it was one
+	signal  holder   // the goroutine that ended it, if signal.chain is set
+	forward *forward // the exit of L, if there was one
 }
 
 var condWaits = sync.Pool{New: func() any { return new(condWait) }}
 
-// NewCond returns a new Cond with Locker l that remembers the call chain of its creation.
+// NewCond returns a new Cond with Locker l. It records the call chain of the creation.
 func NewCond(l sync.Locker) *Cond {
 	c := &Cond{L: l}
 	c.created("")
@@ -97,7 +98,7 @@ func (c *Cond) Wait() {
 	c.awake(w)
 }
 
-// awake records a Wait that is over. The caller holds c.L.
+// awake records a finished Wait. The caller holds c.L.
 func (c *Cond) awake(w *condWait) {
 	if w.forward != nil {
 		ownLock(c.L).adopt(w.forward)
@@ -112,9 +113,9 @@ func (c *Cond) awake(w *condWait) {
 	condWaits.Put(w)
 }
 
-// remove takes a waiter out of the queue if it was not signaled there: waiters from before Start are
-// not in the queue, and may have got a Signal that was meant for this one, or the other way round.
-// The mutex also orders the waiter after the goroutine that signaled, which sync.Cond leaves to L.
+// remove removes a waiter from the queue if it was not signaled there. Waiters from before Start
+// are not in the queue, and may have received a Signal meant for this one, or the reverse. The
+// mutex also orders the waiter after the goroutine that signaled, which sync.Cond leaves to L.
 func (c *Cond) remove(w *condWait) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +152,8 @@ func (c *Cond) Broadcast() {
 	c.wake(-1, c.cond.Broadcast)
 }
 
-// wake wakes waiters by f, and records that in the first n of the queue, or in all if n is negative.
+// wake wakes waiters by f, and records that in the first n of the queue, or in all if n is
+// negative.
 func (c *Cond) wake(n int, f func()) {
 	h := holder{g: callstack.Goid(), flags: Signaller}
 	c.mu.Lock()
@@ -172,7 +174,7 @@ func (c *Cond) wake(n int, f func()) {
 	f()
 }
 
-// bind puts c between its sync.Cond and L, at first use.
+// bind sets c as the Locker of its sync.Cond, at first use.
 func (c *Cond) bind() {
 	c.bound.Do(func() {
 		c.self = c
@@ -183,17 +185,17 @@ func (c *Cond) bind() {
 	}
 }
 
-// condLocker is what the sync.Cond takes for L.
+// condLocker is the Locker of the sync.Cond, in place of L.
 type condLocker Cond
 
-// waitLocker is a lock of this package that can be let go of in Wait.
+// waitLocker is a lock of this package that can be released in Wait.
 type waitLocker interface {
 	unlockInWait(chain *callstack.Chain) *forward
 	adopt(f *forward)
 }
 
-// ownLock returns l if it is such a lock, else nil. A type that embeds one has its methods, too,
-// but may have a Lock and an Unlock of its own, which are then to be called: it is not one.
+// ownLock returns l if it is a *Mutex or *RWMutex, else nil. A type that embeds one also has its
+// methods, but may have its own Lock and Unlock, which must then be called.
 func ownLock(l sync.Locker) waitLocker {
 	switch m := l.(type) {
 	case *Mutex:
@@ -204,7 +206,7 @@ func ownLock(l sync.Locker) waitLocker {
 	return nil
 }
 
-// Unlock is called by sync.Cond.Wait when the caller has its place in the queue.
+// Unlock is called by sync.Cond.Wait once the caller is in the queue.
 func (l *condLocker) Unlock() {
 	w := l.entering
 	l.entering = nil
@@ -216,7 +218,7 @@ func (l *condLocker) Unlock() {
 	}
 }
 
-// Lock is called by sync.Cond.Wait when the caller has been woken.
+// Lock is called by sync.Cond.Wait once the caller has been woken.
 func (l *condLocker) Lock() {
 	var at int64
 	if l.recorded.Load() != 0 {
@@ -282,8 +284,8 @@ func (r *rlocker) lockAfterWait() {
 	}
 }
 
-// leaveInWait is leave, but the exit refers to an Unlock to come, like those of earlier
-// Waits under the same Unlock.
+// leaveInWait is leave with an exit that refers to a later Unlock, like the exits of earlier Waits
+// before the same Unlock.
 func (t *tracker[L]) leaveInWait(r *release) *forward {
 	r.inWait = true
 	t.leave(r)
@@ -298,7 +300,7 @@ func (t *tracker[L]) leaveInWait(r *release) *forward {
 	return f
 }
 
-// finishInWait is finish for leaveInWait: chain is that of the Wait.
+// finishInWait is finish for leaveInWait; chain is the call chain of the Wait.
 func (r *release) finishInWait(chain *callstack.Chain) {
 	if r.exit != nil {
 		r.st.account.Load().session.exited(r, chain)
@@ -308,8 +310,8 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 	}
 }
 
-// adopt makes the exclusive owner resolve f when it unlocks. It is registered as if it
-// were a waiter, so that its Unlock takes notice.
+// adopt makes the exclusive owner resolve f when it unlocks. It registers the owner as if it were a
+// waiter, so that its Unlock takes the slow path.
 func (t *tracker[L]) adopt(f *forward) {
 	st := t.st.Load()
 	st.forward = f

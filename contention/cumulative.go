@@ -8,43 +8,43 @@ import (
 
 // Cumulative sums of holds
 //
-// A wait of a Mutex behind 63 owners has 63 holds to be blamed on, but the owners have a few call
-// chains. So an account adds up, exit by exit, for how long each call chain has held the lock. The
-// sums after the last exit of a wait, less those after its first one, are what the wait lost to
-// each: the cost of a wait depends on the number of call chains, not on that of the holds in it.
-// Each exit is added once, by the first wait behind it that is settled.
+// A wait for a Mutex behind 63 owners has 63 holds to blame, but the owners have only a few call
+// chains. So an account adds up, exit by exit, the time for which each call chain has held the
+// lock. The sums after the last exit of a wait, minus those after its first one, are what the wait
+// lost to each chain. The cost of a wait depends on the number of call chains, not on the number of
+// holds in it. Each exit is added once, by the first wait behind it that is settled.
 //
-// The first hold of a wait may have begun before the wait. Only the part of it since then counts,
-// and is found in the exit itself, as in split.go.
+// The first hold of a wait may have begun before the wait. Only the part since then counts; it is
+// computed from the exit itself, as in split.go.
 //
-// Owners may themselves have waited while they held the lock (profile.go). What they lost to each root
-// has a sum of its own: a sum is for a cause, which is an owner and its root.
+// Owners may themselves have waited while they held the lock (profile.go). The time that they lost
+// to each root has a sum of its own: a sum is for a cause, which is an owner and its root.
 //
-// The sums after the latest exits are in a ring. A wait that began before these starts the sums
-// anew. Waits behind few owners are split hold by hold, as are those whose holds must stay separate:
+// The sums after the latest exits are in a ring. A wait that began before these restarts the sums.
+// Waits behind few owners are divided hold by hold, as are those whose holds must stay separate:
 // for an execution trace, with Options.Goroutines, and behind readers.
 
 const (
-	// mostCauses bounds the sums of a lock. If there are more, they start anew.
+	// mostCauses bounds the sums of a lock. If there are more, they restart.
 	mostCauses = 16
-	// A wait that alone has more causes is split hold by hold, and so are the next pause waits.
+	// A wait that alone has more causes is divided hold by hold, and so are the next pause waits.
 	pause = 64
-	// fewRows is the least length of the ring.
+	// fewRows is the minimum length of the ring.
 	fewRows = 64
 )
 
-// ownerCause is an owner, and who was at the end of the chain of blame that begins with it.
+// ownerCause is an owner and the goroutine at the end of the chain of blame that begins with it.
 type ownerCause struct {
-	owner, root *callstack.Chain // the root is nil if it is not known
+	owner, root *callstack.Chain // the root is nil if unknown
 	links       int32            // as in Root
 	blocked     bool             // the owner was blocked, on
 	via         kindID
 }
 
-// loss is what waits have lost to a cause.
+// loss is the time that waits have lost to a cause.
 type loss struct {
 	held int64
-	// Of runs of holds, as in exit. The unknown part is not in held.
+	// For runs of holds, as in exit. The unknown part is not in held.
 	unknown, unsure int64
 	doubt           float64
 }
@@ -58,26 +58,26 @@ func (l *loss) add(m loss) {
 
 func (l *loss) subtract(m loss) { l.add(loss{-m.held, -m.unknown, -m.unsure, -m.doubt}) }
 
-// cumulative are the sums of an account, guarded by its mutex.
+// cumulative has the sums of an account, guarded by its mutex.
 type cumulative struct {
 	causes []ownerCause
 	sums   []loss // by cause, after exit last
-	at     int64  // when the last hold ended
+	at     int64  // end of the last hold
 
-	// rows are the sums after exits base to last, stride to an exit, in a ring.
+	// rows has the sums after exits base to last, stride per exit, in a ring.
 	rows       []loss
 	stride     int
 	base, last uint64
 
-	// chunk is where the latest exit is, and first its first one at that time.
+	// chunk is the chunk of the latest exit, and first the value of its first at that time.
 	chunk *chunk
 	first uint64
 
-	paused int    // how many waits are still to be split hold by hold
-	lost   []loss // scratch memory: what the present wait has lost
+	paused int    // number of waits still to be divided hold by hold
+	lost   []loss // scratch memory: the time that the current wait has lost
 }
 
-// bySums settles w by cumulative sums, if they apply. It returns done if they do; then settled is
+// bySums settles w by cumulative sums, if they apply, and returns done. In that case, settled is
 // false if the call chain of an owner is still missing.
 func (a *account) bySums(w *wait) (settled, done bool) {
 	s := &a.cumulative
@@ -107,8 +107,8 @@ func (a *account) holdsApart() bool {
 	return a.rw || s.goroutines || s.tracing()
 }
 
-// reach adds the exits up to the last one of w. It returns the first one whose owner is not known
-// yet, if there is one, and false if there are too many causes.
+// reach adds the exits up to the last one of w. It returns the first exit whose owner is not yet
+// known, if there is one. It returns false if there are too many causes.
 func (s *cumulative) reach(a *account, w *wait) (missing *exit, ok bool) {
 	if w.last-w.first >= uint64(s.length()) || w.first < s.base || w.first > s.last || s.stride == 0 {
 		s.restart(w)
@@ -146,7 +146,7 @@ func (s *cumulative) length() int {
 // restart makes the sums begin before the first exit of w.
 func (s *cumulative) restart(w *wait) {
 	n := max(fewRows, s.length())
-	for uint64(n) <= 2*(w.last-w.first) { // so that waits which began before this one find theirs
+	for uint64(n) <= 2*(w.last-w.first) { // room for waits that began before this one
 		n *= 2
 	}
 	stride := max(2, s.stride)
@@ -164,7 +164,7 @@ func (s *cumulative) restart(w *wait) {
 	copy(s.row(s.last), s.sums)
 }
 
-// row returns the sums after an exit of the ring.
+// row returns the sums after exit k, which is in the ring.
 func (s *cumulative) row(k uint64) []loss {
 	i := int(k%uint64(s.length())) * s.stride
 	return s.rows[i : i+s.stride]
@@ -173,7 +173,7 @@ func (s *cumulative) row(k uint64) []loss {
 // exit returns exit k, which is one of w.
 func (s *cumulative) exit(w *wait, k uint64) *exit {
 	c := s.chunk
-	if c == nil || s.first < w.pinned.first || k < s.first { // it may be in use for later exits
+	if c == nil || s.first < w.pinned.first || k < s.first { // it may be reused for later exits
 		c = w.pinned
 	}
 	for k >= c.first+chunkExits {
@@ -183,8 +183,8 @@ func (s *cumulative) exit(w *wait, k uint64) *exit {
 	return &c.exits[k-c.first]
 }
 
-// fold adds exit last+1, for a wait that began at a moment. It returns false if there is no room
-// for its causes.
+// fold adds exit last+1, for a wait that began at start. It returns false if there is no room for
+// its causes.
 func (s *cumulative) fold(a *account, e *exit, start int64) bool {
 	if from := max(s.at, e.acquired); e.released > from {
 		if !s.spread(a, e, from, s.sums) {
@@ -201,8 +201,8 @@ func (s *cumulative) fold(a *account, e *exit, start int64) bool {
 	return true
 }
 
-// spread adds what e held the lock for, since an instant, to the sums of its causes. It returns
-// false, and leaves sums as it is, if there is no room for one of them.
+// spread adds the time for which e held the lock since from to the sums of its causes. It returns
+// false, and leaves sums unchanged, if there is no room for one of them.
 func (s *cumulative) spread(a *account, e *exit, from int64, sums []loss) bool {
 	var h holder
 	e.holder(&h)
@@ -229,7 +229,7 @@ func (s *cumulative) spread(a *account, e *exit, from int64, sums []loss) bool {
 	return true
 }
 
-// rootCause is the cause of what an owner lost to a root while it waited.
+// rootCause returns the cause for what an owner lost to a root while it waited.
 func rootCause(owner *callstack.Chain, f *waitedPiece) ownerCause {
 	c := ownerCause{owner: owner, root: f.chain, links: f.links, blocked: true, via: f.kind}
 	if f.links == 0 {
@@ -252,8 +252,8 @@ func (s *cumulative) of(c ownerCause) int {
 	return len(s.causes) - 1
 }
 
-// between finds what w has lost to each cause. It returns false if there is no room for a cause of
-// the first hold.
+// between computes what w has lost to each cause. It returns false if there is no room for a cause
+// of the first hold.
 func (s *cumulative) between(a *account, w *wait) bool {
 	k := w.first + 1
 	e := s.exit(w, k)
@@ -273,7 +273,7 @@ func (s *cumulative) between(a *account, w *wait) bool {
 	return s.spread(a, e, from, s.lost)
 }
 
-// contend notes that a wait has blamed e for ns.
+// contend records that a wait has blamed ns on e.
 func (a *account) contend(e *exit, ns int64) {
 	h := holder{contended: &e.contended}
 	a.contended += h.extend(max(0, ns))
@@ -313,9 +313,8 @@ func (a *account) bookSums(w *wait) {
 		pair.variance.add(a.settled, w.weight, lost.held)
 		blamed += lost.held
 		if lost.doubt != 0 {
-			// If as many waits are behind those holds as there are waiters, which may
-			// all be of this row, the errors of all sum to no less than
-			// variance.addShared has.
+			// If the number of waits behind those holds equals the number of waiters, which may
+			// all be in this row, their errors sum to at least what variance.addShared computes.
 			pair.variance.sum += lost.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
 			pair.unsure += lost.unsure * w.weight
 		}

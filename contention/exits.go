@@ -7,17 +7,17 @@ import (
 )
 
 // The history of a lock is the numbered sequence of its exits: one record each time an owner leaves
-// while a goroutine waits. The number of the last exit, noted before and after a wait, identifies all
-// owners during it.
+// while a goroutine waits. The number of the last exit, recorded before and after a wait,
+// identifies all owners during it.
 //
 // Exits are in chunks, linked in order. A waiter pins the chunk that is the last one when its wait
-// begins. Chunks before the first pinned one are used again, so memory follows the longest wait: a
-// lock that is passed around for hours with short waits needs a chunk or two.
+// begins. Chunks before the first pinned one are reused, so memory is proportional to the longest
+// wait: a lock that is passed around for hours with short waits needs a chunk or two.
 
 const (
 	chunkExits = 16
-	// maxChunks bounds the history of one lock, to about 12 MB. Exits beyond it are
-	// lost: they are counted, and what they explain becomes unattributed.
+	// maxChunks bounds the history of one lock, to about 12 MB. Exits beyond it are lost: they
+	// are counted, and the time that they explain becomes unattributed.
 	maxChunks = 1 << 12
 )
 
@@ -27,14 +27,16 @@ type exit struct {
 
 	acquired int64 // when this owner got the lock; 0: before any present waiter came
 	released int64
-	pending  int64 // writers of an RWMutex: since when readers were held back; 0 if at once
-	// gaps is how much of the time between the two the lock was free: an owner that
-	// comes back again and again, before any waiter wakes, leaves one exit for all.
+	// pending is, for writers of an RWMutex, when they began to hold back readers; 0 if at once.
+	pending int64
+	// gaps is the time between the two in which the lock was free. An owner that takes the lock
+	// repeatedly before any waiter wakes leaves one exit for all holds.
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
-	// doubt is the variance of how long the owner held the lock, in ns², and booked how often
-	// that counts in profiles so far; see sampling.go. unknown is the part of gaps in which it is
-	// not known whether the lock was held, and unsure that and what is likely.
+	// doubt is the variance of the time for which the owner held the lock, in ns², and booked the
+	// number of times that it has counted in profiles; see sampling.go. unknown is the part of
+	// gaps in which it is unknown whether the lock was held; unsure also includes the part that
+	// is only likely.
 	doubt           float64
 	booked          atomic.Int64
 	unknown, unsure int64
@@ -43,28 +45,27 @@ type exit struct {
 
 	// chain is set after the lock was released.
 	chain atomic.Pointer[callstack.Chain]
-	// wanted is set by a waiter that needs the chain before it is there.
+	// wanted is set by a waiter that needs the chain before it is set.
 	wanted atomic.Pointer[account]
 
-	// contended is the longest time for which a wait has blamed this exit.
+	// contended is the longest time that a wait has blamed on this exit.
 	contended atomic.Int64
 
-	// forward is set by an owner that unlocked in Cond.Wait: the call chain to blame is that of
+	// forward is set by an owner that unlocked in Cond.Wait: the blame goes to the call chain of
 	// the final Unlock.
 	forward *forward
 }
 
-// incomparable makes the compiler leave out the functions that compare a struct.
+// incomparable makes the compiler omit the functions that compare a struct.
 type incomparable [0]func()
 
-// forward stands for the call chain of an Unlock that is still to come. All Waits before that Unlock
-// share it.
+// forward is the call chain of a later Unlock. All Waits before that Unlock share it.
 type forward struct {
 	chain  atomic.Pointer[callstack.Chain]
 	wanted atomic.Pointer[account]
 }
 
-// resolve sets the call chain of the final Unlock, and settles what depends on it.
+// resolve sets the call chain of the final Unlock, and settles the waits that depend on it.
 func (f *forward) resolve(chain *callstack.Chain) {
 	f.chain.Store(chain)
 	if a := f.wanted.Load(); a != nil {
@@ -80,8 +81,8 @@ type chunk struct {
 	exits [chunkExits]exit
 }
 
-// history holds the exits of a lock. One goroutine at a time adds exits: the exclusive owner of a
-// Mutex, or the one that holds the mutex of an RWMutex's state.
+// history has the exits of a lock. One goroutine at a time adds exits: the exclusive owner of a
+// Mutex, or the holder of the mutex of an RWMutex's state.
 type history struct {
 	seq  atomic.Uint64 // the number of the last exit
 	lost atomic.Uint64 // exits that were not recorded
@@ -103,12 +104,12 @@ func (h *history) pin() (*chunk, uint64) {
 		if h.tail.Load() == c {
 			return c, h.seq.Load()
 		}
-		c.pins.Add(-1) // it may be in use again for later exits
+		c.pins.Add(-1) // it may be reused for later exits
 	}
 }
 
-// next returns the record for exit number seq+1 and its chunk; nil if there is no room.
-// The exit counts once publish is called.
+// next returns the record for exit number seq+1 and its chunk, or nil if there is no room. The exit
+// counts once publish is called.
 func (h *history) next() (*exit, *chunk) {
 	k := h.seq.Load() + 1
 	c := h.tail.Load()
@@ -135,11 +136,11 @@ func (h *history) next() (*exit, *chunk) {
 	return e, c
 }
 
-// publish makes the exit last returned by next the last one.
+// publish makes the exit that next returned the last one.
 func (h *history) publish() { h.seq.Add(1) }
 
-// grow returns an empty chunk that starts at exit k: the oldest one if no waiter needs it, else a new
-// one, or nil if there are too many.
+// grow returns an empty chunk that starts at exit k: the oldest one if no waiter needs it, else a
+// new one, or nil if there are too many.
 func (h *history) grow(k uint64) *chunk {
 	c := h.head
 	if c != h.tail.Load() && c.pins.Load() == 0 && c.done.Load() == chunkExits {
@@ -156,7 +157,7 @@ func (h *history) grow(k uint64) *chunk {
 	return &chunk{first: k}
 }
 
-// last returns the exit with number seq, or nil if its chunk is used for others.
+// last returns the exit with number seq, or nil if there is none in the last chunk.
 func (h *history) last() *exit {
 	c, k := h.tail.Load(), h.seq.Load()
 	if c == nil || k < c.first || k >= c.first+chunkExits {
@@ -169,19 +170,19 @@ func (h *history) last() *exit {
 func (e *exit) complete(c *chunk, chain *callstack.Chain) {
 	e.chain.Store(chain)
 	a := e.wanted.Load()
-	c.done.Add(1) // from here on e may be used for another exit
+	c.done.Add(1) // from here on e may be reused for another exit
 	if a != nil {
 		a.retry()
 	}
 }
 
-// known reports whether the owner's call chain is there, and that of the final Unlock if it left in
-// Cond.Wait.
+// known reports whether the owner's call chain is set, and that of the final Unlock if the owner
+// left in Cond.Wait.
 func (e *exit) known() bool {
 	return e.chain.Load() != nil && (e.forward == nil || e.forward.chain.Load() != nil)
 }
 
-// want asks for a call of a.retry when the owner is known.
+// want requests a call of a.retry once the owner is known.
 func (e *exit) want(a *account) {
 	e.wanted.Store(a)
 	if e.forward != nil {
@@ -189,7 +190,7 @@ func (e *exit) want(a *account) {
 	}
 }
 
-// holder fills in what is known of the owner.
+// holder copies the known data of the owner to h.
 func (e *exit) holder(h *holder) {
 	h.acquired, h.released, h.pending, h.gaps = e.acquired, e.released, e.pending, e.gaps
 	h.shared, h.chain, h.g, h.contended = e.shared, e.chain.Load(), e.g, &e.contended

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// View selects whose call chains the stacks of a flame graph are.
+// View selects the call chains in the stacks of a flame graph.
 type View string
 
 // The views.
 const (
-	// OwnerView has the call chains of those who are to blame.
+	// OwnerView has the call chains of the owners to blame.
 	OwnerView View = "owner"
-	// WaiterView has the call chains of those who waited.
+	// WaiterView has the call chains of the waiters.
 	WaiterView View = "waiter"
-	// JoinedView has both in one stack: from the root the waiter's, then the lock, then the
-	// owner's upside down, from the call that held the lock to where its goroutine began.
-	// Read from the root, it shows who waits; from the leaf, who holds the lock.
+	// JoinedView has both in one stack: from the root, the waiter's chain, then the lock, then
+	// the owner's chain upside down, from the call that held the lock to where its goroutine
+	// began. Read from the root, it shows who waits; from the leaf, who holds the lock.
 	JoinedView View = "joined"
-	// RootView has the call chains of those at the end of the chains of blame; see [Root].
+	// RootView has the call chains of the goroutines at the end of the chains of blame; see
+	// [Root].
 	RootView View = "root"
 )
 
 // Views lists all views.
 var Views = []View{OwnerView, WaiterView, JoinedView, RootView}
 
-// ParseView returns the view of a name such as "joined".
+// ParseView returns the view with a name such as "joined".
 func ParseView(name string) (View, error) {
 	if v := View(name); slices.Contains(Views, v) {
 		return v, nil
@@ -41,33 +42,33 @@ type Sample struct {
 	Stack []SampleFrame
 	Kind  Kind
 	Lock  *Lock
-	// WaiterGroup is empty in the owner's and the root's views, and OwnerGroup in the waiter's.
-	// Where there is no owner, OwnerGroup is [HandOffKey], [UnattributedKey] or [ReadyKey].
-	// RootGroup is there in the root's view only, and is the same where there is no owner.
+	// WaiterGroup is empty in OwnerView and RootView, and OwnerGroup in WaiterView. Without an
+	// owner, OwnerGroup is [HandOffKey], [UnattributedKey] or [ReadyKey]. RootGroup is set only
+	// in RootView; without an owner, it equals OwnerGroup.
 	WaiterGroup, OwnerGroup, RootGroup string
-	// Contentions is the number of waits; where there is an owner, of those that it
-	// delayed, so that these do not sum to the number of waits.
+	// Contentions is the number of waits. For an owner, it is the number of waits that it
+	// delayed; these do not sum to the number of waits.
 	Contentions int64
-	// Delay is the time. The delays of all samples sum to what was waited.
+	// Delay is the time. The delays of all samples sum to the time waited.
 	Delay time.Duration
-	// Ready is for how long the waiters were ready after that, until they had a processor:
-	// below [ReadyKey], or with the waits in the waiter's view.
+	// Ready is the time for which the waiters were ready after that, until they had a processor
+	// (P). It is below [ReadyKey], or in WaiterView with the waits.
 	Ready time.Duration
 }
 
 // SampleFrame is one line of a stack.
 type SampleFrame struct {
 	Frame
-	// Aspect is empty for a call. Else the frame is not code, Func is a text in
-	// brackets, such as "[lock] cache", and Aspect names what it stands for.
+	// Aspect is empty for a call. Otherwise the frame is not code, Func is a text in brackets,
+	// such as "[lock] cache", and Aspect is its meaning.
 	Aspect string
 }
 
 // HeldByKey stands between the lock and the owner's calls in the joined view.
 const HeldByKey = "[held by]"
 
-// Title returns the name of the lock, or its class: locks of one sort that have no names have
-// one title.
+// Title returns the name of the lock, or its class. Locks of the same class without names have the
+// same title.
 func (l *Lock) Title() string {
 	if l.Name != "" {
 		return l.Name
@@ -75,9 +76,9 @@ func (l *Lock) Title() string {
 	return orUnknown(l.Class)
 }
 
-// Samples gives the stacks of a flame graph: one for each pair of waiter and owner, or for each
-// root of it in the root's view, and, but for the waiters' view, one each for what is hand-off,
-// unattributed and ready in a row of Waits. Equal stacks are not put together.
+// Samples returns the stacks of a flame graph: one for each pair of waiter and owner, or in
+// RootView for each root of a pair. Except in WaiterView, it also returns one each for the
+// hand-off, unattributed and ready time of each row of Waits. Equal stacks are not combined.
 func (p *Profile) Samples(v View) iter.Seq[Sample] {
 	if v == WaiterView {
 		return p.waiterSamples
@@ -148,7 +149,7 @@ func (p *Profile) waiterSamples(yield func(Sample) bool) {
 	}
 }
 
-// sampleOf returns a sample with the stack up to where the owner's part begins.
+// sampleOf returns a sample with the stack up to the owner's part.
 func sampleOf(v View, k Kind, l *Lock, waiter Party) Sample {
 	s := Sample{Kind: k, Lock: l}
 	if v == JoinedView {
@@ -158,7 +159,7 @@ func sampleOf(v View, k Kind, l *Lock, waiter Party) Sample {
 	return s
 }
 
-// withoutOwner yields the part of a row that no goroutine is blamed for, if there is one.
+// withoutOwner yields the part of a row that is blamed on no goroutine, if there is one.
 func (w *Wait) withoutOwner(v View, key string, d time.Duration, yield func(Sample) bool) bool {
 	if d == 0 {
 		return true
@@ -183,7 +184,7 @@ func notCode(text, aspect string) SampleFrame {
 	return SampleFrame{Frame: Frame{Func: text}, Aspect: aspect}
 }
 
-// calls returns the calls of a stack, root first, with room for more.
+// calls returns the calls of a stack, root first, with spare capacity.
 func calls(s *Stack) []SampleFrame {
 	if s == nil || len(s.Frames) == 0 {
 		return []SampleFrame{notCode(UnknownKey, "unknown")}

@@ -8,25 +8,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// Waits that go on
+// Waits in progress
 //
-// A wait is booked when it is over. To show those that go on, each recorded waiter takes a place in
-// its lock's account while it waits: by the number of its goroutine, or one of the next three. A lock
-// has 128 places. A waiter that finds its places taken is in InFlight, but in no row of
+// A wait is booked when it is over. To show those in progress, each recorded waiter takes a place
+// in its lock's account while it waits: by the number of its goroutine, or one of the next three. A
+// lock has 128 places. A waiter that finds its places taken is in InFlight, but in no row of
 // Profile.Unfinished.
 //
-// The holder of the lock is known if it has waited for the lock itself, and that wait was recorded:
-// an owner that got the lock at once leaves no trace.
+// The holder of the lock is known if it has waited for the lock itself and that wait was recorded.
+// An owner that got the lock at once leaves no trace.
 
 const (
 	flightBlock  = 16
 	flightBlocks = 8
-	// leastFlight is the length from which a wait is in Profile.Unfinished, in ns. Shorter ones are
-	// soon over.
+	// leastFlight is the minimum length of a wait in Profile.Unfinished, in ns. Shorter ones end
+	// soon.
 	leastFlight = int64(10 * time.Millisecond)
 )
 
-// flight is a wait that goes on.
+// flight is a wait in progress.
 type flight struct {
 	_ incomparable
 
@@ -36,17 +36,17 @@ type flight struct {
 	kind  atomic.Uint32
 }
 
-// flights are the waits for a lock that go on, and who holds it.
+// flights has the waits in progress for a lock, and its holder.
 type flights struct {
 	blocks  [flightBlocks]atomic.Pointer[[flightBlock]flight]
-	holder  atomic.Pointer[callstack.Chain] // nil if it is not known
+	holder  atomic.Pointer[callstack.Chain] // nil if unknown
 	holderG atomic.Uint64
 }
 
 // begin gives w a place, if one is free.
 func (f *flights) begin(w *wait) {
 	n := w.g
-	if n == 0 { // it is not known here: w is on the goroutine's own stack
+	if n == 0 { // it is unknown here: w is on the goroutine's own stack
 		n = uint64(uintptr(unsafe.Pointer(w))) >> 8
 	}
 	for try := range uint64(4) {
@@ -69,7 +69,7 @@ func (f *flights) begin(w *wait) {
 	}
 }
 
-// over gives back the place of w.
+// over frees the place of w.
 func (w *wait) over() {
 	if w.flight != nil {
 		w.flight.since.Store(0)
@@ -77,13 +77,13 @@ func (w *wait) over() {
 	}
 }
 
-// holds notes that w is over, and that its goroutine has the lock now.
+// holds notes that w is over and that its goroutine now has the lock.
 func (f *flights) holds(w *wait) {
 	f.holderG.Store(w.g)
 	f.holder.Store(w.chain)
 }
 
-// unfinished adds the waits that go on to the profile.
+// unfinished adds the waits in progress to the profile.
 func (a *account) unfinished(p *Profile, lock *Lock) {
 	type waiter struct {
 		kind  kindID
@@ -122,7 +122,7 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 	}
 }
 
-// holder returns who holds the lock, if that is known.
+// holder returns the holder of the lock, if it is known.
 func (a *account) holder() (p Party) {
 	chain := a.flights.holder.Load()
 	if chain == nil || a.info.name.Load() != nil && *a.info.name.Load() == OtherLocks {

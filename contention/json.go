@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The JSON form of a profile: one object, all times in nanoseconds.
+// profileJSON is the JSON form of a profile: one object, all times in nanoseconds.
 //
 //	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "ready_ns":…, "ready_idle_ns":…,
 //	 "contentions":…, "parks":…, "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
@@ -28,10 +28,10 @@ import (
 //	 "waits":[…], "locks":[…], "stacks":[…], "unfinished":[…], "warnings":[…], …}
 //
 // The rows are those of the tables of [Profile], with the tags of their types. The sums at the top
-// are those of waits; a pair's wait_ns is its Blamed. Stacks begin with the leaf; a frame is
-// "func file:line", or "func" if the file is not known. So that a profile can be read back, "stacks"
-// has the frames as objects, and waiter_id, owner_id, root_id, holder_id and created_id are their
-// numbers in it, from 1; 0 is none. Nothing is ever null.
+// are those of waits; a pair's wait_ns is its Blamed. Stacks begin with the leaf. A frame is "func
+// file:line", or "func" if the file is unknown. For reading a profile back, "stacks" has the frames
+// as objects, and waiter_id, owner_id, root_id, holder_id and created_id are indexes into it, from
+// 1; 0 is none. No value is ever null.
 type profileJSON struct {
 	sumsJSON
 	Kinds map[Kind]kindJSON `json:"kinds"`
@@ -44,10 +44,10 @@ type profileJSON struct {
 	Unfinished []unfinishedJSON `json:"unfinished"`
 }
 
-// profileFields are those of a Profile without its methods.
+// profileFields has the fields of a Profile without its methods.
 type profileFields Profile
 
-// sumsJSON is what the waits sum to.
+// sumsJSON has the sums of the waits.
 type sumsJSON struct {
 	Wait         *time.Duration `json:"wait_ns"`
 	HandOff      time.Duration  `json:"handoff_ns"`
@@ -64,7 +64,7 @@ type kindJSON struct {
 	Ready       time.Duration `json:"ready_ns"`
 }
 
-// rowJSON is what waits and pairs begin with.
+// rowJSON has the first fields of waits and pairs.
 type rowJSON struct {
 	Kind   Kind     `json:"kind"`
 	Lock   string   `json:"lock"`
@@ -103,7 +103,7 @@ type unfinishedJSON struct {
 	holderJSON
 }
 
-// partyJSON is a Party. The other four are the same with the names in rows.
+// partyJSON is a Party. The other four types have the same fields with the names used in rows.
 type partyJSON struct {
 	Group     string
 	Stack     []string
@@ -139,10 +139,11 @@ type holderJSON struct {
 	Goroutine uint64   `json:"holder_goroutine"`
 }
 
-// MarshalJSON writes the profile as one JSON object, of which [Profile.UnmarshalJSON]
-// makes an equal profile. Names that are no valid UTF-8 are changed so that they are. The
-// only error is that of a profile that refers to locks which are not in Locks.
-func (p Profile) MarshalJSON() ([]byte, error) { // not on *Profile, or a Profile by value would marshal in another form
+// MarshalJSON returns the profile as one JSON object, from which [Profile.UnmarshalJSON] makes an
+// equal profile. Invalid UTF-8 in names is replaced. The only error is for a profile that refers to
+// locks which are not in Locks.
+// The receiver is not a pointer, as a Profile by value would marshal in another form.
+func (p Profile) MarshalJSON() ([]byte, error) {
 	form, err := p.form()
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (p Profile) MarshalJSON() ([]byte, error) { // not on *Profile, or a Profil
 	return format.EscapeJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
 }
 
-// WriteJSON writes p's JSON object, indented. Errors are those of w and of
+// WriteJSON writes the JSON object of p, indented. It returns the errors of w and of
 // [Profile.MarshalJSON].
 func WriteJSON(w io.Writer, p *Profile) error {
 	object, err := p.MarshalJSON()
@@ -172,7 +173,7 @@ func WriteJSON(w io.Writer, p *Profile) error {
 	return err
 }
 
-// jsonTables numbers what rows refer to.
+// jsonTables numbers the objects that rows refer to.
 type jsonTables struct {
 	form   *profileJSON
 	locks  map[*Lock]bool
@@ -269,7 +270,7 @@ func (t *jsonTables) party(p *Party) partyJSON {
 	return partyJSON{p.Group, text, n, p.Goroutine}
 }
 
-// stack returns the number of a stack, which it gets when it is first seen; 0 for none.
+// stack returns the number of a stack, assigning it at first use; 0 for none.
 func (t *jsonTables) stack(s *Stack) int {
 	if s == nil {
 		return 0
@@ -284,7 +285,7 @@ func (t *jsonTables) stack(s *Stack) int {
 	return n
 }
 
-// texts returns the frames as they are in rows.
+// texts returns the frames in the form used in rows.
 func (s *Stack) texts() []string {
 	texts := make([]string, len(s.Frames))
 	for i, f := range s.Frames {
@@ -293,7 +294,7 @@ func (s *Stack) texts() []string {
 	return texts
 }
 
-// String returns "func file:line", or "func" if the file is not known.
+// String returns "func file:line", or "func" if the file is unknown.
 func (f Frame) String() string {
 	if f.File == "" {
 		return f.Func
@@ -301,8 +302,8 @@ func (f Frame) String() string {
 	return f.Func + " " + f.File + ":" + strconv.Itoa(f.Line)
 }
 
-// ReadJSON reads what [WriteJSON] wrote. What it accepts is valid; see [Profile.CheckValid]. Fields
-// that it does not know are ignored.
+// ReadJSON reads a profile written by [WriteJSON]. Profiles that it accepts are valid; see
+// [Profile.CheckValid]. It ignores unknown fields.
 func ReadJSON(r io.Reader) (*Profile, error) {
 	dec := json.NewDecoder(r)
 	p, err := decodeProfile(dec)
@@ -317,8 +318,8 @@ func ReadJSON(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// UnmarshalJSON replaces the profile by the one in a JSON object such as MarshalJSON
-// writes. It accepts what [ReadJSON] accepts; after an error, p is unchanged.
+// UnmarshalJSON replaces the profile by the one in a JSON object such as MarshalJSON returns. It
+// accepts what [ReadJSON] accepts. After an error, p is unchanged.
 func (p *Profile) UnmarshalJSON(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil // the convention of encoding/json
@@ -348,7 +349,7 @@ func decodeProfile(dec *json.Decoder) (*Profile, error) {
 	return r.p, nil
 }
 
-// jsonReader turns the form back into a profile.
+// jsonReader converts the form back into a profile.
 type jsonReader struct {
 	form  *profileJSON
 	p     *Profile
@@ -389,7 +390,7 @@ func (r *jsonReader) readStacks() error {
 	return nil
 }
 
-// stack returns the stack of a number, which has to have the given text if that is not nil.
+// stack returns the stack with a number. If text is not nil, it must match.
 func (r *jsonReader) stack(field string, id int, text []string) (*Stack, error) {
 	switch {
 	case id < 0 || id > len(r.texts):
@@ -420,7 +421,7 @@ func (r *jsonReader) readLocks() error {
 	return r.p.checkLocks() // rows find their locks by ID
 }
 
-// row returns what waits and pairs have in common.
+// row returns the fields that waits and pairs have in common.
 func (r *jsonReader) row(f *rowJSON) (l *Lock, waiter Party, flags Flags, err error) {
 	l = r.locks[f.LockID]
 	switch {
@@ -513,9 +514,9 @@ func (r *jsonReader) sums() error {
 	return nil
 }
 
-// CheckValid returns an error that names the first row that breaks a promise of [Profile]: no number is
-// negative, each wait's parts sum to it, and pairs to what their waits blame on owners. Fields have
-// their names in JSON.
+// CheckValid returns an error that names the first row that violates the invariants of [Profile]:
+// no number is negative, the parts of each wait sum to it, and pairs sum to what their waits blame
+// on owners. Fields have their JSON names.
 func (p *Profile) CheckValid() error {
 	switch {
 	case p.Duration < 0:
@@ -551,7 +552,7 @@ func (p *Profile) checkLocks() error {
 	return nil
 }
 
-// checkRow checks what waits and pairs have in common.
+// checkRow checks the fields that waits and pairs have in common.
 func checkRow(kind Kind, contentions int64, waited, longest, stdErr time.Duration, flags, allowed Flags) error {
 	switch {
 	case !slices.Contains(Kinds, kind):
@@ -568,7 +569,8 @@ func checkRow(kind Kind, contentions int64, waited, longest, stdErr time.Duratio
 	return nil
 }
 
-// addAll adds to sums that must not overflow: such sums are taken everywhere.
+// addAll adds terms to sums. It returns an error if one overflows, since many functions compute
+// such sums.
 func addAll(sums []int64, terms ...int64) error {
 	for i, n := range terms {
 		if sums[i] > math.MaxInt64-n {
@@ -617,7 +619,7 @@ func (p *Profile) checkPairs() error {
 	return nil
 }
 
-// checkBlamed checks that the pairs of each waiter sum to what it blames on owners.
+// checkBlamed checks that the pairs of each waiter sum to its Blamed.
 func (p *Profile) checkBlamed() error {
 	rest := map[rowKey]time.Duration{}
 	for i := range p.Waits {
@@ -656,7 +658,7 @@ func (p *Profile) checkOwners() error {
 	return nil
 }
 
-// checkActivity checks that the parts sum to what is blamed, unless nothing is known.
+// checkActivity checks that the parts sum to Blamed, unless all are zero.
 func (q *Pair) checkActivity() error {
 	parts := map[Kind]time.Duration{"running": q.Activity.Running, "runnable": q.Activity.Runnable, "unknown": q.Activity.Unknown}
 	for k, d := range q.Activity.Blocked {

@@ -15,17 +15,18 @@ import (
 type logQueue struct {
 	n       atomic.Int32
 	mu      sync.Mutex
-	waiting [][]string // each the messages of one wait
+	waiting [][]string // each element has the messages of one wait
 }
 
-// maxLogQueue bounds the waits in the queue. More are left out: the analysis of the trace infers them.
+// maxLogQueue bounds the waits in the queue. More are dropped: the analysis of the trace infers
+// them.
 const maxLogQueue = 256
 
-// tracing reports whether an execution trace is being recorded, into which waits are written.
+// tracing reports whether an execution trace is being recorded. If so, waits are logged in it.
 func (s *session) tracing() bool { return rtrace.IsEnabled() }
 
-// goid returns the id of the calling goroutine, which waits. Messages are useless without it, so while
-// a trace is recorded it may take 5 to 15 µs where there is no assembly.
+// goid returns the ID of the calling goroutine, which waits. Messages are useless without it, so
+// while a trace is recorded, it may take 5 to 15 µs on platforms without assembly.
 func (s *session) goid() uint64 {
 	if s.tracing() {
 		return callstack.GoidSlowly()
@@ -33,7 +34,7 @@ func (s *session) goid() uint64 {
 	return callstack.Goid()
 }
 
-// logExit writes that the caller has released a lock: the trace has its goroutine and call chain.
+// logExit logs that the caller has released a lock: the trace has its goroutine and call chain.
 func (s *session) logExit(r *release) {
 	for i := range r.chunk.exits {
 		if &r.chunk.exits[i] == r.exit {
@@ -46,7 +47,7 @@ func (s *session) logExit(r *release) {
 	}
 }
 
-// logWait prepares the messages about a wait that was split into parts. The caller holds a.mu.
+// logWait prepares the messages about a wait that was divided into parts. The caller holds a.mu.
 func (a *account) logWait(w *wait, parts []part, handOff, unattributed, contended int64) {
 	if w.kind == kindCond || w.g == 0 || len(parts) > waitlog.MaxParts || len(a.logClass) == 0 && !a.classify() {
 		return
@@ -75,7 +76,7 @@ func (a *account) logWait(w *wait, parts []part, handOff, unattributed, contende
 	}
 }
 
-// logFlags returns the flags of an owner that a message has.
+// logFlags returns the flags of an owner in the form of messages.
 func logFlags(f Flags) (out waitlog.Flags) {
 	for bit, flag := range [...]Flags{ReadOwner, PendingWriter, InWait} {
 		if f&flag != 0 {
@@ -85,13 +86,13 @@ func logFlags(f Flags) (out waitlog.Flags) {
 	return out
 }
 
-// classify finds out the class of the lock, once. It returns false if it is not known yet.
+// classify sets logClass to the class of the lock. It returns false if the class is not yet known.
 func (a *account) classify() bool {
 	a.logClass = a.info.class()
-	return a.logClass != "" // locks that are put together have none
+	return a.logClass != "" // combined locks have none
 }
 
-// flushLogs writes the messages that wait.
+// flushLogs writes the queued messages.
 func (s *session) flushLogs() {
 	q := &s.logs
 	if q.n.Load() == 0 {

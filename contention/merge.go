@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Piece is the place of a profile among those that were made in one pass over a trace. The zero
-// value is that of a profile of its own.
+// Piece is the position of a profile among those made in one pass over a trace. The zero value is
+// for a single profile.
 type Piece struct {
-	Pass        *int // the same for all of them; nil if there are no others
-	First, Last int  // which pieces
+	Pass        *int // the same for all pieces of a pass; nil for a single profile
+	First, Last int  // range of pieces
 	SameIDs     bool // windows of a pass: a lock has the same ID in all of them
 }
 
-// Finish completes a profile of which another package has filled in the rows: it sorts them, and
-// adds to Warnings what limits the trust in them.
+// Finish completes a profile whose rows another package has filled in: it sorts them, and adds the
+// limits of their accuracy to Warnings.
 func (p *Profile) Finish(of Piece) {
 	p.piece = of
 	p.finish()
@@ -25,23 +25,22 @@ func (p *Profile) Finish(of Piece) {
 	}
 }
 
-// Merge adds profiles of several instances of a program, or of several windows of one, into one
-// profile.
+// Merge adds up profiles of several instances of a program, or of several windows of one instance.
 //
-// Contentions and times add, the longest wait is that of all. Duration is summed as well, so that
-// waited time ÷ Duration stays the mean number of goroutines that wait, by instance. Rows are the
-// same if they agree in kind, lock, call chains (by function, file and line), groups and flags.
+// Contentions and times are summed; the longest wait is the maximum. Duration is summed as well, so
+// that waited time ÷ Duration is still the mean number of waiting goroutines per instance. Rows are
+// the same if they agree in kind, lock, call chains (by function, file and line), groups and flags.
 // Locks are the same if they have the same name, class and place of creation. Locks without a name
-// must also be waited for by the same call chain; several such locks of a profile are matched with
+// must also be waited for by the same call chain. Several such locks of a profile are matched with
 // those of the others one by one, in order. Locks from windows of one pass are matched by ID. When
-// several instances are merged, goroutine ids are dropped: they are not comparable across processes.
+// several instances are merged, goroutine IDs are dropped: they are not comparable across
+// processes.
 //
-// Profiles that [tracewaits.Observer.Cut] returned one after the other are one instance; any other
-// profile is an instance of its own, or as many as its Instances say. A nil profile is left out.
-// The accuracy is that of the least accurate. The profiles stay as they are; the result shares
-// their call chains.
+// Consecutive profiles from [tracewaits.Observer.Cut] are one instance. Any other profile counts as
+// its Instances, or one. nil profiles are ignored. The accuracy is that of the least accurate
+// profile. Merge does not modify the profiles; the result shares their call chains.
 //
-// It takes about a microsecond a row.
+// It takes about a microsecond per row.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
 		stacks: stackNumbers{byStack: map[*Stack]int{}, byHash: map[uint64][]int{}},
@@ -65,8 +64,8 @@ func Merge(profiles ...*Profile) *Profile {
 // merger is the state of a merge.
 type merger struct {
 	out       Profile
-	n         int          // number of the profile that is being added, from 1
-	sources   map[*int]int // of pieces of passes: the last one
+	n         int          // number of the profile being added, from 1
+	sources   map[*int]int // by pass: its last piece
 	instances int
 	foreign   bool // some profile is not a piece of a pass: its warnings are kept
 
@@ -83,19 +82,19 @@ type merger struct {
 type mergedLock struct {
 	lock   *Lock
 	n      int  // the latest profile that has it,
-	source *int // and of which pass that is a piece
+	source *int // and the pass of that profile, if it is a piece
 }
 
-// alikeLocks are the locks of the result that are known by the same.
+// alikeLocks has the locks of the result with the same key.
 type alikeLocks struct {
 	list []*mergedLock
 	in   map[*mergedLock]bool
-	free int // those before have been found by profile n,
+	free int // profile n has found those before,
 	n    int
 }
 
-// take returns the first lock that may be one of profile n, but has not been found by that yet, or
-// nil.
+// take returns the first lock that may be one of profile n and that the profile has not found yet,
+// or nil.
 func (a *alikeLocks) take(n int, of Piece) *mergedLock {
 	if a.n != n {
 		a.n, a.free = n, 0
@@ -120,7 +119,7 @@ type lockID struct {
 	id     uint64
 }
 
-// lockKey is what a lock may be known by.
+// lockKey is a key by which locks are matched.
 type lockKey struct {
 	name, class     string
 	created, waiter int
@@ -145,7 +144,7 @@ func (m *merger) count(p *Profile) {
 		m.foreign = true
 	default:
 		if last, seen := m.sources[s]; !seen || p.piece.First <= last {
-			m.instances++ // else it follows
+			m.instances++ // otherwise it follows
 		}
 		m.sources[s] = p.piece.Last
 	}
@@ -186,7 +185,7 @@ func (m *merger) add(p *Profile) {
 	}
 }
 
-// addHead adds what belongs to no row.
+// addHead adds the fields that belong to no row.
 func (m *merger) addHead(p *Profile) {
 	o := &m.out
 	if m.n == 1 {
@@ -200,7 +199,7 @@ func (m *merger) addHead(p *Profile) {
 	follows := m.n > 1 && p.piece.Pass != nil && p.piece.Pass == o.piece.Pass
 	if follows {
 		if p.piece.First > o.piece.Last && p.Source == FromTrace {
-			o.InFlight, o.Unfinished = 0, nil // those that went on from one to the next
+			o.InFlight, o.Unfinished = 0, nil // they continue in the next piece
 		}
 		o.piece.First = min(o.piece.First, p.piece.First)
 		o.piece.Last = max(o.piece.Last, p.piece.Last)
@@ -236,7 +235,7 @@ func severalInstances(n int) int {
 	return 0
 }
 
-// maxMergedWarnings is how many different warnings a merged profile has at most.
+// maxMergedWarnings is the maximum number of different warnings in a merged profile.
 const maxMergedWarnings = 32
 
 func worse(a, b Accuracy) Accuracy {
@@ -269,7 +268,7 @@ func (q *Pair) add(b *Pair) {
 	q.Activity.add(b.OwnerActivity(), 1)
 }
 
-// addRoots adds the roots of b to those of q, which has the rest of b already.
+// addRoots adds the roots of b to those of q, which already includes the rest of b.
 func (m *merger) addRoots(q, b *Pair) {
 	others := q.otherRoots()
 	for _, r := range b.otherRoots() {
@@ -279,7 +278,7 @@ func (m *merger) addRoots(q, b *Pair) {
 	q.SetRoots(others)
 }
 
-// goroutine returns the id of a goroutine where it means something.
+// goroutine returns the ID of a goroutine, or 0 if it is meaningless.
 func (m *merger) goroutine(p Party) uint64 {
 	if m.instances > 1 {
 		return 0
@@ -287,12 +286,12 @@ func (m *merger) goroutine(p Party) uint64 {
 	return p.Goroutine
 }
 
-// party returns a party as the result has it.
+// party returns p with the stack of the result.
 func (m *merger) party(p Party) Party {
 	return Party{Goroutine: m.goroutine(p), Group: p.Group, Stack: m.stacks.same(p.Stack)}
 }
 
-// matchLocks finds or makes the locks of the result that those of a profile become.
+// matchLocks finds or makes the locks of the result that correspond to those of a profile.
 func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	keys := make(map[*Lock][]lockKey, len(p.Locks))
 	for i := range p.Waits {
@@ -309,14 +308,14 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	}
 	for _, l := range p.Locks {
 		if m.byID[lockID{p.piece.Pass, l.ID}] != nil {
-			match(l) // before another one that is alike takes its place
+			match(l) // before a similar lock takes its place
 		}
 	}
 	for _, l := range p.Locks {
 		match(l)
 	}
 	for i := range p.Waits {
-		match(p.Waits[i].Lock) // a profile made by hand may have left its locks out
+		match(p.Waits[i].Lock) // a profile made by hand may lack its locks
 	}
 	for i := range p.Pairs {
 		match(p.Pairs[i].Lock)
@@ -385,7 +384,7 @@ func (m *merger) result() *Profile {
 	return p
 }
 
-// warnTrace warns of what limits the trust in a profile of a trace and follows from its rows.
+// warnTrace adds warnings that follow from the rows of a profile of a trace.
 func (p *Profile) warnTrace() {
 	var waited, unattributed time.Duration
 	for i := range p.Waits {
@@ -394,7 +393,8 @@ func (p *Profile) warnTrace() {
 			unattributed += w.Unattributed
 		}
 	}
-	if part := 100 * float64(unattributed) / float64(waited); part >= 0.5 { // less is no reason to doubt the rest
+	// Less is no reason to doubt the rest.
+	if part := 100 * float64(unattributed) / float64(waited); part >= 0.5 {
 		p.warn("For %.0f %% of the waiting for locks the trace does not tell the owner.", part)
 	}
 	several := 0
@@ -408,7 +408,7 @@ func (p *Profile) warnTrace() {
 	}
 }
 
-// stackNumbers numbers call chains by what is in them; 0 is none.
+// stackNumbers numbers call chains by content; 0 is none.
 type stackNumbers struct {
 	byStack map[*Stack]int
 	byHash  map[uint64][]int
@@ -439,7 +439,7 @@ func (s *stackNumbers) of(st *Stack) int {
 	return n
 }
 
-// same returns the first call chain that is the same.
+// same returns the first call chain with the same content.
 func (s *stackNumbers) same(st *Stack) *Stack {
 	n := s.of(st)
 	return s.first[n]
@@ -464,11 +464,11 @@ func sameCalls(a, b *Stack) bool {
 	})
 }
 
-// Scale returns a copy of the profile in which every time, and every number of contentions, is n
-// times as large: the estimate of a time of which the profile shows the n-th part, drawn at random.
-// As n is a whole number, nothing is rounded, and what sums in the profile sums in the copy. What
-// was seen stays as it is: Wait.Observed, the longest waits, Lock.Waiters, what is in flight, and
-// what was dropped. n must be positive.
+// Scale returns a copy of the profile in which all times and numbers of contentions are n times as
+// large. It estimates the whole from a random sample of one in n. As n is an integer, nothing is
+// rounded, and sums in the profile remain sums in the copy. Observed values stay as they are:
+// Wait.Observed, the longest waits, Lock.Waiters, contentions in flight, and what was dropped. n
+// must be positive.
 func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), int64(n)

@@ -1,17 +1,18 @@
 package contention
 
 // Mutex is a [sync.Mutex] that records, while collection is on, who waited for it and which owners
-// held it during the wait. Its zero value is an unlocked mutex; it must not be copied after first
-// use, which go vet checks. It has the methods, the fatal errors and the memory model of sync.Mutex.
+// held it during the wait. The zero value is an unlocked mutex. It must not be copied after first
+// use, which go vet checks. It has the methods, the fatal errors and the memory model of
+// sync.Mutex.
 //
-// It is 24 bytes on 64-bit machines. An uncontended Lock, Unlock or TryLock costs as much as that
-// of sync.Mutex, whether collection is on or off.
+// A Mutex is 24 bytes on 64-bit machines. An uncontended Lock, Unlock or TryLock costs as much as
+// that of sync.Mutex, whether collection is on or off.
 type Mutex struct {
 	tracker[wordMutex]
 }
 
-// NewMutex returns a mutex with the given name, which may be empty. Its class in a [Profile] is where
-// it was made. It takes about 1 µs and 2 kB.
+// NewMutex returns a mutex with the given name, which may be empty. Its class in a [Profile] is the
+// place where it was made. NewMutex takes about 1 µs and 2 kB.
 func NewMutex(name string) *Mutex {
 	m := new(Mutex)
 	m.created(name)
@@ -29,19 +30,19 @@ func (m *Mutex) Lock() {
 	}
 }
 
-// lockMore is Lock when the lock is in use, or goroutines wait.
+// lockMore continues Lock if the lock is in use or goroutines wait.
 func (m *Mutex) lockMore() { m.lockSlow(m.mu.tryQueued(), 0) }
 
 // Unlock unlocks m. It is a fatal error if m is not locked. As with sync.Mutex, a goroutine may
-// unlock what another has locked. The call chain of the Unlock gets the blame.
+// unlock a mutex that another one has locked. The blame goes to the call chain of the Unlock.
 func (m *Mutex) Unlock() {
 	if w := m.mu.word.Add(-wordLocked); w != 0 {
 		m.unlockMore(w)
 	}
 }
 
-// unlockMore goes on with Unlock after the word was lowered to w: goroutines wait, registered or
-// not, or m was not locked.
+// unlockMore continues Unlock after the word was lowered to w, because goroutines wait, registered
+// or not, or m was not locked.
 func (m *Mutex) unlockMore(w int32) {
 	// While goroutines wait, the lock is held until unlockQueued.
 	if m.waiters.Load() == 0 || w < -wordLocked && m.st.Load().passed() {
@@ -52,14 +53,14 @@ func (m *Mutex) unlockMore(w int32) {
 	m.unlockSlow()
 }
 
-// TryLock tries to lock m and reports whether it succeeded. A failure is no wait
-// and is not recorded.
+// TryLock tries to lock m and reports whether it succeeded. A failure is not a wait and is not
+// recorded.
 func (m *Mutex) TryLock() bool {
 	// A failure only reads the word, as in package sync: a write takes nine times as long.
 	return m.mu.word.Load() != wordLocked && m.tryMore()
 }
 
-// tryMore is TryLock when the lock is free, or goroutines wait.
+// tryMore continues TryLock if the lock is free or goroutines wait.
 func (m *Mutex) tryMore() bool {
 	if m.mu.word.Load() >= 0 {
 		return m.mu.word.CompareAndSwap(0, wordLocked)
@@ -73,7 +74,8 @@ func (m *Mutex) tryMore() bool {
 	return true
 }
 
-// lockSlow locks m when it is not free, or there are waiters. With got, the caller has it already.
+// lockSlow locks m if it is not free or there are waiters. If got is set, the caller has the lock
+// already.
 func (m *Mutex) lockSlow(got bool, flags Flags) {
 	if !got {
 		if current.Load() != nil {
@@ -87,7 +89,7 @@ func (m *Mutex) lockSlow(got bool, flags Flags) {
 	}
 }
 
-// wait locks m, which is not free, and records that.
+// wait locks m, which is not free, and records the wait.
 func (m *Mutex) wait(d draw, flags Flags) {
 	var w wait
 	seen := m.arrive(&w, d, kindMutex, flags)
@@ -99,7 +101,7 @@ func (m *Mutex) wait(d draw, flags Flags) {
 	}
 }
 
-// unlockSlow unlocks m when there are registered waiters.
+// unlockSlow unlocks m if there are registered waiters.
 func (m *Mutex) unlockSlow() {
 	var r release
 	m.leave(&r)

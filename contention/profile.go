@@ -9,67 +9,68 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Profile lists who waited, who is to blame, and for how long. Wrapped locks and
-// execution traces both give one.
+// Profile lists who waited, who is to blame, and for how long. Wrapped locks and execution traces
+// both produce profiles.
 //
-// In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly; and the
-// pairs with the same kind, lock, waiter and waiter's flags sum to its Blamed.
+// In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly. The pairs with the same
+// kind, lock, waiter and waiter's flags sum to its Blamed.
 type Profile struct {
-	// Source is where the observations come from.
+	// Source is the origin of the observations.
 	Source Source `json:"source"`
-	// Accuracy is how the blame was found.
+	// Accuracy is the accuracy of the blame.
 	Accuracy Accuracy `json:"accuracy"`
-	// Start is when collection began; zero if it is not known.
+	// Start is when collection began; zero if unknown.
 	Start time.Time `json:"start"`
-	// Duration is how long it went on.
+	// Duration is the length of the collection.
 	Duration time.Duration `json:"duration_ns"`
-	// Waits holds what waiters lost, each contention once. Sorted, longest Waited first.
+	// Waits has the time lost by waiters, each contention once, longest Waited first.
 	Waits []Wait `json:"waits"`
-	// Pairs holds what is blamed on owners. Sorted, most Blamed first.
+	// Pairs has the time blamed on owners, most Blamed first.
 	Pairs []Pair `json:"pairs"`
-	// Locks are the locks that rows refer to, in the order of their IDs.
+	// Locks has the locks that rows refer to, in the order of their IDs.
 	Locks []*Lock `json:"locks"`
-	// InFlight is the number of contentions that had begun but were not yet
-	// settled, and so are in no row of Waits.
+	// InFlight is the number of contentions that had begun but were not yet settled. They are in
+	// no row of Waits.
 	InFlight int64 `json:"in_flight"`
-	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace
-	// ended, longest Waited first; of wrapped locks, those that had lasted for 10 ms at the
-	// Snapshot, at most 128 of a lock. They are in no sum.
+	// Unfinished has the contentions of InFlight in which a goroutine was still blocked when the
+	// trace ended, longest Waited first. For wrapped locks, it has those that had lasted for at
+	// least 10 ms at the Snapshot, at most 128 of a lock. They are in no sum.
 	Unfinished []Unfinished `json:"unfinished"`
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped `json:"dropped"`
-	// Warnings has a sentence for each limit to the trust in the numbers.
+	// Warnings has a sentence for each limit of the accuracy.
 	Warnings []string `json:"warnings"`
-	// Instances is the number of programs that the profile is about, if [Merge] has added
-	// several; 0 is one. Duration is then the sum of theirs.
+	// Instances is the number of program instances in the profile, if [Merge] has added several;
+	// 0 means one. Duration is then the sum of theirs.
 	Instances int `json:"instances,omitempty"`
 
 	piece Piece // for Merge
 }
 
 // TellsReady reports whether the profile separates the time for which goroutines were ready after
-// their waits: then Waited is the time for which they were blocked.
+// their waits. If it does, Waited is the time for which they were blocked.
 func (p *Profile) TellsReady() bool {
 	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
 }
 
-// Unfinished is what goroutines waited for when the trace ended, or the Snapshot was taken.
+// Unfinished describes goroutines that were still waiting when the trace ended or the Snapshot was
+// taken.
 type Unfinished struct {
 	Kind   Kind   `json:"kind"`
-	Lock   string `json:"lock"` // as Lock.String returns it
+	Lock   string `json:"lock"` // as returned by Lock.String
 	Waiter Party  `json:"-"`
-	// Holder is the goroutine that holds the lock then, with its call chain; of a wrapped lock,
-	// that of the Lock. It is zero if it is not known: a goroutine that got a wrapped lock without
-	// waiting leaves no trace.
+	// Holder is the goroutine that held the lock then, with its call chain; for a wrapped lock,
+	// the call chain of the Lock. It is zero if unknown: a goroutine that got a wrapped lock
+	// without waiting leaves no trace.
 	Holder Party `json:"-"`
-	// Count is how many goroutines wait, Waited for how long they have been blocked so far, all
-	// together, and Longest for how long the first of them has.
+	// Count is the number of waiting goroutines, Waited the total time that they have been
+	// blocked so far, and Longest the longest of these times.
 	Count   int64         `json:"count"`
 	Waited  time.Duration `json:"wait_ns"`
 	Longest time.Duration `json:"longest_ns"`
 }
 
-// Source is where a profile's observations come from.
+// Source is the origin of a profile's observations.
 type Source string
 
 // The sources of profiles.
@@ -78,20 +79,20 @@ const (
 	FromTrace    Source = "trace"    // an execution trace
 )
 
-// Accuracy is how blame was found.
+// Accuracy is the accuracy of the blame.
 type Accuracy string
 
-// The accuracies, best first. A profile has that of its least accurate part.
+// The accuracies, best first. A profile has the accuracy of its least accurate part.
 const (
-	Exact    Accuracy = "exact"    // every owner noted when it came and left
+	Exact    Accuracy = "exact"    // every owner recorded when it came and left
 	Sampled  Accuracy = "sampled"  // exact for a random part of the waits, scaled to all
-	Inferred Accuracy = "inferred" // worked out from what is known of the owners
+	Inferred Accuracy = "inferred" // inferred from other events
 )
 
-// Kind is what was waited for.
+// Kind is the kind of a wait.
 type Kind string
 
-// The kinds of contention. Wrappers give the first four.
+// The kinds of contention. Wrapped locks produce the first four.
 const (
 	MutexKind         Kind = "mutex"
 	RWMutexWriterKind Kind = "rwmutex-writer"
@@ -107,8 +108,8 @@ const (
 	SleepKind         Kind = "sleep"
 	GCKind            Kind = "gc"
 	OtherKind         Kind = "other"
-	// SyscallKind is a system call that lost its processor. A profile of a trace has them if
-	// tracewaits.Options.Syscalls asks for them; an [Activity] always does.
+	// SyscallKind is a system call that lost its processor (P). A profile of a trace includes
+	// such calls only with tracewaits.Options.Syscalls; an [Activity] always does.
 	SyscallKind Kind = "syscall"
 )
 
@@ -118,35 +119,35 @@ var Kinds = []Kind{
 	ChanReceiveKind, SelectKind, SemaphoreKind, NetworkKind, SleepKind, GCKind, OtherKind, SyscallKind,
 }
 
-// Flags are circumstances of a wait or of an owner.
+// Flags describe the circumstances of a wait or of an owner.
 type Flags uint32
 
-// The first group belongs to the waiter and is set in a Wait and in all of its
-// Pairs; the second belongs to the owner and is set in a Pair only.
+// The flags of the first group describe the waiter; they are set in a Wait and in all of its Pairs.
+// Those of the second group describe the owner; they are set only in a Pair.
 const (
 	// Reacquire marks the wait for the lock at the end of Cond.Wait.
 	Reacquire Flags = 1 << iota
 	// Estimated marks waits that were sampled because the lock is hot, or that were behind an
-	// owner which took the lock so often that not every hold of it was seen.
+	// owner that took the lock so often that not every hold was seen.
 	Estimated
 
 	// ReadOwner marks an owner that held the lock for reading.
 	ReadOwner
-	// PendingWriter marks a writer that did not hold the lock yet, but held back readers.
+	// PendingWriter marks a writer that did not hold the lock yet but held back readers.
 	PendingWriter
-	// Signaller marks an owner that did not hold anything: it ended a wait on a
-	// Cond by Signal or Broadcast.
+	// Signaller marks an owner that held no lock: it ended a wait on a Cond by Signal or
+	// Broadcast.
 	Signaller
-	// InWait marks an owner that let go of the lock in Cond.Wait, and whose final
-	// Unlock was not known yet: its call chain is that of the Wait.
+	// InWait marks an owner that released the lock in Cond.Wait, and whose final Unlock was not
+	// known yet: its call chain is that of the Wait.
 	InWait
 
-	// Logged belongs to the waiter, too: it marks waits that wrapped locks have written into the
-	// trace, exactly.
+	// Logged also describes the waiter. It marks waits that wrapped locks logged exactly in the
+	// trace.
 	Logged
 )
 
-// WaiterFlags are the flags that belong to the waiter.
+// WaiterFlags has the flags that describe the waiter.
 const WaiterFlags = Reacquire | Estimated | Logged
 
 var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaller", "in-wait", "logged"}
@@ -164,13 +165,13 @@ func (f Flags) String() string {
 
 // Party is one side of a contention.
 type Party struct {
-	// Goroutine is the id of the goroutine, 0 if rows are not kept apart by
-	// goroutine or it is unknown.
+	// Goroutine is the ID of the goroutine; 0 if it is unknown or rows are not separated by
+	// goroutine.
 	Goroutine uint64
-	// Group names goroutines of one sort: the function that they were started with.
+	// Group is the name of a group of goroutines: the function that they were started with.
 	Group string
-	// Stack is the call chain; nil if unknown. The same chain is the same pointer
-	// within a profile.
+	// Stack is the call chain; nil if unknown. Within a profile, equal chains have the same
+	// pointer.
 	Stack *Stack
 }
 
@@ -191,92 +192,92 @@ type Frame struct {
 	PC uint64 `json:"pc"`
 }
 
-// Lock is one thing that was waited for.
+// Lock is a lock, or another object that was waited for.
 type Lock struct {
 	// ID is unique within the profile.
 	ID uint64 `json:"id"`
-	// Name is what SetName or a New function was given; may be empty.
+	// Name is the name given to SetName or a New function; it may be empty.
 	Name string `json:"name"`
-	// Class puts locks of one sort together: the function that made the lock, if it
-	// was made by a New function of this package; else the type whose method first
-	// waited for it, or the function if it is not a method.
+	// Class groups locks of the same sort. It is the function that made the lock, if it was made
+	// by a New function of this package. Otherwise it is the type whose method first waited for
+	// it, or the function if it is not a method.
 	Class string `json:"class"`
 	// Created is the call chain of the lock's creation; nil if unknown.
 	Created *Stack `json:"-"`
-	// Waiters is the largest number of goroutines that waited at once, when one of
-	// them was granted the lock.
+	// Waiters is the largest number of simultaneous waiters, counted when one of them was granted
+	// the lock.
 	Waiters int `json:"waiters"`
 	// Longest is the longest single wait.
 	Longest time.Duration `json:"longest_ns"`
-	// Contended is for how long the lock was held while a goroutine waited for it.
+	// Contended is the time in which the lock was held while a goroutine waited for it.
 	Contended time.Duration `json:"contended_ns"`
-	// Hold is the median of the latest holds that a trace shows from beginning to end; 0 if
-	// there are too few. Of several recordings, it is the longest.
+	// Hold is the median of the latest holds that a trace shows from beginning to end; 0 if there
+	// are too few. For several recordings, it is the longest median.
 	Hold time.Duration `json:"hold_ns,omitempty"`
 }
 
-// Wait is what goroutines with one call chain lost at one lock.
+// Wait is the time that goroutines with one call chain lost at one lock.
 type Wait struct {
 	Kind   Kind  `json:"-"`
 	Lock   *Lock `json:"-"`
 	Waiter Party `json:"-"`
 	Flags  Flags `json:"-"`
-	// Contentions is the number of times they had to wait; if the waits were sampled, scaled. A
-	// goroutine that was woken, lost the race for the lock and blocked again goes on with one
-	// wait.
+	// Contentions is the number of waits, scaled if the waits were sampled. If a goroutine was
+	// woken, lost the race for the lock and blocked again, that is one wait.
 	Contentions int64 `json:"contentions"`
 	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles
-	// count: once more for each race that was lost. Traces only; 0 for wrapped locks.
+	// count: once more for each lost race. It is set for traces only; 0 for wrapped locks.
 	Parks int64 `json:"parks"`
-	// Observed is the number of waits seen. Contentions is more if the waits were sampled.
+	// Observed is the number of waits seen. Contentions is larger if the waits were sampled.
 	Observed int64 `json:"observed"`
-	// Waited is the time from asking for the lock to getting it; in a trace, the time that they
-	// were blocked.
+	// Waited is the time from asking for the lock to getting it; in a trace, the time for which
+	// they were blocked.
 	Waited time.Duration `json:"wait_ns"`
-	// Ready is for how long they were ready then, and waited for a processor: it is not in
-	// Waited. Traces only: of wrapped locks, Waited contains it.
+	// Ready is the time after that for which they were ready and waited for a processor (P). It
+	// is not in Waited. It is set for traces only; for wrapped locks, Waited includes it.
 	Ready time.Duration `json:"ready_ns"`
-	// ReadyIdle is the part of Ready in which a processor was idle: the latency of the wake-up,
-	// which is the price of blocking. In the rest, all processors were busy or stopped, which
-	// is not the lock's doing.
+	// ReadyIdle is the part of Ready in which a processor (P) was idle: the latency of the
+	// wake-up, which is the price of blocking. In the rest, all processors were busy or stopped,
+	// which is not due to the lock.
 	ReadyIdle time.Duration `json:"ready_idle_ns"`
-	// StdErr is the standard error of Waited, if Estimated, else 0. It contains what is "[not
-	// sampled]". With less than some 30 waits Observed, it is a rough guess itself.
+	// StdErr is the standard error of Waited if Estimated, else 0. It includes the time under
+	// "[not sampled]". With fewer than some 30 waits Observed, it is itself a rough estimate.
 	StdErr time.Duration `json:"stderr_ns,omitempty"`
 	// Blamed is the part of Waited during which known owners held the lock.
 	Blamed time.Duration `json:"blamed_ns"`
-	// HandOff is the part in which the lock was given to a goroutine that did not run yet.
+	// HandOff is the part in which the lock had been given to a goroutine that did not run yet.
 	HandOff time.Duration `json:"handoff_ns"`
-	// Unattributed is the part for which it is not known whether the lock was held, and by
-	// which goroutine.
+	// Unattributed is the part for which it is unknown whether the lock was held, or by which
+	// goroutine.
 	Unattributed time.Duration `json:"unattributed_ns"`
 	// Longest is the longest single wait.
 	Longest time.Duration `json:"longest_ns"`
 }
 
-// Pair is what one waiter's call chain lost because of one owner's.
+// Pair is the time that one waiter's call chain lost to one owner's.
 type Pair struct {
 	Kind   Kind  `json:"-"`
 	Lock   *Lock `json:"-"`
 	Waiter Party `json:"-"`
 	Owner  Party `json:"-"`
 	Flags  Flags `json:"-"`
-	// Contentions is the number of waits in which this owner held the lock. A wait
-	// behind three owners counts in three pairs, so the sum over pairs is not the
-	// number of contentions.
+	// Contentions is the number of waits in which this owner held the lock. A wait behind three
+	// owners counts in three pairs, so the sum over pairs is not the number of contentions.
 	Contentions int64 `json:"contentions"`
-	// Blamed is the time.
+	// Blamed is the time lost to the owner.
 	Blamed time.Duration `json:"wait_ns"`
-	// StdErr is the standard error of Blamed, if Estimated, else 0. It contains what is "[not
-	// sampled]", and what is unattributed because not every hold of the owner was seen.
+	// StdErr is the standard error of Blamed if Estimated, else 0. It includes the time under
+	// "[not sampled]", and the time that is unattributed because not every hold of the owner was
+	// seen.
 	StdErr time.Duration `json:"stderr_ns,omitempty"`
-	// Longest is the most that a single wait lost to the owner.
+	// Longest is the longest time that a single wait lost to the owner.
 	Longest time.Duration `json:"longest_ns"`
 	// Activity is what the owner did during that time; its parts sum to Blamed. See
 	// OwnerActivity.
 	Activity Activity `json:"owner_activity"`
-	// Roots is who was at the end of the chains of blame that begin with the owner, if that was
-	// itself blocked by others: they sum to Blamed. nil means the owner itself. See RootOwners.
+	// Roots has the goroutines at the end of the chains of blame that begin with the owner, if
+	// other goroutines blocked it. They sum to Blamed. nil means the owner itself. See
+	// RootOwners.
 	Roots []Root `json:"roots"`
 }
 
@@ -297,34 +298,33 @@ func (q *Pair) waiterKey() rowKey {
 	return rowKey{kind: q.Kind, lock: q.Lock, waiter: q.Waiter, flags: q.Flags & WaiterFlags}
 }
 
-// Dropped counts what did not fit into bounded memory. All of it is still in the
-// totals, but under names such as "[call chains dropped]", or as unattributed.
+// Dropped counts what did not fit into bounded memory. All of it is still in the totals, but under
+// names such as "[call chains dropped]", or as unattributed.
 type Dropped struct {
 	// Chains is the number of captures whose call chain was not kept.
 	Chains uint64 `json:"chains"`
-	// Locks is the number of locks that were put together as "[other locks]".
+	// Locks is the number of locks that were combined as "[other locks]".
 	Locks uint64 `json:"locks"`
-	// Pairs is the number of times a wait or a part of it was put into a row without call
-	// chains.
+	// Pairs is the number of times a wait or a part of it was put into a row without call chains.
 	Pairs uint64 `json:"pairs"`
-	// Exits is the number of releases that were not kept while a wait went on: what
-	// they explain is unattributed.
+	// Exits is the number of releases that were not kept while a wait was in progress. The time
+	// that they explain is unattributed.
 	Exits uint64 `json:"exits"`
 }
 
-// Activity is what owners did while they were waited for. In a profile, the parts sum to
-// what is blamed on them, exactly.
+// Activity is what owners did while they were waited for. In a profile, the parts sum exactly to
+// the time blamed on them.
 //
-// An execution trace has the state of each goroutine at each instant. Wrapped locks record waits for
-// wrapped locks and Conds only: all else is Unknown there.
+// An execution trace has the state of each goroutine at each instant. Wrapped locks record only
+// waits for wrapped locks and Conds: the rest is Unknown.
 type Activity struct {
-	// Running is the time in which they executed code, or a system call that kept its
-	// processor. The operating system may have taken the thread off its core during that time.
+	// Running is the time in which they executed code, or a system call that kept its processor
+	// (P). The operating system may have taken the thread off its core during that time.
 	Running time.Duration `json:"running_ns"`
-	// Runnable is the time in which they were ready but had no processor.
+	// Runnable is the time in which they were ready but had no processor (P).
 	Runnable time.Duration `json:"runnable_ns"`
-	// Blocked is the time in which they waited themselves, by what for. It is nil if they did
-	// not. Treat it as read-only.
+	// Blocked is the time in which they waited themselves, by kind. It is nil if they did not
+	// wait. Treat it as read-only.
 	Blocked map[Kind]time.Duration `json:"blocked_ns"`
 	// Unknown is the rest, such as the time before the owner's goroutine was started.
 	Unknown time.Duration `json:"unknown_ns"`
@@ -341,10 +341,10 @@ func (a Activity) BlockedTotal() (d time.Duration) {
 	return d
 }
 
-// BlockedKinds returns the keys of Blocked, the longest first.
+// BlockedKinds returns the keys of Blocked, longest first.
 func (a Activity) BlockedKinds() []Kind {
 	var kinds []Kind
-	for _, k := range Kinds { // in a fixed order if they are equal
+	for _, k := range Kinds { // a fixed order for ties
 		if a.Blocked[k] != 0 {
 			kinds = append(kinds, k)
 		}
@@ -384,8 +384,8 @@ func (a Activity) clone() (c Activity) {
 	return c
 }
 
-// OwnerActivity returns q.Activity such that its parts sum to Blamed: in a profile that was made by
-// hand, what is missing is Unknown.
+// OwnerActivity returns q.Activity with parts that sum to Blamed. In a profile made by hand, the
+// missing time is Unknown.
 func (q *Pair) OwnerActivity() Activity {
 	a := q.Activity
 	a.Unknown += q.Blamed - a.Total()
@@ -397,40 +397,40 @@ func (q *Pair) OwnerActivity() Activity {
 // An owner may itself be blocked while others wait for it: it waits for a second lock, or for a
 // channel. Then the goroutine that it waits for is to blame for both waits, and may be blocked as
 // well. The root owner is at the end of this chain: a goroutine that does not wait for another one.
-// A wait is split among root owners by the time for which each was at the end.
+// A wait is divided among root owners by the time for which each was at the end.
 //
-// The chain ends
+// The chain ends with
 //
-//   - with a goroutine that runs, is runnable, or does what is not known;
-//   - with one that waits for what no goroutine is blamed for: a timer, the network, a system call, or a
-//     lock that was given to a goroutine that does not run yet;
-//   - with no goroutine that is known, if a goroutine waits for a lock whose owner is not known.
+//   - a goroutine that runs, is runnable, or whose state is unknown;
+//   - a goroutine whose wait is blamed on no other: a wait for a timer, the network, a system call,
+//     or a lock that was given to a goroutine that does not run yet;
+//   - an unknown goroutine, if a goroutine waits for a lock whose owner is unknown.
 //
-// Each goroutine's past is written with the roots of its waits as soon as they are over. Owners
-// that delayed a wait have ended their own waits before, so the roots are there when they are
-// needed: no chain has to be followed twice, none can be a circle, and a long one costs no more
-// than a short one.
+// The past of each goroutine is recorded with the roots of its waits as soon as they are over.
+// Owners that delayed a wait have ended their own waits before, so the roots are available when
+// they are needed: no chain has to be followed twice, no chain can be a cycle, and a long chain
+// costs no more than a short one.
 
 // Root is the goroutine at the end of a chain of blame, and its part of a [Pair].
 type Root struct {
-	// Owner is who is at the end of the chain, with the call chain by which it ended
-	// the wait of the one before: the Unlock, the send. It is zero if that is not known.
+	// Owner is the goroutine at the end of the chain, with the call chain by which it ended the
+	// previous goroutine's wait: the Unlock, the send. It is zero if unknown.
 	Owner Party `json:"-"`
-	// Via is what the owner of the pair was blocked on during that time. It is empty if it was
-	// not blocked on anybody: the root is then the owner of the pair itself.
+	// Via is what the owner of the pair was blocked on during that time. It is empty if no
+	// goroutine blocked it: the root is then the owner of the pair itself.
 	Via Kind `json:"via"`
-	// Links is how many goroutines of the chain were blocked, from the owner of the pair on;
-	// the most if there were several chains. It is 0 if the root is the owner of the pair
-	// itself.
+	// Links is the number of blocked goroutines in the chain, from the owner of the pair; with
+	// several chains, the maximum. It is 0 if the root is the owner of the pair itself.
 	Links int `json:"links"`
 	// Contentions is the number of waits in which the root had a part.
 	Contentions int64 `json:"contentions"`
-	// Blamed is the part of the pair's.
+	// Blamed is the root's part of the pair's Blamed.
 	Blamed time.Duration `json:"wait_ns"`
 }
 
-// RootOwners returns who was at the end of the chains of blame that begin with the owner of q, the
-// longest Blamed first. They sum to q.Blamed. It is q.Roots, or the owner itself if that is nil.
+// RootOwners returns the goroutines at the end of the chains of blame that begin with the owner of
+// q, longest Blamed first. They sum to q.Blamed. It returns q.Roots, or the owner itself if that is
+// nil.
 func (q *Pair) RootOwners() []Root {
 	if len(q.Roots) > 0 {
 		return q.Roots
@@ -438,8 +438,8 @@ func (q *Pair) RootOwners() []Root {
 	return []Root{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed}}
 }
 
-// SetRoots completes the roots of q other than its owner by the owner itself, and sorts them. They
-// stay nil if there are none.
+// SetRoots sets the roots of q to others and, for the rest of Blamed, the owner itself, and sorts
+// them. They stay nil if others is empty.
 func (q *Pair) SetRoots(others []Root) {
 	q.Roots = nil
 	if len(others) == 0 {
@@ -494,15 +494,15 @@ func (q *Pair) activityUnder(r *Root) Activity {
 }
 
 // ForWork reports whether goroutines waited for others to finish, for the network, for a time, or
-// for something to do. Most of such waits cost nothing, however long they are: a main goroutine
-// waits for its workers, and a connection that is kept open for the next request. They come after
-// what costs in tables.
+// for something to do. Most such waits cost nothing, however long they are: a main goroutine waits
+// for its workers, or a connection is kept open for the next request. Tables list them after the
+// waits that cost something.
 func (w *Wait) ForWork() bool { return forWork(w.Kind, w.Waiter.Stack) }
 
-// ForWork reports the same as [Wait.ForWork] of the wait that the pair is a part of.
+// ForWork reports the same as [Wait.ForWork] for the wait that the pair is a part of.
 func (q *Pair) ForWork() bool { return forWork(q.Kind, q.Waiter.Stack) }
 
-// ForWork reports the same as [Wait.ForWork] of a wait that went on at the end of the trace.
+// ForWork reports the same as [Wait.ForWork] for a wait in progress at the end of the trace.
 func (u *Unfinished) ForWork() bool { return forWork(u.Kind, u.Waiter.Stack) }
 
 func forWork(kind Kind, waiter *Stack) bool {
@@ -516,8 +516,8 @@ func forWork(kind Kind, waiter *Stack) bool {
 	if waiter == nil || len(waiter.Frames) == 0 {
 		return false
 	}
-	// Benchmarks and tests wait for those that they run; connections for requests, answers and
-	// their ends.
+	// Benchmarks and tests wait for what they run; connections wait for requests, answers and the
+	// end of these.
 	for _, of := range []string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."} {
 		if strings.HasPrefix(waiter.Frames[0].Func, of) {
 			return true
@@ -526,7 +526,7 @@ func forWork(kind Kind, waiter *Stack) bool {
 	return false
 }
 
-// OfLock reports whether the wait was for a lock, which another goroutine held: a Mutex, an RWMutex
+// OfLock reports whether the wait was for a lock that another goroutine held: a Mutex, an RWMutex
 // or a Once.
 func (u *Unfinished) OfLock() bool {
 	switch u.Kind {

@@ -8,23 +8,23 @@ import (
 )
 
 // RWMutex is a [sync.RWMutex] that records, while collection is on, who waited for it and which
-// writers and readers held it during the wait. Its zero value is an unlocked mutex; it must not be
+// writers and readers held it during the wait. The zero value is an unlocked mutex. It must not be
 // copied after first use, which go vet checks. It has the methods, the fatal errors and the memory
 // model of sync.RWMutex.
 //
-// All readers that keep a writer out share the blame for it equally while they hold
-// the lock together. A reader that waits although only readers hold the lock blames
-// them and the writer that is pending, each the same. An Unlock lets in all readers that wait,
-// before the next writer: that one blames them from then on.
+// All readers that a writer waits for share the blame equally while they hold the lock together. If
+// a reader waits although only readers hold the lock, these and the pending writer have equal
+// shares of the blame. An Unlock admits all waiting readers before the next writer, which blames
+// them from then on.
 //
-// It is 40 bytes on 64-bit machines. RLock and RUnlock cost as much as those of
-// sync.RWMutex, also when many readers run in parallel, whether collection is on or off.
+// An RWMutex is 40 bytes on 64-bit machines. RLock and RUnlock cost as much as those of
+// sync.RWMutex, also with many readers in parallel, whether collection is on or off.
 type RWMutex struct {
 	tracker[wordRWMutex]
 }
 
-// NewRWMutex returns a lock with the given name, which may be empty. Its class in a [Profile] is where
-// it was made. It takes about 1 µs and 2 kB.
+// NewRWMutex returns a lock with the given name, which may be empty. Its class in a [Profile] is
+// the place where it was made. NewRWMutex takes about 1 µs and 2 kB.
 func NewRWMutex(name string) *RWMutex {
 	rw := new(RWMutex)
 	rw.created(name)
@@ -47,7 +47,7 @@ func (rw *RWMutex) Lock() {
 	rw.lockMore()
 }
 
-// lockMore is Lock when there are readers, other writers or waiters.
+// lockMore continues Lock if there are readers, other writers or waiters.
 func (rw *RWMutex) lockMore() {
 	got := rw.mu.TryLock()
 	if got && rw.waiters.Load() == 0 {
@@ -67,7 +67,7 @@ func (rw *RWMutex) Unlock() {
 	rw.unlockMore()
 }
 
-// unlockMore is Unlock when goroutines wait, or rw is not locked.
+// unlockMore continues Unlock if goroutines wait or rw is not locked.
 func (rw *RWMutex) unlockMore() {
 	if rw.waiters.Load() == 0 {
 		rw.mu.Unlock()
@@ -80,7 +80,7 @@ func (rw *RWMutex) unlockMore() {
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
-	// The compiler counts calls that do nothing when it decides whether to inline RLock.
+	// The inliner counts calls that do nothing, so they are guarded by a constant.
 	if raceDetector {
 		raceDisable()
 	}
@@ -96,7 +96,7 @@ func (rw *RWMutex) RLock() {
 	}
 }
 
-// rlockMore goes on with RLock after the word was raised to c: there is a writer, or waiters.
+// rlockMore continues RLock after the word was raised to c, because there is a writer or a waiter.
 func (rw *RWMutex) rlockMore(c int64) {
 	if written(c) {
 		rw.rlockWait(0, rw.enter)
@@ -124,9 +124,9 @@ func (rw *RWMutex) RUnlock() {
 	}
 }
 
-// runlockMore goes on with RUnlock after the word was lowered to c. A writer that waits for this
-// reader goes on waiting until left is called. If none has announced itself, one that waits may
-// have been about to.
+// runlockMore continues RUnlock after the word was lowered to c. A writer that waits for this
+// reader continues to wait until left is called. If no writer has announced itself, a waiting one
+// may have been about to.
 //
 //go:noinline
 func (rw *RWMutex) runlockMore(c int64) {
@@ -141,8 +141,8 @@ func (rw *RWMutex) runlockMore(c int64) {
 	}
 }
 
-// TryLock tries to lock rw for writing and reports whether it succeeded. A failure
-// is no wait and is not recorded.
+// TryLock tries to lock rw for writing and reports whether it succeeded. A failure is not a wait
+// and is not recorded.
 func (rw *RWMutex) TryLock() bool {
 	if !rw.mu.TryLock() {
 		return false
@@ -153,8 +153,8 @@ func (rw *RWMutex) TryLock() bool {
 	return true
 }
 
-// TryRLock tries to lock rw for reading and reports whether it succeeded. A failure
-// is no wait and is not recorded.
+// TryRLock tries to lock rw for reading and reports whether it succeeded. A failure is not a wait
+// and is not recorded.
 func (rw *RWMutex) TryRLock() bool {
 	if !rw.mu.TryRLock() {
 		return false
@@ -203,7 +203,7 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 	rw.rlockWait(flags, rw.mu.RLock)
 }
 
-// rlockWait calls lock, which waits, and records that.
+// rlockWait calls lock, which waits, and records the wait.
 func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	var w wait
 	seen := rw.arrive(&w, rw.draw(), kindReader, flags)
@@ -215,20 +215,20 @@ func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	}
 }
 
-// reader is a holder that got the lock while a goroutine waited, and when. Readers that came while no
-// goroutine waited are not recorded: like such an owner of a Mutex, they held the lock before any
-// present waiter came.
+// reader is a reader that got the lock while a goroutine waited, and the time. Readers that came
+// while no goroutine waited are not recorded: like such an owner of a Mutex, they held the lock
+// before any present waiter came.
 //
-// An RUnlock is taken to be that of a reader of the same goroutine; without goroutine ids, readers
-// are taken to leave in the order in which they came. A reader that another goroutine unlocks counts
+// An RUnlock is attributed to a reader of the same goroutine. Without goroutine IDs, readers are
+// assumed to leave in the order in which they came. A reader that another goroutine unlocks counts
 // as one that came before the wait.
 type reader struct {
 	g  uint64
 	at int64
 }
 
-// registerBesideReaders raises the number of waiters. For the first one, it forgets the readers: all
-// came before it, and may have left while no goroutine waited.
+// registerBesideReaders raises the number of waiters. For the first waiter, it clears the readers:
+// all came before it, and may have left while no goroutine waited.
 func (t *tracker[L]) registerBesideReaders(st *state) {
 	st.mu.Lock()
 	if t.waiters.Load() == 0 {
@@ -238,7 +238,7 @@ func (t *tracker[L]) registerBesideReaders(st *state) {
 	st.mu.Unlock()
 }
 
-// readerIn notes that the caller has got the lock for reading while a goroutine waits.
+// readerIn records that the caller got the lock for reading while a goroutine waits.
 func (t *tracker[L]) readerIn() {
 	st := t.st.Load()
 	g := callstack.Goid()
@@ -247,9 +247,9 @@ func (t *tracker[L]) readerIn() {
 	st.mu.Unlock()
 }
 
-// readerAcquired notes that the caller, a registered waiter, has got the lock for
-// reading. Readers do not delay one another, so the wait is settled at once; the time
-// that it takes is not held against the reader.
+// readerAcquired records that the caller, a registered waiter, got the lock for reading. Readers do
+// not delay one another, so the wait is settled at once. The time that this takes does not count as
+// held by the reader.
 func (t *tracker[L]) readerAcquired(w *wait) {
 	st := t.st.Load()
 	w.end = now()
@@ -268,7 +268,7 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	}
 }
 
-// timed counts a wait that was not drawn, and is over.
+// timed counts a finished wait that was not drawn.
 func (t *tracker[L]) timed(w *wait) {
 	if w.account == nil {
 		return
@@ -278,8 +278,8 @@ func (t *tracker[L]) timed(w *wait) {
 	st.reconsider(at)
 }
 
-// acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only
-// timed, if at all.
+// acquiredUnseen records that the caller got the lock exclusively after a wait that was at most
+// timed.
 func (t *tracker[L]) acquiredUnseen(w *wait) {
 	t.timed(w)
 	if t.waiters.Load() != 0 {
@@ -316,19 +316,19 @@ func (t *tracker[L]) readerLeave(r *release) {
 	r.time()
 }
 
-// maxStrays is the most readers that are remembered although a writer holds the lock.
+// maxStrays is the maximum number of readers kept although a writer holds the lock.
 const maxStrays = 64
 
-// forgetStrays forgets the readers if there are many, while a writer holds the lock: they have left.
-// Some may still be about to record that; those that another goroutine has unlocked never will.
+// forgetStrays clears the readers if there are many while a writer holds the lock: they have left.
+// Some may still be about to record that; those that another goroutine unlocked never will.
 func (st *state) forgetStrays() {
 	if len(st.readers) > maxStrays {
 		st.readers = st.readers[:0]
 	}
 }
 
-// forgetReader returns when the reader with goroutine g came, 0 if it came before any
-// present waiter, and forgets it.
+// forgetReader removes the reader with goroutine g and returns when it came; 0 if it came before
+// any present waiter.
 func (st *state) forgetReader(g uint64) int64 {
 	found := -1
 	for i, r := range st.readers {

@@ -12,21 +12,20 @@ import (
 
 // Filter selects rows of a profile. The zero value keeps all.
 type Filter struct {
-	// Kinds are those to keep; none means all.
+	// Kinds are the kinds to keep; empty means all.
 	Kinds []Kind
-	// Focus keeps what it finds in the name or the class of the lock, or in a group or the full
-	// name of a function of the waiter, of the owner, or of a root owner.
+	// Focus keeps rows that it matches in the name or the class of the lock, or in a group or the
+	// full name of a function of the waiter, of the owner, or of a root owner.
 	Focus *regexp.Regexp
-	// Min leaves out pairs, hand-off and unattributed parts of rows that are shorter in all.
+	// Min drops pairs, hand-off and unattributed parts of rows with a smaller total time.
 	Min time.Duration
 }
 
-// Filter returns a profile with those rows that f keeps. Where Focus finds something on
-// the waiter's side, the wait is kept with all of its parts; where only owners are found, it is
-// cut down to what is blamed on those, and its Contentions are at most as many; where only root
-// owners are found, a pair is cut down to their part. So what holds for a Profile holds for the
-// result, but its totals are those of what is left. Rows are copied, locks and stacks are shared
-// with p.
+// Filter returns a profile with the rows that f keeps. If Focus matches on the waiter's side, all
+// parts of the wait are kept. If it matches only owners, the wait is reduced to what is blamed on
+// those, and its Contentions are limited to theirs. If it matches only root owners, a pair is
+// reduced to their part. Thus the result satisfies the invariants of a Profile, but its totals are
+// those of the kept rows. Rows are copied; locks and stacks are shared with p.
 func (p *Profile) Filter(f Filter) *Profile {
 	out := *p
 	out.Waits, out.Pairs, out.Locks, out.Unfinished = nil, nil, nil, nil
@@ -69,19 +68,19 @@ func (p *Profile) Filter(f Filter) *Profile {
 	return &out
 }
 
-// filtered are the waits of which at least a part may be kept.
+// filtered has the waits that may be kept at least in part.
 type filtered struct {
 	at    map[rowKey]int
 	waits []Wait
-	whole []bool // the waiter's side was found
-	limit []Wait // as they were
+	whole []bool // Focus matched on the waiter's side
+	limit []Wait // the waits before filtering
 }
 
-// add keeps of a wait what no goroutine is blamed for. The blame follows with the pairs.
+// add keeps the parts of a wait without blame. The blame is added with the pairs.
 func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
 	k := w.key()
 	at, again := t.at[k]
-	if !again { // else rows with equal call chains
+	if !again { // otherwise rows with equal call chains
 		at = len(t.waits)
 		t.at[k] = at
 		t.waits = append(t.waits, Wait{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags})
@@ -108,7 +107,7 @@ func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
 	}
 }
 
-// blame adds a pair that is kept to its wait.
+// blame adds a kept pair to its wait.
 func (t *filtered) blame(at int, q *Pair) {
 	w := &t.waits[at]
 	w.Blamed += q.Blamed
@@ -118,14 +117,14 @@ func (t *filtered) blame(at int, q *Pair) {
 	}
 }
 
-// matcher remembers what the regular expression found.
+// matcher caches the results of the regular expression.
 type matcher struct {
 	re     *regexp.Regexp
 	stacks map[*Stack]bool
 	locks  map[*Lock]bool
 }
 
-// roots cuts q down to the root owners that are found, and reports whether there are any.
+// roots reduces q to the root owners that match, and reports whether there are any.
 func (m *matcher) roots(q *Pair) bool {
 	var found []Root
 	var did Activity
@@ -176,11 +175,11 @@ func (m *matcher) party(p *Party) bool {
 	return found
 }
 
-// Top returns a copy of the profile that keeps the n rows of Waits with the longest Waited and the
-// n pairs with the most Blamed, and their locks. The others are put together: into a row for each
-// kind with the lock [OtherLocks] and no call chain, and for each row into a pair without the
-// owner's call chain. So everything still sums, in memory that follows n. It returns p itself if
-// that has no more than n of each, or n <= 0.
+// Top returns a copy of the profile that keeps the n rows of Waits with the longest Waited, the n
+// pairs with the most Blamed, and their locks. The others are combined: into a row for each kind
+// with the lock [OtherLocks] and no call chain, and for each row into a pair without the owner's
+// call chain. Thus everything still sums, in memory proportional to n. Top returns p itself if it
+// has at most n of each, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
 	if n <= 0 || len(p.Waits) <= n && len(p.Pairs) <= n {
 		return p
@@ -204,16 +203,15 @@ func (p *Profile) Top(n int) *Profile {
 // topFolder is the state of a Top.
 type topFolder struct {
 	out   Profile
-	rest  *Stack          // the call chain of what is put together
-	other *Lock           // its lock,
+	rest  *Stack          // call chain of the combined rows
+	other *Lock           // their lock,
 	was   *Lock           // which is a copy of this one, if there was an earlier Top
-	kept  map[rowKey]bool // rows of Waits that stay single
-	waits map[rowKey]int  // index in out.Waits of what is put together
+	kept  map[rowKey]bool // rows of Waits that stay separate
+	waits map[rowKey]int  // index in out.Waits of the combined rows
 	pairs map[rowKey]int
 }
 
-// restChain returns the call chain that stands for those that are put together: that of an earlier
-// Top, if there is one.
+// restChain returns the call chain of combined rows: that of an earlier Top, if there is one.
 func (p *Profile) restChain() *Stack {
 	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == callstack.Dropped }
 	for i := range p.Waits {
@@ -266,7 +264,7 @@ func (f *topFolder) wait(w *Wait, keep bool) {
 	f.other.Longest = max(f.other.Longest, w.Longest)
 }
 
-// folded is the row that stands for those that are not kept.
+// folded returns the key of the row that combines those that are not kept.
 func (f *topFolder) folded(kind Kind, flags Flags) rowKey {
 	return rowKey{kind: kind, lock: f.other, waiter: Party{Stack: f.rest}, flags: flags & WaiterFlags}
 }
@@ -293,8 +291,8 @@ func (f *topFolder) pair(q *Pair, keep bool) {
 	into.StdErr = stdErr
 }
 
-// limit corrects pairs whose owners are put together: one wait may have lost time to several of them,
-// but counts once, and its standard error is the limit of theirs.
+// limit corrects pairs with combined owners: one wait may have lost time to several of them, but
+// counts once, and its standard error is the limit of theirs.
 func (f *topFolder) limit() {
 	waits := map[rowKey]*Wait{}
 	for i := range f.out.Waits {
@@ -310,7 +308,7 @@ func (f *topFolder) limit() {
 	}
 }
 
-// finish keeps the locks that are still referred to, and the order.
+// finish keeps the locks that are still referred to, in the order of p.
 func (f *topFolder) finish(p *Profile) *Profile {
 	f.limit()
 	used := map[*Lock]bool{}

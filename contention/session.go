@@ -13,33 +13,33 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
-// session is what is recorded from one Start or Stop of a Collector to the next.
+// session has the records from one Start or Stop of a Collector to the next.
 type session struct {
 	table      atomic.Pointer[callstack.Table]
 	goroutines bool
 	exact      bool
 	maxLocks   int
 	maxCells   int64
-	wall       int64 // when it began, in nanoseconds since 1970: a time.Time brings time zones along
-	start      int64 // the same by now
+	wall       int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
+	start      int64 // the same in the time of now
 
-	droppedBefore uint64 // call chains that the table had dropped when the session began
+	droppedBefore uint64 // call chains that the table had dropped before the session began
 
 	sampled atomic.Bool // some lock recorded only a part of its waits
 	waited  waitedTable
 	logs    logQueue
-	cells   atomic.Int64  // rows in all accounts
-	crowded atomic.Uint64 // times there was no room for another row
+	cells   atomic.Int64  // number of rows in all accounts
+	crowded atomic.Uint64 // number of times there was no room for another row
 
 	kept    sync.RWMutex // held by Snapshot against forget
-	users   int          // Collectors that need it, guarded by control
+	users   int          // number of Collectors that need it, guarded by control
 	addedUp atomic.Bool  // Collectors add its rows to others
 
 	mu        sync.Mutex
 	accounts  map[*lockInfo]*account
 	others    *account // of locks beyond the limit
-	left      uint64   // how many those are
-	stop      int64    // 0 until then
+	left      uint64   // number of those locks
+	stop      int64    // end of the session; 0 until then
 	sealed    bool     // new accounts are sealed
 	stacks    any      // map[*callstack.Chain]*Stack; not linked into programs that take no Snapshot
 	forgotten bool
@@ -71,11 +71,11 @@ func (s *session) shareChains(of *session) {
 	s.droppedBefore = table.Dropped()
 }
 
-// chains are the call chains of the session.
+// chains returns the call chains of the session.
 func (s *session) chains() *callstack.Table { return s.table.Load() }
 
-// leftover are the call chains of those who leave a lock that no goroutine has waited for since its
-// session was forgotten.
+// leftover has the call chains of owners that leave a lock for which no goroutine has waited since
+// its session was forgotten.
 var leftover lazyTable
 
 func orDefault(n, def int) int {
@@ -85,7 +85,7 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// end notes when the session ended. Waits that have begun in it are still booked in it.
+// end records the end of the session. Waits that have begun in it are still booked in it.
 func (s *session) end(at int64) {
 	s.mu.Lock()
 	s.stop = at
@@ -93,7 +93,7 @@ func (s *session) end(at int64) {
 	s.flushLogs()
 }
 
-// seal prepares that the rows of the session are added up, and reports whether no wait goes on.
+// seal prepares the session for adding up its rows, and reports whether no wait is in progress.
 func (s *session) seal() bool {
 	s.mu.Lock()
 	accounts := s.allAccounts()
@@ -109,15 +109,15 @@ func (s *session) seal() bool {
 	return sealed
 }
 
-// release notes that a Collector does not need the session any more. The caller holds control.
+// release notes that a Collector no longer needs the session. The caller holds control.
 func (s *session) release() {
 	if s.users--; s.users == 0 {
 		s.forget()
 	}
 }
 
-// forget lets go of what the session has found. Locks that were waited for in it point to it until
-// they are waited for again, and waits that had begun in it may still end.
+// forget drops the results of the session. Locks that were waited for in it point to it until they
+// are waited for again, and waits that had begun in it may still end.
 func (s *session) forget() {
 	s.kept.Lock()
 	defer s.kept.Unlock()
@@ -148,12 +148,12 @@ func (s *session) allAccounts() []*account {
 
 // markSampled notes that some lock recorded only a part of its waits.
 func (s *session) markSampled() {
-	if !s.sampled.Load() { // the line is shared by all processors
+	if !s.sampled.Load() { // the line is shared by all CPUs
 		s.sampled.Store(true)
 	}
 }
 
-// room takes the place of one more row, if there is one.
+// room reserves room for one more row and reports whether there was any.
 func (s *session) room() bool {
 	if s.cells.Load() >= s.maxCells {
 		s.crowded.Add(1)
@@ -243,7 +243,7 @@ func (s *session) snapshot() *Profile {
 	return p
 }
 
-// settleAll settles what was put aside. It waits up to 40 ms for owners that were preempted right
+// settleAll settles the deferred waits. It waits up to 40 ms for owners that were preempted right
 // after the release, before they recorded their call chains.
 func settleAll(accounts []*account) {
 	for wait := 10 * time.Microsecond; ; wait *= 2 {
@@ -258,8 +258,7 @@ func settleAll(accounts []*account) {
 	}
 }
 
-// copyTo adds the account's rows to the profile. Names are looked up after the
-// account is free again.
+// copyTo adds the account's rows to the profile. It symbolizes names after unlocking the account.
 func (a *account) copyTo(p *Profile) {
 	s := a.session
 	a.mu.Lock()
@@ -276,7 +275,7 @@ func (a *account) copyTo(p *Profile) {
 		cell.roots = c.roots.clone()
 		pairs[k] = cell
 	}
-	var missing [len(kinds)]time.Duration // what no row has, of waits of that kind
+	var missing [len(kinds)]time.Duration // by kind: time of waits that no row represents
 	for k, c := range waits {
 		if k.chain == unsampled {
 			missing[k.kind] += time.Duration(c.waited)
@@ -312,7 +311,7 @@ func (a *account) copyTo(p *Profile) {
 	}
 }
 
-// describe fills in which lock the account is about.
+// describe sets the fields of l that identify the lock of the account.
 func (a *account) describe(l *Lock) {
 	if name := a.info.name.Load(); name != nil {
 		l.Name = *name
@@ -323,7 +322,7 @@ func (a *account) describe(l *Lock) {
 	l.Class = a.info.class()
 }
 
-// stack symbolises a chain, once a session, so that stacks can be compared by address.
+// stack symbolizes a chain, once per session, so that stacks can be compared by address.
 func (s *session) stack(c *callstack.Chain) *Stack {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,8 +347,8 @@ func (s *session) party(c *callstack.Chain, g uint64) Party {
 	return newParty(s.stack(c), g)
 }
 
-// newParty puts a goroutine into the group of the function that it was started for, if the call chain
-// shows that. The graph of a trace has the same names.
+// newParty sets the group to the function that the goroutine was started with, if the call chain
+// shows it. The graph of a trace uses the same names.
 func newParty(st *Stack, g uint64) Party {
 	p := Party{Goroutine: g, Stack: st}
 	if n := len(st.Frames); n > 0 && !st.Truncated {
@@ -401,15 +400,15 @@ func (p *Profile) finish() {
 	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
 }
 
-// sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait
-// represents. behindRuns is the waiting that is not estimated, but may be behind holds that were
-// not all seen.
+// sampledLock has the estimated waiting for a lock, the number of waits observed for it, and the
+// waiting that no recorded wait represents. behindRuns is the waiting that is not estimated, but
+// may be behind holds that were not all observed.
 type sampledLock struct {
 	estimated, missing, behindRuns time.Duration
 	observed                       int64
 }
 
-// warnSampled warns of estimated rows, and how good the estimates are.
+// warnSampled adds warnings about estimated rows and the accuracy of the estimates.
 func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration) {
 	var known, unknown sampledLock
 	few, drawn := 0, 0
@@ -440,7 +439,7 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration
 	}
 }
 
-// warnRuns warns of waits behind owners of which some holds were not seen.
+// warnRuns adds a warning about waits behind owners with unobserved holds.
 func (p *Profile) warnRuns(waited, all time.Duration) {
 	if waited > 0 {
 		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
@@ -448,7 +447,7 @@ func (p *Profile) warnRuns(waited, all time.Duration) {
 	}
 }
 
-// fewDrawn is the number of drawn waits below which even the standard error is a guess.
+// fewDrawn is the number of drawn waits below which the standard error is itself a rough estimate.
 const fewDrawn = 30
 
 func (p *Profile) warn(text string, args ...any) {

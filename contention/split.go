@@ -7,44 +7,44 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Splitting a wait among the owners
+// Dividing a wait among the owners
 //
-// A wait is cut into segments at the times at which owners came and left.
+// A wait is divided into segments at the times at which owners came and left.
 //
 //   - While the lock is held exclusively, the owner is to blame.
-//   - While readers hold it and a writer waits, the readers share the blame equally:
-//     each of n gets 1/n of the segment.
-//   - A reader waits although only readers hold the lock if a writer is pending. Then
-//     the n readers and the pending writer share equally: without either of them the
-//     waiter would have gone on. The writer's part is flagged PendingWriter.
+//   - While readers hold it and a writer waits, the readers share the blame equally: each of n gets
+//     1/n of the segment.
+//   - A reader waits although only readers hold the lock if a writer is pending. Then the n readers
+//     and the pending writer share equally: without either of them the waiter would have continued.
+//     The writer's part is flagged PendingWriter.
 //   - A segment in which the lock is free is hand-off.
 //
-// Sharing is exact in integers: a clock that runs at 1/n of the time gives each reader
-// the difference between its coming and leaving; the remainder of the division stays
-// in the clock, and when the last reader leaves it gets what is left, less than n ns.
+// Sharing is exact in integers: a clock that runs at 1/n of the time gives each reader the
+// difference between its arrival and its departure. The remainder of the division stays in the
+// clock, and the last reader gets it when it leaves, less than n ns.
 
 // holder is an owner during a wait.
 type holder struct {
 	acquired, released, pending int64
-	gaps                        int64 // during which it was free between the two
+	gaps                        int64 // the free time between the two
 	shared                      bool
 	flags                       Flags // InWait, Signaller
 	chain                       *callstack.Chain
 	g                           uint64
-	number                      uint64 // of the exit
-	// contended, if set, is the longest time for which a wait has blamed this hold.
+	number                      uint64 // number of the exit
+	// contended, if set, is the longest time that a wait has blamed on this hold.
 	contended *atomic.Int64
-	// doubt is the variance of the hold, and booked, if that is not 0, the number of waits that
-	// have blamed it.
+	// doubt is the variance of the hold. If it is not 0, booked is the number of waits that have
+	// blamed it.
 	doubt  float64
 	booked *atomic.Int64
-	// unknown is the part of gaps in which it is not known whether the lock was held, and
-	// unsure that and what is likely.
+	// unknown is the part of gaps in which it is unknown whether the lock was held; unsure also
+	// includes the part that is only likely.
 	unknown, unsure int64
 }
 
-// extend makes the hold's contended time at least ns, and returns what that adds. A lock
-// that outlives a session is booked by two accounts at once, each under its own mutex.
+// extend raises the hold's contended time to at least ns, and returns the increase. A lock that
+// outlives a session is booked by two accounts at once, each under its own mutex.
 func (h *holder) extend(ns int64) int64 {
 	if h.contended == nil {
 		return 0
@@ -60,21 +60,21 @@ func (h *holder) extend(ns int64) int64 {
 	}
 }
 
-// splitter holds the scratch memory of split.
+// splitter has the scratch memory of split.
 type splitter struct {
 	edges []edge
 	parts []part
 }
 
-// part is what one holder is blamed for.
+// part is the part of a wait that is blamed on one holder.
 type part struct {
 	holder   int
 	ns       int64
-	from, to int64 // between which the ns are
+	from, to int64 // the interval that contains the ns
 	flags    Flags
 }
 
-// edge is the coming or leaving of a holder.
+// edge is the arrival or departure of a holder.
 type edge struct {
 	at    int64
 	part  int
@@ -91,7 +91,7 @@ const (
 )
 
 // split divides the time from start to end among the holders; reader is set if the waiter wants to
-// read. The parts are valid until the next call; they and the hand-off sum to end − start.
+// read. The parts are valid until the next call. They and the hand-off sum to end − start.
 func (s *splitter) split(start, end int64, reader bool, holders []holder) (parts []part, handOff int64) {
 	s.parts = s.parts[:0]
 	shared := false
@@ -119,7 +119,7 @@ func (s *splitter) split(start, end int64, reader bool, holders []holder) (parts
 	return s.sweep(start, end)
 }
 
-// sequence is split for owners that follow one another.
+// sequence is split for owners that do not overlap.
 func (s *splitter) sequence(start, end int64, holders []holder) (parts []part, handOff int64) {
 	at := start
 	for i := range holders {
@@ -177,7 +177,7 @@ func (c *clock) run(d int64) {
 func (s *splitter) sweep(start, end int64) (parts []part, handOff int64) {
 	e := s.edges
 	order.InPlace(len(e), func(i, j int) bool { return e[i].at < e[j].at }, func(i, j int) { e[i], e[j] = e[j], e[i] })
-	var owner, readers clock // readers.n counts pending writers too
+	var owner, readers clock // readers.n counts pending writers, too
 	var sharers int64
 	at := start
 	for _, e := range s.edges {

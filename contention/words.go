@@ -9,29 +9,30 @@ import (
 	"unsafe"
 )
 
-// The locks under the wrappers
+// wordMutex and wordRWMutex are the locks under the wrappers.
 //
-// An uncontended operation must take as long as that of package sync, and must find out without
-// another access to memory whether there are waiters to record. So each lock has a word of its own:
-// such an operation is one atomic instruction on it, as in package sync, which fails if there is more
-// to do. Goroutines wait in locks of package sync, of which only the public methods are used.
+// An uncontended operation must take as long as that of package sync, and must detect waiters to
+// record without another access to memory. So each lock has a word of its own. As in package sync,
+// an uncontended operation is one atomic instruction on it, which fails if there is more to do.
+// Goroutines wait in locks of package sync, through their public methods only.
 //
-// A wordMutex is a word as long as no goroutine waits for it, and is a sync.Mutex from when a
-// goroutine has to wait until none does:
+// A wordMutex is just a word while no goroutine waits for it. From when a goroutine has to wait
+// until none does, it is a sync.Mutex:
 //
 //	0                               free
 //	wordLocked                      locked
 //	wordQueued + n·inLine + unlocks the lock is mu, locked or not; n goroutines need this form
 //
-// An Unlock subtracts wordLocked in each form, which is faster than to compare and swap. In the last
-// form, that counts down unlocks, which is raised again now and then.
+// Unlock subtracts wordLocked in each form, which is faster than compare-and-swap. In the last
+// form, that decrements unlocks, which is raised again when it gets low.
 //
-// A goroutine that finds the word locked locks mu on behalf of the owner (a Mutex does not belong to a
-// goroutine), and then changes the word; the owner's Unlock sees that, and unlocks mu. An owner that
-// leaves while n is 0 sometimes changes the word back before it unlocks mu: sometimes only, as a lock
-// that always has waiters is faster in the last form. So in the first two forms, mu is locked only by
-// a goroutine that is about to unlock it or to change the form. One that waits in mu when the word is
-// changed back then counts in n, so it loses its place in line once at most.
+// A goroutine that finds the word locked locks mu on behalf of the owner (a Mutex does not belong
+// to a goroutine), and then changes the word; the owner's Unlock sees that, and unlocks mu. An
+// owner that leaves while n is 0 sometimes changes the word back before it unlocks mu. It does so
+// only sometimes because a lock that always has waiters is faster in the last form. So in the first
+// two forms, mu is locked only by a goroutine that is about to unlock it or to change the form. A
+// goroutine that waits in mu when the word is changed back then counts in n, so it loses its place
+// in line at most once.
 type wordMutex struct {
 	word atomic.Int32
 	mu   sync.Mutex
@@ -41,7 +42,7 @@ const (
 	wordLocked = 1
 	wordQueued = math.MinInt32 // so the word is negative
 	inLine     = 64
-	// queued is the last form with n = 0, and with as many unlocks as there is room for.
+	// queued is the last form with n = 0 and the maximum of unlocks.
 	queued = wordQueued + inLine - 1
 	// One in changeBack owners that leave while n is 0 changes the word back.
 	changeBack = 64
@@ -63,7 +64,7 @@ func (m *wordMutex) tryQueued() bool {
 	return m.word.CompareAndSwap(0, wordLocked)
 }
 
-// Lock locks m, which was not free when last looked at.
+// Lock locks m, which was not free when last checked.
 func (m *wordMutex) Lock() {
 	if m.word.Load() < 0 {
 		m.mu.Lock()
@@ -77,7 +78,7 @@ func (m *wordMutex) Lock() {
 	m.lower()
 }
 
-// raise makes mu the lock, until lower is called as often.
+// raise makes mu the lock, until lower has been called as often as raise.
 func (m *wordMutex) raise() {
 	for {
 		if w := m.word.Load(); w < 0 {
@@ -100,7 +101,7 @@ func (m *wordMutex) raise() {
 	}
 }
 
-// raiseOwn is raise for the owner of the lock, which in raise would wait for itself if another
+// raiseOwn is raise for the owner of the lock. In raise, the owner would wait for itself if another
 // goroutine had locked mu on its behalf.
 func (m *wordMutex) raiseOwn() {
 	for {
@@ -114,7 +115,7 @@ func (m *wordMutex) raiseOwn() {
 			m.word.Store(queued + inLine)
 			return
 		default:
-			runtime.Gosched() // another goroutine is about to take mu for the owner, or to unlock it
+			runtime.Gosched() // another goroutine is about to lock mu for the owner, or to unlock it
 		}
 	}
 }
@@ -128,7 +129,7 @@ func (m *wordMutex) Unlock() {
 	}
 }
 
-// unlockQueued goes on with Unlock after the word was lowered to w, which is not 0.
+// unlockQueued continues Unlock after the word was lowered to w, which is not 0.
 func (m *wordMutex) unlockQueued(w int32) {
 	switch {
 	case w == -wordLocked:
@@ -141,12 +142,12 @@ func (m *wordMutex) unlockQueued(w int32) {
 	m.mu.Unlock()
 }
 
-// A wordRWMutex does what sync.RWMutex does, with a word that is negative if there is a writer, or
-// a registered waiter:
+// A wordRWMutex does what sync.RWMutex does, with a word that is negative if there is a writer or a
+// registered waiter:
 //
 //	readers - writers·oneWriter - registered·oneRegistered
 //
-// with writers at most 1. Readers that a writer keeps out are counted as well. Instead of on
+// where writers is at most 1. Readers that wait for a writer are counted as well. Instead of on
 // semaphores, goroutines wait in locks of package sync that are held on behalf of others; see
 // gates.
 type wordRWMutex struct {
@@ -163,7 +164,7 @@ const (
 // written reports whether a word has a writer.
 func written(word int64) bool { return word>>32&1 != 0 }
 
-// add adds to the word. The race detector does not take it for an order of the goroutines.
+// add adds n to the word, without ordering the goroutines for the race detector.
 func (rw *wordRWMutex) add(n int64) int64 {
 	raceDisable()
 	c := rw.word.Add(n)
@@ -171,7 +172,7 @@ func (rw *wordRWMutex) add(n int64) int64 {
 	return c
 }
 
-// replace is add for a word that is still c.
+// replace replaces the word c by by, like add, and reports whether the word was still c.
 func (rw *wordRWMutex) replace(c, by int64) bool {
 	raceDisable()
 	ok := rw.word.CompareAndSwap(c, by)
@@ -249,7 +250,7 @@ func (rw *wordRWMutex) RUnlock() {
 	}
 }
 
-// left goes on with RUnlock after the word was lowered to c, which is negative.
+// left continues RUnlock after the word was lowered to c, which is negative.
 func (rw *wordRWMutex) left(c int64) {
 	if uint32(c) == math.MaxUint32 {
 		new(sync.RWMutex).RUnlock() // sync's fatal error
@@ -268,7 +269,7 @@ func (rw *wordRWMutex) raceWriterIn() {
 	raceAcquire(unsafe.Pointer(&rw.gates))
 }
 
-// blocking returns where goroutines wait, made at first use.
+// blocking returns the gates of rw, which are made at first use.
 func (rw *wordRWMutex) blocking() *gates {
 	if g := rw.gates.Load(); g != nil {
 		return g
@@ -277,17 +278,17 @@ func (rw *wordRWMutex) blocking() *gates {
 	return rw.gates.Load()
 }
 
-// gates is where the readers and the writer of a wordRWMutex wait.
+// gates has the locks in which the readers and the writer of a wordRWMutex wait.
 type gates struct {
-	// leaving is how many readers the pending writer waits for, and turn is locked for reading on
-	// their behalf. Until the writer has added their number, leaving is negative.
+	// leaving is the number of readers that the pending writer waits for, and turn is locked for
+	// reading on their behalf. Until the writer has added their number, leaving is negative.
 	leaving atomic.Int32
 	turn    sync.RWMutex
 
 	mu       sync.Mutex
-	gate     *gate // what readers wait for, nil if none does
-	waiting  int32 // how many
-	admitted int32 // readers that were let in before they came to wait
+	gate     *gate // what readers wait for; nil if no reader waits
+	waiting  int32 // number of readers that wait for it
+	admitted int32 // readers that were admitted before they came to wait
 }
 
 // gate is locked for writing, on behalf of a writer, while readers wait for it.
@@ -296,10 +297,10 @@ type gate struct {
 	inside atomic.Int32 // readers that have not passed yet
 }
 
-// Gates are used again when all readers have passed.
+// unusedGates has the gates that all readers have passed, for reuse.
 var unusedGates = sync.Pool{New: func() any { return new(gate) }}
 
-// enter waits until a writer lets the caller in.
+// enter waits until a writer admits the caller.
 func (g *gates) enter() {
 	g.mu.Lock()
 	if g.admitted > 0 {
@@ -321,7 +322,7 @@ func (g *gates) enter() {
 	}
 }
 
-// admit lets n readers in.
+// admit admits n readers.
 func (g *gates) admit(n int) {
 	g.mu.Lock()
 	open := g.gate
@@ -347,7 +348,7 @@ func (g *gates) outwait(n int32) {
 	g.turn.Unlock() //lint:ignore SA2001 it waits for the last reader
 }
 
-// leave notes that a reader has left for which a writer waits.
+// leave notes that a reader has left that a writer waits for.
 func (g *gates) leave() {
 	if g.leaving.Add(-1) == 0 {
 		g.turn.RUnlock()

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The race detector must not take one reader of a lock for ordered after another, as the atomic
-// operations on the word would have it: only a writer and others are.
+// The atomic operations on the word order the readers of a lock, but the race detector must only
+// see the order of writers and others.
 
 const raceDetector = true
 

@@ -11,33 +11,32 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Chains of blame of wrapped locks, from waits for wrapped locks alone. See Root.
+// Chains of blame of wrapped locks, computed from waits for wrapped locks alone. See Root.
 //
-// A session remembers the latest waits of each goroutine, in pieces: from when to when it waited, and
-// the root of that time. When a wait is settled, each of its owners is looked up: where a piece
+// A session remembers the latest waits of each goroutine, in pieces: the start and end of the wait,
+// and the root of that time. When a wait is settled, each of its owners is looked up. If a piece
 // overlaps the time for which the owner is blamed, the root of the piece is the root. An owner that
-// waited for a second lock, and releases it before the first one, has settled that wait by then. What
-// else an owner was blocked on, or whether it ran, is not known.
+// waited for a second lock, and releases it before the first one, has settled that wait by then.
+// What else an owner was blocked on, or whether it ran, is unknown.
 //
-// A wait behind many owners is remembered as a piece for each of its roots, which lasts as long as
-// all of the wait that is due to that root, and counts as much; and one for the time in which the
-// lock was free.
+// A wait behind many owners is remembered as one piece for each of its roots, which spans and
+// counts all of the wait that is due to that root, and one for the time in which the lock was free.
 //
-// Goroutines share a fixed number of places. One whose place another takes has no past: it is the root
-// itself.
+// Goroutines share a fixed number of slots. A goroutine whose slot is taken by another one has no
+// past: it is itself the root.
 
 const (
 	waitedSlots  = 1 << 12
 	waitedPieces = 64
-	// A wait of more than mostApart parts is remembered by root, if the root is one of the last
-	// seenRoots.
+	// A wait of more than mostApart parts is remembered by root. A part is merged with one of the
+	// last seenRoots pieces if that has the same root.
 	mostApart = 16
 	seenRoots = 8
-	// maxCauses is how many roots of a pair are kept; others are put together.
+	// maxCauses is the maximum number of roots of a pair; others are combined.
 	maxCauses = 16
 )
 
-// waitedTable remembers waits by goroutine.
+// waitedTable has the latest waits by goroutine.
 type waitedTable struct {
 	_ incomparable
 
@@ -49,23 +48,23 @@ type waitedSlot struct {
 	_ incomparable
 
 	g      atomic.Uint64
-	latest atomic.Int64 // when the last of the pieces ended
+	latest atomic.Int64 // end of the last piece
 	mu     sync.Mutex
-	n      uint64 // of all pieces there were
+	n      uint64 // number of all pieces so far
 	pieces [waitedPieces]waitedPiece
 }
 
 // waitedPiece is a time in which a goroutine waited, and its root.
 type waitedPiece struct {
 	from, to int64
-	ns       int64 // less than to − from if it is one of several at once
+	ns       int64 // less than to − from if it is one of several simultaneous ones
 	kind     kindID
 	links    int32            // 0: the lock was free; the goroutine itself is the root
-	chain    *callstack.Chain // of the root; nil if that is not known
+	chain    *callstack.Chain // of the root; nil if unknown
 	g        uint64
 }
 
-// sortPieces sorts by time.
+// sortPieces sorts pieces by time.
 func sortPieces(p []waitedPiece) {
 	order.InPlace(len(p), func(i, j int) bool {
 		return p[i].from < p[j].from || p[i].from == p[j].from && p[i].to < p[j].to
@@ -80,7 +79,8 @@ func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPi
 		return buf
 	}
 	s := slots[g%waitedSlots].Load()
-	if s == nil || s.g.Load() != g || s.latest.Load() <= from { // most owners have not waited since they acquired the lock
+	// Most owners have not waited since they acquired the lock.
+	if s == nil || s.g.Load() != g || s.latest.Load() <= from {
 		return buf
 	}
 	s.mu.Lock()
@@ -95,7 +95,7 @@ func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPi
 	return buf
 }
 
-// add remembers pieces of a goroutine, the latest ones if there are too many.
+// add stores pieces of a goroutine; if there are too many, the latest ones.
 func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
 	if g == 0 || len(pieces) == 0 {
 		return
@@ -126,32 +126,32 @@ func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
 	s.latest.Store(latest)
 }
 
-// overlap returns how much of the piece falls between two instants.
+// overlap returns the length of the part of the piece between two instants.
 func (p *waitedPiece) overlap(from, to int64) int64 { return max(0, min(p.to, to)-max(p.from, from)) }
 
-// share is how much of the piece is due to a goroutine that held a lock for a share of the time
-// between two instants.
+// share returns the part of the piece that is due to a goroutine that held a lock for a share of
+// the time between two instants.
 func (p *waitedPiece) share(from, to int64, share float64) int64 {
 	return int64(float64(p.overlap(from, to))*float64(p.ns)/float64(p.to-p.from)*share + 0.5)
 }
 
-// pairRoots is for how long an owner was blocked, and the roots of that time. The owner itself is the
-// root of the rest.
+// pairRoots has the time for which an owner was blocked, and the roots of that time. The owner
+// itself is the root of the rest.
 type pairRoots struct {
 	blocked [len(kinds)]int64
 	causes  []pairCause
 }
 
 type pairCause struct {
-	chain     *callstack.Chain // nil if it is not known
+	chain     *callstack.Chain // nil if unknown
 	g         uint64
 	via       kindID
 	links     int32
 	count, ns int64
-	wait      int64 // the latest, by number
+	wait      int64 // number of the latest wait
 }
 
-// add adds to the root of the chain, or the unknown one if there are too many.
+// add adds c to its root, or to the unknown root if there are too many.
 func (r *pairRoots) add(c pairCause) {
 	for {
 		for i := range r.causes {
@@ -182,11 +182,11 @@ func (r *pairRoots) clone() *pairRoots {
 	return &c
 }
 
-// follow finds the roots of p, for which the owner h is blamed, and adds them to the cell of the pair
-// and to the pieces of the waiter.
+// follow finds the roots of p, for which the owner h is blamed. It adds them to the cell of the
+// pair and to the pieces of the waiter.
 func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
-	sortPieces(a.found) // a wait is settled when its lock is let go of
+	sortPieces(a.found) // a wait is settled when its lock is released
 	if len(a.found) == 0 && p.ns == p.to-p.from {
 		a.piece(w, h.chain, h.g, 1, p.from, p.to, 1)
 		return
@@ -222,7 +222,7 @@ func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.piece(w, h.chain, h.g, 1, at, p.to, share)
 }
 
-// piece adds a piece of w: from one instant to another, or a share of that, it was due to a root.
+// piece adds a piece of w: the time between two instants, or a share of it, was due to a root.
 func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, from, to int64, share float64) {
 	if to <= from || w.g == 0 {
 		return
@@ -243,9 +243,8 @@ func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, 
 	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: chain, g: g})
 }
 
-// remember keeps the pieces of w for waits behind its goroutine. free is the time for which no
-// goroutine is blamed: its root is the waiter itself or, if an unknown goroutine held the lock,
-// unknown.
+// remember stores the pieces of w for waits behind its goroutine. free is the time without an
+// owner. Its root is the waiter itself or, if an unknown goroutine held the lock, unknown.
 func (a *account) remember(w *wait, free int64, unknown bool) {
 	if w.g == 0 {
 		return
@@ -262,7 +261,7 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 		a.pieces = a.pieces[:0]
 		return
 	}
-	sortPieces(a.pieces) // readers that held the lock together
+	sortPieces(a.pieces) // readers may have held the lock together
 	gap := waitedPiece{kind: w.kind, from: w.start}
 	if unknown {
 		gap.links = 1
@@ -285,8 +284,8 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 	a.pieces = a.pieces[:0]
 }
 
-// joinPiece appends a piece, or makes it part of the last one if it follows that and has the same
-// root.
+// joinPiece appends a piece, or merges it with the last one if it directly follows that and has the
+// same root.
 func joinPiece(pieces []waitedPiece, p *waitedPiece) []waitedPiece {
 	if n := len(pieces) - 1; n >= 0 {
 		q := &pieces[n]

@@ -1,4 +1,5 @@
-// Package waitlog is the form in which wrapped locks write their waits into execution traces.
+// Package waitlog encodes and decodes the messages with which wrapped locks log their waits in
+// execution traces.
 package waitlog
 
 import (
@@ -12,12 +13,12 @@ import (
 
 // Log messages of wrapped locks, version 1
 //
-// While collection is on and runtime/trace records a trace, wrapped locks write into it what a trace
-// does not show: which lock was waited for, and who held it when. They do so after the lock has been
-// released. The analysis of the trace uses that instead of what it would infer.
+// While collection is on and runtime/trace records a trace, wrapped locks log in it what a trace
+// does not show: which lock was waited for, and who held it when. They do so after the lock has
+// been released. The analysis of the trace uses this data instead of inferring it.
 //
-// The messages have the category [Category]. Their fields are separated by blanks; numbers are
-// in base 36, and times in nanoseconds. The first field is the version of the format.
+// The messages have the category [Category]. Their fields are separated by blanks. Numbers are in
+// base 36, and times in nanoseconds. The first field is the version of the format.
 //
 //	1 x SENT LOCK NUMBER
 //	        an owner has released a lock that a goroutine waited for. The goroutine and the call
@@ -38,7 +39,7 @@ import (
 //	        START and lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait
 //
 // The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with
-// another number; a reader that does not support it skips the message, and counts it.
+// another number. A reader that does not support it skips the message, and counts it.
 
 // Category is the category of the log messages that wrapped locks write into execution traces.
 const Category = "bottleneck.lock"
@@ -46,12 +47,12 @@ const Category = "bottleneck.lock"
 const (
 	// Version begins every message.
 	Version = "1"
-	// MaxParts is the most parts of a wait that is written.
+	// MaxParts is the maximum number of parts of a logged wait.
 	MaxParts = 512
-	// maxMessage is the length at which parts go on in another message; the runtime cuts off
-	// at 1024.
+	// maxMessage is the length after which parts continue in another message; the runtime
+	// truncates at 1024.
 	maxMessage = 900
-	// maxName is the length of a name or class in bytes, before it is quoted.
+	// maxName is the maximum length of a name or class in bytes, before it is quoted.
 	maxName = 100
 )
 
@@ -72,17 +73,17 @@ type Wait struct {
 	Waited, HandOff, Unattributed, Contended int64
 	Name, Class                              string
 	Parts                                    []Part
-	expected                                 int64 // parts
+	expected                                 int64 // number of parts
 }
 
-// Part is the part of a wait for which an owner is to blame.
+// Part is the part of a wait that is blamed on an owner.
 type Part struct {
 	Number, Goroutine uint64
 	From, Length, NS  int64
 	Flags             Flags
 }
 
-// Flags are circumstances of an owner.
+// Flags describe the circumstances of an owner.
 type Flags uint8
 
 // The flags of an owner.
@@ -127,7 +128,7 @@ func (w *Wait) Messages() []string {
 	return append(out, string(b))
 }
 
-// clip cuts a name so that it fits, quoted, into a message.
+// clip shortens a name so that it fits, quoted, into a message.
 func clip(s string) string {
 	if len(s) <= maxName {
 		return s
@@ -139,10 +140,10 @@ func clip(s string) string {
 	return s[:n]
 }
 
-// ErrMessage is the error of a message that does not have this form.
+// ErrMessage is the error for a malformed message.
 var ErrMessage = errors.New("not a message about a lock")
 
-// fields takes a message apart.
+// fields parses the fields of a message.
 type fields struct {
 	rest string
 	bad  bool
@@ -160,7 +161,7 @@ func (f *fields) number() uint64 {
 	return v
 }
 
-// span reads a time that leaves room for sums of it.
+// span reads a time that is small enough to be summed.
 func (f *fields) span() int64 {
 	v := f.number()
 	if v > math.MaxInt64/4 {
@@ -182,7 +183,7 @@ func (f *fields) text() string {
 	return s
 }
 
-// ParseExit parses what follows "1 x ".
+// ParseExit parses the text after "1 x ".
 func ParseExit(text string) (sent, lock, number uint64, err error) {
 	f := fields{rest: text}
 	sent, lock, number = f.number(), f.number(), f.number()
@@ -192,7 +193,7 @@ func ParseExit(text string) (sent, lock, number uint64, err error) {
 	return sent, lock, number, nil
 }
 
-// ParseWait parses what follows "1 w ". More parts may have to follow.
+// ParseWait parses the text after "1 w ". More parts may have to follow.
 func ParseWait(text string) (*Wait, error) {
 	f := fields{rest: text}
 	w := &Wait{Sent: f.number(), Lock: f.number()}
@@ -213,7 +214,7 @@ func ParseWait(text string) (*Wait, error) {
 	return w, w.AddParts(f.rest)
 }
 
-// AddParts parses parts.
+// AddParts parses parts and adds them to w.
 func (w *Wait) AddParts(text string) error {
 	for part := range strings.FieldsSeq(text) {
 		f := fields{rest: strings.ReplaceAll(part, ",", " ")}
@@ -228,10 +229,10 @@ func (w *Wait) AddParts(text string) error {
 	return nil
 }
 
-// Complete reports whether all parts are there.
+// Complete reports whether w has all of its parts.
 func (w *Wait) Complete() bool { return int64(len(w.Parts)) == w.expected }
 
-// Check returns an error if a complete wait contradicts itself.
+// Check returns an error if a complete wait is inconsistent.
 func (w *Wait) Check() error {
 	left := w.Waited
 	take := func(ns int64) bool {
