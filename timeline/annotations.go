@@ -16,7 +16,7 @@ func (r *replay) aux(a *aux, t Time) {
 		return
 	}
 	if a.kind == auxSample {
-		t = max(r.now, min(t, r.d.lastReal)-r.skipped) // samples may lie outside of the trace proper
+		t = max(r.now, min(t, r.d.lastReal)-r.skipped) // samples may lie outside the trace
 	} else {
 		t = r.tick(t)
 	}
@@ -56,8 +56,8 @@ func (r *replay) metric(rec *record, t Time) {
 	r.balance(t)
 }
 
-// rangeEvent opens or closes a range. One that is reported active and was
-// carried here from an earlier generation is open already.
+// rangeEvent opens or closes a range. A range that is reported as active is already open if it was
+// carried over from an earlier generation.
 func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
 	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>2], Begin: begin, Scope: Scope(rec.x & 3), Proc: -1}
 	var ok bool
@@ -94,7 +94,8 @@ func (r *replay) showRange(e *Range) {
 	}
 }
 
-// turnRange opens or closes a range of the goroutine; false if it is open already.
+// turnRange opens or closes a range of the goroutine. It returns false if the range is already
+// open.
 func (g *Goroutine) turnRange(e *Range, traceStart Time) bool {
 	r := g.others()
 	i := slices.IndexFunc(r.ranges, func(o openRange) bool { return o.name == e.Name })
@@ -112,7 +113,8 @@ func (g *Goroutine) turnRange(e *Range, traceStart Time) bool {
 	return true
 }
 
-// turnRange opens or closes a range of no goroutine; false if it is open already.
+// turnRange opens or closes a range that belongs to no goroutine. It returns false if the range is
+// already open.
 func (r *replay) turnRange(e *Range) bool {
 	key := rangeKey{e.Name, e.Proc}
 	start, open := r.open[key]

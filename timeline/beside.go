@@ -2,20 +2,20 @@ package timeline
 
 import "github.com/bottleneck-go/bottleneck/internal/background"
 
-// Observers cannot be shown a pass while the replay goes on: what they ask of a goroutine changes.
-// But the records of a generation do not change, so two replays can go over them side by side, each
-// with goroutines of its own. The second one costs the state machine once more, and memory for the
-// goroutines that live. So it is only for observers that take much more time than that, and not for
-// traces of many goroutines, nor where Options.Workers asks for one thread.
+// A pass cannot be shown to an observer while the replay continues, because the goroutines that the
+// observer reads change. The records of a generation do not change, however, so two replays can
+// read them concurrently, each with its own goroutines. The second replay runs the state machine
+// again and needs memory for the live goroutines. It is therefore used only for observers that cost
+// much more than that, and not for traces with many goroutines or if Options.Workers asks for one
+// thread.
 
 // Beside returns an observer that may be called on another goroutine than the other observers of
-// the pass, at the same time as they are. It is given other *Goroutine values, with equal content,
-// than they are.
+// the pass, concurrently with them. It receives its own *Goroutine values, with equal content.
 func Beside(o Observer) Observer { return beside{o} }
 
 type beside struct{ Observer }
 
-// split takes the observers of Beside from the others.
+// split separates the observers made by Beside from the others.
 func split(observers []Observer) (here, others []Observer) {
 	for _, o := range observers {
 		if b, ok := o.(beside); ok {
@@ -27,16 +27,16 @@ func split(observers []Observer) (here, others []Observer) {
 	return here, others
 }
 
-// mostBeside bounds the live goroutines of the first generation of two replays.
+// mostBeside bounds the live goroutines of the first generation if there are two replays.
 const mostBeside = 1 << 14
 
-// sides is the replay of a pass, and the one beside it, nil if there is none.
+// sides is the replay of a pass and the one beside it, nil if there is none.
 type sides struct {
 	replay, beside *replay
 	single         bool // all observers share one
 }
 
-// joinAt lets observers see the pass from some time on.
+// joinAt attaches observers to the pass at second.From.
 func (s *sides) joinAt(second Second) {
 	here, others := split(second.Observers)
 	if len(here) == 0 || s.single {
@@ -53,7 +53,7 @@ func (s *sides) joinAt(second Second) {
 	}
 }
 
-// generation replays a generation, and returns why a replay stopped in the middle of it.
+// generation replays a generation. It returns the error that stopped a replay in the middle of it.
 func (s *sides) generation(d *decoded) *memoryError {
 	if s.beside != nil && !s.replay.begun && d.mostLive() > mostBeside {
 		s.replay.observers = append(s.replay.observers, s.beside.observers...)
@@ -70,7 +70,7 @@ func (s *sides) generation(d *decoded) *memoryError {
 	return s.replay.full
 }
 
-// each calls f for the replays, side by side. A panic of an observer is passed on.
+// each calls f for the replays concurrently. It propagates a panic of an observer.
 func (s *sides) each(f func(*replay)) {
 	if s.beside == nil {
 		f(s.replay)
@@ -89,7 +89,7 @@ func (s *sides) each(f func(*replay)) {
 	f(s.replay)
 }
 
-// relieveBy sets what gives back memory.
+// relieveBy sets the function that releases memory.
 func (s *sides) relieveBy(relieve func()) {
 	s.replay.relieve = relieve
 	if s.beside != nil {
@@ -97,7 +97,8 @@ func (s *sides) relieveBy(relieve func()) {
 	}
 }
 
-// mostLive returns how many goroutines live at the same time in a generation at most.
+// mostLive returns an upper bound of the number of goroutines of a generation that are alive at the
+// same time.
 func (d *decoded) mostLive() (most int) {
 	if len(d.gs) <= mostBeside {
 		return len(d.gs)

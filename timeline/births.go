@@ -9,39 +9,40 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// Goroutines get their best names from the events that tell of their births, and one that only
-// computes gets none from anything else. So a generation that is not decoded is looked through for
-// births: its batches are read event by event, without putting the events of threads in order,
-// which is most of what decoding costs.
+// The best evidence for the name of a goroutine is its creation event, and for a goroutine that
+// only computes it is the only evidence. A generation that is not decoded is therefore scanned for
+// creations. The scan reads its batches event by event and does not order the events of different
+// threads, which is most of the cost of decoding.
 
-// births are the goroutines that live at the end of a generation, as far as their births or
-// statuses told of their start.
+// births maps the ID of each goroutine that is alive at the end of a generation to its start, if a
+// creation or a status showed it.
 type births map[int64]birth
 
-// birth is what is told of a goroutine's start.
+// birth is the start of a goroutine.
 type birth struct {
 	fn   string   // the start function
-	site *Stack   // the call chain of the go statement; nil if it began before the trace
-	rank nameRank // where fn comes from
+	site *Stack   // the call chain of the go statement; nil if older than the trace
+	rank nameRank // the evidence for fn
 }
 
-// birthScan is the state of looking through a generation.
+// birthScan is the state of a scan of one generation.
 type birthScan struct {
-	running map[uint64]uint64     // by thread: the goroutine
+	running map[uint64]uint64     // by thread: the running goroutine
 	born    map[uint64]birthStack // by goroutine
 	gone    []uint64
-	stacks  map[uint64][]byte // by number: the frames as they stand in the trace
+	stacks  map[uint64][]byte // by number: the encoded frames
 	strings map[uint64]string
 	table   *stackTable
 }
 
-// birthStack is where a goroutine starts, and was started: numbers of call chains, 0 for none.
+// birthStack holds the call chains of a goroutine's start and of its go statement, by number; 0 is
+// none.
 type birthStack struct {
 	start, site uint64
 	rank        nameRank
 }
 
-// scan adds what a generation tells. What cannot be read, it leaves out.
+// scan adds the births of a generation. It skips data that it cannot read.
 func (b births) scan(g *generation, table *stackTable) {
 	raw, err := io.ReadAll(g.open())
 	if err != nil {
@@ -75,11 +76,11 @@ func (b births) scan(g *generation, table *stackTable) {
 		}
 	}
 	for _, id := range s.gone {
-		delete(b, int64(id)) // numbers of goroutines are not used again
+		delete(b, int64(id)) // goroutine IDs are not reused
 	}
 }
 
-// events follows the goroutines of a thread.
+// events follows the goroutines that run on a thread.
 func (s *birthScan) events(m uint64, data []byte) {
 	for len(data) > 0 {
 		args, n := wireformat.ReadEvent(data)
@@ -149,7 +150,7 @@ func (s *birthScan) stringBatch(data []byte) {
 	}
 }
 
-// stack returns the call chain with a number; nil if there is none.
+// stack returns the call chain with the given number, or nil if there is none.
 func (s *birthScan) stack(id uint64) *Stack {
 	data := s.stacks[id]
 	if len(data) == 0 {
@@ -168,7 +169,7 @@ func (s *birthScan) stack(id uint64) *Stack {
 	return s.table.internFrames(frames)
 }
 
-// numbers takes numbers from the beginning of data; false if it ends before.
+// numbers reads varints from the beginning of data. It returns false if data ends early.
 func numbers(data *[]byte, to ...*uint64) bool {
 	for _, p := range to {
 		v, n := binary.Uvarint(*data)
@@ -180,7 +181,7 @@ func numbers(data *[]byte, to ...*uint64) bool {
 	return true
 }
 
-// tell adds to what a generation tells what the births before it did.
+// tell adds the births of earlier generations to d.
 func (b births) tell(d *decoded) {
 	names, sites := map[string]int32{}, map[*Stack]int32{}
 	for i := range d.gs {

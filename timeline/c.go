@@ -8,35 +8,35 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// To the scheduler, a call of C is a system call: the goroutine keeps its P until the runtime takes
-// it, after 20 µs to 10 ms, and is then "blocked", though the C code may compute on a thread, and a
-// processor, of its own. The stack at the beginning of the call names the function that cgo
-// generated for the C function, so such calls are known, and are states of their own:
+// The scheduler treats a call of C as a system call: the goroutine keeps its P until the runtime
+// takes it, after 20 µs to 10 ms, and is then "blocked", although the C code may compute on its
+// thread, on another processor. The stack at the beginning of the call names the function that cgo
+// generated for the C function, so these calls are recognized and have their own states:
 //
 //   - InC: the goroutine still holds its P. It runs.
-//   - InCDetached: it has none, and a processor is free for its thread. It counts as running.
-//   - InCUncounted: it has none, and no processor is free. It does not count as running.
+//   - InCDetached: it holds no P, and a processor is free for its thread. It counts as running.
+//   - InCUncounted: it holds no P, and no processor is free. It does not count as running.
 //
-// A processor is free if no goroutine has it: GOMAXPROCS less the goroutines on a P. So no more
-// goroutines count as running than there are Ps, at any instant. Where more are in C than
-// processors are free, those count that entered C last: one that has been in C for long rather
-// waits there, as an event loop in C does. GOMAXPROCS counts as one before the trace has told it.
+// The number of free processors is GOMAXPROCS less the goroutines on a P. At any instant,
+// therefore, no more goroutines count as running than there are Ps. If more goroutines are in C
+// than processors are free, those that entered C last count: a goroutine that has been in C for a
+// long time more likely waits there, for example in an event loop. GOMAXPROCS is assumed to be 1
+// until the trace shows its value.
 //
-// Whether C code computes or waits (in a system call, for a lock of C, for the processor) a trace
-// cannot tell.
+// A trace does not show whether C code computes or waits (in a system call, for a C lock, or for a
+// processor).
 //
-// A thread that C made, and that has called Go, is a goroutine as well. Between two calls of Go it
-// is where no function of the program has sent it: it is SyscallBlocked, with the wait WaitCThread.
-// It is called by the function that it calls, or "C thread" where that is not known, or where there
-// are several.
+// A thread created by C that has called Go is also a goroutine. Between two calls of Go, it runs no
+// Go function of the program: it is SyscallBlocked, with the wait WaitCThread. Its name is the Go
+// function that it calls, or "C thread" if that function is unknown or if there are several.
 
-// callback is at the root of the call chains of a thread of C.
+// callback is the root of the call chains of C threads.
 const callback = "runtime.cgocallback"
 
-// cThread is the name of a thread of C of which no more is known.
+// cThread is the name of a C thread without a better one.
 const cThread = "C thread"
 
-// NoteC returns the note (Info.Notes) of a pass that has seen C code; "" of others.
+// NoteC returns the note (Info.Notes) of a pass with C code, and "" for other passes.
 func (i *Info) NoteC() string {
 	if i.InC <= 0 {
 		return ""
@@ -45,10 +45,10 @@ func (i *Info) NoteC() string {
 		format.Plural(i.GoroutinesInC, "goroutine", "goroutines"), format.Duration(time.Duration(i.InC)))
 }
 
-// noteUnplaced returns the note of a pass in which goroutines were in system calls, or in C,
-// without a call chain; "" if no goroutine is known to have been in C. The trace shows the call
-// chain of such a call only at its beginning, or when it lasts as long as a generation: where a
-// goroutine went next is not where it was.
+// noteUnplaced returns the note of a pass in which goroutines were in system calls or in C without
+// a call chain. It returns "" if no goroutine is known to have been in C. The trace shows the call
+// chain of such a call only at its beginning, or if the call lasts a whole generation; the next
+// call chain of the goroutine does not show where it was before.
 func (r *replay) noteUnplaced() string {
 	if r.unplaced == 0 || r.info.InC == 0 {
 		return ""
@@ -56,9 +56,9 @@ func (r *replay) noteUnplaced() string {
 	return fmt.Sprintf("Goroutines were in a system call or in C code for %s, and no call chain shows in which, as for those that were there when the trace began. It counts as a system call.", format.Duration(time.Duration(r.unplaced)))
 }
 
-// callsC reports whether a stack with which a goroutine left Go for a system call is that of a call
-// of C: the innermost function that is not the runtime's was made by cgo, or belongs to purego,
-// which does without.
+// callsC reports whether frames, the stack of a goroutine that entered a system call, is that of a
+// call of C: the innermost function outside the runtime was generated by cgo or belongs to purego,
+// which replaces cgo.
 func callsC(frames []*Frame) bool {
 	for _, f := range frames {
 		if !isRuntimeFunc(f.Func) {
@@ -68,24 +68,24 @@ func callsC(frames []*Frame) bool {
 	return false
 }
 
-// entersC reports whether a function was generated to call a C function.
+// entersC reports whether fn was generated to call a C function.
 func entersC(fn string) bool {
 	return strings.Contains(fn, "._Cfunc_") || strings.Contains(fn, "._C2func_") || strings.Contains(fn, "/purego.")
 }
 
-// detached reports whether a goroutine in the state is in C without a P.
+// detached reports whether s is a state in C without a P.
 func (s State) detached() bool { return s == InCDetached || s == InCUncounted }
 
-// detached is the list of the goroutines that are in C without a P, in the order in which they lost
-// it or entered.
+// detached is the list of the goroutines in C without a P, in the order in which they entered C or
+// lost their P.
 type detached struct {
-	n, counted int        // of them, and of those that count as running: the newest ones
+	n, counted int        // goroutines in the list; those that count as running, the newest ones
 	newest     *Goroutine // the end of the list
-	first      *Goroutine // the oldest that counts, if any does
+	first      *Goroutine // the oldest that counts, or nil
 	onProc     int        // goroutines on a P
 }
 
-// add appends a goroutine.
+// add appends g to the list.
 func (l *detached) add(g *Goroutine, counts bool) {
 	g.others().older = l.newest
 	if l.newest != nil {
@@ -121,12 +121,12 @@ func (l *detached) remove(g *Goroutine) {
 	l.n--
 }
 
-// free returns how many processors no goroutine has.
+// free returns the number of processors that no goroutine holds.
 func (r *replay) free() int {
 	return int(min(max(r.gomaxprocs, 1), 1<<30)) - r.detached.onProc
 }
 
-// enterDetached adds a goroutine to the list and returns its state.
+// enterDetached adds g to the list and returns its state.
 func (r *replay) enterDetached(g *Goroutine) State {
 	counts := r.free() > 0
 	r.detached.add(g, counts)
@@ -136,7 +136,8 @@ func (r *replay) enterDetached(g *Goroutine) State {
 	return InCUncounted
 }
 
-// balance lets as many of the goroutines in C count as running as processors are free.
+// balance adjusts the number of goroutines in C that count as running to the number of free
+// processors.
 func (r *replay) balance(t Time) {
 	l := &r.detached
 	want := max(0, min(r.free(), l.n))
@@ -146,7 +147,7 @@ func (r *replay) balance(t Time) {
 		r.recount(g, InCUncounted, t)
 	}
 	if l.counted == 0 {
-		l.first = nil // one that has just entered may not count
+		l.first = nil // a goroutine that has just entered may not count
 	}
 	for ; l.counted < want; l.counted++ {
 		if l.first == nil {

@@ -10,7 +10,7 @@ import (
 
 const cpuSource = "wall clock"
 
-// cpuClock measures wall time, an upper bound of the processor time of a thread.
+// cpuClock measures wall time, an upper bound of the CPU time of a thread.
 type cpuClock struct{ start int64 }
 
 func startCPUClock() cpuClock { return cpuClock{monotime.Now()} }

@@ -10,7 +10,7 @@ import (
 
 const cpuSource = "thread clock"
 
-// cpuClock measures the processor time of a thread that its goroutine is locked to.
+// cpuClock measures the CPU time of a thread. The goroutine must be locked to it.
 type cpuClock struct{ start time.Duration }
 
 func startCPUClock() cpuClock { return cpuClock{threadCPU()} }

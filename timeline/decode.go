@@ -14,37 +14,38 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// A decoder turns one generation into a decoded: every event as a record of
-// 16 bytes, in order, with numbers that are local to the generation, and beside
-// them the tables that the numbers point to. The records hold no pointers, so
-// the collector does not look at them, and the memory of the Reader that made them can go.
+// A decoder turns one generation into a decoded: each event becomes a record of 16 bytes, in order.
+// Records refer to goroutines, stacks and names by numbers that are local to the generation and
+// index the tables of decoded. Records hold no pointers, so the garbage collector does not scan
+// them, and the memory of the Reader that produced them can be freed.
 
-// record is one event, compactly. What x and y mean depends on the code:
+// record is a compact event. The meaning of x and y depends on the code:
 //
-//	a step to Running, or into the world in a system call:  thread, P
-//	any other step from NotExist or Waiting:                who did it, its call chain
-//	any other step from Running:                            reason, call chain
-//	codeProcIdle:                                           1 if it is a status; g is the P
-//	codeRange…: g is the goroutine or P of its scope;       name<<2 | scope, who was executing; for a goroutine its call chain
-//	codeMetric: g is its name;                              low and high half of the value
-//	codeAux:                                                g is the index of the aux
-//	codeSkip:                                               low and high half of the ns to skip
+//	step to Running, or from NotExist into a system call:  thread, P
+//	any other step from NotExist or Waiting:    the goroutine that caused it, its call chain
+//	any other step from Running:                reason, call chain
+//	codeProcIdle (g is the P):                  1 if it is a status
+//	codeRange… (g is the goroutine or P):       name<<2 | scope; the executing goroutine, or
+//	                                            the call chain for a range of a goroutine
+//	codeMetric (g is its name):                 low and high half of the value
+//	codeAux (g is the index of the aux)
+//	codeSkip:                                   low and high half of the ns to skip
 //
-// −1 stands for none.
+// −1 means none.
 type record struct {
-	head uint32 // ns since the record before <<8 | code
+	head uint32 // ns since the previous record <<8 | code
 	g    int32  // the goroutine
 	x, y int32
 }
 
-// Codes below codeRangeBegin are steps of goroutines: from·numStates + to.
+// Codes below codeRangeBegin are goroutine steps: from·numStates + to.
 const (
 	codeRangeBegin  uint8 = 249
 	codeRangeActive uint8 = 250
 	codeRangeEnd    uint8 = 251
 	codeMetric      uint8 = 252
 	codeProcIdle    uint8 = 253 // a P went idle: a system call may have lost it
-	codeAux         uint8 = 254 // anything rarer
+	codeAux         uint8 = 254 // an event stored as an aux
 	codeSkip        uint8 = 255 // time jumps by more than maxDelta
 
 	maxDelta = 1<<24 - 1
@@ -56,23 +57,25 @@ func stepStates(code uint8) (from, to State) {
 	return State(code / uint8(numStates)), State(code % uint8(numStates))
 }
 
-// localG is what a generation as a whole tells of one goroutine. It is known
-// before the generation is replayed: statuses are written late, names later still.
+// localG is what a whole generation shows of one goroutine. It is complete before the generation is
+// replayed, because the trace contains statuses late and names later still.
 type localG struct {
 	id     int64
-	name   int32    // index of the start function's name, −1 if not told
-	stack  int32    // call chain of the status, −1
-	thread int32    // of the status, −1
-	proc   int32    // of the status, −1
-	status State    // the state before the first transition; Unknown if the goroutine was born in this generation
-	source nameRank // where name comes from
-	assist bool     // a mark assist was under way at the status
-	site   int32    // call chain of the creation, −1
-	// The call chains with which it stopped, started or woke others, one of those that show the
-	// same, times 2, + 1 if it was not stopped. See naming.go.
+	name   int32 // index of the start function's name, −1 if unknown
+	stack  int32 // call chain of the status, −1 if none
+	thread int32 // of the status, −1 if none
+	proc   int32 // of the status, −1 if none
+	// status is the state before the first transition; Unknown if the goroutine was created in
+	// this generation.
+	status State
+	source nameRank // the evidence for name
+	assist bool     // a mark assist was in progress at the status
+	site   int32    // call chain of the creation, −1 if none
+	// The call chains with which the goroutine stopped, started or woke others, without
+	// equivalent ones: index times 2, plus 1 if it did so by itself. See naming.go.
 	shown  int32 // the first one, −1 if there is none
-	last   int32 // the call chain of the latest of them, −1
-	others int32 // further ones: index of decoded.others + 1, 0 if there are none
+	last   int32 // the latest call chain, −1 if there is none
+	others int32 // index of further ones in decoded.others + 1, 0 if there are none
 }
 
 // nameRank orders the evidence for a goroutine's start function.
@@ -85,7 +88,7 @@ const (
 	fromCreation
 )
 
-// auxKind tells what an aux stands for.
+// auxKind is the kind of an aux.
 type auxKind uint8
 
 const (
@@ -104,19 +107,21 @@ type aux struct {
 	kind        auxKind
 	name, value string
 	id, parent  uint64
-	at          int64 // of a clock snapshot: the wall clock, in ns since 1970; of a label: the local number of the goroutine
-	by          int32 // local number of the goroutine that was executing, −1
-	stack       int32 // its call chain, −1
-	thread      int32 // −1
-	proc        int32 // −1
+	// at is the wall clock of a clock snapshot, in ns since 1970, or the local number of the
+	// goroutine of a label.
+	at     int64
+	by     int32 // local number of the executing goroutine, or −1
+	stack  int32 // its call chain, or −1
+	thread int32 // −1 if unknown
+	proc   int32 // −1 if unknown
 }
 
 // decoded is one generation, ready for replay.
 type decoded struct {
 	base                Time // time of the record before the first one
-	firstReal, lastReal Time // of events that are not statuses
+	firstReal, lastReal Time // times of the first and last event other than a status
 	hasReal             bool
-	past                bool // what is later than the limit of the decoder was left out
+	past                bool // events later than the limit of the decoder were dropped
 	chunks              []*chunk
 	lastLen             int // records in the last chunk
 	events              int
@@ -127,16 +132,16 @@ type decoded struct {
 	reasons             []string
 	threads             []int64
 	aux                 []aux
-	// err is why decoding ended early; what came before it is good.
+	// err is the error that ended decoding early. The data before it is valid.
 	err error
-	// lost are the coroutines of which the generation has only the end.
+	// lost lists the coroutines whose end is their only event in the generation.
 	lost []wireformat.Lost
-	// instead is why the Reader of x/exp/trace decoded the generation; nil if it did not, or
-	// had to.
+	// instead is the error after which the Reader of x/exp/trace decoded the generation.
+	// It is nil if that Reader was not used or was the only choice.
 	instead error
 }
 
-// othersOf returns the call chains that are noted for a goroutine besides the first.
+// othersOf returns the call chains noted for l besides the first.
 func (d *decoded) othersOf(l *localG) []int32 {
 	if l.others == 0 {
 		return nil
@@ -144,7 +149,7 @@ func (d *decoded) othersOf(l *localG) []int32 {
 	return d.others[l.others-1]
 }
 
-// holds says what takes the memory of the generation.
+// holds describes what takes up the memory of the generation.
 func (d *decoded) holds() string {
 	if d.events == 0 {
 		return "one generation holds too many strings, call chains or events"
@@ -153,14 +158,14 @@ func (d *decoded) holds() string {
 		format.Plural(len(d.stacks), "call chain", "call chains"), format.Plural(d.events, "event", "events"))
 }
 
-// recordsPerChunk keeps a chunk at 128 kB.
+// recordsPerChunk makes a chunk 128 kB.
 const recordsPerChunk = 8192
 
 type chunk [recordsPerChunk]record
 
 var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
-// release gives the memory of the records back.
+// release returns the memory of the records to the pool.
 func (d *decoded) release() {
 	for _, c := range d.chunks {
 		chunkPool.Put(c)
@@ -183,26 +188,27 @@ func (d *decoded) all() iter.Seq[[]record] {
 	}
 }
 
-// decoding is what decoding a generation takes besides its bytes. wireDecoder decodes traces since
-// Go 1.22, decodeByReader older ones and what the other does not know.
+// decoding holds the parameters for decoding a generation, besides its bytes. wireDecoder decodes
+// traces of Go 1.22 and later; decodeByReader decodes older ones and those that wireDecoder does
+// not support.
 type decoding struct {
 	ctx    context.Context
 	stacks *stackTable
-	limit  Time // events later than this are left out; 0 = none
+	limit  Time // later events are dropped; 0 = no limit
 	meter  *memory.Meter
-	size   int64 // of the generation, 0 if it is not known
+	size   int64 // of the generation, 0 if unknown
 }
 
-// decodeFunc decodes one generation from what open returns, a header and the generation. It always
-// returns what it could read; decoded.err tells why it stopped early.
+// decodeFunc decodes one generation. open returns a header and the generation. The result holds
+// everything that could be read; decoded.err is the reason if decoding stopped early.
 type decodeFunc func(d decoding, open func() io.Reader) *decoded
 
-// cursor is the state of decoding one generation that all decoders have.
+// cursor is the decoding state that all decoders share.
 type cursor struct {
 	d     *decoded
 	table *stackTable
 
-	chunk *chunk // the last one, of which n records are used
+	chunk *chunk // the last chunk; n of its records are in use
 	n     int
 
 	now       Time // of the event
@@ -211,34 +217,35 @@ type cursor struct {
 	nameIDs   map[string]int32
 
 	meter *memory.Meter
-	full  bool // there is no room for a table
+	full  bool // a table has no room to grow
 }
 
 func newCursor(d *decoded, table *stackTable, meter *memory.Meter) cursor {
 	return cursor{d: d, table: table, meter: meter, reasonIDs: map[string]int32{}, nameIDs: map[string]int32{}}
 }
 
-// room looks whether a table of n elements of size bytes that is full can grow. It is asked only
-// then.
+// room checks that a full table of n elements of the given size can grow. Callers call it only when
+// the table is full.
 func (c *cursor) room(n int, size uintptr) {
 	if !c.meter.Room(int64(n) * int64(size) * 2) {
 		c.full = true
 	}
 }
 
-// roomForGs makes room for the goroutines of the next event, as far as there is memory.
+// roomForGs makes room for the goroutines of the next event if memory permits.
 func (c *cursor) roomForGs() {
 	n := len(c.d.gs)
 	if n+4 <= cap(c.d.gs) {
 		return
 	}
-	c.room(n, unsafe.Sizeof(localG{})+64) // and the tables of the decoder grow
+	c.room(n, unsafe.Sizeof(localG{})+64) // the tables of the decoder grow too
 	if !c.full {
-		c.d.gs = append(make([]localG, 0, 2*n+64), c.d.gs...) // slices.Grow takes twice as much with the race detector
+		// slices.Grow would allocate twice as much with the race detector.
+		c.d.gs = append(make([]localG, 0, 2*n+64), c.d.gs...)
 	}
 }
 
-// newG adds a goroutine to those of the generation.
+// newG adds a goroutine to the generation.
 func (c *cursor) newG(id int64) {
 	c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, thread: -1, proc: -1, site: -1, shown: -1, last: -1})
 }
@@ -262,9 +269,9 @@ func (c *cursor) tick(t Time) {
 	c.now = t
 }
 
-// put adds a record that happened now.
+// put adds a record at the current time.
 func (c *cursor) put(code uint8, g, x, y int32) {
-	dt := c.now - c.recorded // not negative: the times of decoders increase
+	dt := c.now - c.recorded // not negative: decoders emit increasing times
 	c.recorded = c.now
 	if uint64(dt) > maxDelta {
 		s := c.slot()
@@ -275,7 +282,7 @@ func (c *cursor) put(code uint8, g, x, y int32) {
 	s.head, s.g, s.x, s.y = uint32(dt)<<8|uint32(code), g, x, y
 }
 
-// slot returns where the next record goes.
+// slot returns the next free record.
 func (c *cursor) slot() *record {
 	if c.n >= recordsPerChunk || c.chunk == nil {
 		c.nextChunk()
@@ -290,7 +297,7 @@ func (c *cursor) nextChunk() {
 	c.d.chunks = append(c.d.chunks, c.chunk)
 }
 
-// real notes that the event says when something happened, as statuses do not.
+// real notes that the time of the current event is that of an action. The time of a status is not.
 func (c *cursor) real() {
 	if !c.d.hasReal {
 		c.d.hasReal, c.d.firstReal = true, c.now
@@ -298,14 +305,14 @@ func (c *cursor) real() {
 	c.d.lastReal = c.now
 }
 
-// step records a transition of a goroutine that happened at t.
+// step records a transition of a goroutine at time t.
 func (c *cursor) step(t Time, code uint8, g, x, y int32) {
 	c.tick(t)
 	c.real()
 	c.put(code, g, x, y)
 }
 
-// addAux records what is too rare or too large for a record.
+// addAux records an event that is too rare or too large for a record.
 func (c *cursor) addAux(a aux) {
 	if len(c.d.aux) == cap(c.d.aux) {
 		if c.room(len(c.d.aux), unsafe.Sizeof(a)); c.full {
@@ -321,7 +328,7 @@ func (c *cursor) metric(name string, value uint64) {
 	c.put(codeMetric, c.nameID(name), int32(value), int32(value>>32))
 }
 
-// createdInC names a goroutine that C created, unless it has a name.
+// createdInC names a goroutine created by C, unless it has a name.
 func (c *cursor) createdInC(g int32) {
 	c.name(g, fromCreation, -1)
 	if l := &c.d.gs[g]; l.name < 0 {
@@ -329,7 +336,7 @@ func (c *cursor) createdInC(g int32) {
 	}
 }
 
-// isFirst reports whether a status of the goroutine is the first that the generation tells of it.
+// isFirst reports whether a status of the goroutine is its first event in the generation.
 func (l *localG) isFirst() bool { return l.status == Unknown && l.source != fromCreation }
 
 // statusStack notes the call chain of a status.
@@ -340,15 +347,15 @@ func (c *cursor) statusStack(g int32, to State, stack int32) {
 	}
 }
 
-// name records the root of a call chain as the goroutine's start function
-// unless better evidence is there already.
+// name records the root of a call chain as the goroutine's start function, unless there is better
+// evidence already.
 func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	l := &c.d.gs[g]
 	if l.source >= rank {
 		return
 	}
 	if rank == fromCreation {
-		l.source = rank // born here, named or not
+		l.source = rank // created here, named or not
 	}
 	if stack < 0 {
 		return
@@ -362,8 +369,8 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	}
 }
 
-// stopped notes the call chain with which a goroutine stopped running, or did something else. If it
-// did not do so by itself, the chain may lack its root: it is no evidence for the start function.
+// stopped notes the call chain with which a goroutine stopped running or acted on another one. If
+// byItself is false, the chain may lack its root, so it is no evidence for the start function.
 func (c *cursor) stopped(g, stack int32, byItself bool) {
 	l := &c.d.gs[g]
 	if byItself && l.source == unnamed {
@@ -373,17 +380,17 @@ func (c *cursor) stopped(g, stack int32, byItself bool) {
 	c.shows(l, stack, byItself)
 }
 
-// does notes the call chain with which a goroutine started or woke another, if it is known which.
+// does notes the call chain with which a goroutine started or woke another, if both are known.
 func (c *cursor) does(g, stack int32) {
 	if g >= 0 && stack >= 0 && c.d.gs[g].last != stack {
 		c.stopped(g, stack, true)
 	}
 }
 
-// maxShown bounds the call chains that are noted for a goroutine, all of which show something else.
+// maxShown bounds the number of distinct call chains noted for a goroutine.
 const maxShown = 64
 
-// shows notes a call chain of a goroutine if it may show something new of its name.
+// shows notes a call chain of a goroutine if it may improve the goroutine's name.
 func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 	s := c.d.stacks[stack]
 	if s.calls == nil && (l.name >= 0 && s.Root().Func == c.d.names[l.name] || len(s.Frames) >= maxFrames) {

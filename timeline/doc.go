@@ -1,33 +1,33 @@
-// Package timeline reads the execution traces that runtime/trace writes and
-// shows them, as intervals of goroutines in the order of time, to any number of observers in
-// one pass. All analyses of traces in this module are observers.
+// Package timeline reads the execution traces written by runtime/trace. In one pass, it shows them
+// to any number of observers as intervals of goroutines, ordered by time. All trace analyses of
+// this module are observers.
 //
-// # The way of the data
+// # Data flow
 //
-// The names of the files follow it:
+// The file names follow the data:
 //
-//	input.go               opens a file, a stream, bytes, packed or not; finds the version
-//	generation.go          cuts the trace into generations, of about a second each
-//	decode.go              decodes generations side by side into compact records:
-//	wiredecode.go          with internal/wireformat,
-//	readerdecode.go        or with golang.org/x/exp/trace, traces before Go 1.22 and
-//	                       what the other does not know
+//	input.go               opens a file, a stream or bytes, compressed or not; finds the version
+//	generation.go          cuts the trace into generations of about a second each
+//	decode.go              decodes generations concurrently into compact records:
+//	wiredecode.go          with internal/wireformat, or
+//	readerdecode.go        with golang.org/x/exp/trace, for traces before Go 1.22 and for data
+//	                       that wireformat does not support
 //	replay.go              replays the records in order through one state machine
-//	observer.go            what observers are shown
-//	beside.go              shows them the same on two goroutines
+//	observer.go            defines what observers are shown
+//	beside.go              runs observers on two goroutines
 //
-// Beside it, salvage.go reads what is left of a generation that was cut off, c.go finds calls of C
-// among system calls and decides when they count as running, wait.go finds what goroutines wait for
-// by the runtime's reasons and the call chains, and naming.go names goroutines that a library
-// started for the program.
+// In addition, salvage.go reads what is left of a truncated generation, c.go detects calls of C
+// among system calls and decides when they count as running, wait.go classifies waits by the
+// runtime's reasons and the call chains, and naming.go names goroutines that a library started for
+// the program.
 //
-// Every generation has a decoder of its own, also when only one is decoded at a
-// time: one decoder over a whole trace would move real events, since statuses of one generation
-// are written into the time of the next and decoders force time to increase.
+// Every generation has its own decoder, even if only one is decoded at a time. A single decoder for
+// a whole trace would move real events, because statuses of one generation are written during the
+// next one and decoders force time to increase.
 //
-// # A program
+// # Example
 //
-// It sums up for how long goroutines waited for a mutex:
+// This program sums the time that goroutines waited for a mutex:
 //
 //	package main
 //
@@ -61,45 +61,43 @@
 //		fmt.Println(time.Duration(w.mutex), "in", info.Duration())
 //	}
 //
-// An observer is called on one goroutine at a time, in the order of time. What it is given is valid
-// during the call. [Beside] lets one that takes long be called on another goroutine than the
-// others.
+// An observer is called on one goroutine at a time, in the order of time. Its arguments are valid
+// only during the call. [Beside] allows an expensive observer to be called on another goroutine
+// than the others.
 //
-// # Live
+// # Live traces
 //
-// A [Stream] is a pass over the trace of the program itself, while it runs:
+// A [Stream] is a pass over the trace of the running program itself:
 //
-//	splitter.go    takes what runtime/trace.Start writes, and cuts it into generations as they come
-//	stream.go      reads them within a budget of processor time; the others are dropped whole, and
-//	               counted. After a drop it begins anew, and shows observers the [Gap].
+//	splitter.go    cuts the output of runtime/trace.Start into generations as it arrives
+//	stream.go      reads generations within a CPU budget; others are dropped whole and counted.
+//	               After a drop, the replay starts anew and observers are shown the [Gap].
 //
-// Observers need nothing for that, unless they hold what would grow for ever. Those of bottle,
-// contention and granularity can be cut: their Cut methods end the current result and begin the
-// next.
+// Observers need no special support for streams, unless they keep state that grows without bound.
+// Those of bottle, contention and granularity have Cut methods, which end the current result and
+// begin the next.
 //
-// [ReadTwice] shows a trace that fits into memory twice, the second time knowing what the first
-// pass found.
+// [ReadTwice] shows a trace that fits into memory twice, so that the second pass can use the
+// results of the first.
 //
 // # Cost
 //
-// Nearly all of a pass is the decoding of the trace; the replay and the
-// calls of an observer take a fifth. Decoding uses as many processors as there are, up to eight
-// (Options.Workers); a Stream uses one thread. The memory follows the largest generations in
-// flight, the live goroutines and the distinct call chains, not the length of the trace.
+// Decoding takes nearly all of the time of a pass; the replay and the calls of an observer take a
+// fifth. Decoding uses all processors, up to eight (Options.Workers); a Stream uses one thread.
+// Memory is proportional to the largest generations in flight, the live goroutines and the distinct
+// call chains, not to the length of the trace.
 //
-// A Stream spends some 60 to 100 ns for an event, 4 to 6 bytes, and what its observers take;
-// "go run ./benchmarks/live" measures that, and what it does to a program.
+// A Stream takes 60 to 100 ns per event (4 to 6 bytes), plus the time of its observers. "go run
+// ./benchmarks/live" measures that and the effect on a program.
 //
 // # Limits
 //
-// Traces of Go 1.22 to 1.27 are read by generations. Older ones, from Go 1.11, have none
-// and are read in one piece, which takes memory for the whole of it; newer ones get an error that
-// says so.
+// Traces of Go 1.22 to 1.27 are read by generations. Older traces, from Go 1.11 on, have no
+// generations; they are read in one piece, which takes memory for the whole trace. Newer traces are
+// rejected with an error.
 //
-// A trace does not tell when the operating system took a thread off its core,
-// so a goroutine in the state Running may not have run, nor what C code does
-// ([State.IsC]). It does not identify
-// locks and channels, and shows only waits, not who got a lock without waiting.
-// A goroutine that is older than the trace and never blocks has no name.
-// The call chains have at most 128 frames.
+// A trace does not show when the operating system preempts a thread, so a goroutine in the state
+// Running may not have run. It does not show what C code does ([State.IsC]). It does not identify
+// locks and channels, and it shows only waits, not acquisitions without a wait. A goroutine that is
+// older than the trace and never blocks has no name. Call chains have at most 128 frames.
 package timeline

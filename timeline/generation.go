@@ -12,16 +12,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// A trace since Go 1.22 is a 16-byte header and then generations of about a
-// second. A generation is a run of batches,
+// A trace of Go 1.22 or later is a 16-byte header followed by generations of about a second. A
+// generation is a sequence of batches,
 //
 //	type(1) gen m time size data[size]              or
 //	type(49) experiment gen m time size data[size]  (experimental),
 //
-// all in varints, with the same number gen. Go 1.26 ends a generation with a
-// lone byte 52; before, the next one begins where gen changes. A generation is
-// complete in itself: header + generation is a trace. Finding the
-// cuts takes reading the heads of the batches only.
+// with all fields encoded as varints and the same gen. Go 1.26 and later end a generation with a
+// single byte 52; before Go 1.26, a generation ends where gen changes. A generation is
+// self-contained: header + generation is a trace. To find the boundaries, only the heads of the
+// batches need to be read.
 
 const (
 	headerSize   = wireformat.HeaderSize
@@ -34,33 +34,33 @@ const (
 
 // generation is a run of batches of a trace.
 type generation struct {
-	number uint64 // the runtime's count
-	index  int    // ours, from 1
-	off    int64  // in the trace
+	number uint64 // the runtime's number
+	index  int    // our number, from 1
+	off    int64  // offset in the trace
 	size   int64
 	last   bool             // nothing follows
-	open   func() io.Reader // reads the bytes, without a header
-	// frequency of the clock in Hz, of this generation or the latest one that told it; 0 if
-	// none did.
+	open   func() io.Reader // returns a reader of the bytes, without a header
+	// frequency of the clock in Hz, from this generation or the latest one before it that has
+	// it; 0 if unknown.
 	frequency uint64
-	// cut is set when the generation does not end as it should: the file was
-	// cut off, or what follows cannot be read.
+	// cut is set if the generation does not end properly: the file was truncated, or the
+	// following data cannot be read.
 	cut error
-	// at is where the trouble is, when cut is set.
+	// at is the offset of the error if cut is set.
 	at int64
 
-	skipped int    // generations before it that are not decoded
-	births  births // in those
-	origin  Time   // the first instant of the trace, if it is not to be that of the first generation; else 0
+	skipped int    // number of generations before it that are not decoded
+	births  births // of those generations
+	origin  Time   // the first instant of the trace, or 0 to use that of the first generation
 }
 
-// source gives a cutter the bytes of a trace, in order.
+// source provides the bytes of a trace to a cutter, in order.
 type source interface {
-	// head returns up to maxBatchHead bytes at the offset, fewer at the end, none at or after
-	// it. The error is that of the input, never io.EOF.
+	// head returns up to maxBatchHead bytes at the offset: fewer near the end, none at or after
+	// it. An error is one of the input, never io.EOF.
 	head(off int64) ([]byte, error)
-	// take steps over n bytes from the offset and keeps them for the generation; it returns how
-	// many there were.
+	// take skips n bytes from the offset, keeps them for the generation, and returns how many
+	// there were.
 	take(off, n int64) (int64, error)
 	// cut returns a function that opens the bytes taken since the last cut.
 	cut(off, size int64) func() io.Reader
@@ -72,12 +72,12 @@ type cutter struct {
 	version int
 	pos     int64
 	index   int
-	last    uint64 // number of the generation before
-	freq    uint64 // of the clock, as far as it was told
+	last    uint64 // number of the previous generation
+	freq    uint64 // of the clock, or 0 if not yet known
 	done    bool
 }
 
-// next returns the next generation, or io.EOF. After one whose cut is set there is no other.
+// next returns the next generation, or io.EOF. A generation whose cut is set is the last one.
 func (c *cutter) next() (*generation, error) {
 	if c.done {
 		return nil, io.EOF
@@ -115,20 +115,20 @@ func (c *cutter) next() (*generation, error) {
 	return g, nil
 }
 
-// errEnd is the end of the input between two batches.
+// errEnd reports that the input ended between two batches.
 var errEnd = errors.New("end of the trace")
 
-// errCutOff is the end of the input where more must follow.
+// errCutOff reports that the input ended where more data must follow.
 var errCutOff = wireformat.ErrCutOff
 
 // batchHead is the head of a batch.
 type batchHead struct {
 	wireformat.Head
 	endsBefore bool // the batch belongs to the next generation
-	endsAfter  bool // it is the mark of the end
+	endsAfter  bool // the batch is the end-of-generation mark
 }
 
-// batch takes the next batch into the generation, unless it belongs to the next one.
+// batch adds the next batch to the generation, unless it belongs to the next one.
 func (c *cutter) batch(g *generation) (batchHead, error) {
 	buf, err := c.src.head(c.pos)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 	return h, nil
 }
 
-// noteFrequency remembers the frequency of the clock if the batch begins with it.
+// noteFrequency records the frequency of the clock if the batch begins with it.
 func (c *cutter) noteFrequency(data []byte) {
 	if len(data) > 0 && data[0] == byte(wireformat.Sync) && c.version >= 25 {
 		data = data[1:]
@@ -197,8 +197,8 @@ func (c *cutter) noteFrequency(data []byte) {
 	}
 }
 
-// fileSource reads a trace with random access: only the heads of the batches
-// are read here, the decoders read the rest.
+// fileSource reads a trace by random access. It reads only the heads of the batches; the decoders
+// read the rest.
 type fileSource struct {
 	r    io.ReaderAt
 	size int64
@@ -226,7 +226,7 @@ type streamSource struct {
 	r     *bufio.Reader
 	raw   rawGeneration
 	piece [8 << 10]byte
-	err   error // why the stream ended, if not as it should
+	err   error // why the stream ended prematurely
 	meter *memory.Meter
 }
 
@@ -236,7 +236,7 @@ func (s *streamSource) head(int64) ([]byte, error) {
 		s.err = err
 	}
 	if len(b) > 0 {
-		return b, nil // what is there first, the error when nothing is left
+		return b, nil // return data first, and the error when no data is left
 	}
 	return nil, inputError(s.err)
 }
@@ -263,7 +263,8 @@ func (s *streamSource) take(_, n int64) (int64, error) {
 func (s *streamSource) cut(int64, int64) func() io.Reader {
 	raw := s.raw
 	s.raw = rawGeneration{}
-	if len(raw.chunks) == 1 && raw.size < streamChunk/2 { // a small one needs no chunk of its own
+	// A small generation needs no chunk of its own.
+	if len(raw.chunks) == 1 && raw.size < streamChunk/2 {
 		b := bytes.Clone(raw.chunks[0])
 		raw.release()
 		return func() io.Reader { return bytes.NewReader(b) }

@@ -9,15 +9,17 @@ import (
 // machine that wrote it (CLOCK_MONOTONIC on Linux, in steps of 64 ns).
 type Time int64
 
-// Kind tells whose work a goroutine does.
+// Kind is the part of the program that a goroutine works for.
 type Kind uint8
 
 // The kinds of goroutines.
 const (
 	Application Kind = iota // the program's
 	GC                      // the garbage collector's: mark workers, sweeper, scavenger
-	Runtime                 // other goroutines of the runtime and of the standard library's background
-	Tracer                  // the execution tracer's own, and those with which this module measures the program
+	// Runtime is for other goroutines of the runtime, and background goroutines of the standard
+	// library.
+	Runtime
+	Tracer // the execution tracer's, and those of this module's measurements
 
 	numKinds
 )
@@ -35,73 +37,76 @@ func (k Kind) String() string {
 // MarshalText writes the name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a name. One that is not known, as of a later version, is Application.
+// UnmarshalText reads a name. Unknown names, such as those of later versions, yield Application.
 func (k *Kind) UnmarshalText(name []byte) error {
 	*k = Kind(max(0, slices.Index(kindNames[:], string(name))))
 	return nil
 }
 
-// Goroutine is a goroutine as far as the trace has told by now. The replay
-// owns it: observers read it during a call, and keep its ID or Index, not the pointer,
-// once it has exited.
+// Goroutine describes a goroutine, as known at the current point of the trace. The replay owns it:
+// observers may read it during a call. After the goroutine has exited they must not keep the
+// pointer, only its ID or Index.
 type Goroutine struct {
-	// ID is the runtime's number of the goroutine. It is not used again within a program, but
-	// by a thread of C that calls Go once more. From 1<<52 on it is not the runtime's, but of a
-	// coroutine of which the trace tells only that it ended.
+	// ID is the runtime's goroutine ID. IDs are unique within a process, except that a C thread
+	// calling into Go may reuse one. IDs >= 1<<52 are synthetic: they stand for coroutines
+	// whose end is their only event in the trace.
 	ID int64
-	// Index is a small number that no other live goroutine has: an index for
-	// tables of observers. It is reused after the goroutine's exit.
+	// Index is a small number, unique among live goroutines, that observers can use to index
+	// tables. It is reused after the goroutine exits.
 	Index int
-	// Func is the name of the goroutine: the function of the program that it was started for,
-	// which is the start function unless that is a compiler's wrapper, of the standard library
-	// or a launcher, such as the worker of a pool; the place "main.run:57 (go)" where no such
-	// function is known; "" while nothing is. It may change: a pool's worker is named by what
-	// it works on. See naming.go in this package for the rules.
+	// Func is the name of the goroutine: the function of the program that it was started for.
+	// That is the start function, unless the start function is a compiler-generated wrapper,
+	// belongs to the standard library, or is a launcher, such as the worker of a pool. If no
+	// such function is known, Func is the place of the go statement, as in "main.run:57 (go)",
+	// or "" if nothing is known. Func may change: the worker of a pool is named by its current
+	// work. See naming.go in this package for the rules.
 	Func string
-	// Start is the function that the goroutine was started with as the compiler calls it,
-	// "main.run.gowrap1" for the second "go f(x)" in run where f is a variable; "" while the
-	// trace does not show it. A goroutine that is older than the trace shows it as the root of
-	// a call chain; it may stay unknown for as long as the goroutine never blocks. That of a
-	// thread of C is runtime.cgocallback.
+	// Start is the start function of the goroutine as the compiler names it: "main.run.gowrap1"
+	// for the second "go f(x)" in run if f is a variable. It is "" until the trace shows it. A
+	// goroutine that is older than the trace shows its start function as the root of a call
+	// chain, so Start may stay unknown as long as the goroutine does not block. The Start of a
+	// C thread is runtime.cgocallback.
 	Start string
-	// Kind follows from Start.
+	// Kind is derived from Start.
 	Kind Kind
 
-	ofC, wasInC bool // ofC: a thread of C that called Go
-	named       bool // by a call chain of its own
-	varies      bool // in what it does
+	ofC, wasInC bool // ofC: a C thread that called Go
+	named       bool // its own call chains gave it the name
+	varies      bool // it does several things
 
-	// CreatorID is the goroutine that started this one, 0 when it is not known
-	// or there is none (timers, callbacks from C).
+	// CreatorID is the ID of the goroutine that started this one, or 0 if it is unknown or
+	// there is none (timers, callbacks from C).
 	CreatorID int64
-	// CreatorFunc is the name of the creator when it started this one, "" if not known.
+	// CreatorFunc is the name that the creator had when it started this goroutine, or "".
 	CreatorFunc string
-	// CreatorStack is the call chain of the go statement; nil if not known.
+	// CreatorStack is the call chain of the go statement, or nil if unknown.
 	CreatorStack *Stack
-	// Label is what the runtime calls the present work of a mark worker, such as "GC
+	// Label is the runtime's name of the current work of a mark worker, such as "GC
 	// (dedicated)".
 	Label string
 	// Regions are the open regions (runtime/trace.Region), outermost first.
 	Regions []Region
-	// Task is the type of the user task that the goroutine was born into: that
-	// of the innermost region of its creator. "" when there is none.
+	// Task is the type of the user task in which the goroutine was created: that of the
+	// innermost region of its creator, or "" if there is none.
 	Task string
 
 	cur   interval
-	start *start // nil while Start is not known
-	root  string // the root of its call chains: Start, or what a compiler's wrapper calls
-	site  *Frame // where it was started, if that matters
-	rare  *rare  // nil if there is none of it
+	start *start // nil until Start is known
+	// root is the root of its call chains: Start, or the function called by a
+	// compiler-generated wrapper.
+	root string
+	site *Frame // the place where it was started, if the name may depend on it
+	rare *rare  // nil if all of its fields are zero
 }
 
-// rare is what few goroutines have, as there may be millions.
+// rare holds the fields that few goroutines need; there may be millions of goroutines.
 type rare struct {
 	ranges       []openRange
 	older, newer *Goroutine // neighbors in the list of those in C without a P
-	launcher     string     // that the goroutine is in while it does nothing else
+	launcher     string     // the launcher in which the goroutine is while it does nothing else
 }
 
-// others returns what few goroutines have.
+// others returns g.rare, which it allocates if necessary.
 func (g *Goroutine) others() *rare {
 	if g.rare == nil {
 		g.rare = &rare{}
@@ -109,7 +114,7 @@ func (g *Goroutine) others() *rare {
 	return g.rare
 }
 
-// interval is the state a goroutine is in, as a transition will show it.
+// interval is the current state of a goroutine, as a Transition will show it.
 type interval struct {
 	state  State
 	wait   Wait
@@ -124,7 +129,7 @@ type interval struct {
 type Region struct {
 	Type   string
 	TaskID uint64
-	Task   string // the type of the task, "" if none or not known
+	Task   string // the type of the task; "" if there is none or it is unknown
 	Start  Time
 }
 
@@ -133,23 +138,23 @@ type openRange struct {
 	start Time
 }
 
-// State returns the present state.
+// State returns the current state.
 func (g *Goroutine) State() State { return g.cur.state }
 
-// Since returns when the present state began.
+// Since returns the time at which the current state began.
 func (g *Goroutine) Since() Time { return g.cur.since }
 
-// Wait tells what the goroutine waits for or, when it is Runnable, what it had waited for.
+// Wait returns what the goroutine waits for or, if it is Runnable, what it waited for before.
 func (g *Goroutine) Wait() Wait { return g.cur.wait }
 
-// Reason returns the runtime's own word for why the state began; see [Interval].
+// Reason returns the runtime's reason for the beginning of the state; see [Interval].
 func (g *Goroutine) Reason() string { return g.cur.reason }
 
-// Stack returns where the present state began, as [Interval].Stack will show it; nil when the trace
-// does not tell.
+// Stack returns the call chain at the beginning of the current state, as [Interval].Stack will show
+// it. It is nil if the trace has none.
 func (g *Goroutine) Stack() *Stack { return g.cur.stack }
 
-// Name returns Func, or "(unnamed)" while the trace has not told it.
+// Name returns Func, or "(unnamed)" if Func is empty.
 func (g *Goroutine) Name() string {
 	if g.Func == "" {
 		return "(unnamed)"
@@ -157,20 +162,20 @@ func (g *Goroutine) Name() string {
 	return g.Func
 }
 
-// Serves reports whether the goroutine serves requests one after the other, as that of a connection
-// of net/http does: Func is the handler while that runs.
+// Serves reports whether the goroutine serves requests one after the other, as a connection
+// goroutine of net/http does. While a handler runs, Func is the handler.
 func (g *Goroutine) Serves() bool { return g.start != nil && g.start.class == serving }
 
-// Reading reports whether a goroutine that serves requests reads one, or waits for one.
+// Reading reports whether a goroutine that serves requests is reading or waiting for one.
 func (g *Goroutine) Reading() bool {
 	return g.start != nil && g.start.reading != "" && g.Func == g.start.reading
 }
 
-// Proc returns the P that the goroutine occupies, −1 when there is none or it is not known.
+// Proc returns the P that the goroutine occupies, or −1 if there is none or it is unknown.
 func (g *Goroutine) Proc() int32 { return g.cur.proc }
 
-// UserTask returns the type of the user task that the goroutine works on: the
-// innermost region's, or the one that it was born into.
+// UserTask returns the type of the user task that the goroutine works on: that of the innermost
+// region, or else the one in which the goroutine was created.
 func (g *Goroutine) UserTask() string {
 	if n := len(g.Regions); n > 0 && g.Regions[n-1].Task != "" {
 		return g.Regions[n-1].Task
@@ -185,7 +190,7 @@ func (g *Goroutine) InRange(name string) bool {
 
 func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }
 
-// coroutineStart is the start function of the coroutines of iter.Pull, which execute the program's
+// coroutineStart is the start function of the coroutines of iter.Pull, which run the program's
 // iterators.
 const coroutineStart = "runtime.corostart"
 
@@ -204,8 +209,8 @@ func kindOf(fn string) Kind {
 	return Application
 }
 
-// isOwn reports whether a start function is that of the goroutines with which this module measures
-// the program: all of them start in one package.
+// isOwn reports whether fn is the start function of this module's own goroutines. They all start in
+// one package.
 func isOwn(fn string) bool {
 	return strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/internal/background.")
 }
@@ -221,26 +226,26 @@ type State uint8
 const (
 	// Unknown is the state before the trace begins and after it ends.
 	Unknown State = iota
-	// NotExist is the state before the birth and after the exit.
+	// NotExist is the state before the creation and after the exit.
 	NotExist
-	// Runnable: ready, but without a processor (P).
+	// Runnable: ready, waiting for a processor (P).
 	Runnable
-	// Running: executing Go code on a P. The operating system may still have
-	// taken the thread off its core: the trace does not show that.
+	// Running: executing Go code on a P. The operating system may have preempted the thread;
+	// the trace does not show that.
 	Running
 	// Syscall: in a system call, still holding its P.
 	Syscall
-	// SyscallBlocked: in a system call that lost its P, or never had one.
+	// SyscallBlocked: in a system call, without a P.
 	SyscallBlocked
-	// Waiting: blocked in the Go runtime; Wait tells for what.
+	// Waiting: blocked in the Go runtime; Wait is the kind of wait.
 	Waiting
-	// InC: in a C function that Go called, still holding its P. The scheduler takes C code for
-	// a system call; see c.go.
+	// InC: in a C function called by Go, still holding its P. The scheduler treats C code as a
+	// system call; see c.go.
 	InC
-	// InCDetached: in a C function, on a thread of its own; the P was taken, and another
-	// processor is free for the thread as far as the scheduler shows.
+	// InCDetached: in a C function, without its P, while a processor is free for the thread
+	// according to the scheduler events.
 	InCDetached
-	// InCUncounted: likewise, but no processor is free: others run on all of them.
+	// InCUncounted: like InCDetached, but no processor is free.
 	InCUncounted
 
 	numStates
@@ -261,17 +266,17 @@ func (s State) String() string {
 // onProcs is the set of states in which a goroutine occupies a P.
 const onProcs = 1<<Running | 1<<Syscall | 1<<InC
 
-// OnProc reports whether a goroutine in the state occupies a P: running, or in
-// a system call or a C function that still holds its P. No more goroutines than GOMAXPROCS do.
+// OnProc reports whether a goroutine in state s occupies a P: it is running, or in a system call or
+// C function and still holds its P. At most GOMAXPROCS goroutines do.
 func (s State) OnProc() bool { return onProcs>>s&1 != 0 }
 
-// Runs reports whether a goroutine in the state counts as running: it occupies a P, or is
-// InCDetached. No more goroutines than GOMAXPROCS do.
+// Runs reports whether a goroutine in state s counts as running: it occupies a P, or is
+// InCDetached. At most GOMAXPROCS goroutines do.
 func (s State) Runs() bool { return (onProcs|1<<InCDetached)>>s&1 != 0 }
 
-// IsC reports whether a goroutine in the state is in a C function: it computes there or waits,
-// which a trace does not show.
+// IsC reports whether a goroutine in state s is in a C function. A trace does not show whether it
+// computes or waits there.
 func (s State) IsC() bool { return s == InC || s == InCDetached || s == InCUncounted }
 
-// Alive reports whether a goroutine in the state exists and is part of the trace.
+// Alive reports whether a goroutine in state s exists and is part of the trace.
 func (s State) Alive() bool { return s > NotExist && s < numStates }

@@ -14,36 +14,36 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// input is a trace that was opened: its version is known, its bytes follow.
+// input is an opened trace: its version is known, and its bytes follow.
 type input struct {
 	version    int
 	header     []byte
 	source     source    // of a trace with generations
-	whole      io.Reader // of an older one: what follows the header
-	size       int64     // of the whole input, −1 if it cannot be known
-	compressed string    // "gzip" or "zstd"; offsets are then those of the unpacked trace
+	whole      io.Reader // of an older trace: the data after the header
+	size       int64     // of the whole input, −1 if unknown
+	compressed string    // "gzip" or "zstd"; offsets are then those of the uncompressed trace
 	close      func()
 }
 
-// sized is what random access takes: *os.File has it for regular files only.
+// sized is the interface for random access. *os.File satisfies it for regular files only.
 type sized interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// formats is what reading a file takes, but reading a snapshot of a running program does not: it is
-// not packed, and its version is that of the program. A program that reads only its own trace does
-// not link what anyFormat names.
+// formats holds the functions needed to read a file but not a snapshot of a running program: a
+// snapshot is not compressed, and its version is that of the program. A program that reads only its
+// own trace does not link the functions in anyFormat.
 type formats struct {
 	unpack func(r io.Reader, how string) (io.Reader, func(), error)
-	other  decodeFunc // decodes what wireDecoder does not know
+	other  decodeFunc // decodes data that wireDecoder does not support
 }
 
 func anyFormat() formats { return formats{unpack: unpack, other: decodeByReader} }
 
 var errOldSnapshot = errors.New("a snapshot needs a trace of Go 1.22 or later")
 
-// openInput looks at the beginning of r and finds out what it is and how to read it.
+// openInput inspects the beginning of r and determines how to read it.
 func openInput(r io.Reader, formats formats) (*input, error) {
 	in := &input{size: -1, close: func() {}}
 	at, size := randomAccess(r)
@@ -110,8 +110,7 @@ func (in *input) openStream(r io.Reader, formats formats) error {
 	return nil
 }
 
-// randomAccess returns r as a ReaderAt and its size, if it is at its
-// beginning and has both.
+// randomAccess returns r as a ReaderAt with its size, if r supports that and is at its beginning.
 func randomAccess(r io.Reader) (io.ReaderAt, int64) {
 	if s, ok := r.(io.Seeker); ok {
 		if pos, err := s.Seek(0, io.SeekCurrent); err != nil || pos != 0 {
@@ -140,8 +139,8 @@ func compression(head []byte) string {
 	return ""
 }
 
-// unpackMemory bounds what a zstd frame may ask for, so that a hostile file
-// cannot make the process large. It is the default window of zstd --long.
+// unpackMemory bounds the window of a zstd frame, so that hostile input cannot exhaust memory. It
+// is the default window of zstd --long.
 const unpackMemory = 128 << 20
 
 func unpack(r io.Reader, how string) (io.Reader, func(), error) {
@@ -159,7 +158,8 @@ func unpack(r io.Reader, how string) (io.Reader, func(), error) {
 	return z, z.Close, nil
 }
 
-// inputError says that the input failed, not the trace in it; nil stays nil.
+// inputError returns an error stating that the input failed, as opposed to the trace in it. It
+// returns nil for nil.
 func inputError(err error) error {
 	switch {
 	case err == nil:
@@ -181,21 +181,21 @@ func (in *input) rest() io.Reader {
 	return in.whole
 }
 
-// FirstVersion and LastVersion bound the versions of the trace format that can
-// be read, as the minor versions of Go that introduced them.
+// FirstVersion and LastVersion bound the supported versions of the trace format, given as the minor
+// versions of Go that introduced them.
 const (
 	FirstVersion = 11
 	LastVersion  = 26
 )
 
-// firstGenerational is the version since which traces consist of generations.
+// firstGenerational is the first version whose traces consist of generations.
 const firstGenerational = 22
 
-// errEmpty is what an empty input gets.
+// errEmpty is the error for empty input.
 var errEmpty = errors.New("it is empty; a trace is complete only after trace.Stop, or for -trace after the program ended")
 
-// parseHeader returns the minor version of Go of a trace from its first bytes.
-// What is not a trace gets an error that says what it looks like instead.
+// parseHeader returns the minor version of Go of a trace from its first bytes. For other input, it
+// returns an error that describes what the input looks like.
 func parseHeader(b []byte) (version int, err error) {
 	if len(b) == 0 {
 		return 0, errEmpty
@@ -225,7 +225,7 @@ func parseHeader(b []byte) (version int, err error) {
 	return version, nil
 }
 
-// looksLike describes foreign input in a few words.
+// looksLike describes input that is not a trace in a few words.
 func looksLike(b []byte) string {
 	text := strings.ToLower(strings.TrimSpace(string(b)))
 	switch {
@@ -248,9 +248,9 @@ func looksLike(b []byte) string {
 	return fmt.Sprintf("it begins with %q", b)
 }
 
-// isProfile tells a profile for pprof, a message of profile.proto: after numbers, if any, comes a
-// type of values, which is a message of two numbers. No text begins like that. 16 bytes are enough
-// for those that the runtime writes.
+// isProfile reports whether b begins like a pprof profile, a message of profile.proto: optional
+// numbers, then a value type, which is a message of two numbers. No text begins like that. 16 bytes
+// are enough for the profiles that the runtime writes.
 func isProfile(b []byte) bool {
 	number := func(b []byte) []byte {
 		_, n := binary.Uvarint(b)
@@ -260,7 +260,8 @@ func isProfile(b []byte) bool {
 		field := b[0]
 		b = b[1:]
 		switch field {
-		case 7 << 3, 8 << 3, 9 << 3, 10 << 3, 12 << 3, 14 << 3: // from drop_frames to default_sample_type
+		// The fields from drop_frames to default_sample_type.
+		case 7 << 3, 8 << 3, 9 << 3, 10 << 3, 12 << 3, 14 << 3:
 			b = number(b)
 		case 1<<3 | 2, 11<<3 | 2: // sample_type, period_type
 			size := int(b[0])

@@ -14,81 +14,88 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// How goroutines get their names.
+// How goroutines are named.
 //
-// The start function of a goroutine often says nothing of what it is for: every goroutine of
-// sync.(*WaitGroup).Go starts in sync.(*WaitGroup).Go.func1, those of a pool in its worker, and "go
-// f(x)" in g, where f is a variable or a method of an interface, in g.gowrap1, which the compiler
-// made. So the name of a goroutine is the outermost function in its call chains that is none of
-// these:
+// The start function of a goroutine often does not describe its purpose: every goroutine of
+// sync.(*WaitGroup).Go starts in sync.(*WaitGroup).Go.func1, those of a pool start in its worker,
+// and "go f(x)" in g, where f is a variable or an interface method, starts in the
+// compiler-generated g.gowrap1. The name of a goroutine is therefore the outermost function in its
+// call chains that is none of these:
 //
-//   - a wrapper that the compiler made,
+//   - a compiler-generated wrapper,
 //   - a function of the standard library, or of a library that is known to start goroutines for
 //     others,
-//   - a function of another module, if one of the program's own comes after it: no module can
-//     import the program, so it was called by a function value, as by the worker of a pool,
-//   - a launcher: a function that calls several other functions by function values.
+//   - a function of another module if a function of the program is further in: no module can
+//     import the program, so that function was called through a function value, as by the worker
+//     of a pool,
+//   - a launcher: a function that calls several other functions through function values.
 //
-// Where its call chains have no such function, a goroutine is called what the others are called
-// that the same go statement started, if that is one name, else by the place of the statement:
-// "main.run:57 (go)".
+// If its call chains have no such function, a goroutine gets the name of the other goroutines
+// started by the same go statement, if they have only one. Otherwise it is named by the place of
+// the statement: "main.run:57 (go)".
 //
-// A call is by a function value, or by a method of an interface, if
+// A call is through a function value, or an interface method, if
 //
 //   - one call instruction reaches several functions,
 //   - the callee is a function literal of another function, or
 //   - the callee is in package main, which no other package can import.
 //
-// Frames of the launcher's own package between it and such a call are its own, unless the package
-// is main. Function main.main is never a launcher.
+// Frames of the launcher's own package between the launcher and such a call belong to the launcher,
+// unless the package is main. Function main.main is never a launcher.
 //
-// A goroutine that does several such things, as the worker of a pool, has the name of the launcher,
-// or that of the place of the go statement if the launcher is a library's: a task that neither
-// waits nor makes a system call leaves no call chain, so what ran between two of them is not known.
-// The places of its waits are. Where the standard library is the launcher, as package testing of a
-// benchmark and its Cleanup, it has the name of the first. A library's goroutine that reads by
-// itself and calls functions of the program is a server's, as that of net/http and gRPC: it reads
-// before it calls a handler, and reading shows. Its stretches of running belong to what the call
-// chain at the end shows; see server.
+// A goroutine that does several such things, such as the worker of a pool, gets the name of the
+// launcher, or of the place of the go statement if the launcher belongs to a library. A task that
+// neither waits nor makes a system call leaves no call chain, so the tasks that ran between two
+// call chains are unknown. The places of the waits are known. If the launcher belongs to the
+// standard library, as package testing does for a benchmark and its Cleanup, the goroutine keeps
+// its first name. A library goroutine that reads by itself and calls functions of the program is a
+// server goroutine, as in net/http and gRPC: it reads before it calls a handler, and call chains
+// show the reading. Each of its running intervals is attributed to what the call chain at the end
+// of the interval shows; see server.
 //
-// All that a generation (about a second) shows holds from its beginning. It does not change what
-// was shown before: a launcher that is found in a later generation is none in an earlier one.
-// Observers have added the goroutine to its group by then, and cannot take it out: that at least
-// one of a group ran, or that several did, is known of the group, not of each of any number of
-// goroutines. A note of the pass says how many have two names; see renamed.
+// Everything that a generation (about a second) shows applies from the beginning of that
+// generation. It does not change what was shown before: a launcher that is found in a later
+// generation does not count as one in an earlier generation. By then, observers have added the
+// goroutine to its group and cannot remove it: they record for the group, not for each goroutine,
+// that at least one or several goroutines ran. A note of the pass states how many goroutines have
+// two names; see renamed.
 
-// calls is what a call chain shows of who started its goroutine, and for what. Call chains that
-// show the same share it.
+// calls is what a call chain shows about the launcher and the purpose of its goroutine. Call chains
+// that show the same share one calls.
 type calls struct {
-	root    string // the outermost function
-	first   *Frame // the outermost frame that is not transparent; nil if there is none
-	steps   []step // from there
-	own     *Frame // the outermost frame of the program's own modules, if first is of another one; nil if there is none
-	further []step // from there
-	reads   bool   // a library reads, and not to start goroutines for others
+	root  string // the outermost function
+	first *Frame // the outermost frame that is not transparent; nil if there is none
+	steps []step // the calls from there
+	// own is the outermost frame of the program's own modules if first belongs to another
+	// module; else nil.
+	own     *Frame
+	further []step // the calls from there
+	// reads is set if the goroutine belongs to a library and reads, other than to start
+	// goroutines for others.
+	reads bool
 }
 
-// step is a call from a frame that may be a launcher's.
+// step is a call from a frame that may be that of a launcher.
 type step struct {
 	from    *Frame // the launcher
-	at      *Frame // the frame that calls: from, or one of the same package
+	at      *Frame // the calling frame: from, or one of the same package
 	to      *Frame
-	byValue bool // by a function value, as the names show
-	passes  bool // from is a handler of net/http or gRPC that calls the next one, as middleware does
+	byValue bool // the names show that the call is through a function value
+	passes  bool // from is a handler of net/http or gRPC that calls the next one, like middleware
 }
 
-// maxSteps bounds the launchers that start each other.
+// maxSteps bounds the depth of launchers that start each other.
 const maxSteps = 6
 
-// callsOf returns what the frames show; nil if that is nothing but a root that is the program's
-// own, or if the root may be cut off.
+// callsOf returns what the frames show. It returns nil if they show only a root that belongs to the
+// program, or if the root may be cut off.
 func (t *stackTable) callsOf(frames []*Frame) *calls {
 	n := len(frames)
 	if n == 0 || n >= maxFrames {
 		return nil
 	}
 	for n > 1 && (frames[n-1].Func == "runtime.goexit" || frames[n-1].Func == "runtime.main") {
-		n-- // samples of the CPU profiler have them
+		n-- // only samples of the CPU profiler have these frames
 	}
 	i := n - 1
 	for i >= 0 && isTransparent(frames[i]) {
@@ -109,8 +116,8 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 			}
 		}
 	}
-	// The root starts no goroutines for others, there is nothing of the program in the call
-	// chain, and it reads.
+	// The root does not start goroutines for others, no frame belongs to the program, and the
+	// call chain reads.
 	c.reads = c.own == nil && (c.first == nil || c.first.its().Foreign) && !isAdapter(root) && !starter.Is(root.Func) && reads(frames)
 	if len(c.steps) == 0 && c.own == nil && c.first == root && !c.reads {
 		return nil
@@ -128,7 +135,7 @@ func reads(frames []*Frame) bool {
 	return false
 }
 
-// share returns the one calls that is equal to c.
+// share returns the canonical calls equal to c.
 func (t *stackTable) share(c *calls) *calls {
 	key := append(t.key[:0], c.root...)
 	for _, f := range []*Frame{c.first, c.own} {
@@ -155,7 +162,7 @@ func (t *stackTable) share(c *calls) *calls {
 	return c
 }
 
-// follow returns the calls that frame i may have made as a launcher, and those that they reach.
+// follow returns the calls that frame i may have made as a launcher, and those by the callees.
 func follow(frames []*Frame, i int) (steps []step) {
 	for len(steps) < maxSteps {
 		from := frames[i]
@@ -173,7 +180,7 @@ func follow(frames []*Frame, i int) (steps []step) {
 		if pkg == "main" || !isWithin(frames[j].pkg(), pkg) {
 			return steps
 		}
-		// Go on to where the package is left.
+		// Find the call that leaves the package.
 		for {
 			k, passes := callee(frames, j)
 			if k < 0 {
@@ -194,13 +201,13 @@ func follow(frames []*Frame, i int) (steps []step) {
 	return steps
 }
 
-// callee is starter.Callee for frames.
+// callee applies starter.Callee to frames.
 func callee(frames []*Frame, i int) (at int, passes bool) {
 	return starter.Callee(i, func(i int) (string, starter.Role) { return frames[i].Func, frames[i].its().Role })
 }
 
-// isByValue reports whether the names of caller and callee show that the call was by a function
-// value.
+// isByValue reports whether the names of caller and callee show that the call was through a
+// function value.
 func isByValue(from, to *Frame) bool {
 	if to.pkg() == "main" && from.pkg() != "main" || from.its().Foreign && !to.its().Foreign {
 		return true
@@ -210,16 +217,17 @@ func isByValue(from, to *Frame) bool {
 		return false
 	}
 	caller := from.enclosing()
-	return enclosing != caller && !strings.HasPrefix(enclosing, caller+".") // else its own, or of what is inlined in it
+	// Otherwise it is the caller's own literal, or one of a function inlined in it.
+	return enclosing != caller && !strings.HasPrefix(enclosing, caller+".")
 }
 
-// isWithin reports whether an import path is that of a package or of one below it.
+// isWithin reports whether path is the import path pkg or a path below it.
 func isWithin(path, pkg string) bool {
 	return path == pkg || strings.HasPrefix(path, pkg) && path[len(pkg)] == '/'
 }
 
-// role is what the names of a frame say of it. Frames of a trace have theirs from the beginning:
-// the rules are many.
+// role is the classification of a frame by its names. It is computed once for the frames of a trace
+// because there are many rules.
 type role struct {
 	starter.Role
 	known bool
@@ -227,7 +235,7 @@ type role struct {
 
 func roleOf(f *Frame) role { return role{starter.RoleOf(f.Func, f.File), true} }
 
-// its returns the role of a frame, which is not kept for one that is of no trace.
+// its returns the role of f. It is cached only for frames of a trace.
 func (f *Frame) its() role {
 	if f.role.known {
 		return f.role
@@ -238,25 +246,25 @@ func (f *Frame) its() role {
 func (f *Frame) pkg() string       { return f.Func[:f.its().Package] }
 func (f *Frame) enclosing() string { return f.Func[:f.its().Enclosing] }
 
-// isAdapter reports whether a function only passes a call on.
+// isAdapter reports whether f only forwards a call.
 func isAdapter(f *Frame) bool { return f.its().Adapter }
 
-// isTransparent reports whether goroutines are not named by a function: it is the compiler's, of
-// the standard library, of gRPC, or known to start goroutines for others.
+// isTransparent reports whether f is not used as a name: it is compiler-generated, belongs to the
+// standard library or gRPC, or is known to start goroutines for others.
 func isTransparent(f *Frame) bool { return f.its().Transparent }
 
-// server is how the goroutine of a connection or stream is named while no handler runs.
+// server describes how the goroutine of a connection or stream is named:
 //
-//   - By a handler while that runs.
+//   - The handler, while one runs.
 //   - "net/http.(*conn).serve (reading)" while it reads a request or waits for one.
-//   - "net/http.(*conn).serve" in stretches that end elsewhere: a handler may have run, but no call
-//     chain shows which.
+//   - "net/http.(*conn).serve" for intervals that end elsewhere: a handler may have run, but no
+//     call chain shows which.
 //
-// Those of other libraries are found by their call chains (calls.reads); what they have in common
-// is that they read from a file or the network. They have no server.
+// Server goroutines of other libraries have no server. They are detected by call chains that read
+// from a file or the network (calls.reads).
 type server struct {
 	start   []string // prefixes of start functions
-	reading []string // what its call chains have while it reads
+	reading []string // prefixes of functions in its call chains while it reads
 }
 
 var servers = []server{
@@ -295,51 +303,60 @@ func (s *server) reads(stack *Stack) bool {
 	return false
 }
 
-// naming is what a pass has learned of launchers and names.
+// naming is the knowledge of a pass about launchers and names.
 type naming struct {
 	learned   map[*calls]bool
-	callees   map[*Frame]*callees // by frame that calls
-	launchers map[string]*callees // by function: what it calls by function values
-	starts    map[string]bool     // start functions behind which there was one of the program's own
-	hosts     map[string]bool     // functions of other modules behind which there was one of the program's own
+	callees   map[*Frame]*callees // by calling frame
+	launchers map[string]*callees // by function: its callees through function values
+	starts    map[string]bool     // start functions that called a function of the program
+	hosts     map[string]bool     // functions of other modules that called one of the program
 	reads     map[string]bool     // start functions of libraries that read by themselves
-	sites     map[*Frame]string   // what goroutines are called that were started there; several if they differ
+	sites     map[*Frame]string   // the name of the goroutines started there, or several
 	places    map[*Frame]string   // the names of these places
 
 	started map[string]*start // by name
 
 	// Of the current generation:
-	number  int             // it is the first, the second, …
-	byName  []*start        // by local number of the start function's name
-	tracked []int32         // by local number of the goroutine, for those of servers: see lookAhead; nil if there are none
-	firsts  map[int32]int32 // the call chain at the end of what a tracked goroutine did when the generation began, by local number
-	begins  []int32         // by local number of a tracked goroutine: where in next its first stretch is, + 1; 0 if there is none
-	next    []int32         // what the call chain at the end of each stretch of a tracked goroutine shows, in the order of their beginnings
-	memo    []shown         // by local number of the call chain
-	turned  int             // how many stretches of next have begun
-	sitesAt []siteAt        // by local number of the call chain
+	number int      // 1 for the first generation, and so on
+	byName []*start // by local number of the start function's name
+	// tracked has a value for each goroutine of a server, by local number; see lookAhead. It is
+	// nil if there are none.
+	tracked []int32
+	// firsts is, by local number of a tracked goroutine, the call chain at the end of what it
+	// did at the beginning of the generation.
+	firsts map[int32]int32
+	// begins is, by local number of a tracked goroutine, the index in next of its first running
+	// interval + 1; 0 if there is none.
+	begins []int32
+	// next holds the call chain that names each running interval of the tracked goroutines, in
+	// the order of their beginnings.
+	next    []int32
+	memo    []shown  // by local number of the call chain
+	turned  int      // number of intervals of next that have begun
+	sitesAt []siteAt // by local number of the call chain
 }
 
-// siteAt is where the go statement with a call chain started goroutines of a start function.
+// siteAt is the place where a go statement, given by its call chain, started goroutines of a start
+// function.
 type siteAt struct {
 	start *start
 	frame *Frame
 }
 
-// start is a start function, and what is asked of it for each goroutine.
+// start is a start function with its classification.
 type start struct {
 	name      string
 	kind      Kind
-	wrapper   bool // the compiler's
+	wrapper   bool // compiler-generated
 	goWrapper bool
 	frame     *Frame
-	server    *server // nil but for one
+	server    *server // nil if it is not one of servers
 	class     startClass
-	number    int // of the generation that the class is of
+	number    int // of the generation for which class is valid
 	reading   string
 }
 
-// whileReading is the name of the goroutine of a server while it reads.
+// whileReading returns the name of a server goroutine while it reads.
 func (s *start) whileReading() string {
 	if s.reading == "" {
 		s.reading = s.name + reading
@@ -359,15 +376,15 @@ func (c *callees) add(fn string) {
 	c.several = c.several || c.first != fn
 }
 
-// several stands for names that differ. No function has it.
+// several stands for names that differ. No function has this name.
 const several = "\x00"
 
-// shown is what a call chain shows as the name of its goroutine.
+// shown is the name that a call chain shows for its goroutine.
 type shown struct {
-	name   string // what the launcher calls; "" if there is none
-	own    string // else the launcher
+	name   string // the function called by the launcher; "" if there is none
+	own    string // otherwise the launcher
 	looked bool
-	// Of a server: whether it reads, once that was looked for.
+	// For servers: whether the call chain reads, valid if served.
 	served, reads bool
 }
 
@@ -391,7 +408,7 @@ func (n *naming) start(name string) *start {
 	return s
 }
 
-// learn adds what the call chains of a generation show of launchers.
+// learn adds what the call chains of a generation show about launchers.
 func (n *naming) learn(stacks []*Stack) {
 	for _, s := range stacks {
 		c := s.calls
@@ -446,7 +463,7 @@ func (n *naming) isLauncher(fn string) bool {
 	return c != nil && c.several && fn != "main.main"
 }
 
-// show returns what a call chain shows of its goroutine.
+// show returns what a call chain shows about its goroutine.
 func (n *naming) show(c *calls) shown {
 	if c == nil || c.first == nil {
 		return shown{looked: true}
@@ -470,7 +487,7 @@ func (n *naming) show(c *calls) shown {
 	return n.shown(cur.Func)
 }
 
-// shown returns what a call chain shows whose outermost function that may say something is fn.
+// shown returns what a call chain shows if fn is its outermost function that can be a name.
 func (n *naming) shown(fn string) shown {
 	if n.isLauncher(fn) || n.hosts[fn] {
 		return shown{own: fn, looked: true}
@@ -478,20 +495,21 @@ func (n *naming) shown(fn string) shown {
 	return shown{name: fn, looked: true}
 }
 
-// ofLibrary reports whether a function that starts goroutines for others is of another module than
-// the program.
+// ofLibrary reports whether a launcher belongs to another module than the program.
 func (n *naming) ofLibrary(launcher string) bool {
 	return n.hosts[launcher] || starter.Is(launcher) && !symbol.IsStandard(symbol.Package(launcher))
 }
 
-// startClass is what a start function says of its goroutine.
+// startClass classifies start functions by their use as a name.
 type startClass uint8
 
 const (
 	unclassed startClass = iota
-	telling              // its name
-	behind               // nothing: the name is that of a function behind it
-	library              // nothing, but it is a name: a function of the standard library that has no function of the program behind it
+	telling              // the start function is the name
+	behind               // the name is that of a function that it calls
+	// The name is the start function: it belongs to the standard library, and no function of
+	// the program is further in.
+	library
 	serving
 )
 
@@ -503,7 +521,7 @@ func (r *replay) startAt(name int32) *start {
 	return r.byName[name]
 }
 
-// classOf returns the class of a start function by what is known up to the current generation.
+// classOf returns the class of a start function, as known in the current generation.
 func (n *naming) classOf(s *start) startClass {
 	if s.number != n.number || s.class == unclassed {
 		s.number = n.number
@@ -523,16 +541,16 @@ func (n *naming) classOf(s *start) startClass {
 	return s.class
 }
 
-// rootOf returns the outermost function of the call chains of a goroutine; "" if it is not known.
+// rootOf returns the outermost function of the call chains of a goroutine, or "" if unknown.
 func (r *replay) rootOf(st *start, l *localG) string {
 	if !st.wrapper {
 		return st.name
 	}
-	// The start function is not in call chains.
+	// A wrapper does not appear in call chains.
 	others := r.d.othersOf(l)
 	for pass := range 2 {
 		for i := -1; i < len(others); i++ {
-			// Where a goroutine was stopped, the caller of the leaf may be missing.
+			// If the goroutine was stopped, the caller of the leaf may be missing.
 			if k, byItself := l.shownAt(i, others); k >= 0 && (byItself || pass == 1 && len(r.d.stacks[k].Frames) > 1) {
 				if root := r.d.stacks[k].Root().Func; root != "" {
 					return root
@@ -543,7 +561,7 @@ func (r *replay) rootOf(st *start, l *localG) string {
 	return ""
 }
 
-// shownAt returns the local number of a call chain that is noted for the goroutine, −1 for none.
+// shownAt returns the local number of a call chain noted for the goroutine, or −1.
 func (l *localG) shownAt(i int, others []int32) (stack int32, byItself bool) {
 	v := l.shown
 	if i >= 0 {
@@ -555,8 +573,8 @@ func (l *localG) shownAt(i int, others []int32) (stack int32, byItself bool) {
 	return v >> 1, v&1 != 0
 }
 
-// shownBy returns the name that the call chains of a goroutine with the root show, several if they
-// differ, "" for none; the first of them; and the launcher behind which they are.
+// shownBy returns the name that those call chains of a goroutine with the given root show (several
+// if they differ, "" if there is none), the first of these names, and the launcher.
 func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) {
 	if root == "" {
 		return "", "", ""
@@ -585,7 +603,7 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 	return name, first, launcher
 }
 
-// look is show for a call chain that may have only one frame of the program's own.
+// look is like show, but also handles call chains whose only frame belongs to the program.
 func (n *naming) look(s *Stack) shown {
 	if s.calls != nil || len(s.Frames) >= maxFrames {
 		return n.show(s.calls)
@@ -593,7 +611,7 @@ func (n *naming) look(s *Stack) shown {
 	return n.shown(s.Root().Func)
 }
 
-// prepareNames learns what the generation shows, before any of it is replayed.
+// prepareNames evaluates the call chains of the generation before it is replayed.
 func (r *replay) prepareNames() {
 	d := r.d
 	r.learn(d.stacks)
@@ -640,10 +658,10 @@ func cleared[T any](s []T, n int) []T {
 	return s
 }
 
-// learnSite notes what a goroutine is called, for others that were started at the same place.
+// learnSite records the name of a goroutine for others that were started at the same place.
 func (r *replay) learnSite(g *Goroutine, st *start, l *localG) {
 	if l.shown < 0 {
-		return // nothing
+		return // it shows nothing
 	}
 	site, root := (*Frame)(nil), ""
 	if g != nil {
@@ -665,8 +683,8 @@ func (r *replay) learnSite(g *Goroutine, st *start, l *localG) {
 	}
 }
 
-// siteOf returns the frame that started a goroutine: that of the go statement or, if a library or a
-// launcher executed it for others, that of their caller.
+// siteOf returns the frame that started a goroutine: that of the go statement or, if a library or
+// launcher executed the statement for others, that of its caller.
 func (r *replay) siteOf(l *localG, st *start) *Frame {
 	if l.site < 0 {
 		return nil
@@ -694,7 +712,8 @@ func siteIn(s *Stack, st *start) *Frame {
 	return s.Frames[0]
 }
 
-// baptise names a goroutine by what the generation shows, if it has something new.
+// baptise names a goroutine by the call chains of the generation. It reports whether the name is
+// new.
 func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	if g.start == nil {
 		if l.name < 0 {
@@ -766,8 +785,8 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	return g.rename(r.place(g.site, g.start))
 }
 
-// renamed counts the goroutines that got another name, or their first one, in a later generation
-// than the one that showed them.
+// renamed counts the goroutines that got a new or first name in a later generation than the one
+// that first showed them.
 type renamed struct {
 	goroutines int
 	first      [2]string // the names of the first one
@@ -775,8 +794,8 @@ type renamed struct {
 	counted    map[int64]bool
 }
 
-// maxRenamed bounds the goroutines about which it is known that they were counted: more than one
-// new name is rare.
+// maxRenamed bounds the set of goroutines that were already counted. More than one new name is
+// rare.
 const maxRenamed = 1 << 16
 
 func (n *renamed) add(g *Goroutine, before string, t Time) {
@@ -793,7 +812,7 @@ func (n *renamed) add(g *Goroutine, before string, t Time) {
 	}
 }
 
-// note returns the note of a pass; "" if no goroutine has two names.
+// note returns the note of the pass, or "" if no goroutine has two names.
 func (n *renamed) note(start Time) string {
 	if n.goroutines == 0 {
 		return ""
@@ -802,10 +821,10 @@ func (n *renamed) note(start Time) string {
 		format.Clean(n.first[0]), format.Duration(time.Duration(n.at-start)), format.Clean(n.first[1]))
 }
 
-// reading is what a server's goroutine does besides handling.
+// reading is the suffix of a server goroutine's name while it reads.
 const reading = " (reading)"
 
-// rename reports whether the name is new.
+// rename sets the name of g and reports whether it is new.
 func (g *Goroutine) rename(name string) bool {
 	if g.Func == name {
 		return false
@@ -814,14 +833,15 @@ func (g *Goroutine) rename(name string) bool {
 	return true
 }
 
-// noStretch and inStretch are what tracked has of a goroutine: it has not run yet; the number in
-// next of its latest stretch is added to the second. 0 is for goroutines that are not tracked.
+// Values of tracked: 0 for goroutines that are not tracked, noStretch for one that has not run yet,
+// and otherwise inStretch plus the index in next of its latest running interval.
 const (
 	noStretch = 1
 	inStretch = 2
 )
 
-// lookAhead fills in next: the end of each stretch of running is ahead of its beginning.
+// lookAhead fills in next. The call chain that ends a running interval comes after the interval's
+// beginning, so the records are scanned ahead of the replay.
 func (r *replay) lookAhead() {
 	d := r.d
 	r.firsts = map[int32]int32{}
@@ -856,15 +876,15 @@ func (r *replay) lookAhead() {
 	}
 }
 
-// What a record is to lookAhead.
+// The meaning of a record for lookAhead.
 const (
-	aheadBegin = 1 + iota // of a stretch of running
+	aheadBegin = 1 + iota // of a running interval
 	aheadEnd
 	aheadWake // of another goroutine, or its creation
 	aheadAux
 )
 
-// aheadOf is that by code.
+// aheadOf maps record codes to these values.
 var aheadOf = func() (ahead [256]uint8) {
 	for from := range numStates {
 		for to := range numStates {
@@ -883,7 +903,7 @@ var aheadOf = func() (ahead [256]uint8) {
 	return ahead
 }()
 
-// ends notes a call chain of the present stretch of a goroutine.
+// ends records a call chain of the current running interval of a goroutine.
 func (r *replay) ends(g, stack int32) {
 	if k := r.tracked[g] - inStretch; k >= 0 {
 		r.next[k] = stack
@@ -901,8 +921,8 @@ func (r *replay) shownIn(stack int32) *shown {
 	return v
 }
 
-// first names the goroutine of a server that appears now: by what it did when the generation began,
-// by where it waits, or by what it does first.
+// first names a server goroutine that is new to the replay: by its activity at the beginning of the
+// generation, by where it waits, or by its first activity.
 func (r *replay) first(g *Goroutine, i int32) {
 	if r.tracked == nil || r.tracked[i] == 0 {
 		return
@@ -917,8 +937,8 @@ func (r *replay) first(g *Goroutine, i int32) {
 	r.does(g, stack)
 }
 
-// turn names the goroutine of a server for the stretch of running that begins now and ends with a
-// call chain.
+// turn names a server goroutine for the running interval that begins at t and whose final call
+// chain is stack.
 func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 	if r.does(g, stack) {
 		for _, o := range r.observers {
@@ -927,8 +947,8 @@ func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 	}
 }
 
-// does names the goroutine of a server by a call chain; one below 0 is not known. It reports
-// whether the name is new.
+// does names a server goroutine by a call chain, which is unknown if negative. It reports whether
+// the name is new.
 func (r *replay) does(g *Goroutine, stack int32) bool {
 	if stack < 0 || g.start == nil || !g.varies || len(r.d.stacks[stack].Frames) >= maxFrames {
 		return false
@@ -949,7 +969,7 @@ func (r *replay) does(g *Goroutine, stack int32) bool {
 	return g.rename(name)
 }
 
-// place names goroutines by where they were started.
+// place returns the name of goroutines that are named by where they were started.
 func (r *replay) place(f *Frame, st *start) string {
 	p := r.places[f]
 	if p == "" {
@@ -966,7 +986,7 @@ func (r *replay) place(f *Frame, st *start) string {
 	return p
 }
 
-// shortStarter turns "sync.(*WaitGroup).Go.func1" into "WaitGroup.Go".
+// shortStarter shortens "sync.(*WaitGroup).Go.func1" to "WaitGroup.Go".
 func shortStarter(fn string) string {
 	fn = symbol.Enclosing(fn)
 	if pkg := symbol.Package(fn); pkg != "" {

@@ -2,25 +2,23 @@ package timeline
 
 import "time"
 
-// Observer is told what happened, in the order of time, on one goroutine. The
-// arguments are valid only during the call: an observer copies what it needs.
-// Embed [Base] to implement only some of the methods.
+// Observer receives the events of a trace in the order of time, one call at a time. The arguments
+// are valid only during the call: an observer copies what it needs. Embed [Base] to implement only
+// some of the methods.
 //
 // Times never decrease from call to call.
 type Observer interface {
-	// Begin comes first, once the first instant of the trace is known.
-	// Then every goroutine that existed already is shown by a Transition from Unknown.
+	// Begin is called first, with the first instant of the trace. Then each goroutine that
+	// already existed is shown by a Transition from Unknown.
 	Begin(*Begin)
-	// Transition: a goroutine left one state for another; the interval of the old one is
-	// complete.
+	// Transition: a goroutine changed its state; the interval of the old state is complete.
 	Transition(*Transition)
-	// Named: a goroutine that was already shown got its name (Goroutine.Func), or a better one,
-	// only now.
+	// Named: a goroutine that was already shown got its name (Goroutine.Func) or a better one.
 	Named(*Goroutine, Time)
-	// Label: the runtime labelled the work of a goroutine; Goroutine.Label is set, or "" at the
-	// end of that work.
+	// Label: the runtime labeled the work of a goroutine. Goroutine.Label is already set; it is
+	// "" at the end of that work.
 	Label(*Goroutine, Time)
-	// Range: a range of the runtime began or ended: a mark phase, a sweep, an assist, a
+	// Range: a range of the runtime began or ended: a mark phase, a sweep, a mark assist or a
 	// stop-the-world.
 	Range(*Range)
 	// Region: a user region began or ended. Goroutine.Regions is already changed.
@@ -33,15 +31,15 @@ type Observer interface {
 	Metric(*Metric)
 	// Sample: a sample of the CPU profiler.
 	Sample(*Sample)
-	// Clock ties the clock of the trace to others, once a generation (Go 1.25 and later).
+	// Clock relates the clock of the trace to others, once per generation (Go 1.25 and later).
 	Clock(*Clock)
-	// Gap: between two instants nothing is known. Only a [Stream] has gaps.
+	// Gap: nothing is known about an interval of time. Only a [Stream] has gaps.
 	Gap(*Gap)
-	// End comes last, after every living goroutine was shown by a Transition to Unknown.
+	// End is called last, after each live goroutine was shown by a Transition to Unknown.
 	End(*End)
 }
 
-// Base is an Observer that ignores everything. Embed it.
+// Base is an Observer that ignores everything. It is meant to be embedded.
 type Base struct{}
 
 var _ Observer = Base{}
@@ -97,50 +95,50 @@ type End struct {
 	Time Time
 }
 
-// Gap is a stretch of a live trace about which nothing is known, since whole generations were
-// dropped, or since there was no trace for a while. Before it, every live goroutine was shown by a
-// Transition to Unknown at From; after it, those that are still there are shown by one from Unknown
-// at To, as at the beginning of a trace: with new values of Index and another *Goroutine, but with
-// the name and the creator that they had. Open ranges, regions and tasks are forgotten without an
-// end.
+// Gap is an interval of a live trace without data, because whole generations were dropped or
+// because no trace was running. Before it, each live goroutine is shown by a Transition to Unknown
+// at From. After it, those that still exist are shown by a Transition from Unknown at To, as at the
+// beginning of a trace: with a new Index and a new *Goroutine, but with the same name and creator.
+// Open ranges, regions and tasks are discarded without an end.
 type Gap struct {
 	From, To    Time
 	Generations int   // dropped
 	Bytes       int64 // of these generations
 }
 
-// Interval is a stretch of time that a goroutine spent in one state.
+// Interval is an interval of time that a goroutine spent in one state.
 type Interval struct {
 	G          *Goroutine
 	State      State
 	Start, End Time
-	// Wait tells for Waiting, SyscallBlocked and Syscall what the goroutine waited for, and
-	// for Runnable what it had waited for before it became ready.
+	// Wait is what the goroutine waited for in the states Waiting, SyscallBlocked and Syscall;
+	// for Runnable, it is what it waited for before it became ready.
 	Wait Wait
-	// Reason is the runtime's own word for why the state began, such as "sync" or "preempted".
+	// Reason is the runtime's reason for the beginning of the state, such as "sync" or
+	// "preempted".
 	Reason string
-	// Stack is where the goroutine blocked, entered the system call or was stopped;
-	// nil when the trace does not tell.
+	// Stack is where the goroutine blocked, entered the system call or was stopped. It is nil
+	// if the trace has no call chain.
 	Stack *Stack
-	// Waker ended the interval: the goroutine whose Unlock, send or close made a
-	// Waiting one ready. nil for timers, the network poller, and all other endings.
+	// Waker is the goroutine that ended the interval: its Unlock, send or close made a Waiting
+	// goroutine ready. It is nil for timers, the network poller, and all other endings.
 	Waker *Goroutine
 	// WakerStack is the waker's call chain.
 	WakerStack *Stack
-	// Thread is the operating system's thread (its id on Linux) and Proc the P, in
-	// the states Running and Syscall; −1 when there is none or it is not known.
+	// Thread is the operating system thread (its ID on Linux) and Proc the P, in the states
+	// Running and Syscall. Each is −1 if there is none or it is unknown.
 	Thread int64
 	Proc   int32
 }
 
-// Transition is a goroutine's step from the state of its Interval, which ends
-// with it, to the state To. The state of G is already To.
+// Transition is a change of a goroutine from the state of its Interval, which ends here, to the
+// state To. The state of G is already To.
 type Transition struct {
 	Interval
 	To State
 }
 
-// Scope tells what a [Range] belongs to.
+// Scope is the kind of entity that a [Range] belongs to.
 type Scope uint8
 
 // The scopes of ranges.
@@ -150,7 +148,7 @@ const (
 	ScopeProc
 )
 
-// MarkPhase is the name of the range between the two pauses of a collection.
+// MarkPhase is the name of the range between the two pauses of a garbage collection.
 const MarkPhase = "GC concurrent mark phase"
 
 // Range is the beginning or the end of a range of the runtime.
@@ -158,12 +156,12 @@ type Range struct {
 	Time  Time
 	Name  string // such as "GC mark assist" or "stop-the-world (GC sweep termination)"
 	Begin bool
-	Start Time // when the range began, or the beginning of the trace if that was earlier
+	Start Time // when the range began; the beginning of the trace if the range is older
 	Scope Scope
-	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the one that was executing, or nil
+	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the executing one, or nil
 	Proc  int32      // the P of a ScopeProc range, else −1
-	Stack *Stack     // where a ScopeGoroutine range began; nil when the trace does not tell
-	// Stopped: the clock stands still during that time. See [During].
+	Stack *Stack     // where a ScopeGoroutine range began, or nil
+	// Stopped: the clock is stopped at this time. See [During].
 	Stopped bool
 }
 
@@ -181,7 +179,7 @@ type Task struct {
 	Time     Time
 	G        *Goroutine
 	ID       uint64
-	ParentID uint64 // 0 if none or not known
+	ParentID uint64 // 0 if there is none or it is unknown
 	Type     string // "" at the end of a task that began before the trace
 	Begin    bool
 	Start    Time // 0 if the task began before the trace
@@ -202,7 +200,7 @@ type Metric struct {
 	Time  Time
 	Name  string
 	Value uint64
-	// Stopped: the clock stands still during that time. See [During].
+	// Stopped: the clock is stopped at this time. See [During].
 	Stopped bool
 }
 
@@ -210,15 +208,15 @@ type Metric struct {
 // states around it.
 type Sample struct {
 	Time   Time
-	G      *Goroutine // nil when no goroutine was running
-	Thread int64      // −1 when not known
-	Proc   int32      // −1 when not known
+	G      *Goroutine // nil if no goroutine was running
+	Thread int64      // −1 if unknown
+	Proc   int32      // −1 if unknown
 	Stack  *Stack
 }
 
 // Clock is a near-simultaneous reading of three clocks.
 type Clock struct {
 	Trace Time
-	Mono  uint64 // ns, the operating system's monotonic clock
+	Mono  uint64 // ns, the monotonic clock of the operating system
 	Wall  time.Time
 }

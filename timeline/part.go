@@ -14,36 +14,35 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// Part is a part of a trace, in whole generations of about a second each; the zero value is all of
-// it. What comes before it is not decoded, but looked through for the births of goroutines, which
-// takes a tenth of the time, and what comes after it is not read.
+// Part selects a part of a trace, in whole generations of about a second each. The zero value
+// selects all of it. Generations before the part are not decoded, only scanned for creations of
+// goroutines, which takes a tenth of the time. Generations after the part are not read.
 //
-// The states of goroutines are exact from the beginning of the part on, as each generation tells
-// them. Goroutines that began before it are named by their start and by their call chains since the
-// beginning of the part, but have no creator, and their open regions, tasks and labels are not
-// known. A note of the Info says so. Traces before Go 1.22 have no generations: all of them is
-// decoded.
+// The states of goroutines are exact from the beginning of the part, because each generation
+// contains them. Goroutines that began before the part are named by their start and by their call
+// chains within the part, but have no creator, and their open regions, tasks and labels are
+// unknown. A note in Info states that. Traces before Go 1.22 have no generations and are decoded as
+// a whole.
 type Part struct {
-	// From and To bound the part by time, from the beginning of the trace, which [Begin] tells
-	// all the same. The part is the generations that have a time in between; 0 for To is the
-	// end.
+	// From and To bound the part by time, relative to the beginning of the trace, which [Begin]
+	// still reports. The part consists of the generations with a time between them. A To of 0
+	// is the end.
 	From, To time.Duration
-	// First and Last bound it by number, from 1; 0 for Last is the last one. Observers see a
-	// trace that begins with the First.
+	// First and Last bound the part by generation number, from 1. A Last of 0 is the last
+	// generation. Observers see a trace that begins with First.
 	First, Last int
-	// During is what to look at of the generations of the part, if not all of their time. It
-	// cannot be combined with From and To.
+	// During restricts the part to some of its time. It cannot be combined with From and To.
 	During During
 }
 
-// selector gives a pass the generations of a part.
+// selector yields the generations of a part.
 type selector struct {
 	part    Part
 	cut     *cutter
-	ahead   *generation // the next one, if it was looked at already
-	err     error       // or why there is none
+	ahead   *generation // the next generation, if it was already read
+	err     error       // why there is none
 	origin  Time        // the first instant of the trace
-	known   bool        // origin is
+	known   bool        // origin is known
 	skipped int
 	births  births // in generations that were skipped
 	stacks  *stackTable
@@ -91,8 +90,8 @@ func (s *selector) take() (g *generation, err error) {
 	return s.cut.next()
 }
 
-// before reports whether the part begins after the generation that was taken: in the next one,
-// which is whole.
+// before reports whether the part begins after the current generation: in the next one, which must
+// be complete.
 func (s *selector) before() bool {
 	if s.ahead, s.err = s.cut.next(); s.err != nil || s.ahead.cut != nil {
 		return false
@@ -101,7 +100,7 @@ func (s *selector) before() bool {
 	return ok && t <= s.origin+Time(s.part.From)
 }
 
-// missing is the error of a part that has no generation.
+// missing returns the error for a part without generations.
 func (s *selector) missing() error {
 	if s.skipped == 0 {
 		return nil
@@ -109,7 +108,7 @@ func (s *selector) missing() error {
 	return fmt.Errorf("there is no generation %d: the trace has %s", s.part.First, format.Plural(s.skipped, "generation", "generations"))
 }
 
-// skip is told before the first generation that is replayed.
+// skip accounts for skipped generations before the first one is replayed.
 func (r *replay) skip(g *generation, d *decoded) {
 	if r.begun || g.skipped == 0 {
 		return
@@ -124,8 +123,8 @@ func (r *replay) skip(g *generation, d *decoded) {
 	r.note(first + " not decoded: goroutines that began there are named by their start and by what they did later; their creators, open regions and tasks are not known.")
 }
 
-// begin returns when the first event of the generation happened that is not a status. It reads the
-// beginnings of the batches only.
+// begin returns the time of the first event of the generation that is not a status. It reads only
+// the beginnings of the batches.
 func (g *generation) begin() (first Time, ok bool) {
 	if g.frequency == 0 {
 		return 0, false
@@ -168,13 +167,12 @@ func (g *generation) begin() (first Time, ok bool) {
 	return first, ok
 }
 
-// timeOf converts units of the trace's clock as the Reader does.
+// timeOf converts clock units of the trace in the same way as the Reader.
 func timeOf(units, frequency uint64) Time {
 	return Time(float64(units) * (1 / (float64(frequency) / 1e9)))
 }
 
-// firstEvent returns the time, in units of the clock, of the first event of a batch that is not a
-// status.
+// firstEvent returns the time, in clock units, of the first event of a batch that is not a status.
 func firstEvent(data []byte, at uint64) (t uint64, found bool) {
 	for len(data) > 0 {
 		args, n := wireformat.ReadEvent(data)
@@ -194,13 +192,13 @@ func firstEvent(data []byte, at uint64) (t uint64, found bool) {
 	return 0, false
 }
 
-// During is a part of the time by what it means to the program: the time in which at least one
-// region of a type is open, or a task, or in which the collector marks; or all but that. The zero
-// value is all of the time.
+// During selects a part of the time by the activity of the program: the time in which at least one
+// region or task of a type is open or the garbage collector marks, or all other time. The zero
+// value selects all time.
 //
-// Observers see a trace whose clock stands still outside of it: every interval is as long as the
-// part of it that lies within, and the trace as long as all of it together. What happens while the
-// clock stands still takes no time, so analyses do not count waits that do not reach into it.
+// Observers see a trace whose clock stops outside the selected time: the length of an interval is
+// that of its selected part, and the length of the trace is that of all selected time. Events take
+// no time while the clock is stopped, so analyses do not count waits that lie entirely outside.
 type During struct {
 	kind        duringKind
 	name, until string
@@ -218,14 +216,14 @@ const (
 	duringMarkers
 )
 
-// ParseDuring reads
+// ParseDuring parses one of
 //
-//	region:NAME   while a region of that type is open, of any goroutine
+//	region:NAME   while a region of that type is open in any goroutine
 //	task:TYPE     while a task of that type is open
-//	gc            while the collector marks
-//	gc:N          in its Nth cycle of the trace, from 1
-//	marker:A..B   from the message A of runtime/trace.Log to the next B, each time; without B to
-//	              the end
+//	gc            while the garbage collector marks
+//	gc:N          in the Nth garbage collection of the trace, from 1
+//	marker:A..B   from each message A of runtime/trace.Log to the next B; without B,
+//	              to the end
 func ParseDuring(s string) (During, error) {
 	kind, name, named := strings.Cut(s, ":")
 	d := During{name: name}
@@ -256,7 +254,7 @@ func ParseDuring(s string) (During, error) {
 	return d, nil
 }
 
-// Outside returns the rest of the time.
+// Outside returns the complement of d.
 func (d During) Outside() During {
 	if d.kind != always {
 		d.outside = !d.outside
@@ -264,10 +262,10 @@ func (d During) Outside() During {
 	return d
 }
 
-// All reports whether it is all of the time.
+// All reports whether d selects all time.
 func (d During) All() bool { return d.kind == always }
 
-// String says it in words, such as "during region checkout".
+// String describes d in words, such as "during region checkout".
 func (d During) String() string {
 	s := "during"
 	if d.outside {
@@ -292,10 +290,10 @@ func (d During) String() string {
 	return "all of the time"
 }
 
-// gate stops the clock of a replay outside of a During, and notes what there was.
+// gate stops the clock of a replay outside a During and records what was seen.
 type gate struct {
 	During
-	open       int // regions or tasks, or phases, that are open
+	open       int // number of open regions, tasks or phases
 	stretches  int
 	cycles     int
 	unknown    int // regions that began before the trace
@@ -310,7 +308,7 @@ func newGate(d During) *gate {
 	return &gate{During: d, seenBefore: map[string]bool{}}
 }
 
-// stopped reports whether the clock stands still.
+// stopped reports whether the clock is stopped.
 func (g *gate) stopped() bool { return g != nil && (g.open > 0) == g.outside }
 
 func (g *gate) turn(on bool) {
@@ -324,11 +322,10 @@ func (g *gate) turn(on bool) {
 	}
 }
 
-// mostSeen bounds the names that an error lists.
+// mostSeen bounds the number of names in an error.
 const mostSeen = 8
 
-// sees notes a name of the kind that is asked for; "" is that of a task that began before the
-// trace.
+// sees records a name of the requested kind. "" is the name of a task that began before the trace.
 func (g *gate) sees(name string) {
 	if name != "" && len(g.seen) <= mostSeen && !g.seenBefore[name] {
 		g.seenBefore[name] = true
@@ -350,7 +347,7 @@ func (g *gate) region(e *RegionEvent) {
 	g.turn(e.Begin)
 }
 
-// exits closes the regions of a goroutine that ends, as it does not end them itself.
+// exits closes the regions of a goroutine that exits, which does not end them itself.
 func (g *gate) exits(of *Goroutine) {
 	if g == nil || g.kind != duringRegion {
 		return
@@ -400,7 +397,7 @@ func (g *gate) log(e *Log) {
 	}
 }
 
-// missing says that there is nothing of the kind in the trace.
+// missing returns an error if the trace has nothing of the requested kind.
 func (g *gate) missing() error {
 	if g == nil || g.stretches > 0 {
 		return nil
@@ -436,7 +433,7 @@ func (g *gate) missing() error {
 	return fmt.Errorf("the trace has no %s; its %s are %s%s", what, all, strings.Join(names, ", "), more)
 }
 
-// note says what part of the trace it is: so much, with so much left out.
+// note describes the selected part: its duration and that of the excluded time.
 func (g *gate) note(within, left Time) string {
 	in := "in "
 	if g.outside {

@@ -19,36 +19,37 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// Options are the choices of a pass. The zero value is right for most.
+// Options configures a pass. The zero value is ready to use.
 type Options struct {
-	// Name is what errors call the input: a file's name, a URL.
+	// Name is the name of the input in errors: a file name or URL.
 	Name string
-	// Workers is how many generations are decoded side by side, and so, with
-	// the size of a generation, how much memory a pass takes. 0 means GOMAXPROCS, at most 8.
-	// With 1, observers of [Beside] are not called on another goroutine either.
+	// Workers is the number of generations that are decoded concurrently. Together with the
+	// size of a generation, it determines the memory use of a pass. 0 means GOMAXPROCS, at most
+	// 8. With 1, observers of [Beside] run on the same goroutine as the others.
 	Workers int
-	// Progress is told after each generation how many bytes of how many (−1 = not known) are
-	// done.
+	// Progress is called after each generation with the number of bytes done and the size of
+	// the input, −1 if unknown.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap of the process may grow by during the pass, in bytes: one
-	// that needs more ends with an error that is [ErrMemory], with what was replayed before.
-	// Generations are decoded one after the other rather than side by side first. 0 means half
-	// of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
+	// MaxMemory bounds the growth of the process's heap during the pass, in bytes. If memory
+	// becomes scarce, generations are first decoded one at a time instead of concurrently. A
+	// pass that needs still more ends with an error that is [ErrMemory], after the data
+	// replayed so far. 0 means half of the memory of the machine or cgroup; a negative value
+	// means no limit.
 	MaxMemory int64
 
-	// Part is what to read of the trace, if not all of it.
+	// Part selects the part of the trace to read.
 	Part Part
 
 	oneReader bool            // tests: decode the whole trace with one Reader
-	decodes   func(index int) // tests: is told which generations are decoded
+	decodes   func(index int) // tests: called with the index of each decoded generation
 }
 
-// ErrMemory is the error of a pass that would need more memory than Options.MaxMemory.
+// ErrMemory is the error of a pass that would exceed Options.MaxMemory.
 var ErrMemory = memory.ErrLimit
 
-// memoryError says what a pass held when it came to its limit.
+// memoryError describes what a pass held when it reached its limit.
 type memoryError struct {
-	limit, read int64 // in bytes; read is how much of the trace was
+	limit, read int64 // in bytes; read is how much of the trace was read
 	holds       string
 }
 
@@ -59,30 +60,30 @@ func (e *memoryError) Error() string {
 
 func (e *memoryError) Unwrap() error { return ErrMemory }
 
-// Info sums up a pass.
+// Info summarizes a pass.
 type Info struct {
-	Version     int   // of the trace format: 22 for Go 1.22; 0 if there was none
-	Start, End  Time  // the first and last event that is not a mere status
+	Version     int   // of the trace format: 22 for Go 1.22; 0 if there is none
+	Start, End  Time  // times of the first and last event that is not a status
 	Generations int   // replayed
-	Skipped     int   // generations before these, which were not decoded: see Part
+	Skipped     int   // before these, not decoded: see Part
 	Events      int64 // decoded
 	Goroutines  int   // seen
-	MaxLive     int   // goroutines known at the same time
-	Size        int64 // of the input in bytes, −1 if not known
-	// Reordered counts transitions whose time was raised to that of the one before, of another
-	// generation.
+	MaxLive     int   // most goroutines known at the same time
+	Size        int64 // of the input in bytes, −1 if unknown
+	// Reordered counts the transitions whose time was raised to that of the previous
+	// transition, from another generation.
 	Reordered int
-	// InC is the time for which goroutines were in C code, summed: see State.IsC. GoroutinesInC
-	// is their number.
+	// InC is the total time of goroutines in C code; see State.IsC. GoroutinesInC is the number
+	// of these goroutines.
 	InC           Time
 	GoroutinesInC int
-	// Inconsistent counts events that contradict the state known before them.
+	// Inconsistent counts the events that contradict the state before them.
 	Inconsistent int
-	// Notes says in sentences what else limits the trust in the pass.
+	// Notes lists, in sentences, other limits of the pass's accuracy.
 	Notes []string
 }
 
-// GoVersion returns the version of the trace format as "go1.22", or "".
+// GoVersion returns the version of the trace format, such as "go1.22", or "".
 func (i *Info) GoVersion() string {
 	if i == nil || i.Version == 0 {
 		return ""
@@ -90,10 +91,10 @@ func (i *Info) GoVersion() string {
 	return fmt.Sprintf("go1.%d", i.Version)
 }
 
-// Warnings says in sentences what limits the trust in whatever was made of the pass, which ended
-// with err: that the trace could not be read to its end, the Notes, and what was Inconsistent and
-// Reordered. They name a file without the folders of this machine, since they are passed on with
-// what was made.
+// Warnings lists, in sentences, what limits the accuracy of results of the pass, which ended with
+// err: that the trace could not be read to its end, the Notes, and the Inconsistent and Reordered
+// counts. File names are given without directories, because warnings are passed on together
+// with the results.
 func (i *Info) Warnings(err error) (w []string) {
 	if full := (*Error)(nil); errors.As(err, &full) && full.Name != "" && !strings.Contains(full.Name, "://") {
 		short := *full
@@ -113,26 +114,26 @@ func (i *Info) Warnings(err error) (w []string) {
 	return w
 }
 
-// Duration returns the time that the trace covers.
+// Duration returns the length of the trace.
 func (i *Info) Duration() time.Duration { return time.Duration(i.End - i.Start) }
 
-// Error says where and why a trace could not be read (to the end). What comes
-// before Offset was shown to the observers.
+// Error describes where and why a trace could not be read to the end. The data before Offset was
+// shown to the observers.
 type Error struct {
 	Name       string // of the input
-	Offset     int64  // in bytes; in the unpacked trace if it was compressed
+	Offset     int64  // in bytes, in the uncompressed trace
 	Compressed string // "gzip", "zstd" or ""
 	Generation int    // from 1; 0 for the header
-	Err        error  // what is wrong there
-	// Read tells what was read before.
+	Err        error  // the cause
+	// Read describes the data read before the error.
 	Read Info
-	// Left is the number of bytes from the beginning of the generation to the
-	// end of the input, −1 if not known. None of them could be used, or some if Partial.
+	// Left is the number of bytes from the beginning of the generation to the end of the input,
+	// −1 if unknown. If Partial, some of them were used; otherwise none were.
 	Left    int64
 	Partial bool
 }
 
-// Error says in which generation of which file reading ended, why, and how much was read before.
+// Error returns a message with the place and cause of the error and how much was read before.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Name != "" {
@@ -182,14 +183,14 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 	return Read(ctx, f, opt, observers...)
 }
 
-// Read replays the trace in r to the observers, in the order of time, in one
-// pass. r is read to its end; a regular file or an in-memory reader at its
-// beginning is read with random access. A trace packed with gzip or zstd is unpacked.
+// Read replays the trace in r to the observers in one pass, in the order of time. It reads r to the
+// end. Regular files and in-memory readers at their beginning are read by random access. Traces
+// compressed with gzip or zstd are decompressed.
 //
-// Read always returns an Info. When a trace is cut off or broken, the observers
-// have seen what comes before, closed as if the trace ended there, and
-// the error is an *[Error] that says where and what is missing. If nothing could be
-// read, no method of an observer was called.
+// Read always returns an Info. If a trace is truncated or damaged, the observers have seen the data
+// before the damage, closed as if the trace ended there, and the error is an *[Error] that
+// describes the place and the extent of the loss. If nothing could be read, Read calls no method of
+// an observer.
 func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) (*Info, error) {
 	p, err := open(ctx, r, opt, anyFormat(), observers)
 	if p.in != nil {
@@ -245,8 +246,8 @@ func (p *pass) all() error {
 	return err
 }
 
-// pass reads one trace: a producer cuts it, workers decode generations side by
-// side, and the calling goroutine replays them in order.
+// pass reads one trace: a producer cuts it, workers decode generations concurrently, and the
+// calling goroutine replays them in order.
 type pass struct {
 	ctx    context.Context
 	opt    Options
@@ -254,8 +255,8 @@ type pass struct {
 	stacks *stackTable
 	sides
 	meter  *memory.Meter
-	keep   func(*decoded) bool // takes a generation over that was replayed, if there is to be a second pass
-	orphan *generation         // was cut, but not put into the queue
+	keep   func(*decoded) bool // takes over a replayed generation for a second pass; may be nil
+	orphan *generation         // cut, but not queued
 	other  decodeFunc          // see formats
 	sel    *selector
 }
@@ -300,13 +301,14 @@ func (p *pass) run() error {
 	}
 }
 
-// sideBySide decodes generations side by side and replays them in order. If memory becomes scarce
-// it stops that, and returns the generations that were cut but not replayed: not nil, even if there
-// are none.
+// sideBySide decodes generations concurrently and replays them in order. If memory becomes scarce,
+// it stops and returns the generations that were cut but not replayed: a non-nil slice, even if it
+// is empty.
 func (p *pass) sideBySide(cut *selector) (left []*generation, err error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	jobs := make(chan job, p.workers())
-	tokens := make(chan struct{}, p.workers()) // held from the cut to the end of the replay: they bound the memory
+	// A token is held from the cut to the end of the replay, to bound the memory.
+	tokens := make(chan struct{}, p.workers())
 	produced := make(chan struct{})
 	background.Go(func() {
 		defer close(produced)
@@ -380,12 +382,12 @@ func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, toke
 	}
 }
 
-// decoder returns a decoder of a generation.
+// decoder returns a decoder for a generation.
 func (p *pass) decoder(ctx context.Context, g *generation) *wireDecoder {
 	return &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}, other: p.other}
 }
 
-// opener returns what a decoder opens.
+// opener returns the function with which a decoder opens a generation.
 func (p *pass) opener(g *generation) func() io.Reader {
 	return func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) }
 }
@@ -395,12 +397,12 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 		p.opt.decodes(g.index)
 	}
 	if g.cut != nil {
-		return &decoded{} // see salvage: it needs the state at the end of the generation before
+		return &decoded{} // see salvage: it needs the state at the end of the previous generation
 	}
 	return p.decoder(ctx, g).decode(p.opener(g))
 }
 
-// consume replays a generation and returns why the pass ends with it, if it does.
+// consume replays a generation. A non-nil error ends the pass.
 func (p *pass) consume(g *generation, d *decoded) error {
 	err, at := g.cut, g.at
 	if full := (*memoryError)(nil); errors.As(cmp.Or(d.err, err), &full) {
@@ -422,8 +424,8 @@ func (p *pass) consume(g *generation, d *decoded) error {
 			at += broken.Offset
 		}
 		if g.last && p.in.source != nil && p.in.version < 26 {
-			// Nothing marks the end of a generation of these versions: this may be a
-			// cut between two batches.
+			// These versions do not mark the end of a generation, so the trace may have
+			// been truncated between two batches.
 			err, at = fmt.Errorf("it is not complete (%w); perhaps the trace was cut off", d.err), g.off+g.size
 		}
 	}
@@ -450,7 +452,8 @@ func (p *pass) consume(g *generation, d *decoded) error {
 	return p.failure(g, err, at, d.hasReal)
 }
 
-// failure is why the pass ends in a generation, some of which may have been replayed.
+// failure returns the error for a pass that ends in a generation. If partial is set, part of the
+// generation was replayed.
 func (p *pass) failure(g *generation, err error, at int64, partial bool) error {
 	e := &Error{Name: p.opt.Name, Offset: at, Compressed: p.in.compressed, Generation: g.index, Err: err, Read: p.replay.info, Left: -1, Partial: partial}
 	if p.in.size >= 0 {
@@ -459,8 +462,7 @@ func (p *pass) failure(g *generation, err error, at int64, partial bool) error {
 	return e
 }
 
-// runWhole decodes everything with one Reader: traces before Go 1.22 have no
-// generations.
+// runWhole decodes the whole trace with one Reader. Traces before Go 1.22 have no generations.
 func (p *pass) runWhole() error {
 	if n := p.opt.Part.First; n > 1 {
 		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion())}

@@ -14,9 +14,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// readerCursor is the state of decoding one generation with the Reader. Records name goroutines,
-// call chains, reasons and threads by small numbers, which are those of one generation: the order
-// in which its decoder met them.
+// readerCursor is the state of decoding one generation with the Reader. Records refer to
+// goroutines, call chains, reasons and threads by small numbers, assigned per generation in the
+// order in which the decoder first sees them.
 type readerCursor struct {
 	cursor
 	goroutines wireformat.Numbers
@@ -26,13 +26,14 @@ type readerCursor struct {
 	threadID   int32
 }
 
-// decodeByReader decodes with the Reader of x/exp/trace. Every generation gets a Reader of its own:
-// one Reader over a whole trace moves real events, since the statuses of a generation are written
-// late, overlap the next one, and the Reader forces time to increase.
+// decodeByReader decodes with the Reader of x/exp/trace. Each generation has its own Reader. A
+// single Reader for a whole trace would move real events, because statuses of one generation are
+// written late, during the next one, and the Reader forces time to increase.
 func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 	d = &decoded{}
 	defer func() {
-		// The Reader validates, but its accessors panic on what validation missed.
+		// The Reader validates its input, but its accessors panic on invalid data that
+		// validation missed.
 		if p := recover(); p != nil {
 			d.err = fmt.Errorf("the trace reader failed: %v", firstLine(fmt.Sprint(p)))
 		}
@@ -80,8 +81,8 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 	}
 }
 
-// watched is what the Reader reads. It ends when memory comes to the limit: the Reader reads all of
-// a generation, and makes its tables, before its first event.
+// watched is the input of the Reader. It ends when the memory limit is exceeded, because the Reader
+// reads a whole generation and builds its tables before it returns the first event.
 type watched struct {
 	r        io.Reader
 	meter    *memory.Meter
@@ -99,8 +100,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readerError cuts the Reader's errors to one line, since they may hold the state of
-// every goroutine, and cleans it, since they may hold text of the trace.
+// readerError reduces an error of the Reader to one line, because it may contain the state of every
+// goroutine, and cleans it, because it may contain text of the trace.
 func readerError(err error) error {
 	return errors.New(firstLine(err.Error()))
 }
@@ -122,7 +123,7 @@ func (c *readerCursor) goroutine(id trace.GoID) int32 {
 	return i
 }
 
-// lookup returns the local number of a call chain, −1 for none.
+// lookup returns the local number of a call chain, or −1 if there is none.
 func (c *readerCursor) lookup(s trace.Stack) int32 {
 	if s == trace.NoStack {
 		return -1
@@ -156,7 +157,7 @@ func (c *readerCursor) threadOf(m trace.ThreadID) int32 {
 	return id
 }
 
-// localProc narrows the number of a P; a trace that is not damaged has no larger ones.
+// localProc narrows the ID of a P. Only damaged traces have larger IDs.
 func localProc(p trace.ProcID) int32 { return narrowProc(int64(p)) }
 
 func narrowProc(p int64) int32 {
@@ -219,7 +220,7 @@ func (c *readerCursor) event(ev *trace.Event) {
 	}
 }
 
-// at moves the clock to the event.
+// at advances the clock to the time of the event.
 func (c *readerCursor) at(ev *trace.Event) { c.tick(Time(ev.Time())) }
 
 func (c *readerCursor) aux(ev *trace.Event, real bool, a aux) {
@@ -268,7 +269,7 @@ var stateOf = [...]State{
 	trace.GoSyscall:      Syscall,
 }
 
-// localState translates a state; one that this version does not know is a way of not running.
+// localState converts a state. Unknown states are treated as Waiting.
 func localState(s trace.GoState) State {
 	if int(s) < len(stateOf) {
 		return stateOf[s]
@@ -295,8 +296,8 @@ func (c *readerCursor) transition(ev *trace.Event) {
 	}
 }
 
-// goTransition records a transition with as few looks at the event as its kind
-// needs: each accessor of an event copies it.
+// goTransition records a transition with as few accessor calls as possible for its kind, because
+// each accessor copies the event.
 func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 	f, t := st.Goroutine()
 	from, to := localState(f), localState(t)
@@ -330,7 +331,7 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 	c.put(stepCode(from, to), g, x, y)
 }
 
-// executing returns the goroutine that an event happened on, and its call chain.
+// executing returns the goroutine on which an event happened, and its call chain.
 func (c *readerCursor) executing(ev *trace.Event) (g, stack int32) {
 	g = -1
 	if id := ev.Goroutine(); id != trace.NoGoroutine {
@@ -339,7 +340,7 @@ func (c *readerCursor) executing(ev *trace.Event) (g, stack int32) {
 	return g, c.lookup(ev.Stack())
 }
 
-// status notes the state that a goroutine had since before its first event of the generation.
+// status records the state that a goroutine had before its first event of the generation.
 func (c *readerCursor) status(g int32, to State, ev *trace.Event, st *trace.StateTransition) {
 	stack := c.lookup(st.Stack)
 	if l := &c.d.gs[g]; l.isFirst() {

@@ -9,73 +9,74 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// The replay is the one state machine behind every analysis. It takes the
-// generations in order and, for each:
+// The replay is the state machine behind every analysis. It processes the generations in order. For
+// each generation, it
 //
-//  1. Finds or makes the goroutine behind every local number. A goroutine that
-//     nothing is known of yet was in the state of its status for as long as
-//     the generation lasts: statuses are written lazily, just before the
-//     first event of a goroutine, so nothing happened to it before. In the first
-//     generation these are the states at the first instant of the trace.
-//  2. Gives names to those that the generation can name, before any interval is shown.
-//  3. Walks the records: each ends an interval of one goroutine and begins the next.
-//     A system call keeps its P until that P goes idle; then the interval is
-//     split into one with and one without P.
-//  4. Carries what is open (states, block stacks, ranges, regions, tasks) into
-//     the next generation. Its statuses repeat what is known; they change nothing.
+//  1. Finds or creates the goroutine of every local number. A goroutine seen for the first time was
+//     in the state of its status since the beginning of the generation: the runtime writes statuses
+//     lazily, just before the first event of a goroutine, so nothing happened to it earlier. In
+//     the first generation, these are the states at the first instant of the trace.
+//  2. Names the goroutines that the generation can name, before any interval is shown.
+//  3. Replays the records: each ends an interval of one goroutine and begins the next. A system
+//     call keeps its P until that P goes idle; then the interval is split into one with and one
+//     without P.
+//  4. Carries open state (states, block stacks, ranges, regions, tasks) into the next generation.
+//     The statuses of that generation repeat known states and change nothing.
 //
-// At the end every living goroutine leaves for Unknown.
+// At the end, every live goroutine changes to Unknown.
 
 const assistRange = "GC mark assist"
 
-// replay holds what is carried between generations: it grows with the live
-// goroutines, open tasks and ranges, not with the events.
+// replay is the state that is carried between generations. It grows with the live goroutines and
+// the open tasks and ranges, not with the events.
 type replay struct {
 	observers []Observer
 	version   int
 	stacks    *stackTable
 
-	gomaxprocs uint64 // as told last
+	gomaxprocs uint64 // the latest value in the trace
 	now        Time
 	begun      bool
-	origin     Time       // when the trace begins, if that is not when the replay does; else 0
-	from       Time       // when the observers join; far away if they have
-	joining    []Observer // who then do
+	origin     Time       // beginning of the trace, if before that of the replay; else 0
+	from       Time       // time at which the joining observers are attached; never once they are
+	joining    []Observer // observers to attach at from
 	gs         map[int64]*Goroutine
-	kept       map[int64]*Goroutine // those that lived before a gap, until the generation after it was shown
-	indexes    []int                // free Goroutine.Index values
-	nextIdx    int
-	sysProc    map[int32]*Goroutine // by P: the goroutine in a system call that holds it
-	procs      []*Goroutine         // the same, for small numbers of P
-	detached   detached             // goroutines in C without a P
-	renamed    renamed
-	unplaced   Time // in system calls without a call chain
-	tasks      map[uint64]openTask
-	open       map[rangeKey]Time // ranges that belong to no goroutine
+	// kept holds the goroutines that were live before a gap, until the next generation was
+	// shown.
+	kept     map[int64]*Goroutine
+	indexes  []int // free Goroutine.Index values
+	nextIdx  int
+	sysProc  map[int32]*Goroutine // by P: the goroutine in a system call that holds it
+	procs    []*Goroutine         // the same, for small P numbers
+	detached detached             // goroutines in C without a P
+	renamed  renamed
+	unplaced Time // in system calls without a call chain
+	tasks    map[uint64]openTask
+	open     map[rangeKey]Time // ranges that belong to no goroutine
 	naming
 
-	local   []*Goroutine // by local number of the generation at hand
-	reasons []reasonKind // likewise
+	local   []*Goroutine // by local number of the current generation
+	reasons []reasonKind // by local number of the reason
 	d       *decoded
-	// What is shown next, kept here so that showing it allocates nothing.
+	// Arguments of observers, kept here to avoid allocations.
 	tr          Transition
 	shownRange  Range
 	shownMetric Metric
 
 	info Info
 
-	gate    *gate  // stops the clock; nil if there is no such
-	skipped Time   // for which it stood still
-	until   Time   // what happened later is left out, if it is not 0
-	breathe func() // is called again and again, if it is not nil
+	gate    *gate  // stops the clock; may be nil
+	skipped Time   // time for which the clock was stopped
+	until   Time   // later events are dropped; 0 = no limit
+	breathe func() // called periodically if not nil
 
 	meter   *memory.Meter
-	relieve func()       // gives back the memory of what comes next, if it is not nil
+	relieve func()       // releases the memory of prefetched generations; may be nil
 	full    *memoryError // why the replay stopped in the middle of a generation
 }
 
-// pause is called when so many records, or goroutines, were looked at, and reports whether memory
-// came to the limit.
+// pause is called after each batch of records or goroutines, n in total. It reports whether the
+// memory limit is exceeded.
 func (r *replay) pause(n int) bool {
 	if r.breathe != nil {
 		r.breathe()
@@ -83,7 +84,7 @@ func (r *replay) pause(n int) bool {
 	return n&(1<<11-1) == 0 && r.exceeded()
 }
 
-// exceeded looks whether memory comes to the limit, and notes it.
+// exceeded reports whether the memory limit is exceeded, and records that in r.full.
 func (r *replay) exceeded() bool {
 	if !r.meter.Exceeded() {
 		return false
@@ -125,7 +126,7 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 	}
 }
 
-// generation replays one generation. upTo bounds its times when it is not 0.
+// generation replays one generation. If r.until is not 0, later events are dropped.
 func (r *replay) generation(d *decoded) {
 	if len(d.gs) == 0 && len(d.chunks) == 0 {
 		return
@@ -188,7 +189,7 @@ replaying:
 			case codeRangeBegin, codeRangeEnd:
 				r.rangeEvent(rec, code == codeRangeBegin, r.tick(t))
 			case codeRangeActive:
-				r.rangeEvent(rec, true, r.now) // a status: its time says nothing
+				r.rangeEvent(rec, true, r.now) // a status: its time is meaningless
 			case codeMetric:
 				r.metric(rec, r.tick(t))
 			case codeAux:
@@ -202,23 +203,23 @@ replaying:
 		if r.until != 0 && (d.past || d.lastReal > r.until) {
 			d.lastReal = r.until
 		}
-		r.advance(d.lastReal) // a P may have come or gone last
+		r.advance(d.lastReal) // the last event may be the start or stop of a P
 		r.info.End = max(r.info.End, r.now)
 	}
 	r.d = nil
 }
 
-// note adds a sentence to the notes of the pass, once.
+// note adds a sentence to the notes of the pass, unless it is already there.
 func (r *replay) note(s string) {
 	if !slices.Contains(r.info.Notes, s) {
 		r.info.Notes = append(r.info.Notes, s)
 	}
 }
 
-// tick moves the clock of the pass to t. Generations hardly overlap, as their real events are
-// behind barriers in the runtime; but a thread that the operating system took off its core while it
-// wrote the last event of a generation can be milliseconds late, and what the others did during
-// that time belongs to the next one.
+// tick moves the clock of the pass to t. Generations overlap very little, because their real events
+// are separated by barriers in the runtime. However, if the operating system preempts a thread
+// while it writes the last event of a generation, that event can be milliseconds late, and events
+// of other threads during that time belong to the next generation.
 func (r *replay) tick(t Time) Time {
 	if t-r.skipped < r.now {
 		r.info.Reordered++
@@ -227,8 +228,8 @@ func (r *replay) tick(t Time) Time {
 	return r.advance(t)
 }
 
-// advance moves the clock to t, unless it is later already. The time for which it stands still is
-// left out.
+// advance moves the clock to t, unless it is already later. It excludes the time for which the
+// clock is stopped.
 func (r *replay) advance(t Time) Time {
 	if t -= r.skipped; t > r.now {
 		if r.gate.stopped() {
@@ -249,7 +250,7 @@ func (r *replay) begin(t Time) {
 	}
 }
 
-// enter does steps 1 and 2 for a generation that begins at t.
+// enter performs steps 1 and 2 for a generation that begins at t.
 func (r *replay) enter(t Time) {
 	d := r.d
 	r.local = slices.Grow(r.local[:0], len(d.gs))[:len(d.gs)]
@@ -274,7 +275,7 @@ func (r *replay) enter(t Time) {
 			continue
 		}
 		if l.status == Unknown {
-			continue // born later in this generation, or only mentioned
+			continue // created later in this generation, or only mentioned
 		}
 		r.local[i] = r.appear(int32(i), t)
 	}
@@ -285,7 +286,7 @@ func (r *replay) enter(t Time) {
 	}
 }
 
-// appear makes a goroutine that existed before the trace, or before anything was known of it.
+// appear adds a goroutine that existed before the trace, or before its first event.
 func (r *replay) appear(i int32, t Time) *Goroutine {
 	l := &r.d.gs[i]
 	g := r.add(l.id)
@@ -302,7 +303,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 			cur.wait, cur.stack = stack.parked, stack.block
 		}
 		if cur.wait == WaitOther && g.Kind != Application {
-			cur.wait = WaitRuntime // system goroutines park for reasons of their own
+			cur.wait = WaitRuntime // system goroutines park for their own reasons
 		}
 	case Runnable:
 		cur.wait = WaitOther
@@ -313,7 +314,9 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 		g.ofC = g.ofC || g.Start == callback
 		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
 		if r.version < firstGenerational {
-			cur.proc = -1 // told with the P of the teller; the world was stopped, so the call has none
+			// The status was written with the P of the writing goroutine. The world was
+			// stopped, so the call has no P.
+			cur.proc = -1
 		}
 		r.placeSyscall(g, &cur)
 	}
@@ -327,7 +330,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 	return g
 }
 
-// add makes a goroutine in the state Unknown.
+// add adds a goroutine in the state Unknown.
 func (r *replay) add(id int64) *Goroutine {
 	g := &Goroutine{ID: id}
 	if n := len(r.indexes); n > 0 {
@@ -344,8 +347,8 @@ func (r *replay) add(id int64) *Goroutine {
 	return g
 }
 
-// change ends the interval of g and begins cur. Whether a goroutine that is in C without a P counts
-// as running is decided here: see c.go.
+// change ends the interval of g and begins cur. It also decides whether goroutines in C without a P
+// count as running: see c.go.
 func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStack *Stack) {
 	was, is := g.cur.state, cur.state
 	if was.OnProc() {
@@ -416,7 +419,8 @@ func (r *replay) step(rec *record, t Time) {
 	case Runnable:
 		switch from {
 		case Waiting:
-			if old.wait != WaitNetwork && old.wait != WaitSleep { // else whoever happened to poll
+			// Otherwise the waker is whichever goroutine polled.
+			if old.wait != WaitNetwork && old.wait != WaitSleep {
 				waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 			}
 			cur.wait, cur.stack = old.wait, old.stack
@@ -438,7 +442,7 @@ func (r *replay) step(rec *record, t Time) {
 		if from == Running {
 			cur.reason, cur.wait, cur.stack = r.block(rec)
 		} else {
-			cur.wait = WaitCoroutine // born blocked
+			cur.wait = WaitCoroutine // created blocked
 			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 		}
 	case Syscall:
@@ -459,26 +463,26 @@ func (r *replay) step(rec *record, t Time) {
 	}
 }
 
-// reasonKind is what a reason of the generation says by itself.
+// reasonKind is the classification of a reason.
 type reasonKind struct {
 	block, stop Wait
-	byStack     bool // the call chain says more
+	byStack     bool // the call chain refines it
 }
 
-// reasonKinds classifies the reasons of a generation, once each.
+// reasonKinds classifies each reason of the generation.
 func (r *replay) reasonKinds() {
 	r.reasons = r.reasons[:0]
 	for _, reason := range r.d.reasons {
 		k := reasonKind{block: waitOf(reason, nil), stop: waitOfStop(reason)}
 		k.byStack = reason == "sync" || reason == "select" || reason == "chan send"
 		if k.block == WaitCoroutine && r.version < 23 {
-			k.block = WaitOther // coroutine switches came with Go 1.23
+			k.block = WaitOther // coroutine switches exist since Go 1.23
 		}
 		r.reasons = append(r.reasons, k)
 	}
 }
 
-// block returns the reason and the wait of a goroutine that blocks.
+// block returns the reason, the wait and the call chain of a goroutine that blocks.
 func (r *replay) block(rec *record) (reason string, w Wait, s *Stack) {
 	s = r.stackAt(rec.y)
 	if rec.x < 0 {
@@ -502,8 +506,9 @@ func (r *replay) enterSyscall(rec *record, from State, g *Goroutine, cur *interv
 	r.placeSyscall(g, cur)
 }
 
-// birth makes the goroutine of a creation event; or one that an event names
-// though nothing told of it before, which a well-formed trace has not.
+// birth adds the goroutine of a creation event. Without a creation event (created is false), it
+// adds a goroutine that an event mentions without a preceding status, which does not happen in a
+// well-formed trace.
 func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	l := &r.d.gs[rec.g]
 	if old := r.gs[l.id]; old != nil {
@@ -540,8 +545,8 @@ func (r *replay) exit(local int32, g *Goroutine) {
 	r.indexes = append(r.indexes, g.Index)
 }
 
-// label sets the label of a goroutine. The runtime labels what runs next on the processor of a mark
-// worker that was stopped, too, which may be a goroutine of the program.
+// label sets the label of a goroutine. The runtime also labels the goroutine that runs next on the
+// processor of a stopped mark worker, which may be one of the program; those labels are ignored.
 func (r *replay) label(g *Goroutine, label string, t Time) {
 	if label != "" && g.start != nil && g.Kind != GC {
 		return
@@ -602,9 +607,9 @@ func (r *replay) end() {
 	}
 }
 
-// Who holds which P matters in system calls: a goroutine keeps its P there until somebody takes it.
+// The holder of a P matters in system calls: a goroutine keeps its P there until it is taken.
 
-// procIdle: the goroutine that held P in a system call, if any, lost it.
+// procIdle: the goroutine that held p in a system call, if any, lost it.
 func (r *replay) procIdle(p int32, t Time) {
 	g := r.holder(p)
 	if g == nil {
@@ -617,7 +622,7 @@ func (r *replay) procIdle(p int32, t Time) {
 	r.change(g, &cur, nil, nil)
 }
 
-// placeSyscall puts a goroutine that enters a system call, or C, into the state that it has there.
+// placeSyscall sets the state of a goroutine that enters a system call or C.
 func (r *replay) placeSyscall(g *Goroutine, cur *interval) {
 	switch {
 	case cur.stack != nil && cur.stack.inC:
@@ -632,8 +637,7 @@ func (r *replay) placeSyscall(g *Goroutine, cur *interval) {
 	}
 }
 
-// withoutProc returns the state in which a goroutine is that was in s, a system call or C, when its
-// P is taken.
+// withoutProc returns the state that follows s, a system call or C, when the P is taken.
 func withoutProc(s State) State {
 	if s == InC {
 		return InCDetached
@@ -641,7 +645,7 @@ func withoutProc(s State) State {
 	return SyscallBlocked
 }
 
-// inSyscall reports whether the state is a system call to the runtime.
+// inSyscall reports whether the runtime treats the state as a system call.
 func (s State) inSyscall() bool { return s == Syscall || s == SyscallBlocked || s.IsC() }
 
 const smallProcs = 1024
@@ -682,8 +686,8 @@ func (r *replay) dropProc(p int32, g *Goroutine) {
 	}
 }
 
-// gap shows that generations are missing before d, or that there was no trace for a while: whatever
-// lives leaves for Unknown now, and comes back as far as d tells of it.
+// gap shows that generations are missing before d, or that no trace was running. Every live
+// goroutine changes to Unknown now; those that d contains come back.
 func (r *replay) gap(d *decoded, g *Gap) {
 	to := d.base
 	if d.hasReal {
@@ -697,7 +701,7 @@ func (r *replay) gap(d *decoded, g *Gap) {
 	}
 }
 
-// leave shows that whatever lives leaves for Unknown.
+// leave changes every live goroutine to Unknown and resets the state.
 func (r *replay) leave() {
 	live := r.living()
 	for _, lg := range live {
@@ -711,8 +715,8 @@ func (r *replay) leave() {
 	r.open = map[rangeKey]Time{}
 }
 
-// forget gives back the memory of what lives: a generation could not be read to its end without
-// more.
+// forget releases the memory of live goroutines after a generation that could not be read to its
+// end because of the memory limit.
 func (r *replay) forget() {
 	r.leave()
 	r.full, r.kept, r.d = nil, nil, nil
@@ -720,10 +724,11 @@ func (r *replay) forget() {
 	r.forgetStacks()
 }
 
-// ofGoroutine is about how many bytes the replay and all analyses keep for a live goroutine.
+// ofGoroutine is the approximate number of bytes that the replay and all analyses keep for a live
+// goroutine.
 const ofGoroutine = 2048
 
-// living returns the living goroutines in the order of their ids.
+// living returns the live goroutines, ordered by ID.
 func (r *replay) living() []*Goroutine {
 	live := make([]*Goroutine, 0, len(r.gs))
 	for _, g := range r.gs {
@@ -733,13 +738,13 @@ func (r *replay) living() []*Goroutine {
 	return live
 }
 
-// recall gives a goroutine that was known before a gap its name and creator again.
+// recall restores the name and creator of a goroutine that was known before a gap.
 func (r *replay) recall(g *Goroutine) {
 	k := r.kept[g.ID]
 	if k == nil {
 		return
 	}
-	r.info.Goroutines-- // it was counted already
+	r.info.Goroutines-- // it was already counted
 	g.Func, g.Start, g.Kind = k.Func, k.Start, k.Kind
 	g.start, g.root, g.site, g.named, g.varies = k.start, k.root, k.site, k.named, k.varies
 	if k.rare != nil {
@@ -748,14 +753,14 @@ func (r *replay) recall(g *Goroutine) {
 	g.CreatorID, g.CreatorFunc, g.CreatorStack, g.Task = k.CreatorID, k.CreatorFunc, k.CreatorStack, k.Task
 }
 
-// What a pass that never ends may carry from generation to generation besides what lives.
+// Limits of what an endless pass carries from generation to generation, besides live goroutines.
 const (
 	maxStreamStacks = 1 << 16
 	maxStreamTasks  = 1 << 16
 )
 
-// bound forgets what would grow for ever: call chains that are many, and tasks that never end.
-// Equal call chains are then not the same pointers as before.
+// bound discards state that would grow without bound: call chains if there are too many, and tasks
+// that never end. Equal call chains then no longer have the same pointer as before.
 func (r *replay) bound() {
 	if r.stacks.size() > maxStreamStacks {
 		r.forgetStacks()
@@ -770,10 +775,10 @@ func (r *replay) bound() {
 
 func (r *replay) forgetStacks() {
 	r.stacks = newStackTable()
-	number := r.number // old start functions remember it
+	number := r.number // existing start functions refer to it
 	r.naming = newNaming()
 	r.number = number
 }
 
-// size is about how many call chains or frames there are.
+// size returns the approximate number of call chains or frames.
 func (t *stackTable) size() int { return max(len(t.stacks), (len(t.frames)+len(t.others))/4) }

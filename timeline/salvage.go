@@ -9,52 +9,51 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// A generation that is cut off lacks what the runtime writes last: the call
-// chains and strings that its events refer to. What is there can be had
-// nevertheless, but for names and reasons:
+// A truncated generation lacks what the runtime writes last: the call chains and strings that its
+// events refer to. The rest can still be read, except for names and reasons:
 //
-//  1. Find the horizon. The threads write their batches one by one, when 64 kB
-//     are full, so the events of the threads end at different times, and any thread
-//     may be missing altogether. What runs is known as long as it is known of every P
-//     which thread has it; the numbers that events give to the changes of a P tell
-//     whether one was missed. Nothing is known of the time after the first P is lost sight of.
-//  2. Decode what is there (wireformat.Options.Cut), up to the horizon, or to the first event that
-//     has to wait for one of a thread that is missing.
+//  1. Find the horizon. Each thread writes a batch when 64 kB are full, so the events of different
+//     threads end at different times, and all events of a thread may be missing. The running
+//     goroutines are known as long as it is known of every P which thread holds it. Changes of a P
+//     have sequence numbers, which reveal missing ones. The horizon is the time at which the holder
+//     of the first P becomes unknown.
+//  2. Decode the data (wireformat.Options.Cut) up to the horizon, or up to the first event that
+//     depends on a missing thread.
 
-// salvage is the state of looking for the horizon of one generation.
+// salvage is the state of the search for the horizon of one generation.
 type salvage struct {
 	version   int
 	frequency uint64
-	assumed   bool // the frequency is not from the trace
+	assumed   bool // the frequency is not that of the trace
 	synced    bool
 	threads   map[uint64]*salvagedThread
 	procs     map[uint64]*salvagedProc
 	maxProcs  uint64
 }
 
-// salvagedProc is what is known of who had a P: by the numbers that its
-// changes have in the trace, from 0, its status.
+// salvagedProc is the history of a P by the sequence numbers of its changes in the trace; number 0
+// is its status.
 type salvagedProc struct {
 	tenures map[uint64]tenure
-	stops   map[uint64]uint64 // when the thread of that tenure gave the P up
+	stops   map[uint64]uint64 // when the thread of that tenure released the P
 }
 
-// tenure is a thread's having a P from a time on; or nobody's.
+// tenure is the time from which a thread holds a P, or from which the P is idle.
 type tenure struct {
 	m, time uint64
 	idle    bool
-	started bool // taken from idle: the one before must have given it up
+	started bool // started from idle: the previous thread must have released the P
 }
 
-// salvagedThread follows the P of one thread through its own events.
+// salvagedThread tracks the P of one thread by the thread's own events.
 type salvagedThread struct {
 	m      uint64
-	last   uint64 // time of the last event, in units of the clock
-	p, seq uint64 // the P, and the number of the change that gave it to the thread
+	last   uint64 // time of the last event, in clock units
+	p, seq uint64 // the P, and the sequence number of the change by which the thread got it
 	inCall bool   // in a system call since then
 }
 
-// salvage reads what a cut generation still tells. It returns nil if that is nothing.
+// salvage reads what it can from a truncated generation. It returns nil if that is nothing.
 func (p *pass) salvage(g *generation) *decoded {
 	raw, err := io.ReadAll(g.open())
 	if err != nil || !wireformat.Knows(p.in.version) {
@@ -73,7 +72,7 @@ func (p *pass) salvage(g *generation) *decoded {
 		rest = rest[n:]
 	}
 	if !s.synced && s.version >= 25 {
-		return nil // it comes first: nothing else is there
+		return nil // the sync batch comes first: there is nothing else
 	}
 	horizon, ok := s.horizon(p.replay)
 	if !ok {
@@ -88,7 +87,7 @@ func (p *pass) salvage(g *generation) *decoded {
 	d.release()
 	dec.limit = horizon
 	d = dec.decodeSafely(raw, opt)
-	d.err = nil // it stumbles over the end, as it must
+	d.err = nil // it is the expected error at the truncation
 	if !d.hasReal || d.firstReal == d.lastReal {
 		d.release()
 		return nil
@@ -100,7 +99,7 @@ func (p *pass) salvage(g *generation) *decoded {
 	return d
 }
 
-// batch takes one batch over and returns its length; 0 when nothing more can be used.
+// batch processes one batch and returns its length, or 0 if no more data is usable.
 func (s *salvage) batch(raw []byte) int {
 	h, err := wireformat.ParseHead(raw[:min(len(raw), maxBatchHead)])
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *salvage) batch(raw []byte) int {
 	return whole
 }
 
-// events steps over the whole events of a batch.
+// events processes the complete events of a batch.
 func (s *salvage) events(h wireformat.Head, data []byte) {
 	t := s.threads[h.M]
 	if t == nil {
@@ -173,8 +172,8 @@ func (s *salvage) proc(typ wireformat.Type, t *salvagedThread, args []uint64) {
 	}
 }
 
-// taken notes that a thread lost its P in a system call: at some time in the
-// call; who took it may be missing.
+// taken notes that a thread lost its P during a system call, at an unknown time. The events of the
+// thread that took it may be missing.
 func (s *salvage) taken(t *salvagedThread) {
 	if p := s.procs[t.p]; p != nil && t.inCall {
 		p.stops[t.seq] = p.tenures[t.seq].time
@@ -191,7 +190,8 @@ func (s *salvage) tenure(p, seq uint64, t tenure) {
 	sp.tenures[seq] = t
 }
 
-// lost returns up to when it is known who has the P; false if it never is.
+// lost returns the time up to which the holder of the P is known. It returns false if the holder is
+// never known.
 func (s *salvage) lost(p *salvagedProc) (uint64, bool) {
 	last, ok := p.tenures[0]
 	if !ok {
@@ -204,12 +204,12 @@ func (s *salvage) lost(p *salvagedProc) (uint64, bool) {
 			break
 		}
 		if _, stopped := p.stops[seq]; next.started && !stopped && !last.idle {
-			break // the end of what that thread did is missing
+			break // the last events of that thread are missing
 		}
 		last, seq = next, seq+1
 	}
 	if last.idle {
-		return last.time, true // perhaps a thread that is missing has it
+		return last.time, true // a missing thread may hold it
 	}
 	if stop, ok := p.stops[seq]; ok {
 		return stop, true
@@ -217,7 +217,8 @@ func (s *salvage) lost(p *salvagedProc) (uint64, bool) {
 	return s.threads[last.m].last, true
 }
 
-// horizon returns up to when it is known what runs; false if that is never known.
+// horizon returns the time up to which the running goroutines are known. It returns false if they
+// are never known.
 func (s *salvage) horizon(r *replay) (Time, bool) {
 	maxProcs := max(s.maxProcs, r.gomaxprocs)
 	if maxProcs == 0 {
@@ -227,7 +228,7 @@ func (s *salvage) horizon(r *replay) (Time, bool) {
 	for id := range maxProcs {
 		p := s.procs[id]
 		if p == nil {
-			return 0, false // its thread is missing altogether
+			return 0, false // all events of its thread are missing
 		}
 		t, ok := s.lost(p)
 		if !ok {
@@ -241,5 +242,6 @@ func (s *salvage) horizon(r *replay) (Time, bool) {
 	return timeOf(end, s.frequency), true
 }
 
-// defaultFrequency is the clock of every Go but on Windows: units of 64 ns.
+// defaultFrequency is the frequency of the trace clock on all systems except Windows: units of 64
+// ns.
 const defaultFrequency = 1e9 / 64

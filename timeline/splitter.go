@@ -11,21 +11,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// splitter cuts a trace that comes in pieces into generations. runtime/trace writes one batch at a
-// time, so the heads of batches are mostly at the beginning of a piece; but it takes pieces of any
-// size.
+// splitter cuts a trace that arrives in pieces into generations. Pieces may have any size, but
+// runtime/trace writes one batch at a time, so most batch heads are at the beginning of a piece.
 type splitter struct {
 	stream  *Stream
 	header  []byte
 	version int
-	head    []byte // the beginning of a batch head of which the rest is yet to come
-	left    int64  // bytes of the batch under way that are yet to come
+	head    []byte // the beginning of an incomplete batch head
+	left    int64  // bytes of the current batch that have not arrived
 
-	raw    *rawGeneration // the generation under way, unless it is dropped
-	size   int64          // of it
-	number uint64         // of it, 0 if none is under way
-	last   uint64         // number of the generation before
-	why    dropReason     // why it is dropped, if raw is nil
+	raw    *rawGeneration // the current generation, nil if it is dropped
+	size   int64          // of the current generation
+	number uint64         // of the current generation, 0 if there is none
+	last   uint64         // number of the previous generation
+	why    dropReason     // why the current generation is dropped, if raw is nil
 	broken bool
 }
 
@@ -36,11 +35,11 @@ type rawGeneration struct {
 	header  []byte
 	size    int64
 	chunks  [][]byte
-	took    time.Duration // from the generation before to this one
-	show    time.Duration // how much is shown of the trace it belongs to, 0 for all
+	took    time.Duration // time since the previous generation
+	show    time.Duration // how much of its trace is shown, 0 for all
 }
 
-// streamChunk is the unit of memory for what waits to be read.
+// streamChunk is the allocation unit for data that waits to be read.
 const streamChunk = 128 << 10
 
 var streamChunks = sync.Pool{New: func() any { return new([streamChunk]byte) }}
@@ -84,7 +83,7 @@ func (r *chunkReader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// write takes the next piece.
+// write processes the next piece.
 func (c *splitter) write(p []byte) {
 	for len(p) > 0 {
 		var n int
@@ -105,7 +104,7 @@ func (c *splitter) write(p []byte) {
 	}
 }
 
-// takeHeader takes a part of the header of the trace.
+// takeHeader consumes part of the header of the trace.
 func (c *splitter) takeHeader(p []byte) int {
 	n := min(headerSize-len(c.header), len(p))
 	c.header = append(c.header, p[:n]...)
@@ -127,7 +126,7 @@ func (c *splitter) checkHeader() {
 	c.version = v
 }
 
-// takeHead takes the head of a batch, or a part of it.
+// takeHead consumes the head of a batch, or part of it.
 func (c *splitter) takeHead(p []byte) int {
 	if len(c.head) == 0 {
 		h, err := c.parse(p[:min(len(p), maxBatchHead)])
@@ -139,7 +138,7 @@ func (c *splitter) takeHead(p []byte) int {
 			return 0
 		}
 	}
-	// The head comes in several pieces.
+	// The head arrives in several pieces.
 	for i := range p {
 		c.head = append(c.head, p[i])
 		h, err := c.parse(c.head)
@@ -179,9 +178,9 @@ func (c *splitter) parse(p []byte) (batchHead, error) {
 // begin begins a batch and returns the length of its head.
 func (c *splitter) begin(h batchHead, head []byte) int {
 	if c.number != 0 && h.Gen != c.number {
-		c.finish() // versions without a mark of the end
+		c.finish() // versions without an end-of-generation mark
 	}
-	if c.number == 0 && h.endsAfter { // a generation may be empty: there is nothing to read in it
+	if c.number == 0 && h.endsAfter { // an empty generation: there is nothing to read
 		c.stream.stats.Bytes += int64(len(head))
 		return len(head)
 	}
@@ -197,7 +196,7 @@ func (c *splitter) begin(h batchHead, head []byte) int {
 	return len(head)
 }
 
-// take adds bytes to the generation under way.
+// take adds bytes to the current generation.
 func (c *splitter) take(p []byte) {
 	c.size += int64(len(p))
 	if c.raw == nil {
@@ -212,14 +211,14 @@ func (c *splitter) take(p []byte) {
 	c.raw.append(p)
 }
 
-// finish ends the generation under way.
+// finish ends the current generation.
 func (c *splitter) finish() {
 	raw, why := c.raw, c.why
 	c.last, c.number, c.raw = c.number, 0, nil
 	c.stream.complete(raw, c.size, why)
 }
 
-// fail ends the stream: nothing tells where the next generation begins.
+// fail ends the stream, because the beginning of the next generation cannot be found.
 func (c *splitter) fail(err error) {
 	c.broken = true
 	c.stream.fail(fmt.Errorf("timeline: the stream is broken in generation %d: %w", max(c.number, c.last+1), err))
@@ -228,7 +227,7 @@ func (c *splitter) fail(err error) {
 	c.head = nil
 }
 
-// abandon drops the generation under way.
+// abandon drops the current generation.
 func (c *splitter) abandon() {
 	if c.number == 0 {
 		return
@@ -241,7 +240,7 @@ func (c *splitter) abandon() {
 	c.finish()
 }
 
-// end is told that nothing more comes.
+// end marks the end of the input.
 func (c *splitter) end() {
 	switch {
 	case c.broken:
@@ -249,7 +248,7 @@ func (c *splitter) end() {
 		_, err := parseHeader(c.header)
 		c.fail(err)
 	case c.number != 0 && c.version < 26 && c.left == 0 && len(c.head) == 0:
-		c.finish() // nothing marks the end of a generation of these versions
+		c.finish() // these versions do not mark the end of a generation
 	case c.number != 0 || len(c.head) > 0:
 		c.fail(errCutOff)
 	}

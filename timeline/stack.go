@@ -17,7 +17,7 @@ import (
 
 // Frame is one frame of a call chain.
 type Frame struct {
-	PC   uint64 // program counter; the return address but for the leaf
+	PC   uint64 // program counter; except for the leaf, the return address
 	Func string // full name, such as "net/http.(*conn).serve"
 	File string
 	Line int
@@ -25,27 +25,27 @@ type Frame struct {
 	role role // see naming.go
 }
 
-// Stack is a call chain, leaf first. Equal call chains of one pass are the
-// same *Stack: compare and key by pointer. The runtime keeps at most 128
-// frames, so the root of a very deep chain may be missing.
+// Stack is a call chain, leaf first. Equal call chains of one pass are the same *Stack, so they can
+// be compared by pointer and used as map keys. The runtime records at most 128 frames, so the root
+// of a very deep chain may be missing.
 //
-// Stacks are shared: do not change them.
+// Stacks are shared and must not be modified.
 type Stack struct {
 	Frames []*Frame
 
-	wait   [3]Wait // of a block with the reasons "sync", "select", "chan send": asked for each block, so kept
-	parked Wait    // of a status
+	wait   [3]Wait // cached for blocks with the reasons "sync", "select" and "chan send"
+	parked Wait    // for a status
 	calls  *calls  // see naming.go
-	block  *Stack  // the stack without the runtime's parking frames; itself when there are none
-	inC    bool    // a system call with the stack is a call of C
-	fromC  bool    // C called Go at the root
+	block  *Stack  // the stack without the runtime's parking frames; itself if it has none
+	inC    bool    // a system call with this stack is a call of C
+	fromC  bool    // the root is a call of Go from C
 	site   *Frame  // see Site
 }
 
-// maxFrames is the number of frames at which the runtime cuts a stack.
+// maxFrames is the number of frames at which the runtime truncates a stack.
 const maxFrames = 128
 
-// Leaf returns the innermost frame, or nil. It may be called on a nil Stack.
+// Leaf returns the innermost frame, or nil if there is none. It may be called on a nil Stack.
 func (s *Stack) Leaf() *Frame {
 	if s == nil || len(s.Frames) == 0 {
 		return nil
@@ -53,8 +53,8 @@ func (s *Stack) Leaf() *Frame {
 	return s.Frames[0]
 }
 
-// Root returns the outermost frame that the trace holds, or nil. It may be
-// called on a nil Stack.
+// Root returns the outermost frame in the trace, or nil if there is none. It may be called on a nil
+// Stack.
 func (s *Stack) Root() *Frame {
 	if s == nil || len(s.Frames) == 0 {
 		return nil
@@ -62,10 +62,9 @@ func (s *Stack) Root() *Frame {
 	return s.Frames[len(s.Frames)-1]
 }
 
-// Code returns the frames without those that are there only because the program was interrupted, or
-// looked at: runtime.asyncPreempt, which the signal for preemption makes a goroutine call, at the
-// leaf, and runtime.goexit, which only samples of the CPU profiler have, at the root. It returns
-// nil for a nil Stack.
+// Code returns the frames without those caused by interrupting or profiling the program:
+// runtime.asyncPreempt at the leaf, which a preempted goroutine calls, and runtime.goexit at the
+// root, which only samples of the CPU profiler have. It returns nil for a nil Stack.
 func (s *Stack) Code() []*Frame {
 	if s == nil {
 		return nil
@@ -95,24 +94,23 @@ func (s *Stack) String() string {
 	return b.String()
 }
 
-// stackTable interns the call chains of one pass by their program counters:
-// the handles of the trace Reader compare by table, of which there is one a
-// generation. Decoders of several generations share it; they ask once for each
-// distinct handle, so one lock does not show.
+// stackTable interns the call chains of one pass by their program counters. The stack handles of
+// the trace Reader are comparable only within one generation. Decoders of several generations share
+// the table. They look up each distinct handle only once, so a single lock is sufficient.
 type stackTable struct {
 	mu     sync.Mutex
-	frames map[uint64]*Frame   // the first of each program counter
-	others map[Frame]*Frame    // further ones
+	frames map[uint64]*Frame   // by program counter: the first frame with it
+	others map[Frame]*Frame    // additional frames with the same program counter
 	stacks map[uint64][]*Stack // by hash of the frames
 	calls  map[string]*calls   // by what they show
-	key    []byte              // to look them up
+	key    []byte              // buffer for keys of calls
 }
 
 func newStackTable() *stackTable {
 	return &stackTable{frames: map[uint64]*Frame{}, others: map[Frame]*Frame{}, stacks: map[uint64][]*Stack{}, calls: map[string]*calls{}}
 }
 
-// intern returns the one *Stack for the call chain of s; nil when it has no frames.
+// intern returns the canonical *Stack of s, or nil if s has no frames.
 func (t *stackTable) intern(s trace.Stack) *Stack {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,8 +128,8 @@ func (t *stackTable) count() int {
 	return len(t.stacks)
 }
 
-// frame returns the one *Frame for f. The program counter identifies it but
-// for traces made by hand, where it may be zero or used twice.
+// frame returns the canonical *Frame of f. The program counter identifies it, except in hand-made
+// traces, where it may be zero or ambiguous.
 func (t *stackTable) frame(f trace.StackFrame) *Frame {
 	fn := symbol.Unescape(f.Func)
 	old := t.frames[f.PC]
@@ -151,7 +149,7 @@ func (t *stackTable) frame(f trace.StackFrame) *Frame {
 	return nf
 }
 
-// internFrames returns the one *Stack for the frames of this table.
+// internFrames returns the canonical *Stack of frames, which must be frames of this table.
 func (t *stackTable) internFrames(frames []*Frame) *Stack {
 	if len(frames) == 0 {
 		return nil
@@ -172,7 +170,7 @@ func (t *stackTable) internFrames(frames []*Frame) *Stack {
 	return s
 }
 
-// classify fills in what is asked of a stack again and again.
+// classify computes the cached properties of a stack.
 func (t *stackTable) classify(s *Stack) {
 	s.wait = [3]Wait{waitOf("sync", s), waitOf("select", s), waitOf("chan send", s)}
 	s.calls = t.callsOf(s.Frames)
@@ -184,7 +182,7 @@ func (t *stackTable) classify(s *Stack) {
 	}
 }
 
-// blockWait is waitOf with the kept answers.
+// blockWait is waitOf with cached results.
 func (s *Stack) blockWait(reason string) Wait {
 	if s != nil {
 		switch reason {
@@ -199,7 +197,7 @@ func (s *Stack) blockWait(reason string) Wait {
 	return waitOf(reason, s)
 }
 
-// Place is a place in the source. The zero value is a place that is not known.
+// Place is a place in the source. The zero value is an unknown place.
 type Place struct {
 	Func string `json:"func,omitempty"`
 	File string `json:"file,omitempty"`
@@ -207,7 +205,7 @@ type Place struct {
 }
 
 // String returns the place as "main.work file.go:12", with the last element of the path, or "" if
-// it is not known.
+// it is unknown.
 func (p Place) String() string {
 	name := format.Func(p.Func)
 	if source := p.Source(); source != "" {
@@ -216,7 +214,7 @@ func (p Place) String() string {
 	return name
 }
 
-// Source returns the place as "file.go:12", or "" if it is not known.
+// Source returns the place as "file.go:12", or "" if it is unknown.
 func (p Place) Source() string {
 	if p.File == "" {
 		return ""
@@ -229,11 +227,11 @@ func (p Place) Compare(q Place) int {
 	return cmp.Or(strings.Compare(p.Func, q.Func), strings.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line))
 }
 
-// Site returns the place in the program's own code at which a call chain left it: the innermost
-// frame that belongs neither to the standard library nor to golang.org/x/sync, what cgo generates,
-// or the wrappers of this module. Where there is none, as in a connection of net/http, it is the
-// innermost one outside the packages through which all waits go, or of the launcher; and in a
-// goroutine of the runtime, the leaf. It returns nil for a nil Stack.
+// Site returns the frame at which a call chain left the program's own code: the innermost frame
+// that does not belong to the standard library, golang.org/x/sync, code generated by cgo, or the
+// lock wrappers of this module. If there is none, as in a connection goroutine of net/http, it is
+// the innermost frame that belongs neither to the packages in which all waits happen nor to a
+// launcher; for goroutines of the runtime, it is the leaf. Site returns nil for a nil Stack.
 func (s *Stack) Site() *Frame {
 	if s == nil {
 		return nil
@@ -252,7 +250,7 @@ func siteOf(frames []*Frame) *Frame {
 			return f
 		}
 	}
-	for _, f := range frames { // what a launcher does by itself, such as a worker that waits for tasks
+	for _, f := range frames { // the launcher itself, such as a worker that waits for tasks
 		if symbol.IsProgram(f.Func, f.File) {
 			return f
 		}
@@ -260,8 +258,8 @@ func siteOf(frames []*Frame) *Frame {
 	return frames[0]
 }
 
-// waitsInside reports whether goroutines of all sorts wait inside a package of the standard
-// library.
+// waitsInside reports whether pkg is a standard library package in which goroutines of all kinds
+// wait.
 func waitsInside(pkg string) bool {
 	switch first, _, _ := strings.Cut(pkg, "/"); first {
 	case "runtime", "internal", "sync", "syscall", "time":
@@ -270,5 +268,5 @@ func waitsInside(pkg string) bool {
 	return pkg == "net" || pkg == "io" || pkg == "bufio"
 }
 
-// wrappers begins the names of the methods of the locks of this module.
+// wrappers is the name prefix of the methods of this module's locks.
 const wrappers = "github.com/bottleneck-go/bottleneck/contention.(*"

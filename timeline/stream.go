@@ -16,103 +16,105 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// A Stream is a pass over a trace that is still being written, or over several that are written one
-// after the other:
+// A Stream is a pass over a trace that is still being written, or over several traces that are
+// written one after the other:
 //
 //	runtime/trace ── Write ──► splitter ──► queue ──► worker: decode ► replay ──► observers
 //	                                                          └─ pace ─┘
 //
-//  1. Write copies what comes and cuts it into generations (splitter.go). It never waits for the
-//     worker: the tracer's buffers would pile up behind it, and they have no bound.
-//  2. A generation that is complete goes into the queue. If more bytes than MaxPending wait, it is
-//     dropped: whole, since half of one is worth nothing.
-//  3. The worker takes generations in order. It books its processor time while it spends it, every
-//     few dozen microseconds, and rests when it has used what the budget allows so far (budget).
+//  1. Write copies its input and cuts it into generations (splitter.go). It never waits for the
+//     worker, because the tracer's buffers, which have no bound, would pile up.
+//  2. A complete generation goes into the queue. If it would make more than MaxPending bytes wait,
+//     it is dropped as a whole, because half a generation is useless.
+//  3. The worker takes generations in order. It charges its CPU time while it spends it, every few
+//     dozen microseconds, and rests when it has used up what the budget allows so far (budget).
 //  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace
 //     (replay.gap), and observers are shown the Gap.
 //
-// What is read does not depend on what it costs: reading takes longer then. Everything that was
-// written is counted: as read, as dropped, or as pending.
+// The choice of what is read does not depend on its cost: expensive data takes longer to read. All
+// data written is counted, as read, as dropped, or as pending.
 
 // StreamOptions configures a [Stream]. The zero value is ready to use.
 type StreamOptions struct {
-	// Budget is how much of the machine the stream may use: its CPU time (StreamStats.CPU)
-	// stays below Budget × GOMAXPROCS × the time since the stream began, but for the last slice
-	// of 0.25 ms, for steps that cannot be interrupted, such as AfterGeneration, which are made
-	// up for, and for what Close reads. 0 means 0.02; at most 1. Less than 0 means that there
-	// is no limit.
+	// Budget is the share of the machine that the stream may use: its CPU time
+	// (StreamStats.CPU) stays below Budget × GOMAXPROCS × the time since the stream began.
+	// Exceptions are the last slice of 0.25 ms; steps that cannot be interrupted, such as
+	// AfterGeneration, which are compensated for later; and the data that Close reads. 0 means
+	// 0.02; the maximum is 1. A negative value means no limit.
 	Budget float64
-	// Show, if positive, is how much of each trace the observers see, from its first event on.
+	// Show, if positive, limits the observers to the beginning of each trace, for this duration
+	// from its first event.
 	Show time.Duration
-	// MaxPending bounds the bytes that wait to be read, those of the generation under
-	// way included. 0 means 64 MB.
+	// MaxPending bounds the bytes that wait to be read, including those of the generation being
+	// written. 0 means 64 MB.
 	MaxPending int64
-	// MaxMemory bounds what the heap grows by while a generation is read, and what is kept of
-	// live goroutines from one to the next, in bytes. A generation that needs more is dropped,
-	// and what was known of goroutines is forgotten. 0 means half of the memory of the machine,
-	// or of the cgroup; less than 0 means that there is no limit.
+	// MaxMemory bounds, in bytes, the growth of the heap while a generation is read, and the
+	// state of live goroutines kept between generations. A generation that needs more is
+	// dropped, and the state of goroutines is discarded. 0 means half of the memory of the
+	// machine or cgroup; a negative value means no limit.
 	MaxMemory int64
-	// AfterGeneration is called on the worker's goroutine, between two calls of the
-	// observers, when a generation was shown to them. The argument is valid during the call. It
-	// must not call Close.
+	// AfterGeneration is called on the worker's goroutine after each generation that was shown
+	// to the observers. The argument is valid only during the call. It must not call Close.
 	AfterGeneration func(*Generation)
-	// Panicked is called on the worker's goroutine when an observer, AfterGeneration or a
-	// function that was given to EndTrace has panicked with the value. None of them is called
-	// again: the stream counts all that comes as broken. It must not call Close.
+	// Panicked is called on the worker's goroutine with the panic value if an observer,
+	// AfterGeneration or a function passed to EndTrace panics. They are not called again,
+	// and the stream counts all further data as broken. Panicked must not call Close.
 	Panicked func(value any)
 }
 
-// Stream reads a trace while it is written, for ever: give it to runtime/trace.Start.
+// Stream reads a trace while it is being written, for any length of time. It is the writer to pass
+// to runtime/trace.Start:
 //
 //	s := timeline.NewStream(timeline.StreamOptions{}, observer)
-//	if err := trace.Start(s); err != nil { … } // somebody else traces already
+//	if err := trace.Start(s); err != nil { … } // another trace is already running
 //	…
 //	trace.Stop()
 //	err := s.Close()
 //
-// A trace that costs more than the budget for long is not read as a whole: what does not fit into
-// MaxPending is dropped, busy generations more often than quiet ones. For a fair sample, trace for
-// a short time now and then, decided before it is known what that costs, and call EndTrace in
-// between.
+// If a trace costs more than the budget for a long time, part of it is not read: data beyond
+// MaxPending is dropped, and busy generations are dropped more often than quiet ones. For an
+// unbiased sample, trace for short times that are chosen before their cost is known, and call
+// EndTrace in between.
 //
-// It needs memory for the generations that wait to be read (StreamOptions.MaxPending), some five
-// times its bytes for the one being read, and for what lives in the program; none of it grows with
-// time, and StreamOptions.MaxMemory bounds it. Traces since Go 1.22 can be read live; older ones
+// A Stream needs memory for the generations that wait to be read (StreamOptions.MaxPending), about
+// five times the size of the generation being read, and for the live state of the program. Memory
+// does not grow with time, and StreamOptions.MaxMemory bounds it. Traces of Go 1.22 and later can
+// be read live; older ones have no generations.
 // have no generations.
 type Stream struct {
 	opt StreamOptions
 
 	mu       sync.Mutex
-	wake     sync.Cond // the queue or closed has changed
+	wake     sync.Cond // signaled when queue or closed changes
 	split    splitter
 	queue    []queued
-	pending  int64 // bytes of the queue, of the generation under way, and of the one being read
+	pending  int64 // bytes of the queue, of the generation being written, and of the one being read
 	budget   budget
 	collect  collector
 	stats    StreamStats
-	began    time.Time // when the first byte came
-	ended    time.Time // when Close was done
-	arrived  time.Time // when the latest generation was complete
-	started  bool      // the worker was
+	began    time.Time // time of the first byte
+	ended    time.Time // time at which Close was done
+	arrived  time.Time // time at which the latest generation was complete
+	started  bool      // the worker was started
 	closed   bool
-	closing  chan struct{} // closed with it
-	done     chan struct{} // the worker has ended
-	panicked bool          // an observer did: none is called again
+	closing  chan struct{} // closed together with the stream
+	done     chan struct{} // closed when the worker has ended
+	panicked bool          // an observer panicked; none is called again
 
-	// The worker's own.
+	// Owned by the worker:
 	replay    *replay
 	meter     *memory.Meter
 	observers []Observer
-	missing   Gap // dropped since the generation that was shown last
+	missing   Gap // dropped since the last generation that was shown
 	pace      pace
-	traced    Traced // the trace at hand, as far as it was read
-	cut       bool   // a trace has ended since the generation that was shown last
-	until     Time   // the end of what is shown of the trace at hand, 0 if that is not known yet
+	traced    Traced // the part of the current trace read so far
+	cut       bool   // a trace has ended since the last generation that was shown
+	until     Time   // end of the shown part of the current trace, 0 if not yet known
 
 	refuse func(number uint64) bool // tests: which generations to drop
 }
 
-// queued is a generation on its way to the worker, a place where some were dropped, or the end of a
+// queued is a generation on its way to the worker, a mark for dropped generations, or the end of a
 // trace.
 type queued struct {
 	raw     *rawGeneration
@@ -120,8 +122,8 @@ type queued struct {
 	end     *func(*Traced)
 }
 
-// NewStream returns a stream that shows what is written to it to the observers. Its goroutine
-// starts with the first generation; Close ends it.
+// NewStream returns a stream that shows the trace written to it to the observers. Its goroutine
+// starts with the first generation and ends with Close.
 func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	opt.Budget = budgetOf(opt.Budget)
 	if opt.MaxPending <= 0 {
@@ -146,7 +148,7 @@ func budgetOf(share float64) float64 {
 	return min(share, 1)
 }
 
-// SetBudget changes StreamOptions.Budget from now on. It may be called at any time, also by
+// SetBudget changes StreamOptions.Budget from now on. It may be called at any time, including from
 // AfterGeneration.
 func (s *Stream) SetBudget(share float64) {
 	s.mu.Lock()
@@ -157,18 +159,19 @@ func (s *Stream) SetBudget(share float64) {
 	}
 }
 
-// SetShow changes StreamOptions.Show for what is written from now on. Call it between two traces.
+// SetShow changes StreamOptions.Show for data written from now on. It must be called between two
+// traces.
 func (s *Stream) SetShow(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opt.Show = d
 }
 
-// errClosed is what Write returns after Close.
+// errClosed is returned by Write after Close.
 var errClosed = fmt.Errorf("timeline: the stream is closed: %w", os.ErrClosed)
 
-// Write takes the next bytes of the trace, in pieces of any size. It fails only after Close: what
-// is wrong with the bytes is told by Stats and Close, since runtime/trace looks at no error. It
+// Write adds the next bytes of the trace, in pieces of any size. It fails only after Close: errors
+// in the data are reported by Stats and Close, because runtime/trace ignores errors of Write. It
 // never waits for the observers.
 func (s *Stream) Write(p []byte) (int, error) {
 	runtime.LockOSThread() // for the clock of the thread
@@ -189,10 +192,10 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// EndTrace tells the stream, after runtime/trace.Stop, that what is written next is the beginning
-// of another trace. When what was written so far has been read, then is called on the worker's
-// goroutine with what there was of the trace, before the observers see the gap; not if an observer
-// has panicked. The argument is valid during the call.
+// EndTrace marks the end of a trace, after runtime/trace.Stop: the next bytes written begin another
+// one. When the data written so far has been read, the function then is called on the worker's
+// goroutine with a summary of the trace, before the observers see the gap. It is not called if an
+// observer has panicked. The argument is valid only during the call.
 func (s *Stream) EndTrace(then func(*Traced)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,13 +209,14 @@ func (s *Stream) EndTrace(then func(*Traced)) {
 	s.run()
 }
 
-// spend counts processor time.
+// spend accounts for CPU time.
 func (s *Stream) spend(cpu time.Duration) {
 	s.stats.CPU += cpu
 	s.budget.spend(time.Now(), cpu)
 }
 
-// complete takes a generation of which no more comes; dropped says why if it is only to be counted.
+// complete queues a complete generation. If raw is nil, the generation is only counted as dropped,
+// with the reason why.
 func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 	now := time.Now()
 	var took time.Duration
@@ -235,7 +239,7 @@ func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 	s.run()
 }
 
-// run sees to it that the worker looks at the queue.
+// run wakes the worker, and starts it if necessary.
 func (s *Stream) run() {
 	if !s.started {
 		s.started = true
@@ -244,8 +248,8 @@ func (s *Stream) run() {
 	s.wake.Signal()
 }
 
-// drop counts generations that are dropped before the worker has seen them, and leaves a mark in
-// the queue.
+// drop counts generations that are dropped before the worker has seen them and puts a mark into the
+// queue.
 func (s *Stream) drop(why dropReason, d Drop) {
 	s.stats.Dropped.add(why, d)
 	if n := len(s.queue); n > 0 && s.queue[n-1].raw == nil && s.queue[n-1].end == nil {
@@ -255,20 +259,21 @@ func (s *Stream) drop(why dropReason, d Drop) {
 	}
 }
 
-// release gives the memory of a generation back.
+// release releases the memory of a generation.
 func (s *Stream) release(raw *rawGeneration) {
 	s.pending -= raw.size
 	raw.release()
 }
 
-// fail notes the first thing that went wrong.
+// fail records the first error.
 func (s *Stream) fail(err error) {
 	if s.stats.Err == nil {
 		s.stats.Err = err
 	}
 }
 
-// Stats tells what the stream has done so far. It may be called at any time, also after Close.
+// Stats returns statistics of the stream so far. It may be called at any time, including after
+// Close.
 func (s *Stream) Stats() StreamStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,9 +288,9 @@ func (s *Stream) Stats() StreamStats {
 	return st
 }
 
-// Close ends the stream, after runtime/trace.Stop: it waits until what is pending was read, which
-// is done without a rest now, and the observers have seen the End. It returns what is wrong with
-// the stream: see [StreamStats].Err.
+// Close ends the stream; call it after runtime/trace.Stop. It waits until the pending data has been
+// read, without regard to the budget, and the observers have seen the End. It returns the error of
+// the stream; see [StreamStats].Err.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -307,7 +312,7 @@ func (s *Stream) Close() error {
 	return s.Stats().Err
 }
 
-// work is the worker's goroutine.
+// work runs on the worker's goroutine.
 func (s *Stream) work() {
 	defer close(s.done)
 	for {
@@ -331,7 +336,7 @@ func (s *Stream) work() {
 	}
 }
 
-// next waits for the next generation; false when there will be none.
+// next waits for the next item of the queue. It returns false if there will be none.
 func (s *Stream) next() (q queued, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -349,7 +354,7 @@ func (s *Stream) next() (q queued, ok bool) {
 // read decodes a generation and replays it.
 func (s *Stream) read(raw *rawGeneration) {
 	if s.until != 0 && s.replay != nil && s.replay.now >= s.until {
-		s.seen(raw, &Generation{Number: raw.number, Bytes: raw.size}) // nothing of it is to be shown
+		s.seen(raw, &Generation{Number: raw.number, Bytes: raw.size}) // nothing of it is shown
 		return
 	}
 	if s.refuse != nil && s.refuse(raw.number) {
@@ -370,7 +375,8 @@ func (s *Stream) read(raw *rawGeneration) {
 	dec := &wireDecoder{decoding: decoding{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until, size: raw.size}}
 	open := func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) }
 	d := dec.decode(open)
-	if len(d.lost) > 0 && s.missing.Generations == 0 && !s.cut { // nothing is known of it after a gap
+	// The state before a gap is unknown.
+	if len(d.lost) > 0 && s.missing.Generations == 0 && !s.cut {
 		if running := s.replay.runners(); d.knowsLost(running) {
 			d.release()
 			dec.running = running
@@ -427,7 +433,7 @@ func (s *Stream) seen(raw *rawGeneration, gen *Generation) {
 	s.release(raw)
 }
 
-// endTrace does what is to be done between two traces.
+// endTrace resets the state between two traces and calls then.
 func (s *Stream) endTrace(then func(*Traced)) {
 	traced := s.traced
 	s.traced, s.until, s.cut = Traced{}, 0, true
@@ -445,7 +451,7 @@ func (s *Stream) charge(cpu time.Duration) {
 	s.mu.Unlock()
 }
 
-// skip drops a generation that the worker has taken.
+// skip drops a generation that the worker has taken from the queue.
 func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 	s.missing.Generations++
 	s.missing.Bytes += raw.size
@@ -461,7 +467,7 @@ func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 	s.release(raw)
 }
 
-// show replays a generation, after the gap before it if there is one.
+// show replays a generation, after the gap before it, if any.
 func (s *Stream) show(d *decoded, gen *Generation, show time.Duration) {
 	r := s.replay
 	if (s.missing.Generations > 0 || s.cut) && r.begun {
@@ -481,11 +487,12 @@ func (s *Stream) show(d *decoded, gen *Generation, show time.Duration) {
 		gen.Start = r.info.Start
 	}
 	gen.End = r.now
-	r.kept = nil // whoever lives was shown by now
+	r.kept = nil // every live goroutine has been shown by now
 	r.bound()
 }
 
-// protect calls f and reports whether it came back: an observer that panics is not called again.
+// protect calls f and reports whether it returned. After a panic of an observer, observers are not
+// called again.
 func (s *Stream) protect(f func()) (ok bool) {
 	defer func() {
 		if ok {
@@ -513,22 +520,22 @@ func (s *Stream) protect(f func()) (ok bool) {
 	return true
 }
 
-// slice is how long the worker of a stream goes on, when it has rested: so long at most do others
-// wait for its processor.
+// slice is how long the worker of a stream runs between two rests. It bounds the time for which
+// others wait for its processor.
 const slice = 250 * time.Microsecond
 
-// budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to a
-// slice, and what the stream uses is taken out. It begins empty, so what was used is at no time
-// more than what was allowed since the beginning and the last slice.
+// budget is a token bucket of CPU time. It fills at Budget × GOMAXPROCS per second, up to a slice,
+// and the CPU time used is taken out. It starts empty, so the CPU time used never exceeds what was
+// allowed since the beginning plus the last slice.
 type budget struct {
-	share  float64   // of each processor; below 0 there is no limit
-	at     time.Time // up to when the bucket was filled
+	share  float64   // of each processor; negative means no limit
+	at     time.Time // time up to which the bucket was filled
 	credit time.Duration
 }
 
 func (b *budget) begin(now time.Time, share float64) { *b = budget{share: share, at: now} }
 
-// rate is how much processor time there is for a second.
+// rate is the CPU time allowed per second.
 func (b *budget) rate() float64 { return b.share * float64(runtime.GOMAXPROCS(0)) }
 
 func (b *budget) fill(now time.Time) {
@@ -538,13 +545,13 @@ func (b *budget) fill(now time.Time) {
 	b.at = now
 }
 
-// change changes the share from now on.
+// change sets the share from now on.
 func (b *budget) change(now time.Time, share float64) {
 	b.fill(now)
 	b.share = share
 }
 
-// spend takes out what was used.
+// spend takes the used CPU time out of the bucket.
 func (b *budget) spend(now time.Time, cpu time.Duration) {
 	b.fill(now)
 	if b.share >= 0 {
@@ -552,11 +559,11 @@ func (b *budget) spend(now time.Time, cpu time.Duration) {
 	}
 }
 
-// longestRest is after how long a rest is thought over: the budget may have changed.
+// longestRest bounds a rest, because the budget may change during it.
 const longestRest = time.Second
 
-// rest returns how long to rest until there is a slice again; 0 while something is left of the last
-// one.
+// rest returns how long to rest until a whole slice is available, or 0 while part of the last slice
+// is left.
 func (b *budget) rest(now time.Time) time.Duration {
 	b.fill(now)
 	if b.share < 0 || b.credit > 0 {
@@ -565,31 +572,32 @@ func (b *budget) rest(now time.Time) time.Duration {
 	return time.Duration(min(float64(slice-b.credit)/b.rate(), float64(longestRest)))
 }
 
-// pace books the processor time of the worker of a stream while it is spent, and has it rest.
+// pace charges the CPU time of the worker of a stream while it is spent, and makes the worker rest.
 type pace struct {
 	stream *Stream
 	clock  cpuClock
 	since  time.Duration // booked since begin
-	looked time.Time     // when breathe looked at the clock of the thread last
+	looked time.Time     // when breathe last read the thread clock
 }
 
-// lookEvery is how often that is: it is a system call.
+// lookEvery is the interval between reads of the thread clock, which take a system call.
 const lookEvery = 20 * time.Microsecond
 
-// begin starts the clock of the thread.
+// begin starts the thread clock.
 func (p *pace) begin() {
 	runtime.LockOSThread()
 	p.clock, p.since = startCPUClock(), 0
 }
 
-// end books what was spent, and rests if need be.
+// end charges the CPU time and rests if necessary.
 func (p *pace) end() {
 	p.book(0)
 	runtime.UnlockOSThread()
 	p.rest()
 }
 
-// book books what was spent, and more that was spent elsewhere, and returns all since begin.
+// book charges the CPU time since the last call and the CPU time spent elsewhere. It returns the
+// total since begin.
 func (p *pace) book(elsewhere time.Duration) time.Duration {
 	cpu := p.clock.spent() + elsewhere
 	p.clock = startCPUClock()
@@ -598,7 +606,7 @@ func (p *pace) book(elsewhere time.Duration) time.Duration {
 	return p.since
 }
 
-// breathe is called again and again, every few microseconds.
+// breathe is called every few microseconds.
 func (p *pace) breathe() {
 	now := time.Now()
 	if now.Sub(p.looked) < lookEvery {
@@ -613,7 +621,7 @@ func (p *pace) breathe() {
 	if !tired {
 		return
 	}
-	runtime.UnlockOSThread() // a thread that sleeps costs more than a goroutine
+	runtime.UnlockOSThread() // a sleeping thread costs more than a sleeping goroutine
 	p.rest()
 	runtime.LockOSThread()
 	p.clock, p.looked = startCPUClock(), time.Now()
@@ -639,8 +647,8 @@ func (p *pace) rest() {
 	}
 }
 
-// context returns a context that never ends. A decoder asks it every few hundred events whether it
-// has.
+// context returns a context that is never canceled. A decoder calls its Err method every few
+// hundred events, which calls breathe.
 func (p *pace) context() context.Context { return breathing{context.Background(), p} }
 
 type breathing struct {
@@ -653,54 +661,55 @@ func (b breathing) Err() error {
 	return nil
 }
 
-// The garbage collector works on threads of its own, for all that the program allocates. What it
-// does because of a stream is estimated: its processor time so far, by the stream's part of what
-// was allocated. In a program that keeps little and allocates much that is a tenth of what the
-// stream takes itself, else a few hundredths.
+// The garbage collector works on its own threads, for all allocations of the program. Its cost
+// caused by a stream is estimated as its CPU time so far times the stream's share of all allocated
+// bytes. In a program with a small heap and many allocations, that is a tenth of the stream's own
+// CPU time, otherwise a few percent.
 
-// allocatedPerByte is how many bytes are allocated to read a byte of a trace: 3 to 10 for the
-// decoder and the replay, and as much again for the analyses of this module where goroutines live
-// shortly.
+// allocatedPerByte is the number of bytes allocated to read a byte of a trace: 3 to 10 for the
+// decoder and the replay, and as much again for the analyses of this module if goroutines are
+// short-lived.
 const allocatedPerByte = 10
 
-// collector reads what the garbage collector has cost so far.
+// collector measures the cost of the garbage collector so far.
 type collector struct{ samples [2]metrics.Sample }
 
 func newCollector() collector {
 	return collector{[2]metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/heap/allocs:bytes"}}}
 }
 
-// cost is what collecting the memory takes that was used to read so many bytes of a trace.
+// cost returns the estimated cost of collecting the memory used to read the given number of bytes
+// of a trace.
 func (c *collector) cost(bytes int64) time.Duration {
 	metrics.Read(c.samples[:])
 	cpu, allocated := c.samples[0].Value, c.samples[1].Value
 	if cpu.Kind() != metrics.KindFloat64 || allocated.Kind() != metrics.KindUint64 || allocated.Uint64() == 0 {
-		return 0 // a version of Go that does not tell
+		return 0 // this version of Go does not have the metrics
 	}
 	own := allocatedPerByte * float64(bytes) / float64(allocated.Uint64())
 	return time.Duration(min(own, 1) * cpu.Float64() * float64(time.Second))
 }
 
-// Generation tells of a generation of a trace that the observers of a [Stream] have seen.
+// Generation describes a generation of a trace that the observers of a [Stream] have seen.
 type Generation struct {
-	Number     uint64 // the runtime's count, from 1
-	Start, End Time   // the time that it added to the pass
+	Number     uint64 // the runtime's number, from 1
+	Start, End Time   // the interval that it added to the pass
 	Bytes      int64
 	Events     int64
-	// CPU is what reading it took; see [StreamStats].CPUSource.
+	// CPU is the CPU time spent on it; see [StreamStats].CPUSource.
 	CPU time.Duration
-	// Gap is what is missing directly before it, or nil.
+	// Gap is the gap directly before it, or nil.
 	Gap *Gap
 }
 
-// Traced tells of a trace that a [Stream] has read: see [Stream.EndTrace].
+// Traced describes a trace that a [Stream] has read; see [Stream.EndTrace].
 type Traced struct {
-	// Start and End are the time that was shown of it.
+	// Start and End bound the part that was shown.
 	Start, End Time
-	// Generations were shown, Dropped were not.
+	// Generations is the number of generations shown, Dropped that of generations dropped.
 	Generations, Dropped int64
 	Bytes, Events        int64
-	// CPU is what reading it took; see [StreamStats].CPUSource.
+	// CPU is the CPU time spent on it; see [StreamStats].CPUSource.
 	CPU time.Duration
 }
 
@@ -708,7 +717,7 @@ type Traced struct {
 type Drop struct {
 	Generations int64
 	Bytes       int64
-	// Duration is the time they were about, by when they arrived.
+	// Duration is the time that they cover, by the times of their arrival.
 	Duration time.Duration
 }
 
@@ -718,14 +727,14 @@ func (d *Drop) add(e Drop) {
 	d.Duration += e.Duration
 }
 
-// Dropped counts what a [Stream] dropped, in sum and by reason.
+// Dropped counts the generations that a [Stream] dropped, in total and by reason.
 type Dropped struct {
 	Drop
-	// Behind: StreamOptions.MaxPending bytes were waiting already.
+	// Behind: StreamOptions.MaxPending bytes were already waiting.
 	Behind Drop
-	// OverMemory: reading them would have needed more memory than StreamOptions.MaxMemory.
+	// OverMemory: reading them would have taken more memory than StreamOptions.MaxMemory.
 	OverMemory Drop
-	// Broken: they are not what a trace consists of, or an observer panicked.
+	// Broken: they are not valid trace data, or an observer panicked.
 	Broken Drop
 }
 
@@ -743,24 +752,27 @@ func (d *Dropped) add(why dropReason, e Drop) {
 	(*[...]*Drop{dropBehind: &d.Behind, dropOverMemory: &d.OverMemory, dropBroken: &d.Broken}[why]).add(e)
 }
 
-// StreamStats tells what a [Stream] has done so far. Every generation that was
-// written is counted once: in Generations, in Dropped or in Pending.
+// StreamStats describes what a [Stream] has done so far. Every generation that was written is
+// counted exactly once: in Generations, in Dropped or in Pending.
 type StreamStats struct {
-	Generations int64 // shown to the observers, or after the end of what is to be shown of a trace (StreamOptions.Show)
+	// Generations is the number shown to the observers, or read after the end of the shown part
+	// of a trace (StreamOptions.Show).
+	Generations int64
 	Bytes       int64 // of these generations
 	Events      int64 // in them
 	Dropped     Dropped
-	// Pending and PendingBytes are what waits to be read, without the generation under way.
+	// Pending and PendingBytes count the generations that wait to be read, without the one
+	// being written.
 	Pending, PendingBytes int64
-	// CPU is the time that the stream used: for copying, decoding, replay and observers, and
-	// what the garbage collector does because of the memory that this takes, by estimate.
+	// CPU is the CPU time of the stream for copying, decoding, replay and observers, plus the
+	// estimated cost of garbage collection for its memory.
 	CPU time.Duration
-	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper
-	// bound, on systems where Go does not reach the clock of a thread.
+	// CPUSource is how CPU was measured: "thread clock", or "wall clock", an upper bound, on
+	// systems where Go cannot read the clock of a thread.
 	CPUSource string
 	// Elapsed is the time from the first byte until now, or until Close.
 	Elapsed time.Duration
-	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in
-	// the middle, or an observer panicked.
+	// Err is the first error of the stream: the data written is not a trace, is damaged or is
+	// incomplete, or an observer panicked.
 	Err error
 }

@@ -15,39 +15,40 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// never is a time that is not reached.
+// never is a time that is never reached.
 const never Time = math.MaxInt64
 
 // Second is the second pass of [ReadTwice].
 type Second struct {
-	// From is when it begins; 0 means at the beginning. The observers see a trace that begins
-	// then, with every goroutine in the state that it really was in.
+	// From is the beginning of the second pass; 0 means the beginning of the trace. The
+	// observers see a trace that begins at From, with every goroutine in its actual state.
 	From Time
-	// Observers see it.
+	// Observers are the observers of the second pass.
 	Observers []Observer
 }
 
 // ErrTooLarge is the error of [ReadTwice] for a trace that cannot be kept for the second pass.
 var ErrTooLarge = errors.New("the trace is too large to be kept in memory for a second pass")
 
-// ReadTwice replays a trace to the observers of a first pass and then, knowing what the first one
-// found, to those of a second one. The trace is decoded once and kept in memory in between: 16
-// bytes for each event, and the call chains. Replaying takes about a fifth of what decoding does.
+// ReadTwice replays a trace to the observers of a first pass and then to those of a second pass,
+// which can use the results of the first. The trace is decoded once and kept in memory between the
+// passes: 16 bytes per event, plus the call chains. Replaying takes about a fifth of the time of
+// decoding.
 //
-// maxKept bounds the memory in bytes, 0 means that there is no bound; of a trace that needs more,
-// there is no second pass, and an error that is [ErrTooLarge] unless the first pass had one. Else
-// it does what [Read] does. The Info is that of the second pass, if there was one.
+// maxKept bounds that memory in bytes; 0 means no bound. If a trace needs more, there is no second
+// pass, and the error is [ErrTooLarge] unless the first pass had an error. Otherwise ReadTwice
+// behaves like [Read]. The Info is that of the second pass, if there was one.
 func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
 	return readTwice(ctx, r, opt, anyFormat(), maxKept, first, second)
 }
 
-// ReadSnapshot is [ReadTwice] of a trace that is in memory, not packed, and of Go 1.22 or later. It
-// has no bound of what is kept.
+// ReadSnapshot is like [ReadTwice], but for an uncompressed trace in memory of Go 1.22 or later,
+// without a bound of the memory.
 func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, first []Observer, second func(*Info) Second) (*Info, error) {
 	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, 0, first, second)
 }
 
-// readTwice reads once if there is no second pass.
+// readTwice implements ReadTwice and ReadSnapshot. It reads the trace only once if second is nil.
 func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
 	p, err := open(ctx, r, opt, formats, first)
 	if p.in != nil {
@@ -101,7 +102,7 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, m
 type keeper struct {
 	limit, size int64
 	kept        []*decoded
-	over        bool // the limit was
+	over        bool // the limit was exceeded
 }
 
 func (k *keeper) keep(d *decoded) bool {
@@ -126,7 +127,7 @@ func (k *keeper) release() {
 	k.kept = nil
 }
 
-// joinAt lets observers see the pass from some time on.
+// joinAt attaches the observers of s at s.From.
 func (r *replay) joinAt(s Second) {
 	if s.From == 0 {
 		r.observers = s.Observers
@@ -135,7 +136,7 @@ func (r *replay) joinAt(s Second) {
 	r.from, r.joining = s.From, s.Observers
 }
 
-// join shows the observers a trace that begins at r.from, of which the replay has reached now.
+// join shows the observers a trace that begins at r.from. The replay has reached now.
 func (r *replay) join(now Time) {
 	t := min(max(r.from, r.info.Start), now)
 	r.from, r.observers = never, r.joining
@@ -147,7 +148,7 @@ func (r *replay) join(now Time) {
 		g.cur = interval{since: t, proc: -1, thread: -1}
 		r.show(g, &cur, nil, nil)
 		for i := range g.Regions {
-			g.Regions[i].Start = 0 // as of one that began before the trace
+			g.Regions[i].Start = 0 // like a region that began before the trace
 		}
 		if g.rare == nil {
 			continue
@@ -179,14 +180,14 @@ func (r *replay) join(now Time) {
 	}
 }
 
-// Tail returns the end of a trace: its header and as many of the last generations as it takes to
-// cover the time d, which is a trace, too. Generations take about a second each, so it covers up to
-// that much more. Of a trace that has no more, that is packed, older than Go 1.22, or that cannot
-// be read, it returns all.
+// Tail returns the end of a trace, which is also a trace: its header and as many of the last
+// generations as necessary to cover the time d. Generations take about a second each, so the result
+// covers up to a second more. If the trace is shorter, is compressed, is older than Go 1.22, or
+// cannot be read, Tail returns all of it.
 //
-// A recorder of the last seconds keeps as many as the longest question needs; Tail is for the
-// shorter ones. It reads the heads of the batches only, some 2 µs for a megabyte, and copies what
-// it returns unless that is all.
+// A flight recorder keeps enough for its longest queries; Tail serves the shorter ones. It reads
+// only the heads of the batches, which takes about 2 µs per megabyte, and copies its result unless
+// it returns the whole trace.
 func Tail(trace []byte, d time.Duration) []byte {
 	keep, _ := tailOf(bytes.NewReader(trace), d)
 	if keep <= headerSize {
@@ -195,8 +196,8 @@ func Tail(trace []byte, d time.Duration) []byte {
 	return append(bytes.Clone(trace[:headerSize]), trace[keep:]...)
 }
 
-// TailOffset returns where the generations of [Tail] begin: what is between the 16 bytes of the
-// header and that offset can be left out.
+// TailOffset returns the offset at which the generations of [Tail] begin. The bytes between the
+// 16-byte header and that offset can be omitted.
 func TailOffset(trace *io.SectionReader, d time.Duration) int64 {
 	keep, _ := tailOf(trace, d)
 	return keep
@@ -208,8 +209,8 @@ type sizedReader interface {
 	sized
 }
 
-// tailOf returns where the last generations begin that cover the time d, and where the very last
-// one does. Both are headerSize where they are not known.
+// tailOf returns the offsets of the generations that cover the last d, and of the last generation.
+// Both are headerSize if unknown.
 func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
 	in, err := openInput(trace, formats{})
 	defer in.close()
@@ -247,8 +248,8 @@ func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
 	return keep, last
 }
 
-// latestBatch is the time at which the last batch from an offset on begins: at most that of the
-// last event.
+// latestBatch returns the time at which the last batch after off begins, a lower bound of the time
+// of the last event.
 func latestBatch(src source, off int64) (latest uint64) {
 	for {
 		head, err := src.head(off)
@@ -264,11 +265,11 @@ func latestBatch(src source, off int64) (latest uint64) {
 	}
 }
 
-// ReadLast replays the last d of a trace to observers, who see a trace that begins then, with every
-// goroutine in the state that it really was in. Unlike [ReadTwice] it keeps no events: it decodes
-// the last generation first, to find the end, and then the generations that cover d. The memory is
-// that of one generation for each of Options.Workers. Of a trace that is broken, events are kept
-// all the same. A packed one, or one of before Go 1.22, is an error.
+// ReadLast replays the last d of a trace to observers. They see a trace that begins then, with
+// every goroutine in its actual state. Unlike [ReadTwice], ReadLast does not keep events: it
+// decodes the last generation first, to find the end, and then the generations that cover d. It
+// needs memory for one generation per worker (Options.Workers). For a damaged trace, it keeps the
+// events nevertheless. A compressed trace, or one from before Go 1.22, is an error.
 func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.Duration, observers []Observer) (*Info, error) {
 	keep, last := tailOf(trace, d)
 	if last > headerSize {
@@ -293,13 +294,13 @@ func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.
 	})
 }
 
-// without returns a trace without what is between its header and an offset.
+// without returns trace without the bytes between its header and off.
 func without(trace *io.SectionReader, off int64) *io.SectionReader {
 	left := off - headerSize
 	return io.NewSectionReader(&shortened{trace, left}, 0, trace.Size()-left)
 }
 
-// shortened is a trace of which some bytes after the header are left out.
+// shortened is a trace without some of the bytes after the header.
 type shortened struct {
 	trace io.ReaderAt
 	left  int64

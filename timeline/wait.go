@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// Wait says what a goroutine waits for or, while it is Runnable, what it had
-// waited for before it became ready. It refines the runtime's own reason by
-// the call chain: the runtime calls a dozen different things "sync".
+// Wait is what a goroutine waits for or, while it is Runnable, what it waited for before it became
+// ready. It is derived from the runtime's reason and the call chain, because the runtime uses the
+// reason "sync" for a dozen different things.
 type Wait uint8
 
-// The kinds of waiting. Their names are those of [Wait.String].
+// The kinds of waits. Their names are those returned by [Wait.String].
 const (
 	WaitNone          Wait = iota // not waiting
-	WaitOther                     // a reason that this version does not know, or that the trace does not tell
-	WaitMutex                     // sync.Mutex, and the locks inside the standard library
+	WaitOther                     // a reason that is unknown or missing in the trace
+	WaitMutex                     // sync.Mutex, and locks inside the standard library
 	WaitRWMutexWriter             // sync.RWMutex, Lock
 	WaitRWMutexReader             // sync.RWMutex, RLock
 	WaitWaitGroup                 // sync.WaitGroup
 	WaitCond                      // sync.Cond
-	WaitOnce                      // sync.Once or golang.org/x/sync/singleflight, behind the goroutine that does it
+	WaitOnce                      // sync.Once or golang.org/x/sync/singleflight, run by another
 	WaitChanSend                  // a channel send
 	WaitChanReceive               // a channel receive
 	WaitSelect                    // select over several channels
 	WaitSemaphore                 // golang.org/x/sync/semaphore, or the limit of an errgroup
 	WaitNetwork                   // the network poller
 	WaitSleep                     // time.Sleep
-	WaitSyscall                   // a system call that lost its P
-	WaitGC                        // the garbage collector: assist credit, sweep, its own semaphores
-	WaitRuntime                   // the runtime's own parking: system goroutines, suspensions
+	WaitSyscall                   // a system call without a P
+	WaitGC                        // the garbage collector: assist credit, sweep, its semaphores
+	WaitRuntime                   // parking by the runtime: system goroutines, suspensions
 	WaitCoroutine                 // a coroutine switch (iter.Pull)
-	WaitForever                   // nothing can wake it: select{}, a nil channel, the end of main
-	WaitPreempted                 // runnable: its time slice ended, or it handed a mutex off
+	WaitForever                   // never woken: select{}, a nil channel, the end of main
+	WaitPreempted                 // runnable: its time slice ended, or it handed off a mutex
 	WaitYield                     // runnable: it called runtime.Gosched
 	WaitCreated                   // runnable since its creation
 	WaitC                         // in C code: see State.IsC
-	WaitCThread                   // a thread of C that called Go has gone back to C
+	WaitCThread                   // a C thread that called Go is back in C
 
 	numWaits
 )
@@ -46,7 +46,7 @@ var waitNames = [numWaits]string{
 	"runtime", "coroutine", "forever", "preempted", "yield", "created", "in-c", "c-thread",
 }
 
-// String returns the name of what is waited for, such as "mutex".
+// String returns the name of the wait, such as "mutex".
 func (w Wait) String() string {
 	if w < numWaits {
 		return waitNames[w]
@@ -57,7 +57,7 @@ func (w Wait) String() string {
 // MarshalText writes the name.
 func (w Wait) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
-// UnmarshalText reads a name. One that is not known, as of a later version, is WaitOther.
+// UnmarshalText reads a name. Unknown names, such as those of later versions, yield WaitOther.
 func (w *Wait) UnmarshalText(name []byte) error {
 	*w = WaitOther
 	if i := slices.Index(waitNames[:], string(name)); i >= 0 {
@@ -66,7 +66,7 @@ func (w *Wait) UnmarshalText(name []byte) error {
 	return nil
 }
 
-// Waits returns all kinds of waiting, in the order of their constants.
+// Waits returns all kinds of waits, in the order of their constants.
 func Waits() []Wait {
 	ws := make([]Wait, numWaits)
 	for i := range ws {
@@ -80,9 +80,8 @@ func (w Wait) Lock() bool {
 	return w == WaitMutex || w == WaitRWMutexWriter || w == WaitRWMutexReader
 }
 
-// waitOfReason maps the reasons that the runtime writes (traceBlockReason and
-// traceGoStopReason in runtime/traceruntime.go) to kinds. Those for which the
-// call chain decides are refined by waitOf.
+// waitOfReason maps the reasons written by the runtime (traceBlockReason and traceGoStopReason in
+// runtime/traceruntime.go) to kinds of waits. waitOf refines those that depend on the call chain.
 var waitOfReason = map[string]Wait{
 	"forever":                      WaitForever,
 	"network":                      WaitNetwork,
@@ -122,7 +121,7 @@ func waitOf(reason string, s *Stack) Wait {
 			}
 		}
 	case "":
-		// A coroutine switch says neither why nor where.
+		// A coroutine switch has neither a reason nor a call chain.
 		return WaitCoroutine
 	}
 	if w, ok := waitOfReason[reason]; ok {
@@ -131,12 +130,12 @@ func waitOf(reason string, s *Stack) Wait {
 	return WaitOther
 }
 
-// isLimit reports whether a function that blocks on a channel is a semaphore to its users.
+// isLimit reports whether fn, which blocks on a channel, is used as a semaphore.
 func isLimit(fn string) bool {
 	return strings.HasPrefix(fn, "golang.org/x/sync/semaphore.") || strings.HasPrefix(fn, "golang.org/x/sync/errgroup.")
 }
 
-// waitOfStop classifies why a goroutine went from Running to Runnable.
+// waitOfStop classifies the reason for a transition from Running to Runnable.
 func waitOfStop(reason string) Wait {
 	switch reason {
 	case "preempted":
@@ -147,8 +146,7 @@ func waitOfStop(reason string) Wait {
 	return WaitOther
 }
 
-// waitOfSync tells the users of the runtime's semaphores apart by the frames
-// nearest to the leaf.
+// waitOfSync distinguishes the users of the runtime's semaphores by the frames nearest to the leaf.
 func waitOfSync(s *Stack) Wait {
 	if s == nil || len(s.Frames) == 0 {
 		return WaitOther
@@ -156,11 +154,11 @@ func waitOfSync(s *Stack) Wait {
 	for i, f := range s.Frames {
 		switch fn := f.Func; {
 		case strings.HasPrefix(fn, "sync.runtime_"), strings.HasPrefix(fn, "internal/sync.runtime_"), strings.HasPrefix(fn, "internal/poll.runtime_Sem"):
-			continue // the entry into the runtime itself
+			continue // the entry into the runtime
 		case strings.HasPrefix(fn, "sync.(*Mutex)."), strings.HasPrefix(fn, "internal/sync.(*Mutex)."):
 			return waitOfMutex(s.Frames[i:])
 		case strings.HasPrefix(fn, "sync.(*RWMutex).RLock"), strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/contention.(*RWMutex)."):
-			return WaitRWMutexReader // of package contention, only readers get here by themselves
+			return WaitRWMutexReader // in package contention, only readers block here directly
 		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
 			return WaitRWMutexWriter
 		case strings.HasPrefix(fn, "sync.(*WaitGroup)."):
@@ -171,15 +169,15 @@ func waitOfSync(s *Stack) Wait {
 		case strings.HasPrefix(fn, "sync.(*Once)."):
 			return WaitOnce
 		case strings.HasPrefix(fn, "internal/sync."), strings.HasPrefix(fn, "sync."), strings.HasPrefix(fn, "internal/poll.(*fdMutex)."):
-			// Containers that hide the frame of Lock (sync.Map, sync.Pool), the lock of
-			// a file descriptor.
+			// Types that hide the frame of Lock (sync.Map, sync.Pool), or the lock of a
+			// file descriptor.
 			return WaitMutex
 		case strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"),
 			strings.HasPrefix(fn, "runtime.StartTrace"), strings.HasPrefix(fn, "runtime.StopTrace"), strings.HasPrefix(fn, "runtime/trace."):
 			return WaitRuntime
 		case strings.HasPrefix(fn, "runtime."):
-			// An allocation or the start of a cycle that queues behind the collector's
-			// own semaphores.
+			// An allocation or the start of a garbage collection that waits for a
+			// semaphore of the collector.
 			return WaitGC
 		}
 		return WaitOther
@@ -187,8 +185,8 @@ func waitOfSync(s *Stack) Wait {
 	return WaitOther
 }
 
-// waitOfMutex classifies a wait inside sync.Mutex by its caller: the locks of
-// a RWMutex (a writer behind a writer) and of a Once are mutexes inside.
+// waitOfMutex classifies a wait in sync.Mutex by its caller: RWMutex (a writer behind a writer) and
+// Once contain mutexes.
 func waitOfMutex(frames []*Frame) Wait {
 	for _, f := range frames {
 		switch fn := f.Func; {
@@ -204,9 +202,9 @@ func waitOfMutex(frames []*Frame) Wait {
 	return WaitMutex
 }
 
-// InLock returns the kind of lock whose code is the innermost in a call chain, as in a sample of
-// the CPU profiler of a goroutine that spins for a sync.Mutex; WaitNone if that is other code, or s
-// is nil.
+// InLock returns the kind of lock whose code is innermost in a call chain, for example in a CPU
+// profiler sample of a goroutine that spins for a sync.Mutex. It returns WaitNone for other code or
+// a nil Stack.
 func (s *Stack) InLock() Wait {
 	frames := s.Code()
 	for len(frames) > 0 && strings.HasPrefix(frames[0].Func, "runtime.") {
@@ -225,9 +223,8 @@ func (s *Stack) InLock() Wait {
 	return WaitNone
 }
 
-// parkFrames are the runtime's frames between the parking itself and the
-// place that a block event would name as its leaf, with the wait they stand
-// for. Statuses show them; block events skip them.
+// parkFrames maps the runtime's frames between the parking and the leaf frame of a block event to
+// the wait that they indicate. Statuses contain these frames; block events omit them.
 var parkFrames = map[string]Wait{
 	"runtime.gopark":                            WaitNone,
 	"runtime.goparkunlock":                      WaitNone,
@@ -266,7 +263,7 @@ var parkFrames = map[string]Wait{
 	"runtime.(*traceAdvancerState).start.func1": WaitRuntime,
 }
 
-// entryFrames are those of parkFrames that block events show as the leaf.
+// entryFrames are the parkFrames that block events show as the leaf.
 var entryFrames = map[string]bool{
 	"runtime.chanrecv1": true,
 	"runtime.chanrecv2": true,
@@ -276,14 +273,14 @@ var entryFrames = map[string]bool{
 	"time.Sleep":        true,
 }
 
-// waitOfStatus classifies a goroutine that a status event shows as waiting:
-// the event brings no reason, but often the whole stack, parking frames included. It returns
-// the wait and how many leading frames a block event would not have shown.
+// waitOfStatus classifies a goroutine that a status shows as waiting. A status has no reason, but
+// often the whole stack, including the parking frames. waitOfStatus returns the wait and the number
+// of leading frames that a block event would omit.
 func waitOfStatus(s *Stack) (w Wait, skip int) {
 	if s == nil || len(s.Frames) == 0 {
 		return WaitOther, 0
 	}
-	n := 0 // frames that are about parking
+	n := 0 // number of parking frames
 	for ; n < len(s.Frames); n++ {
 		fn := s.Frames[n].Func
 		fw, ok := parkFrames[fn]

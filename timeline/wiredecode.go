@@ -11,12 +11,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// wireDecoder decodes with package wireformat. Where that finds the generation broken, or of a
-// version that it does not know, and the Reader of x/exp/trace gets further, the result is the
-// Reader's, and a note of the pass says so.
+// wireDecoder decodes with package wireformat. If that fails, because the generation is damaged or
+// its version is unknown, and the Reader of x/exp/trace can read more, the result is that of the
+// Reader, and a note of the pass states that.
 type wireDecoder struct {
 	decoding
-	running map[int64]int64 // by thread: who ran when the generation before ended
+	running map[int64]int64 // by thread: the goroutine at the end of the previous generation
 	other   decodeFunc      // see formats
 }
 
@@ -45,13 +45,13 @@ func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
 	return d
 }
 
-// overMemory ends the decoding of a generation for want of memory.
+// overMemory ends the decoding of a generation that exceeds the memory limit.
 func (wd *wireDecoder) overMemory(d *decoded, read int64) *decoded {
 	d.err = &memoryError{limit: wd.meter.Limit(), read: read, holds: d.holds()}
 	return d
 }
 
-// instead decodes with the Reader, and returns what is more: d, or that.
+// instead decodes with the Reader, and returns the larger of d and its result.
 func (wd *wireDecoder) instead(d *decoded, open func() io.Reader) *decoded {
 	if wd.other == nil {
 		return d
@@ -66,12 +66,12 @@ func (wd *wireDecoder) instead(d *decoded, open func() io.Reader) *decoded {
 	return other
 }
 
-// buffer holds the bytes of a generation while it is decoded.
+// buffer holds the bytes of a generation during decoding.
 type buffer struct{ b []byte }
 
 var bufferPool = sync.Pool{New: func() any { return new(buffer) }}
 
-// maxPooled bounds the buffers that are kept for the next generation.
+// maxPooled bounds the size of buffers that are reused.
 const maxPooled = 64 << 20
 
 func (b *buffer) release() {
@@ -84,7 +84,7 @@ func (b *buffer) release() {
 func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {
 	b := bufferPool.Get().(*buffer)
 	b.b = b.b[:0]
-	want := max(int(wd.size), 4096) + 1 // 1 more to see the end
+	want := max(int(wd.size), 4096) + 1 // 1 more to detect the end
 	for {
 		if cap(b.b) < want {
 			if !wd.meter.Room(int64(want)) {
@@ -106,8 +106,8 @@ func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {
 	}
 }
 
-// decodeSafely is decodeBytes with an error in the place of a panic, which no input is known to
-// cause.
+// decodeSafely is like decodeBytes but turns a panic into an error. No input is known to cause a
+// panic.
 func (wd *wireDecoder) decodeSafely(data []byte, opt wireformat.Options) (d *decoded) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -168,29 +168,29 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 	return d
 }
 
-// wireCursor is the state of decoding one generation with package wireformat, whose indexes of
-// goroutines are those of the records.
+// wireCursor is the state of decoding one generation with package wireformat. Records use the
+// goroutine indexes of wireformat.
 type wireCursor struct {
 	cursor
 	dec      *wireformat.Decoder
-	stackOf  []int32    // by index of wireformat: number of the call chain + 2, 0 = not asked yet
+	stackOf  []int32    // by index of wireformat: number of the call chain + 2, 0 = unknown
 	frameOf  []*Frame   // likewise
 	reasonOf []int32    // by index of the string + 1: number + 1
 	threadOf []int32    // by index: number + 1
-	recent   [][2]int32 // by goroutine: the two latest call chains, times 2, + 1 if it was not stopped
+	recent   [][2]int32 // by goroutine: the two latest call chains, times 2, plus 1 if byItself
 
 	metricName [3]int32
-	stwNames   map[int32]int32 // by the string of the kind
+	stwNames   map[int32]int32 // by string index of the kind
 }
 
 const heapMetric = "/memory/classes/heap/objects:bytes"
 
 var metricNames = [3]string{"/sched/gomaxprocs:threads", heapMetric, "/gc/heap/goal:bytes"}
 
-// goState are the states that the statuses of wireformat stand for.
+// goState maps the statuses of wireformat to states.
 var goState = [...]State{Unknown, wireformat.GoRunnable: Runnable, wireformat.GoRunning: Running, wireformat.GoSyscall: Syscall, wireformat.GoWaiting: Waiting}
 
-// g returns the number of a goroutine, which may be new.
+// g returns the number of a goroutine, which it adds if it is new.
 func (c *wireCursor) g(i int32) int32 {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
@@ -202,11 +202,12 @@ func (c *wireCursor) g(i int32) int32 {
 	return i
 }
 
-// nothingRecent are the recent call chains of a goroutine that has none, or a new name.
+// nothingRecent is the value of recent for a goroutine without recent call chains, or with a new
+// name.
 var nothingRecent = [2]int32{-1, -1}
 
-// shown is stopped, for a call chain that is not the last one. Most goroutines go to and fro
-// between two, for which there is nothing to note any more.
+// shown is like stopped, for a call chain that is not the last one. Most goroutines alternate
+// between two call chains, for which there is nothing more to note.
 func (c *wireCursor) shown(g, stack int32, byItself bool) {
 	v := stack << 1
 	if byItself {
@@ -236,7 +237,7 @@ func (c *wireCursor) thread(i int32) int32 {
 	return c.threadOf[i] - 1
 }
 
-// stack returns the number of a call chain, −1 for none.
+// stack returns the number of a call chain, or −1 if there is none.
 func (c *wireCursor) stack(i int32) int32 {
 	if i < 0 {
 		return -1
@@ -253,7 +254,7 @@ func (c *wireCursor) stack(i int32) int32 {
 	return id
 }
 
-// intern returns the one *Stack of frames of the generation.
+// intern returns the canonical *Stack of frames of the generation.
 func (c *wireCursor) intern(refs []int32) *Stack {
 	if len(refs) == 0 {
 		return nil
@@ -280,7 +281,7 @@ func (c *wireCursor) why(text int32) int32 {
 	return *n - 1
 }
 
-// event records an event. The frequent ones come first.
+// event records an event. The frequent types come first.
 func (c *wireCursor) event(ev *wireformat.Event) {
 	t := Time(ev.Time)
 	switch ev.Type {
@@ -392,7 +393,7 @@ func (c *wireCursor) create(ev *wireformat.Event) {
 	c.put(stepCode(NotExist, to), g, by, stack)
 }
 
-// rare records an event that is no transition.
+// rare records an event that is not a transition.
 func (c *wireCursor) rare(ev *wireformat.Event) {
 	switch ev.Type {
 	case wireformat.STWBegin:
@@ -439,7 +440,7 @@ const (
 	sweepRange = "GC incremental sweep"
 )
 
-// stw returns the number of the name of a stop of the world of some kind.
+// stw returns the number of the name of a stop-the-world range.
 func (c *wireCursor) stw(kind int32) int32 {
 	n, ok := c.stwNames[kind]
 	if !ok {
@@ -452,7 +453,7 @@ func (c *wireCursor) stw(kind int32) int32 {
 	return n
 }
 
-// goRange records a range of a goroutine: of a mark assist, if name is −1.
+// goRange records a range of a goroutine. If name is −1, it is a mark assist.
 func (c *wireCursor) goRange(ev *wireformat.Event, code uint8, name int32) {
 	c.tick(Time(ev.Time))
 	of := ev.G
@@ -500,13 +501,13 @@ func (c *wireCursor) aux(ev *wireformat.Event, real bool, a aux) {
 	c.addAux(a)
 }
 
-// The runtime tells the status of a goroutine before its first event of a generation, with one
-// exception: a coroutine (iter.Pull) whose first event is its end. The runtime has let go of the
-// goroutine already when it writes that event (Go 1.23 to 1.26). Package wireformat adds the status
-// where it belongs, before the event, with a number that no goroutine of the runtime has. The
-// replay knows from the generation before which goroutine it is.
+// The runtime writes the status of a goroutine before its first event of a generation, with one
+// exception: a coroutine (iter.Pull) whose first event is its end. When the runtime writes that
+// event, it has already detached the goroutine from the thread (Go 1.23 to 1.26). Package
+// wireformat adds the status before the event, with an ID that the runtime does not use. The replay
+// finds the actual goroutine in the state at the end of the previous generation.
 
-// runners returns which goroutine runs on which thread.
+// runners returns the running goroutine of each thread.
 func (r *replay) runners() map[int64]int64 {
 	on := map[int64]int64{}
 	for id, g := range r.gs {
@@ -517,8 +518,8 @@ func (r *replay) runners() map[int64]int64 {
 	return on
 }
 
-// knowsLost reports whether running has a coroutine of which the generation has only the end, and
-// which is not called by its number yet.
+// knowsLost reports whether running contains a coroutine whose end is its only event in the
+// generation and which does not have its actual ID yet.
 func (d *decoded) knowsLost(running map[int64]int64) bool {
 	for _, l := range d.lost {
 		if _, ok := running[l.Thread]; ok && l.G == wireformat.LostGoroutine(l.Thread) {
