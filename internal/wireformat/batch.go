@@ -19,7 +19,7 @@ const (
 	maxFrames = 128
 )
 
-// ErrCutOff is the end of the input where more must follow.
+// ErrCutOff reports that the input ends where more data must follow.
 var ErrCutOff = errors.New("the trace is cut off")
 
 // Head is the head of a batch.
@@ -30,7 +30,7 @@ type Head struct {
 	HeadLen, DataLen int64
 }
 
-// ParseHead reads the head of the batch that buf begins with. The error is ErrCutOff if buf is too
+// ParseHead parses the batch head at the beginning of buf. It returns ErrCutOff if buf is too
 // short.
 func ParseHead(buf []byte) (h Head, err error) {
 	i := 1

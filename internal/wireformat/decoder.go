@@ -13,15 +13,15 @@ import (
 // Options configures a Decoder.
 type Options struct {
 	Version int // of the format: 22, 23, 25 or 26
-	// Running has the goroutines that ran on threads when the generation before ended, for
-	// coroutines. One that it does not have gets a number of its own, LostGoroutine.
+	// Running maps threads to the goroutines that they ran at the end of the previous
+	// generation, for coroutines. A thread that is missing gets a synthetic ID, LostGoroutine.
 	Running map[int64]int64
-	// Cut accepts a generation that ends early: tables may miss entries, and the last batch
-	// may be cut in the middle of an event. Frequency is that of the clock if it is missing, in
-	// units a second.
+	// Cut accepts a generation that ends early: tables may lack entries, and the last batch may
+	// end in the middle of an event. Frequency is the frequency of the clock to use if it is
+	// missing, in units per second.
 	Cut       bool
 	Frequency uint64
-	// Room reports whether there is room for a table of so many bytes; nil if there always is.
+	// Room reports whether there is memory for a table of size bytes. If nil, there always is.
 	Room func(size int64) bool
 }
 
@@ -30,8 +30,9 @@ func Knows(version int) bool {
 	return version == 22 || version == 23 || version == 25 || version == 26
 }
 
-// LostGoroutine is the number of the goroutine that a thread ran, of which only its end is known.
-// The runtime counts goroutines from 1, and JavaScript numbers are exact up to twice as much.
+// LostGoroutine returns the synthetic ID of a goroutine whose end on thread is its only known
+// event. The runtime counts goroutines from 1, and JavaScript numbers are exact up to twice the
+// smallest synthetic ID.
 func LostGoroutine(thread int64) int64 { return 1<<52 | thread&(1<<52-1) }
 
 // Decoder decodes one generation.
@@ -42,14 +43,14 @@ type Decoder struct {
 
 	threads  []*thread
 	byThread map[uint64]int32
-	last     uint64    // the thread that was looked up last
-	lastIs   int32     // its index, −1 if there is none
-	order    []*thread // those that have batches of events, as they are met
-	heap     []waiting // those that have events left
+	last     uint64    // the last thread that was looked up
+	lastIs   int32     // its index, −1 if none
+	order    []*thread // threads with batches of events, in order of appearance
+	heap     []waiting // threads with events left
 	gs       []goroutine
 	byG      Numbers
 	procs    []proc
-	smallP   []int32 // index + 1 of the processors with small numbers
+	smallP   []int32 // by small processor number: index + 1
 	byProc   map[uint64]int32
 	extras   []extra
 	tasks    map[uint64]task
@@ -57,14 +58,14 @@ type Decoder struct {
 	gcState  uint8
 	lost     []Lost
 
-	out     [3]Event // what an event of the trace becomes
+	out     [3]Event // the events that an event of the trace yields
 	n, next int      // of out
 	time    int64    // of the last event
-	invalid error    // what an event refers to is missing
+	invalid error    // an event refers to a missing table entry
 	failed  error
 }
 
-// waiting is a thread in the heap.
+// waiting is an entry of the heap.
 type waiting struct {
 	time int64 // of its next event
 	t    *thread
@@ -73,10 +74,10 @@ type waiting struct {
 // thread is a thread and its next event.
 type thread struct {
 	id      uint64
-	index   int32 // −1 for the events of no thread
-	g       int32 // the goroutine that it executes, −1
-	p       int32 // its processor, −1
-	seen    bool  // an event of it was tried, or another named it
+	index   int32 // −1 for events without a thread
+	g       int32 // the executing goroutine, −1 if none
+	p       int32 // its processor, −1 if none
+	seen    bool  // one of its events was tried, or another thread referred to it
 	bound   bool  // it had a goroutine
 	listed  bool
 	typ     Type
@@ -84,15 +85,15 @@ type thread struct {
 	time    int64
 	args    [maxArgs]uint64
 	at      int // offset of the event
-	pos     int // of the rest of the batch
+	pos     int // offset of the rest of the batch
 	end     int
 	base    uint64
-	now     int64 // time of the event before, 0 at the beginning of a batch
+	now     int64 // time of the previous event, 0 at the beginning of a batch
 	batches []batch
 }
 
-// New returns a decoder of the generation in data, which must stay as it is. It has read all but
-// the events.
+// New returns a decoder of the generation in data, which must not be modified. New reads everything
+// except the events.
 func New(data []byte, opt Options) (*Decoder, error) {
 	d := &Decoder{data: data, opt: opt, byThread: map[uint64]int32{}, lastIs: -1}
 	if err := d.read(); err != nil {
@@ -112,10 +113,10 @@ func New(data []byte, opt Options) (*Decoder, error) {
 	return d, nil
 }
 
-// Begin returns the time at which the generation begins: before all events.
+// Begin returns the time at which the generation begins, before all events.
 func (d *Decoder) Begin() int64 { return max(1, d.nanos(d.minTime)) }
 
-// thread returns the index of a thread.
+// thread returns the index of a thread, which it adds if it is new.
 func (d *Decoder) thread(id uint64) int32 {
 	if d.lastIs >= 0 && d.last == id {
 		return d.lastIs
@@ -134,7 +135,7 @@ func (d *Decoder) thread(id uint64) int32 {
 	return i
 }
 
-// Next returns the next event, which is good until the next call, or io.EOF.
+// Next returns the next event, which is valid until the next call, or io.EOF.
 func (d *Decoder) Next() (*Event, error) {
 	if d.next >= d.n {
 		if err := d.step(); err != nil {
@@ -178,8 +179,8 @@ func (d *Decoder) step() error {
 	return d.invalid
 }
 
-// others takes the next event of the first thread but that at the root of the heap whose event can
-// come now.
+// others takes the next event of the first thread, except for that at the root of the heap, whose
+// event can come now.
 func (d *Decoder) others() error {
 	// A sorted heap is a heap.
 	order.Stable(d.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
@@ -199,7 +200,7 @@ func (d *Decoder) others() error {
 	return d.stuck()
 }
 
-// stuck is the error where no thread can go on.
+// stuck returns the error for the case that no thread can proceed.
 func (d *Decoder) stuck() error {
 	w := d.heap[0]
 	e := broken(w.t.at, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", w.t.typ, w.time, int64(w.t.id)).(*Error)
@@ -207,7 +208,7 @@ func (d *Decoder) stuck() error {
 	return e
 }
 
-// goOn reads the next event of a thread, which is at i in the heap.
+// goOn reads the next event of the thread at index i of the heap.
 func (d *Decoder) goOn(t *thread, i int) error {
 	more, err := d.advance(t)
 	if err != nil {
@@ -227,7 +228,7 @@ func (d *Decoder) goOn(t *thread, i int) error {
 	return nil
 }
 
-// advance reads the next event of a thread; false if there is none.
+// advance reads the next event of a thread. It returns false if there is none.
 func (d *Decoder) advance(t *thread) (bool, error) {
 	for {
 		for t.pos == t.end {
@@ -280,13 +281,13 @@ func (d *Decoder) advance(t *thread) (bool, error) {
 	}
 }
 
-// long reads a number of more than one byte, up to eight of them at once, from what ends at end. It
-// returns where the next one is, −1 if this one is not whole.
+// long reads a varint of more than one byte, up to eight bytes at once, from data that ends at end.
+// It returns the offset of the next number, or −1 if the varint is incomplete.
 func long(data []byte, pos, end int) (uint64, int) {
 	if pos+8 <= len(data) {
 		w := binary.LittleEndian.Uint64(data[pos:])
 		if stop := ^w & 0x8080808080808080; stop != 0 {
-			w &= stop ^ (stop - 1) // up to the first byte that has no others after it
+			w &= stop ^ (stop - 1) // up to the first byte without a continuation bit
 			w &= 0x7f7f7f7f7f7f7f7f
 			w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
 			w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
@@ -304,7 +305,7 @@ func long(data []byte, pos, end int) (uint64, int) {
 	return v, pos + n
 }
 
-// lose makes the status of a coroutine the next event of its thread: see the package comment.
+// lose makes the status of a coroutine the next event of its thread; see the package comment.
 func (d *Decoder) lose(t *thread) {
 	id, ok := d.opt.Running[int64(t.id)]
 	if !ok {
@@ -316,7 +317,7 @@ func (d *Decoder) lose(t *thread) {
 	t.args = [maxArgs]uint64{uint64(id), t.id, GoRunning}
 }
 
-// The heap is binary. Of equal times the parent, then the left child comes first.
+// The heap is binary. For equal times, the parent comes first, then the left child.
 
 func (d *Decoder) up(i int) int {
 	h := d.heap

@@ -1,18 +1,18 @@
 // Package wireformat decodes one generation of a Go execution trace, of Go 1.22 and later, without
-// an allocation for each event.
+// allocating for each event.
 //
 // # The format
 //
-// A trace is a header of 16 bytes, "go 1.26 trace\x00\x00\x00", and generations of about a second
-// each. All numbers are unsigned varints, as in package encoding/binary. A generation is a run of
-// batches with the same number gen:
+// A trace is a header of 16 bytes, "go 1.26 trace\x00\x00\x00", followed by generations of about a
+// second each. All numbers are unsigned varints, as in package encoding/binary. A generation is a
+// sequence of batches with the same number gen:
 //
 //	1 gen thread time size data[size]               events of one thread
 //	49 experiment gen thread time size data[size]   data of an experiment
 //
-// A version of 1.26 or later ends a generation with a single byte 52. Before, a generation ends
-// where gen changes. A generation is complete in itself: its header and its batches are a trace.
-// The first byte of the data says what a batch holds:
+// Version 1.26 and later end a generation with a single byte 52. In earlier versions, a generation
+// ends where gen changes. A generation is self-contained: the header and its batches are a trace.
+// The first byte of the data is the type of the batch:
 //
 //	2, 3 id n (pc func file line)·n …   call chains; func and file are numbers of strings
 //	4, 5 id len bytes[len] …            strings
@@ -20,42 +20,45 @@
 //	8 frequency                         units of time in a second (1.22, 1.23)
 //	50, 8 frequency, 51 dt mono s ns    the same, and what all clocks showed (1.25 and later)
 //
-// Any other batch holds events of its thread, each a type, the units of time since the event before
-// (since the time of the batch for the first), and up to four arguments. The number 0 is an empty
-// string or call chain. The batches of a thread are in order in the file, those of different
-// threads are not.
+// All other batches hold events of their thread. An event is a type, the time units since the
+// previous event (since the time of the batch for the first one), and up to four arguments. The
+// number 0 is an empty string or call chain. The batches of one thread are in order in the file;
+// those of different threads are not.
 //
 // # The order of events
 //
-// Clocks of processors differ, so times alone do not order the events of different threads. The
-// decoder takes the event with the least time first, unless that cannot be the next one:
+// Clocks of different processors differ, so times alone do not order the events of different
+// threads. The decoder takes the event with the smallest time first, unless it cannot be the next
+// one:
 //
-//   - A goroutine starts (GoStart) only when it is runnable, is unblocked (GoUnblock) only when it
-//     waits, and the sequence number of the event is one more than that of the goroutine. The
-//     number is 0 at a status (GoStatus) and at the creation.
-//   - Likewise for processors: ProcStart needs an idle one, ProcSteal one whose thread is in a
-//     system call, and the next sequence number; GoSyscallBegin has a number of the processor, too.
+//   - A goroutine starts (GoStart) only if it is runnable, and is unblocked (GoUnblock) only if it
+//     waits. In addition, the sequence number of the event must be one more than that of the
+//     goroutine, which is 0 at a status (GoStatus) and at the creation.
+//   - The same holds for processors: ProcStart needs an idle processor, ProcSteal one whose thread
+//     is in a system call, and both the next sequence number. GoSyscallBegin also has a sequence
+//     number of the processor.
 //   - A system call that lost its processor ends (GoSyscallEndBlocked) only after the thread has
-//     lost it.
-//   - The mark phases of the collector have numbers of their own.
+//     lost the processor.
+//   - The mark phases of the garbage collector have their own sequence numbers.
 //
 // While the first thread has to wait, the other threads are tried in the order of time. An event
-// that needs no other thread, such as GoBlock, can always come next; if it contradicts what is
-// known, the trace is broken.
+// that does not depend on other threads, such as GoBlock, can always come next. If it contradicts
+// the state, the trace is damaged.
 //
-// The state that these rules need is small: for each thread its goroutine and processor, for each
-// goroutine and processor a status and a number. Goroutines have indexes in the order in which they
-// are met, and one hash table finds them; all else is arrays. The threads wait in a heap. A thread
-// stays at its root while its next event precedes those of the others, which costs two comparisons.
+// These rules need little state: for each thread its goroutine and processor, and for each
+// goroutine and processor a status and a sequence number. Goroutines are indexed in order of
+// appearance and found by one hash table; everything else is in arrays. The threads are in a heap.
+// A thread stays at the root of the heap while its next event precedes those of the others, which
+// costs two comparisons.
 //
-// Two events never have the same time: the second one gets a nanosecond more. This rule, and the
-// choice among events of the same time, are those of golang.org/x/exp/trace, so both packages give
+// No two events have the same time: the second one is moved by one nanosecond. This rule, and the
+// order of events with equal times, are those of golang.org/x/exp/trace, so both packages produce
 // the same events in the same order with the same times.
 //
 // # Status events
 //
 // The first event of a generation that concerns a goroutine or processor is its status. The runtime
-// omits one: a coroutine (iter.Pull) whose first event is its end (GoSwitchDestroy, Go 1.23 to
-// 1.26) has let go of its goroutine by then. The decoder adds the status before that event, with
-// the goroutine that Options.Running has for the thread.
+// omits one status: a coroutine (iter.Pull) whose first event is its end (GoSwitchDestroy, Go 1.23
+// to 1.26) is already detached from its goroutine by then. The decoder adds the status before that
+// event, with the goroutine that Options.Running has for the thread.
 package wireformat

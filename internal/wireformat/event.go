@@ -5,7 +5,7 @@ import "encoding/binary"
 // Type is the type of an event, or of the data of a batch.
 type Type uint8
 
-// The types, with their arguments after the time.
+// The types, with their arguments other than the time.
 const (
 	EventBatch         Type = 1 + iota
 	Stacks                  // begins a batch of call chains
@@ -14,7 +14,7 @@ const (
 	String                  // id, length
 	CPUSamples              // begins a batch of samples
 	CPUSample               // time, thread, proc, goroutine, stack
-	Frequency               // units of time in a second
+	Frequency               // time units per second
 	ProcsChange             // GOMAXPROCS, stack
 	ProcStart               // proc, seq
 	ProcStop                //
@@ -60,7 +60,7 @@ const (
 	ClockSnapshot // mono, s, ns
 	EndOfGeneration
 
-	// FirstExperimental is the least of the types of experimental events.
+	// FirstExperimental is the smallest type of experimental events.
 	FirstExperimental Type = 128
 	lastExperimental  Type = 136
 )
@@ -81,10 +81,10 @@ const (
 	ProcSyscallAbandoned = 4
 )
 
-// maxArgs is the largest number of arguments of an event.
+// maxArgs is the maximum number of arguments of an event.
 const maxArgs = 4
 
-// timed is the number of arguments of each type of event that has a time; −1 for all others.
+// timed is the number of arguments of each event type that has a time; −1 for other types.
 var timed = func() (n [256]int8) {
 	for i := range n {
 		n[i] = -1
@@ -103,8 +103,8 @@ var timed = func() (n [256]int8) {
 	return n
 }()
 
-// ReadEvent returns the arguments of the event that data begins with, the time first, and its
-// length. The length is 0 if it is not an event with a time, or not whole.
+// ReadEvent returns the arguments of the event at the beginning of data, the time first, and its
+// length. The length is 0 if it is not an event with a time, or is incomplete.
 func ReadEvent(data []byte) (args [1 + maxArgs]uint64, n int) {
 	count := timed[data[0]]
 	if count < 0 {
@@ -122,24 +122,25 @@ func ReadEvent(data []byte) (args [1 + maxArgs]uint64, n int) {
 	return args, n
 }
 
-// Event is an event, in order. Indexes of goroutines, threads, strings and call chains are those of
-// the Decoder; −1 is none. The fields after Text hold something only for the types that they name.
+// Event is a decoded event. Indexes of goroutines, threads, strings and call chains are those of
+// the Decoder; −1 is none. The fields after Text are valid only for the types named in their
+// comments.
 type Event struct {
 	Type   Type
 	Thread int32
 	Time   int64 // in ns
-	G      int32 // the goroutine that was executing before the event
-	Target int32 // the goroutine that the event is about, if that is another
-	Proc   int64 // the processor that was executing before the event
-	Stack  int32 // where the executing goroutine was
+	G      int32 // the executing goroutine before the event
+	Target int32 // the goroutine that the event is about, if it is another one
+	Proc   int64 // the processor of the thread before the event
+	Stack  int32 // the call chain of the executing goroutine
 	Text   int32 // a reason, a label, a name, a category
 
-	// From and To are the statuses before and after, 0 if not known: GoStatus, ProcStart,
-	// ProcStop, ProcSteal, ProcStatus.
+	// From and To are the statuses before and after the event, 0 if unknown: GoStatus,
+	// ProcStart, ProcStop, ProcSteal, ProcStatus.
 	From, To uint8
-	Start    int32 // where a new goroutine starts: GoCreate
+	Start    int32 // the call chain of the start of a new goroutine: GoCreate
 	Text2    int32 // the message: UserLog
-	// Value is the processor, the task, or the value of the metric that the event is about.
-	// Value2 is the parent of the task: UserTaskBegin, UserTaskEnd.
+	// Value is the processor, the task, or the metric value of the event. Value2 is the parent
+	// of the task: UserTaskBegin, UserTaskEnd.
 	Value, Value2 uint64
 }

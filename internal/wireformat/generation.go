@@ -13,53 +13,53 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Frame is one function of a call chain.
+// Frame is one frame of a call chain.
 type Frame struct {
 	PC         uint64
-	Func, File int64 // strings; while the generation is read, their numbers in the trace
+	Func, File int64 // string indexes; while the generation is read, string numbers of the trace
 	Line       uint64
 }
 
-// Clock is what all clocks showed at one time of the generation.
+// Clock is a reading of all clocks at one time of the generation.
 type Clock struct {
 	Trace int64 // ns on the clock of the trace
 	Mono  uint64
 	Wall  time.Time
 }
 
-// span is a part of the data of the generation, or of a list.
+// span is a range of the generation's data, or of a list.
 type span struct{ begin, end int }
 
 // batch is the data of one batch of events.
 type batch struct {
 	begin, end int
-	time       uint64 // in units of the clock
+	time       uint64 // in clock units
 }
 
 // sample is a sample of the CPU profiler.
 type sample struct {
-	time                   int64 // units of the clock first, ns later
+	time                   int64 // in clock units while the generation is read, then in ns
 	thread, proc, g, stack uint64
 }
 
-// tables is what a generation holds besides its events.
+// tables is the content of a generation other than its events.
 type tables struct {
 	gen     uint64
 	minTime uint64 // of all batches
 
 	stringIDs ids
 	strings   []span
-	texts     []string // of those that were asked for
+	texts     []string // cache of the strings that were requested
 	stackIDs  ids
-	stacks    []span  // parts of refs
+	stacks    []span  // ranges of refs
 	refs      []int32 // indexes of frames
-	pcs       Numbers // each has the frame with which it is met first
+	pcs       Numbers // program counters, by frame
 	frames    []Frame
 	samples   []sample
 
-	perUnit     float64 // ns in a unit of the clock
-	whole       int64   // the same, if it is an integer
-	exact       uint64  // up to which number of units whole · units is the same as perUnit · units
+	perUnit     float64 // ns per clock unit
+	whole       int64   // the same, if it is an integer; else 0
+	exact       uint64  // for fewer units than this, whole · units equals perUnit · units
 	hasClock    bool
 	clock       Clock
 	clockUnits  uint64
@@ -67,7 +67,7 @@ type tables struct {
 	frequencies int
 }
 
-// nanos converts units of the clock.
+// nanos converts clock units to ns.
 func (t *tables) nanos(units uint64) int64 {
 	if units < t.exact {
 		return int64(units) * t.whole
@@ -88,17 +88,17 @@ func (t *tables) setFrequency(f uint64) {
 	}
 }
 
-// broken is an error at an offset of the generation.
+// broken returns an error at an offset of the generation.
 func broken(at int, format string, args ...any) error {
 	return &Error{Offset: int64(at), What: fmt.Sprintf(format, args...)}
 }
 
-// Error says what is wrong in a generation, and where.
+// Error describes an error in a generation and its place.
 type Error struct {
-	Offset int64 // in the bytes of the generation
+	Offset int64 // in bytes from the beginning of the generation
 	What   string
-	// Stuck reports that no thread could go on: something that must come first is missing.
-	// Earliest is the time of the earliest event that waits.
+	// Stuck reports that no thread could proceed, because an event that must come first is
+	// missing. Earliest is the time of the earliest waiting event.
 	Stuck    bool
 	Earliest int64
 }
@@ -106,7 +106,7 @@ type Error struct {
 // Error returns What.
 func (e *Error) Error() string { return e.What }
 
-// read looks at each batch: it indexes those of events by thread, and reads the others.
+// read scans the batches: it indexes batches of events by thread and reads the others.
 func (d *Decoder) read() error {
 	data := d.data
 	for at := 0; at < len(data); {
@@ -162,7 +162,7 @@ func (d *Decoder) read() error {
 	return d.finish()
 }
 
-// complete checks that nothing is missing.
+// complete checks that no mandatory part is missing.
 func (d *Decoder) complete() error {
 	switch end := len(d.data); {
 	case d.opt.Version >= 26 && !d.ended:
@@ -175,7 +175,7 @@ func (d *Decoder) complete() error {
 	return nil
 }
 
-// readBatch reads a batch, or what there is of it if it is cut.
+// readBatch reads a batch, or the available part of it if cut is true.
 func (d *Decoder) readBatch(h Head, begin, end int, cut bool) error {
 	first := Type(0)
 	if begin < end {
@@ -201,7 +201,7 @@ func (d *Decoder) readBatch(h Head, begin, end int, cut bool) error {
 		return d.readStacks(&r)
 	case first == CPUSamples:
 		if d.opt.Cut {
-			return nil // they refer to call chains and say nothing of states
+			return nil // samples refer to call chains and contain no states
 		}
 		return d.readSamples(&r)
 	}
@@ -214,7 +214,7 @@ func (d *Decoder) readBatch(h Head, begin, end int, cut bool) error {
 	return nil
 }
 
-// reader reads the numbers of a batch. It stops at its end, or at a number that is not whole.
+// reader reads the numbers of a batch. It stops at the end of the batch or at an incomplete number.
 type reader struct {
 	data []byte
 	at   int
@@ -246,7 +246,7 @@ func (r *reader) entry(want Type) error {
 	return nil
 }
 
-// ErrMemory is the error of a generation for whose tables Options.Room has no room.
+// ErrMemory is the error for a generation whose tables exceed the memory allowed by Options.Room.
 var ErrMemory = errors.New("no memory for the tables of a generation")
 
 var errNumber = errors.New("a number is not whole, or too large")
@@ -258,12 +258,12 @@ func (r *reader) check(start int) error {
 	return nil
 }
 
-// room asks whether there is room for a table of so many bytes.
+// room reports whether there is memory for a table of size bytes.
 func (d *Decoder) room(size int) bool {
 	return size < 1<<16 || d.opt.Room == nil || d.opt.Room(int64(size))
 }
 
-// reserve makes room for n more elements of a table; false if there is none.
+// reserve makes room for n more elements of a table. It returns false if there is no memory.
 func reserve[T any](d *Decoder, table *[]T, n int) bool {
 	if cap(*table)-len(*table) >= n {
 		return true
@@ -277,7 +277,7 @@ func reserve[T any](d *Decoder, table *[]T, n int) bool {
 	return true
 }
 
-// The least numbers of bytes of an entry of the tables.
+// The minimum size of an entry of the tables, in bytes.
 const (
 	leastString = 3
 	leastStack  = 3
@@ -313,7 +313,7 @@ func (d *Decoder) readStrings(r *reader) error {
 	return nil
 }
 
-// readStacks reads call chains. The strings of their frames may come later: see finish.
+// readStacks reads call chains. The strings of their frames may come later; see finish.
 func (d *Decoder) readStacks(r *reader) error {
 	n, frames := (len(r.data)-r.at)/leastStack, (len(r.data)-r.at)/leastFrame
 	if !reserve(d, &d.stacks, n) || !reserve(d, &d.refs, frames) || !reserve(d, &d.frames, frames) ||
@@ -397,7 +397,7 @@ func (d *Decoder) readSync(r *reader, now uint64) error {
 	return nil
 }
 
-// finish resolves what refers to something that came later in the generation.
+// finish resolves references to entries that came later in the generation.
 func (d *Decoder) finish() error {
 	for i := range d.frames {
 		f := &d.frames[i]
@@ -421,7 +421,7 @@ func (d *Decoder) finish() error {
 	return nil
 }
 
-// Text returns a string; "" for −1.
+// Text returns a string by index, or "" for −1.
 func (d *Decoder) Text(i int32) string { return d.text(int(i)) }
 
 func (d *Decoder) text(i int) string {
@@ -441,32 +441,32 @@ func (d *Decoder) Stacks() int { return len(d.stacks) }
 // Strings returns the number of strings.
 func (d *Decoder) Strings() int { return len(d.strings) }
 
-// Stack returns the frames of a call chain, the innermost first, as indexes.
+// Stack returns the frames of a call chain as indexes, innermost first.
 func (d *Decoder) Stack(i int32) []int32 {
 	s := d.stacks[i]
 	return d.refs[s.begin:s.end]
 }
 
-// Frames returns the frames of all call chains, each program counter once.
+// Frames returns the frames of all call chains, one for each program counter.
 func (d *Decoder) Frames() []Frame { return d.frames }
 
 // Clock returns the clock snapshot, if there is one.
 func (d *Decoder) Clock() (Clock, bool) { return d.clock, d.hasClock }
 
-// Goroutines returns how many goroutines were met so far.
+// Goroutines returns the number of goroutines seen so far.
 func (d *Decoder) Goroutines() int { return len(d.gs) }
 
-// Goroutine returns the runtime's number of a goroutine.
+// Goroutine returns the ID of a goroutine by index.
 func (d *Decoder) Goroutine(i int32) int64 { return d.gs[i].id }
 
-// Threads returns how many threads were met so far.
+// Threads returns the number of threads seen so far.
 func (d *Decoder) Threads() int { return len(d.threads) }
 
-// Thread returns the operating system's number of a thread.
+// Thread returns the operating system's ID of a thread by index.
 func (d *Decoder) Thread(i int32) int64 { return int64(d.threads[i].id) }
 
-// Lost returns the goroutines whose status was added, and their threads.
+// Lost returns the goroutines whose status was added by the decoder, and their threads.
 func (d *Decoder) Lost() []Lost { return d.lost }
 
-// Lost is a coroutine of which the generation has only the end.
+// Lost is a coroutine whose end is its only event in the generation.
 type Lost struct{ Thread, G int64 }

@@ -2,8 +2,8 @@ package wireformat
 
 import "unsafe"
 
-// Numbers gives numbers to keys in the order of their appearance. It is a hash table with open
-// addressing: a lookup for each event would cost a fifth of decoding with a map.
+// Numbers assigns numbers to keys in order of appearance. It is a hash table with open addressing,
+// because map lookups for each event would take a fifth of the decoding time.
 type Numbers struct {
 	slots []slot
 	n     int
@@ -17,10 +17,10 @@ type slot struct {
 
 const golden = 0x9E3779B97F4A7C15
 
-// Len returns how many keys have a number.
+// Len returns the number of keys.
 func (t *Numbers) Len() int { return t.n }
 
-// Find returns the number of a key, −1 if it has none.
+// Find returns the number of a key, or −1 if it has none.
 func (t *Numbers) Find(key uint64) int32 {
 	if len(t.slots) == 0 {
 		return -1
@@ -77,7 +77,7 @@ func (t *Numbers) grow() {
 	}
 }
 
-// growth returns how many bytes the table takes anew if n more keys make it grow; else 0.
+// growth returns the number of bytes to allocate if n more keys make the table grow, else 0.
 func (t *Numbers) growth(n int) int {
 	if 4*(t.n+n) <= 3*len(t.slots) {
 		return 0
@@ -85,15 +85,15 @@ func (t *Numbers) growth(n int) int {
 	return 2 * len(t.slots) * int(unsafe.Sizeof(slot{}))
 }
 
-// ids maps the numbers that a trace gives to strings or call chains to indexes in the order of
-// their definition. The numbers are small but for a broken trace.
+// ids maps the numbers that a trace assigns to strings or call chains to indexes in order of
+// definition. The numbers are small unless the trace is damaged.
 type ids struct {
 	dense  []int32 // by number: index + 1
 	sparse map[uint64]int32
 	n      int32
 }
 
-// add gives the next index to a number; false if the number has one.
+// add assigns the next index to id. It returns false if id already has an index.
 func (t *ids) add(id uint64) bool {
 	if _, ok := t.index(id); ok {
 		return false
@@ -113,7 +113,7 @@ func (t *ids) add(id uint64) bool {
 	return true
 }
 
-// index returns the index of a number; −1 for the number 0, which is always there.
+// index returns the index of id; −1 for id 0, which always exists.
 func (t *ids) index(id uint64) (i int32, ok bool) {
 	if id < uint64(len(t.dense)) {
 		if i := t.dense[id]; i != 0 {
@@ -131,7 +131,7 @@ func (t *ids) index(id uint64) (i int32, ok bool) {
 	return -1, false
 }
 
-// growth returns how many bytes the table takes anew if n more numbers make it grow; else 0.
+// growth returns the number of bytes to allocate if n more numbers make the table grow, else 0.
 func (t *ids) growth(n int) int {
 	if int(t.n)+n < len(t.dense) {
 		return 0

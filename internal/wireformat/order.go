@@ -4,10 +4,10 @@ import (
 	"math"
 )
 
-// gone is the status of a goroutine that does not exist (any more), or is only mentioned.
+// gone is the status of a goroutine that does not exist, or was only mentioned.
 const gone = 255
 
-// none is the number of no goroutine, processor or thread.
+// none is the ID that stands for no goroutine, processor or thread.
 const none = math.MaxUint64
 
 // goroutine is the state of a goroutine.
@@ -26,7 +26,7 @@ type proc struct {
 	sweeps bool
 }
 
-// extra is what few goroutines have: open ranges and regions.
+// extra holds the state that few goroutines have: open ranges and regions.
 type extra struct {
 	ranges  []openRange
 	regions []region
@@ -48,14 +48,14 @@ type task struct {
 	parent uint64
 }
 
-// Whether the collector marks.
+// The states of the mark phase of the garbage collector.
 const (
 	gcUnknown = iota
 	gcOff
 	gcOn
 )
 
-// find returns a goroutine that exists, −1 if it does not.
+// find returns the index of an existing goroutine, or −1.
 func (d *Decoder) find(id uint64) int32 {
 	g := d.byG.Find(id)
 	if g >= 0 && d.gs[g].status == gone {
@@ -64,12 +64,13 @@ func (d *Decoder) find(id uint64) int32 {
 	return g
 }
 
-// enter returns the index of a goroutine, which may be new.
+// enter returns the index of a goroutine, which it adds if it is new.
 func (d *Decoder) enter(id uint64) int32 {
 	g, isNew := d.byG.Add(id)
 	if isNew {
 		if len(d.gs) == cap(d.gs) {
-			// append alone would copy three times as much, and slices.Grow takes twice as much under the race detector
+			// append would copy three times as much; slices.Grow takes twice as much
+			// with the race detector.
 			d.gs = append(make([]goroutine, 0, 2*len(d.gs)+64), d.gs...)
 		}
 		d.gs = append(d.gs, goroutine{id: int64(id), status: gone})
@@ -77,7 +78,7 @@ func (d *Decoder) enter(id uint64) int32 {
 	return g
 }
 
-// exit forgets a goroutine, but not its index.
+// exit clears the state of a goroutine but keeps its index.
 func (d *Decoder) exit(g int32) {
 	s := &d.gs[g]
 	s.status = gone
@@ -99,7 +100,7 @@ func (d *Decoder) extraOf(g int32) *extra {
 
 const smallProcs = 1 << 12
 
-// findProc returns the index of a processor, −1 if it was not met yet.
+// findProc returns the index of a processor, or −1 if it is unknown.
 func (d *Decoder) findProc(id uint64) int32 {
 	if id < uint64(len(d.smallP)) {
 		return d.smallP[id] - 1
@@ -127,25 +128,25 @@ func (d *Decoder) addProc(id uint64, status uint8) int32 {
 	return p
 }
 
-// bind notes which goroutine a thread executes.
+// bind sets the goroutine that a thread executes.
 func (t *thread) bind(g int32) { t.g, t.bound = g, true }
 
-// hold notes which processor a thread has.
+// hold sets the processor of a thread.
 func (d *Decoder) hold(t *thread, p int32) { t.p, t.procID = p, d.procs[p].id }
 
 func (t *thread) drop() { t.p, t.procID = -1, -1 }
 
-// contradicts is the error of an event that cannot be.
+// contradicts returns the error for an event that contradicts the state.
 func contradicts(t *thread, why string) error {
 	return broken(t.at, "an event of type %d at %d ns on thread %d: %s", t.typ, t.time, int64(t.id), why)
 }
 
-// put makes the next event of a thread one of the decoder.
+// put adds the event of a thread to the output of the decoder.
 func (d *Decoder) put(t *thread) *Event {
 	ev := &d.out[d.n]
 	d.n++
-	// Field by field: a composite literal is made elsewhere and copied, which takes five times
-	// as long.
+	// Assign field by field: a composite literal is built elsewhere and copied, which takes
+	// five times as long.
 	ev.Type, ev.Thread, ev.Time = t.typ, t.index, t.time
 	ev.G, ev.Target, ev.Proc = t.g, -1, t.procID
 	ev.Stack, ev.Text = -1, -1
@@ -180,7 +181,7 @@ func (d *Decoder) sample(s *sample) {
 	}
 }
 
-// The words for what an event lacks.
+// Descriptions of violated conditions.
 const (
 	noThread  = "it needs a thread"
 	noProc    = "the thread has no processor"
@@ -195,7 +196,7 @@ const (
 	otherThan = "it is not the status that is known"
 )
 
-// onProc is why an event is not that of a thread with a processor; nil if it is.
+// onProc returns an error unless the thread has a processor.
 func onProc(t *thread) error {
 	switch {
 	case t.index < 0:
@@ -206,7 +207,7 @@ func onProc(t *thread) error {
 	return nil
 }
 
-// onG is why an event is not that of a thread with a processor and a goroutine; nil if it is.
+// onG returns an error unless the thread has a processor and a goroutine.
 func onG(t *thread) error {
 	if err := onProc(t); err != nil {
 		return err
@@ -217,7 +218,7 @@ func onG(t *thread) error {
 	return nil
 }
 
-// running is why an event is not that of a running goroutine; nil if it is.
+// running returns an error unless the thread executes a running goroutine.
 func (d *Decoder) running(t *thread) error {
 	if t.index < 0 || t.p < 0 || t.g < 0 {
 		return onG(t)
@@ -228,7 +229,7 @@ func (d *Decoder) running(t *thread) error {
 	return nil
 }
 
-// alive is why an event is not that of a thread whose goroutine exists; nil if it is.
+// alive returns an error unless the goroutine of the thread exists.
 func (d *Decoder) alive(t *thread) error {
 	if err := onG(t); err != nil {
 		return err
@@ -239,8 +240,8 @@ func (d *Decoder) alive(t *thread) error {
 	return nil
 }
 
-// take takes the next event of a thread: it changes the state and puts events, unless the event has
-// to wait for one of another thread. Then it returns false and changes nothing.
+// take processes the next event of a thread: it updates the state and puts events into the output.
+// If the event has to wait for an event of another thread, take returns false and changes nothing.
 func (d *Decoder) take(t *thread) (bool, error) {
 	t.seen = true
 	args := &t.args
@@ -317,7 +318,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 
 	case GoSyscallEndBlock:
 		if t.p >= 0 && d.procs[t.p].status == ProcSyscall {
-			return false, nil // the thread is going to lose it
+			return false, nil // the thread has yet to lose it
 		}
 		switch {
 		case t.index < 0:
@@ -379,7 +380,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 			ev.Value, ev.Text, ev.Text2, ev.Stack = args[0], d.textIndex(args[1]), d.textIndex(args[2]), d.stackIndex(args[3])
 		}
 
-	default: // an experimental one
+	default: // an experimental event
 		if t.typ < FirstExperimental {
 			return false, contradicts(t, "it is none of a thread")
 		}
@@ -391,7 +392,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 	return true, nil
 }
 
-// create enters the goroutine that an event creates.
+// create adds the goroutine of a creation event.
 func (d *Decoder) create(t *thread, status uint8) (g int32, err error) {
 	if t.args[0] == none {
 		return 0, contradicts(t, badNumber)
@@ -425,8 +426,8 @@ func (d *Decoder) takeCreate(t *thread) (bool, error) {
 	return true, nil
 }
 
-// takeSwitch takes a switch from one coroutine to another: it unblocks that, blocks or ends the
-// executing one, and starts the other.
+// takeSwitch processes a coroutine switch: it unblocks the target, blocks or ends the executing
+// goroutine, and starts the target.
 func (d *Decoder) takeSwitch(t *thread) (bool, error) {
 	if err := d.running(t); err != nil {
 		return false, err
@@ -485,7 +486,7 @@ func (d *Decoder) takeStatus(t *thread) (bool, error) {
 		return false, contradicts(t, noThread)
 	case m == t.id:
 		t.bind(g)
-	default: // a thread that has been in a system call since before the generation
+	default: // the thread has been in a system call since before the generation
 		ev.Thread = d.thread(m)
 		other := d.threads[ev.Thread]
 		if !other.seen {
@@ -501,7 +502,7 @@ func (d *Decoder) takeStatus(t *thread) (bool, error) {
 	return true, nil
 }
 
-// takeCallback takes the begin or the end of the goroutine of a thread of C that calls Go.
+// takeCallback processes the beginning or end of the goroutine of a C thread that calls Go.
 func (d *Decoder) takeCallback(t *thread) (bool, error) {
 	if t.index < 0 {
 		return false, contradicts(t, noThread)
@@ -525,7 +526,7 @@ func (d *Decoder) takeCallback(t *thread) (bool, error) {
 		return false, contradicts(t, notInCall)
 	}
 	if t.p >= 0 {
-		// The thread loses its processor, too: its number may be used again.
+		// The thread also loses its processor. The thread's ID may be reused.
 		p := &d.procs[t.p]
 		if p.status != ProcSyscall {
 			return false, contradicts(t, "the processor is not in a system call")
@@ -547,7 +548,7 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 	case ProcStart:
 		i := d.findProc(args[0])
 		if i < 0 || t.p >= 0 {
-			return false, nil // or the thread has one in a system call, which is not taken yet
+			return false, nil // the thread may still have one in a system call
 		}
 		p := &d.procs[i]
 		if p.status != ProcIdle || args[1] != p.seq+1 {
@@ -591,7 +592,7 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 		was := p.status
 		p.status, p.seq = ProcIdle, args[1]
 		if was == ProcSyscallAbandoned {
-			ev.From = ProcIdle // its thread may do something else by now
+			ev.From = ProcIdle // the thread may have moved on by now
 			return true, nil
 		}
 		from := t
@@ -613,11 +614,12 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 	return true, nil
 }
 
-// seenAs are the statuses of processors as events show them.
+// seenAs maps the statuses of processors to those that events show.
 var seenAs = [...]uint8{0, ProcRunning, ProcIdle, ProcRunning, ProcIdle}
 
 func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
-	id, status := t.args[0], uint8(t.args[1]) // a byte, as in takeStatus, however long its number is
+	// The status is a byte, as in takeStatus, even if its number is long.
+	id, status := t.args[0], uint8(t.args[1])
 	if status > ProcSyscallAbandoned {
 		return false, contradicts(t, badStatus)
 	}
@@ -634,7 +636,7 @@ func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
 		ev.From = seenAs[status]
 		switch {
 		case status == ProcSyscallAbandoned && p.status == ProcSyscall:
-			// Its thread is still known: it is about to lose the processor.
+			// The thread is still known and is about to lose the processor.
 			ev.From, ev.To = ProcRunning, ProcRunning
 			owner := -1
 			for j, other := range d.threads {
@@ -684,7 +686,7 @@ func (d *Decoder) takeMark(t *thread) (bool, error) {
 	return true, nil
 }
 
-// takeRange takes a range of a goroutine.
+// takeRange processes a range of a goroutine.
 func (d *Decoder) takeRange(t *thread) (bool, error) {
 	if t.typ == GCMarkAssistActive {
 		g := d.find(t.args[0])
@@ -725,7 +727,7 @@ func (d *Decoder) takeRange(t *thread) (bool, error) {
 	return true, nil
 }
 
-// begin adds a range; false if it is open already.
+// begin adds a range. It returns false if the range is already open.
 func (x *extra) begin(typ Type, kind int32) bool {
 	for _, r := range x.ranges {
 		if r.typ == typ && r.kind == kind {
@@ -736,7 +738,7 @@ func (x *extra) begin(typ Type, kind int32) bool {
 	return true
 }
 
-// end removes the first range of a type; false if there is none.
+// end removes the first range of a type. It returns false if there is none.
 func (x *extra) end(typ Type) (kind int32, ok bool) {
 	for i, r := range x.ranges {
 		if r.typ == typ {
@@ -749,7 +751,7 @@ func (x *extra) end(typ Type) (kind int32, ok bool) {
 	return -1, false
 }
 
-// takeSweep takes a range of a processor.
+// takeSweep processes a range of a processor.
 func (d *Decoder) takeSweep(t *thread) (bool, error) {
 	i := t.p
 	if t.typ == GCSweepActive {
