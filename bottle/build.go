@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Graph returns the bottle graph of the pass, once it has ended.
+// Graph returns the bottle graph of the pass. It may be called once the pass has ended.
 func (o *Observer) Graph() *Graph {
 	if o.exited > o.opt.MaxSingle {
 		o.foldExited()
@@ -60,13 +60,13 @@ func (o *Observer) newGraph(from, to, idle timeline.Time, procs int) *Graph {
 	}
 }
 
-// of takes over what was counted. The rest follows from the boxes.
+// of copies the counters of n. The other fields follow from the boxes.
 func (c *Collector) of(n *collected) {
 	c.Time, c.Assists, c.Paused = time.Duration(n.time), time.Duration(n.assists), time.Duration(n.paused)
 	c.Cycles, c.Pauses = n.cycles, n.pauses
 }
 
-// addBox adds a box unless nothing of it falls into the graph.
+// addBox adds a box, unless none of it is in the graph.
 func (g *Graph) addBox(b *box, a *account) {
 	if a.goroutines == 0 {
 		return
@@ -101,12 +101,13 @@ func (g *Graph) addBox(b *box, a *account) {
 	g.Boxes = append(g.Boxes, out)
 }
 
-// finish rounds the shares to nanoseconds so that they and the idle time sum
-// to the wall time, gives the boxes what they lost, and puts them in order. The largest remainders
-// are rounded up.
+// finish rounds the shares to nanoseconds so that they and the idle time sum to the wall time,
+// computes the losses of the boxes, and sorts the boxes. It rounds up the shares with the largest
+// remainders.
 //
-// The shares lack what the clock carries, less than the number of running goroutines in 2^-16 ns,
-// so rounding up some boxes is enough unless more than 65,536 run at once, as they can in an
+// The shares lack the carry of the clock, which is less than the number of running goroutines in
+// 2^-16 ns. Rounding up some boxes is therefore sufficient unless more than 65,536 goroutines run
+// at once, which is possible in an offered graph. The rest then goes to the tallest box.
 // offered graph. What is left then goes to the tallest box.
 func (g *Graph) finish() {
 	order.Stable(g.Boxes, func(a, b Box) int {
@@ -163,7 +164,7 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	return append(append(w, g.unnamedWarning()...), g.cWarning(o.inC)...)
 }
 
-// unnamedWarning warns that the names of goroutines are missing, if these are many.
+// unnamedWarning returns a warning if many goroutines have no name.
 func (g *Graph) unnamedWarning() []string {
 	for i := range g.Boxes {
 		if b := &g.Boxes[i]; b.Group == unnamed && b.Share*20 > g.Wall {
@@ -175,5 +176,5 @@ func (g *Graph) unnamedWarning() []string {
 
 const unnamedReason = "belongs to goroutines that are older than the trace and never blocked: it does not have their names."
 
-// unnamed is what timeline calls a goroutine without a name.
+// unnamed is timeline's name for a goroutine without a name.
 var unnamed = (&timeline.Goroutine{}).Name()

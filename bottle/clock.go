@@ -2,19 +2,17 @@ package bottle
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// The clock turns equations 1 and 2 of the paper into a constant amount of
-// work a transition, exactly.
+// The clock implements equations 1 and 2 of the paper exactly, with constant work per transition.
 //
-// Equation 1 gives a goroutine dt/r of every interval dt in which it is one of r that run.
-// All r get the same, so one clock can count for all: a advances by dt/r, and a goroutine's
-// share is the difference of a between its start and its stop. a is in
-// 2^-16 ns; what a division leaves over is carried into the next one, so nothing
-// is lost: at any time
+// Equation 1 gives each of the r running goroutines dt/r of an interval dt. All r get the same, so
+// one clock serves all: a advances by dt/r, and the share of a goroutine is the difference of a
+// between its start and its stop. a is in 2^-16 ns. The remainder of a division is carried into the
+// next one, so nothing is lost: at any time,
 //
 //	Σ shares + carry == (time − idle time) · 2^16
 //
-// is an identity of integers. It also does not matter where the time is cut: advancing
-// in two steps gives the same a and carry as in one, so windows sum to the whole bit for bit.
+// is an identity of integers. It does not matter where the time is divided: advancing in two steps
+// gives the same a and carry as in one step, so windows sum to the whole bit for bit.
 
 // fracBits is the number of fraction bits of a share.
 const fracBits = 16
@@ -24,15 +22,15 @@ type share uint64
 
 type clock struct {
 	now     timeline.Time
-	running int64 // goroutines that run now: r
-	a       share // modulo 2^64: only differences mean something
-	carry   share // left over from divisions, in units of a; less than the r of the last one
+	running int64 // number of running goroutines: r
+	a       share // modulo 2^64: only differences are meaningful
+	carry   share // remainder of divisions, in units of a; less than the r of the last one
 	idle    timeline.Time
-	elapsed timeline.Time // all that it has advanced
-	procs   int64         // GOMAXPROCS now; 0 while it is not known
+	elapsed timeline.Time // total time by which it has advanced
+	procs   int64         // current GOMAXPROCS; 0 if unknown
 }
 
-// advance moves the clock to t, which is not before now.
+// advance moves the clock to t, which must not be before now.
 func (c *clock) advance(t timeline.Time) {
 	dt := t - c.now
 	c.now = t

@@ -28,11 +28,11 @@ func Columns() []result.Column[Box] {
 	}
 }
 
-// boxOf is a box with the graph that it is of.
+// boxOf is a box with its graph.
 type boxOf struct {
 	Box
 	graph  *Graph
-	window string // its number; "" if the graph is not a window
+	window string // window number; "" if the graph is not a window
 }
 
 func windowColumns() []result.Column[boxOf] {
@@ -43,14 +43,14 @@ func windowColumns() []result.Column[boxOf] {
 	}
 }
 
-// Table returns the boxes from the bottom of the stack up, and "[idle]" where there was idle time:
-// share_ns sums to the wall time, and lost_ns to what was not used of the capacity. Of a graph with
-// windows, these are the boxes of each window in order, and none of the whole. Beside [Columns], it
-// has columns for the window, and those that hold anything of
+// Table returns the boxes from the bottom of the stack to the top, and "[idle]" if there was idle
+// time. share_ns sums to the wall time, and lost_ns to the unused capacity. For a graph with
+// windows, Table returns the boxes of each window in order, and none of the whole graph. In
+// addition to [Columns], it has columns for the window and, unless they are empty,
 //
-//	waiting_…_ns  time for which they waited, by reason
-//	in_c_ns       time in C code: part of running_ns, but for waiting_in-c_ns
-//	site_…        the place of each reason at which most of the time was spent, with file and line
+//	waiting_…_ns  time that members waited, by reason
+//	in_c_ns       time in C code: part of running_ns, except for waiting_in-c_ns
+//	site_…        the place with the most time for each reason, with file and line
 func (g *Graph) Table() *result.Table {
 	graphs := slices.DeleteFunc(slices.Clone(g.Windows), func(w *Graph) bool { return w == nil })
 	windows := len(graphs) > 0
@@ -78,7 +78,7 @@ func (g *Graph) Table() *result.Table {
 	return t
 }
 
-// Groups returns the [Columns] of [Graph.Table], of the whole graph.
+// Groups returns the [Columns] of [Graph.Table] for the whole graph.
 func (g *Graph) Groups() *result.Table {
 	var names []string
 	for _, h := range result.Heads(Columns()) {
@@ -86,12 +86,12 @@ func (g *Graph) Groups() *result.Table {
 	}
 	t, err := g.whole().Table().Pick(names...)
 	if err != nil {
-		panic(err) // the table has them
+		panic(err) // the table has these columns
 	}
 	return t
 }
 
-// reasonColumns are the columns that depend on what the boxes waited for.
+// reasonColumns returns the columns that depend on the waits of the boxes.
 func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 	waits, sites, inC := map[string]bool{}, map[string]bool{}, false
 	for i := range rows {
@@ -123,8 +123,7 @@ func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 	return columns
 }
 
-// Summary returns the columns of a graph as a whole. Their names are those of conditions and
-// benchmarks.
+// Summary returns the columns of a whole graph. Their names are those of conditions and benchmarks.
 func Summary() []result.Column[Graph] {
 	return []result.Column[Graph]{
 		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},
@@ -143,15 +142,15 @@ func Summary() []result.Column[Graph] {
 	}
 }
 
-// collectorsTime returns a column of what is known with the time of the collector: not in older
-// files.
+// collectorsTime returns a column that is available only if the time of the collector is known,
+// which is not the case in older files.
 func collectorsTime(of func(*Collector) result.Value) func(*Graph) (result.Value, bool) {
 	return func(g *Graph) (result.Value, bool) {
 		return of(&g.Collector), g.Collector.Time > 0 || g.shareOf(GC) == 0
 	}
 }
 
-// ofCapacity returns a part of the capacity, where that is known.
+// ofCapacity returns d as a fraction of the capacity, if the capacity is known.
 func (g *Graph) ofCapacity(d time.Duration) (result.Value, bool) {
 	return result.Float(ratio(d, g.Capacity)), g.Capacity > 0 || g.Wall <= 0
 }
@@ -165,7 +164,7 @@ func (g *Graph) shareOf(kind Kind) (d time.Duration) {
 	return d
 }
 
-// Changes returns what changed from one graph to another, group by group: see [result.Diff].
+// Changes returns the changes between two graphs, group by group; see [result.Diff].
 func Changes(before, after *Graph) *result.Table {
 	return result.Changes(before.Groups(), after.Groups(), "share_ns", "lost_ns", "parallelism", "group", "kind")
 }

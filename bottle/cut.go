@@ -7,24 +7,24 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A pass over a live trace never ends, so its graph is taken in pieces. What a clock carries from
-// one piece goes into the next, so the pieces sum to what would have been one graph, bit for bit:
-// see [Merge].
+// A pass over a live trace never ends, so its graph is taken in pieces. The carry of the clock goes
+// from one piece into the next, so the pieces sum to the graph of the whole pass, bit for bit; see
+// [Merge].
 
-// pieces is how an observer takes a pass apart.
+// pieces is the state for dividing a pass into pieces.
 type pieces struct {
-	source *int // distinguishes the graphs of this pass from those of others
-	number int  // of the current piece
+	source *int // distinguishes the graphs of this pass from those of other passes
+	number int  // number of the current piece
 	missed timeline.Time
-	// away are the boxes that goroutines had been in which did not exit before the latest gap,
-	// by id.
+	// away maps the ID of each goroutine that had not exited before the latest gap to its
+	// visits.
 	away map[int64][]visit
 }
 
-// merged is where in a pass a graph comes from.
+// merged is the part of a pass that a graph comes from.
 type merged struct {
 	source      *int
-	first, last int // pieces
+	first, last int // numbers of pieces
 }
 
 func (p *pieces) mark() merged {
@@ -34,7 +34,7 @@ func (p *pieces) mark() merged {
 	return merged{source: p.source, first: p.number, last: p.number}
 }
 
-// remember keeps where the goroutines were that are lost sight of.
+// remember saves the visits of the goroutines before a gap.
 func (p *pieces) remember(members *byindex.Table[member]) {
 	p.away = map[int64][]visit{}
 	for m := range members.All() {
@@ -45,7 +45,7 @@ func (p *pieces) remember(members *byindex.Table[member]) {
 	}
 }
 
-// recall gives a goroutine that comes back after a gap its visits.
+// recall restores the visits of a goroutine that returns after a gap.
 func (p *pieces) recall(m *member) {
 	if p.away == nil {
 		return
@@ -64,15 +64,15 @@ func (a *account) visitedAgain(directly bool) {
 	}
 }
 
-// keptBoxes is how many boxes without a live goroutine are kept from one piece to the next. They
-// cost nothing but memory, and keep goroutines from being counted twice that come back.
+// keptBoxes is the number of boxes without a live goroutine that are kept for the next piece. They
+// only cost memory, and ensure that returning goroutines are not counted twice.
 const keptBoxes = 1024
 
-// Cut ends the current graph at the time t, which is not before what was shown last, returns it,
-// and begins the next one. The graphs of all cuts, and that of the rest after the pass, sum to that
-// of the whole, bit for bit: see [Merge]. Windows are those since the cut before.
+// Cut ends the current graph at time t, returns it, and begins the next one. t must not be before
+// the latest event. The graphs of all cuts and that of the rest of the pass sum to the graph of the
+// whole pass, bit for bit; see [Merge]. The windows of the graph are those since the previous cut.
 //
-// It takes about 0.5 µs for each box and live goroutine. What was in a gap belongs to no graph.
+// It takes about 0.5 µs per box and live goroutine. The time in a gap belongs to no graph.
 func (o *Observer) Cut(t timeline.Time) *Graph {
 	o.advance(max(t, o.clock.now))
 	if o.stretch.number < 0 { // before the graph begins
@@ -107,7 +107,7 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 	return g
 }
 
-// forget empties the boxes, and drops those that are not needed any more.
+// forget resets the boxes and drops those that are no longer needed.
 func (o *Observer) forget() {
 	used := make(map[*box]bool, len(o.boxes))
 	for m := range o.members.All() {

@@ -1,30 +1,29 @@
-// Package bottle draws bottle graphs of Go programs: which goroutines limit
-// how well the program scales.
+// Package bottle computes bottle graphs of Go programs. They show which goroutines limit how well
+// the program scales.
 //
 // A bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, "Bottle graphs: visualizing scalable
-// bottlenecks in multi-threaded applications", OOPSLA 2013) stacks one box for each goroutine,
-// or group of goroutines. The height of a box is its share of the wall time:
-// whenever r goroutines run, each of them is given 1/r of the time. The width is the
-// parallelism of the box: how many goroutines ran, on average, while it ran.
+// bottlenecks in multi-threaded applications", OOPSLA 2013) is a stack of boxes, one for each
+// goroutine or group of goroutines. The height of a box is its share of the wall time: whenever r
+// goroutines run, each of them gets 1/r of the time. The width is the parallelism of the box: the
+// average number of goroutines that ran while it ran.
 //
 // # Reading a graph
 //
-//  1. The heights sum to the wall time, so a box as high as half of the graph
-//     is responsible for half of the time that the program took.
-//  2. A wide box shares its time with others and gets less high on a machine with more processors;
-//     a box of width 1 runs alone and stays as high as it is.
-//  3. What is tall and narrow is the neck of the bottle: while it ran, the other processors were
-//     not used. [Box.Lost] is how much of their time that is, share × (GOMAXPROCS − width), and
-//     [Graph.IdleLost] what was lost while nothing ran; together they are what was not used,
-//     exactly. Start with the largest ([Graph.Losses]): split that work, or let it run beside
-//     something else.
-//  4. The area of a box, height × width, is the time for which its goroutines ran; what they
-//     waited for during that time, and for how long, tells why a box is narrow.
-//  5. Which code it is, the call chains of a box say ([Box.Stacks], with [Options.Stacks]).
-//  6. At the top is the time in which nothing ran ([Graph.Idle]): there the program waited for the
-//     world outside.
+//  1. The heights sum to the wall time, so a box of half the height of the graph is responsible
+//     for half of the program's time.
+//  2. A wide box shares its time with others and becomes lower on a machine with more processors;
+//     a box of width 1 runs alone and keeps its height.
+//  3. A tall, narrow box is the neck of the bottle: while it ran, the other processors were unused.
+//     [Box.Lost] is their unused time, share × (GOMAXPROCS − width), and [Graph.IdleLost] the
+//     unused time while nothing ran. Together they are exactly the unused capacity. Start with the
+//     largest loss ([Graph.Losses]): split that work, or run it concurrently with other work.
+//  4. The area of a box, height × width, is the running time of its goroutines. Their waits during
+//     that time show why a box is narrow.
+//  5. The call chains of a box show its code ([Box.Stacks], with [Options.Stacks]).
+//  6. At the top is the time in which nothing ran ([Graph.Idle]): the program waited for external
+//     events.
 //
-// # A program
+// # Example
 //
 //	package main
 //
@@ -46,48 +45,46 @@
 //		}
 //	}
 //
-// The trace is what runtime/trace writes: "go test -trace trace.out", a service's
-// /debug/pprof/trace, a flight recorder. [Options] choose who shares a box
-// ([Grouping]), a part of the trace, and graphs of windows of it, which show phases. An [Observer]
-// makes the graph in one pass together with other analyses. The packages below exporters draw it.
+// The trace is the output of runtime/trace: "go test -trace trace.out", /debug/pprof/trace of a
+// service, or a flight recorder. [Options] select which goroutines share a box ([Grouping]), a part
+// of the trace, and graphs of windows of it, which show phases. An [Observer] computes the graph in
+// one pass together with other analyses. The packages in exporters render it.
 //
-// # In a program that runs
+// # In a running program
 //
-// A [Recorder] keeps the last seconds of the program itself, and makes a graph of them whenever
-// asked. [Observer.Cut] takes a pass that never ends apart into graphs, and [Merge] adds graphs, of
-// windows or of many instances of a program. The module's root package has all analyses of a
-// snapshot (AnalyzeRecorder) and an analysis that goes on all the time (Continuous); exporters/live
-// serves them.
+// A [Recorder] keeps the last seconds of the program and computes a graph of them on request.
+// [Observer.Cut] divides an endless pass into graphs, and [Merge] adds graphs, of windows or of
+// many instances of a program. The module's root package runs all analyses on a snapshot
+// (AnalyzeRecorder) or continuously (Continuous); exporters/live serves them.
 //
-// # What is exact
+// # Exactness
 //
-// Times are integers, as the trace has them. The shares are differences of a fixed-point clock that
-// carries the remainder of each division into the next: the shares and the idle
-// time sum to the wall time to the nanosecond, always; the graphs of all windows sum
-// to that of the whole, bit for bit; and a share differs from equation 1 of the paper by less than
-// r/65,536 ns for each change of r, the number of running goroutines.
+// Times are integers, as in the trace. The shares are differences of a fixed-point clock that
+// carries the remainder of each division into the next one. The shares and the idle time always sum
+// to the wall time, to the nanosecond; the graphs of all windows sum to that of the whole, bit for
+// bit; and a share differs from equation 1 of the paper by less than r/65,536 ns for each change of
+// r, the number of running goroutines.
 //
-// # What a graph does not tell
+// # Limits
 //
-// A width says that goroutines were running, not necessarily progressing. A
-// goroutine that spins for a lock, fights for a cache line, or whose thread the operating system
-// has descheduled counts as running: the trace does not show the difference. And parallelism is in
-// Ps, the processors of the Go scheduler; with GOMAXPROCS above the number of cores a box may be
+// A width is the number of running goroutines, which do not necessarily make progress. A goroutine
+// that spins for a lock, contends for a cache line, or is on a thread that the operating system has
+// preempted counts as running, because the trace does not show the difference. Parallelism is in
+// Ps, the processors of the Go scheduler; if GOMAXPROCS exceeds the number of cores, a box may be
 // wider than the machine.
 //
-// A goroutine runs while it is in the state running, in a system call
-// that still holds its P, or in C code while a processor is free for it ([Box.InC]); what C code
-// does a trace does not show. Goroutines of the garbage collector, of the runtime and of the
-// tracer, and the application's when they assist the collector or stop the world, have boxes of
-// their own ([Kind]).
+// A goroutine runs while it is in the state running, in a system call that still holds its P, or in
+// C code while a processor is free for it ([Box.InC]); a trace does not show what C code does.
+// Goroutines of the garbage collector, of the runtime and of the tracer have their own boxes
+// ([Kind]), as do goroutines of the application while they assist the collector or stop the world.
 //
 // # Cost
 //
-// The fold takes about 10 ns for each transition of a goroutine and allocates
-// nothing once the boxes are there (BenchmarkFold); reading the trace takes more than ten times as
-// long (BenchmarkReadFile). A window adds about 0.3 µs for each box and live goroutine. A live
-// goroutine takes about 100 bytes, a box 700, and each of its windows 200. By goroutine, of those
-// that have exited only the largest keep their boxes (Options.MaxSingle), so that memory stays
-// bounded however many there were. Call chains (Options.Stacks) add 2 to 15 % to the time of
-// reading (BenchmarkReadFile), and some 100 bytes each, of 32,768 at most.
+// The fold takes about 10 ns per transition of a goroutine and does not allocate once the boxes
+// exist (BenchmarkFold). Reading the trace takes more than ten times as long (BenchmarkReadFile). A
+// window adds about 0.3 µs per box and live goroutine. A live goroutine takes about 100 bytes, a
+// box 700, and each of its windows 200. When grouping by goroutine, only the largest exited
+// goroutines keep their boxes (Options.MaxSingle), so memory is bounded for any number of
+// goroutines. Call chains (Options.Stacks) add 2 to 15 % to the reading time (BenchmarkReadFile),
+// and about 100 bytes each, for at most 32,768.
 package bottle

@@ -7,15 +7,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Kind is the sort of goroutines that a [Box] stands for.
+// Kind is the kind of goroutines in a [Box].
 type Kind string
 
 // The kinds of boxes.
 const (
 	Application Kind = "application" // the program's own goroutines
-	GC          Kind = "gc"          // the garbage collector: workers, assists, its stop-the-world phases
-	Runtime     Kind = "runtime"     // other goroutines of the runtime and the standard library's background
-	Tracer      Kind = "tracer"      // the execution tracer's own goroutines, and those of this module
+	GC          Kind = "gc"          // the collector's workers, assists and stop-the-world phases
+	// Runtime is for other goroutines of the runtime, and background goroutines of the standard
+	// library.
+	Runtime Kind = "runtime"
+	Tracer  Kind = "tracer" // the execution tracer's goroutines, and those of this module
 )
 
 // Graph is a bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, "Bottle graphs:
@@ -27,73 +29,73 @@ const (
 type Graph struct {
 	// Wall is the time that the graph covers.
 	Wall time.Duration `json:"wall_ns"`
-	// Idle is the time in which no goroutine ran: they waited, or were ready and the scheduler
-	// woke them up or switched between them.
+	// Idle is the time in which no goroutine ran: goroutines waited, or were ready while the
+	// scheduler woke them up or switched between them.
 	Idle time.Duration `json:"idle_ns"`
-	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 where the trace
-	// does not tell. What was not used of it is split exactly: Σ Lost + IdleLost == Capacity −
+	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 if the trace does
+	// not show GOMAXPROCS. The unused part is divided exactly: Σ Lost + IdleLost == Capacity −
 	// Σ Running.
 	Capacity time.Duration `json:"capacity_ns"`
-	// IdleLost is what of the capacity fell into the idle time, in ns·processors.
+	// IdleLost is the capacity during the idle time, in ns·processors.
 	IdleLost time.Duration `json:"idle_lost_ns"`
-	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
+	// Procs is the largest GOMAXPROCS during the graph; 0 if the trace does not show it.
 	Procs int `json:"gomaxprocs"`
-	// CPUs is how many processors the machine and its control group gave the process: known for
-	// a process that records itself, or that the command has started, and from a recording of
-	// this module, which notes it; 0 where it is not known, as for a file of runtime/trace
-	// alone. See [Graph.Oversubscribed].
+	// CPUs is the number of processors that the machine and the cgroup provided to the process.
+	// It is known for a process that records itself or was started by the command, and from
+	// recordings of this module, which contain it. It is 0 if unknown, as for a file of
+	// runtime/trace alone. See [Graph.Oversubscribed].
 	CPUs float64 `json:"cpus,omitempty"`
 	// GoVersion is the version of the trace format, such as "go1.26".
 	GoVersion string `json:"go_version"`
-	// Start is where the graph begins, from the beginning of the trace.
+	// Start is the beginning of the graph, relative to the beginning of the trace.
 	Start time.Duration `json:"start_ns"`
-	// Offered means that runnable goroutines count as if they ran: shares and
-	// parallelism are then those that the program offers to a larger machine,
-	// not those that it had. The two must not be compared box by box.
+	// Offered means that runnable goroutines count as running: shares and parallelism are then
+	// those that the program offers to a larger machine, not the actual ones. Boxes of the two
+	// kinds must not be compared.
 	Offered bool `json:"offered,omitempty"`
-	// GroupBy names the grouping, such as "function".
+	// GroupBy is the name of the grouping, such as "function".
 	GroupBy string `json:"group_by"`
-	// Instances is the number of programs that the graph is about, if [Merge] has added
-	// several; 0 is one. Wall, Idle and all other times are then sums over them, Procs is that
-	// of the largest.
+	// Instances is the number of program instances in the graph if [Merge] has added several; 0
+	// means one. Wall, Idle and all other times are then sums over the instances, and Procs is
+	// the maximum.
 	Instances int `json:"instances,omitempty"`
-	// Warnings lists in full sentences what limits the trust in the numbers.
+	// Warnings lists, in sentences, what limits the accuracy of the numbers.
 	Warnings []string `json:"warnings"`
-	// Boxes is sorted by parallelism, widest first: the order in which the
-	// boxes are stacked, from the bottom.
+	// Boxes is sorted by parallelism, widest first. That is the order of the stack, from the
+	// bottom.
 	Boxes []Box `json:"boxes"`
-	// Collector is what the garbage collector did, whatever the grouping.
+	// Collector is the activity of the garbage collector, independent of the grouping.
 	Collector Collector `json:"collector,omitzero"`
-	// Verdict is what limits the program, if the graph was made together with a ledger, as
-	// bottleneck.Analyze does; nil else, as for what [Merge] has added up. It is about the time
-	// of the graph, whatever the grouping.
+	// Verdict states what limits the program, if the graph was made together with a ledger, as
+	// by bottleneck.Analyze. Otherwise, and for results of [Merge], it is nil. It covers the
+	// time of the graph, independent of the grouping.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
-	// Windows holds one graph for each window, in order, when windows were asked for.
+	// Windows holds one graph for each window, in order, if windows were requested.
 	Windows []*Graph `json:"-"`
 
-	merged merged // what Merge has to know besides
+	merged merged // additional data for Merge
 }
 
-// Collector is the sum of what the garbage collector did in a graph. Its width, Work ÷ Time, is the
-// number of processors that it used while it worked.
+// Collector is the total activity of the garbage collector in a graph. Its width, Work ÷ Time, is
+// the number of processors that it used while it was active.
 type Collector struct {
-	// Work is the time for which its workers, assists and pauses ran, summed: the Running of
-	// all boxes of the kind GC. Time is that in which at least one of them did; 0 where it is
-	// not known, as from older files. Share is the sum of the boxes' shares.
+	// Work is the total running time of its workers, assists and pauses: the Running of all
+	// boxes of the kind GC. Time is the time in which at least one of them ran; 0 if unknown,
+	// as in older files. Share is the sum of the boxes' shares.
 	Work  time.Duration `json:"work_ns"`
 	Time  time.Duration `json:"time_ns"`
 	Share time.Duration `json:"share_ns"`
-	// Assists is the part of Work that goroutines of the application did, Paused that in which
-	// it had stopped the world.
+	// Assists is the part of Work done by goroutines of the application. Paused is the part
+	// during which the world was stopped.
 	Assists time.Duration `json:"assists_ns"`
 	Paused  time.Duration `json:"paused_ns"`
-	// Cycles counts the collections of which the mark phase began, or went on at the beginning
-	// of the trace, and Pauses how often the world was stopped for them.
+	// Cycles counts the collections whose mark phase began in the graph, or was in progress at
+	// the beginning of the trace. Pauses counts how often the world was stopped for them.
 	Cycles int `json:"cycles"`
 	Pauses int `json:"pauses"`
 }
 
-// Width is Work ÷ Time; 0 if there was none.
+// Width returns Work ÷ Time, or 0 if there was no work.
 func (c *Collector) Width() float64 { return ratio(c.Work, c.Time) }
 
 func (c *Collector) add(o *Collector) {
@@ -108,64 +110,63 @@ func (c *Collector) add(o *Collector) {
 
 // Box is one goroutine or group of goroutines in a bottle graph.
 type Box struct {
-	// Group is the name of the goroutines, according to the grouping.
+	// Group is the name of the group, according to the grouping.
 	Group string `json:"group"`
 	Kind  Kind   `json:"kind"`
-	// Starts are the start functions of the application's goroutines, in the order of the
-	// alphabet, where they are not the name of the box: that of a goroutine is the function
-	// that it was started for (see timeline.Goroutine). At most 8 of a box are kept.
+	// Starts lists the start functions of the application's goroutines in alphabetical order,
+	// if they differ from the name of the box. (The name of a goroutine is the function that it
+	// was started for; see timeline.Goroutine.) A box keeps at most 8.
 	Starts []string `json:"starts,omitempty"`
-	// Goroutines is the number of goroutines that belonged to the box at any time.
+	// Goroutines is the number of goroutines that belonged to the box at some time.
 	Goroutines int `json:"goroutines"`
 	// Share is the height: the box's share of the wall time (eq. 1), rounded to
 	// nanoseconds so that all shares and the idle time sum to the wall time.
 	Share time.Duration `json:"share_ns"`
-	// ShareError is half the width of the 95 % confidence interval of Share, where only a part
-	// of the time was seen, drawn at random; 0 where all of it was. It is at most Wall, which
-	// means that nothing is known. [Merge] does not keep it.
+	// ShareError is half the width of the 95 % confidence interval of Share if only a random
+	// sample of the time was traced; 0 if all of it was. It is at most Wall, which means that
+	// nothing is known. [Merge] does not preserve it.
 	ShareError time.Duration `json:"share_error_ns,omitempty"`
-	// Running is the area: the time for which the members ran, summed (eq. 2).
-	// A member runs while it is in the state Running, in a system call that still holds its P,
-	// or in C code while there is a processor for it.
+	// Running is the area: the total running time of the members (eq. 2). A member runs while
+	// it is in the state Running, in a system call that still holds its P, or in C code while a
+	// processor is free for it.
 	Running time.Duration `json:"running_ns"`
-	// Lost is what of the capacity was not used while the box ran, in ns·processors: Share ×
-	// GOMAXPROCS − Running, or Share × (GOMAXPROCS − Parallelism). It is negative if more ran
-	// than GOMAXPROCS, and 0 where GOMAXPROCS is not known.
+	// Lost is the capacity that was not used while the box ran, in ns·processors: Share ×
+	// GOMAXPROCS − Running, or Share × (GOMAXPROCS − Parallelism). It is negative if more
+	// goroutines ran than GOMAXPROCS, and 0 if GOMAXPROCS is unknown.
 	Lost time.Duration `json:"lost_ns"`
-	// Parallelism is the width, Running ÷ Share (eq. 2): how many goroutines ran, on
-	// (harmonic) average, while the box ran. 0 when the box never ran.
+	// Parallelism is the width, Running ÷ Share (eq. 2): the harmonic mean of the number of
+	// running goroutines while the box ran. It is 0 if the box never ran.
 	Parallelism float64 `json:"parallelism"`
-	// SelfParallelism is Running ÷ the time in which at least one member ran;
-	// NaN where it is not known, as for a box of folded groups.
+	// SelfParallelism is Running ÷ the time in which at least one member ran; NaN if unknown,
+	// as for a box of folded groups.
 	SelfParallelism float64 `json:"self_parallelism"`
-	// Runnable is the time for which members were ready but had no processor, summed.
+	// Runnable is the total time for which members were ready but had no processor.
 	Runnable time.Duration `json:"runnable_ns"`
-	// Waiting is the time for which members were blocked, summed, by reason
-	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
+	// Waiting is the total time for which members were blocked, by reason (the names of
+	// timeline.Wait, such as "mutex" or "chan-receive").
 	Waiting map[string]time.Duration `json:"waiting_ns"`
-	// InC is the time for which members were in C code, summed. It is part of Running, but for
-	// what is in Waiting under InCode: then no processor was free for them (see
-	// timeline.State).
+	// InC is the total time of members in C code. It is part of Running, except for the time in
+	// Waiting under InCode, during which no processor was free for them (see timeline.State).
 	InC time.Duration `json:"in_c_ns,omitempty"`
-	// Sites are the places where members waited, by reason as in Waiting, largest first. They
-	// sum to what Waiting holds; those of InCode to InC. Graphs of windows have none.
+	// Sites lists the places where members waited, by reason as in Waiting, largest first. They
+	// sum to the times in Waiting; those of InCode sum to InC. Graphs of windows have no sites.
 	Sites map[string][]Site `json:"waiting_sites,omitempty"`
-	// Stacks are the call chains of the members while they ran, largest share first, with
-	// [Options.Stacks]: they sum to Share and to Running. Graphs of windows have none, nor does
-	// JSON.
+	// Stacks lists the call chains of the members while they ran, largest share first, if
+	// [Options.Stacks] is set. They sum to Share and to Running. Graphs of windows and JSON
+	// have no stacks.
 	Stacks []Stack `json:"-"`
 
 	exact share         // before rounding
 	room  area          // the integral of GOMAXPROCS / r
-	busy  time.Duration // in which at least one member ran; −1 where it is not known
-	// known of the Goroutines were in an earlier piece of the pass, carried in the one directly
-	// before.
+	busy  time.Duration // time in which at least one member ran; −1 if unknown
+	// known is the number of Goroutines that were in an earlier piece of the pass, carried that
+	// of those in the previous piece.
 	known, carried int
-	others         bool // of several groups
+	others         bool // consists of several groups
 }
 
-// MeanParallelism is the number of goroutines that ran on average over the
-// wall time, idle time included; 0 for an empty graph.
+// MeanParallelism returns the average number of running goroutines over the wall time, including
+// idle time. It returns 0 for an empty graph.
 func (g *Graph) MeanParallelism() float64 {
 	if g.Wall <= 0 {
 		return 0
@@ -173,7 +174,7 @@ func (g *Graph) MeanParallelism() float64 {
 	return float64(g.running()) / float64(g.Wall)
 }
 
-// Blocked is the time for which members were blocked, summed over all reasons.
+// Blocked returns the total time for which members were blocked, over all reasons.
 func (b *Box) Blocked() time.Duration {
 	var d time.Duration
 	for _, w := range b.Waiting {
@@ -182,11 +183,10 @@ func (b *Box) Blocked() time.Duration {
 	return d
 }
 
-// Folded reports whether the box stands for several groups, since [Graph.Top] has put them
-// together.
+// Folded reports whether the box stands for several groups combined by [Graph.Top].
 func (b *Box) Folded() bool { return b.others }
 
-// width is eq. 2, with the share as it was before rounding where that is nothing.
+// width returns the parallelism of eq. 2. If the rounded share is 0, it uses the exact share.
 func (b *Box) width() float64 {
 	if b.Share == 0 && b.exact > 0 {
 		return float64(b.Running) * (1 << fracBits) / float64(b.exact)
@@ -194,8 +194,8 @@ func (b *Box) width() float64 {
 	return ratio(b.Running, b.Share)
 }
 
-// compareStack orders boxes as they are stacked: widest first, and of two
-// equally wide boxes the taller one first.
+// compareStack orders boxes as they are stacked: widest first, and the taller one first if they are
+// equally wide.
 func compareStack(a, b Box) int {
 	switch {
 	case a.Parallelism > b.Parallelism:

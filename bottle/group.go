@@ -9,32 +9,32 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Grouping is which goroutines of the application share a box. The zero
-// value groups by function. Goroutines of the collector, the runtime and the
-// tracer, assists and stop-the-world phases have boxes of their own in any grouping.
+// Grouping determines which goroutines of the application share a box. The zero value groups by
+// function. Goroutines of the collector, the runtime and the tracer, assists and stop-the-world
+// phases have their own boxes in any grouping.
 type Grouping struct {
 	name  string
 	group func(*timeline.Goroutine) string
-	// single: every goroutine has a box of its own; exited ones may be folded.
+	// single: every goroutine has its own box; those of exited goroutines may be folded.
 	single bool
-	// byName: a box follows from the name of a goroutine, what it was started as, or its id,
-	// whatever else it did before.
+	// byName: the box depends only on the name, the start function or the ID of a goroutine,
+	// not on its earlier events.
 	byName bool
-	byKind bool // the boxes of a kind are one
+	byKind bool // one box per kind
 }
 
 // The groupings.
 var (
 	// ByFunction groups by the function that a goroutine was started for, which is the name of
-	// the goroutine: see timeline.Goroutine. A goroutine that does several things, as the
-	// worker of a pool does, is in the box of each for as long as it does it.
+	// the goroutine; see timeline.Goroutine. A goroutine that does several things, such as the
+	// worker of a pool, is in the box of each while it does it.
 	ByFunction = Grouping{name: "function", group: (*timeline.Goroutine).Name, byName: true}
 	// ByStart groups by the start function: the function of the go statement.
 	ByStart = Grouping{name: "start", group: start, byName: true}
 	// ByCreator groups by the name of the goroutine that executed the go statement.
 	ByCreator = Grouping{name: "creator", group: creator}
-	// ByGoroutine gives each goroutine a box. Of those that have exited, the largest stay
-	// single and the others are folded by function, so that memory stays bounded.
+	// ByGoroutine gives each goroutine a box. The largest exited goroutines keep their boxes;
+	// the others are folded by function, so that memory is bounded.
 	ByGoroutine = Grouping{name: "goroutine", group: single, single: true, byName: true}
 	// ByRegion groups by the innermost open user region (runtime/trace.Region).
 	ByRegion = Grouping{name: "region", group: region}
@@ -45,9 +45,9 @@ var (
 	ByKind = Grouping{name: "kind", byName: true, byKind: true}
 )
 
-// ByRegexp groups by what a regular expression finds in the name of the goroutine: its first
-// parenthesised part, or the whole match if it has none. What does not match goes into one box,
-// "(no match)".
+// ByRegexp groups by the part of the goroutine's name that matches re: the first parenthesized
+// subexpression, or the whole match if there is none. Names that do not match share the box "(no
+// match)".
 func ByRegexp(re *regexp.Regexp) Grouping {
 	return Grouping{name: "/" + re.String() + "/", byName: true, group: func(g *timeline.Goroutine) string {
 		m := re.FindStringSubmatch(g.Name())
@@ -61,8 +61,8 @@ func ByRegexp(re *regexp.Regexp) Grouping {
 	}}
 }
 
-// ByFunc groups by a function of the caller's, which must give the same answer for the
-// same goroutine as long as its name and its open regions stay the same.
+// ByFunc groups by the result of f, which must be the same for a goroutine while its name and its
+// open regions stay the same.
 func ByFunc(name string, f func(*timeline.Goroutine) string) Grouping {
 	return Grouping{name: name, group: f}
 }
@@ -128,7 +128,7 @@ func task(g *timeline.Goroutine) string {
 	return "(no task)"
 }
 
-// assistRange and worldRange are the ranges during which a goroutine works for the runtime.
+// assistRange and worldRange are the ranges in which a goroutine works for the runtime.
 const (
 	assistRange = "GC mark assist"
 	worldRange  = "stop-the-world ("
@@ -140,11 +140,11 @@ type boxKey struct {
 	kind Kind
 }
 
-// assistBox names the box of goroutines of the application that work for the collector.
+// assistBox is the name of the box of application goroutines that assist the collector.
 const assistBox = "GC assist"
 
-// keyOf returns the box that a goroutine's time goes to now. world is the
-// name of the stop-the-world range that it is in, if any.
+// keyOf returns the box to which the time of a goroutine currently belongs. world is the name of
+// the stop-the-world range that the goroutine is in, if any.
 func (g Grouping) keyOf(gr *timeline.Goroutine, world string) boxKey {
 	k := g.ownKey(gr, world)
 	if g.byKind {
@@ -171,7 +171,8 @@ func (g Grouping) ownKey(gr *timeline.Goroutine, world string) boxKey {
 	return boxKey{g.group(gr), Application}
 }
 
-// worldKind is who stopped the world, by the reason in the range's name.
+// worldKind returns the part of the runtime that stopped the world, according to the reason in the
+// range's name.
 func worldKind(name string) Kind {
 	switch reason := strings.TrimPrefix(name, worldRange); {
 	case strings.HasPrefix(reason, "GC"):
@@ -182,8 +183,8 @@ func worldKind(name string) Kind {
 	return Runtime
 }
 
-// BoxOf returns the group and the kind of the box that a goroutine's time goes to now, for
-// observers that group as a graph does. world is the name of the stop-the-world range
+// BoxOf returns the group and kind of the box to which the time of a goroutine currently belongs,
+// for observers that group like a graph. world is the name of the stop-the-world range
 // ([timeline.Range]) that the goroutine is in, or "".
 func (g Grouping) BoxOf(gr *timeline.Goroutine, world string) (group string, kind Kind) {
 	k := g.keyOf(gr, world)

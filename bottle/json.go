@@ -16,25 +16,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// The JSON form of a graph is the exported fields of [Graph] and [Box], by their tags: one object,
-// all times in nanoseconds. A self-parallelism that is not known is null; warnings, boxes and
-// waiting_ns are never null. Without capacity_ns, as in older files, the capacity follows from
-// gomaxprocs.
+// The JSON form of a graph consists of the exported fields of [Graph] and [Box], named by their
+// tags, in one object with all times in nanoseconds. An unknown self-parallelism is null; warnings,
+// boxes and waiting_ns are never null. If capacity_ns is missing, as in older files, the capacity
+// is derived from gomaxprocs.
 
-// maxJSONSites is how many places of a reason are written. The last one may stand for all others.
+// maxJSONSites is the number of places written per reason. The last one may stand for all others.
 const maxJSONSites = 8
 
-// fields have the tags of their types, but no methods.
+// These types have the tags of their underlying types, but no methods.
 type (
 	graphFields Graph
 	boxFields   Box
 )
 
-// MarshalJSON writes the graph as one JSON object without its windows, which
-// are graphs of their own: see [WriteJSON]. A SelfParallelism that is not a
-// number becomes null. It fails only where a parallelism is infinite or a
-// Parallelism is not a number, which no graph of this package holds.
-func (g Graph) MarshalJSON() ([]byte, error) { // not on *Graph, or a Graph by value would marshal in another form
+// MarshalJSON writes the graph as one JSON object, without its windows, which are separate graphs;
+// see [WriteJSON]. A SelfParallelism that is NaN becomes null. MarshalJSON fails only if a
+// parallelism is infinite or a Parallelism is NaN, which does not occur in graphs of this package.
+// It is a method of Graph, not *Graph, so that a Graph value is marshaled in the same form.
+func (g Graph) MarshalJSON() ([]byte, error) {
 	out := graphFields(g)
 	out.Warnings = append([]string{}, g.Warnings...) // [] instead of null
 	out.Boxes = append([]Box{}, g.Boxes...)
@@ -44,7 +44,7 @@ func (g Graph) MarshalJSON() ([]byte, error) { // not on *Graph, or a Graph by v
 	return marshal(out)
 }
 
-// MarshalJSON writes the box as a JSON object, as [Graph.MarshalJSON] does.
+// MarshalJSON writes the box as a JSON object, like [Graph.MarshalJSON].
 func (b Box) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(b.Parallelism) || math.IsInf(b.Parallelism, 0) || math.IsInf(b.SelfParallelism, 0) {
 		return nil, fmt.Errorf("bottle: box %q has a parallelism of %v and a self-parallelism of %v, which JSON cannot hold", b.Group, b.Parallelism, b.SelfParallelism)
@@ -66,7 +66,8 @@ func (b Box) MarshalJSON() ([]byte, error) {
 	return marshal(out)
 }
 
-// marshal leaves "chan<-" readable. An encoder that wants it escaped escapes it again.
+// marshal does not escape characters such as those in "chan<-". An encoder that escapes them
+// escapes its result again.
 func marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -77,9 +78,9 @@ func marshal(v any) ([]byte, error) {
 	return format.EscapeJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
 }
 
-// WriteJSON writes g's JSON object, indented; or, when g has windows, one
-// object for each window, one a line and in order, and none for the whole.
-// [ReadJSON] reads both. Errors are those of w and of [Graph.MarshalJSON].
+// WriteJSON writes the JSON object of g, indented. If g has windows, it writes one object per
+// window instead, one per line and in order, and none for the whole. [ReadJSON] reads both. Errors
+// are those of w and of [Graph.MarshalJSON].
 func WriteJSON(w io.Writer, g *Graph) error {
 	for _, window := range g.Windows {
 		line, err := window.MarshalJSON()
@@ -106,13 +107,13 @@ func WriteJSON(w io.Writer, g *Graph) error {
 	return err
 }
 
-// ReadJSON reads what [WriteJSON] wrote: one object, or one for each window.
-// From windows it also adds up the graph of the whole, whose Windows they become;
-// a box of the whole then has as many goroutines as in its fullest window,
-// since it is not known which goroutines lived on from one window into the next.
+// ReadJSON reads the output of [WriteJSON]: one object, or one for each window. From windows it
+// also computes the graph of the whole, whose Windows they become. A box of the whole then has as
+// many goroutines as in the window with the most, because it is unknown which goroutines continued
+// from one window to the next.
 //
-// What it accepts is valid: see [Graph.CheckValid]. The error for anything else names the object
-// and box that are wrong. Fields it does not know are ignored.
+// The graphs that it accepts are valid; see [Graph.CheckValid]. Otherwise the error names the
+// invalid object and box. Unknown fields are ignored.
 func ReadJSON(r io.Reader) (*Graph, error) {
 	dec := json.NewDecoder(r)
 	var graphs []*Graph
@@ -145,8 +146,8 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 	return g, nil
 }
 
-// UnmarshalJSON replaces the graph by the one in a JSON object such as
-// MarshalJSON writes, without windows. It accepts what [ReadJSON] accepts.
+// UnmarshalJSON replaces the graph by the one in a JSON object of the form that MarshalJSON writes,
+// without windows. It accepts what [ReadJSON] accepts.
 func (g *Graph) UnmarshalJSON(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil // the convention of encoding/json
@@ -157,10 +158,10 @@ func (g *Graph) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// missing is the value of a field that an object does not have.
+// missing is the value of a field that is missing in an object.
 const missing = math.MinInt64
 
-// decode makes an object the graph's contents; g is unchanged after an error.
+// decode sets the graph to the contents of an object. After an error, g is unchanged.
 func (g *Graph) decode(object []byte) error {
 	in := graphFields{Wall: missing, Idle: missing, Capacity: missing, IdleLost: missing}
 	if err := json.Unmarshal(object, &in); err != nil {
@@ -191,7 +192,7 @@ func (g *Graph) decode(object []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what [Box.MarshalJSON] wrote. Fields that are missing are not valid.
+// UnmarshalJSON reads the output of [Box.MarshalJSON]. Missing fields are invalid.
 func (b *Box) UnmarshalJSON(data []byte) error {
 	in := boxFields{Share: missing, Running: missing, Lost: missing, Parallelism: math.NaN(), SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -216,9 +217,9 @@ func (b *Box) UnmarshalJSON(data []byte) error {
 // maxGoroutines bounds the number of goroutines of a box, so that sums over boxes do not overflow.
 const maxGoroutines = max(1<<30, math.MaxInt>>13)
 
-// CheckValid returns an error that names the promise of [Graph] that does not hold: no time is
-// negative, shares and idle time sum to the wall time, the parts of the capacity to the capacity,
-// and no sum overflows. It does not look into windows.
+// CheckValid returns an error that names the first violated invariant of [Graph]: no time is
+// negative, shares and idle time sum to the wall time, the parts of the capacity sum to the
+// capacity, and no sum overflows. It does not check windows.
 func (g *Graph) CheckValid() error {
 	switch {
 	case g.Instances < 0 || g.Instances > 1<<30:
@@ -262,7 +263,7 @@ func (g *Graph) CheckValid() error {
 	return g.checkLost()
 }
 
-// checkLost checks that the lost capacity sums.
+// checkLost checks that the lost capacity sums correctly.
 func (g *Graph) checkLost() error {
 	switch {
 	case g.IdleLost == missing:
@@ -291,7 +292,7 @@ func (g *Graph) checkLost() error {
 	return nil
 }
 
-// namedTime is a time that must not be negative.
+// namedTime is a time that must not be negative, with the name of its field.
 type namedTime struct {
 	field string
 	time  time.Duration
@@ -307,8 +308,8 @@ func (t namedTime) checkValid() error {
 	return nil
 }
 
-// checkValid adds the box's times to *spent, which must not overflow: sums over boxes are taken
-// everywhere.
+// checkValid checks the box and adds its times to *spent, which must not overflow, because other
+// code sums over boxes.
 func (b *Box) checkValid(spent *time.Duration) error {
 	switch {
 	case math.IsNaN(b.Parallelism):
@@ -355,9 +356,9 @@ func (b *Box) checkValid(spent *time.Duration) error {
 	return nil
 }
 
-// joinWindows adds up the graph of the whole from those of its windows.
+// joinWindows computes the graph of the whole from those of its windows.
 func joinWindows(windows []*Graph) (*Graph, error) {
-	var spent time.Duration // what the boxes' times sum to
+	var spent time.Duration // the sum of the boxes' times
 	fullest := map[boxKey]int{}
 	for i, w := range windows {
 		if i > 0 && w.Start < windows[i-1].Start+windows[i-1].Wall {

@@ -11,23 +11,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Lost capacity. While r goroutines run on p processors, p − r processors are not used. A box that
-// runs then is given its part of them, 1/r for each member, as it is given its part of the time.
-// Over the graph this is
+// Lost capacity. While r goroutines run on p processors, p − r processors are unused. A box that
+// runs is charged its part of them, 1/r for each member, just as it gets its part of the time. Over
+// the graph this is
 //
 //	Lost = Share × (GOMAXPROCS − Parallelism) = Share × GOMAXPROCS − Running
 //
-// in ns·processors. Where nothing runs, all p processors are lost to idle time. So
+// in ns·processors. While nothing runs, all p processors are lost to idle time. So
 //
 //	Σ Lost + IdleLost == Capacity − Σ Running
 //
 // is an identity of integers. GOMAXPROCS may change during a graph: Capacity is then the integral
 // of GOMAXPROCS over the time, and Share × GOMAXPROCS the integral of GOMAXPROCS / r.
 
-// maxProcs bounds GOMAXPROCS in sums, so that those over 39 hours do not overflow.
+// maxProcs bounds GOMAXPROCS in sums, so that sums over 39 hours do not overflow.
 const maxProcs = 1 << 14
 
-// area is a time summed over processors: whole ns, and 2^-16 ns.
+// area is a time summed over processors, in whole ns and 2^-16 ns.
 type area struct {
 	ns   int64
 	frac share
@@ -47,11 +47,11 @@ func (a *area) plus(b area) {
 	a.frac = frac & (1<<fracBits - 1)
 }
 
-// charge accounts for the capacity up to now, at the GOMAXPROCS until now.
+// charge accounts for the capacity up to now, at the GOMAXPROCS that was in effect.
 func (o *Observer) charge() {
 	p := o.clock.procs
 	if p == 0 {
-		return // not known yet: it is accounted for as soon as it is
+		return // not yet known: charged when it is
 	}
 	s := &o.stretch
 	s.capacity += p * int64(o.clock.elapsed-s.counted)
@@ -68,7 +68,7 @@ func (a *account) charge(procs int64) {
 	a.counted = a.share
 }
 
-// setProcs changes GOMAXPROCS now.
+// setProcs changes GOMAXPROCS as of now.
 func (o *Observer) setProcs(n int) {
 	n = min(n, maxProcs)
 	if old := o.clock.procs; int64(n) == old || o.ended {
@@ -80,10 +80,10 @@ func (o *Observer) setProcs(n int) {
 	o.clock.procs = int64(n)
 }
 
-// lose gives each box what it lost, so that the identity holds. Where GOMAXPROCS did not change,
-// that is Share × GOMAXPROCS − Running to the nanosecond: what rounding changes of a share, it
-// changes of the capacity, GOMAXPROCS times. Else some ns·processors are left, for the box that had
-// most.
+// lose computes the loss of each box so that the identity holds. If GOMAXPROCS did not change, the
+// loss is Share × GOMAXPROCS − Running to the nanosecond: rounding changes the capacity GOMAXPROCS
+// times as much as the share. Otherwise a remainder of some ns·processors is added to the box with
+// the largest loss.
 func (g *Graph) lose() {
 	if g.Capacity == 0 {
 		for i := range g.Boxes {
@@ -108,8 +108,8 @@ func (g *Graph) lose() {
 	}
 }
 
-// SetProcs sets Procs, Capacity, IdleLost and what each box lost as if GOMAXPROCS had been n all
-// the time, in the graph and its windows, for a graph whose source does not tell them.
+// SetProcs sets Procs, Capacity, IdleLost and the losses of the boxes in the graph and its windows
+// as if GOMAXPROCS had always been n. It is for graphs whose source does not contain them.
 func (g *Graph) SetProcs(n int) {
 	for _, w := range g.Windows {
 		if w != nil {
@@ -118,7 +118,7 @@ func (g *Graph) SetProcs(n int) {
 	}
 	g.Procs = n
 	if n > maxProcs || n > 0 && g.Wall > math.MaxInt64/time.Duration(n) {
-		n = 0 // too much to count
+		n = 0 // would overflow
 	}
 	p := time.Duration(n)
 	g.Capacity, g.IdleLost = p*g.Wall, p*g.Idle
@@ -131,9 +131,8 @@ func (g *Graph) SetProcs(n int) {
 	}
 }
 
-// Lost returns the capacity that was not used: Capacity − Σ Running, in ns·processors. It is
-// negative if more ran than GOMAXPROCS, as with [Graph.Offered], and 0 where GOMAXPROCS is not
-// known.
+// Lost returns the unused capacity, Capacity − Σ Running, in ns·processors. It is negative if more
+// goroutines ran than GOMAXPROCS, as with [Graph.Offered], and 0 if GOMAXPROCS is unknown.
 func (g *Graph) Lost() time.Duration {
 	if g.Capacity == 0 {
 		return 0
@@ -148,10 +147,10 @@ func (g *Graph) running() (d time.Duration) {
 	return d
 }
 
-// Loss is a part of the capacity that was not used.
+// Loss is a part of the unused capacity.
 type Loss struct {
-	// Boxes are the boxes that ran during that time: one, or all of the garbage collector.
-	// There is none if nothing ran.
+	// Boxes are the boxes that ran during that time: one, or all boxes of the garbage
+	// collector. It is empty if nothing ran.
 	Boxes []*Box
 	// Lost is in ns·processors.
 	Lost time.Duration
@@ -160,8 +159,8 @@ type Loss struct {
 // Idle reports whether the capacity was lost while nothing ran.
 func (l *Loss) Idle() bool { return len(l.Boxes) == 0 }
 
-// Losses returns where capacity was lost, the most first: idle time, the garbage collector as a
-// whole, and each other box, as far as they lost any.
+// Losses returns the losses of the idle time, of the garbage collector as a whole, and of each
+// other box, largest first. Parts without a loss are omitted.
 func (g *Graph) Losses() []Loss {
 	out := make([]Loss, 1, len(g.Boxes)+2)
 	out[0].Lost = g.IdleLost
@@ -181,7 +180,7 @@ func (g *Graph) Losses() []Loss {
 	return out
 }
 
-// Neck returns the losses of at least 5% of the capacity, the most first: what to look at.
+// Neck returns the losses of at least 5 % of the capacity, largest first.
 func (g *Graph) Neck() []Loss {
 	return slices.DeleteFunc(g.Losses(), func(l Loss) bool { return l.Lost < g.Capacity/20 })
 }
@@ -193,14 +192,14 @@ func (g *Graph) setCPUs(n float64) {
 	}
 }
 
-// Oversubscribed warns that GOMAXPROCS is higher than the number of processors that the process may
-// use; it returns "" if that is not so, or not known.
+// Oversubscribed returns a warning if GOMAXPROCS is higher than the number of processors that the
+// process may use. Otherwise, or if that number is unknown, it returns "".
 func (g *Graph) Oversubscribed() string {
 	return host.Oversubscribed(g.Procs, g.CPUs)
 }
 
-// Sentences are what stands above the graph: those of its verdict, the most costly finding first.
-// Without one, all that is said is that the graph is of more processors than there were.
+// Sentences returns the text to show above the graph: the sentences of its verdict, the most costly
+// finding first. Without a verdict, it returns only the warning of Oversubscribed, if any.
 func (g *Graph) Sentences() (out []string) {
 	if g.Verdict != nil {
 		for i := range g.Verdict.Findings {

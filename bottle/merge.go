@@ -12,28 +12,28 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Graphs are added up by [Merge], their boxes by [Graph.Top], and one that is about a part of the
-// time is multiplied by [Graph.Scale].
+// [Merge] adds graphs, [Graph.Top] adds boxes, and [Graph.Scale] multiplies a graph of a part of
+// the time.
 
-// Merge adds graphs of several instances of a program, or of several windows of one, into one
-// graph, with one box for each group.
+// Merge adds graphs of several instances of a program, or of several windows of one instance, into
+// one graph with one box for each group.
 //
-// Everything is summed: the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays
-// exact, Capacity and what was lost of it, running, runnable and waiting times. The parallelism of
-// a box is Σ Running ÷ Σ Share (eq. 2): that of an instance on average, weighted by share.
-// SelfParallelism is Σ Running ÷ the sum, over instances, of the time in which a member ran. Procs
-// is the largest of all; Start the earliest.
+// It sums the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays exact; Capacity
+// and its losses; and running, runnable and waiting times. The parallelism of a box is Σ Running ÷
+// Σ Share (eq. 2), the average of the instances weighted by share. SelfParallelism is Σ Running ÷
+// the sum, over instances, of the time in which a member ran. Procs is the maximum; Start is the
+// earliest.
 //
-// Graphs that [Observer.Cut] returned one after the other are one instance, and a goroutine that is
-// in several of them counts once, as far as they follow each other; added up, they are the graph of
-// the whole, bit for bit, up to 39 hours, and to the nanosecond for each box and piece beyond. Any
-// other graph is an instance of its own, or as many as its Instances say: for windows of one
-// program from elsewhere, set Instances of the result to 0.
+// Successive graphs of [Observer.Cut] are one instance, and a goroutine in several of them counts
+// once if the graphs are consecutive. Their sum is the graph of the whole, bit for bit up to 39
+// hours; beyond that, to the nanosecond for each box and piece. Any other graph is a separate
+// instance, or as many as its Instances field gives: for windows of one program from another
+// source, set Instances of the result to 0.
 //
-// It is an error to merge graphs that are grouped differently, or offered parallelism with actual.
-// A nil graph is left out. The graphs stay as they are; windows are not merged.
+// Merging graphs with different groupings, or offered with actual parallelism, is an error. Nil
+// graphs are ignored. Merge does not modify the graphs and does not merge windows.
 //
-// It takes about 0.2 µs a box.
+// It takes about 0.2 µs per box.
 func Merge(graphs ...*Graph) (*Graph, error) {
 	m := merger{index: map[boxKey]int{}, sources: map[*int]int{}, out: &Graph{}}
 	for _, g := range graphs {
@@ -54,9 +54,9 @@ func Merge(graphs ...*Graph) (*Graph, error) {
 // merger is the state of a merge.
 type merger struct {
 	out       *Graph
-	n         int // graphs so far
+	n         int // number of graphs so far
 	index     map[boxKey]int
-	sources   map[*int]int // of pieces of passes: the last one
+	sources   map[*int]int // by source of pieces: the last piece
 	instances int
 }
 
@@ -90,25 +90,26 @@ func (m *merger) add(g *Graph) {
 	case m.n == 1:
 		o.Capacity, o.IdleLost, o.CPUs = g.Capacity, g.IdleLost, g.CPUs
 	case o.Capacity == 0 && o.Wall > g.Wall || g.Capacity == 0 && g.Wall > 0 || g.Capacity > math.MaxInt64-o.Capacity:
-		o.Capacity, o.IdleLost = 0, 0 // not known of all
+		o.Capacity, o.IdleLost = 0, 0 // unknown for some
 	default:
 		o.Capacity += g.Capacity
 		o.IdleLost += g.IdleLost
 	}
-	if o.CPUs != g.CPUs { // one number says nothing of both
+	if o.CPUs != g.CPUs { // a single number would be wrong for both
 		m.warn(o.Oversubscribed())
 		m.warn(g.Oversubscribed())
 		o.CPUs = 0
 	}
 	o.Procs = max(o.Procs, g.Procs)
 	if g.GoVersion != o.GoVersion {
-		if g.GoVersion != "" && o.GoVersion != "" { // else it is not known
+		if g.GoVersion != "" && o.GoVersion != "" { // else it is unknown
 			m.warn("The instances run different versions of Go.")
 		}
 		o.GoVersion = newer(o.GoVersion, g.GoVersion)
 	}
 	for _, w := range g.Warnings {
-		if !strings.HasSuffix(w, unnamedReason) && !strings.HasSuffix(w, cReason) { // that depends on the numbers
+		// Warnings with these suffixes depend on the numbers.
+		if !strings.HasSuffix(w, unnamedReason) && !strings.HasSuffix(w, cReason) {
 			m.warn(w)
 		}
 	}
@@ -128,7 +129,7 @@ func newer(a, b string) string {
 	return max(a, b)
 }
 
-// maxMergedWarnings is how many different warnings a merged graph has at most.
+// maxMergedWarnings is the maximum number of different warnings of a merged graph.
 const maxMergedWarnings = 32
 
 func (m *merger) warn(w string) {
@@ -137,16 +138,16 @@ func (m *merger) warn(w string) {
 	}
 }
 
-// joint is how a graph follows the ones before it.
+// joint is the relation of a graph to the ones before it.
 type joint uint8
 
 const (
 	apart     joint = iota // nothing is known
-	follows                // it is a later piece of the same pass
-	continues              // likewise, and the pieces so far go back to the beginning
+	follows                // a later piece of the same pass
+	continues              // likewise, and the pieces so far start at the beginning of the pass
 )
 
-// order counts the instances, and returns how to count the goroutines.
+// order counts the instances and determines how to count the goroutines.
 func (m *merger) order(g *Graph) joint {
 	s := g.merged.source
 	switch {
@@ -154,7 +155,7 @@ func (m *merger) order(g *Graph) joint {
 		m.instances += max(1, g.Instances)
 	default:
 		if last, seen := m.sources[s]; !seen || g.merged.first <= last {
-			m.instances++ // else it follows
+			m.instances++ // otherwise it follows
 		}
 		m.sources[s] = g.merged.last
 	}
@@ -189,7 +190,7 @@ func (m *merger) box(b *Box, how joint) {
 		}
 	}
 	sum := &m.out.Boxes[at]
-	if sum.Group != b.Group { // different numbers of others
+	if sum.Group != b.Group { // boxes of different numbers of groups
 		sum.Group = manyOthers
 		if b.Kind != Application {
 			sum.Group += " (" + string(b.Kind) + ")"
@@ -210,9 +211,9 @@ func (m *merger) box(b *Box, how joint) {
 	}
 }
 
-// add adds what sums over boxes. Waiting is not nil.
+// add adds the fields that are sums over boxes. Waiting must not be nil.
 func (b *Box) add(o *Box) {
-	b.addStacks(o) // which looks at the sums so far
+	b.addStacks(o) // uses the sums so far
 	b.Goroutines += o.Goroutines
 	b.Share += o.Share
 	b.exact += o.exactShare()
@@ -227,7 +228,7 @@ func (b *Box) add(o *Box) {
 	b.addSites(o)
 }
 
-// exactShare returns the share as it was before rounding, as far as it is known.
+// exactShare returns the share before rounding, if known, or else the rounded share.
 func (b *Box) exactShare() share {
 	if b.exact == 0 && b.Share > 0 {
 		return share(b.Share) << fracBits
@@ -235,7 +236,7 @@ func (b *Box) exactShare() share {
 	return b.exact
 }
 
-// exactRoom is the same for the integral of GOMAXPROCS / r.
+// exactRoom does the same for the integral of GOMAXPROCS / r.
 func (b *Box) exactRoom() area {
 	if b.exact == 0 && b.Share > 0 {
 		return area{ns: int64(b.Lost + b.Running)}
@@ -243,14 +244,14 @@ func (b *Box) exactRoom() area {
 	return b.room
 }
 
-// busyTime returns for how long a member of the box ran; −1 if that is not known.
+// busyTime returns the time in which a member of the box ran, or −1 if unknown.
 func (b *Box) busyTime() time.Duration {
 	switch {
 	case b.busy != 0:
 		return b.busy
 	case b.Running == 0:
 		return 0
-	case b.SelfParallelism > 0: // of a graph that was read
+	case b.SelfParallelism > 0: // of a graph that was read from a file
 		return time.Duration(math.Round(float64(b.Running) / b.SelfParallelism))
 	}
 	return -1
@@ -283,10 +284,9 @@ func (m *merger) result() *Graph {
 	return g
 }
 
-// Top returns a copy of the graph, and of its windows, that keeps the k boxes
-// with the largest shares and folds the others into one box for each kind, named like "12 others".
-// The folded boxes' SelfParallelism is NaN: it cannot be known from their parts.
-// k <= 0 keeps all.
+// Top returns a copy of the graph, and of its windows, that keeps the k boxes with the largest
+// shares and folds the others into one box per kind, named like "12 others". The SelfParallelism of
+// folded boxes is NaN, because it cannot be derived from its parts. If k <= 0, Top keeps all boxes.
 func (g *Graph) Top(k int) *Graph {
 	out := *g
 	out.Windows = nil
@@ -298,7 +298,7 @@ func (g *Graph) Top(k int) *Graph {
 	}
 	bySize := slices.Clone(g.Boxes)
 	order.Stable(bySize, func(a, b Box) int {
-		if a.others != b.others { // of an earlier Top: they are not kept single
+		if a.others != b.others { // folded by an earlier Top: never kept as a single box
 			if a.others {
 				return 1
 			}
@@ -317,7 +317,7 @@ func (g *Graph) Top(k int) *Graph {
 	return &out
 }
 
-// fold adds up the boxes of one kind.
+// fold adds the boxes of one kind.
 func fold(boxes []Box, kind Kind) (sum Box, n int) {
 	sum = Box{Kind: kind, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
 	again := false
@@ -337,13 +337,13 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		again = again || b.others
 		sum.known += b.known
 		sum.carried += b.carried
-		sum.ShareError += b.ShareError // at most
+		sum.ShareError += b.ShareError // an upper bound
 		sum.add(b)
 	}
 	if n > 1 {
 		sum.Group = strconv.Itoa(n) + " others"
 		if again {
-			sum.Group = manyOthers // of how many groups is not known
+			sum.Group = manyOthers // the number of groups is unknown
 		}
 		if kind != Application {
 			sum.Group += " (" + string(kind) + ")"
@@ -355,16 +355,16 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 	return sum, n
 }
 
-// manyOthers names a box of several groups, some of which were put together before.
+// manyOthers is the name of a box that combines boxes of several groups.
 const manyOthers = "many others"
 
-// Scale returns a copy of the graph in which every time is n times as long: the estimate of a time
-// of which the graph shows the n-th part, drawn at random. As n is a whole number, nothing is
-// rounded, and what sums in the graph sums in the copy. Parallelisms, GOMAXPROCS and the numbers of
-// goroutines, which are of those that were seen, stay as they are. Windows are left out. n must be
+// Scale returns a copy of the graph in which every time is n times as long. The result is an
+// estimate if the graph shows a random sample of 1/n of the time. Since n is an integer, nothing is
+// rounded, and sums in the graph remain sums in the copy. Parallelism, GOMAXPROCS and the numbers
+// of goroutines, which count those that were seen, do not change. Windows are omitted. n must be
 // positive.
 //
-// [Merge] adds up graphs that were scaled, of pieces of one pass, too.
+// [Merge] accepts scaled graphs, including those of pieces of one pass.
 func (g *Graph) Scale(n int) *Graph {
 	out := *g
 	k := time.Duration(n)
@@ -396,7 +396,7 @@ func (b *Box) scale(k time.Duration) {
 	b.exact *= share(k)
 	frac := b.room.frac * share(k)
 	b.room = area{ns: b.room.ns*int64(k) + int64(frac>>fracBits), frac: frac & (1<<fracBits - 1)}
-	if b.busy > 0 { // else it is not known
+	if b.busy > 0 { // else it is unknown
 		b.busy *= k
 	}
 	waiting := make(map[string]time.Duration, len(b.Waiting))

@@ -11,35 +11,36 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options are the choices of a bottle graph. The zero value is right for most.
+// Options configures a bottle graph. The zero value is ready to use.
 type Options struct {
-	// Group is which goroutines share a box; by function if zero.
+	// Group determines which goroutines share a box; the zero value groups by function.
 	Group Grouping
-	// Window, if positive, asks for one graph for each stretch of that length as well.
+	// Window, if positive, requests additional graphs of windows of this length.
 	Window time.Duration
-	// From and To bound the graph, from the beginning of the trace. To 0 is its end.
+	// From and To bound the graph, relative to the beginning of the trace. A To of 0 is its
+	// end.
 	From, To time.Duration
-	// Part is what to read of the trace, if not all of it, by First and Last; its From and To
-	// are not used.
+	// Part restricts what is read of the trace, by First and Last; its From and To are ignored.
 	Part timeline.Part
-	// Offered counts runnable goroutines as if they ran: see [Graph.Offered].
+	// Offered counts runnable goroutines as running; see [Graph.Offered].
 	Offered bool
-	// Stacks asks for the call chains of each box: see [Box.Stacks].
+	// Stacks requests the call chains of each box; see [Box.Stacks].
 	Stacks bool
-	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by
+	// MaxSingle bounds the number of exited goroutines with their own boxes when grouping by
 	// goroutine. 0 means 1000. A window may have twice as many.
 	MaxSingle int
-	// Name is what errors call the trace.
+	// Name is the name of the trace in errors.
 	Name string
-	// Progress is told how many bytes of how many (−1 = not known) are done.
+	// Progress is called with the number of bytes done and the size of the input, −1 if
+	// unknown.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
-	// 0 means half of the machine's.
+	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options;
+	// 0 means half of the memory of the machine.
 	MaxMemory int64
 }
 
-// Observer folds a pass over a trace into a bottle graph: the way to get it in one
-// pass together with other analyses. [ReadTrace] is simpler if the graph is all you need.
+// Observer folds a pass over a trace into a bottle graph. Use it to compute the graph in one pass
+// together with other analyses; [ReadTrace] is simpler for the graph alone.
 type Observer struct {
 	timeline.Base
 	opt Options
@@ -49,8 +50,8 @@ type Observer struct {
 	boxes   map[boxKey]*box
 	exited  int // boxes of exited goroutines, when grouping by goroutine
 
-	begin, from, to timeline.Time // of the trace; of the graph
-	ended           bool          // to has passed
+	begin, from, to timeline.Time // begin of the trace; bounds of the graph
+	ended           bool          // the clock has reached to
 	stretch         stretch       // the current window
 	next            timeline.Time // its end
 	windows         []*Graph
@@ -58,24 +59,26 @@ type Observer struct {
 	version         int
 	procs, minProcs int // of the whole graph
 	idle            timeline.Time
-	capacity        int64 // of the whole graph, and of its idle time
+	capacity        int64 // of the whole graph; idleCapacity is that of its idle time
 	idleCapacity    int64
 	pieces          pieces
 	cpus            float64 // see [Graph.CPUs]
-	inC, inCOf      int     // goroutines that were in C; the number of the graph of which that is
-	chains          chainTable
-	collector       collecting
-	open            byindex.Table[openCode] // with Options.Stacks
+	// inC is the number of goroutines that were in C, inCOf the number of the graph for which
+	// it counts.
+	inC, inCOf int
+	chains     chainTable
+	collector  collecting
+	open       byindex.Table[openCode] // with Options.Stacks
 }
 
-// collecting follows the work of the collector, in the current window and in the whole graph.
+// collecting tracks the work of the collector, in the current window and in the whole graph.
 type collecting struct {
-	active   int // goroutines that do it now
+	active   int // number of goroutines that currently do it
 	since    timeline.Time
 	win, sum collected
 }
 
-// collected is what collecting counts of a window, or of the graph.
+// collected holds the counters of collecting for a window or for the graph.
 type collected struct {
 	time            timeline.Time // in which at least one goroutine was active
 	assists, paused timeline.Time
@@ -90,7 +93,7 @@ func (c *collecting) settle(now timeline.Time) {
 	c.since = now
 }
 
-// add adds what another one counted.
+// add adds the counters of o.
 func (c *collected) add(o *collected) {
 	c.time += o.time
 	c.assists += o.assists
@@ -103,21 +106,21 @@ func (c *collected) add(o *collected) {
 type member struct {
 	g      *timeline.Goroutine
 	box    *box
-	since  timeline.Time // up to which its time is accounted for
-	a      share         // the clock's, if active
+	since  timeline.Time // time up to which it is accounted for
+	a      share         // clock.a at since, if active
 	active bool
-	state  timeline.State // since then: a window may end when the goroutine is in the next one already
+	state  timeline.State // since then; at the end of a window, g may already be in the next state
 	wait   timeline.Wait
 	site   *timeline.Frame // where it waits
-	world  string          // the stop-the-world range it is in
+	world  string          // the stop-the-world range that it is in
 	role   role            // in its box
 	visits []visit
-	left   int64        // its id, if it was lost sight of and did not exit
-	inC    int          // the last graph in which it was in C: see Observer.inCOf
-	many   map[*box]int // the visits by box, if they are more than fewVisits; nil until it is needed
+	left   int64        // its ID, if it left without an exit
+	inC    int          // number of the last graph in which it was in C; see Observer.inCOf
+	many   map[*box]int // visits by box if there are more than fewVisits; nil until needed
 }
 
-// fewVisits is how many visits of a goroutine are looked through one by one.
+// fewVisits is the number of visits up to which they are searched linearly.
 const fewVisits = 8
 
 // visited returns the visit of a goroutine to a box, or nil.
@@ -151,11 +154,11 @@ type visit struct {
 // box accumulates one box, of the current window and of the whole graph.
 type box struct {
 	key      boxKey
-	starts   []string // of its goroutines: see [Box.Starts]
-	single   bool     // of one goroutine
-	exited   bool     // which is no more
-	folded   bool     // of several boxes: the union of their running times is not known
-	active   int      // members that run now
+	starts   []string // of its goroutines; see [Box.Starts]
+	single   bool     // the box of one goroutine
+	exited   bool     // which has exited
+	folded   bool     // contains several boxes: the union of their running times is unknown
+	active   int      // number of running members
 	anySince timeline.Time
 	win, sum account
 	sites    siteTimes // of the whole graph
@@ -165,14 +168,15 @@ type box struct {
 type account struct {
 	share      share
 	room       area  // the integral of GOMAXPROCS / r over the time in which members ran
-	counted    share // of share, in room
+	counted    share // the part of share that is in room
 	running    timeline.Time
 	any        timeline.Time // in which at least one member ran
 	runnable   timeline.Time
 	inC        timeline.Time
 	waiting    [32]timeline.Time // by timeline.Wait
 	goroutines int
-	// known of the goroutines were in an earlier piece, carried in the one directly before
+	// known is the number of goroutines that were in an earlier piece, carried that in the
+	// previous one.
 	known, carried int
 }
 
@@ -199,8 +203,8 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	o.next = o.from
 }
 
-// after returns the time d, if positive, after t; a time that is never reached when there is none
-// so late.
+// after returns the time d after t if d is positive. Otherwise, or on overflow, it returns a time
+// that is never reached.
 func after(t timeline.Time, d time.Duration) timeline.Time {
 	if d <= 0 {
 		return t
@@ -208,8 +212,8 @@ func after(t timeline.Time, d time.Duration) timeline.Time {
 	return t + min(timeline.Time(d), math.MaxInt64-t)
 }
 
-// advance moves the clock to t, closing the windows that end before. What
-// happens after the end of the graph is nothing to it: the clock stops there.
+// advance moves the clock to t and closes the windows that end before t. The clock stops at the end
+// of the graph.
 func (o *Observer) advance(t timeline.Time) {
 	for t >= o.next && !o.ended {
 		o.clock.advance(o.next)
@@ -236,7 +240,7 @@ func (a *account) add(b *account) {
 	a.carried += b.carried
 }
 
-// settleAll accounts for the time of every live goroutine and running box up to now.
+// settleAll accounts for the time of all live goroutines and running boxes up to now.
 func (o *Observer) settleAll() {
 	for m := range o.members.All() {
 		if m.g != nil {
@@ -252,7 +256,7 @@ func (o *Observer) settleAll() {
 	o.collector.settle(o.clock.now)
 }
 
-// settle accounts for the time that a goroutine has spent in its state until now.
+// settle accounts for the time of a goroutine in its state up to now.
 func (o *Observer) settle(m *member) {
 	now := o.clock.now
 	dt := now - m.since
@@ -298,7 +302,7 @@ func (o *Observer) collected(m *member, dt timeline.Time) {
 	}
 }
 
-// role is what a goroutine does for the collector besides being one of its workers.
+// role is the work of a goroutine for the collector, other than as one of its workers.
 type role uint8
 
 const (
@@ -346,7 +350,7 @@ func (o *Observer) stop(m *member) {
 	}
 }
 
-// runs reports whether a goroutine in the state counts as running.
+// runs reports whether a goroutine in state s counts as running.
 func (o *Observer) runs(s timeline.State) bool {
 	return s.Runs() || o.opt.Offered && (s == timeline.Runnable || s == timeline.InCUncounted)
 }
@@ -387,7 +391,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 
 func (o *Observer) leave(m *member, exit bool) {
 	if exit && o.opt.Group.single {
-		for _, v := range m.visits { // it may have had several names, and exit from none of them
+		for _, v := range m.visits { // it may have had several names, not just the one at its exit
 			if v.box.single {
 				v.box.exited = true
 				o.exited++
@@ -395,7 +399,7 @@ func (o *Observer) leave(m *member, exit bool) {
 		}
 	}
 	if !exit {
-		m.left = m.g.ID // it may come back after a gap
+		m.left = m.g.ID // it may return after a gap
 	}
 	m.g, m.box, m.world = nil, nil, ""
 	if o.exited > 2*o.opt.MaxSingle {
@@ -403,10 +407,11 @@ func (o *Observer) leave(m *member, exit bool) {
 	}
 }
 
-// boxOf returns the box that the goroutine belongs to now.
+// boxOf returns the current box of a goroutine.
 func (o *Observer) boxOf(m *member) *box {
 	key := o.opt.Group.keyOf(m.g, m.world)
-	for i := range m.visits[:min(len(m.visits), fewVisits)] { // a goroutine of a server goes to and fro
+	// A server goroutine alternates between boxes.
+	for i := range m.visits[:min(len(m.visits), fewVisits)] {
 		if b := m.visits[i].box; b.key == key && !b.single {
 			return b
 		}
@@ -419,7 +424,7 @@ func (o *Observer) boxOf(m *member) *box {
 	return b
 }
 
-// visit counts the goroutine for the box, once a window and once a piece.
+// visit counts the goroutine for the box, once per window and once per piece.
 func (m *member) visit(b *box, window, piece int) {
 	if v := m.visited(b); v != nil {
 		if v.window != window {
@@ -443,7 +448,7 @@ func (m *member) visit(b *box, window, piece int) {
 	}
 }
 
-// maxStarts bounds the start functions of a box: those that are first in the alphabet are kept.
+// maxStarts bounds the start functions of a box; the alphabetically first ones are kept.
 const maxStarts = 8
 
 func (b *Box) addStarts(starts []string) {
@@ -452,7 +457,7 @@ func (b *Box) addStarts(starts []string) {
 	}
 }
 
-// withStart returns the start functions with one more.
+// withStart returns starts with fn added.
 func withStart(starts []string, fn string) []string {
 	i, found := slices.BinarySearch(starts, fn)
 	if found || i == maxStarts {
@@ -461,14 +466,14 @@ func withStart(starts []string, fn string) []string {
 	return slices.Insert(starts[:min(len(starts), maxStarts-1):min(len(starts), maxStarts-1)], i, fn)
 }
 
-// relabel moves a goroutine to another box if it belongs there now: a stop and
-// a start at the same instant, so that the number of running goroutines stays. calls is its call
-// chain, nil if it is not known.
+// relabel moves a goroutine to another box if its box has changed. That is a stop and a start at
+// the same instant, so the number of running goroutines does not change. calls is the call chain of
+// the goroutine, or nil if unknown.
 func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeline.Stack) {
-	o.advance(t) // first: a box that is found before the graph begins may be gone when it has begun
+	o.advance(t) // first, because a box found before the graph begins may be discarded then
 	m := o.members.Known(g.Index)
 	if o.ended || m == nil || m.g != g {
-		return // not shown yet: its first transition finds the box
+		return // not yet shown: its first transition determines the box
 	}
 	if calls != nil && o.opt.Stacks && m.state == timeline.Running {
 		o.settle(m)
@@ -543,8 +548,8 @@ func (o *Observer) Sample(s *timeline.Sample) {
 	}
 }
 
-// Log implements [timeline.Observer]: a recording of this module notes the processors of its
-// machine.
+// Log implements [timeline.Observer]. Recordings of this module contain the number of processors as
+// a log message.
 func (o *Observer) Log(l *timeline.Log) {
 	if n, ok := host.ReadNote(l.Category, l.Message); ok {
 		o.cpus = n
@@ -577,7 +582,7 @@ func (o *Observer) End(e *timeline.End) {
 	}
 	o.to = o.clock.now
 	if o.stretch.number < 0 {
-		o.from = o.clock.now // the trace is over before the graph begins
+		o.from = o.clock.now // the trace ended before the beginning of the graph
 		o.settleAll()
 		o.discard()
 	} else {
@@ -586,8 +591,8 @@ func (o *Observer) End(e *timeline.End) {
 	o.ended = true
 }
 
-// foldExited folds the boxes of exited goroutines but for the largest into one
-// box a function.
+// foldExited folds the boxes of exited goroutines, except for the largest, into one box per
+// function.
 func (o *Observer) foldExited() {
 	var gone []*box
 	for _, b := range o.boxes {

@@ -10,12 +10,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// ReadTrace returns the bottle graph of the execution trace in r: a file, a
-// stream, the bytes of a flight recorder, packed with gzip or zstd or not.
+// ReadTrace returns the bottle graph of the execution trace in r: a file, a stream, or the bytes of
+// a flight recorder, which may be compressed with gzip or zstd.
 //
-// A trace that is cut off or broken gives the graph of what could be read, with
-// a warning, and an error (a *[timeline.Error]) with the place of the trouble and what is missing.
-// The graph is nil only if nothing could be read, or nothing that a graph can hold: shares are
+// If a trace is truncated or damaged, ReadTrace returns the graph of what could be read, with a
+// warning, and an error (a *[timeline.Error]) that describes the place and what is missing. The
+// graph is nil only if nothing could be read, or if the trace is too long for a graph: shares are
 // exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
@@ -23,7 +23,7 @@ func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	return o.Result(info, err)
 }
 
-// ReadFile returns the bottle graph of the execution trace in a file. See [ReadTrace].
+// ReadFile returns the bottle graph of the execution trace in a file; see [ReadTrace].
 func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 	if opt.Name == "" {
 		opt.Name = name
@@ -33,8 +33,8 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 	return o.Result(info, err)
 }
 
-// Result returns the graph of a pass that gave info and err, with warnings of what is missing in
-// the trace; nil and an error if there is none.
+// Result returns the graph of a pass that returned info and err, with warnings about missing data.
+// If there is no graph, it returns nil and an error.
 func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	if info.Generations == 0 {
 		return nil, err
@@ -51,17 +51,18 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	}
 	g := o.Graph()
 	withoutC := *info
-	withoutC.Notes = slices.DeleteFunc(slices.Clone(info.Notes), func(n string) bool { return n == info.NoteC() }) // the graph says more
+	// The graph has a more precise warning.
+	withoutC.Notes = slices.DeleteFunc(slices.Clone(info.Notes), func(n string) bool { return n == info.NoteC() })
 	g.Warnings = append(g.Warnings, withoutC.Warnings(err)...)
 	return g, err
 }
 
-// Reads returns what of the trace has to be decoded. Where the grouping depends on more than names,
-// what came before From counts, too.
+// Reads returns the part of the trace that has to be decoded. If the grouping depends on more than
+// names, that includes the time before From.
 func (opt *Options) Reads() timeline.Part {
 	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last, During: opt.Part.During}
 	if p.During.All() && (p.First > 1 || opt.Group.group != nil && !opt.Group.byName) {
-		p.From = 0 // and times are from the beginning of generation First
+		p.From = 0 // times are relative to the beginning of generation First
 	}
 	if p.During.All() && p.First > 1 {
 		p.To = 0
@@ -72,7 +73,7 @@ func (opt *Options) Reads() timeline.Part {
 // maxWall is the longest time whose shares fit into 64 bits, with room for a sign.
 const maxWall = math.MaxInt64 >> fracBits
 
-// rangeError returns why there is no graph for the options.
+// rangeError returns the reason why there is no graph for the options.
 func (o *Observer) rangeError(info *timeline.Info) error {
 	d := info.Duration()
 	switch {
@@ -84,7 +85,7 @@ func (o *Observer) rangeError(info *timeline.Info) error {
 	return nil
 }
 
-// prefix names the trace at the beginning of an error.
+// prefix returns the name of the trace for the beginning of an error.
 func (o *Observer) prefix() string {
 	if o.opt.Name == "" {
 		return ""

@@ -15,24 +15,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// RecorderOptions are the choices of a [Recorder]. The zero value is right for most.
+// RecorderOptions configures a [Recorder]. The zero value is ready to use.
 type RecorderOptions struct {
-	// Window is how much time a snapshot covers. 0 means 5 s.
+	// Window is the time that a snapshot covers. 0 means 5 s.
 	Window time.Duration
-	// MaxBytes bounds the memory of the recording, and so, in a busy program, the window: it is
-	// a hint to runtime/trace.FlightRecorder, which goes before Window. 0 means 32 MB.
+	// MaxBytes bounds the memory of the recording and thus, in a busy program, the window: it
+	// is a hint to runtime/trace.FlightRecorder and takes precedence over Window. 0 means 32
+	// MB.
 	MaxBytes uint64
-	// Source is where snapshots come from if not from a FlightRecorder of the Recorder's own:
-	// one that the program runs already, or anything that writes a trace. The Recorder neither
-	// starts nor stops it, and needs no Start.
+	// Source, if not nil, is used for snapshots instead of the Recorder's own FlightRecorder: a
+	// FlightRecorder that the program already runs, or another writer of traces. The Recorder
+	// neither starts nor stops it, and does not need Start.
 	Source io.WriterTo
-	// Options are those of the graphs. From, To and Progress are not used.
+	// Options configures the graphs. From, To and Progress are ignored.
 	Options Options
 }
 
-// Recorder records the last seconds of the running program all the time, and makes a bottle graph
-// of them when asked. It is a runtime/trace.FlightRecorder with an analysis behind it. One call in
-// main is enough:
+// Recorder continuously records the last seconds of the running program, and computes a bottle
+// graph of them on request. It is based on a runtime/trace.FlightRecorder. One call in main is
+// sufficient:
 //
 //	var rec bottle.Recorder
 //
@@ -43,39 +44,39 @@ type RecorderOptions struct {
 //		…
 //	}
 //
-// The zero value is ready for use. All methods may be called at the same time.
+// The zero value is ready to use. All methods are safe for concurrent use.
 //
-// A recorder costs what the FlightRecorder does, which for most programs cannot be told from noise,
-// and the memory of the window, up to RecorderOptions.MaxBytes. A snapshot costs some 0.2 µs of
-// processor time for each event in it, once, on as many processors as there are: for an HTTP server
-// with 30,000 requests a second 0.2 to 0.3 s for each second in it, so that one of 5 s taken every
-// 2 s, on two processors under full load, took 22 % of the throughput. For looking all the time
-// there is bottleneck.Continuous. After Stop no goroutine and no memory is left.
+// A recorder costs as much as the FlightRecorder, which for most programs is within the noise, plus
+// the memory of the window, up to RecorderOptions.MaxBytes. A snapshot costs about 0.2 µs of CPU
+// time per event, once, on all available processors. For an HTTP server with 30,000 requests per
+// second, that is 0.2 to 0.3 s per second of the window: a snapshot of 5 s, taken every 2 s on two
+// processors under full load, took 22 % of the throughput. Use bottleneck.Continuous for continuous
+// analysis. After Stop, no goroutines and no memory are left.
 type Recorder struct {
 	opt RecorderOptions
 
-	mu      sync.Mutex // guards what follows, never held for long
+	mu      sync.Mutex // guards the fields below; held only briefly
 	flight  *trace.FlightRecorder
-	stopped bool          // Stop was called, and no Start since
-	busy    bool          // a snapshot is under way
-	capture chan struct{} // closed when flight is not being read any more; nil if it is not
+	stopped bool          // Stop was called, and not Start since
+	busy    bool          // a snapshot is in progress
+	capture chan struct{} // closed when flight is no longer being read; nil if it is not being read
 
-	starting sync.Mutex // Start and Stop, one at a time
+	starting sync.Mutex // serializes Start and Stop
 }
 
 // The errors of a [Recorder].
 var (
-	// ErrRecorderStopped: the Recorder was not started, or was stopped during that time.
+	// ErrRecorderStopped: the Recorder was not started, or was stopped during the call.
 	ErrRecorderStopped = errors.New("bottle: the recorder is not running")
-	// ErrBusy: another FlightRecorder runs in this program, which may have one only (give it to
-	// RecorderOptions.Source); or a snapshot is under way, since there is one at a time.
+	// ErrBusy: another FlightRecorder is running in this program, which can have only one (pass
+	// it as RecorderOptions.Source), or a snapshot is already in progress.
 	ErrBusy = errors.New("bottle: the flight recorder is busy")
 )
 
-// NewRecorder returns a recorder with options other than the zero value's.
+// NewRecorder returns a recorder with the given options.
 func NewRecorder(opt RecorderOptions) *Recorder { return &Recorder{opt: opt} }
 
-// Window returns how much time a snapshot covers.
+// Window returns the time that a snapshot covers.
 func (r *Recorder) Window() time.Duration {
 	if r.opt.Window <= 0 {
 		return 5 * time.Second
@@ -83,9 +84,10 @@ func (r *Recorder) Window() time.Duration {
 	return r.opt.Window
 }
 
-// Start begins to record. It does nothing if the recorder records already, and fails with [ErrBusy]
-// if something else in the program runs a FlightRecorder. A trace.Start by something else is no
-// obstacle; a trace.Stop without one ends the recording, which Start then begins again.
+// Start starts the recording. It does nothing if the recorder is already recording, and fails with
+// [ErrBusy] if other code in the program runs a FlightRecorder. A trace.Start by other code does
+// not interfere. A trace.Stop without a matching trace.Start ends the recording; Start then starts
+// it again.
 func (r *Recorder) Start() error {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -96,7 +98,7 @@ func (r *Recorder) Start() error {
 	if running {
 		return nil
 	}
-	r.end() // a recording that a trace.Stop has ended would be in the way
+	r.end() // remove a recording that was ended by trace.Stop
 	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: r.opt.MaxBytes}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 32 << 20
@@ -111,9 +113,9 @@ func (r *Recorder) Start() error {
 	return nil
 }
 
-// Stop ends the recording; it does nothing if there is none. A snapshot that is under way is
-// finished if it has its data already; else it fails with [ErrRecorderStopped], or Stop waits for
-// the data, some milliseconds.
+// Stop stops the recording. It does nothing if there is none. A snapshot in progress is completed
+// if it already has its data. Otherwise it fails with [ErrRecorderStopped], or Stop waits for the
+// data for some milliseconds.
 func (r *Recorder) Stop() {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -123,7 +125,7 @@ func (r *Recorder) Stop() {
 	r.end()
 }
 
-// end ends the FlightRecorder, if there is one.
+// end stops the FlightRecorder, if there is one.
 func (r *Recorder) end() {
 	r.mu.Lock()
 	flight, capture := r.flight, r.capture
@@ -138,24 +140,23 @@ func (r *Recorder) end() {
 	flight.Stop()
 }
 
-// Enabled reports whether the recorder records.
+// Enabled reports whether the recorder is recording.
 func (r *Recorder) Enabled() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recording()
 }
 
-// recording reports whether there is something to take snapshots of. A trace.Stop that no
-// trace.Start belongs to, as of a program that stops twice, ends a FlightRecorder, which does not
-// know.
+// recording reports whether snapshots are possible. A trace.Stop without a matching trace.Start, as
+// in a program that stops twice, ends a FlightRecorder, whose state does not show it.
 func (r *Recorder) recording() bool {
 	return r.flight != nil && trace.IsEnabled() || r.opt.Source != nil && !r.stopped
 }
 
-// Snapshot returns the bottle graph of the last Window of the program, to the instant of the call.
-// It fails with [ErrRecorderStopped] or [ErrBusy], or when ctx ends; a program that traces too much
-// for the window, or was started less than a Window ago, gives the graph of what there is, with a
-// warning.
+// Snapshot returns the bottle graph of the last Window of the program, up to the time of the call.
+// It fails with [ErrRecorderStopped] or [ErrBusy], or if ctx is canceled. If the window does not
+// fit into memory, or recording started less than a Window ago, the graph covers what is available
+// and has a warning.
 func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	release, err := r.acquire()
 	if err != nil {
@@ -186,8 +187,8 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	return g, err
 }
 
-// WriteTo writes the execution trace of the last Window, in whole generations, so that it may be
-// up to two seconds longer. The recorder is free again before it writes to w, however slow that is.
+// WriteTo writes the execution trace of the last Window in whole generations, so it may be up to
+// two seconds longer. The recorder is released before writing to w, so a slow w does not block it.
 // Errors are those of [Recorder.Snapshot] and of w.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	buf, memory := w.(*snapshot.Buffer)
@@ -212,7 +213,7 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	return buf.WriteTo(w)
 }
 
-// acquire makes a snapshot the only one.
+// acquire ensures that only one snapshot is in progress.
 func (r *Recorder) acquire() (release func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +231,7 @@ func (r *Recorder) acquire() (release func(), err error) {
 	}, nil
 }
 
-// take writes the recorded trace into memory.
+// take writes the recorded trace to buf.
 func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
 	if s := r.opt.Source; s != nil {
 		_, err := s.WriteTo(buf)
@@ -251,19 +252,19 @@ func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
 		r.mu.Unlock()
 		close(done)
 	}()
-	host.Note() // now, as what was noted at the start is overwritten
+	host.Note() // again, because the note made at the start is overwritten
 	_, err := flight.WriteTo(buf)
 	return explainSource(ctx, err)
 }
 
-// explainSource returns what is wrong with a source in the words of this package.
+// explainSource translates an error of a source into one of this package.
 func explainSource(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case strings.Contains(err.Error(), "already in progress"): // of a FlightRecorder
+	case strings.Contains(err.Error(), "already in progress"): // from a FlightRecorder
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case strings.Contains(err.Error(), "disabled flight recorder"):
 		return fmt.Errorf("%w: %w", ErrRecorderStopped, err)
@@ -271,7 +272,7 @@ func explainSource(ctx context.Context, err error) error {
 	return fmt.Errorf("bottle: snapshot: %w", err)
 }
 
-// contain turns a panic of the source, or of a function that the options hold, into an error.
+// contain turns a panic of the source, or of a function in the options, into an error.
 func contain(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("bottle: snapshot: panic: %v", p)

@@ -12,18 +12,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Site is a place in the program where members of a box waited, or were in C: the innermost call in
+// Site is a place in the program where members of a box waited or were in C: the innermost call in
 // code that belongs neither to the standard library nor to cgo ([timeline.Stack.Site]).
 type Site struct {
-	// Func is the full name; "(unknown)" where the trace has no call chain, "(others)" for all
-	// places that were too many.
+	// Func is the full name; "(unknown)" if the trace has no call chain, or "(others)" for
+	// places beyond the limit.
 	Func string        `json:"function"`
 	File string        `json:"file,omitempty"`
 	Line int           `json:"line,omitempty"`
 	Time time.Duration `json:"ns"`
 }
 
-// What stands for a place where there is none.
+// Names for the absence of a place and for several places.
 const (
 	unknownSite = "(unknown)"
 	otherSites  = "(others)"
@@ -39,7 +39,7 @@ func (s *Site) String() string {
 	return fmt.Sprintf("%s %s:%d", name, format.Clean(file), s.Line)
 }
 
-// TopSite returns the place of a kind of wait, a key of Sites, with the most time; nil where none
+// TopSite returns the place with the most time for a kind of wait (a key of Sites), or nil if none
 // is known.
 func (b *Box) TopSite(wait string) *Site {
 	for i := range b.Sites[wait] {
@@ -50,15 +50,14 @@ func (b *Box) TopSite(wait string) *Site {
 	return nil
 }
 
-// InCode is the key of Sites for the time in C, and of Waiting for that part of it that does not
-// count as running.
+// InCode is the key for the time in C: in Sites for all of it, in Waiting for the part that does
+// not count as running.
 var InCode = timeline.WaitC.String()
 
-// maxSites bounds the places of a box, whatever the trace holds. Those that come later are added up
-// as one.
+// maxSites bounds the number of places of a box. Later ones are combined.
 const maxSites = 1024
 
-// siteKey is a place and what for. The frame is nil where it is not known.
+// siteKey is a place and a kind of wait. The frame is nil if the place is unknown.
 type siteKey struct {
 	wait  timeline.Wait
 	frame *timeline.Frame
@@ -67,10 +66,10 @@ type siteKey struct {
 // otherFrame stands for all places beyond maxSites.
 var otherFrame = &timeline.Frame{Func: otherSites}
 
-// siteTimes are the times by place of a box.
+// siteTimes holds the times of a box by place.
 type siteTimes struct {
 	of   map[siteKey]*timeline.Time
-	last siteKey // the one asked for last
+	last siteKey // the last key that was looked up
 	time *timeline.Time
 }
 
@@ -101,7 +100,7 @@ func (s *siteTimes) add(more *siteTimes) {
 	}
 }
 
-// sites returns the places for a Box.
+// sites returns the places for Box.Sites.
 func (s *siteTimes) sites() map[string][]Site {
 	if len(s.of) == 0 {
 		return nil
@@ -122,7 +121,7 @@ func (s *siteTimes) sites() map[string][]Site {
 	return out
 }
 
-// joinSites adds places up, largest first.
+// joinSites adds places, largest first.
 func joinSites(a, b []Site) []Site {
 	all := append(slices.Clone(a), b...)
 	order.Stable(all, comparePlace)
@@ -144,7 +143,7 @@ func comparePlace(a, b Site) int {
 	return cmp.Or(strings.Compare(a.Func, b.Func), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 }
 
-// fewSites returns the largest places, and the others as one.
+// fewSites returns the largest places, and combines the others.
 func fewSites(sites []Site, most int) []Site {
 	if len(sites) <= most {
 		return sites
@@ -166,8 +165,8 @@ func (sum *Box) addSites(b *Box) {
 	}
 }
 
-// InC is the time for which goroutines were in C, summed over the boxes, and the part of it that
-// counts as running.
+// InC returns the total time in C of the goroutines of all boxes, and the part of it that counts as
+// running.
 func (g *Graph) InC() (all, running time.Duration) {
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
@@ -177,8 +176,8 @@ func (g *Graph) InC() (all, running time.Duration) {
 	return all, running
 }
 
-// cWarning warns of what is not known of goroutines in C, if any were there: as many as n, or 0
-// where that is not known.
+// cWarning returns a warning about the limits of what is known of goroutines in C, if there were
+// any. n is their number, or 0 if unknown.
 func (g *Graph) cWarning(n int) []string {
 	all, running := g.InC()
 	if all == 0 {

@@ -12,39 +12,38 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A box is who ran; a call chain is which code. With [Options.Stacks], each nanosecond of a box's
-// share and running time belongs to one call chain:
+// A box shows which goroutines ran; its call chains show which code. With [Options.Stacks], each
+// nanosecond of a box's share and running time belongs to one call chain:
 //
-//   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain with
-//     which it began.
-//   - Go code has no call chain of its own: an event that ends it has one, which stands for all the
-//     time since the one before. Such events are blocking, preemption, system calls, and the
-//     beginning or end of a range or region. What ends otherwise, as with the exit of the goroutine
-//     or the end of the trace, is [NotSampled].
-//   - Where a CPU profile ran as well, its samples divide the time in Go code of a box instead, if
-//     there are enough: each counts once for the running time and, for the share, 1/r while r
-//     goroutines run.
+//   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain at
+//     its beginning.
+//   - Go code has no call chain of its own. The event that ends it has one, which stands for all
+//     the time since the previous event. Such events are blocking, preemption, system calls, and
+//     the beginning or end of a range or region. Time that ends otherwise, as with the exit of the
+//     goroutine or the end of the trace, is [NotSampled].
+//   - If a CPU profile ran as well and has enough samples, the samples divide the time of a box in
+//     Go code instead: each sample counts once for the running time and, for the share, 1/r while
+//     r goroutines run.
 //
-// What a goroutine ran Go code for is open until the event comes; during that time the goroutine
-// may have gone to another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in
-// the graph.
+// Time in Go code is open until the event that ends it. By then, the goroutine may be in another
+// box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in the graph.
 
 // Stack is the part of a box that belongs to one call chain.
 type Stack struct {
-	// Calls is the call chain, or one of several whose [timeline.Stack.Code] is in the same
-	// lines. It is shared with others: do not change it. It is nil where none is known, if
-	// Source is NotSampled; else the stack stands for all call chains of the box that were too
-	// many.
+	// Calls is the call chain, or one of several whose [timeline.Stack.Code] has the same
+	// source lines. It is shared and must not be modified. It is nil if the call chain is
+	// unknown (Source is NotSampled), or if the stack stands for all call chains of the box
+	// beyond the limit.
 	Calls *timeline.Stack
-	// Source is where the call chain comes from.
+	// Source is the source of the call chain.
 	Source Source
-	// Share and Running are its parts of those of the box.
+	// Share and Running are its parts of the box's Share and Running.
 	Share, Running time.Duration
 
 	exact share // before rounding
 }
 
-// Source is where a call chain comes from.
+// Source is the source of a call chain.
 type Source string
 
 // The sources of call chains.
@@ -54,17 +53,17 @@ const (
 	NotSampled       Source = "not sampled"
 )
 
-// Folded reports whether the stack stands for call chains that were too many.
+// Folded reports whether the stack stands for call chains beyond the limit.
 func (s *Stack) Folded() bool { return s.Calls == nil && s.Source != NotSampled }
 
-// maxStacks bounds the call chains of a graph, whatever the trace holds. What is more is added up,
-// one stack a box.
+// maxStacks bounds the number of call chains of a graph. Further ones are combined into one stack
+// per box.
 const maxStacks = 1 << 15
 
 // otherCalls stands for the call chains beyond maxStacks.
 var otherCalls = &timeline.Stack{}
 
-// ran is a time for which a goroutine ran.
+// ran is an amount of running time of a goroutine.
 type ran struct {
 	share   share
 	running timeline.Time
@@ -75,39 +74,39 @@ func (r *ran) add(more ran) {
 	r.running += more.running
 }
 
-// ranIn is a time in a box.
+// ranIn is running time in a box.
 type ranIn struct {
 	box *box
 	ran
 }
 
-// openCode is what a goroutine ran Go code for, whose call chain is not known yet.
+// openCode is running time of a goroutine in Go code whose call chain is not yet known.
 type openCode struct {
-	here      ran             // in the present box
-	elsewhere []ranIn         // in those before
-	entered   *timeline.Stack // with which the present state began
-	inRange   *timeline.Stack // with which the present range began
+	here      ran             // in the current box
+	elsewhere []ranIn         // in earlier boxes
+	entered   *timeline.Stack // call chain at the beginning of the current state
+	inRange   *timeline.Stack // call chain at the beginning of the current range
 }
 
-// chains are the times by call chain of a box.
+// chains holds the times of a box by call chain.
 type chains struct {
 	of      map[chainKey]*ran
 	samples map[*timeline.Stack]samples
 }
 
-// chainKey is a call chain. CPU samples divide what was Go code.
+// chainKey is a call chain. CPU samples divide the time in Go code.
 type chainKey struct {
 	calls *timeline.Stack
 	code  bool
 }
 
-// samples of the CPU profiler: their number, and the sum of 2^32/r.
+// samples counts samples of the CPU profiler: their number, and the sum of 2^32/r.
 type samples struct{ n, weight uint64 }
 
-// chainTable finds the times of call chains.
+// chainTable looks up the times of call chains.
 type chainTable struct {
-	recent []recentChain // of which most are found
-	n      int           // of all boxes
+	recent []recentChain // a cache; most lookups hit it
+	n      int           // number of call chains of all boxes
 }
 
 type recentChain struct {
@@ -167,7 +166,7 @@ func (t *chainTable) sample(b *box, calls *timeline.Stack, r int64) {
 	b.chains.samples[calls] = samples{s.n + 1, s.weight + 1<<32/uint64(r)}
 }
 
-// fold adds the times of a box to those of another.
+// fold adds the times of b to those of into.
 func (t *chainTable) fold(b, into *box) {
 	for k, r := range b.chains.of {
 		t.find(into, k).add(*r)
@@ -186,7 +185,7 @@ func (t *chainTable) fold(b, into *box) {
 	b.chains = chains{}
 }
 
-// ran accounts for what a goroutine ran in its box and state.
+// ran accounts for running time of a goroutine in its box and state.
 func (o *Observer) ran(m *member, r ran) {
 	open := o.open.At(m.g.Index)
 	if m.state == timeline.Running {
@@ -196,7 +195,7 @@ func (o *Observer) ran(m *member, r ran) {
 	o.chains.at(m.box, chainKey{calls: open.entered}).add(r)
 }
 
-// covered gives what was open a call chain; nil is none.
+// covered assigns a call chain to the open time; nil means none.
 func (o *Observer) covered(m *member, calls *timeline.Stack) {
 	open, k := o.open.At(m.g.Index), chainKey{calls, true}
 	for _, r := range open.elsewhere {
@@ -209,8 +208,8 @@ func (o *Observer) covered(m *member, calls *timeline.Stack) {
 	}
 }
 
-// rangeCalls returns the call chain of the beginning or end of a range: an end has that of its
-// beginning.
+// rangeCalls returns the call chain for the beginning or end of a range. For an end, it is that of
+// the beginning.
 func (c *openCode) rangeCalls(e *timeline.Range) *timeline.Stack {
 	began := c.inRange
 	c.inRange = nil
@@ -223,7 +222,7 @@ func (c *openCode) rangeCalls(e *timeline.Range) *timeline.Stack {
 	return began
 }
 
-// moved has what is open stay in the box that the goroutine leaves.
+// moved leaves the open time in the box that the goroutine leaves.
 func (c *openCode) moved(from *box) {
 	if c.here == (ran{}) {
 		return
@@ -239,7 +238,7 @@ func (c *openCode) moved(from *box) {
 	c.here = ran{}
 }
 
-// uncovered ends the graph for what is open.
+// uncovered assigns the open time to no call chain at the end of the graph.
 func (o *Observer) uncovered() {
 	if !o.opt.Stacks {
 		return
@@ -251,7 +250,7 @@ func (o *Observer) uncovered() {
 	}
 }
 
-// forgetOpen forgets what is open.
+// forgetOpen discards all open time.
 func (o *Observer) forgetOpen() {
 	for open := range o.open.All() {
 		open.here, open.elsewhere = ran{}, nil
@@ -279,7 +278,7 @@ func (c *chains) stacks() []Stack {
 		out = append(out, s)
 	}
 	if n >= apportion.Enough {
-		sampled = joinStacks(sampled) // in an order that does not depend on that of the map
+		sampled = joinStacks(sampled) // in an order that is independent of map iteration
 		numbers, weights := make([]uint64, len(sampled)), make([]uint64, len(sampled))
 		for i := range sampled {
 			numbers[i], weights[i] = uint64(sampled[i].Running), uint64(sampled[i].exact)
@@ -300,7 +299,7 @@ func known(calls *timeline.Stack) *timeline.Stack {
 	return calls
 }
 
-// joinStacks adds up stacks of equal places and sources, and sorts them by place.
+// joinStacks adds stacks with equal places and sources, and sorts them by place.
 func joinStacks(stacks []Stack) []Stack {
 	order.Stable(stacks, compareStacks)
 	n := 0
@@ -331,8 +330,8 @@ func compareStacks(a, b Stack) int {
 	return cmp.Or(compareCalls(a.Calls, b.Calls), strings.Compare(string(a.Source), string(b.Source)))
 }
 
-// compareCalls orders call chains by their places, from the leaf. Calls in one line of the source
-// are one place.
+// compareCalls orders call chains by their places, from the leaf. Calls in the same source line are
+// the same place.
 func compareCalls(x, y *timeline.Stack) int {
 	a, b := x.Code(), y.Code()
 	for i, f := range a {
@@ -350,8 +349,8 @@ func compareCalls(x, y *timeline.Stack) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// roundStacks rounds the shares of stacks so that they sum to that of the box, and sorts them, the
-// largest first.
+// roundStacks rounds the shares of stacks so that they sum to that of the box, and sorts the
+// stacks, largest first.
 func (b *Box) roundStacks() {
 	if len(b.Stacks) == 0 {
 		return
@@ -372,14 +371,14 @@ func (b *Box) sortStacks() {
 	})
 }
 
-// addStacks adds the stacks of another box, to be joined later. Where only one of the two has any,
-// the time of the other is not sampled.
+// addStacks adds the stacks of another box, to be joined later. If only one of the two boxes has
+// stacks, the time of the other is not sampled.
 func (b *Box) addStacks(more *Box) {
 	before := Stack{Source: NotSampled, Share: b.Share, Running: b.Running, exact: b.exact}
 	added := more.Stacks
 	if len(added) == 0 {
 		added = []Stack{{Source: NotSampled, Share: more.Share, Running: more.Running, exact: more.exactShare()}}
-	} else if more.exact == 0 { // of sums over more than 39 hours
+	} else if more.exact == 0 { // of a sum over more than 39 hours
 		added = slices.Clone(added)
 		for i := range added {
 			added[i].exact = share(added[i].Share) << fracBits
@@ -394,7 +393,7 @@ func (b *Box) addStacks(more *Box) {
 	b.Stacks = append(b.Stacks, added...)
 }
 
-// joinStacks joins the stacks that were added to the boxes, of which most are kept.
+// joinStacks joins the stacks that were added to the boxes and keeps at most the given number.
 func (g *Graph) joinStacks(most int) {
 	var all []share
 	for i := range g.Boxes {

@@ -2,32 +2,32 @@ package bottle
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// A graph has a current window from its beginning to its end, at least one. When it ends, what was
-// accounted for in it goes into the sums, and into a graph of its own if windows were asked for.
+// A graph always has a current window, from its beginning to its end. When the window ends, its
+// times are added to the sums and, if windows were requested, become a separate graph.
 
-// maxWindows bounds what a window that is far too small can cost.
+// maxWindows bounds the cost of windows that are much too short.
 const maxWindows = 100_000
 
-// stretch is what belongs to the current window but to no box.
+// stretch is the state of the current window that belongs to no box.
 type stretch struct {
 	number int
 	start  timeline.Time
-	idle   timeline.Time // of the clock, at the start
+	idle   timeline.Time // idle time of the clock at the start
 	procs  int           // largest GOMAXPROCS
-	now    int           // present GOMAXPROCS
+	now    int           // current GOMAXPROCS
 	missed timeline.Time // in gaps
-	// capacity, all and while idle, up to a time that the clock has shown
+	// Capacity, in total and while idle, up to a time of the clock.
 	capacity, idleCapacity int64
 	counted, idleCounted   timeline.Time
 }
 
-// turn ends the current window, which ends now, and begins the next.
+// turn ends the current window and begins the next one.
 func (o *Observer) turn() {
 	if o.stretch.number >= 0 {
 		o.closeWindow()
 	} else {
 		o.settleAll()
-		o.discard() // what was before from
+		o.discard() // times before from
 	}
 	o.stretch.number++
 	o.stretch.start = o.clock.now
@@ -45,7 +45,7 @@ func (o *Observer) turn() {
 	}
 }
 
-// discard forgets what was accounted for before the graph begins.
+// discard drops everything before the beginning of the graph.
 func (o *Observer) discard() {
 	o.clock.carry = 0
 	o.stretch.counted, o.stretch.idleCounted = o.clock.elapsed, o.clock.idle
@@ -70,7 +70,7 @@ func (o *Observer) discard() {
 	}
 }
 
-// closeWindow ends the current window: its boxes go into the sums.
+// closeWindow ends the current window and adds its boxes to the sums.
 func (o *Observer) closeWindow() {
 	o.settleAll()
 	o.charge()
@@ -90,7 +90,7 @@ func (o *Observer) closeWindow() {
 	for _, b := range o.boxes {
 		n := b.sum.goroutines
 		b.sum.add(&b.win)
-		b.sum.goroutines = n // counted when they came
+		b.sum.goroutines = n // counted by visit
 		b.win = account{}
 	}
 	for m := range o.members.All() {
