@@ -1,8 +1,8 @@
-// Package bulk writes execution traces that hold many of one thing: strings, call chains,
-// goroutines, waiters, regions, generations. They are the inputs of the tests that hold time and
-// memory of every pass to n log n, and to its limit.
+// Package bulk writes execution traces with a large number of one thing: strings, call chains,
+// goroutines, waiters, regions or generations. They are the inputs of tests that check that the
+// time and memory of every pass are within n log n and within its limits.
 //
-// Each [Input] is a well-formed trace of Go 1.26 of one processor, on which goroutine 1 of a
+// Each [Input] is a well-formed trace of Go 1.26 with one processor, on which goroutine 1 of a
 // program executes main.main. Times are nanoseconds. Writing takes memory for the tables of one
 // generation.
 package bulk
@@ -16,13 +16,13 @@ import (
 
 // Input is a kind of trace.
 type Input struct {
-	// Name is what the trace holds many of.
+	// Name is the kind of thing that the trace contains many times.
 	Name string
-	// Write writes the trace that holds n of it.
+	// Write writes a trace with n of them.
 	Write func(w io.Writer, n int) error
 }
 
-// Inputs are all kinds of traces.
+// Inputs lists all kinds of traces.
 var Inputs = []Input{
 	{"strings", oneGeneration(func(g *generation, n int) {
 		for i := range n {
@@ -280,7 +280,7 @@ var Inputs = []Input{
 	}},
 }
 
-// Named returns the input of the name.
+// Named returns the input with the given name.
 func Named(name string) Input {
 	for _, in := range Inputs {
 		if in.Name == name {
@@ -342,12 +342,12 @@ func begin(w io.Writer) *trace {
 	return t
 }
 
-// generation is the one being written.
+// generation is the generation being written.
 type generation struct {
 	*trace
 	start   uint64
-	events  []byte // the batch under way
-	from    uint64 // its time
+	events  []byte // the current batch
+	from    uint64 // time of the current batch
 	last    uint64
 	texts   map[string]uint64
 	strings batches
@@ -359,7 +359,7 @@ type generation struct {
 	procSeq uint64
 }
 
-// batches collects entries of a table into batches that begin with the given byte.
+// batches collects entries of a table into batches that begin with the byte first.
 type batches struct {
 	first byte
 	full  [][]byte
@@ -408,7 +408,7 @@ func (g *generation) status() {
 	g.ev(evGoStatus, 1, thread, running)
 }
 
-// child creates a goroutine, and runs it in the place of goroutine 1.
+// child creates a goroutine and runs it in place of goroutine 1.
 func (g *generation) child(id, start, site uint64) {
 	g.ev(evGoCreate, id, start, site)
 	g.ev(evGoStop, g.text("runtime.Gosched"), site)
@@ -444,7 +444,7 @@ func (g *generation) batch(m, time uint64, data []byte) {
 	g.out.Write(data)
 }
 
-// text returns the number of a string.
+// text returns the number of a string, which it adds if it is new.
 func (g *generation) text(s string) uint64 {
 	id, ok := g.texts[s]
 	if !ok {
@@ -456,7 +456,7 @@ func (g *generation) text(s string) uint64 {
 	return id
 }
 
-// stack returns the number of a call chain, leaf first.
+// stack returns the number of a call chain, leaf first, which it adds if it is new.
 func (g *generation) stack(functions ...string) uint64 {
 	key := fmt.Sprint(functions)
 	id, ok := g.stacks[key]
@@ -481,7 +481,7 @@ func (g *generation) stack(functions ...string) uint64 {
 	return id
 }
 
-// sample is one of the CPU profiler.
+// sample adds a sample of the CPU profiler.
 func (g *generation) sample(stack uint64) {
 	e := []byte{evSample}
 	for _, v := range []uint64{g.now, thread, 0, 1, stack} {
