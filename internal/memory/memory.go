@@ -1,10 +1,10 @@
-// Package memory holds a pass over a trace, and the command, below a limit of memory.
+// Package memory keeps a pass over a trace, and the command, below a memory limit.
 //
-// A [Meter] watches the bytes of objects in the heap, garbage included. When they come to six
-// tenths of the limit it lets the collector run, and when so much lives it reports that the limit
-// is exceeded: the rest is for what is allocated between two looks, for tables that grow by being
-// copied, for results that are made of them, and for what the runtime needs besides. A look takes
-// half a microsecond; callers look after every 64 kB that they read and every few thousand events.
+// A [Meter] watches the bytes of heap objects, including garbage. When they reach six tenths of the
+// limit, it runs the garbage collector, and if the live objects still exceed that, it reports that
+// the limit is exceeded. The rest of the limit is for allocations between two checks, tables that
+// grow by being copied, results, and the overhead of the runtime. A check takes half a microsecond;
+// callers check after every 64 kB of input and every few thousand events.
 package memory
 
 import (
@@ -20,14 +20,14 @@ import (
 	"sync/atomic"
 )
 
-// ErrLimit is the error of what would need more memory than the limit allows.
+// ErrLimit is the error of an operation that would need more memory than the limit.
 var ErrLimit = errors.New("memory limit exceeded")
 
-// Least is the smallest limit that is accepted: below it, hardly any trace can be read.
+// Least is the smallest accepted limit. Below it, very few traces can be read.
 const Least = 32 << 20
 
-// Default is the limit where none is given: half of the memory of the machine, or of the cgroup if
-// that is less; 2 GB where neither is known.
+// Default returns the limit if none is given: half of the memory of the machine, or of the cgroup
+// if that is less; 2 GB if neither is known.
 func Default() int64 { return defaultLimit() }
 
 var defaultLimit = sync.OnceValue(func() int64 {
@@ -43,13 +43,13 @@ var defaultLimit = sync.OnceValue(func() int64 {
 
 type limitKey struct{}
 
-// WithLimit makes passes of the context use a limit where their options give none.
+// WithLimit returns a context whose passes use the limit if their options have none.
 func WithLimit(ctx context.Context, limit int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// ForPass returns a meter for a pass: of what is allocated from now on, or of the whole process if
-// the context has its limit and the options of the pass give none.
+// ForPass returns a meter for a pass. It counts allocations from now on, or the whole process if
+// the limit is that of the context and not of the pass's options.
 func ForPass(ctx context.Context, option int64) *Meter {
 	m := NewMeter(Limit(ctx, option))
 	if _, ok := ctx.Value(limitKey{}).(int64); ok && option == 0 && m != nil {
@@ -59,8 +59,8 @@ func ForPass(ctx context.Context, option int64) *Meter {
 	return m
 }
 
-// Limit returns the limit of a pass, of whose options it is given: 0 is that of the context, or
-// else the default one. A negative one is none.
+// Limit returns the limit of a pass, given the limit in its options. 0 means that of the context,
+// or else the default. A negative limit means no limit.
 func Limit(ctx context.Context, option int64) int64 {
 	if option != 0 {
 		return option
@@ -71,7 +71,7 @@ func Limit(ctx context.Context, option int64) int64 {
 	return Default()
 }
 
-// Parse reads an amount of memory, such as 2GB, 512MB, 1.5GiB or 800000000.
+// Parse parses an amount of memory, such as 2GB, 512MB, 1.5GiB or 800000000.
 func Parse(s string) (int64, error) {
 	number := strings.TrimRight(s, "kKMGTiB")
 	unit, ok := units[strings.ToLower(s[len(number):])]
@@ -87,7 +87,7 @@ var units = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }
 
-// Text writes an amount of memory with up to three digits: "2 GB", "512 MB", "1.07 GB".
+// Text formats an amount of memory with up to three digits: "2 GB", "512 MB", "1.07 GB".
 func Text(n int64) string {
 	for _, u := range []struct {
 		size float64
@@ -104,19 +104,19 @@ func Text(n int64) string {
 	return strconv.FormatInt(n, 10) + " B"
 }
 
-// Meter watches the heap of the process for one pass, or for the whole process. Its methods may be
-// called from several goroutines. A nil Meter never reports.
+// Meter watches the heap of the process for one pass, or for the whole process. Its methods are
+// safe for concurrent use. A nil Meter never reports an excess.
 type Meter struct {
 	limit int64
-	base  int64        // what lived before
-	next  atomic.Int64 // bytes of the heap at which to look closely
+	base  int64        // live bytes at the beginning
+	next  atomic.Int64 // heap size at which to run the collector
 
-	mu sync.Mutex // one collection at a time
+	mu sync.Mutex // serializes collections
 
-	ended uint64 // collections that were complete when the pass ended
+	ended uint64 // number of completed collections at the end of the pass
 }
 
-// NewMeter returns a meter of what is allocated from now on; nil if the limit is negative.
+// NewMeter returns a meter for allocations from now on, or nil if the limit is negative.
 func NewMeter(limit int64) *Meter {
 	if limit < 0 {
 		return nil
@@ -126,16 +126,16 @@ func NewMeter(limit int64) *Meter {
 	return m
 }
 
-// End notes that the pass has ended. See Next.
+// End notes the end of the pass; see Next.
 func (m *Meter) End() {
 	if m != nil {
 		m.ended = cycles()
 	}
 }
 
-// Next returns a meter for another pass of the same process, of which m has ended. As long as the
-// collector has not looked again, what it found to live may be of the pass that ended, and is not
-// counted as living before.
+// Next returns a meter for another pass of the same process, after End of m. Until the collector
+// has run again, its live heap may still contain objects of the pass that ended, so they are not
+// counted as live before the new pass.
 func (m *Meter) Next() *Meter {
 	if m == nil {
 		return nil
@@ -151,7 +151,7 @@ func (m *Meter) Next() *Meter {
 // Limit returns the limit.
 func (m *Meter) Limit() int64 { return m.limit }
 
-// Exceeded reports whether what lives comes too near to the limit.
+// Exceeded reports whether live memory is too close to the limit.
 func (m *Meter) Exceeded() bool {
 	if m == nil {
 		return false
@@ -159,12 +159,12 @@ func (m *Meter) Exceeded() bool {
 	return heap() >= m.next.Load() && m.lives()
 }
 
-// lives finds out how much of the heap lives.
+// lives runs the collector and reports whether live memory is too close to the limit.
 func (m *Meter) lives() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if heap() < m.next.Load() {
-		return false // another goroutine has looked
+		return false // another goroutine has run the collector
 	}
 	runtime.GC()
 	live := heap() - m.base
@@ -172,10 +172,10 @@ func (m *Meter) lives() bool {
 	return live > m.enough()
 }
 
-// enough is how much may live.
+// enough returns the number of bytes that may be live.
 func (m *Meter) enough() int64 { return m.limit / 10 * 6 }
 
-// Room reports whether there is room for a table of so many bytes, beside all that lives.
+// Room reports whether there is room for a table of size bytes in addition to live memory.
 func (m *Meter) Room(size int64) bool {
 	if m == nil || size < m.limit/20 || heap()-m.base+size < m.limit {
 		return true
@@ -186,28 +186,28 @@ func (m *Meter) Room(size int64) bool {
 	return heap()-m.base+size < m.limit
 }
 
-// heap returns the bytes of objects in the heap, garbage that was not collected yet included.
+// heap returns the bytes of heap objects, including garbage that is not yet collected.
 func heap() int64 {
 	s := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s[:])
 	return int64(s[0].Value.Uint64())
 }
 
-// lived returns the bytes of objects that lived when the collector ran last.
+// lived returns the bytes of objects that were live at the last garbage collection.
 func lived() int64 {
 	s := [1]metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(s[:])
 	return int64(s[0].Value.Uint64())
 }
 
-// cycles returns how many collections are complete.
+// cycles returns the number of completed garbage collections.
 func cycles() uint64 {
 	s := [1]metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(s[:])
 	return s[0].Value.Uint64()
 }
 
-// Resident returns the bytes that the Go runtime has from the system.
+// Resident returns the bytes that the Go runtime has obtained from the system.
 func Resident() int64 {
 	s := [2]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s[:])

@@ -2,7 +2,7 @@ package memory
 
 import "golang.org/x/sys/unix"
 
-// total returns the memory of the machine in bytes; 0 if it is not known.
+// total returns the memory of the machine in bytes, or 0 if unknown.
 func total() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

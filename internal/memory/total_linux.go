@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// total returns the memory that the process can have, in bytes: that of the machine, or of its
+// total returns the memory available to the process, in bytes: that of the machine, or of its
 // cgroup if that is less; 0 if neither is known.
 func total() int64 {
 	return totalIn("/")
 }
 
-// totalIn finds out with the files below root.
+// totalIn is total with the file system rooted at root.
 func totalIn(root string) int64 {
 	least := int64(0)
 	for _, n := range append(cgroups(root), machine(root)) {
@@ -40,9 +40,9 @@ func machine(root string) int64 {
 	return 0
 }
 
-// cgroups returns the limits of the process's cgroup and of those around it. In a container, the
-// path of a cgroup may be one of the host's, which is not there: the root is then the container's
-// own.
+// cgroups returns the limits of the process's cgroup and of its ancestors. In a container, the path
+// of a cgroup may be one of the host that does not exist in the container; the root is then the
+// container's cgroup.
 func cgroups(root string) (limits []int64) {
 	text, err := os.ReadFile(path.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -63,7 +63,7 @@ func cgroups(root string) (limits []int64) {
 		for dir := path.Join("/", fields[2]); ; dir = path.Dir(dir) {
 			if b, err := os.ReadFile(path.Join(root, mount, dir, file)); err == nil {
 				if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
-					limits = append(limits, n) // "max" is no number
+					limits = append(limits, n) // "max" is not a number
 				}
 			}
 			if dir == "/" {

@@ -2,5 +2,5 @@
 
 package memory
 
-// total returns the memory of the machine in bytes: here it is not known.
+// total returns 0: the memory of the machine is unknown.
 func total() int64 { return 0 }

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// total returns the memory of the machine in bytes; 0 if it is not known.
+// total returns the memory of the machine in bytes, or 0 if unknown.
 func total() int64 {
 	var status struct {
 		length, load                                                             uint32
