@@ -1,5 +1,5 @@
-// Package snapshot keeps an execution trace in memory, once: it grows without being copied, and
-// what was sent is free at once.
+// Package snapshot keeps an execution trace in memory. The trace grows without copying, and memory
+// is released as the trace is sent.
 package snapshot
 
 import (
@@ -8,29 +8,29 @@ import (
 	"sync"
 )
 
-// chunkSize is the unit of memory.
+// chunkSize is the allocation unit.
 const chunkSize = 256 << 10
 
-// chunks are those that were sent, for the next snapshot.
+// chunks holds the chunks that were sent, for the next snapshot.
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// headerSize is the length of the header of a trace, which stays when the beginning of the trace is
-// dropped.
+// headerSize is the length of the header of a trace, which is kept when the beginning of the trace
+// is dropped.
 const headerSize = 16
 
-// Buffer is a trace in memory. A bottle.Recorder writes to it without a copy of its own. It is for
-// one goroutine while it is written to; then any number may read.
+// Buffer is a trace in memory. A bottle.Recorder writes to it without a separate copy. Only one
+// goroutine may write to it; after that, any number may read.
 type Buffer struct {
 	ctx    context.Context
 	chunks [][]byte
 	size   int64 // written
-	drop   int64 // bytes after the header that are left out
+	drop   int64 // bytes after the header that are omitted
 }
 
-// New returns an empty buffer. Writing fails once ctx has ended.
+// New returns an empty buffer. Writing fails once ctx is done.
 func New(ctx context.Context) *Buffer { return &Buffer{ctx: ctx} }
 
-// Write appends p. Its error is that of the context.
+// Write appends p. It fails with the error of the context.
 func (b *Buffer) Write(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
@@ -54,7 +54,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 // Size returns the number of bytes.
 func (b *Buffer) Size() int64 { return b.size - b.drop }
 
-// DropTo leaves out what is between the header and the offset off.
+// DropTo drops the bytes between the header and the offset off.
 func (b *Buffer) DropTo(off int64) {
 	if off <= headerSize || off > b.Size() {
 		return
@@ -84,7 +84,7 @@ func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// at returns some of the bytes from an offset on; none at the end.
+// at returns some of the bytes at an offset, or none at the end.
 func (b *Buffer) at(off int64) []byte {
 	if off >= b.Size() {
 		return nil
@@ -100,11 +100,11 @@ func (b *Buffer) at(off int64) []byte {
 	return c[:min(int64(len(c)), end-off)]
 }
 
-// Reader returns a reader of all, with random access.
+// Reader returns a random-access reader of the whole trace.
 func (b *Buffer) Reader() *io.SectionReader { return io.NewSectionReader(b, 0, b.Size()) }
 
-// WriteTo writes all to w, and gives the memory back as it goes: the buffer is empty then, also
-// after an error.
+// WriteTo writes the trace to w and releases memory as it proceeds. Afterward the buffer is empty,
+// even after an error.
 func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
 	for off, size := int64(0), b.Size(); off < size && err == nil; {
 		part := b.at(off)
