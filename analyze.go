@@ -22,7 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Want is a set of results. The zero value stands for all of them.
+// Want is a set of results. The zero value means all of them.
 type Want uint8
 
 // The results of a [Report].
@@ -31,11 +31,10 @@ const (
 	WantContention
 	WantTasks
 	WantSpeedup
-	// WantVerdict asks for the ledger and the verdict, and for the bottle graph, the contention
-	// and the tasks, from which the verdict is made as well.
+	// WantVerdict asks for the ledger and the verdict, and also for the bottle graph, the
+	// contention and the tasks, on which the verdict is based.
 	WantVerdict
-	// WantInfo asks for no result: the report has Info alone, and Options.Observers see the
-	// pass.
+	// WantInfo asks for no result: the report has only Info. Options.Observers see the pass.
 	WantInfo
 )
 
@@ -49,52 +48,52 @@ func (w Want) has(result Want) bool {
 
 // Options configures [Analyze] and [AnalyzeRecorder]. The zero value is ready to use.
 type Options struct {
-	// Name is what errors call the trace.
+	// Name is the name of the trace in errors.
 	Name string
-	// Want is the set of results; the zero value means all. Each takes time and memory, the
-	// estimate of the speedup the most: it needs the events twice, and they are kept for that,
-	// 16 bytes each.
+	// Want is the set of results; the zero value means all. Each takes time and memory. The
+	// speedup estimate takes the most: it needs the events twice, so they are kept, at 16 bytes
+	// each.
 	Want Want
-	// Progress is told how many bytes of how many (−1 = not known) are done.
+	// Progress is called with the number of bytes done and the size of the input, −1 if
+	// unknown.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during the pass, in bytes: a trace that needs
-	// more gives an error that is timeline.ErrMemory. 0 means half of the memory of the
-	// machine, or of the cgroup; less than 0 means that there is no limit.
+	// MaxMemory bounds the growth of the heap during the pass, in bytes. If a trace needs more,
+	// the error is timeline.ErrMemory. 0 means half of the memory of the machine or cgroup; a
+	// negative value means no limit.
 	MaxMemory int64
-	// Last, if positive, is how much of the end of the trace AnalyzeRecorder analyzes; 0 is the
-	// window of a
-	// *bottle.Recorder, and all of anything else. Analyze does not use it.
+	// Last, if positive, limits AnalyzeRecorder to the end of the trace. 0 means the window of
+	// a *bottle.Recorder, and everything for other recorders. Analyze ignores it.
 	Last time.Duration
 	// Single is the trace of a run of the same work with one worker. With it, the speedup is
-	// measured, not estimated. AnalyzeRecorder does not use it.
+	// measured instead of estimated. AnalyzeRecorder ignores it.
 	Single io.Reader
 	// Plan, if not nil, is called when the length of the trace is known, before the results are
-	// made, and may change the options of the analyses and add Observers. The events are kept
-	// until then. AnalyzeRecorder does not use it.
+	// made. It may change the options of the analyses and add Observers. The events are kept
+	// until then. AnalyzeRecorder ignores it.
 	Plan func(opt *Options, info *timeline.Info)
-	// CPUs is how many processors the program could use at once, where that is known, as in
-	// bottle.Graph; 0 leaves it to the trace. AnalyzeRecorder finds it for recorders of this
-	// process.
+	// CPUs is the number of processors that the program could use at once, if known, as in
+	// bottle.Graph. 0 means that of the trace. AnalyzeRecorder determines it for recorders of
+	// this process.
 	CPUs float64
-	// Workers is how many generations are decoded side by side, as in timeline.Options; 0 means
-	// up to 8. Each takes memory.
+	// Workers is the number of generations that are decoded concurrently, as in
+	// timeline.Options; 0 means up to 8. Each takes memory.
 	Workers int
-	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name,
-	// Progress and MaxMemory are not used. Generations outside of Bottle.From and To, and of
-	// Bottle.Part, are not decoded, so no analysis sees them.
+	// Bottle, Contention, Tasks and Speedup configure the analyses; their Name, Progress and
+	// MaxMemory are ignored. Generations outside Bottle.From and To, or outside Bottle.Part,
+	// are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
 	Contention tracewaits.Options
 	Tasks      tracetasks.Options
 	Speedup    speedup.Options
-	// Whole reads the whole trace even if Bottle.From and To leave out some of it: Contention,
-	// Tasks and Speedup are then of all, while Bottle, Ledger and Verdict are of the part. The
-	// Verdict uses the ContentionWindows that the part touches, if there are any.
+	// Whole reads the whole trace even if Bottle.From and To exclude part of it. Contention,
+	// Tasks and Speedup then cover the whole trace, and Bottle, Ledger and Verdict the part.
+	// The Verdict uses the ContentionWindows that overlap the part, if any.
 	Whole bool
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
 
-// pass returns the options of the pass.
+// pass returns the options for the pass.
 func (opt *Options) pass() timeline.Options {
 	part := opt.Bottle.Reads()
 	if opt.Whole {
@@ -105,51 +104,52 @@ func (opt *Options) pass() timeline.Options {
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.Want does not ask for it")
 
-// Report holds what the analyses of one pass over a trace found. Results that are not wanted are
-// nil.
+// Report holds the results of the analyses of one pass over a trace. Results that are not wanted
+// are nil.
 type Report struct {
-	// Info sums up the pass.
+	// Info describes the pass.
 	Info *timeline.Info
-	// Bottle is the bottle graph: which goroutines limit scaling.
+	// Bottle is the bottle graph: it shows which goroutines limit scaling.
 	Bottle *bottle.Graph
-	// Contention lists the waits of goroutines, and the owners that they waited for.
+	// Contention lists the waits of goroutines and the owners that they waited for.
 	Contention *contention.Profile
-	// ContentionWindows are the profiles of the windows of Options.Contention.Window, which are
-	// ContentionWindow long: longer than asked for where there would be too many.
+	// ContentionWindows holds the profiles of the windows of Options.Contention.Window.
+	// ContentionWindow is their length, which is longer than requested if there would be too
+	// many windows.
 	ContentionWindows []*contention.Profile
 	ContentionWindow  time.Duration
-	// Tasks are the program's user regions, or tasks, and how large they are.
+	// Tasks holds the sizes of the program's user regions or tasks.
 	Tasks *granularity.Profile
-	// Speedup is the speedup stack, an estimate without Options.Single; nil if there is none,
-	// and SpeedupErr is then the reason.
+	// Speedup is the speedup stack. It is an estimate without Options.Single. If it is nil,
+	// SpeedupErr is the reason.
 	Speedup    *speedup.Stack
 	SpeedupErr error
-	// Ledger is where the capacity of the processors went, between Options.Bottle.From and
-	// To, and Verdict, which Bottle and Ledger have as well, what limits the program.
+	// Ledger accounts for the capacity of the processors between Options.Bottle.From and To.
+	// Verdict states what limits the program; Bottle and Ledger also contain it.
 	Ledger  *ledger.Ledger
 	Verdict *diagnose.Verdict
 }
 
-// analyses are the observers of a report; nil for results that are not wanted.
+// analyses holds the observers of a report; those of unwanted results are nil.
 type analyses struct {
 	opt   *Options
 	graph *bottle.Observer
 	waits *tracewaits.Observer
 	tasks *tracetasks.Observer
-	// books and byFunction are for the verdict. The verdict is about groups by function, in
-	// which the ledger books: byFunction is graph, or another one if that has other boxes.
+	// books and byFunction are the inputs of the verdict, which is about groups by function,
+	// like the ledger. byFunction is graph, unless graph has other groups.
 	books      *ledger.Observer
 	byFunction *bottle.Observer
-	windows    *ledger.Windows // nil if no windows are wanted
-	// bursts stands for both in the continuous analysis.
+	windows    *ledger.Windows // nil if not wanted
+	// bursts replaces both in the continuous analysis.
 	bursts  burstLedger
-	missing []string // what limits the trust in the pass
-	// estimator needs two passes. Why it has none is noEstimate.
+	missing []string // limits of the accuracy of the pass
+	// estimator needs two passes. noEstimate is the reason if there is no estimate.
 	estimator  *speedup.Estimator
 	noEstimate error
 }
 
-// newAnalyses returns analyses that have no observers yet but for the estimator.
+// newAnalyses returns analyses without observers other than the estimator.
 func newAnalyses(opt *Options) *analyses {
 	a := &analyses{opt: opt}
 	if opt.Want.has(WantSpeedup) {
@@ -160,7 +160,7 @@ func newAnalyses(opt *Options) *analyses {
 	return a
 }
 
-// observers makes the observers of all results but the speedup, as the options are now.
+// observers makes the observers of all results except the speedup, with the current options.
 func (a *analyses) observers() (out []timeline.Observer) {
 	opt := a.opt
 	if opt.Want.has(WantBottle) {
@@ -197,7 +197,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 	return append(out, opt.Observers...)
 }
 
-// survey returns the observer of the first pass of the estimator, if there is one.
+// survey returns the observer of the estimator's first pass, if any.
 func (a *analyses) survey() (out []timeline.Observer) {
 	if a.estimator != nil {
 		out = append(out, a.estimator.First())
@@ -205,7 +205,7 @@ func (a *analyses) survey() (out []timeline.Observer) {
 	return out
 }
 
-// estimate returns the observer of the second pass of the estimator, if there is one.
+// estimate returns the observer of the estimator's second pass, if any.
 func (a *analyses) estimate() (out []timeline.Observer) {
 	if a.estimator == nil {
 		return nil
@@ -218,11 +218,13 @@ func (a *analyses) estimate() (out []timeline.Observer) {
 	return []timeline.Observer{second}
 }
 
-// report returns what the pass found, but for the verdict and the speedup; nil if there is nothing.
+// report returns the results of the pass without the verdict and the speedup, or nil if there are
+// none.
 func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	r := &Report{Info: info}
 	missing := info.Warnings(err)
-	a.missing = slices.DeleteFunc(slices.Clone(missing), func(w string) bool { return w == info.NoteC() }) // the ledger has a row of it
+	// The ledger has a row for the time in C.
+	a.missing = slices.DeleteFunc(slices.Clone(missing), func(w string) bool { return w == info.NoteC() })
 	if info.Generations == 0 {
 		return nil, err
 	}
@@ -246,7 +248,7 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	return r, err
 }
 
-// conclude adds the ledger and the verdict, if they are wanted.
+// conclude adds the ledger and the verdict, if wanted.
 func (a *analyses) conclude(r *Report) {
 	if a.books == nil {
 		return
@@ -263,7 +265,7 @@ func (a *analyses) conclude(r *Report) {
 	a.concludeWindows(r, graph.Windows)
 }
 
-// contentionOfPart returns the contention of the part that the ledger is of, to whole windows.
+// contentionOfPart returns the contention of the part that the ledger covers, in whole windows.
 func (a *analyses) contentionOfPart(r *Report) *contention.Profile {
 	from, to := a.opt.Bottle.From, a.opt.Bottle.To
 	if !a.opt.Whole || from <= 0 && to <= 0 || len(r.ContentionWindows) == 0 {
@@ -277,7 +279,7 @@ func (a *analyses) contentionOfPart(r *Report) *contention.Profile {
 	return contention.Merge(r.ContentionWindows[first:last]...)
 }
 
-// concludeWindows adds the verdicts on windows. What they say of waits is that of the window where
+// concludeWindows adds the verdicts of windows. A verdict uses the waits of its window if
 // contention has the same windows.
 func (a *analyses) concludeWindows(r *Report, graphs []*bottle.Graph) {
 	if a.windows == nil {
@@ -302,7 +304,7 @@ func (a *analyses) concludeWindows(r *Report, graphs []*bottle.Graph) {
 	}
 }
 
-// speedup adds the speedup stack that stack returns, or why there is none.
+// speedup adds the speedup stack returned by stack, or the reason why there is none.
 func (a *analyses) speedup(r *Report, stack func() (*speedup.Stack, error)) {
 	switch {
 	case a.estimator == nil:
@@ -317,10 +319,10 @@ func (a *analyses) speedup(r *Report, stack func() (*speedup.Stack, error)) {
 	}
 }
 
-// mostKept bounds what Analyze keeps of a trace for a second pass: some 16 million events.
+// mostKept bounds the memory for events kept for a second pass by Analyze: about 16 million events.
 var mostKept int64 = 256 << 20
 
-// maxKept is mostKept, but no more than a quarter of the memory that the pass may take.
+// maxKept returns mostKept, or a quarter of the memory limit of the pass if that is less.
 func (opt *Options) maxKept(ctx context.Context) int64 {
 	if limit := limits.Limit(ctx, opt.MaxMemory); limit > 0 {
 		return min(mostKept, limit/4)
@@ -328,13 +330,14 @@ func (opt *Options) maxKept(ctx context.Context) int64 {
 	return mostKept
 }
 
-// Analyze reads an execution trace once and makes the results that are wanted. The cost is mostly
-// that of reading the trace. The estimate of the speedup, and Options.Plan, need the events a
-// second time; they are kept during that time, up to 256 MB. A larger trace is decoded twice if r
-// can seek; else there is no estimate, and it is an error if there is a Plan.
+// Analyze reads an execution trace once and makes the requested results. Most of the cost is that
+// of reading the trace. The speedup estimate and Options.Plan need the events a second time, so up
+// to 256 MB of events are kept. A larger trace is decoded twice if r is an io.Seeker. Otherwise
+// there is no estimate, and a Plan is an error.
 //
-// A trace that is cut off or broken gives the report of what could be read and an error
-// (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.
+// If a trace is truncated or damaged, Analyze returns the report of what could be read and an error
+// (a *[timeline.Error]) that describes what is missing. The report is nil only if nothing could be
+// read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt)
 	info, err := a.read(ctx, r)
@@ -352,7 +355,7 @@ func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	return report, err
 }
 
-// read makes the passes.
+// read runs the passes.
 func (a *analyses) read(ctx context.Context, r io.Reader) (*timeline.Info, error) {
 	opt := a.opt
 	if a.estimator == nil && opt.Plan == nil {
@@ -387,8 +390,8 @@ func (a *analyses) read(ctx context.Context, r io.Reader) (*timeline.Info, error
 	return info, err
 }
 
-// rewinder returns a function that has r read again from where it is now, and reports whether it
-// can.
+// rewinder returns a function that rewinds r to its current position and reports whether it
+// succeeded.
 func rewinder(r io.Reader) func() bool {
 	s, can := r.(io.Seeker)
 	if !can {

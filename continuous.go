@@ -19,29 +19,30 @@ import (
 
 // ContinuousOptions configures [Continuous]. The zero value is ready to use.
 type ContinuousOptions struct {
-	// Options are those of the analyses. Name, Want, Progress, Last, Single, Plan, Speedup,
-	// Bottle.From, To and Window are not used, and Contention is always Quick: roots and
-	// owners' activity are in snapshots. With Bottle.Stacks, each window keeps the call chains
-	// of its boxes, some 100 bytes each, and so do profiles of the graph. Observers are called
-	// on a goroutine of their own, and see the bursts with gaps between them.
+	// Options configures the analyses. Name, Want, Progress, Last, Single, Plan, Speedup,
+	// Bottle.From, To and Window are ignored, and Contention is always Quick: roots and the
+	// activity of owners are only in snapshots. With Bottle.Stacks, each window keeps the call
+	// chains of its boxes, about 100 bytes each, which profiles of the graph then contain.
+	// Observers are called on their own goroutine, and see the bursts with gaps between them.
 	Options
-	// Budget is how much of the machine's processor time may be used, as in
-	// timeline.StreamOptions; 0 means 0.02. While the program itself keeps more than three
-	// quarters of GOMAXPROCS busy, only half of it is used: it is then taken from the program.
+	// Budget is the share of the machine's CPU time that may be used, as in
+	// timeline.StreamOptions; 0 means 0.02. While the program keeps more than three quarters of
+	// GOMAXPROCS busy, only half of the budget is used, because it then competes with the
+	// program.
 	Budget float64
-	// Keep is how many windows, one for each burst of tracing, are kept for Last; 0 means 60.
+	// Keep is the number of windows, one per burst of tracing, that are kept for Last; 0 means
+	// 60.
 	Keep int
 	// MaxGroups bounds the boxes of each graph, the rows of each contention profile, and the
-	// classes of tasks: what is more is put together as others. 0 means 256.
+	// classes of tasks. The others are combined. 0 means 256.
 	MaxGroups int
 	// MaxPending bounds the bytes of the trace that wait to be read; 0 means 64 MB. A burst
-	// ends early when its trace comes to a quarter of that.
+	// ends early if its trace reaches a quarter of that.
 	MaxPending int64
 }
 
-// Continuous analyzes the running program all the time, with bounded memory and within a budget of
-// processor time: the totals since its start can be read at any moment, and what happened in the
-// last seconds.
+// Continuous analyzes the running program all the time, with bounded memory and a CPU budget. The
+// totals since its start and the results of the last seconds can be read at any time.
 //
 //	live := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
 //	if err := live.Start(); err != nil {
@@ -49,63 +50,64 @@ type ContinuousOptions struct {
 //	}
 //	defer live.Stop()
 //
-// It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, one a second or
-// so, which are its windows. Each burst is weighed by the time that it stands for: totals are
-// unbiased estimates for all of the time, and shares come with 95 % confidence intervals: see
-// [Live], and for the formulas sampler.go. When a burst takes place is decided before it is known
-// what it will cost, and what was traced is always analyzed; where that costs much, as with
-// millions of events a second, bursts become rarer, and half or a quarter as long.
+// It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, about one per
+// second. Each burst is a window. Each burst is weighted by the time that it stands for: totals are
+// unbiased estimates for the whole time, and shares have 95 % confidence intervals; see [Live], and
+// sampler.go for the formulas. The time of a burst is chosen before its cost is known, and
+// everything that was traced is analyzed. If that is expensive, as with millions of events per
+// second, bursts become rarer, and half or a quarter as long.
 //
 // # Cost
 //
-// The budget is for all that the analysis does beyond tracing: copying what the tracer writes,
-// reading it, the analyses, and the garbage collector's work for them, by estimate. It is booked
+// The budget covers everything that the analysis does beyond tracing: copying the tracer's output,
+// reading it, the analyses, and the estimated garbage collection for them. CPU time is charged
 // while it is spent: the analysis works for a quarter of a millisecond and then rests until the
-// budget allows the next one, so it takes one processor for a moment only. What the tracer takes
-// itself, to record events, is not in it; it does so for an eighth of the time at most. Live.Stream
-// has what was used.
+// budget allows more, so it occupies one processor only briefly. The budget does not cover the
+// tracer's own cost of recording events, which occurs at most an eighth of the time. Live.Stream
+// has the CPU time used.
 //
-// The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB);
-// what waits to be read, MaxPending at most, but mostly no more than a few bursts; and, while a
-// burst is read, some ten times its bytes. "go run ./benchmarks/live" measures both.
+// Memory does not grow with time. It consists of the windows that are kept, with MaxGroups rows
+// each (a few MB); the data that waits to be read, at most MaxPending but usually no more than a
+// few bursts; and, while a burst is read, about ten times its bytes. "go run ./benchmarks/live"
+// measures both.
 //
-// A program has one trace.Start: during a burst, /debug/pprof/trace and whatever else calls
-// trace.Start gets an error (take raw traces from a bottle.Recorder, which may run at the same
-// time). While something else has it, no burst takes place, and Live.Sampling counts those that are
-// missing; Start fails with [ErrTracing] then. Continuous does not stop traces that it has not
-// started: a call of trace.Stop by something else ends the burst early, and no more than that.
+// A program can have only one trace.Start at a time: during a burst, /debug/pprof/trace and other
+// callers of trace.Start get an error. (Take raw traces from a bottle.Recorder, which may run at
+// the same time.) While other code is tracing, no burst takes place, and Live.Sampling counts the
+// missing ones; Start then fails with [ErrTracing]. Continuous does not stop traces that it has not
+// started. A call of trace.Stop by other code only ends the burst early.
 //
-// When an observer or a grouping panics, the analysis logs that (package log) and begins anew after
-// a second, then two, four, and so on; after the tenth panic it ends. Live.Panics counts them.
+// If an observer or a grouping panics, the analysis logs that (package log) and starts anew after
+// one second, then two, four, and so on; after the tenth panic it ends. Live.Panics counts the
+// panics.
 //
-// All methods may be called at the same time. Reports share memory with each other: do not change
-// what is in them.
+// All methods are safe for concurrent use. Reports share memory with each other and must not be
+// modified.
 type Continuous struct {
 	opt   ContinuousOptions
-	burst time.Duration // how long bursts are
+	burst time.Duration // length of bursts
 
-	starting sync.Mutex // Start and Stop, one at a time
+	starting sync.Mutex // serializes Start and Stop
 
-	mu      sync.Mutex  // guards what follows
-	session *session    // the one under way, nil if there is none
-	panics  int         // since the program began
+	mu      sync.Mutex  // guards the fields below
+	session *session    // the current one, nil if there is none
+	panics  int         // since the start of the program
 	panic   string      // the last one
-	again   *time.Timer // starts the analysis anew after a panic
+	again   *time.Timer // restarts the analysis after a panic
 	found
 }
 
-// found is what was found since Start.
+// found holds the results since Start.
 type found struct {
 	stream  *timeline.Stream
 	windows []*window // the latest, oldest first
-	total   sum       // of all
-	since   sum       // of those since ReadReset
+	total   sum       // of all windows
+	since   sum       // of those since the last ReadReset
 	missed  int       // bursts that did not take place
-	lost    int       // bursts that gave nothing
+	lost    int       // bursts without results
 }
 
-// ErrTracing is the error of [Continuous.Start] when the program is being traced already by
-// something else.
+// ErrTracing is the error of [Continuous.Start] if other code is already tracing the program.
 var ErrTracing = errors.New("bottleneck: the program is being traced already")
 
 // NewContinuous returns a Continuous that is not started.
@@ -125,9 +127,9 @@ func NewContinuous(opt ContinuousOptions) *Continuous {
 	return &Continuous{opt: opt, burst: burstLength}
 }
 
-// Start begins with the analysis, and with a burst, and forgets what an earlier one has found. It
-// does nothing if the analysis is under way. It fails with [ErrTracing] if something else has
-// called trace.Start.
+// Start starts the analysis with a burst, and discards the results of an earlier one. It does
+// nothing if the analysis is already running. It fails with [ErrTracing] if other code has called
+// trace.Start.
 func (c *Continuous) Start() error {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -140,7 +142,7 @@ func (c *Continuous) Start() error {
 func (c *Continuous) start(anyway bool) error {
 	c.stop()
 	s := newSession(c)
-	c.mu.Lock() // until it is known whether what was found is forgotten
+	c.mu.Lock() // until it is known whether the previous results are discarded
 	defer c.mu.Unlock()
 	before := c.found
 	c.found = found{stream: s.stream}
@@ -152,13 +154,13 @@ func (c *Continuous) start(anyway bool) error {
 	return nil
 }
 
-// maxPanics is after how many panics the analysis ends.
+// maxPanics is the number of panics after which the analysis ends.
 const maxPanics = 10
 
-// afterPanic is how long the analysis rests after a panic, the first time.
+// afterPanic is the delay before the analysis restarts after the first panic.
 var afterPanic = time.Second
 
-// panicked notes that an observer or a grouping has panicked, and has the analysis begin anew.
+// panicked records a panic of an observer or a grouping, and restarts the analysis.
 func (c *Continuous) panicked(value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +178,7 @@ func (c *Continuous) panicked(value any) {
 	}
 }
 
-// restart begins anew after a panic, or ends the analysis after too many.
+// restart restarts the analysis after a panic, or ends it after too many.
 func (c *Continuous) restart() {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -196,11 +198,11 @@ func (c *Continuous) restart() {
 	}
 }
 
-// busy is from which part of GOMAXPROCS on a program counts as one that needs all of it.
+// busy is the share of GOMAXPROCS above which a program counts as needing all of it.
 const busy = 0.75
 
-// budget is how much of the machine may be used while the program does what the graph of a window
-// says; nil if nothing is known yet.
+// budget returns the share of the machine that may be used, given the graph of the last window; g
+// is nil if there is none yet.
 func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
 	share := opt.Budget
 	if share == 0 {
@@ -218,8 +220,8 @@ func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
 	return share / 2
 }
 
-// Stop ends the analysis; what was found can still be read, the last window included. It does
-// nothing if there is none. No goroutine is left.
+// Stop ends the analysis and leaves no goroutines. The results, including the last window, can
+// still be read. It does nothing if there is no analysis.
 func (c *Continuous) Stop() {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -240,23 +242,23 @@ func (c *Continuous) stop() {
 	}
 }
 
-// Enabled reports whether the analysis goes on: Start was called, and no Stop since. It does not
-// while it rests after a panic.
+// Enabled reports whether the analysis is running: Start was called, and Stop was not called since.
+// It returns false while the analysis rests after a panic.
 func (c *Continuous) Enabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session != nil && c.again == nil
 }
 
-// Read returns what was found since Start, up to the last whole window.
+// Read returns the results since Start, up to the last complete window.
 func (c *Continuous) Read() *Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.live(c.total.read(c.opt.MaxGroups))
 }
 
-// ReadReset returns what was found since the last ReadReset, or since Start, so that the reports
-// of all calls sum to that of Read.
+// ReadReset returns the results since the last ReadReset, or since Start, so that the reports of
+// all calls sum to that of Read.
 func (c *Continuous) ReadReset() *Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,19 +267,20 @@ func (c *Continuous) ReadReset() *Live {
 	return c.live(w)
 }
 
-// Last returns what was found in the windows of the last d before the end of the latest, as far as
-// they are kept; in the latest window alone if d is 0.
+// Last returns the results of the windows in the last d before the end of the latest one, if they
+// are still kept. If d is 0, it returns those of the latest window.
 func (c *Continuous) Last(d time.Duration) *Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := len(c.windows)
-	for first > 0 && (first == len(c.windows) || c.windows[len(c.windows)-1].info.End-c.windows[first-1].info.End < timeline.Time(d)) { // the wall clock may be set
+	// Compare times of the trace: the wall clock may be set.
+	for first > 0 && (first == len(c.windows) || c.windows[len(c.windows)-1].info.End-c.windows[first-1].info.End < timeline.Time(d)) {
 		first--
 	}
 	return c.live(mergeWindows(c.windows[first:], c.opt.MaxGroups))
 }
 
-// Windows returns the windows that are kept, oldest first: one report each.
+// Windows returns one report for each window that is kept, oldest first.
 func (c *Continuous) Windows() []*Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,7 +291,7 @@ func (c *Continuous) Windows() []*Live {
 	return out
 }
 
-// add takes a window that is complete.
+// add adds a complete window.
 func (c *Continuous) add(w *window) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,10 +303,10 @@ func (c *Continuous) add(w *window) {
 	c.since.add(w, c.opt.MaxGroups)
 }
 
-// errNeedsSnapshot is why a Live has no estimate of the speedup.
+// errNeedsSnapshot is the reason why a Live has no speedup estimate.
 var errNeedsSnapshot = errors.New("no estimate of the speedup while the analysis goes on: it needs a snapshot (AnalyzeRecorder)")
 
-// live makes the report of windows that were put together; nil is none.
+// live makes the report of a merged window; w may be nil.
 func (c *Continuous) live(w *window) *Live {
 	l := &Live{}
 	l.SpeedupErr = errNeedsSnapshot
@@ -345,14 +348,14 @@ func (c *Continuous) live(w *window) *Live {
 	return l
 }
 
-// judge makes the verdict of windows that were put together. It is as uncertain as the numbers, and
-// says so. Which goroutines never end is not to be seen in bursts.
+// judge makes the verdict of a merged window. The verdict states that it is as uncertain as the
+// numbers. Bursts do not show which goroutines never end.
 func (c *Continuous) judge(l *Live) *diagnose.Verdict {
 	waits := *l.Contention
 	waits.Unfinished = nil
 	graph := *l.Bottle
 	if c.opt.Bottle.Offered || c.opt.Bottle.Group.String() != bottle.ByFunction.String() {
-		graph.Boxes = nil // the verdict is about groups by function
+		graph.Boxes = nil // the verdict requires groups by function
 	}
 	v := diagnose.New(diagnose.Results{Ledger: l.Ledger, Graph: &graph, Contention: &waits})
 	for _, text := range l.Bottle.Warnings {
@@ -366,7 +369,7 @@ func (c *Continuous) judge(l *Live) *diagnose.Verdict {
 	return v
 }
 
-// count changes what was found besides windows.
+// count changes results other than windows.
 func (c *Continuous) count(change func(*found)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

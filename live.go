@@ -17,65 +17,66 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Live is a report of a program that runs, made by [Continuous] from bursts of tracing.
+// Live is a report on a running program, made by [Continuous] from bursts of tracing.
 //
-// Times and numbers are estimates for all of the time from From to To, but for the numbers of
-// goroutines, the longest waits and tasks, and what goes on at the end, which are those that were
-// seen. The warnings of the graph, the contention, the tasks and the verdict say how much that is.
-// Waits and tasks longer than a burst are never seen as a whole: the time of waits counts all the
-// same, such tasks are unmeasured.
+// Times and numbers are estimates for the time from From to To. The numbers of goroutines, the
+// longest waits and tasks, and the state at the end are exceptions: they are those that were seen.
+// The warnings of the graph, the contention, the tasks and the verdict state how much was seen.
+// Waits and tasks longer than a burst are never seen as a whole: the time of such waits still
+// counts, and such tasks are unmeasured.
 type Live struct {
-	// Report is what was found; its Info is about the time of the report. Bottle, Contention
-	// and Tasks are never nil. There is no estimate of the speedup, which needs a snapshot: see
+	// Report holds the results; its Info describes the time of the report. Bottle, Contention
+	// and Tasks are never nil. There is no speedup estimate, which needs a snapshot: see
 	// [AnalyzeRecorder].
 	Report
-	// From and To are the time that the report is about; zero if there is no window yet.
+	// From and To bound the time of the report. They are zero if there is no window yet.
 	From, To time.Time
-	// Covered is how much of it was really seen. The rest is estimated: Bottle.Wall is an
-	// estimate of all of it.
+	// Covered is the time that was traced. Results for the rest are estimated: Bottle.Wall is
+	// an estimate of the whole time.
 	Covered time.Duration
-	// Windows is the number of windows, one a burst, in the report.
+	// Windows is the number of windows in the report, one per burst.
 	Windows int
-	// Throttled is in which part of its periods the control group of the process had used up
-	// its quota of processor time, which stops all threads until the next period; 0 where there
-	// is no quota. It is measured all the time, not estimated from bursts.
+	// Throttled is the fraction of periods in which the cgroup of the process had used up its
+	// CPU quota, which stops all threads until the next period. It is 0 if there is no quota.
+	// It is measured continuously, not estimated from bursts.
 	Throttled float64
-	// Sampling is how well the shares are known.
+	// Sampling describes the accuracy of the shares.
 	Sampling Sampling
-	// Stream is what the reading has cost and dropped since Start.
+	// Stream holds the cost of reading and what was dropped, since Start.
 	Stream timeline.StreamStats
-	// Panics is how often an observer or a grouping has panicked, and Panic what the last one
-	// said. What was found before a panic is lost; the analysis begins anew.
+	// Panics is the number of panics of observers and groupings, and Panic is the message of
+	// the last one. Results before a panic are lost; the analysis starts anew.
 	Panics int
 	Panic  string
 }
 
-// Sampling is how well the shares of a [Live] are known, and what is missing.
+// Sampling describes the accuracy of the shares of a [Live], and what is missing.
 type Sampling struct {
-	// Coverage is the part of the time from From to To that was seen; 0 if there is no window
-	// yet.
+	// Coverage is the share of the time from From to To that was traced; 0 if there is no
+	// window yet.
 	Coverage float64
-	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle; those of the
-	// boxes are bottle.Box.ShareError.
+	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle. Those of the
+	// boxes are in bottle.Box.ShareError.
 	IdleError time.Duration
-	// Widest is the largest of these, as a part of Bottle.Wall: 1 means that nothing is known.
+	// Widest is the largest of these, as a share of Bottle.Wall: 1 means that nothing is known.
 	Widest float64
-	// Cut is how many of the windows are shorter than planned, since the trace did not fit into
-	// memory or ended early.
+	// Cut is the number of windows that are shorter than planned, because the trace did not fit
+	// into memory or ended early.
 	Cut int
-	// Missed is how many bursts since Start did not take place, since something else traced the
-	// program with trace.Start, and Lost how many gave nothing, since their trace did not fit
-	// into memory, was broken, or was ended at once by something else.
+	// Missed is the number of bursts since Start that did not take place, because other code
+	// was tracing the program with trace.Start. Lost is the number of bursts without results,
+	// because their trace did not fit into memory, was damaged, or was ended at once by other
+	// code.
 	Missed, Lost int
 }
 
-// few is below how many bursts, and wide above which error, an estimate is called poor.
+// An estimate from fewer bursts than few, or with an error above wide, is called poor.
 const (
 	few  = 10
 	wide = 0.1
 )
 
-// estimate returns what the numbers are estimated from, in words.
+// estimate describes in words how the numbers were estimated.
 func (l *Live) estimate(s *sample) string {
 	if s.gaps == 0 {
 		return fmt.Sprintf("Measured in a single burst of tracing of %s, at the start of the analysis.", format.Duration(s.seen))
@@ -93,7 +94,7 @@ func (l *Live) estimate(s *sample) string {
 	return text
 }
 
-// missing returns what is in no number, in words; "" if nothing is missing.
+// missing describes in words what no number includes. It returns "" if nothing is missing.
 func (l *Live) missing() string {
 	var parts []string
 	add := func(n int, why string) {
@@ -110,8 +111,7 @@ func (l *Live) missing() string {
 	return "Not all of the program had the same chance to be seen: " + strings.Join(parts, ", ") + "."
 }
 
-// throttled warns if the kernel took the processors away for some time, of which a trace shows
-// nothing; "" if not.
+// throttled returns a warning if the cgroup was throttled, which a trace does not show, or "".
 func (l *Live) throttled() string {
 	if l.Throttled < 0.01 {
 		return ""
@@ -120,11 +120,13 @@ func (l *Live) throttled() string {
 }
 
 // AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it. rec is a
-// *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace of Go 1.22
-// or later, not packed. The snapshot is decoded once, in memory: the call chains and, if the
-// speedup is wanted, 16 bytes for each event. An event takes some 0.4 µs of processor time.
+// *bottle.Recorder, a *trace.FlightRecorder, or another writer of an uncompressed execution trace
+// of Go 1.22 or later. The snapshot is decoded once, in memory, which takes space for the call
+// chains and, if the speedup is wanted, 16 bytes per event. An event takes about 0.4 µs of CPU
+// time.
 //
-// Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
+// Errors are those of rec, such as bottle.ErrBusy, and those of [Analyze]. If ctx is canceled, the
+// error is its cause.
 func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report *Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,63 +8,64 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// A fair sample
+// Unbiased sampling
 //
-// Continuous traces the program in bursts. Burst i shows a time L_i, after a gap that is drawn from
-// the exponential distribution with the mean m_i. Both are chosen when burst i−1 ends, by what the
-// bursts up to then have cost; what happens later has no influence. So at each instant of the gap
-// the burst begins with the chance dt/m_i, whatever the program does then, and if x_i is a total in
-// the burst (a time, a number of waits), (m_i/L_i)·x_i is an unbiased estimate of that total in the
-// gap (Horvitz and Thompson), and x_i is known: burst i stands for k_i = m_i/L_i + 1 times what it
-// shows. m_i is chosen such that k_i is a whole number, so weighing rounds nothing:
+// Continuous traces the program in bursts. Burst i shows a time L_i, after a gap drawn from the
+// exponential distribution with mean m_i. Both are chosen at the end of burst i−1 from the costs of
+// the bursts so far; later events have no influence. So at each instant of the gap, the burst
+// begins with probability dt/m_i, whatever the program does then. If x_i is a total in the burst (a
+// time, a number of waits), (m_i/L_i)·x_i is an unbiased estimate of that total in the gap (Horvitz
+// and Thompson). Together with x_i itself, which is known, burst i stands for k_i = m_i/L_i + 1
+// times what it shows. m_i is chosen so that k_i is an integer, which avoids rounding when results
+// are weighted:
 //
 //	total = Σ k_i·x_i                      over all bursts
 //	share = Σ W_i·s_i / Σ W_i              W_i = k_i·L_i, s_i the share in burst i: a ratio estimate
 //	error = t · √( n/(n−1) · Σ m_i²·(s_i − share)² ) / Σ W_i,     n = (Σ m_i)² / Σ m_i²
 //
-// error is half the width of the 95 % confidence interval: the bursts are clusters, so what counts
-// is how they differ from each other. n is their number, less where weights differ (Kish), and t
-// the quantile of Student's distribution with n−1 degrees of freedom. The first burst begins at
-// once, and stands for itself only: m_1 = 0.
+// error is half the width of the 95 % confidence interval: the bursts are clusters, so the interval
+// depends on how they differ from each other. n is the effective number of bursts, which is smaller
+// if weights differ (Kish), and t is the quantile of Student's distribution with n−1 degrees of
+// freedom. The first burst begins at once, and stands only for itself: m_1 = 0.
 //
-// Bursts that cost much make those to come rarer, and shorter. The costs are smoothed over the last
-// bursts, so that weights do not differ more than they must.
+// Expensive bursts make the following ones rarer and shorter. Costs are smoothed over the last
+// bursts, so that weights differ no more than necessary.
 
 const (
-	// burstLength is how long a burst is, and shortestBurst how long one is at least where
-	// bursts cost so much that longer ones would be further apart than rareBursts.
+	// burstLength is the length of a burst. Bursts are shortened, down to shortestBurst, if
+	// they cost so much that longer ones would be further apart than rareBursts.
 	burstLength   = 100 * time.Millisecond
 	shortestBurst = burstLength / 4
 	rareBursts    = 4 * time.Second
-	// leastWeight bounds the part of the time in which the program is traced: 1/8.
+	// leastWeight bounds the share of the time in which the program is traced: 1/8.
 	leastWeight = 8
-	// longestStand is for how long a burst stands at most.
+	// longestStand bounds the time that a burst stands for.
 	longestStand = 5 * time.Minute
-	// usedBudget is the part of the budget that bursts are planned to cost. The rest is for the
-	// random: what waits to be read must shrink again.
+	// usedBudget is the share of the budget for which bursts are planned. The rest absorbs
+	// random variation, so that the backlog can shrink again.
 	usedBudget = 0.7
-	// firstPerByte is what reading a byte of a trace is taken to cost, in ns, as long as
-	// nothing is known. Most traces cost 20 to 60.
+	// firstPerByte is the assumed cost of reading a byte of a trace, in ns, before it has been
+	// measured. Most traces cost 20 to 60.
 	firstPerByte = 60
-	// memory is over how many bursts costs are smoothed, and after how many gaps what waits now
-	// is to be read.
+	// memory is the number of bursts over which costs are smoothed, and the number of gaps in
+	// which the current backlog is to be read.
 	memory = 8
 )
 
-// burst is a plan: it shows length, and stands for weight times that.
+// burst is a planned burst: it shows length, and stands for weight times that.
 type burst struct {
 	length time.Duration
 	weight int
 }
 
-// gap is the mean of the gap before the burst.
+// gap returns the mean of the gap before the burst.
 func (b burst) gap() time.Duration { return time.Duration(b.weight-1) * b.length }
 
-// draw returns how long to wait for the burst.
+// draw returns a random gap before the burst.
 func (b burst) draw() time.Duration { return time.Duration(rand.ExpFloat64() * float64(b.gap())) }
 
-// seen returns the weight of a burst of which less was seen, since it was cut short: it stands for
-// its gap and for itself.
+// seen returns the weight of a burst that was cut short to length: it stands for its gap and for
+// itself.
 func (b burst) seen(length time.Duration) int {
 	if length <= 0 || length >= b.length {
 		return b.weight
@@ -74,11 +75,11 @@ func (b burst) seen(length time.Duration) int {
 
 // sampler plans bursts.
 type sampler struct {
-	rate    float64 // of processor time, for tracing without a pause; 0 if nothing is known
-	perByte float64 // in ns, 0 likewise
+	rate    float64 // CPU time per time of continuous tracing; 0 if unknown
+	perByte float64 // in ns; 0 if unknown
 }
 
-// traced notes how large the trace of a burst is.
+// traced records the size of the trace of a burst.
 func (s *sampler) traced(length time.Duration, bytes int64) {
 	perByte := s.perByte
 	if perByte == 0 {
@@ -87,7 +88,7 @@ func (s *sampler) traced(length time.Duration, bytes int64) {
 	smooth(&s.rate, perByte*float64(bytes)/float64(length))
 }
 
-// read notes what a burst has cost.
+// read records the cost of a burst.
 func (s *sampler) read(cpu time.Duration, bytes int64) {
 	if cpu > 0 && bytes > 0 {
 		smooth(&s.perByte, float64(cpu)/float64(bytes))
@@ -102,8 +103,8 @@ func smooth(v *float64, now float64) {
 	*v += (now - *v) / memory
 }
 
-// plan returns the next burst, of the length given or shorter. budget is the processor time there
-// is for a second, below 0 without a limit, and pending how many bytes wait to be read.
+// plan returns the next burst, of at most the given length. budget is the CPU time allowed per
+// second, negative for no limit, and pending is the number of bytes that wait to be read.
 func (s *sampler) plan(length time.Duration, budget float64, pending int64) burst {
 	b := burst{length, leastWeight}
 	if budget < 0 {
@@ -119,7 +120,7 @@ func (s *sampler) plan(length time.Duration, budget float64, pending int64) burs
 	return b
 }
 
-// sample is what is known of bursts besides what they show: how well their shares are known.
+// sample holds the statistics of bursts from which the errors of their shares are estimated.
 type sample struct {
 	bursts, cut int
 	longest     time.Duration // burst
@@ -129,17 +130,17 @@ type sample struct {
 	groups      map[groupKey]moments
 }
 
-// groupKey is a group, or the idle time if it is zero.
+// groupKey identifies a group; the zero value is the idle time.
 type groupKey struct {
 	name string
 	kind bottle.Kind
 }
 
-// moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A group that is in no burst adds nothing to
+// moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A burst without the group adds nothing to
 // either.
 type moments struct{ first, second float64 }
 
-// newSample returns the sample of one burst, from the graph of what was seen.
+// newSample returns the sample of one burst, given its graph.
 func newSample(g *bottle.Graph, planned burst, weight int) sample {
 	length := float64(g.Wall)
 	m := float64(weight-1) * length
@@ -179,7 +180,7 @@ func (s *sample) add(o *sample) {
 	}
 }
 
-// keep forgets the groups that are not in the graph.
+// keep discards the groups that are not in the graph.
 func (s *sample) keep(g *bottle.Graph) {
 	kept := make(map[groupKey]moments, len(g.Boxes)+1)
 	keep := func(k groupKey) {
@@ -194,8 +195,8 @@ func (s *sample) keep(g *bottle.Graph) {
 	s.groups = kept
 }
 
-// error returns half the width of the 95 % confidence interval of a share between 0 and 1: at most
-// 1, if nothing is known.
+// error returns half the width of the 95 % confidence interval of a share between 0 and 1. It
+// returns at most 1, which means that nothing is known.
 func (s *sample) error(k groupKey, share float64) float64 {
 	if s.gaps2 == 0 {
 		return 0 // all of the time was seen
@@ -210,7 +211,7 @@ func (s *sample) error(k groupKey, share float64) float64 {
 }
 
 // student returns the 97.5 % quantile of Student's t distribution, interpolated in 1/df, which
-// gives rather more. df is at least 1.
+// slightly overestimates it. df is at least 1.
 func student(df float64) float64 {
 	table := []struct{ df, t float64 }{{1, 12.706}, {2, 4.303}, {3, 3.182}, {4, 2.776}, {6, 2.447}, {10, 2.228}, {30, 2.042}, {math.Inf(1), 1.96}}
 	for i := 1; i < len(table); i++ {
@@ -222,9 +223,9 @@ func student(df float64) float64 {
 	return 1.96
 }
 
-// errors sets ShareError of the boxes of a graph and returns that of its idle time, and the largest
-// of all, between 0 and 1. Of a box of several groups, which may have been others in each burst, no
-// more is known than that the shares sum to all of the time.
+// errors sets ShareError of the boxes of a graph and returns the error of its idle time, and the
+// largest error as a share between 0 and 1. A box of several groups may have had different groups
+// in each burst, so its error is derived only from the fact that the shares sum to the total time.
 func (s *sample) errors(g *bottle.Graph) (idle time.Duration, widest float64) {
 	of := func(k groupKey, share time.Duration) time.Duration {
 		e := s.error(k, float64(share)/float64(g.Wall))

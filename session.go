@@ -12,13 +12,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// session is the analysis from a Start to the Stop after it. One goroutine traces the program in
-// bursts:
+// session is the analysis between a Start and the following Stop. One goroutine traces the program
+// in bursts:
 //
 //	trace.Start   burst   trace.Stop   gap   trace.Start   …
 //	     └── tap ── Write ──► timeline.Stream ──► observers ──► took
 //
-// and that of the stream analyzes what was traced.
+// and the goroutine of the stream analyzes the trace.
 type session struct {
 	c        *Continuous
 	stream   *timeline.Stream
@@ -32,9 +32,9 @@ type session struct {
 	mu      sync.Mutex
 	sampler sampler
 	budget  float64       // share of the machine
-	cpu     time.Duration // that the stream had used when the burst before was read
+	cpu     time.Duration // CPU time used by the stream when the previous burst was read
 
-	throttling host.Throttling // when the burst before ended
+	throttling host.Throttling // at the end of the previous burst
 }
 
 func newSession(c *Continuous) *session {
@@ -44,8 +44,8 @@ func newSession(c *Continuous) *session {
 	return s
 }
 
-// begin begins with the first burst. If something else traces the program it fails, or waits for a
-// gap if it is to begin anyway.
+// begin starts the first burst. If the program is already being traced, it returns an error or, if
+// anyway is set, waits for a gap.
 func (s *session) begin(anyway bool) error {
 	first := burst{s.c.burst, 1}
 	t, err := s.trace(first)
@@ -56,7 +56,7 @@ func (s *session) begin(anyway bool) error {
 	return nil
 }
 
-// run traces the program in bursts, the first of which is under way if t is not nil.
+// run traces the program in bursts. If t is not nil, the first burst is already running.
 func (s *session) run(b burst, t *tap) {
 	defer close(s.done)
 	for {
@@ -76,7 +76,7 @@ func (s *session) run(b burst, t *tap) {
 	}
 }
 
-// wait waits for a while, or until early is closed. It returns false if the session ends.
+// wait waits for d, or until early is closed. It returns false if the session ends.
 func (s *session) wait(d time.Duration, early <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -97,13 +97,13 @@ func (s *session) plan() burst {
 	return s.sampler.plan(s.c.burst, s.budget*float64(runtime.GOMAXPROCS(0)), pending)
 }
 
-// trace begins a burst.
+// trace starts a burst.
 func (s *session) trace(b burst) (*tap, error) {
 	s.stream.SetShow(b.length)
 	return newTap(s.stream, s.c.opt.MaxPending/4)
 }
 
-// traced does what is to be done after a burst.
+// traced completes a burst.
 func (s *session) traced(b burst, t *tap) {
 	bytes, now := t.close(), host.Throttled()
 	throttling := now.Since(s.throttling)
@@ -114,7 +114,7 @@ func (s *session) traced(b burst, t *tap) {
 	s.stream.EndTrace(func(t *timeline.Traced) { s.took(b, t, throttling) })
 }
 
-// took takes a burst that was analyzed, and the throttling since the burst before. It is called on
+// took processes an analyzed burst, with the throttling since the previous burst. It is called on
 // the goroutine of the stream.
 func (s *session) took(b burst, t *timeline.Traced, throttling host.Throttling) {
 	w := s.analyses.window(b, t, &s.clock, s.c.opt.MaxGroups)
@@ -133,37 +133,38 @@ func (s *session) took(b burst, t *timeline.Traced, throttling host.Throttling) 
 	s.c.add(w)
 }
 
-// halt has the bursts end.
+// halt ends the bursts.
 func (s *session) halt() { s.halted.Do(func() { close(s.quit) }) }
 
-// end ends the session, with all that was traced analyzed.
+// end ends the session after everything that was traced has been analyzed.
 func (s *session) end() {
 	s.halt()
 	<-s.done
-	s.stream.Close() // what was wrong is in Live.Stream
+	s.stream.Close() // errors are in Live.Stream
 }
 
-// tap is what takes the trace of a burst from the tracer, and finds out whether it is still this
-// trace that trace.Stop would end: something else may have ended it and begun another one. There is
-// no question to ask the runtime, but a trace that is ended writes the end of a generation. Without
-// one since the beginning, the trace goes on; with one, it does if
+// tap receives the trace of a burst from the tracer, and determines whether trace.Stop would still
+// end this trace: other code may have ended it and started another one. The runtime offers no way
+// to ask, but a trace that is stopped writes the end of a generation. Without one since the
+// beginning, the trace is still running. With one, it is still running if
 //
-//   - some more was written a while later: when a trace is ended, the rest comes at once; or
-//   - after a garbage collection, the tracer still has the writer that it was given.
+//   - more data was written some time later: when a trace is stopped, its rest is written at
+//     once; or
+//   - after a garbage collection, the tracer still references the writer that it was given.
 type tap struct {
 	stream *timeline.Stream
-	limit  int64         // of bytes
-	full   chan struct{} // is closed when it is reached
+	limit  int64         // in bytes
+	full   chan struct{} // closed when the limit is reached
 	writer weak.Pointer[writer]
 
 	mu     sync.Mutex
 	closed bool
 	bytes  int64
-	ended  time.Time // when a generation did last, unless more was written since
+	ended  time.Time // time at which the last generation ended, unless more data was written since
 }
 
-// writer is what the tracer has of a tap. Nothing else has it, so it is garbage when the trace has
-// ended.
+// writer is the tracer's reference to a tap. Nothing else references it, so it is garbage once the
+// trace has ended.
 type writer struct{ *tap }
 
 // newTap starts a trace.
@@ -177,8 +178,7 @@ func newTap(stream *timeline.Stream, limit int64) (*tap, error) {
 	return t, nil
 }
 
-// rest is how long after the end of a generation what is written may be the rest of a trace that
-// was ended.
+// rest is how long after the end of a generation written data may be the rest of a stopped trace.
 const rest = 20 * time.Millisecond
 
 func (t *tap) Write(p []byte) (int, error) {
@@ -203,7 +203,7 @@ func (t *tap) Write(p []byte) (int, error) {
 	return t.stream.Write(p)
 }
 
-// close has the tap take nothing more, and returns how much it took.
+// close makes the tap discard further data, and returns the number of bytes that it received.
 func (t *tap) close() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,20 +211,19 @@ func (t *tap) close() int64 {
 	return t.bytes
 }
 
-// goesOn reports whether the trace is known to go on.
+// goesOn reports whether the trace is known to be running.
 func (t *tap) goesOn() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended.IsZero()
 }
 
-// patience is for how long a tap waits for a sign that its trace goes on: a generation is written
-// once a second at least.
+// patience is how long a tap waits for a sign that its trace is running. The tracer writes a
+// generation at least once per second.
 const patience = 2 * time.Second
 
-// stop ends the trace, unless something else has. What something else begins within the same
-// instant in which it ends this one may be taken for it: runtime/trace has no way to end a certain
-// trace.
+// stop ends the trace, unless other code has. If other code stops this trace and starts another one
+// at the same instant, stop may end that one, because runtime/trace cannot stop a specific trace.
 func (t *tap) stop(quit <-chan struct{}) {
 	patient := time.After(patience)
 	for trace.IsEnabled() && t.writer.Value() != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// window is what was found in a burst of tracing, or in several: all times and numbers are those of
-// the time that it stands for.
+// window is the result of one or more bursts of tracing. All times and numbers are scaled to the
+// time that the window stands for.
 type window struct {
 	graph    *bottle.Graph
 	waits    *contention.Profile
 	tasks    *granularity.Profile
-	ledger   *ledger.Ledger // nil if it is not wanted
+	ledger   *ledger.Ledger // nil if not wanted
 	sample   sample
 	from, to time.Time
 	info     timeline.Info
@@ -25,7 +25,7 @@ type window struct {
 	throttling host.Throttling
 }
 
-// window cuts all analyses at the end of a burst. No more than n groups of each are kept apart. It
+// window cuts all analyses at the end of a burst. It keeps at most n groups of each apart. It
 // returns nil if nothing was seen.
 func (a *analyses) window(planned burst, t *timeline.Traced, clock *wallClock, n int) *window {
 	graph, waits, tasks := a.graph.Cut(t.End).Top(n), a.waits.Cut(t.End).Top(n), a.tasks.Cut(t.End).Top(n)
@@ -47,11 +47,12 @@ func (a *analyses) window(planned burst, t *timeline.Traced, clock *wallClock, n
 	}
 }
 
-// burstLedger makes a ledger of each burst: an observer of its own sees each.
+// burstLedger makes a ledger of each burst, each with its own observer.
 type burstLedger struct {
-	timeline.Observer                  // of the burst under way, else one that ignores all
-	books             *ledger.Observer // the same; nil between bursts
-	version           int
+	// Observer is that of the current burst; between bursts, it ignores everything.
+	timeline.Observer
+	books   *ledger.Observer // the same; nil between bursts
+	version int
 }
 
 func (b *burstLedger) Begin(e *timeline.Begin) {
@@ -69,7 +70,7 @@ func (b *burstLedger) Gap(g *timeline.Gap) {
 	b.books.Gap(g)
 }
 
-// cut ends the ledger of a burst and returns it, nil if there is none.
+// cut ends the ledger of a burst and returns it, or nil if there is none.
 func (b *burstLedger) cut(t timeline.Time) *ledger.Ledger {
 	if b.books == nil {
 		return nil
@@ -79,7 +80,7 @@ func (b *burstLedger) cut(t timeline.Time) *ledger.Ledger {
 	return l
 }
 
-// wallClock converts instants of the trace to the time of day.
+// wallClock converts times of the trace to wall-clock times.
 type wallClock struct {
 	timeline.Base
 	version int
@@ -97,8 +98,8 @@ func (w *wallClock) at(t timeline.Time) time.Time {
 	return w.clock.Wall.Add(time.Duration(t - w.clock.Trace))
 }
 
-// sum is a running total of windows. Putting them together takes some time for each row of the
-// total, so it is done for several windows at once.
+// sum is a running total of windows. The cost of a merge grows with the rows of the total, so
+// several windows are merged at once.
 type sum struct {
 	total   *window
 	pending []*window
@@ -113,7 +114,7 @@ func (s *sum) add(w *window, n int) {
 	}
 }
 
-// read returns the total; nil if there was no window yet. It is not changed later.
+// read returns the total, or nil if there is no window yet. The total is not modified afterward.
 func (s *sum) read(n int) *window {
 	if len(s.pending) > 0 {
 		all := s.pending
@@ -125,8 +126,8 @@ func (s *sum) read(n int) *window {
 	return s.total
 }
 
-// mergeWindows puts windows together that follow each other, of which no more than n groups are
-// kept apart; nil if there are none.
+// mergeWindows merges consecutive windows and keeps at most n groups apart. It returns nil if there
+// are no windows.
 func mergeWindows(ws []*window, n int) *window {
 	if len(ws) == 0 {
 		return nil
