@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// tick is the unit of /proc/stat: USER_HZ is 100 on all architectures that Go knows but one that it
-// no longer runs on.
+// tick is the unit of /proc/stat. USER_HZ is 100 on all architectures that Go supports, except one
+// that Go no longer runs on.
 const tick = 10 * time.Millisecond
 
-// span is how long the processors of the machine were busy, since some time in the past, at two
-// instants.
+// span is the busy time of the machine's processors, since some time in the past, at two instants.
 type span struct {
 	first, last time.Duration
 	known       bool
@@ -34,9 +33,9 @@ func (s *span) look() {
 	s.last = busy
 }
 
-// parseMachine sums the columns of the first line of /proc/stat in which a processor was not free
-// for the program: "cpu user nice system idle iowait irq softirq steal guest guest_nice". Guests
-// are part of user and nice.
+// parseMachine sums the columns of the first line of /proc/stat in which a processor was not
+// available to the program: "cpu user nice system idle iowait irq softirq steal guest guest_nice".
+// Guest time is part of user and nice.
 func parseMachine(b []byte) (time.Duration, bool) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	f := bytes.Fields(line)

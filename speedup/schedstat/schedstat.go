@@ -1,13 +1,13 @@
-// Package schedstat measures on Linux for how long the threads of a process were ready but had to
-// wait for a core.
+// Package schedstat measures on Linux how long the threads of a process were ready but waited for a
+// core.
 //
 // An execution trace shows a goroutine as running even while the operating system has given the
 // core to another program. The kernel counts that time for each thread, in
 // /proc/PID/task/TID/schedstat: time on a core, time in the run queue (the delay), and time slices.
-// A thread waits also for other threads of its own process: one that was just woken often waits
-// behind the one that woke it, on a machine that nobody else uses. So the time that others used the
-// processors, by /proc/stat, bounds what they can have taken from the process ([Times.Lost]). A run
-// that lost more than a few percent of its wall time was disturbed: what it shows is the machine,
+// A thread also waits for other threads of its own process: a thread that was just woken often
+// waits behind the one that woke it, even on an idle machine. So the processor time of other
+// processes, from /proc/stat, bounds what they can have taken from the process ([Times.Lost]). A
+// run that lost more than a few percent of its wall time was disturbed: it measures the machine,
 // not the program.
 //
 //	package main
@@ -30,9 +30,9 @@
 //		}
 //	}
 //
-// A look at a process with ten threads takes about 0.1 ms; [Watch] looks fifty times a second,
-// since a thread takes its numbers with it when it exits. So what a thread did in the last moments
-// before its exit is lost.
+// A sample of a process with ten threads takes about 0.1 ms. [Watch] samples fifty times a second,
+// because a thread's counters disappear when it exits. The last moments of a thread before its exit
+// are therefore lost.
 package schedstat
 
 import (
@@ -50,13 +50,14 @@ import (
 type Times struct {
 	Running time.Duration // on a core
 	Delay   time.Duration // ready, but waiting for a core
-	// Others is the processor time of everything else on the machine during that time, steps of
-	// 10 ms at best; with what a hypervisor stole. −1 where the kernel does not tell.
+	// Others is the processor time of everything else on the machine during that time,
+	// including time stolen by a hypervisor, in steps of 10 ms at best. It is −1 if the kernel
+	// does not report it.
 	Others time.Duration
 }
 
-// Lost is the most that others can have taken from the process: the delay, but no more than
-// the time for which they used the processors, where that is known.
+// Lost returns the most that others can have taken from the process: the delay, but no more than
+// the time for which they used the processors, if known.
 func (t Times) Lost() time.Duration {
 	if t.Others < 0 {
 		return t.Delay
@@ -64,20 +65,19 @@ func (t Times) Lost() time.Duration {
 	return min(t.Delay, t.Others)
 }
 
-// interval is the time between two looks.
+// interval is the time between two samples.
 const interval = 20 * time.Millisecond
 
-// procRoot is where the kernel shows processes; tests have their own.
+// procRoot is where procfs is mounted; tests replace it.
 var procRoot = "/proc"
 
-// Meter measures one or more processes until it is stopped. It is safe for use by several
-// goroutines.
+// Meter measures one or more processes until it is stopped. It is safe for concurrent use.
 type Meter struct {
 	mu      sync.Mutex
 	pids    func() []int
-	first   map[thread]Times // what threads had before
+	first   map[thread]Times // initial values of the threads
 	last    map[thread]Times
-	busy    span // of the whole machine, from the first to the last look that found the processes
+	busy    span // of the whole machine, from the first to the last sample that found the processes
 	quit    chan struct{}
 	done    chan struct{}
 	stopped bool
@@ -85,8 +85,8 @@ type Meter struct {
 
 type thread struct{ pid, tid int }
 
-// Read returns what the threads of a process did since each began; false where the kernel does not
-// tell. Others is not known.
+// Read returns what the threads of a process did since each began, or false if the kernel does not
+// report it. Others is unknown.
 func Read(pid int) (Times, bool) {
 	m := newMeter(func() []int { return []int{pid} })
 	sum := Times{Others: -1}
@@ -97,7 +97,7 @@ func Read(pid int) (Times, bool) {
 	return sum, len(m.last) > 0
 }
 
-// Watch begins to measure a process. What its threads did before does not count.
+// Watch starts measuring a process. Earlier activity of its threads is not counted.
 func Watch(pid int) *Meter {
 	m := newMeter(func() []int { return []int{pid} })
 	for t, x := range m.look() {
@@ -107,9 +107,8 @@ func Watch(pid int) *Meter {
 	return m
 }
 
-// WatchTree begins to measure a process, its children, children of these and so on, if their
-// command (the first 15 bytes of the executable's name, as the kernel keeps it) is accepted. All
-// that they did counts.
+// WatchTree starts measuring a process and its descendants whose command (the first 15 bytes of the
+// executable's name, as kept by the kernel) is accepted. Everything that they did counts.
 func WatchTree(root int, accept func(command string) bool) *Meter {
 	m := newMeter(func() []int { return descendants(root, accept) })
 	background.Go(m.loop)
@@ -134,8 +133,8 @@ func (m *Meter) loop() {
 	}
 }
 
-// Stop ends the measurement and returns what was counted in it; false where the kernel does not
-// tell. A second call returns the same.
+// Stop ends the measurement and returns its counts, or false if the kernel does not report them. A
+// second call returns the same.
 func (m *Meter) Stop() (Times, bool) {
 	m.mu.Lock()
 	stopped := m.stopped
@@ -159,7 +158,7 @@ func (m *Meter) Stop() (Times, bool) {
 	return sum, len(m.last) > 0
 }
 
-// look reads the numbers of all threads.
+// look reads the counters of all threads.
 func (m *Meter) look() map[thread]Times {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,9 +196,8 @@ func parseThread(b []byte) (Times, bool) {
 	return Times{Running: time.Duration(running), Delay: time.Duration(delay)}, err1 == nil && err2 == nil && running >= 0 && delay >= 0
 }
 
-// descendants finds the accepted processes from root on. The kernel's lists of children make that
-// cheap: to read the state of all processes of a machine fifty times a second would disturb what is
-// measured.
+// descendants returns the accepted processes from root on. The kernel's lists of children make that
+// cheap. Reading the state of all processes fifty times a second would disturb the measurement.
 func descendants(root int, accept func(string) bool) (out []int) {
 	next := []int{root}
 	for seen := 0; len(next) > 0 && seen < 1000; seen++ {
