@@ -1,6 +1,6 @@
-// Package verdict holds what limits a program, as data: where the capacity of its processors went,
-// and the findings. Package diagnose makes it of a trace, and everything that shows a recording
-// shows this one. A graph that was saved as JSON has it:
+// Package verdict holds the limits of a program as data: where the capacity of its processors went,
+// and the findings. Package diagnose makes a verdict from a trace, and everything that shows a
+// recording shows it. A graph that was saved as JSON has it:
 //
 //	package main
 //
@@ -24,7 +24,7 @@
 //		}
 //	}
 //
-// A sum of several recordings has a verdict only if it was made of their traces or ledgers.
+// A sum of several recordings has a verdict only if it was made from their traces or ledgers.
 package verdict
 
 import (
@@ -39,28 +39,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Kind is the sort of a finding. Package diagnose lists the kinds.
+// Kind is the kind of a finding. Package diagnose lists the kinds.
 type Kind string
 
-// Finding is a cause of lost capacity, or what else has to be said of a program.
+// Finding is a cause of lost capacity, or another remark about a program.
 type Finding struct {
 	Kind Kind `json:"kind"`
 	// Title is a sentence, with a number.
 	Title string `json:"title"`
 	// Where are places in the program's own code, the most important first.
 	Where []timeline.Place `json:"where,omitempty"`
-	// Advice is what to do, a sentence or two; "" if nothing follows from the evidence.
+	// Advice is what to do, in a sentence or two; "" if nothing follows from the evidence.
 	Advice string `json:"advice,omitempty"`
-	// Lost is the capacity that it cost, in ns·processors, and Share its part of the capacity.
+	// Lost is the capacity that it cost, in ns·processors, and Share is its part of the
+	// capacity.
 	Lost  time.Duration `json:"lost"`
 	Share float64       `json:"share"`
-	// Gain is how many times as fast the program would be at best if nothing of Lost had been
-	// lost, and all else had been as it was; 0 if that cannot be told, and Basis then says why,
-	// else how it is computed.
+	// Gain is how many times as fast the program would be at best without Lost, everything else
+	// being equal. It is 0 if it cannot be computed; Basis then is the reason, and otherwise
+	// how Gain is computed.
 	Gain  float64 `json:"gain,omitempty"`
 	Basis string  `json:"basis,omitempty"`
-	// Rows are the rows of the ledger behind it, as indices, largest first: those that sum to
-	// Lost or, of a program that uses its processors, what ran.
+	// Rows are the indices of the ledger rows behind it, largest first. They sum to Lost or,
+	// for a program that uses its processors, to what ran.
 	Rows []int `json:"rows,omitempty"`
 }
 
@@ -73,23 +74,22 @@ type Part struct {
 
 // Verdict is what limits a program.
 type Verdict struct {
-	// Start is where the time begins that the verdict is on, from the beginning of the trace.
+	// Start is where the time of the verdict begins, from the beginning of the trace.
 	Start      time.Duration `json:"start,omitempty"`
 	Wall       time.Duration `json:"wall"`
 	Procs      int           `json:"procs"`
 	Capacity   time.Duration `json:"capacity"`
 	Goroutines int           `json:"goroutines,omitempty"`
-	// Focus is the group of goroutines that the verdict is on; "" for the whole program.
+	// Focus is the group of goroutines that the verdict is about; "" for the whole program.
 	Focus string `json:"focus,omitempty"`
 	// Parts sum to the capacity.
 	Parts []Part `json:"parts"`
-	// Findings are at most five, the most costly first; what has to be said before all others
-	// comes first.
+	// Findings are at most five, the most costly first, after those that qualify all others.
 	Findings []Finding `json:"findings"`
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
-// Head says what the capacity was, such as "2.25 s × 2 processors, 3 goroutines".
+// Head describes the capacity, such as "2.25 s × 2 processors, 3 goroutines".
 func (v *Verdict) Head() string {
 	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
 	if v.Goroutines > 0 {
@@ -101,7 +101,7 @@ func (v *Verdict) Head() string {
 	return s
 }
 
-// Bound says what the program would gain without the finding, or why that cannot be told.
+// Bound returns what the program would gain without the finding, or why that is unknown.
 func (f *Finding) Bound() string {
 	if f.Gain > 0 {
 		return "at best " + strconv.FormatFloat(f.Gain, 'f', 2, 64) + " times as fast"
@@ -139,7 +139,7 @@ func (v *Verdict) CheckValid() error {
 	return nil
 }
 
-// maxRead bounds what is read.
+// maxRead bounds the numbers of elements read.
 const maxRead = 100
 
 // Columns are the columns of [Verdict.Findings].
