@@ -9,42 +9,42 @@ import (
 
 // Account is what the lanes of one run did. Lane time is wall time summed over lanes.
 //
-// The times are exact: Σ Time == N · Wall, in integer nanoseconds. Only while more than N workers
-// live are single times rounded; then each is off by at most a nanosecond a window.
+// The times are exact: Σ Time == N · Wall, in integer nanoseconds. Single times are rounded only
+// while more than N workers live; each is then off by at most one nanosecond per window.
 type Account struct {
 	N     int           // lanes
 	Start time.Duration // from the beginning of the trace
 	Wall  time.Duration
 	Time  [NumComponents]time.Duration
-	// Solo is what all goroutines of the program would take one after the other, with the same
-	// idle time: Σ Solo is the time for which goroutines ran or were in a system call with a
-	// processor, summed, but for Tracer, + Idle. It is the single-threaded run that an estimate
-	// assumes. By component: where the workers of a single lane, or what ran beside them, would
-	// be.
+	// Solo is the time that all goroutines of the program would take one after the other, with
+	// the same idle time. Σ Solo is Idle plus the summed time in which goroutines ran, or were
+	// in a system call with a processor, Tracer excluded. It is the single-threaded run that an
+	// estimate assumes. Each component is what the workers of a single lane, or what ran beside
+	// them, would be doing.
 	Solo [NumComponents]time.Duration
-	// Idle is the time in which no goroutine had a processor; Waking is the part of it in which
-	// a goroutine of the program was ready to run, so that it is the latency of a wake-up, not
-	// of the world outside.
+	// Idle is the time in which no goroutine had a processor. Waking is the part of it in which
+	// a goroutine of the program was ready to run: wake-up latency, not a wait for the outside
+	// world.
 	Idle, Waking time.Duration
-	// Tracer is for how long the execution tracer's own goroutines, and those of this module,
-	// ran beside others: it is not the program's work, and not in Solo. While nothing else
-	// runs, they count as one goroutine of the runtime.
+	// Tracer is the time in which the execution tracer's goroutines, and those of this module,
+	// ran beside others. It is not the program's work and not in Solo. While nothing else runs,
+	// they count as one goroutine of the runtime.
 	Tracer time.Duration
 	// Company is the time in which more than one goroutine of the program had a processor.
 	Company time.Duration
-	// Procs is the largest GOMAXPROCS during that time; 0 where the trace does not tell.
+	// Procs is the largest GOMAXPROCS during that time, or 0 if the trace does not contain it.
 	Procs int
 	// Peak is the largest number of workers that lived at the same time.
 	Peak int
 	// Workers is the number of goroutines that were workers.
 	Workers int
-	// Lanes tells what single workers did, the longest-lived first. Those that are too many are
-	// folded into one.
+	// Lanes is what individual workers did, longest-lived first. Excess workers are folded into
+	// one lane.
 	Lanes []Lane
-	// Windows are the accounts of stretches of the run, when these were asked for. Their times
-	// sum to this one's.
+	// Windows are the accounts of the windows of the run, if requested. Their times sum to
+	// those of this account.
 	Windows []*Account
-	// Units tells of the units of equal work, when a type of regions was named that marks them.
+	// Units describes the units of equal work, if a region type was named for them.
 	Units *Units
 }
 
@@ -72,11 +72,11 @@ func (a *Account) add(b *Account) {
 	}
 }
 
-// purse collects lane time: whole nanoseconds, and fractions where several workers share a lane.
+// purse collects lane time: whole nanoseconds, and fractions when several workers share a lane.
 type purse struct {
 	ns   [NumComponents]int64
 	frac [NumComponents]int64 // in 2^-16 ns
-	used bool                 // some fraction is there
+	used bool                 // some fraction is not zero
 }
 
 // fracBits is the number of fraction bits.
@@ -85,10 +85,10 @@ const fracBits = 16
 // maxStep bounds dt · lanes where fractions are needed, to keep it within 64 bits.
 const maxStep = 1 << 45
 
-// share gives `lanes` lanes for dt to `members` workers, counts of which are in the components; the
-// sum of counts is members. A lane that k workers share is counted with 1/k for each. What a
-// division leaves over is carried into the next one, as in the clock of a bottle graph, so nothing
-// is lost: at any time
+// share gives lanes lanes for dt to members workers. counts holds the number of workers in each
+// component and sums to members. A lane that k workers share counts 1/k for each. The remainder of
+// a division is carried into the next one, as in the clock of a bottle graph, so nothing is lost.
+// At any time
 //
 //	Σ purses + carry == Σ lanes · dt
 func (p *purse) share(carry *int64, dt, lanes, members int64, counts []part) {
@@ -120,8 +120,8 @@ type part struct {
 	count     int64
 }
 
-// empty moves all out, rounded so that the times sum to total. The largest fractions are rounded
-// up.
+// empty moves all time out, rounded so that the times sum to total. The largest fractions are
+// rounded up.
 func (p *purse) empty(to *[NumComponents]time.Duration, total int64) {
 	order := make([]Component, 0, NumComponents)
 	for c := range Component(NumComponents) {

@@ -12,11 +12,11 @@ const (
 	worldRange  = "stop-the-world ("
 )
 
-// ready stands, among the components of single workers, for a worker without a
-// processor: which component that is depends on who has the processors.
+// ready is the component of a single worker that is ready but has no processor. The final component
+// depends on which goroutines have the processors.
 const ready = Component(NumComponents)
 
-// waits says what a blocked worker is in. Those that are not listed are SyncOther.
+// waits maps wait reasons to components. Reasons that are not listed are SyncOther.
 var waits = map[timeline.Wait]Component{
 	timeline.WaitMutex:         SyncMutex,
 	timeline.WaitRWMutexWriter: SyncRWMutex,
@@ -35,8 +35,8 @@ var waits = map[timeline.Wait]Component{
 	timeline.WaitRuntime:       RuntimeWait,
 }
 
-// ownComponent is what a worker does by itself, whatever the others do. assist tells
-// that it is in a mark assist.
+// ownComponent returns what a worker does by itself, regardless of the others. assist reports
+// whether it is in a mark assist.
 func ownComponent(s timeline.State, w timeline.Wait, assist bool) Component {
 	switch s {
 	case timeline.Running, timeline.InC, timeline.InCDetached:
@@ -65,7 +65,7 @@ func onProc(c Component) bool { return c == Run || c == GCAssist || c == Syscall
 // worldIsGC reports whether the collector stopped the world, by the range's name.
 func worldIsGC(name string) bool { return strings.HasPrefix(name, worldRange+"GC") }
 
-// holder tells on whose behalf a goroutine that is no worker has a processor, or would have one.
+// holder is the kind of a goroutine, other than a worker, that has a processor or is ready.
 type holder uint8
 
 const (

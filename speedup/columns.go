@@ -28,7 +28,7 @@ func columns() []result.Column[stackPart] {
 	}
 }
 
-// Table returns the parts of stacks: of each the speed-up, the components that are not 0 and the
+// Table returns the parts of stacks: for each stack its speed-up, the nonzero components and the
 // remainder.
 func Table(stacks ...*Stack) *result.Table {
 	var rows []stackPart

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// describe says whose lanes the stack shows.
+// describe sets Workers to the goroutines whose lanes the stack shows.
 func (s *Stack) describe(m *run) {
 	_, n := m.survey.Peak(m.workers)
 	s.Workers = Workers{Selector: m.workers.String(), Count: n}
@@ -25,11 +25,11 @@ func (s *Stack) judge(r *run, delay time.Duration) {
 	}
 }
 
-// MaxSpread is how many times the smallest speed-up of repeated runs the largest may be before the
-// stack counts as disturbed.
+// MaxSpread is the largest ratio of the largest to the smallest speed-up of repeated runs before
+// the stack counts as disturbed.
 const MaxSpread = 1.25
 
-// Repeat takes account of the speed-ups of repeated pairs of runs, in any order.
+// Repeat records the speed-ups of repeated pairs of runs, in any order.
 func (s *Stack) Repeat(speedups []float64) {
 	if s.Runs = slices.Sorted(slices.Values(speedups)); len(s.Runs) == 0 {
 		return
@@ -41,7 +41,7 @@ func (s *Stack) Repeat(speedups []float64) {
 	}
 }
 
-// compare says why the two runs may not be a pair.
+// compare returns warnings about why the two runs may not be a pair.
 func compare(single, multi *run) (w []string) {
 	peakOne, _ := single.survey.Peak(multi.workers)
 	peak, _ := multi.survey.Peak(multi.workers)
@@ -63,21 +63,21 @@ func compare(single, multi *run) (w []string) {
 	return append(append(w, differentWork(single, multi)...), limits(multi)...)
 }
 
-// alone reports whether hardly ever more than one goroutine of the program ran at a time.
+// alone reports whether at most one goroutine of the program ran for nearly all of the time.
 func alone(r *run) bool { return float64(r.account.Company) <= mostCompany*float64(r.account.Wall) }
 
-// apart reports whether the runs are the right way round by what ran at the same time: numbers of
-// workers do not tell where each lives for one item.
+// apart reports whether the runs are in the right order, judged by how much ran at the same time.
+// Numbers of workers do not show that if each worker lives for one item only.
 func apart(single, multi *run) bool {
 	one, many := single.account, multi.account
 	return float64(one.Company)*float64(many.Wall) < float64(many.Company)*float64(one.Wall)
 }
 
-// mostCompany is the part of the time for which a single-threaded run may run two goroutines at
+// mostCompany is the part of the time in which a single-threaded run may run two goroutines at
 // once, such as one that hands over to another.
 const mostCompany = 0.05
 
-// known returns words about a number of processors; "" where the trace does not tell it.
+// known returns words about a number of processors, or "" if the trace does not contain it.
 func known(procs int, words string) string {
 	if procs == 0 {
 		return ""
@@ -85,7 +85,7 @@ func known(procs int, words string) string {
 	return words
 }
 
-// foreign tells traces of different programs: they have no start function in common.
+// foreign returns a warning if the traces are of different programs: no start function is in both.
 func foreign(single, multi *run) string {
 	a, b := single.survey.functions(), multi.survey.functions()
 	if len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) }) {
@@ -94,11 +94,11 @@ func foreign(single, multi *run) string {
 	return fmt.Sprintf("%s and %s have no start function in common: they seem to be runs of different programs, and the stack means nothing.", single.name, multi.name)
 }
 
-// differentWork compares what both runs should have in common.
+// differentWork returns warnings about differences in the work of the two runs.
 func differentWork(single, multi *run) (w []string) {
 	types := maps.Clone(single.survey.regions)
 	maps.Copy(types, multi.survey.regions)
-	if max(len(single.survey.regions), len(multi.survey.regions)) == maxTypes { // others may have been met and not counted
+	if max(len(single.survey.regions), len(multi.survey.regions)) == maxTypes { // others may exist that were not counted
 		maps.DeleteFunc(types, func(t string, _ int) bool { return single.survey.regions[t] == 0 || multi.survey.regions[t] == 0 })
 	}
 	for _, t := range slices.Sorted(maps.Keys(types)) {
@@ -127,16 +127,16 @@ func differentWork(single, multi *run) (w []string) {
 	return w
 }
 
-// The running times of two runs of the same work differ by caches and work for being parallel, but
-// mostly not by more than this.
+// The running times of two runs of the same work differ because of caches and parallel overhead,
+// but mostly by no more than these factors.
 const (
 	leastWork = 0.7
 	mostWork  = 2
 )
 
 // different returns up to three start functions that ran for at least a tenth of the running time
-// in one run, and are not in the other. Workers may be missing in a single-threaded run: main does
-// their work there.
+// in one run and are missing in the other. Workers may be missing in a single-threaded run, where
+// main does their work.
 func different(single, multi *run) (out []string) {
 	seen := func(a, b *run) {
 		for _, f := range a.survey.functions() {
@@ -152,7 +152,7 @@ func different(single, multi *run) (out []string) {
 	return out
 }
 
-// limits says what the run with many workers could not show.
+// limits returns warnings about what the run with many workers could not show.
 func limits(m *run) (w []string) {
 	n := m.account.N
 	peak, _ := m.survey.Peak(m.workers)

@@ -2,13 +2,13 @@ package speedup
 
 import "fmt"
 
-// Component is what a lane of the stack does at an instant. Each lane is in exactly one.
+// Component is what a lane of the stack does at an instant. Each lane is in exactly one component.
 type Component uint8
 
-// The components. Run is what speeds up; all others are what keeps the speed-up below N. Their
-// names are those of [Component.String].
+// The components. Run is the useful work; all others keep the speed-up below N. Their names are
+// those of [Component.String].
 const (
-	Run Component = iota // the worker executes Go code, or C code on a processor of its own: no delimiter
+	Run Component = iota // the worker executes Go code, or C code on its own processor: not a delimiter
 
 	GCStopTheWorld // the garbage collector has stopped the world
 	GCAssist       // the worker marks for the collector before it may allocate
@@ -26,7 +26,7 @@ const (
 	SyncChanReceive // a channel receive
 	SyncSelect      // a select
 	SyncSemaphore   // golang.org/x/sync/semaphore, or the limit of an errgroup
-	SyncOther       // coroutine switches, waits for ever, waits for reasons that are not known
+	SyncOther       // coroutine switches, waits that never end, unknown reasons
 
 	IONetwork // the network poller
 	IOSleep   // time.Sleep
@@ -35,18 +35,18 @@ const (
 
 	Imbalance // the lane has no worker any more
 	Spawn     // the lane has no worker yet
-	NoWorker  // the lane has no worker, and workers live shortly: neither of the two
+	NoWorker  // the lane has no worker, and workers are short-lived: neither of the two
 
 	SchedWorkers     // ready, but other workers have the processors: more lanes than processors
 	SchedApplication // ready, but other goroutines of the program have the processors
 	SchedRuntime     // ready, but the runtime or the tracer has the processors
-	SchedWakeup      // ready, not after a wait, and no goroutine has the processor: it takes that long to start
-	SchedC           // in C without a P, and no processor is free: it may wait for one, or in C
+	SchedWakeup      // ready, not after a wait, while no goroutine has the processor: start-up latency
+	SchedC           // in C without a P while no processor is free: it may wait for one or run C
 
 	RuntimeStopTheWorld // the world is stopped for another reason, such as the beginning of a trace
 	RuntimeWait         // the runtime has suspended the worker
 
-	NumComponents int = iota // how many there are
+	NumComponents int = iota // number of components
 )
 
 var componentNames = [NumComponents]string{
@@ -108,7 +108,7 @@ func Delimiters() []Component {
 	return out
 }
 
-// Family is a class of components: what is repaired in the same way.
+// Family is a class of components that share a remedy.
 type Family uint8
 
 // The families, in the order of their components. Their names are those of [Family.String].
@@ -125,7 +125,7 @@ const (
 	Scheduling
 	RuntimeFamily
 
-	NumFamilies int = iota // how many there are
+	NumFamilies int = iota // number of families
 )
 
 var familyNames = [NumFamilies]string{

@@ -8,37 +8,36 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Without a single-threaded run, the stack needs a guess of what a single worker would do. Whatever
-// ran at once in the run with N workers runs one after the other then, whether it is the workers'
-// own, other goroutines' or the collector's work; and the time in which nothing ran, as all waited
-// for the world outside, is as long:
+// Without a single-threaded run, the stack needs an estimate of what a single worker would do.
+// Everything that ran in parallel in the run with N workers then runs sequentially: the work of the
+// workers, of other goroutines and of the collector. The idle time, in which everything waited for
+// the outside world, stays the same:
 //
 //	S_est = (Σ running, or in a system call with a processor, + idle) / T_p
 //
-// The execution tracer's own goroutines are not the program's: they count only while nothing else
-// runs. What the program would have done on their processors is not in it either.
+// The execution tracer's goroutines are not part of the program: they count only while nothing else
+// runs. The work that the program would have done on their processors is not included either.
 //
-// This is an upper bound of the speed-up if a single worker does the same work at the same speed: a
-// single one mostly runs faster, as no other fights it for caches and memory, and it saves the work
-// for being parallel. It is at least 1, and 1 exactly where one goroutine at a time ran. It is too
-// small where a single worker runs slower, or would wait for timers, network and disks one after
-// the other, not all at once: see outside.
+// This is an upper bound of the speed-up if a single worker does the same work at the same speed. A
+// single worker is usually faster, because it does not compete for caches and memory and has no
+// parallel overhead. S_est is at least 1, and exactly 1 if one goroutine ran at a time. It is too
+// small if a single worker is slower, or if it would wait for timers, network and disks
+// sequentially instead of concurrently: see outside.
 //
-// Units of equal work remove the bias: running time in units is replaced by their number times
-// the time of a unit that ran alone.
+// Units of equal work remove the bias: running time in units is replaced by the number of units
+// times the time of a unit that ran alone.
 
-// ErrOutside is the error of an [Estimate] whose run was as long as it was because of the world
-// outside. What a single worker would wait for, and how long, is not in the trace.
+// ErrOutside is the error of an [Estimate] if the outside world determined the length of the run.
+// The trace does not show what a single worker would wait for, and for how long.
 var ErrOutside = errors.New("the speed-up cannot be estimated from one trace")
 
-// The parts of the time from which on the world outside, not the work, makes a run as long as it
-// is.
+// Thresholds above which the outside world, not the work, determines the length of a run.
 const (
-	mostIdle    = 0.25 // of the wall time, nothing ran and no goroutine of the program was ready to run
-	mostWaiting = 0.10 // of the lanes' time, workers waited for timers, network or system calls
+	mostIdle    = 0.25 // of the wall time: nothing ran and no goroutine of the program was ready
+	mostWaiting = 0.10 // of the lanes' time: workers waited for timers, network or system calls
 )
 
-// outside returns an error if the world outside made the run as long as it is.
+// outside returns an error if the outside world determined the length of the run.
 func outside(multi *Account, workers Selector) error {
 	const then = "what a single worker would wait for, and how long, does not show; record a run with one worker"
 	if idle := multi.Idle - multi.Waking; float64(idle) > mostIdle*float64(multi.Wall) {
@@ -65,17 +64,17 @@ func assumeSingle(multi *Account) *Account {
 	return s
 }
 
-// usable reports whether enough units ran alone to know what one takes.
+// usable reports whether enough units ran alone to estimate the time of one.
 func (u *Units) usable() bool { return u != nil && u.Alone >= leastAlone }
 
-// estimated makes the stack of an account alone.
+// estimated returns the stack of a single account.
 func estimated(multi *Account) *Stack {
 	s := New(assumeSingle(multi), multi)
 	s.Estimate = true
 	return s
 }
 
-// estimateWarnings says how far an estimate can be trusted.
+// estimateWarnings returns the limits of an estimate.
 func estimateWarnings(s *Stack, unit string) (w []string) {
 	multi := s.Multi
 	switch u := multi.Units; {
@@ -96,8 +95,8 @@ func estimateWarnings(s *Stack, unit string) (w []string) {
 	return w
 }
 
-// Windows returns a stack for each window of the run with N workers, when windows were asked for. A
-// window has no counterpart in the single-threaded run, so all of them are estimates.
+// Windows returns a stack for each window of the run with N workers, if windows were requested. A
+// window has no counterpart in the single-threaded run, so each stack is an estimate.
 func (s *Stack) Windows() []*Stack {
 	if s.Multi == nil {
 		return nil

@@ -9,9 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses, for
-// whoever reads the trace with timeline.ReadTwice. [Estimate] is simpler if the stack is all you
-// need.
+// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses,
+// using timeline.ReadTwice. [Estimate] is simpler if only the stack is needed.
 //
 //	e := speedup.NewEstimator(opt)
 //	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) timeline.Second {
@@ -37,8 +36,8 @@ func (e *Estimator) First() timeline.Observer { return e.run.survey }
 // Window sets Options.Window, before the second pass.
 func (e *Estimator) Window(d time.Duration) { e.opt.Window = d }
 
-// Second returns the observer of the second pass, after the first. The error tells why there is no
-// estimate.
+// Second returns the observer of the second pass. Call it after the first pass. It returns an error
+// if no estimate is possible.
 func (e *Estimator) Second() (timeline.Observer, error) {
 	m := &e.run
 	opt, err := e.opt.chosen(m)
@@ -49,8 +48,8 @@ func (e *Estimator) Second() (timeline.Observer, error) {
 	return e.second, nil
 }
 
-// Stack returns the estimate after the second pass, of which info is; nil if there was none. The
-// error is [ErrOutside] if the trace does not tell.
+// Stack returns the estimate after the second pass, or nil if there was no second pass. info is the
+// result of that pass. The error is [ErrOutside] if the trace does not determine the speed-up.
 func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err
@@ -58,8 +57,7 @@ func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	return e.run.estimate(e.opt)
 }
 
-// Compare is [FromTraces] after the second pass: it reads the trace of the run with a single
-// worker.
+// Compare is [FromTraces] after the second pass: it reads the trace of the single-worker run.
 func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timeline.Info) (*Stack, error) {
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err
@@ -67,7 +65,7 @@ func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timelin
 	return e.run.compare(ctx, single, e.opt)
 }
 
-// ended takes what the second pass found, if there was one.
+// ended records what the second pass found, if there was one.
 func (e *Estimator) ended(info *timeline.Info) error {
 	if e.second == nil {
 		return nil
@@ -79,7 +77,7 @@ func (e *Estimator) ended(info *timeline.Info) error {
 	return nil
 }
 
-// chosen returns the options with the workers and their number, as the survey found them.
+// chosen returns the options with the workers and their number, as found by the survey.
 func (opt Options) chosen(m *run) (Options, error) {
 	var err error
 	if m.workers, err = m.survey.Workers(); err != nil {
@@ -97,7 +95,7 @@ func (opt Options) chosen(m *run) (Options, error) {
 	return opt, nil
 }
 
-// estimate makes the stack of a run with many workers alone.
+// estimate returns the stack of a run with many workers, without a single-worker run.
 func (m *run) estimate(opt Options) (*Stack, error) {
 	if err := outside(m.account, m.workers); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.name, err)

@@ -13,12 +13,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The JSON form of a stack is its exported fields, by their tags:
+// The JSON form of a stack has its exported fields, named by their tags:
 //
 //	{"n":4, "speedup":2.9, "estimate":false, "remainder":0.3, "disturbed":false, "warnings":[…],
 //	 "workers":{"selector":"main.work", "count":4}, "components":{"sync-mutex":0.8, …}}
 //
-// Components that are 0 are left out. speedup + Σ components + remainder == n, up to rounding.
+// Zero components are omitted. speedup + Σ components + remainder == n, up to rounding.
 type (
 	stackFields Stack
 	stackJSON   struct {
@@ -28,7 +28,7 @@ type (
 )
 
 // MarshalJSON writes the stack as one JSON object, without the accounts. It fails for numbers that
-// JSON cannot hold.
+// JSON cannot represent.
 func (s Stack) MarshalJSON() ([]byte, error) {
 	out := stackJSON{stackFields(s), map[string]float64{}}
 	out.Warnings = append([]string{}, s.Warnings...)
@@ -55,7 +55,7 @@ func (s *Stack) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decode makes an object the stack's contents; s is unchanged after an error.
+// decode sets the stack to the contents of an object. It leaves s unchanged on error.
 func (s *Stack) decode(object []byte) error {
 	missing := math.NaN()
 	in := stackJSON{stackFields: stackFields{Speedup: missing, Remainder: missing}}
@@ -106,8 +106,8 @@ func (s *Stack) CheckValid() error {
 	return nil
 }
 
-// WriteJSON writes stacks as JSON objects, one a line and in order; a single one is indented.
-// Errors are those of w and of [Stack.MarshalJSON].
+// WriteJSON writes stacks as JSON objects in order, one per line; a single stack is indented. It
+// returns errors of w and of [Stack.MarshalJSON].
 func WriteJSON(w io.Writer, stacks ...*Stack) error {
 	for _, s := range stacks {
 		b, err := s.MarshalJSON()
@@ -128,8 +128,8 @@ func WriteJSON(w io.Writer, stacks ...*Stack) error {
 	return nil
 }
 
-// ReadJSON reads what [WriteJSON] wrote: one object or several. The error for anything else says
-// which object is wrong, and why. Fields that it does not know are ignored.
+// ReadJSON reads the output of [WriteJSON]: one or more objects. An error names the invalid object
+// and the reason. Unknown fields are ignored.
 func ReadJSON(r io.Reader) ([]*Stack, error) {
 	dec := json.NewDecoder(r)
 	var out []*Stack

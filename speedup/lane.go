@@ -8,37 +8,38 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Lane is what one worker did while it lived. Time by families sums to To − From exactly.
+// Lane is what one worker did while it lived. Its times by family sum to To − From exactly.
 //
-// A worker that is ready but has no processor is in the family scheduling here, whoever has the
-// processors; while there is one for each that is ready, in that of what it waited for.
+// Time in which a worker is ready but has no processor is in the family scheduling, regardless of
+// which goroutines have the processors. While there is a processor for each ready worker, it is in
+// the family of the preceding wait.
 type Lane struct {
-	Goroutine int64         // its number, 0 for folded ones
+	Goroutine int64         // its ID; 0 for folded lanes
 	Func      string        // start function
 	Folded    int           // number of workers that are folded into this lane; 0 for a single one
 	From, To  time.Duration // from the beginning of the trace
-	// Time is by family; of folded lanes, the sum.
+	// Time is indexed by family. For folded lanes it is the sum.
 	Time [NumFamilies]time.Duration
 }
 
-// maxLanes bounds the lanes that stay single, so that memory does not grow with goroutines.
+// maxLanes bounds the lanes that are kept separately, so that memory does not grow with goroutines.
 const maxLanes = 64
 
-// lane is a lane in the making.
+// lane is a lane under construction.
 type lane struct {
 	Lane
 	since timeline.Time
-	globe globe // when since was
+	globe globe // value at since
 }
 
-// globe is the time until now in which all lanes were in the same component, whatever their workers
-// did, and that in which there was a processor for each worker that was ready.
+// globe counts the time so far in which all lanes were in the same component, regardless of their
+// workers, and the time in which there was a processor for each ready worker.
 type globe struct {
 	gc, runtime, sequential, free timeline.Time
 }
 
-// settle accounts for the time until now, in which the worker was in its own component; in the one
-// before if it is ready.
+// settle accounts for the time until now, in which the worker was in its own component, or in the
+// component before if it is ready.
 func (l *lane) settle(now timeline.Time, at globe, own, before Component) {
 	dt := now - l.since
 	gc, rt, seq := at.gc-l.globe.gc, at.runtime-l.globe.runtime, at.sequential-l.globe.sequential

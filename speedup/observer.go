@@ -8,49 +8,47 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The observer keeps N lanes and puts each, at every instant, into exactly one component. The first
-// that matches counts:
+// The observer keeps N lanes and assigns each lane, at every instant, to exactly one component. The
+// first rule that matches applies:
 //
 //  1. The world is stopped: all lanes, GCStopTheWorld or RuntimeStopTheWorld.
 //  2. No worker lives; or none is running or ready while another goroutine of the application runs:
 //     all lanes, Sequential (eq. 5).
-//  3. Lanes with a worker: what the worker does (see ownComponent). A ready one whose processor
-//     another goroutine has is put to the account of that goroutine: first, each free processor
-//     makes one of them a late riser; then each processor of the collector, of the runtime or
-//     tracer, and of another goroutine of the application keeps one worker from running; what is
-//     left is kept by other workers. If there is one for all of them, the time until they rise is
-//     that of what they waited for, as it would not be without the wait; and SchedWakeup for those
-//     that waited for nothing, or if processors are free for some only.
-//  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
-//     workers lived as ever, or N; Spawn before it (eq. 7). If there were twice as many workers as
-//     ever lived at once, or more, that instant is by chance, and both are NoWorker.
+//  3. Lanes with a worker: what the worker does (see ownComponent). A ready worker is charged to
+//     what keeps it from running. First, each free processor accounts for one late riser. Then each
+//     processor of the collector, of the runtime or tracer, and of another goroutine of the
+//     application keeps one worker from running. Other workers keep the rest from running. If there
+//     is a free processor for every ready worker, the time until they run belongs to what they
+//     waited for, since it would not exist without the wait. It is SchedWakeup for workers that
+//     waited for nothing, or if processors are free for some only.
+//  4. Lanes without a worker: Imbalance after the peak, which is the first instant with the largest
+//     number of live workers, or with N; Spawn before it (eq. 7). If there were at least twice as
+//     many workers as ever lived at once, that instant is arbitrary, and both are NoWorker.
 //
-// While more than N workers live, those that have a processor get lanes first. Of the lanes that
-// are left, those for which no processor is free go to ready workers that the collector, the
-// runtime, the tracer or other goroutines keep from running; the others are shared equally by the
-// workers that wait. So a pool that has more workers than the machine has processors, all of them
-// busy, runs on all lanes, as it does in truth; a run with one lane is never charged for its other
-// workers; and other workers keep a lane only where there are more lanes than processors. While
-// more than N have a processor, these share all lanes.
+// While more than N workers live, those that have a processor get lanes first. Of the remaining
+// lanes, those without a free processor go to ready workers that the collector, the runtime, the
+// tracer or other goroutines keep from running. The waiting workers share the rest equally. So a
+// pool with more workers than processors, all of them busy, runs on all lanes. A run with one lane
+// is never charged for its other workers, and other workers keep a lane from running only if there
+// are more lanes than processors. While more than N workers have a processor, they share all lanes.
 //
-// Between two events nothing changes, so the work for an event is a sum over the components.
+// Nothing changes between two events, so the work for an event is a sum over the components.
 
-// Config says what an [Observer] counts.
+// Config configures an [Observer].
 type Config struct {
-	// Workers selects the lanes' goroutines. The zero value selects none here: see [Survey] for
-	// a choice.
+	// Workers selects the goroutines of the lanes. The zero value selects none; see [Survey]
+	// for the automatic choice.
 	Workers Selector
 	// N is the number of lanes, at least 1.
 	N int
-	// Window, if positive, asks for an account of each stretch of that length.
+	// Window, if positive, requests an account of each window of that length.
 	Window time.Duration
-	// Unit, if not empty, is a type of user regions that are units of equal work: see
+	// Unit, if not empty, is a type of user region that marks units of equal work: see
 	// [Options.Unit].
 	Unit string
 }
 
-// Observer folds a pass over a trace into an [Account]: the way to get it in one
-// pass together with other analyses.
+// Observer computes an [Account] in one pass over a trace, which it can share with other analyses.
 type Observer struct {
 	timeline.Base
 	cfg Config
@@ -62,7 +60,7 @@ type Observer struct {
 	holders          [numHolders]int64        // other goroutines on processors
 	live             int64                    // workers
 	peak             int64
-	worldGC, world   int // stop-the-world ranges that are open
+	worldGC, world   int // open stop-the-world ranges
 	procs            int64
 
 	purse       purse
@@ -85,11 +83,11 @@ type Observer struct {
 // member is a live goroutine.
 type member struct {
 	g *timeline.Goroutine
-	// selected is the selector's answer, which only a new name or region can change.
+	// selected is the result of the selector. Only a new name or region can change it.
 	selected, worker bool
-	known            bool // it was counted as a worker
+	known            bool // it has been counted as a worker
 	own              Component
-	before           Component // of a ready one: what it waited for
+	before           Component // of a ready worker: what it waited for
 	holder           holder
 	assist           bool
 	state            timeline.State
@@ -98,7 +96,7 @@ type member struct {
 	unit             unit
 }
 
-// maxWindows bounds what a window that is far too small can cost.
+// maxWindows bounds the cost of a window that is far too small.
 const maxWindows = 100_000
 
 // NewObserver returns an observer for one pass.
@@ -116,7 +114,7 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	}
 }
 
-// after returns the time d after t; a time that is never reached when there is none so late.
+// after returns the time d after t, saturating at the largest time.
 func after(t timeline.Time, d time.Duration) timeline.Time {
 	return t + min(timeline.Time(d), math.MaxInt64-t)
 }
@@ -186,8 +184,8 @@ func (o *Observer) spendLanes(dt int64) {
 	o.purse.ns[Imbalance] += dt * lanes
 }
 
-// spendSolo gives dt to each goroutine that has a processor, or to the one lane that waits with all
-// of the workers.
+// spendSolo gives dt to each goroutine that has a processor, or to the single lane if all workers
+// wait.
 func (o *Observer) spendSolo(dt int64) {
 	if dt == 0 {
 		return
@@ -195,7 +193,7 @@ func (o *Observer) spendSolo(dt int64) {
 	workers := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall]
 	others, tracer := o.others()-o.holders[holdsTracer], int64(0)
 	if workers+others == 0 {
-		tracer = min(o.holders[holdsTracer], 1) // the run is as long as it is because of that
+		tracer = min(o.holders[holdsTracer], 1) // the tracer alone determines the length of the run
 		others = tracer
 	}
 	o.tracer += dt * (o.holders[holdsTracer] - tracer)
@@ -227,12 +225,12 @@ func (o *Observer) spendSolo(dt int64) {
 	}
 }
 
-// others returns how many goroutines that are no workers have a processor.
+// others returns the number of goroutines, other than workers, that have a processor.
 func (o *Observer) others() int64 {
 	return o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsTracer] + o.holders[holdsApplication]
 }
 
-// free returns how many processors no goroutine has, if so many workers have one.
+// free returns the number of processors that no goroutine has, if busy workers have one.
 func (o *Observer) free(busy int64) int64 {
 	taken := busy + o.others()
 	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
@@ -241,10 +239,10 @@ func (o *Observer) free(busy int64) int64 {
 	return max(0, o.procs-taken)
 }
 
-// carries are what divisions left over: see [purse.share].
+// carries are the remainders of divisions: see [purse.share].
 type carries struct{ kept, waiting int64 }
 
-// without gives lanes to workers that have no processor, and returns how many.
+// without gives lanes to workers that have no processor and returns the number of lanes.
 func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int64 {
 	if lanes == 0 {
 		return 0
@@ -333,7 +331,7 @@ func (o *Observer) leave(m *member) {
 	o.live--
 }
 
-// enter puts it back, where it belongs now.
+// enter adds a member to the counts of its current state.
 func (o *Observer) enter(m *member) {
 	alive := m.state.Alive()
 	was := m.lane != nil
@@ -374,7 +372,7 @@ func (o *Observer) enter(m *member) {
 	}
 }
 
-// newPeak: what lanes lacked workers for until now was spawning.
+// newPeak records a new peak of live workers: lanes without a worker until now were Spawn.
 func (o *Observer) newPeak() {
 	if o.peak < int64(o.cfg.N) {
 		for _, a := range append(o.whole.Windows, &o.whole) {
@@ -416,7 +414,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 }
 
-// again puts a member where it belongs now, if it was shown already.
+// again updates the counts of a member, if it has been seen.
 func (o *Observer) again(g *timeline.Goroutine, t timeline.Time) *member {
 	o.advance(t)
 	if g == nil || g.Index >= len(o.members) || o.members[g.Index].g != g {

@@ -13,45 +13,45 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options are the choices of a stack. The zero value is right for most.
+// Options configures a stack. The zero value is ready to use.
 type Options struct {
-	// Workers selects the goroutines that the lanes stand for; the zero value chooses by
-	// itself: see [Selector].
+	// Workers selects the goroutines of the lanes. The zero value chooses automatically: see
+	// [Selector].
 	Workers Selector
-	// N is the number of lanes. 0 finds it: the largest number of workers that lived at the
-	// same time, but no more than GOMAXPROCS.
+	// N is the number of lanes. 0 means the largest number of workers that lived at the same
+	// time, but at most GOMAXPROCS.
 	N int
-	// Window, if positive, asks for an account of each stretch of the run with N workers: see
+	// Window, if positive, requests an account of each window of the run with N workers: see
 	// [Stack.Windows].
 	Window time.Duration
-	// Unit names a type of user regions (runtime/trace.Region) each of which is the same amount
-	// of work. An estimate then knows what a single worker needs from the regions during which
-	// nothing else ran; of two runs, the numbers of regions tell whether the work was the same.
+	// Unit is a type of user region (runtime/trace.Region); each region is the same amount of
+	// work. An estimate then uses the regions that ran alone as the time a single worker needs.
+	// With two runs, the numbers of regions show whether the work was the same.
 	Unit string
-	// SingleDelay and MultiDelay are how long threads of the runs were ready but had to wait
-	// for a core that another program used, summed over threads: schedstat.Times.Lost tells it
-	// on Linux. 0 where it is not known.
+	// SingleDelay and MultiDelay are the times, summed over threads, for which the threads of
+	// each run were ready but waited for a core that another program used. On Linux,
+	// schedstat.Times.Lost measures it. 0 means unknown.
 	SingleDelay, MultiDelay time.Duration
-	// SingleName and MultiName are what errors and warnings call the traces.
+	// SingleName and MultiName are the names of the traces in errors and warnings.
 	SingleName, MultiName string
-	// Progress is told how many bytes of how many (−1 = not known) are done, in each of three
-	// passes.
+	// Progress, if not nil, is called in each of three passes with the number of bytes done and
+	// the total; size is −1 if unknown.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
-	// 0 means half of the machine's.
+	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options.
+	// 0 means half of the machine's memory.
 	MaxMemory int64
 }
 
-// MaxDelay is the part of the wall time for which threads may have waited for a core that another
-// program used before a run counts as disturbed.
+// MaxDelay is the part of the wall time that threads may wait for a core that another program uses
+// before a run counts as disturbed.
 const MaxDelay = 0.03
 
 // FromTraces returns the stack of two runs of the same program with the same work: one with a
-// single worker (or one processor), one with many.
+// single worker (or one processor) and one with many.
 //
-// The workers are chosen in the second run, so it is read twice; what cannot seek is kept in
-// memory. A trace that is not complete is an error: its time is not that of the run. Everything
-// that only limits the trust in the result is in [Stack.Warnings].
+// The workers are chosen in the second run, so it is read twice; input that cannot seek is kept in
+// memory. An incomplete trace is an error, because its time is not that of the run. Other limits of
+// the result are in [Stack.Warnings].
 func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Stack, error) {
 	m, err := readMulti(ctx, multi, opt, "the run with many workers")
 	if err != nil {
@@ -60,7 +60,7 @@ func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Sta
 	return m.compare(ctx, single, opt)
 }
 
-// compare makes the stack of a run with many workers and one with a single worker, which it reads.
+// compare returns the stack of a run with many workers and a single-worker run, which it reads.
 func (m *run) compare(ctx context.Context, single io.Reader, opt Options) (*Stack, error) {
 	one := opt
 	one.N, one.Workers, one.Window = 1, m.workers, 0
@@ -83,10 +83,10 @@ func (m *run) compare(ctx context.Context, single io.Reader, opt Options) (*Stac
 }
 
 // Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an
-// upper bound if a single worker does the same work at the same speed: what the work took longer
-// because it was done in parallel, the remainder, cannot be seen in one run. See [Options.Unit] for
-// programs that can tell. The error is [ErrOutside] if the run was as long as it was because of
-// timers, the network or a disk.
+// upper bound if a single worker does the same work at the same speed: one run does not show the
+// remainder, the extra time that parallel work took. Programs can remove that bias with
+// [Options.Unit]. The error is [ErrOutside] if timers, the network or a disk determined the length
+// of the run.
 func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error) {
 	m, err := readMulti(ctx, multi, opt, "the trace")
 	if err != nil {
@@ -95,7 +95,7 @@ func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error)
 	return m.estimate(opt)
 }
 
-// FromFiles is [FromTraces] with files; single "" makes an [Estimate].
+// FromFiles is [FromTraces] with files. If single is "", it returns an [Estimate].
 func FromFiles(ctx context.Context, single, multi string, opt Options) (*Stack, error) {
 	opt.SingleName, opt.MultiName = nameOr(opt.SingleName, single), nameOr(opt.MultiName, multi)
 	m, err := os.Open(multi)
@@ -154,7 +154,7 @@ func (opt Options) config() Config {
 	return Config{Workers: opt.Workers, N: opt.N, Window: opt.Window, Unit: opt.Unit}
 }
 
-// read makes one pass and wants all of the trace.
+// read makes one pass and returns an error if the trace is incomplete.
 func read(ctx context.Context, r io.Reader, name string, opt Options, observers ...timeline.Observer) (*timeline.Info, error) {
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, observers...)
 	if err != nil {

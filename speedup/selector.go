@@ -11,23 +11,24 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Selector says which goroutines are the workers: the lanes of the stack. Only goroutines of
-// the application can be workers.
+// Selector selects the workers, the goroutines of the lanes. Only goroutines of the application can
+// be workers.
 //
-// The zero value chooses by itself: of the start functions with at least two goroutines that lived
-// at the same time, the one whose goroutines ran longest in the run with many workers. If there is
-// none, those that each ran for a twentieth of the time or more, if some lived at the same time:
-// the stages of a pipeline; otherwise all goroutines of the program.
+// The zero value chooses automatically. Among the start functions with at least two goroutines that
+// lived at the same time, it takes the one whose goroutines ran longest in the run with many
+// workers. If there is none, it takes the start functions that each ran for a twentieth of the time
+// or more, if some lived at the same time: the stages of a pipeline. Otherwise it takes all
+// goroutines of the program.
 type Selector struct {
 	name      string
 	functions []string // start functions that it names
 	match     func(*timeline.Goroutine) bool
-	stays     bool // once a worker, a goroutine is one until it exits
+	stays     bool // a goroutine that becomes a worker stays one until it exits
 }
 
 // ByFunction selects by the name of a goroutine (see [timeline.Goroutine]) or its start function,
-// in full or short ("main.work" for "example.com/cmd/main.work"). To include the feeder of a
-// pipeline, name it, too.
+// in full or short ("main.work" for "example.com/cmd/main.work"). The feeder of a pipeline is
+// included only if it is named as well.
 func ByFunction(names ...string) Selector {
 	return Selector{name: strings.Join(names, ","), functions: names, match: func(g *timeline.Goroutine) bool {
 		return isOne(names, g.Func) || isOne(names, g.Start)
@@ -38,19 +39,19 @@ func isOne(names []string, fn string) bool {
 	return fn != "" && (slices.Contains(names, fn) || slices.Contains(names, format.Func(fn)))
 }
 
-// byExactFunctions selects by full names only: what the automatic choice found.
+// byExactFunctions selects by full names only, for the automatic choice.
 func byExactFunctions(names ...string) Selector {
 	return Selector{name: strings.Join(names, ","), functions: names, match: func(g *timeline.Goroutine) bool { return slices.Contains(names, g.Func) }}
 }
 
-// everyone is the name of the selector of every goroutine of the application: the choice where no
-// two of them live at the same time, as in a program that is serial.
+// everyone is the name of the selector of all goroutines of the application. It is the automatic
+// choice if no two of them live at the same time, as in a serial program.
 const everyone = "all goroutines"
 
 var everyWorker = Selector{name: everyone, match: func(g *timeline.Goroutine) bool { return g.Func != "" }}
 
-// ByPool selects the goroutines that execute tasks of the pool of that name, as package granularity
-// tells the tracer: from a goroutine's first task until its exit.
+// ByPool selects the goroutines that execute tasks of the named pool, from a goroutine's first task
+// until its exit. Package granularity logs the pools to the trace.
 func ByPool(name string) Selector {
 	return Selector{name: "pool:" + name, stays: true, match: func(g *timeline.Goroutine) bool {
 		return slices.ContainsFunc(g.Regions, func(r timeline.Region) bool { return r.Task == name })
@@ -109,7 +110,7 @@ func ParseSelector(s string) (Selector, error) {
 	return ByFunction(names...), nil
 }
 
-// String returns what [ParseSelector] takes; "auto" for the zero value.
+// String returns the text that [ParseSelector] accepts; "auto" for the zero value.
 func (s Selector) String() string {
 	if s.match == nil {
 		return "auto"

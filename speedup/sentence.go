@@ -8,14 +8,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// worthNaming is the part of N below which what is lost is not worth a sentence.
+// worthNaming is the part of N below which a loss is not mentioned.
 const worthNaming = 0.01
 
-// Sentence says in a line how much faster a run is and what keeps it from being N times faster.
+// Sentence returns one line with the speed-up and what keeps it below N.
 func (s *Stack) Sentence() string {
 	times := format.Parallelism(s.Speedup)
 	if s.Speedup < 1 && times != format.Parallelism(1) {
-		times += " times as fast" // slower, that is
+		times += " times as fast" // slower
 	} else {
 		times += " times faster"
 	}
@@ -56,17 +56,18 @@ func (s *Stack) Sentence() string {
 	return times + "; nothing is lost"
 }
 
-// loss is what keeps the speed-up down, in words, and how much of it that is.
+// loss is what keeps the speed-up down, in words, and its amount.
 type loss struct {
 	words string
 	part  float64
 }
 
-// mostOfFamily is the part of a family from which on its largest component is named instead of it.
+// mostOfFamily is the part of a family above which its largest component is named instead.
 const mostOfFamily = 0.9
 
 // worst returns the family that keeps the speed-up down most, or the component that is nearly all
-// of it; false if none does. The parts of one cause, such as those of a collection, count together.
+// of it. found is false if there is none. The parts of one cause, such as those of a collection,
+// count together.
 func (s *Stack) worst() (worst loss, found bool) {
 	for f := Running + 1; int(f) < NumFamilies; f++ {
 		part := s.Of(f)

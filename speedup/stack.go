@@ -14,49 +14,48 @@ import (
 //	S = T_s / T_p = Σ_c O_c,ST / T_p           likewise, with one lane
 //	N − S = Σ_c (O_c,MT − O_c,ST) / T_p        eq. 3 with the single-threaded parts of eq. 4 to 6
 //
-// The difference of Run is the remainder: what the same work took longer (or less) on N processors,
-// by caches, memory and work for being parallel. All others are delimiters. So
+// The difference of Run is the remainder: the extra (or saved) time of the same work on N
+// processors, due to caches, memory and parallel overhead. All others are delimiters. So
 //
 //	S + Σ components + remainder == N
 //
 // is an identity of rationals with the denominator T_p; their numerators are differences of
-// integers in [Account]. A component is negative if the single-threaded run has more of it: it
-// helped.
+// integers in [Account]. A component is negative if the single-threaded run has more of it.
 
 // Stack is a speedup stack: a bar of height N.
 type Stack struct {
-	// N is the number of workers that the stack asks a speed-up of N of.
+	// N is the number of workers, and so the ideal speed-up.
 	N int `json:"n"`
 	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper
-	// bound, if a single worker does the same work at the same speed.
+	// bound, assuming that a single worker does the same work at the same speed.
 	Speedup float64 `json:"speedup"`
-	// Estimate tells that there was no single-threaded run: see [Estimate].
+	// Estimate reports whether there was no single-threaded run: see [Estimate].
 	Estimate bool `json:"estimate"`
 	// Components are the delimiters in units of the speed-up; Components[Run] is 0.
 	Components [NumComponents]float64 `json:"-"`
-	// Remainder is what the components do not explain: interference in the hardware, and work
-	// for being parallel.
+	// Remainder is what the components do not explain: hardware interference and parallel
+	// overhead.
 	Remainder float64 `json:"remainder"`
-	// Runs has the speed-ups of repeated pairs of runs, if there were any, of which this is
-	// one: see [Stack.Repeat].
+	// Runs has the speed-ups of repeated pairs of runs, if any, including this one: see
+	// [Stack.Repeat].
 	Runs []float64 `json:"runs,omitempty"`
-	// Disturbed tells that the operating system took processors away in one of the runs for so
-	// long that the stack is not a result, or that repeated runs disagree: see [MaxDelay] and
-	// [MaxSpread].
+	// Disturbed reports whether the stack is not a valid result: the operating system took
+	// processors away in one of the runs for too long, or repeated runs disagree. See
+	// [MaxDelay] and [MaxSpread].
 	Disturbed bool `json:"disturbed"`
-	// Warnings says in full sentences what limits the trust in the numbers.
+	// Warnings are sentences about the limits of the numbers.
 	Warnings []string `json:"warnings"`
-	// Workers tells whose lanes these are.
+	// Workers describes the goroutines of the lanes.
 	Workers Workers `json:"workers"`
 
-	// Label names the stack among others, such as a number of processors; "" for N.
+	// Label names the stack among others, such as by a number of processors; "" means N.
 	Label string `json:"-"`
-	// Single and Multi are the accounts that it was made of; nil when it was read from JSON.
-	// Single of an estimate is what it assumes.
+	// Single and Multi are the accounts that the stack was made of; nil if it was read from
+	// JSON. In an estimate, Single is the assumed account.
 	Single, Multi *Account `json:"-"`
 }
 
-// Workers tells who the workers are.
+// Workers describes the goroutines of the lanes.
 type Workers struct {
 	Selector string `json:"selector"` // as ParseSelector takes it
 	Count    int    `json:"count"`    // goroutines, in the run with N workers
@@ -70,8 +69,8 @@ func (w Workers) String() string {
 	return w.Selector + ", " + format.Plural(w.Count, "goroutine", "goroutines")
 }
 
-// New makes the stack of two accounts. single should have one lane. A single-threaded run without
-// any worker, one that does the work in another goroutine, is taken to be sequential for as long as
+// New returns the stack of two accounts. single should have one lane. A single-threaded run without
+// any worker, in which another goroutine does the work, is assumed to be sequential for as long as
 // the other run.
 func New(single, multi *Account) *Stack {
 	s := &Stack{N: multi.N, Single: single, Multi: multi}
@@ -93,7 +92,7 @@ func New(single, multi *Account) *Stack {
 	return s
 }
 
-// assumeWorkers splits the time of a run without workers as well as can be.
+// assumeWorkers splits the time of a run without workers by the account of the other run.
 func assumeWorkers(single, multi *Account) *Account {
 	out := *single
 	all := single.Time[Sequential]
@@ -102,7 +101,7 @@ func assumeWorkers(single, multi *Account) *Account {
 	return &out
 }
 
-// Of returns a family's part of the stack; for Running, the speed-up.
+// Of returns a family's part of the stack. For Running it is the speed-up.
 func (s *Stack) Of(f Family) (sum float64) {
 	if f == Running {
 		return s.Speedup
@@ -116,12 +115,12 @@ func (s *Stack) Of(f Family) (sum float64) {
 }
 
 // WhatIf returns the speed-up if a component were zero. The lane time that it took is then free, a
-// part of 1/N on every lane, and the run is shorter by that much:
+// part of 1/N on every lane, and the run is shorter by that amount:
 //
 //	S' = T_s / (T_p · (1 − c/N)) = S · N / (N − c)
 //
-// It supposes that the rest of the work spreads over the freed lanes. Without all components and
-// the remainder it is N. It is +Inf if nothing else is left.
+// It assumes that the remaining work spreads over the freed lanes. Without all components and the
+// remainder the result is N. It is +Inf if nothing else is left.
 func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
 
 // WhatIfFamily is [Stack.WhatIf] for all components of a family.
@@ -140,7 +139,7 @@ func (s *Stack) without(part float64) float64 {
 	return s.Speedup * n / (n - part)
 }
 
-// Largest returns the component that keeps the speed-up down most, and false if none does.
+// Largest returns the component that keeps the speed-up down most, or false if there is none.
 func (s *Stack) Largest() (Component, bool) {
 	best := Run
 	for _, c := range Delimiters() {

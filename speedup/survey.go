@@ -13,19 +13,19 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Survey is an observer that finds out what an account must know before it begins: who the
-// workers are and how many lanes there are, and what tells whether two runs did the same work.
+// Survey is an observer that collects what an account needs before it begins: the workers and the
+// number of lanes. It also collects evidence of whether two runs did the same work.
 //
-// The automatic choice is the start function with the largest area, that is running time summed
-// over goroutines, among those of which at least two goroutines lived at the same time. If there is
-// none, it is the stages of a pipeline: see stages. The number of lanes is the largest number of
-// workers that lived at the same time, but no more than GOMAXPROCS.
+// The automatic choice is the start function with the largest area (running time summed over
+// goroutines) among the start functions with at least two goroutines that lived at the same time.
+// If there is none, it is the stages of a pipeline: see stages. The number of lanes is the largest
+// number of workers that lived at the same time, but at most GOMAXPROCS.
 type Survey struct {
 	timeline.Base
 	workers Selector
 
 	begin, end timeline.Time
-	cpus       float64 // that the process could use, if the trace tells
+	cpus       float64 // processors available to the process, if the trace contains it
 	now        timeline.Time
 	procs      int
 	members    []surveyed
@@ -41,23 +41,23 @@ type surveyed struct {
 	group *surveyGroup
 	state timeline.State
 	since timeline.Time
-	// selected is the selector's answer; chosen: it is a worker now; known: it was before.
+	// selected is the result of the selector; chosen: it is a worker now; known: it was one
+	// before.
 	selected, chosen, known bool
 	app, counted            bool // it is one of all now; it was before
 }
 
-// surveyGroup is a start function, or the goroutines that are selected.
+// surveyGroup is a start function or the selected goroutines.
 type surveyGroup struct {
 	goroutines, live, peak int
 	running                timeline.Time
-	first, last            timeline.Time // when the first goroutine came, and one went
+	first, last            timeline.Time // when the first goroutine came, and when one last ended
 }
 
 // maxTypes bounds the types of regions and tasks that are compared between runs.
 const maxTypes = 1000
 
-// NewSurvey returns a survey for one pass. The workers may be given; the zero value asks for a
-// choice.
+// NewSurvey returns a survey for one pass. The zero value of workers requests the automatic choice.
 func NewSurvey(workers Selector) *Survey {
 	return &Survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}, tasks: map[string]int{}}
 }
@@ -85,7 +85,7 @@ func (s *Survey) Transition(t *timeline.Transition) {
 	}
 }
 
-// Log implements [timeline.Observer]: a recording of this module notes the processors of its
+// Log implements [timeline.Observer]. Recordings of this module log the processors of their
 // machine.
 func (s *Survey) Log(l *timeline.Log) {
 	if n, ok := host.ReadNote(l.Category, l.Message); ok {
@@ -107,14 +107,14 @@ func (s *Survey) settle(m *surveyed) {
 	m.since = s.now
 }
 
-// place puts a goroutine into its groups, or takes it out of them.
+// place adds a goroutine to its groups or removes it from them.
 func (s *Survey) place(m *surveyed) {
 	alive := m.state.Alive()
 	var group *surveyGroup
 	if alive {
 		name := m.g.Func
 		if m.g.Kind != timeline.Application {
-			name = "" // one group for all that cannot be workers, and for those without a name
+			name = "" // one group for all that cannot be workers and for those without a name
 		}
 		if group = s.groups[name]; group == nil {
 			group = &surveyGroup{}
@@ -209,8 +209,8 @@ func (s *Survey) End(e *timeline.End) { s.end = e.Time }
 // Wall returns the time that the run took.
 func (s *Survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
 
-// Workers returns the selector that was given or, if none was, the choice. It fails if there is no
-// choice: no start function has two goroutines that lived at the same time.
+// Workers returns the given selector, or the automatic choice if none was given. It fails if no
+// choice is possible: no start function has two goroutines that lived at the same time.
 func (s *Survey) Workers() (Selector, error) {
 	if s.workers.match != nil {
 		return s.workers, nil
@@ -235,8 +235,8 @@ func (s *Survey) Workers() (Selector, error) {
 }
 
 // stages returns the start functions that ran for at least a twentieth of the program's running
-// time: those of a pipeline, if they have a goroutine each. Without it, the lane of main would wait
-// for them.
+// time: those of a pipeline, if they have one goroutine each. Without this threshold, the lane of
+// main would wait for them.
 func (s *Survey) stages() (names []string) {
 	for name, g := range s.groups {
 		if name != "" && g.running*20 >= s.all.running {
@@ -247,8 +247,8 @@ func (s *Survey) stages() (names []string) {
 	return names
 }
 
-// together returns how many of the start functions, each with one goroutine at a time, had one at
-// the same time.
+// together returns how many of the start functions, each with one goroutine at a time, had a
+// goroutine at the same time.
 func (s *Survey) together(names []string) (peak int) {
 	for _, at := range names {
 		n := 0
@@ -262,7 +262,8 @@ func (s *Survey) together(names []string) (peak int) {
 	return peak
 }
 
-// Peak returns how many of the workers lived at the same time, and their number.
+// Peak returns the largest number of workers that lived at the same time, and the number of
+// workers.
 func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 	if s.workers.match != nil {
 		return s.chosen.peak, s.chosen.goroutines
@@ -278,7 +279,7 @@ func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 	return max(peak, s.together(workers.functions)), goroutines
 }
 
-// running returns for how long the workers ran, summed.
+// running returns the summed running time of the workers.
 func (s *Survey) running(workers Selector) time.Duration {
 	if s.workers.match != nil {
 		return time.Duration(s.chosen.running)
@@ -295,8 +296,8 @@ func (s *Survey) running(workers Selector) time.Duration {
 	return time.Duration(sum)
 }
 
-// Lanes returns the number of lanes for the workers: as many as lived at the same time, but no more
-// than GOMAXPROCS.
+// Lanes returns the number of lanes: the largest number of workers that lived at the same time, but
+// at most GOMAXPROCS.
 func (s *Survey) Lanes(workers Selector) int {
 	peak, _ := s.Peak(workers)
 	if s.procs > 0 {
@@ -305,7 +306,7 @@ func (s *Survey) Lanes(workers Selector) int {
 	return max(1, peak)
 }
 
-// functions returns the start functions of the application, without those that every program has.
+// functions returns the start functions of the application, except those in every program.
 func (s *Survey) functions() []string {
 	var out []string
 	for name := range s.groups {
@@ -317,7 +318,7 @@ func (s *Survey) functions() []string {
 	return out
 }
 
-// candidates names the start functions with the largest areas, for errors.
+// candidates lists the start functions with the largest areas, for errors.
 func (s *Survey) candidates() string {
 	names := s.functions()
 	if len(names) == 0 {

@@ -7,30 +7,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Units of equal work, which the program marks as user regions of one type, tell
-// from one run alone what a single worker would need for one: as long as a unit ran while no other
-// goroutine of the program did, nothing disturbed it. What the others took longer is
-// interference of the hardware or work for being parallel: the remainder of eq. 3,
-// which an estimate cannot know otherwise.
+// Units of equal work are user regions of one type that the program marks. They show in a single
+// run what one worker would need for a unit: nothing disturbed a unit that ran while no other
+// goroutine of the program did. The extra time of the other units is hardware interference or
+// parallel overhead: the remainder of eq. 3, which an estimate cannot determine otherwise.
 
 // Units sums up the units of equal work in a run.
 type Units struct {
 	Count   int           // units that began and ended in the run
-	Running time.Duration // for which their goroutines ran inside of them, summed
+	Running time.Duration // running time of their goroutines inside of them, summed
 	Alone   int           // units during which no other goroutine of the program ran
 	// Median is the running time of a unit that ran alone; 0 if there was none.
 	Median time.Duration
 }
 
-// leastAlone is how many units must have run alone for an estimate.
+// leastAlone is the minimum number of units that ran alone for an estimate.
 const leastAlone = 3
 
-// maxAlone bounds what is kept of them; the first ones stand for all.
+// maxAlone bounds the times kept. The first ones represent all.
 const maxAlone = 10_000
 
-// units collects them.
+// units collects the units of a run.
 type units struct {
-	company timeline.Time // in which more than one goroutine of the application ran, until now
+	company timeline.Time // time so far in which more than one goroutine of the application ran
 	count   int
 	run     timeline.Time
 	alone   int
