@@ -5,7 +5,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Columns are the columns of [Ledger.Rows]. The first ones matter most.
+// Columns are the columns of [Ledger.Rows], the most important first.
 var Columns = []result.Column[Row]{
 	{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "processors' time: the rows sum to GOMAXPROCS × time",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Time), true }},
@@ -44,7 +44,7 @@ func (l *Ledger) Table() *result.Table {
 	return t
 }
 
-// Extent says how large the capacity is: "2 s × 4 processors".
+// Extent returns the size of the capacity, such as "2 s × 4 processors".
 func (l *Ledger) Extent() string {
 	return format.Duration(l.Wall) + " × " + format.Plural(l.Procs, "processor", "processors")
 }

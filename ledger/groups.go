@@ -2,8 +2,8 @@ package ledger
 
 import "unsafe"
 
-// groups numbers the names of goroutines. Most names are found in recent, by the address of their
-// text: goroutines of the same name mostly share it.
+// groups numbers the names of goroutines. recent caches most lookups by the address of the name's
+// text, which goroutines of the same name usually share.
 type groups struct {
 	of     map[string]who
 	names  []string // by number
@@ -14,7 +14,7 @@ type groups struct {
 }
 
 const (
-	otherGroups who = 2 // those that have no number of their own
+	otherGroups who = 2 // groups without a number of their own
 	maxGroups       = 1 << 16
 )
 
@@ -41,7 +41,7 @@ func (g *groups) number(name string) who {
 	return w
 }
 
-// known returns the number of a name, 0 if it has none yet.
+// known returns the number of a name, or 0 if it has none.
 func (g *groups) known(name string) who {
 	r := &g.recent[uintptr(unsafe.Pointer(unsafe.StringData(name)))>>4%uintptr(len(g.recent))]
 	if r.who != 0 && r.name == name {
@@ -50,7 +50,7 @@ func (g *groups) known(name string) who {
 	return g.of[name]
 }
 
-// sweeping is the set of the Ps on which a goroutine sweeps.
+// sweeping is the set of Ps on which a goroutine sweeps.
 type sweeping struct {
 	bits []uint64
 	n    int

@@ -6,29 +6,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Heap is what the heap did, from the sizes that the runtime writes into the trace. It writes one
-// when it gives a processor a new span of memory, so the sizes are right within a few spans for
-// each processor.
+// Heap summarizes the heap from the sizes that the runtime writes into the trace. The runtime
+// writes a size when it gives a processor a new span of memory, so sizes are accurate to within a
+// few spans per processor.
 type Heap struct {
-	// Collections is the number of cycles of the collector that ended.
+	// Collections is the number of garbage collection cycles that ended.
 	Collections int64 `json:"collections"`
-	// Allocated is by how many bytes the heap grew, an estimate.
+	// Allocated is an estimate of the bytes by which the heap grew.
 	Allocated int64 `json:"allocated"`
-	// Live and Peak are sizes in bytes, means over Collections: what lived after one, and the
-	// heap when it ended.
+	// Live and Peak are sizes in bytes, averaged over Collections: the live heap after a
+	// collection, and the heap when it ended.
 	Live int64 `json:"live"`
 	Peak int64 `json:"peak"`
 }
 
 // heap adds up the sizes of the heap. When marking ends, while the world is stopped, the runtime
-// writes how much lives; all other changes are allocations, or parts of spans that are given back.
+// writes the size of the live heap. All other changes are allocations or returned parts of spans.
 type heap struct {
 	size, before uint64 // the latest sizes; 0: not known
 	grown        int64  // by the latest one, as counted
 	Heap                // Live and Peak are sums
 }
 
-// heapMetric is the name of the runtime for the size of the heap.
+// heapMetric is the runtime's name for the size of the heap.
 const heapMetric = "/memory/classes/heap/objects:bytes"
 
 func (h *heap) metric(e *timeline.Metric, inside bool) {
@@ -39,7 +39,7 @@ func (h *heap) metric(e *timeline.Metric, inside bool) {
 	}
 }
 
-// marked notes that marking has ended: the latest size is what lives.
+// marked records the end of marking: the latest size is the live heap.
 func (h *heap) marked(inside bool) {
 	if inside && h.before > 0 {
 		h.Allocated -= h.grown
@@ -50,7 +50,7 @@ func (h *heap) marked(inside bool) {
 	}
 }
 
-// result returns the means; nil if the trace has no collection.
+// result returns the means, or nil if the trace has no collection.
 func (h *heap) result() *Heap {
 	if h.Collections == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (h *heap) result() *Heap {
 	return &out
 }
 
-// Rate returns the bytes allocated a second.
+// Rate returns the bytes allocated per second.
 func (h *Heap) Rate(wall time.Duration) float64 {
 	if wall <= 0 {
 		return 0
@@ -69,9 +69,9 @@ func (h *Heap) Rate(wall time.Duration) float64 {
 	return float64(h.Allocated) / wall.Seconds()
 }
 
-// Growth returns by what part of what lives the heap grows until it is collected: what GOGC sets,
-// divided by 100, unless the heap is tiny, GOMEMLIMIT is reached, or the program collects by
-// itself.
+// Growth returns the growth of the heap until its next collection, relative to the live heap. It
+// equals GOGC/100, unless the heap is tiny, GOMEMLIMIT is reached, or the program calls for
+// collections itself.
 func (h *Heap) Growth() float64 {
 	if h.Live == 0 {
 		return 0

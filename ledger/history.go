@@ -2,34 +2,34 @@ package ledger
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// The history says who ran when, as far back as a gap may ask. It is a list of pieces in the order
-// of time: each lasts until the next one begins. A gap asks once, when it ends, for the time by who
-// ran since it began. The history goes back piece by piece up to the end of a block of 16, 32, …
-// pieces, and keeps the sums of such blocks: that is a logarithmic number of steps.
+// The history records who ran when, for as long as a gap may ask for it. It is a list of pieces in
+// order of time; each lasts until the next one begins. When a gap ends, it asks once for the time,
+// by who ran, since it began. The history goes back piece by piece to the end of a block of 16, 32,
+// … pieces, and keeps the sums of such blocks, so a query takes a logarithmic number of steps.
 //
-// Gaps only ask from times at which a gap began or a goroutine became ready. When there are too
-// many pieces, all those between two such times become one for each who, one after the other: no
-// sum changes. So the length of the history follows the number of empty slots and ready goroutines,
-// and a piece costs a constant time on average.
+// A gap only asks from times at which a gap began or a goroutine became ready. When there are too
+// many pieces, all pieces between two such times are replaced by one for each who, one after the
+// other. No sum changes. So the length of the history follows the number of empty slots and ready
+// goroutines, and a piece costs constant amortized time.
 
-// who says who runs: one of the following, or the number of a group.
+// who identifies what runs: one of the following, or the number of a group.
 type who int32
 
 const (
 	nobody      who = 0
 	several     who = 1
-	stopGC      who = -1 // the world is stopped, whoever runs
+	stopGC      who = -1 // the world is stopped, regardless of what runs
 	stopTracer  who = -2
 	stopRuntime who = -3
 )
 
-// spell is a time by who ran.
+// spell is an amount of time and who ran.
 type spell struct {
 	who  who
 	time timeline.Time
 }
 
-// spells are distinct in who. What is more than maxSpells goes to several.
+// spells are distinct in who. Time beyond maxSpells entries goes to several.
 type spells []spell
 
 const maxSpells = 32
@@ -57,29 +57,29 @@ func (s *spells) addAll(more spells) {
 	}
 }
 
-// piece is a time in which the same ran.
+// piece begins an interval in which the same who runs.
 type piece struct {
 	from timeline.Time
 	who  who
 }
 
-// readiness says when a goroutine became ready.
+// readiness records when a goroutine became ready.
 type readiness struct {
 	at     timeline.Time
 	member int32
 	ticket uint32 // of the member, while it is ready
 }
 
-// block is the sum of some pieces, once it was asked for.
+// block is the sum of some pieces, computed on first use.
 type block struct {
 	known bool
 	sum   spells
 }
 
 type history struct {
-	pieces  []piece // the last one lasts
+	pieces  []piece // the last one is open-ended
 	spare   []piece
-	ready   []readiness // of goroutines, some of which are ready still
+	ready   []readiness // of goroutines, some of which are still ready
 	tickets uint32
 	limit   int       // of pieces, and of ready
 	blocks  [][]block // by level and number: each of blockSize<<level pieces
@@ -93,7 +93,7 @@ var minLimit = 1024 // smaller in tests
 
 func newHistory() history { return history{pieces: []piece{{}}, limit: minLimit} }
 
-// begin says who runs from now on.
+// begin sets who runs from now on.
 func (h *history) begin(now timeline.Time, w who) {
 	if last := &h.pieces[len(h.pieces)-1]; last.from == now {
 		last.who = w
@@ -104,8 +104,8 @@ func (h *history) begin(now timeline.Time, w who) {
 
 func (h *history) full() bool { return len(h.pieces) >= h.limit || len(h.ready) >= h.limit }
 
-// sum adds the time by who ran, from one time up to another that lies in piece i, but for that in
-// which nothing ran. It returns the piece in which from lies.
+// sum adds to into the time of the interval [from, to] by who ran, excluding time in which nothing
+// ran. to lies in piece i. It returns the index of the piece that contains from.
 func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 	for {
 		p := &h.pieces[i]
@@ -132,7 +132,7 @@ func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 }
 
 // largest returns the level of the largest block that ends before piece end and does not begin
-// before from, −1 if there is none.
+// before from, or −1 if there is none.
 func (h *history) largest(end int, from timeline.Time) int {
 	level := -1
 	for size := blockSize; end >= size && end%size == 0 && h.pieces[end-size].from >= from; size *= 2 {
@@ -141,7 +141,7 @@ func (h *history) largest(end int, from timeline.Time) int {
 	return level
 }
 
-// block returns the sum of a block, but for the time in which nothing ran.
+// block returns the sum of a block, excluding the time in which nothing ran.
 func (h *history) block(level, n int) spells {
 	for level >= len(h.blocks) {
 		h.blocks = append(h.blocks, nil)
@@ -167,8 +167,8 @@ func (h *history) block(level, n int) spells {
 	return b.sum
 }
 
-// forget drops what is before the first time from which it may be asked, and reports whether that
-// is enough. It is where processors are not empty for long.
+// forget drops everything before first, the first time that may be asked for, and reports whether
+// that is enough. It is if processors are never empty for long.
 func (h *history) forget(first timeline.Time) bool {
 	keep := 0
 	for n := len(h.pieces); n-keep > 1; { // the last piece that begins at first or before is from keep on, among n
@@ -195,7 +195,7 @@ func (h *history) forgetSums() {
 	}
 }
 
-// shorten joins what lies between the times from which it may be asked, which are in order.
+// shorten joins the pieces between the times that may be asked for; cuts is sorted.
 func (h *history) shorten(cuts []timeline.Time) {
 	last := len(h.pieces) - 1
 	out, group := h.spare[:0], h.group[:0]
@@ -211,7 +211,7 @@ func (h *history) shorten(cuts []timeline.Time) {
 		first := -1
 		for k := range group {
 			if n := len(out); n > 0 && group[k].who == out[n-1].who {
-				first = k // it goes on
+				first = k // continues the last piece
 				put(group[k])
 			}
 		}
@@ -245,7 +245,7 @@ func (h *history) shorten(cuts []timeline.Time) {
 	h.forgetSums()
 }
 
-// becomes notes that a goroutine becomes ready, and returns its ticket.
+// becomes records that a goroutine becomes ready and returns its ticket.
 func (h *history) becomes(now timeline.Time, member int32) uint32 {
 	h.tickets = max(h.tickets+1, 1) // 0 is none
 	h.ready = append(h.ready, readiness{now, member, h.tickets})

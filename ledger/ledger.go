@@ -1,4 +1,4 @@
-// Package ledger books the capacity of a program's processors.
+// Package ledger accounts for the capacity of a program's processors.
 //
 // A program with GOMAXPROCS processors has a capacity of GOMAXPROCS × wall time. The ledger books
 // every nanosecond of it once: to the code that ran, to the collector, or to the reason why a
@@ -29,20 +29,20 @@
 //		}
 //	}
 //
-// While a processor has nothing to run, no event says why. The ledger books such a gap to what
-// ended it: the goroutine that ran next on the processor, what it had waited for, where, and what
-// woke it. The part of the gap in which that goroutine was ready already is wake-up latency.
+// No event gives a reason while a processor has nothing to run. The ledger books such a gap to what
+// ended it: the goroutine that ran next on the processor, what and where it had waited, and what
+// woke it. The part of the gap in which that goroutine was ready is wake-up latency.
 //
 // # Cost
 //
-// An [Observer] takes some 25 ns an event (BenchmarkObserver), and more where most of many
-// processors are empty: a logarithm of their number (BenchmarkProcs). Its memory follows the live
-// goroutines and the distinct rows, of which there are at most 16,384.
+// An [Observer] takes about 25 ns per event (BenchmarkObserver). If most of many processors are
+// empty, the cost grows with the logarithm of their number (BenchmarkProcs). Memory grows with the
+// live goroutines and the distinct rows; there are at most 16,384 rows.
 //
 // # Limits
 //
-// A trace does not show when the operating system took a thread off its processor, nor whether a
-// goroutine that runs makes progress.
+// A trace does not show when the operating system took a thread off its processor, or whether a
+// running goroutine makes progress.
 package ledger
 
 import (
@@ -58,7 +58,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Category says what a processor did.
+// Category is what a processor did.
 type Category string
 
 // The categories.
@@ -72,14 +72,14 @@ const (
 	GCStop    Category = "gc-stop"   // the collector had stopped the world
 	Tracer    Category = "tracer"    // the execution tracer and this module's goroutines
 	Runtime   Category = "runtime"   // other goroutines of the runtime; the world stopped for other reasons
-	Scheduler Category = "scheduler" // between two goroutines, the next one being ready
+	Scheduler Category = "scheduler" // between two goroutines; the next one was ready
 	WakeUp    Category = "wake-up"   // nothing ran, though the goroutine that ran next was ready
 	Idle      Category = "idle"      // nothing to run until a goroutine made another one ready
 	Outside   Category = "outside"   // nothing to run until a timer, the network or the operating system made a goroutine ready
 	NoWork    Category = "no-work"   // nothing to run until the end
 )
 
-// Categories returns all categories, those in which goroutines run first.
+// Categories returns all categories, starting with those in which goroutines run.
 func Categories() []Category {
 	return []Category{Code, C, Syscall, GCWorker, GCAssist, GCSweep, GCStop, Tracer, Runtime, Scheduler, WakeUp, Idle, Outside, NoWork}
 }
@@ -100,7 +100,7 @@ func (c Category) Empty() bool {
 // Place is a place in the source.
 type Place = timeline.Place
 
-// Names that stand for goroutines in Row.Meanwhile.
+// Values of Row.Meanwhile that do not name a group of goroutines.
 const (
 	Nobody  = "nobody"
 	Several = "several"
@@ -110,41 +110,41 @@ const (
 // Row is a part of the capacity.
 type Row struct {
 	Category Category `json:"category"`
-	// Group is the name of the goroutines that ran or, for an empty processor, of those that
-	// ran next.
+	// Group is the name of the goroutines that ran. For an empty processor, it is the name of
+	// those that ran next.
 	Group string `json:"group,omitempty"`
-	// Site is where in the program: the innermost frame outside of the standard library. For an
-	// empty processor it is where the goroutine that ran next had waited, for a created one its
-	// go statement.
+	// Site is the innermost frame outside the standard library. For an empty processor it is
+	// where the goroutine that ran next had waited, or its go statement if it had just been
+	// created.
 	Site Place `json:"site,omitzero"`
-	// Callers are the places of the program from which Site was called, innermost first: of the
-	// call chain of most of Time, as far as one stands out. Rows of less than a thousandth of
-	// the capacity have none.
+	// Callers are the places of the program from which Site was called, innermost first. They
+	// come from the call chain that accounts for most of Time, if there is one. Rows of less
+	// than a thousandth of the capacity have no callers.
 	Callers []Place `json:"callers,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
-	// it is the kind of lock in whose methods samples of the CPU profiler were: goroutines
-	// spun for it, or woke others.
+	// it is the kind of lock whose methods contained samples of the CPU profiler: goroutines
+	// spun for the lock or woke others.
 	Wait string `json:"wait,omitempty"`
-	// Waker is the name of the goroutine that made it ready, "" if none did, and WakerSite is
-	// where.
+	// Waker is the name of the goroutine that made it ready, "" if there was none. WakerSite is
+	// the place.
 	Waker     string `json:"waker,omitempty"`
 	WakerSite Place  `json:"waker_site,omitzero"`
 	// Meanwhile is the name of the goroutines that ran on other processors while this one was
-	// empty: [Nobody], a name if all of them had the same, else [Several].
+	// empty: [Nobody], a name if all had the same, or [Several].
 	Meanwhile string `json:"meanwhile,omitempty"`
 	// Time is in ns·processors.
 	Time time.Duration `json:"time"`
-	// Count is the number of slices of running, or of empty processors.
+	// Count is the number of slices in which goroutines ran or the processor was empty.
 	Count int64 `json:"count"`
-	// Queue is the time that other goroutines were ready during that time and had no processor,
-	// as all were in use: in ns·goroutines, of each slice its part of them.
+	// Queue is the time, in ns·goroutines, in which other goroutines were ready but all
+	// processors were in use. Each slice gets its share.
 	Queue time.Duration `json:"queue,omitempty"`
-	// Sampled: the time of the group was divided among sites by samples of the CPU profiler.
-	// Else each slice counts for the place where it ended.
+	// Sampled reports whether the time of the group was divided among sites by samples of the
+	// CPU profiler. Otherwise each slice counts for the place where it ended.
 	Sampled bool `json:"sampled,omitempty"`
 }
 
-// String returns the row in words, without its time.
+// String describes the row, without its time.
 func (r *Row) String() string {
 	s := string(r.Category)
 	if r.Group != "" {
@@ -172,7 +172,7 @@ func (r *Row) String() string {
 	return s
 }
 
-// lost returns the time, or 0 if the program's own work occupied the processor.
+// lost returns the row's time, or 0 if the program's own work occupied the processor.
 func (r *Row) lost() time.Duration {
 	if r.Category.Used() {
 		return 0
@@ -180,7 +180,7 @@ func (r *Row) lost() time.Duration {
 	return r.Time
 }
 
-// name is what tells rows apart.
+// name is the part of a row that identifies it.
 type name struct {
 	category                      Category
 	group, wait, waker, meanwhile string
@@ -192,43 +192,43 @@ func (r *Row) name() name {
 	return name{r.Category, r.Group, r.Wait, r.Waker, r.Meanwhile, r.Site, r.WakerSite, r.Sampled}
 }
 
-// Ledger says where the capacity of a program's processors went. Times are in ns·processors
-// unless they say otherwise.
+// Ledger accounts for the capacity of a program's processors. Times are in ns·processors unless
+// noted otherwise.
 type Ledger struct {
 	Start time.Duration `json:"start"` // from the beginning of the trace, ns
 	Wall  time.Duration `json:"wall"`  // ns
-	// Procs is the largest GOMAXPROCS, Capacity its integral over the time.
+	// Procs is the largest GOMAXPROCS. Capacity is the integral of GOMAXPROCS over the time.
 	Procs    int           `json:"procs"`
 	Capacity time.Duration `json:"capacity"`
 	// Rows sum to Capacity, largest first.
 	Rows []Row `json:"rows"`
-	// Stacks divide the rows that were lost, all but code, C code and system calls, by call
-	// chain, largest first, with [Options.Stacks]. JSON has none.
+	// Stacks divide the lost rows (all but code, C code and system calls) by call chain,
+	// largest first. They are set only with [Options.Stacks] and are not part of the JSON form.
 	Stacks []Stack `json:"-"`
-	// Queue is the time that goroutines were ready while all processors were in use, in
-	// ns·goroutines, and Queued the time in which there was at least one, in ns.
+	// Queue is the time in ns·goroutines in which goroutines were ready while all processors
+	// were in use. Queued is the time in ns in which there was at least one such goroutine.
 	Queue  time.Duration `json:"queue"`
 	Queued time.Duration `json:"queued"`
-	// Offered is the time in ns by how many goroutines ran or were ready, from 0; the last
-	// element holds all larger numbers.
+	// Offered is the time in ns by number of running and ready goroutines, starting at 0. The
+	// last element holds all larger numbers.
 	Offered []time.Duration `json:"offered,omitempty"`
-	// Born is how many goroutines of the program were started, BornLate how many of them in the
-	// second half of the time, and Ended how many of those that were started have ended. Slices
-	// is how often a goroutine began to run.
+	// Born is the number of goroutines of the program that were started, BornLate the number of
+	// those started in the second half of the time, and Ended the number of those that have
+	// ended. Slices is how often a goroutine began to run.
 	Born     int64 `json:"born"`
 	BornLate int64 `json:"born_late"`
 	Ended    int64 `json:"ended"`
 	Slices   int64 `json:"slices"`
-	// Pinned are the names of goroutines that waited at least 1,000 times, one after the other,
-	// on the same thread, which ran nothing else between, as after runtime.LockOSThread.
+	// Pinned are the names of goroutines that waited at least 1,000 times in a row on the same
+	// thread, which ran nothing else in between, as after runtime.LockOSThread.
 	Pinned []string `json:"pinned,omitempty"`
 	// Heap is nil if the collector did not run.
 	Heap *Heap `json:"heap,omitempty"`
-	// Instances is how many ledgers were merged into this one, if any were.
+	// Instances is the number of ledgers merged into this one; 0 if it is not a merge.
 	Instances int `json:"instances,omitempty"`
-	// Warnings say in sentences what limits the trust in the ledger.
+	// Warnings are sentences about the limits of the ledger.
 	Warnings []string `json:"warnings,omitempty"`
-	// Verdict is what limits the program, if the ledger was made by bottleneck.Analyze.
+	// Verdict is what limits the program, if bottleneck.Analyze made the ledger.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
 
@@ -295,7 +295,7 @@ func WriteJSON(w io.Writer, l *Ledger) error {
 	}
 	out := *l
 	if out.Rows == nil {
-		out.Rows = []Row{} // never null, by which ReadJSON knows a ledger
+		out.Rows = []Row{} // never null: ReadJSON requires it
 	}
 	b, err := json.MarshalIndent(&out, "", " ")
 	if err != nil {

@@ -13,24 +13,25 @@ import (
 
 // Options configures a ledger. The zero value is ready to use.
 type Options struct {
-	// From and To bound the ledger, from the beginning of the trace. To 0 is its end.
+	// From and To bound the ledger, from the beginning of the trace. To 0 means the end.
 	From, To time.Duration
-	// Name is what errors call the trace.
+	// Name is the name of the trace in errors.
 	Name string
-	// Progress is told how many bytes of how many (−1 = not known) are done.
+	// Progress, if not nil, is called with the number of bytes done and the total (−1 if
+	// unknown).
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, as in timeline.Options.
+	// MaxMemory bounds the growth of the heap during a pass, as in timeline.Options.
 	MaxMemory int64
-	// Stacks asks for the call chains of what was lost: see [Ledger.Stacks].
+	// Stacks requests the call chains of the lost capacity: see [Ledger.Stacks].
 	Stacks bool
-	// Group names the group of a goroutine of the program; nil means by function. It is called
-	// when the goroutine appears, gets another name, or begins or ends a user region.
+	// Group names the group of a goroutine of the program; nil groups by function. It is called
+	// when the goroutine appears, is renamed, or begins or ends a user region.
 	Group func(*timeline.Goroutine) string
 }
 
-// ReadTrace reads an execution trace and returns its ledger. Of a trace that is cut off or broken,
-// it returns the ledger of what could be read and an error, a *timeline.Error; the ledger is nil
-// only if nothing could be read.
+// ReadTrace reads an execution trace and returns its ledger. If the trace is truncated or broken,
+// it returns the ledger of the readable part and a *timeline.Error. The ledger is nil only if
+// nothing could be read.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Ledger, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
@@ -40,41 +41,41 @@ func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Ledger, error) {
 	return o.Ledger(), err
 }
 
-// Observer makes a ledger in a pass over a trace, together with other observers.
+// Observer computes a ledger in a pass over a trace that it can share with other observers.
 type Observer struct {
 	timeline.Base
 	opt Options
 
-	offset, length timeline.Time // when the ledger begins in the trace, gaps of a live trace included; its longest wall
-	now            timeline.Time // of the ledger: 0 up to offset, and at rest from length on
+	offset, length timeline.Time // start of the ledger in the trace, including gaps of a live trace; its longest wall time
+	now            timeline.Time // time of the ledger: 0 up to offset, and constant from length on
 
-	procs, maxProcs int           // GOMAXPROCS, 0 while it is not known
-	procsSince      timeline.Time // and counted in capacity up to then
+	procs, maxProcs int           // GOMAXPROCS, 0 while unknown
+	procsSince      timeline.Time // capacity is counted up to here
 	capacity        int64
 	slots           []slot
 	gaps            gaps
 	empty           int // slots that nothing occupies
 	unused          int // the first that may be fresh
 	members         byindex.Table[member]
-	waiting         []*timeline.Goroutine // that run and found no slot
-	unbooked        timeline.Time         // of these
+	waiting         []*timeline.Goroutine // running goroutines that found no slot
+	unbooked        timeline.Time         // running time of these
 
 	history  history
-	nobody   timeline.Time // for how long nothing has run that is not booked yet
-	kept     timeline.Time // what of it is for the next goroutine to explain that had waited
+	nobody   timeline.Time // time in which nothing ran that is not booked yet
+	kept     timeline.Time // the part of nobody left for the next goroutine that had waited
 	who      who           // runs now
-	whoSince timeline.Time // and, if that is nobody, is counted in nobody up to then
+	whoSince timeline.Time // if who is nobody, the time up to which nobody is counted
 	groups   groups
 	active   []int32 // by group: goroutines that run
 	distinct int     // groups that run
 	xor      who     // of their numbers
 	stop     who     // the world is stopped, 0 if not
 	stopper  *timeline.Goroutine
-	stopped  *timeline.Stack // where the program had the runtime stop the world last
+	stopped  *timeline.Stack // where the program last had the runtime stop the world
 	ready    int64           // goroutines
-	running  int64           // with a slot
+	running  int64           // goroutines with a slot
 	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are
-	// occupied, so that each goroutine that runs gets a part 1/procs of it.
+	// occupied, so each running goroutine gets 1/procs of it.
 	queue         uint64
 	inverse       uint64 // of procs, in 2^-64, rounded up
 	queued        timeline.Time
@@ -93,18 +94,18 @@ type Observer struct {
 // member is a live goroutine.
 type member struct {
 	g     *timeline.Goroutine
-	since timeline.Time // up to which its running is booked
-	queue uint64        // the queue's clock then
-	// stack is where it called what it is in now, a system call or C, and assist where it
+	since timeline.Time // its running is booked up to here
+	queue uint64        // the queue's clock at since
+	// stack is where it entered its current system call or C call, and assist where it
 	// allocated.
 	stack, assist *timeline.Stack
 	readyAt       timeline.Time
 	cause         cause
 	ranOn         ranOn
 	group         who
-	slot          int32 // it has, or had; −1 if none
+	slot          int32 // its current or latest slot; −1 if none
 	proc          int32
-	ticket        uint32 // if a slot was empty when it became ready, else 0
+	ticket        uint32 // if a slot was empty when it became ready, otherwise 0
 	on            bool   // it runs
 	isReady       bool
 	c, call       bool // in C, in a system call
@@ -121,7 +122,7 @@ type cause struct {
 }
 
 // births counts goroutines by when they were started, in intervals whose length doubles when there
-// would be too many.
+// would be too many intervals.
 type births struct {
 	count  [64]int64
 	length timeline.Time // of an interval
@@ -144,7 +145,7 @@ func (b *births) add(t timeline.Time) {
 	b.total++
 }
 
-// late is how many were started in the intervals that begin in the second half.
+// late returns the number of starts in the intervals that begin in the second half.
 func (b *births) late(end timeline.Time) (n int64) {
 	for i, c := range b.count {
 		if timeline.Time(i)*b.length >= end/2 {
@@ -193,8 +194,8 @@ func (o *Observer) advance(t timeline.Time) {
 
 const maxOffered = 4096
 
-// offers makes room for a number of goroutines that run or are ready, and returns that which counts
-// them.
+// offers makes room for a number of running and ready goroutines, and returns the element that
+// counts them.
 func (o *Observer) offers(n int64) int64 {
 	n = min(n, maxOffered)
 	for n >= int64(len(o.offered)) {
@@ -203,15 +204,15 @@ func (o *Observer) offers(n int64) int64 {
 	return n
 }
 
-// queuedFor returns the part of the queue, in 2^-16 ns, of a goroutine that ran while its clock
-// advanced so much.
+// queuedFor returns the part of the queue, in 2^-16 ns, of a goroutine that ran while the queue's
+// clock advanced by area.
 func (o *Observer) queuedFor(area uint64) uint64 {
 	procs := uint64(o.procs)
 	if area >= 1<<(64-fracBits-slotsBits) || procs <= 1 {
 		part, _ := bits.Div64(area>>(64-fracBits)%max(procs, 1), area<<fracBits, max(procs, 1))
 		return part
 	}
-	// A division by multiplication, which is exact for numbers below 2^64 / procs.
+	// Division by multiplication, exact for numbers below 2^64 / procs.
 	part, _ := bits.Mul64(area<<fracBits, o.inverse)
 	return part
 }
@@ -226,7 +227,7 @@ func (o *Observer) turn() {
 	o.whoSince = o.now
 }
 
-// starts counts a goroutine of a group that runs from now on, and stops one that no longer does.
+// starts counts one more running goroutine of a group, and stops one fewer.
 func (o *Observer) starts(w who) {
 	if o.active[w]++; o.active[w] == 1 {
 		o.distinct++
@@ -241,7 +242,7 @@ func (o *Observer) stops(w who) {
 	}
 }
 
-// look finds out who runs from now on.
+// look determines who runs from now on.
 func (o *Observer) look() {
 	w := several
 	switch {
@@ -272,7 +273,7 @@ func (o *Observer) shorten() {
 			h.ready = append(h.ready, r)
 		}
 	}
-	first := o.now // from which it may be asked
+	first := o.now // first time that may be asked for
 	if len(h.ready) > 0 {
 		first = h.ready[0].at
 	}
@@ -327,7 +328,7 @@ func (o *Observer) groupOf(g *timeline.Goroutine) who {
 	return w
 }
 
-// known returns the goroutine if it was shown, else nil.
+// known returns the member of a goroutine that has been seen, or nil.
 func (o *Observer) known(g *timeline.Goroutine) *member {
 	if g == nil {
 		return nil
@@ -414,7 +415,7 @@ func (o *Observer) within(t timeline.Time) bool {
 	return t >= 0 && t < o.length
 }
 
-// enter has a goroutine run.
+// enter makes a goroutine run.
 func (o *Observer) enter(m *member, proc int32) {
 	m.on, m.since, m.queue, m.proc = true, o.now, o.queue, proc
 	if o.inside() && o.now < o.length {
@@ -430,13 +431,13 @@ func (o *Observer) enter(m *member, proc int32) {
 	o.look()
 }
 
-// stopped reports whether a goroutine became ready because it was stopped, not because a wait of
-// its own ended.
+// stopped reports whether a goroutine became ready because it was stopped, not because its own wait
+// ended.
 func stopped(w timeline.Wait) bool {
 	return w == timeline.WaitPreempted || w == timeline.WaitYield || w == timeline.WaitRuntime
 }
 
-// free returns the slot that a goroutine takes: see slots.go. It is −1 if there is none.
+// free returns the slot that a goroutine takes (see slots.go), or −1 if there is none.
 func (o *Observer) free(m *member) int32 {
 	if i := m.slot; i >= 0 && int(i) < len(o.slots) && !o.slots[i].occupied && o.slots[i].g == m.g {
 		return i
@@ -445,7 +446,7 @@ func (o *Observer) free(m *member) int32 {
 		if o.procs > 0 || len(o.slots) >= maxSlots {
 			return -1
 		}
-		o.slots = append(o.slots, slot{fresh: true}) // GOMAXPROCS is not known yet
+		o.slots = append(o.slots, slot{fresh: true}) // GOMAXPROCS is not yet known
 		o.empty++
 		return int32(len(o.slots) - 1)
 	}
@@ -455,7 +456,7 @@ func (o *Observer) free(m *member) int32 {
 	return o.gaps.first
 }
 
-// fresh returns a slot that is fresh, noSlot if there is none.
+// fresh returns a fresh slot, or noSlot if there is none.
 func (o *Observer) fresh() int32 {
 	for ; o.unused < len(o.slots); o.unused++ {
 		if o.slots[o.unused].fresh {
@@ -483,7 +484,7 @@ func (o *Observer) occupy(m *member, i int32) {
 	m.slot, m.since, m.queue = i, o.now, o.queue
 }
 
-// leave has a goroutine no longer run.
+// leave makes a goroutine stop running.
 func (o *Observer) leave(m *member) {
 	m.on = false
 	o.stops(m.group)
@@ -493,7 +494,7 @@ func (o *Observer) leave(m *member) {
 	o.look()
 }
 
-// vacate begins a gap, unless a goroutine runs that found no slot.
+// vacate begins a gap, unless a running goroutine without a slot takes the slot.
 func (o *Observer) vacate(i int32) {
 	o.running--
 	o.slots[i].occupied = false
@@ -600,18 +601,18 @@ func (o *Observer) Metric(e *timeline.Metric) {
 	first := o.procs == 0
 	o.turn()
 	if !first {
-		o.closeAll(nil) // it was idle with another GOMAXPROCS
+		o.closeAll(nil) // idle under another GOMAXPROCS
 	}
 	o.setProcs(n)
 	o.resize(n, first)
 }
 
-// setProcs counts another GOMAXPROCS from now on; the first one, from the beginning.
+// setProcs changes GOMAXPROCS from now on. The first value applies from the beginning.
 func (o *Observer) setProcs(n int) {
 	if o.procs > 0 {
 		o.countCapacity()
 		for i := range o.slots {
-			if s := &o.slots[i]; s.occupied { // else it runs no more
+			if s := &o.slots[i]; s.occupied { // otherwise it no longer runs
 				if m := o.known(s.g); m != nil {
 					m.queue = o.queue - rescale(o.queue-m.queue, uint64(o.procs), uint64(n))
 				}
@@ -622,8 +623,7 @@ func (o *Observer) setProcs(n int) {
 	o.inverse = math.MaxUint64/uint64(n) + 1
 }
 
-// rescale returns what is the same part of the queue when there are n processors as area when there
-// were p.
+// rescale converts a part of the queue from p to n processors: it returns area · n / p.
 func rescale(area, p, n uint64) uint64 {
 	hi, lo := bits.Mul64(area, n)
 	area, _ = bits.Div64(hi%p, lo, p)
@@ -636,7 +636,7 @@ func (o *Observer) countCapacity() {
 	o.procsSince = o.now
 }
 
-// resize makes the slots n. The first time, they have been there from the beginning.
+// resize sets the number of slots to n. The first time, they exist from the beginning.
 func (o *Observer) resize(n int, first bool) {
 	for len(o.slots) < n {
 		o.slots = append(o.slots, slot{fresh: first})
@@ -660,9 +660,9 @@ func (o *Observer) resize(n int, first bool) {
 		o.slots = o.slots[:i]
 		o.running--
 		if m == nil || !m.on || m.slot != i {
-			continue // it runs no more
+			continue // no longer runs
 		}
-		// What runs there takes a slot that stays.
+		// The goroutine that runs there moves to a slot that remains.
 		o.book(m, m.stack)
 		m.slot = noSlot
 		if k := o.free(m); k >= 0 {
@@ -726,7 +726,7 @@ func (o *Observer) End(e *timeline.End) {
 	o.slots = nil
 }
 
-// Finish ends the pass at a time of the trace at which goroutines may still run, and returns its
+// Finish ends the pass at a time of the trace, while goroutines may still run, and returns its
 // ledger.
 func (o *Observer) Finish(t timeline.Time) *Ledger {
 	o.advance(t)

@@ -18,8 +18,8 @@ import (
 )
 
 // rowKey identifies a row during the pass. Frames of one pass are compared by pointer; equal places
-// are joined at the end. It has four words, so that the compiler keeps it in registers: one is
-// looked up for each event.
+// are joined at the end. It has four words so that the compiler keeps it in registers: each event
+// looks one up.
 type rowKey struct {
 	site      *timeline.Frame
 	wakerSite *timeline.Frame
@@ -43,13 +43,13 @@ func (k rowKey) after(w timeline.Wait) rowKey {
 	return k
 }
 
-// whileRan returns the key of a gap in which others ran.
+// whileRan returns the key of a gap in which w ran.
 func (k rowKey) whileRan(w who) rowKey {
 	k.kind |= uint64(w)
 	return k
 }
 
-// waited is the key of the gaps in which a goroutine was waited for.
+// waited returns the key of the gaps in which a goroutine was waited for.
 func (m *member) waited() rowKey {
 	c := catIdle
 	if outside(&m.cause) {
@@ -90,9 +90,9 @@ type row struct {
 	majority
 }
 
-// majority is the call chain of more than half of the time of a row, if there is one, else some
-// call chain of it. It needs no table: a call chain gives way when the others have outweighed it
-// (Boyer and Moore).
+// majority is the call chain of more than half of a row's time if there is one, otherwise some call
+// chain of it. It needs no table: a call chain is replaced when the others outweigh it (Boyer and
+// Moore).
 type majority struct {
 	stack  *timeline.Stack
 	weight timeline.Time
@@ -103,7 +103,7 @@ func (m *majority) add(s *timeline.Stack, t timeline.Time) {
 	case s == m.stack:
 		m.weight += t
 	case s == nil || s.Root() == s.Site():
-		// It has no callers: the runtime has often lost them where it preempts a goroutine.
+		// It has no callers: the runtime has often lost them when it preempts a goroutine.
 	case t <= m.weight:
 		m.weight -= t
 	default:
@@ -111,12 +111,12 @@ func (m *majority) add(s *timeline.Stack, t timeline.Time) {
 	}
 }
 
-// maxRows bounds the rows: what comes later is added up by category.
+// maxRows bounds the rows: later ones are added up by category.
 const maxRows = 1 << 14
 
 type rows struct {
 	of      map[rowKey]*row
-	recent  *[1 << recentBits]recentRow // of which most are found
+	recent  *[1 << recentBits]recentRow // cache of recent lookups
 	samples map[sampleKey]*samples      // of the CPU profiler
 	chains  map[chainKey]timeline.Time  // with Options.Stacks
 }
@@ -189,7 +189,7 @@ func (r *rows) sample(group who, stack *timeline.Stack) {
 
 func (o *Observer) categoryOf(m *member) Category { return categories[o.category(m)] }
 
-// category says what a goroutine that runs does.
+// category returns what a running goroutine does.
 func (o *Observer) category(m *member) category {
 	switch {
 	case o.stop != 0 && o.stopper == m.g:
@@ -222,7 +222,7 @@ func stopCategory(w who) category {
 	return catRuntime
 }
 
-// book adds the time that a goroutine has run to the row of what it did, and where.
+// book adds the running time of a goroutine to the row of what it did and where.
 func (o *Observer) book(m *member, stack *timeline.Stack) {
 	dt, area := o.now-m.since, o.queue-m.queue
 	m.since, m.queue = o.now, o.queue
@@ -252,12 +252,12 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	r.count++
 }
 
-// shortGap bounds what counts as the scheduler's way from one goroutine to the next.
+// shortGap bounds the gaps that count as the scheduler's switch between two goroutines.
 const shortGap = 10 * timeline.Time(time.Microsecond)
 
-// close books the gap of a slot, which m ends; nil is the end of the trace.
+// close books the gap of a slot that m ends. A nil m is the end of the trace.
 func (o *Observer) close(s *slot, m *member) {
-	// idle is before the goroutine that ends the gap was ready, and ready is after.
+	// idle is the part before the goroutine that ends the gap was ready; ready is the rest.
 	idle, ready := o.wait[:0], o.latency[:0]
 	h, i := &o.history, len(o.history.pieces)-1
 	switch {
@@ -284,7 +284,7 @@ func (o *Observer) close(s *slot, m *member) {
 		if len(ready) > 0 {
 			k := o.between(by, o.now-s.start)
 			if len(idle) > 0 {
-				k = o.between(by, math.MaxInt64) // the goroutine was waited for
+				k = o.between(by, math.MaxInt64) // others waited for the goroutine
 			}
 			o.empties(k, &by.cause, ready, k.category() == catWakeUp)
 		}
@@ -309,17 +309,17 @@ func (o *Observer) between(m *member, gap timeline.Time) rowKey {
 }
 
 // goesOn reports whether a gap was only the way of a goroutine of the program from where it was
-// stopped to where it goes on.
+// stopped to where it continues.
 func goesOn(m *member, gap timeline.Time) bool {
 	return m != nil && (m.cause.wait == timeline.WaitYield || gap <= shortGap && stopped(m.cause.wait)) &&
 		m.g.Kind == timeline.Application && m.g.Label == ""
 }
 
-// closeAll books the time in which nothing ran, of all slots, when m ends it: it explains why all
-// of them were empty. nil is the end of the trace.
+// closeAll books the time in which nothing ran, of all slots, when m ends it: m explains why all of
+// them were empty. A nil m is the end of the trace.
 func (o *Observer) closeAll(m *member) {
 	if o.nobody == 0 || o.procs == 0 {
-		return // while GOMAXPROCS is not known, it is kept
+		return // kept while GOMAXPROCS is unknown
 	}
 	by := o.enderOf(m)
 	times := timeline.Time(o.procs)
@@ -342,10 +342,10 @@ func (o *Observer) closeAll(m *member) {
 	o.nobody, o.kept = 0, 0
 }
 
-// enderOf returns the goroutine that is the cause of a gap's end. It is m, unless m had been
-// stopped: then it is the one that took the slot of m, as the receiver of a mutex does that is
-// handed over. It is nil if that is not one of the program, or was stopped as well: the gap is then
-// counted as part of the next one in its slot.
+// enderOf returns the goroutine that causes the end of a gap. It is m, unless m had been stopped.
+// Then it is the goroutine that took the slot of m, such as the receiver of a mutex handover. It is
+// nil if that goroutine is not of the program or was stopped as well. The gap is then counted as
+// part of the next one in its slot.
 func (o *Observer) enderOf(m *member) *member {
 	if m != nil && m.slot >= 0 && int(m.slot) < len(o.slots) && stopped(m.cause.wait) {
 		m = o.known(o.slots[m.slot].g)
@@ -356,8 +356,8 @@ func (o *Observer) enderOf(m *member) *member {
 	return m
 }
 
-// outside reports whether no goroutine ended the wait: a timer, the network or the operating system
-// did.
+// outside reports whether no goroutine ended the wait, but a timer, the network or the operating
+// system.
 func outside(c *cause) bool {
 	if c.waker != 0 {
 		return false
@@ -370,8 +370,8 @@ func outside(c *cause) bool {
 	return false
 }
 
-// empties books the time of an empty slot, by who ran during that time if that matters. c is its
-// cause, nil if there is none.
+// empties books the time of an empty slot, by who ran during that time if meanwhile is set. c is
+// its cause, or nil.
 func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
 	var stack *timeline.Stack
 	if c != nil {
@@ -460,7 +460,7 @@ func (o *Observer) Ledger() *Ledger {
 	for _, f := range joined {
 		f.Queue = time.Duration(f.queue >> fracBits)
 		left -= f.Queue
-		if f.Time >= l.Capacity/1000 { // the many small rows would take more memory than they are worth
+		if f.Time >= l.Capacity/1000 { // skip the many small rows to save memory
 			f.Callers = most(f.stacks)
 		}
 		l.Rows = append(l.Rows, f.Row)
@@ -469,7 +469,7 @@ func (o *Observer) Ledger() *Ledger {
 	if left > 0 {
 		for i := range l.Rows {
 			if l.Rows[i].Queue > 0 {
-				l.Rows[i].Queue += left // what rounding left
+				l.Rows[i].Queue += left // the rounding remainder
 				break
 			}
 		}
@@ -492,7 +492,8 @@ func (o *Observer) sampledGroups() map[who]int64 {
 	return n
 }
 
-// divide divides the running of a group among its sites as its samples are, to the nanosecond.
+// divide divides the running time of a group among its sites in proportion to its samples, to the
+// nanosecond.
 func (o *Observer) divide(group who, sum *row, add func(sampleKey, timeline.Time, uint64, majority)) {
 	type part struct {
 		sampleKey
@@ -552,8 +553,8 @@ func (o *Observer) row(k rowKey) Row {
 	return r
 }
 
-// most returns the callers of the call chain with most time. Which of several with as much does not
-// depend on the order of a map.
+// most returns the callers of the call chain with the most time. Ties do not depend on the order of
+// a map.
 func most(stacks map[*timeline.Stack]timeline.Time) (best []Place) {
 	longest := timeline.Time(-1)
 	for s, t := range stacks {

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Scale returns a copy of the ledger in which every time and number is n times as large: the
-// estimate of a time of which the ledger shows the n-th part, drawn at random. As n is a whole
-// number, what sums in the ledger sums in the copy. Procs and the sizes of the heap stay as they
-// are. Stacks and Verdict are left out. n must be positive.
+// Scale returns a copy of the ledger with every time and count multiplied by n. It estimates a
+// period from a random sample of 1/n of it. Because n is an integer, sums remain exact. Procs and
+// the heap sizes are unchanged. Stacks and Verdict are omitted. n must be positive.
 func (l *Ledger) Scale(n int) *Ledger {
 	out := *l
 	k := time.Duration(n)
@@ -37,8 +36,8 @@ func (l *Ledger) Scale(n int) *Ledger {
 	return &out
 }
 
-// Top returns the ledger with its n largest rows; the others are added up, a row a category. Stacks
-// and Verdict are left out. 0 keeps all.
+// Top returns the ledger with its n largest rows; the others are added up into one row per
+// category. Stacks and Verdict are omitted. If n is 0, all rows are kept.
 func (l *Ledger) Top(n int) *Ledger {
 	if n <= 0 || len(l.Rows) <= n {
 		return l

@@ -2,26 +2,26 @@ package ledger
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// A slot stands for one of GOMAXPROCS processors, without being a particular P: which P is idle is
-// chance, and the scheduler prefers those that were in use, so that the gaps of the others would
-// say nothing. A goroutine that runs occupies a slot: the one that it had before if nothing else
-// ran there since, so that its own wait explains the gap there, else the one that has been empty
-// for the longest time. A goroutine in C without a P that counts as running (timeline.InCDetached)
-// occupies one as well.
+// A slot stands for one of GOMAXPROCS processors but is not a particular P. Which P is idle is
+// chance, and the scheduler prefers recently used Ps, so the gaps of the other Ps would mean
+// nothing. A goroutine that runs occupies a slot. It takes its previous slot if nothing else has
+// run there since, so that its own wait explains the gap there. Otherwise it takes the slot that
+// has been empty for the longest time. A goroutine in C without a P that counts as running
+// (timeline.InCDetached) occupies a slot as well.
 //
-// The time in which nothing occupies a slot is a gap. It is booked when it ends, since what ends it
-// says why it was. Who ran on other processors during the gap is in the history.
+// A gap is the time in which nothing occupies a slot. It is booked when it ends, because its end
+// gives the reason for it. The history records who ran on other processors during the gap.
 //
-// Time in which nothing runs at all is not looked up there: what ends it explains why all slots
-// were empty, so it is booked at once, for all of them.
+// Time in which nothing runs at all is not looked up in the history. What ends it explains why all
+// slots were empty, so it is booked at once, for all of them.
 
-// slot is a processor.
+// slot stands for a processor.
 type slot struct {
 	occupied bool
-	fresh    bool                // empty since the beginning, and not in the list of gaps
-	g        *timeline.Goroutine // that occupies it, or did last
+	fresh    bool                // empty since the beginning and not in the list of gaps
+	g        *timeline.Goroutine // the current or latest occupant
 	start    timeline.Time       // of the gap
-	pending  spells              // earlier gaps, whose cause is that of the next
+	pending  spells              // earlier gaps, which share the cause of the next one
 
 	prev, next int32 // in the list of gaps
 }

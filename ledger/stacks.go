@@ -9,13 +9,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Stack is a part of the capacity that was lost.
+// Stack is a part of the lost capacity.
 type Stack struct {
-	// Row is the row that it is a part of. Its Time is that of the stack; Count and Queue are
-	// 0.
+	// Row is the row that it is a part of, with the Time of the stack. Count and Queue are 0.
 	Row
-	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil where they are not
-	// known.
+	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil if unknown.
 	Calls, WakerCalls *timeline.Stack
 }
 
@@ -25,7 +23,7 @@ type chainKey struct {
 	calls, wakerCalls *timeline.Stack
 }
 
-// maxChains bounds them as maxRows bounds the rows.
+// maxChains bounds the number of chains, as maxRows bounds the rows.
 const maxChains = 1 << 15
 
 // chain adds time to a part of a row, if it was lost. c is the cause of an empty processor.
@@ -48,7 +46,7 @@ func (r *rows) chain(k rowKey, calls *timeline.Stack, c *cause, t timeline.Time)
 	r.chains[key] += t
 }
 
-// stacks returns the stacks of the pass, the most time first.
+// stacks returns the stacks of the pass, largest first.
 func (o *Observer) stacks() (out []Stack) {
 	for k, t := range o.rows.chains {
 		s := Stack{Row: o.row(k.rowKey), Calls: k.calls, WakerCalls: k.wakerCalls}
@@ -59,7 +57,7 @@ func (o *Observer) stacks() (out []Stack) {
 	return out
 }
 
-// sortStacks sorts stacks, the most time first; the order does not depend on that before.
+// sortStacks sorts stacks, largest first, independent of their previous order.
 func sortStacks(stacks []Stack) {
 	order.Stable(stacks, func(a, b Stack) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b.Row), strings.Compare(a.Calls.String(), b.Calls.String()), strings.Compare(a.WakerCalls.String(), b.WakerCalls.String()))

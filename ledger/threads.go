@@ -7,14 +7,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A goroutine that is locked to a thread (runtime.LockOSThread) runs on that only, and nothing else
-// runs there, so that each of its wake-ups is that of a thread. No event says so, but it shows
-// where goroutines wake each other often: the scheduler mostly runs the one that was woken on the
-// thread of the other.
+// A goroutine that is locked to a thread (runtime.LockOSThread) runs on that thread only, and
+// nothing else runs there, so each of its wake-ups wakes a thread. No event shows the lock. It can
+// be detected if goroutines wake each other often, because the scheduler usually runs a woken
+// goroutine on the thread of its waker.
 
 // threads finds goroutines that run on a thread of their own.
 type threads struct {
-	of     [256]turns // Threads with the same remainder count as one: then it finds fewer.
+	of     [256]turns // Threads with equal remainders count as one, which only finds fewer.
 	pinned map[who]bool
 }
 
@@ -28,10 +28,10 @@ type ranOn struct {
 	thread, n int64
 }
 
-// pinnedSlices is from how many slices on it is not taken for chance.
+// pinnedSlices is the number of slices from which a match is not attributed to chance.
 const pinnedSlices = 1000
 
-// ran counts a slice of a goroutine, which ended in a wait.
+// ran records a slice of a goroutine that ended in a wait.
 func (t *threads) ran(m *member, thread int64) {
 	if thread < 0 {
 		return
@@ -51,7 +51,7 @@ func (t *threads) ran(m *member, thread int64) {
 	}
 }
 
-// names returns the names of what was found.
+// names returns the names of the goroutines found.
 func (t *threads) names(g *groups) (names []string) {
 	for w := range maps.Keys(t.pinned) {
 		names = append(names, g.names[w])

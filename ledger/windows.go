@@ -9,36 +9,37 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A gap is booked when it ends, and the running of a goroutine when it stops, which may be after
-// the window in which they began. So a window gets an observer of its own, which begins in the
-// state of that of the window before, and sees events until all that began in the window has ended:
-// its ledger is that which Options.From and To give. No more than maxOpen observers go on at a
-// time: what lasts longer than so many windows has no cause in the first of them.
+// A gap is booked when it ends and a goroutine's running when it stops, which may be after the end
+// of the window in which they began. So each window has its own observer. It begins in the state of
+// the previous window's observer and sees events until everything that began in the window has
+// ended. Its ledger is the one that Options.From and To produce. At most maxOpen observers are
+// active. If something lasts longer than maxOpen windows, it has no cause in the first of them.
 
 const (
 	maxOpen = 4
-	// maxWindows bounds the ledgers, and maxWindowRows their rows: if there are more, each
-	// ledger keeps fewer.
+	// maxWindows bounds the ledgers, and maxWindowRows their rows: if there are more ledgers,
+	// each keeps fewer rows.
 	maxWindows    = 2048
 	maxWindowRows = 1 << 17
 	keptRows      = 1024
 	checkEvery    = 256 // transitions
 )
 
-// Windows is an observer that makes a ledger of each stretch of time of some length.
+// Windows is an observer that makes a ledger of each window of a fixed length.
 type Windows struct {
 	timeline.Base
 	width timeline.Time
-	now   *Observer   // of the window under way; nil after the last
-	open  []*Observer // of those before, oldest first
+	now   *Observer   // of the current window; nil after the last
+	open  []*Observer // of earlier windows, oldest first
 	list  []*Ledger
 	rows  int
-	keep  int // rows of a ledger
+	keep  int // number of rows in a ledger
 	seen  int
 	to    timeline.Time
 }
 
-// NewWindows returns an observer for one pass, of windows of a length that must be positive.
+// NewWindows returns an observer for one pass, with windows of the given length. width must be
+// positive.
 func NewWindows(opt Options, width time.Duration) *Windows {
 	opt.Stacks = false
 	w := &Windows{width: timeline.Time(width), keep: keptRows, to: math.MaxInt64}
@@ -51,11 +52,11 @@ func NewWindows(opt Options, width time.Duration) *Windows {
 	return w
 }
 
-// Ledgers returns the ledgers of the windows, in order, once the pass has ended: at most 2,048, of
-// which each has its largest rows. The last window may be shorter.
+// Ledgers returns the ledgers of the windows, in order, after the pass has ended. There are at most
+// 2,048, each with its largest rows. The last window may be shorter.
 func (w *Windows) Ledgers() []*Ledger { return w.list }
 
-// each has all windows see an event that begins at a time.
+// each passes an event at time t to the observers of all open windows.
 func (w *Windows) each(t timeline.Time, see func(*Observer)) {
 	w.until(t)
 	for _, o := range w.open {
@@ -66,7 +67,7 @@ func (w *Windows) each(t timeline.Time, see func(*Observer)) {
 	}
 }
 
-// until begins the windows that begin up to a time.
+// until begins all windows that start at or before t.
 func (w *Windows) until(t timeline.Time) {
 	for w.now != nil && t-w.now.offset >= w.now.length {
 		o := w.now
@@ -87,7 +88,7 @@ func (w *Windows) until(t timeline.Time) {
 	}
 }
 
-// finish takes the ledger of the oldest open window.
+// finish records the ledger of the oldest open window.
 func (w *Windows) finish(l *Ledger) {
 	l = l.Top(w.keep)
 	w.open = slices.Delete(w.open, 0, 1)
@@ -102,7 +103,7 @@ func (w *Windows) finish(l *Ledger) {
 	}
 }
 
-// done reports whether all that began before the end has ended.
+// done reports whether everything that began before the end has ended.
 func (o *Observer) done() bool {
 	if o.nobody > 0 || o.who == nobody && o.whoSince < o.length {
 		return false
@@ -116,8 +117,8 @@ func (o *Observer) done() bool {
 	return len(o.waiting) == 0
 }
 
-// fork returns an observer in the state of o whose ledger begins at a time and has a length. Times
-// before are 0 to it, as to one whose Options.From is that time.
+// fork returns an observer in the state of o whose ledger begins at a time and has a length.
+// Earlier times count as 0, as if Options.From were that time.
 func (o *Observer) fork(at, length timeline.Time) *Observer {
 	n := NewObserver(o.opt)
 	n.opt.From = o.opt.To
