@@ -14,32 +14,32 @@ import (
 )
 
 // Each row of the ledger that is not the program's own work belongs to one cause. What a processor
-// waited for decides, and where the wait was for another goroutine to get that far, who ran
-// during that time:
+// waited for determines the cause. If it waited for another goroutine to make progress, what ran
+// during that time determines it:
 //
 //   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a
-//     lock belong together where one woke the other.
+//     lock belong together if one woke the other.
 //   - a limit: goroutines that waited at a semaphore, and those that were created after such a
 //     wait.
 //   - outside: sleeps, timers, the network, system calls that blocked.
 //   - the collector, the tracer, the runtime.
-//   - anything else: if one sort of goroutines ran during that time, that is the cause. If several did,
-//     there was too little work for all processors; if none did, it is the handing over.
+//   - anything else: if one group of goroutines ran during that time, that is the cause. If several
+//     did, there was too little work for all processors; if none did, it is the hand-over.
 
 type diagnosis struct {
 	Results
 	l       *ledger.Ledger
 	boxes   map[string]*bottle.Box
-	code    map[string][]int              // by group: its rows of code, largest first
+	code    map[string][]int              // rows of code by group, largest first
 	locks   map[ledger.Place]ledger.Place // union-find over places of locks
 	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
 	limitAt map[ledger.Place]*limit
 	behalf  map[string]served              // by group: see servedBy
-	tiny    map[string]bool                // groups of many goroutines that hardly do anything
-	short   map[string]bool                // and that do so little that waiting for them may cost as much
+	tiny    map[string]bool                // groups of many goroutines with almost no work each
+	short   map[string]bool                // and with so little work that waiting for them may cost as much
 	tracers map[string]bool                // groups of the tracer
-	stops   map[ledger.Place]time.Duration // that the program has the world stopped there, but for the collector
-	// asked is how often the program asked for a collection, by place.
+	stops   map[ledger.Place]time.Duration // time for which the program stopped the world there, except for the collector
+	// asked counts the program's own calls for a collection, by place.
 	asked map[ledger.Place]int64
 	// waitPlaces counts waits for channels by place: see blocksAt.
 	waitPlaces map[ledger.Place]int64
@@ -63,16 +63,17 @@ type cause struct {
 	lost   time.Duration
 	count  int64
 	inside []inside // of a limit
-	// alone is what of lost is processors that were idle while who makes the system calls ran
-	// alone.
+	// alone is the part of lost in which processors were idle while the caller of the system
+	// calls ran alone.
 	alone time.Duration
-	// blocked is what of lost is processors that were idle during some of short system calls.
+	// blocked is the part of lost in which processors were idle during some of the short system
+	// calls.
 	blocked time.Duration
 	queue   bool // of a lock: see queues
 	spun    bool // and see spun
 }
 
-// causeOf returns the cause of a key, which is made if there is none.
+// causeOf returns the cause of a key, creating it if necessary.
 func (d *diagnosis) causeOf(k key) *cause {
 	c := d.byKey[k]
 	if c == nil {
@@ -141,7 +142,7 @@ func (d *diagnosis) index() {
 		}
 	}
 	for group := range d.code {
-		delete(d.tracers, group) // of the program: it starts and stops the tracer
+		delete(d.tracers, group) // part of the program: it starts and stops the tracer
 	}
 }
 
@@ -155,7 +156,7 @@ func (d *diagnosis) find(p ledger.Place) ledger.Place {
 	}
 }
 
-// union joins two places of one lock. The first one, which acquires it, stands for both.
+// union joins two places of one lock. The first one, which acquires it, represents both.
 func (d *diagnosis) union(a, b ledger.Place) {
 	if a, b = d.find(a), d.find(b); a != b {
 		d.locks[b] = a
@@ -169,7 +170,7 @@ func isLock(wait string) bool {
 	return wait == timeline.WaitMutex.String() || wait == timeline.WaitRWMutexReader.String() || wait == timeline.WaitRWMutexWriter.String()
 }
 
-// isTurn reports whether a wait may be for other goroutines of the same sort.
+// isTurn reports whether a wait may be for other goroutines of the same group.
 func isTurn(wait string) bool {
 	return wait == timeline.WaitCond.String() || wait == timeline.WaitChanSend.String() || wait == timeline.WaitChanReceive.String() || wait == timeline.WaitSelect.String()
 }
@@ -201,9 +202,9 @@ func (d *diagnosis) collect() {
 	}
 }
 
-// mergeSteps adds to uneven work the processors that were idle until the goroutines of the next
-// step began, which begin when the last ones of the step before are done, and those that were idle
-// to the end.
+// mergeSteps adds idle processors to uneven work: those that were idle until the goroutines of the
+// next step began, which is when the last ones of the step before are done, and those that were
+// idle to the end.
 func (d *diagnosis) mergeSteps() {
 	for _, c := range d.causes {
 		serial := d.byKey[key{kind: Serial, name: c.name}]
@@ -226,21 +227,21 @@ func (d *diagnosis) mergeSteps() {
 	}
 }
 
-// mergeShort adds to short system calls the processors that were idle during those that took long:
-// the operating system took the thread away, or some of the calls block.
+// mergeShort adds to short system calls the processors that were idle during long ones: the
+// operating system took the thread away, or some of the calls block.
 func (d *diagnosis) mergeShort() {
 	for _, c := range d.causes {
 		blocking := d.byKey[key{kind: Blocking, place: c.place}]
 		if c.kind != Syscalls || blocking == nil || c.lost+blocking.lost > time.Duration(c.count)*longCall {
 			continue
 		}
-		c.blocked, blocking.count = c.blocked+blocking.lost, 0 // a gap is no call
+		c.blocked, blocking.count = c.blocked+blocking.lost, 0 // a gap is not a call
 		c.take(blocking)
 	}
 }
 
-// mergeCalls adds to system calls, or to C code, the processors that were idle while who makes them
-// ran alone, if the calls took at least half of what it ran.
+// mergeCalls adds to system calls, or to C code, the processors that were idle while the caller ran
+// alone, if the calls took at least half of its running time.
 func (d *diagnosis) mergeCalls() {
 	for _, alone := range d.causes {
 		if alone.kind != Serial {
@@ -273,13 +274,13 @@ func (d *diagnosis) mergeCalls() {
 		if into == nil || calls == 0 && into.kind != Cgo || into.lost < calls/2 {
 			continue
 		}
-		into.name, into.alone, alone.count = alone.name, into.alone+alone.lost, 0 // a gap is no call
+		into.name, into.alone, alone.count = alone.name, into.alone+alone.lost, 0 // a gap is not a call
 		into.take(alone)
 	}
 }
 
-// mergeTurns makes one cause of two sorts of goroutines that take turns: each waits for the other,
-// which runs alone. What costs is the handing over.
+// mergeTurns makes one cause of two groups of goroutines that alternate: each waits for the other,
+// which runs alone. The cost is the hand-over.
 func (d *diagnosis) mergeTurns() {
 	for i, a := range d.causes {
 		for _, b := range d.causes[i+1:] {
@@ -294,9 +295,9 @@ func (d *diagnosis) mergeTurns() {
 	}
 }
 
-// mergeLate corrects what seems to be too little work. If processors were empty mostly although
-// goroutines were ready, and what ran during that time did not set the pace, handing over is what
-// costs. A goroutine that yields is ready again at once, so others do not run alone between.
+// mergeLate corrects an apparent lack of work. If processors were mostly empty although goroutines
+// were ready, and what ran during that time did not set the pace, the cost is the hand-over. A
+// goroutine that yields is ready again at once, so others do not run alone in between.
 func (d *diagnosis) mergeLate() {
 	yields := map[string]time.Duration{}
 	for i := range d.l.Rows {
@@ -328,8 +329,8 @@ func (d *diagnosis) mergeLate() {
 	}
 }
 
-// mergeSites makes one cause of those of a kind at several places if none of them has two thirds:
-// what costs is the sum.
+// mergeSites combines the causes of one kind at several places if no place has two thirds of their
+// total: the cost is the sum.
 func (d *diagnosis) mergeSites(kind Kind) {
 	var sum, largest time.Duration
 	for _, c := range d.causes {
@@ -349,10 +350,10 @@ func (d *diagnosis) mergeSites(kind Kind) {
 	d.causes = append(slices.DeleteFunc(d.causes, func(c *cause) bool { return c.kind == kind }), all)
 }
 
-// severalPlaces is the name of a cause that is at several places.
+// severalPlaces is the name of a cause at several places.
 const severalPlaces = "several places"
 
-// waitsFor returns for how long the goroutines of other waited for those of c, which ran alone.
+// waitsFor returns how long the goroutines of other waited for those of c, which ran alone.
 func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
@@ -362,8 +363,9 @@ func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 	return sum
 }
 
-// mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most
-// of the sleeps, say, of a sort of goroutines are such, they are the lock's.
+// mergeHeld adds to a lock what its owners waited for while others waited for the lock. For
+// example, if most of the sleeps of a group of goroutines are of that kind, they belong to the
+// lock.
 func (d *diagnosis) mergeHeld() {
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
@@ -381,7 +383,7 @@ func (d *diagnosis) mergeHeld() {
 			if wait == "" {
 				wait = timeline.WaitSyscall.String()
 			}
-			var all time.Duration // that they waited so
+			var all time.Duration // such waits of its owners
 			groups := map[string]bool{}
 			for _, i := range c.rows {
 				if r := &d.l.Rows[i]; !groups[r.Group] {
@@ -399,9 +401,10 @@ func (d *diagnosis) mergeHeld() {
 }
 
 // mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
-// network went on, if the lock's owners waited themselves for most of the time that others waited
-// for the lock, if that is most of the time, and if more goroutines waited for the lock than for the
-// thing. An owner may wait for a goroutine that sleeps, or that reads from a connection for it.
+// network ended. It does so if the lock's owners were waiting themselves for most of the time that
+// others waited for the lock, if that is most of the time, and if more goroutines waited for the
+// lock than for the event. An owner may wait for another goroutine that sleeps or reads from a
+// connection for it.
 func (d *diagnosis) mergeQueued() {
 	if d.Contention == nil || d.windowed() {
 		return
@@ -427,7 +430,7 @@ func (d *diagnosis) mergeQueued() {
 	}
 }
 
-// placeOfLock returns where goroutines waited most for a mutex or RWMutex.
+// placeOfLock returns the place where goroutines waited most for a mutex or RWMutex.
 func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool) {
 	var most time.Duration
 	for i := range d.Contention.Waits {
@@ -439,8 +442,9 @@ func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool)
 	return p, p != (ledger.Place{})
 }
 
-// findAsked finds the places where the program asks for collections: there goroutines wait for the
-// collector, yield until it has swept, and do not assist it, as where memory is allocated.
+// findAsked finds the places where the program requests collections. There goroutines wait for the
+// collector and yield until it has swept, but do not assist it, as they do where memory is
+// allocated.
 func (d *diagnosis) findAsked() {
 	d.asked = map[ledger.Place]int64{}
 	if d.Contention == nil {
@@ -468,8 +472,8 @@ func (d *diagnosis) findAsked() {
 	}
 }
 
-// keyOf returns the cause of a row; false if it is the program's own work, or work on a processor
-// that had nothing else to do.
+// keyOf returns the cause of a row. It returns false for the program's own work, and for work on a
+// processor that had nothing else to do.
 func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	switch r.Category {
 	case ledger.Code:
@@ -546,31 +550,31 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	return key{kind: Serial, name: r.Meanwhile}, true
 }
 
-// longCall is from which mean length on system calls block rather than compute: the runtime takes
-// the processor away after 20 µs at the earliest.
+// longCall is the mean length above which system calls count as blocking rather than computing. The
+// runtime takes the processor away after 20 µs at the earliest.
 const longCall = 100 * time.Microsecond
 
-// tinyRunning bounds the mean running time of goroutines that are too short: starting one,
-// switching to it and waiting for it takes a microsecond or so.
+// tinyRunning bounds the mean running time of goroutines that are too short. Starting one,
+// switching to it and waiting for it takes about a microsecond.
 const tinyRunning = 5 * time.Microsecond
 
-// shortRunning bounds the mean running time of goroutines for which waiting, on other processors,
+// shortRunning bounds the mean running time of goroutines for which a wait on another processor
 // takes as long.
 const shortRunning = 25 * time.Microsecond
 
-// idleWorkers mark for the collector on processors that have nothing else to do.
+// idleWorkers are the collector's mark workers on processors with nothing else to do.
 const idleWorkers = "GC (idle)"
 
-// busy reports whether a sort of goroutines ran nearly all of the time, so that nothing else sets
+// busy reports whether a group of goroutines ran nearly all of the time, so that nothing else sets
 // the pace.
 func (d *diagnosis) busy(name string) bool {
 	b := d.boxes[name]
 	return b != nil && b.SelfParallelism >= 1 && float64(b.Running)/b.SelfParallelism >= 0.9*float64(d.Graph.Wall)
 }
 
-// setsPace reports whether a sort of goroutines ran for so long that to divide its work gains more
-// than to wake others at once. Of P processors, the first leaves at least 1/P of the time in which
-// it ran, and the time in which it did not; the second leaves the time in which it ran.
+// setsPace reports whether a group of goroutines ran for so long that dividing its work gains more
+// than waking others at once. With P processors, dividing leaves at least 1/P of the time in which
+// the group ran, plus the time in which it did not. Waking at once leaves the time in which it ran.
 func (d *diagnosis) setsPace(name string) bool {
 	b := d.boxes[name]
 	if b == nil || b.SelfParallelism < 1 {
@@ -580,12 +584,13 @@ func (d *diagnosis) setsPace(name string) bool {
 }
 
 // spare reports whether a row is of processors that stayed empty for long while others ran, until
-// some goroutine used one of them, such as one that waits for connections or stops the program.
+// some goroutine used one of them, such as a goroutine that waits for connections or stops the
+// program.
 func (d *diagnosis) spare(r *ledger.Row) bool {
 	return r.Meanwhile != ledger.Nobody && r.Time > time.Duration(r.Count)*(d.l.Wall/5)
 }
 
-// isGroup reports whether a name is that of several goroutines.
+// isGroup reports whether a name is that of more than one goroutine.
 func (d *diagnosis) isGroup(name string) bool {
 	b := d.boxes[name]
 	return b != nil && b.Goroutines > 1
@@ -603,11 +608,10 @@ func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
 	return ledger.Place{}
 }
 
-// hot returns the place where a sort of goroutines ran most, as far as the trace shows it. The call
-// chain of a worker of a library's pool that has run until it waits for the next task tells
-// nothing of the task: a place in the program's own module comes first if they ran at least half
-// as long before it, or if it is in the function that gives them their name and the pool was not
-// called from the program.
+// hot returns the place where a group of goroutines ran most, as shown by the trace. A worker of a
+// library's pool that runs until it waits for the next task has a call chain that does not show the
+// task. So a place in the program's own module is preferred if the goroutines ran at least half as
+// long up to it, or if it is in the function that names them and the program did not call the pool.
 func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 	most := time.Duration(0)
 	for _, i := range d.code[group] {
@@ -630,7 +634,7 @@ func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 			}
 		}
 	}
-	for i := range d.l.Rows { // too short to be seen: where they are started
+	for i := range d.l.Rows { // too short to be seen: use the place where they are started
 		if r := &d.l.Rows[i]; r.Group == group && r.Wait == timeline.WaitCreated.String() && d.own(r.Site) {
 			return r.Site, true
 		}

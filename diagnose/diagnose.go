@@ -1,8 +1,7 @@
-// Package diagnose says what limits a program, where in its code, and what that costs.
+// Package diagnose finds what limits a program, where in its code, and what that costs.
 //
-// It ranks causes by the capacity that they cost, which the ledger books, and takes what it says of
-// locks and goroutines from the other results of the same pass. bottleneck.Analyze makes all of
-// them:
+// It ranks causes by the capacity that they cost, as booked by the ledger. Details of locks and
+// goroutines come from the other results of the same pass. bottleneck.Analyze computes all of them:
 //
 //	package main
 //
@@ -25,13 +24,13 @@
 //		}
 //	}
 //
-// A finding's gain is a bound: without what the cause cost, and with all else as it was, the
-// program would have taken at least (capacity − lost) ÷ GOMAXPROCS. There is none where a repair
-// also saves some of the running. Nothing is said of causes that cost less than 3 % of the
-// capacity.
+// A finding's gain is a bound: without the cost of the cause, everything else being equal, the
+// program would have taken at least (capacity − lost) ÷ GOMAXPROCS. There is no bound if a repair
+// also saves some of the running time. Causes that cost less than 3 % of the capacity are not
+// reported.
 //
-// The speed-up stack is not used: it estimates, and counts gaps between slices as progress, while
-// the ledger books each nanosecond once. Tests compare the two.
+// The speed-up stack is not used, because it estimates and counts gaps between slices as progress.
+// The ledger books each nanosecond once. Tests compare the two.
 package diagnose
 
 import (
@@ -47,21 +46,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Results are what the analyses of one pass found. All but Ledger may be nil.
+// Results are the results of the analyses of one pass. All but Ledger may be nil.
 type Results struct {
 	Ledger     *ledger.Ledger
 	Graph      *bottle.Graph
 	Contention *contention.Profile
 	Tasks      *granularity.Profile
-	// Focus, if it is not "", is a group of goroutines, as named in the ledger: the verdict is
-	// then on what of the capacity is lost in rows that the group is part of. See [Group].
+	// Focus, if not "", is a group of goroutines, as named in the ledger. The verdict is then
+	// about the capacity that is lost in rows that the group is part of. See [Group].
 	Focus string
-	// Window: the results are those of a window of a trace. What goes on at its end does not
-	// end there, and the verdict refers to no rows, as ledgers of windows are not kept.
+	// Window reports whether the results are those of a window of a trace. Activity at its end
+	// continues beyond it, and the verdict refers to no rows, because the ledgers of windows
+	// are not kept.
 	Window bool
 }
 
-// What a verdict consists of.
+// The parts of a verdict.
 type (
 	Verdict = verdict.Verdict
 	Finding = verdict.Finding
@@ -71,31 +71,31 @@ type (
 
 // The kinds.
 const (
-	Serial       Kind = "serial"        // one goroutine, or one sort, ran while the others had nothing to do
-	Imbalance    Kind = "imbalance"     // the last ones of a sort ran while others waited for them to finish
+	Serial       Kind = "serial"        // one goroutine, or one group, ran while the others had nothing to do
+	Imbalance    Kind = "imbalance"     // the last ones of a group ran while others waited for them to finish
 	Starved      Kind = "starved"       // too few goroutines had work
 	Lock         Kind = "lock"          // a mutex or RWMutex
 	Limit        Kind = "limit"         // a semaphore, SetLimit, or a pool
-	HandOver     Kind = "hand-over"     // goroutines pass work on, and nothing runs meanwhile
+	HandOver     Kind = "hand-over"     // goroutines pass work on, and nothing runs during that time
 	Collector    Kind = "collector"     // garbage collection
 	Syscalls     Kind = "syscall"       // system calls that held the processor
-	Blocking     Kind = "blocking-call" // system calls that blocked, and nothing else to do
+	Blocking     Kind = "blocking-call" // system calls that blocked while there was nothing else to do
 	Sleep        Kind = "sleep"         // time.Sleep
 	Timer        Kind = "timer"         // tickers, timers, rate limiters
 	Network      Kind = "network"       // other processes
 	Cgo          Kind = "cgo"           // C code
-	Tiny         Kind = "tiny"          // goroutines too short to be worth one
-	Leak         Kind = "leak"          // goroutines that are born and never end
+	Tiny         Kind = "tiny"          // goroutines too short to be worthwhile
+	Leak         Kind = "leak"          // goroutines that are started and never end
 	Tracing      Kind = "tracer"        // the cost of the measurement
 	Runtime      Kind = "runtime"       // other work of the runtime
 	Switching    Kind = "scheduler"     // the scheduler
-	NoWork       Kind = "no-work"       // nothing to do
-	Oversized    Kind = "oversized"     // GOMAXPROCS above the processors that there are
+	NoWork       Kind = "no-work"       // no work
+	Oversized    Kind = "oversized"     // GOMAXPROCS above the number of available processors
 	OneProc      Kind = "one-processor" // GOMAXPROCS 1
-	MoreProcs    Kind = "more-procs"    // goroutines were ready and had no processor
+	MoreProcs    Kind = "more-procs"    // goroutines were ready without a processor
 	Saturated    Kind = "saturated"     // the program's code used the processors
 	CannotTell   Kind = "cannot-tell"   // the trace does not show it
-	once         Kind = "once"          // becomes serial: others waited for what one of them did, with a sync.Once
+	once         Kind = "once"          // becomes serial: others waited for the result of a sync.Once
 	worthTelling      = 0.03
 	maxFindings       = 5
 )
@@ -108,7 +108,7 @@ func Kinds() []Kind {
 	}
 }
 
-// New makes the verdict.
+// New returns the verdict on the results.
 func New(r Results) *Verdict {
 	d := &diagnosis{Results: r, l: r.Ledger}
 	v := &Verdict{Start: d.l.Start, Wall: d.l.Wall, Procs: d.l.Procs, Capacity: d.l.Capacity, Warnings: slices.Clone(d.l.Warnings)}
@@ -142,8 +142,8 @@ func New(r Results) *Verdict {
 	return v
 }
 
-// nameless reports whether neither names nor places are known of most of what ran. Goroutines of all
-// sorts are then one group.
+// nameless reports whether most of what ran has neither names nor places. All goroutines are then
+// one group.
 func (d *diagnosis) nameless() bool {
 	unknown := d.l.Sum(func(r *ledger.Row) bool {
 		return r.Category == ledger.Code && r.Group == unnamed && r.Site.Func == ""
@@ -151,7 +151,7 @@ func (d *diagnosis) nameless() bool {
 	return unknown > d.l.Of(ledger.Code)/2
 }
 
-// parts sums the ledger up for the bar.
+// parts returns the sums of the ledger for the bar.
 func (d *diagnosis) parts() []Part {
 	names := []struct {
 		name string
@@ -185,10 +185,10 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
-// weight is what findings are ranked by. Goroutines that are too short make work for the collector,
-// the scheduler and those that wait for them, which shows as other findings, so they come before
-// these. So do those that yield again and again: what they run is no work either. A lock for which
-// goroutines queue costs more than the processors that it kept idle.
+// weight returns the time by which findings are ranked. Goroutines that are too short make work for
+// the collector, the scheduler and those that wait for them, which appears as other findings, so
+// they are ranked before these. The same applies to goroutines that yield again and again, because
+// their running is not work. A lock with a queue costs more than the processors that it kept idle.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ran(c.name) >= d.l.Capacity/4):
@@ -203,8 +203,8 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	return f.Lost
 }
 
-// split moves what costs nothing, but is certain, to the front: goroutines that never end, and a
-// single processor for which others wait, unless more than half of it is lost.
+// split moves findings that cost nothing but are certain to the front: goroutines that never end,
+// and a single processor for which others wait, unless more than half of it is lost.
 func split(costly, first, last []Finding) (before, after []Finding) {
 	for _, f := range last {
 		switch {
@@ -225,7 +225,7 @@ type weighed struct {
 	weight time.Duration
 }
 
-// findings ranks what was collected.
+// findings ranks the collected findings.
 func (d *diagnosis) findings() []Finding {
 	first := d.before()
 	var ranked []weighed
@@ -254,7 +254,8 @@ func (d *diagnosis) findings() []Finding {
 	first, last := split(costly, first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
-	// If little is lost, what ran matters more; but what waits for a lock may have spun for it.
+	// If little is lost, what ran matters more; but goroutines that wait for a lock may have
+	// spun for it.
 	if len(costly) == 0 || ranked[0].weight < d.l.Capacity/8 && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
 		for _, kind := range []Kind{Tiny, Saturated} {
 			if i := slices.IndexFunc(last, func(f Finding) bool { return f.Kind == kind }); i >= 0 {

@@ -10,21 +10,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Evidence is what is behind a finding.
+// Evidence is the data behind a finding.
 type Evidence struct {
 	Number  int     `json:"number"` // of the finding, from 1
 	Finding Finding `json:"finding"`
-	// Capacity is that of the ledger, and Rows are the rows of it that the finding is about,
-	// largest first.
+	// Capacity is that of the ledger. Rows are the rows of the ledger that the finding is
+	// about, largest first.
 	Capacity time.Duration `json:"capacity"`
 	Rows     []ledger.Row  `json:"rows"`
-	// Blocked are call chains that waited in these rows, the longest wait first, and Ran those
-	// that ran in them or beside them, by share of the wall time. Ran is empty unless the graph
-	// has call chains (bottle.Options.Stacks).
+	// Blocked are the call chains that waited in these rows, longest wait first. Ran are those
+	// that ran in or beside them, by share of the wall time. Ran is empty unless the graph has
+	// call chains (bottle.Options.Stacks).
 	Blocked []Chain `json:"blocked"`
 	Ran     []Chain `json:"ran"`
-	// Missing says in a sentence what the results do not have, as they were saved; "" if
-	// nothing.
+	// Missing is a sentence about data that the saved results lack; "" if nothing is missing.
 	Missing string `json:"missing,omitempty"`
 }
 
@@ -32,18 +31,18 @@ type Evidence struct {
 type Chain struct {
 	Group string           `json:"group"`          // the name of the goroutines
 	Wait  string           `json:"wait,omitempty"` // what they waited for, as in timeline.Wait
-	Calls []timeline.Place `json:"calls"`          // leaf first; none if it is not known
-	// Time is that of the goroutines, summed; Share, of what ran, its part of the wall time, as
-	// in a bottle graph.
+	Calls []timeline.Place `json:"calls"`          // leaf first; empty if unknown
+	// Time is the sum over the goroutines. Share, for a chain that ran, is its part of the wall
+	// time, as in a bottle graph.
 	Time  time.Duration `json:"time"`
 	Share time.Duration `json:"share,omitempty"`
 	Count int64         `json:"count,omitempty"` // of waits
-	// Source says where a call chain that ran comes from, as in package bottle.
+	// Source is the origin of a call chain that ran, as in package bottle.
 	Source string `json:"source,omitempty"`
 }
 
-// Explain returns what is behind finding number n of a verdict on the same results, counted from 1.
-// Of results without a ledger that is the finding alone.
+// Explain returns the evidence for finding number n, counted from 1, of a verdict on the same
+// results. Without a ledger the evidence is only the finding.
 func Explain(r Results, v *Verdict, n int) *Evidence {
 	e := &Evidence{Number: n, Finding: v.Findings[n-1], Capacity: v.Capacity, Rows: []ledger.Row{}, Blocked: []Chain{}, Ran: []Chain{}}
 	switch {
@@ -61,7 +60,7 @@ func Explain(r Results, v *Verdict, n int) *Evidence {
 	return e
 }
 
-// addBlocked adds the waits that ended where rows say that a goroutine had waited.
+// addBlocked adds the waits that ended at the sites of rows in which a goroutine had waited.
 func (e *Evidence) addBlocked(r Results) {
 	if r.Contention == nil {
 		return
@@ -94,8 +93,8 @@ func (e *Evidence) addBlocked(r Results) {
 	order.Stable(e.Blocked, func(a, b Chain) int { return cmp.Compare(b.Time, a.Time) })
 }
 
-// addRan adds what ran: in rows of goroutines that ran, the call chains of these rows; where a
-// processor was empty, all of the goroutines that ran beside it.
+// addRan adds what ran: for rows in which goroutines ran, their call chains; for rows of an empty
+// processor, all call chains of the goroutines that ran beside it.
 func (e *Evidence) addRan(r Results) {
 	if r.Graph == nil {
 		return
@@ -131,7 +130,7 @@ func (e *Evidence) addRan(r Results) {
 	order.Stable(e.Ran, func(a, b Chain) int { return cmp.Compare(b.Share, a.Share) })
 }
 
-// chainOf returns a call chain of a box, if it leads through one of the places, or of is nil.
+// chainOf returns a call chain of a box if it contains one of the places, or if of is nil.
 func chainOf(b *bottle.Box, s *bottle.Stack, of map[ledger.Place]bool) (Chain, bool) {
 	c := Chain{Group: b.Group, Calls: []timeline.Place{}, Time: s.Running, Share: s.Share, Source: string(s.Source)}
 	through := of == nil

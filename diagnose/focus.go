@@ -12,18 +12,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// A verdict on one group of goroutines is about the rows of the ledger that the group is part of:
-// it ran, or an empty processor waited for it, or for what it would wake, or had nothing to run
-// while only the group ran. The parts still sum to the capacity: what has nothing to do with the
-// group is in parts of its own.
+// A verdict on one group of goroutines is about the rows of the ledger that the group is part of.
+// In these rows the group ran, or an empty processor waited for it or for what it would wake, or
+// had nothing to run while only the group ran. The parts still sum to the capacity: rows unrelated
+// to the group have parts of their own.
 
 // involves reports whether a group is part of a row.
 func involves(r *ledger.Row, group string) bool {
 	return r.Group == group || r.Waker == group || r.Meanwhile == group
 }
 
-// partsOfFocus sums the ledger up by the part that the group has in it. Each row is in the first
-// that fits.
+// partsOfFocus returns the sums of the ledger by the role of the group. Each row counts for the
+// first role that matches.
 func (d *diagnosis) partsOfFocus() []Part {
 	kinds := []struct {
 		name string
@@ -55,7 +55,7 @@ func (d *diagnosis) partsOfFocus() []Part {
 	return parts
 }
 
-// focused are the findings of a verdict on one group.
+// focused returns the findings of a verdict on one group.
 func (d *diagnosis) focused(costly []Finding) []Finding {
 	if len(costly) == 0 {
 		return []Finding{{Kind: CannotTell, Title: fmt.Sprintf("Nothing that %s is part of cost %.0f%% of the capacity.", format.Func(d.Focus), 100*worthTelling)}}
@@ -63,8 +63,8 @@ func (d *diagnosis) focused(costly []Finding) []Finding {
 	return costly[:min(len(costly), maxFindings)]
 }
 
-// Group returns the name in a ledger of the group of goroutines that name means, short or in full,
-// or an error that lists the largest groups.
+// Group returns the ledger's name of the group of goroutines that name refers to, short or in full.
+// If there is none, it returns an error that lists the largest groups.
 func Group(l *ledger.Ledger, name string) (string, error) {
 	sums := map[string]time.Duration{}
 	for i := range l.Rows {

@@ -9,12 +9,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// Goroutines that never end show at the end of the trace: many of one sort, started at different
-// times, wait at one place, and none of their sort has ever gone on there. Those of a pool have,
-// those that wait for the network or a timer are waited on by nothing of the program, and those of
-// a start all begin together.
+// Goroutines that never end show at the end of the trace: many of one group, started at different
+// times, wait at one place, and no goroutine of the group has ever continued from there. Goroutines
+// of a pool have continued. Goroutines that wait for the network or a timer wait for nothing in the
+// program. Goroutines of a start-up all begin together.
 
-// leak is where goroutines of a sort wait at the end.
+// leak is a place where goroutines of a group wait at the end.
 type leak struct {
 	group           string
 	place           ledger.Place
@@ -22,10 +22,10 @@ type leak struct {
 	waited, longest time.Duration
 }
 
-// manyLeft is how many goroutines must be left for a leak.
+// manyLeft is the minimum number of remaining goroutines for a leak.
 const manyLeft = 100
 
-// leaks says which goroutines do not end; false if there are none.
+// leaks returns the finding about goroutines that do not end; false if there is none.
 func (d *diagnosis) leaks() (Finding, bool) {
 	if d.Contention == nil || d.Window || d.windowed() {
 		return Finding{}, false
@@ -67,8 +67,8 @@ func (d *diagnosis) leaks() (Finding, bool) {
 	return f, true
 }
 
-// leaked reports whether those that are left were started in the time of the trace, little by
-// little, are a good part of their sort, and whether others of it did not go on where they wait.
+// leaked reports whether the remaining goroutines were started gradually during the trace, are a
+// good part of their group, and wait where few others of the group have continued.
 func (d *diagnosis) leaked(l *leak) bool {
 	if b := d.boxes[l.group]; b == nil || l.count*4 < int64(b.Goroutines) {
 		return false

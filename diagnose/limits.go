@@ -14,16 +14,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A limit has goroutines wait until one of those that are past it is done: a semaphore, the
-// connections of a pool, a channel that holds so many, a number of workers. Those past it may sleep
-// or wait for the network. What the processors waited for is then a timer, say, but what sets the
-// pace is the limit. So the time belongs to the limit if goroutines waited there for most of it.
+// A limit makes goroutines wait until one of those that are past it is done. Examples are a
+// semaphore, the connections of a pool, a buffered channel, or a number of workers. Goroutines past
+// the limit may sleep or wait for the network. The processors then wait for a timer, for example,
+// but the limit sets the pace. So the time belongs to the limit if goroutines waited there for most
+// of it.
 
 // limit is a place where goroutines wait for one of a limited number.
 type limit struct {
 	place   ledger.Place
 	sort    limitSort
-	waiters string // most of them
+	waiters string // most of the waiting goroutines
 	holders map[string]time.Duration
 	waited  time.Duration
 	count   int64
@@ -33,11 +34,11 @@ type limit struct {
 type limitSort uint8
 
 const (
-	semaphores  limitSort = iota + 1 // golang.org/x/sync/semaphore, SetLimit, a channel that goroutines of one sort fill and empty
+	semaphores  limitSort = iota + 1 // golang.org/x/sync/semaphore, SetLimit, a channel that one group fills and empties
 	databases                        // SetMaxOpenConns
 	connections                      // MaxConnsPerHost
-	tokens                           // goroutines of one sort wait for each other, at a channel or a sync.Cond
-	workers                          // a channel: goroutines of one sort wait until those of another take what they send
+	tokens                           // goroutines of one group wait for each other at a channel or a sync.Cond
+	workers                          // a channel: goroutines of one group wait until those of another receive what they send
 )
 
 // The functions of the standard library in which goroutines wait at a limit.
@@ -47,8 +48,8 @@ const (
 	dials              = "net/http.(*Transport).dialConn"
 )
 
-// findLimits finds the places where goroutines wait at a limit, among all waits that a goroutine
-// ended.
+// findLimits finds the places where goroutines wait at a limit, among all waits that were ended by
+// a goroutine.
 func (d *diagnosis) findLimits() {
 	d.limitAt = map[ledger.Place]*limit{}
 	if d.Contention == nil {
@@ -75,7 +76,7 @@ func (d *diagnosis) findLimits() {
 		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind && p.Kind != contention.CondKind:
 			continue
 		case calls(p.Owner.Stack, "runtime.closechan"), calls(p.Owner.Stack, "sync.(*Cond).Broadcast"):
-			// All go on: none of them has to be done before.
+			// All continue: no goroutine has to finish first.
 		case p.Waiter.Group == p.Owner.Group && !grown[p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
 			sort = tokens
 			if p.Kind == contention.ChanSendKind {
@@ -117,9 +118,9 @@ func (d *diagnosis) findLimits() {
 	}
 }
 
-// blocksAt reports whether goroutines also wait for a channel at the place of a call chain. Who
-// gives back a place in a limit, or a token, never waits there: they are stages of a pipeline, or a
-// ring.
+// blocksAt reports whether goroutines also wait for a channel at the place of a call chain. A
+// goroutine that returns a place in a limit, or a token, never waits there. If it does, the
+// goroutines are stages of a pipeline or a ring.
 func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	p, _ := d.placeIn(s)
 	if d.waitPlaces == nil {
@@ -137,8 +138,8 @@ func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	return d.waitPlaces[p] > 0
 }
 
-// grown returns the sorts of goroutines that start others of their own sort: such as those of a
-// sort that divides its work in halves, which wait for each other without any limit.
+// grown returns the groups whose goroutines start others of their own group, such as those that
+// divide their work in halves. They wait for each other without any limit.
 func (d *diagnosis) grown() map[string]bool {
 	m := map[string]bool{}
 	for i := range d.l.Rows {
@@ -149,12 +150,12 @@ func (d *diagnosis) grown() map[string]bool {
 	return m
 }
 
-// calls reports whether a call chain has a function.
+// calls reports whether a call chain contains a function.
 func calls(s *contention.Stack, fn string) bool {
 	return slices.ContainsFunc(s.Frames, func(f contention.Frame) bool { return strings.HasPrefix(f.Func, fn) })
 }
 
-// placeIn returns the innermost place of a call chain that is the program's own, and its callers.
+// placeIn returns the innermost place of a call chain in the program's own code, and its callers.
 func (d *diagnosis) placeIn(s *contention.Stack) (p ledger.Place, callers []ledger.Place) {
 	for _, f := range s.Frames {
 		at := ledger.Place{Func: f.Func, File: f.File, Line: f.Line}
@@ -174,8 +175,8 @@ func launches(fn string) bool {
 	return strings.HasPrefix(fn, "golang.org/x/sync/")
 }
 
-// mergeLimited adds to a limit what those past it waited for outside of the program, if others
-// waited at it for most of that time.
+// mergeLimited adds to a limit what the goroutines past it waited for outside the program, if
+// others waited at the limit for most of that time.
 func (d *diagnosis) mergeLimited() {
 	limits := make([]*limit, 0, len(d.limitAt))
 	for _, l := range d.limitAt {
@@ -200,15 +201,14 @@ func (d *diagnosis) mergeLimited() {
 	}
 }
 
-// inside is what goroutines did that were past a limit.
+// inside is what goroutines past a limit did.
 type inside struct {
 	kind  Kind
 	place ledger.Place
-	mean  float64 // how many did, on average
+	mean  float64 // number of goroutines that did so, on average
 }
 
-// holds reports whether goroutines that end waits at a limit, or start after such a wait, are those
-// of a cause.
+// holds reports whether the goroutines of a cause end waits at a limit or start after such a wait.
 func (d *diagnosis) holds(l *limit, c *cause) bool {
 	var held time.Duration
 	asks := d.asks(l)
@@ -222,8 +222,8 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	return held > c.lost/2
 }
 
-// occupied reports whether the workers past a limit spent at least half of their lives with a cause:
-// else some of them had room for more.
+// occupied reports whether the workers past a limit spent at least half of their lives with a
+// cause. Otherwise some of them had capacity left.
 func (d *diagnosis) occupied(l *limit, c *cause) bool {
 	var lives time.Duration
 	for group, t := range l.holders {
@@ -237,14 +237,14 @@ func (d *diagnosis) occupied(l *limit, c *cause) bool {
 	return d.Graph == nil || 2*d.atATime(c)*float64(d.Graph.Wall) >= float64(lives)
 }
 
-// asks reports whether goroutines past a limit are clients of net/http.
+// asks reports whether goroutines past a limit are net/http clients.
 func (d *diagnosis) asks(l *limit) bool {
 	return l.sort == connections || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
 		return l.holders[w.Waiter.Group] > l.waited/20 && w.Waiter.Stack != nil && calls(w.Waiter.Stack, "net/http.(*Client).do")
 	})
 }
 
-// answers reports whether goroutines are those of a server of net/http.
+// answers reports whether goroutines belong to a net/http server.
 func (d *diagnosis) answers(group string) bool {
 	const serves = "net/http.(*conn).serve"
 	return group == serves || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
@@ -252,9 +252,10 @@ func (d *diagnosis) answers(group string) bool {
 	})
 }
 
-// covers reports whether goroutines waited at a limit during most of the time of a cause. As no
-// more than all of them can wait at a time, some waited for at least their sum ÷ their number; and
-// if there are half as many waits at the limit as for the cause, most had to wait before.
+// covers reports whether goroutines waited at a limit during most of the time of a cause. At most
+// all of them can wait at once, so some waited for at least the sum of their waits divided by their
+// number. If there are half as many waits at the limit as for the cause, most of them had to wait
+// before.
 func (d *diagnosis) covers(l *limit, c *cause) bool {
 	waiters := 1
 	if b := d.boxes[l.waiters]; b != nil {
@@ -276,7 +277,7 @@ func (d *diagnosis) covers(l *limit, c *cause) bool {
 	return times > 0 && l.count*2 >= times
 }
 
-// waitedAt returns how many goroutines waited at a limit on average.
+// waitedAt returns the average number of goroutines that waited at a limit.
 func (d *diagnosis) waitedAt(l *limit) float64 {
 	if d.Graph == nil || d.Graph.Wall <= 0 {
 		return float64(l.waited) / float64(max(d.Contention.Duration, 1))
@@ -288,7 +289,7 @@ func (d *diagnosis) waitedAt(l *limit) float64 {
 	return float64(sum) / float64(d.Graph.Wall)
 }
 
-// blockedAt returns for how long goroutines waited for something at a place.
+// blockedAt returns how long goroutines waited for something at a place.
 func (d *diagnosis) blockedAt(p ledger.Place, wait string) (sum time.Duration) {
 	for _, b := range d.boxes {
 		for _, at := range b.Sites[wait] {
@@ -300,7 +301,7 @@ func (d *diagnosis) blockedAt(p ledger.Place, wait string) (sum time.Duration) {
 	return sum
 }
 
-// atATime returns how many goroutines waited for a cause on average.
+// atATime returns the average number of goroutines that waited for a cause.
 func (d *diagnosis) atATime(c *cause) float64 {
 	if d.Graph == nil || d.Graph.Wall <= 0 {
 		return 0
@@ -322,7 +323,7 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	return float64(sum) / float64(d.Graph.Wall)
 }
 
-// limited says which limit, and what those past it did.
+// limited describes the limit and what the goroutines past it did.
 func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 	l := d.limitAt[c.place]
 	callers := c.callers(d)
@@ -377,7 +378,7 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 	f.Title += "."
 }
 
-// doing says what goroutines past a limit did.
+// doing describes what goroutines past a limit did.
 func (d *diagnosis) doing(all []inside) string {
 	in := all[0]
 	did := map[Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]

@@ -12,14 +12,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// ownModule reports whether a place is in the module of the program, not in one that it uses.
+// ownModule reports whether a place is in the program's own module, not in a dependency.
 func (d *diagnosis) ownModule(p ledger.Place) bool {
 	return d.own(p) && !starter.RoleOf(p.Func, p.File).Foreign
 }
 
-// from returns a place and up to two from which it was called: of a place in a module that the
-// program uses, first the innermost one in its own. What a place calls may be a small function that
-// many others call, too.
+// from returns a place and up to two of its callers. For a place in a dependency, the innermost
+// place of the program's own module comes first. What a place calls may be a small function with
+// many other callers.
 func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place {
 	out := d.places(p)
 	foreign := !d.ownModule(p)
@@ -36,8 +36,8 @@ func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place 
 	return out
 }
 
-// user returns the caller to name for a place that others use: the innermost one of another
-// package, as that of the place may be about a lock only, else the innermost one.
+// user returns the caller to name for a shared place: the innermost one of another package, because
+// the place's own package may implement only a lock, otherwise the innermost one.
 func (d *diagnosis) user(p ledger.Place, callers []ledger.Place) (ledger.Place, bool) {
 	for _, q := range callers {
 		if symbol.Package(q.Func) != symbol.Package(p.Func) && d.own(q) {
@@ -52,7 +52,7 @@ func (d *diagnosis) user(p ledger.Place, callers []ledger.Place) (ledger.Place, 
 	return ledger.Place{}, false
 }
 
-// callersOf returns the callers of a place where a sort of goroutines ran.
+// callersOf returns the callers of a place where a group of goroutines ran.
 func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	for _, i := range d.code[group] {
 		if r := &d.l.Rows[i]; r.Site == p && len(r.Callers) > 0 {
@@ -67,8 +67,8 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	return nil
 }
 
-// named returns how a sentence names a place that was called from others, and the places of the
-// finding: of a place in a module that the program uses, the innermost one in its own comes first.
+// named returns the name of a place in a sentence and the places of the finding. For a place in a
+// dependency, the innermost place of the program's own module comes first.
 func (d *diagnosis) named(p ledger.Place, callers []ledger.Place) (title string, where []ledger.Place) {
 	if p != (ledger.Place{}) && !d.ownModule(p) {
 		for _, q := range callers {
@@ -80,9 +80,10 @@ func (d *diagnosis) named(p ledger.Place, callers []ledger.Place) (title string,
 	return short(p), d.from(p, callers)
 }
 
-// through returns the innermost function of the program through which at least half of the running
-// of a sort of goroutines went, with the line that it had reached most, if that is spread over so
-// many places that none stands for it. The function of the goroutines themselves is none.
+// through returns the innermost function of the program that at least half of the running time of a
+// group of goroutines passed through, with its most frequent line. It does so only if that time is
+// spread over many places without a dominant one. The start function of the goroutines does not
+// count.
 func (d *diagnosis) through(group string) (ledger.Place, bool) {
 	type passed struct {
 		time, below time.Duration // below: Σ time × frames below
@@ -134,9 +135,9 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 	}), true
 }
 
-// behalfOf returns where a goroutine waited or, if that is in the standard library, where those
-// wait that it wakes: a goroutine that only reads from a connection, or cancels a context, does so
-// for others.
+// behalfOf returns where a goroutine waited. If that is in the standard library, it returns where
+// the goroutines that it wakes wait, because a goroutine that only reads from a connection or
+// cancels a context does so for others.
 func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
 	if d.own(r.Site) {
 		return r.Site
@@ -147,13 +148,14 @@ func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
 	return r.Site
 }
 
-// served are goroutines for which others work, and where they wait for them.
+// served are goroutines that others work for, and where they wait for them.
 type served struct {
 	group string
 	place ledger.Place
 }
 
-// servedBy returns which goroutines wait most for those of a sort; nothing if none does.
+// servedBy returns the goroutines that wait most for those of a group, or nothing if there are
+// none.
 func (d *diagnosis) servedBy(group string) (most served) {
 	if b, known := d.behalf[group]; known || d.Contention == nil {
 		return b
@@ -176,11 +178,11 @@ func (d *diagnosis) servedBy(group string) (most served) {
 	return most
 }
 
-// ownOrBehalf is behalfOf, and no place if that is not the program's own.
+// ownOrBehalf is behalfOf, restricted to places in the program's own code.
 func (d *diagnosis) ownOrBehalf(r *ledger.Row) ledger.Place { return ownOnly(d, d.behalfOf(r)) }
 
 // ownFirst returns the places of a finding, those of the program first. If all are in the standard
-// library, the first one is that for which goroutines did there what they did.
+// library, the first one is the place that the goroutines there worked for.
 func (d *diagnosis) ownFirst(f *Finding) []ledger.Place {
 	var own, others []ledger.Place
 	for _, p := range f.Where {

@@ -10,12 +10,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// The ledger shows that goroutines run, not that they work through tasks: user regions and the
-// tasks of measured pools do. What their sizes say costs nothing that can be told apart from the
-// rest, so it is said beside what the ledger says. Goroutines as tasks add nothing: the ledger and
-// the graph are about them.
+// The ledger shows running goroutines, not the tasks that they work through. User regions and the
+// tasks of measured pools show those. The cost of their sizes cannot be separated from other costs,
+// so findings about tasks are listed beside those of the ledger. Goroutines as tasks add nothing,
+// because the ledger and the graph already describe them.
 
-// tasks says which tasks are too small, too large or too few.
+// tasks returns findings about tasks that are too small, too large or too few.
 func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 	if d.Tasks == nil || d.Tasks.Of == granularity.OfGoroutines || d.Window || d.windowed() {
 		return nil
@@ -57,7 +57,7 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 	return out[:min(len(out), 2)]
 }
 
-// placesOfTasks returns where tasks come from.
+// placesOfTasks returns the places that tasks come from.
 func (d *diagnosis) placesOfTasks(c *granularity.Class) []ledger.Place {
 	for _, s := range c.Sites {
 		for _, f := range slices.Concat(s.Submitted, s.Created) {

@@ -22,7 +22,7 @@ const (
 	longestBasis = "the running time of the goroutine that ran longest, which this does not shorten"
 )
 
-// finding says a cause in words.
+// finding describes a cause.
 func (d *diagnosis) finding(c *cause) Finding {
 	f := Finding{Kind: c.kind, Lost: c.lost, Share: ratio(c.lost, d.l.Capacity), Rows: c.rows}
 	if rest := d.l.Capacity - c.lost; rest > 0 {
@@ -31,7 +31,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Basis = "all of the capacity was lost"
 	}
 	switch c.kind {
-	case Lock, Limit, HandOver, Sleep, Timer, Network: // repairs shorten waits, and what runs stays
+	case Lock, Limit, HandOver, Sleep, Timer, Network: // repairs shorten waits; running time stays
 		if longest := d.longest(); float64(longest)*f.Gain > float64(d.l.Wall) {
 			f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
 		}
@@ -150,7 +150,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	return f
 }
 
-// andAlone says of system calls that processors were idle while who makes them ran alone.
+// andAlone adds that processors were idle while the caller of the system calls ran alone.
 func (d *diagnosis) andAlone(f *Finding, c *cause) {
 	if c.alone == 0 {
 		return
@@ -162,11 +162,11 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
 }
 
-// wakeCost is about what blocking and being woken take of the running of two goroutines.
+// wakeCost is the approximate running time of two goroutines for one block and wake-up.
 const wakeCost = 5 * time.Microsecond
 
-// firstPlaces returns the first place that a row of a cause has, with its callers; if none has,
-// that where the program ran most.
+// firstPlaces returns the first place in a row of a cause, with its callers. If no row has a place,
+// it returns the place where the program ran most.
 func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; d.own(r.Site) {
@@ -177,13 +177,14 @@ func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
 	return d.from(p, d.callersOf(group, p))
 }
 
-// mostGroups lists the sorts of goroutines with the most time of a cause.
+// mostGroups lists the groups of goroutines with the most time of a cause.
 func (d *diagnosis) mostGroups(c *cause, n int) string {
 	list, _ := d.most(c, n, func(r *ledger.Row) string { return format.Func(r.Group) })
 	return list
 }
 
-// mostPlaces lists the places with the most time of a cause, which become those of the finding.
+// mostPlaces lists the places with the most time of a cause and makes them the places of the
+// finding.
 func (d *diagnosis) mostPlaces(f *Finding, c *cause) string {
 	list, first := d.most(c, 2, func(r *ledger.Row) string { return short(d.behalfOf(r)) })
 	for _, i := range first {
@@ -192,7 +193,7 @@ func (d *diagnosis) mostPlaces(f *Finding, c *cause) string {
 	return list
 }
 
-// most lists the names with the most time of a cause, and returns a row of each.
+// most lists the names with the most time of a cause and returns one row for each.
 func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list string, rows []int) {
 	sums, row := map[string]time.Duration{}, map[string]int{}
 	for _, i := range c.rows {
@@ -212,8 +213,8 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 	return strings.Join(out, " and "), rows
 }
 
-// times says, in brackets, how often goroutines waited for a cause and how many did at a time, if
-// it was more than one; "" if neither is known. A wait may leave several processors idle, or none.
+// times returns, in parentheses, how often goroutines waited for a cause and how many waited at a
+// time if more than one; "" if neither is known. A wait may leave several processors idle, or none.
 func (d *diagnosis) times(c *cause, one, many string) string {
 	var said []string
 	if n := d.waits(c); n > 0 {
@@ -228,9 +229,10 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 	return " (" + strings.Join(said, ", ") + ")"
 }
 
-// waits returns how often goroutines waited for a cause, of system calls how many there were at its
-// places; 0 if that is not known, as where goroutines end some of the waits and timers others, or
-// if the cause costs too little to be told: this looks at all waits, and there may be many causes.
+// waits returns how often goroutines waited for a cause or, for system calls, the number of calls
+// at its places. It returns 0 if that is unknown, for example if goroutines end some of the waits
+// and timers others, or if the cause costs too little to be reported: the search covers all waits,
+// and there may be many causes.
 func (d *diagnosis) waits(c *cause) (n int64) {
 	if ratio(c.lost, d.l.Capacity) < worthTelling {
 		return 0
@@ -240,7 +242,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 		place ledger.Place
 	}
 	call := timeline.WaitSyscall.String()
-	behind := map[at]bool{} // whatever the goroutines are called: handlers give them names for a time
+	behind := map[at]bool{} // regardless of names: handlers rename goroutines temporarily
 	for _, i := range c.rows {
 		r := &d.l.Rows[i]
 		behind[at{cmp.Or(r.Wait, call), r.Site}] = true
@@ -274,7 +276,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 	return n
 }
 
-// network says which connection is waited for.
+// network describes the connection that goroutines wait for.
 func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 	times := d.times(c, "time", "times")
 	f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
@@ -301,8 +303,8 @@ func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 	}
 }
 
-// forRequests reports whether most of a cause was a server's waiting for clients, and the program
-// did and waited for little else: a client may be part of it.
+// forRequests reports whether most of a cause was a server's wait for clients while the program did
+// and waited for little else. A client may be part of the program.
 func (d *diagnosis) forRequests(c *cause) bool {
 	if used := d.used(); used > d.l.Capacity/2 || c.lost < (d.l.Capacity-used)/2 {
 		return false
@@ -319,8 +321,8 @@ func (d *diagnosis) forRequests(c *cause) bool {
 	return waited*10 > c.lost*9
 }
 
-// throughFile reports whether a cause is the waiting for a file, such as a pipe, which goes through
-// the network poller.
+// throughFile reports whether a cause is a wait for a file, such as a pipe, that goes through the
+// network poller.
 func (d *diagnosis) throughFile(c *cause) bool {
 	return d.waitsIn(c.place, contention.NetworkKind, "os.(*File).")
 }
@@ -336,7 +338,7 @@ func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) boo
 	})
 }
 
-// handOver says between whom work was handed over while nothing ran.
+// handOver describes between which goroutines work was handed over while nothing ran.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until goroutines ran that others had woken (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
 	var pulled, ofAll time.Duration // by iter.Pull
@@ -384,14 +386,14 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	}
 }
 
-// threadSwitch is from which latency on the operating system must have had a part in a wake-up.
+// threadSwitch is the latency above which the operating system must have taken part in a wake-up.
 const threadSwitch = 3 * time.Microsecond
 
-// lateThread is the latency from which on a wake-up of a thread is late, also in a virtual machine.
+// lateThread is the latency above which a thread's wake-up is late, even in a virtual machine.
 const lateThread = 100 * time.Microsecond
 
-// latency returns the mean time from being woken to running of the goroutines of a cause; 0 if it
-// is not known.
+// latency returns the mean time between wake-up and running of the goroutines of a cause, or 0 if
+// it is unknown.
 func (d *diagnosis) latency(c *cause) time.Duration {
 	if d.Contention == nil {
 		return 0
@@ -419,13 +421,13 @@ func (d *diagnosis) latency(c *cause) time.Duration {
 	return ready / time.Duration(max(n, 1))
 }
 
-// serial says which sort of goroutines ran alone.
+// serial describes the group of goroutines that ran alone.
 func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	hot, _ := d.hot(c.name)
 	name := d.nameOf(c.name, hot)
 	f.Where = d.from(hot, d.callersOf(c.name, hot))
 	if p, ok := d.through(c.name); ok {
-		f.Where = d.places(p) // what is hot is little of it
+		f.Where = d.places(p) // the hot place is only a small part
 	}
 	what := "ran alone"
 	if d.isGroup(c.name) {
@@ -454,7 +456,7 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 }
 
-// inC returns the row of a sort of goroutines that ran most in C.
+// inC returns the row of a group of goroutines that ran most in C.
 func (d *diagnosis) inC(group string) *ledger.Row {
 	for i := range d.l.Rows {
 		if r := &d.l.Rows[i]; r.Category == ledger.C && r.Group == group {
@@ -464,8 +466,8 @@ func (d *diagnosis) inC(group string) *ledger.Row {
 	return &ledger.Row{}
 }
 
-// nameOf returns the name of goroutines for a sentence: of those whose start the trace does not
-// show, the outermost function in which they ran.
+// nameOf returns the name of goroutines for a sentence. If the trace does not show their start, it
+// is the outermost function in which they ran.
 func (d *diagnosis) nameOf(group string, hot ledger.Place) string {
 	if group == unnamed && hot.Func != unnamed {
 		callers := d.callersOf(group, hot)
@@ -477,13 +479,13 @@ func (d *diagnosis) nameOf(group string, hot ledger.Place) string {
 // unnamed is the name of goroutines whose start the trace does not show.
 const unnamed = "(unnamed)"
 
-// windowed reports whether the ledger is of a part of the trace only, while contention is of all of
+// windowed reports whether the ledger covers only part of the trace while contention covers all of
 // it.
 func (d *diagnosis) windowed() bool {
 	return d.Contention != nil && d.Contention.Duration > d.l.Wall+d.l.Wall/20
 }
 
-// lock says which lock, and what its owners did.
+// lock describes a lock and what its owners did.
 func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	at, where := d.named(c.place, c.callers(d))
 	if f.Where = where; d.ownModule(c.place) {
@@ -550,15 +552,16 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	}
 }
 
-// spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
-// is held for so short that it can be had before a goroutine blocks, or taken again by others
-// before one that was woken runs. Of most of the waiting it is then not known who had the lock.
+// spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event. Such
+// a lock is held so briefly that it can be acquired before a goroutine blocks, or reacquired by
+// others before a woken goroutine runs. The owner of the lock is then unknown for most of the
+// waiting time.
 func spunFor(row *contention.LockRow) bool {
 	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions || row.Blamed*4 < row.Waited
 }
 
-// queues reports whether what goroutines queue for is a lock, not the processors, although these
-// are in use: then what runs may spin, or do nothing but pass the lock on.
+// queues reports whether goroutines queue for a lock rather than for the processors, although these
+// are in use. What runs may then be spinning, or only passing the lock on.
 func (d *diagnosis) queues(c *cause) bool {
 	if c.kind != Lock || d.Graph == nil || d.l.Procs < 2 || d.windowed() {
 		return false
@@ -584,14 +587,15 @@ func (d *diagnosis) spun(c *cause) bool {
 	return row != nil && spunFor(row) && d.runsAt(c.place) >= d.l.Of(ledger.Code)/2
 }
 
-// runsAt returns for how long slices of the program's code ran that ended at a place of a lock.
+// runsAt returns the running time of the slices of the program's code that ended at a place of a
+// lock.
 func (d *diagnosis) runsAt(lock ledger.Place) time.Duration {
 	return d.l.Sum(func(r *ledger.Row) bool {
 		return r.Category == ledger.Code && d.locks[r.Site] != ledger.Place{} && d.find(r.Site) == lock
 	})
 }
 
-// without says that a repair can gain more than what was lost here, so that the gain is no bound.
+// without adds that a repair can gain more than what was lost here, so the gain is not a bound.
 func without(f *Finding, what, more string) {
 	if f.Gain > 0 {
 		f.Basis = fmt.Sprintf("%.2f times as fast without %s; more %s", f.Gain, what, more)
@@ -599,10 +603,10 @@ func without(f *Finding, what, more string) {
 	}
 }
 
-// maxSpin bounds what a goroutine spins for a mutex before it blocks.
+// maxSpin bounds the time that a goroutine spins for a mutex before it blocks.
 const maxSpin = 20 * time.Microsecond
 
-// lockRow finds the lock for which goroutines waited at a place; nil if that is not clear.
+// lockRow returns the lock that goroutines waited for at a place, or nil if it is ambiguous.
 func (d *diagnosis) lockRow(p ledger.Place) *contention.LockRow {
 	if d.Contention == nil {
 		return nil
@@ -632,7 +636,7 @@ func (d *diagnosis) lockRow(p ledger.Place) *contention.LockRow {
 	return &d.lockTable[slices.IndexFunc(d.lockTable, func(r contention.LockRow) bool { return r.Lock == best })]
 }
 
-// owners says what the owners of a lock did for most of the time that is blamed on them.
+// owners describes what the owners of a lock did for most of the time blamed on them.
 func owners(r *contention.LockRow) string {
 	total := r.Activity.Total()
 	if total == 0 || r.Blamed*10 < r.Waited {
@@ -655,7 +659,7 @@ func owners(r *contention.LockRow) string {
 	return ""
 }
 
-// collector says which part of the collector costs most.
+// collector describes the part of the collector that costs most.
 func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	var assist, workers, stop, wait time.Duration
 	var site ledger.Place
@@ -695,7 +699,7 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	}
 }
 
-// collectorAdvice says how often the collector ran, on what heap, and what follows.
+// collectorAdvice describes how often the collector ran, on what heap, and what to do.
 func (d *diagnosis) collectorAdvice() string {
 	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
 	h := d.l.Heap
@@ -716,7 +720,7 @@ func (d *diagnosis) collectorAdvice() string {
 	return ran + "A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."
 }
 
-// runtime says where the program stops the world, if that is most of what the runtime took.
+// runtime describes where the program stops the world, if that is most of the runtime's share.
 func (d *diagnosis) runtime(f *Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
 	var at int
@@ -737,10 +741,10 @@ func (d *diagnosis) runtime(f *Finding, c *cause, lost string) {
 	f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."
 }
 
-// smallHeap is up to what size of a heap four times as much is cheap.
+// smallHeap is the size up to which a heap four times as large is cheap.
 const smallHeap = 64 << 20
 
-// tinyGoroutines says that goroutines are too short.
+// tinyGoroutines describes goroutines that are too short.
 func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	b := d.boxes[group]
 	f.Kind = Tiny
@@ -749,7 +753,8 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
-// tinyGroups says which goroutines are too short and ran for long in all, whatever that cost.
+// tinyGroups returns findings about goroutines that are too short and ran for long in total,
+// regardless of the cost.
 func (d *diagnosis) tinyGroups(least time.Duration) (out []Finding) {
 	for _, group := range slices.Sorted(maps.Keys(d.tiny)) {
 		if d.tiny[group] && d.ran(group) >= least {
@@ -763,7 +768,7 @@ func (d *diagnosis) tinyGroups(least time.Duration) (out []Finding) {
 	return out
 }
 
-// ran returns for how long a sort of goroutines ran the program's code.
+// ran returns how long a group of goroutines ran the program's code.
 func (d *diagnosis) ran(group string) (sum time.Duration) {
 	for _, i := range d.code[group] {
 		sum += d.l.Rows[i].Time
@@ -771,7 +776,7 @@ func (d *diagnosis) ran(group string) (sum time.Duration) {
 	return sum
 }
 
-// before are findings that come first whatever they cost.
+// before returns the findings that come first regardless of their cost.
 func (d *diagnosis) before() []Finding {
 	var out []Finding
 	if d.Graph != nil {
@@ -786,7 +791,7 @@ func (d *diagnosis) used() time.Duration {
 	return d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() })
 }
 
-// after are findings that cost nothing.
+// after returns the findings that cost nothing.
 func (d *diagnosis) after(costly []Finding) []Finding {
 	used := d.used()
 	out := d.tasks(costly)
@@ -822,7 +827,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	little := d.l.Capacity / 10 // is idle only since some goroutines end before others
+	little := d.l.Capacity / 10 // idle only because some goroutines end before others
 	if slices.ContainsFunc(costly, func(f Finding) bool {
 		return f.Kind != Serial && f.Kind != Starved && f.Kind != Imbalance || f.Share >= 0.1
 	}) {
@@ -852,11 +857,11 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 }
 
 // shortPiece bounds the mean running time of goroutines between two waits for each other that are
-// too short: the wait, the wake-up and the switch take a microsecond or so.
+// too short. The wait, the wake-up and the switch take about a microsecond.
 const shortPiece = 5 * time.Microsecond
 
-// pieces says that goroutines hand over so little at a time that this may be most of what they do;
-// false if they do not.
+// pieces returns the finding that goroutines hand over so little work at a time that the hand-over
+// may dominate; false if they do not.
 func (d *diagnosis) pieces() (f Finding, found bool) {
 	var most time.Duration
 	for _, group := range slices.Sorted(maps.Keys(d.handed)) {
@@ -875,8 +880,8 @@ func (d *diagnosis) pieces() (f Finding, found bool) {
 	return f, found
 }
 
-// handOvers are the waits of a sort of goroutines for others, and where there were most. They are
-// about channels and conditions, as a lock is a matter of its own.
+// handOvers counts the waits of a group of goroutines for others, and where most of them were. It
+// covers channels and conditions; locks are handled separately.
 type handOvers struct {
 	waits int64
 	most  *contention.Wait
@@ -903,8 +908,8 @@ func (d *diagnosis) countHandOvers() {
 	}
 }
 
-// tinyPiece returns for how long goroutines ran between one wait for others and the next, if that
-// is too short.
+// tinyPiece returns how long goroutines ran between one wait for others and the next, if that is
+// too short.
 func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 	h, b := d.handed[group], d.boxes[group]
 	if h == nil || b == nil || h.most.Waiter.Stack == nil || h.waits < 1000 {
@@ -915,7 +920,7 @@ func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 }
 
 // spreads reports whether more processors can help: most of what waited for one are goroutines of
-// the program, and none of them that is alone of its sort runs nearly all of the time.
+// the program, and no goroutine that is alone in its group runs nearly all of the time.
 func (d *diagnosis) spreads() bool {
 	var runnable time.Duration
 	for _, b := range d.boxes {
@@ -924,8 +929,8 @@ func (d *diagnosis) spreads() bool {
 	return d.Graph == nil || runnable >= d.l.Queue/2 && d.longest() < d.l.Wall*85/100
 }
 
-// longest returns the largest running time of a goroutine that is alone of its sort. With any number
-// of processors, the program takes as long.
+// longest returns the longest running time of a goroutine that is alone in its group. The program
+// takes at least that long on any number of processors.
 func (d *diagnosis) longest() (most time.Duration) {
 	for _, b := range d.boxes {
 		if b.Goroutines == 1 {
@@ -935,7 +940,7 @@ func (d *diagnosis) longest() (most time.Duration) {
 	return most
 }
 
-// hottest returns the sort of goroutines that ran most.
+// hottest returns the group of goroutines that ran most.
 func (d *diagnosis) hottest() (group string, p ledger.Place, most time.Duration) {
 	for g := range d.code {
 		if ran := d.ran(g); ran > most || ran == most && g < group {
@@ -946,7 +951,7 @@ func (d *diagnosis) hottest() (group string, p ledger.Place, most time.Duration)
 	return group, p, most
 }
 
-// enough is how many processors would have served 95 % of what was offered.
+// enough returns the number of processors that would have served 95 % of the offered load.
 func (d *diagnosis) enough() int {
 	var all time.Duration
 	for n, t := range d.l.Offered {
@@ -971,7 +976,7 @@ func mean(sum, over time.Duration) string {
 	return strconv.FormatFloat(float64(sum)/float64(over), 'f', 1, 64)
 }
 
-// short names a place in a sentence.
+// short returns the name of a place in a sentence.
 func short(p ledger.Place) string {
 	if p.Func == "" {
 		return "a place that the trace does not show"
