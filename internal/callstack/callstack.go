@@ -1,7 +1,7 @@
-// Package callstack captures call chains cheaply and tells goroutines apart.
+// Package callstack captures call chains cheaply and identifies goroutines.
 //
-// A profiler that runs inside the profiled program needs the present call chain
-// far more often than it needs to print one. So a chain is captured in two steps:
+// A profiler inside the profiled program captures call chains far more often than it prints them.
+// So a chain is captured in two steps:
 //
 //  1. Key. On amd64 and arm64 the chain of frame pointers is walked in assembly and
 //     the return addresses on it are hashed to 64 bits: two calls from the same place
@@ -10,14 +10,14 @@
 //  2. Intern. A [Table] maps the hash to a [Chain]. Only the first time a hash is
 //     seen does [runtime.Callers] run, because only it expands inlined calls.
 //
-// Names, files and lines are looked up when [Chain.Frames] is first called.
-// Frames of the profiler itself are removed there by the name of the function,
-// never by a fixed number of levels, which inlining would falsify.
+// Names, files and lines are resolved by the first call of [Chain.Frames]. It removes the
+// profiler's own frames by function name, never by a fixed number of levels, which inlining would
+// invalidate.
 //
-// Two different chains share a hash with probability 2⁻⁶⁴; of a million chains
-// any two do with probability 3·10⁻⁸, and would then be reported as one.
+// Two different chains share a hash with probability 2⁻⁶⁴. Among a million chains, some two do with
+// probability 3·10⁻⁸, and would then be reported as one.
 //
-// Cost on one core of the machine this was written on (go test -bench . in this folder):
+// Costs on one core of the development machine (go test -bench . in this directory):
 //
 //	                   amd64, frame pointers   portable
 //	known chain, 8 deep               15 ns      1.0 µs
@@ -25,7 +25,7 @@
 //	new chain                         1–2 µs     1–2 µs
 //	goroutine id                       2 ns     unknown (0)
 //
-// The assembly for arm64 is tested under emulation (QEMU), where times mean nothing.
+// The arm64 assembly is tested under emulation (QEMU), where times are meaningless.
 package callstack
 
 import (
@@ -69,24 +69,24 @@ type Frame struct {
 	PC uintptr
 }
 
-// ID is a small number that is unique within the table: 1, 2, 3, … in the order in
-// which chains were first seen. 0 is the chain of the dropped.
+// ID is a small number that is unique within the table: 1, 2, 3, … in the order in which chains
+// were first seen. 0 is the chain of the dropped chains.
 func (c *Chain) ID() uint32 { return c.id }
 
-// Truncated tells that the chain was longer than [MaxDepth], so that its root is missing.
+// Truncated reports whether the chain was longer than [MaxDepth], so its root is missing.
 func (c *Chain) Truncated() bool { return c.cut || len(c.pcs) == MaxDepth }
 
-// PCs returns the return addresses as [runtime.Callers] gave them, including the
-// profiler's own frames. The caller must not change it.
+// PCs returns the return addresses from [runtime.Callers], including the profiler's own frames. The
+// caller must not modify the slice.
 func (c *Chain) PCs() []uintptr { return c.pcs }
 
-// Dropped is the name of the only function in the chain that stands for all those
-// that did not fit into a full table.
+// Dropped is the name of the only function in the chain that represents all chains that did not fit
+// into a full table.
 const Dropped = "[call chains dropped]"
 
-// Frames returns the calls, leaf first, without those inside the profiler itself.
-// It symbolises the first time (some µs) and is one load after that. The caller
-// must not change the result.
+// Frames returns the calls, leaf first, without those inside the profiler itself. The first call
+// symbolizes the chain (some µs); later calls are a single load. The caller must not modify the
+// result.
 func (c *Chain) Frames() []Frame {
 	if f := c.frames.Load(); f != nil {
 		return *f
@@ -115,16 +115,16 @@ func symbolize(pcs []uintptr) []Frame {
 	}
 }
 
-// Packages whose functions are the profiler's, and never the cause of anything.
-// Their tests live in files of the same package, and do count as callers.
+// Packages whose functions belong to the profiler and are never reported as a cause. Their tests
+// are in the same packages but do count as callers.
 var ownPackages = []string{
 	"github.com/bottleneck-go/bottleneck/contention",
 	"github.com/bottleneck-go/bottleneck/granularity",
 	"github.com/bottleneck-go/bottleneck/internal/callstack",
 }
 
-// isOwn tells whether a leaf frame belongs to the profiler. The standard library's
-// Cond is passed through when it calls back into a wrapper's lock.
+// isOwn reports whether a leaf frame belongs to the profiler. That includes the standard library's
+// Cond when it calls back into a wrapper's lock.
 func isOwn(function, file string) bool {
 	if function == "sync.(*Cond).Wait" || function == "runtime.Callers" {
 		return true

@@ -8,19 +8,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
-// Goroutine ids. The runtime shows a goroutine's id only in the text of
-// [runtime.Stack], which takes 5–15 µs. It keeps the id in a word of the
-// goroutine's descriptor, the g, whose place has changed between Go versions.
-// So the place is found at first use rather than assumed: several goroutines each
-// note which words of their g hold the id that runtime.Stack tells. Exactly one
-// word must hold it in all of them; otherwise ids are unknown for good.
+// Goroutine IDs. The runtime exposes a goroutine's ID only in the text of [runtime.Stack], which
+// takes 5–15 µs. It keeps the ID in a word of the goroutine's descriptor, the g, whose position has
+// changed between Go versions. So the position is determined at first use: several goroutines each
+// record which words of their g hold the ID from runtime.Stack. Exactly one word must match in all
+// of them; otherwise IDs are permanently unknown.
 
 const (
 	goidUntried = 0
 	goidUnknown = -1
 
-	// How far to look into the g, which is larger than 400 B in every Go version
-	// since 1.18, and in how many goroutines.
+	// How much of the g to search, which is larger than 400 B in every Go version since 1.18,
+	// and in how many goroutines.
 	gWords      = 40
 	gGoroutines = 6
 )
@@ -29,9 +28,9 @@ const (
 // The first words of the g are its stack bounds, so 0 is never an offset.
 var goidOffset atomic.Int64
 
-// Goid returns the id of the calling goroutine as stack traces print it, or 0 if
-// it cannot be known so cheaply: without assembly, or if the runtime's layout is not
-// recognised. It takes about 2 ns, and some 100 µs the first time.
+// Goid returns the ID of the calling goroutine as printed in stack traces. It returns 0 if the ID
+// is not cheaply available: without assembly, or if the runtime's layout is not recognized. It
+// takes about 2 ns, and about 100 µs the first time.
 func Goid() uint64 {
 	off := goidOffset.Load()
 	if off > 0 {
@@ -40,7 +39,7 @@ func Goid() uint64 {
 	return goidSlow(off)
 }
 
-// GoidChecked reports whether the place of the ids has been looked for, where there is one.
+// GoidChecked reports whether the position of the IDs has been searched for, if there is one.
 func GoidChecked() bool { return !haveG || goidOffset.Load() != goidUntried }
 
 func goidSlow(off int64) uint64 {
@@ -48,7 +47,7 @@ func goidSlow(off int64) uint64 {
 		return 0
 	}
 	off = findGoid()
-	goidOffset.Store(off) // every finder finds the same
+	goidOffset.Store(off) // every search finds the same offset
 	if off < 0 {
 		return 0
 	}
@@ -90,8 +89,8 @@ func goidMatches() uint64 {
 	return set
 }
 
-// GoidSlowly returns the id of the calling goroutine, also where [Goid] does not know it: it takes
-// 5–15 µs there.
+// GoidSlowly returns the ID of the calling goroutine, even where [Goid] returns 0; it then takes
+// 5–15 µs.
 func GoidSlowly() uint64 {
 	if id := Goid(); id != 0 {
 		return id

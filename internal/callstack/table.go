@@ -6,26 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// Table interns call chains. Looking up a known chain takes no lock; adding one
-// does. It never holds more than its limit: further chains are counted, and
-// replaced by one chain that stands for all of them.
+// Table interns call chains. Looking up a known chain takes no lock; adding one does. It never
+// holds more chains than its limit. Further chains are counted and represented by a single chain.
 //
-// It is as large as what is in it: a program that hardly ever captures a chain has hardly
-// more for the garbage collector to look at.
+// Its size follows its contents, so a program that captures few chains adds little work for the
+// garbage collector.
 type Table struct {
-	// slots has a power of two of them, at most half of them in use. A chain is in the first
-	// one that is free from where its hash says.
+	// slots has a power-of-two length and is at most half full. A chain is in the first free
+	// slot from the position given by its hash.
 	slots   atomic.Pointer[[]atomic.Pointer[Chain]]
 	limit   int
-	rest    Chain // what Capture returns once the table is full
+	rest    Chain // returned by Capture once the table is full
 	dropped atomic.Uint64
 
 	mu     sync.Mutex
-	chains []*Chain // by ID, less one
+	chains []*Chain // by ID − 1
 }
 
-// DefaultLimit is the limit of a table made with a limit of zero. A chain takes
-// about 100 B and 8 B a call, so a full table of this size takes about 20 MB.
+// DefaultLimit is the limit of a table made with a limit of zero. A chain takes about 100 B plus 8
+// B per call, so a full table of this size takes about 20 MB.
 const DefaultLimit = 1 << 16
 
 // NewTable returns an empty table for at most limit chains.
@@ -41,7 +40,7 @@ func NewTable(limit int) *Table {
 
 const fewSlots = 64
 
-// Dropped returns how many captures found the table full and their chain not in it.
+// Dropped returns the number of captures whose chain was not in the full table.
 func (t *Table) Dropped() uint64 { return t.dropped.Load() }
 
 // Len returns the number of chains in the table.
@@ -51,11 +50,11 @@ func (t *Table) Len() int {
 	return len(t.chains)
 }
 
-// Rest returns the chain that stands for all those that did not fit.
+// Rest returns the chain that represents all chains that did not fit.
 func (t *Table) Rest() *Chain { return &t.rest }
 
-// find returns the chain with the given hash, or nil. While the table grows, it may miss
-// one that is just being added, which insert then finds.
+// find returns the chain with the given hash, or nil. While the table grows, it may miss a chain
+// that is just being added; insert then finds it.
 func (t *Table) find(hash uint64) *Chain {
 	slots := *t.slots.Load()
 	for i := hash; ; i++ {
@@ -66,7 +65,7 @@ func (t *Table) find(hash uint64) *Chain {
 	}
 }
 
-// full tells that a chain which is not in the table cannot be added to it.
+// full reports whether no new chain can be added to the table.
 func (t *Table) full() bool { return t.dropped.Load() != 0 }
 
 // drop counts a capture that did not fit.
@@ -87,7 +86,7 @@ func (t *Table) callers(hash uint64) *Chain {
 	return t.insert(hash, buf[:n])
 }
 
-// insert adds a chain, unless another goroutine did so during that time.
+// insert adds a chain, unless another goroutine has added it since.
 func (t *Table) insert(hash uint64, pcs []uintptr) *Chain {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +110,7 @@ func (t *Table) insert(hash uint64, pcs []uintptr) *Chain {
 	return c
 }
 
-// grow makes room for twice as many chains, and puts all of them there.
+// grow doubles the capacity and reinserts all chains.
 func (t *Table) grow() {
 	slots := make([]atomic.Pointer[Chain], 2*len(*t.slots.Load()))
 	for _, c := range t.chains {

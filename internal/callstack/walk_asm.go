@@ -7,10 +7,10 @@ import "unsafe"
 // Capture returns the call chain of its caller.
 func (t *Table) Capture() *Chain { return t.CaptureAbove(nil) }
 
-// CaptureAbove is Capture, but tells chains apart only by the calls above the caller's
-// frame that holds the variable at frame: so a profiler gets one chain for its user's
-// call, wherever in its own code it captures it. If frame is not on the stack, it is
-// ignored. The portable version always ignores it.
+// CaptureAbove is Capture, but distinguishes chains only by the calls above the caller's frame that
+// holds the variable at frame. A profiler thus gets one chain for its user's call, wherever in its
+// own code it captures the chain. If frame is not on the stack, it is ignored. The portable version
+// always ignores it.
 func (t *Table) CaptureAbove(frame unsafe.Pointer) *Chain {
 	hash := walk(MaxDepth, frame)
 	if c := t.find(hash); c != nil {

@@ -27,7 +27,7 @@ func (t *Table) Capture() *Chain {
 	return t.insert(hash, buf[:n])
 }
 
-// Without assembly there is no way to the goroutine's descriptor.
+// Without assembly the goroutine's descriptor is not accessible.
 func gword(uintptr) uint64 { return 0 }
 
 const haveG = false
