@@ -6,25 +6,26 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// Role is what a function and its file say of its part in a call chain that is to name a goroutine.
+// Role is the role of a function and its file in a call chain that names a goroutine.
 type Role struct {
-	// Adapter: it only passes a call on. Handles: that of handlers of net/http or gRPC.
+	// Adapter: it only passes a call on. Handles: it is an Adapter for handlers of net/http or
+	// gRPC.
 	Adapter, Handles bool
-	// Transparent: goroutines are not named by it: it is an adapter, of the standard library,
-	// or starts goroutines for others.
+	// Transparent: it does not name goroutines, because it is an adapter, belongs to the
+	// standard library, or starts goroutines for others.
 	Transparent bool
-	// Foreign: it is of another module than the program's.
+	// Foreign: it belongs to a module other than the program's.
 	Foreign bool
 	// Package and Enclosing are the lengths of the import path and of the name of the declared
 	// function.
 	Package, Enclosing int32
 }
 
-// RoleOf returns the role of a function. It reads the names character by character: ask once for
-// each.
+// RoleOf returns the role of a function. It scans the names character by character, so cache the
+// result.
 func RoleOf(function, file string) Role {
 	r := Role{Handles: passesOn[function] || isMethodHandler(function), Package: int32(len(symbol.Package(function))), Enclosing: int32(len(symbol.Enclosing(function)))}
-	r.Adapter = r.Handles || symbol.IsWrapper(function, file) || strings.HasPrefix(function, "_cgoexp_") // cgo's, of an exported function
+	r.Adapter = r.Handles || symbol.IsWrapper(function, file) || strings.HasPrefix(function, "_cgoexp_") // cgo's, for an exported function
 	r.Transparent = r.Adapter
 	pkg := function[:r.Package]
 	r.Foreign = strings.HasPrefix(function, "google.golang.org/grpc.") || strings.HasPrefix(function, "google.golang.org/grpc/internal/") ||
@@ -38,9 +39,10 @@ func RoleOf(function, file string) Role {
 }
 
 // Name returns the index of the frame that names the goroutine of a call chain of n frames, leaf
-// first, as far as one call chain shows: the outermost that is the program's own, else the
-// outermost of another module, else the root. A handler that calls the next one is middleware,
-// which names none. Package timeline, which sees all call chains, knows more launchers.
+// first. It uses one call chain only: the result is the outermost frame in the program's own code,
+// else the outermost in another module, else the root. A handler that calls the next one is
+// middleware and names no goroutine. Package timeline, which sees all call chains, recognizes more
+// launchers.
 func Name(n int, at func(i int) (function, file string)) int {
 	role := func(i int) (string, Role) {
 		function, file := at(i)
@@ -78,8 +80,9 @@ func Name(n int, at func(i int) (function, file string)) int {
 	return n - 1
 }
 
-// Callee returns the frame that frame i calls, without what only passes a call on; −1 if there is
-// none that is the program's own. It reports whether frame i passes a call of a handler on.
+// Callee returns the frame that frame i calls, skipping frames that only pass a call on, or −1 if
+// there is none in the program's own code. It also reports whether frame i passes on the call of a
+// handler.
 func Callee(i int, at func(i int) (function string, r Role)) (callee int, passes bool) {
 	caller, _ := at(i)
 	for i--; i >= 0; i-- {
@@ -96,20 +99,19 @@ func Callee(i int, at func(i int) (function string, r Role)) (callee int, passes
 	return -1, false
 }
 
-// serveHTTP ends the names of handlers of net/http.
+// serveHTTP ends the names of net/http handlers.
 const serveHTTP = ".ServeHTTP"
 
-// isInlined reports whether the name of a declared function, without its package, is that of two: a
-// function literal of a function that is inlined in another one is called as that, as in
-// "main.run.Recover.func1", and is in the file of the first. A main package may be in the module
-// cache, too.
+// isInlined reports whether the name of a declared function, without its package, is that of two
+// functions. A function literal of a function that is inlined into another one has a name such as
+// "main.run.Recover.func1" and the file of the first. A main package may be in the module cache,
+// too.
 func isInlined(name string) bool {
 	return strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") > 1
 }
 
 // isForeign reports whether a file is in the module cache ("/pkg/mod/example.com/q@v1.2.3/q.go",
-// also without its beginning, as
-// -trimpath has it) or in a directory of vendored modules.
+// also without the prefix, as with -trimpath) or in a directory of vendored modules.
 func isForeign(file string) bool {
 	if strings.Contains(file, "/vendor/") {
 		return true
@@ -126,7 +128,7 @@ func isForeign(file string) bool {
 	}
 }
 
-// passesOn are handlers of net/http that call another one, and do nothing that takes long.
+// passesOn are net/http handlers that call another handler and do little else.
 var passesOn = map[string]bool{
 	"net/http.HandlerFunc.ServeHTTP":             true,
 	"net/http.(*ServeMux).ServeHTTP":             true,
@@ -135,8 +137,8 @@ var passesOn = map[string]bool{
 	"net/http.(*timeoutHandler).ServeHTTP.func1": true, // the goroutine that calls the handler
 }
 
-// isMethodHandler reports whether a function is what protoc-gen-go-grpc makes to call a method of a
-// service: _Greeter_SayHello_Handler.
+// isMethodHandler reports whether protoc-gen-go-grpc generated the function to call a method of a
+// service, such as _Greeter_SayHello_Handler.
 func isMethodHandler(fn string) bool {
 	fn = symbol.Enclosing(fn)
 	fn = fn[strings.LastIndexByte(fn, '.')+1:]
