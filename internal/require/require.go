@@ -1,6 +1,6 @@
-// Package require says what becomes of a test on a machine that lacks what the test is made of, a
-// browser for instance: it is skipped, with the reason. Where BOTTLENECK_REQUIRE_ALL=1 is set, as
-// in continuous integration, it fails.
+// Package require skips a test, with the reason, on a machine that lacks something the test needs,
+// such as a browser. If BOTTLENECK_REQUIRE_ALL=1 is set, as in continuous integration, the test
+// fails instead.
 package require
 
 import (
@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// All tells whether nothing may be missing.
+// All reports whether missing requirements are failures.
 func All() bool { return os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" }
 
-// Missing ends a test that cannot run here.
+// Missing skips or fails a test that cannot run on this machine.
 func Missing(t testing.TB, why ...any) {
 	t.Helper()
 	if All() {
@@ -21,7 +21,7 @@ func Missing(t testing.TB, why ...any) {
 	t.Skip(why...)
 }
 
-// Program returns the path of a program, which must be there.
+// Program returns the path of a program that the test requires.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
