@@ -1,10 +1,9 @@
-// Package format writes numbers and names the way every picture, table and
-// report of this module shows them, so that the same box reads the same
-// everywhere: "640 ms", "20%", "3.84", "1,371", "pgzip.(*Writer).compressBlock".
+// Package format formats numbers and names the same way in every picture, table and report of this
+// module: "640 ms", "20%", "3.84", "1,371", "pgzip.(*Writer).compressBlock".
 //
-// Nothing here fails: what cannot be shown (a share of nothing, a parallelism
-// that is not known) is an en dash, and hostile text comes out harmless.
+// Nothing here fails: a value that cannot be shown (a share of nothing, an unknown parallelism) is
+// an en dash, and hostile text is sanitized.
 package format
 
-// Unknown stands for a number that does not exist or is not known.
+// Unknown represents a number that does not exist or is unknown.
 const Unknown = "–"

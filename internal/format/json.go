@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeJSON writes the control and formatting characters that JSON allows
-// in strings as \u escapes. Names come from the observed program, and JSON is
-// also printed on terminals: none of them may obey a name.
+// EscapeJSON writes the control and formatting characters that JSON allows in strings as \u
+// escapes. Names come from the observed program, and JSON is also printed on terminals, which must
+// not interpret control characters in a name.
 func EscapeJSON(b []byte) []byte {
 	hostile := func(r rune) bool { return r > '~' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
 	if bytes.IndexFunc(b, hostile) < 0 {
@@ -37,16 +37,16 @@ func EscapeJSON(b []byte) []byte {
 	return out
 }
 
-// ExplainJSON rewords an error of encoding/json for an input that should be an object with these
-// members. Other errors stay as they are.
+// ExplainJSON rewords an encoding/json error for an input that should be an object with these
+// members. Other errors are returned unchanged.
 func ExplainJSON(err error, members string) error {
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
-	cut := errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" // of Unmarshal
+	cut := errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" // from Unmarshal
 	switch {
 	case err == io.EOF, cut && syntax.Offset == 0:
 		return errors.New("the input is empty")
-	case cut, errors.Is(err, io.ErrUnexpectedEOF): // of a Decoder
+	case cut, errors.Is(err, io.ErrUnexpectedEOF): // from a Decoder
 		return errors.New("the input ends inside the object")
 	case errors.As(err, &wrongType) && wrongType.Field == "":
 		return fmt.Errorf("expected an object with %s, found a JSON %s", members, wrongType.Value)

@@ -6,24 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// Func shortens the full name of a Go function to what a reader of the program
-// calls it: the last element of the package path and the rest.
+// Func shortens the full name of a Go function to the form used in source code: the last element of
+// the package path and the rest.
 //
 //	github.com/klauspost/pgzip.(*Writer).compressBlock → pgzip.(*Writer).compressBlock
 //	example.com/queue/v2.Run[...].func1                → queue.Run[...].func1
 //	gopkg.in/yaml.v3.Unmarshal                         → yaml.v3.Unmarshal
 //
-// What does not look like a function of a package comes back as it is; names that
-// the user chose (regions, tasks) should not be given to Func, since a URL path would
-// be shortened, too. The result may be ambiguous: see [Funcs].
+// A string that does not look like a function of a package is returned unchanged. Do not pass
+// user-chosen names (regions, tasks) to Func, because it would also shorten a URL path. The result
+// may be ambiguous: see [Funcs].
 func Func(name string) string { return shorten(name, 1) }
 
 // maxPath bounds the elements of a package path that Funcs tries to keep.
 const maxPath = 8
 
-// Funcs shortens names like [Func] and keeps them apart: names that would
-// become the same keep as many elements of their package paths as it takes to
-// tell them from each other.
+// Funcs shortens names like [Func] but keeps them distinct: names that would become equal keep as
+// many elements of their package paths as necessary.
 func Funcs(names []string) []string {
 	short := make([]string, len(names))
 	keep := make([]int, len(names)) // path elements
@@ -85,9 +84,9 @@ func isVersion(s string) bool {
 	return strings.Trim(s[1:], "0123456789") == ""
 }
 
-// Clean makes text from a trace safe to show on one line of a terminal or a
-// picture: white space becomes a space; control characters, invalid UTF-8 and what
-// reorders or hides text (bidirectional controls, zero-width characters) become U+FFFD.
+// Clean makes text from a trace safe to show on one line of a terminal or a picture. White space
+// becomes a space. Control characters, invalid UTF-8 and characters that reorder or hide text
+// (bidirectional controls, zero-width characters) become U+FFFD.
 func Clean(s string) string {
 	if isPlain(s) {
 		return s

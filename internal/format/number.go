@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// units are tried from the largest; a duration is shown in the first one of
-// which it has at least least. Minutes start late: "600 s" compares better
-// with "980 ms" than "10 min" does.
+// units are tried from the largest. A duration is shown in the first unit in which it is at least
+// least. Minutes start late because "600 s" compares better with "980 ms" than "10 min" does.
 var units = []struct {
 	name  string
 	size  time.Duration
@@ -23,8 +22,8 @@ var units = []struct {
 	{"ns", time.Nanosecond, 0},
 }
 
-// Duration writes d in its natural unit with three significant digits, without
-// zeros at the end: "640 ms", "2.11 s", "1.75 µs", "0 s".
+// Duration formats d in its natural unit with three significant digits, without trailing zeros:
+// "640 ms", "2.11 s", "1.75 µs", "0 s".
 func Duration(d time.Duration) string {
 	if d == 0 {
 		return "0 s"
@@ -42,8 +41,8 @@ func Duration(d time.Duration) string {
 	return "0 s" // not reached: the last unit takes everything
 }
 
-// round3 rounds to three significant decimal digits of nanoseconds, so that
-// 999.6 µs is shown as 1 ms and not as 1000 µs.
+// round3 rounds to three significant decimal digits of nanoseconds, so that 999.6 µs is shown as 1
+// ms, not 1000 µs.
 func round3(d time.Duration) time.Duration {
 	step := time.Duration(1)
 	for d/step >= 1000 {
@@ -55,7 +54,7 @@ func round3(d time.Duration) time.Duration {
 	return (d + step/2) / step * step
 }
 
-// significant writes x ≥ 0 with three significant digits and no zeros at the end.
+// significant formats x ≥ 0 with three significant digits and no trailing zeros.
 func significant(x float64) string {
 	decimals := 2
 	switch {
@@ -71,9 +70,8 @@ func significant(x float64) string {
 	return s
 }
 
-// Percent writes the part of a whole in whole percent. What is there is never
-// shown as "0%", and what lacks something never as "100%": they are "<1%" and ">99%".
-// A part of nothing is [Unknown].
+// Percent formats part of whole in whole percent. A nonzero part is never "0%" but "<1%", and an
+// incomplete part is never "100%" but ">99%". A part of nothing is [Unknown].
 func Percent(part, whole time.Duration) string {
 	if whole <= 0 {
 		return Unknown
@@ -88,8 +86,8 @@ func Percent(part, whole time.Duration) string {
 	return strconv.FormatFloat(p+0, 'f', 0, 64) + "%" // +0 turns -0 into 0
 }
 
-// Parallelism writes a number of goroutines that run at once with two
-// decimals; NaN and infinities are [Unknown].
+// Parallelism formats a number of goroutines that run at once with two decimals. NaN and infinities
+// are [Unknown].
 func Parallelism(p float64) string {
 	if math.IsNaN(p) || math.IsInf(p, 0) {
 		return Unknown
@@ -97,7 +95,7 @@ func Parallelism(p float64) string {
 	return strconv.FormatFloat(p, 'f', 2, 64)
 }
 
-// Count writes n with commas between the thousands: "1,371".
+// Count formats n with commas between the thousands: "1,371".
 func Count[N int | int64 | uint64](n N) string {
 	s, sign := strconv.FormatUint(uint64(n), 10), ""
 	if n < 0 {
@@ -109,7 +107,7 @@ func Count[N int | int64 | uint64](n N) string {
 	return sign + s
 }
 
-// Plural writes a count with its noun: "1 goroutine", "1,371 goroutines".
+// Plural formats a count with its noun: "1 goroutine", "1,371 goroutines".
 func Plural[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -117,8 +115,8 @@ func Plural[N int | int64 | uint64](n N, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Quantity writes a number of 0 or more with three significant digits and the letter of a
-// thousand, a million and so on: "640", "2.11k", "35.2M". NaN and infinities are [Unknown].
+// Quantity formats a number of 0 or more with three significant digits and a suffix for thousand,
+// million and so on: "640", "2.11k", "35.2M". NaN and infinities are [Unknown].
 func Quantity(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown
