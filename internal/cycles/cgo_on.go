@@ -2,5 +2,5 @@
 
 package cycles
 
-// cgoBuild: the program may be linked with a C library.
+// cgoBuild reports whether the program may be linked with a C library.
 const cgoBuild = true

@@ -6,12 +6,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// A Clock reads one source. Its methods may be called from any number of goroutines.
+// A Clock reads one source. It is safe for concurrent use.
 type Clock struct {
 	info Info
 	base *Timebase
 	spec perfevent.Spec // of the event, for sources that are perf events
-	bias int64          // what two readings right after each other differ by at least
+	bias int64          // least difference of two consecutive readings
 	rseq bool           // info.Source == RseqClock
 }
 
@@ -19,13 +19,12 @@ type Clock struct {
 type Mark struct {
 	// Wall is the reading of the constant-rate counter, see [Timebase].
 	Wall int64
-	// CPU is the number of cycles that the thread has executed so far. Only
-	// differences on the same thread mean anything.
+	// CPU is the number of cycles that the thread has executed so far. Only differences on the
+	// same thread are meaningful.
 	CPU int64
 	// Thread is the thread that was read.
 	Thread *Thread
-	// Turn shows whether the goroutine has left its thread between two readings, see
-	// [Mark.Stayed].
+	// Turn shows whether the goroutine left its thread between two readings; see [Mark.Stayed].
 	Turn Turn
 }
 
@@ -34,11 +33,11 @@ type Mark struct {
 // Info describes the clock.
 func (c *Clock) Info() Info { return c.info }
 
-// Timebase returns the timebase of Mark.Wall.
+// Timebase returns the timebase of [Mark.Wall].
 func (c *Clock) Timebase() *Timebase { return c.base }
 
-// readSlow reads a source other than the rseq clock. What belongs to the thread is only touched
-// while the goroutine is locked to it.
+// readSlow reads a source other than the rseq clock. Thread state is accessed only while the
+// goroutine is locked to the thread.
 func (c *Clock) readSlow() Mark {
 	p, unlock := lockHere()
 	defer unlock()
@@ -47,9 +46,9 @@ func (c *Clock) readSlow() Mark {
 	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th, Turn: p.turn}
 }
 
-// Elapsed returns the cycles that were executed and the ticks that passed
-// between two readings. It reports false, and the ticks for the cycles, when
-// the readings came from different threads: the goroutine was not locked.
+// Elapsed returns the cycles executed and the ticks passed between two readings. If the readings
+// came from different threads, because the goroutine was not locked, it reports false and returns
+// the ticks for the cycles.
 func (c *Clock) Elapsed(start, stop *Mark) (cycles, wall int64, ok bool) {
 	wall = max(stop.Wall-start.Wall, 0)
 	if start.Thread != stop.Thread {
@@ -58,7 +57,7 @@ func (c *Clock) Elapsed(start, stop *Mark) (cycles, wall int64, ok bool) {
 	return max(stop.CPU-start.CPU-c.bias, 0), wall, true
 }
 
-// read returns what the source counted so far on the thread, which is the calling one.
+// read returns the source's count so far on the thread, which is the calling one.
 func (c *Clock) read(th *Thread, wall int64) int64 {
 	switch c.info.Source {
 	case ThreadClock:
@@ -85,8 +84,8 @@ func (c *Clock) read(th *Thread, wall int64) int64 {
 	return int64(count.Value)
 }
 
-// openOn opens the clock's event on the calling thread; nil when the system has
-// no descriptors left, and the thread's cycles then read as 0.
+// openOn opens the clock's event on the calling thread. It returns nil if the system has no
+// descriptors left; the thread's cycles then read as 0.
 func (c *Clock) openOn(th *Thread) *perfevent.Event {
 	e, err := perfevent.OpenThread(c.spec)
 	if err != nil {
@@ -104,16 +103,16 @@ func (c *Clock) openOn(th *Thread) *perfevent.Event {
 	return e
 }
 
-// place is where a goroutine is at an instant.
+// place is the location of a goroutine at an instant.
 type place struct {
-	thread uintptr // identity; 0: not known without a system call
+	thread uintptr // identity; 0 if unknown without a system call
 	turn   Turn
 	tick   int64  // of the time-stamp counter; 0 where thread is
 	marker uint64 // the word rseq_cs of the C library's area; 0 without one
 }
 
-// lockHere locks the calling goroutine to its thread for a reading and returns where it is, in the
-// turn that it had before.
+// lockHere locks the calling goroutine to its thread for a reading. It returns the goroutine's
+// place, with the turn from before the lock.
 func lockHere() (p place, unlock func()) {
 	locked := here().turn & turnLocked
 	runtime.LockOSThread()

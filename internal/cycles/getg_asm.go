@@ -2,15 +2,15 @@
 
 package cycles
 
-// Goroutine returns the address of the calling goroutine's structure in the runtime, 2 ns. It
-// identifies living goroutines; later ones get the same structure again. On processors other than
-// amd64, arm64 and 386 it is the number of the goroutine.
+// Goroutine returns the address of the calling goroutine's descriptor in the runtime, in 2 ns. It
+// identifies living goroutines; later ones may reuse the address. On processors other than amd64,
+// arm64 and 386, it returns the goroutine's ID.
 func Goroutine() uintptr { return getg() }
 
-// Reused: a later goroutine may get what Goroutine returns.
+// Reused reports whether a later goroutine may get the same value of Goroutine.
 const Reused = true
 
-// getg returns the address of the calling goroutine's structure.
+// getg returns the address of the calling goroutine's descriptor.
 //
 //go:noescape
 func getg() uintptr

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Goroutine returns the number of the calling goroutine, as the runtime prints it: "goroutine 12
-// [running]:". It takes microseconds; such processors have no better one. The number never comes
-// again.
+// Goroutine returns the ID of the calling goroutine as printed by the runtime: "goroutine 12
+// [running]:". It takes microseconds; nothing faster is available on these processors. IDs are
+// never reused.
 func Goroutine() uintptr {
 	var buf [64]byte
 	line := buf[:runtime.Stack(buf[:], false)]
@@ -20,5 +20,5 @@ func Goroutine() uintptr {
 	return uintptr(id)
 }
 
-// Reused: a later goroutine may get what Goroutine returns.
+// Reused reports whether a later goroutine may get the same value of Goroutine.
 const Reused = false

@@ -13,25 +13,24 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
-// A thread's identity on linux/amd64 is its FS base, which user code reads in
-// 4.5 ns where the kernel has enabled that (Linux 5.9, HWCAP2 bit 1). Without a
-// C library it is the address of the runtime's own data for the thread. With one,
-// exited threads' stacks are reused at once and nothing shows the exit
-// (thread_linux.go), so that the thread's number must be the identity. The runtime
-// keeps that number (m.procid); where we do not find it there, a system call finds it, 90 ns.
+// A thread's identity on linux/amd64 is its FS base, which user code reads in 4.5 ns if the kernel
+// has enabled that (Linux 5.9, HWCAP2 bit 1). Without a C library it is the address of the
+// runtime's own thread data. With a C library, the stacks of exited threads are reused at once and
+// nothing shows the exit (thread_linux.go), so the thread ID must be the identity. The runtime
+// keeps it in m.procid. If it is not found there, a system call returns it, in 90 ns.
 var (
 	fsgsbase    = hasFSGSBase()
 	libcThreads = fsgsbase && fsSelf() || !fsgsbase && cgoBuild
 	//lint:ignore U1000 hereAt reads it
 	byFS = fsgsbase && !libcThreads && !noThreadState.Load()
 	//lint:ignore U1000 hereAt reads it
-	procidAt uintptr // of the number in the runtime's structure of a thread; 0: not found
+	procidAt uintptr // offset of the thread ID in the runtime's thread structure; 0: not found
 	//lint:ignore U1000 hereAt reads it
-	libcCS uintptr // the word rseq_cs of the C library's area, less the FS base; 0: not found
+	libcCS uintptr // offset of rseq_cs of the C library's area from the FS base; 0: not found
 )
 
-// identifyByNumber makes the thread's number its identity: an FS base can come again with another
-// thread, and without an address for the kernel to zero nothing shows that.
+// identifyByNumber makes the thread ID the identity. An FS base can be reused by another thread,
+// and without an address for the kernel to zero, the exit cannot be detected.
 func identifyByNumber() { byFS = false }
 
 func identity() uintptr {
@@ -46,21 +45,22 @@ func gettid() uintptr {
 	return tid
 }
 
-// here returns where the calling goroutine is and then reads the time-stamp counter and the marker.
-// All of it is from one thread: a goroutine is not moved while it executes assembly.
+// here returns where the calling goroutine is, and then reads the time-stamp counter and the
+// marker. All values are from one thread, because a goroutine is not moved while it executes
+// assembly.
 func here() (p place) {
 	p.thread, p.turn, p.tick, p.marker = hereAt()
 	return p
 }
 
-// hereAt is here. The thread is 0 where its identity is not known without a system call, the marker
-// where it is not in the C library's area.
+// hereAt implements here. thread is 0 if its identity is unknown without a system call, and marker
+// is 0 if it is not in the C library's area.
 //
 //go:noescape
 func hereAt() (thread uintptr, turn Turn, tick int64, marker uint64)
 
-// hasFSGSBase looks for HWCAP2_FSGSBASE in the vector that the kernel gave to
-// the process. What cannot be read counts as not enabled.
+// hasFSGSBase looks for HWCAP2_FSGSBASE in the auxiliary vector of the process. If the vector
+// cannot be read, it returns false.
 func hasFSGSBase() bool {
 	const atHWCAP2, hwcap2FSGSBase = 26, 1 << 1
 	auxv, err := os.ReadFile("/proc/self/auxv")
@@ -75,8 +75,8 @@ func hasFSGSBase() bool {
 	return false
 }
 
-// fsSelf reports whether the word at the FS base is its own address: the ABI
-// demands that of a C library's threads, and the Go runtime's own threads have 0 there.
+// fsSelf reports whether the word at the FS base is its own address. The ABI requires that of a C
+// library's threads; the Go runtime's own threads have 0 there.
 //
 //go:noescape
 func fsSelf() bool
@@ -86,12 +86,12 @@ func fsSelf() bool
 //go:noescape
 func fsBase() uintptr
 
-// mAt is where a goroutine's structure has the pointer to that of its thread.
+// mAt is the offset of the pointer to a goroutine's thread in its descriptor.
 const mAt = 6 * unsafe.Sizeof(uintptr(0))
 
-// findProcid finds where the runtime keeps the number of a thread, in programs with a C library:
-// the word that is the number on two threads. What seems to be the runtime's structure of the
-// thread is read by a system call, which fails where nothing is, instead of crashing.
+// findProcid finds where the runtime keeps a thread's ID, in programs with a C library: the word
+// that is equal to the ID on two threads. The presumed thread structure is read by a system call,
+// which fails on invalid addresses instead of crashing.
 func findProcid() {
 	if !libcThreads {
 		return
@@ -115,7 +115,7 @@ func findProcid() {
 		}
 		return is
 	}
-	runtime.LockOSThread() // the goroutine must have another thread
+	runtime.LockOSThread() // the goroutine must run on another thread
 	defer runtime.UnlockOSThread()
 	there := make(chan [words]bool)
 	background.Go(func() { there <- numbers() })
@@ -128,8 +128,9 @@ func findProcid() {
 	}
 }
 
-// findLibcRseq finds the area that the C library has registered for its threads, all at the same
-// distance from their FS bases. The kernel returns EBUSY for it, and EINVAL for any other address.
+// findLibcRseq finds the area that the C library has registered for its threads, at the same
+// distance from every FS base. The kernel returns EBUSY for that area and EINVAL for any other
+// address.
 func findLibcRseq() error { return libcRseq.Get(searchLibcRseq) }
 
 var libcRseq lazy.Value[error]
@@ -142,7 +143,7 @@ func searchLibcRseq() error {
 	defer runtime.UnlockOSThread()
 	own := newArea()
 	switch errno := rseqCall(uintptr(unsafe.Pointer(&own.rseq)), 0); errno {
-	case unix.EINVAL: // another one is
+	case unix.EINVAL: // a different area is registered
 	case 0:
 		rseqCall(uintptr(unsafe.Pointer(&own.rseq)), rseqUnregister)
 		return errors.New("rseq: the C library has registered no area")

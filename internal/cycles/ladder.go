@@ -12,10 +12,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// Default returns the process's clock: Open's choice, made at the first call.
+// Default returns the process's clock, which the first call chooses with Open.
 func Default() *Clock { return theClock.Get(open) }
 
-// open opens a clock of the whole ladder, whose last source cannot be refused.
+// open opens a clock of the whole ladder. Its last source is never refused.
 func open() *Clock {
 	c, _ := Open()
 	return c
@@ -23,12 +23,12 @@ func open() *Clock {
 
 var theClock, theSecond lazy.Value[*Clock]
 
-// Open returns a clock for the first of the sources (none: the whole [Ladder])
-// that proves itself by counting. It fails when all of them refuse, which the
-// whole ladder never does. It takes some 0.5 ms, and as much again the first time.
+// Open returns a clock for the first of the sources (default: the whole [Ladder]) that proves
+// itself by counting. It fails if all of them are refused, which never happens with the whole
+// ladder. It takes about 0.5 ms, and as much again the first time.
 //
-// Clocks of different sources that are perf events should not be used at
-// the same time: each thread keeps one event open, and changing it loses the count.
+// Clocks of different perf-event sources should not be used at the same time: each thread keeps one
+// event open, and changing it loses the count.
 func Open(sources ...Source) (*Clock, error) {
 	if len(sources) == 0 {
 		sources = Ladder
@@ -49,7 +49,7 @@ func Open(sources ...Source) (*Clock, error) {
 	return nil, fmt.Errorf("cycles: no source counts: %q", refused)
 }
 
-// prepare finds what is needed of the runtime's own state.
+// prepare locates the required parts of the runtime's state.
 func prepare() {
 	prepared.Do(func() {
 		findTurn()
@@ -59,7 +59,7 @@ func prepare() {
 
 var prepared sync.Once
 
-// lockThread locks the calling goroutine to its thread and returns that thread.
+// lockThread locks the calling goroutine to its thread and returns the thread.
 func lockThread() (th *Thread, unlock func()) {
 	runtime.LockOSThread()
 	th = threads.current()
@@ -73,7 +73,7 @@ func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
 	}}
 	switch s {
 	case RefCyclesRDPMC, RefCyclesRead, MSRTSC:
-		if !haveTSC { // against which to know their frequency; only by chance would the probe find it as assumed
+		if !haveTSC { // without it their frequency is unknown, and the probe would pass only by chance
 			return nil, errNoTSC
 		}
 	}
@@ -105,11 +105,10 @@ func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
 	return nil, errors.New("not a source that can be opened")
 }
 
-// errNoTSC refuses what counts cycles of a frequency that is not known.
+// errNoTSC rejects sources whose cycles have an unknown frequency.
 var errNoTSC = errors.New("no counter of constant rate")
 
-// probeEvent opens the event on the calling thread, for a look at what is
-// granted, and probes the source.
+// probeEvent opens the event on the calling thread to see what is granted, and probes the source.
 func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (*Clock, error) {
 	e, err := perfevent.OpenThread(spec)
 	if err != nil {
@@ -121,7 +120,8 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 	}
 	e.Close()
 	defer func() {
-		// The descriptor stays with the thread if the source is taken, or makes room.
+		// The descriptor stays with the thread if the source is taken; otherwise it is
+		// closed.
 		if err != nil {
 			if e := th.event.Swap(nil); e != nil {
 				e.Close()
@@ -145,14 +145,14 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 	return c, nil
 }
 
-// probe shows that the source counts while the thread spins and does not while
-// it sleeps. Other threads may take the processor from the spinning one, and an interrupt may
-// come between the readings of the source and of the ticks, so the best of several short spins
-// decides: of many only where none is good, as on a machine that is very busy.
+// probe verifies that the source counts while the thread spins and does not while it sleeps. Other
+// threads may take the processor from the spinning one, and an interrupt may come between reading
+// the source and the ticks, so the best of several short spins decides. Many are tried only if none
+// is good, as on a very busy machine.
 func (c *Clock) probe(th *Thread) (*Clock, error) {
 	const spin, sleep = 100 * time.Microsecond, 100 * time.Microsecond
 	least, most := 0.5, 1.1
-	if c.info.Source == CPUCycles { // cores run between a tenth and four times their nominal frequency
+	if c.info.Source == CPUCycles { // cores run at a tenth to four times their nominal frequency
 		least, most = 0.1, 4
 	}
 	best, last := 0.0, 0.0
@@ -185,8 +185,8 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 	return c, nil
 }
 
-// standsStill shows that the source does not count while the thread sleeps. Here, too, the best of
-// several decides: what a hypervisor takes of the processor just before or after a sleep counts as
+// standsStill verifies that the source does not count while the thread sleeps. The best of several
+// sleeps decides, because time that a hypervisor takes just before or after a sleep counts as
 // executed.
 func standsStill(sleep func() (cyclesPerTick float64)) error {
 	var last float64
@@ -198,12 +198,12 @@ func standsStill(sleep func() (cyclesPerTick float64)) error {
 	return fmt.Errorf("counts %.2g cycles a tick of sleeping", last)
 }
 
-// measure finds what a pair of readings costs in the source's own count, which
-// Elapsed takes off, what a reading takes, and the source's resolution.
+// measure determines the cost of a pair of readings in the source's own count, which Elapsed
+// subtracts, the duration of a reading, and the source's resolution.
 func (c *Clock) measure(th *Thread) {
 	bias, step := int64(math.MaxInt64), int64(math.MaxInt64)
 	until := ticks() + c.base.FromNS(int64(500*time.Microsecond))
-	for i := 0; i < 200 && (i < 20 || ticks() < until); i++ { // each may be two slow system calls
+	for i := 0; i < 200 && (i < 20 || ticks() < until); i++ { // each may take two slow system calls
 		d := c.Start().CPU
 		d = c.Stop(th).CPU - d
 		bias = min(bias, max(d, 0))
@@ -220,7 +220,7 @@ func (c *Clock) measure(th *Thread) {
 	}
 	c.info.Costs = time.Duration(c.base.NS(best))
 	if bias == 0 && step != math.MaxInt64 {
-		c.info.Resolution = time.Duration(c.base.NS(step)) // a coarse source: it mostly stands still
+		c.info.Resolution = time.Duration(c.base.NS(step)) // a coarse source usually stands still
 	} else {
 		c.info.Resolution = max(time.Duration(c.base.nsTick), time.Nanosecond)
 	}
@@ -232,7 +232,7 @@ func spinUntil(tick int64) {
 	}
 }
 
-// Source is what counted.
+// Source is the source of the count.
 type Source string
 
 // The sources, best first.
@@ -240,7 +240,7 @@ const (
 	RefCyclesRDPMC Source = "ref-cycles/rdpmc" // hardware reference cycles, read in user mode
 	RefCyclesRead  Source = "ref-cycles/read"  // hardware reference cycles, read by a system call
 	CPUCycles      Source = "cpu-cycles/read"  // hardware cycles at the core's own, varying frequency
-	RseqClock      Source = "rseq-clock"       // thread CPU time kept current by the TSC while an rseq marker stands
+	RseqClock      Source = "rseq-clock"       // thread CPU time, extrapolated by the TSC while an rseq marker is set
 	MSRTSC         Source = "msr/tsc"          // perf event that counts the TSC while the thread is on a processor
 	ThreadClock    Source = "thread-clock"     // the system's thread CPU clock × TSC frequency
 	WallTSC        Source = "wall-tsc"         // elapsed time × TSC frequency
@@ -249,7 +249,7 @@ const (
 // Ladder lists the sources that [Open] tries, best first.
 var Ladder = []Source{RefCyclesRDPMC, RefCyclesRead, CPUCycles, RseqClock, MSRTSC, ThreadClock, WallTSC}
 
-// Accuracy is how far a count of cycles can be trusted.
+// Accuracy is the accuracy of a count of cycles.
 type Accuracy string
 
 // The accuracies.
@@ -258,8 +258,8 @@ const (
 	Counted Accuracy = "counted"
 	// CountedUser: as Counted, but without the thread's time in the kernel.
 	CountedUser Accuracy = "counted-user"
-	// CoreCycles: hardware counted, but at the core's varying frequency. Such
-	// counts do not compare with reference cycles.
+	// CoreCycles: hardware counted at the core's varying frequency. Such counts are not
+	// comparable with reference cycles.
 	CoreCycles Accuracy = "core-cycles"
 	// ThreadTime: the thread's processor time × the TSC frequency.
 	ThreadTime Accuracy = "thread-time"
@@ -267,28 +267,27 @@ const (
 	UpperBound Accuracy = "upper-bound"
 )
 
-// Info describes a clock: it belongs into every result that was measured with it.
+// Info describes a clock. It should be part of every result measured with the clock.
 type Info struct {
 	Source   Source
 	Accuracy Accuracy
-	// Hz is how many cycles the source counts in a second of uninterrupted
-	// execution; 0 where that varies (cpu-cycles).
+	// Hz is the number of cycles that the source counts in a second of uninterrupted execution;
+	// 0 if it varies (cpu-cycles).
 	Hz float64
-	// HzOrigin is how Hz is known, in words.
+	// HzOrigin describes how Hz was determined.
 	HzOrigin string
 	// HzPPM is the uncertainty of Hz in parts per million.
 	HzPPM float64
-	// Resolution is the smallest difference that the source was seen to
-	// count while it was probed.
+	// Resolution is the smallest difference that the source counted during the probe.
 	Resolution time.Duration
-	// Costs is what a reading takes.
+	// Costs is the duration of a reading.
 	Costs time.Duration
-	// Refused has for each better source why it was not taken.
+	// Refused has the reason why each better source was not taken.
 	Refused []string
 }
 
-// String is one line for people, such as
-// "rseq-clock (thread-time), 2.0000 GHz ±1 ppm, calibrated against CLOCK_MONOTONIC".
+// String returns a one-line description, such as "rseq-clock (thread-time), 2.0000 GHz ±1 ppm,
+// calibrated against CLOCK_MONOTONIC".
 func (i Info) String() string {
 	if i.Hz == 0 {
 		return fmt.Sprintf("%s (%s)", i.Source, i.Accuracy)

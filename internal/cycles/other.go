@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// area is what Linux keeps outside the Go heap; elsewhere only its life matters,
-// and that is the life of a goroutine structure, which the runtime never frees.
+// area is the thread state that Linux keeps outside the Go heap. On other systems only its life
+// matters, which is that of a goroutine descriptor, which the runtime never frees.
 type area struct{ life uint32 }
 
 func newArea() *area { return new(area) }
@@ -22,13 +22,13 @@ func (a *area) enter() (tid int) {
 
 func (a *area) exists(int) bool { return true }
 
-// sleepThread lets the calling thread, to which the goroutine is locked, sleep.
+// sleepThread makes the calling thread sleep. The goroutine must be locked to it.
 func sleepThread(d time.Duration) { time.Sleep(d) }
 
-// identifyByNumber has nothing to do: the kernel is given no address.
+// identifyByNumber does nothing: no address is registered with the kernel.
 func identifyByNumber() {}
 
-// identity is the same for all threads: outside of Linux nothing is kept for a thread.
+// identity is the same for all threads: only Linux has thread state.
 func identity() uintptr { return 1 }
 
 // here returns the turn of the calling goroutine.
@@ -36,11 +36,11 @@ func here() place { return place{turn: turn()} }
 
 func findProcid() {}
 
-// monotonic returns the runtime's monotonic clock at t, from the start of the process. On Windows
-// it steps by 0.5 to 15 ms.
+// monotonic returns the runtime's monotonic clock at t, since the start of the process. On Windows
+// its steps are 0.5 to 15 ms.
 func monotonic(t time.Time) int64 { return int64(t.Sub(start)) }
 
-// What the counter is calibrated against, and by how many seconds it steps, at most.
+// What the counter is calibrated against, and the largest step of that clock in seconds.
 const (
 	monotonicName = monotime.Source
 	monotonicStep = 1e-6
@@ -48,9 +48,8 @@ const (
 
 func probeRseq(*Thread, *Timebase) error { return errors.New("rseq: Linux only") }
 
-// Start reads the clock at the begin of a measurement.
+// Start reads the clock at the start of a measurement.
 func (c *Clock) Start() Mark { return c.readSlow() }
 
-// Stop reads the clock at the end of a measurement. The thread at the begin is
-// most likely the one to be read.
+// Stop reads the clock at the end of a measurement. likely is the thread at its start.
 func (c *Clock) Stop(likely *Thread) Mark { return c.readSlow() }

@@ -12,39 +12,37 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
-// The rseq clock: thread CPU time at the price of reading the TSC.
+// The rseq clock: thread CPU time at the cost of reading the TSC.
 //
-// A thread may register a struct rseq with the kernel (rseq(2), Linux 4.18) and
-// store in its rseq_cs the address of a descriptor of a restartable sequence of code. When the
-// kernel preempts, migrates or signals the thread, it compares the interrupted
-// instruction with the descriptor's range. If it lies outside, the sequence
-// is over, and the kernel sets rseq_cs to 0. We use only that last effect: our
-// descriptor names a range that is never executed, so rseq_cs is a marker that
-// stands exactly as long as the thread has not been off the processor. Hence:
+// A thread may register a struct rseq with the kernel (rseq(2), Linux 4.18) and store in its
+// rseq_cs the address of a descriptor of a restartable sequence of code. When the kernel preempts,
+// migrates or signals the thread, it compares the interrupted instruction with the descriptor's
+// range. If it is outside, the sequence is over, and the kernel sets rseq_cs to 0. Only that last
+// effect is used: the descriptor's range is never executed, so rseq_cs is a marker that remains set
+// exactly as long as the thread has not been off the processor. Hence:
 //
 //  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
-//  2. if the marker went, the three do not belong together: repeat; also, a few times, if the two
-//     TSCs are much farther apart than they need be: an interrupt or the hypervisor came between,
-//     which no marker shows;
+//  2. if the marker is cleared, the three do not belong together: repeat; also repeat, a few times,
+//     if the two TSCs are much farther apart than necessary: an interrupt or the hypervisor
+//     intervened, which no marker shows;
 //  3. keep offset = CPU time − TSC (midway between the two);
-//  4. from now on read the TSC; if the marker stands *after* that, thread CPU
+//  4. from now on read the TSC; if the marker is set *after* that, thread CPU
 //     time = offset + TSC, else start over at 1.
 //
-// The marker is left standing when a task ends: the next task on the thread then needs no new
-// anchor (400 ns). That is safe as long as a marker cannot outlive its thread in an area that a new
-// thread takes for its own. There are two kinds of areas:
+// The marker remains set when a task ends, so the next task on the thread needs no new anchor (400
+// ns). That is safe as long as a marker cannot outlive its thread in an area that a new thread
+// takes for its own. There are two kinds of areas:
 //
 //   - Without a C library the area is ours. The kernel zeroes area.life when the thread exits.
-//   - glibc (2.35 and later) has registered an area in each thread's own memory. We look for its
-//     place once, by asking the kernel whether this is what is registered, and use the word rseq_cs
-//     in it. The kernel clears the word when a thread registers the area (Linux 6.14 and what took
-//     that fix over). Each thread's marker is the address of a sequence of its own, and threads are
-//     distinguished by their numbers, so that the marker of a dead thread is not taken for the one of
-//     the thread that got its memory.
+//   - glibc (2.35 and later) has registered an area in each thread's own memory. We search for its
+//     position once, by asking the kernel whether a candidate is registered, and use its word
+//     rseq_cs. The kernel clears the word when a thread registers the area (Linux 6.14 and kernels
+//     with a backport of that fix). Each thread's marker is the address of its own sequence, and
+//     threads are identified by their IDs, so the marker of a dead thread is not mistaken for that
+//     of the thread that reuses its memory.
 //
-// fork and exec: the child of a fork that shares memory (Go's own way to start
-// processes) has no registration, and exec drops it, so that a child never writes
-// to its parent's areas.
+// fork and exec: the child of a fork that shares memory (Go's own way to start processes) has no
+// registration, and exec drops it, so a child never writes to its parent's areas.
 
 // rseq is struct rseq of linux/rseq.h in its first, 32-byte, version.
 type rseq struct {
@@ -55,16 +53,16 @@ type rseq struct {
 	_          [3]uint32
 }
 
-// sequence is struct rseq_cs of linux/rseq.h. All that it points to is plain data: nothing is ever
-// executed there.
+// sequence is struct rseq_cs of linux/rseq.h. Everything that it points to is plain data, never
+// executed.
 type sequence struct {
 	version, flags uint32
 	start          uint64 // of the range of code
 	length         uint64 // of the range
-	abort          uint64 // where the kernel would send a thread that it interrupts in the range
+	abort          uint64 // where the kernel would send a thread interrupted in the range
 }
 
-// noCode is what all sequences point to.
+// noCode is the code range of all sequences.
 type noCode struct {
 	code      [8]byte // the range
 	_         [20]byte
@@ -72,7 +70,7 @@ type noCode struct {
 	landing   [8]byte // the abort address
 }
 
-// rseqSignature is what glibc uses on x86; any number will do.
+// rseqSignature is the value glibc uses on x86; any number works.
 const rseqSignature = 0x53053053
 
 // States of an area's registration.
@@ -82,7 +80,8 @@ const (
 	rseqRefused
 )
 
-// neverExecuted is the process's only noCode, made at first use; nil when the system has no memory.
+// neverExecuted is the process's only noCode, allocated at first use; nil if the system has no
+// memory.
 func neverExecuted() *noCode { return theCode.Get(newCode) }
 
 var theCode lazy.Value[*noCode]
@@ -97,17 +96,17 @@ func newCode() *noCode {
 	return c
 }
 
-// marker is what rseq_cs holds while the marker stands.
+// marker returns the value of rseq_cs while the marker is set.
 func (a *area) marker() uint64 { return uint64(uintptr(unsafe.Pointer(&a.sequence))) }
 
-// rseqCall is the system call rseq for the calling thread. unix.EBUSY says that this area is
-// registered already.
+// rseqCall is the system call rseq for the calling thread. unix.EBUSY means that this area is
+// already registered.
 func rseqCall(at uintptr, flags uintptr) unix.Errno {
 	_, _, errno := unix.RawSyscall6(unix.SYS_RSEQ, at, unsafe.Sizeof(rseq{}), flags, rseqSignature, 0, 0)
 	return errno
 }
 
-// register makes the area usable for the calling thread, once.
+// register prepares the area for the calling thread, once.
 func (a *area) register() error {
 	switch {
 	case a.state == rseqRegistered:
@@ -130,7 +129,7 @@ func (a *area) register() error {
 		at = libcArea()
 	}
 	switch errno := rseqCall(at, 0); {
-	case errno == unix.EBUSY: // by the C library, as it should be, or by us
+	case errno == unix.EBUSY: // by the C library, as expected, or by us
 	case errno == 0 && !libcThreads:
 	case errno == 0:
 		rseqCall(at, rseqUnregister)
@@ -153,7 +152,7 @@ const rseqUnregister = 1 // RSEQ_FLAG_UNREGISTER
 
 var errSwitchedOff = errors.New("rseq: switched off, by " + NoThreadState + " or an option")
 
-// cs is the word rseq_cs of the calling thread, whose area a is.
+// cs returns the word rseq_cs of the calling thread, which owns area a.
 func (a *area) cs() *uint64 {
 	if libcThreads {
 		at := libcArea() + unsafe.Offsetof(a.rseq.cs)
@@ -162,8 +161,7 @@ func (a *area) cs() *uint64 {
 	return &a.rseq.cs
 }
 
-// standing reports whether the thread, which is the calling one, has stayed on the processor since
-// the anchor.
+// standing reports whether the calling thread has stayed on the processor since the anchor.
 func (a *area) standing() bool {
 	return a.state == rseqRegistered && atomic.LoadUint64(a.cs()) == a.marker()
 }
@@ -175,20 +173,18 @@ func (a *area) drop() {
 	}
 }
 
-// threadClock reads the calling thread's CPU clock, in nanoseconds, 300 ns.
+// threadClock reads the calling thread's CPU clock, in nanoseconds. It takes 300 ns.
 func (a *area) threadClock() int64 {
 	unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&a.time)), 0)
 	return a.time.Nano()
 }
 
-// anchorTicks is the least that the three readings of an anchor took while the clock was probed; 0
-// before.
+// anchorTicks is the least duration of an anchor's three readings during the probe; 0 before.
 var anchorTicks atomic.Int64
 
-// anchor sets the marker and the offset. The returned ticks are the first and
-// the last that offset holds for. If the thread is disturbed time and again, or its
-// registration is refused, it reports that no marker stands; the offset is then
-// as good as one reading of the thread clock.
+// anchor sets the marker and the offset. It returns the first and the last ticks for which the
+// offset holds. If the thread is disturbed repeatedly, or its registration is refused, standing is
+// false; the offset is then as good as one reading of the thread clock.
 func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 	registered := a.register() == nil
 	loose := 8 * anchorTicks.Load()
@@ -207,10 +203,9 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 	return first, last, a.standing()
 }
 
-// probeRseq registers the calling thread and shows that the marker tells the
-// truth: sleeping must clear it every time, and it must stand through 20 µs of spinning (not every
-// time: other threads may take the processor), during which the TSC and the thread clock must
-// agree.
+// probeRseq registers the calling thread and verifies the marker. Sleeping must clear it every
+// time. It must remain set through 20 µs of spinning (not every time: other threads may take the
+// processor), during which the TSC and the thread clock must agree.
 func probeRseq(th *Thread, base *Timebase) error {
 	if base.Hz == 1e9 && !haveTSC {
 		return errNoTSC
@@ -257,9 +252,9 @@ func probeRseq(th *Thread, base *Timebase) error {
 	return errors.New("rseq: while the marker stood, the TSC and the thread clock disagreed")
 }
 
-// probeSleep shows that sleeping clears the marker. Only a sleep counts in which the thread left
-// its processor, as the system's count of switches shows: one that is interrupted by the hypervisor
-// can be over before it has begun, and then rightly leaves the marker standing.
+// probeSleep verifies that sleeping clears the marker. A sleep counts only if the thread left its
+// processor, according to the system's count of switches. A sleep that the hypervisor interrupts
+// can be over before it has begun, and then correctly leaves the marker set.
 func (a *area) probeSleep(base *Timebase) error {
 	slept := 0
 	for try := 0; try < 30 && slept < 3; try++ {
@@ -292,8 +287,8 @@ func switches() int64 {
 	return int64(usage.Nvcsw)
 }
 
-// Start reads the clock at the begin of a measurement: what the reading itself costs is left out as
-// far as possible.
+// Start reads the clock at the start of a measurement. It excludes the cost of the reading as well
+// as possible.
 func (c *Clock) Start() Mark {
 	if !c.rseq {
 		return c.readSlow()
@@ -305,8 +300,8 @@ func (c *Clock) Start() Mark {
 	return c.anew(false)
 }
 
-// Stop reads the clock at the end of a measurement, as Start does at its begin. The thread at the
-// begin is most likely the one to be read, which saves looking it up.
+// Stop reads the clock at the end of a measurement, like Start at its start. likely is the thread
+// at the start, which usually saves a lookup.
 func (c *Clock) Stop(likely *Thread) Mark {
 	if !c.rseq {
 		return c.readSlow()
@@ -322,7 +317,7 @@ func (c *Clock) Stop(likely *Thread) Mark {
 	return c.anew(true)
 }
 
-// stands reports whether the marker of the thread stands, which was the calling one when here
+// stands reports whether the marker of the thread is set. The thread was the calling one when here
 // returned the marker.
 func (th *Thread) stands(marker uint64) bool {
 	if !libcThreads {
@@ -331,9 +326,9 @@ func (th *Thread) stands(marker uint64) bool {
 	return marker == th.area.marker()
 }
 
-// anew reads the clock where no marker stands, or the thread is not known yet: the work of setting
-// the marker comes before the reading, or after it at the end of a measurement. What belongs to the
-// thread is only touched while the goroutine is locked to it.
+// anew reads the clock if no marker is set, or the thread is not known yet. The marker is set
+// before the reading, or after it at the end of a measurement. Thread state is accessed only while
+// the goroutine is locked to the thread.
 func (c *Clock) anew(end bool) Mark {
 	p, unlock := lockHere()
 	defer unlock()

@@ -10,22 +10,22 @@ import (
 
 // The registry of threads.
 //
-// Counters belong to threads, and so does what we keep for them: an rseq area,
-// and open perf events. A reading must
-// find all that in a few nanoseconds, so threads are found by an identity that costs little
-// (identity.go for each platform) in an open-addressed table that is read without a lock.
+// Counters belong to threads, and so does the state kept for them: an rseq area and open perf
+// events. A reading must find that state in a few nanoseconds. So threads are found by an
+// inexpensive identity (identity.go for each platform) in an open-addressed table that is read
+// without a lock.
 //
-// A thread can die without our knowledge: when a goroutine exits while locked
-// to it. Its identity may then come again with another thread. The word `life`
-// of the thread's area decides: it is not zero while the thread lives,
-// and the kernel zeroes it when the thread exits (thread_linux.go). Where an identity is
-// a goroutine's (no system call, other systems), it never dies.
+// A thread can exit unnoticed, if a goroutine exits while locked to it. Another thread may then get
+// its identity. The word `life` of the thread's area decides: it is not zero while the thread
+// lives, and the kernel zeroes it when the thread exits (thread_linux.go). Where an identity is a
+// goroutine's (no system call, other systems), it never dies.
 
-// NoThreadState is the environment variable that keeps the package from giving the kernel addresses
-// to write to (set_tid_address and rseq), when it is neither empty nor 0. See [WithoutThreadState].
+// NoThreadState is an environment variable. If it is neither empty nor 0, the package does not
+// register addresses with the kernel (set_tid_address and rseq). See [WithoutThreadState].
 const NoThreadState = "BOTTLENECK_NO_THREAD_STATE"
 
-// noThreadState: threads are registered with the registry only, not with the kernel.
+// noThreadState reports whether threads are kept in the registry only, not registered with the
+// kernel.
 var noThreadState = func() *atomic.Bool {
 	v := os.Getenv(NoThreadState)
 	off := new(atomic.Bool)
@@ -33,10 +33,10 @@ var noThreadState = func() *atomic.Bool {
 	return off
 }()
 
-// WithoutThreadState keeps the package from then on from giving the kernel addresses to write to,
-// and returns a clock that does without: the best source of the ladder but for the rseq clock.
-// Threads that have measured something before keep theirs. An earlier [Default] that is the rseq
-// clock goes on, at the price of the thread clock.
+// WithoutThreadState stops the package from registering addresses with the kernel and returns a
+// clock that needs none: the best source of the ladder except the rseq clock. Threads that have
+// measured before keep their registration. An earlier [Default] that is the rseq clock keeps
+// working, at the cost of the thread clock.
 func WithoutThreadState() *Clock {
 	threads.mu.Lock()
 	noThreadState.Store(true)
@@ -48,36 +48,35 @@ func WithoutThreadState() *Clock {
 	return second()
 }
 
-// second is the clock beside a [Default] that is the rseq clock.
+// second returns the clock used beside a [Default] that is the rseq clock.
 func second() *Clock { return theSecond.Get(open) }
 
-// A Thread is the state of one thread. It is made by the first
-// reading on the thread.
+// A Thread is the state of one thread. The first reading on the thread creates it.
 type Thread struct {
-	// Index is a small number of its own for each living thread.
+	// Index is a small number, unique among living threads.
 	Index int
-	// TID is the system's number of the thread; 0 where it is not known.
+	// TID is the system's thread ID; 0 if unknown.
 	TID   int
 	id    uintptr
-	life  uint32 // what area.life is while the thread lives
+	life  uint32 // value of area.life while the thread lives
 	area  *area
 	event atomic.Pointer[perfevent.Event]
 }
 
-// alive reports whether the thread that was registered still lives.
-// The area of a dead one may have gone to another.
+// alive reports whether the registered thread still lives. The area of a dead thread may belong to
+// another.
 func (th *Thread) alive() bool { return atomic.LoadUint32(&th.area.life) == th.life }
 
-// table is the registry; slots holds a power of two of threads, at most half full.
+// table is the registry. slots has a power-of-two length and is at most half full.
 type table struct {
 	slots atomic.Pointer[[]atomic.Pointer[Thread]]
-	// recent finds most threads by following fewer pointers than slots.
+	// recent finds most threads through fewer pointers than slots.
 	recent [256]atomic.Pointer[Thread]
 
-	mu    sync.Mutex // serialises all that follows
+	mu    sync.Mutex // serializes the following
 	count int        // occupied slots
-	next  int        // the first Index never given
-	free  []*Thread  // dead threads whose Index and area can be used again
+	next  int        // the first unused Index
+	free  []*Thread  // dead threads whose Index and area can be reused
 }
 
 var threads = newTable()
@@ -107,15 +106,14 @@ func (t *table) find(id uintptr) *Thread {
 	}
 }
 
-// lately returns the thread that was registered last of those that share the identity's place among
-// the recent; nil when there is none. Whether it has the identity, and lives, is for the caller to
-// see.
+// lately returns the thread registered last among those that share the identity's entry in recent,
+// or nil. The caller must check that it has the identity and is alive.
 func (t *table) lately(id uintptr) *Thread { return t.recent[hash(id)%uintptr(len(t.recent))].Load() }
 
 // hash spreads identities, which are addresses or small numbers.
 func hash(id uintptr) uintptr { return uintptr(uint64(id) * 0x9e3779b97f4a7c15 >> 40) }
 
-// current returns the calling thread, and registers it when it is new.
+// current returns the calling thread, registering it if it is new.
 func (t *table) current() *Thread {
 	id := identity()
 	if th := t.find(id); th != nil {
@@ -124,8 +122,8 @@ func (t *table) current() *Thread {
 	return t.register(id)
 }
 
-// register makes the calling thread known. If its identity belonged to a dead
-// thread, it takes over the slot.
+// register registers the calling thread. If its identity belonged to a dead thread, it reuses the
+// slot.
 func (t *table) register(id uintptr) *Thread {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,7 +166,7 @@ func (t *table) insert(th *Thread) {
 	}
 }
 
-// rebuild drops the dead and doubles the table if that was not enough.
+// rebuild drops dead threads and doubles the table if that was not enough.
 func (t *table) rebuild() {
 	old := *t.slots.Load()
 	var living []*Thread
@@ -198,9 +196,9 @@ func (t *table) rebuild() {
 	t.slots.Store(&slots)
 }
 
-// bury gives back what a dead thread held. The table's recent threads and callers may have kept the
-// Thread: it must not seem to live, as it would where its life was not zeroed, when the system
-// gives its identity to another thread.
+// bury releases the state of a dead thread. The table's recent threads and callers may still refer
+// to the Thread. It must not appear alive when the system gives its identity to another thread, as
+// it would if its life was not zeroed.
 func (t *table) bury(th *Thread) {
 	atomic.StoreUint32(&th.area.life, 0)
 	if e := th.event.Swap(nil); e != nil {

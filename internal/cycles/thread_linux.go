@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// area is what we keep for a thread outside the Go heap, because the kernel
-// writes to it whenever it likes and until the thread dies. The memory is never
-// returned to the system. Only its own thread touches it, but for `life`.
+// area is the thread state outside the Go heap, because the kernel writes to it at any time until
+// the thread exits. The memory is never returned to the system. Only its own thread accesses it,
+// except for `life`.
 type area struct {
-	rseq     rseq     // must come first: the kernel wants it aligned to 32 bytes
-	sequence sequence // what the marker names; aligned likewise
+	rseq     rseq     // must be first: the kernel requires 32-byte alignment
+	sequence sequence // the marker's target; aligned likewise
 
 	// offset is thread CPU time − TSC, in ticks, when the marker was last set:
 	// while the marker stands, thread CPU time = offset + TSC.
 	offset int64
-	time   unix.Timespec // where the thread clock is read into
+	time   unix.Timespec // destination of the thread clock
 	state  uint32        // of the registration: rseqNew, …
 	life   uint32        // 0 once the thread has exited
 	kept   uint32        // 1: the kernel will zero life
@@ -31,8 +31,8 @@ const areasChunk = 64 << 10
 
 var areaChunk []byte // the unused rest of the last chunk; guarded by threads.mu
 
-// newArea returns a zeroed area off the heap. It panics when the system has no
-// memory left, as the Go heap does.
+// newArea returns a zeroed area off the heap. It panics if the system is out of memory, as the Go
+// heap does.
 func newArea() *area {
 	const size = int(unsafe.Sizeof(area{}))
 	if len(areaChunk) < size {
@@ -47,10 +47,10 @@ func newArea() *area {
 	return a
 }
 
-// enter takes possession of the area for the calling thread and returns its
-// number. In a program without a C library the kernel is asked to zero life when the thread exits
-// (set_tid_address(2)), unless that is switched off; Go's runtime does not use that address. A C
-// library does, to join its threads.
+// enter takes ownership of the area for the calling thread and returns the thread ID. In a program
+// without a C library, it asks the kernel to zero life when the thread exits (set_tid_address(2)),
+// unless that is disabled. Go's runtime does not use that address; a C library does, to join its
+// threads.
 func (a *area) enter() (tid int) {
 	tid = unix.Gettid()
 	atomic.StoreUint32(&a.life, uint32(tid))
@@ -62,13 +62,13 @@ func (a *area) enter() (tid int) {
 	return tid
 }
 
-// sleepThread lets the calling thread sleep. time.Sleep takes up to 1 ms longer.
+// sleepThread makes the calling thread sleep. time.Sleep takes up to 1 ms longer.
 func sleepThread(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	unix.Nanosleep(&t, nil)
 }
 
-// exists asks the system whether the thread lives, where its life is not zeroed.
+// exists asks the system whether the thread lives if its life is not zeroed.
 func (a *area) exists(tid int) bool {
 	return a.kept == 1 || unix.Tgkill(os.Getpid(), tid, 0) == nil
 }
@@ -87,7 +87,7 @@ func monotonic(t time.Time) int64 {
 	return ts.Nano() - int64(time.Since(t))
 }
 
-// What the counter is calibrated against, and by how many seconds it steps.
+// What the counter is calibrated against, and the step of that clock in seconds.
 const (
 	monotonicName = "CLOCK_MONOTONIC"
 	monotonicStep = 1e-9

@@ -2,7 +2,7 @@
 
 package cycles
 
-// threadTime returns 0: there is no thread clock that Go reaches without a C library.
+// threadTime returns 0: Go cannot read a thread clock without a C library here.
 func (c *Clock) threadTime(*Thread) int64 { return 0 }
 
 const threadClockName = "none on this system"

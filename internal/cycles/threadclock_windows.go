@@ -8,9 +8,8 @@ import (
 
 var queryThreadCycleTime = windows.NewLazySystemDLL("kernel32.dll").NewProc("QueryThreadCycleTime")
 
-// threadTime returns what the calling thread has executed, in ticks. Windows
-// counts the TSC while a thread runs; where it does not, GetThreadTimes
-// does in steps of 15.6 ms.
+// threadTime returns the calling thread's execution time in ticks. Windows counts the TSC while a
+// thread runs; if it does not, GetThreadTimes is used, in steps of 15.6 ms.
 func (c *Clock) threadTime(*Thread) int64 {
 	thread := windows.CurrentThread()
 	if queryThreadCycleTime.Find() == nil && haveTSC {

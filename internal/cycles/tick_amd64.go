@@ -1,7 +1,7 @@
 package cycles
 
-// haveTSC: the time-stamp counter runs at a constant rate in all power states
-// (CPUID 8000_0007H: EDX bit 8, "invariant TSC").
+// haveTSC reports whether the time-stamp counter runs at a constant rate in all power states (CPUID
+// 8000_0007H: EDX bit 8, "invariant TSC").
 var haveTSC = invariantTSC()
 
 func ticks() int64 {
@@ -20,8 +20,8 @@ func invariantTSC() bool {
 	return edx&invariant != 0
 }
 
-// rdtsc reads the time-stamp counter. It is not fenced: what it may be off by
-// is tens of cycles, less than a fence would cost.
+// rdtsc reads the time-stamp counter. It is not fenced: the error is tens of cycles, less than the
+// cost of a fence.
 //
 //go:noescape
 func rdtsc() int64

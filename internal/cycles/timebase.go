@@ -8,29 +8,27 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// A Timebase converts ticks of the machine's constant-rate counter (TSC,
-// CNTVCT_EL0) to nanoseconds and back. Where there is no such counter, a tick
-// is a nanosecond of the monotonic clock.
+// A Timebase converts ticks of the machine's constant-rate counter (TSC, CNTVCT_EL0) to nanoseconds
+// and back. Without such a counter, a tick is a nanosecond of the monotonic clock.
 type Timebase struct {
 	// Hz is the number of ticks in a second.
 	Hz float64
-	// Origin is how Hz is known, in words.
+	// Origin describes how Hz was determined.
 	Origin string
 	// PPM is the uncertainty of Hz in parts per million.
 	PPM float64
 
-	tick0  int64     // a tick …
-	time0  time.Time // … and the time at it
+	tick0  int64     // a tick
+	time0  time.Time // the time at tick0
 	mono0  int64     // CLOCK_MONOTONIC at time0, nanoseconds
-	at0    int64     // time0, by the runtime's monotonic clock
-	err0   int64     // ticks by which tick0 may be off from it
-	nsTick float64   // nanoseconds a tick
+	at0    int64     // time0 on the runtime's monotonic clock
+	err0   int64     // uncertainty of tick0, in ticks
+	nsTick float64   // nanoseconds per tick
 }
 
-// TimebaseOf returns the process's timebase. The first call takes 0.3 ms: it reads the
-// counter and the monotonic clock at both ends of an interval of that length. At each end
-// the tightest of several pairs counts; how tight they are is the uncertainty, which
-// [Timebase.Refined] reduces later.
+// TimebaseOf returns the process's timebase. The first call takes 0.3 ms: it reads the counter and
+// the monotonic clock at both ends of an interval of that length. At each end the tightest of
+// several pairs counts. The tightness is the uncertainty, which [Timebase.Refined] later reduces.
 func TimebaseOf() *Timebase {
 	return theTimebase.Get(func() *Timebase { return calibrate(300 * time.Microsecond) })
 }
@@ -44,7 +42,7 @@ func calibrate(interval time.Duration) *Timebase {
 			tick0: ticks(), time0: now, mono0: monotonic(now)}
 	}
 	t0, at0, err0 := pair()
-	for monotime.Now()-at0 < int64(interval) { // a sleep may take many times as long
+	for monotime.Now()-at0 < int64(interval) { // a sleep may take much longer
 	}
 	time0 := monotime.Time(at0)
 	b := &Timebase{
@@ -58,7 +56,7 @@ func calibrate(interval time.Duration) *Timebase {
 	return b.until(pair())
 }
 
-// until returns the timebase of the time from the origin to another reading of both clocks.
+// until returns the timebase for the time from the origin to another reading of both clocks.
 func (b *Timebase) until(tick, at, err int64) *Timebase {
 	out := *b
 	seconds := time.Duration(at - b.at0).Seconds()
@@ -68,8 +66,8 @@ func (b *Timebase) until(tick, at, err int64) *Timebase {
 	return &out
 }
 
-// Refined returns the timebase as it is known by now: the longer ago it was calibrated, the more
-// exactly. It takes 3 µs.
+// Refined returns the current best timebase. Its precision increases with the time since
+// calibration. It takes 3 µs.
 func (b *Timebase) Refined() *Timebase {
 	if !haveTSC {
 		return b
@@ -80,8 +78,8 @@ func (b *Timebase) Refined() *Timebase {
 	return b
 }
 
-// pair reads the counter and the clock at nearly the same time: the clock was
-// read within ±err ticks of tick.
+// pair reads the counter and the clock at nearly the same time: the clock was read within ±err
+// ticks of tick.
 func pair() (tick, at, err int64) {
 	width := int64(math.MaxInt64)
 	for range 50 {
@@ -95,10 +93,10 @@ func pair() (tick, at, err int64) {
 	return tick, at, width/2 + 1
 }
 
-// Ticks reads the counter, about 20 ns.
+// Ticks reads the counter, in about 20 ns.
 func Ticks() int64 { return ticks() }
 
-// NS converts a number of ticks to nanoseconds, about 1 ns.
+// NS converts a number of ticks to nanoseconds, in about 1 ns.
 func (b *Timebase) NS(ticks int64) int64 { return int64(float64(ticks)*b.nsTick + 0.5) }
 
 // FromNS converts nanoseconds to a number of ticks.
@@ -118,8 +116,8 @@ func (b *Timebase) Tick(t time.Time) int64 {
 	return b.tick0 + b.FromNS(t.Sub(b.time0).Nanoseconds())
 }
 
-// start is the origin of the nanoseconds that stand in for ticks.
+// start is the origin of the nanoseconds used as ticks.
 var start = time.Now()
 
-// nanoticks stands in for the counter where there is none.
+// nanoticks replaces the counter on systems without one.
 func nanoticks() int64 { return int64(time.Since(start)) }

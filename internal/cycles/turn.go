@@ -11,33 +11,32 @@ import (
 // Whether a goroutine has left its thread.
 //
 // A thread's counter measures a goroutine only if the goroutine stays on the thread. LockOSThread
-// makes it stay, but then each time that it blocks costs 10 µs, and a goroutine that is locked may
-// not advance an iterator (iter.Pull) that was made unlocked. The runtime counts for each goroutine
-// how often it went from running to waiting or ready (g.trackingSeq, 8 bits: what it samples its
-// own statistics by). If that count is the same at two readings, the goroutine has stayed on its
-// thread between them and no other one has executed there.
+// makes it stay, but then each block costs 10 µs, and a locked goroutine may not advance an
+// iterator (iter.Pull) that was created unlocked. The runtime counts how often each goroutine went
+// from running to waiting or ready (g.trackingSeq, 8 bits, used to sample its own statistics). If
+// that count is equal at two readings, the goroutine has stayed on its thread between them, and no
+// other goroutine has executed there.
 //
-// Two things escape the count. It wraps: a goroutine that blocks 256 times, or a multiple of that,
-// and is on its first thread again, seems to have stayed. And coroutines (iter.Pull) switch without
+// The count misses two cases. It wraps: a goroutine that blocks 256 times, or a multiple of that,
+// and is back on its first thread appears to have stayed. And coroutines (iter.Pull) switch without
 // counting. Their time belongs to the goroutine that advances them, but a coroutine that blocks may
-// come back after other goroutines had the thread. Where the program contains coroutines, the
-// reason of the goroutine's last wait (g.waitreason) must be one of those that are known not to be
-// a coroutine's.
+// return after other goroutines had the thread. If the program contains coroutines, the reason of
+// the goroutine's last wait (g.waitreason) must therefore be one that is known not to be a
+// coroutine's.
 //
-// The count also grows when the stack of the goroutine does: the size of the stack shows it. One
-// turn is a growth if the stack has grown. Of several, some may be others; they all count as
-// growths only if there are no more than the stack has doubled and the goroutine has never waited
-// for anything.
+// The count also grows when the goroutine's stack does, which the size of the stack shows. A single
+// turn is a growth if the stack has grown. Of several turns, some may be others. They all count as
+// growths only if there are no more of them than the stack has doubled, and the goroutine has never
+// waited.
 //
-// A goroutine that is locked to its thread at both readings stays as well; how often it blocks does
-// not matter. (That the program unlocks it between them and locks it again is not seen.)
+// A goroutine that is locked to its thread at both readings also stays, no matter how often it
+// blocks. (If the program unlocks and relocks it in between, that is not detected.)
 //
-// The places of all in the runtime's structure are found by what they do: see findTurn. Where that
-// fails, no goroutine is known to have stayed.
+// The positions of these fields in the runtime's structure are found by their behavior: see
+// findTurn. If that fails, no goroutine is known to have stayed.
 
-// Turn is the state of a goroutine's scheduling at an instant: the count, the reason of the last
-// wait in the byte above, the logarithm of the size of the stack in the next, and two bits. 0 is
-// not known.
+// Turn is the state of a goroutine's scheduling at an instant: the count in the lowest byte, then
+// the reason of the last wait, then the logarithm of the stack size, and two bits. 0 means unknown.
 type Turn uint32
 
 const (
@@ -46,7 +45,7 @@ const (
 )
 
 // Stayed reports whether the goroutine is known to have stayed on its thread since start, another
-// reading of the same goroutine: the difference of both is what it executed.
+// reading of the same goroutine. Their difference is then what it executed.
 func (m *Mark) Stayed(start *Mark) bool {
 	if m.Thread != start.Thread || m.Turn == 0 {
 		return false
@@ -57,8 +56,8 @@ func (m *Mark) Stayed(start *Mark) bool {
 	return m.Turn&start.Turn&turnLocked != 0
 }
 
-// End is Stop at the end of what began at start, on the same goroutine. If that has left its
-// thread, its cycles are not known, and only the time and the turn are read.
+// End is Stop for a measurement that began at start on the same goroutine. If the goroutine has
+// left its thread, its cycles are unknown, and End reads only the time and the turn.
 func (c *Clock) End(start *Mark) Mark {
 	if p := here(); c.rseq && p.tick != 0 && p.turn != start.Turn && p.turn&start.Turn&turnLocked == 0 && !p.turn.grown(start.Turn) {
 		return Mark{Wall: p.tick, Thread: start.Thread, Turn: p.turn}
@@ -66,23 +65,23 @@ func (c *Clock) End(start *Mark) Mark {
 	return c.Stop(start.Thread)
 }
 
-// grown reports whether all that happened since start is that the stack has grown.
+// grown reports whether nothing has happened since start except that the stack has grown.
 func (t Turn) grown(start Turn) bool {
 	doubled, turns := int(uint8(t>>16))-int(uint8(start>>16)), int(uint8(t)-uint8(start))
 	return doubled > 0 && t.reason() == start.reason() && (t^start)&turnLocked == 0 &&
 		(turns == 1 || turns <= doubled && t.reason() == 0)
 }
 
-// reason is that of the last wait; 0 for none.
+// reason returns the reason of the last wait; 0 for none.
 func (t Turn) reason() uint8 { return uint8(t >> 8) }
 
-// Turns returns how often the goroutine has let others run since start, less any multiple of 256.
+// Turns returns how often the goroutine has let others run since start, modulo 256.
 func (m *Mark) Turns(start *Mark) uint8 { return uint8(m.Turn) - uint8(start.Turn) }
 
 // Coroutines reports whether the program may contain coroutines: whether the linker has kept the
-// function that makes them for iter.Pull. Without them any goroutine can be locked to its thread
-// without breaking the program; with them, advancing a coroutine with other locks than it was made
-// with ends it. What cannot be read counts as containing them.
+// function that creates them for iter.Pull. Without coroutines, any goroutine can be locked to its
+// thread safely. With them, advancing a coroutine under different locks than at its creation ends
+// the program. If the function names cannot be read, Coroutines returns true.
 func Coroutines() bool {
 	return coroutines.Get(func() bool {
 		names := functionNames()
@@ -93,10 +92,11 @@ func Coroutines() bool {
 
 var coroutines lazy.Value[bool]
 
-// functionNames returns the names of all functions of the program, each followed by a zero byte;
-// nil if they are not found. A *runtime.Func is the entry of the function in the runtime's table,
-// whose second word of 32 bits is the place of its name in the names; the header of the table, in
-// front of them, has how far the names are from itself, and then how far what follows them is.
+// functionNames returns the names of all functions of the program, each followed by a zero byte, or
+// nil if they are not found. A *runtime.Func is the function's entry in the runtime's table; its
+// second 32-bit word is the offset of its name in the names. The header of the table precedes them.
+// It contains the offset of the names from the header, followed by the offset of what follows the
+// names.
 func functionNames() []byte {
 	f := runtime.FuncForPC(**(**uintptr)(unsafe.Pointer(&runtimeGC)))
 	if f == nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
-// Where the runtime's structure of a goroutine has the count, the reason and the lock, and the bits
-// of a Turn that are known. All are set before the first clock is open.
+// Offsets of the count, the reason and the lock in the runtime's goroutine structure, and the bits
+// of a Turn that are known. All are set before the first clock is opened.
 var (
 	seqAt, reasonAt, lockAt uintptr
 	turnMask                Turn
-	harmless                [256]bool // reasons of waits that are no coroutine's
+	harmless                [256]bool // wait reasons that are not a coroutine's
 )
 
-// structureSize is what is looked at of a goroutine's structure, from after what precedes the count
-// in all releases.
+// The part of a goroutine's structure that is searched. It begins after the fields that precede the
+// count in all releases.
 const structureFrom, structureTo = 17 * int(unsafe.Sizeof(uintptr(0))), 256
 
 // structure is the runtime's structure of a goroutine.
 type structure [structureTo]byte
 
-// findTurn finds the count and the reason, on a new goroutine, which has not waited yet. Others
-// may preempt it during that time, which counts as well: it tries again then.
+// findTurn finds the count and the reason on a new goroutine, which has not waited yet. If other
+// goroutines preempt it during that time, which also counts, it tries again.
 func findTurn() {
 	for range 10 {
 		found := make(chan bool)
@@ -39,13 +39,13 @@ func findTurn() {
 	}
 }
 
-// stack returns the bounds of the goroutine's stack, which C code of the runtime, too, expects
-// there.
+// stack returns the bounds of the goroutine's stack. C code of the runtime relies on their
+// position, too.
 func (s *structure) stack() (lo, hi uintptr) {
 	return *(*uintptr)(unsafe.Pointer(&s[0])), *(*uintptr)(unsafe.Pointer(&s[unsafe.Sizeof(lo)]))
 }
 
-// stackFound reports whether that is so: a variable is on the stack.
+// stackFound verifies these bounds: a local variable must be on the stack.
 func stackFound() bool {
 	var here byte
 	at := uintptr(unsafe.Pointer(&here))
@@ -53,7 +53,7 @@ func stackFound() bool {
 	return lo < at && at < hi && bits.OnesCount64(uint64(hi-lo)) == 1
 }
 
-// findCount finds the only byte that grows by 1 each time that the goroutine lets others run.
+// findCount finds the only byte that grows by 1 whenever the goroutine lets others run.
 func findCount() bool {
 	g := thisStructure()
 	var grows [structureTo]bool
@@ -93,8 +93,8 @@ func findLock() bool {
 	return ok
 }
 
-// findReason finds the only byte that is 0 first, and then what the last wait was for: a different
-// value for each kind of wait, and always the same for one kind.
+// findReason finds the only byte that is 0 at first and then identifies the last wait: a different
+// value for each kind of wait, and always the same value for one kind.
 func findReason() bool {
 	g := thisStructure()
 	ping, pong := make(chan bool, 1), make(chan bool)
@@ -120,7 +120,7 @@ func findReason() bool {
 	for round := range after {
 		for i, wait := range waits {
 			waited := false
-			for range 50 { // the answer may be there before it waits
+			for range 50 { // the answer may arrive before it waits
 				before := g[seqAt]
 				if wait(); g[seqAt] != before {
 					waited = true
@@ -146,7 +146,7 @@ func findReason() bool {
 	return ok
 }
 
-// only returns the only place for which is holds.
+// only returns the only place for which is returns true.
 func only(is func(place int) bool) (place int, ok bool) {
 	n := 0
 	for i := structureFrom; i < structureTo; i++ {
@@ -157,7 +157,7 @@ func only(is func(place int) bool) (place int, ok bool) {
 	return place, n == 1
 }
 
-// thisStructure returns the calling goroutine's.
+// thisStructure returns the calling goroutine's structure.
 func thisStructure() *structure {
 	g := getg()
 	return *(**structure)(unsafe.Pointer(&g))
@@ -174,5 +174,5 @@ func turn() Turn {
 	return t & turnMask
 }
 
-// TurnsKnown reports whether it is known when a goroutine has left its thread.
+// TurnsKnown reports whether it can be detected that a goroutine has left its thread.
 func TurnsKnown() bool { return turnMask != 0 }

@@ -4,10 +4,10 @@ package cycles
 
 var harmless [256]bool
 
-// turn is not known.
+// turn returns 0: the state is unknown.
 func turn() Turn { return 0 }
 
 func findTurn() {}
 
-// TurnsKnown reports whether it is known when a goroutine has left its thread.
+// TurnsKnown reports whether it can be detected that a goroutine has left its thread.
 func TurnsKnown() bool { return false }
