@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// cpuList is where the kernel lists the processors in use; tests point it elsewhere.
+// cpuList is where the kernel lists the online processors; tests replace it.
 var cpuList = "/sys/devices/system/cpu/online"
 
 func onlineList() ([]int, error) {

@@ -10,21 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Event is one open counting event of one thread. Its methods must not be
-// called at the same time by several goroutines.
+// Event is one open counting event of one thread. Its methods must not be called concurrently.
 type Event struct {
 	fd   int
 	page []byte // the kernel's control page, nil without [Event.MapUser]
 	spec Spec
-	buf  [3]uint64 // what Read reads into: on the stack it would escape to the heap
+	buf  [3]uint64 // Read's buffer: on the stack it would escape to the heap
 }
 
-// OpenThread opens the event for the calling thread, counting from now on. The
-// caller has locked its goroutine to the thread; the event counts that thread
-// until Close, whoever reads it.
+// OpenThread opens the event for the calling thread and starts counting. The caller must have
+// locked its goroutine to the thread. The event counts that thread until Close, even if another
+// thread reads it.
 //
-// Where the kernel denies counting in kernel mode (EACCES, EPERM), OpenThread
-// tries again without it; Spec tells.
+// If the kernel denies counting in kernel mode (EACCES, EPERM), OpenThread tries again without it;
+// see Spec.
 func OpenThread(spec Spec) (*Event, error) {
 	e, err := open(spec)
 	if !spec.ExcludeKernel && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)) {
@@ -54,17 +53,17 @@ func open(spec Spec) (*Event, error) {
 	return &Event{fd: fd, spec: spec}, nil
 }
 
-// Spec returns what the event counts, with ExcludeKernel as it was granted.
+// Spec returns what the event counts, with ExcludeKernel as granted.
 func (e *Event) Spec() Spec { return e.spec }
 
-// Read returns the count so far, about 0.35 µs. It fails only when the event was closed.
+// Read returns the count so far, in about 0.35 µs. It fails only if the event was closed.
 //
-// A locked thread's event is read by one goroutine after the other. What
-// orders them is the thread itself, of which the race detector does not know.
+// Goroutines read a locked thread's event one after the other. The thread itself orders these
+// reads, which the race detector cannot see.
 //
 //go:norace
 func (e *Event) Read() (Count, error) {
-	// Reading a counter never blocks, so the scheduler need not be told.
+	// Reading a counter never blocks, so the scheduler need not be involved.
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(e.fd), uintptr(unsafe.Pointer(&e.buf)), unsafe.Sizeof(e.buf))
 	if errno != 0 {
 		return Count{}, fmt.Errorf("perfevent: read %s: %w", e.spec.Name, errno)
@@ -75,7 +74,7 @@ func (e *Event) Read() (Count, error) {
 	return Count{Value: e.buf[0], Enabled: e.buf[1], Running: e.buf[2]}, nil
 }
 
-// MapUser maps the event's control page, which [Event.ReadUser] needs.
+// MapUser maps the event's control page, as [Event.ReadUser] requires.
 func (e *Event) MapUser() error {
 	if e.page != nil {
 		return nil
@@ -88,9 +87,9 @@ func (e *Event) MapUser() error {
 	return nil
 }
 
-// ReadUser returns the count without entering the kernel, 25–80 ns. It reports
-// false where the kernel or the processor does not permit that, and while the
-// event is not on a counter. It must be called on the event's own thread, after MapUser.
+// ReadUser returns the count without entering the kernel, in 25–80 ns. It reports false if the
+// kernel or the processor does not permit that, and while the event is not on a counter. It must be
+// called on the event's own thread, after MapUser.
 func (e *Event) ReadUser() (value uint64, ok bool) {
 	if e.page == nil {
 		return 0, false
@@ -98,7 +97,7 @@ func (e *Event) ReadUser() (value uint64, ok bool) {
 	return readPage(unsafe.Pointer(&e.page[0]))
 }
 
-// Close ends the counting. The event must not be used any more.
+// Close stops counting. The event must not be used afterwards.
 func (e *Event) Close() error {
 	var err error
 	if e.page != nil {
@@ -108,13 +107,13 @@ func (e *Event) Close() error {
 	return errors.Join(err, unix.Close(e.fd))
 }
 
-// Where the reasons are found; tests point them elsewhere.
+// Where the reasons are found; tests replace these.
 var (
 	paranoidFile = "/proc/sys/kernel/perf_event_paranoid"
 	statusFile   = "/proc/self/status"
 )
 
-// Reason says in a few words why the system refused an event, and what could be done about it.
+// Reason describes briefly why the system refused an event and what to do about it.
 func Reason(spec Spec, err error) string {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
@@ -136,7 +135,7 @@ func Reason(spec Spec, err error) string {
 	return err.Error()
 }
 
-// denied tells a seccomp filter from a lack of permission: both answer EPERM.
+// denied distinguishes a seccomp filter from a lack of permission: both return EPERM.
 func denied(err error) string {
 	level := "unknown"
 	if b, e := os.ReadFile(paranoidFile); e == nil {

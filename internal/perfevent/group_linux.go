@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupRing is the size of the ring of a thread: readings of 100 bytes, one a switch and one a
-// period.
+// groupRing is the size of a thread's ring. Each reading is about 100 bytes, one per switch and one
+// per period.
 const groupRing = 64 << 10
 
-// groupReader are the groups of one thread. Each is led by a clock that ticks while the
-// thread has a processor and reads the group; where the kernel permits it, a count of switches,
-// which reads it whenever the thread leaves its processor, is part of the group.
+// groupReader holds the groups of one thread. Each group is led by a clock that ticks while the
+// thread has a processor and reads the group. If the kernel permits it, the group contains a count
+// of switches, which reads the group whenever the thread leaves its processor.
 type groupReader struct {
 	leaders []int
 	fds     []int
-	members [][]int // of the group: the events that were asked for
+	members [][]int // by group: the requested events
 	rings   []*ring
 }
 
-// memberAttr is an event of a group: it only counts.
+// memberAttr returns the attributes of an event of a group, which only counts.
 func memberAttr(spec Spec) unix.PerfEventAttr {
 	a := unix.PerfEventAttr{Type: spec.Type, Config: spec.Config,
-		Bits: unix.PerfBitUseClockID, Clockid: unix.CLOCK_MONOTONIC, // all of a group must have the same clock
+		Bits: unix.PerfBitUseClockID, Clockid: unix.CLOCK_MONOTONIC, // all events of a group must have the same clock
 		Read_format: unix.PERF_FORMAT_GROUP | unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING}
 	if spec.ExcludeKernel {
 		a.Bits |= unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv
@@ -34,7 +34,7 @@ func memberAttr(spec Spec) unix.PerfEventAttr {
 	return a
 }
 
-// readerAttr is an event that reads its group each time it has counted so many.
+// readerAttr returns the attributes of an event that reads its group after each every counts.
 func readerAttr(spec Spec, every uint64) unix.PerfEventAttr {
 	a := memberAttr(spec)
 	a.Sample, a.Sample_type = every, sampleType|unix.PERF_SAMPLE_READ
@@ -43,8 +43,8 @@ func readerAttr(spec Spec, every uint64) unix.PerfEventAttr {
 	return a
 }
 
-// extra is how many values a group's reading has before those that were asked for: the clock's and,
-// perhaps, that of the switches.
+// extra returns the number of values in a group's reading that precede the requested ones: the
+// clock's and possibly the count of switches.
 func (s *Sampler) extra() int {
 	n := 1
 	if s.switchy {
@@ -53,10 +53,10 @@ func (s *Sampler) extra() int {
 	return n
 }
 
-// Extra is how many values a reading has before those of the events that were asked for.
+// Extra returns the number of values in a reading that precede those of the requested events.
 func (s *Sampler) Extra() int { return s.extra() }
 
-// planGroups puts the events into as few groups as the hardware can count at once.
+// planGroups divides the events into as few groups as the hardware can count at once.
 func (s *Sampler) planGroups() {
 	if len(s.opt.Group) == 0 {
 		return
@@ -64,7 +64,7 @@ func (s *Sampler) planGroups() {
 	a := readerAttr(switches, 1)
 	if fd, err := openEvent(&a, s.pid, -1, -1); err == nil {
 		unix.Close(fd)
-		s.switchy = true // counts only when the kernel may be counted, which it just granted
+		s.switchy = true // counting switches requires kernel counting, which was just granted
 	}
 	left := s.opt.Group
 	for len(left) > 0 {
@@ -115,7 +115,7 @@ func (s *Sampler) openGroup(tid int, specs []Spec, number int) (_ *groupReader, 
 	clock := TaskClock
 	clock.ExcludeKernel = !s.switchy
 	first := readerAttr(clock, uint64(s.opt.Period))
-	first.Bits |= unix.PerfBitDisabled // an event that joins a group that counts already may not count until the thread is switched
+	first.Bits |= unix.PerfBitDisabled // an event that joins a counting group may not count until the thread is switched
 	leader, err := open(first, true)
 	if err != nil {
 		return nil, err
@@ -149,15 +149,15 @@ func (s *Sampler) openGroup(tid int, specs []Spec, number int) (_ *groupReader, 
 	return g, nil
 }
 
-// Follow opens the groups of threads that are new since the last call, and calls found with each of
-// them. What such a thread did before is not counted.
+// Follow opens the groups of threads that appeared since the last call and calls found with each of
+// them. Their earlier activity is not counted.
 func (s *Sampler) Follow(found func(tid int)) error {
 	if len(s.groups) == 0 {
 		return nil
 	}
 	tids, err := threadsOf(s.pid)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return nil // the process is over
+		return nil // the process has ended
 	}
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *Sampler) Follow(found func(tid int)) error {
 		for n, specs := range s.groups {
 			g, err := s.openGroup(tid, specs, n)
 			if errors.Is(err, unix.ESRCH) {
-				break // gone already
+				break // already gone
 			}
 			if err != nil {
 				all.close()
@@ -187,7 +187,7 @@ func (s *Sampler) Follow(found func(tid int)) error {
 	return nil
 }
 
-// Final calls emit with a last reading of every thread, after Stop.
+// Final calls emit with a last reading of every thread. Call it after Stop.
 func (s *Sampler) Final(emit func(*Record)) error {
 	for tid, g := range s.readers {
 		for n, leader := range g.leaders {
@@ -230,7 +230,7 @@ func (g *groupReader) close() error {
 	return errors.Join(errs...)
 }
 
-// groupTotals sums what the events of the groups have counted, over all threads.
+// groupTotals returns the counts of the events of the groups, summed over all threads.
 func (s *Sampler) groupTotals() ([]Count, error) {
 	sum := make([]Count, len(s.opt.Group))
 	for _, g := range s.readers {

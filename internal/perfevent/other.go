@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Event is one open counting event of one thread. There are none on this system.
+// Event is one open counting event of one thread. It is not supported on this system.
 type Event struct{}
 
 // OpenThread fails with [errors.ErrUnsupported] on this system.
@@ -30,7 +30,7 @@ func (e *Event) ReadUser() (value uint64, ok bool) { return 0, false }
 // Close does nothing on this system.
 func (e *Event) Close() error { return nil }
 
-// A Sampler records what happens to the threads of a process. There is none on this system.
+// A Sampler records events of the threads of a process. It is not supported on this system.
 type Sampler struct{}
 
 // NewSampler fails with [errors.ErrUnsupported] on this system.
@@ -38,7 +38,7 @@ func NewSampler(SamplerOptions) (*Sampler, []Refusal, error) {
 	return nil, nil, fmt.Errorf("perfevent: record threads: %w", errors.ErrUnsupported)
 }
 
-// Reason says why the system refused an event.
+// Reason describes why the system refused an event.
 func Reason(_ Spec, err error) string {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return "only Linux has perf_event_open"

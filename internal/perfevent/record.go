@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Kind tells what a Record is about.
+// Kind is the kind of a Record.
 type Kind uint8
 
 // The kinds of records.
 const (
 	_           Kind = iota
-	SwitchIn         // the thread came onto a processor
+	SwitchIn         // the thread got a processor
 	SwitchOut        // the thread left its processor to wait for something
-	Preempted        // the thread left its processor though it could have gone on
+	Preempted        // the thread was taken off its processor
 	Hit              // one occurrence of an event
 	Reading          // the counts of a group of events, since the group was opened
-	ThreadBegin      // the thread was made
-	ThreadEnd        // the thread is no more
+	ThreadBegin      // the thread was created
+	ThreadEnd        // the thread exited
 	Lost             // Value records were lost: the ring was full
-	Broken           // the kernel wrote something that is no record; nothing more of this drain is known
+	Broken           // the kernel wrote an invalid record; the rest of this drain is lost
 
 	NumKinds
 )
 
-// Record is what the kernel told about one moment.
+// Record is one record of the kernel.
 type Record struct {
 	Kind   Kind
-	Event  int    // of a Hit or a Reading: which, by its number in SamplerOptions.Hits, or that of the group
-	CPU    int    // −1 if not known
-	Thread int    // its id; 0 if not known
+	Event  int    // of a Hit: index in SamplerOptions.Hits; of a Reading: index of the group
+	CPU    int    // −1 if unknown
+	Thread int    // thread ID; 0 if unknown
 	Time   int64  // CLOCK_MONOTONIC, nanoseconds
 	Value  uint64 // of Lost: how many
 	// Values are those of a Reading, in the order of the group. They are valid until the next
@@ -40,13 +40,13 @@ type Record struct {
 	Enabled, Running uint64
 }
 
-// source is an event as its records name it.
+// source is the event that records refer to by their identifier.
 type source struct {
 	kind  Kind // Hit or Reading
 	event int
 }
 
-// The kernel's ABI: the types of records, and what a record's header says beside its type.
+// The kernel's ABI: record types and the flags in a record's header.
 const (
 	recordLost        = 2
 	recordExit        = 4
@@ -57,16 +57,16 @@ const (
 	miscSwitchPreempt = 1 << 14
 )
 
-// All events write the same fields: IDENTIFIER, TID, TIME and CPU, in samples at the
-// beginning, in other records at the end, where the identifier comes last.
+// All events write the same fields: IDENTIFIER, TID, TIME and CPU. They are at the beginning of
+// samples and at the end of other records, where the identifier comes last.
 const (
 	headerBytes  = 8
 	trailerBytes = 32 // pid, tid; time; cpu, 0; identifier
 	sampleBytes  = 32 // identifier; pid, tid; time; cpu, 0
 )
 
-// parse reads a record of the kernel's, with its header. It reports false for records that tell
-// nothing here.
+// parse reads a kernel record, including its header. It reports false for records of no interest
+// here.
 func parse(b []byte, sources map[uint64]source, r *Record) (ok bool, err error) {
 	if len(b) < headerBytes {
 		return false, fmt.Errorf("perfevent: a record of %d bytes", len(b))
@@ -79,7 +79,7 @@ func parse(b []byte, sources map[uint64]source, r *Record) (ok bool, err error) 
 	}
 	body := b[headerBytes:]
 	if len(body) < trailerBytes {
-		return false, nil // THROTTLE and the like have it, too: nothing of ours is that short
+		return false, nil // THROTTLE and similar records have it, too; none of ours is that short
 	}
 	t := body[len(body)-trailerBytes:]
 	u32, u64 := binary.NativeEndian.Uint32, binary.NativeEndian.Uint64
@@ -142,19 +142,19 @@ func parseSample(b []byte, sources map[uint64]source, r *Record) (ok bool, err e
 	return true, nil
 }
 
-// SamplerOptions say what a [Sampler] records of a process.
+// SamplerOptions configures a [Sampler].
 type SamplerOptions struct {
 	// PID is the process; 0 is the calling one.
 	PID int
 	// Hits are events whose every occurrence is recorded.
 	Hits []Spec
-	// Group are events that are read together, whenever a thread leaves its processor (where
-	// the kernel permits that) and, while it has one, once a Period.
+	// Group are events that are read together, whenever a thread leaves its processor (if the
+	// kernel permits that) and once per Period while it has one.
 	Group []Spec
-	// Period is 1 ms if 0.
+	// Period defaults to 1 ms.
 	Period time.Duration
-	// RingBytes is how large the buffer of a processor should be; a power of two, 2 MB if 0. It
-	// is made smaller where the system does not allow that much.
+	// RingBytes is the size of a processor's buffer: a power of two, 2 MB if 0. It is reduced
+	// if the system does not allow that much.
 	RingBytes int
 }
 

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// ring is the buffer that the kernel writes records into: a control page, then a number of bytes
-// that is a power of two. The kernel moves the head, the reader the tail; both only grow.
+// ring is the buffer that the kernel writes records into: a control page followed by a power of two
+// of bytes. The kernel advances the head, the reader the tail; both only grow.
 type ring struct {
 	page []byte // the control page and the data
 	data []byte
@@ -16,7 +16,7 @@ type ring struct {
 	buf  []byte // for records that wrap around the end of the ring
 }
 
-// Where the control page keeps head and tail: data_head and data_tail of struct
+// Offsets of head and tail in the control page: data_head and data_tail of struct
 // perf_event_mmap_page.
 const (
 	headOffset = 1024
@@ -31,7 +31,7 @@ func newRing(page []byte, pageSize int) *ring {
 
 func (r *ring) word(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&r.page[offset])) }
 
-// drain calls f with each record that the kernel has finished, and gives their room back.
+// drain calls f with each complete record and then frees its space.
 func (r *ring) drain(f func(record []byte) error) error {
 	head := atomic.LoadUint64(r.word(headOffset))
 	var err error
@@ -46,7 +46,7 @@ func (r *ring) drain(f func(record []byte) error) error {
 		r.tail += size
 	}
 	if err != nil {
-		r.tail = head // what follows cannot be read
+		r.tail = head // the rest cannot be parsed
 	}
 	atomic.StoreUint64(r.word(tailOffset), r.tail)
 	return err
@@ -62,7 +62,7 @@ func (r *ring) at(n int) []byte {
 	return r.buf
 }
 
-// peek calls f with the records that are there, and leaves them.
+// peek calls f with the available records without consuming them.
 func (r *ring) peek(f func(record []byte)) {
 	tail := r.tail
 	defer func() { r.tail = tail }()
@@ -76,7 +76,7 @@ func (r *ring) peek(f func(record []byte)) {
 	}
 }
 
-// fill is which part of the ring is in use.
+// fill returns the part of the ring in use.
 func (r *ring) fill() float64 {
 	return float64(atomic.LoadUint64(r.word(headOffset))-r.tail) / float64(len(r.data))
 }

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Sampler records what happens to the threads of a process.
+// A Sampler records events of the threads of a process.
 //
-// Two kinds of events are open. Those whose single occurrences matter, and the switches of threads,
-// are open for each thread and processor, with inheritance: the kernel opens them for each new
-// thread before it runs, so that nothing is missed. One ring a processor takes their records. A
-// group of counters, which older kernels cannot inherit and read at the same time, is open for each
-// thread that [Sampler.Follow] has found, with a ring of its own.
+// Two kinds of events are open. Events whose occurrences are recorded, and thread switches, are
+// open for each thread and processor, with inheritance: the kernel opens them for each new thread
+// before it runs, so nothing is missed. One ring per processor takes their records. A group of
+// counters is open for each thread that [Sampler.Follow] has found and has its own ring, because
+// older kernels cannot inherit and read a group at the same time.
 //
-// A Sampler is used by one goroutine at a time.
+// A Sampler must not be used concurrently.
 type Sampler struct {
 	opt     SamplerOptions
 	pid     int
@@ -27,21 +27,21 @@ type Sampler struct {
 	fds     []int
 	known   map[int]bool // threads whose events are open or inherited
 	sources map[uint64]source
-	hits    []perThreads // by number of SamplerOptions.Hits
-	clocks  perThreads   // the events that record switches: they count the time on a processor meanwhile
+	hits    []perThreads // by index in SamplerOptions.Hits
+	clocks  perThreads   // the events that record switches; they also count the time on a processor
 	groups  [][]Spec     // the Group, in parts that the hardware can count at once
 	readers map[int]*groupReader
-	switchy bool // groups are read at switches, too
+	switchy bool // groups are also read at switches
 
-	threadsOnly bool // the kernel can tell threads from processes that are started
+	threadsOnly bool // the kernel can distinguish new threads from new processes
 	rec         Record
 }
 
 // perThreads are the descriptors of one event.
 type perThreads struct{ fds []int }
 
-// NewSampler opens the events and begins to record. It fails when not even switches can be
-// recorded; events that are refused one by one are returned, and the rest is recorded.
+// NewSampler opens the events and starts recording. It fails if even switches cannot be recorded.
+// Refused single events are returned, and the rest is recorded.
 func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
 	if opt.RingBytes <= 0 {
 		opt.RingBytes = defaultRing
@@ -65,8 +65,8 @@ func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
 	return s, refused, nil
 }
 
-// probe finds out on the process's first thread which of the events can be opened, and how, and
-// leaves the rest out.
+// probe tries the events on the process's first thread, determines how they can be opened, and
+// drops those that cannot.
 func (s *Sampler) probe() (refused []Refusal) {
 	try := func(specs []Spec, attr func(Spec) unix.PerfEventAttr) (granted []Spec) {
 		for _, spec := range specs {
@@ -103,17 +103,17 @@ func (s *Sampler) probe() (refused []Refusal) {
 	return refused
 }
 
-// Hits returns the events that were granted, with ExcludeKernel as it was granted.
+// Hits returns the granted events, with ExcludeKernel as granted.
 func (s *Sampler) Hits() []Spec { return s.opt.Hits }
 
-// Groups returns the events that are read together, group by group.
+// Groups returns the events that are read together, by group.
 func (s *Sampler) Groups() [][]Spec { return s.groups }
 
-// AtSwitches reports whether groups are read at switches, too, not only once a period.
+// AtSwitches reports whether groups are also read at switches, not only once per period.
 func (s *Sampler) AtSwitches() bool { return s.switchy }
 
-// Fill returns how full the fullest ring of a processor is, from 0 to 1: whether to come again
-// soon.
+// Fill returns how full the fullest processor ring is, from 0 to 1. Use it to decide when to drain
+// again.
 func (s *Sampler) Fill() (fill float64) {
 	for _, r := range s.rings {
 		if r != nil {
@@ -128,8 +128,8 @@ func (s *Sampler) Fill() (fill float64) {
 	return fill
 }
 
-// Drain calls emit with each record that is there, in the order of time for each processor and each
-// group. The record is valid during the call.
+// Drain calls emit with each available record, in order of time for each processor and each group.
+// The record is valid during the call only.
 func (s *Sampler) Drain(emit func(*Record)) {
 	each := func(b []byte) error {
 		ok, err := parse(b, s.sources, &s.rec)
@@ -153,9 +153,9 @@ func (s *Sampler) Drain(emit func(*Record)) {
 	}
 }
 
-// Totals returns what the Hits and the events of the Groups, one after the other, have counted in
-// all so far, on all threads, and how long these had a processor. It is read from the kernel's
-// counters, not from records.
+// Totals returns the counts so far of the Hits and of the events of the Groups, in order, summed
+// over all threads, and the time for which these threads had a processor. It reads the kernel's
+// counters, not records.
 func (s *Sampler) Totals() (clock Count, hits, groups []Count, err error) {
 	all, err := readAll(append([]perThreads{s.clocks}, s.hits...))
 	if err != nil {
@@ -190,7 +190,7 @@ func readCount(fd int) (Count, error) {
 	return e.Read()
 }
 
-// Stop ends the recording: nothing more is counted or written. What is in the rings can still be
+// Stop ends the recording: nothing more is counted or written. Records in the rings can still be
 // drained.
 func (s *Sampler) Stop() {
 	for _, fd := range s.fds {
@@ -201,7 +201,7 @@ func (s *Sampler) Stop() {
 	}
 }
 
-// Close gives everything back.
+// Close releases all resources.
 func (s *Sampler) Close() error {
 	var errs []error
 	for _, g := range s.readers {

@@ -12,7 +12,7 @@ import (
 
 const sampleType = unix.PERF_SAMPLE_IDENTIFIER | unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CPU
 
-// base is what all events have in common. perf_event_open(2) explains the fields.
+// base returns the attributes common to all events. perf_event_open(2) documents the fields.
 func (s *Sampler) base(spec Spec) unix.PerfEventAttr {
 	a := unix.PerfEventAttr{Type: spec.Type, Config: spec.Config, Sample_type: sampleType, Clockid: unix.CLOCK_MONOTONIC,
 		Bits:        unix.PerfBitInherit | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID,
@@ -26,11 +26,11 @@ func (s *Sampler) base(spec Spec) unix.PerfEventAttr {
 	return a
 }
 
-// inheritThread keeps to threads: processes that the process starts are not followed (Linux 5.13).
+// inheritThread restricts inheritance to threads: child processes are not followed (Linux 5.13).
 const inheritThread = 1 << 35
 
 func (s *Sampler) switchAttr() unix.PerfEventAttr {
-	a := s.base(Spec{Type: typeSoftware, Config: softwareTaskClock, ExcludeKernel: true}) // which it counts in either mode
+	a := s.base(Spec{Type: typeSoftware, Config: softwareTaskClock, ExcludeKernel: true}) // it counts in either mode
 	a.Bits |= unix.PerfBitContextSwitch | unix.PerfBitTask | unix.PerfBitWatermark
 	a.Wakeup = uint32(s.opt.RingBytes / 4)
 	return a
@@ -38,14 +38,15 @@ func (s *Sampler) switchAttr() unix.PerfEventAttr {
 
 func (s *Sampler) hitAttr(spec Spec) unix.PerfEventAttr {
 	a := s.base(spec)
-	a.Sample = 1 // every one
+	a.Sample = 1 // every occurrence
 	a.Bits |= unix.PerfBitWatermark
 	a.Wakeup = uint32(s.opt.RingBytes / 4)
 	return a
 }
 
-// openAll opens the events of every thread that there is. A thread that is made during that time
-// inherits them if its maker had them already, as a record in a ring tells; else it is opened, too.
+// openAll opens the events of every existing thread. A thread created during that time inherits
+// them if its creator already had them, which a record in a ring shows; otherwise it is opened,
+// too.
 func (s *Sampler) openAll() error {
 	for range 100 {
 		tids, err := threadsOf(s.pid)
@@ -65,7 +66,7 @@ func (s *Sampler) openAll() error {
 		if fresh == 0 {
 			return nil
 		}
-		time.Sleep(time.Millisecond) // the record of a thread comes a moment after the thread
+		time.Sleep(time.Millisecond) // a thread's record appears slightly after the thread
 		for _, r := range s.rings {
 			r.peek(func(b []byte) {
 				if ok, _ := parse(b, s.sources, &s.rec); ok && s.rec.Kind == ThreadBegin {
@@ -77,14 +78,14 @@ func (s *Sampler) openAll() error {
 	return errors.New("perfevent: the process makes threads faster than they can be found")
 }
 
-// openThread opens what is inherited, for one thread on all processors.
+// openThread opens the inherited events for one thread on all processors.
 func (s *Sampler) openThread(tid int) error {
 	for i, cpu := range s.cpus {
 		a := s.switchAttr()
 		fd, err := openEvent(&a, tid, cpu, -1)
 		if err != nil {
 			if errors.Is(err, unix.ENODEV) {
-				continue // the processor went off
+				continue // the processor went offline
 			}
 			return fmt.Errorf("perfevent: record the switches of threads: %w", err)
 		}
@@ -120,8 +121,8 @@ func (s *Sampler) openOne(a unix.PerfEventAttr, tid, i int, into *perThreads, sr
 	return s.direct(fd, i)
 }
 
-// direct makes an event write into the ring of the processor, and makes that ring if it is the
-// first.
+// direct makes an event write into the ring of the processor, creating the ring for the first
+// event.
 func (s *Sampler) direct(fd, i int) error {
 	for len(s.rings) <= i {
 		s.rings, s.outputs = append(s.rings, nil), append(s.outputs, -1)

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Spec names one event: which of the kernel's sources counts what.
+// Spec identifies one event: a source of the kernel and what it counts.
 type Spec struct {
-	// Name is what messages call the event, such as "ref-cycles" or "msr/tsc".
+	// Name is the name of the event in messages, such as "ref-cycles" or "msr/tsc".
 	Name string
-	// Type and Config are perf_event_attr's fields of the same names.
+	// Type and Config are the perf_event_attr fields of the same names.
 	Type   uint32
 	Config uint64
-	// ExcludeKernel leaves out what the thread does in the kernel. Unprivileged
-	// users need it for hardware events where kernel.perf_event_paranoid is 2.
+	// ExcludeKernel excludes the thread's time in the kernel. Unprivileged users need it for
+	// hardware events if kernel.perf_event_paranoid is 2.
 	ExcludeKernel bool
 }
 
@@ -25,9 +25,9 @@ type Spec struct {
 var (
 	// RefCycles counts at the nominal frequency while the thread executes.
 	RefCycles = Spec{Name: "ref-cycles", Type: typeHardware, Config: hardwareRefCycles}
-	// CPUCycles counts at the frequency that the core happens to run at.
+	// CPUCycles counts at the core's current frequency.
 	CPUCycles = Spec{Name: "cpu-cycles", Type: typeHardware, Config: hardwareCPUCycles}
-	// TaskClock is a software event: nanoseconds that the thread was on a processor.
+	// TaskClock is a software event: nanoseconds for which the thread was on a processor.
 	TaskClock = Spec{Name: "task-clock", Type: typeSoftware, Config: softwareTaskClock}
 )
 
@@ -40,12 +40,12 @@ const (
 	softwareTaskClock = 1
 )
 
-// sysfs is where the kernel lists its event sources; tests point it elsewhere.
+// sysfs is where the kernel lists its event sources; tests replace it.
 var sysfs = "/sys/bus/event_source/devices"
 
-// Lookup finds an event that a dynamic source lists in sysfs, such as
-// Lookup("msr", "tsc"). It fails where the source or the event is not listed,
-// or where the event needs fields other than "event=" and "config=".
+// Lookup finds an event that a dynamic source lists in sysfs, such as Lookup("msr", "tsc"). It
+// fails if the source or the event is not listed, or if the event needs fields other than "event="
+// and "config=".
 func Lookup(device, event string) (Spec, error) {
 	name := device + "/" + event
 	typ, err := os.ReadFile(filepath.Join(sysfs, device, "type"))
@@ -67,8 +67,8 @@ func Lookup(device, event string) (Spec, error) {
 	return Spec{Name: name, Type: uint32(t), Config: config}, nil
 }
 
-// parseConfig reads a description such as "event=0x00". Sources that spread
-// their fields over other bits say so in a format directory; the ones we use do not.
+// parseConfig parses a description such as "event=0x00". Sources that spread their fields over
+// other bits describe that in a format directory; those used here do not.
 func parseConfig(desc string) (uint64, error) {
 	key, value, ok := strings.Cut(desc, "=")
 	if !ok || key != "event" && key != "config" || strings.Contains(value, ",") {
@@ -77,17 +77,17 @@ func parseConfig(desc string) (uint64, error) {
 	return strconv.ParseUint(value, 0, 64)
 }
 
-// Count is what one reading of an event says.
+// Count is one reading of an event.
 type Count struct {
 	// Value is the count since the event was opened, in the event's own unit.
 	Value uint64
-	// Enabled and Running are nanoseconds: for how long the event was wanted
-	// while its thread was on a processor, and for how long it really counted.
-	// Running < Enabled means that it shared its counter and Value is too low.
+	// Enabled and Running are in nanoseconds: the time for which the event was enabled while
+	// its thread was on a processor, and the time for which it counted. Running < Enabled means
+	// that it shared its counter and Value is too low.
 	Enabled, Running uint64
 }
 
-// Events of the kernel's ABI by the names that perf(1) gives them.
+// named maps the names used by perf(1) to events of the kernel's ABI.
 var named = map[string]Spec{
 	"cycles":                  {Type: typeHardware, Config: 0},
 	"instructions":            {Type: typeHardware, Config: 1},
@@ -127,7 +127,7 @@ const (
 	typeRaw   = 4
 )
 
-// Names returns the names that [Named] knows without asking the system, sorted.
+// Names returns the names that [Named] accepts without consulting the system, sorted.
 func Names() []string {
 	names := make([]string, 0, len(named))
 	for n := range named {
@@ -137,8 +137,8 @@ func Names() []string {
 	return names
 }
 
-// Named finds an event by its name: one of [Names], rNNN for a raw hardware event in hexadecimal,
-// or device/event for one that the system lists, such as msr/tsc.
+// Named finds an event by name: one of [Names], rNNN for a raw hardware event in hexadecimal, or
+// device/event for one listed by the system, such as msr/tsc.
 func Named(name string) (Spec, error) {
 	if s, ok := named[name]; ok {
 		s.Name = name
@@ -155,13 +155,13 @@ func Named(name string) (Spec, error) {
 	return Spec{}, fmt.Errorf("perfevent: there is no event %q", name)
 }
 
-// local reports whether a name stays in its directory.
+// local reports whether a name stays within its directory.
 func local(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\")
 }
 
-// Hits reports whether occurrences of the event are rare enough, and cheap enough, to be recorded
-// one by one.
+// Hits reports whether occurrences of the event are rare and cheap enough to be recorded
+// individually.
 func (s Spec) Hits() bool {
 	return s.Type == typeSoftware && (s.Config == 2 || s.Config >= 5 && s.Config <= 8)
 }
