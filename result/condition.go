@@ -11,23 +11,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Conditions are written so:
+// The syntax of conditions is:
 //
 //	conditions = condition { "," condition }
 //	condition  = name ( "<" | "<=" | ">" | ">=" ) value
 //	name       = NAME | NAME "(" FILTER ")"
-//	value      = a number, with or without "%" for a Ratio; a duration for a Duration; a number with "%" for
-//	             what is a part of the whole
+//	value      = a number, with or without "%" for a Ratio; a duration for a
+//	             Duration; a number with "%" for a part of the whole
 //
-// Blanks may stand anywhere between them. A FILTER ends at the parenthesis that closes the first
-// one, so that main.(*T).run needs no quoting. NAME is that of a column of numbers, and FILTER what
-// one of the texts of a row is: in full, or from the last slash on.
+// Blanks are allowed between tokens. A FILTER ends at the parenthesis that closes the first one, so
+// main.(*T).run needs no quoting. NAME is the name of a column of numbers. FILTER is one of the
+// texts of a row, in full or from the last slash on.
 
-// Comparison is a condition as it was written.
+// Comparison is a condition as written.
 type Comparison struct{ Text, Name, Op, Value string }
 
-// ParseComparisons takes conditions apart, without asking what the names mean. Example is one for
-// an error.
+// ParseComparisons parses conditions without resolving their names. example is a valid condition
+// for use in errors.
 func ParseComparisons(s, example string) (list []Comparison, err error) {
 	for more := true; more; {
 		text := s
@@ -67,7 +67,7 @@ func (c Comparison) Holds(v, limit float64) bool {
 	return v >= limit
 }
 
-// CutFilter takes a name such as "lost(main.work).x" apart: "lost", "main.work" and ".x". Filtered
+// CutFilter splits a name such as "lost(main.work).x" into "lost", "main.work" and ".x". filtered
 // is false if there are no parentheses.
 func CutFilter(name string) (word, filter, rest string, filtered bool, err error) {
 	word, inner, opened := strings.Cut(name, "(")
@@ -81,11 +81,12 @@ func CutFilter(name string) (word, filter, rest string, filtered bool, err error
 	return strings.TrimSpace(word), strings.TrimSpace(inner[:end]), strings.TrimSpace(inner[end+1:]), true, nil
 }
 
-// closing returns where the parenthesis that was opened before s is closed; negative if it is not.
+// closing returns the index at which a parenthesis opened before s is closed, negative if it is
+// not.
 func closing(s string) int { return outside("("+s, ")") - 1 }
 
-// outside returns where one of some characters stands first that is in no parentheses, or −1. A
-// parenthesis that closes the first one is in none.
+// outside returns the index of the first of some characters outside parentheses, or −1. A
+// parenthesis that closes the first one counts as outside.
 func outside(s, chars string) int {
 	depth := 0
 	for i := range len(s) {
@@ -102,7 +103,7 @@ func outside(s, chars string) int {
 	return -1
 }
 
-// ParseLimit parses a value to compare with, of what is called name: nanoseconds, a number, or
+// ParseLimit parses a value to compare with, for what is called name: nanoseconds, a number, or
 // percent of a Ratio.
 func (u Unit) ParseLimit(name, s string) (float64, error) {
 	if u == Duration {
@@ -123,7 +124,7 @@ func (u Unit) ParseLimit(name, s string) (float64, error) {
 	return f, nil
 }
 
-// Limit returns a value as [Unit.ParseLimit] returns what it is compared with.
+// Limit converts a value to the scale of [Unit.ParseLimit].
 func (u Unit) Limit(v Value) float64 {
 	if u == Ratio {
 		return math.Round(1e14*v.Float) / 1e12 // 100 × 0.07 is 7
@@ -131,8 +132,8 @@ func (u Unit) Limit(v Value) float64 {
 	return u.Number(v)
 }
 
-// FormatLimit writes a value that was compared with a limit, with as many digits as it takes to see
-// that it is not the limit.
+// FormatLimit formats a value that was compared with a limit, with enough digits to distinguish it
+// from the limit.
 func (u Unit) FormatLimit(v, limit float64) string {
 	if u == Duration {
 		return time.Duration(v).String()
@@ -150,8 +151,8 @@ func (u Unit) FormatLimit(v, limit float64) string {
 	return s
 }
 
-// Measure is a number that a table has: the sum or mean of a column, over all rows or those that a
-// filter finds.
+// Measure is a number computed from a table: the sum or mean of a column, over all rows or those
+// that match a filter.
 type Measure struct {
 	Name     string
 	Unit     Unit
@@ -161,8 +162,8 @@ type Measure struct {
 	filtered bool
 }
 
-// Find returns what a name means in tables with these columns: NAME or NAME(FILTER). The error for
-// a name that no column of numbers has is an [*UnknownName].
+// Find resolves a name, NAME or NAME(FILTER), in tables with these columns. It returns an
+// [*UnknownName] if no column of numbers has the name.
 func Find(columns []Head, name string) (Measure, error) {
 	word, filter, rest, filtered, err := CutFilter(name)
 	if err != nil {
@@ -191,7 +192,7 @@ func (m Measure) Of(t *Table) (float64, error) {
 	return m.Unit.Limit(c.Value), err
 }
 
-// Share returns the measure in percent of the whole of the table, if it is a part of that.
+// Share returns the measure in percent of the table's whole, if it is a part of that.
 func (m Measure) Share(t *Table) (float64, error) {
 	c, err := m.cell(t)
 	whole := t.Columns[m.column].Whole
@@ -218,8 +219,8 @@ func (m Measure) cell(t *Table) (Cell, error) {
 	return sum, nil
 }
 
-// matches reports whether one of the texts of a row is the filter, in full or from the last slash
-// on.
+// matches reports whether one of the texts of a row equals the filter, in full or from the last
+// slash on.
 func (t *Table) matches(row []Cell, filter string) bool {
 	for k := range row {
 		if u := t.Columns[k].Unit; !u.IsText() || !row[k].Known {

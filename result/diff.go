@@ -4,18 +4,18 @@ import (
 	"fmt"
 )
 
-// The texts of the column "row" of a [Diff].
+// Values of the column "row" of a [Diff].
 const (
 	Added = "added" // the row is in the second table only
 	Gone  = "gone"  // it is in the first table only
 )
 
-// Diff compares two tables of the same columns: it adds up the rows of each that are the same in
-// the columns of texts among those named, and pairs them. The columns are, for each column of
-// numbers among those named, its values before and after and the change, "time_before",
-// "time_after" and "time_change"; "row", which is [Added], [Gone] or, where a row is in both
-// tables, not known; and these texts, those that are notes before and after. A sum that has no row
-// is 0; a mean is not known. The rows whose first number changed most come first.
+// Diff compares two tables with the same columns. It sums the rows of each table that agree in the
+// named columns of texts, and pairs the sums. The result has three columns for each named column of
+// numbers: its values before and after, and the change ("time_before", "time_after" and
+// "time_change"). It also has "row", which is [Added], [Gone] or, for a row in both tables,
+// unknown; and the texts, with notes before and after. A sum without rows is 0; a mean without rows
+// is unknown. Rows are sorted by the change of the first number, largest first.
 func Diff(before, after *Table, columns ...string) (*Table, error) {
 	var texts []string
 	for _, name := range columns {
@@ -130,7 +130,7 @@ func pairRow(columns []Head, pair [2][]Cell, keys, values, noted []int) (row []C
 	return row
 }
 
-// Changes is [Diff] of tables that have these columns.
+// Changes is [Diff] for tables that are known to have these columns.
 func Changes(before, after *Table, columns ...string) *Table {
 	t, err := Diff(before, after, columns...)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package result is the contract of what the analyses find: a table of rows with columns.
+// Package result defines the form of all analysis results: a table of rows with columns.
 //
-// A result lists its columns once. What prints, writes, compares or checks it goes over them: text
-// and CSV in exporters/text, HTML in exporters/report, JSON ([Table.MarshalJSON]), conditions
-// ([Find]) and what changed between two runs ([Diff]) here. One more column is one more line:
+// A result lists its columns once. Everything that prints, writes, compares or checks results
+// iterates over them: text and CSV in exporters/text, HTML in exporters/report, and in this package
+// JSON ([Table.MarshalJSON]), conditions ([Find]) and differences between runs ([Diff]). Another
+// column is one more line:
 //
 //	package main
 //
@@ -33,47 +34,47 @@
 //		}
 //	}
 //
-// A value that is not known is not 0: it is empty in text and CSV, null in JSON, and an error in a
+// An unknown value is not 0: it is empty in text and CSV, null in JSON, and an error in a
 // condition.
 //
-// [New] calls each column's function once a row; a table of 16,384 rows and 12 columns takes some
-// 14 MB.
+// [New] calls each column's function once per row. A table of 16,384 rows and 12 columns takes
+// about 14 MB.
 package result
 
 import "math"
 
-// Column is a column of the table of a result whose rows are of type Row.
+// Column is a column of a table with rows of type Row.
 type Column[Row any] struct {
-	// Name is that in JSON, CSV and conditions: "share". It holds no parentheses, commas, "<"
-	// or ">".
+	// Name is the name in JSON, CSV and conditions, such as "share". It must not contain
+	// parentheses, commas, "<" or ">".
 	Name string
-	// Title is the heading of a table.
+	// Title is the heading in a table.
 	Title string
 	Unit  Unit
 	// Help is a phrase that describes the values.
 	Help string
-	// Part is set if the values are parts of the whole of the table, such as the capacity: they
+	// Part is set if the values are parts of the table's whole, such as the capacity. They then
 	// have percentages.
 	Part bool
-	// Note is set if the texts are about a row, and do not distinguish it.
+	// Note is set if the texts describe a row but do not identify it.
 	Note bool
-	// Quotient names the columns of numbers that the value is the quotient of, such as
-	// "running_ns" and "share_ns": several rows together have that of the sums, and none if the
-	// table lacks one of these columns.
+	// Quotient names the two columns of numbers of which the value is the quotient, such as
+	// "running_ns" and "share_ns". For several rows together it is the quotient of the sums, or
+	// unknown if the table lacks one of these columns.
 	Quotient [2]string
 	// Value returns the value of a row, and whether it is known.
 	Value func(*Row) (v Value, known bool)
 }
 
-// Single is the [Column.Quotient] of a value that several rows together do not have.
+// Single is the [Column.Quotient] of a value that is undefined for several rows together.
 var Single = [2]string{"none", "none"}
 
-// Ints returns the [Column.Value] of whole numbers that are always known.
+// Ints returns the [Column.Value] of integers that are always known.
 func Ints[Row any, N ~int | ~int64](of func(*Row) N) func(*Row) (Value, bool) {
 	return func(r *Row) (Value, bool) { return Int(of(r)), true }
 }
 
-// Floats returns the [Column.Value] of other numbers, which are known if they are finite.
+// Floats returns the [Column.Value] of floating-point numbers, which are known if finite.
 func Floats[Row any](of func(*Row) float64) func(*Row) (Value, bool) {
 	return func(r *Row) (Value, bool) {
 		f := of(r)
@@ -81,7 +82,7 @@ func Floats[Row any](of func(*Row) float64) func(*Row) (Value, bool) {
 	}
 }
 
-// Texts returns the [Column.Value] of texts, which are known if they are not empty.
+// Texts returns the [Column.Value] of texts, which are known if not empty.
 func Texts[Row any, S ~string](of func(*Row) S) func(*Row) (Value, bool) {
 	return func(r *Row) (Value, bool) { s := string(of(r)); return Str(s), s != "" }
 }
@@ -91,7 +92,7 @@ type Value struct {
 	Int   int64
 	Float float64
 	Text  string
-	// More are further texts, where a row has several. A filter finds each of them.
+	// More are additional texts of the row. A filter matches each of them.
 	More []string
 }
 
@@ -104,7 +105,7 @@ func Float(f float64) Value { return Value{Float: f} }
 // Str returns the value of a Text or a Func.
 func Str(s string) Value { return Value{Text: s} }
 
-// Lists returns the [Column.Value] of several texts, which are known if there are any.
+// Lists returns the [Column.Value] of lists of texts, which are known if not empty.
 func Lists[Row any](of func(*Row) []string) func(*Row) (Value, bool) {
 	return func(r *Row) (v Value, known bool) {
 		if all := of(r); len(all) > 0 {
@@ -114,7 +115,7 @@ func Lists[Row any](of func(*Row) []string) func(*Row) (Value, bool) {
 	}
 }
 
-// Lift returns the columns of what a row is, or has in it.
+// Lift converts columns of a part of a row to columns of the row.
 func Lift[Row, Part any](columns []Column[Part], part func(*Row) *Part) []Column[Row] {
 	out := make([]Column[Row], len(columns))
 	for i := range columns {

@@ -15,15 +15,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// Table is what the columns of a result say of its rows. What draws tables needs no other type of a
-// result.
+// Table holds the values of a result's columns. Code that draws tables needs no other type.
 type Table struct {
 	// Title is the caption.
 	Title   string
 	Columns []Head
 	Rows    [][]Cell
-	// SortedBy is the name of the column of numbers by which the rows are sorted, the largest
-	// magnitude first; "" stands for the first one.
+	// SortedBy is the name of the column of numbers by which the rows are sorted, largest
+	// magnitude first; "" means the first one.
 	SortedBy string
 }
 
@@ -33,28 +32,28 @@ type Head struct {
 	Unit        Unit
 	Help        string
 	Part        bool
-	// Whole is what the values are parts of, in the same unit; 0 if it is not known, or they
-	// are no parts.
+	// Whole is the value that the column's values are parts of, in the same unit; 0 if it is
+	// unknown or they are not parts.
 	Whole int64
-	// Signed is set if the values are changes: those above 0 have a sign.
+	// Signed is set if the values are changes. Positive ones then have a sign.
 	Signed bool
-	// Of is the name of the column that the values before and after, or the changes, are of.
+	// Of is the name of the column whose values before and after, or changes, these are.
 	Of string
 	// Note and Quotient are those of the [Column].
 	Note     bool
 	Quotient [2]string
 }
 
-// isKey reports whether the texts of the column distinguish rows.
+// isKey reports whether the texts of the column identify rows.
 func (h *Head) isKey() bool { return h.Unit.IsText() && !h.Note }
 
-// Cell is a value that may not be known.
+// Cell is a value that may be unknown.
 type Cell struct {
 	Value
 	Known bool
 }
 
-// Format writes the cell for people; "" if it is not known.
+// Format formats the cell for people; "" if it is unknown.
 func (h *Head) Format(c *Cell) string {
 	if !c.Known {
 		return ""
@@ -66,13 +65,13 @@ func (h *Head) Format(c *Cell) string {
 	return s
 }
 
-// Label returns the column of texts for the label of several rows, such as "all"; −1 if there is
-// none.
+// Label returns the index of the column of texts that holds the label of combined rows, such as
+// "all"; −1 if there is none.
 func (t *Table) Label() int {
 	return slices.IndexFunc(t.Columns, func(h Head) bool { return h.isKey() })
 }
 
-// Percent writes the cell as a part of the whole of its column; "" if that is not known.
+// Percent formats the cell as a part of the whole of its column; "" if that is unknown.
 func (h *Head) Percent(c *Cell) string {
 	if !c.Known || h.Whole <= 0 {
 		return ""
@@ -80,7 +79,7 @@ func (h *Head) Percent(c *Cell) string {
 	return format.Percent(time.Duration(c.Int), time.Duration(h.Whole))
 }
 
-// New returns the table of rows. Whole is what the values of the columns with Part are parts of.
+// New returns the table of rows. The values of columns with Part are parts of whole.
 func New[Row any, N ~int | ~int64](columns []Column[Row], rows []Row, whole N) *Table {
 	t := &Table{Columns: Heads(columns), Rows: make([][]Cell, len(rows))}
 	for k := range t.Columns {
@@ -108,7 +107,7 @@ func Heads[Row any](columns []Column[Row]) []Head {
 	return heads
 }
 
-// index returns where the column with a name is.
+// index returns the index of the column with a name.
 func index(columns []Head, name string) (int, error) {
 	names := make([]string, len(columns))
 	for i := range columns {
@@ -120,7 +119,7 @@ func index(columns []Head, name string) (int, error) {
 	return -1, Unknown(name, names)
 }
 
-// UnknownName is the error for a name that means nothing, such as that of no column.
+// UnknownName is the error for an unknown name, such as that of a missing column.
 type UnknownName struct{ msg string }
 
 func (e *UnknownName) Error() string { return e.msg }
@@ -133,8 +132,8 @@ func Unknown(name string, known []string) error {
 	return &UnknownName{fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", "))}
 }
 
-// Total returns the sums of the columns, or their means, as the unit requires. A sum or mean of
-// values that are not all known is not known; texts are not.
+// Total returns the sums or means of the columns, depending on the unit. It is unknown for texts,
+// and if some values are unknown.
 func (t *Table) Total() []Cell { return total(t.Columns, t.Rows) }
 
 func total(columns []Head, rows [][]Cell) []Cell {
@@ -166,7 +165,7 @@ func total(columns []Head, rows [][]Cell) []Cell {
 	return sums
 }
 
-// quotient returns what the column k has of several rows; of a single one, its value.
+// quotient returns the value of column k for several rows; for a single row it is the row's value.
 func quotient(columns []Head, sums []Cell, rows [][]Cell, k int) Cell {
 	if len(rows) == 1 {
 		return rows[0][k]
@@ -182,16 +181,16 @@ func quotient(columns []Head, sums []Cell, rows [][]Cell, k int) Cell {
 	return Cell{Float(of[0] / of[1]), of[1] != 0}
 }
 
-// SetWhole sets what the values of a column are parts of.
+// SetWhole sets the value that the values of a column are parts of.
 func (t *Table) SetWhole(column string, whole time.Duration) {
 	if k, err := index(t.Columns, column); err == nil {
 		t.Columns[k].Whole = int64(whole)
 	}
 }
 
-// By returns the table whose rows are distinguished by the columns of texts with these names only.
-// The other texts are left out, and numbers are those of [Table.Total]. Rows are sorted by the
-// first column of numbers, largest first.
+// By returns a table whose rows are grouped by the columns of texts with these names. Other texts
+// are dropped, and numbers are combined as by [Table.Total]. Rows are sorted by the first column of
+// numbers, largest first.
 func (t *Table) By(names ...string) (*Table, error) {
 	for _, name := range names {
 		k, err := index(t.Columns, name)
@@ -243,7 +242,7 @@ func (t *Table) By(names ...string) (*Table, error) {
 	return out, nil
 }
 
-// Pick returns the table with the columns of these names only, in this order.
+// Pick returns a table with only the named columns, in this order.
 func (t *Table) Pick(names ...string) (*Table, error) {
 	out := &Table{Title: t.Title, SortedBy: t.SortedBy, Rows: make([][]Cell, len(t.Rows))}
 	for _, name := range names {
@@ -264,7 +263,7 @@ func same(rows [][]Cell, k int) bool {
 	return !slices.ContainsFunc(rows, func(row []Cell) bool { return row[k].Text != rows[0][k].Text })
 }
 
-// keyOf returns the texts of some columns of a row, as one.
+// keyOf returns the texts of some columns of a row as one string.
 func keyOf(row []Cell, columns []int) string {
 	var b strings.Builder
 	for _, k := range columns {
@@ -297,8 +296,8 @@ func (t *Table) sort() {
 	})
 }
 
-// Top returns the table with its first n rows and one that sums the others, whose first text is
-// their number. It returns t if there are no more than n+1, or n is 0.
+// Top returns the table with its first n rows and one that sums the others; the first text of that
+// row is their number. It returns t if there are at most n+1 rows, or n is 0.
 func (t *Table) Top(n int) *Table {
 	if n <= 0 || len(t.Rows) <= n+1 {
 		return t
@@ -312,9 +311,9 @@ func (t *Table) Top(n int) *Table {
 	return &out
 }
 
-// MarshalJSON writes the rows as an array of objects, by the names of the columns. Values are whole
-// numbers in nanoseconds, bytes and so on, other numbers, or strings (an array of them where there
-// are several); null if they are not known.
+// MarshalJSON writes the rows as an array of objects keyed by column name. Values are integers in
+// nanoseconds, bytes and so on, other numbers, or strings (an array for lists). Unknown values are
+// null.
 func (t *Table) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -345,7 +344,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 	return format.EscapeJSON(b.Bytes()), nil
 }
 
-// json returns what encoding/json makes the value of.
+// json returns the Go value that encoding/json writes for the cell.
 func (u Unit) json(c Cell) any {
 	switch {
 	case !c.Known:

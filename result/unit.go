@@ -10,14 +10,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Unit is what the values of a column are. It decides how they are written and aligned, whether
-// those of several rows are summed or averaged, and whether less is better.
+// Unit is the unit of a column's values. It determines their format and alignment, whether values
+// of several rows are summed or averaged, and whether less is better.
 type Unit uint8
 
 // The units. Durations are in nanoseconds: of wall time, or of processors' or goroutines' time.
 const (
 	Text     Unit = iota
-	Func          // a text that is the name of a function: it is shortened for people
+	Func          // the name of a function, shortened for people
 	Duration      // summed; lower is better
 	Bytes         // summed; lower is better
 	Count         // summed; lower is better
@@ -26,13 +26,13 @@ const (
 	Number        // any other, such as a parallelism. Averaged; higher is better
 )
 
-// IsText reports whether the values are texts: aligned left, and part of what distinguishes rows.
+// IsText reports whether the values are texts, which are left-aligned and identify rows.
 func (u Unit) IsText() bool { return u == Text || u == Func }
 
-// Whole reports whether the values are whole numbers: those are summed, and others averaged.
+// Whole reports whether the values are integers, which are summed. Others are averaged.
 func (u Unit) Whole() bool { return u == Duration || u == Bytes || u == Count || u == Cycles }
 
-// Better returns "lower" or "higher", as lines of units in benchmarks do, or "" for texts.
+// Better returns "lower" or "higher", as in benchmark unit lines, or "" for texts.
 func (u Unit) Better() string {
 	switch {
 	case u.IsText():
@@ -43,8 +43,8 @@ func (u Unit) Better() string {
 	return "lower"
 }
 
-// Format writes a value for people, in a few characters. It may hold µ and –. Texts are as they
-// are: see internal/format.Clean.
+// Format formats a value for people, in a few characters. It may contain µ and –. Texts are
+// unchanged: see internal/format.Clean.
 func (u Unit) Format(v Value) string {
 	switch u {
 	case Duration:
@@ -72,7 +72,7 @@ func withMore(s string, more []string) string {
 	return fmt.Sprintf("%s +%d", s, len(more))
 }
 
-// Number returns a value as a number: nanoseconds, bytes, a count, a part of 1.
+// Number returns a value as a float64: nanoseconds, bytes, a count, or a fraction.
 func (u Unit) Number(v Value) float64 {
 	if u.Whole() {
 		return float64(v.Int)
@@ -80,7 +80,7 @@ func (u Unit) Number(v Value) float64 {
 	return v.Float
 }
 
-// Machine writes a value for programs: all digits, no unit.
+// Machine formats a value for programs: all digits, no unit.
 func (u Unit) Machine(v Value) string {
 	switch {
 	case u.IsText():
