@@ -12,7 +12,7 @@ type traceClass struct {
 	unmeasured, nested, aggregated uint64
 
 	series   series.Series // in ns since the begin of the trace
-	active   series.Series // the times in which at least one task was under way
+	active   series.Series // times in which at least one task was under way
 	underWay int
 	since    timeline.Time
 }
@@ -36,11 +36,11 @@ type traceSiteKey struct {
 // traceTask is one execution.
 type traceTask struct {
 	self, wall, off timeline.Time
-	ready           timeline.Time // of off
+	ready           timeline.Time // part of off
 	start, end      timeline.Time
 }
 
-// site returns the place; beyond the limit, one of a class "(other)".
+// site returns the place of key. Beyond the limit it returns a place of the class "(other)".
 func (o *Observer) site(key traceSiteKey) *traceSite {
 	if s := o.sites[key]; s != nil {
 		return s
@@ -65,7 +65,7 @@ func (o *Observer) site(key traceSiteKey) *traceSite {
 // traceShift is the first width of a bin: 2^20 ns are 1 ms.
 const traceShift = 20
 
-// enter begins a task of the class, leave ends one.
+// enter begins a task of the class; leave ends one.
 func (c *traceClass) enter(now timeline.Time) {
 	if c.underWay++; c.underWay == 1 {
 		c.since = now

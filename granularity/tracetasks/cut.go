@@ -8,10 +8,10 @@ import (
 )
 
 // A pass over a live trace never ends, so its profile is taken in pieces. A task belongs, with all
-// its time, to the piece in which it ended; that it was under way shows in the series of all of
-// them.
+// its time, to the piece in which it ended. The series of all its pieces show that it was under
+// way.
 
-// tracePieces is how an observer takes a pass apart.
+// tracePieces is the state of a pass that is cut into pieces.
 type tracePieces struct {
 	source *int          // the same for all profiles of this pass
 	number int           // of the current piece
@@ -25,11 +25,11 @@ func (p *tracePieces) mark() granularity.Piece {
 	return granularity.Piece{Pass: p.source, First: p.number, Last: p.number}
 }
 
-// Cut ends the current profile at the time t, which is not before what was shown last, returns it,
-// and begins the next one. A task counts where it ended. [granularity.Merge] puts profiles that
-// follow each other together.
+// Cut ends the current profile at the time t, which must not precede the latest event, returns it,
+// and begins the next one. A task counts in the profile in which it ended. [granularity.Merge]
+// combines consecutive profiles.
 //
-// It takes some 20 µs and 40 kB for each class.
+// It takes about 20 µs and 40 kB per class.
 func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	o.end = max(t, o.machine.now)
 	o.machine.finish(o.end)
@@ -55,7 +55,7 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 		}
 	}
 	if len(o.open) > maxOpenTasks {
-		clear(o.open) // they will never end
+		clear(o.open) // their ends are not in the trace
 	}
 	for _, k := range o.open {
 		o.goOn(&k.site)
@@ -63,13 +63,13 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	return p
 }
 
-// pieceBins is how many bins the series of a piece has at most.
+// pieceBins is the maximum number of bins in the series of a piece.
 const pieceBins = 64
 
-// maxOpenTasks is how many tasks may be under way from one piece to the next.
+// maxOpenTasks is the maximum number of tasks carried from one piece to the next.
 const maxOpenTasks = 1 << 16
 
-// goOn takes what is under way at a site into the next piece.
+// goOn carries what is under way at a site into the next piece.
 func (o *Observer) goOn(s **traceSite) {
 	if *s != nil {
 		*s = o.site((*s).key)
@@ -77,8 +77,8 @@ func (o *Observer) goOn(s **traceSite) {
 	}
 }
 
-// Gap implements [timeline.Observer]: the time in a gap is not in Wall, and tasks that were under
-// way are unmeasured.
+// Gap implements [timeline.Observer]. The time in a gap is not in Wall, and tasks under way become
+// unmeasured.
 func (o *Observer) Gap(g *timeline.Gap) {
 	o.machine.advance(g.From)
 	for id, t := range o.open {
@@ -89,7 +89,7 @@ func (o *Observer) Gap(g *timeline.Gap) {
 	o.pieces.missed += g.To - g.From
 }
 
-// gap goes on at t, with nothing running.
+// gap continues at t with nothing running.
 func (m *traceMachine) gap(t timeline.Time) {
 	if m.sample.Wall > 0 {
 		m.closeSample()
@@ -97,7 +97,7 @@ func (m *traceMachine) gap(t timeline.Time) {
 	m.now, m.running, m.stops = max(m.now, t), 0, 0
 }
 
-// covered is how much of the time the profile is about.
+// covered returns the time that the profile covers.
 func (o *Observer) covered() time.Duration {
 	return time.Duration(o.end - o.begin - o.pieces.missed)
 }

@@ -8,28 +8,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Goroutines as tasks. The paper counts every thread as a task; in a trace without regions, every
-// goroutine of the program is one, from its birth to its exit. Its class is its name, the place
-// that creates it the go statement. Where several go statements start goroutines of one name, the
-// first one's class has the name, and those of the others have the line of the statement as well.
+// Goroutines as tasks. The paper counts every thread as a task. In a trace without regions, every
+// goroutine of the program is a task, from its creation to its exit. Its class is its name, and its
+// creation site is the go statement. If several go statements start goroutines of one name, the
+// class of the first statement has that name, and the other classes also have the line of their
+// statement.
 //
-// Its granularity is its running time, that in C included. It is a nested task if another goroutine
-// than main started it. One that ends before the goroutine that started it is part of that one if
-// nested tasks are aggregated.
+// The granularity is the goroutine's running time, including time in C. The task is nested if a
+// goroutine other than main started it. If nested tasks are aggregated, a goroutine that ends
+// before its creator is part of the creator's task.
 //
-// A goroutine that serves requests, as that of a connection of net/http does, is named after the
-// handler while one runs (see naming.go in package timeline). A request is a task nested in it:
-// from the end of the reading before to the beginning of the reading after. Its class is the
-// handler, its pool the function of the connection. If no call chain shows the handler, what ran is
-// the connection's.
+// A goroutine that serves requests, such as that of a net/http connection, is named after the
+// handler while one runs (see naming.go in package timeline). A request is a task nested in it,
+// from the end of the preceding read to the beginning of the following read. Its class is the
+// handler and its pool the function of the connection. If no call chain shows the handler, the time
+// counts for the connection.
 //
-// Goroutines that began before the trace, or were alive at its end, are unmeasured; those that did
-// both are not tasks of the trace.
+// Goroutines that began before the trace, or were alive at its end, are unmeasured. Those for which
+// both hold are not tasks of the trace.
 
-// wholeLives reports whether goroutines are the tasks, as far as is known by now.
+// wholeLives reports whether goroutines are the tasks, given the trace so far.
 func (o *Observer) wholeLives() bool { return !o.regions && !o.opt.Tasks }
 
-// tasksAreRegions forgets the goroutines: the trace has regions.
+// tasksAreRegions drops the goroutines, because the trace has regions.
 func (o *Observer) tasksAreRegions() {
 	if o.wholeLives() {
 		for g := range o.goroutines.All() {
@@ -64,10 +65,10 @@ func (o *Observer) appears(g *goroutineTasks, t *timeline.Transition) {
 	}
 }
 
-// mainID is the id of the main goroutine.
+// mainID is the ID of the main goroutine.
 const mainID = 1
 
-// disappears ends the life of a goroutine, at its exit or at the end of what is known of it.
+// disappears ends the life of a goroutine at its exit or at the end of the known trace.
 func (o *Observer) disappears(g *goroutineTasks, t *timeline.Transition) {
 	exits := t.To == timeline.NotExist
 	if g.serving && exits {
@@ -85,8 +86,7 @@ func (o *Observer) disappears(g *goroutineTasks, t *timeline.Transition) {
 	}
 }
 
-// aggregate adds the running time of a goroutine to the one that started it, if that is a task that
-// is under way.
+// aggregate adds the running time of a goroutine to its creator, if that is a task under way.
 func (o *Observer) aggregate(of *timeline.Goroutine, total timeline.Time) bool {
 	index, alive := o.living[of.CreatorID]
 	if alive {
@@ -113,8 +113,8 @@ func (o *Observer) Named(g *timeline.Goroutine, now timeline.Time) {
 	}
 }
 
-// serve follows a goroutine that serves requests: its name is that of the handler, or shows that it
-// reads, or else is that of its start function.
+// serve follows a goroutine that serves requests. Its name is that of the handler, a name that
+// shows that it reads, or that of its start function.
 func (o *Observer) serve(k *goroutineTasks, g *timeline.Goroutine, now timeline.Time) {
 	if !g.Serves() {
 		return
@@ -144,13 +144,13 @@ func (o *Observer) requestEnds(k *goroutineTasks, g *timeline.Goroutine, now tim
 	}
 }
 
-// lifeKey is what finds the place of a goroutine, or of a request, again.
+// lifeKey identifies the place of a goroutine or a request.
 type lifeKey struct {
 	name, pool string
 	created    *timeline.Stack
 }
 
-// lifeSite finds the place that a goroutine comes from.
+// lifeSite returns the place that a goroutine comes from.
 func (o *Observer) lifeSite(g *timeline.Goroutine) *traceSite {
 	k := lifeKey{name: g.Func, created: g.CreatorStack}
 	if g.Serves() || k.name == "" {
@@ -168,7 +168,7 @@ func (o *Observer) siteOfLife(k lifeKey) *traceSite {
 	return s
 }
 
-// className returns the class of the goroutines of a name that a go statement starts.
+// className returns the class of the goroutines with a name that a go statement starts.
 func (o *Observer) className(name string, created *timeline.Stack) string {
 	at := statement(created)
 	first, known := o.statements[name]
@@ -181,7 +181,7 @@ func (o *Observer) className(name string, created *timeline.Stack) string {
 	return fmt.Sprintf("%s (%s:%d)", name, at.File[strings.LastIndexByte(at.File, '/')+1:], at.Line)
 }
 
-// statement returns the innermost call of a chain in traceFrames; nil if there is none.
+// statement returns the innermost frame of a call chain in traceFrames, or nil.
 func statement(s *timeline.Stack) *timeline.Frame {
 	if s == nil {
 		return nil

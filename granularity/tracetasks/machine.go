@@ -8,11 +8,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// mostSamples is how many samples there are at most: then neighbors are merged.
+// mostSamples is the maximum number of samples; beyond it, neighbors are merged.
 const mostSamples = 4096
 
-// traceMachine makes the samples of a trace: what goroutines used in each interval of
-// 100 ms, or longer ones where these would be too many.
+// traceMachine computes the samples of a trace: what goroutines used in each interval of 100 ms, or
+// in longer ones if there would be too many.
 type traceMachine struct {
 	now         timeline.Time
 	running     int // goroutines on a processor
@@ -76,7 +76,7 @@ func (m *traceMachine) transition(t *timeline.Transition) {
 	case before && !after:
 		m.running = max(0, m.running-1)
 		if t.State.IsC() && t.To.IsC() {
-			break // it goes on, though it does not count any more
+			break // it continues but no longer counts
 		}
 		if t.To == timeline.Runnable {
 			m.sample.Involuntary++
@@ -89,7 +89,7 @@ func (m *traceMachine) transition(t *timeline.Transition) {
 	}
 }
 
-// stopped follows the collector's stops of the world.
+// stopped tracks the collector's stops of the world.
 func (m *traceMachine) stopped(e *timeline.Range) {
 	if !strings.HasPrefix(e.Name, "stop-the-world (GC") {
 		return
@@ -114,7 +114,7 @@ func (m *traceMachine) finish(t timeline.Time) {
 	}
 }
 
-// utilisation computes what follows from GOMAXPROCS, and the sample of the whole run.
+// utilisation computes the values that depend on GOMAXPROCS, and the sample of the whole run.
 func (m *traceMachine) utilisation(p *granularity.Profile) {
 	p.Run = m.run
 	p.Run.Judge(p.Procs, true)

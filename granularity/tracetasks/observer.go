@@ -10,19 +10,19 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Granularity from a trace. The trace shows when each goroutine ran; a region is a task that
+// Granularity from a trace. The trace shows when each goroutine ran. A region is a task that
 // executes on one goroutine, and regions nest. So for each goroutine
 //
 //	running time at t = Σ intervals on a processor, up to t
 //	total of a region = running time at its end − at its start
 //	self              = total − Σ total of the regions directly nested in it
 //
-// and the selves of a region and of all that is nested in it sum to the outermost total, as in the
+// The self times of a region and of everything nested in it sum to the outermost total, as in the
 // shadow stack of measured tasks. In a trace without regions, the whole life of a goroutine is a
-// region, and a request that it serves is one nested in it: see goroutines.go.
+// region, and a request that it serves is nested in it: see goroutines.go.
 
-// Observer folds a pass over a trace into a profile of its tasks: the way to get it in one
-// pass together with other analyses. [Read] is simpler if the profile is all you need.
+// Observer computes a profile of the tasks in a pass over a trace, which it can share with other
+// analyses. [Read] is simpler if only the profile is needed.
 type Observer struct {
 	timeline.Base
 	opt Options
@@ -34,8 +34,8 @@ type Observer struct {
 	overflow   uint64
 	regions    bool                       // the trace has some
 	lives      map[lifeKey]*traceSite     // sites of goroutines and requests
-	statements map[string]*timeline.Frame // by name of goroutines: the go statement whose class has that name
-	living     map[int64]int              // the indexes of goroutines that are tasks, by id; only if they are aggregated
+	statements map[string]*timeline.Frame // by goroutine name: the go statement whose class has that name
+	living     map[int64]int              // by ID: indexes of goroutines that are tasks; only if aggregated
 
 	first      timeline.Time // of the trace
 	begin, end timeline.Time
@@ -48,8 +48,8 @@ type Observer struct {
 // goroutineTasks is the state of a live goroutine.
 type goroutineTasks struct {
 	id      int64
-	running timeline.Time // before the present state
-	ready   timeline.Time // likewise, ready and waiting for a processor
+	running timeline.Time // up to the current state
+	ready   timeline.Time // likewise, time spent ready
 	older   bool          // than the trace
 	born    bool          // in the trace: the outermost open region is its life
 	serving bool          // the innermost open region is a request
@@ -58,15 +58,15 @@ type goroutineTasks struct {
 
 // openRegion is a region under way.
 type openRegion struct {
-	site      *traceSite    // nil: not known yet, or no task of the profile
-	start     timeline.Time // never, if that was before the trace
+	site      *traceSite    // nil: not known yet, or not a task of the profile
+	start     timeline.Time // never if that was before the trace
 	running   timeline.Time // of the goroutine, at the start
 	ready     timeline.Time // likewise
 	nested    timeline.Time // totals of regions directly nested in it
 	nestOff   timeline.Time // the time off the processor in them
 	nestReady timeline.Time
 	task      uint64
-	inner     bool // executes inside of another task
+	inner     bool // executes inside another task
 }
 
 // never is the start of what began before the trace.
@@ -80,7 +80,7 @@ type openTask struct {
 	running timeline.Time // self of its regions that have ended
 	ready   timeline.Time
 	regions int
-	// site is set where tasks are the tasks of the profile
+	// site is set if user tasks are the tasks of the profile.
 	site *traceSite
 }
 
@@ -97,7 +97,7 @@ func NewObserver(opt Options) *Observer {
 	return o
 }
 
-// forget forgets all tasks that have ended.
+// forget drops all tasks that have ended.
 func (o *Observer) forget() {
 	o.classes, o.sites, o.lives, o.overflow = map[string]*traceClass{}, map[traceSiteKey]*traceSite{}, map[lifeKey]*traceSite{}, 0
 }
@@ -136,7 +136,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	*g = goroutineTasks{stack: g.stack[:0]}
 }
 
-// runningAt is the time for which the goroutine ran up to now.
+// runningAt returns the time for which the goroutine has run up to now.
 func (g *goroutineTasks) runningAt(of *timeline.Goroutine, now timeline.Time) timeline.Time {
 	if of.State().Runs() {
 		return g.running + now - of.Since()
@@ -144,7 +144,7 @@ func (g *goroutineTasks) runningAt(of *timeline.Goroutine, now timeline.Time) ti
 	return g.running
 }
 
-// readyAt is the time for which the goroutine was ready up to now.
+// readyAt returns the time for which the goroutine has been ready up to now.
 func (g *goroutineTasks) readyAt(of *timeline.Goroutine, now timeline.Time) timeline.Time {
 	if of.State() == timeline.Runnable {
 		return g.ready + now - of.Since()
@@ -186,7 +186,7 @@ func (o *Observer) Region(e *timeline.RegionEvent) {
 	}
 }
 
-// ended records a region that ends, and takes it off the one around it.
+// ended records a region that ends and subtracts it from the enclosing one.
 func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutine, now timeline.Time) {
 	total := g.runningAt(of, now) - r.running
 	wall := now - r.start
@@ -199,9 +199,9 @@ func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutin
 	}
 	aggregated := r.inner && o.opt.AggregateNested
 	switch {
-	case o.opt.Tasks: // a region of no task is part of what its goroutine does for the task around it
+	case o.opt.Tasks: // a region without a task counts for the enclosing task of its goroutine
 		aggregated = r.inner && r.task == 0
-	case r.site == nil: // no call chain shows what it was for
+	case r.site == nil: // no call chain shows its purpose
 		aggregated = true
 	}
 	if len(g.stack) > 0 {
@@ -233,8 +233,8 @@ func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutin
 	r.site.record(&x, o.begin, o.opt.Hz)
 }
 
-// lost counts a region or task that is not known as a whole; at is when the trace ends for it, or
-// −1 if it had not been shown to begin. A region that is no task of the profile has no site.
+// lost counts a region or task that is only partly known. at is when the trace ends for it, or −1
+// if its beginning was not seen. A region that is not a task of the profile has no site.
 func (o *Observer) lost(s *traceSite, at timeline.Time) {
 	if s == nil {
 		return
@@ -304,7 +304,7 @@ func (o *Observer) End(e *timeline.End) {
 	o.machine.finish(e.Time)
 }
 
-// regionSite finds the place that a region comes from.
+// regionSite returns the place that a region comes from.
 func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 	key := traceSiteKey{class: e.Region.Type, pool: e.Region.Task, created: e.Stack}
 	if !nested {
@@ -319,18 +319,19 @@ func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 	return o.site(key)
 }
 
-// ours reports whether nothing but our own code is in a call chain: a pool begins the regions of
+// ours reports whether a call chain contains only this module's code: a pool begins the regions of
 // its tasks itself.
 func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s)) == 0 }
 
-// isOurs reports whether a call is the tracer's, our own, or a library's that starts goroutines for
-// others, at the leaf of a call chain.
+// isOurs reports whether a call at the leaf of a call chain belongs to the tracer, to this module,
+// or to a library that starts goroutines for others.
 func isOurs(f *timeline.Frame) bool {
 	return strings.HasPrefix(f.Func, "runtime/trace.") || strings.HasPrefix(f.Func, "runtime.") ||
 		starter.Is(f.Func) && !strings.HasSuffix(f.File, "_test.go")
 }
 
-// traceFrames returns the calls of a stack without the tracer's and our own at the leaf.
+// traceFrames returns the calls of a stack, without those of the tracer and this module at the
+// leaf.
 func traceFrames(s *timeline.Stack) []granularity.Frame {
 	if s == nil {
 		return nil

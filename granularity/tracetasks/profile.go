@@ -90,7 +90,7 @@ func (o *Observer) finishSeries(c *granularity.Class, from *traceClass) {
 	}
 }
 
-// warn adds what limits the trust.
+// warn adds the limits of the profile to its warnings.
 func (o *Observer) warn(p *granularity.Profile) {
 	p.Finish(o.pieces.mark())
 	if o.overflow > 0 {

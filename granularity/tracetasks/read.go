@@ -39,53 +39,54 @@ import (
 // Options configures [Read]. The zero value is ready to use.
 type Options struct {
 	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead
-	// of its regions (trace.StartRegion): class is the task's type, and the granularity of a
-	// task what ran in its regions, on whatever goroutines.
+	// of its regions (trace.StartRegion). The class is the task's type. The granularity of a
+	// task is what ran in its regions, on any goroutine.
 	Tasks bool
-	// AggregateNested counts regions inside of a region to that one, and goroutines that end
-	// before the one that started them to that one, instead of as tasks of their own.
+	// AggregateNested counts nested regions as part of the enclosing region, and goroutines
+	// that end before their creator as part of the creator, instead of as separate tasks.
 	AggregateNested bool
-	// Hz is the frequency of reference cycles on the machine of the trace, if it is known: the
-	// profile then has cycles, too.
+	// Hz is the frequency of reference cycles on the machine of the trace, if known. The
+	// profile then also has cycles.
 	Hz float64
-	// MaxSites limits the places that tasks come from, as that of [granularity.RecorderOptions]
-	// does; 2048 if 0.
+	// MaxSites limits the places that tasks come from, as in [granularity.RecorderOptions];
+	// 2048 if 0.
 	MaxSites int
-	// Name is what errors call the trace.
+	// Name is the name of the trace in errors.
 	Name string
-	// Progress is called with the bytes that are done, and their number in all, −1 if unknown.
+	// Progress, if not nil, is called with the number of bytes done and the total, −1 if
+	// unknown.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
-	// 0 means half of the machine's.
+	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options.
+	// 0 means half of the machine's memory.
 	MaxMemory int64
-	// Part is what to read of the trace, if not all of it.
+	// Part selects the part of the trace to read, if not all of it.
 	Part timeline.Part
 }
 
-// Read returns the tasks of the execution trace in r: a file, a stream, packed with gzip or
-// zstd or not.
+// Read returns the tasks of the execution trace in r, a file or a stream, optionally compressed
+// with gzip or zstd.
 //
-// Each user region is a task, its type the class. In a trace without regions, each goroutine is a
-// task, and each request on a connection of net/http whose handler the call chains show: see
-// goroutines.go. [granularity.Profile].Of is which they are.
+// Each user region is a task whose class is the region's type. In a trace without regions, each
+// goroutine is a task, and so is each request on a net/http connection whose handler appears in the
+// call chains: see goroutines.go. [granularity.Profile].Of shows which of these the tasks are.
 //
 // The granularity of a region is the time for which its goroutine ran (or was in a system call that
-// kept its processor), without regions inside of it: an upper bound of processor time, since a
-// trace does not show when the system took the thread off its core. Source and Accuracy of the
-// profile show that, and there are no cycles unless Options.Hz is set. Regions of package
-// granularity's pools, groups and Do are found, too, with pools' names.
+// kept its processor), without nested regions. It is an upper bound of CPU time, because a trace
+// does not show when the system took the thread off its core. Source and Accuracy of the profile
+// reflect that, and there are no cycles unless Options.Hz is set. Regions of package granularity's
+// pools, groups and Do are included, with pools' names.
 //
-// Created is the call chain of StartRegion; for our own pools, which start the regions themselves,
-// that of the go statement. Submitted is where the region's user task began or, without one, where
-// its goroutine was started: for workers that take tasks from a queue, where the workers were
-// started. It is nil for nested regions.
+// Created is the call chain of StartRegion or, for this module's pools, which start the regions
+// themselves, that of the go statement. Submitted is where the region's user task began or, without
+// one, where its goroutine was started. For workers that take tasks from a queue, that is where the
+// workers were started. It is nil for nested regions.
 //
-// Samples and pauses are those of the trace; the samples count goroutine switches in the place of
-// context switches, see [granularity.Profile.SwitchesName]. Regions that began before the trace,
-// or end after it, are unmeasured.
+// Samples and pauses are those of the trace. Samples count goroutine switches instead of context
+// switches, see [granularity.Profile.SwitchesName]. Regions that began before the trace, or end
+// after it, are unmeasured.
 //
-// A trace that is cut off or broken gives the profile of what could be read, with a warning, and
-// an error (a *[timeline.Error]). The profile is nil only if nothing could be read.
+// If a trace is truncated or broken, Read returns the profile of the readable part, with a warning,
+// and an error (a *[timeline.Error]). The profile is nil only if nothing could be read.
 func Read(ctx context.Context, r io.Reader, opt Options) (*granularity.Profile, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
