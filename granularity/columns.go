@@ -13,8 +13,8 @@ type classOf struct {
 	profile *Profile
 }
 
-// blockedPart is the part of their time that tasks were off the processor. Where only pauses are
-// known, it counts tasks that made one alone, and nothing is known of the others.
+// blockedPart returns the part of their time that tasks were off the processor. If only pauses are
+// known, BlockedNS counts only the tasks that paused, and the value is unknown.
 func (c *Class) blockedPart() (result.Value, bool) {
 	if c.WallNS.Sum() == 0 || c.BlockedNS.Count() < c.WallNS.Count() {
 		return result.Value{}, false
@@ -22,7 +22,8 @@ func (c *Class) blockedPart() (result.Value, bool) {
 	return result.Float(min(1, c.BlockedNS.Sum()/c.WallNS.Sum())), true
 }
 
-// quantile returns a column of the granularity of classes, in cycles or, by time, in nanoseconds.
+// quantile returns a column of the granularity of classes, in cycles or, if byTime is set, in
+// nanoseconds.
 func quantile(name string, byTime bool, of func(*Histogram) float64) result.Column[classOf] {
 	c := result.Column[classOf]{Name: name, Title: name, Unit: result.Cycles, Quotient: result.Single, Help: name + " of the granularity, in cycles"}
 	if byTime {
@@ -61,8 +62,8 @@ func (p *Profile) ClassTable(byTime bool) *result.Table {
 	return t
 }
 
-// Changes returns what changed from one profile to another, class by class: see [result.Diff].
-// Granularity is in cycles, or in time unless both profiles have cycles.
+// Changes returns the changes from one profile to another, by class: see [result.Diff]. Granularity
+// is in cycles, or in time unless both profiles have cycles.
 func Changes(before, after *Profile) *result.Table {
 	byTime := before.ByTime() || after.ByTime()
 	return result.Changes(before.ClassTable(byTime), after.ClassTable(byTime), "tasks", "p50", "blocked-%", "class", "diagnosis")
@@ -74,8 +75,8 @@ type siteOf struct {
 	class *Class
 }
 
-// Table returns the places that the tasks of each class come from, with quantiles of the cycles,
-// and of the running, wall and blocked time of each task. A class without known places has one row.
+// Table returns the places that the tasks of each class come from, with quantiles of the cycles and
+// of the running, wall and blocked time of each task. A class without known places has one row.
 func (p *Profile) Table() *result.Table {
 	columns := []result.Column[siteOf]{
 		{Name: "class", Title: "class", Unit: result.Func, Help: "the function that the tasks execute, or the name that they were given", Value: result.Texts(func(s *siteOf) string { return s.class.Name })},
@@ -122,8 +123,8 @@ func (p *Profile) Table() *result.Table {
 	return t
 }
 
-// Summary returns the columns of a profile as a whole. Their names are those of conditions and
-// benchmarks.
+// Summary returns the columns of a profile as a whole. Conditions and benchmarks use the same
+// names.
 func Summary() []result.Column[Profile] {
 	return []result.Column[Profile]{
 		{Name: "tasks", Title: "tasks", Unit: result.Count, Help: "how many were measured", Value: result.Ints(func(p *Profile) int64 { return int64(p.countTasks("")) })},
@@ -147,7 +148,7 @@ func Summary() []result.Column[Profile] {
 	}
 }
 
-// countTasks counts the tasks of all classes with a diagnosis, of all if it is "".
+// countTasks counts the tasks of all classes with a diagnosis, or of all classes if it is "".
 func (p *Profile) countTasks(d Diagnosis) (n float64) {
 	for i := range p.Classes {
 		if d == "" || p.Classes[i].Diagnosis == d {
@@ -157,8 +158,7 @@ func (p *Profile) countTasks(d Diagnosis) (n float64) {
 	return n
 }
 
-// diagnosed returns the part of tasks that are in classes with the diagnosis. Where there are no
-// tasks, none are.
+// diagnosed returns the part of tasks in classes with the diagnosis; 0 if there are no tasks.
 func diagnosed(d Diagnosis) func(*Profile) (result.Value, bool) {
 	return func(p *Profile) (result.Value, bool) {
 		return result.Float(p.countTasks(d) / max(1, p.countTasks(""))), true

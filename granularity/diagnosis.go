@@ -9,17 +9,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The diagnosis, after section 5 of the paper, which calls tasks fine-grained when
-// a large group of one class has a similarly low granularity while context switches
-// rise, and coarse-grained when a few of one class have a similarly high one while the
-// processors are under-used. The rules below put numbers to these words. The first that
-// holds decides; a class is
+// The diagnosis, after section 5 of the paper. The paper calls tasks fine-grained when a large
+// group of one class has a similarly low granularity while context switches rise, and
+// coarse-grained when a few of one class have a similarly high one while the processors are
+// under-used. The rules below quantify these terms. The first rule that holds decides. A class is
 //
 //	unknown    if fewer than nine in ten executions were measured;
 //	blocked    if its tasks were blocked for more than half of their time: a size does not
 //	           change what they wait for;
 //	too many   workers: if they have more workers than there are processors, all of these
-//	           are used, and on average so many tasks are under way at a time that each waits
+//	           are used, and on average enough tasks are under way at a time that each waits
 //	           for a processor for a third of its time;
 //	fine       if it has at least 16 tasks a processor and 100 in all, the overhead of
 //	           a task is 5 % or more of what an average one costs, and at
@@ -31,38 +30,39 @@ import (
 //	           80 % while they were under way;
 //	straggler  if under such use the largest task alone takes longer than all would on all
 //	           processors, or at least half as long, and if it came last that would be
-//	           why processors idled. One that was preempted, so that it was not measured, executed for
-//	           as long as it took, or for all that the process used besides its tasks;
+//	           why processors idled. One that was not measured because it was preempted
+//	           counts as executing for its wall time, but at most for what the process
+//	           used besides its tasks;
 //	unknown    if a rule cannot be decided;
 //	ok         otherwise.
 //
-// The overhead of a task is what an empty one costs in a quiet process ([emptyTask]). Waking
-// up a worker's thread costs more, about 20 times that; it shows as processor time that the
-// process used besides its tasks and as context switches, but so does everything else that the
-// process does. Therefore these decide only what is unknown: a class that is small only
-// if all of that is overhead is unknown, never fine.
+// The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). Waking up a
+// worker's thread costs about 20 times as much. It shows as CPU time that the process used besides
+// its tasks and as context switches, but so does everything else that the process does. Therefore
+// these only decide what is unknown: a class that is small only if all of that is overhead is
+// unknown, never fine.
 //
-// Time off the processor is blocked time or waiting for a processor. A trace distinguishes them.
-// A measured profile has bounds for the latter, for the whole process ([Sample].Ready,
-// [Sample].Delayed): what is more was blocked.
+// Time off the processor is blocked time or waiting for a processor. A trace distinguishes them. A
+// measured profile has bounds for the latter, for the whole process ([Sample].Ready,
+// [Sample].Delayed); the excess was blocked time.
 
 // Diagnosis is whether the tasks of a class have a sensible size.
 type Diagnosis string
 
 // The diagnoses.
 const (
-	Fine    Diagnosis = "fine"    // too small: overheads eat the gain
+	Fine    Diagnosis = "fine"    // too small: overhead outweighs the gain
 	Coarse  Diagnosis = "coarse"  // too large: processors idle
 	Blocked Diagnosis = "blocked" // mostly blocked: the size matters little
 	OK      Diagnosis = "ok"      // none of these
-	Unknown Diagnosis = "unknown" // the numbers are not sufficient
+	Unknown Diagnosis = "unknown" // insufficient data
 
-	Straggler      Diagnosis = "straggler"        // one is so large that processors idle until it ends
+	Straggler      Diagnosis = "straggler"        // one task is so large that processors idle until it ends
 	TooFewWorkers  Diagnosis = "too-few-workers"  // processors idle although tasks wait
-	TooManyWorkers Diagnosis = "too-many-workers" // tasks wait for processors that others have
+	TooManyWorkers Diagnosis = "too-many-workers" // tasks wait for processors that other tasks use
 )
 
-// OrUnknown returns d if it is one of the diagnoses, else Unknown.
+// OrUnknown returns d if it is one of the diagnoses, otherwise Unknown.
 func (d Diagnosis) OrUnknown() Diagnosis {
 	switch d {
 	case Fine, Coarse, Blocked, OK, Straggler, TooFewWorkers, TooManyWorkers:
@@ -79,36 +79,35 @@ const (
 	fewPerProc      = 8
 	coarseOverheads = 100
 	fullUtilisation = 0.80
-	targetOverhead  = 0.01 // what merging aims at
+	targetOverhead  = 0.01 // the goal of merging
 	measuredEnough  = 0.9
 	mostlyBlocked   = 0.5
-	busyWorkers     = 0.8                   // of their time: tasks wait for them
+	busyWorkers     = 0.8                   // of the workers' time: tasks wait for them
 	crowded         = 1.5                   // tasks under way for each processor
-	dominant        = 1.1                   // times what all would take on all processors
-	explained       = 0.6                   // of the time for which processors idled
-	wakeUp          = 20                    // overheads: what waking up a thread costs
-	noOverhead      = 50 * time.Microsecond // no empty task costs more on any machine
-	leastBlocked    = time.Microsecond      // of a task on average: less is how exact clocks are
+	dominant        = 1.1                   // times the time of all tasks on all processors
+	explained       = 0.6                   // of the processors' idle time
+	wakeUp          = 20                    // cost of waking up a thread, in overheads
+	noOverhead      = 50 * time.Microsecond // an empty task costs less on any machine
+	leastBlocked    = time.Microsecond      // per task on average: the accuracy of clocks
 )
 
-// verdict is the diagnosis of one class under way.
+// verdict is the state of the diagnosis of one class.
 type verdict struct {
 	p *Profile
 	c *Class
 
-	overhead    time.Duration // 0: not known
-	most        time.Duration // that the overhead can be
-	besides     time.Duration // what the process used for each task besides
-	rest        time.Duration // what it used besides all tasks
-	mean        float64       // ns that a task executes
+	overhead    time.Duration // 0: unknown
+	most        time.Duration // upper bound of the overhead
+	besides     time.Duration // what the process used per task besides its tasks
+	rest        time.Duration // what the process used in total besides its tasks
+	mean        float64       // mean execution time of a task, in ns
 	p25, p75    float64
-	utilisation float64 // NaN: not known
+	utilisation float64 // NaN: unknown
 }
 
-// Diagnose sets the diagnosis, reasons and advice of each class from the profile's
-// other fields. [Recorder.Profile] has done it already; it is for profiles from elsewhere. A
-// profile without Overhead and OverheadOrigin gets a typical overhead, and an OverheadOrigin that
-// names it so.
+// Diagnose sets the diagnosis, reasons and advice of each class from the profile's other fields.
+// Use it for profiles from other sources; [Recorder.Profile] calls it itself. A profile without
+// Overhead and OverheadOrigin gets a typical overhead, labeled as such in OverheadOrigin.
 func (p *Profile) Diagnose() {
 	if p.Overhead == 0 && p.OverheadOrigin == "" {
 		p.Overhead, p.OverheadOrigin = typicalOverhead, "typical of Go programs, not measured"
@@ -127,12 +126,12 @@ func (p *Profile) Diagnose() {
 	}
 }
 
-// typicalOverhead is what handing an empty task to a worker, or starting a goroutine for it,
-// costs on most machines: for profiles that come without a measurement, such as those of traces.
+// typicalOverhead is the typical cost of handing an empty task to a worker, or of starting a
+// goroutine for it. It is used for profiles without a measurement, such as those of traces.
 const typicalOverhead = 300 * time.Nanosecond
 
-// besides is the processor time that the process used outside of its tasks, for each task and in
-// all; 0 where it is not known.
+// besides returns the CPU time that the process used outside its tasks, per task and in total; 0 if
+// unknown.
 func (p *Profile) besides() (each, all time.Duration) {
 	tasks, executed := uint64(0), 0.0
 	for i := range p.Classes {
@@ -154,8 +153,8 @@ func (p *Profile) besides() (each, all time.Duration) {
 	return time.Duration(rest / float64(tasks)), time.Duration(rest)
 }
 
-// switchesPerTask is the number of context switches of the process for each task, in tasks and
-// outside of them; 1 where the system does not count them.
+// switchesPerTask returns the number of context switches of the process per task, in tasks and
+// outside them; 1 if the system does not count them.
 func (p *Profile) switchesPerTask() float64 {
 	tasks := uint64(0)
 	for i := range p.Classes {
@@ -167,7 +166,7 @@ func (p *Profile) switchesPerTask() float64 {
 	return 1
 }
 
-// executed is the time for which the tasks were on a processor.
+// executed returns the time for which the tasks were on a processor.
 func (c *Class) executed() time.Duration {
 	return time.Duration(max(0, c.WallNS.Sum()-c.BlockedNS.Sum()))
 }
@@ -177,7 +176,7 @@ func (v *verdict) ns(cycles float64) float64 {
 	if v.p.ByTime() {
 		return cycles
 	}
-	if v.p.Hz == 0 { // cycles of varying length: go by the time on the processor
+	if v.p.Hz == 0 { // cycles of varying length: use the time on the processor
 		if sum := v.c.Cycles.Sum(); sum > 0 {
 			return cycles * float64(v.c.executed()) / sum
 		}
@@ -227,12 +226,12 @@ func (v *verdict) cost(ns float64) string {
 	return fmt.Sprintf("the overhead of a task, %s (%s), is %s of its cost", v.overhead, v.p.OverheadOrigin, percent(share(v.overhead, ns)))
 }
 
-// share is the part of a task's cost that is overhead, if it executes for ns.
+// share returns the part of a task's cost that is overhead, if it executes for ns.
 func share(overhead time.Duration, ns float64) float64 {
 	return float64(overhead) / (float64(overhead) + ns)
 }
 
-// offShare is the part of the tasks' time for which they were off the processor.
+// offShare returns the part of the tasks' time for which they were off the processor.
 func (c *Class) offShare() float64 {
 	if c.WallNS.Sum() == 0 {
 		return 0
@@ -240,18 +239,18 @@ func (c *Class) offShare() float64 {
 	return c.BlockedNS.Sum() / c.WallNS.Sum()
 }
 
-// ready returns for how much of its time off the processor the class waited for one, at most;
-// whether that is exact; and whether it contains the time in which other programs had the
+// ready returns the maximum part of the class's time off the processor for which it waited for a
+// processor; whether that is exact; and whether it includes time in which other programs had the
 // processor.
 func (v *verdict) ready() (ns float64, exact, others bool) {
-	if v.p.Source == SourceTrace { // there, the time of other programs counts as running
+	if v.p.Source == SourceTrace { // a trace counts the time of other programs as running
 		return v.c.ReadyNS.Sum(), true, true
 	}
 	return float64(v.p.Run.Ready + v.p.Run.Delayed), false, v.p.Run.Delayed > 0
 }
 
-// blocked decides whether the class is blocked for most of its time, or notes why that cannot be
-// decided.
+// blocked decides whether the class is blocked for most of its time, or adds a reason why that
+// cannot be decided.
 func (v *verdict) blocked() bool {
 	c := v.c
 	off, wall := c.BlockedNS.Sum(), c.WallNS.Sum()
@@ -259,11 +258,11 @@ func (v *verdict) blocked() bool {
 		return false
 	}
 	if v.p.Source == SourceTrace && c.ReadyNS.Count() != c.BlockedNS.Count() {
-		return false // a file from before that was measured
+		return false // a file from before this was measured
 	}
 	ready, exact, others := v.ready()
 	they, were, their := one(c.Tasks, "it", "they"), one(c.Tasks, "it was", "they were"), one(c.Tasks, "its", "their")
-	// Few tasks that had to wait for a processor can make up the sum of many that did not.
+	// A few tasks that waited for a processor can make up the sum of many that did not.
 	most := c.BlockedNS.Quantile(.5) > mostlyBlocked*c.WallNS.Quantile(.5)
 	if !others && !most {
 		return false
@@ -293,7 +292,7 @@ func (v *verdict) blocked() bool {
 	return true
 }
 
-// fine decides whether the class is fine-grained, or notes why that cannot be decided.
+// fine decides whether the class is fine-grained, or adds a reason why that cannot be decided.
 func (v *verdict) fine() bool {
 	c, procs := v.c, v.p.allProcs()
 	many := c.Tasks >= manyPerProc*procs && c.Tasks >= manyTasks
@@ -301,7 +300,7 @@ func (v *verdict) fine() bool {
 	if !many || share(v.most, v.mean) < fineOverhead {
 		return false
 	}
-	room := c.Tasks / (fewPerProc * procs) // of this many into one, 8 a processor remain
+	room := c.Tasks / (fewPerProc * procs) // with this many merged into one, 8 per processor remain
 	if room < 2 || len(c.Reasons) > 0 {
 		return false
 	}
@@ -315,7 +314,7 @@ func (v *verdict) fine() bool {
 		}
 		return false
 	}
-	// So many together that overhead is 1 % of their cost, whatever it is.
+	// Merge enough tasks that the overhead, at its upper bound, is 1 % of their cost.
 	merge := uint64(min(math.Ceil(float64(v.most)*(1/targetOverhead-1)/max(v.mean, 1)), float64(room)))
 	if merge < 2 {
 		return false
@@ -329,12 +328,12 @@ func (v *verdict) fine() bool {
 	return true
 }
 
-// each describes how many tasks there are, and how large they are on average.
+// each describes the number of tasks and their average size.
 func (v *verdict) each(limit string) string {
 	return tasks(v.c.Tasks) + " of " + limit + duration(v.mean) + one(v.c.Tasks, "", " each")
 }
 
-// coarse decides whether the class is coarse-grained, or notes why that cannot be decided.
+// coarse decides whether the class is coarse-grained, or adds a reason why that cannot be decided.
 func (v *verdict) coarse() bool {
 	c, procs := v.c, v.p.allProcs()
 	few := c.Tasks <= fewPerProc*procs
@@ -342,7 +341,7 @@ func (v *verdict) coarse() bool {
 	if procs == 1 || c.Workers == 1 || !few || !large || c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
 		return false
 	}
-	if !(v.utilisation > 0) { // 0 is a clock too coarse for so short a run: the tasks did execute
+	if !(v.utilisation > 0) { // 0: the clock is too coarse for so short a run
 		v.because("%s %s few and large, but how far %s used the processors is not known: sample the machine (Recorder.Start)",
 			v.each(""), one(c.Tasks, "is", "are"), one(c.Tasks, "it", "they"))
 		return false
@@ -356,7 +355,7 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
-	// 8 a processor level out what the last one to finish leaves idle; but none so small that
+	// 8 tasks per processor even out the idle time at the end, but none should be so small that
 	// it is overhead.
 	split := uint64(min(float64(fewPerProc*procs), total/(coarseOverheads*float64(v.most))))
 	if split <= c.Tasks {
@@ -375,7 +374,7 @@ func (v *verdict) coarse() bool {
 	return true
 }
 
-// straggler decides whether one task keeps the others' processors idle.
+// straggler decides whether one task keeps the processors of the others idle.
 func (v *verdict) straggler() bool {
 	c, procs := v.c, v.p.allProcs()
 	g := v.p.Granularity(c)
@@ -385,7 +384,7 @@ func (v *verdict) straggler() bool {
 		total, largest, unmeasured = total+preempted, preempted, ", by what the process used besides those that were measured"
 	}
 	if cpu := float64(v.p.Run.CPU); cpu > 0 {
-		total = min(total, cpu) // estimated tasks may seem to have executed more
+		total = min(total, cpu) // estimated tasks may appear to have executed more
 	}
 	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilisation > 0) || v.utilisation >= fullUtilisation || v.instances() > 1 ||
 		largest < coarseOverheads*float64(v.most) || !(largest >= dominant*total/float64(procs) || v.late(largest, total)) ||
@@ -406,19 +405,19 @@ func (v *verdict) straggler() bool {
 	return true
 }
 
-// late reports whether processors idled for about as long as they would if the largest task came
-// last, and that matters.
+// late reports whether the largest task is large enough to matter and processors idled for about as
+// long as they would if it came last.
 func (v *verdict) late(largest, total float64) bool {
 	procs := float64(v.p.allProcs())
 	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.utilisation)
 	return largest >= total/procs/2 && largest*(procs-1) >= explained*idle
 }
 
-// instances is the number of programs that the profile is about.
+// instances returns the number of programs in the profile.
 func (v *verdict) instances() int { return max(1, v.p.Instances) }
 
-// underWay is how many tasks of the class were under way at a time, while any was; NaN if that is
-// not known.
+// underWay returns the average number of tasks of the class that were under way while any was; NaN
+// if unknown.
 func (v *verdict) underWay() float64 {
 	if v.c.ActiveShare == 0 || v.p.Wall == 0 || v.instances() > 1 {
 		return math.NaN()
@@ -442,7 +441,8 @@ func (v *verdict) tooFewWorkers() bool {
 	return true
 }
 
-// tooManyWorkers decides whether tasks wait for processors because there are more workers.
+// tooManyWorkers decides whether tasks wait for processors because there are more workers than
+// processors.
 func (v *verdict) tooManyWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
 	if uint64(c.Workers) <= procs || !(v.utilisation >= fullUtilisation) || !(v.underWay() >= crowded*float64(procs)) || len(c.Reasons) > 0 ||
@@ -457,7 +457,7 @@ func (v *verdict) tooManyWorkers() bool {
 	return true
 }
 
-// where names the lines to change.
+// where adds the lines to change to the advice.
 func (v *verdict) where() {
 	var lines []string // of the largest sites
 	from := map[string]uint64{}
@@ -492,7 +492,7 @@ func (v *verdict) advise(format string, args ...any) {
 
 func tasks(n uint64) string { return format.Plural(n, "task", "tasks") }
 
-// one chooses the words for one or for many.
+// one returns the word for one or for many.
 func one(n uint64, single, many string) string {
 	if n == 1 {
 		return single
@@ -526,17 +526,17 @@ func duration(ns float64) string {
 	return d.Round(unit).String()
 }
 
-// blockedKnown reports whether blocked times are known: the wall clock takes a blocked task for a
-// running one, and cycles of varying length do not distinguish a slow core from one that does
-// something else, but a trace shows how long a goroutine ran, if not for how much of that its
-// thread had a processor.
+// blockedKnown reports whether blocked times are known. The wall clock cannot distinguish a blocked
+// task from a running one, and cycles of varying length do not distinguish a slow core from one
+// that does something else. A trace shows how long a goroutine ran, but not for how much of that
+// its thread had a processor.
 func (p *Profile) blockedKnown() bool {
 	return p.Accuracy != string(cycles.UpperBound) && p.Accuracy != string(cycles.CoreCycles) || p.Source == SourceTrace
 }
 
-// during returns how far the processors were used while the class was active: from the samples,
-// weighted by how active the class was in each; without samples from the whole run if the class was
-// active for most of it, else NaN.
+// during returns the utilization of the processors while the class was active. It weights the
+// samples by how active the class was in each. Without samples, it uses the whole run if the class
+// was active for most of it, and otherwise returns NaN.
 func (p *Profile) during(c *Class) float64 {
 	var weight, used float64
 	for i := range p.Samples {
@@ -557,7 +557,7 @@ func (p *Profile) during(c *Class) float64 {
 	return math.NaN()
 }
 
-// activeTime is the time within [from, to) in which the class was active, in nanoseconds. The
+// activeTime returns the time within [from, to) in which the class was active, in nanoseconds. The
 // series begins with the run.
 func (c *Class) activeTime(begin, from, to int64) (active float64) {
 	for i := range c.Series {

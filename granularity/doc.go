@@ -1,10 +1,10 @@
 // Package granularity measures how much work the tasks of a program do, and finds classes of tasks
 // that are too small, too large, too few, or mostly blocked.
 //
-// The granularity of a task is the number of reference cycles that it executes, after A. Rosà,
-// E. Rosales, W. Binder, "Analysis and Optimization of Task Granularity on the Java Virtual
-// Machine" (TOPLAS 2019). Use [Pool] for a worker pool, [Group] instead of an errgroup.Group, and
-// [Do] around each piece of work in a pool of your own:
+// The granularity of a task is the number of reference cycles that it executes, after A. Rosà, E.
+// Rosales, W. Binder, "Analysis and Optimization of Task Granularity on the Java Virtual Machine"
+// (TOPLAS 2019). Use [Pool] for a worker pool, [Group] instead of an errgroup.Group, and [Do]
+// around each piece of work in your own pool:
 //
 //	package main
 //
@@ -28,13 +28,13 @@
 //		}
 //	}
 //
-// Counters count threads. A task that stays on its thread is measured exactly. Of a task that
-// blocks or is preempted, the wall time is measured, and the cycles are estimated from a sample of
-// such tasks that are locked to their threads ([Class].Estimated), or it is unmeasured. One case
-// escapes: a task that blocks exactly 256 times, or a multiple of that, and ends on its first
-// thread is charged with what others executed there. [Profile].Source names the clock.
+// Counters count threads. A task that stays on its thread is measured exactly. For a task that
+// blocks or is preempted, only the wall time is measured. Its cycles are estimated from a sample of
+// such tasks that are locked to their threads ([Class].Estimated); otherwise it is unmeasured. One
+// case is not detected: a task that blocks exactly 256 times, or a multiple of that, and ends on
+// its first thread is charged with what others executed there. [Profile].Source names the clock.
 //
-// A task costs some 0.1 µs and no allocation (BenchmarkOverhead), and a region while a
-// runtime/trace is recorded. docs/measurements.md has the clocks, their accuracy and all costs.
+// A task costs about 0.1 µs and no allocation (BenchmarkOverhead), plus a region while a
+// runtime/trace is recorded. docs/measurements.md lists the clocks, their accuracy and all costs.
 // Package tracetasks finds the tasks of any program in an execution trace.
 package granularity

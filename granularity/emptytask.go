@@ -11,14 +11,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// What an empty task costs, the least overhead that a task can have: handing it to a worker over a
-// channel, and counting it. It is measured in many short rounds when a
-// recorder is made, or a profile if that was not, and only rounds count before and after which
-// nothing else ran in the process: in a busy process the worker waits its turn, and what the others
-// do would be charged to the task. Of those rounds the lower quartile is taken, because other
-// programs on the machine disturb some.
+// The cost of an empty task is the least overhead that a task can have: handing it to a worker over
+// a channel, and counting it. It is measured in many short rounds when a recorder is made, or when
+// a profile is made if that failed. Only rounds before and after which nothing else ran in the
+// process count: in a busy process the worker waits for a processor, and the work of others would
+// be charged to the task. The result is the lower quartile of those rounds, because other programs
+// on the machine disturb some of them.
 
-// emptyTask measures it until that has succeeded once in the process.
+// emptyTask measures the cost until that has succeeded once in the process.
 type emptyTask struct {
 	mu   sync.Mutex
 	cost time.Duration
@@ -36,7 +36,7 @@ func (e *emptyTask) measured() time.Duration {
 	return e.cost
 }
 
-// known returns the cost, and measures it if it is not known and the process is quiet.
+// known returns the cost, measuring it if it is unknown and the process is quiet.
 func (e *emptyTask) known() time.Duration {
 	e.mu.Lock()
 	cost := e.cost
@@ -47,8 +47,8 @@ func (e *emptyTask) known() time.Duration {
 	return cost
 }
 
-// emptyTaskCost measures for some 2 ms, and tries for 20 ms. It returns 0 if fewer than ten rounds
-// were quiet.
+// emptyTaskCost measures for about 2 ms and tries for up to 20 ms. It returns 0 if fewer than ten
+// rounds were quiet.
 func emptyTaskCost(quiet func() bool) time.Duration {
 	const rounds, tasks, enough = 100, 64, 10
 	queue := make(chan func(), 8)
@@ -89,14 +89,14 @@ func emptyTaskCost(quiet func() bool) time.Duration {
 	return max(costs[len(costs)/4], 1)
 }
 
-// quiet returns a function that reports whether nothing but its caller runs, or is ready to, in the
-// process. An idle processor that still looks for work counts as running for some µs, so it it
-// looks again after a while.
+// quiet returns a function that reports whether only its caller runs, or is ready to run, in the
+// process. An idle processor that still looks for work counts as running for some µs, so the
+// function looks again after a while.
 func quiet() func() bool {
 	s := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
 	at := func(i int) uint64 {
 		if s[i].Value.Kind() != metrics.KindUint64 {
-			return math.MaxUint64 // a release that has them no longer
+			return math.MaxUint64 // a future release may lack these metrics
 		}
 		return s[i].Value.Uint64()
 	}

@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Group is an [errgroup.Group] that measures its tasks: it has the same
-// methods with the same meaning, because it is built on one. A zero Group is valid,
-// has no limit on the number of active goroutines, and does not cancel on error.
+// A Group is an [errgroup.Group] that measures its tasks. It is built on one and has the same
+// methods with the same meaning. A zero Group is valid, has no limit on the number of active
+// goroutines, and does not cancel on error.
 //
-// What holds for errgroup holds here: a panic in a task ends the program, and so
-// does a nil function; with a limit of 0 Go blocks for ever and TryGo returns false. A
-// task that calls [runtime.Goexit] counts as one that returned nil.
+// As with errgroup, a panic in a task ends the program, and so does a nil function. With a limit of
+// 0, Go blocks forever and TryGo returns false. A task that calls [runtime.Goexit] counts as one
+// that returned nil.
 //
-// Measuring costs 0.1 to 0.25 µs a task (see docs/measurements.md) and
-// allocates nothing.
+// Measuring costs 0.1 to 0.25 µs per task (see docs/measurements.md) and does not allocate.
 type Group struct {
 	// Name names the group in profiles and execution traces, where groups of the
 	// same name are reported together. It must be set before the first use.
@@ -27,7 +26,7 @@ type Group struct {
 	Recorder *Recorder
 
 	zero  errgroup.Group
-	group *errgroup.Group // instead of zero: the one made by WithContext
+	group *errgroup.Group // made by WithContext; otherwise zero is used
 	once  sync.Once
 	rec   *Recorder
 	name  *poolName
@@ -45,7 +44,7 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 	return &Group{group: group, Recorder: recorderOf(ctx)}, derived
 }
 
-// errgroup returns the group that does the work.
+// errgroup returns the underlying group.
 func (g *Group) errgroup() *errgroup.Group {
 	if g.group != nil {
 		return g.group
@@ -87,8 +86,8 @@ func (g *Group) SetLimit(n int) {
 // returns the first non-nil error (if any) from them.
 func (g *Group) Wait() error { return g.errgroup().Wait() }
 
-// groupTask is a submitted task. They are used again, and the function run is made once, so
-// that measuring allocates nothing.
+// groupTask is a submitted task. Tasks are reused, and the function run is created once, so
+// measuring does not allocate.
 type groupTask struct {
 	f    func() error
 	site *site
@@ -105,7 +104,7 @@ func newGroupTask() *groupTask {
 	t := new(groupTask)
 	t.run = func() error {
 		f, s, log := t.f, t.site, t.log
-		t.free() // errgroup calls it once, so nothing else has it
+		t.free() // errgroup calls it once, so there are no other references
 		var x execution
 		x.begin(s, nil, false, log)
 		defer x.end()
@@ -114,7 +113,7 @@ func newGroupTask() *groupTask {
 	return t
 }
 
-// settle takes over what was set before the first use.
+// settle applies the settings made before the first use.
 func (g *Group) settle() {
 	g.rec = g.Recorder.or()
 	g.name = g.rec.poolName(g.Name)
@@ -131,7 +130,7 @@ func (g *Group) task(f func() error, chain *callstack.Chain) *groupTask {
 	t.f = f
 	if f != nil {
 		t.site = g.usual.site(g.rec, g.name, functionOf(f), chain)
-	} else { // will panic when it executes, as in errgroup
+	} else { // panics when it executes, as in errgroup
 		t.site = g.rec.site(&siteKey{name: "(nil)", created: chain, submitted: chain, pool: g.name})
 	}
 	if r := g.rec; r.opts.Log > 0 {
@@ -166,16 +165,14 @@ func recorderOf(ctx context.Context) *Recorder {
 	return r
 }
 
-// Do executes f as a task of the named class, on the calling goroutine, and
-// returns its error. It is for pools that are not [Pool]: call it in the worker, around each piece
-// of work.
+// Do executes f as a task of the named class on the calling goroutine and returns its error. Use it
+// in pools other than [Pool]: call it in the worker, around each piece of work.
 //
-// A Do inside a task is a
-// nested task: measured on its own, and taken off the outer task. A panic in f
-// passes through, and runtime.Goexit ends the goroutine as usual; the task is counted
-// in both cases. An empty class is named after the function f. Do(ctx, class, nil) panics.
+// A Do inside a task is a nested task: it is measured separately and subtracted from the outer
+// task. A panic in f passes through, and runtime.Goexit ends the goroutine as usual; the task is
+// counted in both cases. An empty class is named after the function f. Do(ctx, class, nil) panics.
 //
-// It costs about 0.1 µs and allocates nothing.
+// It costs about 0.1 µs and does not allocate.
 func Do(ctx context.Context, class string, f func(context.Context) error) error {
 	if f == nil {
 		panic("granularity: Do with a nil function")

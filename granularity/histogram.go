@@ -6,21 +6,21 @@ import (
 	"math/bits"
 )
 
-// Histogram counts values of 0 and more in buckets whose width grows with the
-// value, so that any quantile is known to 0.8 % of its value in bounded
-// memory: an octave [2^k, 2^(k+1)) has 64 equal buckets, and the middle of a bucket
-// is at most 1/128 away from anything in it. Values below 128 are exact.
+// Histogram counts non-negative integers in buckets whose width grows with the value, so that any
+// quantile is known to 0.8 % of its value in bounded memory. An octave [2^k, 2^(k+1)) has 64 equal
+// buckets, and the middle of a bucket is at most 1/128 away from any value in it. Values below 128
+// are exact.
 //
-// An octave takes 512 B and exists only once something fell into it: a class
-// of similar tasks needs 1 to 3 kB, and no histogram needs more than 30 kB.
+// An octave takes 512 B and exists only once it has a value. A class of similar tasks needs 1 to 3
+// kB, and no histogram needs more than 30 kB.
 //
-// The zero Histogram is empty and ready. It is not safe for concurrent use.
-// Adding takes about 3 ns and allocates only for a new octave.
+// The zero Histogram is empty and ready to use. It is not safe for concurrent use. Adding takes
+// about 3 ns and allocates only for a new octave.
 type Histogram struct {
 	count    uint64
 	sum      uint64
 	min, max uint64
-	first    int     // the page that pages[0] is
+	first    int     // the number of the page in pages[0]
 	pages    []*page // some may be nil
 }
 
@@ -84,7 +84,7 @@ func (h *Histogram) AddN(v, n uint64) {
 	h.page(pageNo)[slot] += n
 }
 
-// page makes room for a page.
+// page returns a page, creating it if necessary.
 func (h *Histogram) page(no int) *page {
 	switch {
 	case len(h.pages) == 0:
@@ -104,7 +104,7 @@ func (h *Histogram) page(no int) *page {
 	return *p
 }
 
-// Merge adds all that o counted.
+// Merge adds all values of o.
 func (h *Histogram) Merge(o *Histogram) {
 	if o.count == 0 {
 		return
@@ -126,20 +126,20 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 }
 
-// Count returns how many values were added.
+// Count returns the number of values added.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Sum returns the sum of the values, which must be less than 2^64: at 3 GHz that is
-// two centuries of cycles.
+// Sum returns the sum of the values, which must be less than 2^64. At 3 GHz that is two centuries
+// of cycles.
 func (h *Histogram) Sum() float64 { return float64(h.sum) }
 
-// Min returns the least value; 0 when there is none.
+// Min returns the smallest value, or 0 if there is none.
 func (h *Histogram) Min() uint64 { return h.min }
 
-// Max returns the greatest value; 0 when there is none.
+// Max returns the largest value, or 0 if there is none.
 func (h *Histogram) Max() uint64 { return h.max }
 
-// Mean returns the arithmetic mean; 0 when there is no value.
+// Mean returns the arithmetic mean, or 0 if there is no value.
 func (h *Histogram) Mean() float64 {
 	if h.count == 0 {
 		return 0
@@ -147,8 +147,8 @@ func (h *Histogram) Mean() float64 {
 	return float64(h.sum) / float64(h.count)
 }
 
-// Quantile returns the value below or at which the fraction q of all values
-// lies, within 0.8 % of the value; 0 when there is none. q is cut to [0, 1].
+// Quantile returns the value at or below which the fraction q of all values lies, within 0.8 % of
+// the value; 0 if there is none. q is clamped to [0, 1].
 func (h *Histogram) Quantile(q float64) float64 {
 	if h.count == 0 {
 		return 0
@@ -178,9 +178,8 @@ type Point struct {
 	Fraction float64
 }
 
-// CDF returns the cumulative distribution: one point for each bucket in use, at
-// most 64 an octave, the first at the least value and the last at the greatest.
-// The fractions rise to exactly 1.
+// CDF returns the cumulative distribution: one point for each bucket in use, at most 64 per octave,
+// the first at the smallest value and the last at the largest. The fractions increase to exactly 1.
 func (h *Histogram) CDF() []Point {
 	var points []Point
 	var below uint64
@@ -198,7 +197,7 @@ func (h *Histogram) CDF() []Point {
 // A Bucket of a histogram counts the values from Low to High.
 type Bucket struct{ Low, High, Count uint64 }
 
-// Buckets returns the buckets in use, in order, cut to the least and the greatest value.
+// Buckets returns the buckets in use, in order, clipped to the smallest and the largest value.
 func (h *Histogram) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		h.each(func(lo, hi, n uint64) bool { return yield(Bucket{max(lo, h.min), min(hi, h.max), n}) })

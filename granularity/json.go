@@ -13,9 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The JSON form of a profile is its exported fields, by their tags. What follows from them and a
-// program needs to act on is written as well: quantiles, and the lines that create and submit
-// tasks.
+// The JSON form of a profile has its exported fields, named by their tags. It also has derived
+// values that a program needs: quantiles, and the lines that create and submit tasks.
 
 // fields have the tags of their types, but no methods.
 type (
@@ -23,8 +22,8 @@ type (
 	classFields   Class
 )
 
-// WriteJSON writes the profile as one line, as [Profile.MarshalJSON] does. The error is that of w,
-// or that a number in the profile is not finite.
+// WriteJSON writes the profile as one line, like [Profile.MarshalJSON]. It returns errors of w, and
+// an error if a number in the profile is not finite.
 func WriteJSON(w io.Writer, p *Profile) error {
 	text, err := json.Marshal(p)
 	if err == nil {
@@ -36,18 +35,18 @@ func WriteJSON(w io.Writer, p *Profile) error {
 	return nil
 }
 
-// MarshalJSON writes first what a program needs to act on: the source of the cycles,
-// and for each class its quantiles, the diagnosis with its reasons and advice, and
-// the lines that create and submit its tasks, most cycles first:
+// MarshalJSON writes the essentials first: the source of the cycles and, for each class, its
+// quantiles, the diagnosis with its reasons and advice, and the lines that create and submit its
+// tasks, most cycles first:
 //
 //	source, accuracy, hz, warnings[], classes[]
 //	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum,…}, wall_ns{…}, blocked_ns{…},
 //	  diagnosis (fine, coarse, blocked, ok, unknown, …), reasons[], created_at[], submitted_at[]
 //
-// and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not have
-// them. Further names hold what [ReadJSON] needs to rebuild the profile: the buckets of the
-// distributions, series, sites with whole call chains, samples and pauses. The log is not written.
-// Lists are never null.
+// A profile from a trace also has running_ns{…}; its cycles and hz are null because a trace does
+// not contain them. Further fields hold what [ReadJSON] needs to rebuild the profile: the buckets
+// of the distributions, series, sites with whole call chains, samples and pauses. The log is not
+// written. Lists are never null.
 func (p Profile) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Source   string   `json:"source"`
@@ -71,8 +70,8 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 	return format.EscapeJSON(text), nil
 }
 
-// MarshalJSON writes the class as a JSON object, as [Profile.MarshalJSON] does. The reasons end
-// with the advice.
+// MarshalJSON writes the class as a JSON object, like [Profile.MarshalJSON]. The reasons end with
+// the advice.
 func (c Class) MarshalJSON() ([]byte, error) {
 	out := struct {
 		classFields
@@ -94,7 +93,7 @@ func (c Class) MarshalJSON() ([]byte, error) {
 // list returns a copy that is not nil.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
-// places names the leaves of the sites' call chains, each once.
+// places returns the leaves of the sites' call chains, without duplicates.
 func (c *Class) places(chain func(*Site) []Frame) []string {
 	seen := map[string]bool{"": true}
 	out := []string{}
@@ -107,10 +106,10 @@ func (c *Class) places(chain func(*Site) []Frame) []string {
 	return out
 }
 
-// ReadJSON reads a profile that [WriteJSON] or json.Marshal wrote. The diagnosis is that of the
-// machine that recorded it; [Profile.Diagnose] makes one anew.
+// ReadJSON reads a profile written by [WriteJSON] or json.Marshal. The diagnosis is that of the
+// machine that recorded it; [Profile.Diagnose] computes it again.
 //
-// What it accepts is valid: see [Profile.CheckValid]. Unknown names are ignored.
+// The result is always valid: see [Profile.CheckValid]. Unknown names are ignored.
 func ReadJSON(r io.Reader) (*Profile, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -123,8 +122,8 @@ func ReadJSON(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// UnmarshalJSON replaces the profile by the one in a JSON object. It accepts what [ReadJSON]
-// accepts; the profile is unchanged after an error.
+// UnmarshalJSON replaces the profile with the one in a JSON object. It accepts the same input as
+// [ReadJSON]. On error, the profile is unchanged.
 func (p *Profile) UnmarshalJSON(text []byte) error {
 	if string(bytes.TrimSpace(text)) == "null" {
 		return nil // the convention of encoding/json
@@ -155,8 +154,8 @@ func (p *Profile) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// CheckValid returns an error that names the class and field that is wrong: no time is negative, no
-// distribution counts more than there are tasks, no sum overflows.
+// CheckValid returns an error that names the invalid class and field. No time may be negative, no
+// distribution may count more than there are tasks, and no sum may overflow.
 func (p *Profile) CheckValid() error {
 	switch {
 	case !(p.Hz >= 0 && p.Hz <= 1e15):
@@ -226,7 +225,7 @@ func (c *Class) checkValid() error {
 	return nil
 }
 
-// checkCounts checks the histograms of a class or site with a number of tasks.
+// checkCounts checks the histograms of a class or site against its number of tasks.
 func checkCounts(tasks uint64, all ...*Histogram) error {
 	for _, h := range all {
 		if h.count > tasks {
@@ -236,7 +235,8 @@ func checkCounts(tasks uint64, all ...*Histogram) error {
 	return nil
 }
 
-// addTo adds to a sum that must not overflow: such sums are taken everywhere.
+// addTo adds to a sum and returns an error if it overflows, because such sums are computed in many
+// places.
 func addTo(sum *uint64, terms ...uint64) error {
 	const most = 1 << 62
 	for _, n := range terms {
@@ -248,8 +248,8 @@ func addTo(sum *uint64, terms ...uint64) error {
 	return nil
 }
 
-// histogramJSON is a histogram as JSON: its quantiles, null where nothing was measured, and the
-// buckets in use as pairs of the least value that falls into one, and how many did.
+// histogramJSON is the JSON form of a histogram: its quantiles, null if nothing was measured, and
+// the buckets in use as pairs of their lowest value and their count.
 type histogramJSON struct {
 	P1      *float64    `json:"p1"`
 	P25     *float64    `json:"p25"`
@@ -277,8 +277,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON rebuilds a histogram that [Histogram.MarshalJSON] wrote, if it is one of values
-// that exist.
+// UnmarshalJSON rebuilds a histogram written by [Histogram.MarshalJSON]. It returns an error if no
+// set of values has that histogram.
 func (h *Histogram) UnmarshalJSON(text []byte) error {
 	var in histogramJSON
 	if err := json.Unmarshal(text, &in); err != nil {
@@ -291,7 +291,7 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 	case len(in.Buckets) == 0:
 		return errors.New("a histogram has no buckets: quantiles alone do not make a distribution")
 	}
-	var least, most wide // between which the sum must be
+	var least, most wide // bounds of the sum
 	for i, b := range in.Buckets {
 		lo, n := b[0], b[1]
 		pageNo, slot := bucket(lo)
@@ -322,7 +322,7 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// wide is a number of 128 bits: what 2^64 values of 2^64 sum to fits.
+// wide is a number of 128 bits. The sum of 2^64 values of 2^64 fits.
 type wide struct{ hi, lo uint64 }
 
 func (w *wide) add(v, n uint64) {

@@ -14,19 +14,19 @@ import (
 // costs it and the others 15 µs. Tasks that do not block need no lock. So a task is locked only if
 //
 //   - it has a place in the log, which asks for the cycles of every task; or
-//   - it is one of the first of its site: a program may have few tasks, which compute for long and
-//     are preempted. What they cost decides on the others; or
+//   - it is one of the first of its site, because a program may have few tasks, which compute for
+//     long and are preempted. The cost of these locks decides about the others; or
 //   - tasks of its site have left their threads, or would have, and the cost is at most 1 % of the
 //     time that they take anyway, as for tasks that compute for long and are preempted; or
-//   - tasks of its site have left their threads, and what all such samples have cost so far, and
-//     what this one is expected to, is at most 1 % of the time since the recorder was made. There
-//     is one such task at a time. It stands for others of its site; or
+//   - tasks of its site have left their threads, and the cost of all such samples so far plus the
+//     expected cost of this one is at most 1 % of the time since the recorder was created. There
+//     is one such task at a time. It represents others of its site; or
 //   - the runtime does not show which tasks have left their threads.
 //
-// A site whose tasks may take longer than longestLocked gets no locks, unless the first ones have
-// shown what a lock costs: if one of them blocks all the time, the cost would be known too late.
+// A site whose tasks may take longer than longestLocked gets no locks, unless its first tasks have
+// shown the cost of a lock. If one of them blocks all the time, the cost would be known too late.
 
-// lockKind is why a goroutine is locked.
+// lockKind is the reason why a goroutine is locked.
 type lockKind uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	lockSample
 )
 
-// lockMode is which tasks of a site are locked.
+// lockMode determines which tasks of a site are locked.
 type lockMode = uint32
 
 const (
@@ -47,14 +47,14 @@ const (
 )
 
 const (
-	blockCost     = 15 * time.Microsecond // what a block costs a locked task
-	lockBudget    = 100                   // the part of the time that locks may cost: 1 %
+	blockCost     = 15 * time.Microsecond // cost of a block in a locked task
+	lockBudget    = 100                   // inverse of the part of the time that locks may cost: 1 %
 	longestLocked = 250 * time.Millisecond
 
-	firstOnes = 4 // tasks of each site are locked at first
+	firstOnes = 4 // number of tasks of each site that are locked at first
 )
 
-// lockFor locks the goroutine to its thread if the task is to be.
+// lockFor locks the goroutine to its thread if the task should be locked.
 //
 //go:norace
 func (f *frame) lockFor(r *Recorder) {
@@ -87,7 +87,7 @@ func (f *frame) lockFor(r *Recorder) {
 	}
 }
 
-// mayLock reports whether one more task may be locked to its thread, and counts it.
+// mayLock reports whether one more task may be locked to its thread, and counts the task.
 //
 //go:norace
 func (r *Recorder) mayLock() bool {
@@ -99,7 +99,7 @@ func (r *Recorder) mayLock() bool {
 }
 
 // gaveWay returns how often a locked task that is about to end let others run: the bits of the
-// runtime's count, or what the system counts, which does not wrap.
+// runtime's count, or the system's count, which does not wrap.
 //
 //go:norace
 func (f *frame) gaveWay(turns uint8) int64 {
@@ -109,8 +109,8 @@ func (f *frame) gaveWay(turns uint8) int64 {
 	return int64(turns)
 }
 
-// lockEnds takes account of a lock, for a task that took so many ticks and let others run so often.
-// What seemed cheap at first may not be: the sums decide again.
+// lockEnds records the end of a lock on a task that took wall ticks and let others run turns times.
+// A lock that seemed cheap at first may not be, so the sums decide again.
 //
 //go:norace
 func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
@@ -132,24 +132,24 @@ func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
 	}
 }
 
-// sample reports whether a task of the site that is about to begin is to be locked to its thread.
+// sample reports whether a task of the site that is about to begin should be locked to its thread.
 func (r *Recorder) sample(s *site) bool {
 	now, next := cycles.Ticks(), r.nextSample.Load()
 	return now >= next && now >= s.nextSample.Load() &&
 		lockBudget*(r.spent.Load()+s.cost.Load()) <= now-r.began.tick && r.nextSample.CompareAndSwap(next, math.MaxInt64)
 }
 
-// learn takes account of a task of the site that has left its thread. The caller holds the lock of
-// the site's cell.
+// learn records a task of the site that has left its thread. The caller holds the lock of the
+// site's cell.
 func (s *site) learn(n *note) {
 	r := s.rec
 	cost := max(s.cost.Load(), r.base.FromNS(int64(blockCost))*int64(max(n.turns, 1)))
 	s.decide(n.wall, cost, lockBudget*cost <= r.base.FromNS(int64(s.cell.left.wall.Mean())), false)
 }
 
-// decide chooses which tasks of the site are locked after one that took so many ticks and for which
-// a lock costs so many, or did, and that is cheap or not. It is sure if it was counted in a locked
-// task.
+// decide chooses which tasks of the site are locked, after a task that took wall ticks and whose
+// lock costs, or did cost, cost ticks. cheap reports whether that cost is low. sure reports whether
+// it was counted in a locked task.
 //
 //go:norace
 func (s *site) decide(wall, cost int64, cheap, sure bool) {

@@ -2,8 +2,8 @@ package granularity
 
 import "golang.org/x/sys/unix"
 
-// threadSwitches returns how often the calling thread has given way to others, 0 if that is not
-// known. It takes about 0.5 µs.
+// threadSwitches returns how often the calling thread has yielded to others, or 0 if unknown. It
+// takes about 0.5 µs.
 func threadSwitches() int64 {
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {

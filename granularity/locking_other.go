@@ -2,5 +2,5 @@
 
 package granularity
 
-// threadSwitches returns 0: this system does not count for threads.
+// threadSwitches returns 0: this system has no counts for threads.
 func threadSwitches() int64 { return 0 }

@@ -14,29 +14,28 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
-// The vertical profile (section 3.3 of the paper): what the machine did while tasks
-// executed. Every 100 ms the processor time and the context switches of the process are
-// read, and the pauses that the garbage collector made since; all of it is put on the
-// clock of the tasks, CLOCK_MONOTONIC. What falls into a collector's pause is left out: a
-// sample's utilisation is that of its time outside of pauses, and a sample that
-// mostly consists of pauses is excluded as a whole.
+// The vertical profile (section 3.3 of the paper) is what the machine did while tasks executed.
+// Every 100 ms, the CPU time and the context switches of the process are read, and the garbage
+// collector's pauses since the last sample. All times are converted to the clock of the tasks,
+// CLOCK_MONOTONIC. Collector pauses are excluded: a sample's utilization is that of its time
+// outside pauses, and a sample that consists mostly of pauses is excluded as a whole.
 
-// SampleEvery is the interval of the samples of the machine.
+// SampleEvery is the sampling interval of the machine.
 const SampleEvery = 100 * time.Millisecond
 
-// usage is what the process used since it began.
+// usage is what the process has used since it began.
 type usage struct {
 	known                  bool
 	cpu                    time.Duration
 	voluntary, involuntary uint64
 }
 
-// waits are how long goroutines of the process were ready, and its threads, since it began.
+// waits is how long goroutines and threads of the process have been ready since it began.
 type waits struct{ ready, delayed time.Duration }
 
-// processWaits returns them, in some 0.1 ms. The runtime measures one in eight times that a
-// goroutine is ready, in a histogram: the sum is taken from the upper ends of its buckets, which
-// are up to a quarter too large.
+// processWaits returns the waits of the process, in about 0.1 ms. The runtime samples one in eight
+// of the times that a goroutine is ready, in a histogram. The sum uses the upper ends of its
+// buckets, which are up to a quarter too large.
 func processWaits() (w waits) {
 	const tracked = 8 // runtime.gTrackingPeriod
 	s := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -74,33 +73,33 @@ type Sample struct {
 	Paused time.Duration `json:"paused_ns"`
 	// CPU is the processor time that the process used, in all threads.
 	CPU time.Duration `json:"cpu_ns"`
-	// Voluntary and Involuntary count the context switches of the process's threads.
+	// Voluntary and Involuntary are the context switches of the process's threads.
 	Voluntary   uint64 `json:"voluntary"`
 	Involuntary uint64 `json:"involuntary"`
 	// Ready is the time for which goroutines of the process were ready and waited for a
-	// processor, summed over all, an estimate from above by what the runtime samples; Delayed
-	// that for which its threads waited for other threads, its own or of other programs. Both
-	// are known only of the whole run ([Profile].Run); 0 is not known.
+	// processor, summed over all: an upper estimate from the runtime's samples. Delayed is the
+	// time for which its threads waited for other threads, its own or those of other programs.
+	// Both are known only for the whole run ([Profile].Run); 0 means unknown.
 	Ready   time.Duration `json:"ready_ns,omitempty"`
 	Delayed time.Duration `json:"delayed_ns,omitempty"`
-	// Utilisation is CPU ÷ (Wall × GOMAXPROCS), pauses left out of both.
+	// Utilisation is CPU ÷ (Wall × GOMAXPROCS), with pauses excluded from both.
 	Utilisation float64 `json:"utilisation"`
-	// Excluded: most of the interval was a pause, so that it shows nothing of the tasks.
+	// Excluded is set if most of the interval was a pause, so that it shows nothing about the
+	// tasks.
 	Excluded bool `json:"excluded,omitempty"`
 }
 
-// GCPause is one interval in which the garbage collector had stopped the world.
-// The runtime reports the end of a collection and the sum of its two pauses;
-// they are shown as one, at the end.
+// GCPause is one interval in which the garbage collector had stopped the world. The runtime reports
+// the end of a collection and the sum of its two pauses; they are combined into one, at the end.
 type GCPause struct {
 	// At is the end on the clock of [Profile].Start.
 	At int64 `json:"at_ns"`
-	// Length is the time for which the world stood still.
+	// Length is the time for which the world was stopped.
 	Length time.Duration `json:"length_ns"`
 }
 
 const (
-	maxSamples = 4096 // then neighbors are merged: 7 minutes of 100 ms, 14 of 200 ms, …
+	maxSamples = 4096 // beyond this, neighbors are merged: 7 minutes of 100 ms, 14 of 200 ms, …
 	maxPauses  = 4096 // the latest are kept
 )
 
@@ -112,10 +111,10 @@ type machine struct {
 	stop    func()
 }
 
-// Start samples the machine every 100 ms until Stop: its utilisation, context
-// switches and GC pauses, which the diagnosis of coarse-grained tasks takes into account
-// for the very intervals in which they executed. Tasks are recorded without it too. It
-// costs one goroutine and some 10 µs every 100 ms. Starting twice does nothing.
+// Start samples the machine every 100 ms until Stop: its utilization, context switches and GC
+// pauses. The diagnosis of coarse-grained tasks uses the samples of the intervals in which they
+// executed. Tasks are recorded without it as well. It costs one goroutine and about 10 µs every 100
+// ms. Starting twice does nothing.
 func (r *Recorder) Start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,15 +156,15 @@ func (r *Recorder) Stop() {
 	stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.machine.stop == nil { // it was not started again
+	if r.machine.stop == nil { // it was not restarted
 		r.machine.sample(r.now(), r.base.Refined().Monotonic)
 	}
 }
 
-// sample appends what happened since the last one.
+// sample appends what happened since the last sample.
 func (m *machine) sample(now moment, monotonic func(tick int64) int64) {
 	m.collect(&m.last, &now, monotonic)
-	if m.last.usage.known && now.usage.known { // else it would seem that nothing was used
+	if m.last.usage.known && now.usage.known { // otherwise it would appear that nothing was used
 		m.add(newSample(&m.last, &now, monotonic(now.tick)))
 	}
 	m.last = now
@@ -185,7 +184,7 @@ func newSample(from, to *moment, at int64) Sample {
 	return s
 }
 
-// add appends a sample; when there are too many it merges neighbours.
+// add appends a sample, merging neighbors if there are too many.
 func (m *machine) add(s Sample) {
 	m.samples = append(m.samples, s)
 	if len(m.samples) < maxSamples {
@@ -197,17 +196,16 @@ func (m *machine) add(s Sample) {
 	}
 }
 
-// collect notes the collector's pauses between two moments, of which the runtime
-// remembers 256. They are found by their number: the time of day, which is all that is known of
-// them, may be set back.
+// collect records the collector's pauses between two moments. The runtime keeps the last 256. They
+// are identified by number, because only their time of day is known, which may be set back.
 func (m *machine) collect(from, to *moment, monotonic func(tick int64) int64) {
 	var stats debug.GCStats
 	debug.ReadGCStats(&stats)
 	at := monotonic(to.tick)
 	var found []GCPause
 	later := stats.NumGC - to.collections
-	for i := later; i < min(stats.NumGC-from.collections, int64(len(stats.PauseEnd))); i++ { // the latest first
-		// The monotonic clock ran alongside since then.
+	for i := later; i < min(stats.NumGC-from.collections, int64(len(stats.PauseEnd))); i++ { // latest first
+		// The monotonic clock has advanced in parallel since then.
 		found = append(found, GCPause{At: at - int64(to.at.Round(0).Sub(stats.PauseEnd[i])), Length: stats.Pause[i]})
 	}
 	slices.Reverse(found)

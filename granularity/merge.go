@@ -14,23 +14,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Piece is the place of a profile among those that were made in one pass over a trace. The zero
-// value is that of a profile of its own.
+// Piece is the position of a profile among those made in one pass over a trace. The zero value is
+// for a separate profile.
 type Piece struct {
 	Pass        *int // the same for all of them; nil if there are no others
-	First, Last int  // which pieces
+	First, Last int  // the range of pieces
 }
 
-// Finish completes a profile of a trace of which another package has filled in the rest: it sorts
-// the classes, and adds to Warnings what limits the trust in them, as far as the profile shows
-// that.
+// Finish completes a profile of a trace that another package has filled in: it sorts the classes
+// and adds the limits of the profile, if it shows any, to Warnings.
 func (p *Profile) Finish(of Piece) {
 	p.piece = of
 	p.sort()
 	p.warnTrace()
 }
 
-// sort puts the classes with the largest sums first, and the sites of each class.
+// sort sorts the classes and the sites of each class, largest sums first.
 func (p *Profile) sort() {
 	order.Stable(p.Classes, func(a, b Class) int {
 		return cmp.Or(cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum()), strings.Compare(a.Name, b.Name))
@@ -48,17 +47,17 @@ func (p *Profile) sort() {
 // Merge adds profiles of several instances of a program, or of several windows of one, into one
 // profile, and diagnoses it.
 //
-// Tasks and histograms add, class by class (by name) and site by site (by pool and call chains).
-// Wall and what the processes used are summed, so that utilisation stays that of an instance on
-// average; Procs is the largest, and the diagnosis counts tasks by processor of all instances.
-// ActiveShare is the mean, weighted by Wall. Samples, pauses and series are kept only of profiles
-// that tracetasks.Observer.Cut returned one after the other: they are one instance. Any other
-// profile is an instance of its own, or as many as its Instances say. Logs are not merged: what was
-// in them is counted as LogDropped. A nil profile is left out.
+// Tasks and histograms are added by class (name) and by site (pool and call chains). Wall and the
+// usage of the processes are summed, so utilization remains that of an average instance. Procs is
+// the largest, and the diagnosis counts tasks per processor of all instances. ActiveShare is the
+// mean, weighted by Wall. Samples, pauses and series are kept only for consecutive profiles from
+// tracetasks.Observer.Cut, which count as one instance. Any other profile is a separate instance,
+// or as many as its Instances. Logs are not merged; their entries are counted in LogDropped. Nil
+// profiles are ignored.
 //
-// Where the profiles' sources differ, or the frequency of the cycles does, there is a warning.
+// If the profiles differ in source or in the frequency of the cycles, there is a warning.
 //
-// It takes some 10 µs a class and site.
+// Merge takes about 10 µs per class and site.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{classes: map[string]int{}, sites: map[mergedSite]int{}, sources: map[*int]int{}}
 	for _, p := range profiles {
@@ -77,15 +76,15 @@ type merger struct {
 	sites     map[mergedSite]int
 	sources   map[*int]int // of pieces of passes: the last one
 	instances int
-	foreign   bool      // some profile is not a piece of a pass: its warnings are kept
-	chain     bool      // all so far are pieces that follow each other
+	foreign   bool      // some profile is not a piece of a pass; its warnings are kept
+	chain     bool      // all so far are consecutive pieces
 	active    []float64 // by class: ns
 }
 
-// mergedSite identifies a site by what is in it.
+// mergedSite identifies a site by its contents.
 type mergedSite struct{ class, pool, created, submitted string }
 
-// allProcs is the number of processors of all instances.
+// allProcs returns the number of processors of all instances.
 func (p *Profile) allProcs() uint64 {
 	return uint64(max(p.Procs, 1)) * uint64(max(p.Instances, 1))
 }
@@ -100,7 +99,7 @@ func (m *merger) add(p *Profile) {
 		m.foreign = true
 	default:
 		if last, seen := m.sources[s]; !seen || p.piece.First <= last {
-			m.instances++ // else it follows
+			m.instances++ // otherwise it follows the previous one
 		}
 		m.sources[s] = p.piece.Last
 	}
@@ -136,7 +135,7 @@ func (m *merger) add(p *Profile) {
 	o.Wall += p.Wall
 }
 
-// first takes over what profiles are expected to agree in.
+// first copies the fields in which profiles are expected to agree.
 func (m *merger) first(p *Profile) {
 	o := &m.out
 	o.Source, o.Accuracy, o.Of, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Of, p.Hz, p.HzOrigin, p.HzPPM
@@ -145,8 +144,8 @@ func (m *merger) first(p *Profile) {
 	m.chain = p.piece.Pass != nil
 }
 
-// agree sees to it that the pieces of a pass are of the same tasks: goroutines are tasks only until
-// the trace shows a region.
+// agree ensures that the pieces of a pass have the same kind of tasks: goroutines are tasks only
+// until the trace shows a region.
 func (m *merger) agree(p *Profile) {
 	o := &m.out
 	switch {
@@ -160,7 +159,7 @@ func (m *merger) agree(p *Profile) {
 	}
 }
 
-// differences notes in what a profile differs from those before.
+// differences records how a profile differs from those before.
 func (m *merger) differences(p *Profile) {
 	o := &m.out
 	if p.Source != o.Source {
@@ -185,7 +184,7 @@ func (m *merger) warnings(ws []string) {
 	}
 }
 
-// Add adds what another sample counted: of the time after, or of another process.
+// Add adds the counts of another sample, of the time after it or of another process.
 func (s *Sample) Add(b *Sample) {
 	s.At = max(s.At, b.At)
 	s.Wall += b.Wall
@@ -205,7 +204,7 @@ func (m *merger) class(c *Class, p *Profile) {
 		m.out.Classes = append(m.out.Classes, Class{Name: c.Name})
 		m.active = append(m.active, 0)
 		if m.n > 1 && m.chain {
-			m.out.Classes[at].Series = []Bin{{At: p.Start}} // it was not there before
+			m.out.Classes[at].Series = []Bin{{At: p.Start}} // it did not exist before
 		}
 	}
 	sum := &m.out.Classes[at]
@@ -219,7 +218,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	}
 }
 
-// Add adds the tasks of another class, but for its sites and what it was over time.
+// Add adds the tasks of another class, except for its sites and its series.
 func (c *Class) Add(o *Class) {
 	c.Tasks += o.Tasks
 	c.Unmeasured += o.Unmeasured
@@ -262,7 +261,7 @@ func chainKey(chain []Frame) string {
 	return b.String()
 }
 
-// padSeries adds idle time to the classes that were not in a piece.
+// padSeries adds idle time to the classes that are not in a piece.
 func (m *merger) padSeries(p *Profile) {
 	end := p.Start + int64(p.Wall)
 	if n := len(p.Samples); n > 0 {
@@ -276,8 +275,8 @@ func (m *merger) padSeries(p *Profile) {
 	}
 }
 
-// FoldBins puts neighbours together until there are no more than most bins. The first one begins at
-// start, with the run.
+// FoldBins merges neighbors until there are at most most bins. The first one begins at start, with
+// the run.
 func FoldBins(start int64, bins []Bin, most int) []Bin {
 	for len(bins) > most {
 		bins = foldPairs(start, bins)
@@ -285,7 +284,7 @@ func FoldBins(start int64, bins []Bin, most int) []Bin {
 	return bins
 }
 
-// foldPairs puts two and two bins together.
+// foldPairs merges pairs of bins.
 func foldPairs(start int64, bins []Bin) []Bin {
 	out := bins[:0]
 	for i := 0; i < len(bins); i += 2 {
@@ -340,7 +339,7 @@ func (m *merger) result() *Profile {
 	return p
 }
 
-// FoldSamples makes one sample of each two neighbors, in place. [Sample.Judge] completes them.
+// FoldSamples merges pairs of neighboring samples, in place. [Sample.Judge] completes them.
 func FoldSamples(samples []Sample) []Sample {
 	n := len(samples) / 2
 	for i := range n {
@@ -355,8 +354,8 @@ func FoldSamples(samples []Sample) []Sample {
 	return samples[:n]
 }
 
-// Judge computes what follows from the rest. While the world stands still one thread works: the
-// pause's own processor time is its length, and a trace does not count it.
+// Judge computes the derived fields. While the world is stopped, one thread works. The CPU time of
+// a pause is therefore its length, which a trace does not count.
 func (s *Sample) Judge(procs int, trace bool) {
 	s.Excluded = 2*s.Paused > s.Wall
 	s.Utilisation = 0
@@ -369,8 +368,7 @@ func (s *Sample) Judge(procs int, trace bool) {
 	}
 }
 
-// warnTrace adds to Warnings what limits the trust in a profile of a trace, as far as that shows
-// it.
+// warnTrace adds the limits of a profile of a trace, if it shows any, to Warnings.
 func (p *Profile) warnTrace() {
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	if len(p.Classes) > 0 {
@@ -403,10 +401,10 @@ func pointers(samples []Sample) (out []*Sample) {
 	return out
 }
 
-// Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed:
-// the estimate of a time of which the profile shows the n-th part, drawn at random. As n is a whole
-// number, nothing is rounded. What was seen over time stays as it is: samples, pauses, the log, and
-// the series of classes. n must be positive.
+// Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed. It
+// estimates a period from a random sample of 1/n of it. Because n is an integer, nothing is
+// rounded. Data over time is unchanged: samples, pauses, the log, and the series of classes. n must
+// be positive.
 func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), uint64(n)
@@ -439,7 +437,7 @@ func (p *Profile) Scale(n int) *Profile {
 	return &out
 }
 
-// scaled returns a histogram of the same values, each n times as often.
+// scaled returns a histogram of the same values, each counted n times as often.
 func (h *Histogram) scaled(n uint64) Histogram {
 	out := *h
 	out.count *= n
@@ -458,8 +456,8 @@ func (h *Histogram) scaled(n uint64) Histogram {
 	return out
 }
 
-// Since returns what was recorded after an earlier profile of the same recorder, diagnosed. Of the
-// log, samples, pauses and series it has what is later.
+// Since returns what was recorded after an earlier profile of the same recorder, diagnosed. The
+// log, samples, pauses and series contain only later entries.
 func (p *Profile) Since(earlier *Profile) *Profile {
 	out := *p
 	begin := earlier.Start + int64(earlier.Wall)
@@ -495,10 +493,10 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 	return &out
 }
 
-// since returns what is later of a class.
+// since returns the later part of a class.
 func (c Class) since(e *Class) Class {
 	for _, pair := range [...][2]*uint64{{&c.Tasks, &e.Tasks}, {&c.Unmeasured, &e.Unmeasured}, {&c.Estimated, &e.Estimated}, {&c.Nested, &e.Nested}, {&c.Aggregated, &e.Aggregated}} {
-		*pair[0] -= min(*pair[0], *pair[1]) // what was unmeasured may be estimated by now
+		*pair[0] -= min(*pair[0], *pair[1]) // formerly unmeasured tasks may be estimated by now
 	}
 	for _, pair := range [...][2]*Histogram{{&c.Cycles, &e.Cycles}, {&c.RunningNS, &e.RunningNS}, {&c.WallNS, &e.WallNS}, {&c.BlockedNS, &e.BlockedNS}, {&c.ReadyNS, &e.ReadyNS}} {
 		*pair[0] = pair[0].since(pair[1])
@@ -523,7 +521,7 @@ func (c Class) since(e *Class) Class {
 	return c
 }
 
-// cutSeries leaves the bins that end after begin.
+// cutSeries keeps the bins that end after begin.
 func (c *Class) cutSeries(begin, wall int64) {
 	c.Series = slices.DeleteFunc(slices.Clone(c.Series), func(b Bin) bool { return b.At <= begin })
 	if wall > 0 {
@@ -531,8 +529,8 @@ func (c *Class) cutSeries(begin, wall int64) {
 	}
 }
 
-// since returns the values that are in h and not in o, which h has grown from. The least and the
-// greatest are known as exactly as the buckets are.
+// since returns the values that are in h but not in o, an earlier state of h. Min and Max are known
+// to the precision of the buckets.
 func (h *Histogram) since(o *Histogram) (out Histogram) {
 	counts := map[[2]int]uint64{}
 	for i, p := range o.pages {
@@ -554,15 +552,15 @@ func (h *Histogram) since(o *Histogram) (out Histogram) {
 		}
 	}
 	if h.count-min(h.count, o.count) == out.count && h.sum >= o.sum {
-		out.sum = h.sum - o.sum // exactly
+		out.sum = h.sum - o.sum // exact
 	}
 	return out
 }
 
-// Top returns a copy of the profile that keeps the n largest classes, and of each of them the
-// largest sites, n for all classes together; it puts the other classes together as "(other)", and
-// the other sites of a class into one without call chains. So everything still sums, in memory that
-// follows n. It returns p itself if there is nothing to put together, or n <= 0.
+// Top returns a copy of the profile with the n largest classes and, for all classes together, the n
+// largest sites. The other classes are combined into "(other)", and the other sites of a class into
+// one without call chains. So all sums are preserved, in memory proportional to n. It returns p
+// itself if there is nothing to combine, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
 	sites := 0
 	for i := range p.Classes {
@@ -576,7 +574,7 @@ func (p *Profile) Top(n int) *Profile {
 	order.Stable(classes, func(a, b Class) int {
 		switch {
 		case a.Name == otherClass:
-			return 1 // of an earlier Top: it is not kept single
+			return 1 // from an earlier Top: it is not kept separately
 		case b.Name == otherClass:
 			return -1
 		}
@@ -595,7 +593,7 @@ func (p *Profile) Top(n int) *Profile {
 	return &out
 }
 
-// otherClass is the class of tasks of which there was no room for their own.
+// otherClass is the class of tasks for whose own class there was no room.
 const otherClass = "(other)"
 
 func foldClasses(rest []Class) Class {
@@ -603,7 +601,7 @@ func foldClasses(rest []Class) Class {
 	for i := range rest {
 		c := &rest[i]
 		sum.Add(c)
-		sum.ActiveShare = max(sum.ActiveShare, c.ActiveShare) // at least
+		sum.ActiveShare = max(sum.ActiveShare, c.ActiveShare) // a lower bound
 		sum.Sites = append(sum.Sites, c.Sites...)
 	}
 	sum.Workers, sum.Longest = 0, 0 // they differ

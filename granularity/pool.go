@@ -12,39 +12,39 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// ErrClosed is what [Pool.Submit] returns, and [Pool.Go] panics with, after [Pool.Close].
+// ErrClosed is returned by [Pool.Submit] after [Pool.Close]. [Pool.Go] panics with it.
 var ErrClosed = errors.New("granularity: the pool is closed")
 
-// PoolOptions are the settings of a [Pool]. The zero value is a good one.
+// PoolOptions configures a [Pool]. The zero value is ready to use.
 type PoolOptions struct {
-	// Name names the pool in profiles and execution traces. Pools of the same
-	// name are reported together.
+	// Name is the name of the pool in profiles and execution traces. Pools with the same name
+	// are reported together.
 	Name string
-	// Workers is the number of goroutines that execute tasks, GOMAXPROCS if it is 0 or less.
+	// Workers is the number of goroutines that execute tasks; GOMAXPROCS if it is 0 or less.
 	Workers int
-	// Queue is the number of tasks that may wait for a worker before Submit
-	// blocks: 4 for each worker if 0, none if negative.
+	// Queue is the number of tasks that may wait for a worker before Submit blocks: 4 per
+	// worker if 0, none if negative.
 	Queue int
-	// CatchPanics keeps a panic in a task from ending the program: the first one
-	// is raised again by Wait and Close, as a *[TaskPanic], in the way of
-	// sourcegraph/conc. Otherwise a panic in a task ends the program, as in errgroup.
+	// CatchPanics keeps a panic in a task from ending the program. Wait and Close raise the
+	// first one again as a *[TaskPanic], like sourcegraph/conc. Otherwise a panic in a task
+	// ends the program, as in errgroup.
 	CatchPanics bool
-	// Recorder records the tasks; the default recorder if nil.
+	// Recorder records the tasks; nil means the default recorder.
 	Recorder *Recorder
 }
 
-// A Pool executes tasks on a number of worker goroutines and measures the
-// granularity of each. Make one with [NewPool] and close it when it is not needed any more.
+// A Pool executes tasks on a number of worker goroutines and measures the granularity of each.
+// Create one with [NewPool] and close it when it is no longer needed.
 //
-// What a task is called: its class is the name of its function. Where it is
-// created and submitted: the line that calls Submit or Go.
+// The class of a task is the name of its function. Its creation and submission site is the line
+// that calls Submit or Go.
 //
 // If a task calls [runtime.Goexit], the worker is replaced and nothing else is lost.
 //
-// A task may submit to its own pool, but when the queue is full and all
-// workers do so they wait for each other for ever, as with any bounded queue.
+// A task may submit to its own pool. But if the queue is full and all workers do so, they wait for
+// each other forever, as with any bounded queue.
 //
-// Measuring costs about 0.1 µs a task (see docs/measurements.md) and allocates nothing.
+// Measuring costs about 0.1 µs per task (see docs/measurements.md) and does not allocate.
 type Pool struct {
 	opts  PoolOptions
 	rec   *Recorder
@@ -52,7 +52,7 @@ type Pool struct {
 	tasks chan job
 	usual usualSite
 
-	pending atomic.Int64 // tasks submitted and not finished
+	pending atomic.Int64 // tasks submitted but not finished
 	waiting atomic.Int64 // goroutines in Wait
 	closed  atomic.Bool
 	stopped sync.WaitGroup
@@ -71,16 +71,16 @@ type job struct {
 	more *more // nil for most
 }
 
-// more is what only tasks made by [Recorder.New], or with a log, have.
+// more is the state of tasks made by [Recorder.New], or with a log.
 type more struct {
 	task *Task
 	log  *pending
 }
 
-// A TaskPanic is what [Pool.Wait] panics with when a task panicked and
+// A TaskPanic is the value that [Pool.Wait] panics with if a task panicked and
 // [PoolOptions].CatchPanics is set.
 type TaskPanic struct {
-	Value any    // what the task panicked with
+	Value any    // the value of the panic
 	Stack []byte // the call chain of the panic
 }
 
@@ -117,8 +117,8 @@ func NewPool(opts PoolOptions) *Pool {
 	return p
 }
 
-// Submit hands a task to the pool, and blocks while the queue is full. After
-// Close it returns ErrClosed and does not execute the task. It panics when f is nil.
+// Submit hands a task to the pool. It blocks while the queue is full. After Close it returns
+// ErrClosed and does not execute the task. It panics if f is nil.
 func (p *Pool) Submit(f func()) error {
 	if f == nil {
 		panic("granularity: Submit of a nil function")
@@ -130,8 +130,8 @@ func (p *Pool) Submit(f func()) error {
 	return nil
 }
 
-// Go is Submit for a function with an error: the first error is the result of
-// Wait. It panics with ErrClosed after Close, and when f is nil.
+// Go is Submit for a function with an error; Wait returns the first error. It panics with ErrClosed
+// after Close, and if f is nil.
 func (p *Pool) Go(f func() error) {
 	if f == nil {
 		panic("granularity: Go of a nil function")
@@ -142,8 +142,8 @@ func (p *Pool) Go(f func() error) {
 	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
 }
 
-// SubmitTask is Submit for a task that was created before. A task may be
-// submitted several times; each time counts. It panics when t is nil.
+// SubmitTask is Submit for a task that was created earlier. A task may be submitted several times,
+// and each submission counts. It panics if t is nil.
 func (p *Pool) SubmitTask(t *Task) error {
 	if t == nil {
 		panic("granularity: SubmitTask of a nil task")
@@ -157,9 +157,9 @@ func (p *Pool) SubmitTask(t *Task) error {
 	return nil
 }
 
-// SubmitContext is Submit that gives up when the context ends before there is
-// room in the queue: it then returns the context's error and does not execute the
-// task. A task that was handed over executes even if the context ends afterwards.
+// SubmitContext is Submit, but if the context ends before there is room in the queue, it returns
+// the context's error and does not execute the task. A task that has been queued executes even if
+// the context ends afterwards.
 func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	if f == nil {
 		panic("granularity: SubmitContext of a nil function")
@@ -183,9 +183,8 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	}
 }
 
-// enter counts a task as pending, unless the pool is closed. The order matters:
-// Close closes first and then waits for what is pending, so that a task is
-// either refused or waited for.
+// enter counts a task as pending, unless the pool is closed. The order matters: Close first closes
+// the pool and then waits for pending tasks, so a task is either refused or waited for.
 func (p *Pool) enter() bool {
 	p.pending.Add(1)
 	if p.closed.Load() {
@@ -204,8 +203,8 @@ func (p *Pool) leave() {
 	}
 }
 
-// log returns what a task has besides its site: the [Task] that it is, if it
-// is one, and its place in the log. The submitter is the calling goroutine.
+// log returns the additional state of a task: its [Task], if any, and its place in the log. The
+// submitter is the calling goroutine.
 func (p *Pool) log(t *Task) *more {
 	if p.rec.opts.Log == 0 {
 		if t == nil {
@@ -226,8 +225,8 @@ func (p *Pool) start() {
 	go p.work()
 }
 
-// work executes tasks until the pool is closed. If a task ends the goroutine,
-// another takes its place.
+// work executes tasks until the pool is closed. If a task ends the goroutine, a new one replaces
+// it.
 func (p *Pool) work() {
 	finished := false
 	defer func() {
@@ -242,8 +241,8 @@ func (p *Pool) work() {
 	finished = true
 }
 
-// execute executes one task. Whatever it does, it is counted as finished, but for a panic that ends
-// the program: until then no waiter may take it for finished.
+// execute executes one task and always counts it as finished, except for a panic that ends the
+// program: no waiter may consider it finished before then.
 func (p *Pool) execute(j *job) {
 	returned := false
 	defer func() {
@@ -270,8 +269,8 @@ func (p *Pool) execute(j *job) {
 	returned = true
 }
 
-// panicking reports whether the calling deferred function was called by a panic,
-// and not by [runtime.Goexit], which recover cannot show without stopping the panic.
+// panicking reports whether the calling deferred function was called because of a panic, not
+// [runtime.Goexit]. recover cannot distinguish these without stopping the panic.
 func panicking() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -286,7 +285,7 @@ func panicking() bool {
 	}
 }
 
-// fail notes a task's error; the first one counts.
+// fail records a task's error; the first one counts.
 func (p *Pool) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,7 +294,7 @@ func (p *Pool) fail(err error) {
 	}
 }
 
-// catch is deferred: it notes a panic; the first one counts.
+// catch is deferred: it records a panic; the first one counts.
 func (p *Pool) catch() {
 	value := recover()
 	if value == nil {
@@ -309,9 +308,9 @@ func (p *Pool) catch() {
 	}
 }
 
-// Wait blocks until all tasks that were submitted have finished, and returns the first
-// error of a function given to Go since the last Wait. The pool can be used
-// again. A panic caught in a task is raised again here.
+// Wait blocks until all submitted tasks have finished. It returns the first error of a function
+// passed to Go since the last Wait. The pool can then be used again. A panic caught in a task is
+// raised again here.
 func (p *Pool) Wait() error {
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
@@ -328,11 +327,11 @@ func (p *Pool) Wait() error {
 	return err
 }
 
-// Close makes the pool refuse further tasks, waits like Wait for those it has, ends
-// the workers and returns when they are gone. Closing again only waits.
+// Close makes the pool refuse further tasks, waits for its tasks like Wait, ends the workers and
+// returns when they have exited. Closing again only waits.
 func (p *Pool) Close() error {
 	first := p.closed.CompareAndSwap(false, true)
-	defer func() { // also when Wait panics
+	defer func() { // also if Wait panics
 		if first {
 			close(p.tasks)
 		}

@@ -40,112 +40,112 @@ type Profile struct {
 	// Wall is 0 when that is not known.
 	Run Sample `json:"run,omitzero"`
 	// Samples is what the process used over time, if the machine was sampled and the system
-	// tells.
+	// reports usage.
 	Samples []Sample `json:"samples"`
-	// Pauses are the collector's.
+	// Pauses are the collector's pauses.
 	Pauses []GCPause `json:"gc_pauses"`
 
-	// Overhead is what a task costs besides itself, 0 if that is not known; OverheadOrigin
-	// is how it is known, or why not, in words.
+	// Overhead is the cost of a task besides its own work, 0 if unknown. OverheadOrigin
+	// describes how it was determined, or why it is unknown.
 	Overhead       time.Duration `json:"overhead_ns"`
 	OverheadOrigin string        `json:"overhead_origin,omitempty"`
 
-	// Classes is sorted by the cycles (or running time) of all tasks, most first.
+	// Classes is sorted by the total cycles (or running time) of their tasks, largest first.
 	Classes []Class `json:"classes"`
-	// Log holds a record of each task, in the order of their ends, if that was asked for.
+	// Log holds a record of each task, in the order of their ends, if requested.
 	Log []TaskRecord `json:"-"`
 	// LogDropped counts the tasks that did not fit into the log.
 	LogDropped uint64 `json:"-"`
-	// Instances is the number of programs that the profile is about, if [Merge] has added
-	// several; 0 is one. Wall and Run are then sums over them, Procs is that of the largest.
+	// Instances is the number of programs in the profile, if [Merge] has added several; 0 means
+	// one. Wall and Run are then sums over them, and Procs is the largest.
 	Instances int `json:"instances,omitempty"`
 
-	piece Piece // what Merge has to know besides
+	piece Piece // additional state for Merge
 }
 
-// Class describes one class of tasks: those that execute one
-// function, or that were given one name.
+// Class describes one class of tasks: those that execute one function, or that were given one name.
 type Class struct {
-	// Name is the name of the function, or the one given.
+	// Name is the name of the function, or the given name.
 	Name string `json:"class"`
 	// Tasks is the number of executions that were measured.
 	Tasks uint64 `json:"tasks"`
 	// Cycles is the granularity: the reference cycles that each task executed,
 	// without those of tasks nested in it.
 	Cycles Histogram `json:"cycles"`
-	// RunningNS is the granularity as running time, in nanoseconds: only from a trace, where
-	// Cycles is empty unless the frequency was given. See [Profile.Granularity].
+	// RunningNS is the granularity as running time in nanoseconds. It is set only in a profile
+	// from a trace, where Cycles is empty unless the frequency was given. See
+	// [Profile.Granularity].
 	RunningNS Histogram `json:"running_ns,omitzero"`
-	// WallNS is the time from the begin of each task to its end, in nanoseconds.
+	// WallNS is the time from the start of each task to its end, in nanoseconds.
 	WallNS Histogram `json:"wall_ns"`
-	// BlockedNS is the part of it in which the task was off the processor: blocked, or
-	// waiting for a processor, in nanoseconds; nested tasks' own such time left out. Where
-	// Accuracy is "upper-bound", but for a trace, only pauses are known, and it counts only the
-	// tasks that made one.
+	// BlockedNS is the part of WallNS, in nanoseconds, in which the task was off the processor:
+	// blocked, or waiting for a processor. It excludes such time of nested tasks. If Accuracy
+	// is "upper-bound", except in a trace, only pauses are known, and it counts only the tasks
+	// that paused.
 	BlockedNS Histogram `json:"blocked_ns"`
 	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor,
-	// in nanoseconds: only from a trace.
+	// in nanoseconds. It is set only in a profile from a trace.
 	ReadyNS Histogram `json:"ready_ns,omitzero"`
 
 	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
 	Diagnosis Diagnosis `json:"diagnosis"`
 	Reasons   []string  `json:"reasons"`
 	Advice    []string  `json:"advice"`
-	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many
-	// tasks there should be at least instead, of a coarse-grained one; 0 for others.
+	// Merge is how many tasks to merge into one, for a fine-grained class. Split is the minimum
+	// number of tasks to use instead, for a coarse-grained class. Both are 0 for others.
 	Merge uint64 `json:"merge,omitempty"`
 	Split uint64 `json:"split,omitempty"`
 
-	// Unmeasured counts executions that ended while paused, or that blocked and are like none
-	// that was measured: they are in no histogram.
+	// Unmeasured counts executions that ended while paused, or that blocked without a measured
+	// execution to estimate them by. They are in no histogram.
 	Unmeasured uint64 `json:"unmeasured"`
-	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only.
-	// It is their cycles, and what follows from these, that are estimated, not their wall time.
+	// Estimated is how many of Tasks blocked and are therefore known only from a sample of such
+	// tasks. Their cycles, and values derived from these, are estimates; their wall time is
+	// measured.
 	Estimated uint64 `json:"estimated,omitempty"`
-	// Longest is what the longest one took of those executions whose cycles are estimated or
-	// not measured because they blocked or were preempted.
+	// Longest is the longest wall time of the executions whose cycles are estimated or not
+	// measured because they blocked or were preempted.
 	Longest time.Duration `json:"longest,omitempty"`
-	// Nested counts the tasks that executed inside of another one, Aggregated those
-	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
+	// Nested counts the tasks that executed inside another one. Aggregated counts those that
+	// were counted as part of that other one ([RecorderOptions].AggregateNested).
 	Nested     uint64 `json:"nested"`
 	Aggregated uint64 `json:"aggregated"`
-	// ActiveShare is the share of the run in which at least one task of the
-	// class was under way, estimated from bins of the series.
+	// ActiveShare is the share of the run in which at least one task of the class was under
+	// way, estimated from the bins of the series.
 	ActiveShare float64 `json:"active_share"`
 	// Series is the class over time.
 	Series []Bin `json:"series"`
 	// Sites are the places that the tasks come from, most cycles first.
 	Sites []Site `json:"sites"`
 
-	// Workers is the number of workers of the pool, or the limit of the group, that the tasks
-	// were given to; the largest if there are several, and 0 if there is no limit or it is not
-	// known.
+	// Workers is the number of workers of the tasks' pool, or the limit of their group; the
+	// largest if there are several, and 0 if there is no limit or it is unknown.
 	Workers int `json:"workers,omitempty"`
 }
 
-// Executions returns how often tasks of the class have executed, measured or not.
+// Executions returns the number of executions of the class, measured or not.
 func (c *Class) Executions() uint64 { return c.Tasks + c.Unmeasured }
 
 // Bin is a class during one interval of the run.
 type Bin struct {
-	// At is the end of the interval, on the clock of [Profile].Start; the length
-	// is that from the end of the bin before, or from Start.
+	// At is the end of the interval, on the clock of [Profile].Start. The interval begins at
+	// the end of the previous bin, or at Start.
 	At int64 `json:"at_ns"`
 	// Ended is the number of tasks that ended in the interval.
 	Ended uint64 `json:"ended"`
-	// Busy is the time for which tasks were under way, summed over all.
+	// Busy is the time for which tasks were under way, summed over all tasks.
 	Busy time.Duration `json:"busy_ns"`
-	// Active is the part of the interval, 0 to 1, in which at least one was.
+	// Active is the part of the interval, 0 to 1, in which at least one task was under way.
 	Active float64 `json:"active"`
 }
 
 // Site is a place that tasks of a class come from.
 type Site struct {
-	// Pool is the name of the pool or group that the tasks were submitted to; empty
-	// for tasks that were executed inline, and for pools without a name.
+	// Pool is the name of the pool or group that the tasks were submitted to. It is empty for
+	// tasks executed inline, and for pools without a name.
 	Pool string `json:"pool,omitempty"`
 	// Created and Submitted are the call chains, leaf first. Submitted is nil for tasks
-	// that were executed inline.
+	// executed inline.
 	Created   []Frame   `json:"created,omitempty"`
 	Submitted []Frame   `json:"submitted,omitempty"`
 	Tasks     uint64    `json:"tasks"`
@@ -166,20 +166,20 @@ type Frame struct {
 // [Profile].Start.
 type TaskRecord struct {
 	ID    uint64 // counts from 1 in the order of creation
-	Outer uint64 // the task in which it executed, which may not have ended yet; 0 for none, or one for which there was no room
+	Outer uint64 // the enclosing task, which may not have ended yet; 0 for none or one without a log entry
 	Class string
 	Pool  string
 	// Created and Submitted are call chains as in [Site].
 	Created, Submitted []Frame
-	// CreatedAt, SubmittedAt (0: executed inline), StartedAt and EndedAt.
+	// CreatedAt, SubmittedAt (0: executed inline), StartedAt and EndedAt are times.
 	CreatedAt, SubmittedAt, StartedAt, EndedAt int64
-	// Creator, Submitter and Executor are goroutines; 0 where the id cannot be known.
+	// Creator, Submitter and Executor are goroutine IDs; 0 if unknown.
 	Creator, Submitter, Executor uint64
-	// Thread is the system's number of the thread at the end; 0 where it is not known.
+	// Thread is the system's ID of the thread at the end; 0 if unknown.
 	Thread int
-	// Cycles is the granularity, TotalCycles includes nested tasks.
+	// Cycles is the granularity. TotalCycles includes nested tasks.
 	Cycles, TotalCycles uint64
-	// Blocked is the time off the processor, without that of nested tasks.
+	// Blocked is the time off the processor, excluding that of nested tasks.
 	Blocked time.Duration
 }
 
@@ -187,7 +187,7 @@ type TaskRecord struct {
 // processor of the Go scheduler.
 const SourceTrace = "trace-running"
 
-// What a task is in a profile from a trace: see [Profile].Of.
+// Kinds of tasks in a profile from a trace: see [Profile].Of.
 const (
 	OfGoroutines = "goroutines" // and the requests that they serve: the trace has no regions
 	OfRegions    = "regions"
@@ -199,7 +199,7 @@ const (
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }
 
 // Granularity returns the distribution of the class's granularity: [Class].Cycles, or
-// [Class].RunningNS in nanoseconds where [Profile.ByTime].
+// [Class].RunningNS in nanoseconds if [Profile.ByTime] reports true.
 func (p *Profile) Granularity(c *Class) *Histogram {
 	if p.ByTime() {
 		return &c.RunningNS
@@ -215,8 +215,8 @@ func (p *Profile) SiteGranularity(s *Site) *Histogram {
 	return &s.Cycles
 }
 
-// Duration converts a granularity, in cycles or nanoseconds as [Profile.Granularity] gives it, to a
-// duration; ok is false where cycles have no fixed length.
+// Duration converts a granularity, in cycles or nanoseconds as returned by [Profile.Granularity],
+// to a duration. ok is false if cycles have no fixed length.
 func (p *Profile) Duration(granularity float64) (d time.Duration, ok bool) {
 	switch {
 	case p.ByTime():
@@ -227,9 +227,9 @@ func (p *Profile) Duration(granularity float64) (d time.Duration, ok bool) {
 	return 0, false
 }
 
-// FineBelow returns the granularity, in cycles or nanoseconds as [Profile.Granularity] gives it,
-// below which overhead is 5 % or more of what a task costs, so that a class may be fine-grained; 0
-// when it is not known. It follows from [Profile].Overhead.
+// FineBelow returns the granularity, in cycles or nanoseconds as returned by [Profile.Granularity],
+// below which overhead is 5 % or more of the cost of a task, so that a class may be fine-grained.
+// It returns 0 if that is unknown. It follows from [Profile].Overhead.
 func (p *Profile) FineBelow() float64 {
 	ns := float64(p.Overhead) * (1/fineOverhead - 1)
 	switch {
@@ -243,7 +243,7 @@ func (p *Profile) FineBelow() float64 {
 
 // SwitchesName names what [Sample].Voluntary and Involuntary count: "context switches" of the
 // system, or "goroutine switches" of the Go scheduler in a profile from a trace, which does not
-// show the former.
+// show context switches.
 func (p *Profile) SwitchesName() string {
 	if p.Source == SourceTrace {
 		return "goroutine switches"

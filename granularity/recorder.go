@@ -11,52 +11,51 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
-// RecorderOptions are the settings of a [Recorder]. The zero value is a good one.
+// RecorderOptions configures a [Recorder]. The zero value is ready to use.
 type RecorderOptions struct {
-	// MaxSites limits the places of tasks that are distinguished, 2048
-	// if 0: combinations of class, pool and the call chains that created and submitted the
-	// task. Tasks from further places are counted in the class "(other)".
+	// MaxSites limits the number of sites, 2048 if 0. A site is a combination of class, pool
+	// and the call chains that created and submitted the task. Tasks from further sites are
+	// counted in the class "(other)".
 	MaxSites int
-	// Log is the number of tasks to keep a record of each, in [Profile].Log. The
-	// first ones are kept and the rest is counted. Each takes about 200 B
-	// and one allocation. 0 keeps none.
+	// Log is the number of tasks with an individual record in [Profile].Log. The first ones are
+	// kept and the rest is counted. Each takes about 200 B and one allocation. 0 keeps none.
 	Log int
-	// AggregateNested counts what a task executes inline (by [Do] or
-	// [Task.Run], by the goroutine that created it) to that task, instead of as a task
-	// of its own: it could not have run in parallel.
+	// AggregateNested counts what a task executes inline (by [Do] or [Task.Run], by the
+	// goroutine that created it) as part of that task instead of as a separate task, because it
+	// could not have run in parallel.
 	AggregateNested bool
-	// NoThreadState keeps this process, from then on, from giving the Linux kernel addresses to
-	// write to for the threads that execute tasks (rseq and set_tid_address). The clock is then
-	// the best one that needs neither, such as "thread-clock", whose reading takes some 0.3 µs
+	// NoThreadState stops this process, from then on, from registering addresses with the Linux
+	// kernel for the threads that execute tasks (rseq and set_tid_address). The clock is then
+	// the best one that needs neither, such as "thread-clock", whose reading takes about 0.3 µs
 	// instead of 17 ns: see [Profile].Source. Tasks under way are not measured. The environment
 	// variable BOTTLENECK_NO_THREAD_STATE=1 does the same from the start.
 	NoThreadState bool
 }
 
-// A Recorder collects what [Pool], [Group], [Do] and [Task] measure. Its memory
-// is bounded, see [Profile]. It is safe for concurrent use.
+// A Recorder collects the measurements of [Pool], [Group], [Do] and [Task]. Its memory is bounded,
+// see [Profile]. It is safe for concurrent use.
 type Recorder struct {
 	opts     RecorderOptions
 	clock    *cycles.Clock
 	base     *cycles.Timebase
-	bias     int64         // cycles that an empty task seems to execute
-	overhead time.Duration // that an empty task costs; 0: not known
+	bias     int64         // cycles that an empty task appears to execute
+	overhead time.Duration // cost of an empty task; 0: unknown
 	cache    siteCache
 
 	other    *site
 	locks    bool // tasks may be locked to their threads
-	anywhere bool // the clock is the same on all threads: tasks need not stay on theirs
+	anywhere bool // the clock is the same on all threads: tasks may change threads
 
 	nextSample atomic.Int64 // the tick from which a sample may be locked to its thread
 	spent      atomic.Int64 // ticks that samples have cost
-	locked     atomic.Int64 // tasks of which all of the site are locked
+	locked     atomic.Int64 // current tasks locked as first or cheap ones of their sites
 	blocking   atomic.Int64 // sites whose tasks have left their threads
 
 	logMu    sync.Mutex
 	log      []entry
 	logged   atomic.Int64  // tasks that have a place in the log
-	unlogged atomic.Int64  // tasks for which there was none
-	logIDs   atomic.Uint64 // the last number given
+	unlogged atomic.Int64  // tasks for which the log had no room
+	logIDs   atomic.Uint64 // the last ID given
 
 	mu      sync.Mutex
 	sites   map[siteKey]*site
@@ -67,14 +66,14 @@ type Recorder struct {
 	machine machine
 }
 
-// moment is an instant on all our clocks, with what the process had used by then.
+// moment is an instant on all clocks, with the usage of the process until then.
 type moment struct {
 	tick  int64
 	at    time.Time
 	usage usage
 
-	collections int64         // that the garbage collector had ended
-	paused      time.Duration // for which it had stopped the world
+	collections int64         // completed garbage collections
+	paused      time.Duration // total time for which the world was stopped
 }
 
 func (r *Recorder) now() moment {
@@ -86,16 +85,16 @@ func (r *Recorder) now() moment {
 	return m
 }
 
-// NewRecorder returns a recorder that records from now on. The first one in a
-// process takes some 1 ms to choose and calibrate the cycle counter, and 2 ms to measure what an
-// empty task costs: make it before the work begins, as a busy process shows no costs.
+// NewRecorder returns a recorder that records from now on. The first one in a process takes about 1
+// ms to choose and calibrate the cycle counter, and 2 ms to measure the cost of an empty task.
+// Create it before the work begins, because that cost cannot be measured in a busy process.
 func NewRecorder(opts RecorderOptions) *Recorder {
 	r := prepared(opts)
 	r.overhead = empty.measured()
 	return r
 }
 
-// prepared returns a recorder without the cost of an empty task.
+// prepared returns a recorder without measuring the cost of an empty task.
 func prepared(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
 	if r.clock == cycles.Default() {
@@ -106,12 +105,12 @@ func prepared(opts RecorderOptions) *Recorder {
 	return r
 }
 
-// bias measures what of our own work between the two readings of the clock is counted
-// to a task: the least that any of 50 to 500 empty tasks seems to execute, some 40 ns.
+// bias returns the part of the recorder's own work between the two readings of the clock that is
+// charged to a task: the least that any of 50 to 500 empty tasks appears to execute, about 40 ns.
 func bias() int64 { return theBias.Get(func() int64 { return measureBias(RecorderOptions{}) }) }
 
-// secondBias is the bias of the clock of recorders with NoThreadState, where it is not the default
-// one.
+// secondBias is the bias of the clock of recorders with NoThreadState, if it is not the default
+// clock.
 func secondBias() int64 {
 	return theSecondBias.Get(func() int64 { return measureBias(RecorderOptions{NoThreadState: true}) })
 }
@@ -160,15 +159,14 @@ func newRecorder(opts RecorderOptions) *Recorder {
 	return r
 }
 
-// defaultRecorder returns the recorder that is used where none is given. It is made at the first
-// call, which may be that of the first task: what an empty task costs is measured later.
+// defaultRecorder returns the recorder used if none is given. The first call creates it. That may
+// be the call of the first task, so the cost of an empty task is measured later.
 func defaultRecorder() *Recorder {
 	return theRecorder.Get(func() *Recorder { return prepared(RecorderOptions{}) })
 }
 
-// Default returns the recorder that pools, groups and tasks use to which none
-// was given. It keeps no log and does not aggregate. The first call takes as long as that of
-// [NewRecorder].
+// Default returns the recorder of pools, groups and tasks without one of their own. It keeps no log
+// and does not aggregate. The first call takes as long as that of [NewRecorder].
 func Default() *Recorder {
 	empty.measured()
 	return defaultRecorder()
@@ -182,27 +180,27 @@ func (r *Recorder) or() *Recorder {
 	return r
 }
 
-// cell is the statistics of one site.
+// cell holds the statistics of one site.
 type cell struct {
 	mu         sync.Mutex
 	cycles     Histogram // self
 	wall       Histogram // nanoseconds
-	blocked    Histogram // nanoseconds, of those that were off the processor at all
-	left       *left     // nil: none has left its thread
+	blocked    Histogram // nanoseconds, of tasks that were off the processor
+	left       *left     // nil: no task has left its thread
 	unmeasured uint64
 	nested     uint64
 	aggregated uint64
 }
 
-// left is the statistics of tasks that have left their threads, and of those that were measured
+// left holds the statistics of tasks that have left their threads, and of those that were measured
 // because they were locked.
 type left struct {
-	wall    Histogram // nanoseconds, of those that were not measured
-	cycles  Histogram // self, of those that were
-	sampled Histogram // nanoseconds of wall time, of those that were at a cost
+	wall    Histogram // nanoseconds, of unmeasured tasks
+	cycles  Histogram // self, of measured tasks
+	sampled Histogram // nanoseconds of wall time, of tasks whose measurement had a cost
 }
 
-// add counts an execution, about 10 ns. The caller holds the lock.
+// add counts an execution, in about 10 ns. The caller holds the lock.
 func (c *cell) add(n *note) {
 	if n.kind&noteAggregated != 0 {
 		c.aggregated++
@@ -212,7 +210,7 @@ func (c *cell) add(n *note) {
 		c.nested++
 	}
 	r := n.site.rec
-	wall := max(n.wall, 0) // where the counter was set back, as by a virtual machine that moves
+	wall := max(n.wall, 0) // if the counter was set back, such as by a migration of the virtual machine
 	start := n.first - r.began.tick
 	n.site.class.addToSeries(start, start+wall)
 	if n.kind&(noteLeft|noteSample|noteTypical) != 0 {
@@ -228,7 +226,7 @@ func (c *cell) add(n *note) {
 	}
 }
 
-// addLeft counts one that has left its thread, or was locked to it and would have.
+// addLeft counts an execution that has left its thread, or would have if it had not been locked.
 func (c *cell) addLeft(n *note, wall uint64) {
 	if c.left == nil {
 		c.left = new(left)
@@ -244,7 +242,7 @@ func (c *cell) addLeft(n *note, wall uint64) {
 	n.site.learn(n)
 }
 
-// enter enters an execution into the log.
+// enter adds an execution to the log.
 func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
 	e := entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID}
 	r.logMu.Lock()
@@ -252,7 +250,7 @@ func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
 	r.log = append(r.log, e)
 }
 
-// lose counts an execution about which nothing is known.
+// lose counts an execution without any measurement.
 func (c *cell) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,8 +277,8 @@ type entry struct {
 	tid        int
 }
 
-// logging reserves a place in the log for a task that is created now by the
-// goroutine; nil when there is no log, or it is full.
+// logging reserves a place in the log for a task that is created now by the goroutine. It returns
+// nil if there is no log, or it is full.
 func (r *Recorder) logging(goid func() uint64) *pending {
 	if r.opts.Log == 0 {
 		return nil
@@ -297,8 +295,8 @@ func (r *Recorder) logging(goid func() uint64) *pending {
 	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: goid()}
 }
 
-// unlog gives back what logging returned for a task that will not be in the log although there may
-// be room: it does not execute, or not as a task of its own, or is not measured.
+// unlog returns the place reserved by logging for a task that will not be in the log even if there
+// is room: it does not execute, or not as a separate task, or is not measured.
 func (r *Recorder) unlog(p *pending) {
 	switch {
 	case r.opts.Log == 0:
@@ -309,19 +307,19 @@ func (r *Recorder) unlog(p *pending) {
 	}
 }
 
-// submit notes the submission.
+// submit records the submission.
 func (p *pending) submit(goid func() uint64) {
 	if p != nil {
 		p.submitted, p.submitter = cycles.Ticks(), goid()
 	}
 }
 
-// What a task came to is first noted, and counted when there are many notes, or for a profile: a
-// note touches one or two cache lines, where counting touches a dozen, in statistics that the tasks
-// themselves may have driven from the cache. There are several places for notes, so that threads
-// hardly ever want the same one at the same time.
+// The result of a task is first noted. Notes are counted when there are many of them, or for a
+// profile. A note touches one or two cache lines, but counting touches a dozen, in statistics that
+// the tasks themselves may have evicted from the cache. There are several places for notes, so that
+// threads rarely compete for the same one.
 
-// note is what one execution came to.
+// note is the result of one execution.
 type note struct {
 	site  *site
 	first int64 // tick at the start of the execution
@@ -332,25 +330,25 @@ type note struct {
 	turns uint8 // how often it let others run, if it has left its thread
 }
 
-// noteKind has a bit for each of what follows.
+// noteKind is a set of the following bits.
 type noteKind uint8
 
 const (
 	noteNested     noteKind = 1 << iota // in another task
-	noteAggregated                      // into that other task
-	noteLeft                            // it has left its thread: self and off are not known
-	noteSample                          // it has not, because it was locked, which has cost it time
-	noteTypical                         // it has not, because it was locked, at hardly any cost
+	noteAggregated                      // counted as part of that other task
+	noteLeft                            // it has left its thread: self and off are unknown
+	noteSample                          // it has not left, because it was locked, which has cost it time
+	noteTypical                         // it has not left, because it was locked, at almost no cost
 )
 
 const notesSize = 32
 
-// notes belong to the thread that has made them busy.
+// notes belong to the thread that has set busy.
 type notes struct {
 	busy uint32
 	n    int
 	list [notesSize]note
-	_    [64]byte // keeps the next one's words off this one's cache line
+	_    [64]byte // keeps the next one's fields off this one's cache line
 }
 
 var allNotes [64]notes
@@ -360,7 +358,7 @@ var allNotes [64]notes
 //go:norace
 func notesOf(th *cycles.Thread, g uintptr) *notes {
 	i := th.Index
-	if th.TID == 0 { // all threads are the same one
+	if th.TID == 0 { // all threads share one Thread
 		i = int(uint64(g) * 0x9e3779b97f4a7c15 >> 58)
 	}
 	for ; ; i++ {
@@ -381,14 +379,14 @@ func (n *notes) next() *note {
 	return &n.list[n.n-1]
 }
 
-// learn counts at once if the site has to learn that its tasks may leave their threads.
+// learn counts at once if the site must learn that its tasks may leave their threads.
 func (n *notes) learn(s *site) {
 	if s.mode.Load() == 0 {
 		n.count()
 	}
 }
 
-// count counts what was noted so far.
+// count counts the notes so far.
 func (n *notes) count() {
 	var in *cell
 	for i := range n.list[:n.n] {
@@ -401,7 +399,7 @@ func (n *notes) count() {
 			in.mu.Lock()
 		}
 		in.add(note)
-		note.site = nil // nor does it keep a recorder alive
+		note.site = nil // releases the recorder, too
 	}
 	if in != nil {
 		in.mu.Unlock()
@@ -409,7 +407,7 @@ func (n *notes) count() {
 	n.n = 0
 }
 
-// countNotes counts what all have noted so far.
+// countNotes counts the notes of all threads.
 func countNotes() {
 	for i := range allNotes {
 		n := &allNotes[i]

@@ -13,34 +13,34 @@ import (
 // Measuring one execution, after section 4 of the paper.
 //
 // Each goroutine has a shadow stack of the tasks that it executes. When a task starts, a frame is
-// pushed and the clock is read; when it ends, the clock is read and the frame is popped:
+// pushed and the clock is read. When it ends, the clock is read and the frame is popped:
 //
 //	total cycles = clock at the end − clock at the start
 //	self cycles  = total − Σ total of the tasks directly nested in it
 //
-// Self cycles are the task's granularity, so that the selves of a task and of
-// all that is nested in it sum to the outermost total. A [Task] that runs itself again
-// inside its own execution gets no second frame: it is one execution.
+// Self cycles are the task's granularity, so the self cycles of a task and of everything nested in
+// it sum to the outermost total. A [Task] that runs itself again inside its own execution gets no
+// second frame: it is one execution.
 //
 // The clock counts what a thread executes. The difference of two readings is what the goroutine has
-// executed if it stayed on its thread between them ([cycles.Mark.Stayed]), as most tasks do. Of a
-// task that blocked and so left its thread, only the wall time is known. Some of these are locked
+// executed if it stayed on its thread between them ([cycles.Mark.Stayed]), as most tasks do. For a
+// task that blocked and so left its thread, only the wall time is known. Some such tasks are locked
 // to their threads while they execute, which measures them: see locking.go. In a program that
-// contains coroutines ([iter.Pull]) no task is, because that could end the program.
+// contains coroutines ([iter.Pull]) no task is locked, because that could end the program.
 //
 // [Pause] takes the goroutine's frames off its stack, and Resume puts them back. The cycles in
 // between belong to no task. A task that ends while it is paused is counted as unmeasured.
 
-// frame is one executing task. Frames are touched only by their goroutine.
+// frame is one executing task. Only its goroutine accesses it.
 type frame struct {
 	site   *site
-	first  int64       // tick at the start of the execution; on its goroutine it names the execution
+	first  int64       // tick at the start of the execution; identifies the execution on its goroutine
 	start  cycles.Mark // the clock at the start, or at the last Resume
 	inline bool        // run by its creator, never submitted
 	lock   lockKind    // the goroutine is locked to its thread for the task
-	more   bool        // something of what follows is not zero
+	more   bool        // some field below is not zero
 
-	left  bool  // before the last Pause it has left its thread: its cycles are not known
+	left  bool  // it left its thread before the last Pause: its cycles are unknown
 	turns uint8 // how often it let others run before the last Pause, or between two
 	// switches is what threadSwitches returned when the goroutine was locked.
 	switches int64
@@ -48,7 +48,7 @@ type frame struct {
 	offCPU   int64 // ticks off the processor before the last Resume
 	nested   int64 // total cycles of directly nested tasks
 	nestOff  int64 // ticks off the processor in directly nested tasks
-	task     *Task // when the task is an object of its own
+	task     *Task // if the task is a separate object
 	log      *pending
 }
 
@@ -56,22 +56,22 @@ type frame struct {
 type shadow struct {
 	g      uintptr // see [cycles.Goroutine]
 	frames []frame
-	one    [1]frame       // where frames are, mostly
-	latest int64          // the clock when it was read last, while there are frames
-	on     *cycles.Thread // on which
-	paused *paused        // what the goroutine has paused last, and not resumed
+	one    [1]frame       // usual location of frames
+	latest int64          // the last reading of the clock, while there are frames
+	on     *cycles.Thread // thread of that reading
+	paused *paused        // the last pause of the goroutine that was not resumed
 }
 
-// shadows has the shadow stacks of all goroutines that have executed tasks. The runtime uses the
-// structures of goroutines that have ended again, so that there are only as many as ever lived at
+// shadows holds the shadow stacks of all goroutines that have executed tasks. The runtime reuses
+// the structures of exited goroutines, so there are only as many stacks as goroutines that lived at
 // the same time.
 var shadows struct {
 	recent [4096]atomic.Pointer[shadow]
 	all    sync.Map // by the goroutine
 }
 
-// shadowOf returns the calling goroutine's shadow stack. Later goroutines have it as well, but only
-// one at a time, which the race detector cannot see.
+// shadowOf returns the calling goroutine's shadow stack. Later goroutines reuse it, but only one at
+// a time, which the race detector cannot see.
 //
 //go:norace
 func shadowOf(g uintptr) *shadow {
@@ -89,7 +89,7 @@ func shadowOf(g uintptr) *shadow {
 	return found.(*shadow)
 }
 
-// forget gives up the stack of a goroutine whose number will not come again.
+// forget releases the stack of a goroutine whose ID will not be reused.
 //
 //go:norace
 func (sh *shadow) forget() {
@@ -99,8 +99,8 @@ func (sh *shadow) forget() {
 	}
 }
 
-// goroutine identifies the calling goroutine: by its id or, where that is
-// not known, by [cycles.Goroutine] with the bit unnamed set.
+// goroutine identifies the calling goroutine: by its ID or, if that is unknown, by
+// [cycles.Goroutine] with the bit unnamed set.
 func goroutine() uint64 {
 	if id := callstack.Goid(); id != 0 {
 		return id
@@ -110,8 +110,9 @@ func goroutine() uint64 {
 
 const unnamed = 1 << 63
 
-// An execution is what begin leaves for end. It stays where it is: copying what was just
-// written, wider than it was written, stalls the processor for longer than all the writing took.
+// An execution is the state that begin leaves for end. It is not copied: copying recently written
+// data with wider accesses than it was written with stalls the processor for longer than the writes
+// took.
 type execution struct {
 	site   *site
 	shadow *shadow // nil: the task executes itself, and there is nothing to measure
@@ -150,8 +151,8 @@ func (x *execution) begin(s *site, task *Task, inline bool, log *pending) {
 }
 
 // forward keeps the clock from stepping back between two readings of one thread in a root task. A
-// thread clock that anchors itself anew can, by a few microseconds; then a task
-// nested in another would seem to have executed more than the whole.
+// thread clock that sets a new anchor can step back by a few microseconds. A nested task would then
+// appear to have executed more than the enclosing one.
 //
 //go:norace
 func (sh *shadow) forward(mark *cycles.Mark) {
@@ -161,7 +162,7 @@ func (sh *shadow) forward(mark *cycles.Mark) {
 	sh.latest, sh.on = mark.CPU, mark.Thread
 }
 
-// push returns a new frame, of which begin sets the first half and the second is zero.
+// push returns a new frame. begin sets the first half; the second half is zero.
 //
 //go:norace
 func (sh *shadow) push() *frame {
@@ -179,7 +180,7 @@ func (sh *shadow) push() *frame {
 func (sh *shadow) grow() {
 	n := len(sh.frames)
 	frames := make([]frame, n, 2*n+4)
-	for i := range frames { // copy() would tell the race detector
+	for i := range frames { // copy() would be visible to the race detector
 		frames[i] = sh.frames[i]
 	}
 	sh.frames = frames
@@ -208,8 +209,8 @@ func (sh *shadow) executing(task *Task) bool {
 	return false
 }
 
-// top returns the number that the innermost task has in the log; 0 where there is none, or it has
-// no place there. A task that will be aggregated into the one around it is not looked at.
+// top returns the log ID of the innermost task, or 0 if there is none or it is not in the log. A
+// task that will be aggregated into the enclosing one is skipped.
 //
 //go:norace
 func (sh *shadow) top() uint64 {
@@ -223,8 +224,8 @@ func (sh *shadow) top() uint64 {
 	return 0
 }
 
-// end finishes the measurement and records it. It is deferred, so that it also
-// sees a panic and runtime.Goexit.
+// end finishes the measurement and records it. It is deferred, so it also handles panics and
+// runtime.Goexit.
 //
 //go:norace
 func (x *execution) end() {
@@ -250,8 +251,8 @@ func (x *execution) end() {
 		x.endRegion()
 		return
 	}
-	// The rest is what finish comes to for a task like most: nested in none, with none nested
-	// in it, never paused or locked, and in no log.
+	// The rest is what finish does for a typical task: not nested and without nested tasks,
+	// never paused or locked, and not in a log.
 	counted, wall := mark.CPU-f.start.CPU, mark.Wall-f.first
 	notes := notesOf(mark.Thread, sh.g)
 	note := notes.next()
@@ -321,8 +322,8 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	sh.pop()
 }
 
-// addNested takes the cycles of a task nested in f, which has just ended, off f's
-// own; when the task is aggregated into f, only those that the task had taken off itself.
+// addNested subtracts the cycles of a task nested in f, which has just ended, from f's own. If the
+// task is aggregated into f, it subtracts only those that the task had subtracted itself.
 //
 //go:norace
 func (f *frame) addNested(inner *frame, m *measurement, kind noteKind) {
@@ -336,7 +337,7 @@ func (f *frame) addNested(inner *frame, m *measurement, kind noteKind) {
 	f.nestOff += m.totalOff
 }
 
-// measurement is what one execution came to.
+// measurement is the result of one execution.
 type measurement struct {
 	total, self       int64 // cycles
 	wall              int64 // ticks
@@ -362,7 +363,7 @@ func (f *frame) measure(mark *cycles.Mark, r *Recorder, m *measurement) {
 	m.selfOff = max(m.totalOff-f.nestOff, 0)
 }
 
-// stayed reports whether what the clock counted since the frame's start is what the task executed.
+// stayed reports whether the clock's count since the frame's start is what the task executed.
 //
 //go:norace
 func (r *Recorder) stayed(f *frame, mark *cycles.Mark) bool {
@@ -370,11 +371,11 @@ func (r *Recorder) stayed(f *frame, mark *cycles.Mark) bool {
 		f.lock != 0 && !cycles.TurnsKnown() && mark.Thread == f.start.Thread
 }
 
-// A Paused measurement continues with [Paused.Resume]. The zero Paused is one
-// that was not measuring; resuming it does nothing.
+// A Paused measurement continues with [Paused.Resume]. The zero Paused was not measuring anything,
+// and resuming it does nothing.
 type Paused struct{ state *paused }
 
-// paused is what a goroutine has paused. Only that goroutine looks at it, but for shadow.
+// paused is what a goroutine has paused. Only that goroutine accesses it, except for shadow.
 type paused struct {
 	shadow *shadow
 	frames []frame // nil when resumed
@@ -385,20 +386,20 @@ type paused struct {
 	one    [1]frame
 }
 
-// Pause stops the measurement of the task that the calling goroutine executes, and of
-// the tasks that it is nested in. Use it around an operation that is known to block:
+// Pause stops the measurement of the task that the calling goroutine executes, and of the tasks in
+// which it is nested. Use it around an operation that is known to block:
 //
 //	paused := granularity.Pause()
 //	reply := <-replies
 //	paused.Resume()
 //
-// Without it the cycles of a task that blocks are not known, but for a sample of such tasks. A
-// pause costs about 0.15 µs and one allocation (two in a nested task). It
-// belongs to the task's wall and blocked time, not to its cycles.
+// Without it, the cycles of tasks that block are known only from a sample of such tasks. A pause
+// costs about 0.15 µs and one allocation (two in a nested task). Its time belongs to the task's
+// wall and blocked time, not to its cycles.
 //
-// Outside of a task Pause does nothing. A task that ends while paused is
-// counted as unmeasured, and the tasks around it that were paused with it, too. A goroutine that
-// the user locked to its thread stays locked.
+// Outside a task Pause does nothing. A task that ends while paused is counted as unmeasured, and so
+// are the enclosing tasks that were paused with it. A goroutine that the user locked to its thread
+// stays locked.
 func Pause() Paused { return Paused{shadowOf(cycles.Goroutine()).pause()} }
 
 // pause takes all frames of the goroutine off its stack.
@@ -416,14 +417,14 @@ func (sh *shadow) pause() *paused {
 	for i := range sh.frames {
 		f := &sh.frames[i]
 		var m measurement
-		f.measure(&mark, rec, &m) // Resume reads the clock, too: what follows is as long as an empty task again
+		f.measure(&mark, rec, &m) // Resume also reads the clock, so the rest is as long as an empty task again
 		f.before, f.offCPU, f.left, f.turns, f.more = m.total, m.totalOff, m.left, m.turns, true
 	}
 	p := &paused{shadow: sh, rec: rec, at: mark.Wall, outer: sh.paused}
 	if p.frames = p.one[:]; n > 1 {
 		p.frames = make([]frame, n)
 	}
-	for i := range p.frames { // copy() would tell the race detector
+	for i := range p.frames { // copy() would be visible to the race detector
 		p.frames[i] = sh.frames[i]
 		if p.frames[i].lock != 0 {
 			runtime.UnlockOSThread()
@@ -435,7 +436,7 @@ func (sh *shadow) pause() *paused {
 	return p
 }
 
-// endPaused ends an execution that is paused.
+// endPaused ends a paused execution.
 //
 //go:norace
 func (sh *shadow) endPaused(r *Recorder, first int64) {
@@ -448,7 +449,7 @@ func (sh *shadow) endPaused(r *Recorder, first int64) {
 			}
 			r.unlog(f.log)
 			f.lockEnds(r, cycles.Ticks()-first, 0)
-			if p.over = true; i == 0 { // the outermost one: there are no more to come
+			if p.over = true; i == 0 { // the outermost one: no more follow
 				*at = p.outer
 			}
 			return
@@ -456,10 +457,9 @@ func (sh *shadow) endPaused(r *Recorder, first int64) {
 	}
 }
 
-// Resume continues the measurement, on whatever thread the goroutine is by now.
-// It must be called by the goroutine that called Pause, once, before the paused tasks end, and
-// after the tasks that were begun during the pause; else it does nothing and the paused tasks count
-// as unmeasured.
+// Resume continues the measurement, on the goroutine's current thread. The goroutine that called
+// Pause must call it, once, before the paused tasks end and after the tasks begun during the pause.
+// Otherwise it does nothing and the paused tasks count as unmeasured.
 func (p Paused) Resume() {
 	if p.state != nil && p.state.shadow == shadowOf(cycles.Goroutine()) {
 		p.state.resume()
@@ -477,7 +477,7 @@ func (p *paused) resume() {
 		*sh.push() = p.frames[i]
 		if f := &p.frames[i]; f.lock != 0 {
 			runtime.LockOSThread()
-			f.switches = threadSwitches() // of whatever thread it is by now
+			f.switches = threadSwitches() // of the current thread
 		}
 	}
 	p.frames = nil

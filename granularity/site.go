@@ -15,9 +15,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// A site is a place that tasks come from: their class, the pool they were
-// given to, the call chain that created them and the one that submitted them. Statistics
-// are kept for each site, and a task carries one pointer to its site.
+// A site is a place that tasks come from: their class, their pool, the call chain that created them
+// and the one that submitted them. Statistics are kept per site, and a task has one pointer to its
+// site.
 type site struct {
 	rec       *Recorder
 	class     *class
@@ -27,17 +27,16 @@ type site struct {
 	key       siteKey
 
 	mode       atomic.Uint32 // a lockMode; 0 while no task after the first has left its thread
-	begun      atomic.Int32  // tasks, in the mode firstLocked
-	costs      atomic.Int64  // ticks that the locks of the first, and of cheap ones, have cost
-	walls      atomic.Int64  // ticks that those took
-	longest    atomic.Int64  // ticks of the longest task that has
-	cost       atomic.Int64  // ticks that locking one of them costs, at most
+	begun      atomic.Int32  // tasks started in the mode firstLocked
+	costs      atomic.Int64  // cost of the locks on the first and on cheap tasks, in ticks
+	walls      atomic.Int64  // time of those tasks, in ticks
+	longest    atomic.Int64  // longest task that has left its thread, in ticks
+	cost       atomic.Int64  // maximum cost of locking one of them, in ticks
 	nextSample atomic.Int64  // the tick from which one of them may be locked
 	cell       cell
 }
 
-// siteKey is what finds a site again. A class is known by its function's address
-// or by its name.
+// siteKey identifies a site. A class is identified by its function's address or by its name.
 type siteKey struct {
 	fn        uintptr
 	name      string
@@ -61,11 +60,11 @@ func (c *class) addToSeries(start, end int64) {
 	c.mu.Unlock()
 }
 
-// poolName names a pool; all pools of the same name of one recorder share it.
+// poolName is the name of a pool. All pools of one recorder with the same name share it.
 type poolName struct {
 	name    string
 	trace   poolTrace
-	workers atomic.Int64 // the most of those pools, or limits of groups; 0: none
+	workers atomic.Int64 // the most workers of those pools, or limits of groups; 0: none
 }
 
 // chains holds the call chains of all recorders.
@@ -73,10 +72,10 @@ var chains = callstack.NewTable(1 << 14)
 
 const cacheSize = 1024
 
-// siteCache finds the sites that are in use: direct-mapped, read without a lock.
+// siteCache holds recently used sites: direct-mapped, read without a lock.
 type siteCache [cacheSize]atomic.Pointer[site]
 
-// site returns the site of the key, about 5 ns for one in the cache.
+// site returns the site of the key, in about 5 ns if it is in the cache.
 func (r *Recorder) site(key *siteKey) *site {
 	h := uint64(key.fn) ^ uint64(uintptr(unsafe.Pointer(unsafe.StringData(key.name)))) ^
 		uint64(uintptr(unsafe.Pointer(key.created)))<<7 ^ uint64(uintptr(unsafe.Pointer(key.submitted)))<<13
@@ -91,7 +90,7 @@ func (r *Recorder) site(key *siteKey) *site {
 	return s
 }
 
-// usualSite is the first site of a pool or group, and mostly its only one.
+// usualSite is the first site of a pool or group, and usually its only one.
 type usualSite struct{ atomic.Pointer[site] }
 
 // site returns the site of the pool's tasks that execute the function and are created and submitted
@@ -103,7 +102,7 @@ func (u *usualSite) site(r *Recorder, pool *poolName, fn uintptr, chain *callsta
 	return u.other(r, pool, fn, chain)
 }
 
-// other is site where that is not the usual one, or there is none yet.
+// other implements site if the site is not the usual one, or there is none yet.
 func (u *usualSite) other(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
 	s := r.site(&siteKey{fn: fn, created: chain, submitted: chain, pool: pool})
 	if s != r.other {
@@ -112,7 +111,7 @@ func (u *usualSite) other(r *Recorder, pool *poolName, fn uintptr, chain *callst
 	return s
 }
 
-// findSite is site's slow path. Beyond the limit, a task's site is that of a class "(other)".
+// findSite is the slow path of site. Beyond the limit, it returns a site of a class "(other)".
 func (r *Recorder) findSite(key siteKey) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +124,7 @@ func (r *Recorder) findSite(key siteKey) *site {
 	return r.addSite(key)
 }
 
-// addSite makes a site. The caller holds r.mu.
+// addSite creates a site. The caller holds r.mu.
 func (r *Recorder) addSite(key siteKey) *site {
 	key.name = strings.Clone(key.name) // the caller may have built it in a buffer of its own
 	name := key.name
@@ -143,7 +142,7 @@ func (r *Recorder) addSite(key siteKey) *site {
 	return s
 }
 
-// poolName returns the one for the name.
+// poolName returns the poolName for the name.
 func (r *Recorder) poolName(name string) *poolName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +154,8 @@ func (r *Recorder) poolName(name string) *poolName {
 	return p
 }
 
-// limit takes account of the workers of a pool, or the limit of a group; without one, unlimited
-// stays.
+// limit records the workers of a pool, or the limit of a group. If there is no limit, unlimited
+// remains set.
 func (p *poolName) limit(workers int) {
 	for {
 		old := p.workers.Load()
@@ -168,8 +167,8 @@ func (p *poolName) limit(workers int) {
 
 const unlimited = -1
 
-// functionOf returns the address of a function value's code. A function value
-// is a pointer to a closure, whose first word is that address.
+// functionOf returns the address of a function value's code. A function value is a pointer to a
+// closure, whose first word is that address.
 func functionOf[F func() | func() error | func(context.Context) error](f F) uintptr {
 	return **(**uintptr)(unsafe.Pointer(&f))
 }
@@ -185,10 +184,9 @@ func functionName(pc uintptr) string {
 // seriesShift is the first width of a bin: 2^22 ticks are 2 ms at 2 GHz.
 const seriesShift = 22
 
-// While an execution trace is recorded, each task is a region in it whose type
-// is the task's class, and the regions of a named pool belong to a trace task whose type
-// is the pool's name. So a bottle graph groups by class with "-group region" and by
-// pool with "-group task".
+// While an execution trace is recorded, each task is a region in it whose type is the task's class.
+// The regions of a named pool belong to a trace task whose type is the pool's name. So a bottle
+// graph groups by class with "-group region" and by pool with "-group task".
 
 // poolTrace is a pool's task in the execution trace.
 type poolTrace struct {
@@ -198,8 +196,8 @@ type poolTrace struct {
 	since time.Time
 }
 
-// retask is how often a pool begins a new task in the trace. A trace that began
-// during that time, or a flight recorder that forgot its past, would otherwise not have the name.
+// retask is how often a pool begins a new task in the trace. Otherwise a trace that began in
+// between, or a flight recorder that has dropped old data, would lack the name.
 const retask = 250 * time.Millisecond
 
 // context returns the context of the pool's task in the trace.
@@ -218,7 +216,8 @@ func (p *poolName) context() context.Context {
 	return t.ctx
 }
 
-// startRegion begins the region of a task of the site. A class without a name is our own.
+// startRegion begins the region of a task of the site. A class without a name belongs to this
+// package.
 func (s *site) startRegion() *trace.Region {
 	if s.class.name == "" {
 		return nil

@@ -16,9 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Profile returns what was recorded so far, diagnosed. Tasks under way are not
-// in it. Recording goes on during that time. It takes some 0.1 ms a
-// site and 10 µs a thread.
+// Profile returns what was recorded so far, diagnosed. It excludes tasks under way. Recording
+// continues during the call. It takes about 0.1 ms per site and 10 µs per thread.
 func (r *Recorder) Profile() *Profile {
 	countNotes()
 	r.mu.Lock()
@@ -72,7 +71,7 @@ func (r *Recorder) Profile() *Profile {
 	return p
 }
 
-// snapshot makes a profile of what a recorder has.
+// snapshot makes a profile of a recorder's data.
 type snapshot struct {
 	r       *Recorder
 	base    *cycles.Timebase
@@ -132,7 +131,7 @@ func (s *snapshot) add(from *site) {
 	into.Sites = append(into.Sites, place)
 }
 
-// nsPerCycle returns the nanoseconds of a cycle; 0 where that varies.
+// nsPerCycle returns the nanoseconds per cycle, or 0 if that varies.
 func (s *snapshot) nsPerCycle() float64 {
 	if s.p.Hz == 0 {
 		return 0
@@ -140,9 +139,9 @@ func (s *snapshot) nsPerCycle() float64 {
 	return 1e9 / s.p.Hz
 }
 
-// estimate adds the tasks that have left their threads: their cycles are those of the sample, each
-// as often as there are tasks for one of the sample, and their time off the processor is the rest
-// of their wall time. It reports false if there is no sample.
+// estimate adds the tasks that have left their threads. Their cycles are those of the sample,
+// scaled to the number of tasks, and their time off the processor is the rest of their wall time.
+// It reports false if there is no sample.
 func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 	sample, all, costly := l.cycles.Count(), l.wall.Count(), l.sampled.Count()
 	switch {
@@ -151,7 +150,8 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 	case sample == 0:
 		return false
 	}
-	// A block costs a locked task more than others: no task executes for longer than it takes.
+	// A block costs a locked task more than others: no task executes for longer than its wall
+	// time.
 	most := uint64(math.MaxUint64)
 	if mean := l.wall.Mean(); all > 0 && nsPerCycle > 0 {
 		most = uint64(mean / nsPerCycle)
@@ -171,8 +171,8 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 	if all == 0 {
 		walls = &l.sampled
 	} else {
-		// The sample's own wall times are longer than others: it counts as tasks like
-		// those.
+		// The sample's own wall times are longer, so the sample counts as tasks like the
+		// others.
 		place.WallNS.AddN(uint64(l.wall.Mean()), costly)
 		place.BlockedNS.AddN(uint64(l.wall.Mean())-min(executed, uint64(l.wall.Mean())), costly)
 	}
@@ -184,7 +184,7 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 	return true
 }
 
-// build makes the classes and the log.
+// build creates the classes and the log.
 func (s *snapshot) build() {
 	for from, c := range s.classes {
 		s.finishSeries(c, from)
@@ -199,8 +199,7 @@ func (s *snapshot) build() {
 	s.p.LogDropped = uint64(max(s.r.unlogged.Load(), 0))
 }
 
-// finishSite turns chains into frames and counts the tasks that were never off
-// the processor.
+// finishSite converts chains to frames and counts the tasks that were never off the processor.
 func (s *snapshot) finishSite(site *site, place *Site) {
 	place.Tasks = place.Cycles.Count()
 	if s.p.Accuracy != string(cycles.UpperBound) { // which does not show whether a task was off the processor
@@ -212,7 +211,7 @@ func (s *snapshot) finishSite(site *site, place *Site) {
 	place.Created, place.Submitted = frames(site.created), frames(site.submitted)
 }
 
-// finishSeries turns ticks into times. The last bin ends now.
+// finishSeries converts ticks to times. The last bin ends now.
 func (s *snapshot) finishSeries(c *Class, from *class) {
 	from.mu.Lock()
 	over := from.series
@@ -260,10 +259,10 @@ func (s *snapshot) record(e *entry) TaskRecord {
 	return t
 }
 
-// cheapReading is less than what a clock costs that needs a system call to be read.
+// cheapReading is less than the cost of reading a clock with a system call.
 const cheapReading = 100 * time.Nanosecond
 
-// warn adds what limits the trust.
+// warn adds the limits of the profile to its warnings.
 func (s *snapshot) warn(info cycles.Info) {
 	p := s.p
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
@@ -305,7 +304,7 @@ func (s *snapshot) warn(info cycles.Info) {
 	}
 }
 
-// frames returns the calls of the chain; callstack leaves out our own at the leaf.
+// frames returns the calls of the chain; callstack removes this module's own at the leaf.
 func frames(c *callstack.Chain) []Frame {
 	if c == nil {
 		return nil

@@ -9,29 +9,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// SweepOptions are the settings of [Sweep]. The zero value is a good one.
+// SweepOptions configures [Sweep]. The zero value is ready to use.
 type SweepOptions struct {
-	// Runs is how often each number of tasks is run, 10 if less than 3.
+	// Runs is the number of runs for each number of tasks, 10 if less than 3.
 	Runs int
 	// Least is the smallest number of tasks to try, 1 if 0.
 	Least int
-	// Counts are the numbers of tasks to compare with, such as the one that a diagnosis
-	// advises, instead of halves; larger ones, too.
+	// Counts are the numbers of tasks to compare, such as the one that a diagnosis advises,
+	// instead of halves. They may be larger.
 	Counts []int
 }
 
-// SweepPoint is what one number of tasks came to.
+// SweepPoint is the result for one number of tasks.
 type SweepPoint struct {
 	Tasks int
 	Times []time.Duration // of the runs, in order
 	Mean  time.Duration   // geometric
-	// Speedup is how many times faster than the first number of tasks it
-	// was, by geometric means; [Low, High] is its 95 % confidence interval.
+	// Speedup is the ratio to the first number of tasks, by geometric means; [Low, High] is its
+	// 95 % confidence interval.
 	Speedup, Low, High float64
 }
 
-// SweepResult has one point for each number of tasks, in the order of trying: from most tasks on,
-// unless there were Counts.
+// SweepResult has one point for each number of tasks, in the order of trying: largest first, unless
+// Counts was set.
 type SweepResult []SweepPoint
 
 // Sweep runs a workload cut into tasks, tasks/2, tasks/4, … tasks and compares the
@@ -40,11 +40,10 @@ type SweepResult []SweepPoint
 //	result := granularity.Sweep(570, func(tasks int) { analyse(files, tasks) }, granularity.SweepOptions{})
 //	fmt.Print(result)
 //
-// All numbers of tasks take turns, so that a change of the machine's speed meets
-// all of them alike; one turn before the first is not counted. The intervals are Welch's t
-// intervals on the logarithms of the times: they assume that
-// relative errors are about normal. It panics when tasks is less than 1; a panic in run passes
-// through.
+// The runs of all numbers of tasks are interleaved, so that a change of the machine's speed affects
+// all of them alike; one round before the first is not counted. The intervals are Welch's t
+// intervals on the logarithms of the times, which assume that relative errors are approximately
+// normal. It panics if tasks is less than 1; a panic in run passes through.
 func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 	if tasks < 1 {
 		panic("granularity: Sweep of less than one task")
@@ -72,7 +71,7 @@ func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 	return result
 }
 
-// counts are the numbers of tasks to try; the first is the base.
+// counts returns the numbers of tasks to try; the first is the base.
 func (opts *SweepOptions) counts(tasks int) []int {
 	out := []int{tasks}
 	if len(opts.Counts) > 0 {
@@ -117,8 +116,8 @@ func logMoments(times []time.Duration) (mean, variance float64) {
 	return mean, variance / float64(len(times)-1)
 }
 
-// t975 returns the 97.5 % quantile of Student's t distribution, with degrees
-// of freedom rounded down: the interval is rather too wide than too narrow.
+// t975 returns the 97.5 % quantile of Student's t distribution, with degrees of freedom rounded
+// down, so the interval is never too narrow.
 func t975(df float64) float64 {
 	table := [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
 		2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -145,7 +144,7 @@ func (r SweepResult) Best() SweepPoint {
 	return best
 }
 
-// String is a table for people, one line for each number of tasks.
+// String returns a text table, one line for each number of tasks.
 func (r SweepResult) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%8s %12s %9s  %s\n", "tasks", "time", "speed-up", "95 % interval")

@@ -5,23 +5,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// A Task is a piece of work that is created in one place and submitted in
-// another, or executed several times. Where it was created is part of what is
-// recorded of each of its executions; two executions count as two tasks.
+// A Task is a piece of work that is created in one place and submitted in another, or executed
+// several times. Each of its executions is recorded with the place where it was created; two
+// executions count as two tasks.
 //
-// A plain function that is given to [Pool.Submit] or [Group.Go] needs no Task:
-// it is created where it is submitted.
+// A plain function that is passed to [Pool.Submit] or [Group.Go] needs no Task: it is created where
+// it is submitted.
 type Task struct {
 	rec     *Recorder
 	f       func()
 	key     siteKey
 	creator uint64
-	more    more  // what a pool's queue holds of the task
-	at      int64 // tick of the creation, when there is a log
+	more    more  // the task's entry in a pool's queue
+	at      int64 // tick of the creation, if there is a log
 }
 
-// New creates a task of the named class that executes f; an empty class is named after the
-// function. It panics when f is nil.
+// New creates a task of the named class that executes f. An empty class is named after the
+// function. It panics if f is nil.
 func (r *Recorder) New(class string, f func()) *Task {
 	r = r.or()
 	if f == nil {
@@ -38,8 +38,8 @@ func (r *Recorder) New(class string, f func()) *Task {
 	return t
 }
 
-// Run executes the task on the calling goroutine. Inside another task it is
-// nested; inside its own execution it is part of that, however deep.
+// Run executes the task on the calling goroutine. Inside another task it is nested; inside its own
+// execution, at any depth, it is part of that.
 func (t *Task) Run() {
 	g := goroutine()
 	var x execution
@@ -48,7 +48,7 @@ func (t *Task) Run() {
 	t.f()
 }
 
-// entry returns a place in the log for one execution; nil when there is none.
+// entry returns a place in the log for one execution, or nil if there is none.
 func (t *Task) entry() *pending {
 	p := t.rec.logging(callstack.Goid)
 	if p != nil {
@@ -57,7 +57,7 @@ func (t *Task) entry() *pending {
 	return p
 }
 
-// named returns the goroutine's id; 0 if it is an address.
+// named returns the goroutine's ID, or 0 if it is an address.
 func named(goroutine uint64) uint64 {
 	if goroutine&unnamed != 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processUsage returns what the process has used so far, about 1 µs.
+// processUsage returns what the process has used so far, in about 1 µs.
 func processUsage() usage {
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &ru) != nil {
