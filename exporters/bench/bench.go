@@ -12,33 +12,34 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Option is something that [Start] does beside what it always does.
+// Option selects an additional measurement of [Start].
 type Option uint8
 
 // Trace records an execution trace of the benchmark and reports parallelism and neck-%.
 const Trace Option = 1
 
-// session is one run of a benchmark function: testing calls it several times, with growing b.N.
+// session is one run of a benchmark function. Package testing calls the function several times,
+// with growing b.N.
 type session struct {
 	b        *testing.B
 	procs    int
-	trace    *recording // nil without one
+	trace    *recording // nil without Trace
 	profiles profiles
-	over     bool // another session has taken its place
+	over     bool // superseded by another session
 }
 
 // active is the innermost benchmark that called Start and has not ended. Benchmarks run one at a
-// time, but a benchmark with sub-benchmarks waits for these.
+// time, but a benchmark with sub-benchmarks waits for them.
 var active struct {
 	sync.Mutex
 	session *session
 }
 
-// Start begins to observe a benchmark. Call it once in the benchmark function, before the loop;
-// what comes before it is not measured, as with b.ResetTimer. What was found is reported when the
-// benchmark has ended; there is nothing to stop.
+// Start begins to observe a benchmark. Call it once in the benchmark function, before the loop. As
+// with b.ResetTimer, it excludes everything before the call. Start reports its metrics when the
+// benchmark ends; there is nothing to stop.
 //
-// It never fails the benchmark: what cannot be measured is told in the benchmark's log.
+// Start never fails the benchmark. It logs why something cannot be measured.
 func Start(b *testing.B, options ...Option) {
 	b.Helper()
 	s := &session{b: b, procs: runtime.GOMAXPROCS(0)}
@@ -61,15 +62,15 @@ func Start(b *testing.B, options ...Option) {
 			tellUntraced(b, err)
 		}
 	}
-	host.Note() // in the trace of go test -trace, too
+	host.Note() // appears in the trace of go test -trace, too
 	b.ResetTimer()
 }
 
-// untraced is the last benchmark that was told of a trace in the way. Package testing runs a
+// untraced is the last benchmark for which a conflicting trace was logged. Package testing runs a
 // benchmark several times.
 var untraced string
 
-// tellUntraced says in the log, once for each benchmark, why there is no parallelism and no neck.
+// tellUntraced logs, once for each benchmark, why parallelism and neck are missing.
 func tellUntraced(b *testing.B, err error) {
 	b.Helper()
 	switch {
@@ -82,8 +83,7 @@ func tellUntraced(b *testing.B, err error) {
 	untraced = b.Name()
 }
 
-// supersede ends a session whose benchmark runs sub-benchmarks now: its own numbers would be
-// theirs.
+// supersede ends a session whose benchmark runs sub-benchmarks: its metrics would include theirs.
 func (s *session) supersede() {
 	s.over = true
 	s.profiles.stop()
@@ -92,7 +92,7 @@ func (s *session) supersede() {
 	}
 }
 
-// finish reports. Here, b.N and b.Elapsed are final, and the timer is off.
+// finish reports the metrics. At this point, b.N and b.Elapsed are final and the timer is off.
 func (s *session) finish() {
 	active.Lock()
 	defer active.Unlock()
@@ -128,7 +128,7 @@ type metric struct {
 	value float64
 }
 
-// graphMetrics are what a graph tells of a benchmark.
+// graphMetrics returns the metrics that a graph contributes.
 func graphMetrics(g *bottle.Graph) []metric {
 	names := []string{"parallelism", "neck-%"}
 	if c, _ := g.InC(); c > 0 {
@@ -137,7 +137,7 @@ func graphMetrics(g *bottle.Graph) []metric {
 	return metricsOf(bottle.Summary(), g, names...)
 }
 
-// metricsOf returns the columns with these names that are known of a result as a whole.
+// metricsOf returns the named columns that are known for a whole result.
 func metricsOf[T any](columns []result.Column[T], whole *T, names ...string) (list []metric) {
 	for _, c := range columns {
 		v, known := c.Value(whole)
@@ -153,5 +153,5 @@ func metricsOf[T any](columns []result.Column[T], whole *T, names ...string) (li
 	return list
 }
 
-// leastPercent stands for none: a geometric mean cannot hold 0.
+// leastPercent replaces smaller percentages, because a geometric mean cannot include 0.
 const leastPercent = 0.1

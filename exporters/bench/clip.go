@@ -4,18 +4,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// clip shows an observer only some stretches of a trace, as if nothing had been between them: times
-// outside of them become that of the next edge, so that what happened there takes no time. All else
-// is passed on, and the states of goroutines stay right.
+// clip forwards selected spans of a trace to an observer as if nothing happened between them. It
+// maps a time outside the spans to the next edge, so that events there take no time. It forwards
+// all other information, so that the states of goroutines stay correct.
 type clip struct {
 	timeline.Base
 	to    timeline.Observer
 	spans []span
 	next  int           // the first span that has not ended
-	done  timeline.Time // length of those that have
+	done  timeline.Time // total length of the spans that have ended
 }
 
-// at maps a time. Times do not decrease.
+// at maps a time. Its arguments must not decrease.
 func (c *clip) at(t timeline.Time) timeline.Time {
 	for c.next < len(c.spans) && t >= c.spans[c.next].to {
 		c.done += c.spans[c.next].to - c.spans[c.next].from
@@ -30,8 +30,8 @@ func (c *clip) at(t timeline.Time) timeline.Time {
 // Begin implements [timeline.Observer].
 func (c *clip) Begin(b *timeline.Begin) { c.to.Begin(&timeline.Begin{Version: b.Version}) }
 
-// Transition implements [timeline.Observer]. The beginning of the interval is not mapped: a bottle
-// graph has no use for it.
+// Transition implements [timeline.Observer]. It does not map the start of the interval, which a
+// bottle graph does not use.
 func (c *clip) Transition(t *timeline.Transition) {
 	moved := *t
 	moved.End = c.at(t.End)

@@ -10,38 +10,37 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Which part of the trace is the measured loop?
+// This file finds the measured loop in the trace.
 //
-// Package testing calls runtime.ReadMemStats whenever the benchmark's timer starts, stops or is
-// reset while it runs (StartTimer, StopTimer, ResetTimer, the first and the last b.Loop). That
-// stops the world, for a reason that the trace names, on the benchmark's goroutine: a mark, with
-// the call chain that says which of them it was. From a start to a stop the timer ran; a reset
-// forgets what was before.
+// Package testing calls runtime.ReadMemStats whenever a running benchmark's timer starts, stops or
+// is reset (StartTimer, StopTimer, ResetTimer, the first and the last b.Loop). The call stops the
+// world on the benchmark's goroutine, and the trace records the reason. Each call is a mark, and
+// its call stack identifies the caller. The timer runs from a start to a stop; a reset discards
+// what was before it.
 //
-// Where the trace has no call chains, the marks are paired: the timer is off at the end, so the
-// last mark was a stop, the one before it a start or a reset, and so on backwards, until a reset
-// has set the elapsed time to 0. Since b.Elapsed tells the sum, the pairs are those whose lengths
-// sum to it. The program may read memory statistics after the loop, too: some of the last marks may
-// be left out.
+// If the trace has no call stacks, the marks are paired. The timer is off at the end, so the last
+// mark is a stop, the one before it a start or a reset, and so on backwards, until a reset sets the
+// elapsed time to 0. The lengths of the pairs must sum to b.Elapsed. Because the program may also
+// read memory statistics after the loop, some of the last marks may be ignored.
 
-// mark is a call of ReadMemStats.
+// mark is a call of runtime.ReadMemStats.
 type mark struct {
 	begin, end timeline.Time
 	by         caller
 }
 
-// caller is what called ReadMemStats.
+// caller identifies the function that called ReadMemStats.
 type caller uint8
 
 const (
-	unknown caller = iota // the trace does not tell
+	unknown caller = iota // not in the trace
 	program
 	start
 	stop
 	reset
 )
 
-// callerOf returns the caller by the innermost function of package testing.
+// callerOf returns the caller, identified by the innermost function of package testing.
 func callerOf(s *timeline.Stack) caller {
 	if s.Leaf() == nil {
 		return unknown
@@ -59,17 +58,17 @@ func callerOf(s *timeline.Stack) caller {
 	return program
 }
 
-// span is a stretch of the trace.
+// span is an interval of the trace.
 type span struct{ from, to timeline.Time }
 
-// marks is an observer that finds them.
+// marks is an observer that collects the marks.
 type marks struct {
 	timeline.Base
-	goroutine int64 // the benchmark's, known from the log message; 0 before it
+	goroutine int64 // the benchmark's goroutine, from the log message; 0 before it
 	all       []mark
 }
 
-// What the log message at the beginning of a trace says.
+// The category and text of the log message at the beginning of a trace.
 const (
 	logCategory = "bottleneck"
 	logMessage  = "benchmark"
@@ -96,13 +95,13 @@ func (m *marks) Range(r *timeline.Range) {
 	}
 }
 
-// mostAfter is how many marks after the loop may belong to the program.
+// mostAfter is the maximum number of marks after the loop that may belong to the program.
 const mostAfter = 8
 
-// errNoLoop says that the measured part was not found.
+// errNoLoop reports that the measured part was not found.
 var errNoLoop = errors.New("the trace does not show when the benchmark's timer ran")
 
-// measured returns the stretches during which the timer ran, which sum to about elapsed.
+// measured returns the spans in which the timer ran; they sum to about elapsed.
 func measured(all []mark, elapsed time.Duration) ([]span, error) {
 	if len(all) > 0 && !slices.ContainsFunc(all, func(m mark) bool { return m.by == unknown }) {
 		return told(all, elapsed)
@@ -110,8 +109,8 @@ func measured(all []mark, elapsed time.Duration) ([]span, error) {
 	return paired(all, elapsed)
 }
 
-// told returns the stretches between starts and stops, as the marks tell. A reset while the timer
-// is off has no mark: of the stretches, the last ones count that sum to elapsed.
+// told returns the spans between starts and stops, by the callers of the marks. A reset while the
+// timer is off leaves no mark, so only the last spans that sum to elapsed count.
 func told(all []mark, elapsed time.Duration) ([]span, error) {
 	var spans []span
 	on, from := false, timeline.Time(0)
@@ -138,7 +137,7 @@ func told(all []mark, elapsed time.Duration) ([]span, error) {
 	return spans[first:], nil
 }
 
-// paired returns the stretches that sum to about elapsed.
+// paired returns the spans between paired marks that sum to about elapsed.
 func paired(all []mark, elapsed time.Duration) ([]span, error) {
 	best, bestAt, bestPairs := timeline.Time(1<<62), 0, 0
 	for after := range min(mostAfter, len(all)) {
@@ -153,8 +152,8 @@ func paired(all []mark, elapsed time.Duration) ([]span, error) {
 	if bestPairs == 0 {
 		return nil, errNoLoop
 	}
-	// The marks lie outside of what the timer measures by the time it takes to stop the world,
-	// on a busy machine by more.
+	// The marks lie outside the measured time by the time that it takes to stop the world, and by
+	// more on a busy machine.
 	if allowed := timeline.Time(elapsed)/20 + timeline.Time(200*time.Millisecond)*timeline.Time(min(bestPairs, 5)); best > allowed {
 		return nil, fmt.Errorf("%w: what it shows differs from the measured %v by %v", errNoLoop, elapsed, time.Duration(best))
 	}

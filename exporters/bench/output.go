@@ -24,7 +24,7 @@ var (
 
 type file = io.Writer
 
-// write writes a file for the benchmark, as a whole or not at all; an error is told in the log.
+// write writes a file for the benchmark atomically. It logs errors.
 func (s *session) write(dir, ext string, content func(w file) error) {
 	if dir == "" {
 		return
@@ -39,7 +39,7 @@ func writeWhole(name string, content func(w file) error) error {
 		return err
 	}
 	beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".bench-%x", rand.Uint64()))
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // one of os.CreateTemp would be for nobody else to read
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // os.CreateTemp would use mode 0600
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func writeWhole(name string, content func(w file) error) error {
 	return os.Rename(f.Name(), name)
 }
 
-// fileName makes a name without separators of a benchmark's: BenchmarkSort/size=1k on 4 processors
-// is BenchmarkSort-size=1k-4.
+// fileName returns a file name without separators for a benchmark: BenchmarkSort/size=1k on 4
+// processors becomes BenchmarkSort-size=1k-4.
 func fileName(benchmark string, procs int) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -83,7 +83,8 @@ func writeTasks(w io.Writer, p *granularity.Profile) error {
 	return err
 }
 
-// units tells benchstat which direction is good (golang.org/x/perf/benchfmt, "Unit metadata").
+// units declares which direction is better for benchstat (golang.org/x/perf/benchfmt, "Unit
+// metadata").
 var units = []struct{ unit, better string }{
 	{"parallelism", "higher"},
 	{"neck-%", "lower"},
@@ -93,8 +94,9 @@ var units = []struct{ unit, better string }{
 	{"coarse-tasks-%", "lower"},
 }
 
-// printUnits writes the unit lines, once. testing runs every benchmark once before it prints the
-// benchmark's name, so at the first Start of a process the output is at the beginning of a line.
+// printUnits writes the unit lines once. Package testing runs every benchmark once before it prints
+// the benchmark's name, so at the first Start of a process the output is at the beginning of a
+// line.
 var printUnits = sync.OnceFunc(func() { writeUnits(os.Stdout) })
 
 func writeUnits(w io.Writer) {

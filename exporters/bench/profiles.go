@@ -7,37 +7,38 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// profiles observes the wrappers: locks of package contention, tasks of package granularity.
+// profiles collects what the wrappers measure: locks of package contention and tasks of package
+// granularity.
 type profiles struct {
-	locks   bool // this session collects
+	locks   bool // this session collects contention
 	waits   *contention.Profile
-	before  *granularity.Profile // of the default recorder
+	before  *granularity.Profile // the default recorder's profile at the start
 	stopped bool
 }
 
-// start begins to collect. If the program collects contention by itself, that is left alone.
+// start begins the collection. If the program already collects contention, start leaves that alone.
 func (p *profiles) start() {
 	p.before = granularity.Default().Profile()
 	p.locks = contention.Start(contention.Options{}) == nil
 }
 
-// stop ends the collection and keeps what was found.
+// stop ends the collection and keeps the results.
 func (p *profiles) stop() {
 	if p.stopped {
 		return
 	}
 	p.stopped = true
 	if p.locks {
-		_ = contention.Stop() // its error is that of a stream of events, which there is none of
+		_ = contention.Stop() // fails only with a stream of events, and there is none
 		p.waits = contention.Snapshot()
 	}
 }
 
-// leastPerOp stands for what is less: package testing writes seven decimals, and so would write 0,
-// which a geometric mean cannot hold.
+// leastPerOp replaces smaller values. Package testing writes seven decimals and would write 0,
+// which a geometric mean cannot include.
 const leastPerOp = 1e-7
 
-// report reports what there is.
+// report reports the metrics that were collected.
 func (p *profiles) report(s *session) {
 	profile := granularity.Default().Profile().Since(p.before)
 	if measured := metricsOf(granularity.Summary(), profile, "cycles/task", "fine-tasks-%", "coarse-tasks-%"); len(measured) == 3 {

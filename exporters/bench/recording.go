@@ -24,7 +24,7 @@ type recording struct {
 	stopped bool
 }
 
-// record begins a trace, which says on which goroutine.
+// record starts a trace and logs the benchmark's goroutine in it.
 func record() (*recording, error) {
 	r := &recording{}
 	if err := trace.Start(r); err != nil {
@@ -34,8 +34,8 @@ func record() (*recording, error) {
 	return r, nil
 }
 
-// Write takes what the tracer has. What does not fit is only counted: an error would not stop the
-// tracer.
+// Write stores data of the tracer. It only counts what does not fit, because an error would not
+// stop the tracer.
 func (r *recording) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *recording) stop() {
 	}
 }
 
-// graph reads the trace: first for the marks of the timer, then for the graph of what was measured.
+// graph reads the trace twice: for the marks of the timer, and for the graph of the measured part.
 func (r *recording) graph(elapsed time.Duration) (*bottle.Graph, error) {
 	if r.lost > 0 {
 		return nil, fmt.Errorf("the trace has %d MB, more than %d: run the benchmark for a shorter time, with -benchtime", (int64(r.data.Len())+r.lost)>>20, maxTrace>>20)
