@@ -9,25 +9,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Exemplar says of a counter where most of it is from: which lock, and who waits for whom.
+// Exemplar names the largest contribution to a counter: the lock, its waiter and its owner.
 type Exemplar struct {
 	Labels []Label
-	Value  float64 // that part of the counter, as the analysis has it
+	Value  float64 // the contribution to the counter, as measured by the analysis
 	Time   time.Time
 }
 
 // Label is a name with a value.
 type Label struct{ Name, Value string }
 
-// maxExemplar is how long the names and values of an exemplar's labels may be together, in
-// characters: a rule of OpenMetrics.
+// maxExemplar is the maximum total length of the label names and values of an exemplar, in
+// characters, as required by OpenMetrics.
 const maxExemplar = 128
 
-// exemplarKey is what an exemplar is of: a part of a kind of contention, or what a group is blocked
-// on.
+// exemplarKey identifies the counter of an exemplar: a part of a kind of contention, or a reason
+// for which a group is blocked.
 type exemplarKey struct{ group, kind, part string }
 
-// exemplars finds those of a report.
+// exemplars returns the exemplars of a report.
 func exemplars(live *bottleneck.Live) map[exemplarKey]*Exemplar {
 	out := map[exemplarKey]*Exemplar{}
 	take := func(key exemplarKey, d time.Duration, labels ...Label) {
@@ -69,7 +69,7 @@ func lockTitle(l *contention.Lock) string {
 	return l.Title()
 }
 
-// fitting leaves out empty labels, and cuts the others so that they fit into an exemplar.
+// fitting omits empty labels and truncates the others to fit into an exemplar.
 func fitting(labels []Label) (out []Label) {
 	room := maxExemplar
 	for _, l := range labels {

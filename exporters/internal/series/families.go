@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// Type is what a metric's numbers mean.
+// Type is the type of a metric.
 type Type string
 
-// The types of metrics, as Prometheus calls them.
+// The types of metrics, by their Prometheus names.
 const (
 	Counter   Type = "counter"
 	Gauge     Type = "gauge"
 	Histogram Type = "histogram"
 )
 
-// Family is all metrics of one name.
+// Family holds all metrics with the same name.
 type Family struct {
-	// Name and Help are Prometheus'.
+	// Name and Help are the Prometheus name and help text.
 	Name, Help string
-	// OTel is the name in OpenTelemetry, which leaves units out of names, and Unit the unit
-	// there.
+	// OTel and Unit are the name and unit in OpenTelemetry, where names do not include units.
 	OTel, Unit string
 	Type       Type
 	Labels     []string
@@ -32,19 +31,19 @@ type Family struct {
 
 // Point is one metric of a family, or one histogram.
 type Point struct {
-	// Values are those of the family's Labels.
+	// Values are the values of the family's Labels.
 	Values []string
 	// Value is the number, or the sum of a histogram.
 	Value float64
-	// Exemplar may be there for a counter; nil if there is none.
+	// Exemplar is the exemplar of a counter, or nil.
 	Exemplar *Exemplar
-	// Buckets and Count are a histogram's: up to each of TaskBounds, or none if lean, and in
-	// all.
+	// Buckets and Count describe a histogram: the cumulative counts for TaskBounds (nil if lean),
+	// and the total.
 	Buckets []uint64
 	Count   uint64
 }
 
-// Families puts the counters of a snapshot into families, always the same ones in the same order.
+// Families returns the counters of a snapshot as families: always the same ones in the same order.
 func (s *Snapshot) Families() []Family {
 	var out []Family
 	if s.Live {
@@ -61,13 +60,13 @@ func (s *Snapshot) Families() []Family {
 	return out
 }
 
-// leanFamilies are those of a lean reader.
+// leanFamilies are the families of a lean reader, with their number of series.
 var leanFamilies = []string{
 	"bottleneck_build_info", "bottleneck_recording", "bottleneck_panics_total", "bottleneck_gomaxprocs", "bottleneck_wall_seconds_total", "bottleneck_idle_seconds_total",
 	"bottleneck_seen_seconds_total", "bottleneck_bursts_total", // 8
 	"bottleneck_share_seconds_total", "bottleneck_running_seconds_total", // 2 × (8 groups + 4 kinds of others)
 	"bottleneck_contentions_total", "bottleneck_contention_wait_seconds_total", // (1 + 3 parts) × (4 kinds + others)
-	"bottleneck_stream_cpu_seconds_total", "bottleneck_stream_dropped_seconds_total", // 1 + 4 reasons
+	"bottleneck_stream_cpu_seconds_total", "bottleneck_stream_dropped_seconds_total", // (1 + 3 parts) × (4 kinds + others)
 	"bottleneck_task_cycles", // 3: one class with one bucket
 }
 
@@ -193,15 +192,14 @@ func (s *Snapshot) taskFamily() Family {
 	return f
 }
 
-// Build says what runs, so that series of a fleet can be compared by version.
+// Build identifies the running program, so that series of a fleet can be compared by version.
 type Build struct {
-	// Version is that of the program's module, or what the program calls itself; Revision the
-	// commit that it was built from; Bottleneck the version of this module; "" where the
-	// program does not tell.
+	// Version is the version of the program's module, or the one that the program sets. Revision is
+	// the commit of the build. Bottleneck is the version of this module. Each is "" if unknown.
 	Version, Revision, GoVersion, Bottleneck string
 }
 
-// theBuild is what the program tells of itself.
+// theBuild returns the build information of the running program.
 var theBuild = sync.OnceValue(func() Build {
 	b := Build{GoVersion: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

@@ -5,44 +5,44 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// A ledger turns totals that grow into counters with few names.
+// A ledger turns growing totals into counters with few names.
 //
-// What is read are totals of any number of names since some beginning, an epoch: a map from cells
-// to numbers. What comes out are counters in the sense of Prometheus: they only grow, also when an
-// epoch ends and the totals begin at 0 again. Only some names have counters of their own; what the
-// others grow by goes to the name [Others].
+// The input is a map from cells to totals since the start of an epoch, with any number of names.
+// The output is a set of counters as Prometheus defines them: they only grow, even when a new epoch
+// begins and the totals restart at 0. Only some names have their own counters; the growth of all
+// others goes to the name [Others].
 //
 // Three rules keep the counters true:
 //
-//  1. A name that gets a counter of its own keeps it, and the counter begins with what the name
-//     grows by from then on: what it had before stays with the others. So nothing is counted twice.
-//  2. What the others have is the difference of the sum of all cells and the counters with names.
-//     So it does not matter under which names the source itself adds up what is small ("12 others"
-//     today, "13 others" tomorrow): sums of counters are sums of totals.
-//  3. Nothing shrinks. A total that is a nanosecond less than before, because shares are rounded
-//     so that they sum to the wall time, leaves its counter as it is.
+//  1. A name that gets its own counter keeps it. The counter starts with the growth from then on;
+//     the earlier total stays with the others. So nothing is counted twice.
+//  2. The counter of the others is the sum of all cells minus the named counters. So it does not
+//     matter how the source folds small groups ("12 others" today, "13 others" tomorrow): sums of
+//     counters are sums of totals.
+//  3. Nothing shrinks. If a total decreases by a nanosecond, because shares are rounded to sum to
+//     the wall time, its counter does not change.
 type ledger struct {
 	epoch any
-	prev  map[cell]int64 // totals, when they were read last
-	own   map[cell]int64 // counters of names with one of their own
+	prev  map[cell]int64 // totals at the last reading
+	own   map[cell]int64 // counters of names that have their own
 	sums  map[cell]sum   // by cell without a name
 }
 
-// cell is what a total is of. Ledgers that have no kinds or parts leave them empty.
+// cell identifies a total. Ledgers without kinds or parts leave these fields empty.
 type cell struct{ name, kind, part string }
 
-// sum is the sum of all names of a kind and part.
+// sum is the total over all names of a kind and part.
 type sum struct {
-	prev   int64 // when it was read last
-	total  int64 // of all epochs
+	prev   int64 // at the last reading
+	total  int64 // over all epochs
 	others int64 // the counter of the others
 }
 
-// Others is the name under which groups without counters of their own are added up.
+// Others is the name of the sum of groups without their own counters.
 const Others = "(others)"
 
-// update takes the totals as they are now. named tells which names have counters of their own: once
-// true, always true.
+// update processes the current totals. named reports whether a name has its own counter; once true,
+// it must stay true.
 func (l *ledger) update(epoch any, totals map[cell]int64, named func(cell) bool) {
 	if l.own == nil {
 		l.own, l.sums = map[cell]int64{}, map[cell]sum{}
@@ -85,7 +85,7 @@ type entry struct {
 	value int64
 }
 
-// entries are the counters that are not 0, sorted.
+// entries returns the counters that are not 0, sorted.
 func (l *ledger) entries() (out []entry) {
 	for c, v := range l.own {
 		if v > 0 {

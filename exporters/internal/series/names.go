@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// names are those with counters of their own: the largest at the time when there was room.
+// names is the set of names with their own counters: the largest ones when there was room.
 type names struct {
 	limit int
 	known map[cell]bool // cells without a part
 }
 
-// elect gives counters to the largest names that have none, as long as there is room.
+// elect gives counters to the largest names without one while there is room.
 func (n *names) elect(sizes map[cell]int64) {
 	if n.known == nil {
 		n.known = map[cell]bool{}
@@ -36,11 +36,11 @@ func (n *names) elect(sizes map[cell]int64) {
 	}
 }
 
-// has reports whether a cell's name has counters of its own.
+// has reports whether the name of a cell has its own counters.
 func (n *names) has(c cell) bool { return n.known[cell{name: c.name, kind: c.kind}] }
 
-// collective reports whether a name stands for groups that were added up, such as "12 others (gc)":
-// such names come and go.
+// collective reports whether a name stands for folded groups, such as "12 others (gc)". Such names
+// come and go.
 func collective(name string) bool {
 	digits := len(name) - len(strings.TrimLeft(name, "0123456789"))
 	return name == Others || digits > 0 && (name[digits:] == " others" || strings.HasPrefix(name[digits:], " others ("))

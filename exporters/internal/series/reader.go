@@ -15,65 +15,64 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Source is what a [bottleneck.Continuous] has.
+// Source is implemented by [bottleneck.Continuous].
 type Source interface {
 	Enabled() bool
 	Read() *bottleneck.Live
 }
 
-// Tasker is what a [granularity.Recorder] has.
+// Tasker is implemented by [granularity.Recorder].
 type Tasker interface {
 	Profile() *granularity.Profile
 }
 
-// Options are the choices of a [Reader].
+// Options configures a [Reader].
 type Options struct {
-	// MaxGroups is how many groups of goroutines, and how many classes of tasks, have counters
-	// of their own. What others there are is added up as [Others]. 0 means 50.
+	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, that have
+	// their own counters. The rest is summed up as [Others]. 0 means 50.
 	MaxGroups int
-	// Lean keeps to [MaxLean] series: shares and running times of up to 8 groups, contention of
-	// 4 kinds, tasks as one class, and what tells whether these numbers can be trusted.
-	// MaxGroups is not used.
+	// Lean limits the output to [MaxLean] series: shares and running times of up to 8 groups,
+	// contention of 4 kinds, tasks as one class, and series that show whether these numbers can be
+	// trusted. MaxGroups is ignored.
 	Lean bool
-	// Version is what the program calls its version; "" stands for that of its module.
+	// Version is the version of the program; "" means the version of its module.
 	Version string
 }
 
-// MaxLean is the largest number of series of a lean reader, those of a histogram counted one by
-// one.
+// MaxLean is the maximum number of series of a lean reader, where each series of a histogram
+// counts.
 const MaxLean = 60
 
-// What a lean reader has by itself: with "(others)" of each of the four kinds of groups, 24 series
-// of groups; 20 of contention.
+// The limits of a lean reader: with "(others)" of each of the four kinds of groups, 24 series of
+// groups, and 20 of contention.
 const (
 	leanGroups = 8
 	leanKinds  = 4
-	maxKinds   = 100 // of contention, else
+	maxKinds   = 100 // of contention, unless lean
 )
 
-// Reader makes counters. It is safe for concurrent use.
+// Reader produces counters. It is safe for concurrent use.
 type Reader struct {
 	source Source
 	tasks  Tasker
 
 	mu                       sync.Mutex
 	groups, classes, kinds   names
-	contended                ledger // by kind of contention as the name
+	contended                ledger // keyed by kind of contention as the name
 	build                    Build
 	lean                     bool
 	share, running, runnable ledger
 	inC                      ledger
 	blocked                  ledger
-	whole                    ledger // what has no groups
+	whole                    ledger // values that have no groups
 	sizes                    ledger
 	procs                    int
-	epoch                    int           // counts the starts of the analysis
-	from                     time.Time     // what it saw first; zero if nothing yet
+	epoch                    int           // number of starts of the analysis
+	from                     time.Time     // start of its first window; zero before it
 	elapsed                  time.Duration // since its start
 }
 
-// NewReader returns a reader of a continuous analysis and a recorder of tasks, each of which may be
-// nil.
+// NewReader returns a reader of a continuous analysis and a task recorder. Either may be nil.
 func NewReader(source Source, tasks Tasker, opt Options) *Reader {
 	if opt.MaxGroups <= 0 {
 		opt.MaxGroups = 50
@@ -88,7 +87,7 @@ func NewReader(source Source, tasks Tasker, opt Options) *Reader {
 	return r
 }
 
-// Read returns the counters as they are now.
+// Read returns the current counters.
 func (r *Reader) Read() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,9 +114,9 @@ func (r *Reader) Read() *Snapshot {
 	return s
 }
 
-// notice finds out whether the analysis was started again, which makes its totals begin at 0. What
-// it saw first is then another time, by more than the clocks may differ; but there may be nothing
-// yet, or nothing for a while.
+// notice detects a restart of the analysis, which resets its totals to 0. A restart changes the
+// start time by more than clocks may differ, but there may be no start time yet, or none for a
+// while.
 func (r *Reader) notice(live *bottleneck.Live) {
 	if live.Stream.Elapsed < r.elapsed || !live.From.IsZero() && !r.from.IsZero() && live.From.Sub(r.from).Abs() > time.Second {
 		r.epoch++
@@ -129,7 +128,7 @@ func (r *Reader) notice(live *bottleneck.Live) {
 	r.elapsed = live.Stream.Elapsed
 }
 
-// readGroups takes in the boxes of the graph.
+// readGroups updates the ledgers of groups from the boxes of the graph.
 func (r *Reader) readGroups(live *bottleneck.Live) {
 	g := live.Bottle
 	if g == nil {
@@ -160,7 +159,7 @@ func (r *Reader) readGroups(live *bottleneck.Live) {
 	r.blocked.update(r.epoch, blocked, r.groups.has)
 }
 
-// tellGroups puts the counters of the groups together.
+// tellGroups adds the counters of the groups to the snapshot.
 func (r *Reader) tellGroups(s *Snapshot) {
 	index := map[cell]int{}
 	group := func(c cell) *Group {
@@ -197,7 +196,7 @@ func (r *Reader) tellGroups(s *Snapshot) {
 	})
 }
 
-// The cells of what has no groups: a kind of contention, or a reason for dropping, is the kind.
+// The cells of values without groups. A kind of contention, or a reason for dropping, is the kind.
 const (
 	wall, idle, seen, bursts                          = "wall", "idle", "seen", "bursts"
 	contentions, blamed, handOff, unattributed, ready = "contentions", "blamed", "hand-off", "unattributed", "ready"
@@ -205,7 +204,7 @@ const (
 	droppedGenerations, droppedBytes, droppedDuration = "dropped generations", "dropped bytes", "dropped time"
 )
 
-// droppedReasons are the reasons for dropping, as labels name them.
+// droppedReasons are the label values of the reasons for dropping.
 var droppedReasons = []string{"behind", "broken", "over-memory"}
 
 func (r *Reader) readWhole(live *bottleneck.Live) {
@@ -229,7 +228,7 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 	r.whole.update(r.epoch, totals, func(cell) bool { return true })
 }
 
-// readContention takes in what was waited for.
+// readContention updates the ledgers of contention.
 func (r *Reader) readContention(live *bottleneck.Live) {
 	p := live.Contention
 	if p == nil {
@@ -252,7 +251,7 @@ func (r *Reader) readContention(live *bottleneck.Live) {
 	r.contended.update(r.epoch, totals, r.kinds.has)
 }
 
-// tellContention puts the counters of contention together.
+// tellContention adds the counters of contention to the snapshot.
 func (r *Reader) tellContention(s *Snapshot) {
 	for _, e := range r.contended.entries() { // sorted by name
 		if n := len(s.Contention); n == 0 || s.Contention[n-1].Kind != e.name {
@@ -289,7 +288,7 @@ func (r *Reader) tellWhole(s *Snapshot) {
 	}
 }
 
-// sumPart is the part of a class's sizes that is not a bucket: the sum of the cycles.
+// sumPart is the part of a class that holds the sum of the cycles instead of a bucket.
 const sumPart = "sum"
 
 func (r *Reader) readTasks(p *granularity.Profile) {
@@ -328,10 +327,10 @@ func (r *Reader) tellTasks(s *Snapshot) {
 	}
 }
 
-// maxLabel bounds a label's length.
+// maxLabel is the maximum length of a label value.
 const maxLabel = 200
 
-// label makes a name that may be anything a label's value.
+// label turns an arbitrary name into a label value.
 func label(name string) string {
 	name = format.Clean(name)
 	if len(name) <= maxLabel {
