@@ -17,17 +17,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The pages are about the inside of a program, and making them takes processor time. A handler that
-// is mounted somewhere cannot tell who asks: many proxies add no header, so that all requests seem
-// to come from this machine. So it refuses all requests until it has a token, an Authorize, or a
-// listener of its own.
+// The pages reveal the internals of a program, and producing them takes processor time. A mounted
+// handler cannot identify its clients: many proxies add no header, so all requests seem to come
+// from this machine. It therefore refuses all requests until it has a token, an Authorize function,
+// or its own listener.
 
-// guard decides whether a handler answers a request. Without any of its fields set, it refuses all.
+// guard decides whether a handler answers a request. A guard without any fields set refuses all
+// requests.
 type guard struct {
 	authorize func(*http.Request) error
 	token     access.Token
 	everybody bool
-	own       bool // the requests come from a listener of Serve
+	own       bool // requests come from a listener of Serve
 }
 
 func newGuard(opt *Options) guard {
@@ -38,7 +39,7 @@ func newGuard(opt *Options) guard {
 	return g
 }
 
-// closed reports whether no request can be admitted.
+// closed reports whether the guard refuses all requests.
 func (g *guard) closed() bool {
 	return g.authorize == nil && !g.token.IsSet() && !g.everybody && !g.own
 }
@@ -46,8 +47,8 @@ func (g *guard) closed() bool {
 var errClosed = errors.New("this handler has no token, and behind a proxy all requests seem to come from this machine: set live.Options.Token or TokenFile " +
 	"(or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment), or serve it by live.ListenAndServe, on a loopback address or a Unix socket of its own")
 
-// admit returns the request without its token, or the reason for a refusal. A nil request without
-// an error is answered already.
+// admit returns the request without its token, or the reason for refusing it. If it returns
+// neither, the request has already been answered.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	switch {
 	case g.authorize != nil:
@@ -67,7 +68,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*http.Request, er
 	return nil, refused(errClosed)
 }
 
-// refused makes an answer of the reason for a refusal.
+// refused turns the reason for a refusal into an answer.
 func refused(err error) error {
 	if err == nil {
 		return nil
@@ -75,12 +76,12 @@ func refused(err error) error {
 	return &problem{status: http.StatusForbidden, text: format.Clean(err.Error())}
 }
 
-// ListenAndServe serves the pages on an address of their own, which no other handler shares, until
-// the context ends. The address is HOST:PORT with a loopback address as host, such as
-// "localhost:6061", or "unix:" and the path of a socket, which only the user of the process can
-// connect to. The pages are at "/". Clients on this machine need no token unless one is set.
+// ListenAndServe serves the pages on its own address, which no other handler shares, until the
+// context ends. The address is HOST:PORT with a loopback host, such as "localhost:6061", or "unix:"
+// and the path of a socket, to which only the user of the process can connect. The pages are at
+// "/". Clients on this machine need no token unless one is set.
 //
-// The error is nil if the context has ended.
+// The error is nil if the context ended.
 func ListenAndServe(ctx context.Context, address string, opt Options) error {
 	l, err := Listen(ctx, address)
 	if err != nil {
@@ -89,8 +90,8 @@ func ListenAndServe(ctx context.Context, address string, opt Options) error {
 	return Serve(ctx, l, opt)
 }
 
-// Listen returns a listener for [Serve] on an address as [ListenAndServe] takes it. It refuses
-// addresses that other machines can reach.
+// Listen returns a listener for [Serve] on an address as in [ListenAndServe]. It refuses addresses
+// that other machines can reach.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
@@ -117,8 +118,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// wasLeft reports whether a path is a socket on which no process listens, as one that was killed
-// leaves it.
+// wasLeft reports whether a path is a socket on which no process listens, such as one left by a
+// killed process.
 func wasLeft(ctx context.Context, path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
 		return false
@@ -130,8 +131,8 @@ func wasLeft(ctx context.Context, path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// Serve is [ListenAndServe] on a listener of [Listen]. It closes the listener. A listener that
-// other machines can reach is refused unless the options have a Token, an Authorize or AllowRemote.
+// Serve is [ListenAndServe] on a listener from [Listen], which it closes. It refuses a listener
+// that other machines can reach unless the options have a Token, an Authorize or AllowRemote.
 func Serve(ctx context.Context, l net.Listener, opt Options) error {
 	h := Handler(opt).(*handler)
 	if h.guard.own = isOwn(l.Addr()); !h.guard.own && h.guard.closed() {
@@ -143,8 +144,7 @@ func Serve(ctx context.Context, l net.Listener, opt Options) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		// What is being collected ends with its context, so answers under way do not take
-		// long.
+		// Collections end with their context, so answers in progress do not take long.
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if server.Shutdown(late) != nil {

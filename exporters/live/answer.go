@@ -15,23 +15,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// problem is an answer with the reason, in words, why there is no other.
+// problem is an answer that gives the reason for an error.
 type problem struct {
 	status int
 	text   string
-	retry  time.Duration // after which it is worth another try; 0 if it is not known to be
-	allow  string        // methods
+	retry  time.Duration // time after which to try again; 0 if unknown
+	allow  string        // allowed methods
 }
 
 func (p *problem) Error() string { return p.text }
 
-// problemOf makes an answer of an error of a collection.
+// problemOf turns an error of a collection into an answer.
 func problemOf(err error) *problem {
 	var p *problem
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, context.Canceled): // the client has gone, and does not read this, or the server is about to end
+	case errors.Is(err, context.Canceled): // the client is gone and reads nothing, or the server is shutting down
 		return &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the collection was given up: the server ends, or the client has gone"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{status: http.StatusServiceUnavailable, retry: 10 * time.Second,
@@ -40,9 +40,9 @@ func problemOf(err error) *problem {
 	return &problem{status: http.StatusInternalServerError, text: format.Clean(err.Error())}
 }
 
-// header sets what every answer has: it is about this moment (no-store), it is of the stated
-// type (nosniff), pages of other sites may not show it, and it loads and runs nothing. The index
-// page adds its own style.
+// header sets the headers of all answers: they must not be cached (no-store), have the stated type
+// (nosniff), may not be framed by pages of other sites, and load and run nothing. The index page
+// adds its own style.
 func header(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -52,11 +52,11 @@ func header(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 }
 
-// policy allows nothing.
+// policy is a content security policy that allows nothing.
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// policyFor is the policy with the style sheets of a page, by their hashes, and what else the page
-// needs.
+// policyFor returns the policy that allows the style sheets of a page, by hash, and the additional
+// sources in also.
 func policyFor(page []byte, also string) string {
 	styles := ""
 	for {
@@ -81,7 +81,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	h.Del("Content-Disposition")
 	h.Del("Content-Encoding")
 	h.Set("Content-Type", contentTypes[formText])
-	h.Set("X-Go-Pprof", "1") // go tool pprof then shows the text
+	h.Set("X-Go-Pprof", "1") // makes go tool pprof show the text
 	if p.retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
 	}

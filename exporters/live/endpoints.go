@@ -24,26 +24,26 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// endpoint is one of the paths below the mount point.
+// endpoint is a path below the mount point.
 type endpoint struct {
 	name string
-	// title and about are for the index page.
+	// title and about are texts for the index page.
 	title, about string
 	forms        []form
 	parameters   []string
-	// takes returns how long a collection takes, about, until it begins to answer; nil means no
+	// takes returns the approximate time of a collection until the answer begins; nil means no
 	// time.
 	takes func(h *handler, seconds time.Duration) time.Duration
-	// missing returns what the handler lacks for the endpoint; "" if nothing.
+	// missing returns what the handler lacks for the endpoint, or "".
 	missing func(h *handler) string
-	// collect returns what the endpoint shows. Metrics and traces have ways of their own.
+	// collect returns the data of the endpoint. It is nil for metrics and traces.
 	collect func(h *handler, ctx context.Context, q query) (*shown, error)
 }
 
-// endpoints are all paths, in the order of the index page.
+// endpoints lists all paths in the order of the index page.
 var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
 
-// shown is what an endpoint shows, with a function for each form that the endpoint has.
+// shown is the data of an endpoint, with a function for each available format.
 type shown struct {
 	draw    func() (*picture.Drawing, error)
 	text    func(io.Writer) error
@@ -51,7 +51,7 @@ type shown struct {
 	profile func() (*profile.Profile, error)
 }
 
-// in returns what is shown in a form.
+// in returns the data in the given format.
 func (s *shown) in(h *handler, f form) ([]byte, error) {
 	var buf bytes.Buffer
 	var err error
@@ -88,7 +88,7 @@ var (
 	program  = filepath.Base(os.Args[0])
 )
 
-// look puts the time of a picture under it.
+// look returns picture options with the time of the data as subtitle.
 func (h *handler) look(live *bottleneck.Live) picture.Options {
 	when := live.To.Format("2006-01-02 15:04:05 MST")
 	if h.opt.Title != "" {
@@ -156,7 +156,7 @@ var contentionEndpoint = endpoint{
 	},
 }
 
-// since sets when a profile begins, if the profile does not tell.
+// since returns a function that sets the start of a profile that does not have one.
 func since(t time.Time) func(*profile.Profile, error) (*profile.Profile, error) {
 	return func(p *profile.Profile, err error) (*profile.Profile, error) {
 		if err == nil && p.TimeNanos == 0 && !t.IsZero() {
@@ -207,7 +207,7 @@ var tasksEndpoint = endpoint{
 	},
 }
 
-// taskProfile returns the tasks of the recorder of tasks, or the regions of the last seconds.
+// taskProfile returns the tasks of the task recorder, or the regions of the last seconds.
 func (h *handler) taskProfile(ctx context.Context, q query) (*granularity.Profile, picture.Options, error) {
 	if h.tasks != nil {
 		return h.tasks.Profile(), picture.Options{Subtitle: h.opt.Title}, nil
@@ -223,7 +223,7 @@ func (h *handler) taskProfile(ctx context.Context, q query) (*granularity.Profil
 	return p, h.look(live), nil
 }
 
-// taskDelta returns the difference between the recorder of tasks after and before some seconds.
+// taskDelta returns the tasks that the task recorder measures over the given seconds.
 func (h *handler) taskDelta(ctx context.Context, q query) (*profile.Profile, error) {
 	if q.form != formPprof {
 		return nil, &problem{status: http.StatusBadRequest, text: "seconds= makes a profile for pprof of the seconds to come: other forms show all tasks since the recorder was made, and take no seconds"}
@@ -251,8 +251,8 @@ func (h *handler) taskDelta(ctx context.Context, q query) (*profile.Profile, err
 	return p, err
 }
 
-// difference subtracts profiles. It leaves out diagnoses: that of a class may have changed in
-// between.
+// difference subtracts profiles. It omits diagnoses, because the diagnosis of a class may have
+// changed in between.
 func difference(before, after *profile.Profile) (*profile.Profile, error) {
 	for _, p := range []*profile.Profile{before, after} {
 		for _, s := range p.Sample {
@@ -279,7 +279,7 @@ var speedupEndpoint = endpoint{
 	name:       "speedup",
 	title:      "Speedup stack (estimate)",
 	about:      "Why N workers were not N times faster than one, in the last seconds. Nobody has run the same work with one worker, so the speed-up is an estimate: an upper bound if one worker does the same work at the same speed, too large by what is lost in caches and memory and by work that is only done because there are several workers. A program that mostly waits for timers or the network has none.",
-	forms:      allForms[:4], // there is no profile
+	forms:      allForms[:4], // no profile
 	parameters: usual,
 	missing: func(h *handler) string {
 		if h.recorder == nil {
@@ -328,7 +328,7 @@ var traceEndpoint = endpoint{
 func (h *handler) trace(ctx context.Context, q query) (*snapshot.Buffer, error) {
 	d := q.seconds
 	if d == 0 {
-		d = longestTime // all that is there
+		d = longestTime // everything available
 	}
 	return h.recorded(ctx, max(d, time.Nanosecond))
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// The names of source files in call chains are those of the machine that built the program, such as
-// "/home/ann/src/shop/cart/cart.go": they tell who built it, and where. Unless Options.FilePaths
-// asks for them, they are replaced by what "go build -trimpath" would have put there,
-// "example.com/shop/cart/cart.go", as far as the function's name has it.
+// Call stacks name source files as the build machine did, such as
+// "/home/ann/src/shop/cart/cart.go", which reveals who built the program, and where. Unless
+// Options.FilePaths is set, the names are replaced by those of "go build -trimpath",
+// "example.com/shop/cart/cart.go", to the extent that the function's name contains them.
 
-// sourceFile is the name of a function's file by its package.
+// sourceFile returns the file name of a function, derived from its package.
 func sourceFile(function, file string) string {
 	slash := strings.LastIndexAny(file, `/\`)
 	if slash < 0 {
@@ -33,7 +33,7 @@ func sourceFile(function, file string) string {
 	return base
 }
 
-// trimProfile replaces the names of files of a profile for pprof.
+// trimProfile replaces the file names in a pprof profile.
 func trimProfile(p *profile.Profile) {
 	for _, f := range p.Function {
 		f.Filename = sourceFile(f.Name, f.Filename)
@@ -43,11 +43,11 @@ func trimProfile(p *profile.Profile) {
 	}
 }
 
-// The functions below return copies in which all call chains and places have other names of files.
-// The originals belong to the source, which may have given them to others, too.
-// TestTrimFindsEveryPath finds what they miss.
+// The functions below return copies in which the file names of all call stacks and places are
+// replaced. The source may share the originals with other users. TestTrimFindsEveryPath finds what
+// these functions miss.
 
-// copied returns a copy of s whose elements were changed.
+// copied returns a copy of s with change applied to each element.
 func copied[S ~[]E, E any](s S, change func(*E)) S {
 	s = slices.Clone(s)
 	for i := range s {
@@ -75,8 +75,8 @@ func trimGraph(g *bottle.Graph) *bottle.Graph {
 	return &out
 }
 
-// trimmed returns a function that replaces pointers by those to copies that were changed: the same
-// pointer by the same.
+// trimmed returns a function that replaces pointers by pointers to changed copies. Equal pointers
+// stay equal.
 func trimmed[T any](change func(*T)) func(**T) {
 	seen := map[*T]*T{nil: nil}
 	return func(p **T) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// form is one of the forms in which an answer can be given.
+// form is a format of an answer.
 type form string
 
-// The forms, as ?format= names them.
+// The formats, as in ?format=.
 const (
 	formSVG   form = "svg"
 	formPNG   form = "png"
@@ -20,7 +20,7 @@ const (
 	formTrace form = "trace"
 )
 
-// contentTypes are the media types of the forms.
+// contentTypes are the media types of the formats.
 var contentTypes = map[form]string{
 	formSVG:   "image/svg+xml; charset=utf-8",
 	formPNG:   "image/png",
@@ -30,11 +30,11 @@ var contentTypes = map[form]string{
 	formTrace: "application/octet-stream",
 }
 
-// extensions name files, for the forms that a browser would save.
+// extensions are the file extensions of the formats that a browser saves.
 var extensions = map[form]string{formPprof: ".pb.gz", formTrace: ".trace"}
 
-// asked are the media types by which a client may ask for a form. A browser that opens an address
-// asks for HTML: it gets the picture, or text where there is none.
+// asked lists the media types that select each format. A browser that opens an address requests
+// HTML: it gets the picture, or text if there is none.
 var asked = map[form][]string{
 	formSVG:   {"image/svg+xml", "text/html", "application/xhtml+xml"},
 	formPNG:   {"image/png"},
@@ -44,10 +44,10 @@ var asked = map[form][]string{
 	formTrace: {"application/octet-stream"},
 }
 
-// choose picks one of the forms for the request's Accept header; false if none is acceptable.
+// choose selects a format by the request's Accept header; it returns false if none is acceptable.
 //
 // A client that sends no such header is a program, such as go tool pprof or a scraper of profiles,
-// and gets a profile if there is one. A client that takes anything, such as curl, gets text.
+// and gets a profile if there is one. A client that accepts anything, such as curl, gets text.
 func choose(header http.Header, forms []form) (form, bool) {
 	ranges := qualities(header.Values("Accept"))
 	maps.DeleteFunc(ranges, func(media string, _ float64) bool { return !strings.Contains(media, "/") })
@@ -63,7 +63,7 @@ func choose(header http.Header, forms []form) (form, bool) {
 	return best, best != ""
 }
 
-// preferred returns the first of the favourites that is among the forms, else the first form.
+// preferred returns the first of the favourites that is among the forms, or else the first form.
 func preferred(forms []form, favourites ...form) form {
 	for _, want := range favourites {
 		for _, f := range forms {
@@ -75,7 +75,7 @@ func preferred(forms []form, favourites ...form) form {
 	return forms[0]
 }
 
-// orderFor puts text first: it is for clients that take anything.
+// orderFor puts text first, for clients that accept anything.
 func orderFor(forms []form) []form {
 	out := []form{preferred(forms, formText)}
 	for _, f := range forms {
@@ -86,8 +86,8 @@ func orderFor(forms []form) []form {
 	return out
 }
 
-// qualities reads headers such as "image/*;q=0.8, text/html": the weights of what a client accepts.
-// A weight that cannot be read is 0.
+// qualities parses headers such as "image/*;q=0.8, text/html" into the quality of each media range.
+// An invalid quality is 0.
 func qualities(headers []string) map[string]float64 {
 	out := map[string]float64{}
 	for _, header := range headers {
@@ -111,7 +111,7 @@ func qualities(headers []string) map[string]float64 {
 	return out
 }
 
-// rank is how well a form fits: by quality, then by how exactly it was named.
+// rank orders formats by quality, then by how specific the media range was.
 type rank struct {
 	quality   float64
 	exactness int
@@ -121,12 +121,12 @@ func (r rank) less(o rank) bool {
 	return r.quality < o.quality || r.quality == o.quality && r.exactness < o.exactness
 }
 
-// rankOf is the rank of a form among others: that of its best media type, for which the most exact
-// range counts.
+// rankOf returns the rank of a format among others: the rank of its best media type, to which the
+// most specific range applies.
 func rankOf(f form, forms []form, ranges map[string]float64) (best rank) {
 	media := asked[f]
 	if f == formText && preferred(forms, formSVG) != formSVG {
-		media = append([]string{"text/html"}, media...) // there is no picture for a browser
+		media = append([]string{"text/html"}, media...) // a browser gets text, because there is no picture
 	}
 	for _, m := range media {
 		var r rank

@@ -17,18 +17,18 @@ import (
 //go:embed index.css
 var indexCSS string
 
-// indexState is a line of what goes on.
+// indexState is a status line.
 type indexState struct {
 	Name, Value, Note string
 	Bad               bool
 }
 
-// markup is HTML under construction. Package html/template would do the same for 3 MB of every
-// program that imports this package.
+// markup is HTML under construction. Package html/template would do the same, but adds 3 MB to
+// every program that imports this package.
 type markup struct{ strings.Builder }
 
-// add adds HTML in which each %s stands for a text, which is escaped for elements and for
-// attributes in double quotes.
+// add appends HTML and replaces each %s by a text, escaped for elements and for attributes in
+// double quotes.
 func (m *markup) add(format string, texts ...string) {
 	for _, text := range texts {
 		before, after, _ := strings.Cut(format, "%s")
@@ -39,8 +39,7 @@ func (m *markup) add(format string, texts ...string) {
 	m.WriteString(format)
 }
 
-// serveIndex answers with the page that explains the others. It collects nothing, so it is always
-// there.
+// serveIndex serves the index page. It collects nothing, so it is always available.
 func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery, nil, nil); err != nil {
 		return &problem{status: http.StatusBadRequest, text: format.Clean(err.Error())}
@@ -59,7 +58,7 @@ func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// states are the lines about what goes on.
+// states returns the status lines.
 func (h *handler) states(now time.Time) (states []indexState) {
 	switch {
 	case h.recorder == nil:
@@ -83,8 +82,8 @@ func (h *handler) states(now time.Time) (states []indexState) {
 	return append(states, indexState{Name: "This page", Value: format.Duration(now.Sub(h.born)), Note: "since the handler was made; it is " + now.Format("2006-01-02 15:04:05 MST")})
 }
 
-// continuousStates are the lines about the continuous analysis: how long, how much of it was seen,
-// and at which cost.
+// continuousStates returns the status lines of the continuous analysis: its duration, the traced
+// part of it, and its cost.
 func (h *handler) continuousStates() []indexState {
 	if h.continuous == nil {
 		return []indexState{{Name: "Continuous analysis", Value: "none", Note: "live.Options.Continuous is not set"}}
@@ -147,7 +146,7 @@ func percent(part, whole time.Duration) string {
 	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(whole))
 }
 
-// indexPage is the page.
+// indexPage returns the page.
 func (h *handler) indexPage(r *http.Request) string {
 	var m markup
 	title, heading := "bottleneck", "What limits this program"
@@ -217,9 +216,9 @@ at once; the wall-clock profile takes the seconds to come. Where less is known, 
 	return m.String()
 }
 
-// lastVerdict returns the verdict on the last seconds of the continuous analysis, else that of the
-// latest snapshot that was analyzed, and until when it is; nil if there is none. It takes no
-// snapshot: that may take long.
+// lastVerdict returns the verdict on the last seconds of the continuous analysis, or else on the
+// latest analyzed snapshot, with the end of its period; nil if there is none. It takes no snapshot,
+// because that may take long.
 func (h *handler) lastVerdict() *bottleneck.Live {
 	if h.continuous != nil && h.continuous.Enabled() {
 		if last := h.continuous.Last(usualTime); last != nil && last.Verdict != nil {
@@ -261,7 +260,7 @@ func (h *handler) indexVerdict(m *markup) {
 	}
 }
 
-// indexEnd adds a path with links to its forms.
+// indexEnd adds a path with links to its formats.
 func (h *handler) indexEnd(m *markup, e *endpoint) {
 	missing := e.missing(h)
 	m.add("<li")
@@ -284,7 +283,7 @@ func (h *handler) indexEnd(m *markup, e *endpoint) {
 	m.add("</p>\n</li>\n")
 }
 
-// commands are commands for a shell, with the address that the page was asked for.
+// commands returns shell commands that use the address of the request.
 func (h *handler) commands(r *http.Request) (commands []string) {
 	at, _, _ := strings.Cut(r.RequestURI, "?")
 	if !strings.HasPrefix(at, "/") {
@@ -294,7 +293,7 @@ func (h *handler) commands(r *http.Request) (commands []string) {
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	at = strings.ReplaceAll(format.Clean(scheme+r.Host+at), "'", "%27") // a link may lead to any path below the mount point, and a shell must not obey it
+	at = strings.ReplaceAll(format.Clean(scheme+r.Host+at), "'", "%27") // a link may lead to any path below the mount point; do not let the shell expand it
 	curl, flag, parameter := "curl ", "", "'"
 	if h.guard.token.IsSet() {
 		curl, flag, parameter = `curl -H "Authorization: Bearer $BOTTLENECK_TOKEN" `, "-token-file FILE ", `&token='"$BOTTLENECK_TOKEN"`

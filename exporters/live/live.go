@@ -21,71 +21,68 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
-// Options configures a handler. The zero value shows an index page and wall-clock profiles: on a
-// listener of [ListenAndServe] to clients on the same machine, and to no others. The handler
-// starts and stops nothing.
+// Options configures a handler. The zero value serves an index page and wall-clock profiles on a
+// listener of [ListenAndServe], to clients on the same machine only. The handler starts and stops
+// nothing.
 type Options struct {
-	// Recorder is asked for the last seconds. Without it there is no raw trace.
+	// Recorder provides the last seconds. Without it there is no raw trace.
 	Recorder *bottle.Recorder
-	// Continuous is asked instead of Recorder while it is enabled, and for metrics.
+	// Continuous, while enabled, takes precedence over Recorder. It also provides the metrics.
 	Continuous *bottleneck.Continuous
-	// Tasks, a *granularity.Recorder, is shown instead of the user regions of the execution
-	// trace.
+	// Tasks, a *granularity.Recorder, replaces the user regions of the execution trace as the
+	// source of tasks.
 	Tasks interface{ Profile() *granularity.Profile }
 
-	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as
-	// the parameter token=TOKEN. It has at least 16 bytes; "openssl rand -hex 16" prints one.
-	// TokenFile is a file that holds it, read for each request, if Token is "". If both are "",
+	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as the
+	// parameter token=TOKEN. It has at least 16 bytes; "openssl rand -hex 16" prints one. If it is
+	// "", TokenFile names a file with the token, which is read for each request. If both are "",
 	// and Authorize and AllowRemote are not set, the environment variables BOTTLENECK_TOKEN and
-	// BOTTLENECK_TOKEN_FILE take their place.
+	// BOTTLENECK_TOKEN_FILE are used.
 	Token, TokenFile string
-	// Authorize, if not nil, decides alone who is answered: an error refuses the request, and
-	// its text is the answer (403).
+	// Authorize, if not nil, alone decides on each request: an error refuses it and is the text of
+	// the answer (403).
 	Authorize func(*http.Request) error
-	// AllowRemote answers every request, if there is neither Authorize nor a token.
+	// AllowRemote admits every request if there is neither Authorize nor a token.
 	AllowRemote bool
 
-	// MaxMemory bounds, in bytes, what answers take of the heap: snapshots that are analyzed,
-	// with what the analysis needs, and what is being sent to clients that read slowly. A
-	// request for which there is no room gets 503. 0 means 256 MB, or a quarter of the memory
-	// of the machine or the cgroup if that is less; less than 0 means that there is no limit.
-	// The least is 32 MB.
+	// MaxMemory bounds the heap memory of answers, in bytes: snapshots under analysis, the memory
+	// that the analysis needs, and data being sent to slow clients. A request that does not fit
+	// gets 503. 0 means 256 MB, or a quarter of the memory of the machine or the cgroup if that is
+	// less; a negative value means no limit. The minimum is 32 MB.
 	MaxMemory int64
 
-	// PNG, if not nil, writes pictures as PNG: it is png.Write of package
-	// exporters/picture/png, which this package does not import because of its weight.
+	// PNG, if not nil, writes pictures as PNG. Set it to png.Write of package
+	// exporters/picture/png, which this package does not import because of its size.
 	PNG func(io.Writer, *picture.Drawing) error
 
-	// Title is what the index page calls the service.
+	// Title is the name of the service on the index page.
 	Title string
-	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their
-	// own; others are added up. 0 means 50.
+	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
+	// own metrics; the rest is summed up. 0 means 50.
 	MaxGroups int
-	// LeanMetrics keeps metrics to 60 series: shares and running times of up to 8 groups,
-	// contention of 4 kinds, tasks as one class, and what shows whether these numbers can be
-	// trusted. MaxGroups is then not used.
+	// LeanMetrics limits metrics to 60 series: shares and running times of up to 8 groups,
+	// contention of 4 kinds, tasks as one class, and series that show whether these numbers can be
+	// trusted. MaxGroups is then ignored.
 	LeanMetrics bool
-	// Version is the label version of the metric bottleneck_build_info; "" stands for the
-	// version of the program's module.
+	// Version is the label version of the metric bottleneck_build_info; "" means the version of the
+	// program's module.
 	Version string
-	// FilePaths leaves the names of source files in profiles and JSON as the machine that built
-	// the program had them. Otherwise they are replaced by package and file, as "go build
-	// -trimpath" would have done.
+	// FilePaths keeps the names of source files in profiles and JSON as on the build machine.
+	// Otherwise they are replaced by package and file, as with "go build -trimpath".
 	FilePaths bool
-	// NoTrace refuses raw traces, which hold everything that the execution tracer knows: names
-	// of source files as they are, and the program's own logs, tasks and regions with their
-	// texts.
+	// NoTrace refuses raw traces. They contain everything that the execution tracer records: the
+	// original names of source files, and the texts of the program's own logs, tasks and regions.
 	NoTrace bool
 }
 
-// Handler returns a handler to be mounted under any path that ends with a slash, with or without
-// [http.StripPrefix]:
+// Handler returns a handler that can be mounted under any path that ends with a slash, with or
+// without [http.StripPrefix]:
 //
 //	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: recorder, TokenFile: "/run/secrets/bottleneck"}))
 //
-// It refuses all requests (403) unless the options, or the environment, have a token, or Authorize
-// or AllowRemote is set: a handler cannot tell whether a proxy stands before it. [ListenAndServe]
-// needs none of them. The handler is safe for concurrent use and needs no Close.
+// It refuses all requests (403) unless the options or the environment have a token, or Authorize or
+// AllowRemote is set, because it cannot detect a proxy in front of it. [ListenAndServe] needs none
+// of them. The handler is safe for concurrent use and needs no Close.
 func Handler(opt Options) http.Handler {
 	h := &handler{opt: opt, guard: newGuard(&opt), patience: patience, sendTime: sendTime, born: time.Now(), snapshot: make(chan struct{}, 1), analysis: make(chan struct{}, 1)}
 	h.room.limit = opt.memory()
@@ -108,14 +105,14 @@ func newSeries(h *handler, source series.Source) *series.Reader {
 	return series.NewReader(source, h.tasks, series.Options{MaxGroups: h.opt.MaxGroups, Lean: h.opt.LeanMetrics, Version: h.opt.Version})
 }
 
-// recorder is what a *bottle.Recorder has.
+// recorder is implemented by *bottle.Recorder.
 type recorder interface {
 	io.WriterTo
 	Enabled() bool
 	Window() time.Duration
 }
 
-// continuous is what a *bottleneck.Continuous has.
+// continuous is implemented by *bottleneck.Continuous.
 type continuous interface {
 	series.Source
 	Last(time.Duration) *bottleneck.Live
@@ -133,15 +130,15 @@ type handler struct {
 	sendTime   func(n int64) time.Duration
 	born       time.Time
 	gate       gate
-	snapshot   chan struct{} // a token for who takes a snapshot from the recorder
-	analysis   chan struct{} // a token for who analyzes one
+	snapshot   chan struct{} // a token for taking a snapshot from the recorder
+	analysis   chan struct{} // a token for analyzing a snapshot
 	room       room
-	latest     atomic.Int64                    // the size of the latest snapshot
-	judged     atomic.Pointer[bottleneck.Live] // the latest snapshot that was analyzed, without all but its verdict
+	latest     atomic.Int64                    // size of the latest snapshot
+	judged     atomic.Pointer[bottleneck.Live] // the verdict on the latest analyzed snapshot
 }
 
-// ServeHTTP answers a request. The last element of the path is the endpoint: so it does not matter
-// where the handler is mounted.
+// ServeHTTP answers a request. The last element of the path selects the endpoint, so the mount
+// point does not matter.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header(w.Header())
 	out := &onceWriter{ResponseWriter: w}
@@ -149,7 +146,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch p := recover(); {
 		case p == nil:
 		case p == http.ErrAbortHandler, out.began:
-			panic(http.ErrAbortHandler) // there is half an answer: the client must see that it ends here
+			panic(http.ErrAbortHandler) // the answer is incomplete, so abort the connection
 		default:
 			(&problem{status: http.StatusInternalServerError, text: format.Clean(fmt.Sprintf("the collection panicked: %v", p))}).write(out)
 		}
@@ -168,7 +165,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return &problem{status: http.StatusMethodNotAllowed, allow: "GET, HEAD", text: "only GET and HEAD are answered here"}
 	}
 	switch {
-	case r.URL.Path == "": // of a mount point without a slash, stripped
+	case r.URL.Path == "": // the mount point without a slash, stripped
 		return h.addSlash(w, r)
 	case strings.HasSuffix(r.URL.Path, "/"):
 		return h.serveIndex(w, r)
@@ -181,7 +178,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return h.serveEndpoint(w, r, endpoints[i])
 }
 
-// addSlash sends a browser to the mount point, since links are relative to it.
+// addSlash redirects a browser to the mount point with a slash, because links are relative to it.
 func (h *handler) addSlash(w http.ResponseWriter, r *http.Request) error {
 	at, _, _ := strings.Cut(r.RequestURI, "?")
 	if at == "" || strings.HasSuffix(at, "/") { // the slash was stripped, too
@@ -200,7 +197,7 @@ func endpointNames() string {
 	return strings.Join(names, ", ")
 }
 
-// serveEndpoint collects, and then answers: whatever goes wrong before is a status of its own.
+// serveEndpoint collects before it answers, so that errors of the collection have their own status.
 func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) error {
 	q, err := parseQuery(r.URL.RawQuery, e.parameters, e.forms)
 	if err != nil {
@@ -238,7 +235,7 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	return nil
 }
 
-// forms are those that there are of a path.
+// forms returns the formats that are available for a path.
 func (h *handler) forms(e *endpoint) []form {
 	if h.opt.PNG != nil {
 		return e.forms
@@ -246,18 +243,18 @@ func (h *handler) forms(e *endpoint) []form {
 	return slices.DeleteFunc(slices.Clone(e.forms), func(f form) bool { return f == formPNG })
 }
 
-// describe sets the headers of a form.
+// describe sets the headers of a format.
 func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 	w.Header().Set("Content-Type", contentTypes[f])
 	if e == &traceEndpoint && h.recorder != nil {
-		w.Header().Set("Bottleneck-Window", h.recorder.Window().String()) // a trace holds no more than that
+		w.Header().Set("Bottleneck-Window", h.recorder.Window().String()) // a trace holds at most this
 	}
 	if extension := extensions[f]; extension != "" {
 		w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+extension+`"`)
 	}
 }
 
-// collectOne collects, unless another request does, and not for longer than a request may take.
+// collectOne collects unless another request is collecting, within the time limit of a request.
 // There is room for what it returns.
 func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) (content, error) {
 	takes := time.Duration(0)
@@ -274,7 +271,7 @@ func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint
 		if left <= takes {
 			return content{}, timeoutError(q.orDefault(), left)
 		}
-		limit = min(limit, left*4/5) // the rest is for the answer
+		limit = min(limit, left*4/5) // leave the rest for the answer
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
@@ -297,7 +294,7 @@ func (h *handler) contentOf(ctx context.Context, e *endpoint, q query) (content,
 	return content{data: data}, err
 }
 
-// usualTime is what is collected if the request does not say.
+// usualTime is the default length of the period that an answer covers.
 const usualTime = 5 * time.Second
 
 func (q query) orDefault() time.Duration {
@@ -307,12 +304,12 @@ func (q query) orDefault() time.Duration {
 	return usualTime
 }
 
-// patience is how long it may take at least to make an answer of what was collected, on a machine
-// that is busy. It is half of the time that the answer is about if that is longer: so who asks
-// again and again gets answers in time.
+// patience is the minimum time limit for producing an answer from collected data, for busy
+// machines. The limit is half of the time that the answer covers if that is longer, so that
+// repeated requests are answered in time.
 const patience = 10 * time.Second
 
-// onceWriter notes whether an answer has begun.
+// onceWriter records whether an answer has begun.
 type onceWriter struct {
 	http.ResponseWriter
 	began bool
@@ -328,19 +325,18 @@ func (w *onceWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (w *onceWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// gate lets one collection of each kind go on at a time. Others get the time after which to come
-// again instead of being queued: a queue would only make the service slower when it is slow
-// already.
+// gate admits one collection of each kind at a time. Others are not queued, which would slow down a
+// slow service further; they get a time after which to retry.
 type gate struct {
 	mu   sync.Mutex
-	busy map[string]time.Time // until when, about
+	busy map[string]time.Time // approximate end, by kind
 }
 
-// enter begins a collection that takes about d. If there is one of the kind already, it returns how
-// long that still takes, about.
+// enter begins a collection that takes about d. If one of the same kind is in progress, it returns
+// the approximate time that remains.
 func (g *gate) enter(kind string, d time.Duration) (leave func(), wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
 )
 
-// The media types of metrics: Prometheus' text format, and OpenMetrics for those that ask for it.
+// The media types of metrics: Prometheus text format, and OpenMetrics on request.
 const (
 	metricsType     = "text/plain; version=0.0.4; charset=utf-8"
 	openMetrics     = "application/openmetrics-text"
@@ -30,8 +30,8 @@ var metricsEndpoint = endpoint{
 	},
 }
 
-// serveMetrics answers at once, also when two servers scrape at the same time: in OpenMetrics if
-// the client likes that as much as text, packed if it takes gzip.
+// serveMetrics serves the metrics at once, even if two servers scrape at the same time. It uses
+// OpenMetrics if the client prefers it at least as much as text, and gzip if the client accepts it.
 func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	open := prefersOpenMetrics(r.Header)
 	w.Header().Set("Content-Type", metricsType)
@@ -61,14 +61,14 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with no higher
-// quality.
+// prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with at most the
+// same quality.
 func prefersOpenMetrics(header http.Header) bool {
 	best := qualities(header.Values("Accept"))
 	return best[openMetrics] > 0 && best[openMetrics] >= best["text/plain"]
 }
 
-// acceptsGzip reports whether the client takes answers packed with gzip.
+// acceptsGzip reports whether the client accepts gzip.
 func acceptsGzip(header http.Header) bool {
 	best := qualities(header.Values("Accept-Encoding"))
 	if q, named := best["gzip"]; named {
@@ -77,7 +77,7 @@ func acceptsGzip(header http.Header) bool {
 	return best["*"] > 0
 }
 
-// writeMetrics writes counters in Prometheus' text format, or in OpenMetrics.
+// writeMetrics writes counters in Prometheus text format, or in OpenMetrics if open.
 func writeMetrics(s *series.Snapshot, open bool) []byte {
 	m := metricWriter{open: open}
 	for _, f := range s.Families() {
@@ -100,7 +100,7 @@ type metricWriter struct {
 func (m *metricWriter) family(f *series.Family) {
 	name, help := f.Name, helpEscapes.Replace(f.Help)
 	if m.open {
-		name, help = strings.TrimSuffix(name, "_total"), labelEscapes.Replace(f.Help) // as the names of the families are there
+		name, help = strings.TrimSuffix(name, "_total"), labelEscapes.Replace(f.Help) // OpenMetrics family names
 	}
 	for _, part := range []string{"# HELP ", name, " ", help, "\n# TYPE ", name, " ", string(f.Type), "\n"} {
 		m.buf.WriteString(part)
@@ -124,8 +124,8 @@ func (m *metricWriter) family(f *series.Family) {
 	}
 }
 
-// line writes one metric; an exemplar, if there is one, in OpenMetrics only, which alone has
-// them.
+// line writes one metric. It writes the exemplar, if any, only in OpenMetrics; the text format has
+// none.
 func (m *metricWriter) line(name string, v float64, labels, values []string, e *series.Exemplar) {
 	m.buf.WriteString(name)
 	if len(labels) > 0 {

@@ -13,25 +13,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// query is what a request asks for.
+// query holds the parameters of a request.
 type query struct {
-	seconds time.Duration // 0 if it does not say
+	seconds time.Duration // 0 if absent
 	debug   bool
-	form    form            // "" if it does not say
-	view    contention.View // of a contention profile for pprof; "" if it does not say
-	group   string          // which goroutines share a box of the bottle graph; "" if it does not say
+	form    form            // "" if absent
+	view    contention.View // of a contention profile for pprof; "" if absent
+	group   string          // grouping of the bottle graph; "" if absent
 }
 
-// The bounds of ?seconds=. Less than a millisecond shows nothing, and more than this is not
-// collected in a request.
+// The bounds of ?seconds=. A shorter period shows nothing, and a longer one takes too long for a
+// request.
 const (
 	shortestTime = time.Millisecond
 	longestTime  = time.Hour
 )
 
-// parseQuery reads the parameters of a request; the error names the one that is wrong, and what
-// would be right. Parameters that the path does not know are errors, since a misspelt one would
-// otherwise give an answer to another question.
+// parseQuery parses the parameters of a request. The error names the invalid parameter and the
+// valid values. Unknown parameters are errors, because a misspelled one would otherwise answer a
+// different question.
 func parseQuery(raw string, known []string, forms []form) (query, error) {
 	var q query
 	if len(raw) > 1000 {
@@ -45,7 +45,7 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("there is no parameter %q here: %s", name, thereAre(known))
 		}
-		if len(slices.Compact(v)) > 1 { // Grafana Alloy sends the same twice where its configuration has params
+		if len(slices.Compact(v)) > 1 { // Grafana Alloy sends duplicates if its configuration has params
 			return q, fmt.Errorf("the parameter %s is there %d times", name, len(v))
 		}
 	}
@@ -97,10 +97,10 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 	return q, nil
 }
 
-// views are the views of a contention profile.
+// views lists the views of a contention profile.
 var views = []contention.View{contention.OwnerView, contention.WaiterView, contention.JoinedView}
 
-// parseSeconds reads a length of time in seconds, with or without decimals.
+// parseSeconds parses a number of seconds, with or without decimals.
 func parseSeconds(s string) (time.Duration, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	switch {

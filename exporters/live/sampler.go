@@ -13,26 +13,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// A sample of all goroutines stops the world twice and then takes time in proportion to their
-// number: about a microsecond each. So the rate follows from what samples have cost. The time is
-// cut into intervals, each as long as keeps the cost of the sample in it at sampleShare of one
-// processor. The sample is taken at a moment drawn from its interval, and counts for all of it. As
-// the length of an interval depends on what was before it only, each instant of the program counts
-// for the same, on average, however the number of goroutines changes.
+// A sample of all goroutines stops the world twice and takes about a microsecond per goroutine. So
+// the sampling rate follows from the cost of earlier samples. Time is divided into intervals, each
+// just long enough to keep the cost of its sample at sampleShare of one processor. The sample is
+// taken at a random moment of its interval and represents the whole interval. Because the length of
+// an interval depends only on what was before it, each instant of the program has the same weight
+// on average, even if the number of goroutines changes.
 
 const (
-	// sampleShare is which part of one processor the samples may take.
+	// sampleShare is the part of one processor that the samples may take.
 	sampleShare = 0.01
-	// shortestInterval keeps a program of few goroutines from more than 99 samples a second.
+	// shortestInterval limits programs with few goroutines to 99 samples per second.
 	shortestInterval = time.Second / 99
-	// firstCost is what a goroutine adds to the cost of a sample, as long as none has been
-	// taken.
+	// firstCost is the assumed cost of a sample per goroutine before the first sample.
 	firstCost = 2 * time.Microsecond
 )
 
-// sampler takes samples of all goroutines.
+// sampler samples all goroutines.
 type sampler struct {
-	// What it samples: tests have a program and a clock of their own.
+	// The inputs, replaced by tests.
 	goroutines func() int
 	records    func([]runtime.StackRecord) (n int, ok bool)
 	now        func() time.Time
@@ -41,15 +40,15 @@ type sampler struct {
 	buf      []runtime.StackRecord
 	stacks   map[[deepStack]uintptr]*sampled
 	samples  int
-	spent    time.Duration // on samples
+	spent    time.Duration // cost of the samples
 	covered  time.Duration // the sum of the intervals
-	shortest time.Duration // of the intervals
+	shortest time.Duration // the shortest interval
 	longest  time.Duration
-	each     time.Duration // what a goroutine costs
-	most     int           // goroutines in a sample
+	each     time.Duration // cost per goroutine
+	most     int           // largest number of goroutines in a sample
 }
 
-// sampled is how often a stack was seen, and the intervals that these samples count for.
+// sampled is the number of times a stack was seen, and the sum of the intervals of these samples.
 type sampled struct {
 	count int64
 	time  time.Duration
@@ -74,13 +73,13 @@ func newSampler() *sampler {
 	}
 }
 
-// interval is how long the interval of the next sample must be.
+// interval returns the length of the interval of the next sample.
 func (s *sampler) interval() time.Duration {
 	return max(shortestInterval, time.Duration(float64(s.goroutines())*float64(s.each)/sampleShare))
 }
 
-// run samples for the time d. It refuses if a single sample would cost more than the share of that
-// time.
+// run samples for the time d. It fails if a single sample would cost more than the allowed share of
+// d.
 func (s *sampler) run(ctx context.Context, d time.Duration) error {
 	if need := s.interval(); need > max(d, shortestInterval) {
 		return tooMany(s.goroutines(), s.each, d, need)
@@ -105,7 +104,7 @@ func (s *sampler) run(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// tooMany is the answer where one sample would cost too much for the time d.
+// tooMany returns the error for a sample that would cost too much for the time d.
 func tooMany(goroutines int, each, d, need time.Duration) *problem {
 	text := fmt.Sprintf("the program has %d goroutines, and a sample of all of them takes about %s, more than 1 %% of %s: ", goroutines, format.Duration(time.Duration(goroutines)*each), format.Duration(d))
 	if seconds := int(need.Seconds()) + 1; seconds <= int(maxWall.Seconds()) {
@@ -116,7 +115,7 @@ func tooMany(goroutines int, each, d, need time.Duration) *problem {
 	return &problem{status: http.StatusBadRequest, text: text}
 }
 
-// sample takes a sample that counts for an interval.
+// sample takes a sample that represents an interval.
 func (s *sampler) sample(interval time.Duration) {
 	begin := s.now()
 	n, ok := s.records(s.buf)
@@ -145,7 +144,7 @@ func (s *sampler) sample(interval time.Duration) {
 	s.each = (s.each + 3*cost/time.Duration(max(1, n))) / 4
 }
 
-// profile is what was sampled from start on, for d.
+// profile returns the samples, taken from start on for d, as a profile.
 func (s *sampler) profile(start time.Time, d time.Duration) *profile.Profile {
 	mapping := &profile.Mapping{ID: 1, HasFunctions: true}
 	mean := s.covered / time.Duration(max(1, s.samples))
@@ -161,7 +160,7 @@ func (s *sampler) profile(start time.Time, d time.Duration) *profile.Profile {
 	}
 	functions := map[[2]string]*profile.Function{}
 	locations := map[place]*profile.Location{}
-	whole := float64(d) / float64(max(1, s.covered)) // samples that came late leave gaps between the intervals
+	whole := float64(d) / float64(max(1, s.covered)) // late samples leave gaps between the intervals
 	for stack, at := range s.stacks {
 		sample := &profile.Sample{Value: []int64{at.count, int64(float64(at.time) * whole)}}
 		frames := runtime.CallersFrames((&runtime.StackRecord{Stack0: stack}).Stack())
@@ -193,7 +192,7 @@ type place struct {
 	line     int
 }
 
-// comment is how often samples were taken, and what that cost, in words.
+// comment returns a sentence on the number of samples and their cost.
 func (s *sampler) comment(d time.Duration) string {
 	return fmt.Sprintf("%s in %s: %.3g a second, at random times, one in each interval of %s to %s, which are its weights. A sample of up to %s took %s on average, %.2g %% of one processor in all.",
 		format.Plural(s.samples, "sample", "samples"), format.Duration(d), float64(s.samples)/d.Seconds(), format.Duration(s.shortest), format.Duration(s.longest),

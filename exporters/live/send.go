@@ -12,18 +12,17 @@ import (
 )
 
 // A server's WriteTimeout bounds the time from the end of a request's header to the end of the
-// answer. It is chosen for short answers; a collection takes longer, so it moves the deadline.
+// answer. It is chosen for short answers; a collection takes longer, so it extends the deadline.
 
-// An answer has writeTime and what it takes at leastRate bytes a second: for a trace of 50 MB four
-// minutes. A client that reads more slowly loses it.
+// An answer may take writeTime plus its size at leastRate bytes per second: four minutes for a
+// trace of 50 MB. A client that reads more slowly is cut off.
 const (
 	writeTime = 30 * time.Second
 	leastRate = 256 << 10
 )
 
-// extend makes room for an answer that takes the time d until it begins. Where the deadline cannot
-// be moved, because something around the ResponseWriter hides it, left is how much time there is,
-// and the answer must do with it.
+// extend extends the deadline for an answer that begins after the time d. If a wrapper of the
+// ResponseWriter prevents that, left is the remaining time, and the answer must fit into it.
 func extend(w http.ResponseWriter, r *http.Request, d time.Duration) (left time.Duration, bounded bool) {
 	timeout := writeTimeout(r)
 	if timeout <= 0 {
@@ -35,7 +34,7 @@ func extend(w http.ResponseWriter, r *http.Request, d time.Duration) (left time.
 	return 0, false
 }
 
-// writeTimeout is the WriteTimeout of the server that a request came to; 0 if it has none.
+// writeTimeout returns the WriteTimeout of the request's server, or 0.
 func writeTimeout(r *http.Request) time.Duration {
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
 		return s.WriteTimeout
@@ -43,15 +42,15 @@ func writeTimeout(r *http.Request) time.Duration {
 	return 0
 }
 
-// sendTime is how long a client may take for an answer of n bytes.
+// sendTime returns the maximum time for sending an answer of n bytes.
 func sendTime(n int64) time.Duration { return writeTime + time.Duration(n)*time.Second/leastRate }
 
-// send writes an answer, and gives its memory back as it goes.
+// send writes an answer and frees its memory as it proceeds.
 func (h *handler) send(w http.ResponseWriter, a content) {
 	left := a.size()
 	defer func() { h.room.give(left) }()
 	w.Header().Set("Content-Length", strconv.FormatInt(left, 10))
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.sendTime(left))) // net/http takes it back when the answer is complete
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.sendTime(left))) // net/http resets it when the answer is complete
 	out := writerFunc(func(p []byte) (int, error) {
 		n, err := w.Write(p)
 		h.room.give(int64(n))
@@ -59,7 +58,7 @@ func (h *handler) send(w http.ResponseWriter, a content) {
 		return n, err
 	})
 	if a.trace != nil {
-		a.trace.WriteTo(out) // an error is that the client has gone
+		a.trace.WriteTo(out) // an error means that the client is gone
 		return
 	}
 	out.Write(a.data)
@@ -70,7 +69,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// content is what an answer consists of: a trace, or data of another form.
+// content is the body of an answer: a trace, or data in another format.
 type content struct {
 	data  []byte
 	trace *snapshot.Buffer
@@ -83,16 +82,16 @@ func (c *content) size() int64 {
 	return int64(len(c.data))
 }
 
-// timeoutError is the answer where there is no time to collect for so long.
+// timeoutError returns the error for a collection that exceeds the server's timeout.
 func timeoutError(seconds, timeout time.Duration) *problem {
 	return &problem{status: http.StatusBadRequest, text: fmt.Sprintf(
 		"collecting for %v takes longer than the server's WriteTimeout of %v, and the deadline cannot be moved: a ResponseWriter that wraps another one needs a method Unwrap for that (see http.ResponseController)",
 		seconds, timeout)}
 }
 
-// A client that reads slowly keeps its answer in memory. So all answers that are collected or sent
-// share a limit of bytes, and each has a limit of time. A request for which there is no room gets
-// 503 with Retry-After.
+// A client that reads slowly keeps its answer in memory. So all answers that are being collected or
+// sent share a limit on bytes, and each has a time limit. A request that does not fit gets 503 with
+// Retry-After.
 
 // room is the memory for snapshots and answers.
 type room struct {
@@ -101,7 +100,7 @@ type room struct {
 	used  int64
 }
 
-// defaultMemory is the limit where Options have none.
+// defaultMemory is the default limit.
 const defaultMemory = 256 << 20
 
 func (opt *Options) memory() int64 {
@@ -114,7 +113,7 @@ func (opt *Options) memory() int64 {
 	return min(defaultMemory, memory.Default()/2)
 }
 
-// take takes n bytes, or returns why it cannot.
+// take reserves n bytes, or returns an error.
 func (r *room) take(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,18 +16,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// All analyses are about the last seconds, not about those to come: so an answer needs no waiting,
-// and shows the reason for asking.
+// All analyses cover the last seconds rather than the next ones. So an answer needs no waiting, and
+// it covers the events that prompted the request.
 //
-//   - While the continuous analysis is enabled, they are the windows of the last seconds, added up.
-//     That takes milliseconds, and the windows are about a second long.
-//   - Else a snapshot of the recorder is analyzed: the end of it, of so many seconds. An estimate
-//     of the speedup always needs one.
+//   - While the continuous analysis is enabled, its windows of the last seconds are summed up. That
+//     takes milliseconds, and the windows are about a second long.
+//   - Otherwise, the end of a snapshot of the recorder is analyzed. An estimate of the speedup
+//     always needs a snapshot.
 //
-// Where less is known than was asked for, or not of just now, the answer is about what is known,
-// and its warnings say so.
+// If less is known than was requested, or only of an earlier time, the answer covers what is known,
+// with a warning.
 
-// noSource is what misses for an analysis of the last seconds.
+// noSource returns what the handler lacks for an analysis of the last seconds.
 func noSource(h *handler) string {
 	if h.recorder == nil && h.continuous == nil {
 		return "nothing is recorded: neither live.Options.Recorder nor live.Options.Continuous is set"
@@ -35,7 +35,7 @@ func noSource(h *handler) string {
 	return ""
 }
 
-// report analyzes what happened in the last d; stacks is that of grouped.
+// report analyzes the last d; stacks is as in grouped.
 func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bottleneck.Live, error) {
 	if h.continuous != nil && h.continuous.Enabled() {
 		return h.windows(d)
@@ -46,8 +46,8 @@ func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bo
 	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantTasks, Bottle: bottle.Options{Stacks: stacks}})
 }
 
-// panicked is why the continuous analysis rests or has ended, if an observer of it panicked;
-// "" if none has.
+// panicked returns why the continuous analysis is suspended or has ended after a panic of an
+// observer; "" if there was none.
 func (h *handler) panicked() string {
 	if h.continuous == nil {
 		return ""
@@ -59,9 +59,9 @@ func (h *handler) panicked() string {
 	return fmt.Sprintf(": an observer or grouping of it has panicked %s, the last time with: %s", format.Plural(l.Panics, "time", "times"), l.Panic)
 }
 
-// grouped is report with a graph of a certain grouping; "" is the usual one. The continuous
-// analysis has one grouping, for all others it takes a snapshot. stacks asks for call chains, which
-// the continuous analysis has if its options say so.
+// grouped is report with the given grouping of the graph; "" means the default. The continuous
+// analysis has a single grouping; other groupings need a snapshot. stacks requests call stacks,
+// which the continuous analysis has if its options ask for them.
 func (h *handler) grouped(ctx context.Context, d time.Duration, name string, stacks bool) (*bottleneck.Live, error) {
 	if name == "" {
 		return h.report(ctx, d, stacks)
@@ -82,7 +82,7 @@ func (h *handler) grouped(ctx context.Context, d time.Duration, name string, sta
 	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantTasks, Bottle: bottle.Options{Group: group, Stacks: stacks}})
 }
 
-// ofSnapshot analyzes the end of what the recorder has, one request after the other.
+// ofSnapshot analyzes the end of the recorder's data. Requests are processed one at a time.
 func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottleneck.Options) (*bottleneck.Live, error) {
 	leave, err := enter(ctx, h.analysis)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottlenec
 		return nil, err
 	}
 	defer h.room.give(data.Size())
-	now := time.Now() // the analysis may take long
+	now := time.Now() // before the analysis, which may take long
 	rep, err := h.analyze(ctx, data, d, opt)
 	switch {
 	case ctx.Err() != nil:
@@ -113,7 +113,7 @@ func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottlenec
 	return live, nil
 }
 
-// enter waits for a token, of which there is one.
+// enter waits for the token of the channel.
 func enter(ctx context.Context, token chan struct{}) (leave func(), err error) {
 	select {
 	case token <- struct{}{}:
@@ -126,7 +126,7 @@ func enter(ctx context.Context, token chan struct{}) (leave func(), err error) {
 	}
 }
 
-// windows adds up the windows of the continuous analysis.
+// windows sums up the windows of the continuous analysis.
 func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	last := h.continuous.Last(d)
 	if last == nil || last.Bottle == nil || last.Bottle.Wall == 0 {
@@ -151,12 +151,12 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	return &live, nil
 }
 
-// oldNews is how long ago the latest window may have ended: bursts come at random times, seconds
-// apart where they cost much, and wait to be read.
+// oldNews is the age at which the latest window is considered old. Bursts come at random times, can
+// be seconds apart if they are expensive, and are read with a delay.
 const oldNews = 30 * time.Second
 
-// dated returns a graph with a warning if it ends long ago: there are no bursts while something
-// else traces the program.
+// dated adds a warning to a graph that ended long ago. There are no bursts while something else
+// traces the program.
 func dated(g *bottle.Graph, to time.Time) *bottle.Graph {
 	age := time.Since(to)
 	if to.IsZero() || age < oldNews {
@@ -167,7 +167,7 @@ func dated(g *bottle.Graph, to time.Time) *bottle.Graph {
 	return &out
 }
 
-// warned returns a graph with a warning if it is about much less time than was asked for.
+// warned adds a warning to a graph that covers much less time than requested.
 func warned(g *bottle.Graph, d, known time.Duration) *bottle.Graph {
 	if missing := d - known; missing < 1500*time.Millisecond || missing < d/4 {
 		return g
@@ -177,13 +177,13 @@ func warned(g *bottle.Graph, d, known time.Duration) *bottle.Graph {
 	return &out
 }
 
-// recorded takes the last d from the recorder, as a trace, for which there is room: the caller
-// gives that back.
+// recorded takes the last d from the recorder as a trace and reserves room for it, which the caller
+// must release.
 func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buffer, error) {
 	if !h.recorder.Enabled() {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
 	}
-	leave, err := enter(ctx, h.snapshot) // several answers may need one at once, but the recorder gives one snapshot at a time
+	leave, err := enter(ctx, h.snapshot) // several answers may need one, but the recorder gives one snapshot at a time
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buff
 	return data, h.room.take(data.Size())
 }
 
-// analyzeSnapshot runs all analyses on the last d of a trace, on one generation after the other.
+// analyzeSnapshot runs all analyses on the last d of a trace, generation by generation.
 func (h *handler) analyzeSnapshot(ctx context.Context, data *snapshot.Buffer, d time.Duration, opt bottleneck.Options) (*bottleneck.Report, error) {
 	opt.Last, opt.MaxMemory, opt.Workers = d, h.room.limit, 1
 	return bottleneck.AnalyzeRecorder(ctx, data, opt)

@@ -19,15 +19,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// The wall-clock profile samples what all goroutines do, running or not, for the seconds to come.
-// Its stacks show where the goroutines of a box of the bottle graph spent their time: they carry
-// the box's name as the label "group".
+// The wall-clock profile samples all goroutines, running or not, for the next seconds. Its stacks
+// show where the goroutines of a box of the bottle graph spent their time: the label "group" is the
+// name of the box.
 
-// minWall has at least a few samples, also on a machine that is busy.
+// minWall is long enough for a few samples even on a busy machine.
 const minWall = 100 * time.Millisecond
 
-// deepStack is the most calls of a goroutine that the runtime lists: of more, the root is not
-// known.
+// deepStack is the maximum number of calls per goroutine that the runtime lists. The root of a
+// deeper stack is unknown.
 const deepStack = 32
 
 // wallProfile samples for the time d, or until the context ends.
@@ -44,14 +44,14 @@ func wallProfile(ctx context.Context, d time.Duration) (*profile.Profile, error)
 	return p, nil
 }
 
-// ours reports whether a sample is of the goroutine that takes the samples.
+// ours reports whether a sample belongs to the sampling goroutine.
 func ours(s *profile.Sample) bool {
 	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
 		return slices.ContainsFunc(l.Line, func(l profile.Line) bool { return strings.HasSuffix(l.Function.Name, "/exporters/live.wallProfile") })
 	})
 }
 
-// linesOf are the calls of a sample, leaf first.
+// linesOf returns the calls of a sample, leaf first.
 func linesOf(s *profile.Sample) (lines []profile.Line) {
 	for _, l := range s.Location {
 		lines = append(lines, l.Line...)
@@ -59,7 +59,7 @@ func linesOf(s *profile.Sample) (lines []profile.Line) {
 	return lines
 }
 
-// callsOf are the functions of a sample, root first, without those of the runtime below it.
+// callsOf returns the functions of a sample, root first, without those of the runtime below it.
 func callsOf(s *profile.Sample) (calls []string) {
 	for _, line := range slices.Backward(linesOf(s)) {
 		calls = append(calls, symbol.Unescape(line.Function.Name))
@@ -73,8 +73,8 @@ func callsOf(s *profile.Sample) (calls []string) {
 	return calls
 }
 
-// groupOf is the group of the bottle graph that a goroutine belongs to, by the rules of package
-// timeline, but for the program's own launchers, which a single sample does not show.
+// groupOf returns the group of a goroutine in the bottle graph by the rules of package timeline,
+// except for the program's own launchers, which a single sample does not show.
 func groupOf(s *profile.Sample) string {
 	if len(s.Location) >= deepStack {
 		return "(unknown: deep call chain)"
@@ -89,7 +89,7 @@ func groupOf(s *profile.Sample) string {
 	return symbol.Unescape(lines[i].Function.Name)
 }
 
-// wallText writes how many goroutines each group had on average, and where they were.
+// wallText writes the average number of goroutines of each group, and where they were.
 func wallText(w io.Writer, p *profile.Profile) error {
 	type group struct {
 		name  string
@@ -131,7 +131,7 @@ func wallText(w io.Writer, p *profile.Profile) error {
 	return err
 }
 
-// whereabouts is the innermost call of a sample that is not the runtime's.
+// whereabouts returns the innermost call of a sample outside the runtime.
 func whereabouts(s *profile.Sample) string {
 	calls := callsOf(s)
 	for _, call := range slices.Backward(calls) {
@@ -166,5 +166,5 @@ var wallEndpoint = endpoint{
 	},
 }
 
-// maxWall bounds the wall-clock profile, as its stacks are in memory.
+// maxWall bounds the length of the wall-clock profile, because its stacks are in memory.
 const maxWall = 5 * time.Minute
