@@ -1,6 +1,6 @@
 // Package markdown writes tables of results for comments on pull requests and wikis.
 //
-// A small program that writes the groups of a bottle graph as a table:
+// This program writes the groups of a bottle graph as a table:
 //
 //	package main
 //
@@ -32,9 +32,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Write writes the table of any result in the manner of GitHub: its title, a heading, the rows and
-// their sums. Columns that hold nothing are left out. No text of the observed program can end a
-// cell or become markup. The error is that of w.
+// Write writes the table of any result as GitHub-flavored Markdown: its title, a heading, the rows
+// and their sums. It omits empty columns. Text of the observed program cannot end a cell or become
+// markup. The error is that of w.
 func Write(w io.Writer, t *result.Table) error {
 	rows := append(t.Rows[:len(t.Rows):len(t.Rows)], t.Total())
 	shown := map[int]bool{}
@@ -87,7 +87,7 @@ func Write(w io.Writer, t *result.Table) error {
 	return nil
 }
 
-// escape escapes what Markdown would take for itself.
+// escape escapes the characters that Markdown interprets.
 func escape(s string) string { return escapes.Replace(format.Clean(s)) }
 
 var escapes = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "|", `\|`, "~", `\~`, "@", "@\u200b", "://", ":\u200b//")
