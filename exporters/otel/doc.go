@@ -1,4 +1,4 @@
-// Package otel gives the metrics of a continuous analysis to OpenTelemetry.
+// Package otel exports the metrics of a continuous analysis to OpenTelemetry.
 //
 //	package main
 //
@@ -26,7 +26,7 @@
 //		// … the service …
 //	}
 //
-// This is a module of its own, so that only who uses it depends on OpenTelemetry.
+// This package is a separate module, so that only its users depend on OpenTelemetry.
 //
 // # Metrics
 //
@@ -48,16 +48,16 @@
 //	bottleneck.task.cycles   {cycle}       class                what they executed, summed: OpenTelemetry has no observable histograms
 //	bottleneck.stream.…                                         what the analysis has read, cost and dropped
 //
-// and bottleneck.recording and bottleneck.gomaxprocs observable gauges. A group's parallelism is
-// the rate of bottleneck.running divided by that of bottleneck.share. An exporter for Prometheus
-// makes of most of them the names that package exporters/live has, such as
-// bottleneck_share_seconds_total.
+// and bottleneck.recording and bottleneck.gomaxprocs are observable gauges. A group's parallelism
+// is the rate of bottleneck.running divided by that of bottleneck.share. An exporter for Prometheus
+// maps most of them to the names of package exporters/live, such as bottleneck_share_seconds_total.
 //
-// All counters only grow, also when the analysis is stopped and started again. There are
-// Options.MaxGroups groups at most, those that were largest when there was room, and "(others)".
+// All counters only grow, even if the analysis is stopped and started again. At most
+// Options.MaxGroups groups, the largest ones when there was room, have their own counters; the rest
+// is in "(others)".
 //
 // # Cost
 //
-// A collection costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect);
-// the analysis itself is package bottleneck's.
+// A collection costs as much as Continuous.Read plus about 0.5 ms for 50 groups (BenchmarkCollect).
+// Package bottleneck states the cost of the analysis.
 package otel

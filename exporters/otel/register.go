@@ -12,26 +12,26 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// Options are the choices of [Register]. The zero value is right for most.
+// Options configures [Register]. The zero value is ready to use.
 type Options struct {
-	// Tasks is a recorder whose tasks are counted for each class.
+	// Tasks is a recorder whose tasks are counted by class.
 	Tasks *granularity.Recorder
-	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their
-	// own; others are added up. 0 means 50.
+	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
+	// own metrics; the rest is summed up. 0 means 50.
 	MaxGroups int
-	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4
-	// kinds, tasks as one class, and what shows whether these numbers can be trusted. MaxGroups
-	// is not used.
+	// Lean limits metrics to 60 series: shares and running times of up to 8 groups, contention of 4
+	// kinds, tasks as one class, and series that show whether these numbers can be trusted.
+	// MaxGroups is ignored.
 	Lean bool
-	// Version is the attribute version of bottleneck.build; "" stands for the version of the
-	// program's module.
+	// Version is the attribute version of bottleneck.build; "" means the version of the program's
+	// module.
 	Version string
 }
 
-// Register makes the metrics of what c finds and has the meter observe them, until Unregister is
-// called on what it returns. It neither starts nor stops c, which may be nil if there are only
-// tasks to observe. The error is the meter's. Call it once for a meter: OpenTelemetry adds up what
-// two registrations observe, so that all counters would be doubled.
+// Register creates the metrics for the results of c. The meter observes them until Unregister is
+// called on the returned registration. Register neither starts nor stops c, which may be nil if
+// there are only tasks to observe. The error is the meter's. Call Register once per meter:
+// OpenTelemetry adds up what two registrations observe, which would double all counters.
 func Register(meter metric.Meter, c *bottleneck.Continuous, opt Options) (metric.Registration, error) {
 	var source series.Source
 	if c != nil {
@@ -62,14 +62,14 @@ func register(meter metric.Meter, source series.Source, opt Options) (metric.Reg
 	return r, nil
 }
 
-// observer observes what the reader reads, with one instrument for each family.
+// observer reports the counters of the reader, with one instrument per family.
 type observer struct {
 	reader      *series.Reader
 	instruments map[string]metric.Float64Observable // by name
 }
 
-// taskCount is the name of the number of tasks: OpenTelemetry has no observable histograms, so
-// theirs becomes two counters.
+// taskCount is the name of the number of tasks. OpenTelemetry has no observable histograms, so the
+// histogram becomes two counters.
 const taskCount = "bottleneck.tasks"
 
 func (o *observer) instrument(meter metric.Meter, f *series.Family) ([]metric.Observable, error) {
@@ -94,7 +94,7 @@ func (o *observer) instrument(meter metric.Meter, f *series.Family) ([]metric.Ob
 	return all, err
 }
 
-// observe is called when the metrics are collected.
+// observe is the callback of the meter.
 func (o *observer) observe(_ context.Context, to metric.Observer) error {
 	for _, f := range o.reader.Read().Families() {
 		for i := range f.Points {
