@@ -1,6 +1,6 @@
-// Package perfetto writes an execution trace of a Go program as a trace for Perfetto
-// (https://ui.perfetto.dev), the viewer and query engine for timelines: what each goroutine did
-// when, what it was blocked on, and which goroutine woke it.
+// Package perfetto converts an execution trace of a Go program to a trace for Perfetto
+// (https://ui.perfetto.dev), the viewer and query engine for timelines. It shows what each
+// goroutine did and when, what it was blocked on, and which goroutine woke it.
 //
 //	package main
 //
@@ -23,16 +23,17 @@
 //		}
 //	}
 //
-// The program has counters, phases of the collector and user tasks; each processor the goroutines
-// that it ran; each group of goroutines is a process with its goroutines as threads, whose slices
-// are their states. Arrows lead from a goroutine to the one that it wakes. The slices of running
-// goroutines and of each kind of waiting sum to the times of a bottle graph, to the nanosecond.
+// The program has tracks for counters, phases of the garbage collector and user tasks. Each
+// processor shows the goroutines that it ran. Each group of goroutines is a process with its
+// goroutines as threads, whose slices are their states. Arrows lead from a goroutine to the one
+// that it wakes. The slices of running goroutines and of each kind of waiting sum to the times of a
+// bottle graph, to the nanosecond.
 //
-// 5000 goroutines have tracks of their own ([Options].MaxTracks); later ones share tracks of their
-// group. Names are cut after 300 characters, call chains after 16 frames. Samples of the CPU
+// Up to 5000 goroutines have their own tracks ([Options].MaxTracks); later ones share tracks of
+// their group. Names are truncated to 300 characters, call stacks to 16 frames. Samples of the CPU
 // profiler and arrows from a go statement to its goroutine are not written.
 //
-// The file is written in one pass: about 130 bytes and half a microsecond for an event of the trace
-// (BenchmarkWrite). The memory follows the live goroutines and the distinct names, not the trace.
-// The same trace always becomes the same bytes.
+// The file is written in one pass: about 130 bytes and half a microsecond per event of the trace
+// (BenchmarkWrite). Memory use depends on the number of live goroutines and distinct names, not on
+// the length of the trace. The output is deterministic.
 package perfetto

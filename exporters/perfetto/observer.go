@@ -4,13 +4,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// observer turns what it is shown into packets, in the order of time, but for the slices of
-// processors, which can only be written when they end: the trace tells then which processor it was.
+// observer turns the events of a trace into packets, in the order of time. The slices of processors
+// are an exception: they are written when they end, because only then does the trace identify the
+// processor.
 type observer struct {
 	timeline.Base
 	w *Writer
 
-	program uint64 // tracks
+	program uint64 // the tracks
 	begun   bool
 	now     timeline.Time
 
@@ -18,13 +19,13 @@ type observer struct {
 	lanes        []*lane // by Goroutine.Index
 	tracks       int
 	otherThreads int64
-	threads      map[int64]bool // numbers of the tracks of goroutines, at most MaxTracks
+	threads      map[int64]bool // thread numbers in use, at most MaxTracks
 	procs        map[int32]*processor
 	flows        uint64
 
 	running, runnable gauge
-	gauges            map[string]*gauge // of metrics
-	spans             map[string]*stack // of the whole program, by name
+	gauges            map[string]*gauge // keyed by metric
+	spans             map[string]*stack // ranges of the whole program, by name
 	tasks             taskLanes
 }
 
@@ -34,16 +35,16 @@ type lane struct {
 	group  *group
 	track  uint64
 	shared bool
-	open   bool // a slice of the state
+	open   bool // whether a slice of the state is open
 	state  timeline.State
-	inner  stack // regions and the runtime's ranges
+	inner  stack // regions and runtime ranges
 }
 
 // processor is a P with its track.
 type processor struct {
 	track uint64
-	until timeline.Time // where its last slice ends
-	inner stack         // the runtime's ranges
+	until timeline.Time // end of its last slice
+	inner stack         // runtime ranges
 }
 
 func (o *observer) init(w *Writer) {
@@ -53,7 +54,7 @@ func (o *observer) init(w *Writer) {
 	}
 }
 
-// start describes the tracks of the program as a whole.
+// start describes the tracks of the whole program.
 func (o *observer) start() {
 	if o.begun {
 		return
@@ -71,7 +72,7 @@ func (o *observer) Begin(b *timeline.Begin) {
 	o.start()
 }
 
-// lane returns the lane of a goroutine that is there.
+// lane returns the lane of a live goroutine.
 func (o *observer) lane(g *timeline.Goroutine) *lane {
 	if g == nil || g.Index >= len(o.lanes) || o.lanes[g.Index] == nil || o.lanes[g.Index].id != g.ID {
 		return nil
@@ -79,7 +80,7 @@ func (o *observer) lane(g *timeline.Goroutine) *lane {
 	return o.lanes[g.Index]
 }
 
-// at moves the clock, and writes the gauges that changed before.
+// at moves the clock and writes the gauges that changed before.
 func (o *observer) at(t timeline.Time) {
 	if t > o.now {
 		o.running.flush(o.w, o.now)
@@ -115,7 +116,7 @@ func (o *observer) Transition(t *timeline.Transition) {
 	o.enter(l, t.G, t.To, flow)
 }
 
-// count follows how many goroutines run, or could.
+// count updates the numbers of running and runnable goroutines.
 func (o *observer) count(s timeline.State, by int64) {
 	switch {
 	case s.Runs():
@@ -125,8 +126,8 @@ func (o *observer) count(s timeline.State, by int64) {
 	}
 }
 
-// wake marks on the waker's track that it woke the goroutine, and returns the flow; 0 if nobody
-// did.
+// wake marks on the waker's track that it woke the goroutine. It returns the flow, or 0 if there is
+// no waker.
 func (o *observer) wake(t *timeline.Transition) uint64 {
 	waker := o.lane(t.Waker)
 	if t.State != timeline.Waiting || t.To != timeline.Runnable || waker == nil || !waker.open {
@@ -168,7 +169,7 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 	l.open, l.state = true, s
 }
 
-// leave ends the slice of the state that an interval was spent in, with what is known only now.
+// leave ends the slice of the state of an interval, and adds what is known only at its end.
 func (o *observer) leave(l *lane, i *timeline.Interval) {
 	var notes [6]note
 	n := 0
@@ -197,7 +198,7 @@ func (o *observer) leave(l *lane, i *timeline.Interval) {
 	l.open = false
 }
 
-// gone ends everything that is open of a goroutine.
+// gone ends all open slices of a goroutine.
 func (o *observer) gone(l *lane, index int) {
 	l.inner.closeAll(o.w, o.now)
 	if l.open {
@@ -209,7 +210,7 @@ func (o *observer) gone(l *lane, index int) {
 	o.lanes[index] = nil
 }
 
-// processor returns a P, which gets a track when it is first seen.
+// processor returns a P. It creates the track when the P is first seen.
 func (o *observer) processor(id int32) *processor {
 	p := o.procs[id]
 	if p == nil {
@@ -240,13 +241,13 @@ func (o *observer) onProc(t *timeline.Transition) {
 	notes := [2]note{number("goroutine", t.G.ID), number("thread", t.Thread)}
 	n := len(notes)
 	if t.Thread < 0 {
-		n-- // it is not known
+		n-- // not known
 	}
 	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), notes[:n]...)
 	o.w.end(t.End, p.track)
 }
 
-// Named implements [timeline.Observer]. A goroutine whose name comes late moves to a track of its
+// Named implements [timeline.Observer]. A goroutine that is named late moves to a track of its
 // group.
 func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 	o.at(t)
@@ -262,7 +263,7 @@ func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 	l.inner.closeAll(o.w, t)
 	o.gone(l, g.Index)
 	moved := o.appear(g)
-	moved.inner.until = t // what was cut is not shown once more as a whole
+	moved.inner.until = t // do not show the truncated slices again in full
 	o.lanes[g.Index] = moved
 	if open {
 		o.enter(moved, g, state, 0)
@@ -278,8 +279,8 @@ func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) {
 	}
 }
 
-// Gap implements [timeline.Observer]: what was open ends where it begins, as nobody tells of it any
-// more.
+// Gap implements [timeline.Observer]. Open slices end at the beginning of the gap, because their
+// ends are unknown.
 func (o *observer) Gap(g *timeline.Gap) {
 	o.at(g.From)
 	o.closeSpans()
@@ -292,7 +293,7 @@ func (o *observer) End(e *timeline.End) {
 	o.finish()
 }
 
-// finish closes what is open at the end of the trace.
+// finish closes the open slices at the end of the trace.
 func (o *observer) finish() {
 	if !o.begun {
 		return

@@ -11,11 +11,11 @@ import (
 
 func itoa(v int64) string { return strconv.FormatInt(v, 10) }
 
-// stack is a track with open slices, which end in the opposite order.
+// stack is a track with nested open slices.
 type stack struct {
 	track uint64
 	open  []string
-	until timeline.Time // of the last event
+	until timeline.Time // time of the last event
 }
 
 func (s *stack) begin(w *Writer, t timeline.Time, category, name string, notes ...note) {
@@ -24,8 +24,8 @@ func (s *stack) begin(w *Writer, t timeline.Time, category, name string, notes .
 	w.slice(typeSliceBegin, t, s.track, category, name, notes...)
 }
 
-// end ends the innermost open slice of the name, and what is within it. One whose beginning the
-// trace did not show began at start, if nothing else was on the track since.
+// end ends the innermost open slice with the name, and the slices inside it. If the trace does not
+// contain the beginning of the slice, it began at start, unless the track has later events.
 func (s *stack) end(w *Writer, start, t timeline.Time, category, name string) {
 	at := len(s.open) - 1
 	for at >= 0 && s.open[at] != name {
@@ -52,10 +52,10 @@ func (s *stack) closeAll(w *Writer, t timeline.Time) {
 	s.open, s.until = nil, t
 }
 
-// maxSpans bounds the tracks of ranges of the whole program, and of metrics.
+// maxSpans bounds the number of tracks of ranges of the whole program, and of metrics.
 const maxSpans = 64
 
-// span returns the track of a range of the whole program; nil if there are too many.
+// span returns the track of a range of the whole program, or nil if there are too many.
 func (o *observer) span(name string) *stack {
 	s := o.spans[name]
 	if s == nil && len(o.spans) < maxSpans {
@@ -79,7 +79,7 @@ func (o *observer) Range(r *timeline.Range) {
 	name := o.w.name(r.Name)
 	var s *stack
 	switch {
-	case strings.HasPrefix(name, "stop-the-world"): // of the goroutine that stops it, but everybody's business
+	case strings.HasPrefix(name, "stop-the-world"): // a range of the goroutine that stops the world, but it affects all
 		s = o.span("stop-the-world")
 	case r.Scope == timeline.ScopeGlobal:
 		s = o.span("GC")
@@ -123,7 +123,7 @@ func (o *observer) Region(r *timeline.RegionEvent) {
 	}
 }
 
-// taskLanes are tracks for user tasks, which overlap: each open task has one.
+// taskLanes holds the tracks of user tasks. Tasks overlap, so each open task has its own track.
 type taskLanes struct {
 	parent uint64
 	tracks []uint64
@@ -133,7 +133,7 @@ type taskLanes struct {
 
 type openTask struct{ lane int }
 
-// maxTasks bounds the tasks that are shown at the same time.
+// maxTasks bounds the number of tasks that are shown at the same time.
 const maxTasks = 1000
 
 // Task implements [timeline.Observer].
@@ -165,7 +165,7 @@ func (o *observer) Task(t *timeline.Task) {
 	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", o.w.name(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
 }
 
-// Log implements [timeline.Observer]: messages of runtime/trace.Log, and markers.
+// Log implements [timeline.Observer]. It shows messages of runtime/trace.Log, and markers.
 func (o *observer) Log(l *timeline.Log) {
 	o.at(l.Time)
 	track := o.program
@@ -179,7 +179,7 @@ func (o *observer) Log(l *timeline.Log) {
 	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", o.w.name(l.Category)))
 }
 
-// gauge is a track of a number that is written once an instant, when it has changed.
+// gauge is the track of a number, written at most once per instant, and only when it has changed.
 type gauge struct {
 	track   uint64
 	value   int64
@@ -218,7 +218,7 @@ func (o *observer) Metric(m *timeline.Metric) {
 	o.w.counter(m.Time, g.track, g.value)
 }
 
-// closeSpans ends what is still open of the program, at the end of the trace or where a gap begins.
+// closeSpans ends the open slices of the program, at the end of the trace or before a gap.
 func (o *observer) closeSpans() {
 	for _, name := range slices.Sorted(maps.Keys(o.spans)) {
 		o.spans[name].closeAll(o.w, o.now)

@@ -11,22 +11,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options are the choices of a [Writer]. The zero value is ready to use.
+// Options configures a [Writer]. The zero value is ready to use.
 type Options struct {
-	// Name is what the tracks of the whole program are called; "" means "program".
+	// Name is the name of the tracks of the whole program; "" means "program".
 	Name string
-	// Group names the group of a goroutine; nil means the function that it was started with.
+	// Group returns the name of a goroutine's group; nil means its start function.
 	Group func(*timeline.Goroutine) string
-	// MaxTracks is how many goroutines get tracks of their own; 0 means 5000. Later ones share
-	// tracks, a track a goroutine at a time, since neither people nor programs can show so
-	// many.
+	// MaxTracks is the maximum number of goroutines with their own tracks; 0 means 5000. Later ones
+	// share tracks, one goroutine at a time, because neither people nor programs can handle more.
 	MaxTracks int
-	// MaxGroups bounds the groups; 0 means 1000. Goroutines of later ones are in a group of
-	// others.
+	// MaxGroups bounds the number of groups; 0 means 1000. Goroutines of later groups are in a
+	// common group.
 	MaxGroups int
 }
 
-// Writer writes a trace as Perfetto reads it: see the package comment.
+// Writer writes a trace in Perfetto's format; see the package comment.
 type Writer struct {
 	out    *bufio.Writer
 	opt    Options
@@ -39,17 +38,17 @@ type Writer struct {
 
 	started  bool
 	nextUUID uint64
-	interned map[int]map[string]uint64 // by the field of InternedData
-	news     message                   // names to be defined by the next packet
+	interned map[int]map[string]uint64 // by field of InternedData
+	news     message                   // names that the next packet defines
 	note     message                   // a buffer
-	cleaned  map[string]string         // of the names met so far
+	cleaned  map[string]string         // cleaned names, by original name
 	chains   map[*timeline.Stack]string
 
 	observer observer
 }
 
-// NewWriter returns a Writer to w. Give its Observer to a pass of package timeline, and call Close
-// after it.
+// NewWriter returns a Writer that writes to w. Pass its Observer to a pass of package timeline, and
+// call Close afterwards.
 func NewWriter(w io.Writer, opt Options) *Writer {
 	if opt.Name == "" {
 		opt.Name = "program"
@@ -71,11 +70,11 @@ func NewWriter(w io.Writer, opt Options) *Writer {
 	return out
 }
 
-// Observer returns the observer that writes. It sees one trace.
+// Observer returns the observer that writes. It observes one trace.
 func (w *Writer) Observer() timeline.Observer { return &w.observer }
 
-// Close writes what is left. The error is the first of the underlying writer, also of earlier
-// writes. A trace that is cut off is still a trace: call Close after a pass that failed, too.
+// Close writes the remaining data. It returns the first error of the underlying writer, including
+// errors of earlier writes. A truncated trace is still valid: call Close even if the pass failed.
 func (w *Writer) Close() error {
 	if !w.closed {
 		w.closed = true
@@ -118,16 +117,16 @@ func (w *Writer) put(t timeline.Time, field int, content message) {
 	}
 	w.packet.embed(field, content)
 	w.sub = w.sub[:0]
-	w.sub.embed(traceFieldPacket, w.packet) // of the Trace message, which is nothing but packets
+	w.sub.embed(traceFieldPacket, w.packet) // a Trace message consists only of packets
 	if _, err := w.out.Write(w.sub); err != nil {
 		w.err = err
 	}
 }
 
-// maxInterned bounds each of the tables of names.
+// maxInterned bounds the size of each table of names.
 const maxInterned = 4096
 
-// intern returns the number of a name that the reader keeps; 0 if there are too many.
+// intern returns the number of an interned name, or 0 if there are too many.
 func (w *Writer) intern(field int, name string) uint64 {
 	table := w.interned[field]
 	if iid, ok := table[name]; ok {
@@ -145,11 +144,11 @@ func (w *Writer) intern(field int, name string) uint64 {
 	return iid
 }
 
-// maxName is how many runes of a name are kept.
+// maxName is the maximum number of runes of a name.
 const maxName = 300
 
-// clean makes a name of the program safe to show: valid UTF-8 without control characters, and not
-// too long.
+// clean makes a name of the program safe to show: valid UTF-8 of limited length without control
+// characters.
 func clean(name string) string {
 	name = format.Clean(name)
 	if len(name) <= maxName {
@@ -161,7 +160,7 @@ func clean(name string) string {
 	return name
 }
 
-// name cleans a name that is likely to come again.
+// name cleans and caches a name that is likely to recur.
 func (w *Writer) name(raw string) string {
 	if name, ok := w.cleaned[raw]; ok {
 		return name
@@ -173,10 +172,10 @@ func (w *Writer) name(raw string) string {
 	return name
 }
 
-// maxFrames is how many frames of a call chain an annotation shows.
+// maxFrames is the maximum number of frames of a call stack in an annotation.
 const maxFrames = 16
 
-// chain writes a call chain, leaf first.
+// chain formats a call stack, leaf first.
 func (w *Writer) chain(s *timeline.Stack) string {
 	if out, ok := w.chains[s]; ok {
 		return out
@@ -198,7 +197,7 @@ func (w *Writer) chain(s *timeline.Stack) string {
 	return out
 }
 
-// note is an annotation of an event: a number or a text. Texts that come again are written once.
+// note is an annotation of an event: a number or a text. Recurring texts are written once.
 type note struct {
 	name   string
 	text   string
@@ -209,7 +208,7 @@ type note struct {
 func number(name string, v int64) note { return note{name: name, number: v} }
 func text(name, s string) note         { return note{name: name, text: s, isText: true} }
 
-// slice begins a slice on a track, or is an instant. Names are clean already.
+// slice begins a slice on a track, or writes an instant. Names must be clean.
 func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, name string, notes ...note) {
 	w.begin(kind, track, category, name)
 	w.annotate(notes)
@@ -249,7 +248,7 @@ func (w *Writer) annotate(notes []note) {
 	for i := range notes {
 		n := &notes[i]
 		w.note = w.note[:0]
-		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // the names are few
+		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // there are few names
 		iid := uint64(0)
 		if n.isText {
 			iid = w.intern(internedDebugAnnotationStringValues, n.text)
@@ -266,7 +265,7 @@ func (w *Writer) annotate(notes []note) {
 	}
 }
 
-// counter writes a value.
+// counter writes a value of a counter track.
 func (w *Writer) counter(t timeline.Time, track uint64, v int64) {
 	w.event = w.event[:0]
 	w.event.integer(eventType, typeCounter)
@@ -275,19 +274,18 @@ func (w *Writer) counter(t timeline.Time, track uint64, v int64) {
 	w.put(t, packetTrackEvent, w.event)
 }
 
-// Perfetto knows processes with threads. Here, the program as a whole, its processors, and each
-// group of goroutines are processes; processors and goroutines are threads. Process numbers are
-// above those of threads, since a process has a first thread of the same number.
+// Perfetto has processes with threads. Here, the whole program, its processors, and each group of
+// goroutines are processes; processors and goroutines are threads. Process numbers are above thread
+// numbers, because the first thread of a process has the number of the process.
 const (
 	programPID    = 2_000_000_000
 	processorsPID = programPID + 1
 	groupsPID     = programPID + 2
-	// Goroutines with numbers from here on, and threads that are not a goroutine's, get numbers
-	// of their own.
+	// Goroutines with numbers from here on, and threads without a goroutine, get new numbers.
 	otherTIDs = 1_000_000_000
 )
 
-// process describes a process, and returns its track.
+// process describes a process and returns its track.
 func (w *Writer) process(pid int64, name string) uint64 {
 	var p, d message
 	p.integer(processPid, uint64(pid))
@@ -299,7 +297,7 @@ func (w *Writer) process(pid int64, name string) uint64 {
 	return uuid
 }
 
-// thread describes a thread of a process, and returns its track.
+// thread describes a thread of a process and returns its track.
 func (w *Writer) thread(pid, tid int64, name string) uint64 {
 	var t, d message
 	t.integer(threadPid, uint64(pid))
@@ -312,7 +310,7 @@ func (w *Writer) thread(pid, tid int64, name string) uint64 {
 	return uuid
 }
 
-// track describes a track beneath another one, and returns it.
+// track describes a track below another one and returns it.
 func (w *Writer) track(parent uint64, name string) uint64 {
 	var d message
 	uuid := w.uuid()
@@ -323,7 +321,7 @@ func (w *Writer) track(parent uint64, name string) uint64 {
 	return uuid
 }
 
-// counterTrack describes a track of numbers.
+// counterTrack describes a counter track.
 func (w *Writer) counterTrack(parent uint64, name string, unit uint64) uint64 {
 	var c, d message
 	c.integer(counterUnit, unit)
@@ -340,8 +338,8 @@ func (w *Writer) counterTrack(parent uint64, name string, unit uint64) uint64 {
 type group struct {
 	name  string
 	pid   int64
-	free  []uint64 // shared tracks without a goroutine at present
-	lanes int      // shared tracks
+	free  []uint64 // shared tracks that are not in use
+	lanes int      // number of shared tracks
 }
 
 const othersGroup = "(other groups)"
@@ -373,14 +371,14 @@ func (o *observer) groupOf(g *timeline.Goroutine) *group {
 	return made
 }
 
-// appear gives a goroutine a track.
+// appear creates the track of a goroutine.
 func (o *observer) appear(g *timeline.Goroutine) *lane {
 	l := &lane{id: g.ID, group: o.groupOf(g)}
 	switch {
 	case o.tracks < o.w.opt.MaxTracks:
 		o.tracks++
 		tid := g.ID
-		if tid <= 0 || tid >= otherTIDs || o.threads[tid] { // it changes its track, or is back after a gap or an exit (threads of C)
+		if tid <= 0 || tid >= otherTIDs || o.threads[tid] { // changes its track, or is back after a gap or an exit (threads of C)
 			tid = o.newTID()
 		}
 		o.threads[tid] = true
@@ -403,9 +401,9 @@ func (o *observer) newTID() int64 {
 	return otherTIDs + o.otherThreads
 }
 
-// message is a protobuf message that is being written. Of the format, a trace needs three wire
-// types only: variable-length integers (0), 8 bytes (1) and strings of bytes (2). A field is its
-// number and wire type, then the value.
+// message is a protobuf message under construction. A trace uses three wire types: variable-length
+// integers (0), 8 bytes (1) and byte strings (2). A field is its number and wire type, followed by
+// the value.
 type message []byte
 
 func (m *message) integer(field int, v uint64) {
@@ -430,9 +428,9 @@ func (m *message) embed(field int, sub message) {
 	*m = append(*m, sub...)
 }
 
-// The fields that are written, by the names of perfetto's trace_packet.proto,
-// track_descriptor.proto, track_event.proto, interned_data.proto, debug_annotation.proto,
-// process_descriptor.proto, thread_descriptor.proto and counter_descriptor.proto.
+// The fields in use, named as in Perfetto's trace_packet.proto, track_descriptor.proto,
+// track_event.proto, interned_data.proto, debug_annotation.proto, process_descriptor.proto,
+// thread_descriptor.proto and counter_descriptor.proto.
 const (
 	traceFieldPacket = 1
 
