@@ -8,24 +8,24 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// Options are the choices of a [Collector]. The zero value is right for most.
+// Options configures a [Collector]. The zero value is ready to use.
 type Options struct {
-	// Tasks is a recorder whose tasks are shown as a histogram for each class.
+	// Tasks is a recorder whose tasks are exported as a histogram for each class.
 	Tasks *granularity.Recorder
-	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their
-	// own; others are added up. 0 means 50.
+	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
+	// own metrics; the rest is summed up. 0 means 50.
 	MaxGroups int
-	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4
-	// kinds, tasks as one class, and what shows whether these numbers can be trusted. MaxGroups
-	// is then not used.
+	// Lean limits metrics to 60 series: shares and running times of up to 8 groups, contention of 4
+	// kinds, tasks as one class, and series that show whether these numbers can be trusted.
+	// MaxGroups is ignored.
 	Lean bool
-	// Version is the label version of bottleneck_build_info; "" stands for the version of the
-	// program's module.
+	// Version is the label version of bottleneck_build_info; "" means the version of the program's
+	// module.
 	Version string
 }
 
-// Collector is a [prometheus.Collector]. It is safe for concurrent use. Each Collector counts for
-// itself: register one.
+// Collector is a [prometheus.Collector]. It is safe for concurrent use. Each Collector has its own
+// counters, so register only one.
 type Collector struct {
 	reader *series.Reader
 	descs  map[string]*prometheus.Desc // by name
@@ -33,8 +33,8 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a collector of what c finds. It neither starts nor stops c, which may be nil
-// if there are only tasks to collect.
+// NewCollector returns a collector of the results of c. It neither starts nor stops c, which may be
+// nil if there are only tasks to collect.
 func NewCollector(c *bottleneck.Continuous, opt Options) *Collector {
 	var source series.Source
 	if c != nil {
@@ -73,7 +73,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// metric makes a metric of a point; one that reports the error where the library refuses it.
+// metric turns a point into a metric. If the library refuses it, the metric reports the error.
 func metric(desc *prometheus.Desc, t series.Type, p *series.Point) prometheus.Metric {
 	var m prometheus.Metric
 	var err error

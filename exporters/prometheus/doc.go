@@ -1,5 +1,5 @@
-// Package prometheus collects the metrics of a continuous analysis for programs that use
-// Prometheus' client library already.
+// Package prometheus collects the metrics of a continuous analysis for programs that already use
+// the Prometheus client library.
 //
 //	package main
 //
@@ -25,9 +25,9 @@
 //		log.Print(http.ListenAndServe("localhost:6060", nil))
 //	}
 //
-// A program without that library needs neither it nor this package: package exporters/live serves
-// the same metrics under the same names. This is a module of its own, so that only who uses it
-// depends on the library.
+// Other programs need neither the library nor this package: package exporters/live serves the same
+// metrics under the same names. This package is a separate module, so that only its users depend on
+// the library.
 //
 // # Metrics
 //
@@ -52,27 +52,28 @@
 //
 //	rate(bottleneck_running_seconds_total[1m]) / rate(bottleneck_share_seconds_total[1m])
 //
-// All counters only grow, also when the analysis is stopped and started again. There are
-// Options.MaxGroups groups at most, those that were largest when there was room, and "(others)": so
-// the number of series is bounded, and the sums are right.
+// All counters only grow, even if the analysis is stopped and started again. At most
+// Options.MaxGroups groups, the largest ones when there was room, have their own counters; the rest
+// is in "(others)". So the number of series is bounded, and the sums are correct.
 //
-// With promhttp.HandlerOpts.EnableOpenMetrics, exemplars name the lock, waiter and owner that most
-// of a counter of contention is due to, and the place of most of a group's blocked time.
+// With promhttp.HandlerOpts.EnableOpenMetrics, exemplars name the lock, waiter and owner with the
+// largest part of a contention counter, and the place with the largest part of a group's blocked
+// time.
 //
-// To compare versions of a program, join the build:
+// To compare versions of a program, join the build information:
 //
 //	sum by (group, version) (rate(bottleneck_share_seconds_total[5m]) * on (instance) group_left (version) bottleneck_build_info)
 //
 // # Lean metrics
 //
-// For fleets of thousands, Options.Lean keeps to 60 series an instance: shares and running times of
-// up to 8 groups, those that were largest when there was room, and "(others)"; contention of 4
-// kinds, likewise; the wall and idle time; tasks as one class without buckets; the build, and what
-// shows whether these numbers can be trusted: whether the analysis goes on, how much it has seen,
-// its cost, and what it dropped. The sums are right all the same.
+// For fleets of thousands, Options.Lean limits the output to 60 series per instance: shares and
+// running times of up to 8 groups, the largest ones when there was room, and "(others)"; contention
+// of 4 kinds, likewise; the wall and idle time; tasks as one class without buckets; the build; and
+// series that show whether these numbers can be trusted: whether the analysis is running, how much
+// it has traced, its cost, and what it dropped. The sums remain correct.
 //
 // # Cost
 //
-// A scrape costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect); the
-// analysis itself is package bottleneck's.
+// A scrape costs as much as Continuous.Read plus about 0.5 ms for 50 groups (BenchmarkCollect).
+// Package bottleneck states the cost of the analysis.
 package prometheus
