@@ -17,7 +17,7 @@ import (
 
 const docURL = "https://pkg.go.dev/github.com/bottleneck-go/bottleneck/exporters/pprof"
 
-// build makes the profile of a graph that is within the limits.
+// build returns the profile of a graph that is within the limits.
 func build(g *bottle.Graph, opt Options) *profile.Profile {
 	share, running := "share", "running"
 	if g.Offered {
@@ -30,7 +30,7 @@ func build(g *bottle.Graph, opt Options) *profile.Profile {
 		},
 		DefaultSampleType: share,
 		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-		Period:            1, // nothing is sampled: each nanosecond counts
+		Period:            1, // not sampled: each nanosecond counts
 		DurationNanos:     int64(g.Wall),
 		DocURL:            docURL,
 		Comments:          comments(g),
@@ -52,18 +52,18 @@ func build(g *bottle.Graph, opt Options) *profile.Profile {
 // graphBuilder makes the samples of graphs.
 type graphBuilder struct {
 	*builder
-	grouped string // what the boxes are grouped by
+	grouped string // grouping of the boxes
 	chosen  map[*bottle.Box][]stackSum
 }
 
 // stackSum is a sample of a box.
 type stackSum struct {
-	calls          []frame // below the box, from the root
+	calls          []frame // calls below the box, root first
 	source         string
 	share, running time.Duration
 }
 
-// graph adds the samples of a graph or window, boxes from the bottom up and idle time last.
+// graph adds the samples of a graph or window: boxes from the bottom up, then idle time.
 func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 	add := func(stack []frame, share, running time.Duration, group, kind, source string) {
 		s := b.add([]int64{int64(share), int64(running)}, stack, [2]string{"group", group}, [2]string{"source", source})
@@ -81,10 +81,10 @@ func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 		name := cleanName(box.Group)
 		label := name
 		if b.grouped == "goroutine" {
-			label = "" // it would be the goroutine's id
+			label = "" // it would be a goroutine id
 		}
 		kind := string(box.Kind)
-		if kind != "" { // it is one of four, but for what was made by hand
+		if kind != "" { // one of four, except in a hand-made graph
 			kind = cleanName(kind)
 		}
 		root := frame{name: "[group] " + name, aspect: "group"}
@@ -95,22 +95,22 @@ func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 			add(append([]frame{root}, s.calls...), s.share, s.running, label, kind, s.source)
 		}
 	}
-	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow { // a profile without samples is an error to some
+	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow { // some tools reject a profile without samples
 		add([]frame{{name: "[idle]", aspect: "idle"}}, g.Idle, 0, "[idle]", "idle", noSource)
 	}
 }
 
-// noSource is the label of what has no call chain because none was asked for.
+// noSource is the source label of a sample without a call stack if no stacks were requested.
 const noSource = "none"
 
-// Frames for what has no call chain.
+// Frames for time without a call stack.
 var (
 	notSampled  = frame{name: "[not sampled]", aspect: "not sampled"}
 	otherStacks = frame{name: "[others]", aspect: "others"}
 )
 
-// chooseStacks takes the stacks of all boxes that fit, the largest first; the others are added up,
-// a sample for each box and source.
+// chooseStacks selects the largest stacks of all boxes that fit; the rest is added up, one sample
+// per box and source.
 func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
 	type boxStack struct {
 		box *bottle.Box
@@ -157,7 +157,7 @@ func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
 	}
 }
 
-// codeFrames are the frames of a call chain, from the root.
+// codeFrames returns the frames of a call stack, root first.
 func codeFrames(s *timeline.Stack) (stack []frame) {
 	for _, f := range slices.Backward(s.Code()) {
 		stack = append(stack, frame{name: cleanName(f.Func), file: cleanName(f.File), line: f.Line})
@@ -165,10 +165,10 @@ func codeFrames(s *timeline.Stack) (stack []frame) {
 	return stack
 }
 
-// maxName is how many runes of a name are kept; real ones are far shorter.
+// maxName is the maximum number of runes of a name; real ones are far shorter.
 const maxName = 1000
 
-// cleanName makes a name safe to print and bounded; names come from the traced program.
+// cleanName makes a name of the traced program safe to print and limits its length.
 func cleanName(name string) string {
 	name = format.Clean(name)
 	if len(name) <= maxName {
@@ -181,10 +181,10 @@ func cleanName(name string) string {
 	return string(r[:maxName/2]) + "…" + string(r[len(r)-maxName/2+1:])
 }
 
-// maxWarnings bounds the comments, as maxName bounds each of them.
+// maxWarnings bounds the number of comments; maxName bounds the length of each.
 const maxWarnings = 50
 
-// comments tells what the profile shows, and the graph's own warnings.
+// comments returns a description of the profile, and the warnings of the graph.
 func comments(g *bottle.Graph) []string {
 	what := "bottle graph"
 	if g.GroupBy != "" {
@@ -202,7 +202,7 @@ func comments(g *bottle.Graph) []string {
 	return append(append([]string{what}, sources(g)...), warningComments(g.Warnings)...)
 }
 
-// sources says where the call chains come from.
+// sources returns a description of where the call stacks come from.
 func sources(g *bottle.Graph) []string {
 	var all time.Duration
 	by := map[bottle.Source]time.Duration{}
@@ -234,9 +234,9 @@ func warningComments(warnings []string) (out []string) {
 	return out
 }
 
-// codeMapping is the mapping of the program's code. Its file is the first word of the title that
-// pprof shows, "unknown" without one. Everything else is known, so pprof does not look for symbols
-// in the file.
+// codeMapping returns the mapping of the program's code. Its file is the first word of the title
+// that pprof shows; without one, pprof shows "unknown". The mapping declares that all symbols are
+// known, so pprof does not look for them in the file.
 func codeMapping(file, buildID string) *profile.Mapping {
 	if file == "" {
 		file = "program"

@@ -15,42 +15,40 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// ContentionOptions says what a profile of lock contention shows. The zero value
-// is ready to use.
+// ContentionOptions configures [Contention]. The zero value is ready to use.
 type ContentionOptions struct {
-	// View says whose call chains the stacks are; empty means [contention.OwnerView].
+	// View selects whose call stacks the samples have; empty means [contention.OwnerView].
 	View contention.View
-	// File and BuildID name the executable that was profiled; empty when not known: pprof then
-	// shows "program" in titles.
+	// File and BuildID identify the profiled executable. If File is empty, pprof shows "program" in
+	// titles.
 	File, BuildID string
 }
 
-// Contention turns a contention profile into a profile with the sample types
-// contentions/count, delay/nanoseconds, the default, and ready/nanoseconds. The delays sum to what
-// was waited, and ready is for how long goroutines were ready after that, until they had a
-// processor, as far as the profile tells that from the waiting:
+// Contention returns a contention profile as a pprof profile with the sample types
+// contentions/count, delay/nanoseconds, the default, and ready/nanoseconds. The delays sum to the
+// wait time. ready is the time from the end of a wait until the goroutine had a processor, if the
+// profile distinguishes it from the wait:
 //
 //	go tool pprof -top contention.pb.gz           # whom the waiting is to be blamed on
 //	go tool pprof -http=: joined.pb.gz            # the flame graph of the joined view
 //
-// In the joined view, pprof's flame graph has from the root the calls of the waiter, then "[lock]
-// name", "[held by]" and the calls of the owner upside down. Where the lock was on its way to its
-// next owner, or it is not known who held it, "[hand-off]" or "[unattributed]" follows instead, and
-// "[ready]" where the waiter was ready again. Frames in brackets are not code: their file name
-// tells what they stand for.
+// In the joined view, a stack has, from the root, the calls of the waiter, "[lock] name", "[held
+// by]", and the calls of the owner upside down. If the lock was on its way to its next owner, or
+// its owner is unknown, "[hand-off]" or "[unattributed]" follows instead, and "[ready]" if the
+// waiter was ready again. Frames in brackets are not code: their file name gives their meaning.
 //
-// In the root's view, the call chains are those of the owners at the end of the chains of blame: of
-// whoever blocked the owner, if that was itself blocked.
+// In the root view, the call stacks are those of the owners at the end of the chains of blame: the
+// goroutine that blocked the owner, if the owner was itself blocked.
 //
-// In the waiter's view, contentions are the number of waits. In the others, they are the number of
+// In the waiter view, contentions are the number of waits. In the others, they are the number of
 // waits that an owner delayed: a wait behind three owners counts three times.
 //
-// Samples carry the labels kind, lock_class, and waiter_group, owner_group and root_group in the
-// views in which they have a meaning; and lock, unless there are more than 100 of different names.
-// Goroutine ids never become labels.
+// Samples carry the labels kind, lock_class, and, in the views to which they apply, waiter_group,
+// owner_group and root_group. They also carry lock, unless there are more than 100 different names.
+// Goroutine ids are never labels.
 //
-// Like [Write], it keeps under 16,000 samples and 4 MB: of what is too much, the shortest delays
-// are added up under "[others]", and the profile's comments say so.
+// Like [Write], Contention stays under 16,000 samples and 4 MB: the shortest excess delays are
+// added up under "[others]", and a comment of the profile records that.
 func Contention(p *contention.Profile, opt ContentionOptions) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no contention profile")
@@ -68,8 +66,8 @@ func Contention(p *contention.Profile, opt ContentionOptions) (*profile.Profile,
 	return out, nil
 }
 
-// WriteContention writes the profile of [Contention] to w, compressed by gzip as is
-// usual. The errors are those of Contention and of w.
+// WriteContention writes the profile of [Contention] to w, compressed with gzip. Its errors are
+// those of Contention and of w.
 func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	out, err := Contention(p, opt)
 	if err != nil {
@@ -81,12 +79,12 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	return nil
 }
 
-// A contention profile becomes samples in four steps:
+// A contention profile is converted to samples in four steps:
 //
-//  1. Equal stacks with equal labels are put together.
-//  2. They are sorted, the longest delay first.
-//  3. Those that fit are taken, by an estimate of their bytes from above.
-//  4. The others are added up, a sample for each kind of contention.
+//  1. Combine equal stacks with equal labels.
+//  2. Sort them, longest delay first.
+//  3. Select those that fit, by an upper estimate of their size.
+//  4. Add up the others, one sample per kind of contention.
 
 // blame is a sample before it has locations.
 type blame struct {
@@ -96,10 +94,10 @@ type blame struct {
 	ready         int64
 }
 
-// blameLabels are comparable, so that equal ones are found. Those that a view has not are empty.
+// blameLabels is comparable, to find equal labels. Labels that do not apply to a view are empty.
 type blameLabels struct{ kind, lock, class, waiter, owner, root string }
 
-// maxLockNames is how many locks can be told apart by a label.
+// maxLockNames is the maximum number of different lock labels.
 const maxLockNames = 100
 
 func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Profile {
@@ -144,7 +142,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 	if dropped > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest delays are added up under [others]", format.Plural(dropped, "stack", "stacks")))
 	}
-	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
+	if len(b.p.Sample) == 0 { // some tools reject a profile without samples
 		b.addBlame(&blame{
 			stack:  []frame{{name: "[no contention]", aspect: "none"}},
 			labels: blameLabels{kind: "none", class: "[none]"},
@@ -153,7 +151,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 	return b.p
 }
 
-// folded is the sample for what does not fit of a kind.
+// folded returns the sample that adds up the excess samples of a kind.
 func folded(like blameLabels) *blame {
 	name := otherStacks.name
 	some := func(s string) string {
@@ -176,7 +174,7 @@ func sortedKinds(rest map[string]*blame) (kinds []string) {
 	return kinds
 }
 
-// together gives the samples of a view, equal ones added up, the longest delay first.
+// together returns the samples of a view, equal ones combined, longest delay first.
 func together(p *contention.Profile, view contention.View) []blame {
 	names := map[string]bool{}
 	for _, l := range p.Locks {
@@ -200,7 +198,7 @@ func together(p *contention.Profile, view contention.View) []blame {
 		}
 		key = key[:0]
 		for _, label := range []string{l.kind, l.class, l.lock, l.waiter, l.owner, l.root} {
-			key = append(append(key, label...), '\n') // cleaned names have no line feeds
+			key = append(append(key, label...), '\n') // cleaned names contain no line feeds
 		}
 		stack := make([]frame, len(s.Stack))
 		for i, call := range s.Stack {
@@ -231,7 +229,7 @@ func orNone(s string) string {
 	return s
 }
 
-// foldedKinds is how many samples may be added at the end.
+// foldedKinds is the maximum number of samples added at the end.
 const foldedKinds = 20
 
 func (b *builder) fitsBlame(s *blame) bool {
@@ -245,7 +243,7 @@ func (b *builder) addBlame(s *blame) {
 		[2]string{"lock", l.lock}, [2]string{"waiter_group", l.waiter}, [2]string{"owner_group", l.owner}, [2]string{"root_group", l.root})
 }
 
-// contentionComments tells what the profile shows, and its own warnings.
+// contentionComments returns a description of the profile, and its warnings.
 func contentionComments(p *contention.Profile, view contention.View) []string {
 	what := fmt.Sprintf("lock contention, %s view", view)
 	if p.Source != "" {

@@ -4,19 +4,19 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// builder makes the tables of a profile; ids count from 1 in the order of first use.
+// builder builds the tables of a profile; ids count from 1 in the order of first use.
 type builder struct {
 	p         *profile.Profile
-	code      *profile.Mapping // of frames that are functions
+	code      *profile.Mapping // mapping of frames that are functions
 	frames    map[frame]*profile.Location
-	functions map[frame]*profile.Function // by frames without a line
-	strings   map[string]bool             // that fits has counted
-	bytes     int                         // of what fits has taken, at most
-	samples   int                         // likewise
+	functions map[frame]*profile.Function // keyed by frames without a line
+	strings   map[string]bool             // strings counted by fits
+	bytes     int                         // upper bound of the size so far
+	samples   int                         // number of samples so far
 }
 
-// frame is one line of a stack. What is not code has an aspect ("group", "idle"), which takes the
-// place of the file name, and no mapping.
+// frame is one line of a stack. A frame that is not code has no mapping; its aspect ("group",
+// "idle") replaces the file name.
 type frame struct {
 	name, aspect string
 	file         string
@@ -59,15 +59,15 @@ func (b *builder) function(f frame) *profile.Function {
 	if f.aspect == "" {
 		fn.SystemName = f.name
 	} else {
-		fn.Filename = f.aspect // the system name stays empty, or pprof would demangle what looks like C++
+		fn.Filename = f.aspect // with a system name, pprof would demangle names like those of C++
 	}
 	b.functions[f] = fn
 	b.p.Function = append(b.p.Function, fn)
 	return fn
 }
 
-// Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of
-// anything.
+// Bounds of encoded sizes. Ids and indices have up to 3 bytes, because there are fewer than 2^21 of
+// each.
 const (
 	valuesBytes   = 111 // a sample: two values of up to 10 bytes and a 0, six labels of 10
 	callBytes     = 28  // a location with its line
@@ -75,13 +75,13 @@ const (
 	stringBytes   = 4 // before each string
 )
 
-// fits reports whether there is room for one more sample, and takes it.
+// fits reports whether there is room for one more sample, and reserves it.
 func (b *builder) fits(stack []frame, labels ...string) bool {
 	n := valuesBytes + 3*len(stack)
 	var fresh []string
 	text := func(s string) {
 		if !b.strings[s] {
-			n += stringBytes + len(s) // perhaps twice
+			n += stringBytes + len(s) // possibly counted twice
 			fresh = append(fresh, s)
 		}
 	}
@@ -109,7 +109,7 @@ func (b *builder) fits(stack []frame, labels ...string) bool {
 	return true
 }
 
-// add adds a sample with a stack from the root. Labels without a value are left out.
+// add adds a sample with a stack from the root. It omits labels without a value.
 func (b *builder) add(values []int64, stack []frame, labels ...[2]string) *profile.Sample {
 	s := &profile.Sample{Value: values, Label: map[string][]string{}}
 	for _, label := range labels {

@@ -17,34 +17,34 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// LedgerOptions says what a ledger does not know. The zero value is ready to use.
+// LedgerOptions adds information that a ledger does not contain. The zero value is ready to use.
 type LedgerOptions struct {
-	// File and BuildID name the executable that was traced; empty when not known: pprof then
-	// shows "program" in titles.
+	// File and BuildID identify the traced executable. If File is empty, pprof shows "program" in
+	// titles.
 	File, BuildID string
 }
 
-// Ledger turns a ledger into a profile of the capacity that was lost, with the sample type
-// lost/nanoseconds, in ns·processors:
+// Ledger returns a ledger as a profile of the lost capacity, with the sample type lost/nanoseconds,
+// in ns·processors:
 //
 //	go tool pprof -http=: ledger.pb.gz                          # the flame graph: what the processors waited for
 //	go tool pprof -top -cum -tagfocus=part=idle ledger.pb.gz    # only what was idle
 //
-// The samples sum to the time of all rows but those of the program's own code, C code and system
-// calls. Of a stack, the root is the category of the row, such as "[idle]". For an empty processor,
-// the call chain follows with which the goroutine that ended the gap had waited, then "[wait]
-// mutex", "[woken by]" and the call chain that woke it, upside down, from the call that did to
-// where its goroutine began. So a reader from the root sees who was missing, and from the leaf who
-// should hurry. Where the ledger has no call chains ([ledger.Options.Stacks]), each of the two is
-// one place in the program. Frames in brackets are not code: their file name tells what they stand
-// for.
+// The samples sum to the time of all rows except those of the program's own code, C code and system
+// calls. The root of a stack is the category of the row, such as "[idle]". For an empty processor,
+// the stack continues with the call stack in which the goroutine that ended the gap had waited,
+// then "[wait] mutex", "[woken by]" and the call stack of the wake-up, upside down, from the call
+// that woke it to the start of its goroutine. Read from the root, a stack shows which goroutine was
+// missing; read from the leaf, which goroutine should be faster. If the ledger has no call stacks
+// ([ledger.Options.Stacks]), each of the two is a single place in the program. Frames in brackets
+// are not code: their file name gives their meaning.
 //
-// Samples carry the labels part, the category; kind, what was waited for; group, the goroutines
-// that ran or that ended the gap; and, where they are known, waker, the goroutines that woke them,
-// and during that time, those that ran on other processors.
+// Samples carry the labels part, the category; kind, the reason of the wait; group, the goroutines
+// that ran or that ended the gap; and, if known, waker, the goroutines that woke them, and
+// meanwhile, the goroutines that ran on other processors in that time.
 //
-// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest are added up under "[others]",
-// and the profile's comments say so.
+// Like [Write], Ledger stays under 16,000 samples and 4 MB: the smallest are added up under
+// "[others]", and a comment of the profile records that.
 func Ledger(l *ledger.Ledger, opt LedgerOptions) (*profile.Profile, error) {
 	if l == nil {
 		return nil, errors.New("pprof: no ledger")
@@ -56,8 +56,8 @@ func Ledger(l *ledger.Ledger, opt LedgerOptions) (*profile.Profile, error) {
 	return out, nil
 }
 
-// WriteLedger writes the profile of [Ledger] to w, compressed by gzip as is usual. The errors
-// are those of Ledger and of w.
+// WriteLedger writes the profile of [Ledger] to w, compressed with gzip. Its errors are those of
+// Ledger and of w.
 func WriteLedger(w io.Writer, l *ledger.Ledger, opt LedgerOptions) error {
 	out, err := Ledger(l, opt)
 	if err != nil {
@@ -122,7 +122,7 @@ func buildLedger(l *ledger.Ledger, opt LedgerOptions) *profile.Profile {
 	if dropped > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the least time are added up under [others]", format.Plural(dropped, "stack", "stacks")))
 	}
-	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
+	if len(b.p.Sample) == 0 { // some tools reject a profile without samples
 		b.addLoss(&loss{stack: []frame{noLosses}, labels: lossLabels{part: "none", kind: "none", group: "[none]"}})
 	}
 	return b.p
@@ -134,7 +134,7 @@ func (b *builder) addLoss(s *loss) {
 		[2]string{"waker", n.waker}, [2]string{"meanwhile", n.meanwhile})
 }
 
-// lossesOf returns what was lost, equal stacks with equal labels added up, the most first.
+// lossesOf returns the losses, equal stacks with equal labels combined, largest first.
 func lossesOf(l *ledger.Ledger) (out []loss) {
 	index := map[string]int{}
 	var key []byte
@@ -146,7 +146,7 @@ func lossesOf(l *ledger.Ledger) (out []loss) {
 			part: cleanName(string(s.Category)), kind: orNoWait(cleanName(s.Wait)), group: orNone(cleanName(s.Group)), waker: cleanName(s.Waker), meanwhile: cleanName(s.Meanwhile)}}
 		key = key[:0]
 		for _, label := range []string{x.labels.part, x.labels.kind, x.labels.group, x.labels.waker, x.labels.meanwhile} {
-			key = append(append(key, label...), '\n') // cleaned names have no line feeds
+			key = append(append(key, label...), '\n') // cleaned names contain no line feeds
 		}
 		for _, f := range x.stack {
 			key = append(append(key, f.name...), '\n')
@@ -181,7 +181,7 @@ func orNoWait(wait string) string {
 	return wait
 }
 
-// lossStack is the stack of a row, root first.
+// lossStack returns the stack of a row, root first.
 func lossStack(s *ledger.Stack) []frame {
 	stack := []frame{partFrame(cleanName(string(s.Category)))}
 	calls := codeFrames(s.Calls)
@@ -195,7 +195,7 @@ func lossStack(s *ledger.Stack) []frame {
 	if s.Wait != "" {
 		stack = append(stack, frame{name: "[wait] " + cleanName(s.Wait), aspect: "wait"})
 	}
-	if s.Wait == created { // the call chain is that of the go statement
+	if s.Wait == created { // the call stack is that of the go statement
 		return stack
 	}
 	waker := codeFrames(s.WakerCalls)

@@ -6,18 +6,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// The limits of common profile databases, for one profile.
+// The limits of common profile databases, per profile.
 const (
 	maxSamples = 16_000  // exclusive
 	maxBytes   = 4 << 20 // uncompressed
 )
 
-// others bounds the samples of a graph that Top adds to the k boxes it keeps:
-// a box of others for each of the four kinds, and the idle time.
+// others bounds the number of samples that Top adds to the k boxes that it keeps: a box of others
+// for each of the four kinds, and the idle time.
 const others = 5
 
-// limit folds a graph until its profile is small enough, and says what it did.
-// First the boxes of each window are folded, then the windows are given up.
+// limit folds a graph until its profile is small enough, and returns notes on what it did. It first
+// folds the boxes of each window, then drops the windows.
 func limit(g *bottle.Graph) (*bottle.Graph, []string) {
 	if fits(g) {
 		return g, nil
@@ -40,19 +40,20 @@ func limit(g *bottle.Graph) (*bottle.Graph, []string) {
 	}
 	whole := *g
 	whole.Windows = nil
-	folded, notes := limit(&whole) // fits at the latest with one box: names are bounded
+	folded, notes := limit(&whole) // one box always fits, because names are bounded
 	return folded, append([]string{fmt.Sprintf("folded: %d windows are too many for one profile; this is the whole", len(g.Windows))}, notes...)
 }
 
-// fits reports whether the profile of g is within the limits, with one sample for each box and
-// source. It estimates the bytes from above: encoding the profile to know them takes longer than
-// building it.
+// fits reports whether the profile of g is within the limits, with one sample per box and source.
+// It uses an upper estimate of the size, because encoding the profile takes longer than building
+// it.
 func fits(g *bottle.Graph) bool {
 	samples, bytes := size(g)
 	return samples < maxSamples && bytes < maxBytes
 }
 
-// size returns the number of samples, without those of single call chains, and the bytes.
+// size returns the number of samples, without those of individual call stacks, and their size in
+// bytes.
 func size(g *bottle.Graph) (samples, bytes int) {
 	graphs := g.Windows
 	if len(graphs) == 0 {
@@ -68,13 +69,13 @@ func size(g *bottle.Graph) (samples, bytes int) {
 			}
 			if name := b.Group; !seen[name] {
 				seen[name] = true
-				bytes += 2 * min(len(name)+len("[group] "), 4*maxName) // as frame and as label
+				bytes += 2 * min(len(name)+len("[group] "), 4*maxName) // in a frame and in a label
 			}
 		}
 	}
 	return samples, bytes + samples*sampleBytes
 }
 
-// sampleBytes bounds the encoded size of a sample with its location, function
-// and labels, without its strings: about 20 small integers and three of 9 bytes.
+// sampleBytes bounds the encoded size of a sample with its location, function and labels, excluding
+// strings: about 20 small integers and three of 9 bytes.
 const sampleBytes = 120

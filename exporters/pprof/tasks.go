@@ -19,32 +19,31 @@ import (
 
 // TasksOptions configures [Tasks]. The zero value is ready to use.
 type TasksOptions struct {
-	// Submission roots the stacks in the call chains that submitted the tasks, instead of those
-	// that created them.
+	// Submission uses the call stacks that submitted the tasks, instead of those that created them.
 	Submission bool
-	// File and BuildID name the executable that was profiled; empty when not known: pprof then
-	// shows "program" in titles.
+	// File and BuildID identify the profiled executable. If File is empty, pprof shows "program" in
+	// titles.
 	File, BuildID string
 }
 
-// Tasks turns a profile of tasks into a profile with the sample types tasks/count, cycles/count and
-// time/nanoseconds, the default:
+// Tasks returns a task profile as a pprof profile with the sample types tasks/count, cycles/count
+// and time/nanoseconds, the default:
 //
 //	go tool pprof -top tasks.pb.gz                                  # which classes execute for how long
 //	go tool pprof -peek 'main.walk' -sample_index=tasks tasks.pb.gz  # how many tasks a function creates
 //	go tool pprof -tags tasks.pb.gz                                 # how large the tasks are
 //
-// The stacks are the call chains that created the tasks, or submitted them, with the class as the
-// leaf, "[class] name". That is not code: its file name is "class". Each sample carries the labels
+// The stacks are the call stacks that created the tasks, or submitted them, with the class as the
+// leaf, "[class] name", which is not code: its file name is "class". Each sample carries the labels
 // granularity, the decade of its tasks' granularity such as "1e4-1e5 cycles" (or "10µs-100µs" in a
-// profile by time), class, diagnosis, and pool where there is one.
+// profile by time), class, diagnosis, and pool if there is one.
 //
-// Time is cycles by their frequency; running time in a profile from a trace; and time on the
-// processor where cycles have no fixed length. Cycles are 0 where they are not known. The samples
-// of a site sum to its cycles; a sample of one decade is as exact as the histogram's buckets, 1 %.
+// Time is cycles divided by their frequency; in a profile from a trace, running time; and if cycles
+// have no fixed length, time on the processor. Unknown cycles are 0. The samples of a site sum to
+// its cycles; a sample of one decade is as exact as the histogram's buckets, 1 %.
 //
-// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest sites are added up under
-// "[others]", as the profile's comments show.
+// Like [Write], Tasks stays under 16,000 samples and 4 MB: the smallest sites are added up under
+// "[others]", and a comment of the profile records that.
 func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")
@@ -56,8 +55,8 @@ func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
 	return out, nil
 }
 
-// WriteTasks writes the profile of [Tasks] to w, compressed by gzip as is usual. The errors
-// are those of Tasks and of w.
+// WriteTasks writes the profile of [Tasks] to w, compressed with gzip. Its errors are those of
+// Tasks and of w.
 func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	out, err := Tasks(p, opt)
 	if err != nil {
@@ -69,15 +68,15 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	return nil
 }
 
-// A profile of tasks becomes samples in four steps:
+// A task profile is converted to samples in four steps:
 //
-//  1. The tasks of each site are divided by the decade of their granularity.
-//  2. Samples are sorted, the longest time first.
-//  3. Those that fit are taken, by an estimate of their bytes from above.
-//  4. The others are added up, a sample for each decade.
+//  1. Divide the tasks of each site by the decade of their granularity.
+//  2. Sort the samples, longest time first.
+//  3. Select those that fit, by an upper estimate of their size.
+//  4. Add up the others, one sample per decade.
 
-// taskSample is a sample before it has locations. Of the labels, kind is the decade, lock
-// the diagnosis, owner the pool.
+// taskSample is a sample before it has locations. It reuses labels: kind is the decade, lock the
+// diagnosis, owner the pool.
 type taskSample struct {
 	blame
 	tasks, cycles, time float64
@@ -120,7 +119,7 @@ func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
 	if dropped > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest times are added up under [others]", format.Plural(dropped, "sample", "samples")))
 	}
-	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
+	if len(b.p.Sample) == 0 { // some tools reject a profile without samples
 		none := &taskSample{blame: blame{stack: []frame{{name: "[no tasks]", aspect: "none"}}}}
 		none.labels = blameLabels{kind: "none", class: "[none]", lock: "unknown"}
 		b.addTasks(none)
@@ -128,8 +127,8 @@ func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
 	return b.p
 }
 
-// taskSamples are those of all sites and decades, the longest time first. A class whose sites are
-// not known has itself for one.
+// taskSamples returns the samples of all sites and decades, longest time first. A class without
+// known sites is its own site.
 func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
 	for i := range p.Classes {
 		c := &p.Classes[i]
@@ -156,7 +155,7 @@ func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
 	return out
 }
 
-// taskStack is the stack of a class's tasks, root first.
+// taskStack returns the stack of a class's tasks, root first.
 func taskStack(chain []granularity.Frame, class string) (stack []frame) {
 	for _, f := range slices.Backward(chain) {
 		stack = append(stack, frame{name: cleanName(f.Func), file: cleanName(f.File), line: f.Line})
@@ -164,8 +163,8 @@ func taskStack(chain []granularity.Frame, class string) (stack []frame) {
 	return append(stack, frame{name: "[class] " + orNone(cleanName(class)), aspect: "class"})
 }
 
-// nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the
-// class.
+// nsPerCycle returns the length of a cycle, from the frequency or from the class's time on the
+// processor.
 func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
 	switch {
 	case p.Hz > 0:
@@ -176,8 +175,7 @@ func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
 	return 0
 }
 
-// decades divides the tasks of a site by size. The distribution gives how many there are in
-// each bucket.
+// decades divides the tasks of a site by size, using the counts in the buckets of its distribution.
 func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCycle float64) (out []*taskSample) {
 	h := p.SiteGranularity(s)
 	byDecade := map[int]*taskSample{}
@@ -200,7 +198,7 @@ func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCy
 	}
 	for _, x := range out {
 		if sum > 0 {
-			x.cycles *= h.Sum() / sum // the buckets are not exact, the sum is
+			x.cycles *= h.Sum() / sum // the buckets are approximate, the sum is exact
 		}
 		x.time = x.cycles * perCycle
 		if p.ByTime() {
@@ -210,7 +208,7 @@ func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCy
 	return out
 }
 
-// decadeName labels the granularities from 10^d to 10^(d+1).
+// decadeName returns the label of the granularities from 10^d to 10^(d+1).
 func decadeName(p *granularity.Profile, d int) string {
 	if p.ByTime() && d < 18 {
 		return power(d) + "-" + power(d+1)
@@ -218,7 +216,7 @@ func decadeName(p *granularity.Profile, d int) string {
 	return "1e" + strconv.Itoa(d) + "-1e" + strconv.Itoa(d+1) + " cycles"
 }
 
-// power writes 10^d nanoseconds.
+// power formats 10^d nanoseconds.
 func power(d int) string {
 	return "1" + strings.Repeat("0", d%3) + [...]string{"ns", "µs", "ms", "s", "ks", "Ms", "Gs"}[d/3]
 }
@@ -229,10 +227,10 @@ func (b *builder) addTasks(s *taskSample) {
 		[2]string{"granularity", l.kind}, [2]string{"class", l.class}, [2]string{"diagnosis", l.lock}, [2]string{"pool", l.owner})
 }
 
-// whole rounds to an integer that sums of few do not overflow.
+// whole rounds to an integer, limited so that sums of a few do not overflow.
 func whole(v float64) int64 { return int64(math.Round(min(v, 1<<62))) }
 
-// tasksComments returns what the profile shows, and its warnings.
+// tasksComments returns a description of the profile, and its warnings.
 func tasksComments(p *granularity.Profile, opt TasksOptions) []string {
 	what := "task granularity by creation"
 	if opt.Submission {
