@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// contentionForm is a profile in columns: aggregate.js adds it up as [contention.Profile.Aggregate]
-// does.
+// contentionForm is a profile in columns. aggregate.js adds it up like
+// [contention.Profile.Aggregate].
 type contentionForm struct {
 	Source   string             `json:"source"`
 	Accuracy string             `json:"accuracy"`
@@ -18,24 +18,24 @@ type contentionForm struct {
 	Dropped  contention.Dropped `json:"dropped"`
 	Warnings []string           `json:"warnings"`
 	Funcs    []string           `json:"funcs"` // full names
-	Short    []string           `json:"short"` // as people call them
+	Short    []string           `json:"short"` // shortened names
 	Files    []string           `json:"files"`
-	Stacks   []chainForm        `json:"stacks"` // rows refer to them; −1 is none
+	Stacks   []chainForm        `json:"stacks"` // referenced by rows; −1 is none
 	Parties  []string           `json:"parties"`
-	PartyOf  []int              `json:"partyOf"` // the group of the page that is meant by a party, or −1
+	PartyOf  []int              `json:"partyOf"` // the page's group of a party, or −1
 	Kinds    []string           `json:"kinds"`
 	FlagSets []string           `json:"flagSets"`
 	Locks    []lockForm         `json:"locks"`
 	Waits    waitColumns        `json:"waits"`
 	Pairs    pairColumns        `json:"pairs"`
 	Roots    rootColumns        `json:"roots"`
-	Windows  *contentionWindows `json:"windows"` // nil if the times of the waits are not known
+	Windows  *contentionWindows `json:"windows"` // nil if the times of the waits are unknown
 
-	Unfinished []unfinishedForm `json:"unfinished"` // those for locks first, and waits for work last
+	Unfinished []unfinishedForm `json:"unfinished"` // locks first, waits for work last
 }
 
-// unfinishedForm is a row of waits that went on when the trace ended. Lock is a name as in locks,
-// which may not have it.
+// unfinishedForm is a row of waits in progress at the end of the trace. Lock is a name as in locks,
+// which may not contain it.
 type unfinishedForm struct {
 	Kind        string `json:"kind"`
 	Lock        string `json:"lock"`
@@ -44,7 +44,7 @@ type unfinishedForm struct {
 	Goroutine   uint64 `json:"wid"`
 	Stack       int    `json:"ws"`
 	OfLock      bool   `json:"ofLock"`
-	Holder      int    `json:"og"` // −1 if it is not known
+	Holder      int    `json:"og"` // −1 if unknown
 	HolderStack int    `json:"os"`
 	Count       int64  `json:"n"`
 	Waited      int64  `json:"waited"`
@@ -66,7 +66,7 @@ type lockForm struct {
 	Contended int64  `json:"contended"`
 }
 
-// waiterColumns are what waits and pairs have in common.
+// waiterColumns are the columns that waits and pairs share.
 type waiterColumns struct {
 	Kind        []int    `json:"kind"`
 	Lock        []int    `json:"lock"`
@@ -74,7 +74,7 @@ type waiterColumns struct {
 	Goroutine   []uint64 `json:"wid"`
 	Stack       []int    `json:"ws"`
 	Flags       []int    `json:"flags"`
-	ForWork     []int    `json:"forWork"` // 1 of waits that need not cost anything
+	ForWork     []int    `json:"forWork"` // 1 for waits that need not cost anything
 	Contentions []int64  `json:"n"`
 	Longest     []int64  `json:"longest"`
 }
@@ -96,15 +96,15 @@ type pairColumns struct {
 	OwnerGoroutine []uint64 `json:"oid"`
 	OwnerStack     []int    `json:"os"`
 	Blamed         []int64  `json:"blamed"`
-	// What the owner did during that time: Blocked has pairs of a kind's number and a time.
+	// The activity of the owner during the wait. Blocked has pairs of a kind's number and a time.
 	Running  []int64      `json:"running"`
 	Runnable []int64      `json:"runnable"`
 	Unknown  []int64      `json:"unknown"`
 	Blocked  [][][2]int64 `json:"blocked"`
 }
 
-// rootColumns are the ends of the chains of blame, by pair. A pair that has only itself as root is
-// here, too.
+// rootColumns are the ends of the chains of blame, by pair, including pairs that are their own
+// root.
 type rootColumns struct {
 	Pair        []int    `json:"pair"`
 	Group       []int    `json:"rg"`
@@ -116,14 +116,14 @@ type rootColumns struct {
 	Blamed      []int64  `json:"blamed"`
 }
 
-// contentionTables number what the rows refer to.
+// contentionTables numbers the items to which rows refer.
 type contentionTables struct {
 	form                  *contentionForm
 	funcs, files, parties *table
 	kinds, flags          *table
 	stacks                map[*contention.Stack]int
 	locks                 map[*contention.Lock]int
-	byID                  map[uint64]int // of the whole profile, which those of windows agree with
+	byID                  map[uint64]int // keyed by id in the whole profile, with which the windows agree
 }
 
 func newContentionForm(p *contention.Profile, windows []Window[*contention.Profile], n *namer) *contentionForm {
@@ -189,7 +189,7 @@ func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *con
 	c.Longest = append(c.Longest, longest)
 }
 
-// unfinished adds the waits that went on at the end.
+// unfinished adds the waits in progress at the end.
 func (t *contentionTables) unfinished(p *contention.Profile) {
 	t.form.Unfinished = []unfinishedForm{}
 	rank := func(u contention.Unfinished) int {
@@ -211,7 +211,7 @@ func (t *contentionTables) unfinished(p *contention.Profile) {
 	}
 }
 
-// lockTitle shortens the name of a lock, as text does.
+// lockTitle shortens the name of a lock like package text.
 func lockTitle(name string) string {
 	if strings.HasPrefix(name, "[") {
 		return name
@@ -250,7 +250,7 @@ func (t *contentionTables) roots(c *rootColumns, pair int, q *contention.Pair) {
 func (t *contentionTables) lock(l *contention.Lock) int {
 	i, ok := t.locks[l]
 	if !ok {
-		if i, ok = t.byID[l.ID]; ok { // the same in a window
+		if i, ok = t.byID[l.ID]; ok { // the same lock in a window
 			t.locks[l] = i
 			return i
 		}
@@ -266,7 +266,7 @@ func (t *contentionTables) lock(l *contention.Lock) int {
 	return i
 }
 
-// stack returns the number of a call chain; −1 for none.
+// stack returns the number of a call stack, or −1 for none.
 func (t *contentionTables) stack(s *contention.Stack) int {
 	if s == nil {
 		return -1

@@ -14,21 +14,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// countersForm describes the table of quanta. In a page that holds its data, Packed has all
-// columns: little-endian arrays, one after the other, each of the narrowest type that holds its
-// values exactly, packed by gzip, in base64.
+// countersForm describes the table of quanta. In a page that includes its data, Packed contains all
+// columns as consecutive little-endian arrays, compressed with gzip and encoded in base64. Each
+// array has the narrowest type that holds its values exactly.
 type countersForm struct {
 	Name       string                `json:"name"`
 	Rows       int                   `json:"rows"`
 	Wall       int64                 `json:"wall"`
-	Groups     []int                 `json:"groups"`     // the page's groups, by those of the recording
+	Groups     []int                 `json:"groups"`     // the page's groups, by group of the recording
 	Goroutines []int64               `json:"goroutines"` // the column goroutine has indexes of these
-	Threads    []string              `json:"threads"`    // likewise; "" is not known
+	Threads    []string              `json:"threads"`    // likewise; "" is unknown
 	Funcs      []string              `json:"funcs"`
 	Endings    []quanta.Ending       `json:"endings"`
 	Waits      []timeline.Wait       `json:"waits"`
-	Names      []query.Name          `json:"names"`    // what metrics are made of: the counters last, in their order
-	Counters   []quanta.Counter      `json:"counters"` // without values: they are columns
+	Names      []query.Name          `json:"names"`    // names for metrics: the counters last, in their order
+	Counters   []quanta.Counter      `json:"counters"` // without values, which are columns
 	Markers    []quanta.Marker       `json:"markers"`
 	Spans      []quanta.Span         `json:"spans"`
 	Warnings   []string              `json:"warnings"`
@@ -36,17 +36,17 @@ type countersForm struct {
 	Packed     string                `json:"packed,omitempty"`
 }
 
-// columnForm is the place of a column. A column of type "const" has one value; if Unknown is set, the
-// largest value of the type stands for one that is not known.
+// columnForm is the place of a column. A column of type "const" has one value. If Unknown is set,
+// the largest value of the type stands for an unknown one.
 type columnForm struct {
 	Type    string `json:"type"`
 	Offset  int    `json:"offset,omitempty"`
 	Value   int64  `json:"value,omitempty"`
-	Base    int64  `json:"base,omitempty"` // to be added
+	Base    int64  `json:"base,omitempty"` // added to each value
 	Unknown bool   `json:"unknown,omitempty"`
 }
 
-// newCountersForm copies what describes a recording; pack adds the columns.
+// newCountersForm copies the description of a recording; pack adds the columns.
 func newCountersForm(r *quanta.Recording, n *namer) (*countersForm, error) {
 	f := &countersForm{
 		Name: r.Name, Rows: r.Len(), Wall: int64(r.Wall), Funcs: append([]string{}, r.Funcs...), Warnings: append([]string{}, r.Warnings...),
@@ -92,7 +92,7 @@ func (f *countersForm) pack(r *quanta.Recording) error {
 	f.Columns = p.columns
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	z.Write(p.buf.Bytes()) // a buffer takes everything
+	z.Write(p.buf.Bytes()) // writing to a buffer cannot fail
 	if err := z.Close(); err != nil {
 		return fmt.Errorf("report: packing the columns: %w", err)
 	}
@@ -100,7 +100,7 @@ func (f *countersForm) pack(r *quanta.Recording) error {
 	return nil
 }
 
-// number gives goroutines and threads small numbers, in the order in which they come.
+// number gives goroutines and threads small numbers, in the order of their first rows.
 func (f *countersForm) number(r *quanta.Recording) (goroutine, thread []int64) {
 	ids, threads := map[int64]int64{}, map[int64]int64{}
 	goroutine, thread = make([]int64, r.Len()), make([]int64, r.Len())
@@ -136,7 +136,7 @@ func widen[T ~uint8 | ~int32](in []T) []int64 {
 	return out
 }
 
-// add writes a column, aligned to 8 bytes, in the narrowest type that holds all of its values less
+// add writes a column, aligned to 8 bytes, in the narrowest type that holds all of its values minus
 // their minimum.
 func (p *packer) add(name string, values []int64) {
 	lo, hi, unknown := int64(math.MaxInt64), int64(math.MinInt64), false
@@ -156,7 +156,7 @@ func (p *packer) add(name string, values []int64) {
 			p.columns[name] = columnForm{Type: "const", Value: lo}
 		}
 		return
-	case lo > hi: // nothing is known
+	case lo > hi: // all unknown
 		c.Type = "u8"
 	case span < math.MaxUint8:
 		c.Type, c.Base = "u8", lo
@@ -200,7 +200,7 @@ func (p *packer) write(c columnForm, values []int64) {
 	p.buf.Write(b)
 }
 
-// narrow returns the value, or the largest of the type for none.
+// narrow converts the value, or returns the largest of the type for none.
 func narrow[T uint8 | uint16 | uint32](v int64, none bool) T {
 	if none {
 		return ^T(0)

@@ -4,8 +4,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// groupForm is a group of goroutines: all sections mean the same one by the same number, and show
-// it in one colour.
+// groupForm is a group of goroutines. All sections refer to it by the same number and show it in
+// the same color.
 type groupForm struct {
 	Name  string `json:"name"`
 	Short string `json:"short"`
@@ -15,15 +15,15 @@ type groupForm struct {
 // namer numbers the groups.
 type namer struct {
 	groups []groupForm
-	index  map[groupForm]int // Short is empty
-	byName map[string]int    // the first of that name
+	index  map[groupForm]int // keyed without Short
+	byName map[string]int    // first group with the name
 }
 
 func newNamer() *namer {
 	return &namer{groups: []groupForm{}, index: map[groupForm]int{}, byName: map[string]int{}}
 }
 
-// group returns the number of the group of a name and kind.
+// group returns the number of the group with a name and kind.
 func (n *namer) group(name, kind string) int {
 	k := groupForm{Name: name, Kind: kind}
 	i, ok := n.index[k]
@@ -38,7 +38,7 @@ func (n *namer) group(name, kind string) int {
 	return i
 }
 
-// named returns the number of the group of that name, of whatever kind; −1 for none.
+// named returns the number of the group with the name, of any kind; −1 for none.
 func (n *namer) named(name string) int {
 	if name == "" {
 		return -1
@@ -49,7 +49,8 @@ func (n *namer) named(name string) int {
 	return n.group(name, "application")
 }
 
-// shorten gives all groups their short names. functions is set when they are names of functions.
+// shorten gives all groups their short names. functions reports whether they are names of
+// functions.
 func (n *namer) shorten(functions bool) []groupForm {
 	names := make([]string, len(n.groups))
 	for i := range n.groups {
@@ -64,7 +65,7 @@ func (n *namer) shorten(functions bool) []groupForm {
 	return n.groups
 }
 
-// table numbers strings in the order in which they come.
+// table numbers strings in the order of their first use.
 type table struct {
 	texts []string
 	index map[string]int

@@ -19,14 +19,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The page is put together from small files: styles and scripts are each concatenated, in the order
-// below, and the content security policy allows these two, by their hashes, and nothing else. The
-// scripts share one function scope.
+// The page is assembled from small files. Styles and scripts are each concatenated in the order
+// below, and the content security policy allows only these two, by hash. The scripts share one
+// function scope.
 //
 //go:embed page
 var assets embed.FS
 
-// scripts are the modules in their order: what a module uses while it is loaded comes before it.
+// scripts lists the modules in order: a module comes after those that it uses while loading.
 var scripts = []string{
 	"vendor/uPlot.iife.min.js",
 	"element.js", "text.js", "color.js", "data.js", "state.js",
@@ -40,12 +40,12 @@ var scripts = []string{
 	"main.js",
 }
 
-// styles are the style sheets in their order.
+// styles lists the style sheets in order.
 var styles = []string{"vendor/uPlot.min.css", "page.css", "controls.css", "charts.css"}
 
-// page is what all pages have in common.
+// page holds the parts that all pages have in common.
 type page struct {
-	head, tail    string // of the HTML, around the title and the body's data
+	head, tail    string // HTML around the title and the body's data
 	script, style string
 	// The hashes of script and style, for the policy.
 	scriptHash, styleHash string
@@ -64,11 +64,11 @@ var thePage = sync.OnceValues(func() (*page, error) {
 	if p.script, err = concatenate(scripts); err != nil {
 		return nil, err
 	}
-	// The page's own modules see each other, and nothing else sees them; the vendored one must
-	// stay as it is.
+	// The page's own modules share a scope that nothing else sees; the vendored one must stay
+	// unchanged.
 	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
 	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"
-	licence, err := fs.ReadFile(assets, "page/vendor/uPlot.LICENSE") // goes with every copy, as it asks to
+	licence, err := fs.ReadFile(assets, "page/vendor/uPlot.LICENSE") // the license requires a copy
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func concatenate(names []string) (string, error) {
 	return b.String(), nil
 }
 
-// policy is the content security policy: only the scripts and styles with these hashes. A served
-// page may also ask its server.
+// policy returns the content security policy, which allows only scripts and styles with these
+// hashes. A served page may also query its server.
 func policy(scripts, styles []string, served bool) string {
 	var b strings.Builder
 	b.WriteString("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:")
@@ -122,9 +122,9 @@ func hashOf(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// writePage writes the document. What comes from the recording is the title, which is escaped; the
-// picture for readers without scripts, which package picture escapes; and the data, JSON in which
-// every "<" is written \u003c.
+// writePage writes the document. Data from the recording appears only in the title, which is
+// escaped; in the picture for readers without scripts, which package picture escapes; and in the
+// JSON data, where every "<" is written \u003c.
 func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 	p, err := thePage()
 	if err != nil {
@@ -160,8 +160,8 @@ func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 
 var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 
-// stillPicture is the graph as package picture draws it, for readers without scripts, with the
-// styles in it.
+// stillPicture returns the graph as drawn by package picture, for readers without scripts, and its
+// styles.
 func stillPicture(d *Data) (svg string, styles []string, err error) {
 	if d.Bottle == nil {
 		return "", nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// pageData is what the scripts get, as JSON. All times are in nanoseconds. Numbers in it are those
-// of JavaScript: exact up to 2^53, for times 104 days.
+// pageData is the JSON data for the scripts. All times are in nanoseconds. Its numbers are those of
+// JavaScript: exact up to 2^53, which is 104 days in nanoseconds.
 type pageData struct {
 	Title      string             `json:"title"`
 	Source     string             `json:"source"`
@@ -35,7 +35,8 @@ type pageData struct {
 	Counters   *countersForm      `json:"counters"`
 }
 
-// newPageData copies data into the form for the page; for a served one without the table of quanta.
+// newPageData copies data into the form for the page; for a served one, without the table of
+// quanta.
 func newPageData(d *Data, served bool) (*pageData, error) {
 	n := newNamer()
 	out := &pageData{
@@ -82,7 +83,7 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 	return out, nil
 }
 
-// usualReasons say why a section is missing, if Data.Missing does not.
+// usualReasons explain why a section is missing, unless Data.Missing does.
 var usualReasons = map[Section]string{
 	BottleSection:     "There is no bottle graph: it comes from an execution trace, or from what “bottleneck graph -o graph.json” has saved.",
 	ContentionSection: "There is no contention profile: it comes from an execution trace, or from a profile that package contention has written.",
@@ -113,7 +114,7 @@ type bottleForm struct {
 	Oversubscribed string      `json:"oversubscribed,omitempty"` // a sentence if GOMAXPROCS exceeds the processors
 	Warnings       []string    `json:"warnings"`
 	Windows        []graphForm `json:"windows"`
-	Reasons        []string    `json:"reasons"` // to wait, which boxes refer to
+	Reasons        []string    `json:"reasons"` // reasons of waits, referenced by boxes
 }
 
 type graphForm struct {
@@ -121,7 +122,7 @@ type graphForm struct {
 	Wall  int64 `json:"wall"`
 	Idle  int64 `json:"idle"`
 	Procs int   `json:"procs"`
-	// Capacity and IdleLost are in ns·processors; Capacity is 0 where it is not known.
+	// Capacity and IdleLost are in ns·processors; Capacity is 0 if unknown.
 	Capacity int64     `json:"capacity"`
 	IdleLost int64     `json:"idleLost"`
 	Boxes    []boxForm `json:"boxes"`
@@ -130,7 +131,7 @@ type graphForm struct {
 // boxForm is a box. Waiting has pairs of a reason's number and a time.
 type boxForm struct {
 	Group       int         `json:"g"`
-	Starts      []string    `json:"starts,omitempty"` // start functions that are not the name of the group
+	Starts      []string    `json:"starts,omitempty"` // start functions that differ from the group's name
 	Goroutines  int         `json:"n"`
 	Share       int64       `json:"share"`
 	Running     int64       `json:"running"`
@@ -143,7 +144,7 @@ type boxForm struct {
 	Sites       []placeForm `json:"sites,omitempty"` // the largest of each reason, longest first
 }
 
-// placeForm is a place where goroutines waited, for the reason with a number.
+// placeForm is a place where goroutines waited, with the number of the reason.
 type placeForm struct {
 	Reason int    `json:"r"`
 	Place  string `json:"place"`
@@ -204,7 +205,7 @@ func finite(v float64) float64 {
 	return v
 }
 
-// goroutineForm is one goroutine, or what is known of several that are folded into one.
+// goroutineForm is one goroutine, or several that are folded into one.
 type goroutineForm struct {
 	Group    int              `json:"g"`
 	ID       int64            `json:"id"` // 0 for several
@@ -217,8 +218,8 @@ type goroutineForm struct {
 	Waiting  map[string]int64 `json:"waiting"`
 }
 
-// goroutineForms are the boxes of the goroutines of the program. Their names, "main.work #12", tell
-// the group, which is right where the graph is by function.
+// goroutineForms returns the boxes of the program's goroutines. It derives the group from their
+// names, "main.work #12", which is correct if the graph is by function.
 func goroutineForms(d *Data, n *namer) []goroutineForm {
 	out := []goroutineForm{}
 	if d.Goroutines == nil || d.Bottle == nil || d.Bottle.GroupBy != "" && d.Bottle.GroupBy != "function" {
@@ -242,7 +243,7 @@ func goroutineForms(d *Data, n *namer) []goroutineForm {
 	return out
 }
 
-// splitNumber takes the name of a goroutine's box apart.
+// splitNumber splits the name of a goroutine's box.
 func splitNumber(s string) (name string, id int64) {
 	if i := strings.LastIndex(s, " #"); i >= 0 {
 		if id, err := strconv.ParseInt(s[i+2:], 10, 64); err == nil {
@@ -252,7 +253,7 @@ func splitNumber(s string) (name string, id int64) {
 	return s, 0
 }
 
-// stackForm is a speedup stack, with its components in the order in which they are stacked.
+// stackForm is a speedup stack, with its components in stacking order.
 type stackForm struct {
 	N          int        `json:"n"`
 	Label      string     `json:"label"`
@@ -265,7 +266,7 @@ type stackForm struct {
 	Count      int        `json:"count"`
 	Sentence   string     `json:"sentence"`
 	Warnings   []string   `json:"warnings"`
-	// Windows are stacks of stretches of time, whose components are numbered as Parts are.
+	// Windows are stacks of intervals, whose components are numbered as in Parts.
 	Windows []stackWindow `json:"windows"`
 	Parts   []partForm    `json:"parts"`
 }
@@ -292,7 +293,7 @@ func newStackForm(s *speedup.Stack) stackForm {
 	return f
 }
 
-// verdictForm is the verdict in words: the page shows them as they are.
+// verdictForm is the verdict in words, which the page shows unchanged.
 type verdictForm struct {
 	Head     string        `json:"head"`
 	Parts    []partOfAll   `json:"parts"`

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
-// pointsQuery asks for single quanta as points of a plot, unless they are more than Most.
+// pointsQuery requests single quanta as points of a plot, unless there are more than Most.
 type pointsQuery struct {
 	Filter string `json:"filter"`
 	X      string `json:"x"`
@@ -22,12 +22,12 @@ type pointsQuery struct {
 // maxPoints bounds pointsQuery.Most.
 const maxPoints = 200_000
 
-// tooMany stands for the number of points where there are more than were asked for.
+// tooMany replaces the number of points if there are more than requested.
 const tooMany = math.MaxUint32
 
 // servePoints answers in a binary form that a page reads without parsing: the number of points as
-// uint32 and four bytes of padding, then x, y, begin and goroutine as arrays of float64, row as one
-// of uint32 and the page's group as one of int32, all little-endian.
+// uint32 and four bytes of padding; x, y, begin and goroutine as arrays of float64; row as an array
+// of uint32; and the page's group as an array of int32. All are little-endian.
 func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
 	var q pointsQuery
 	if !s.ask(w, r, &q) {
@@ -47,7 +47,7 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A wrong metric is an error also where there are too many points.
+	// An invalid metric is an error even if there are too many points.
 	of := set
 	if n := set.Count(); n > min(q.Most, maxPoints) {
 		of = query.NoRows(set.Len())
@@ -86,7 +86,7 @@ func (s *server) encode(set *query.Set, x, y []float64) []byte {
 	return buf.Bytes()
 }
 
-// selected is the set of a filter.
+// selected returns the set of quanta that a filter selects.
 func (s *server) selected(r *http.Request, filter string) (*query.Set, error) {
 	f, err := query.ParseFilter(filter)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *server) serveExport(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	// What fails from here on cuts the answer off, which the client notices.
+	// An error after this point truncates the answer, which the client notices.
 	switch q.Form {
 	case "csv":
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")

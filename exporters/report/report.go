@@ -14,42 +14,41 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// Data is what a page shows. Any part may be missing; the page then says so, in the words of
-// Missing if there are some.
+// Data is the content of a page. Any part may be missing; the page then shows the reason from
+// Missing, or a default one.
 type Data struct {
-	// Title names the recording; Source is where it came from, such as the name of a file.
+	// Title names the recording; Source is its origin, such as the name of a file.
 	Title, Source string
 	// Bottle is the bottle graph. If it has Windows, the page has a slider over them.
 	Bottle *bottle.Graph
-	// Goroutines is a graph of the same run with a box for each goroutine
-	// ([bottle.ByGoroutine]): what is found behind a box of Bottle.
+	// Goroutines is a graph of the same run with a box for each goroutine ([bottle.ByGoroutine]).
+	// It shows the goroutines of a box of Bottle.
 	Goroutines *bottle.Graph
-	// Contention is the waits, and who is to blame.
+	// Contention holds the waits and their owners.
 	Contention *contention.Profile
-	// ContentionWindows is the same for each stretch of time, in order; they sum to Contention.
-	// With them, a selection of time filters contention, too. See
-	// [tracewaits.Observer.Windows].
+	// ContentionWindows is Contention for each interval, in order; they sum to Contention. With
+	// them, a time selection filters contention, too. See [tracewaits.Observer.Windows].
 	ContentionWindows []Window[*contention.Profile]
-	// Tasks is the sizes of the tasks.
+	// Tasks holds the sizes of the tasks.
 	Tasks *granularity.Profile
-	// TaskWindows is the same for the tasks that ended in each stretch of time, in order. See
+	// TaskWindows is Tasks for the tasks that ended in each interval, in order. See
 	// [tracetasks.Observer.Cut].
 	TaskWindows []Window[*granularity.Profile]
-	// Speedup are stacks, shown side by side. If an account has Windows, a selection of time
-	// filters it, too.
+	// Speedup holds stacks, shown side by side. If an account has Windows, a time selection filters
+	// it, too.
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
 	Counters *quanta.Recording
-	// Missing is the reason for which a part is missing, as a sentence.
+	// Missing holds, as a sentence, the reason why a part is missing.
 	Missing map[Section]string
-	// Warnings are sentences on what limits the trust in the whole recording.
+	// Warnings are sentences about the reliability of the whole recording.
 	Warnings []string
 }
 
 // Section is a part of the page.
 type Section string
 
-// The sections of the page, in its order.
+// The sections of the page, in order.
 const (
 	BottleSection     Section = "bottle"
 	ContentionSection Section = "contention"
@@ -58,29 +57,29 @@ const (
 	CountersSection   Section = "counters"
 )
 
-// Sections lists all of them.
+// Sections lists all sections, in order.
 var Sections = []Section{BottleSection, ContentionSection, TasksSection, SpeedupSection, CountersSection}
 
-// The limits of a page that holds its data, unless Options say otherwise.
+// The default limits of a page that includes its data.
 const (
 	DefaultMaxRows  = 1_000_000 // quanta
-	DefaultMaxBytes = 64 << 20  // of the file
+	DefaultMaxBytes = 64 << 20  // size of the file
 )
 
 // Options configures [Write]. The zero value is ready to use.
 type Options struct {
-	// MaxRows and MaxBytes bound the file: more is refused with a [*SizeError], for a browser
-	// would take too long over it. 0 means DefaultMaxRows and DefaultMaxBytes, less than 0 no
-	// limit.
+	// MaxRows and MaxBytes bound the file. Write refuses larger data with a [*SizeError], because a
+	// browser would take too long to load it. 0 means DefaultMaxRows and DefaultMaxBytes; a
+	// negative value means no limit.
 	MaxRows  int
 	MaxBytes int64
 }
 
-// SizeError is the error of a recording that is too large for a page with all of it. Nothing was
-// written.
+// SizeError is the error for a recording that is too large for a page with all of its data. Nothing
+// was written.
 type SizeError struct {
-	Rows, MaxRows   int   // quanta; 0 if they are not too many
-	Bytes, MaxBytes int64 // of the page; 0 if it is not too large
+	Rows, MaxRows   int   // quanta; 0 if within the limit
+	Bytes, MaxBytes int64 // of the page; 0 if within the limit
 }
 
 // Error returns what is too large, and what to do.
@@ -94,10 +93,10 @@ func (e *SizeError) Error() string {
 
 var errNoData = errors.New("report: no data")
 
-// Write writes a page that holds all of its data: one HTML file that needs no network. It is never
-// thinned: what is too large is refused with a [*SizeError]. Other errors are those of w.
+// Write writes a page that includes all of its data: one HTML file that needs no network. It never
+// drops data; if the data is too large, it returns a [*SizeError]. Other errors are those of w.
 //
-// It takes about 0.3 µs for each quantum and column of counters.
+// It takes about 0.3 µs per quantum and column of counters.
 func Write(w io.Writer, d *Data, opt Options) error {
 	if d == nil {
 		return errNoData

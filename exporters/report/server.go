@@ -16,24 +16,24 @@ import (
 
 // HandlerOptions configures [NewHandler]. The zero value is ready to use.
 type HandlerOptions struct {
-	// Token, if not "", is a secret of at least 16 bytes that each request must carry: in a
-	// cookie, which the page gets when it is asked for with the parameter token=TOKEN, or as
-	// "Authorization: Bearer TOKEN".
+	// Token, if not "", is a secret of at least 16 bytes that each request must carry, as
+	// "Authorization: Bearer TOKEN" or in a cookie. A request for the page with the parameter
+	// token=TOKEN sets the cookie.
 	Token string
 }
 
-// NewHandler returns a handler that serves the page of a recording, and answers its questions about
-// the quanta. The recording may be large: the table of quanta stays here, and the page gets only
-// what it shows.
+// NewHandler returns a handler that serves the page of a recording and answers its queries about
+// the quanta. The recording may be large: the server keeps the table of quanta, and the page gets
+// only the data that it shows.
 //
-// The handler is for a person at this machine. Without a token, it answers requests that come from
-// a loopback address and that name one as their Host, so that no page of another origin can read
-// the recording, not even by changing what its own name resolves to (DNS rebinding). A proxy may
-// hide where requests come from: where one can reach the handler, set a token. The handler
-// registers nothing, and serves only the paths "/", "/api/query", "/api/points" and "/api/export"
-// below where it is mounted with [http.StripPrefix].
+// The handler is for a user of this machine. Without a token, it answers only requests from a
+// loopback address with a loopback Host, so that no page of another origin can read the recording,
+// not even by DNS rebinding. A proxy may hide the origin of requests: set a token if a proxy can
+// reach the handler. The handler registers nothing, and serves only the paths "/", "/api/query",
+// "/api/points" and "/api/export" below the prefix at which it is mounted with [http.StripPrefix].
 //
-// It is an error if the data are invalid. d must not be changed while the handler is in use.
+// NewHandler returns an error if the data is invalid. d must not change while the handler is in
+// use.
 func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	if d == nil {
 		return nil, errNoData
@@ -66,11 +66,11 @@ type server struct {
 	page     []byte
 	policy   string
 	explorer *query.Explorer // nil if there are no quanta
-	groupOf  []int           // the page's groups, by those of the recording
+	groupOf  []int           // the page's groups, by group of the recording
 }
 
-// guard refuses requests that do not come from this machine's user, and sets the headers that all
-// answers have.
+// guard refuses requests that are not from the user of this machine, and sets the headers of all
+// answers.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -101,7 +101,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	json.NewEncoder(w).Encode(map[string]string{"error": message})
 }
 
-// pagePolicy is the policy that the page states itself, and what only a header can say.
+// pagePolicy returns the policy stated in the page, plus the directives that only work in a header.
 func pagePolicy(page []byte) string {
 	const before = `http-equiv="Content-Security-Policy" content="`
 	_, rest, _ := bytes.Cut(page, []byte(before))
@@ -114,7 +114,7 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request) {
 	write(w, r, s.page)
 }
 
-// write sends a body, packed if the client likes that and it is worth it.
+// write sends a body, compressed if the client accepts that and it is worthwhile.
 func write(w http.ResponseWriter, r *http.Request, body []byte) {
 	if len(body) < 1<<13 || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -131,7 +131,7 @@ func write(w http.ResponseWriter, r *http.Request, body []byte) {
 // maxQuestion bounds the body of a request.
 const maxQuestion = 1 << 20
 
-// ask decodes a request; if it cannot, it answers it, and returns false.
+// ask decodes a request. If it cannot, it answers the request and returns false.
 func (s *server) ask(w http.ResponseWriter, r *http.Request, question any) bool {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, "want application/json")
@@ -155,7 +155,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var part *query.PartError
 	var syntax *query.SyntaxError
 	switch {
-	case r.Context().Err() != nil: // the client has left
+	case r.Context().Err() != nil: // the client is gone
 	case errors.As(err, &part):
 		failJSON(w, part)
 	case errors.As(err, &syntax):

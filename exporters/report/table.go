@@ -12,14 +12,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// tableStyle is the style sheet of a page that is a table.
+// tableStyle is the style sheet of a table page.
 const tableStyle = `body{font:15px/1.4 system-ui,sans-serif;margin:2em;color-scheme:light dark}` +
 	`table{border-collapse:collapse}caption{text-align:left;font-weight:bold;padding:.4em 0}` +
 	`th,td{padding:.2em .7em;text-align:left;border-bottom:1px solid #8884}` +
 	`.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}tfoot{font-weight:bold}`
 
 // WriteTable writes the table of any result as a small HTML page, which loads and runs nothing.
-// Numbers are as people read them; their titles hold all digits. The error is that of w.
+// Numbers are formatted for people; their tooltips have all digits. The error is that of w.
 func WriteTable(w io.Writer, t *result.Table) error {
 	sum := sha256.Sum256([]byte(tableStyle))
 	var b strings.Builder

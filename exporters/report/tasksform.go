@@ -5,7 +5,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// tasksForm is a profile of tasks: distributions as points, everything over time in columns.
+// tasksForm is a task profile: distributions as points, values over time in columns.
 type tasksForm struct {
 	Source         string       `json:"source"`
 	Accuracy       string       `json:"accuracy"`
@@ -21,7 +21,7 @@ type tasksForm struct {
 	Classes        []classForm  `json:"classes"`
 	Samples        []sampleForm `json:"samples"`
 	Pauses         [][2]int64   `json:"pauses"`  // begin and end
-	Windows        *edgesForm   `json:"windows"` // nil if it is not known when tasks ended
+	Windows        *edgesForm   `json:"windows"` // nil if it is unknown when tasks ended
 }
 
 type classForm struct {
@@ -31,11 +31,11 @@ type classForm struct {
 	Unmeasured uint64                `json:"unmeasured"`
 	Nested     uint64                `json:"nested"`
 	Quantiles  map[string]float64    `json:"q"`
-	Blocked    *float64              `json:"blocked"` // part of the wall time; nil if that is not known
+	Blocked    *float64              `json:"blocked"` // part of the wall time; nil if unknown
 	Diagnosis  granularity.Diagnosis `json:"diagnosis"`
 	Reasons    []string              `json:"reasons"`
 	Advice     []string              `json:"advice"`
-	Curve      [][2]float64          `json:"curve"` // value and fraction of the tasks that are at most so large
+	Curve      [][2]float64          `json:"curve"` // value, and fraction of tasks up to it
 	Series     [][4]float64          `json:"series"`
 	Sites      []siteForm            `json:"sites"`
 	Windows    []taskWindow          `json:"windows,omitempty"`
@@ -53,12 +53,12 @@ type siteForm struct {
 type sampleForm struct {
 	Begin       int64   `json:"begin"`
 	End         int64   `json:"end"`
-	Switches    float64 `json:"switches"` // a second
+	Switches    float64 `json:"switches"` // per second
 	Utilisation float64 `json:"utilisation"`
 	Excluded    bool    `json:"excluded,omitempty"`
 }
 
-// newTasksForm copies a profile. Times become those since the begin of the run.
+// newTasksForm copies a profile. Times are relative to the start of the run.
 func newTasksForm(p *granularity.Profile) *tasksForm {
 	f := &tasksForm{
 		Source: p.Source, Accuracy: p.Accuracy, Hz: finite(p.Hz), ByTime: p.ByTime(), FineBelow: finite(p.FineBelow()),

@@ -9,13 +9,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// Window is a part of what a page shows, for a stretch of the recording only.
+// Window is a part of a page for an interval of the recording.
 type Window[Part any] struct {
 	From, To time.Duration // since the beginning of the recording
 	Part     Part
 }
 
-// edgesForm is the begin and end of windows, in order.
+// edgesForm holds the start and end times of windows, in order.
 type edgesForm struct {
 	From []int64 `json:"from"`
 	To   []int64 `json:"to"`
@@ -29,7 +29,7 @@ func edgesOf[Part any](windows []Window[Part]) (f edgesForm) {
 	return f
 }
 
-// contentionWindows are the rows of all windows; what they refer to is that of the whole profile.
+// contentionWindows holds the rows of all windows; they refer to the tables of the whole profile.
 type contentionWindows struct {
 	edgesForm
 	Waits struct {
@@ -60,8 +60,8 @@ func newContentionWindows(t *contentionTables, windows []Window[*contention.Prof
 	return f
 }
 
-// taskWindow is what ended of a class in a window: the histogram of granularity as pairs of the
-// least value of a bucket and how many fell into it.
+// taskWindow holds the tasks of a class that ended in a window. The histogram of granularity is a
+// list of pairs: the smallest value of a bucket, and its count.
 type taskWindow struct {
 	Window  int       `json:"w"`
 	Tasks   uint64    `json:"tasks"`
@@ -73,7 +73,7 @@ type taskWindow struct {
 	Buckets []float64 `json:"buckets"`
 }
 
-// addTaskWindows gives each class what ended of it in each window.
+// addTaskWindows adds to each class its tasks that ended in each window.
 func (f *tasksForm) addTaskWindows(windows []Window[*granularity.Profile]) {
 	if len(windows) == 0 {
 		return
@@ -105,7 +105,7 @@ func newTaskWindow(i int, c *granularity.Class, h *granularity.Histogram) taskWi
 	return f
 }
 
-// bucketLow is the least value that falls into the same bucket of a histogram as v.
+// bucketLow returns the smallest value in the histogram bucket of v.
 func bucketLow(v uint64) uint64 {
 	shift := max(0, bits.Len64(v)-7)
 	return v >> shift << shift
@@ -117,11 +117,11 @@ type stackWindow struct {
 	To         int64             `json:"to"`
 	Speedup    float64           `json:"speedup"`
 	Remainder  float64           `json:"remainder"`
-	Components map[int32]float64 `json:"components"` // by their place in the page's list
+	Components map[int32]float64 `json:"components"` // keyed by index in the page's list
 }
 
-// newStackWindows are the stacks of windows: what a stack of several of them is follows, as all
-// parts are parts of the time.
+// newStackWindows returns the stacks of windows. The page computes a stack of several windows from
+// them, because all parts are parts of the time.
 func newStackWindows(s *speedup.Stack) []stackWindow {
 	out := []stackWindow{}
 	if s.Multi == nil {
