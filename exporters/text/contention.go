@@ -13,17 +13,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ContentionOptions configures [WriteContention]. The zero value is right for a file.
+// ContentionOptions configures [WriteContention]. The zero value is suitable for a file.
 type ContentionOptions struct {
-	// Options is the look of the text. Top is the number of lines that are shown below each
-	// line of the tree, and of locks; 0 means up to 12, as many as have half a percent.
+	// Options configures the text. Top is the maximum number of lines below each line of the tree,
+	// and of locks; 0 means up to 12, those with at least half a percent.
 	Options
 	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
 	By []contention.Aspect
-	// Kinds are those that the profile was cut down to, if it was. Of what goroutines still
-	// waited for when a trace ended, only locks and the like are shown, and what is named here.
+	// Kinds are the kinds to which the profile was filtered, if any. Of the waits in progress at
+	// the end of a trace, only those for locks and the like, and of these kinds, are shown.
 	Kinds []contention.Kind
-	// Min leaves out what is shorter. What is left out below a line is added up.
+	// Min omits shorter times. The omitted lines below a line are added up.
 	Min time.Duration
 }
 
@@ -32,9 +32,9 @@ var DefaultAspects = []contention.Aspect{contention.ByOwnerFunc, contention.ByLo
 
 var errNoContention = errors.New("text: no contention profile")
 
-// WriteContention writes a contention profile: in sentences how long goroutines waited and who is
-// most to blame, the tree of the totals by some aspects, the table of locks and the warnings. The
-// error is that of w, or of aspects that are unknown or come twice.
+// WriteContention writes a contention profile: sentences on how long goroutines waited and on the
+// main owners, the tree of the totals by some aspects, the table of locks, and the warnings. It
+// returns an error of w, or an error if aspects are unknown or duplicated.
 func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	if p == nil {
 		return errNoContention
@@ -63,10 +63,10 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	return emit(w, strings.Join(sections, "\n"))
 }
 
-// contentionModel is a profile on its way to text.
+// contentionModel is a profile prepared for output.
 type contentionModel struct {
 	p     *contention.Profile
-	costs *contention.Profile // what of p comes first, see split
+	costs *contention.Profile // the waits in p that are shown first; see split
 	tree  *contention.Tree
 	opt   ContentionOptions
 	ready bool // see contention.Profile.TellsReady
@@ -75,7 +75,7 @@ type contentionModel struct {
 
 func (m *contentionModel) duration(d time.Duration) string { return m.style.plain(format.Duration(d)) }
 
-// percent is a part of what was waited.
+// percent formats a part of the wait time.
 func (m *contentionModel) percent(d time.Duration) string {
 	return m.style.plain(format.Percent(d, m.tree.Waited))
 }
@@ -84,7 +84,7 @@ func (m *contentionModel) paragraph(attribute, s string) string {
 	return m.style.paintLines(attribute, wrap(m.style.clean(s), m.opt.Width, 0)) + "\n"
 }
 
-// headline returns the sentences on how long goroutines waited, for what, and who is to blame.
+// headline returns the sentences on how long goroutines waited, for what, and for which owner.
 func (m *contentionModel) headline() string {
 	t := m.tree
 	if t.Waited == 0 && t.Ready == 0 {
@@ -113,7 +113,7 @@ func (m *contentionModel) headline() string {
 	return s + m.paragraph("", parts) + m.owners() + m.kinds()
 }
 
-// verb is what goroutines did, in the past tense.
+// verb returns the verb for the wait, in the past tense.
 func (m *contentionModel) verb() string {
 	if m.ready {
 		return "were blocked"
@@ -121,7 +121,7 @@ func (m *contentionModel) verb() string {
 	return "waited"
 }
 
-// heading is the title of the column of that time.
+// heading returns the title of the column of the wait time.
 func (m *contentionModel) heading() string { return strings.TrimPrefix(m.verb(), "were ") }
 
 func (m *contentionModel) during() string {
@@ -131,7 +131,7 @@ func (m *contentionModel) during() string {
 	return " in " + format.Duration(m.p.Duration)
 }
 
-// most is what others are held up by for longest, by an aspect such as the owner's function.
+// most returns the owner that others waited for longest, by an aspect such as its function.
 func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
 	t, err := m.costs.Aggregate(by)
 	if err != nil {
@@ -144,7 +144,7 @@ func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
 	return m.style.fit(m.style.clean(format.Func(t.Children[i].Key)), maxName), t.Children[i].Blamed
 }
 
-// kinds returns the times by kind where there are several.
+// kinds returns the times by kind if there are several kinds.
 func (m *contentionModel) kinds() string {
 	t, err := m.p.Aggregate(contention.ByKind)
 	if err != nil || len(t.Children) < 2 {
@@ -161,16 +161,16 @@ func (m *contentionModel) kinds() string {
 	return m.paragraph("", "By kind: "+strings.Join(parts, ", ")+".")
 }
 
-// treeLine is a node of the tree, or what is left out below one.
+// treeLine is a node of the tree, or the sum of the nodes omitted below one.
 type treeLine struct {
-	numbers   []string // blocked or waited, part of the whole, ready, contentions, and what owners did
+	numbers   []string // blocked or waited, part of the whole, ready, contentions, owner activity
 	name      string
 	attribute string
 	depth     int
-	stack     bool // it matters less, the farther to the right
+	stack     bool // the left end matters most
 }
 
-// cells keeps the numbers of a line that are known: ready time and what owners did may not be.
+// cells returns the known numbers of a line: ready time and owner activity may be unknown.
 func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
 	cells := []string{waited, percent}
 	if m.ready {
@@ -183,15 +183,15 @@ func (m *contentionModel) cells(waited, percent, ready, count string, did [3]str
 	return cells
 }
 
-// showsDid reports whether the tree has the columns of what owners did. Where they would leave
-// names no room, they are in the table of locks only, unless the tree is about roots, which they
+// showsDid reports whether the tree has the columns of owner activity. If they would leave no room
+// for names, they are only in the table of locks, unless the tree is about roots, which they
 // explain.
 func (m *contentionModel) showsDid() bool {
 	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a contention.Aspect) bool { return strings.HasPrefix(string(a), "root-") }))
 }
 
-// split takes the waits apart that need not cost anything; see [contention.Wait.ForWork]. idle is
-// nil if there are none of one sort. Rows of both are those of p.
+// split separates the waits that need not cost anything; see [contention.Wait.ForWork]. idle is nil
+// if all waits are of one sort. Both results share the rows of p.
 func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	first, second := *p, *p
 	first.Waits, first.Pairs, second.Waits, second.Pairs = nil, nil, nil, nil
@@ -215,13 +215,13 @@ func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	return &first, &second
 }
 
-// trees writes the tree; in two parts, if waits that are idle come second.
+// trees writes the tree, in two parts if there are idle waits, which come second.
 func (m *contentionModel) trees(idle *contention.Profile) string {
 	s := ""
 	if idle == nil {
 		s = m.treeText(m.tree)
 	} else {
-		first, _ := m.costs.Aggregate(m.opt.By...) // the whole was aggregated by the same
+		first, _ := m.costs.Aggregate(m.opt.By...) // no error: the whole was aggregated by the same aspects
 		second, _ := idle.Aggregate(m.opt.By...)
 		s = m.treeText(first) + m.paragraph(bold, fmt.Sprintf("Waiting for workers, for work or for the network (%s), which need not cost anything:", format.Percent(second.Waited, m.tree.Waited))) + m.treeText(second)
 	}
@@ -234,7 +234,7 @@ func (m *contentionModel) trees(idle *contention.Profile) string {
 	return s
 }
 
-// treeText writes a tree, a line for each node, below the names of the aspects.
+// treeText formats a tree, one line per node, below the names of the aspects.
 func (m *contentionModel) treeText(tree *contention.Tree) string {
 	short := shortNames(m.tree)
 	var lines []treeLine
@@ -280,10 +280,10 @@ func (m *contentionModel) treeText(tree *contention.Tree) string {
 	return b.String()
 }
 
-// severalLegend explains why numbers of waits sum to more than there were.
+// severalLegend explains why the numbers of waits sum to more than their total.
 const severalLegend = "a wait behind several owners counts for each of them."
 
-// countsTwice reports whether a wait is counted for several owners, or roots, somewhere in a tree.
+// countsTwice reports whether a tree counts a wait for several owners or roots.
 func countsTwice(t *contention.Tree) bool {
 	var sum int64
 	for _, c := range t.Children {
@@ -331,7 +331,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 
 func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	count := ""
-	if t.Contentions > 0 { // else there is no owner
+	if t.Contentions > 0 { // otherwise there is no owner
 		count = format.Count(t.Contentions)
 	}
 	waited, percent, ready := m.duration(t.Waited), m.percent(t.Waited), ""
@@ -343,14 +343,13 @@ func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(t.Activity, t.Blamed)), depth: depth}
 }
 
-// least is for how long something is waited that has a line among what is waited for the given time
-// in all.
+// least returns the shortest time that has its own line below a line with the given wait time.
 func (m *contentionModel) least(waited time.Duration) time.Duration {
 	return max(waited/200, m.tree.Waited/2000)
 }
 
-// limits are how many lines are shown, all if negative, and for how long something is waited that
-// has one: at least for the given time, if the options do not say.
+// limits returns the maximum number of lines, negative for all, and the shortest time that has its
+// own line: the given one unless the options set it.
 func (m *contentionModel) limits(least time.Duration) (int, time.Duration) {
 	switch {
 	case m.opt.Top != 0:
@@ -361,8 +360,8 @@ func (m *contentionModel) limits(least time.Duration) (int, time.Duration) {
 	return 12, least
 }
 
-// worthShowing takes the children of a node that have lines of their own from those that are left:
-// least is for how long they waited, if the options do not say.
+// worthShowing splits the children of a node into those that have their own lines and the rest.
+// least is the shortest wait time of a line unless the options set it.
 func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) (shown, left []*contention.Tree) {
 	top, least := m.limits(least)
 	if top < 0 {
@@ -387,7 +386,7 @@ func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) 
 	return shown, left
 }
 
-// shortNames shortens the functions in a tree as long as they differ.
+// shortNames shortens the functions in a tree while they stay distinct.
 func shortNames(t *contention.Tree) map[string]string {
 	var names []string
 	seen := map[string]string{}
@@ -403,7 +402,7 @@ func shortNames(t *contention.Tree) map[string]string {
 		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByRootFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByRootGroup, contention.ByClass:
 			add(t.Key)
 		case contention.ByLock:
-			if strings.Contains(t.Key, "#") { // names that people gave stay as they are
+			if strings.Contains(t.Key, "#") { // names given by people stay unchanged
 				add(t.Key)
 			}
 		}
@@ -428,12 +427,12 @@ func isStack(a contention.Aspect) bool {
 	return a == contention.ByOwnerStack || a == contention.ByWaiterStack || a == contention.ByRootStack
 }
 
-// frameSeparator is what [contention.Stack.String] puts between the frames "func file:line" of a
-// call chain.
+// frameSeparator separates the frames "func file:line" of a call stack in
+// [contention.Stack.String].
 const frameSeparator = " < "
 
-// shortStack shortens the functions and files of a call chain: where the chains part should fit
-// into the line.
+// shortStack shortens the functions and files of a call stack, so that the part in which stacks
+// differ fits into the line.
 func shortStack(key string, short map[string]string) string {
 	frames := strings.Split(key, frameSeparator)
 	for i, frame := range frames {
@@ -449,7 +448,7 @@ func shortStack(key string, short map[string]string) string {
 	return strings.Join(frames, frameSeparator)
 }
 
-// cutFrame cuts a frame into its function and its place, "" if there is none. Blanks in brackets
+// cutFrame splits a frame into its function and its place, which may be "". Blanks in brackets
 // belong to type parameters.
 func cutFrame(frame string) (function, place string) {
 	depth := 0
@@ -468,7 +467,7 @@ func cutFrame(frame string) (function, place string) {
 	return frame, ""
 }
 
-// lockCells are the cells of a line of the table, but for the name of the lock.
+// lockCells returns the cells of a line of the table, except for the name of the lock.
 func (m *contentionModel) lockCells(waited, percent, ready, idle, count, parks, longest, waiters, held string, did [3]string) []string {
 	cells := []string{waited, percent}
 	if m.ready {
@@ -485,10 +484,10 @@ func (m *contentionModel) lockCells(waited, percent, ready, idle, count, parks, 
 	return cells
 }
 
-// lockLine are the cells of a lock, or of several.
+// lockLine returns the cells of one lock, or of several.
 func (m *contentionModel) lockLine(r *contention.LockRow, longest time.Duration, waiters, held string) []string {
 	ready, idle := m.style.plain(format.Unknown), m.style.plain(format.Unknown)
-	if r.Parks > 0 { // else it is of wrapped locks
+	if r.Parks > 0 { // otherwise it is of wrapped locks
 		ready, idle = m.duration(r.Ready), m.style.plain(format.Percent(r.ReadyIdle, r.Ready))
 		if r.Ready == 0 {
 			idle = ""
@@ -498,7 +497,7 @@ func (m *contentionModel) lockLine(r *contention.LockRow, longest time.Duration,
 		waiters, held, m.did(r.Activity, r.Blamed))
 }
 
-// locks writes the table of the locks that cost most.
+// locks writes the table of the locks with the longest waits.
 func (m *contentionModel) locks() string {
 	rows := m.p.LockTable()
 	var waited, forWork time.Duration
@@ -557,7 +556,7 @@ func (m *contentionModel) locks() string {
 	return m.lockLines(lines, names)
 }
 
-// lockNames names locks as the tree does, with numbers where names are equal.
+// lockNames names locks as the tree does, and adds numbers to equal names.
 func lockNames(rows []contention.LockRow) []string {
 	times := map[string]int{}
 	for _, r := range rows {
@@ -576,10 +575,10 @@ func lockNames(rows []contention.LockRow) []string {
 	return names
 }
 
-// leastLockName is the width of the names that the columns beside them leave.
+// leastLockName is the minimum width of names beside the other columns.
 const leastLockName = 24
 
-// lockLines lays the table out, numbers first as in the tree. Columns that have no room beside the
+// lockLines formats the table, numbers first as in the tree. Columns that do not fit beside the
 // names follow in a second table of the same locks.
 func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 	var b strings.Builder
@@ -614,13 +613,13 @@ func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 	return b.String()
 }
 
-// didHeadings are the columns of what owners did while they were waited for. They are there only if
-// something of it is known.
+// didHeadings are the columns of owner activity during waits. They appear only if some of it is
+// known.
 var didHeadings = [3]string{"run%", "ready%", "block%"}
 
 const didLegend = "run%, ready%, block%: part of the blamed time in which the owner ran, was ready to run, was itself blocked."
 
-// did are the columns for owners that are blamed for the given time.
+// did returns the columns for owners that are blamed for the given time.
 func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]string {
 	var out [3]string
 	if blamed <= 0 {
@@ -636,10 +635,11 @@ func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]st
 	return out
 }
 
-// known reports whether anything is known of what owners did.
+// known reports whether any owner activity is known.
 func (m *contentionModel) known() bool { return m.tree.Activity.Unknown < m.tree.Blamed }
 
-// owners returns what owners did during the waits, and who is at the ends of the chains of blame.
+// owners returns a paragraph on what owners did during the waits, and on the ends of the chains of
+// blame.
 func (m *contentionModel) owners() string {
 	s := ""
 	if m.known() {
@@ -660,7 +660,7 @@ func (m *contentionModel) owners() string {
 		}
 		s += "."
 	}
-	if who, d := m.mostAtRoot(); d > 0 { // of the same waits as the sentence before
+	if who, d := m.mostAtRoot(); d > 0 { // of the same waits as the previous sentence
 		s += fmt.Sprintf(" At the end of the chains of blame, most is due to %s: %s (%s).", who, format.Duration(d), format.Percent(d, m.tree.Waited))
 	}
 	if s == "" {
@@ -669,8 +669,8 @@ func (m *contentionModel) owners() string {
 	return m.paragraph("", strings.TrimSpace(s))
 }
 
-// mostAtRoot is the function of the root owners that most is due to, if any owner was blocked by
-// another.
+// mostAtRoot returns the function of the root owners with the largest time, if any owner was
+// blocked by another.
 func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 	for i := range m.p.Pairs {
 		if m.p.Pairs[i].Roots != nil {
@@ -680,8 +680,8 @@ func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 	return "", 0
 }
 
-// unfinished lists the waits that were in progress at the end of the trace, or of the snapshot, and
-// who held the locks.
+// unfinished lists the waits in progress at the end of the trace, or of the snapshot, and the
+// holders of the locks.
 func (m *contentionModel) unfinished() string {
 	var rows []*contention.Unfinished
 	for i := range m.p.Unfinished {
@@ -713,8 +713,8 @@ func (m *contentionModel) unfinished() string {
 	return s
 }
 
-// tellsUnfinished reports whether a wait that goes on is worth a line: of goroutines that wait for
-// something to do, only if they were asked for.
+// tellsUnfinished reports whether a wait in progress is worth a line. Waits for work are, only if
+// their kinds were requested.
 func (m *contentionModel) tellsUnfinished(u *contention.Unfinished) bool {
 	switch u.Kind {
 	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:

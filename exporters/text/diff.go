@@ -18,8 +18,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each
-// group, those whose share changed most first. The error is that of w.
+// WriteDiff writes the changes from one bottle graph to another: the totals, then a line for each
+// group, largest change of share first. The error is that of w.
 func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no graph")
@@ -31,7 +31,7 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	return writeDiff(w, summaries(bottle.Summary(), before, after), warnings, opt, bottle.Changes(before, after))
 }
 
-// WriteStackDiff writes what changed from one speedup stack to another, part by part. The error is
+// WriteStackDiff writes the changes from one speedup stack to another, part by part. The error is
 // that of w.
 func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) error {
 	if before == nil || after == nil {
@@ -40,9 +40,9 @@ func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) erro
 	return writeDiff(w, summaries(speedup.Summary(), before, after), bothSides(before.Warnings, after.Warnings), opt, speedup.Changes(before, after))
 }
 
-// WriteContentionDiff writes what changed from one contention profile to another: the whole, then a
-// line for each kind, and one for each lock with its waiters and owners, those whose time changed
-// most first. The error is that of w.
+// WriteContentionDiff writes the changes from one contention profile to another: the totals, then a
+// line for each kind, and one for each lock with its waiters and owners, largest change first. The
+// error is that of w.
 func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errNoContention
@@ -59,8 +59,8 @@ func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Opt
 	return writeDiff(w, summaries(contention.Summary(), before, after), warnings, opt, kinds, changes)
 }
 
-// WriteTasksDiff writes what changed from one profile of tasks to another, class by class. The
-// error is that of w.
+// WriteTasksDiff writes the changes from one task profile to another, class by class. The error is
+// that of w.
 func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no profile of tasks")
@@ -72,7 +72,7 @@ func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options
 	return writeDiff(w, summaries(granularity.Summary(), before, after), warnings, opt, granularity.Changes(before, after))
 }
 
-// bothSides prefixes the warnings of two runs.
+// bothSides returns the warnings of two runs, each with a prefix.
 func bothSides(before, after []string) (out []string) {
 	for i, warnings := range [][]string{before, after} {
 		for _, s := range warnings {
@@ -82,7 +82,7 @@ func bothSides(before, after []string) (out []string) {
 	return out
 }
 
-// summaries are the tables of the whole of two runs, with one row each.
+// summaries returns the summary tables of two runs, with one row each.
 func summaries[T any](columns []result.Column[T], before, after *T) (out [2]*result.Table) {
 	for i, of := range []*T{before, after} {
 		out[i] = result.New(columns, []T{*of}, 0)
@@ -90,8 +90,8 @@ func summaries[T any](columns []result.Column[T], before, after *T) (out [2]*res
 	return out
 }
 
-// writeDiff writes the numbers of the whole that are not 0 in both runs, and tables of changes.
-// Rows whose first number changed by less than a thousandth of the sum are only counted.
+// writeDiff writes the totals that are not 0 in both runs, and tables of changes. Rows whose first
+// number changed by less than a thousandth of the sum are only counted.
 func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Options, tables ...*result.Table) error {
 	opt = opt.withDefaults()
 	st := opt.style()
@@ -137,8 +137,8 @@ func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Optio
 	return emit(w, b.String()+st.warnings(warnings, opt.Width))
 }
 
-// VerdictDiff writes the first sentence of the verdicts on two runs, with a line between them and
-// what follows; nothing if there is no verdict. The error is that of w.
+// VerdictDiff writes the first sentence of the verdict on each of two runs, followed by an empty
+// line. It writes nothing if neither run has a verdict. The error is that of w.
 func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error {
 	if before == nil && after == nil {
 		return nil
@@ -158,7 +158,7 @@ func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error
 	return emit(w, b.String()+"\n")
 }
 
-// ratioOf writes after ÷ before as "1.25x".
+// ratioOf formats after ÷ before as "1.25x".
 func ratioOf(before, after float64) string {
 	switch {
 	case before == after:

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// How a bottle is drawn. Each box starts on a line of its own, so that its label stands
-// beside it and a gap above shows where it ends. Its height is proportional to its
-// share to an eighth of a line, its width to its parallelism to half a column:
+// This file draws a bottle. Each box starts on its own line, so that its label stands beside it and
+// a gap above shows where it ends. Its height is proportional to its share, to an eighth of a line,
+// and its width to its parallelism, to half a column:
 //
 //	        │         ┄┄┄┄┄┄ idle         500 ms   9%
 //	      ▗▄▄▄▖
@@ -19,8 +19,8 @@ import (
 //	┌───┬───┬───┬───┐
 //	4   2   0   2   4
 //
-// The stack is taller than the wall time by the gaps, but of the boxes none is by
-// more than half an eighth; only one too low to see is given a whole eighth.
+// The stack is taller than the wall time because of the gaps, but no box is too tall by more than
+// half an eighth of a line. The exception is a box that is too low to see, which gets an eighth.
 
 // plotRows is the height of the wall time in lines.
 const plotRows = 16
@@ -28,13 +28,13 @@ const plotRows = 16
 // plot is the geometry of a bottle. Columns count from the left of the bottle.
 type plot struct {
 	style
-	columns int           // odd: the column in the middle is that of 0
+	columns int           // odd: the middle column is that of 0
 	step    float64       // parallelism between ticks
 	perTick int           // columns between ticks
 	wall    time.Duration // height of plotRows lines
 }
 
-// drawBottle draws the boxes, the axis below them and their labels beside them.
+// drawBottle draws the boxes with their labels, and the axis below them.
 func drawBottle(m *model, width int) string {
 	if len(m.rows) == 0 || m.graph.Wall <= 0 {
 		return ""
@@ -60,10 +60,10 @@ func drawBottle(m *model, width int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// gutter is between the bottle and the labels.
+// gutter separates the bottle and the labels.
 const gutter = "   "
 
-// maxColumns keeps the bottle from becoming a wide band on wide terminals.
+// maxColumns limits the width of the bottle on wide terminals.
 const maxColumns = 81
 
 func newPlot(m *model, room int) *plot {
@@ -75,22 +75,22 @@ func newPlot(m *model, room int) *plot {
 	half := (room - 1) / 2
 	p.step = niceStep(most / float64(half/6)) // 6 columns between the numbers are comfortable
 	if p.step > most {
-		p.step = niceStep(max(0.6, most/float64(half/3))) // but one number at least
+		p.step = niceStep(max(0.6, most/float64(half/3))) // at least one number
 	}
 	if last := p.step * math.Ceil(most/p.step-1e-9); most >= 0.8*last {
-		most = last // the axis ends in a number where that wastes little
+		most = last // end the axis with a number if that wastes little
 	}
 	p.perTick = int(float64(half) * p.step / most)
 	p.columns = (p.halves(most)+1)/2*2 + 1
 	return p
 }
 
-// halves is a parallelism in half columns to each side of 0.
+// halves returns a parallelism in half columns on each side of 0.
 func (p *plot) halves(parallelism float64) int {
 	return max(1, int(math.Round(parallelism/p.step*float64(2*p.perTick))))
 }
 
-// niceStep is the smallest of 0.5, 1, 2, 5, 10, 20, … that is not below least.
+// niceStep returns the smallest of 0.5, 1, 2, 5, 10, 20, … that is at least least.
 func niceStep(least float64) float64 {
 	if least <= 0.5 {
 		return 0.5
@@ -104,19 +104,19 @@ func niceStep(least float64) float64 {
 	}
 }
 
-// eighths is the height of a time in eighths of a line, at least one.
+// eighths returns the height of a time in eighths of a line, at least one.
 func (p *plot) eighths(d time.Duration) int {
 	return max(1, int(math.Round(min(1, float64(d)/float64(p.wall))*plotRows*8)))
 }
 
-// box draws a box, from its upper line down, with the label beside its middle.
+// box draws a box, top line first, with the label beside its middle.
 func (p *plot) box(r *row, label string) []string {
 	n := p.eighths(r.box.Share)
 	if n%8 == 0 {
 		n-- // leave a gap above
 	}
 	rows, top := (n+7)/8, n%8
-	if p.ascii { // has no parts of lines
+	if p.ascii { // ASCII has no partial blocks
 		rows, top = max(1, (n+4)/8), 8
 	}
 	halves := p.halves(width(&r.box))
@@ -131,7 +131,7 @@ func (p *plot) box(r *row, label string) []string {
 	return lines
 }
 
-// column draws the idle time: nothing ran, so it has no width.
+// column draws the idle time, which has no width because nothing ran.
 func (p *plot) column(d time.Duration, label string) []string {
 	rows := (p.eighths(d) + 4) / 8
 	lines := make([]string, max(1, rows))
@@ -141,14 +141,14 @@ func (p *plot) column(d time.Duration, label string) []string {
 	return lines
 }
 
-// cells is one line of a box of some half columns on each side of 0, filled from below to some
-// eighths.
+// cells returns one line of a box that is the given number of half columns wide on each side of 0,
+// filled from below to the given eighths.
 func (p *plot) cells(halves, eighths int) string {
-	full := (halves - 1) | 1 // whole columns: that of 0 has half a column on each side
+	full := (halves - 1) | 1 // whole columns: the one of 0 has half a column on each side
 	blocks := strings.Repeat(p.or(string([]rune(" ▁▂▃▄▅▆▇█")[eighths]), "#"), full)
 	indent := p.columns/2 - full/2
 	switch {
-	case halves%2 == 1 || p.ascii || eighths < 3: // no half columns, or too low for the half blocks there are
+	case halves%2 == 1 || p.ascii || eighths < 3: // no half columns, or too low for half blocks
 		return spaces(indent) + blocks
 	case eighths < 6:
 		return spaces(indent-1) + "▗" + blocks + "▖"
@@ -157,7 +157,7 @@ func (p *plot) cells(halves, eighths int) string {
 	}
 }
 
-// beside paints a line of a box and puts the label beside it, with dots that lead the eye there.
+// beside paints a line of a box and adds the label, with dots that lead to it.
 func (p *plot) beside(cells, colour, label string, labelled bool) string {
 	drawn := strings.TrimLeft(cells, " ")
 	line := cells[:len(cells)-len(drawn)] + p.paint(colour, drawn)
@@ -172,7 +172,7 @@ func (p *plot) beside(cells, colour, label string, labelled bool) string {
 	return line + " " + p.paint(dim, dots) + " " + label
 }
 
-// axis draws the axis with its numbers, which count from 0 to both sides, and a caption.
+// axis draws the axis with its numbers, which increase from 0 to both sides, and a caption.
 func (p *plot) axis(caption string) []string {
 	middle := p.columns / 2
 	line := []rune(strings.Repeat(p.or("─", "-"), p.columns))
@@ -213,7 +213,7 @@ func newLabels(m *model) *labels {
 
 func (l *labels) width() int { return l.name + len("  ") + l.share + len(" 100%") }
 
-// shrink cuts the names so that the labels are at most width wide.
+// shrink truncates the names so that the labels are at most width wide.
 func (l *labels) shrink(width int) { l.name -= max(0, l.width()-width) }
 
 func (l *labels) text(name string, share time.Duration, attribute string) string {

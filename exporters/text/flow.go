@@ -15,9 +15,9 @@ import (
 )
 
 // DOT writes a contention profile as a graph for Graphviz: a node for each group of goroutines, and
-// an edge from each group that waited to each that is to blame, the wider the longer. Hand-off and
-// unattributed time are nodes with dashed borders. Edges shorter than least are left out. The error
-// is that of w.
+// an edge from each waiter group to each owner group, whose width grows with the time. Hand-off and
+// unattributed time are nodes with dashed borders. DOT omits edges shorter than least. The error is
+// that of w.
 //
 //	bottleneck contention -o contention.dot trace.out && dot -Tsvg contention.dot
 func DOT(w io.Writer, p *contention.Profile, least time.Duration) error {
@@ -106,7 +106,7 @@ func (g *dotGraph) write(whole time.Duration) string {
 	return b.String()
 }
 
-// dotQuote writes a text as a quoted string of Graphviz, with line feeds as they are meant.
+// dotQuote writes a text as a quoted Graphviz string and preserves line feeds.
 func dotQuote(s string) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
@@ -119,10 +119,10 @@ func dotQuote(s string) string {
 	return `"` + strings.Join(lines, `\n`) + `"`
 }
 
-// FoldedStacks writes a contention profile as the folded stacks that flamegraph.pl and many viewers
-// read: a line for each stack, its frames from the root separated by semicolons, and the
-// nanoseconds behind a blank. Equal stacks are put together, in the order of their first row. The
-// error is that of w, or of a view that there is not.
+// FoldedStacks writes a contention profile as folded stacks for flamegraph.pl and many viewers: one
+// line per stack, with its frames from the root separated by semicolons, a blank, and the
+// nanoseconds. Equal stacks are combined, in the order of their first row. It returns an error of
+// w, or an error for an unknown view.
 //
 //	bottleneck contention -format folded trace.out | flamegraph.pl --countname ns > contention.svg
 //

@@ -12,9 +12,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// WriteTable writes the table of any result: a heading, the rows, their sums, and which columns
-// there was no room for. Columns that hold nothing are left out, then those on the right for which
-// there is no room; rows that look the same without these are added up. The error is that of w.
+// WriteTable writes the table of any result: a heading, the rows, their sums, and the names of
+// columns that did not fit. It omits empty columns, then columns on the right that do not fit; rows
+// that look the same without them are added up. The error is that of w.
 func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 	opt = opt.withDefaults()
 	st := opt.style()
@@ -59,18 +59,18 @@ func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
 	}
 }
 
-// rowsText are the columns of a table as they are shown.
+// rowsText holds the columns of a table as they are shown.
 type rowsText []*columnText
 
 // columnText is a column. The first cell is the heading, and the last one the sum.
 type columnText struct {
 	name  string
-	of    string // see result.Head: columns of the same are shown together or not at all
+	of    string // see result.Head: columns with the same value are shown together
 	cells []string
-	left  bool // aligned so, and may be shortened
-	key   bool // part of what distinguishes rows
-	more  bool // is shown only with the column before it
-	fits  bool // is shown
+	left  bool // aligned left, and may be shortened
+	key   bool // distinguishes rows
+	more  bool // shown only with the previous column
+	fits  bool // shown
 	wish  int  // the width of the widest cell
 	width int
 }
@@ -91,7 +91,7 @@ func (c *columnText) add(cell string) {
 	c.width = max(c.width, columns(cell))
 }
 
-// minText is the width that a column of texts is worth having with.
+// minText is the minimum useful width of a text column.
 const minText = 18
 
 func newRows(t *result.Table, top int, st style) (r rowsText) {
@@ -103,7 +103,7 @@ func newRows(t *result.Table, top int, st style) (r rowsText) {
 	if summed {
 		rows = append(rows, sums)
 	}
-	full := map[string]bool{} // columns that hold something
+	full := map[string]bool{} // columns that are not empty
 	var of []string
 	for k := range t.Columns {
 		h := &t.Columns[k]
@@ -132,7 +132,7 @@ func newRows(t *result.Table, top int, st style) (r rowsText) {
 			c.cells[len(c.cells)-1] = "all"
 		}
 		r = append(r, c)
-		if h.Whole > 0 && (h.Of == "" || slices.Equal(of, []string{h.Of})) { // there is no room for those of several
+		if h.Whole > 0 && (h.Of == "" || slices.Equal(of, []string{h.Of})) { // percentages of several would not fit
 			r = append(r, percents)
 		}
 	}
@@ -146,11 +146,11 @@ func formatCell(h *result.Head, c *result.Cell, st style) string {
 	return st.plain(h.Format(c))
 }
 
-// fit decides which columns are shown, and how wide they are. The first one, that of the label and
-// short notes come before all others; of changes, the texts that distinguish rows come before
-// further numbers.
+// fit decides which columns are shown, and their widths. The first column, the label and short
+// notes have priority; in tables of changes, texts that distinguish rows have priority over further
+// numbers.
 func (r rowsText) fit(width int) (shown, hidden []*columnText) {
-	var parts [3][][]*columnText // columns that belong together, by how much they matter
+	var parts [3][][]*columnText // groups of columns, by priority
 	labelled := false
 	for i, c := range r {
 		for _, s := range c.cells {
@@ -173,14 +173,14 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 			parts[part] = append(p, []*columnText{c})
 		}
 	}
-	used, left := -2, false // whether a column that distinguishes rows is left out
+	used, left := -2, false // whether a column that distinguishes rows is omitted
 	for i, part := range parts {
 		for _, together := range part {
 			need := 0
 			for _, c := range together {
 				need += 2 + c.width
 			}
-			// Of the columns that distinguish rows, the first ones matter most.
+			// Of the columns that distinguish rows, the first ones have priority.
 			fits := i == 0 || used+need <= width && !(together[0].key && left)
 			left = left || together[0].key && !fits
 			for _, c := range together {
@@ -234,10 +234,10 @@ func writeColumns(b *strings.Builder, shown []*columnText, st style) {
 	}
 }
 
-// TableCSV writes the table of any result as comma-separated values (RFC 4180, lines end in LF): a
-// header with the names of the columns, and the rows. Numbers have all digits and no unit: times
-// are in nanoseconds. What is not known is empty. Control characters in texts become U+FFFD, and
-// texts that a spreadsheet would take for a formula get an apostrophe in front. The error is that
+// TableCSV writes the table of any result as comma-separated values (RFC 4180, with LF line ends):
+// a header with the names of the columns, and the rows. Numbers have all digits and no unit; times
+// are in nanoseconds. Unknown values are empty. Control characters in texts become U+FFFD, and
+// texts that a spreadsheet would interpret as a formula get a leading apostrophe. The error is that
 // of w.
 func TableCSV(w io.Writer, t *result.Table) error {
 	out := csv.NewWriter(w)
@@ -265,8 +265,8 @@ func TableCSV(w io.Writer, t *result.Table) error {
 	return nil
 }
 
-// harmless is a text that neither a terminal nor a spreadsheet obeys: a spreadsheet takes
-// text for a formula when it begins with one of a few signs, of usual or full width.
+// harmless makes a text safe for terminals and spreadsheets. A spreadsheet interprets text that
+// begins with one of a few signs, of normal or full width, as a formula.
 func harmless(name string) string {
 	name = format.Clean(name)
 	if strings.IndexFunc(strings.TrimLeft(name, " "), func(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }) == 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// WriteStacks writes speedup stacks: a sentence about the one that asks most, a table with a row
-// for each component and a column for each stack, and the warnings. A single stack gets bars beside
-// the numbers and what the speed-up would be without a component. Components below a two-hundredth
-// of N in all stacks are added up. The error is that of w.
+// WriteStacks writes speedup stacks: a sentence about the one with the largest N, a table with a
+// row for each component and a column for each stack, and the warnings. A single stack also has
+// bars, and the speed-up without each component. Components below a two-hundredth of N in all
+// stacks are added up. The error is that of w.
 func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 	if len(stacks) == 0 {
 		return errors.New("text: no speedup stack")
@@ -61,7 +61,7 @@ type stackTable struct {
 	width  int
 }
 
-// stackRow is a line: what it is of all stacks.
+// stackRow is a line of the table, with a value for each stack.
 type stackRow struct {
 	name      string
 	values    []float64
@@ -71,7 +71,7 @@ type stackRow struct {
 
 const smallPart = 0.005
 
-// rows are the lines from the top of the bars to their bottom.
+// rows returns the lines from the top of the bars to the bottom.
 func (t *stackTable) rows() (rows []stackRow) {
 	row := func(name string, of func(*speedup.Stack) float64) stackRow {
 		r := stackRow{name: name}
@@ -116,7 +116,7 @@ func (t *stackTable) rows() (rows []stackRow) {
 	return append(rows, r)
 }
 
-// shows reports whether a part is larger than a part of N in some stack.
+// shows reports whether the row exceeds the given part of N in some stack.
 func (t *stackTable) shows(r stackRow, part float64) bool {
 	for i, v := range r.values {
 		if math.Abs(v) > part*float64(t.stacks[i].N) {
@@ -175,7 +175,7 @@ func (t *stackTable) write(b *strings.Builder) {
 	}
 }
 
-// bar is a part of a single stack, drawn to scale in the columns that are left.
+// bar draws a part of a single stack to scale in the remaining columns.
 func (t *stackTable) bar(r stackRow, used int) string {
 	room := min(50, t.width-used-2)
 	n := t.stacks[0].N

@@ -8,16 +8,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// style is what the terminal can do.
+// style holds the capabilities of the terminal.
 type style struct{ colour, ascii bool }
 
-// Attributes of terminals, for paint. Colours are 38;5;n.
+// Terminal attributes for paint. Colors are 38;5;n.
 const (
 	bold = "1"
 	dim  = "2"
 )
 
-// paint writes s with an attribute, or as it is without colours.
+// paint returns s with an attribute, or unchanged without colors.
 func (st style) paint(attribute, s string) string {
 	if !st.colour || s == "" || attribute == "" {
 		return s
@@ -25,8 +25,8 @@ func (st style) paint(attribute, s string) string {
 	return "\x1b[" + attribute + "m" + s + "\x1b[0m"
 }
 
-// The colours of the picture in the palette of 256-colour terminals, in the
-// same order: cool ones (blue, sky blue, green, …), and warm ones for the neck.
+// The colors of the pictures in the palette of 256-color terminals, in the same order: cool ones
+// (blue, sky blue, green, …), and warm ones for the neck.
 var (
 	coolColours    = []string{"38;5;32", "38;5;117", "38;5;36", "38;5;114", "38;5;62", "38;5;153", "38;5;29", "38;5;151"}
 	warmColours    = []string{"38;5;202", "38;5;214", "38;5;227", "38;5;166", "38;5;221", "38;5;209", "38;5;178", "38;5;223"}
@@ -36,7 +36,7 @@ var (
 	othersColour   = "38;5;109"
 )
 
-// palette hands out the colours of each list in turn.
+// palette hands out the colors of each list in turn.
 type palette map[string]int
 
 func (p palette) pick(kind bottle.Kind, neck bool) string {
@@ -56,7 +56,7 @@ func (p palette) pick(kind bottle.Kind, neck bool) string {
 	return list[n%len(list)]
 }
 
-// warnings writes each warning as a paragraph of its own.
+// warnings formats each warning as a separate paragraph.
 func (st style) warnings(list []string, width int) string {
 	var b strings.Builder
 	for _, w := range list {
@@ -73,7 +73,7 @@ func (st style) or(u, ascii string) string {
 	return u
 }
 
-// plain turns the few signs that our numbers hold ("µs", "–") into ASCII if need be.
+// plain converts the few special characters in formatted numbers ("µs", "–") to ASCII if necessary.
 func (st style) plain(s string) string {
 	if !st.ascii {
 		return s
@@ -91,8 +91,8 @@ func (st style) plain(s string) string {
 	}, s)
 }
 
-// maxMarks is how many combining marks in a row a letter keeps: enough for any
-// script, too few to write over the lines above and below.
+// maxMarks is the maximum number of consecutive combining marks on a letter: enough for any script,
+// too few to write over the lines above and below.
 const maxMarks = 3
 
 // clean makes text from a trace safe for one line of this terminal.
@@ -102,7 +102,7 @@ func (st style) clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 0xFE00 && r <= 0xFE0F:
-			return -1 // variation selectors: terminals disagree on the width of what they make
+			return -1 // variation selectors: terminals disagree on the width of the result
 		case !unicode.Is(unicode.M, r):
 			marks = 0
 		case marks == maxMarks:
@@ -118,11 +118,11 @@ func (st style) clean(s string) string {
 // fit shortens cleaned text to at most width columns.
 func (st style) fit(s string, width int) string { return truncate(s, width, st.or("…", "~")) }
 
-// Terminals give most characters one column, East Asian ones and most emoji two,
-// and marks that combine with the character before none.
+// Terminals give most characters one column, East Asian ones and most emoji two, and combining
+// marks none.
 
-// wide holds what takes two columns: the East Asian Width classes W and F of Unicode 16,
-// with unassigned code points between them.
+// wide holds the characters that take two columns: the East Asian Width classes W and F of Unicode
+// 16, with unassigned code points between them.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3},
@@ -146,7 +146,7 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// columnsOf is the number of columns of a character.
+// columnsOf returns the number of columns of a character.
 func columnsOf(r rune) int {
 	switch {
 	case r < 0x300:
@@ -159,7 +159,7 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// columns is the number of columns of cleaned text without escape sequences.
+// columns returns the number of columns of cleaned text without escape sequences.
 func columns(s string) (n int) {
 	for _, r := range s {
 		n += columnsOf(r)
@@ -167,8 +167,8 @@ func columns(s string) (n int) {
 	return n
 }
 
-// truncate cuts s in the middle, where function names differ least, so that it takes
-// at most width columns with the ellipsis in the place of what was cut.
+// truncate cuts s in the middle, where function names differ least, and inserts the ellipsis there,
+// so that it takes at most width columns.
 func truncate(s string, width int, ellipsis string) string {
 	if columns(s) <= width {
 		return s
@@ -181,7 +181,7 @@ func truncate(s string, width int, ellipsis string) string {
 	return front + ellipsis + tail(s, room-columns(front))
 }
 
-// head returns the longest beginning of s of at most width columns.
+// head returns the longest prefix of s of at most width columns.
 func head(s string, width int) string {
 	for i, r := range s {
 		if width -= columnsOf(r); width < 0 {
@@ -191,7 +191,7 @@ func head(s string, width int) string {
 	return s
 }
 
-// tail returns the longest end of s of at most width columns that does not begin with a mark.
+// tail returns the longest suffix of s of at most width columns that does not begin with a mark.
 func tail(s string, width int) string {
 	runes := []rune(s)
 	from := len(runes)
@@ -213,8 +213,8 @@ func right(s string, width int) string { return spaces(width-columns(s)) + s }
 
 func spaces(n int) string { return strings.Repeat(" ", max(0, n)) }
 
-// wrap breaks cleaned text at blanks into lines of at most width columns, the first of
-// which is already used up to a column. Further lines are indented by two.
+// wrap breaks cleaned text at blanks into lines of at most width columns. The first used columns of
+// the first line are taken. Further lines are indented by two.
 func wrap(s string, width, used int) string {
 	var b strings.Builder
 	fresh := used == 0 // nothing stands on the line yet

@@ -12,9 +12,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// table lists the idle time, the boxes in the order of the bottle, from its
-// top, and the sums. Where the width does not suffice for all columns, it first
-// leaves out what others imply (running is share × parallelism).
+// table lists the idle time, the boxes from the top of the bottle, and the sums. If the width does
+// not suffice for all columns, it first omits those that others imply (running is share ×
+// parallelism).
 func table(m *model, width int) string {
 	var b strings.Builder
 	if len(m.rows) > 0 {
@@ -40,22 +40,22 @@ const (
 	running
 	runnable
 	blocked
-	numbers // how many there are
+	numbers // number of columns
 )
 
 var headings = [numbers]string{"goroutines", "share", "%", "lost", "all", "self", "running", "runnable", "blocked"}
 
-// spare is what is left out for want of width, in this order; reasons stands for the last column.
+// spare lists the columns to omit if space is short, in order; reasons stands for the last column.
 var spare = []int{running, self, runnable, reasons, blocked, goroutines}
 
 const reasons = numbers
 
-// line is a line of the table before it is known how wide the columns are.
+// line is a line of the table before the column widths are known.
 type line struct {
 	mark, name, attribute string
 	cells                 [numbers]string
 	starts                []string
-	reasons               []string // ways to write the largest reasons, the longest first
+	reasons               []string // ways to write the largest reasons, longest first
 }
 
 type tableText struct {
@@ -101,7 +101,8 @@ func newTable(m *model) *tableText {
 	return t
 }
 
-// withKind adds its kind to a name that is not the program's own and does not include it.
+// withKind appends the kind to the name of a group that is not the program's own, unless the name
+// includes it.
 func (m *model) withKind(name string, kind bottle.Kind) string {
 	suffix := "(" + m.style.clean(string(kind)) + ")"
 	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
@@ -110,7 +111,7 @@ func (m *model) withKind(name string, kind bottle.Kind) string {
 	return name + " " + suffix
 }
 
-// line is the line of a box.
+// line returns the line of a box.
 func (t *tableText) line(b *bottle.Box, name string) line {
 	m := t.m
 	return line{name: name, reasons: reasonsOf(m, b), cells: [numbers]string{
@@ -126,7 +127,7 @@ func (t *tableText) line(b *bottle.Box, name string) line {
 	}}
 }
 
-// percentOf is the share of a box, with half the width of its confidence interval if it is an
+// percentOf returns the share of a box, with half the width of its confidence interval if it is an
 // estimate.
 func (m *model) percentOf(b *bottle.Box) string {
 	s := m.percent(b.Share)
@@ -136,7 +137,7 @@ func (m *model) percentOf(b *bottle.Box) string {
 	return s
 }
 
-// mark is what stands before a name: the colour of its box, and a star for the neck.
+// mark returns the mark before a name: the color of its box, and a star for the neck.
 func (t *tableText) mark(colour string, neck bool) string {
 	swatch, star := "", "  "
 	if t.m.style.colour {
@@ -158,8 +159,8 @@ func (t *tableText) markWidth() int {
 	return 2
 }
 
-// reasonsOf names what blocked a box most: its two largest reasons and their parts of
-// the blocked time; or only one; or only its name.
+// reasonsOf returns ways to name what blocked a box most: its two largest reasons with their parts
+// of the blocked time, only one of them, or only its name.
 func reasonsOf(m *model, b *bottle.Box) []string {
 	blocked := b.Blocked()
 	if blocked <= 0 {
@@ -178,13 +179,13 @@ func reasonsOf(m *model, b *bottle.Box) []string {
 	return out
 }
 
-// What a column of text is at least worth having.
+// The minimum useful widths of text columns.
 const (
 	minName   = 18
 	minReason = 16
 )
 
-// fit decides how wide the columns are and which are left out.
+// fit decides how wide the columns are and which ones to omit.
 func (t *tableText) fit(width int) {
 	t.width = width
 	nameWish, reasonWish := minName, 0
@@ -216,8 +217,8 @@ func (t *tableText) fit(width int) {
 	}
 }
 
-// cellWidth is the width of a column of numbers. "goroutines" may be longer than its
-// numbers: it reaches into the blanks after "group".
+// cellWidth returns the width of a column of numbers. "goroutines" may be longer than its numbers:
+// it extends into the blanks after "group".
 func (t *tableText) cellWidth(c int) int {
 	n := columns(t.heading(c))
 	if c == goroutines {
@@ -229,7 +230,7 @@ func (t *tableText) cellWidth(c int) int {
 	return n
 }
 
-// heading is the lower line of the heading; the upper one is "parallelism".
+// heading returns the lower line of the heading; the upper one is "parallelism".
 func (t *tableText) heading(c int) string {
 	if c == parallelism && t.hidden[self] {
 		return "lelism" // below "paral-"
@@ -272,7 +273,7 @@ func (t *tableText) writeLine(b *strings.Builder, l *line) {
 	st := t.m.style
 	name := l.name
 	if world, found := strings.CutPrefix(name, "stop-the-world ("); found && columns(name) > t.name {
-		name = "STW (" + world // they differ in the reason: it must not be cut
+		name = "STW (" + world // they differ in the reason, which must not be cut
 	}
 	text := l.mark + st.paint(l.attribute, left(st.fit(name, t.name), t.name))
 	for c := range numbers {
@@ -297,7 +298,7 @@ func (t *tableText) writeLine(b *strings.Builder, l *line) {
 	}
 }
 
-// legend explains what is not plain.
+// legend explains the less obvious columns.
 func (t *tableText) legend() string {
 	var parts []string
 	if len(t.m.necks) > 0 {
@@ -318,7 +319,7 @@ func (t *tableText) legend() string {
 	return t.m.style.or(strings.Join(parts, " "), strings.ReplaceAll(strings.Join(parts, " "), "×", "x"))
 }
 
-// neverRan returns how many groups are not shown because they never ran.
+// neverRan returns the number of groups that are not shown because they never ran.
 func neverRan(m *model) string {
 	n := len(m.never)
 	if n == 1 {
@@ -327,7 +328,7 @@ func neverRan(m *model) string {
 	return fmt.Sprintf("Not shown: %s groups that never ran, such as %s.", format.Count(n), m.style.fit(m.never[0], maxName))
 }
 
-// sites lists where the groups of the program waited most, for each reason that matters, and where
+// sites lists where the groups of the program waited most, for each significant reason, and where
 // they were in C.
 func sites(m *model, width int) string {
 	var lines [][3]string
@@ -379,8 +380,8 @@ func sites(m *model, width int) string {
 	return b.String()
 }
 
-// siteReasons are the reasons for which a box waited for at least a twentieth of the time for which
-// it was blocked or in C, longest first; and its time in C.
+// siteReasons returns the reasons for at least a twentieth of the time in which a box was blocked
+// or in C, longest first, and its time in C.
 func siteReasons(b *bottle.Box) []string {
 	of := maps.Clone(b.Waiting)
 	if of == nil {

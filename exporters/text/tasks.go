@@ -13,17 +13,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// TasksOptions configures [WriteTasks]. The zero value is right for a file.
+// TasksOptions configures [WriteTasks]. The zero value is suitable for a file.
 type TasksOptions struct {
-	Options // of them, Top is the number of classes; 0 means 15
-	// Creation and Submission choose the call sites that are listed; both if neither is set.
+	Options // Top is the number of classes; 0 means 15
+	// Creation and Submission select the call sites to list; both if neither is set.
 	Creation, Submission bool
 }
 
-// WriteTasks writes a profile of tasks: a sentence, a table with the quantiles and the diagnosis of
+// WriteTasks writes a task profile: a sentence, a table with the quantiles and the diagnosis of
 // each class, and for each class the reasons, the advice and the call sites that create and submit
-// its tasks. Granularity is in cycles, with the time they take, or in time where cycles are not
-// known. The error is that of w.
+// its tasks. Granularity is in cycles, with the equivalent time, or in time if cycles are unknown.
+// The error is that of w.
 func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	if p == nil {
 		return errors.New("text: no profile of tasks")
@@ -48,18 +48,18 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	return nil
 }
 
-// tasksText is the text of a profile under way.
+// tasksText is the text of a profile under construction.
 type tasksText struct {
 	p       *granularity.Profile
 	opt     TasksOptions
 	style   style
 	classes []*granularity.Class
-	names   []string // as they are shown
-	more    int      // classes that are left out
+	names   []string // display names
+	more    int      // number of omitted classes
 	b       strings.Builder
 }
 
-// choose takes the classes with the largest sums, and shortens their names.
+// choose selects the classes with the largest sums, and shortens their names.
 func (t *tasksText) choose() {
 	top := t.opt.Top
 	if top == 0 {
@@ -107,7 +107,7 @@ func (t *tasksText) headline() {
 	t.b.WriteString(t.style.paintLines(dim, wrap(t.style.clean(s), t.opt.Width, 0)) + "\n\n")
 }
 
-// table has a line for each class.
+// table writes a line for each class.
 func (t *tasksText) table() {
 	if len(t.classes) == 0 {
 		t.b.WriteString("No tasks were measured.\n")
@@ -127,7 +127,7 @@ func (t *tasksText) table() {
 	t.b.WriteString(t.style.paintLines(dim, wrap(s, t.opt.Width, 0)) + "\n")
 }
 
-// class writes why, what to do, and where.
+// class writes the reasons, the advice and the call sites of a class.
 func (t *tasksText) class(c *granularity.Class, name string) {
 	t.b.WriteString("\n" + t.style.paint(bold, t.style.fit(name, t.opt.Width-12)) + ": " + string(c.Diagnosis.OrUnknown()) + "\n")
 	paragraph := func(mark, s string) {
@@ -152,13 +152,13 @@ func (t *tasksText) class(c *granularity.Class, name string) {
 	}
 }
 
-// sitesOf is a line of code that tasks come from, and how many.
+// sitesOf is a line of code that tasks come from, with their number.
 type sitesOf struct {
 	line  string
 	tasks uint64
 }
 
-// addSite counts the tasks of a call chain for its leaf.
+// addSite adds the tasks of a call stack to its leaf.
 func addSite(sites []sitesOf, chain []granularity.Frame, tasks uint64) []sitesOf {
 	if len(chain) == 0 {
 		return sites
@@ -171,7 +171,7 @@ func addSite(sites []sitesOf, chain []granularity.Frame, tasks uint64) []sitesOf
 	return append(sites, sitesOf{line, tasks})
 }
 
-// mostSites is how many call sites of a class are listed.
+// mostSites is the maximum number of call sites listed per class.
 const mostSites = 5
 
 // sites lists the lines, most tasks first.

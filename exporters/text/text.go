@@ -1,8 +1,7 @@
-// Package text writes bottle graphs for terminals and files: where the capacity
-// went, a bottle of block characters and a table ([Write]), or
-// comma-separated values ([TableCSV]).
+// Package text writes bottle graphs for terminals and files: the use of the capacity, a bottle of
+// block characters and a table ([Write]), or comma-separated values ([TableCSV]).
 //
-// A small program that shows a graph as JSON in the terminal:
+// This program shows a saved graph in the terminal:
 //
 //	package main
 //
@@ -24,9 +23,8 @@
 //		}
 //	}
 //
-// Names in a graph come from the traced program and may be anything. What is written
-// holds no control character but the line feed, and escape sequences only for the
-// colours that were asked for.
+// Names in a graph come from the traced program and may be anything. The output contains no control
+// characters except line feeds, and escape sequences only for requested colors.
 //
 // Writing a graph of 12 boxes takes 0.15 ms, one of 300 boxes 0.5 ms: see BenchmarkWrite.
 package text
@@ -44,28 +42,27 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Options configures the text. The zero value is right for a file.
+// Options configures the text. The zero value is suitable for a file.
 type Options struct {
-	// Width is the number of columns; 0 means 100. Less than 48 is written as
-	// 48, more than 240 as 240. The narrower, the fewer columns the table has.
+	// Width is the number of columns; 0 means 100. Values below 48 and above 240 are clamped.
+	// Narrower tables have fewer columns.
 	Width int
-	// Colour writes escape sequences of the 256-colour terminals. The colours
-	// are those of the pictures: warm ones are the neck's.
+	// Colour writes escape sequences for 256-color terminals. The colors are those of the pictures:
+	// warm ones mark the neck.
 	Colour bool
-	// ASCII keeps to ASCII where a terminal cannot do better: coarser, and other
-	// characters in names become question marks.
+	// ASCII limits the output to ASCII, for terminals without Unicode: the drawing is coarser, and
+	// other characters in names become question marks.
 	ASCII bool
-	// Top is the number of groups that are shown by themselves, those with the
-	// largest shares; the others are added up, one line a kind. 0 means up to 15, as many
-	// as have half a percent of the wall time; negative, all.
+	// Top is the number of groups that are shown separately, those with the largest shares; the
+	// others are added up, one line per kind. 0 means up to 15, those with at least half a percent
+	// of the wall time; a negative value means all.
 	Top int
-	// Judged leaves out the sentences of the verdict above a graph: [Verdict] has written them.
+	// Judged omits the sentences of the verdict above a graph, if [Verdict] has written them.
 	Judged bool
 }
 
-// Write writes a graph: where the capacity went, in a sentence, the bottle, a table, the places
-// where groups waited, a line or less for each window when it has windows, and the warnings. The
-// error is that of w.
+// Write writes a graph: a sentence on the use of the capacity, the bottle, a table, the places
+// where groups waited, at most one line per window, and the warnings. The error is that of w.
 func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	if g == nil {
 		return errors.New("text: no graph")
@@ -136,22 +133,22 @@ func headline(m *model, opt Options) string {
 	return b.String()
 }
 
-// maxName is how many columns a name may take in running text.
+// maxName is the maximum number of columns of a name in running text.
 const maxName = 60
 
 func (m *model) duration(d time.Duration) string { return m.style.plain(format.Duration(d)) }
 
-// lost is a part of the capacity.
+// lost formats a part of the capacity.
 func (m *model) lost(d time.Duration) string {
 	return m.style.plain(format.Percent(d, m.graph.Capacity))
 }
 
-// percent is a part of the wall time.
+// percent formats a part of the wall time.
 func (m *model) percent(d time.Duration) string {
 	return m.style.plain(format.Percent(d, m.graph.Wall))
 }
 
-// paintLines paints each line by itself, so that a pager may cut between them.
+// paintLines paints each line separately, so that a pager can split them.
 func (st style) paintLines(attribute, s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -160,12 +157,11 @@ func (st style) paintLines(attribute, s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// model is what is shown of a graph: the boxes that are left after folding,
-// each with a name that is safe and short, and a colour.
+// model holds the boxes that are left after folding, each with a safe, short name and a color.
 type model struct {
 	style style
-	graph *bottle.Graph // as it came, for sums and the neck
-	rows  []row         // from the bottom of the stack, as in the graph
+	graph *bottle.Graph // as passed in, for sums and the neck
+	rows  []row         // bottom of the stack first, as in the graph
 	necks map[key]bool  // idle time is the zero key
 	names map[key]string
 	never []string // names of groups that never ran
@@ -231,7 +227,7 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 	return m
 }
 
-// necks are the groups of the neck.
+// necks returns the groups of the neck.
 func necks(g *bottle.Graph) map[key]bool {
 	out := map[key]bool{}
 	for _, l := range g.Neck() {
@@ -245,8 +241,8 @@ func necks(g *bottle.Graph) map[key]bool {
 	return out
 }
 
-// worthALine is how many boxes have a line of their own by default: every trace has a dozen of the
-// runtime's that ran for some microseconds.
+// worthALine returns the default number of boxes with their own line. Every trace has a dozen boxes
+// of the runtime that ran for a few microseconds.
 func worthALine(g *bottle.Graph) int {
 	n := 0
 	for i := range g.Boxes {
@@ -257,8 +253,8 @@ func worthALine(g *bottle.Graph) int {
 	return min(15, max(3, n))
 }
 
-// addNames gives each group of the graph and of its windows its name. Functions
-// are shortened as long as they differ.
+// addNames names each group of the graph and of its windows. It shortens functions while they stay
+// distinct.
 func (m *model) addNames() {
 	var keys []key
 	var names []string
@@ -288,19 +284,19 @@ func (m *model) addNames() {
 	}
 }
 
-// name is the name of a box of the graph or of one of its windows.
+// name returns the name of a box of the graph or of one of its windows.
 func (m *model) name(b *bottle.Box) string { return m.names[key{b.Group, b.Kind}] }
 
-// The formats of numbers, for this terminal.
+// Number formats for this terminal.
 
 func (m *model) parallelism(p float64) string {
 	if p >= 1e6 {
-		return ">1M" // no machine has them, but a file may say so
+		return ">1M" // impossible, but a file may contain it
 	}
 	return m.style.plain(format.Parallelism(p))
 }
 
-// width is a parallelism that can be drawn, whatever a file has.
+// width returns a parallelism that can be drawn, even for a damaged file.
 func width(b *bottle.Box) float64 {
 	if math.IsNaN(b.Parallelism) || b.Parallelism < 0 {
 		return 0

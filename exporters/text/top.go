@@ -14,46 +14,45 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// TopView is what a screen of a live view shows, in the manner of top: a graph of the last
-// seconds that is replaced again and again. See [WriteTop].
+// TopView is the content of a screen of a live view in the style of top: a graph of the last
+// seconds that is replaced repeatedly. See [WriteTop].
 type TopView struct {
-	// Graph is about the last seconds; nil while there is none yet.
+	// Graph covers the last seconds; nil before the first one.
 	Graph *bottle.Graph
-	// Before is the graph of the refresh before it, for the trends; nil if there is none.
+	// Before is the graph of the previous refresh, for the trends, or nil.
 	Before *bottle.Graph
-	// Source is where the graphs come from.
+	// Source is the origin of the graphs.
 	Source string
-	// Taken is when Graph was taken; not shown if it is zero.
+	// Taken is the time of Graph; not shown if zero.
 	Taken time.Time
-	// Interval is the time between refreshes; not shown if it is 0.
+	// Interval is the time between refreshes; not shown if 0.
 	Interval time.Duration
-	// Rates are what is known besides the graph.
+	// Rates hold additional measurements.
 	Rates TopRates
-	// Note is a remark in a line of its own, such as what the source cannot do.
+	// Note is a remark on its own line, such as a limitation of the source.
 	Note string
-	// Problem is the reason for which Graph is not fresh; "" if it is.
+	// Problem is the reason why Graph is out of date, or "".
 	Problem string
-	// Paused is set while the user has stopped the refreshes.
+	// Paused is set while the user has paused the refreshes.
 	Paused bool
 
-	// Sort is the order of the groups, "" that of the capacity they lost; Reverse turns it
-	// round.
+	// Sort is the order of the groups; "" means by lost capacity. Reverse reverses it.
 	Sort    TopSort
 	Reverse bool
-	// Skip is how many groups are scrolled past.
+	// Skip is the number of groups that are scrolled past.
 	Skip int
-	// Help is shown instead of the groups, if it is not empty.
+	// Help replaces the groups if it is not empty.
 	Help []string
 }
 
-// TopRates are what services count besides their bottle graph.
+// TopRates holds measurements of services besides their bottle graph.
 type TopRates struct {
-	// Contentions is the number of contentions a second. Not known
-	// unless ContentionsKnown.
+	// Contentions is the number of contentions per second. It is valid only if ContentionsKnown is
+	// set.
 	Contentions      float64
 	ContentionsKnown bool
-	// Seen and Dropped are how much time a continuous analysis has seen and has
-	// dropped since it began. Not known unless StreamKnown.
+	// Seen and Dropped are the times that a continuous analysis has traced and has dropped since it
+	// began. They are valid only if StreamKnown is set.
 	Seen, Dropped time.Duration
 	StreamKnown   bool
 }
@@ -61,9 +60,9 @@ type TopRates struct {
 // TopSort is an order of groups.
 type TopSort string
 
-// The orders, largest first, but names by the alphabet.
+// The orders: largest first, except names, which are alphabetical.
 const (
-	SortLost        TopSort = "lost" // capacity, see bottle.Box.Lost
+	SortLost        TopSort = "lost" // capacity; see bottle.Box.Lost
 	SortShare       TopSort = "share"
 	SortParallelism TopSort = "parallelism" // narrowest first
 	SortRunning     TopSort = "running"
@@ -72,22 +71,23 @@ const (
 	SortName        TopSort = "name"
 )
 
-// TopSorts are all orders.
+// TopSorts lists all orders.
 var TopSorts = []TopSort{SortLost, SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
 
 // TopOptions configures a live view.
 type TopOptions struct {
 	Options
-	// Height is how many lines the screen has: what does not fit is left out, and the last line
-	// tells the keys. 0 is for a file: as many lines as Options.Top asks for, and no keys.
+	// Height is the number of lines of the screen. Lines that do not fit are omitted, and the last
+	// line lists the keys. 0 is for a file: as many lines as Options.Top selects, and no keys.
 	Height int
 }
 
-// WriteTop writes one frame of a live view. It depends on the arguments only. No line is wider than
-// the options say, and there are at most Height of them, if that is not 0. The error is that of w.
+// WriteTop writes one frame of a live view. The output depends only on the arguments. No line is
+// wider than Width, and there are at most Height lines unless Height is 0. The error is that of w.
 //
-// Shares are parts of the wall time, lost ones of the capacity, running, runnable and blocked mean
-// numbers of goroutines, trends the change of a share since the graph before in points of percent.
+// Shares are parts of the wall time, and losses parts of the capacity. Running, runnable and
+// blocked are mean numbers of goroutines. Trends are changes of a share since the previous graph,
+// in percentage points.
 //
 // A frame of 300 groups takes 0.4 ms.
 func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {
@@ -116,15 +116,15 @@ func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {
 	return emit(w, strings.Join(lines, "\n")+"\n")
 }
 
-// topFrame is a frame on its way.
+// topFrame is a frame under construction.
 type topFrame struct {
 	v     *TopView
 	opt   TopOptions
 	st    style
 	width int
-	m     *model // of all groups; nil without a graph
+	m     *model // model of all groups; nil without a graph
 	rows  []topRow
-	shown [2]int // the rows shown, from and to
+	shown [2]int // range of rows shown
 }
 
 func newTopFrame(v *TopView, opt TopOptions) *topFrame {
@@ -139,7 +139,7 @@ func newTopFrame(v *TopView, opt TopOptions) *topFrame {
 	return t
 }
 
-// room is how many lines are left for the groups and their heading; negative for no bound.
+// room returns the number of lines left for the groups and their heading; negative means unlimited.
 func (t *topFrame) room(used int) int {
 	if t.opt.Height <= 0 {
 		return -1
@@ -147,7 +147,7 @@ func (t *topFrame) room(used int) int {
 	return max(0, t.opt.Height-1-used)
 }
 
-// head are the lines above the groups.
+// head returns the lines above the groups.
 func (t *topFrame) head() []string {
 	lines := []string{t.title()}
 	if t.v.Graph != nil {
@@ -166,10 +166,11 @@ func (t *topFrame) head() []string {
 	return lines
 }
 
-// inverse is for what must not be overlooked.
+// inverse highlights lines that must not be overlooked.
 const inverse = "7"
 
-// fitLine puts parts on one line, three blanks apart, and leaves out the last ones that do not fit.
+// fitLine puts parts on one line, separated by three blanks, and omits the last ones that do not
+// fit.
 func (t *topFrame) fitLine(parts []string, attribute string) string {
 	line := ""
 	for i, p := range parts {
@@ -183,7 +184,7 @@ func (t *topFrame) fitLine(parts []string, attribute string) string {
 	return t.st.paint(attribute, line)
 }
 
-// title returns what is shown, and when it was taken.
+// title returns the source, and the time of the graph.
 func (t *topFrame) title() string {
 	var when []string
 	if !t.v.Taken.IsZero() {
@@ -204,7 +205,7 @@ func (t *topFrame) title() string {
 	return t.st.paint(bold, left) + gap + right
 }
 
-// orNew is for formats, which need the style only.
+// orNew returns m, or a model for formatting, which needs only the style.
 func (m *model) orNew(st style) *model {
 	if m != nil {
 		return m
@@ -212,7 +213,7 @@ func (m *model) orNew(st style) *model {
 	return &model{style: st}
 }
 
-// summary are the numbers of the graph as a whole.
+// summary returns the totals of the graph.
 func (t *topFrame) summary() []string {
 	g := t.v.Graph
 	parts := []string{t.m.duration(g.Wall) + " seen", "mean parallelism " + t.m.parallelism(g.MeanParallelism())}
@@ -232,7 +233,7 @@ func (t *topFrame) summary() []string {
 	return parts
 }
 
-// finding is the most costly finding, or what else stands above the graph.
+// finding returns the most costly finding, or the sentence above the graph.
 func (t *topFrame) finding() []string {
 	if s := t.v.Graph.Sentences(); len(s) > 0 {
 		return s[:1]
@@ -243,10 +244,10 @@ func (t *topFrame) finding() []string {
 	return []string{"* lost: " + t.m.lost(max(0, t.v.Graph.Lost())) + " of the capacity"}
 }
 
-// lockReasons are the reasons of being blocked that are waiting for locks.
+// lockReasons are the blocking reasons that are waits for locks.
 var lockReasons = []string{"mutex", "rwmutex-writer", "rwmutex-reader", "once"}
 
-// waiting returns the contention, and the time that is not in the numbers.
+// waiting returns the contention, and the time that the numbers do not include.
 func (t *topFrame) waiting() []string {
 	var locks time.Duration
 	for i := range t.v.Graph.Boxes {
@@ -268,7 +269,7 @@ func (t *topFrame) waiting() []string {
 	return parts
 }
 
-// perSecond writes a rate.
+// perSecond formats a rate.
 func perSecond(rate float64) string {
 	switch {
 	case math.IsNaN(rate) || rate < 0 || rate > 1e15:
@@ -279,7 +280,7 @@ func perSecond(rate float64) string {
 	return format.Count(int64(math.Round(rate))) + "/s"
 }
 
-// meanOf is how many goroutines there were on average in a state that they spent a time in.
+// meanOf returns the average number of goroutines in a state, from the time spent in it.
 func meanOf(d, wall time.Duration) string {
 	if wall <= 0 {
 		return format.Unknown
@@ -302,7 +303,7 @@ func meanOf(d, wall time.Duration) string {
 	}
 }
 
-// keys is the last line of a screen.
+// keys returns the last line of a screen.
 func (t *topFrame) keys() string {
 	line := "q quit  h help  p pause  s sort  g group"
 	if sort := t.v.Sort; sort != "" {
@@ -314,7 +315,7 @@ func (t *topFrame) keys() string {
 	return t.st.paint(dim, t.st.fit(t.st.plain(line), t.width))
 }
 
-// sortTop sorts rows; those that are equal, by their names.
+// sortTop sorts rows; equal rows by name.
 func sortTop(rows []topRow, by TopSort, reverse bool) {
 	of := func(r *topRow) float64 {
 		switch by {
@@ -322,7 +323,7 @@ func sortTop(rows []topRow, by TopSort, reverse bool) {
 			return float64(r.box.Share)
 		case SortParallelism:
 			if r.box.Running <= 0 {
-				return math.Inf(-1) // that it never ran does not make it narrow
+				return math.Inf(-1) // never having run does not make it narrow
 			}
 			return -width(r.box)
 		case SortRunning:
@@ -358,11 +359,11 @@ type topRow struct {
 	box   *bottle.Box
 	name  string
 	neck  bool
-	trend float64 // change of the share, in points of percent; NaN if it is not known
-	fresh bool    // it was not there before
+	trend float64 // change of the share in percentage points; NaN if unknown
+	fresh bool    // not in the previous graph
 }
 
-// topRows are all groups, with what has changed since the graph before.
+// topRows returns all groups, with the changes since the previous graph.
 func topRows(m *model, before *bottle.Graph) []topRow {
 	was := map[key]time.Duration{}
 	if before != nil {
@@ -389,11 +390,11 @@ func topRows(m *model, before *bottle.Graph) []topRow {
 type topColumn struct {
 	heading string
 	width   int
-	cell    func(t *topFrame, r *topRow) string // of columns with numbers
+	cell    func(t *topFrame, r *topRow) string // for columns of numbers
 	hidden  bool
 }
 
-// The columns after the name. The bar comes first, the reason last; both take what there is.
+// The columns after the name. The bar is first, the reason last; both use the available space.
 const (
 	topBar = iota
 	topPercent
@@ -407,17 +408,17 @@ const (
 	topColumnCount
 )
 
-// spareTop is what is left out for want of width, in this order.
+// spareTop lists the columns to omit if space is short, in order.
 var spareTop = []int{topRunnable, topRunning, topTrend, topReason, topBar, topBlocked}
 
-// Widths of the name, the bar and the reason: at least, and at most.
+// The minimum and maximum widths of the name, the bar and the reason.
 const (
 	topNameLeast, topNameMost     = 20, 60
 	topBarLeast, topBarMost       = 8, 24
 	topReasonLeast, topReasonMost = 12, 36
 )
 
-// layout decides how wide the columns are and which are left out. It returns the width of the
+// layout decides how wide the columns are and which ones to omit. It returns the width of the
 // names.
 func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 	c := [topColumnCount]topColumn{
@@ -436,7 +437,7 @@ func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 		wish = max(wish, min(topNameMost, columns(t.rows[i].name)))
 	}
 	room := func() int {
-		n := t.width - 2 // the mark of necks
+		n := t.width - 2 // mark of necks
 		for i := range c {
 			if !c[i].hidden {
 				n -= 2 + c[i].width
@@ -459,7 +460,7 @@ func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 	return c, name
 }
 
-// groups returns the heading and the groups, in at most lines lines; negative for no bound.
+// groups returns the heading and the groups, in at most lines lines; negative means unlimited.
 func (t *topFrame) groups(lines int) []string {
 	c, name := t.layout()
 	from, to := t.window(lines - 1)
@@ -487,8 +488,7 @@ func (t *topFrame) groups(lines int) []string {
 	return out
 }
 
-// window chooses the rows to show: as many as there is room for, but at least the last screen of
-// them.
+// window selects the rows to show: as many as fit, but at least the last screen of them.
 func (t *topFrame) window(room int) (from, to int) {
 	n := len(t.rows)
 	if room < 0 {
@@ -526,13 +526,13 @@ func (t *topFrame) line(r *topRow, c *[topColumnCount]topColumn, name int) strin
 	if t.v.Problem != "" && !t.st.colour {
 		return line
 	}
-	if t.v.Problem != "" { // what is shown is over
+	if t.v.Problem != "" { // out of date
 		return t.st.paint(dim, stripped(line))
 	}
 	return line
 }
 
-// stripped takes the colours off a line that was painted here.
+// stripped removes the colors of a painted line.
 func stripped(line string) string {
 	var b strings.Builder
 	for {
@@ -545,8 +545,8 @@ func stripped(line string) string {
 	}
 }
 
-// topColour is that of necks, of the program's other groups, of the collector or of the runtime; a
-// group keeps it from one frame to the next.
+// topColour returns the color of necks, of the program's other groups, of the collector or of the
+// runtime. A group keeps its color from frame to frame.
 func topColour(r *topRow) string { return palette{}.pick(r.box.Kind, r.neck) }
 
 // bars returns the share as a bar of at most width columns, to an eighth of one.
@@ -568,7 +568,7 @@ func (t *topFrame) parallelism(r *topRow) string {
 	return t.m.parallelism(r.box.Parallelism)
 }
 
-// leastTrend is the smallest change that is worth a look, in points of percent.
+// leastTrend is the smallest change that is shown, in percentage points.
 const leastTrend = 0.5
 
 func (t *topFrame) trend(r *topRow) string {
@@ -585,7 +585,7 @@ func (t *topFrame) trend(r *topRow) string {
 
 func (t *topFrame) mean(d time.Duration) string { return t.st.plain(meanOf(d, t.v.Graph.Wall)) }
 
-// reason is what blocked the group most.
+// reason returns the reason that blocked the group most.
 func (t *topFrame) reason(r *topRow, width int) string {
 	ways := reasonsOf(t.m, r.box)
 	for _, way := range ways {

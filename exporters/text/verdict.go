@@ -14,13 +14,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// capacityStyle is how a part of the capacity looks in the bar.
+// capacityStyle is the style of a part of the capacity in the bar.
 type capacityStyle struct {
 	colour      string
 	fill, ascii string
 }
 
-// capacityStyles are those of the parts, by name: what runs is dense, what is idle is not.
+// capacityStyles holds the styles of the parts by name: running parts are dense, idle parts are
+// not.
 var capacityStyles = map[string]capacityStyle{
 	"your code":                 {coolColours[0], "█", "#"},
 	"C code":                    {coolColours[1], "▓", "%"},
@@ -32,7 +33,7 @@ var capacityStyles = map[string]capacityStyle{
 	"idle":                      {warmColours[0], "·", "."},
 	"idle, waiting for outside": {warmColours[3], "~", "~"},
 
-	// Of one group.
+	// Parts of one group.
 	"it ran":                    {coolColours[0], "█", "#"},
 	"others ran":                {runtimeColours[0], "▒", "="},
 	"idle while only it ran":    {warmColours[0], "·", "."},
@@ -41,8 +42,8 @@ var capacityStyles = map[string]capacityStyle{
 	"idle without it":           {warmColours[3], "~", "~"},
 }
 
-// Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It
-// has at most 30 lines of 80 columns. The error is that of w.
+// Verdict writes what limits a program: a bar of the use of the capacity, and the findings. It has
+// at most 30 lines of 80 columns. The error is that of w.
 func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	opt = opt.withDefaults()
 	width := min(opt.Width, 80)
@@ -72,11 +73,11 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	return emit(w, b.String()+warnings)
 }
 
-// verdictLines is how many lines a verdict has at most, with warnings: 30 with [VerdictNext].
+// verdictLines is the maximum number of lines of a verdict with warnings: 30 with [VerdictNext].
 const verdictLines = 28
 
-// VerdictNext returns a line with the commands that show more of a trace in a file. The flags are
-// those of the part of it that the verdict is on, such as "-from 1s".
+// VerdictNext returns a line with the commands that show more of a trace file. The flags select the
+// part of the trace that the verdict covers, such as "-from 1s".
 func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 	file = format.Clean(file)
 	if file == "" || len(file) > 24 || strings.ContainsAny(file, " '\"$&;|<>()*?") {
@@ -98,7 +99,7 @@ func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 		}
 	}
 	if next == "contention" && len(flags) > 0 {
-		next = "graph" // which takes them
+		next = "graph" // the command that accepts them
 	}
 	const most = 80
 	more = append(more, "bottleneck "+next+" "+file)
@@ -108,7 +109,7 @@ func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 	return "More: " + strings.Join(more, ", ")
 }
 
-// findings writes the sentences of a graph's verdict, with the places that they are about.
+// findings formats the sentences of a graph's verdict, with their places.
 func findings(g *bottle.Graph, st style, width int) string {
 	var b strings.Builder
 	if g.Verdict == nil {
@@ -127,13 +128,13 @@ func findings(g *bottle.Graph, st style, width int) string {
 	return b.String()
 }
 
-// numbered is the sentence of a finding with its number.
+// numbered returns the sentence of a finding with its number.
 func numbered(f *verdict.Finding, number int, st style, width int) string {
 	head := strconv.Itoa(number) + ". "
 	return st.paintLines(bold, head+indent(wrap(st.clean(f.Title), width-len(head), 0), len(head)-2)) + "\n"
 }
 
-// finding writes a finding, with the advice if there is room for it.
+// finding formats a finding, with the advice if there is room.
 func finding(f *verdict.Finding, number int, st style, width int, advice bool) string {
 	var b strings.Builder
 	b.WriteString("\n" + numbered(f, number, st, width))
@@ -149,7 +150,7 @@ func finding(f *verdict.Finding, number int, st style, width int, advice bool) s
 	return b.String()
 }
 
-// capacityBar draws the parts of the capacity as one bar, and names them below.
+// capacityBar draws the parts of the capacity as one bar, with their names below.
 func capacityBar(v *verdict.Verdict, st style, width int) string {
 	var bar strings.Builder
 	drawn, sum := 0, 0.0
@@ -168,7 +169,7 @@ func capacityBar(v *verdict.Verdict, st style, width int) string {
 	return bar.String() + "\n" + legend(parts, width)
 }
 
-// legend puts the parts on lines, each as a whole.
+// legend puts the parts on lines without breaking any.
 func legend(parts []string, width int) string {
 	var b strings.Builder
 	used := 0
@@ -187,7 +188,7 @@ func legend(parts []string, width int) string {
 	return b.String() + "\n"
 }
 
-// indent adds blanks to the lines after the first.
+// indent indents the lines after the first.
 func indent(s string, n int) string {
 	return strings.ReplaceAll(s, "\n", "\n"+spaces(max(n, 0)))
 }
@@ -209,7 +210,7 @@ func placesOf(f *verdict.Finding) string {
 	return strings.Join(out, ", ")
 }
 
-// VerdictMarkdown writes what limits a program for a comment on a pull request. The error is that
+// VerdictMarkdown writes what limits a program, for a comment on a pull request. The error is that
 // of w.
 func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 	var b strings.Builder
@@ -238,12 +239,12 @@ func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 	return emit(w, b.String())
 }
 
-// markdown escapes what Markdown would take for itself.
+// markdown escapes the characters that Markdown interprets.
 func markdown(s string) string {
 	return strings.NewReplacer("*", `\*`, "_", `\_`, "`", "'", "<", "&lt;", "[", `\[`, "|", `\|`).Replace(format.Clean(s))
 }
 
-// Explanation writes a finding, and what is behind it: see [Evidence].
+// Explanation writes a finding and its evidence; see [Evidence].
 func Explanation(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	opt = opt.withDefaults()
 	st := opt.style()
@@ -253,9 +254,9 @@ func Explanation(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	return Evidence(w, e, opt)
 }
 
-// Evidence writes the rows of the ledger behind a finding, and the call chains. Options.Top is how
-// many rows and call chains there are of each sort; 0 means 10 rows and 3 call chains, negative
-// all. No line has more than 80 columns. The error is that of w.
+// Evidence writes the rows of the ledger that support a finding, and the call stacks. Options.Top
+// is the maximum number of rows and of call stacks of each sort; 0 means 10 rows and 3 call stacks,
+// a negative value all. No line has more than 80 columns. The error is that of w.
 func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	opt = opt.withDefaults()
 	opt.Width = min(opt.Width, 80)
@@ -284,10 +285,10 @@ func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	return emit(w, b.String())
 }
 
-// maxCalls is how many calls of a call chain are shown.
+// maxCalls is the maximum number of calls shown of a call stack.
 const maxCalls = 12
 
-// writeChains lists call chains, leaf first.
+// writeChains lists call stacks, leaf first.
 func writeChains(b *strings.Builder, title string, chains []diagnose.Chain, top, width int, st style) {
 	if len(chains) == 0 {
 		return
@@ -310,7 +311,7 @@ func writeChains(b *strings.Builder, title string, chains []diagnose.Chain, top,
 	}
 }
 
-// headOfChain returns how long a call chain took.
+// headOfChain formats the time of a call stack.
 func headOfChain(c *diagnose.Chain) string {
 	name := format.Func(c.Group)
 	if c.Wait != "" {

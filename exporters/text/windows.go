@@ -14,23 +14,24 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// maxLines is how many lines the windows may take; above, neighbours share a line.
+// maxLines is the maximum number of lines of the windows. If there are more, neighbors share a
+// line.
 const maxLines = 40
 
-// span is one line of the list: one window, or some neighbours.
+// span is one line of the list: one window, or several neighbors.
 type span struct {
 	start   time.Duration
 	wall    time.Duration
 	running time.Duration
-	each    []float64                // the mean parallelism of each window
+	each    []float64                // mean parallelism of each window
 	lost    time.Duration            // in ns·processors
 	of      time.Duration            // the capacity
-	most    map[string]time.Duration // lost by name
+	most    map[string]time.Duration // lost capacity by name
 }
 
 func (s *span) mean() float64 { return float64(s.running) / float64(max(1, s.wall)) }
 
-// mostly is what lost most of the span.
+// mostly returns the name that lost most of the span.
 func (s *span) mostly() string {
 	name := ""
 	for n, d := range s.most {
@@ -41,8 +42,8 @@ func (s *span) mostly() string {
 	return name
 }
 
-// windows lists the windows, so that phases show: when, the mean parallelism as
-// a bar (or as a row of bars where windows share a line), and the lost capacity.
+// windows lists the windows to show phases: the time, the mean parallelism as a bar (or a row of
+// bars if windows share a line), and the lost capacity.
 func windows(m *model, width int) string {
 	graphs := slices.DeleteFunc(slices.Clone(m.graph.Windows), func(w *bottle.Graph) bool { return w == nil })
 	if len(graphs) == 0 {
@@ -96,8 +97,8 @@ type windowList struct {
 	m        *model
 	scale    float64 // parallelism at the end of a bar
 	bar      int     // columns of a bar
-	perLine  int     // windows
-	decimals int     // of a second, in start times
+	perLine  int     // windows per line
+	decimals int     // decimals of seconds in start times
 }
 
 func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) string {
@@ -119,7 +120,7 @@ func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) str
 		end = format.Parallelism(l.scale)
 	}
 	scale := "0" + spaces(l.bar-1-len(end)) + end
-	if l.perLine > 1 { // the bars stand
+	if l.perLine > 1 { // the bars are vertical
 		scale = left(of+" up to "+end, l.bar)
 	} else if rest := l.bar - 1 - len(end) - len(of) - 2; rest >= 0 {
 		scale = "0" + spaces(1+rest/2) + of + spaces(1+rest-rest/2) + end
@@ -143,7 +144,7 @@ func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) str
 	return b.String()
 }
 
-// title returns how many windows there are, and their length.
+// title returns the number of windows, and their length.
 func (l *windowList) title(graphs []*bottle.Graph) string {
 	title := format.Plural(len(graphs), "window", "windows")
 	length := graphs[0].Wall
@@ -160,14 +161,14 @@ func (l *windowList) title(graphs []*bottle.Graph) string {
 	return title
 }
 
-// bars draws the mean parallelism of a span: one window as a bar from the left, to an
-// eighth of a column; several as columns side by side, each the largest of those it stands for.
+// bars draws the mean parallelism of a span: one window as a bar from the left, to an eighth of a
+// column; several as vertical bars side by side, each the maximum of the windows it stands for.
 func (l *windowList) bars(s *span) string {
 	if l.perLine == 1 {
 		return l.m.style.bar(s.each[0]/l.scale, l.bar)
 	}
 	levels := []rune(l.m.style.or("▁▂▃▄▅▆▇█", ".:-=+*%#"))
-	each := (l.perLine + l.bar - 1) / l.bar // windows a column
+	each := (l.perLine + l.bar - 1) / l.bar // windows per column
 	var b strings.Builder
 	for part := range slices.Chunk(s.each, each) {
 		level := int(math.Round(slices.Max(part) / l.scale * float64(len(levels)-1)))
@@ -176,7 +177,7 @@ func (l *windowList) bars(s *span) string {
 	return b.String()
 }
 
-// bar is a bar for a part of 1, as wide as columns when it is 1.
+// bar returns a bar for a part of 1, with columns columns for 1.
 func (st style) bar(part float64, columns int) string {
 	n := int(math.Round(min(1, part) * float64(columns*8)))
 	if st.ascii {
@@ -185,7 +186,7 @@ func (st style) bar(part float64, columns int) string {
 	return strings.Repeat("█", n/8) + strings.TrimSpace(string([]rune(" ▏▎▍▌▋▊▉")[n%8]))
 }
 
-// decimals is how many decimals of a second distinguish the starts of windows.
+// decimals returns the number of decimals of a second that distinguish the starts of windows.
 func decimals(graphs []*bottle.Graph) int {
 	shortest := time.Duration(math.MaxInt64)
 	for i, w := range graphs[1:] {
@@ -208,10 +209,10 @@ type phase struct {
 	*verdict.Finding // the most costly one
 }
 
-// maxPhases is how many are written.
+// maxPhases is the maximum number of phases that are written.
 const maxPhases = 16
 
-// phases returns those of the windows of a graph.
+// phases returns the phases of a graph's windows.
 func phases(g *bottle.Graph) (all []phase) {
 	for _, w := range g.Windows {
 		if w == nil || w.Verdict == nil || len(w.Verdict.Findings) == 0 {
@@ -244,7 +245,7 @@ func (p *phase) when() string {
 	return s
 }
 
-// Phases writes what limits a program by time, as the verdicts on the windows of a graph say. It
+// Phases writes what limits a program over time, from the verdicts on the windows of a graph. It
 // writes nothing if there are none. The error is that of w.
 func Phases(w io.Writer, g *bottle.Graph, opt Options) error {
 	st := opt.style()
@@ -271,7 +272,7 @@ func phasesText(g *bottle.Graph, st style, width int) string {
 	return b.String()
 }
 
-// PhasesMarkdown writes what [Phases] writes as a table.
+// PhasesMarkdown writes the output of [Phases] as a table.
 func PhasesMarkdown(w io.Writer, g *bottle.Graph) error {
 	all := phases(g)
 	if len(all) == 0 {
