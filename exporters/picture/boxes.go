@@ -14,15 +14,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// placedBox is a box of a graph with its place.
+// placedBox is a box of a graph with its position.
 type placedBox struct {
 	box   *bottle.Box
 	entry *entry
 	rect  rect
 }
 
-// place stacks the boxes of a graph from the bottom of a plot. The idle time fills
-// what is left: its rectangle has no width.
+// place stacks the boxes of a graph from the bottom of a plot. The idle time fills the rest; its
+// rectangle has no width.
 func (m *model) place(p plot, g *bottle.Graph) (boxes []placedBox, idle rect) {
 	sum := 0.0
 	for i := range g.Boxes {
@@ -42,8 +42,8 @@ func (m *model) place(p plot, g *bottle.Graph) (boxes []placedBox, idle rect) {
 	return boxes, rect{x: p.px(0), y: p.py(top), h: p.py(sum) - p.py(top)}
 }
 
-// boxes draws the boxes of a graph, with labels of a size in those that have room, and its idle
-// time.
+// boxes draws the boxes of a graph, with labels of the given size in those with enough room, and
+// its idle time.
 func (m *model) boxes(p plot, g *bottle.Graph, label, capWidth float64) (out []shape) {
 	boxes, idle := m.place(p, g)
 	for _, b := range boxes {
@@ -59,7 +59,7 @@ func (m *model) boxes(p plot, g *bottle.Graph, label, capWidth float64) (out []s
 	return out
 }
 
-// draw makes the shapes of a box, without its label.
+// draw returns the shapes of a box, without its label.
 func (b placedBox) draw(g *bottle.Graph) *group {
 	out := &group{title: tooltip(b.box, g, b.entry.neck)}
 	slope := kindHatch[b.box.Kind]
@@ -86,7 +86,7 @@ func drawIdle(r rect, g *bottle.Graph, capWidth float64) *group {
 	return out
 }
 
-// tooltip says all that is known of a box.
+// tooltip returns everything that is known about a box.
 func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 	var s strings.Builder
 	s.WriteString(fullName(b.Group))
@@ -132,16 +132,16 @@ func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 	return s.String()
 }
 
-// fullName is a name as long as a tooltip can take.
+// fullName returns a name, truncated to the length of a tooltip.
 func fullName(name string) string { return clip(label(name), 1000) }
 
-// wait is a reason to be blocked and its time.
+// wait is a reason for being blocked, with its time.
 type wait struct {
 	reason string
 	time   time.Duration
 }
 
-// waits are the reasons why a box was blocked, the longest first.
+// waits returns the reasons why a box was blocked, longest first.
 func waits(b *bottle.Box) []wait {
 	var out []wait
 	for _, reason := range slices.Sorted(maps.Keys(b.Waiting)) {
@@ -153,7 +153,7 @@ func waits(b *bottle.Box) []wait {
 	return out
 }
 
-// inside is the label of a box if it has room in the middle of the box.
+// inside returns the label of a box if it fits into the middle of the box.
 func (b placedBox) inside(size float64) (text, bool) {
 	r := b.rect
 	if r.h < size*1.25 {
@@ -162,7 +162,7 @@ func (b placedBox) inside(size float64) (text, bool) {
 	s, bold := b.entry.label, b.entry.neck
 	width := r.w - 12
 	if short := shorten(s, size, bold, width); short != s {
-		// Better most of a name in a roomy box than all of it far away.
+		// Most of a name in a roomy box is better than all of it far away.
 		enough := float64(len([]rune(short))) >= 0.7*float64(len([]rune(s)))
 		if width < 110 || !enough && width < 220 {
 			return text{}, false
@@ -174,39 +174,40 @@ func (b placedBox) inside(size float64) (text, bool) {
 
 // Labels of boxes that are too thin for them stand to the right of the boxes.
 //
-// Boxes get narrower from the bottom to the top. So the area to the right of a box and
-// above its lower edge is free: a label that has no room beside its box may move up, and
-// none ever needs to move down. Going up, each label takes the lowest place that is free and not
-// below its box. Labels that touch form a cluster, get one left edge and lines to their boxes. If a
-// cluster would leave the plot at the top, its least important label is dropped: the
-// legend and the tooltip still name that box.
+// Boxes get narrower from the bottom to the top. So the area to the right of a box and above its
+// lower edge is free: a label that has no room beside its box may move up, and no label ever needs
+// to move down. Going up, each label takes the lowest position that is free and not below its box.
+// Labels that touch form a cluster with one left edge and lines to their boxes. If a cluster would
+// leave the plot at the top, its least important label is dropped: the legend and the tooltip still
+// name that box.
 
 // outside is a label beside a box.
 type outside struct {
 	s      string
 	bold   bool
-	weight time.Duration // what is dropped first
+	weight time.Duration // the smallest is dropped first
 	edge   float64       // right edge of the box
 	mid    float64       // middle of the box
-	lowest float64       // where the label's middle may be at most
-	y      float64       // where it is
-	pushed bool          // it touches the label below it
-	x      float64       // where it begins
+	lowest float64       // upper limit of y
+	y      float64       // y of the label's middle
+	pushed bool          // touches the label below
+	x      float64       // left end
 	lined  bool          // a line leads to its box
 }
 
-// newOutside makes a label for a box that spans y0 to y1 and ends at edge.
+// newOutside returns a label for a box that spans y0 to y1 and ends at edge.
 func newOutside(s string, bold bool, weight time.Duration, edge, y0, y1 float64) *outside {
 	mid := (y0 + y1) / 2
 	return &outside{s: s, bold: bold, weight: weight, edge: edge, mid: mid, lowest: min(mid, y1-lineHeight/2)}
 }
 
-// settle finds the places of labels, given from the bottom to the top, below the line top.
+// settle positions labels, given from the bottom to the top, below the line top. It returns those
+// that it did not drop.
 func settle(labels []*outside, top float64) []*outside {
 	labels = slices.Clone(labels)
 	for {
 		over := false
-		first := 0 // of the cluster
+		first := 0 // first label of the cluster
 		last := 0
 		for i, l := range labels {
 			l.y, l.pushed = l.lowest, false
@@ -234,13 +235,13 @@ func settle(labels []*outside, top float64) []*outside {
 	}
 }
 
-// backdrop keeps the lines of the grid from crossing a label.
+// backdrop hides the lines of the grid behind a label.
 func backdrop(t text) rect {
 	w := advance(t.s, t.size, t.bold)
 	return rect{x: t.x - 2, y: t.y - 0.8*t.size, w: w + 4, h: 1.04 * t.size, fill: themed(paper)}
 }
 
-// begin finds where labels begin: those of a cluster at one place.
+// begin sets the left ends of labels; labels of a cluster share one.
 func begin(labels []*outside) {
 	for i := 0; i < len(labels); {
 		next := i + 1
@@ -260,7 +261,7 @@ func begin(labels []*outside) {
 	}
 }
 
-// drawOutside draws labels that were settled, as far as they fit to the left of right.
+// drawOutside draws settled labels, shortened to end left of right.
 func drawOutside(labels []*outside, right float64) (out []shape) {
 	for _, l := range labels {
 		s := shorten(l.s, labelSize, l.bold, right-l.x)

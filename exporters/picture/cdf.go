@@ -10,15 +10,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Lengths of pictures of tasks.
+// Sizes of pictures of tasks.
 const (
 	tasksWidth  = 960.0
 	cdfHeight   = 380.0
 	curveWidth  = 2.6
-	mostDecades = 22 // of 64 bits there are 20
+	mostDecades = 22 // 64-bit values have 20
 )
 
-// cdfPlot is the area of the curves: a logarithmic axis across, parts of the tasks up.
+// cdfPlot is the area of the curves: a logarithmic x axis, and the part of the tasks as y.
 type cdfPlot struct {
 	x, y, w, h float64
 	lo, hi     int // decades
@@ -31,7 +31,7 @@ func (p *cdfPlot) px(v float64) float64 {
 
 func (p *cdfPlot) py(fraction float64) float64 { return p.y + p.h*(1-fraction) }
 
-// layoutTasks places the curves of a profile.
+// layoutTasks lays out the curves of a profile.
 func layoutTasks(profile *granularity.Profile, opt Options) *scene {
 	m := newTasksModel(profile, opt)
 	const left = margin + axisRoom
@@ -51,8 +51,8 @@ func layoutTasks(profile *granularity.Profile, opt Options) *scene {
 	return s.finish(m.notes(), left, y)
 }
 
-// decades is the range of the axis: what the tasks take, and the end of the shaded area if that is
-// near.
+// decades returns the range of the axis: the sizes of the tasks, and the end of the shaded area if
+// it is near.
 func (m *tasksModel) decades() (lo, hi int) {
 	least, most := math.Inf(1), 0.0
 	for i := range m.classes {
@@ -105,7 +105,7 @@ func (m *tasksModel) cdf(p *cdfPlot) (out []shape) {
 	return out
 }
 
-// shading marks where tasks are fine-grained, and names the side of coarse-grained ones.
+// shading marks the range of fine-grained tasks, and labels the side of coarse-grained ones.
 func (m *tasksModel) shading(p *cdfPlot) (out []shape) {
 	x := p.x
 	if fine := m.p.FineBelow(); fine > 1 {
@@ -123,7 +123,7 @@ func (m *tasksModel) shading(p *cdfPlot) (out []shape) {
 	return out
 }
 
-// decade labels a tick: a power of ten, and the time that this number of cycles takes.
+// decade labels a tick: a power of ten, and the equivalent time of this number of cycles.
 func (m *tasksModel) decade(d int, x, y float64) (out []shape) {
 	v := math.Pow(10, float64(d))
 	t, known := m.p.Duration(v)
@@ -138,7 +138,7 @@ func (m *tasksModel) decade(d int, x, y float64) (out []shape) {
 	return out
 }
 
-// roughly writes a duration with two digits.
+// roughly formats a duration with two digits.
 func roughly(d time.Duration) string {
 	step := time.Duration(1)
 	for d/step >= 100 {
@@ -151,10 +151,10 @@ func superscript(n int) string {
 	return strings.Map(func(r rune) rune { return []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")[r-'0'] }, strconv.Itoa(n))
 }
 
-// curve draws the distribution of a class in steps. Points closer than half a unit are one.
+// curve draws the distribution of a class in steps. Points closer than half a unit are merged.
 func (m *tasksModel) curve(p *cdfPlot, c *taskClass) *group {
 	l := lines{stroke: rgb(c.fill), width: curveWidth}
-	const join = curveWidth / 2 // so that the corners are full
+	const join = curveWidth / 2 // makes the corners solid
 	points := c.hist.CDF()
 	x, y := p.px(points[0].Value), p.py(0)
 	for i, pt := range points {

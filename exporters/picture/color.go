@@ -7,13 +7,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// hex makes a colour of 0xRRGGBB.
+// hex returns the color 0xRRGGBB.
 func hex(v uint32) color.RGBA {
 	return color.RGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xff}
 }
 
-// The themes. Both have a paper of their own, since a picture embedded in a page
-// does not know what is behind it.
+// The themes. Both have their own background, because the one of an embedding page is unknown.
 var (
 	lightTheme = map[role]color.RGBA{
 		paper: hex(0xffffff), ink: hex(0x1b1f27), muted: hex(0x545d6a), grid: hex(0xe3e7ea), axis: hex(0x4b5360), limit: hex(0x9aa4b1), shade: hex(0xfdf0e7),
@@ -23,9 +22,9 @@ var (
 	}
 )
 
-// The colours of boxes are those of Okabe and Ito, which people with any colour
-// vision can tell apart, then lighter and darker ones of the same hues. Warm
-// colours are kept for the neck, so that it catches the eye before the names are read.
+// The colors of boxes are those of Okabe and Ito, which are distinguishable with any kind of color
+// vision, then lighter and darker ones of the same hues. Warm colors are reserved for the neck, so
+// that it catches the eye before the names are read.
 var (
 	coolColors = []color.RGBA{
 		hex(0x0072b2), hex(0x56b4e9), hex(0x009e73), hex(0x8cd17d),
@@ -43,11 +42,11 @@ var (
 	othersColor   = hex(0xa9b8bf)
 )
 
-// kindHatch says how the boxes of a kind are hatched: the slope of the lines,
-// 0 for none. Hatches tell the kinds apart without colour.
+// kindHatch is the slope of the hatch lines of each kind of box, 0 for none. Hatches distinguish
+// the kinds without color.
 var kindHatch = map[bottle.Kind]int{bottle.GC: 1, bottle.Runtime: -1, bottle.Tracer: -1}
 
-// kindNames are the kinds as the legend names them, in its order.
+// kindNames lists the kinds as named in the legend, in its order.
 var kindNames = []struct {
 	kind bottle.Kind
 	name string
@@ -57,10 +56,10 @@ var kindNames = []struct {
 	{bottle.Tracer, "tracer, bottleneck itself"},
 }
 
-// colorer hands out colours in turn.
+// colorer hands out colors in turn.
 type colorer struct{ next map[*color.RGBA]int }
 
-// pick returns the next colour for a box of a kind. After the last, a list starts again.
+// pick returns the next color for a box of a kind. After the last color, a list starts again.
 func (c *colorer) pick(kind bottle.Kind, neck bool) color.RGBA {
 	list := coolColors
 	switch {
@@ -81,8 +80,8 @@ func (c *colorer) pick(kind bottle.Kind, neck bool) color.RGBA {
 	return list[n%len(list)]
 }
 
-// labelColor is the colour of text on a box: the one of black and white that stands
-// out more against both the fill and the hatch.
+// labelColor returns the color of text on a box: black or white, whichever contrasts more with both
+// the fill and the hatch.
 func labelColor(fill, hatch color.RGBA) color.RGBA {
 	white, black := hex(0xffffff), hex(0x10141a)
 	worst := func(c color.RGBA) float64 { return min(contrast(c, fill), contrast(c, hatch)) }
@@ -92,13 +91,13 @@ func labelColor(fill, hatch color.RGBA) color.RGBA {
 	return black
 }
 
-// hatchColor is the colour of the lines on a hatched box.
+// hatchColor returns the color of the lines on a hatched box.
 func hatchColor(fill color.RGBA) color.RGBA {
 	white, black := hex(0xffffff), hex(0)
 	switch {
-	case contrast(fill, white) > 4.5: // the label is white and must stay readable
+	case contrast(fill, white) > 4.5: // keep a white label readable
 		return mix(fill, black, 0.22)
-	case luminance(fill) > 0.45: // white could not be seen
+	case luminance(fill) > 0.45: // white would be invisible
 		return mix(fill, black, 0.13)
 	}
 	return mix(fill, white, 0.24)
@@ -109,14 +108,14 @@ func mix(a, b color.RGBA, t float64) color.RGBA {
 	return color.RGBA{R: f(a.R, b.R), G: f(a.G, b.G), B: f(a.B, b.B), A: 0xff}
 }
 
-// contrast is the contrast ratio of two colours by the web content
-// accessibility guidelines, from 1 to 21; text should have at least 4.5.
+// contrast returns the contrast ratio of two colors according to the Web Content Accessibility
+// Guidelines, from 1 to 21. Text should have at least 4.5.
 func contrast(a, b color.RGBA) float64 {
 	x, y := luminance(a)+0.05, luminance(b)+0.05
 	return max(x, y) / min(x, y)
 }
 
-// luminance is the relative luminance of a colour in sRGB, from 0 to 1.
+// luminance returns the relative luminance of a color in sRGB, from 0 to 1.
 func luminance(c color.RGBA) float64 {
 	f := func(v uint8) float64 {
 		x := float64(v) / 255

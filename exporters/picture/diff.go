@@ -9,9 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// DiffSVG writes two bottle graphs side by side as an SVG document: on the same scales, with the
-// same colour for a group in both, so that what changed can be seen. Of the options, Panels means
-// nothing here. See [SVG].
+// DiffSVG writes two bottle graphs side by side as an SVG document, on the same scales and with the
+// same color for a group in both, to make changes visible. It ignores Options.Panels. See [SVG].
 func DiffSVG(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	d, err := DrawDiff(before, after, opt)
 	if err != nil {
@@ -26,13 +25,13 @@ func DrawDiff(before, after *bottle.Graph, opt Options) (*Drawing, error) {
 	return newDrawing(s, err, opt)
 }
 
-// Sizes of a picture of two graphs.
+// Sizes of pictures of two graphs.
 const (
 	diffChart = 300.0 // width of each
 	diffGap   = 30.0
 )
 
-// layoutDiff places two charts beside each other and one legend for both: its numbers are sums.
+// layoutDiff lays out two charts side by side with a common legend, whose numbers are sums.
 func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
 	if before == nil || after == nil {
 		return nil, errNoGraph
@@ -55,8 +54,8 @@ func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
 	return s.finish(m.notes(), left, max(s.height+axisFoot, y-14+l.height())), nil
 }
 
-// newDiffModel is the model of a graph whose two windows are the graphs: it folds and colours
-// groups for both alike.
+// newDiffModel returns the model of a graph with the two graphs as windows: it folds and colors
+// groups the same way in both.
 func newDiffModel(before, after *bottle.Graph, opt Options) *model {
 	both := &bottle.Graph{GroupBy: after.GroupBy, Offered: after.Offered, Procs: max(before.Procs, after.Procs)}
 	for _, g := range []*bottle.Graph{before, after} {
@@ -69,11 +68,11 @@ func newDiffModel(before, after *bottle.Graph, opt Options) *model {
 	}
 	opt.Panels = 2
 	m := newModel(both, opt)
-	m.addEntries(m.windows...) // what is the neck of their sum may be that of neither
+	m.addEntries(m.windows...) // the neck of the sum may be the neck of neither
 	return m
 }
 
-// changeSentence tells what changed in all.
+// changeSentence returns a sentence on the overall change.
 func (m *model) changeSentence() string {
 	lost := func(g *bottle.Graph) string { return format.Percent(g.Lost(), g.Capacity) }
 	a, b := m.windows[0], m.windows[1]
@@ -81,14 +80,14 @@ func (m *model) changeSentence() string {
 		format.Parallelism(a.MeanParallelism()), format.Parallelism(b.MeanParallelism()), lost(a), lost(b))
 }
 
-// diffChart draws one of the graphs; the left one has the axis of time.
+// diffChart draws one of the graphs; the left one has the time axis.
 func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax float64, procs int) (out []shape) {
 	if i == 0 {
 		out = append(out, p.timeAxis(ymax)...)
 	}
 	out = append(out, p.grid(ymax, p.x, axisSize, procs)...)
 	out = append(out, text{x: p.x + p.w/2, y: p.y - 6, s: [2]string{"before", "after"}[i] + ", " + format.Duration(w.Wall), size: labelSize, bold: true, anchor: middle, fill: themed(ink)})
-	own := *m // the neck of this graph, which need not be that of the other
+	own := *m // the neck of this graph may differ from that of the other
 	own.byKey = map[key]*entry{}
 	necks := neckOf(w)
 	for k, e := range m.byKey {
@@ -99,7 +98,7 @@ func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax float64, procs in
 	return append(out, own.boxes(p, w, panelLabel, 5)...)
 }
 
-// diffLegend is the table of two graphs: a row for each group with its shares in both and the
+// diffLegend returns the table of two graphs: a row for each group with its shares in both and the
 // difference.
 func (m *model) diffLegend() *table {
 	t := &table{header: cellsOf(false, "group", "before", "after", "change"), wide: true, gap: 14, rowHeight: 24}
@@ -127,7 +126,7 @@ func (e *entry) bordered(x, baseline float64) []shape {
 	return e.swatch(r)
 }
 
-// shareOf is the share of a group in one of the two graphs.
+// shareOf returns the share of a group in one of the two graphs.
 func (m *model) shareOf(i int, e *entry) time.Duration {
 	for j := range m.windows[i].Boxes {
 		if b := &m.windows[i].Boxes[j]; keyOf(b) == keyOf(&e.box) {

@@ -1,5 +1,5 @@
-// Package picture draws bottle graphs as SVG, and package png below it as PNG; also contention,
-// speedup stacks, the granularity of tasks, and counters over time.
+// Package picture draws bottle graphs, contention, speedup stacks, task granularity, and counters
+// over time as SVG; its subpackage png writes the same drawings as PNG.
 //
 //	package main
 //
@@ -22,18 +22,20 @@
 //		}
 //	}
 //
-// Each box is a group of goroutines: as high as its share of the time, as wide as how many goroutines
-// ran then. Boxes that lost most capacity are drawn in warm colors and named in bold; those of the
-// collector, the runtime and the tracer are hatched; the dashed lines on both sides are GOMAXPROCS.
-// The table names every box. Groups that are too many, or too small to be seen, are one box for each
+// Each box is a group of goroutines. Its height is the group's share of the time, and its width the
+// number of its goroutines that ran at the same time. Boxes that lost most capacity are drawn in
+// warm colors and named in bold; those of the collector, the runtime and the tracer are hatched;
+// the dashed lines on both sides are GOMAXPROCS. The table names every box. Excess groups, and
+// groups too small to be seen, are one box per kind, "12 others". A graph with windows is a row of
+// charts with one scale and one color per group.
 // kind, "12 others". A graph with windows is a row of charts with one scale and one color a group.
 //
-// The way of the data is
+// The data flow is
 //
 //	model.go → single.go or windows.go → scene.go → svg.go, or drawing.go and package png
 //
-// A layout puts rectangles, lines and texts in a scene, with room for fonts 15 % wider; the back
-// ends only translate it. An SVG changes to dark colors where its reader prefers them.
+// A layout puts rectangles, lines and texts into a scene, with room for fonts 15 % wider; the back
+// ends only translate it. An SVG changes to dark colors if its reader prefers them.
 //
 // A picture of 7 groups takes 0.2 ms and 14 kB as SVG; 300 groups take 1 ms and 30 kB
 // (BenchmarkPicture).

@@ -7,13 +7,13 @@ import (
 	"math"
 )
 
-// Drawing is a picture that is laid out, to be written as SVG, or by package png as pixels.
+// Drawing is a finished layout. It can be written as SVG, or by package png as pixels.
 type Drawing struct {
 	scene *scene
 	opt   Options
 }
 
-// newDrawing returns the drawing of a layout, unless there is an error.
+// newDrawing returns the drawing of a layout, or the error.
 func newDrawing(s *scene, err error, opt Options) (*Drawing, error) {
 	if err != nil {
 		return nil, err
@@ -29,7 +29,8 @@ func (d *Drawing) SVG(w io.Writer) error {
 	return nil
 }
 
-// Size returns the size in units, of which an SVG has one for a pixel and a PNG scale pixels.
+// Size returns the size in units, and the number of PNG pixels per unit. In an SVG, a unit is a
+// pixel.
 func (d *Drawing) Size() (width, height, scale float64) {
 	scale = d.opt.Scale
 	if scale == 0 {
@@ -38,7 +39,7 @@ func (d *Drawing) Size() (width, height, scale float64) {
 	return d.scene.width, d.scene.height, scale
 }
 
-// Paper returns the color of the background, light or dark as Options.Dark says.
+// Paper returns the color of the background, light or dark depending on Options.Dark.
 func (d *Drawing) Paper() color.RGBA { return d.theme()[paper] }
 
 func (d *Drawing) theme() map[role]color.RGBA {
@@ -48,16 +49,16 @@ func (d *Drawing) theme() map[role]color.RGBA {
 	return lightTheme
 }
 
-// Paint paints the drawing on its paper, by calls of fill for the corners of polygons and of text
-// for lines of text. x and y are where the baseline of a text is at the given part of its length,
-// its anchor: 0 is the beginning. An upright text reads from the bottom to the top. Colors are
-// those of Options.Dark. Paint returns the first error of text.
+// Paint paints the drawing on its background by calling fill with the corners of polygons, and text
+// with lines of text. x and y are the point of a text's baseline at the fraction anchor of its
+// length: 0 is the beginning. An upright text reads from the bottom to the top. Colors depend on
+// Options.Dark. Paint returns the first error of text.
 func (d *Drawing) Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error {
 	b := brush{fill: fill, text: text, theme: d.theme()}
 	return b.shapes(d.scene.shapes)
 }
 
-// brush turns shapes into polygons and texts.
+// brush converts shapes to polygons and texts.
 type brush struct {
 	fill  func(corners [][2]float64, c color.RGBA)
 	text  func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error
@@ -71,7 +72,7 @@ func (b *brush) color(p paint) color.RGBA {
 	return b.theme[p.role]
 }
 
-// shapes fails only where text does.
+// shapes returns an error only if text does.
 func (b *brush) shapes(shapes []shape) error {
 	for _, s := range shapes {
 		var err error
@@ -102,7 +103,7 @@ func (b *brush) rect(r rect) {
 	}
 }
 
-// borderWidth is that of the line that sets boxes off.
+// borderWidth is the width of the line that separates boxes.
 const borderWidth = 0.8
 
 func (b *brush) lines(l lines) {
@@ -120,7 +121,7 @@ func (b *brush) lines(l lines) {
 	}
 }
 
-// dashes cuts a line into dashes that are as long as the gaps between them.
+// dashes splits a line into dashes that are as long as the gaps between them.
 func dashes(s segment, dash float64) []segment {
 	length := math.Hypot(s.x2-s.x1, s.y2-s.y1)
 	if dash <= 0 || length <= dash {
@@ -139,14 +140,13 @@ func dashes(s segment, dash float64) []segment {
 	return out
 }
 
-// ribbon paints a ribbon as a polygon: nobody sees corners that are 1/32 of its length apart.
+// ribbon paints a ribbon as a polygon. Corners 1/32 of its length apart are invisible.
 func (b *brush) ribbon(r ribbon) {
 	const parts = 32
 	var upper, lower [][2]float64
 	for i := range parts + 1 {
 		t := float64(i) / parts
-		// A cubic Bézier curve; the control points are at the bend, on the level of either
-		// end.
+		// A cubic Bézier curve; the control points are at the bend, at the height of either end.
 		p, q, u, v := (1-t)*(1-t)*(1-t), 3*t*(1-t)*(1-t), 3*t*t*(1-t), t*t*t
 		x := p*r.x1 + (q+u)*r.bend() + v*r.x2
 		y := (p+q)*r.top1 + (u+v)*r.top2
@@ -156,6 +156,6 @@ func (b *brush) ribbon(r ribbon) {
 	for i := range lower {
 		upper = append(upper, lower[len(lower)-1-i])
 	}
-	part := func(v uint8) uint8 { return uint8(float64(v)*opacity + 0.5) } // colours are multiplied by their opacity
+	part := func(v uint8) uint8 { return uint8(float64(v)*opacity + 0.5) } // colors are multiplied by their opacity
 	b.fill(upper, color.RGBA{R: part(r.fill.R), G: part(r.fill.G), B: part(r.fill.B), A: part(0xff)})
 }

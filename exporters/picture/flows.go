@@ -14,26 +14,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ContentionOptions says how a picture of contention looks. The zero value is right for most.
-// Of the [Options] in it, Top is the number of groups on either side, the others of which are
-// folded into one; 0 means those with at least a hundredth of the time, but 15 at most, and
-// negative all. Panels means nothing here.
+// ContentionOptions configures a picture of contention. The zero value is ready to use. In
+// [Options], Top is the number of groups on either side; the rest is folded into one. 0 means those
+// with at least a hundredth of the time, but at most 15; a negative value means all. Panels is
+// ignored.
 type ContentionOptions struct {
 	Options
-	// Min leaves out the flows between two groups that are shorter; the picture says how much
-	// that is.
+	// Min omits shorter flows between two groups; a note in the picture has their sum.
 	Min time.Duration
 }
 
 var errNoContention = errors.New("picture: no contention profile")
 
-// ContentionSVG writes who waited for whom as an SVG document: the groups of goroutines that waited
-// on the left, those that are to blame on the right, as tall as the time, and between them flows in
-// the colour of the owner. Who waits for its own kind stands on both sides. Hand-off and
-// unattributed time are on the right, too, in grey.
+// ContentionSVG writes the waits of goroutines for each other as an SVG document. The waiting
+// groups of goroutines are on the left and the owners on the right, as tall as their time. Between
+// them are flows in the color of the owner. A group that waits for itself is on both sides.
+// Hand-off and unattributed time are on the right, too, in gray.
 //
-// The document is like that of [SVG]. The error is that of the writer, or says what is wrong with
-// the options.
+// The document is like that of [SVG]. ContentionSVG returns an error of the writer, or an error if
+// the options are invalid.
 func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	d, err := DrawContention(p, opt)
 	if err != nil {
@@ -62,13 +61,13 @@ func layoutFlows(p *contention.Profile, opt ContentionOptions) (*scene, error) {
 	return m.layout(), nil
 }
 
-// flowModel is what a picture of contention shows, before anything has a place.
+// flowModel is the content of a picture of contention, before layout.
 type flowModel struct {
 	opt     ContentionOptions
 	p       *contention.Profile
-	whole   time.Duration // what was waited
-	short   time.Duration // of that, what flows that are too short to be drawn have
-	waiters []*flowNode   // from the top
+	whole   time.Duration // total wait time
+	short   time.Duration // part of whole in flows that are too short to be drawn
+	waiters []*flowNode   // top first
 	owners  []*flowNode
 	flows   []*flow
 }
@@ -78,21 +77,21 @@ type flowNode struct {
 	name, full string
 	time       time.Duration
 	fill       color.RGBA
-	last       bool // stays at the bottom: it is no group, or several
+	last       bool // stays at the bottom: not a group, or several
 	hatched    bool
 	y, h       float64
-	next       float64 // where the next flow begins, while they are laid
+	next       float64 // start of the next flow during layout
 }
 
-// flow is what one group waited for another.
+// flow is the time that one group waited for another.
 type flow struct {
 	from, to    *flowNode
 	time        time.Duration
 	contentions int64
-	did         contention.Activity // of the owners meanwhile
+	did         contention.Activity // of the owners during the waits
 }
 
-// mostGroups is how many groups stand on either side unless somebody asks for more.
+// mostGroups is the default maximum number of groups on either side.
 const mostGroups = 15
 
 func newFlowModel(p *contention.Profile, opt ContentionOptions) (*flowModel, error) {
@@ -152,7 +151,7 @@ func newFlowModel(p *contention.Profile, opt ContentionOptions) (*flowModel, err
 	return m, nil
 }
 
-// shortGroups shortens the names of groups as far as they can be told apart.
+// shortGroups shortens the names of groups while they stay distinct.
 func shortGroups(trees ...*contention.Tree) map[string]string {
 	short := map[string]string{}
 	var names []string
@@ -173,7 +172,7 @@ func shortGroups(trees ...*contention.Tree) map[string]string {
 	return short
 }
 
-// fold gives each group of a side its node: one of its own, or that of the others.
+// fold assigns a node to each group of a side: its own, or the one of the others.
 func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string]*flowNode {
 	nodes := map[string]*flowNode{}
 	top, least := m.opt.Top, time.Duration(0)
@@ -212,8 +211,7 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 	return nodes
 }
 
-// present lists the nodes that flows begin or end at, by size; those that are no single group come
-// last.
+// present lists the nodes with flows, largest first; nodes that are not a single group come last.
 func present(t *contention.Tree, nodes map[string]*flowNode) (out []*flowNode) {
 	for _, c := range t.Children {
 		if n := nodes[c.Key]; n != nil && n.time > 0 && !slices.Contains(out, n) {
@@ -236,7 +234,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// sentence says how much was waited, and for whom most of it.
+// sentence returns the total wait time, and the main owner.
 func (m *flowModel) sentence() string {
 	if m.whole == 0 {
 		return "no goroutine waited"
@@ -257,7 +255,7 @@ func (m *flowModel) sentence() string {
 	return s
 }
 
-// waited is what the time is in which groups waited: in a trace, that in which they were blocked.
+// waited returns the verb for the time in which groups waited: in a trace, they were blocked.
 func (m *flowModel) waited() string {
 	if m.p.TellsReady() {
 		return "blocked"
@@ -265,7 +263,7 @@ func (m *flowModel) waited() string {
 	return "waited"
 }
 
-// notes are what the picture leaves out, and the warnings of the profile.
+// notes returns what the picture omits, and the warnings of the profile.
 func (m *flowModel) notes() (out []string) {
 	if m.short > 0 {
 		out = append(out, fmt.Sprintf("Not drawn: %s in flows that are shorter than %s.", format.Duration(m.short), format.Duration(m.opt.Min)))
@@ -273,7 +271,7 @@ func (m *flowModel) notes() (out []string) {
 	return append(out, warningNotes(m.p.Warnings)...)
 }
 
-// say tells a flow in words.
+// say describes a flow in words.
 func (m *flowModel) say(f *flow) string {
 	verb := "waited"
 	if m.p.TellsReady() {
@@ -290,7 +288,7 @@ func (m *flowModel) say(f *flow) string {
 	return s
 }
 
-// describe tells the picture in words.
+// describe describes the picture in words.
 func (m *flowModel) describe() string {
 	var b strings.Builder
 	b.WriteString("Groups of goroutines that waited, on the left, and those that are to blame for it, on the right, as tall as the time. " + m.sentence() + ".")
@@ -302,27 +300,26 @@ func (m *flowModel) describe() string {
 	return b.String()
 }
 
-// The layout has two layers, waiters and owners. A node is as tall as its time, but has
-// at least a line of room. Groups stand in the order of their time, the largest at the top, unless
-// another order has less crossing: then each is put where its flows come from, on average
-// (barycentres).
+// The layout has two layers, waiters and owners. The height of a node is its time, but at least a
+// line. Groups are sorted by time, largest at the top, unless another order has fewer crossings:
+// then each is placed at the average position of the other ends of its flows (barycenters).
 
-// Lengths of a picture of flows.
+// Sizes of pictures of flows.
 const (
 	flowHeight = 380.0 // of the whole time
 	flowBar    = 16.0
-	flowLine   = 21.0 // the least room of a node
+	flowLine   = 21.0 // minimum height of a node
 	flowGap    = 7.0
 	flowSpan   = 330.0 // between the bars
 	leastSpan  = 80.0
-	flowName   = 300.0 // most room of a name
+	flowName   = 300.0 // maximum width of a name
 	flowPad    = 8.0
-	leastFlow  = 0.6 // thinner could not be seen
+	leastFlow  = 0.6 // thinner ones would be invisible
 )
 
 // order reduces crossings.
 func (m *flowModel) order() {
-	const most = 3000 // flows for which it is worth the time
+	const most = 3000 // more flows would take too long
 	if len(m.flows) > most {
 		return
 	}
@@ -330,7 +327,7 @@ func (m *flowModel) order() {
 	for range 4 {
 		m.sweep(m.owners, m.waiters, func(f *flow) (*flowNode, *flowNode) { return f.to, f.from })
 		m.sweep(m.waiters, m.owners, func(f *flow) (*flowNode, *flowNode) { return f.from, f.to })
-		// Sorted by time is easier to read: a little less crossing is not worth it.
+		// Sorting by time is easier to read: slightly fewer crossings are not worth it.
 		if c := m.crossings(); c < 0.7*best {
 			best, waiters, owners = c, slices.Clone(m.waiters), slices.Clone(m.owners)
 		}
@@ -338,7 +335,7 @@ func (m *flowModel) order() {
 	m.waiters, m.owners = waiters, owners
 }
 
-// sweep sorts the nodes of a side by the mean place of those at the other ends of their flows.
+// sweep sorts the nodes of a side by the mean position of the other ends of their flows.
 func (m *flowModel) sweep(side, other []*flowNode, ends func(*flow) (here, there *flowNode)) {
 	place := map[*flowNode]float64{}
 	for i, n := range other {
@@ -355,7 +352,7 @@ func (m *flowModel) sweep(side, other []*flowNode, ends func(*flow) (here, there
 	})
 }
 
-// crossings sums, over all pairs of flows that cross, the time of the smaller one.
+// crossings sums the smaller time over all pairs of flows that cross.
 func (m *flowModel) crossings() (sum float64) {
 	place := map[*flowNode]int{}
 	for i, n := range m.waiters {
@@ -379,7 +376,7 @@ func (m *flowModel) crossings() (sum float64) {
 	return sum
 }
 
-// flowColumn is how wide the texts of a side are.
+// flowColumn holds the widths of the texts of a side.
 type flowColumn struct{ name, time, part float64 }
 
 func (c flowColumn) width() float64 { return c.name + c.time + c.part + 3*flowPad }
@@ -395,10 +392,10 @@ func (m *flowModel) column(nodes []*flowNode, heading string) flowColumn {
 	return c
 }
 
-// ownersHeading stands above the right side; above the left one stands what the waiters did.
+// ownersHeading is the heading of the right side; the left one has the verb for the wait.
 const ownersHeading = "to blame"
 
-// layout places everything.
+// layout lays out the picture.
 func (m *flowModel) layout() *scene {
 	left, right := m.column(m.waiters, m.waited()), m.column(m.owners, ownersHeading)
 	fixed := func() float64 { return 2*margin + left.width() + right.width() + 2*flowBar }
@@ -406,10 +403,10 @@ func (m *flowModel) layout() *scene {
 	if width == 0 {
 		width = max(640, fixed()+flowSpan)
 	}
-	if fixed()+leastSpan > width { // the parts can be seen, and are in the tooltips
+	if fixed()+leastSpan > width { // the parts are visible, and also in the tooltips
 		left.part, right.part = -flowPad, -flowPad
 	}
-	if over := fixed() + leastSpan - width; over > 0 { // names give way
+	if over := fixed() + leastSpan - width; over > 0 { // shorten names
 		left.name = max(30, left.name-over/2)
 		right.name = max(30, right.name-over/2)
 	}
@@ -433,8 +430,8 @@ func (m *flowModel) layout() *scene {
 	return s.finish(m.notes(), margin, y)
 }
 
-// place stacks the nodes of both sides from the top y down and returns where the taller one
-// ends. The other is spread over the same height, or flows would all lead upwards.
+// place stacks the nodes of both sides from y down and returns the end of the taller side. The
+// other side is spread over the same height; otherwise all flows would lead upwards.
 func (m *flowModel) place(y float64) float64 {
 	sides := [][]*flowNode{m.waiters, m.owners}
 	var heights [2]float64
@@ -458,8 +455,8 @@ func (m *flowModel) place(y float64) float64 {
 	return y + tallest
 }
 
-// ribbons lays the flows. On each side they leave a node in the order of where they go, so that
-// those of one node do not cross.
+// ribbons lays out the flows. Flows of a node are sorted by their other ends, so that they do not
+// cross.
 func (m *flowModel) ribbons(x1, x2 float64) (out []shape) {
 	flows := slices.Clone(m.flows)
 	from := map[*flow]float64{}

@@ -8,7 +8,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// A legend is a table: a row for each part of a picture with its color, its name and its numbers.
+// A legend is a table: a row for each part of a picture with its color, name and numbers.
 
 const (
 	tableSize  = 13.0
@@ -19,14 +19,14 @@ const (
 
 // row is a row of a table.
 type row struct {
-	title  string                            // a tooltip
+	title  string                            // the tooltip
 	swatch func(x, baseline float64) []shape // nil for none
 	name   string
 	bold   bool
 	cells  []cell
 	fill   role
-	rule   role    // the color of a line above, 0 for none
-	space  float64 // above
+	rule   role    // color of a line above, 0 for none
+	space  float64 // space above
 }
 
 type cell struct {
@@ -34,7 +34,7 @@ type cell struct {
 	bold bool
 }
 
-// cellsOf makes cells of one look.
+// cellsOf returns cells of the same style.
 func cellsOf(bold bool, texts ...string) (out []cell) {
 	for _, s := range texts {
 		out = append(out, cell{s, bold})
@@ -47,23 +47,24 @@ type table struct {
 	header []cell // the first is that of the names
 	rows   []row
 	notes  []note
-	// nameWidth is the room for names, widths those of the other columns. The last
-	// one, if it is of words, is aligned to the left.
+	// nameWidth is the room for names, widths those of the other columns. The last one is
+	// left-aligned if it contains words.
 	nameWidth float64
 	widths    []float64
 	words     bool
-	wide      bool // all columns have room for bold texts
+	wide      bool // all columns have room for bold text
 	gap       float64
 	rowHeight float64
 }
 
-// note is a line of text under the table, with a swatch of a kind or without.
+// note is a line of text under the table, with or without the swatch of a kind.
 type note struct {
 	kind *entry
 	text string
 }
 
-// runningHeader is what a running time is called: offered parallelism counts the ready ones.
+// runningHeader returns the header of the running time, which in a graph of offered parallelism
+// includes ready goroutines.
 func runningHeader(g *bottle.Graph) string {
 	if g.Offered {
 		return "running or ready"
@@ -71,16 +72,16 @@ func runningHeader(g *bottle.Graph) string {
 	return "running"
 }
 
-// detail is how many columns the legend has.
+// detail selects the columns of the legend.
 type detail int
 
 const (
 	fewCells  detail = iota
-	mostCells        // the running time as well
-	allCells         // and what the groups wait for
+	mostCells        // also the running time
+	allCells         // also the reasons of waits
 )
 
-// newTable makes the legend of a bottle graph.
+// newTable returns the legend of a bottle graph.
 func (m *model) newTable(d detail) *table {
 	g := m.whole
 	t := &table{header: cellsOf(false, "group", "share", "", "lost", "parallelism", runningHeader(g)), gap: 16, rowHeight: 23}
@@ -118,7 +119,7 @@ func (m *model) newTable(d detail) *table {
 	return t
 }
 
-// blockedBy names the reason for which a group waited longest, and how long.
+// blockedBy returns the reason for which a group waited longest, and the time.
 func blockedBy(b *bottle.Box) string {
 	w := waits(b)
 	if len(w) == 0 {
@@ -127,7 +128,7 @@ func blockedBy(b *bottle.Box) string {
 	return shorten(format.Clean(w[0].reason), tableSize, false, 150) + " " + format.Duration(w[0].time)
 }
 
-// legendNotes explain what the table does not: bold names, hatches, groups that are missing.
+// legendNotes explains what the table does not: bold names, hatches, missing groups.
 func (m *model) legendNotes() (out []note) {
 	seen := map[bottle.Kind]*entry{}
 	for _, e := range m.entries {
@@ -152,7 +153,7 @@ func (m *model) legendNotes() (out []note) {
 	return out
 }
 
-// measure finds the widths of the columns.
+// measure computes the widths of the columns.
 func (t *table) measure() {
 	t.widths = make([]float64, len(t.header)-1)
 	for _, r := range append([]row{{name: t.header[0].s, cells: t.header[1:]}}, t.rows...) {
@@ -163,7 +164,7 @@ func (t *table) measure() {
 	}
 }
 
-// drop leaves out a column of numbers.
+// drop removes a column of numbers.
 func (t *table) drop(i int) {
 	t.header = slices.Delete(t.header, i+1, i+2)
 	t.widths = slices.Delete(t.widths, i, i+1)
@@ -174,7 +175,7 @@ func (t *table) drop(i int) {
 	}
 }
 
-// width is that of the whole table.
+// width returns the width of the whole table.
 func (t *table) width() float64 {
 	w := swatchSide + 8 + t.nameWidth
 	for _, c := range t.widths {
@@ -183,7 +184,7 @@ func (t *table) width() float64 {
 	return w
 }
 
-// height is that of a table without notes.
+// height returns the height of the table without notes.
 func (t *table) height() float64 { return t.rowHeight*float64(len(t.rows)+1) + 6 }
 
 // squeeze makes the table narrower by shortening names, down to a limit.
@@ -191,7 +192,7 @@ func (t *table) squeeze(width, least float64) {
 	t.nameWidth = max(min(t.nameWidth, least), min(t.nameWidth, t.nameWidth-(t.width()-width)))
 }
 
-// draw places the table, with the header at a baseline, and returns where it ends.
+// draw positions the table, with the header at a baseline, and returns its end.
 func (t *table) draw(x, baseline float64) (out []shape, bottom float64) {
 	out = t.cells(x, baseline, row{name: t.header[0].s, cells: t.header[1:], fill: muted})
 	for _, r := range t.rows {
@@ -213,12 +214,12 @@ func (t *table) draw(x, baseline float64) (out []shape, bottom float64) {
 	return append(out, notes...), bottom
 }
 
-// swatchRect is the place of a swatch beside a line of text.
+// swatchRect returns the rectangle of a swatch beside a line of text.
 func swatchRect(x, baseline float64) rect {
 	return rect{x: x, y: baseline - swatchSide + 2, w: swatchSide, h: swatchSide}
 }
 
-// idleSwatch is a small box of width 0.
+// idleSwatch returns a small box of width 0.
 func idleSwatch(x, baseline float64) []shape {
 	sw := swatchRect(x, baseline)
 	mid := x + swatchSide/2
@@ -228,7 +229,7 @@ func idleSwatch(x, baseline float64) []shape {
 
 func (e *entry) swatchAt(x, baseline float64) []shape { return e.swatch(swatchRect(x, baseline)) }
 
-// swatch fills a small rectangle like the boxes of a group.
+// swatch fills a small rectangle in the style of the group's boxes.
 func (e *entry) swatch(r rect) []shape {
 	r.fill = rgb(e.fill)
 	out := []shape{r}
@@ -238,7 +239,7 @@ func (e *entry) swatch(r rect) []shape {
 	return out
 }
 
-// cells places the texts of a row.
+// cells positions the texts of a row.
 func (t *table) cells(x, baseline float64, r row) (out []shape) {
 	x += swatchSide + 8
 	add := func(s string, x float64, a anchor, bold bool, fill role) {
@@ -260,8 +261,7 @@ func (t *table) cells(x, baseline float64, r row) (out []shape) {
 	return out
 }
 
-// drawNotes places the notes under the table: kinds beside each other, other notes on lines of
-// their own.
+// drawNotes positions the notes under the table: kinds side by side, other notes on separate lines.
 func (t *table) drawNotes(x, y float64) (out []shape, bottom float64) {
 	right := x + t.width()
 	at := x

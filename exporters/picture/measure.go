@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// How much wider than the measured fonts the reader's may be.
+// Factors by which the reader's fonts may be wider than the measured ones.
 const (
 	slack     = 1.15
 	boldSlack = 1.2
 )
 
-// Advance widths of ' ' to '~' in the Go fonts, in 1/2048 em. An SVG is
-// laid out by them without the fonts themselves; a test compares the two.
+// Advance widths of ' ' to '~' in the Go fonts, in 1/2048 em. An SVG is laid out with them, without
+// the fonts themselves; a test compares the two.
 var (
 	regularWidths = [95]uint16{
 		569, 569, 727, 1139, 1139, 1821, 1366, 391, 682, 682, 1196, 1196, 648, 1196, 648, 569,
@@ -33,12 +33,12 @@ var (
 	}
 )
 
-// otherWidths are those of characters in our own texts beyond ASCII, and of letters
-// wider than estimate thinks, in the bold font.
+// otherWidths are the widths of non-ASCII characters in our own texts, and of letters wider than
+// estimate assumes, in the bold font.
 var otherWidths = map[rune]uint16{'–': 1139, '…': 2048, '·': 568, 'µ': 1251, '±': 1196, '×': 1196, 'Σ': 1266, '\ufffd': 2048,
 	'æ': 1821, 'œ': 1933, 'ǽ': 1821, 'љ': 1984, 'њ': 1856}
 
-// advance is the width of a line of text in the Go fonts.
+// advance returns the width of a line of text in the Go fonts.
 func advance(s string, size float64, bold bool) float64 {
 	table := &regularWidths
 	if bold {
@@ -55,7 +55,7 @@ func advance(s string, size float64, bold bool) float64 {
 	return float64(sum) * size / 2048
 }
 
-// room is the width to leave for a line of text.
+// room returns the width to reserve for a line of text.
 func room(s string, size float64, bold bool) float64 {
 	if bold {
 		return boldSlack * advance(s, size, bold)
@@ -63,7 +63,7 @@ func room(s string, size float64, bold bool) float64 {
 	return slack * advance(s, size, bold)
 }
 
-// estimate is the width of a character that is not in the tables, rather too wide than too narrow.
+// estimate returns the width of a character that is not in the tables. It errs on the wide side.
 func estimate(r rune) int {
 	if w, ok := otherWidths[r]; ok {
 		return int(w)
@@ -80,8 +80,8 @@ func estimate(r rune) int {
 	return 1500
 }
 
-// shorten cuts a text to the room there is by an ellipsis in its middle: of Go's
-// names the end says most. It is empty where not even a few letters fit.
+// shorten shortens a text to the available width with an ellipsis in its middle, because the end of
+// a Go name is its most specific part. It returns "" if not even a few letters fit.
 func shorten(s string, size float64, bold bool, width float64) string {
 	const longest = 300 // runes; no line has room for more
 	if n := utf8.RuneCountInString(s); n > longest {
@@ -92,7 +92,7 @@ func shorten(s string, size float64, bold bool, width float64) string {
 		return s
 	}
 	r := []rune(strings.Replace(s, "…", "", 1))
-	narrowest := 0.24 * size // an i
+	narrowest := 0.24 * size // the width of an i
 	for keep := min(len(r)-1, int(width/narrowest)); keep >= 4; keep-- {
 		head := keep * 2 / 5
 		// A point or a bracket beside the ellipsis would look like a part of it.
@@ -104,8 +104,8 @@ func shorten(s string, size float64, bold bool, width float64) string {
 	return ""
 }
 
-// wrap breaks a text into at most n lines of the given width; what is left is
-// cut with an ellipsis. Words longer than a line are shortened.
+// wrap breaks a text into at most n lines of the given width; it ends the last line with an
+// ellipsis if text is left. Words longer than a line are shortened.
 func wrap(s string, size, width float64, n int) []string {
 	var out []string
 	line := ""

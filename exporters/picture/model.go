@@ -15,21 +15,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// model is what a picture shows, before anything has a place: the groups that are drawn,
-// folded to as many as can be told apart, each with one colour for the whole graph and all windows.
+// model is the content of a picture, before layout: the groups that are drawn, folded to a
+// distinguishable number, each with one color in the whole graph and all windows.
 type model struct {
 	opt     Options
 	whole   *bottle.Graph
 	windows []*bottle.Graph
-	count   int // of the windows there were
-	merged  int // how many of them each panel stands for; 1 unless there were too many
-	// entries are the groups in the order in which the boxes of the whole graph are
-	// stacked, from the bottom.
+	count   int // original number of windows
+	merged  int // windows per panel; 1 unless there were too many
+	// entries are the groups in the order in which the boxes of the whole graph are stacked, from
+	// the bottom.
 	entries []*entry
 	byKey   map[key]*entry
-	folded  map[key]bool // groups that others were put into
-	never   int          // groups that never ran
-	// The neck is that of the graph as it was: folding would change it.
+	folded  map[key]bool // groups that others were folded into
+	never   int          // number of groups that never ran
+	// The neck is that of the original graph; folding would change it.
 	necks map[key]bool // idle time is the zero key
 }
 
@@ -39,14 +39,14 @@ type key struct {
 	kind  bottle.Kind
 }
 
-// entry is a group as it looks.
+// entry is a group with its style.
 type entry struct {
 	box   bottle.Box // of the whole graph
 	label string     // shortened
-	neck  bool       // in the whole graph; of a diff, in one of the two
+	neck  bool       // in the whole graph; for a diff, in one of the two
 	fill  color.RGBA
-	hatch color.RGBA // colour of the hatch; like fill without one
-	ink   color.RGBA // colour of the label on the box
+	hatch color.RGBA // color of the hatch; equal to fill without one
+	ink   color.RGBA // color of the label on the box
 }
 
 func newModel(g *bottle.Graph, opt Options) *model {
@@ -77,7 +77,7 @@ func newModel(g *bottle.Graph, opt Options) *model {
 	if top == 0 {
 		top = visible(&whole)
 	}
-	if top > 0 && len(whole.Boxes) > top+1 { // to put one group alone into "others" helps nobody
+	if top > 0 && len(whole.Boxes) > top+1 { // folding a single group would save nothing
 		m.fold(&whole, top)
 	}
 	m.whole = &whole
@@ -85,7 +85,7 @@ func newModel(g *bottle.Graph, opt Options) *model {
 	return m
 }
 
-// visible is the number of boxes that can be seen and told apart.
+// visible returns the number of boxes that are visible and distinguishable.
 func visible(g *bottle.Graph) (n int) {
 	const most, part = 15, 1000
 	for i := range g.Boxes {
@@ -114,12 +114,12 @@ func covers(boxes []bottle.Box, windows []*bottle.Graph) bool {
 
 func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
 
-// mostParallelism is more than any program has. A graph with more is broken, but drawn.
+// mostParallelism exceeds that of any program. A graph with more is invalid, but drawn.
 const mostParallelism = 9999999
 
-// ran returns copies of the boxes that have a height, and the number of the others. They
-// are safe to draw: nothing is negative, a parallelism that is no number is computed again, an
-// unknown kind is the program's own.
+// ran returns copies of the boxes that have a height, and the number of the others. The copies are
+// safe to draw: negative values are removed, an invalid parallelism is recomputed, and an unknown
+// kind becomes the program's own.
 func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 	for _, b := range boxes {
 		if b.Share <= 0 {
@@ -141,8 +141,8 @@ func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 	return out, never
 }
 
-// fold keeps the largest groups of the whole graph and puts the others together, in the
-// windows as in the whole: the same groups everywhere.
+// fold keeps the largest groups of the whole graph and folds the others, the same ones in the
+// windows and in the whole graph.
 func (m *model) fold(whole *bottle.Graph, top int) {
 	before := map[key]bool{}
 	for i := range whole.Boxes {
@@ -179,7 +179,7 @@ func withBoxes(w *bottle.Graph, boxes []bottle.Box) *bottle.Graph {
 	return &out
 }
 
-// sums adds up the boxes that are put into the same group. What it gets stays as it is.
+// sums adds up the boxes that into maps to the same group. It does not change its arguments.
 func sums(boxes []bottle.Box, into func(key) key) []bottle.Box {
 	at := map[key]int{}
 	var out []bottle.Box
@@ -219,8 +219,8 @@ func addWaiting(sum, more map[string]time.Duration) map[string]time.Duration {
 	return sum
 }
 
-// mergeWindows puts n neighbours each together. This loses nothing but the changes inside of
-// them: shares, running and idle times add up.
+// mergeWindows merges each n adjacent windows. Only changes within them are lost: shares, running
+// and idle times add up.
 func mergeWindows(windows []*bottle.Graph, n int) (out []*bottle.Graph) {
 	for part := range slices.Chunk(windows, n) {
 		sum := bottle.Graph{}
@@ -239,14 +239,14 @@ func mergeWindows(windows []*bottle.Graph, n int) (out []*bottle.Graph) {
 		}
 		merged := sums(boxes, func(k key) key { return k })
 		for i := range merged {
-			merged[i].Goroutines = 0 // the windows may share some
+			merged[i].Goroutines = 0 // the windows may share goroutines
 		}
 		out = append(out, withBoxes(&sum, merged))
 	}
 	return out
 }
 
-// addEntries gives the groups their names and colours. The neck is that of the given graphs.
+// addEntries gives the groups their names and colors. The neck is that of the given graphs.
 func (m *model) addEntries(graphs ...*bottle.Graph) {
 	m.entries = nil
 	names := make([]string, len(m.whole.Boxes))
@@ -273,7 +273,7 @@ func (m *model) addEntries(graphs ...*bottle.Graph) {
 	m.addColors()
 }
 
-// neckOf are the groups of a graph's neck.
+// neckOf returns the groups of a graph's neck.
 func neckOf(g *bottle.Graph) map[key]bool {
 	out := map[key]bool{}
 	for _, l := range g.Neck() {
@@ -292,9 +292,8 @@ func byFunction(g *bottle.Graph) bool {
 	return slices.Contains([]string{"", "function", "creator", "goroutine"}, g.GroupBy)
 }
 
-// addColors gives each group its colours. The tallest boxes of the neck and of the
-// collector get the strongest ones; the wide boxes take theirs in the order of the stack, so that
-// neighbours differ.
+// addColors gives each group its colors. The tallest boxes of the neck and of the collector get the
+// strongest ones; the wide boxes get theirs in stacking order, so that neighbors differ.
 func (m *model) addColors() {
 	var colors colorer
 	byShare := slices.Clone(m.entries)
@@ -319,7 +318,7 @@ func (m *model) addColors() {
 	}
 }
 
-// label is a name made safe to show.
+// label makes a name safe to show.
 func label(name string) string {
 	if name = strings.TrimSpace(format.Clean(name)); name == "" {
 		return "(no name)"
@@ -327,11 +326,11 @@ func label(name string) string {
 	return name
 }
 
-const maxHeading = 400 // in bytes: some three lines
+const maxHeading = 400 // in bytes: about three lines
 
 const axisRoom = 64.0 // left of a plot: title and labels of the time axis
 
-// title is the first line of the picture, unless the options have one.
+// title returns the default title of the picture.
 func (m *model) title() string {
 	t := "Bottle graph"
 	if by := strings.TrimSpace(format.Clean(m.whole.GroupBy)); by != "" {
@@ -343,7 +342,7 @@ func (m *model) title() string {
 	return t
 }
 
-// sentence says how long it took, and as much of the verdict as there is room for.
+// sentence returns the wall time, and as much of the verdict as fits.
 func (m *model) sentence() string {
 	g := m.whole
 	if g.Wall <= 0 {
@@ -366,7 +365,7 @@ func (m *model) sentence() string {
 	return s
 }
 
-// axisTitle names the axis of parallelism.
+// axisTitle returns the title of the parallelism axis.
 func (m *model) axisTitle() string {
 	if m.whole.Offered {
 		return "offered parallelism (goroutines running or ready to run)"
@@ -374,7 +373,7 @@ func (m *model) axisTitle() string {
 	return "parallelism (goroutines running at once)"
 }
 
-// notes are the footnotes: what was changed for the picture, then the graph's warnings.
+// notes returns the footnotes: what was changed for the picture, then the graph's warnings.
 func (m *model) notes() (out []string) {
 	g := m.whole
 	if m.merged > 1 {
@@ -393,7 +392,7 @@ func (m *model) notes() (out []string) {
 	return append(out, warningNotes(g.Warnings)...)
 }
 
-// describe tells the picture in words.
+// describe describes the picture in words.
 func (m *model) describe() string {
 	var s strings.Builder
 	s.WriteString("A bottle graph. Each box is a group of goroutines: its height is the group's share of the time, " +
@@ -408,7 +407,7 @@ func (m *model) describe() string {
 	return s.String()
 }
 
-// clip cuts a text after n characters.
+// clip truncates a text to n characters.
 func clip(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n]) + "…"
@@ -416,5 +415,5 @@ func clip(s string, n int) string {
 	return s
 }
 
-// clipName keeps a name that is read aloud short.
+// clipName shortens a name that is read aloud.
 func clipName(name string) string { return clip(name, 80) }

@@ -6,7 +6,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// What all pictures have: a heading above, and notes at the foot.
+// The parts of all pictures: a heading at the top, and notes at the bottom.
 
 const (
 	titleSize    = 19.0
@@ -15,8 +15,8 @@ const (
 	maxNotes     = 6
 )
 
-// newPage begins a picture with its title, the usual one unless the options have another, and what
-// it is about below: a sentence, and the caller's own line. It returns where these end.
+// newPage begins a picture with a title, the usual one unless the options have another, a sentence,
+// and the subtitle. It returns the y coordinate where they end.
 func newPage(opt Options, usual, sentence, desc string, x, width float64) (s *scene, bottom float64) {
 	title := strings.TrimSpace(format.Clean(opt.Title))
 	if title == "" {
@@ -37,7 +37,7 @@ func newPage(opt Options, usual, sentence, desc string, x, width float64) (s *sc
 
 func (s *scene) add(shapes ...shape) { s.shapes = append(s.shapes, shapes...) }
 
-// finish ends a picture with what limits the trust in it.
+// finish ends a picture with notes on its reliability.
 func (s *scene) finish(notes []string, x, y float64) *scene {
 	for _, n := range notes {
 		y += 4
@@ -50,7 +50,7 @@ func (s *scene) finish(notes []string, x, y float64) *scene {
 	return s
 }
 
-// warningNotes are notes of warnings, of the first if there are many.
+// warningNotes returns notes for the warnings, or for the first ones if there are many.
 func warningNotes(warnings []string) (out []string) {
 	for i, w := range warnings {
 		if i == maxNotes && len(warnings) > maxNotes+1 {

@@ -9,50 +9,46 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// Options says how a picture looks. The zero value is right for most.
+// Options configures a picture. The zero value is ready to use.
 type Options struct {
-	// Title stands above the picture; empty means one that names the grouping.
+	// Title stands above the picture; "" means a title that names the grouping.
 	Title string
-	// Subtitle is a line of the caller's own (a file, a date, a version) under
-	// the sentence about the neck, which is always there.
+	// Subtitle is an additional line (a file, a date, a version) under the sentence about the neck.
 	Subtitle string
-	// Width is the width of the picture in units of which an SVG has one, and a
-	// PNG Scale, for a pixel. 0 means as wide as the names need, between 900 and 1240; the
-	// height always follows from the content. Less than 480 is drawn as 480, more than 4000 as
-	// 4000.
+	// Width is the width of the picture in units. A unit is one pixel of an SVG, and Scale pixels
+	// of a PNG. 0 means a width between 900 and 1240 that depends on the names; the height always
+	// follows from the content. Values below 480 and above 4000 are clamped.
 	Width float64
-	// Top is the number of groups that are drawn as boxes of their own, those with
-	// the largest shares; the others are folded into one box for each kind. 0 means those that
-	// can be seen, with at least a thousandth of the time, but 15 at most. Negative means all.
+	// Top is the number of groups that are drawn as separate boxes, those with the largest shares;
+	// the others are folded into one box per kind. 0 means those that are visible, with at least a
+	// thousandth of the time, but at most 15. A negative value means all.
 	Top int
-	// Panels is the largest number of windows that are drawn side by side; if there
-	// are more, neighbours are drawn as one and the picture says so. 0 means 48, or fewer in a
-	// narrow picture.
+	// Panels is the maximum number of windows that are drawn side by side. If there are more,
+	// adjacent ones are merged, with a note. 0 means 48, or fewer in a narrow picture.
 	Panels int
-	// Scale is the number of a PNG's pixels for a unit; 0 means 2. An SVG has no use for it.
+	// Scale is the number of PNG pixels per unit; 0 means 2. An SVG ignores it.
 	Scale float64
-	// Dark draws a PNG in light ink on dark paper. An SVG follows its reader's preference by
-	// itself.
+	// Dark draws a PNG in light colors on a dark background. An SVG follows its reader's
+	// preference.
 	Dark bool
 }
 
-// Limits of what is drawn.
+// Limits of Options.Width.
 const (
 	minWidth = 480.0
 	maxWidth = 4000.0
 )
 
-// errNoGraph is what both forms say when there is nothing to draw from; an
-// empty graph is not an error, it is drawn as one.
+// errNoGraph is the error for a nil graph. An empty graph is not an error; it is drawn empty.
 var errNoGraph = errors.New("picture: no graph")
 
 // SVG writes a graph, or the row of its windows if it has some, as an SVG document.
 //
-// The document is self-contained: no scripts, no external fonts or style
-// sheets, no identifiers that could clash with another picture's in the same page. Names from
-// the trace are shown shortened and in full in tooltips; they cannot inject anything.
+// The document is self-contained: it has no scripts, no external fonts or style sheets, and no
+// identifiers that could clash with those of another picture in the same page. Names from the trace
+// are shortened, with the full names in tooltips; they cannot inject anything.
 //
-// The error is that of the writer, or says what is wrong with the options.
+// SVG returns an error of the writer, or an error if the options are invalid.
 func SVG(w io.Writer, g *bottle.Graph, opt Options) error {
 	d, err := Draw(g, opt)
 	if err != nil {
@@ -61,14 +57,14 @@ func SVG(w io.Writer, g *bottle.Graph, opt Options) error {
 	return d.SVG(w)
 }
 
-// Draw lays out a graph, or the row of its windows if it has some. The error says what is wrong
-// with the options.
+// Draw lays out a graph, or the row of its windows if it has some. It returns an error if the
+// options are invalid.
 func Draw(g *bottle.Graph, opt Options) (*Drawing, error) {
 	s, err := layout(g, opt)
 	return newDrawing(s, err, opt)
 }
 
-// layout decides where everything stands. Both forms are written from its scene.
+// layout returns the scene of a graph, from which both formats are written.
 func layout(g *bottle.Graph, opt Options) (*scene, error) {
 	if g == nil {
 		return nil, errNoGraph
@@ -86,7 +82,7 @@ func layout(g *bottle.Graph, opt Options) (*scene, error) {
 	return layoutSingle(m, opt), nil
 }
 
-// checkWidth keeps the width in its limits; 0 stays.
+// checkWidth clamps the width to its limits; 0 stays.
 func (o *Options) checkWidth() error {
 	if math.IsNaN(o.Width) || o.Width < 0 {
 		return fmt.Errorf("picture: width %v is not a number of units", o.Width)

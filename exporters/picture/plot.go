@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// plot is the area between the axes: parallelism on both sides of its middle,
-// execution time from the bottom.
+// plot is the area between the axes: parallelism on both sides of its middle, execution time from
+// the bottom.
 type plot struct {
 	x, y, w, h float64
 	xmax       float64 // parallelism at the right edge
@@ -24,8 +24,8 @@ func (p plot) bottom() float64 { return p.y + p.h }
 
 func (p plot) right() float64 { return p.x + p.w }
 
-// height is the time that a graph's boxes and its idle time fill. It is the wall
-// time, unless somebody made a graph that does not add up; then nothing must leave the plot.
+// height returns the time that a graph's boxes and its idle time fill. It is the wall time unless a
+// graph does not add up; this keeps such a graph within the plot.
 func height(g *bottle.Graph) float64 {
 	sum := float64(max(0, g.Idle))
 	for i := range g.Boxes {
@@ -34,7 +34,7 @@ func height(g *bottle.Graph) float64 {
 	return max(sum, float64(g.Wall))
 }
 
-// scales finds the ends of the axes for graphs that are drawn alike.
+// scales returns the ends of the axes for graphs that are drawn alike.
 func scales(graphs ...*bottle.Graph) (xmax, ymax float64, procs int) {
 	widest := 0.0
 	for _, g := range graphs {
@@ -45,13 +45,13 @@ func scales(graphs ...*bottle.Graph) (xmax, ymax float64, procs int) {
 		}
 	}
 	if ymax <= 0 {
-		ymax = float64(time.Second) // nothing to draw, but the axis must be one
+		ymax = float64(time.Second) // the axis needs a length even if there is nothing to draw
 	}
 	if widest == 0 {
 		widest = float64(procs)
 	}
 	xmax = max(widest, 1)
-	// The limit belongs into the picture unless the boxes would be crushed by it.
+	// The limit belongs in the picture unless it would make the boxes too narrow.
 	const crushed = 3
 	if procs > 0 && float64(procs) <= crushed*xmax {
 		return max(xmax, float64(procs)), ymax, procs
@@ -59,7 +59,7 @@ func scales(graphs ...*bottle.Graph) (xmax, ymax float64, procs int) {
 	return xmax, ymax, 0
 }
 
-// Lengths of ticks, and the sizes of the texts of the chart.
+// Sizes of ticks and of the texts of the chart.
 const (
 	tickLength = 5.0
 	axisSize   = 12.5
@@ -67,8 +67,8 @@ const (
 	lineHeight = 17.0 // of labels beside the boxes
 )
 
-// grid draws the lines behind the boxes, those of time from left on, and the labels of the axis of
-// parallelism.
+// grid draws the lines behind the boxes, time lines starting at left, and the labels of the
+// parallelism axis.
 func (p plot) grid(wall, left, labels float64, procs int) (out []shape) {
 	_, size := timeUnit(wall)
 	var rules, marks []segment
@@ -93,7 +93,7 @@ func (p plot) grid(wall, left, labels float64, procs int) (out []shape) {
 	return append(out, lines{segments: marks, stroke: themed(axis), width: 1})
 }
 
-// timeTicks are the ticks of the axis of time, in its unit.
+// timeTicks returns the ticks of the time axis, in its unit.
 func (p plot) timeTicks(wall float64) []tick {
 	_, size := timeUnit(wall)
 	return niceTicks(wall/size, max(2, int(p.h/46)))
@@ -112,12 +112,12 @@ func (p plot) timeAxis(wall float64) (out []shape) {
 	return append(out, text{x: p.x - 50, y: p.y + p.h/2, s: title, size: labelSize, anchor: middle, fill: themed(ink), upright: true})
 }
 
-// tickLabel is a label of an axis at the left.
+// tickLabel returns a label of an axis at the left.
 func tickLabel(x, y float64, s string) text {
 	return text{x: x - tickLength - 6, y: y + 0.35*axisSize, s: s, size: axisSize, anchor: end, fill: themed(muted)}
 }
 
-// sides are a parallelism to the right and the left of 0.
+// sides returns a parallelism to the right and the left of 0.
 func sides(at float64) []float64 {
 	if at == 0 {
 		return []float64{0}
@@ -125,7 +125,7 @@ func sides(at float64) []float64 {
 	return []float64{at, -at}
 }
 
-// limit draws how far the processors let the boxes grow, on both sides.
+// limit draws the limit that the number of processors sets for the boxes, on both sides.
 func (p plot) limit(procs int) []shape {
 	l := lines{stroke: themed(limit), width: 1.2, dash: 4}
 	for _, at := range sides(float64(procs)) {
@@ -134,7 +134,7 @@ func (p plot) limit(procs int) []shape {
 	return []shape{l}
 }
 
-// cut keeps the part of a segment with x between x0 and x1 and y between y0 and y1.
+// cut returns the part of a segment with x between x0 and x1 and y between y0 and y1.
 func cut(s segment, x0, y0, x1, y1 float64) (segment, bool) {
 	t0, t1 := 0.0, 1.0
 	dx, dy := s.x2-s.x1, s.y2-s.y1
@@ -154,13 +154,13 @@ func cut(s segment, x0, y0, x1, y1 float64) (segment, bool) {
 	return segment{s.x1 + t0*dx, s.y1 + t0*dy, s.x1 + t1*dx, s.y1 + t1*dy}, true
 }
 
-// hatch fills a rectangle with parallel lines. They are cut at its edges here,
-// so that no back end needs clipping or patterns.
+// hatch fills a rectangle with parallel lines. It cuts them at the edges, so that no back end needs
+// clipping or patterns.
 func hatch(r rect, slope int, stroke paint) lines {
 	const gap = 7.0
 	l := lines{stroke: stroke, width: 1.6}
 	y0, y1 := r.y, r.y+r.h
-	// Lines are at multiples of gap from the picture's corner: neighbours' lines meet.
+	// Lines are at multiples of gap from the picture's corner, so that those of neighbors meet.
 	from := math.Floor((r.x-y1)/gap) * gap
 	to := r.x + r.w + y1
 	for c := from; c < to; c += gap {
@@ -176,14 +176,14 @@ func hatch(r rect, slope int, stroke paint) lines {
 	return l
 }
 
-// tick is a labelled place on an axis.
+// tick is a labeled position on an axis.
 type tick struct {
 	at    float64
 	label string
 }
 
-// niceStep is the smallest of …, 0.1, 0.2, 0.5, 1, 2, 5, 10, … that cuts a length into at most n
-// parts.
+// niceStep returns the smallest of …, 0.1, 0.2, 0.5, 1, 2, 5, 10, … that divides a length into at
+// most n parts.
 func niceStep(length float64, n int) float64 {
 	if length <= 0 || n < 1 {
 		return 1
@@ -198,7 +198,7 @@ func niceStep(length float64, n int) float64 {
 	return 10 * power
 }
 
-// niceTicks are the multiples of a nice step from 0 to most, about n of them.
+// niceTicks returns the multiples of a nice step from 0 to most, about n of them.
 func niceTicks(most float64, n int) []tick {
 	step := niceStep(most, n)
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
@@ -210,7 +210,7 @@ func niceTicks(most float64, n int) []tick {
 	return out
 }
 
-// trimZeros makes 1.0 a 1, as 0, 0.5, 1, 1.5 reads better on an axis.
+// trimZeros turns 1.0 into 1, because 0, 0.5, 1, 1.5 is easier to read on an axis.
 func trimZeros(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -219,12 +219,12 @@ func trimZeros(s string) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// timeUnit is the unit of the time axis for a wall time, and how many nanoseconds it has.
+// timeUnit returns the unit of the time axis for a wall time, and its size in nanoseconds.
 func timeUnit(wall float64) (name string, size float64) {
 	for _, u := range []struct {
 		name  string
 		size  time.Duration
-		least float64 // so that the labels of the axis have four digits at most
+		least float64 // the labels of the axis have at most four digits
 	}{
 		{"1000 h", 1000 * time.Hour, 9}, {"h", time.Hour, 2.5},
 		{"s", time.Second, 1}, {"ms", time.Millisecond, 1}, {"µs", time.Microsecond, 1},
@@ -236,8 +236,8 @@ func timeUnit(wall float64) (name string, size float64) {
 	return "ns", 1
 }
 
-// parallelismTicks are the ticks on one side of 0, whole goroutines, as many as
-// have room on an axis of a length without their labels touching.
+// parallelismTicks returns the ticks on one side of 0: whole goroutines, as many as fit on an axis
+// of the given length without labels touching.
 func parallelismTicks(most, length, size float64) []tick {
 	for n := min(int(most), int(length/34)); n > 1; n-- {
 		ticks := niceTicks(most, n)

@@ -2,18 +2,18 @@ package picture
 
 import "image/color"
 
-// scene is a picture made of rectangles, lines and texts, in units of which
-// an SVG takes one for a pixel. y grows downwards. Shapes are painted in order.
+// scene is a picture made of rectangles, lines and texts, in units of one SVG pixel. y grows
+// downwards. Shapes are painted in order.
 //
-// Layout makes a scene once; the back ends only translate it. So SVG and PNG look alike,
-// and tests of the layout hold for both.
+// A layout makes a scene once; the back ends only translate it. So SVG and PNG look alike, and
+// tests of the layout hold for both.
 type scene struct {
 	width, height float64
-	title, desc   string // for those who do not see the picture
+	title, desc   string // for readers who cannot see the picture
 	shapes        []shape
 }
 
-// shape is one of rect, ribbon, lines, text, *group.
+// shape is a rect, a ribbon, lines, a text, or a *group.
 type shape interface{ isShape() }
 
 func (rect) isShape()   {}
@@ -22,46 +22,46 @@ func (lines) isShape()  {}
 func (text) isShape()   {}
 func (*group) isShape() {}
 
-// group holds shapes that belong together and what a tooltip says of them.
+// group holds shapes that belong together, and their tooltip.
 type group struct {
 	title  string
 	shapes []shape
 }
 
-// rect is a filled rectangle. With a border it is set off from its
-// neighbours by a thin line in the colour of the paper.
+// rect is a filled rectangle. A border separates it from its neighbors by a thin line in the color
+// of the background.
 type rect struct {
 	x, y, w, h float64
 	fill       paint
 	border     bool
 }
 
-// ribbon is a band between two vertical sides that leaves both at right angles, as flows
-// are drawn. Where bands cross, both can be seen: they are translucent.
+// ribbon is a band between two vertical sides that leaves both at right angles, used for flows.
+// Bands are translucent, so that both are visible where they cross.
 type ribbon struct {
 	x1, top1, x2, top2 float64
 	h                  float64 // the same on both sides
 	fill               color.RGBA
 }
 
-// opacity is how much of what is below ribbons they hide.
+// opacity is the opacity of ribbons.
 const opacity = 0.5
 
-// bend is where the control points of a ribbon's curves are: in the middle.
+// bend returns the x coordinate of the control points of a ribbon's curves: the middle.
 func (r ribbon) bend() float64 { return (r.x1 + r.x2) / 2 }
 
-// lines are straight strokes of one look.
+// lines are straight strokes of the same style.
 type lines struct {
 	segments []segment
 	stroke   paint
 	width    float64
-	dash     float64 // length of dashes and of the gaps between them; 0 is solid
+	dash     float64 // length of dashes and gaps; 0 is solid
 }
 
 type segment struct{ x1, y1, x2, y2 float64 }
 
-// text is one line of text. x, y is the left end, middle or right end of its baseline.
-// Upright text reads from the bottom to the top; then the baseline is vertical.
+// text is one line of text. x, y is the left end, middle or right end of its baseline. Upright text
+// reads from the bottom to the top; its baseline is vertical.
 type text struct {
 	x, y    float64
 	s       string
@@ -80,8 +80,7 @@ const (
 	end
 )
 
-// bounds is the area that a text may take in a font up to 15 % wider than the
-// one that was measured.
+// bounds returns the area that a text may take in a font up to 15 % wider than the measured one.
 func (t text) bounds() (x0, y0, x1, y1 float64) {
 	w := room(t.s, t.size, t.bold)
 	before := 0.0
@@ -98,14 +97,13 @@ func (t text) bounds() (x0, y0, x1, y1 float64) {
 	return t.x - before, t.y - ascent, t.x + w - before, t.y + descent
 }
 
-// paint is a colour of the theme, which depends on light or dark mode, or a
-// fixed one.
+// paint is a color of the theme, which depends on light or dark mode, or a fixed one.
 type paint struct {
 	role role
-	rgb  color.RGBA // when role is fixed
+	rgb  color.RGBA // if role is fixed
 }
 
-// role is what a colour of the theme is for.
+// role is the purpose of a color of the theme.
 type role int
 
 const (
@@ -123,7 +121,7 @@ func rgb(c color.RGBA) paint { return paint{rgb: c} }
 
 func themed(r role) paint { return paint{role: r} }
 
-// walk calls f for every shape, those inside of groups included.
+// walk calls f for every shape, including those inside of groups.
 func walk(shapes []shape, f func(shape)) {
 	for _, s := range shapes {
 		f(s)

@@ -8,10 +8,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Series is a value over time: of each of equally long intervals from Begin to End, in ns. NaN is
-// what is not known.
+// Series is a value over time, one for each of equally long intervals from Begin to End, in ns. NaN
+// is an unknown value.
 type Series struct {
-	// Name stands above the panel. Those with the same Scale, such as the name of a metric, are
+	// Name stands above the panel. Series with the same Scale, such as the name of a metric, are
 	// drawn on the same scale.
 	Name, Scale string
 	Unit        result.Unit // Duration, Bytes or Number
@@ -19,8 +19,8 @@ type Series struct {
 	Values      []float64
 }
 
-// DrawSeries lays out values over time, a panel for each, below a heading that says what they are.
-// The error says what is wrong with the options.
+// DrawSeries lays out values over time, a panel for each, below a heading with the given sentence.
+// It returns an error if the options are invalid.
 func DrawSeries(list []Series, sentence string, opt Options) (*Drawing, error) {
 	if len(list) == 0 {
 		return nil, errors.New("picture: no series")
@@ -65,7 +65,7 @@ func DrawSeries(list []Series, sentence string, opt Options) (*Drawing, error) {
 
 const seriesWidth = 960.0
 
-// label writes a value of the axis.
+// label formats a value of the axis.
 func (l *Series) label(v float64) string {
 	if l.Unit == result.Number || v == 0 {
 		return format.Quantity(v)

@@ -5,20 +5,20 @@ import (
 )
 
 const (
-	plotWidth  = 470.0 // as wide as it should be
-	goodPlot   = 390.0 // before names are shortened
+	plotWidth  = 470.0 // preferred width
+	goodPlot   = 390.0 // minimum width before names are shortened
 	leastName  = 110.0
-	tinyName   = 24.0  // in the narrowest picture with the longest numbers
-	leastPlot  = 330.0 // below which the legend goes under it
-	goodName   = 220.0 // before the reasons to wait are left out
+	tinyName   = 24.0  // width in the narrowest picture with the longest numbers
+	leastPlot  = 330.0 // with less, the legend goes below
+	goodName   = 220.0 // with less, the reasons of waits are omitted
 	plotHeight = 390.0
 	tallest    = 620.0
-	headroom   = 1.03 // the axes are a little longer than what is on them
-	axisFoot   = 60.0 // under a plot: labels and title of the axis of parallelism
+	headroom   = 1.03 // axes are a little longer than their content
+	axisFoot   = 60.0 // below a plot: labels and title of the parallelism axis
 )
 
-// layoutSingle places one graph: the chart on the left, the legend on the right, or
-// below where the picture is narrow.
+// layoutSingle lays out one graph: the chart on the left, the legend on the right, or below in a
+// narrow picture.
 func layoutSingle(m *model, opt Options) *scene {
 	const left = margin + axisRoom
 	const gap = 36.0
@@ -29,7 +29,7 @@ func layoutSingle(m *model, opt Options) *scene {
 	if below {
 		p.w = width - left - margin
 	} else {
-		// A long legend makes the chart taller, up to a point.
+		// A long legend makes the chart taller, up to a limit.
 		_, bottom := t.draw(0, tableSize)
 		p.h = min(tallest, max(plotHeight, bottom-axisFoot))
 	}
@@ -45,9 +45,9 @@ func layoutSingle(m *model, opt Options) *scene {
 	return s.finish(m.notes(), left, max(foot, bottom))
 }
 
-// columns shares the width of the picture among chart and legend. fixedWidth is what is left
-// empty. Where there is not enough, the reasons to wait go first, then the running times, the ends
-// of long names, and then the legend goes below the chart.
+// columns divides the width of the picture among chart and legend. fixedWidth is the empty part. If
+// there is not enough room, it omits the reasons of waits, then the running times, then shortens
+// long names, and then puts the legend below the chart.
 func (m *model) columns(wanted, empty float64) (width float64, t *table, below bool) {
 	t = m.newTable(allCells)
 	width = wanted
@@ -92,8 +92,8 @@ func (m *model) chart(p plot) (out []shape) {
 	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: shorten(m.axisTitle(), labelSize, false, p.w+30), size: labelSize, anchor: middle, fill: themed(ink)})
 }
 
-// gutter finds the labels that stand beside the boxes. Where they would leave the
-// plot, it makes the plot narrower, which moves them by less. They end at right.
+// gutter returns the labels that stand beside the boxes. If they would leave the plot, it makes the
+// plot narrower, which moves them by less. They end at right.
 func (m *model) gutter(p *plot) (labels []*outside, right float64) {
 	const most = 170.0
 	right = p.right()
@@ -112,7 +112,7 @@ func (m *model) gutter(p *plot) (labels []*outside, right float64) {
 
 func (m *model) outsideLabels(p plot) (out []*outside) {
 	boxes, idle := m.place(p, m.whole)
-	// Labels of boxes that cannot be seen would only point into the blue.
+	// Labels of boxes that are invisible would have nothing to point to.
 	const least = 2
 	for _, b := range boxes {
 		r := b.rect
@@ -127,7 +127,7 @@ func (m *model) outsideLabels(p plot) (out []*outside) {
 	return out
 }
 
-// limitLabel names the right one of the two lines of GOMAXPROCS, above the plot.
+// limitLabel returns the label of the right GOMAXPROCS line, above the plot.
 func limitLabel(p plot, procs int) text {
 	return text{x: min(p.px(float64(procs))+14, p.right()+8), y: p.y - 6, s: "GOMAXPROCS " + format.Count(procs), size: noteSize, anchor: end, fill: themed(muted)}
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// errNoStack is what both forms say when there is nothing to draw from.
+// errNoStack is the error if there is no stack.
 var errNoStack = errors.New("picture: no speedup stack")
 
 // StacksSVG writes speedup stacks as an SVG document: bars side by side, as in figure 3 of the
-// paper on them, with the speed-up at the bottom and what keeps it from being N above it.
-// Components that are negative, which helped, hang below the zero line and are hatched; the others
-// then rise above N by as much. Marks on both sides of a bar show N.
+// paper on them, with the speed-up at the bottom and the components that keep it below N above it.
+// Negative components, which helped, hang below the zero line and are hatched; the others then rise
+// above N by as much. Marks on both sides of a bar show N.
 //
-// Components that are too small to be seen are put together. The document is like that of [SVG]; of
-// the options, Top and Panels mean nothing here. The error is that of the writer, or says what is
-// wrong with the options.
+// Components that are too small to be seen are combined. The document is like that of [SVG]. Top
+// and Panels are ignored. StacksSVG returns an error of the writer, or an error if the options are
+// invalid.
 func StacksSVG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 	d, err := DrawStacks(stacks, opt)
 	if err != nil {
@@ -39,7 +39,7 @@ func DrawStacks(stacks []*speedup.Stack, opt Options) (*Drawing, error) {
 	return newDrawing(s, err, opt)
 }
 
-// maxStacks bounds the bars that are drawn side by side.
+// maxStacks bounds the number of bars that are drawn side by side.
 const maxStacks = 64
 
 func layoutStacks(stacks []*speedup.Stack, opt Options) (*scene, error) {
@@ -57,8 +57,8 @@ func layoutStacks(stacks []*speedup.Stack, opt Options) (*scene, error) {
 	return newStackModel(stacks, opt).layout(), nil
 }
 
-// stackModel is what a picture of speedup stacks shows, before anything has a place: the parts
-// that can be seen, each with one colour in all bars.
+// stackModel is the content of a picture of speedup stacks, before layout: the visible parts, each
+// with one color in all bars.
 type stackModel struct {
 	opt    Options
 	stacks []*speedup.Stack
@@ -71,12 +71,12 @@ type stackPart struct {
 	values []float64 // by stack
 	fill   color.RGBA
 	bold   bool
-	// what is the component, for a what-if; −1 for the speed-up, the remainder and what was put
-	// together
+	// what is the component, for a what-if; −1 for the speed-up, the remainder and combined
+	// components
 	what int
 }
 
-// The colours of families: those of the boxes of a bottle graph, warm ones for waiting.
+// The colors of families, taken from the boxes of a bottle graph: warm ones for waiting.
 var familyColors = [speedup.NumFamilies][]color.RGBA{
 	speedup.Running:           {hex(0x0072b2)},
 	speedup.GarbageCollection: gcColors,
@@ -92,13 +92,13 @@ var familyColors = [speedup.NumFamilies][]color.RGBA{
 	speedup.RuntimeFamily:   {hex(0x8c96a3), hex(0xc3c9d0)},
 }
 
-// Colours of what is no component.
+// Colors of parts that are not components.
 var (
 	remainderColor = hex(0x56b4e9)
 	smallColor     = othersColor
 )
 
-// seen is the part of a bar's height below which a component is put together with others.
+// seen is the part of a bar's height below which a component is combined with others.
 const seen = 0.01
 
 func newStackModel(stacks []*speedup.Stack, opt Options) *stackModel {
@@ -129,7 +129,7 @@ func newStackModel(stacks []*speedup.Stack, opt Options) *stackModel {
 	return m
 }
 
-// together puts parts into one, unless it is alone.
+// together combines parts into one, unless there is only one.
 func together(small []stackPart) []stackPart {
 	if len(small) < 2 {
 		return small
@@ -168,7 +168,7 @@ func (m *stackModel) visible(p stackPart) bool {
 	return false
 }
 
-// span is how far the bars reach from zero, up and down.
+// span returns how far the bars extend from zero, up and down.
 func (m *stackModel) span() (up, down float64) {
 	for i, s := range m.stacks {
 		u, d := 0.0, 0.0
@@ -181,7 +181,7 @@ func (m *stackModel) span() (up, down float64) {
 	return max(up, 1), down
 }
 
-// barLabel is what stands below a bar.
+// barLabel returns the label below a bar.
 func barLabel(s *speedup.Stack) string {
 	if l := strings.TrimSpace(format.Clean(s.Label)); l != "" {
 		return l
@@ -196,7 +196,7 @@ func (m *stackModel) title() string {
 	return "Speedup stacks"
 }
 
-// sentence tells the result of the bar that asks most.
+// sentence returns the result of the bar with the largest N.
 func (m *stackModel) sentence() string {
 	s := m.stacks[0]
 	for _, o := range m.stacks {
@@ -207,7 +207,7 @@ func (m *stackModel) sentence() string {
 	return s.Sentence()
 }
 
-// warnings are those of all stacks, each once.
+// warnings returns the warnings of all stacks without duplicates.
 func (m *stackModel) warnings() (out []string) {
 	for _, s := range m.stacks {
 		for _, w := range s.Warnings {
@@ -219,7 +219,7 @@ func (m *stackModel) warnings() (out []string) {
 	return out
 }
 
-// describe tells the picture in words.
+// describe describes the picture in words.
 func (m *stackModel) describe() string {
 	var b strings.Builder
 	b.WriteString("Speedup stacks: each bar is as high as the number of workers; the part at its bottom is the speed-up, the others are what keeps it from being higher. " + m.sentence() + ".")
@@ -234,16 +234,16 @@ func (m *stackModel) describe() string {
 	return strings.TrimSuffix(b.String(), ",") + "."
 }
 
-// Lengths of a picture of stacks.
+// Sizes of pictures of stacks.
 const (
 	stackHeight = 420.0
-	stackBar    = 84.0 // a bar, as wide as it should be
-	stackGap    = 56.0 // between two
+	stackBar    = 84.0 // preferred width of a bar
+	stackGap    = 56.0 // between two bars
 	leastBar    = 8.0
 	stackFoot   = 52.0 // labels and title of the axis
 )
 
-// layout places title, bars, legend and notes.
+// layout lays out title, bars, legend and notes.
 func (m *stackModel) layout() *scene {
 	const left, gap = margin + axisRoom, 40.0
 	legend := m.legend()
@@ -253,7 +253,7 @@ func (m *stackModel) layout() *scene {
 	if width == 0 {
 		width = min(1240, max(640, left+plotWidth+gap+legend.width()+margin))
 		if line := left + room(m.sentence(), subtitleSize, false) + margin; line < 900 {
-			width = max(width, line) // no last word on a line of its own
+			width = max(width, line) // avoid a single word on the last line
 		}
 	}
 	below := width-left-margin-gap-legend.width() < max(200, n*(leastBar+4))
@@ -281,7 +281,7 @@ func (m *stackModel) layout() *scene {
 // stackPlot is the area of the bars.
 type stackPlot struct {
 	x, y, w, h float64
-	up, down   float64 // of the axis, from zero
+	up, down   float64 // range of the axis, from zero
 }
 
 func (p *stackPlot) py(v float64) float64 { return p.y + p.h*(p.up-v)/(p.up+p.down) }
@@ -317,7 +317,7 @@ func (m *stackModel) chart(p *stackPlot) (out []shape) {
 		text{x: p.x + p.w/2, y: p.y + p.h + 42, s: "workers", size: labelSize, anchor: middle, fill: themed(ink)})
 }
 
-// bar draws one stack: what is positive from zero up, what is negative from zero down.
+// bar draws one stack: positive parts from zero up, negative parts from zero down.
 func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 	s := m.stacks[i]
 	out := &group{title: barLabel(s) + ": " + s.Sentence()}
@@ -359,7 +359,7 @@ func valueText(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// whatIf says what the speed-up would be without a component.
+// whatIf returns a sentence on the speed-up without a component.
 func whatIf(s *speedup.Stack, part stackPart) string {
 	if part.what < 0 {
 		return ""
@@ -371,11 +371,11 @@ func whatIf(s *speedup.Stack, part stackPart) string {
 	return "; without it, " + format.Parallelism(v) + " times faster"
 }
 
-// mostColumns bounds the columns of numbers of the legend; more bars have none.
+// mostColumns is the maximum number of columns of numbers; with more bars, the legend has none.
 const mostColumns = 6
 
-// legend is the table beside the bars: a row for each part in the order of the bars, from the top,
-// with its values, and for a single bar what the speed-up would be without it.
+// legend returns the table beside the bars: a row for each part in the order of the bars, from the
+// top, with its values, and, for a single bar, the speed-up without it.
 func (m *stackModel) legend() *table {
 	t := &table{header: cellsOf(false, ""), wide: true, gap: 14, rowHeight: 24}
 	single := len(m.stacks) == 1
@@ -422,7 +422,7 @@ func (p stackPart) swatch(x, baseline float64) []shape {
 	return []shape{r}
 }
 
-// without is the speed-up of the single bar if a part were zero.
+// without returns the speed-up of the single bar if a part were zero.
 func (m *stackModel) without(p stackPart) string {
 	if p.what < 0 || p.values[0] <= 0 {
 		return ""

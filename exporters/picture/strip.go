@@ -8,29 +8,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Lengths of a strip, from the top: rows of classes, then the panels of the machine.
+// Sizes of a strip, from the top: rows of classes, then the panels of the machine.
 const (
 	stripRow   = 30.0 // the bars of a class
 	stripName  = 20.0 // the line above them
 	panel      = 84.0
-	panelAbove = 34.0 // its title, and the gap to what is above
+	panelAbove = 34.0 // its title, and the gap above
 )
 
 // strip is the time axis that all rows and panels share.
 type strip struct {
 	x, w       float64
 	begin, end int64
-	bands      []band // from the top, without the words between them
+	bands      []band // from the top, without the text between them
 }
 
-// band is where bars are, from top to bottom.
+// band is the vertical range of bars.
 type band struct{ top, bottom float64 }
 
 func (s *strip) px(at int64) float64 {
 	return s.x + s.w*min(1, max(0, float64(at-s.begin)/float64(s.end-s.begin)))
 }
 
-// layoutStrip places the rows and panels of a profile.
+// layoutStrip lays out the rows and panels of a profile.
 func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 	m := newTasksModel(profile, opt)
 	const left = margin + axisRoom
@@ -61,7 +61,7 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 	return s.finish(append(notes, warningNotes(m.p.Warnings)...), left, y+10)
 }
 
-// row draws how many tasks of a class were under way, on average in each interval.
+// row draws the average number of tasks of a class in progress in each interval.
 func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
 	most := 0.0
 	level := make([]float64, len(c.Series))
@@ -90,7 +90,7 @@ func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
 	base := y + stripName + stripRow
 	st.bands = append(st.bands, band{base - stripRow, base})
 	from := st.begin
-	var bar rect // intervals of about the same height are one: there would be seams between them
+	var bar rect // merge intervals of about the same height to avoid seams
 	flush := func() {
 		if bar.w > 0 && bar.h > 0 {
 			g.shapes = append(g.shapes, bar)
@@ -115,7 +115,7 @@ func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
 	return g, base + 6
 }
 
-// switches draws the context switches a second.
+// switches draws the context switches per second.
 func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64) {
 	most := 0.0
 	rate := make([]float64, len(m.p.Samples))
@@ -135,7 +135,7 @@ func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64
 	return append(out, m.steps(st, base, func(i int) float64 { return rate[i] / top }, runtimeColors[0])), base
 }
 
-// utilisation draws how far the processors were used.
+// utilisation draws the utilization of the processors.
 func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom float64) {
 	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
 	title := "CPU utilization"
@@ -146,7 +146,7 @@ func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom floa
 	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilisation }, runtimeColors[0])), base
 }
 
-// panel draws the rules and labels of a panel and returns where its base is.
+// panel draws the rules and labels of a panel and returns the position of its base.
 func (st *strip) panel(title string, ticks []tick, y float64) (out []shape, base float64) {
 	base = y + panelAbove + panel
 	st.bands = append(st.bands, band{base - panel, base})
@@ -159,8 +159,8 @@ func (st *strip) panel(title string, ticks []tick, y float64) (out []shape, base
 	return append(out, rules, text{x: st.x, y: y + panelAbove - 12, s: shorten(title, tableSize, false, st.w), size: tableSize, fill: themed(ink)}), base
 }
 
-// steps draws a value between 0 and 1 of each sample, as an area in steps. Samples that
-// are mostly pauses say nothing.
+// steps draws a value between 0 and 1 of each sample, as an area in steps. Samples that are mostly
+// pauses are not meaningful.
 func (m *tasksModel) steps(st *strip, base float64, value func(i int) float64, fill color.RGBA) *group {
 	g := &group{}
 	for i := range m.p.Samples {
@@ -175,8 +175,8 @@ func (m *tasksModel) steps(st *strip, base float64, value func(i int) float64, f
 	return g
 }
 
-// pauses draws a line through all bands where the collector had stopped the world. Of lines that
-// would touch, it draws the first.
+// pauses draws a line through all bands wherever the collector had stopped the world. If lines
+// would touch, it draws only the first.
 func (st *strip) pauses(pauses []granularity.GCPause) *group {
 	l := lines{stroke: rgb(gcColors[0]), width: 0.8}
 	last := math.Inf(-1)

@@ -15,14 +15,14 @@ import (
 // fontStack names fonts that readers have; none is loaded.
 const fontStack = `system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Helvetica Neue',Arial,sans-serif`
 
-// roleNames are the classes of the colours of the theme.
+// roleNames are the class names of the colors of the theme.
 var roleNames = map[role]string{paper: "paper", ink: "ink", muted: "muted", grid: "grid", axis: "axis", limit: "limit", shade: "shade"}
 
-// roles in a fixed order, for the style sheet.
+// roles lists the roles in a fixed order, for the style sheet.
 var roles = []role{paper, ink, muted, grid, axis, limit, shade}
 
-// styleSheet gives the classes their colours in both modes. Every rule is below
-// the root's class, so a page with the picture inside keeps its own look.
+// styleSheet returns the style sheet with the colors of both modes. Every rule is below the root's
+// class, so that a page that includes the picture keeps its own style.
 var styleSheet = sync.OnceValue(func() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".bottle-graph text{font-family:%s;font-variant-numeric:tabular-nums;white-space:pre}", fontStack)
@@ -120,7 +120,7 @@ func (o *svgWriter) lines(l lines) {
 	o.print("\"/>\n")
 }
 
-// paint is the class or attribute of a colour, and the class of a border.
+// paint writes the class or attribute of a color, and the class of a border.
 func (o *svgWriter) paint(attribute, suffix string, p paint, border bool) string {
 	class, fixedColor := "", ""
 	if p.role == fixed {
@@ -159,7 +159,7 @@ func (o *svgWriter) text(t text) {
 	o.print("<text", attributes, ` x="`, num(t.x), `" y="`, num(t.y), `" font-size="`, num(t.size), `">`, escape(t.s), "</text>\n")
 }
 
-// num writes a length with at most two decimals.
+// num formats a length with at most two decimals.
 func num(v float64) string {
 	v = math.Round(v*100) / 100
 	if v == 0 {
@@ -170,8 +170,8 @@ func num(v float64) string {
 
 func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// escape makes a text safe inside of elements and attributes. What XML cannot
-// hold at all (control characters, half of a surrogate pair, broken UTF-8) becomes U+FFFD.
+// escape makes a text safe inside of elements and attributes. Characters that XML does not allow
+// (control characters, half of a surrogate pair, broken UTF-8) become U+FFFD.
 func escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {

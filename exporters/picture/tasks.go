@@ -16,19 +16,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// errNoTasks is the error of all forms without a profile.
+// errNoTasks is the error if there is no profile.
 var errNoTasks = errors.New("picture: no profile of tasks")
 
-// TasksSVG writes the distributions of the tasks' granularity as an SVG document: for each class
-// the part of its tasks (0 to 100 %) that is at most so large, over a logarithmic axis of cycles,
-// or of running time where cycles are not known. Curves far to the left belong to small tasks;
-// steep ones to similar tasks. The shaded area on the left is that in which the overhead of a task
-// is 5 % or more of its cost.
+// TasksSVG writes the distributions of task granularity as an SVG document: for each class the part
+// of its tasks (0 to 100 %) up to each size, over a logarithmic axis of cycles, or of running time
+// if cycles are unknown. Curves far to the left belong to small tasks, steep ones to similar tasks.
+// In the shaded area on the left, the overhead of a task is 5 % or more of its cost.
 //
-// The classes with the largest sums have a curve each (Options.Top, 8 if 0, 12 at most); the
-// others share one. The table below names them, with their diagnoses. The
-// document is like that of [SVG]; of the options, Panels means nothing here. The error is that of
-// the writer or about the options.
+// The classes with the largest sums have separate curves (Options.Top, 8 if 0, at most 12); the
+// others share one. The table below names them, with their diagnoses. The document is like that of
+// [SVG]. Panels is ignored. TasksSVG returns an error of the writer, or an error about the options.
 func TasksSVG(w io.Writer, p *granularity.Profile, opt Options) error {
 	d, err := DrawTasks(p, opt)
 	if err != nil {
@@ -42,12 +40,12 @@ func DrawTasks(p *granularity.Profile, opt Options) (*Drawing, error) {
 	return drawTasks(p, opt, layoutTasks)
 }
 
-// StripSVG writes what the tasks and the machine did over time as an SVG document: a row for each
-// class that shows how many of its tasks were under way, and below, on the same axis, the context
-// switches a second and how far the processors were used. Vertical lines are the garbage
-// collector's pauses. It corresponds to figures 10, 11 and 13 of the paper on task granularity.
+// StripSVG writes the activity of tasks and machine over time as an SVG document: a row for each
+// class with the number of its tasks in progress, and below, on the same axis, the context switches
+// per second and the utilization of the processors. Vertical lines are the garbage collector's
+// pauses. It corresponds to figures 10, 11 and 13 of the paper on task granularity.
 //
-// The options mean what they mean to [TasksSVG].
+// The options have the same meaning as for [TasksSVG].
 func StripSVG(w io.Writer, p *granularity.Profile, opt Options) error {
 	d, err := DrawStrip(p, opt)
 	if err != nil {
@@ -74,32 +72,32 @@ func drawTasks(p *granularity.Profile, opt Options, layout func(*granularity.Pro
 	return &Drawing{layout(p, opt), opt}, nil
 }
 
-// tasksModel is what pictures of tasks show, before anything has a place.
+// tasksModel is the content of pictures of tasks, before layout.
 type tasksModel struct {
 	p       *granularity.Profile
 	opt     Options
-	classes []taskClass // the largest first, the folded others last
-	tasks   uint64      // of all
-	sum     float64     // granularity of all
+	classes []taskClass // largest first, the folded others last
+	tasks   uint64      // of all classes
+	sum     float64     // total granularity
 }
 
-// taskClass is a class, or what is folded into one.
+// taskClass is a class, or several that are folded into one.
 type taskClass struct {
 	granularity.Class
 	label string
 	hist  *granularity.Histogram
 	fill  color.RGBA
-	title string // a tooltip
+	title string // the tooltip
 }
 
-// lineColors are colours of Okabe and Ito that can be seen as thin lines on white and on dark
-// paper, then others.
+// lineColors are colors of Okabe and Ito that are visible as thin lines on white and on dark
+// backgrounds, then others.
 var lineColors = []color.RGBA{
 	hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xcc79a7), hex(0xb8860b), hex(0x3fa0d8),
 	hex(0x8a4a78), hex(0x7a8fd6), hex(0xa84a00), hex(0x5fa052), hex(0x6a7480), hex(0xc94f6d),
 }
 
-// curves is how many classes have a curve of their own.
+// curves is the default number of classes with a separate curve.
 const curves = 8
 
 func newTasksModel(p *granularity.Profile, opt Options) *tasksModel {
@@ -139,7 +137,7 @@ func newTasksModel(p *granularity.Profile, opt Options) *tasksModel {
 	return m
 }
 
-// addUp adds up classes: their distributions, and what was under way over time.
+// addUp adds up classes: their distributions, and their numbers of tasks over time.
 func addUp(rest []granularity.Class) granularity.Class {
 	sum := granularity.Class{}
 	series := map[int64]*granularity.Bin{}
@@ -189,7 +187,7 @@ func tasksOf(n uint64) string {
 	return format.Plural(n, "task", "tasks")
 }
 
-// amount writes a granularity: cycles with the time they take, or time.
+// amount formats a granularity: cycles with the equivalent time, or time.
 func (m *tasksModel) amount(v float64) string {
 	d, known := m.p.Duration(v)
 	switch {
@@ -211,7 +209,7 @@ func diagnosisWords(d granularity.Diagnosis) string {
 	return string(d.OrUnknown())
 }
 
-// sentence describes how many tasks there are, and how many classes have which fault.
+// sentence describes the number of tasks, and the number of classes with each fault.
 func (m *tasksModel) sentence() string {
 	if m.tasks == 0 {
 		return "no tasks were measured"
@@ -244,7 +242,7 @@ func (m *tasksModel) sentence() string {
 	return s
 }
 
-// notes are what limits the trust in the numbers.
+// notes returns notes on the reliability of the numbers.
 func (m *tasksModel) notes() (out []string) {
 	if m.p.Overhead > 0 && m.p.FineBelow() > 0 {
 		out = append(out, fmt.Sprintf("Shaded: the overhead of a task, %s, is 5 %% or more of its cost. It is %s.", format.Duration(m.p.Overhead), strings.TrimSpace(format.Clean(m.p.OverheadOrigin))))
@@ -259,7 +257,7 @@ func (m *tasksModel) notes() (out []string) {
 	return append(out, warningNotes(m.p.Warnings)...)
 }
 
-// describe puts the picture into words.
+// describe describes the picture in words.
 func (m *tasksModel) describe(what string) string {
 	var b strings.Builder
 	b.WriteString(what + " " + m.sentence() + ".")
@@ -269,7 +267,7 @@ func (m *tasksModel) describe(what string) string {
 	return b.String()
 }
 
-// ended is when the run ended, on the clock of the profile.
+// ended returns the end of the run, on the clock of the profile.
 func ended(p *granularity.Profile) int64 {
 	end := p.Start + int64(min(p.Wall, math.MaxInt64/4))
 	for i := range p.Classes {
@@ -283,15 +281,15 @@ func ended(p *granularity.Profile) int64 {
 	return max(end, p.Start+int64(time.Microsecond))
 }
 
-// hertz writes a frequency: "2.3 GHz".
+// hertz formats a frequency: "2.3 GHz".
 func hertz(hz float64) string {
 	s := format.Quantity(hz)
 	digits := strings.TrimRight(s, "kMGTPE")
 	return digits + " " + s[len(digits):] + "Hz"
 }
 
-// table is the legend: a row for each curve with its numbers. Columns that have no room are left
-// out, from the least important.
+// table returns the legend: a row for each curve with its numbers. Columns that do not fit are
+// omitted, least important first.
 func (m *tasksModel) table(width float64) *table {
 	t := &table{header: cellsOf(false, "", "tasks", "median", "p99", "of all", "diagnosis"), gap: 14, rowHeight: 24}
 	for i := range m.classes {
@@ -329,8 +327,8 @@ func badly(c *taskClass) bool {
 	return c.Diagnosis != granularity.OK && c.Diagnosis.OrUnknown() != granularity.Unknown
 }
 
-// wholeParts is a whole for format.Percent, which takes durations.
+// wholeParts represents the whole for format.Percent, which takes durations.
 const wholeParts = 1_000_000_000
 
-// part is a fraction of wholeParts.
+// part returns a fraction of wholeParts.
 func part(fraction float64) time.Duration { return time.Duration(fraction * wholeParts) }

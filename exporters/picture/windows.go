@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Windows are small charts beside each other, all on the same scales, so that phases
-// of the program can be seen by comparing them (figure 12 of the paper).
+// Windows are small charts side by side, all on the same scales, to compare phases of the program
+// (figure 12 of the paper).
 
 const (
 	windowsWidth = 1080.0
@@ -18,19 +18,19 @@ const (
 	mostPanel    = 200.0
 	panelGap     = 12.0 // at least
 	rowGap       = 14.0
-	panelFoot    = 44.0 // labels of the axis and the start of the window
+	panelFoot    = 44.0 // labels of the axis, and the start of the window
 	panelLabel   = 11.5
 )
 
-// panels is how windows are arranged.
+// panels is the arrangement of windows.
 type panels struct {
 	rows, columns int
 	width, height float64 // of a panel's plot
-	gap           float64 // between two of them
+	gap           float64 // between two panels
 }
 
-// mostPanels is how many windows are drawn if the caller does not say: few enough to be
-// compared at one glance, and not more than six rows.
+// mostPanels returns the default maximum number of windows: few enough to compare at a glance, in
+// at most six rows.
 func mostPanels(width float64) int {
 	if width == 0 {
 		width = windowsWidth
@@ -39,8 +39,8 @@ func mostPanels(width float64) int {
 	return min(48, 6*max(1, columns))
 }
 
-// arrange puts n panels into rows of about the same length. The gaps have room for the
-// labels at the ends of two axes.
+// arrange puts n panels into rows of about the same length. The gaps have room for the labels at
+// the ends of two axes.
 func arrange(n int, space, most float64) panels {
 	gap := max(panelGap, room(strconv.FormatFloat(math.Floor(most), 'f', -1, 64), panelLabel, false)+2)
 	columns := min(n, max(1, int((space+gap)/(leastPanel+gap))))
@@ -57,7 +57,7 @@ func (a panels) span() float64 {
 	return float64(a.columns)*(a.width+a.gap) - a.gap
 }
 
-// layoutWindows places a chart for each window, and one legend for all.
+// layoutWindows lays out a chart for each window, and one legend for all.
 func layoutWindows(m *model, opt Options) *scene {
 	const left = margin + axisRoom
 	const gap = 36.0
@@ -137,16 +137,16 @@ func (m *model) panel(p plot, w *bottle.Graph, wall float64, procs int, c clock)
 		shapes: append(shapes, m.boxes(p, w, panelLabel, 4)...)}
 }
 
-// clock writes the starts of windows in one unit.
+// clock formats the starts of windows in one unit.
 type clock struct {
-	origin   time.Duration // what the times count from, if not from the beginning of the trace
+	origin   time.Duration // origin of the times, if not the beginning of the trace
 	unit     string
 	size     float64
-	decimals int // as many as it takes to tell the windows apart
+	decimals int // enough to distinguish the windows
 }
 
-// newClock makes a clock whose texts are no wider than a panel. Where windows are so
-// short and so late that their starts have too many digits, it counts from the first of them.
+// newClock returns a clock whose texts are at most as wide as a panel. If windows are so short and
+// so late that their starts would have too many digits, it counts from the first of them.
 func newClock(windows []*bottle.Graph, width float64) clock {
 	last := windows[len(windows)-1].Start
 	if c := clockFrom(0, windows); room(c.at(last), axisSize, false) <= width && room(c.at(windows[len(windows)/2].Start), axisSize, false) <= width {
@@ -175,7 +175,7 @@ func clockFrom(origin time.Duration, windows []*bottle.Graph) clock {
 	return c
 }
 
-// at writes a time.
+// at formats a time.
 func (c clock) at(d time.Duration) string {
 	s := trimZeros(strconv.FormatFloat(float64(d-c.origin)/c.size, 'f', c.decimals, 64)) + " " + c.unit
 	if c.origin != 0 {

@@ -33,15 +33,15 @@
 //		}
 //	}
 //
-// It is a package of its own because of its weight: the fonts, the rasterizer and the encoder add
-// about 0.9 MB to a program. The fonts cover Latin, Greek and Cyrillic; other scripts are shown as
-// empty boxes: use SVG for them.
+// It is a separate package because of its size: the fonts, the rasterizer and the encoder add about
+// 0.9 MB to a program. The fonts cover Latin, Greek and Cyrillic. Other scripts appear as empty
+// boxes; use SVG for them.
 //
 // # Cost
 //
 // A picture of 7 groups takes 85 ms, 12 MB of memory and 180 kB as a PNG of 2.3 million pixels,
-// most of that for compression; 300 groups take 120 ms and 460 kB, 48 windows 210 ms and 460 kB.
-// (BenchmarkPicture of package picture, the fastest of 66 runs, one core of a Xeon, Go 1.26.)
+// most of the time for compression; 300 groups take 120 ms and 460 kB, 48 windows 210 ms and 460
+// kB. (BenchmarkPicture of package picture, the fastest of 66 runs, one core of a Xeon, Go 1.26.)
 package png
 
 import (
@@ -51,9 +51,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture/internal/pixels"
 )
 
-// Write writes a drawing as a PNG, of picture.Options.Scale pixels for each unit, light or dark as
-// picture.Options.Dark says.
+// Write writes a drawing as a PNG, with picture.Options.Scale pixels per unit, light or dark
+// depending on picture.Options.Dark.
 //
-// The error is that of the writer, or says what is wrong with the options: a picture of more than
-// 120 million pixels is refused.
+// Write returns an error of the writer, or an error if the picture has more than 120 million
+// pixels.
 func Write(w io.Writer, d *picture.Drawing) error { return pixels.Write(w, d) }

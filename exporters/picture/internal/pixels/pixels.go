@@ -1,6 +1,6 @@
-// Package pixels paints pictures by golang.org/x/image: package sfnt reads the outlines of the Go
-// fonts, package vector fills them. They are not drawn by package opentype, which cannot turn a
-// text upright as that of a time axis is.
+// Package pixels paints pictures with golang.org/x/image: package sfnt reads the outlines of the Go
+// fonts, and package vector fills them. It does not use package opentype, which cannot draw upright
+// text, as a time axis needs.
 package pixels
 
 import (
@@ -21,9 +21,9 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// Drawing is a picture that can be painted; a *picture.Drawing is one.
+// Drawing is a picture that can be painted. It is implemented by *picture.Drawing.
 type Drawing interface {
-	// Size returns the size in units, and how many pixels a unit has.
+	// Size returns the size in units, and the number of pixels per unit.
 	Size() (width, height, scale float64)
 	// Paper returns the color of the background.
 	Paper() color.RGBA
@@ -32,7 +32,7 @@ type Drawing interface {
 	Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error
 }
 
-// maxPixels bounds a picture; each pixel takes 4 bytes of memory.
+// maxPixels bounds the size of a picture; each pixel takes 4 bytes of memory.
 const maxPixels = 120e6
 
 // Write writes a drawing as a PNG.
@@ -72,8 +72,8 @@ func Paint(d Drawing) (*image.RGBA, error) {
 // UnitsPerEm is the unit of the coordinates and advances of the Go fonts.
 const UnitsPerEm = 2048
 
-// Fonts returns the regular and the bold font, once. Several pictures may read them at the
-// same time, each with a buffer of its own.
+// Fonts returns the regular and the bold font. It parses them once. Several pictures may use them
+// at the same time, each with its own buffer.
 var Fonts = sync.OnceValues(func() (fonts [2]*sfnt.Font, err error) {
 	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
 		if fonts[i], err = sfnt.Parse(ttf); err != nil {
@@ -92,7 +92,7 @@ type canvas struct {
 	ras   vector.Rasterizer
 }
 
-// polygon fills the inside of straight lines between corners.
+// polygon fills a polygon.
 func (c *canvas) polygon(corners [][2]float64, col color.RGBA) {
 	out := make([]piece, len(corners))
 	for i, p := range corners {
@@ -103,8 +103,8 @@ func (c *canvas) polygon(corners [][2]float64, col color.RGBA) {
 	c.fill(out, col)
 }
 
-// text paints a line of text; anchor is the part of it that is left of x. The Go fonts have no
-// kerning: a glyph's advance alone says where the next one stands.
+// text paints a line of text; anchor is the fraction of it left of x. The Go fonts have no kerning:
+// the advance of a glyph determines the position of the next one.
 func (c *canvas) text(x, y float64, s string, size, anchor float64, bold, upright bool, col color.RGBA) error {
 	f := c.fonts[0]
 	if bold {
@@ -116,7 +116,7 @@ func (c *canvas) text(x, y float64, s string, size, anchor float64, bold, uprigh
 		advance float64
 	}
 	var glyphs []glyph
-	along := 0.0 // the baseline, from the anchor
+	along := 0.0 // along the baseline, from the anchor
 	for _, r := range s {
 		index, err := f.GlyphIndex(&c.buf, r)
 		if err != nil {
@@ -148,17 +148,17 @@ func (c *canvas) text(x, y float64, s string, size, anchor float64, bold, uprigh
 	return nil
 }
 
-// point is a place in the picture.
+// point is a position in the picture.
 type point struct{ x, y float64 }
 
-// piece is a part of an outline: the beginning of a contour, or a line or a
-// quadratic curve from the piece before.
+// piece is a part of an outline: the beginning of a contour, or a line or a quadratic curve from
+// the previous piece.
 type piece struct {
 	op          sfnt.SegmentOp
-	control, to point // the same, unless it is a curve
+	control, to point // equal, unless the piece is a curve
 }
 
-// outline places a glyph in the picture. TrueType fonts have no cubic curves.
+// outline positions a glyph in the picture. TrueType fonts have no cubic curves.
 func outline(glyph sfnt.Segments, place func(x, y float64) point) []piece {
 	out := make([]piece, len(glyph))
 	for i, s := range glyph {
@@ -171,8 +171,8 @@ func outline(glyph sfnt.Segments, place func(x, y float64) point) []piece {
 	return out
 }
 
-// fill paints the inside of an outline, anti-aliased. Only the pixels around
-// it are touched: a rasterizer as large as the picture would take longer for each glyph.
+// fill paints the inside of an outline, anti-aliased. It touches only the pixels around the
+// outline: a rasterizer as large as the picture would take longer for each glyph.
 func (c *canvas) fill(outline []piece, col color.RGBA) {
 	x0, y0, x1, y1 := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range outline {
