@@ -1,5 +1,5 @@
-// Package quanta makes a table of a trace or of an archive of counters: a row for each scheduling
-// quantum, a stretch of time for which a goroutine ran without a break, with what was counted in it.
+// Package quanta converts a trace, or an archive of counters, to a table with a row for each
+// scheduling quantum, an interval in which a goroutine ran without a break, with its counts.
 //
 //	package main
 //
@@ -23,16 +23,17 @@
 //		}
 //	}
 //
-// The quanta are those of an execution trace: running, or in a system call that still holds its P,
-// as in a bottle graph, so the durations sum to the graph's running time. An event that the kernel
-// records one by one belongs to the quantum that its thread executed then ([Exact]). Counters that
-// count too fast for that, such as cycles, are read each millisecond of a thread's time and, where
-// permitted, at its switches; they are divided by overlap with the time on a processor
+// The quanta are those of an execution trace. A goroutine is running, or in a system call that
+// still holds its P, as in a bottle graph, so the durations sum to the graph's running time. An
+// event that the kernel records individually belongs to the quantum that its thread executed at
+// that time ([Exact]). Faster counters, such as cycles, are read each millisecond of a thread's
+// time and, if permitted, at its switches; they are divided by overlap with the time on a processor
 // ([Interpolated]). Levels of the heap are the latest in the trace ([Observed]).
 //
-// For each counter, the known values and [Counter].Remainder sum to [Counter].Total: what the
-// kernel counted on all threads. What is not known is [Unknown], never zero. The accuracy was
-// measured: TestFaultsOfAlternatingGoroutines and TestUniformCounters in package counters.
+// For each counter, the known values and [Counter].Remainder sum to [Counter].Total, the kernel's
+// count over all threads. Unknown values are [Unknown], never zero. The accuracy was measured:
+// TestFaultsOfAlternatingGoroutines and TestUniformCounters in package counters.
 //
-// A row takes about 100 bytes and 0.3 µs, a third of the reading of the trace (BenchmarkObserver).
+// A row takes about 100 bytes and 0.3 µs, a third of the time for reading the trace
+// (BenchmarkObserver).
 package quanta

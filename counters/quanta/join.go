@@ -14,23 +14,23 @@ import (
 
 // Joining samples with quanta
 //
-// The records of the kernel say thread and time; the trace says which goroutine had which thread
-// from when to when. Both times are of one clock, CLOCK_MONOTONIC: the trace ties its own to it
-// once a generation, and is within 64 ns of it. So an event belongs to the quantum of its thread at
-// its time, or to none: then it happened in the scheduler, or on a thread without a goroutine, and
-// is a part of the counter's Remainder.
+// The kernel's records contain thread and time; the trace contains the intervals in which a
+// goroutine had a thread. Both use the same clock, CLOCK_MONOTONIC: the trace relates its own clock
+// to it once per generation, with an error of at most 64 ns. So an event belongs to the quantum of
+// its thread at its time, or to no quantum: then it happened in the scheduler, or on a thread
+// without a goroutine, and is a part of the counter's Remainder.
 //
-// The switches of a thread tell when it had a processor. The time that a quantum shares with
-// that is its task-clock: what is left of its duration, the operating system took the thread away
-// from the goroutine.
+// The switches of a thread determine when it had a processor. The part of a quantum in which its
+// thread had one is its task-clock; in the rest of its duration, the operating system had
+// descheduled the thread.
 
 // joiner adds counters to a recording.
 type joiner struct {
 	rec    *Recording
-	zero   int64 // the monotonic clock at the beginning of the recording
+	zero   int64 // monotonic clock at the beginning of the recording
 	meta   *archive.Meta
-	rows   map[int64][]int32 // by thread: its rows in the order of time
-	within []bool            // by row: whether it was counted all the time
+	rows   map[int64][]int32 // rows in the order of time, by thread
+	within []bool            // whether counting covered the whole row, by row
 }
 
 func newJoiner(r *Recording, zero int64, m *archive.Meta) *joiner {
@@ -51,7 +51,7 @@ func (j *joiner) span(row int32) (from, to int64) {
 	return from, from + j.rec.Duration[row]
 }
 
-// column makes a counter that is 0 where it was counted, and Unknown elsewhere.
+// column returns a counter that is 0 in rows that were counted, and Unknown in others.
 func (j *joiner) column(c Counter) *Counter {
 	c.Values = make([]int64, j.rec.Len())
 	for i, ok := range j.within {
@@ -64,7 +64,7 @@ func (j *joiner) column(c Counter) *Counter {
 
 func (j *joiner) add(c *Counter) { j.rec.Counters = append(j.rec.Counters, *c) }
 
-// settle sets the remainder: what of the total is in no quantum.
+// settle sets the remainder: the part of the total that is in no quantum.
 func (c *Counter) settle() {
 	c.Remainder = c.Total
 	for _, v := range c.Values {
@@ -90,7 +90,7 @@ func (j *joiner) join(s *archive.Samples) {
 	}
 	for n, e := range j.meta.Hits {
 		c := j.moments(s, e.Name, e.From("every single event"), func(t *archive.Thread) []int64 { return t.Hits[n] })
-		c.Total = e.Total // as the kernel counted, with what was lost
+		c.Total = e.Total // the kernel's count, including lost records
 		c.settle()
 	}
 	for n, events := range j.meta.Groups {
@@ -99,8 +99,8 @@ func (j *joiner) join(s *archive.Samples) {
 	j.rec.Warnings = append(j.rec.Warnings, s.Warnings()...)
 }
 
-// moments adds a counter of single moments of threads. Each belongs to the quantum that it falls
-// into.
+// moments adds a counter of single events of threads. Each event belongs to the quantum in which it
+// happened.
 func (j *joiner) moments(s *archive.Samples, name, source string, of func(*archive.Thread) []int64) *Counter {
 	c := j.column(Counter{Name: name, Source: source, Accuracy: Exact})
 	for id, t := range s.Threads {
@@ -127,7 +127,7 @@ func (j *joiner) moments(s *archive.Samples, name, source string, of func(*archi
 	return &j.rec.Counters[len(j.rec.Counters)-1]
 }
 
-// archive.TaskClock adds the time for which a quantum really had a processor.
+// taskClock adds the counter archive.TaskClock, the time in which a quantum really had a processor.
 func (j *joiner) taskClock(s *archive.Samples) {
 	c := j.column(Counter{Name: archive.TaskClock, Unit: "ns", Source: "switches of threads", Accuracy: Exact})
 	for id, rows := range j.rows {
@@ -156,8 +156,8 @@ func (j *joiner) taskClock(s *archive.Samples) {
 	j.add(c)
 }
 
-// on returns when a thread that executed quanta had a processor. One that was never switched had it
-// all the time.
+// on returns when a thread that executed quanta had a processor. A thread that was never switched
+// had one all the time.
 func (j *joiner) on(t *archive.Thread) []archive.Stretch {
 	if t == nil || t.Still {
 		return []archive.Stretch{{From: j.meta.Begin, To: j.meta.End}}
@@ -165,7 +165,7 @@ func (j *joiner) on(t *archive.Thread) []archive.Stretch {
 	return t.On
 }
 
-// overlap returns how much of a time is in stretches, which are in order.
+// overlap returns how much of an interval is in stretches, which are in order.
 func overlap(on []archive.Stretch, from, to int64) (sum int64) {
 	for _, o := range on {
 		if o.From >= to {
@@ -176,7 +176,7 @@ func overlap(on []archive.Stretch, from, to int64) (sum int64) {
 	return sum
 }
 
-// later finds the first stretch that ends after a time.
+// later returns the stretches from the first one that ends after a time.
 func later(on []archive.Stretch, t int64) []archive.Stretch {
 	i, _ := slices.BinarySearchFunc(on, t, func(o archive.Stretch, t int64) int {
 		if o.To <= t {
@@ -189,13 +189,13 @@ func later(on []archive.Stretch, t int64) []archive.Stretch {
 
 // Dividing uniform counters
 //
-// A group of counters is read now and then: whenever its thread leaves a processor, if the kernel
-// permits that, and once a period while it has one. What was counted between two readings is
-// divided among the quanta that the thread executed between them, and its time without a goroutine,
-// by the time for which they had a processor: counters of a thread stand still without one. It is
-// as if the counter had grown evenly between the readings, so the result is interpolated; the
-// longer a quantum lasts, the more of it is as read. Shares are whole numbers: what rounding takes
-// from one is carried to the next, so that they add up to what was read.
+// A group of counters is read when its thread leaves a processor, if the kernel permits that, and
+// once a period while the thread has one. The count between two readings is divided among the
+// quanta that the thread executed between them, and its time without a goroutine, in proportion to
+// the time on a processor: the counters of a thread stop without one. The result is interpolated,
+// as if the counter had grown evenly between the readings; the longer a quantum lasts, the more of
+// it is as read. Shares are integers: rounding errors are carried to the next share, so that the
+// shares add up to the count.
 
 // uniform adds the counters of a group.
 func (j *joiner) uniform(s *archive.Samples, group int, events []archive.Event) {
@@ -228,7 +228,7 @@ func (j *joiner) uniform(s *archive.Samples, group int, events []archive.Event) 
 	}
 }
 
-// readings says when groups were read.
+// readings returns a description of when groups were read.
 func readings(m *archive.Meta) string {
 	how := "readings of the thread's counter"
 	if m.AtSwitches {
@@ -237,8 +237,8 @@ func readings(m *archive.Meta) string {
 	return how + " and every " + time.Duration(m.Period).String()
 }
 
-// divide divides what one thread's readings say. It returns the smallest part of the time for which
-// the events really counted, 1 if always.
+// divide divides the counts of one thread's readings. It returns the smallest part of the time for
+// which the events were really counted, 1 if always.
 func (j *joiner) divide(cols []*Counter, t *archive.Thread, group int, rows []int32) (scaled float64) {
 	rs := t.Readings[group]
 	scaled = 1
@@ -282,8 +282,7 @@ type partOf struct {
 	time int64
 }
 
-// parts returns how the time between two readings, as far as the thread had a processor, is divided
-// among rows.
+// parts divides the time in which the thread had a processor between two readings among rows.
 func (j *joiner) parts(t *archive.Thread, from, to int64, rows []int32) (parts []partOf, all int64) {
 	on := later(j.on(t), from)
 	all = overlap(on, from, to)
@@ -299,19 +298,19 @@ func (j *joiner) parts(t *archive.Thread, from, to int64, rows []int32) (parts [
 	return parts, all
 }
 
-// fractionBits is the precision of what rounding carries on.
+// fractionBits is the precision of the rounding carry.
 const fractionBits = 16
 
-// rounding is where the next division begins to round, in units of 2^-16: another place each time,
-// evenly spread, so that small shares, which are mostly rounded to nothing, get their due on
-// average. It is not random: the same samples give the same shares.
+// rounding is the initial rounding error of the next division, in units of 2^-16. It differs each
+// time, evenly spread, so that small shares, which mostly round to zero, are correct on average. It
+// is not random: the same samples give the same shares.
 type rounding int64
 
-// share divides d among the parts of all; what is left belongs to no row.
+// share divides d among the parts of all; the rest belongs to no row.
 //
-// With E the exact share of the parts so far and c what rounding has left over, the next part gets
-// the whole number in its difference of E and c, and c is what remains. E ends at d, a whole
-// number: so c ends where it began, and all sums are exact.
+// With E the exact share of the parts so far and c the rounding carry, the next part gets the whole
+// number in its difference of E and c, and c is the remainder. E ends at d, an integer, so c ends
+// where it began, and all sums are exact.
 func (k *rounding) share(c *Counter, d int64, parts []partOf, all int64) {
 	const golden = 0x9E37 // of 2^16: multiples of the golden ratio are spread most evenly
 	*k = (*k + golden) & (1<<fractionBits - 1)
@@ -339,7 +338,7 @@ func muldiv(a, b, c int64) int64 {
 	return int64(q)
 }
 
-// delta is the change of a counter between two readings, scaled if it shared the hardware.
+// delta returns the change of a counter between two readings, scaled up if it shared the hardware.
 func delta(a, b, enabled, running uint64) int64 {
 	if b <= a {
 		return 0
@@ -354,9 +353,9 @@ func delta(a, b, enabled, running uint64) int64 {
 // Counters of the runtime
 //
 // They are read every few milliseconds, for the whole process. A level is that of the last reading
-// before the end of the quantum. What was allocated between two readings is divided among all the
-// quanta of the program that ran between them, by overlap: interpolated, and coarse, since a trace
-// does not tell who allocated.
+// before the end of the quantum. Allocations between two readings are divided among all quanta of
+// the program between them, by overlap. The result is interpolated, and coarse, because a trace
+// does not identify the goroutines that allocate.
 
 // addMetrics adds the counters of a session's readings.
 func addMetrics(r *Recording, names []string, samples []archive.MetricSample) {
@@ -392,7 +391,7 @@ func levelOfMetric(r *Recording, c *Counter, i int, zero int64, samples []archiv
 	}
 }
 
-// divideMetric divides what was counted between two readings among the quanta between them.
+// divideMetric divides the count between two readings among the quanta between them.
 func divideMetric(r *Recording, c *Counter, i int, zero int64, samples []archive.MetricSample) {
 	first, last := samples[0].Wall-zero, samples[len(samples)-1].Wall-zero
 	for row := range c.Values {

@@ -15,11 +15,11 @@ import (
 
 // Quanta from a trace
 //
-// A quantum begins when a goroutine comes onto a P and ends when it leaves it. A system call that
-// keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A row is
-// made when the quantum begins, which puts the rows in the order of Begin, and filled in when it
-// ends. Only the goroutine's next transition shows where it was stopped and why: then the row gets
-// its function.
+// A quantum begins when a goroutine starts running on a P and ends when it leaves the P. A system
+// call that keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A
+// row is created when the quantum begins, so that rows are in the order of Begin, and completed
+// when it ends. Only the goroutine's next transition shows where and why it stopped; then the row
+// gets its function.
 //
 // The trace's own counters:
 //
@@ -31,32 +31,32 @@ import (
 //	heap-goal     bytes, level, observed: the size at which the collector's cycle should end
 //	gomaxprocs    level, observed
 //
-// The runtime writes heap-objects when a P takes a new span or gives one back: it is behind by less
-// than a span for each size class and P.
+// The runtime writes heap-objects when a P takes or returns a span, so the value lags by less than
+// a span for each size class and P.
 
 // Options configures a recording that is made from a trace. The zero value is ready to use.
 type Options struct {
-	// Group says which goroutines belong together; by start function if zero.
+	// Group selects which goroutines belong together; the zero value groups by start function.
 	Group bottle.Grouping
-	// MaxRows bounds the number of quanta, of about 100 bytes each: more are an error. 0 means
-	// 10 million.
+	// MaxRows bounds the number of quanta, of about 100 bytes each; exceeding it is an error. 0
+	// means 10 million.
 	MaxRows int
-	// Categories are those of runtime/trace.Log whose messages become markers, beside those of
-	// counters.Mark.
+	// Categories are categories of runtime/trace.Log whose messages become markers, in addition to
+	// that of counters.Mark.
 	Categories []string
-	// Name is what errors and pages call the recording.
+	// Name is the name of the recording in errors and pages.
 	Name string
-	// Progress is called with the bytes that are read, and all of them (−1 if not known).
+	// Progress is called with the number of bytes read, and the total (−1 if unknown).
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
-	// 0 means half of the machine's.
+	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options. 0
+	// means half of the machine's memory.
 	MaxMemory int64
 }
 
 const defaultMaxRows = 10_000_000
 
-// Observer makes a Recording in a pass over a trace, together with other analyses. [ReadFile]
-// is simpler if the recording is all you need.
+// Observer makes a Recording in a pass over a trace, together with other analyses. [ReadFile] is
+// simpler if you need only the recording.
 type Observer struct {
 	timeline.Base
 	opt Options
@@ -71,10 +71,10 @@ type Observer struct {
 
 	groups   map[Group]int32
 	funcs    map[string]int32
-	leaves   map[*timeline.Stack][2]int32 // the function on top and its caller
+	leaves   map[*timeline.Stack][2]int32 // the top function and its caller
 	open     map[string]timeline.Time     // global ranges
-	sweeps   map[int32]sweep              // by P: the sweep under way
-	mono     int64                        // the system's monotonic clock at the beginning, if anchored
+	sweeps   map[int32]sweep              // sweep in progress, by P
+	mono     int64                        // monotonic clock at the beginning, if anchored
 	anchored bool
 	err      error
 }
@@ -90,30 +90,30 @@ func NewObserver(opt Options) *Observer {
 	return o
 }
 
-// quantum is what is known of a live goroutine's current quantum and the one before.
+// quantum holds the state of a live goroutine's current and previous quantum.
 type quantum struct {
 	g     *timeline.Goroutine
-	row   int // −1 when it is not on a P
-	last  int // the row whose ending the next transition explains, −1 if none
+	row   int // −1 if it is not on a P
+	last  int // row whose ending the next transition explains; −1 if none
 	begin timeline.Time
 	sums  [numSums]int64
 
-	group      int32 // now
+	group      int32 // current group
 	groupSince timeline.Time
-	parts      []part        // the time of the quantum in other groups
-	world      string        // the stop-the-world range that it is in
-	assist     timeline.Time // since when it assists, or the beginning of the quantum
+	parts      []part        // time of the quantum in other groups
+	world      string        // its stop-the-world range
+	assist     timeline.Time // start of its assist, or of the quantum
 }
 
-// part is the time that a quantum spent for a group.
+// part is the time that a quantum spent in a group.
 type part struct {
 	group int32
 	time  timeline.Time
 }
 
-// sweep is a sweep under way on a P.
+// sweep is a sweep in progress on a P.
 type sweep struct {
-	index int // of the goroutine that sweeps
+	index int // the sweeping goroutine
 	since timeline.Time
 }
 
@@ -156,8 +156,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 }
 
-// start begins a quantum. Its thread and P are those of the interval that begins, which ends later:
-// see close.
+// start begins a quantum. Its thread and P are those of the new interval, which ends later: see
+// close.
 func (o *Observer) start(q *quantum, t *timeline.Transition) {
 	r := o.rec
 	if len(r.Begin) >= o.opt.MaxRows {
@@ -221,7 +221,7 @@ func (o *Observer) close(q *quantum, t *timeline.Transition) {
 	q.row, q.parts = -1, q.parts[:0]
 }
 
-// endingOf returns how the quantum ended that t leaves.
+// endingOf returns the ending of the quantum that t ends, and what it waited for.
 func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 	switch w := t.G.Wait(); t.To {
 	case timeline.Waiting:
@@ -249,7 +249,7 @@ func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 	return OtherEnding, timeline.WaitNone
 }
 
-// explain fills in how a quantum ended, from the interval after it.
+// explain completes the ending of a quantum, from the interval after it.
 func (o *Observer) explain(row int, t *timeline.Transition) {
 	r := o.rec
 	top := o.leaf(t.Stack)
@@ -259,8 +259,8 @@ func (o *Observer) explain(row int, t *timeline.Transition) {
 	}
 }
 
-// leaf returns the function on top of a call chain, the innermost one that is not the runtime's, and
-// its caller.
+// leaf returns the top function of a call stack, the innermost one outside the runtime, and its
+// caller.
 func (o *Observer) leaf(s *timeline.Stack) [2]int32 {
 	top, ok := o.leaves[s]
 	if ok {
@@ -276,8 +276,8 @@ func (o *Observer) leaf(s *timeline.Stack) [2]int32 {
 	return top
 }
 
-// runtimeFrame reports whether a function is the runtime's, or an entry into it that other packages
-// declare.
+// runtimeFrame reports whether a function belongs to the runtime, or is an entry into it that other
+// packages declare.
 func runtimeFrame(fn string) bool {
 	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "internal/runtime/") || strings.Contains(fn, ".runtime_")
 }
@@ -298,7 +298,7 @@ func (o *Observer) End(e *timeline.End) {
 	o.endSpans(e.Time)
 }
 
-// Recording returns the recording when the pass is over, or an error when it had too many quanta.
+// Recording returns the recording after the pass, or an error if it had too many quanta.
 func (o *Observer) Recording() (*Recording, error) {
 	if o.err != nil {
 		return nil, o.err
@@ -315,7 +315,7 @@ func (o *Observer) Recording() (*Recording, error) {
 	for _, c := range o.cols {
 		r.Counters = append(r.Counters, *c)
 	}
-	d.Remainder -= d.Total // so that a second call gives the same
+	d.Remainder -= d.Total // a second call must return the same
 	slices.SortStableFunc(r.Spans, func(a, b Span) int { return cmp.Compare(a.Begin, b.Begin) })
 	return r, nil
 }
@@ -398,7 +398,7 @@ func (o *Observer) Range(e *timeline.Range) {
 	}
 }
 
-// sweep follows a sweep on a P: it is done by the goroutine that runs there.
+// sweep follows a sweep on a P, which the goroutine that runs there executes.
 func (o *Observer) sweep(e *timeline.Range) {
 	if e.Begin {
 		if q := o.quantumOf(e.G); q != nil && q.row >= 0 {
@@ -418,8 +418,8 @@ func (o *Observer) addSweep(s sweep, until timeline.Time) {
 	}
 }
 
-// settleSweep ends the share of a quantum in the sweep of its P. A sweep does not outlast it, but
-// in a damaged trace.
+// settleSweep ends the part of a quantum in the sweep of its P. A sweep does not outlast the
+// quantum, except in a damaged trace.
 func (o *Observer) settleSweep(q *quantum, t timeline.Time) {
 	if len(o.sweeps) == 0 {
 		return
@@ -456,7 +456,7 @@ func (o *Observer) goroutineRange(e *timeline.Range) {
 	o.regroup(e.G, e.Time)
 }
 
-// quantumOf returns what is known of a goroutine, nil if it was not shown yet.
+// quantumOf returns the state of a goroutine, or nil if it has not been seen yet.
 func (o *Observer) quantumOf(g *timeline.Goroutine) *quantum {
 	if g == nil || g.Index >= len(o.quanta) || o.quanta[g.Index].g != g {
 		return nil
@@ -464,11 +464,11 @@ func (o *Observer) quantumOf(g *timeline.Goroutine) *quantum {
 	return &o.quanta[g.Index]
 }
 
-// A quantum belongs to the group in which its goroutine spent most of it: an allocation that
-// assists the collector for a moment leaves the quantum with the application, as it is in a bottle
-// graph for most of its time.
+// A quantum belongs to the group in which its goroutine spent most of it. A short assist of the
+// collector during an allocation leaves the quantum in the application, as a bottle graph does with
+// most of its time.
 
-// groupOf returns the group that a goroutine belongs to now.
+// groupOf returns the current group of a goroutine.
 func (o *Observer) groupOf(q *quantum) int32 {
 	name, kind := o.opt.Group.BoxOf(q.g, q.world)
 	g := Group{Name: name, Kind: kinds[string(kind)]}
@@ -481,7 +481,7 @@ func (o *Observer) groupOf(q *quantum) int32 {
 	return i
 }
 
-// kinds are the kinds of groups by name, as a bottle graph has them.
+// kinds maps names to the kinds of groups, as in a bottle graph.
 var kinds = map[string]timeline.Kind{
 	timeline.Application.String(): timeline.Application,
 	timeline.GC.String():          timeline.GC,
@@ -489,7 +489,7 @@ var kinds = map[string]timeline.Kind{
 	timeline.Tracer.String():      timeline.Tracer,
 }
 
-// regroup looks for the group of a goroutine anew.
+// regroup updates the group of a goroutine.
 func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 	q := o.quantumOf(g)
 	if q == nil || q.row < 0 {
@@ -501,7 +501,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 	}
 }
 
-// settleGroup accounts for the time that the quantum spent for its group until now.
+// settleGroup adds the time that the quantum has spent in its group until now.
 func (o *Observer) settleGroup(q *quantum, t timeline.Time) {
 	d := t - q.groupSince
 	q.groupSince = t
@@ -514,7 +514,7 @@ func (o *Observer) settleGroup(q *quantum, t timeline.Time) {
 	q.parts = append(q.parts, part{q.group, d})
 }
 
-// longest returns the group with most of the quantum's time, the latest of equals.
+// longest returns the group with most of the quantum's time, the latest if equal.
 func longest(q *quantum) int32 {
 	best := q.parts[0]
 	for _, p := range q.parts[1:] {
@@ -544,15 +544,15 @@ func (o *Observer) span(e *timeline.Range) {
 	o.addSpan(e.Name, e.Start, e.Time)
 }
 
-// worldSpan follows a stop-the-world phase: a range of the goroutine that stops it, but everybody's
-// business.
+// worldSpan follows a stop-the-world phase: a range of the goroutine that stops the world, but it
+// affects all.
 func (o *Observer) worldSpan(e *timeline.Range) { o.span(e) }
 
 func (o *Observer) addSpan(name string, from, to timeline.Time) {
 	o.rec.Spans = append(o.rec.Spans, Span{Name: name, Begin: int64(max(from, o.begin) - o.begin), End: int64(to - o.begin)})
 }
 
-// endSpans closes at the end of the trace what is still open.
+// endSpans closes the open ranges at the end of the trace.
 func (o *Observer) endSpans(t timeline.Time) {
 	names := make([]string, 0, len(o.open))
 	for name := range o.open {

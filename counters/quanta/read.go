@@ -15,13 +15,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Read returns the recording of the execution trace in r: a file, a stream, the bytes of a flight
-// recorder, packed with gzip or zstd or not. It has the counters of the trace itself: see
-// [Observer].
+// Read returns the recording of the execution trace in r: a file, a stream or the bytes of a flight
+// recorder, possibly compressed with gzip or zstd. It contains the counters of the trace itself;
+// see [Observer].
 //
-// A trace that is cut off or broken gives the recording of what could be read, with a warning, and
-// an error (a *[timeline.Error]). The recording is nil only if nothing could be read, or if it has
-// too many quanta.
+// If the trace is truncated or damaged, Read returns the recording of the readable part, with a
+// warning, and an error (a *[timeline.Error]). The recording is nil only if nothing could be read,
+// or if it has too many quanta.
 func Read(ctx context.Context, r io.Reader, opt Options) (*Recording, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
@@ -75,8 +75,8 @@ func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *arc
 	return r, err
 }
 
-// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not tell
-// it, but their own clock is the same one on Linux.
+// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not
+// contain it, but their own clock is the same on Linux.
 func (o *Observer) zero() int64 {
 	if o.anchored {
 		return o.mono
@@ -84,15 +84,15 @@ func (o *Observer) zero() int64 {
 	return int64(o.begin)
 }
 
-// maxSamples bounds what is unpacked: no recording is so large, but a file may be made to unpack to
-// more.
+// maxSamples bounds the size of unpacked samples. No recording is that large, but a malicious file
+// might be.
 const maxSamples = 64 << 30
 
-// IsArchive reports whether a file that begins so may be an archive.
+// IsArchive reports whether a file that begins with head may be an archive.
 func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// Stop stops a session, such as a *counters.Session, and returns its recording. If something went
-// wrong, the error says what is missing in it.
+// Stop stops a session, such as a *counters.Session, and returns its recording. The error, if any,
+// describes what is missing from it.
 func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt Options) (*Recording, error) {
 	var b bytes.Buffer
 	err := session.StopTo(&b)
@@ -103,11 +103,11 @@ func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt
 	return rec, errors.Join(err, rerr)
 }
 
-// ReadArchive returns the recording in the archive that "bottleneck record -counters" or
-// counters.Session wrote.
+// ReadArchive returns the recording in an archive written by "bottleneck record -counters" or
+// counters.Session.
 //
-// As with [Read], a trace or samples that cannot be read to their end give what could be read, and
-// an error. The observers see its execution trace in the same pass.
+// As with [Read], if the trace or the samples cannot be read to the end, it returns the readable
+// part and an error. The observers see the execution trace in the same pass.
 func ReadArchive(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -124,7 +124,7 @@ func ReadArchive(ctx context.Context, name string, opt Options, observers ...tim
 	return ReadArchiveAt(ctx, f, st.Size(), opt, observers...)
 }
 
-// ReadArchiveAt is [ReadArchive] of an archive that is open already, of the given size.
+// ReadArchiveAt is [ReadArchive] of an open archive of the given size.
 func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	fail := func(err error) (*Recording, error) {
 		if opt.Name != "" {
@@ -155,7 +155,7 @@ func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, 
 	return readJoined(ctx, t, io.LimitReader(s, maxSamples), m, opt, observers...)
 }
 
-// TraceIn returns the execution trace in an archive, packed as it is there.
+// TraceIn returns the execution trace in an archive, compressed as in the archive.
 func TraceIn(r io.ReaderAt, size int64) (*io.SectionReader, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {

@@ -15,49 +15,47 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Unknown stands for a counter's value in a quantum for which it is not known. It is
-// never counted as zero.
+// Unknown is the value of a counter in a quantum for which it is unknown. It never counts as zero.
 const Unknown = math.MinInt64
 
-// Recording is a table with one row for each scheduling quantum, a stretch of time for which a
-// goroutine ran without a break, in columns of the same length, in the order of Begin. Its JSON is
-// its fields, with times in nanoseconds: see [ReadJSON] and [WriteJSON].
+// Recording is a table with one row for each scheduling quantum, an interval in which a goroutine
+// ran without a break. It consists of columns of the same length, in the order of Begin. In JSON,
+// it has the same fields, with times in nanoseconds: see [ReadJSON] and [WriteJSON].
 type Recording struct {
-	// Name is what people call the recording: a file's name, a command.
+	// Name is the name of the recording for people: a file's name, a command.
 	Name string `json:"name"`
-	// GoVersion is that of the recorded program, Procs its largest GOMAXPROCS; "" and 0 if not
-	// known.
+	// GoVersion is the Go version of the recorded program, and Procs its largest GOMAXPROCS; "" and
+	// 0 if unknown.
 	GoVersion string `json:"go_version"`
 	Procs     int    `json:"procs"`
-	// Start is when the recording began by the wall clock; zero if not known.
+	// Start is the wall-clock time of the start of the recording; zero if unknown.
 	Start time.Time `json:"start,omitzero"`
-	// Wall is how long it took.
+	// Wall is the length of the recording.
 	Wall time.Duration `json:"wall"`
 
 	// The columns of a row.
 	Goroutine []int64         `json:"goroutine,omitempty"`
 	Group     []int32         `json:"group,omitempty"`    // index into Groups
-	Thread    []int64         `json:"thread,omitempty"`   // the operating system's, −1 if not known
-	Proc      []int32         `json:"proc,omitempty"`     // the P, −1 if not known
+	Thread    []int64         `json:"thread,omitempty"`   // of the operating system, −1 if unknown
+	Proc      []int32         `json:"proc,omitempty"`     // the P, −1 if unknown
 	Begin     []int64         `json:"begin,omitempty"`    // ns from the beginning of the recording
 	Duration  []int64         `json:"duration,omitempty"` // ns
 	Ending    []Ending        `json:"ended,omitempty"`
-	Wait      []timeline.Wait `json:"wait,omitempty"`   // what it blocked on, when Ending is Blocked, SyscallBlocked or InC
-	Func      []int32         `json:"func,omitempty"`   // index into Funcs: the function on top when the quantum ended; 0 when not known
-	Caller    []int32         `json:"caller,omitempty"` // index into Funcs: what called Func; 0 when not known, and empty when no caller is
+	Wait      []timeline.Wait `json:"wait,omitempty"`   // reason, if Ending is Blocked, SyscallBlocked or InC
+	Func      []int32         `json:"func,omitempty"`   // index into Funcs: top function at the end; 0 if unknown
+	Caller    []int32         `json:"caller,omitempty"` // index into Funcs: caller of Func; 0 if unknown, empty if all are
 
-	// Groups and Funcs are the names that columns refer to. Funcs[0] is "".
+	// Groups and Funcs are the names to which columns refer. Funcs[0] is "".
 	Groups []Group  `json:"groups,omitempty"`
 	Funcs  []string `json:"funcs,omitempty"`
 
-	// Counters are more columns: what was counted during each quantum, or the level of
-	// something then.
+	// Counters are additional columns: counts during each quantum, or levels at its end.
 	Counters []Counter `json:"counters"`
-	// Markers, Spans are what happened beside the quanta, in order of time.
+	// Markers and Spans are events besides the quanta, in the order of time.
 	Markers []Marker `json:"markers,omitempty"`
 	Spans   []Span   `json:"spans,omitempty"`
-	// Warnings says in full sentences what limits the trust in the numbers, and which counters
-	// were refused, and why.
+	// Warnings are full sentences about the reliability of the numbers, and about the counters that
+	// were refused, with the reason.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -74,8 +72,8 @@ func (r *Recording) Counter(name string) *Counter {
 	return nil
 }
 
-// CheckValid returns an error that says why a recording is not a table: columns of different
-// lengths, names that do not exist, rows out of order, negative durations.
+// CheckValid returns an error if a recording is not a valid table: columns of different lengths,
+// names that do not exist, rows out of order, negative durations.
 func (r *Recording) CheckValid() error {
 	n := r.Len()
 	if n > math.MaxInt32 {
@@ -120,8 +118,8 @@ func (r *Recording) CheckValid() error {
 	return nil
 }
 
-// Only returns a recording of some of the rows, in the order of rows. What the others counted is in
-// the remainder.
+// Only returns a recording of some of the rows, in the order of rows. The counts of the others are
+// in the remainder.
 func (r *Recording) Only(rows iter.Seq[int]) *Recording {
 	out := *r
 	keep := slices.Collect(rows)
@@ -182,8 +180,8 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// WriteJSON writes a recording as one JSON object, which [ReadJSON] reads. The errors are that of
-// CheckValid and those of w.
+// WriteJSON writes a recording as one JSON object, which [ReadJSON] reads. Its errors are those of
+// CheckValid and of w.
 func WriteJSON(w io.Writer, r *Recording) error {
 	err := r.CheckValid()
 	if err == nil {
@@ -195,7 +193,7 @@ func WriteJSON(w io.Writer, r *Recording) error {
 	return nil
 }
 
-// ReadJSON reads a recording that [WriteJSON] wrote, and checks it.
+// ReadJSON reads and checks a recording written by [WriteJSON].
 func ReadJSON(r io.Reader) (*Recording, error) {
 	rec := &Recording{}
 	dec := json.NewDecoder(r)
@@ -224,56 +222,54 @@ type Group struct {
 type Counter struct {
 	// Name is short and lower case: "cycles", "minor-faults", "heap-objects".
 	Name string `json:"name"`
-	// Unit is "" for a plain count, else "ns", "bytes".
+	// Unit is "" for a plain count, or "ns" or "bytes".
 	Unit string `json:"unit"`
-	// Level is set when the values are levels (as of a gauge) at the end of the quantum, not
-	// changes during it.
+	// Level is set if the values are levels at the end of the quantum, like those of a gauge,
+	// rather than changes during it.
 	Level bool `json:"level"`
-	// Source says where the values come from, and Accuracy how far to trust them for a single
-	// quantum.
+	// Source is the origin of the values, and Accuracy their reliability for a single quantum.
 	Source   string   `json:"source"`
 	Accuracy Accuracy `json:"accuracy"`
-	// Values has one value a row: the change during the quantum, or the level; or Unknown.
+	// Values has one value per row: the change during the quantum, the level, or Unknown.
 	Values Values `json:"values,omitempty"`
-	// Total is what was counted in all while the recording ran, and Remainder the part of
-	// it that belongs to no quantum: the known Values and the Remainder sum to Total. Both are
-	// 0 for levels.
+	// Total is the total count of the recording, and Remainder its part in no quantum: the known
+	// Values and Remainder sum to Total. Both are 0 for levels.
 	Total     int64 `json:"total"`
 	Remainder int64 `json:"remainder"`
 }
 
-// Accuracy says how far to trust the value of a counter for a single quantum.
+// Accuracy is the reliability of a counter's value for a single quantum.
 type Accuracy string
 
 // The accuracies of counters.
 const (
-	// Exact values were counted, event by event, for the quantum they are given to.
+	// Exact values were counted, event by event, for their quantum.
 	Exact Accuracy = "exact"
-	// Interpolated values were counted over a longer stretch of the same thread and divided by
+	// Interpolated values were counted over a longer interval of the same thread and divided by
 	// overlap.
 	Interpolated Accuracy = "interpolated"
 	// Observed levels are the latest in the trace.
 	Observed Accuracy = "observed"
 )
 
-// Ending says how a quantum ended.
+// Ending is the way in which a quantum ended.
 type Ending uint8
 
 // The endings of quanta.
 const (
-	OtherEnding    Ending = iota // in a way that is not known
-	Blocked                      // it waited for something: see Recording.Wait
+	OtherEnding    Ending = iota // unknown
+	Blocked                      // waited for something: see Recording.Wait
 	SyscallBlocked               // a system call lost its processor
 	Yielded                      // runtime.Gosched
 	Preempted                    // the time slice was over, or the world was stopped
 	Exited                       // the goroutine ended
 	Cut                          // the recording ended
-	InC                          // it went on in C code, on a thread of its own; its processor was taken
+	InC                          // continued in C code on its own thread; its P was taken
 )
 
 var endingNames = [...]string{"other", "blocked", "syscall", "yielded", "preempted", "exited", "cut", "in-c"}
 
-// String names the ending as the language of filters does: "blocked", "preempted".
+// String returns the name of the ending in the filter language: "blocked", "preempted".
 func (e Ending) String() string {
 	if int(e) < len(endingNames) {
 		return endingNames[e]
@@ -287,16 +283,16 @@ func ParseEnding(name string) (Ending, bool) {
 	return Ending(max(i, 0)), i >= 0
 }
 
-// MarshalText writes the name.
+// MarshalText returns the name.
 func (e Ending) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads a name. One that is not known, as of a later version, is OtherEnding.
+// UnmarshalText parses a name. An unknown name, as of a later version, becomes OtherEnding.
 func (e *Ending) UnmarshalText(name []byte) error {
 	*e, _ = ParseEnding(string(name))
 	return nil
 }
 
-// Endings lists all endings.
+// Endings returns all endings.
 func Endings() []Ending {
 	all := make([]Ending, len(endingNames))
 	for i := range all {
@@ -308,11 +304,11 @@ func Endings() []Ending {
 // Marker is a point in time that the program named: see counters.Mark.
 type Marker struct {
 	Time      int64  `json:"time"`      // ns from the beginning of the recording
-	Goroutine int64  `json:"goroutine"` // 0 if not known
+	Goroutine int64  `json:"goroutine"` // 0 if unknown
 	Text      string `json:"text"`
 }
 
-// Span is a stretch of time of the whole program, such as a collection's mark phase.
+// Span is an interval of the whole program, such as a collection's mark phase.
 type Span struct {
 	Name  string `json:"name"`  // as in the trace: "GC concurrent mark phase", "stop-the-world (…)"
 	Begin int64  `json:"begin"` // ns from the beginning of the recording
