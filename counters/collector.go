@@ -10,19 +10,19 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// collector takes what the kernel records of a process, until it is stopped.
+// collector collects the kernel's records of a process until it is stopped.
 type collector struct {
 	plan    plan
-	sampler *perfevent.Sampler // nil if there is nothing to sample, or nothing could be
+	sampler *perfevent.Sampler // nil if there is nothing to sample, or nothing could be sampled
 	meta    archive.Meta
 	enc     archive.Encoder
 	buf     []byte
-	n       int64 // bytes, all in all
+	n       int64 // total bytes
 	max     int64
-	write   func([]byte) error // takes a buffer that is full enough; nil keeps all of it
+	write   func([]byte) error // consumes a buffer that is full enough; nil keeps all data
 	err     error
 	late    int           // threads whose groups were opened late
-	pause   time.Duration // between two looks at the rings
+	pause   time.Duration // time between reads of the rings
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 	flushBytes      = 1 << 18
 )
 
-// open begins to count. Whatever is refused ends up in meta.Warnings.
+// open begins to count. It adds refused events to meta.Warnings.
 func (c *collector) open(pid int, period time.Duration) {
 	c.meta.Format = archive.Format
 	if period <= 0 {
@@ -57,10 +57,10 @@ func (c *collector) open(pid int, period time.Duration) {
 	}
 	c.meta.AtSwitches, c.meta.Period, c.meta.Extra = s.AtSwitches(), int64(period), s.Extra()
 	c.follow()
-	c.late = 0 // those that were there are followed from the beginning
+	c.late = 0 // the threads that existed before are followed from the beginning
 }
 
-// refuse warns of refused events, those with the same reason together.
+// refuse warns of refused events, with one warning per reason.
 func (c *collector) refuse(refused []perfevent.Refusal) {
 	var reasons []string
 	names := map[string][]string{}
@@ -80,9 +80,9 @@ func (c *collector) warn(format string, args ...any) {
 	c.meta.Warnings = append(c.meta.Warnings, fmt.Sprintf(format, args...))
 }
 
-// step sleeps for a while and takes the records that came: it sleeps less, the more there are. It
-// sleeps as goroutines do: a system call that waits for records would keep a P for a part of the
-// time.
+// step sleeps for a while and collects the available records. The more there are, the less it
+// sleeps. It sleeps like a goroutine, because a system call that waits for records would keep a P
+// for a part of the time.
 func (c *collector) step() {
 	const soonest, latest = time.Millisecond, 20 * time.Millisecond
 	if c.pause == 0 {
@@ -112,7 +112,7 @@ func (c *collector) flush() {
 	c.buf = c.buf[:0]
 }
 
-// follow finds threads whose counters are not read yet. They begin with a reading of zeros.
+// follow finds new threads and opens their counters. They begin with a reading of zeros.
 func (c *collector) follow() {
 	if len(c.meta.Groups) == 0 {
 		return
@@ -145,7 +145,7 @@ func (c *collector) fail(err error) {
 	}
 }
 
-// close ends the counting and takes what is left.
+// close ends the counting and collects the remaining records.
 func (c *collector) close() error {
 	if c.sampler == nil {
 		return c.err

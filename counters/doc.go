@@ -1,10 +1,10 @@
-// Package counters records what a Go program's goroutines do, scheduling quantum by scheduling
-// quantum: an execution trace, and beside it what the kernel and the runtime count. Package
-// counters/quanta joins both to a table, and counters/query answers questions about it.
+// Package counters records the activity of a Go program's goroutines in each scheduling quantum: an
+// execution trace, and the counters of the kernel and the runtime. Package counters/quanta joins
+// the two into a table, and counters/query answers queries about it.
 //
-// It is the hardware performance monitor trace of P. Sweeney, M. Hauswirth and others ("Using
-// Hardware Performance Monitors to Understand the Behavior of Java Applications", VM 2004), with
-// goroutines in the place of their Java threads.
+// The result is the hardware performance monitor trace of P. Sweeney, M. Hauswirth and others
+// ("Using Hardware Performance Monitors to Understand the Behavior of Java Applications", VM 2004),
+// with goroutines instead of Java threads.
 //
 //	package main
 //
@@ -29,11 +29,11 @@
 //
 // [Run], or "bottleneck record -counters", records another program from its first instruction on.
 // [Mark] names points in time. An archive lists the events that the machine refused, with the
-// reason. On other systems than Linux there are the trace and runtime/metrics.
+// reason. On systems other than Linux, only the trace and runtime/metrics are recorded.
 //
-// While it is recorded, each switch of a thread costs 1.8 µs (BenchmarkSwitch in
-// internal/perfevent), and a page fault its record of six bytes, beside the trace's own cost;
+// During a recording, each switch of a thread costs 1.8 µs (BenchmarkSwitch in internal/perfevent),
+// and a page fault a record of six bytes, in addition to the cost of the trace. The command
 // benchmarks/counters prints the ratio for a service.
 //
-// The package reads no traces and no archives: it brings the standard library and x/sys.
+// The package reads no traces and no archives; it depends only on the standard library and x/sys.
 package counters

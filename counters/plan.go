@@ -9,33 +9,33 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// DefaultCounters are those that are counted when nothing else is asked for, beside those of the
-// trace. Where the machine refuses one of them, a warning of the recording says why.
+// DefaultCounters returns the counters that are recorded by default, in addition to those of the
+// trace. If the machine refuses one of them, a warning of the recording has the reason.
 func DefaultCounters() []string {
 	return []string{"task-clock", "context-switches", "preemptions", "migrations", "minor-faults", "major-faults", "goroutines", "heap-allocs", "cycles", "instructions"}
 }
 
-// KnownCounters are the names that [StartOptions].Counters and the command's -counters take beside
-// rNNN, a raw hardware event in hexadecimal, and device/event, one that the system lists, such as
-// msr/tsc.
+// KnownCounters returns the names that [StartOptions].Counters and the command's -counters accept.
+// They also accept rNNN, a raw hardware event in hexadecimal, and device/event, an event that the
+// system lists, such as msr/tsc.
 func KnownCounters() []string {
 	names := append(perfevent.Names(), "preemptions", "faults", "switches", "goroutines", "heap-allocs", "heap-alloc-objects")
 	slices.Sort(names)
 	return names
 }
 
-// CheckNames returns an error if one of the names is not that of a counter; the error lists those
-// that are known. A counter that only this machine lacks is no error.
+// CheckNames returns an error if one of the names is not that of a counter; the error lists the
+// known ones. A counter that only this machine lacks is not an error.
 func CheckNames(names []string) error {
 	_, _, err := newPlan(names)
 	return err
 }
 
-// plan says how the counters that were asked for are counted.
+// plan is how the requested counters are counted.
 type plan struct {
 	switched []string         // from the records of switches: task-clock and so on
-	hits     []perfevent.Spec // one by one
-	group    []perfevent.Spec // read now and then
+	hits     []perfevent.Spec // recorded event by event
+	group    []perfevent.Spec // read periodically
 	metrics  []string         // runtime/metrics
 }
 
@@ -46,8 +46,8 @@ var aliases = map[string][]string{
 	"tsc":            {"msr/tsc"},
 }
 
-// newPlan finds out how to count what was asked for. A name that means nothing is an error; one
-// that this machine does not have is a warning.
+// newPlan returns how to count the named counters. An unknown name is an error; a counter that this
+// machine does not have is a warning.
 func newPlan(names []string) (p plan, warnings []string, err error) {
 	if names == nil {
 		names = DefaultCounters()
@@ -94,7 +94,7 @@ func expand(name string) []string {
 // sampled reports whether the plan needs more than the trace and the runtime's metrics.
 func (p plan) sampled() bool { return len(p.switched)+len(p.hits)+len(p.group) > 0 }
 
-// names returns everything that needs the kernel.
+// names returns the names of all counters that need the kernel.
 func (p plan) names() []string {
 	names := slices.Clone(p.switched)
 	for _, s := range slices.Concat(p.hits, p.group) {
@@ -103,14 +103,14 @@ func (p plan) names() []string {
 	return names
 }
 
-// Available is something that can be counted.
+// Available is a counter, with its availability on this machine.
 type Available struct {
-	Name   string // as [StartOptions].Counters has it
+	Name   string // as in [StartOptions].Counters
 	Source string // how it is counted
-	Reason string // why this machine does not count it; "" if it does
+	Reason string // why this machine does not count it, or ""
 }
 
-// List tries on the calling process what can be counted, and returns it in the order of the names.
+// List tries all counters on the calling process, and returns them in the order of their names.
 func List() []Available {
 	var out []Available
 	for name, m := range archive.Metrics {

@@ -21,39 +21,41 @@ import (
 
 // RunOptions configures a recording of another program. The zero value is ready to use.
 type RunOptions struct {
-	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters], as far as
-	// they can be counted from outside.
+	// Counters are the counters to record; see [KnownCounters]. nil means those of
+	// [DefaultCounters] that can be counted from outside the program.
 	Counters []string
 	// Period is as in StartOptions.
 	Period time.Duration
-	// MaxBytes bounds the records of events: more are an error. 0 means 16 GB, on disk.
+	// MaxBytes bounds the size of the records of events; exceeding it is an error. 0 means 16 GB,
+	// on disk.
 	MaxBytes int64
-	// TraceURL is where the program serves its execution trace, such as
-	// http://localhost:6060/debug/pprof/trace?seconds=5. It is asked for as soon as it answers,
-	// and the counting ends with it. "" means that the program calls [FromEnvironment].
+	// TraceURL is the URL of the program's execution trace, such as
+	// http://localhost:6060/debug/pprof/trace?seconds=5. Run requests it as soon as the program
+	// answers, and stops counting when the trace ends. "" means that the program calls
+	// [FromEnvironment].
 	TraceURL string
-	// Forward are signals that are handed on to the program.
+	// Forward lists signals to forward to the program.
 	Forward []os.Signal
-	// Warning is called as soon as it is known what limits the trust in the recording, and
-	// which counters were refused, and why. The archive has it, too.
+	// Warning is called for each warning about the reliability of the recording, and for refused
+	// counters, as soon as it is known. The archive contains the warnings, too.
 	Warning func(string)
-	// Threads is called with a line for each thread, if the program took no trace: there
-	// is nothing else then.
+	// Threads is called with a line for each thread if the program took no trace. There is no other
+	// result then.
 	Threads func(string)
 }
 
 // ErrNoTrace is the error of a run whose program took no execution trace.
 var ErrNoTrace = errors.New("counters: the program wrote no execution trace: call counters.FromEnvironment at the beginning of its main, or give the URL of its trace")
 
-// Run starts a command, counts what its threads do from its first instruction on, and writes that
-// and the program's execution trace as an archive, which package
-// counters/quanta reads. It returns when the command
-// has ended.
+// Run starts a command, counts the events of its threads from its first instruction on, and writes
+// the counts and the program's execution trace as an archive, which package counters/quanta reads.
+// It returns when the command has ended.
 //
-// The error is, or contains, an *exec.ExitError when the command failed; the archive is written
-// nevertheless, in whole unless the error contains something else. When ctx is done, the command is
-// killed, and what it wrote until then is in the archive. Events that the machine refuses are
-// warnings in the archive, as for [Start]. On other systems than Linux only the trace is recorded.
+// The error is, or contains, an *exec.ExitError if the command failed. The archive is written
+// nevertheless, and is complete unless the error contains another error. If ctx is done, the
+// command is killed, and the archive contains what it wrote until then. Events that the machine
+// refuses are warnings in the archive, as for [Start]. On systems other than Linux, only the trace
+// is recorded.
 func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
@@ -79,14 +81,14 @@ func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error 
 	return errors.Join(runErr, r.pack(w))
 }
 
-// outside is a run under way.
+// outside is a recording of another program in progress.
 type outside struct {
 	opt            RunOptions
 	cmd            *exec.Cmd
 	c              *collector
-	trace, samples string // files
+	trace, samples string // file names
 	file           *os.File
-	told           int // warnings
+	told           int // number of warnings passed on
 }
 
 // run runs the command. The first error is the command's own.
@@ -144,7 +146,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 	}
 }
 
-// tell passes on the warnings that are new.
+// tell passes on the new warnings.
 func (r *outside) tell() {
 	for ; r.told < len(r.c.meta.Warnings); r.told++ {
 		if r.opt.Warning != nil {
@@ -153,14 +155,14 @@ func (r *outside) tell() {
 	}
 }
 
-// spool makes the collector write its records into a file.
+// spool makes the collector write its records to a file.
 func (r *outside) spool() (err error) {
 	r.file, err = os.Create(r.samples)
 	r.c.write = func(b []byte) error { _, err := r.file.Write(b); return err }
 	return err
 }
 
-// forward hands signals on to the program until the returned function is called.
+// forward forwards signals to the program until the returned function is called.
 func (r *outside) forward() (stop func()) {
 	if len(r.opt.Forward) == 0 {
 		return func() {}
@@ -181,7 +183,7 @@ func (r *outside) forward() (stop func()) {
 	return sync.OnceFunc(func() { signal.Stop(signals); close(done) })
 }
 
-// fetch gets the trace from the program's URL, if it has one.
+// fetch fetches the trace from the program's URL, if any.
 func (r *outside) fetch(ctx context.Context) (<-chan error, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if r.opt.TraceURL == "" {
@@ -192,8 +194,8 @@ func (r *outside) fetch(ctx context.Context) (<-chan error, context.CancelFunc) 
 	return done, cancel
 }
 
-// fetchTrace asks for a trace until it gets an answer, and writes it to a file. When ctx ends, what
-// came until then is there.
+// fetchTrace requests a trace until it gets an answer, and writes it to a file. If ctx ends, the
+// file contains the data received until then.
 func fetchTrace(ctx context.Context, url, name string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -223,12 +225,12 @@ func fetchTrace(ctx context.Context, url, name string) error {
 	}
 	_, err = io.Copy(f, res.Body)
 	if ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // the program ended: the trace is cut off, which its reader tells
+		err = nil // the program ended; the reader of the trace will report that it is truncated
 	}
 	return errors.Join(err, f.Close())
 }
 
-// pack puts everything together.
+// pack writes the archive.
 func (r *outside) pack(w io.Writer) error {
 	t, err := os.Open(r.trace)
 	if err != nil {
@@ -249,7 +251,7 @@ func (r *outside) pack(w io.Writer) error {
 	return archive.Write(w, &r.c.meta, s, t)
 }
 
-// noTrace reports what was counted for each thread. There is nothing else.
+// noTrace reports the counts of each thread, for lack of a trace.
 func (r *outside) noTrace() error {
 	if r.opt.Threads == nil || r.c.meta.Begin == 0 {
 		return ErrNoTrace
@@ -266,28 +268,27 @@ func (r *outside) noTrace() error {
 	return errors.Join(ErrNoTrace, err)
 }
 
-// TraceVariable is the environment variable by which "bottleneck record -counters" shows a
-// program where to write its execution trace: the name of a file.
+// TraceVariable is the environment variable with which "bottleneck record -counters" passes the
+// name of the trace file to a program.
 const TraceVariable = "BOTTLENECK_TRACE"
 
-// FromEnvironment takes an execution trace if the environment asks for one, so that "bottleneck
-// record -counters" can record the program from outside. It belongs at the beginning of main:
+// FromEnvironment takes an execution trace if the environment requests one, so that "bottleneck
+// record -counters" can record the program from outside. Call it at the beginning of main:
 //
 //	func main() {
 //		defer counters.FromEnvironment()()
 //
-// The function that it returns ends the trace. Without the variable nothing happens, which takes a
-// microsecond. A program that ends by os.Exit or a signal leaves a trace that is cut off: a second
-// of it may be missing.
+// The returned function ends the trace. Without the variable, FromEnvironment does nothing and
+// takes a microsecond. A program that ends by os.Exit or a signal leaves a truncated trace, which
+// may lack the last second.
 //
-// It is a call, not an import for its side effect, so that a reader of main sees that the program
-// does this.
+// It is a function rather than an import for its side effect, so that readers of main see the call.
 func FromEnvironment() (stop func()) {
 	name := os.Getenv(TraceVariable)
 	if name == "" {
 		return func() {}
 	}
-	os.Unsetenv(TraceVariable) // programs that this one starts do not write into the same file
+	os.Unsetenv(TraceVariable) // programs started by this one must not write to the same file
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err == nil {
 		if err = trace.Start(f); err != nil {
@@ -295,8 +296,7 @@ func FromEnvironment() (stop func()) {
 		}
 	}
 	if err != nil {
-		// The command that set the variable waits for the trace. The program itself goes
-		// on.
+		// The command that set the variable waits for the trace. The program itself continues.
 		fmt.Fprintf(os.Stderr, "counters: %s asks for a trace: %v\n", TraceVariable, err)
 		return func() {}
 	}

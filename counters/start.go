@@ -17,49 +17,48 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// StartOptions configures a recording that the program makes of itself. The zero value is ready to
+// StartOptions configures a recording that a program makes of itself. The zero value is ready to
 // use.
 type StartOptions struct {
-	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters].
+	// Counters are the counters to record; see [KnownCounters]. nil means [DefaultCounters].
 	Counters []string
-	// Period is how often counters that cannot be recorded one by one are read on a thread that
-	// runs, beside its switches. 0 means 1 ms.
+	// Period is the interval at which counters that cannot be recorded event by event are read on a
+	// running thread, in addition to its switches. 0 means 1 ms.
 	Period time.Duration
-	// OwnTrace is set when the program takes the execution trace itself. The trace goes to
+	// OwnTrace is set if the program takes the execution trace itself and passes it to
 	// [Session.StopWith].
 	OwnTrace bool
-	// MaxBytes bounds the records of events, of six bytes each, and twenty for a reading of
-	// counters: more are an error. 0 means 1 GB.
+	// MaxBytes bounds the size of the records: six bytes per event, and twenty per reading of
+	// counters. Exceeding it is an error. 0 means 1 GB.
 	MaxBytes int64
-	// Dir is where the trace is put until the end. "" means the system's directory for
-	// temporary files.
+	// Dir is the directory of the temporary file with the trace. "" means the system's directory
+	// for temporary files.
 	Dir string
 }
 
-// Session is a recording under way.
+// Session is a recording in progress.
 type Session struct {
 	opt     StartOptions
 	c       *collector
 	metrics *metricReader
-	file    *os.File // the trace
+	file    *os.File // trace file
 	stop    chan struct{}
 	done    chan error
 	over    bool
 }
 
-// ErrStopped is the error of a session that has been stopped before.
+// ErrStopped is the error of a session that has already been stopped.
 var ErrStopped = errors.New("counters: the recording is over already")
 
-// Start begins a recording of the calling program: an execution trace, and what the kernel and the
-// runtime count during it.
+// Start begins a recording of the calling program: an execution trace, and the counters of the
+// kernel and the runtime.
 //
-// An event that the machine refuses is no error: the recording has a warning that says why, and
-// everything else. On other systems than Linux only the trace and the runtime's metrics are
-// recorded. A name that is no counter's, and a trace that is being taken already
-// ([StartOptions].OwnTrace is for that), are errors.
+// An event that the machine refuses is not an error: the recording has a warning with the reason.
+// On systems other than Linux, only the trace and the runtime's metrics are recorded. An unknown
+// counter is an error, and so is an execution trace in progress (use [StartOptions].OwnTrace).
 //
-// For a busy service whose requests compute for 0.5 ms it took 1.4 % of the processor time, of which
-// the trace has its part: docs/measurements.md has the table of benchmarks/counters.
+// For a busy service whose requests compute for 0.5 ms, a recording took 1.4 % of the processor
+// time, including the cost of the trace: docs/measurements.md has the table of benchmarks/counters.
 func Start(opt StartOptions) (*Session, error) {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *Session) startTrace() error {
 	return nil
 }
 
-// collect takes what is recorded, until the session is stopped.
+// collect collects records until the session is stopped.
 func (s *Session) collect() {
 	for {
 		select {
@@ -136,9 +135,9 @@ func (s *Session) removeTrace() {
 	}
 }
 
-// StopTo ends the recording and writes it as an archive. If something went wrong, the error says
-// what is missing in it. Package counters/quanta makes a table of quanta of an archive, here or
-// elsewhere.
+// StopTo ends the recording and writes it as an archive. The error, if any, describes what is
+// missing from the archive. Package counters/quanta turns an archive into a table of quanta, in
+// this program or another one.
 func (s *Session) StopTo(w io.Writer) error {
 	if s.opt.OwnTrace {
 		return errors.New("counters: the program takes the trace itself: hand it to StopWith")
@@ -205,13 +204,12 @@ func (r *metricReader) read() {
 	r.samples = append(r.samples, s)
 }
 
-// Mark puts a named point in time into the recording, or into any execution trace that is being
-// taken, from which a recording is made later. Filters of an analysis then select what ran between
-// two markers.
+// Mark adds a named point in time to the recording, or to any execution trace in progress that is
+// later converted to a recording. Filters can then select the activity between two markers.
 //
-// Without a trace Mark does nothing and takes 2 ns, so calls may stay in a program; with one it
-// takes about half a microsecond. The context only says which user task (runtime/trace.NewTask) the
-// marker belongs to.
+// Without a trace, Mark does nothing and takes 2 ns, so calls may stay in a program; with a trace,
+// it takes about half a microsecond. The context only determines the user task
+// (runtime/trace.NewTask) of the marker.
 func Mark(ctx context.Context, text string) {
 	if trace.IsEnabled() {
 		trace.Log(ctx, archive.MarkCategory, text)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startStopped starts a command and calls attach before it executes its first instruction: traced
-// processes stop when they have executed a program. Everything but that stop is as usual; it is not
-// traced any longer when startStopped returns.
+// startStopped starts a command and calls attach before its first instruction, because traced
+// processes stop after executing a program. Otherwise it behaves like cmd.Start; the process is no
+// longer traced when startStopped returns.
 func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
 	runtime.LockOSThread() // the thread that starts a process traces it
 	defer runtime.UnlockOSThread()
@@ -45,7 +45,7 @@ func giveUp(cmd *exec.Cmd, err error) error {
 	return err
 }
 
-// now is CLOCK_MONOTONIC, as the kernel's records have it.
+// now returns the time by CLOCK_MONOTONIC, the clock of the kernel's records.
 func now() int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {

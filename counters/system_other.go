@@ -4,8 +4,8 @@ package counters
 
 import "os/exec"
 
-// startStopped starts a command and calls attach: there is nothing to attach on this system but the
-// reason why.
+// startStopped starts a command and calls attach, which on this system only returns the reason why
+// nothing can be counted.
 func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
 	if err := cmd.Start(); err != nil {
 		return err
@@ -14,5 +14,5 @@ func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
 	return nil
 }
 
-// now is not needed where there are no records to compare it with.
+// now is unused on this system, which has no records.
 func now() int64 { return 0 }

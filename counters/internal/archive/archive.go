@@ -1,15 +1,16 @@
-// Package archive is the form of a recording of counters in a file: what was counted, the execution
-// trace, and the records of events. Package counters writes it, package counters/quanta reads it.
+// Package archive implements the file format of a recording of counters: the description of what
+// was counted, the execution trace, and the records of events. Package counters writes it, and
+// package counters/quanta reads it.
 //
-// An archive is a ZIP file with three members, so that other tools can look into it:
+// An archive is a ZIP file with three members, so that other tools can read it:
 //
 //	meta.json  what was counted, and the totals (type [Meta]); "format" is 2
 //	samples    the records of events, as [Encoder] packs them; absent if nothing was counted
 //	trace.gz   the execution trace as runtime/trace wrote it, packed with gzip
 //
-// The last one is stored as it is, so a reader of traces can read it where it is. Format 1 has
-// trace.zst and samples.zst in their place, packed with zstd. A reader of a format refuses later
-// ones, and ignores members and fields that it does not know.
+// The trace is stored without further compression, so that a reader of traces can read it in place.
+// Format 1 has trace.zst and samples.zst instead, compressed with zstd. Readers refuse later
+// formats, and ignore unknown members and fields.
 package archive
 
 import (
@@ -39,8 +40,8 @@ const maxMeta = 64 << 20
 // MarkCategory is the category of runtime/trace.Log for markers.
 const MarkCategory = "bottleneck.mark"
 
-// Write writes an archive. samples is nil if nothing was counted. The trace comes last, so that an
-// archive that is cut off still has the rest.
+// Write writes an archive. samples is nil if nothing was counted. The trace comes last, so that a
+// truncated archive still has the other members.
 func Write(w io.Writer, m *Meta, samples, trace io.Reader) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
@@ -75,7 +76,7 @@ func Write(w io.Writer, m *Meta, samples, trace io.Reader) error {
 	return nil
 }
 
-// ReadMeta reads what an archive says of itself, and checks it.
+// ReadMeta reads and checks the description in an archive.
 func ReadMeta(z *zip.Reader) (*Meta, error) {
 	f, err := z.Open(MetaMember)
 	if err != nil {
@@ -92,44 +93,44 @@ func ReadMeta(z *zip.Reader) (*Meta, error) {
 	return m, nil
 }
 
-// Meta says what the samples of an archive are.
+// Meta describes the samples of an archive.
 type Meta struct {
-	// Format is that of the archive.
+	// Format is the format of the archive.
 	Format int `json:"format"`
-	// Command is what ran; nil if the program recorded itself.
+	// Command is the recorded command; nil if the program recorded itself.
 	Command []string  `json:"command,omitempty"`
 	Start   time.Time `json:"start"`
 	System  string    `json:"system"` // GOOS/GOARCH
 
-	// Begin and End are between which times of CLOCK_MONOTONIC was counted, in ns. Begin is 0
-	// if nothing was.
+	// Begin and End are the start and end of counting by CLOCK_MONOTONIC, in ns. Begin is 0 if
+	// nothing was counted.
 	Begin int64 `json:"begin,omitempty"`
 	End   int64 `json:"end,omitempty"`
 
-	Switched []string  `json:"switched,omitempty"` // the counters that follow from switches of threads
-	Clock    *Event    `json:"clock,omitempty"`    // the total of task-clock, counted on its own
+	Switched []string  `json:"switched,omitempty"` // counters derived from switches of threads
+	Clock    *Event    `json:"clock,omitempty"`    // total of task-clock, counted separately
 	Hits     []Event   `json:"hits,omitempty"`
 	Groups   [][]Event `json:"groups,omitempty"`
-	// AtSwitches is set when groups were read at switches of threads, and Extra how many values
-	// a reading has before those of the group. Period is how often they were read otherwise.
+	// AtSwitches is set if groups were read at switches of threads, and Extra is the number of
+	// values in a reading before those of the group. Period is the interval of other readings.
 	AtSwitches bool  `json:"at_switches,omitempty"`
 	Extra      int   `json:"extra,omitempty"`
 	Period     int64 `json:"period_ns,omitempty"`
 
-	// Metrics are readings of runtime/metrics, of the process.
+	// Metrics are readings of runtime/metrics for the process.
 	MetricNames []string       `json:"metric_names,omitempty"`
 	Metrics     []MetricSample `json:"metrics,omitempty"`
 	Warnings    []string       `json:"warnings,omitempty"`
 }
 
-// Event is an event and what the kernel has counted in all.
+// Event is an event with its total count from the kernel.
 type Event struct {
 	Name  string `json:"name"`
-	User  bool   `json:"user,omitempty"` // only what happened in user mode
+	User  bool   `json:"user,omitempty"` // counted in user mode only
 	Total int64  `json:"total"`
 }
 
-// From returns in words where values of the event come from.
+// From returns a description of the source of the event's values.
 func (e Event) From(how string) string {
 	if e.User {
 		return how + ", user mode only"
@@ -137,7 +138,7 @@ func (e Event) From(how string) string {
 	return how
 }
 
-// check refuses what no recorder writes.
+// check returns an error for data that no recorder writes.
 func (m *Meta) check() error {
 	switch {
 	case m.Format < 1 || m.Format > Format:
@@ -160,7 +161,7 @@ func (m *Meta) check() error {
 	return nil
 }
 
-// The counters that follow from the records of switches of threads.
+// The counters that are derived from the records of thread switches.
 const (
 	TaskClock   = "task-clock"
 	CtxSwitches = "context-switches"
@@ -170,20 +171,20 @@ const (
 
 // MetricSample is one reading of runtime/metrics.
 type MetricSample struct {
-	// Wall is in ns since 1970, and as long after the first one as the monotonic clock says,
-	// even if the clock of the wall was set.
+	// Wall is the time in ns since 1970, derived from the first one by the monotonic clock, even if
+	// the wall clock was set.
 	Wall   int64    `json:"t"`
 	Values []uint64 `json:"v"`
 }
 
-// Metric is a counter that comes from runtime/metrics.
+// Metric is a counter from runtime/metrics.
 type Metric struct {
-	Name  string // of the runtime
+	Name  string // name in the runtime
 	Unit  string
 	Level bool
 }
 
-// Metrics are those that can be recorded, by the names of their counters.
+// Metrics holds the metrics that can be recorded, by the names of their counters.
 var Metrics = map[string]Metric{
 	"goroutines":         {"/sched/goroutines:goroutines", "", true},
 	"heap-allocs":        {"/gc/heap/allocs:bytes", "bytes", false},

@@ -9,20 +9,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// MaxValues bounds the values of a reading: no processor has so many counters.
+// MaxValues bounds the number of values of a reading; no processor has more counters.
 const MaxValues = 256
 
 // The log of samples
 //
-// Records of package perfevent become a stream of about six bytes each, which reads the same on
-// every machine. A record is its kind in a byte; then the processor plus one, the thread and the
-// time, both as the difference to the record before; then, by kind, what else there is:
+// The log packs records of package perfevent into a machine-independent stream of about six bytes
+// each. A record consists of its kind in a byte; the processor plus one; the thread and the time,
+// both as differences to the previous record; and, depending on the kind:
 //
 //	Hit      the number of the event
 //	Reading  the number of the group; Enabled; Running; how many values; the values
 //	Lost     how many
 //
-// Numbers are varints as in encoding/binary, differences signed ones. Packing a record takes about
+// Numbers are varints as in encoding/binary; differences are signed. Packing a record takes about
 // 15 ns (BenchmarkAppend), unpacking 40 ns.
 
 // Encoder packs records. The zero value is ready to use.
@@ -31,7 +31,7 @@ type Encoder struct {
 	time   int64
 }
 
-// Append adds a record to dst.
+// Append appends a record to dst.
 func (e *Encoder) Append(dst []byte, r *perfevent.Record) []byte {
 	dst = append(dst, byte(r.Kind))
 	dst = binary.AppendUvarint(dst, uint64(r.CPU+1))
@@ -63,11 +63,11 @@ type Decoder struct {
 	n      int64
 }
 
-// NewDecoder returns a decoder of what an Encoder made.
+// NewDecoder returns a decoder of the output of an Encoder.
 func NewDecoder(r io.Reader) *Decoder { return &Decoder{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// Next unpacks the next record, reusing r.Values. It returns io.EOF at the end, and an error that
-// says where the stream is cut off or no stream of records.
+// Next unpacks the next record, reusing r.Values. It returns io.EOF at the end, and an error with
+// the position if the stream is truncated or invalid.
 func (d *Decoder) Next(r *perfevent.Record) error {
 	kind, err := d.r.ReadByte()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// Samples are the records of a sampler, by thread.
+// Samples holds the records of a sampler, by thread.
 type Samples struct {
 	Threads map[int64]*Thread
 	lost    uint64
@@ -20,24 +20,25 @@ type Samples struct {
 	n       int
 }
 
-// Thread is what is known of an operating system's thread. All is in the order of time.
+// Thread holds the records of an operating system thread, in the order of time.
 type Thread struct {
 	On       []Stretch // when it had a processor
-	Left     []leaving // when it left it
-	Moved    []int64   // when it came onto another processor than before
+	Left     []leaving // when it left the processor
+	Moved    []int64   // when it moved to another processor
 	Hits     [][]int64 // by event
 	Readings [][]Reading
-	Still    bool // it was never switched: it slept, or ran, all the time
+	Still    bool // never switched: it slept, or ran, all the time
 
-	begun bool // its beginning was seen
+	begun bool // its start was recorded
 
-	switches []switching // as they came
+	switches []switching // in the order of the records
 }
 
-// Stretch is a time for which a thread had a processor.
+// Stretch is an interval in which a thread had a processor.
 type Stretch struct{ From, To int64 }
 
-// Leavings returns when the thread left its processor; with preempted, only when it had to.
+// Leavings returns the times at which the thread left its processor; with preempted, only those at
+// which it was preempted.
 func (t *Thread) Leavings(preempted bool) (times []int64) {
 	for _, l := range t.Left {
 		if l.preempted || !preempted {
@@ -58,14 +59,14 @@ type switching struct {
 	kind perfevent.Kind
 }
 
-// Reading is what a group of counters had counted at a time.
+// Reading is the count of a group of counters at a time.
 type Reading struct {
 	Time             int64
 	Enabled, Running uint64
 	Values           []uint64
 }
 
-// ReadSamples unpacks records. What comes before an error is returned with it.
+// ReadSamples unpacks records. If it returns an error, it also returns the records before it.
 func ReadSamples(r io.Reader, m *Meta) (*Samples, error) {
 	s := &Samples{Threads: map[int64]*Thread{}}
 	d := NewDecoder(r)
@@ -120,7 +121,7 @@ func (s *Samples) add(r *perfevent.Record, m *Meta) {
 	}
 }
 
-// order sorts what came from several processors, and makes stretches of switches.
+// order sorts the records of several processors, and turns switches into stretches.
 func (t *Thread) order(m *Meta) {
 	slices.SortStableFunc(t.switches, func(a, b switching) int { return cmp.Compare(a.time, b.time) })
 	for _, h := range t.Hits {
@@ -136,11 +137,11 @@ func (t *Thread) order(m *Meta) {
 	const none = -1
 	in, cpu := int64(none), int32(-1)
 	if t.switches[0].kind != perfevent.SwitchIn && !t.begun {
-		in = m.Begin // it had a processor when recording began: else it would have come onto one first
+		in = m.Begin // it had a processor when recording began: a switch onto one would come first otherwise
 	}
 	for _, s := range t.switches {
 		if s.kind == perfevent.SwitchIn {
-			in = s.time // after another one, a record was lost: when it left is not known
+			in = s.time // two in a row: a record was lost, and the time of leaving is unknown
 			if cpu >= 0 && s.cpu != cpu {
 				t.Moved = append(t.Moved, s.time)
 			}
@@ -162,7 +163,7 @@ func (t *Thread) order(m *Meta) {
 	t.switches = nil
 }
 
-// Warnings says what limits the trust in the samples.
+// Warnings returns sentences about the reliability of the samples.
 func (s *Samples) Warnings() (out []string) {
 	if s.lost > 0 {
 		out = append(out, fmt.Sprintf("%d of %d records of events were lost, because the program made them faster than they could be taken away: what they counted is in no quantum.", s.lost, s.lost+uint64(s.n)))
@@ -173,8 +174,8 @@ func (s *Samples) Warnings() (out []string) {
 	return out
 }
 
-// ThreadTotals says what each thread of a program did, for a program that took no trace: then there
-// are no quanta, but what was counted need not be lost. Threads with most processor time come
+// ThreadTotals returns a line with the counts of each thread, for a program that took no trace.
+// There are no quanta then, but the counts are still useful. Threads with most processor time come
 // first.
 func ThreadTotals(r io.Reader, m *Meta) ([]string, error) {
 	s, err := ReadSamples(r, m)
