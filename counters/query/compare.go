@@ -10,44 +10,44 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// CompareQuery asks which metrics tell two sets apart.
+// CompareQuery asks which metrics distinguish two sets.
 type CompareQuery struct {
 	// Metrics are the candidates; none means the duration, the gap before the quantum, every
-	// counter, and for each counter of changes its rate, that is, divided by the duration. At
+	// counter, and, for each counter of changes, its rate: the counter divided by the duration. At
 	// most 200.
 	Metrics []string `json:"metrics,omitempty"`
-	Limit   int      `json:"limit,omitempty"` // of the answer's rows; 0 means 20
+	Limit   int      `json:"limit,omitempty"` // maximum number of rows; 0 means 20
 }
 
-// Comparison is the answer to a [CompareQuery]: the metrics, that with the largest standardised
-// difference first, those without one last.
+// Comparison is the answer to a [CompareQuery]: the metrics, largest standardized difference first,
+// those without one last.
 type Comparison struct {
 	Candidates int             `json:"candidates"`
 	Rows       []ComparisonRow `json:"rows"`
-	Note       string          `json:"note"` // what to keep in mind
+	Note       string          `json:"note"` // a caveat
 }
 
-// ComparisonRow compares a metric's means of two sets.
+// ComparisonRow compares the means of a metric in two sets.
 type ComparisonRow struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	A      Side   `json:"a"`
 	B      Side   `json:"b"`
-	// Difference is A's mean less B's.
+	// Difference is A's mean minus B's.
 	Difference Value `json:"difference"`
-	// Standardized is the difference in units of the deviation within the sets, √((s²A +
-	// s²B)/2). It does not depend on how large the sets are: 0.2 is small, 0.8 is large.
+	// Standardized is the difference in units of the deviation within the sets, √((s²A + s²B)/2).
+	// It does not depend on the size of the sets: 0.2 is small, 0.8 is large.
 	Standardized Value `json:"standardized"`
-	// T is Welch's t, the difference in units of its own uncertainty, with DF degrees of
-	// freedom; Low and High bound the difference with 95 % confidence if the quanta are
-	// independent. Not known below 3 degrees of freedom.
+	// T is Welch's t, the difference in units of its standard error, with DF degrees of freedom.
+	// Low and High bound the difference with 95 % confidence if the quanta are independent. Unknown
+	// below 3 degrees of freedom.
 	T    Value `json:"t"`
 	DF   Value `json:"df"`
 	Low  Value `json:"low"`
 	High Value `json:"high"`
 }
 
-// Side is one of two sets that are compared.
+// Side is one of two compared sets.
 type Side struct {
 	Known     int   `json:"known"`
 	Mean      Value `json:"mean"`
@@ -58,9 +58,9 @@ const comparisonNote = "Of many metrics compared, one in twenty differs at 95 % 
 	"and quanta that follow each other are rarely independent, so the intervals are too narrow. " +
 	"Take a difference for a hint, and confirm it in another recording."
 
-// Compare answers a [CompareQuery] for two sets: what Sweeney, Hauswirth and others did by hand in
-// their table 3. It takes some 30 ns a row and metric. The sets may overlap, though a difference
-// then means little.
+// Compare answers a [CompareQuery] for two sets. It automates what Sweeney, Hauswirth and others
+// did by hand in their table 3. It takes about 30 ns per row and metric. The sets may overlap, but
+// a difference then means little.
 func (e *Explorer) Compare(ctx context.Context, q CompareQuery, a, b *Set) (*Comparison, error) {
 	metrics := q.Metrics
 	if len(metrics) == 0 {
@@ -102,7 +102,7 @@ func (r *ComparisonRow) size() float64 {
 	return math.Abs(float64(r.Standardized))
 }
 
-// candidates are the metrics that a search tries by itself.
+// candidates returns the default metrics of a search.
 func (e *Explorer) candidates() []string {
 	out := []string{"duration", "gap"}
 	for i := range e.rec.Counters {
@@ -115,7 +115,7 @@ func (e *Explorer) candidates() []string {
 	return out[:min(len(out), 200)]
 }
 
-// known are the values of a set that are known.
+// known returns the known values of a set.
 func known(ctx context.Context, c column, set *Set) (out []float64, err error) {
 	err = visit(ctx, set, []column{c}, func(_ int, v []float64) {
 		if v[0] == v[0] {
@@ -143,8 +143,8 @@ func compareMeans(x, y []float64) (r ComparisonRow) {
 	return r
 }
 
-// studentQuantile is the 97.5 % quantile of Student's distribution. It is not known below 3 degrees
-// of freedom, where the interval says little.
+// studentQuantile returns the 97.5 % quantile of Student's distribution. It is unknown below 3
+// degrees of freedom, where the interval is too wide to be useful.
 func studentQuantile(df float64) float64 {
 	if !(df >= 3) {
 		return math.NaN()

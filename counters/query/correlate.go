@@ -14,24 +14,25 @@ import (
 // CorrelateQuery asks for the correlations of all pairs of metrics.
 type CorrelateQuery struct {
 	Metrics []string `json:"metrics"` // at most 20
-	// Ranks asks for Spearman's correlation, too, which also sees what is not linear and does
-	// not mind outliers.
+	// Ranks also computes Spearman's correlation, which detects nonlinear relations and is robust
+	// against outliers.
 	Ranks bool `json:"ranks,omitempty"`
 }
 
-// Correlation is the answer to a [CorrelateQuery]: symmetric matrices. A pair counts the quanta for
-// which both are known. What has fewer than two of them, or does not vary, has no correlation.
+// Correlation is the answer to a [CorrelateQuery]: symmetric matrices. A pair covers the quanta for
+// which both metrics are known. A pair with fewer than two of them, or without variation, has no
+// correlation.
 type Correlation struct {
 	Metrics  []string  `json:"metrics"`
 	N        [][]int   `json:"n"`
 	Pearson  [][]Value `json:"pearson"`
-	Spearman [][]Value `json:"spearman"` // nil if not asked for
+	Spearman [][]Value `json:"spearman"` // nil if not requested
 }
 
 // Correlate answers a [CorrelateQuery] for a set. It holds the metrics of the set in memory, 8
-// bytes each a row, and takes some 10 ns a row and pair, or 30 where not everything is known; with
-// ranks, some 150 ns a row and metric more, or a row and pair where not everything is known
-// (BenchmarkAnswer). Pairs are computed side by side.
+// bytes per row and metric. It takes about 10 ns per row and pair, or 30 ns if some values are
+// unknown. With ranks, it takes about 150 ns more per row and metric, or per row and pair if some
+// values are unknown (BenchmarkAnswer). Pairs are computed concurrently.
 func (e *Explorer) Correlate(ctx context.Context, q CorrelateQuery, set *Set) (*Correlation, error) {
 	m, err := e.compileAll("correlate", q.Metrics, 20)
 	if err != nil {
@@ -79,11 +80,11 @@ func (e *Explorer) Correlate(ctx context.Context, q CorrelateQuery, set *Set) (*
 	return out, group.Wait()
 }
 
-// sample is a metric of all rows of a set. What is computed of it once serves all pairs in which
-// everything is known.
+// sample holds a metric for all rows of a set. Results are computed once for all pairs without
+// unknown values.
 type sample struct {
 	values   []float64
-	complete bool // all are known
+	complete bool // all values are known
 
 	once    sync.Once
 	moments moments
@@ -103,14 +104,14 @@ func (s *sample) ranked() *sample {
 	return s.ranks
 }
 
-// known is the sample of the values that are known.
+// known returns the sample of the known values.
 func (s *sample) known() *sample {
 	s.knowing.Do(func() { s.only = &sample{values: whereKnown(s.values, s.values)} })
 	return s.only
 }
 
-// correlate is Pearson's correlation of two columns, Spearman's if it is wanted, and of how many
-// rows.
+// correlate returns Pearson's correlation of two columns, Spearman's if requested, and the number
+// of rows.
 func correlate(x, y *sample, wantRanks bool) (r, rho Value, n int) {
 	switch {
 	case x.complete && y.complete:
@@ -136,7 +137,7 @@ func matrix(k int) [][]Value {
 	return m
 }
 
-// whereKnown keeps the values of those rows for which another column is known.
+// whereKnown returns the values of the rows for which another column is known.
 func whereKnown(values, other []float64) []float64 {
 	out := make([]float64, 0, len(values))
 	for i, v := range values {
@@ -147,7 +148,7 @@ func whereKnown(values, other []float64) []float64 {
 	return out
 }
 
-// pearson is the correlation of two columns without unknown values, by two passes.
+// pearson returns the correlation of two columns without unknown values, in two passes.
 func pearson(x, y *sample) float64 {
 	if len(x.values) < 2 {
 		return math.NaN()
@@ -164,13 +165,13 @@ func pearson(x, y *sample) float64 {
 	return max(-1, min(1, xy.total()/a/b))
 }
 
-// constantColumn reports that nothing varies: the mean of equal values may be rounded, and the
-// differences to it not 0.
+// constantColumn reports whether all values are equal. Rounding may make the mean of equal values
+// differ from them.
 func constantColumn(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }
 
-// ranks are the places of the values in their order, from 1; equal ones share the mean of theirs.
+// ranks returns the ranks of the values, from 1; equal ones share the mean of their ranks.
 func ranks(values []float64) []float64 {
 	order := make([]int32, len(values))
 	for i := range order {

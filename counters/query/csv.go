@@ -13,14 +13,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, lines end
-// in LF), with a header. The columns are
+// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, with LF
+// line ends), with a header. The columns are
 //
 //	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func, caller
 //
 // then every counter of the recording by its name, then the given metrics in their canonical form.
-// What is not known is empty. Names are safe to show in a terminal and to open in a spreadsheet:
-// control characters are replaced, and a name that looks like a formula gets a "'" in front. Errors
+// Unknown values are empty. Names are safe to show in a terminal and to open in a spreadsheet:
+// control characters are replaced, and a name that looks like a formula gets a leading "'". Errors
 // are those of [Explorer.Values] and of w.
 func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set, metrics ...*Metric) error {
 	rec := e.rec
@@ -82,7 +82,7 @@ func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set, metrics 
 	return nil
 }
 
-// idText is the number of a thread or P; empty if not known.
+// idText formats the number of a thread or P; "" if unknown.
 func idText(id int64) string {
 	if id < 0 {
 		return ""
@@ -90,7 +90,7 @@ func idText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// harmless is a name that neither a terminal nor a spreadsheet obeys.
+// harmless makes a name safe for terminals and spreadsheets.
 func harmless(name string) string {
 	name = format.Clean(name)
 	if strings.IndexFunc(strings.TrimLeft(name, " "), func(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }) == 0 {

@@ -7,39 +7,38 @@ import (
 	"math/bits"
 )
 
-// DensityQuery asks how many quanta have which values of two metrics: a scatter plot in bins, in
-// which nothing is left out; or of one metric, if Y is empty: a histogram.
+// DensityQuery asks for the numbers of quanta by the values of two metrics, a binned scatter plot
+// of all quanta, or by one metric if Y is empty, a histogram.
 type DensityQuery struct {
 	X      string `json:"x"`
 	Y      string `json:"y,omitempty"`
 	Width  int    `json:"width,omitempty"`  // bins; 0 means 200
-	Height int    `json:"height,omitempty"` // 0 means 100; 1 for a histogram. At most a million bins.
-	// LogX and LogY make bins of the decimal logarithms. Values of 0 and less are then outside.
+	Height int    `json:"height,omitempty"` // 0 means 100; 1 for a histogram; at most a million bins
+	// LogX and LogY use bins of the decimal logarithms. Values of 0 and less are then outside.
 	LogX bool `json:"log_x,omitempty"`
 	LogY bool `json:"log_y,omitempty"`
-	// XRange and YRange are the least and the largest value that is shown; nil means those that
-	// occur.
+	// XRange and YRange are the smallest and the largest value shown; nil means those that occur.
 	XRange *[2]float64 `json:"x_range,omitempty"`
 	YRange *[2]float64 `json:"y_range,omitempty"`
 }
 
-// Density is the answer to a [DensityQuery]. The counts, Unknown and Outside sum to the rows of the
-// set.
+// Density is the answer to a [DensityQuery]. The counts, Unknown and Outside sum to the number of
+// rows of the set.
 type Density struct {
 	X      string      `json:"x"`
 	Y      string      `json:"y"`
 	XUnit  string      `json:"x_unit"`
 	YUnit  string      `json:"y_unit"`
-	XRange *[2]float64 `json:"x_range"` // nil if no value is known, in the metric's unit also for logarithms
+	XRange *[2]float64 `json:"x_range"` // nil if no value is known; not a logarithm
 	YRange *[2]float64 `json:"y_range"`
 	Width  int         `json:"width"`
 	Height int         `json:"height"`
-	// Counts are Height rows of Width bins, the least y first.
+	// Counts are Height rows of Width bins, smallest y first.
 	Counts  []int32 `json:"counts"`
 	Most    int32   `json:"most"`    // the largest of the counts
 	Known   int     `json:"known"`   // quanta for which both values are known
 	Unknown int     `json:"unknown"` // the other quanta of the set
-	Outside int     `json:"outside"` // known ones beyond the ranges
+	Outside int     `json:"outside"` // known ones outside the ranges
 }
 
 // axis maps values to bins.
@@ -49,10 +48,10 @@ type axis struct {
 	bins        int
 	given       bool
 	shown       *[2]float64
-	least, most float64 // that occur and can be shown
+	least, most float64 // smallest and largest value that occurs and can be shown
 }
 
-// Density answers a [DensityQuery] for a set, at some 15 ns a row.
+// Density answers a [DensityQuery] for a set. It takes about 15 ns per row.
 func (e *Explorer) Density(ctx context.Context, q DensityQuery, set *Set) (*Density, error) {
 	xs, x, err := e.compileText("density", q.X)
 	if err != nil {
@@ -161,11 +160,11 @@ func (a *axis) see(v float64) {
 	}
 }
 
-// settle fixes the bins once the range is known.
+// settle sets the bins once the range is known.
 func (a *axis) settle() {
 	a.low, a.high = a.least, a.most
 	if a.least > a.most {
-		return // no value: bin is not called, or says −1
+		return // no values: bin is not called, or returns −1
 	}
 	a.shown = &[2]float64{a.least, a.most}
 	if a.log {
@@ -173,7 +172,7 @@ func (a *axis) settle() {
 	}
 }
 
-// bin is the bin of a value, or −1 if it is outside.
+// bin returns the bin of a value, or −1 if it is outside.
 func (a *axis) bin(v float64) int {
 	if !(v >= a.least && v <= a.most) {
 		return -1

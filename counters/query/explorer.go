@@ -10,21 +10,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// Explorer answers questions about a [Recording]: see [Explorer.Answer]. It may be used by many
-// goroutines at a time; the recording must not change.
+// Explorer answers queries about a [Recording]: see [Explorer.Answer]. It is safe for concurrent
+// use; the recording must not change.
 type Explorer struct {
 	rec     *quanta.Recording
-	callers []int32 // of the rows; all 0 if none is known
+	callers []int32 // by row; all 0 if none is known
 
-	once   sync.Once // guards what follows
-	prev   []int32   // the row before of the same goroutine, −1 if there is none
-	number []int32   // goroutines by numbers from 0, in the order of their first rows
-	ids    []int64   // by number
-	groups []int32   // by number, see mainGroups
+	once   sync.Once // guards the fields below
+	prev   []int32   // previous row of the same goroutine; −1 if none
+	number []int32   // numbers of goroutines by row, from 0 in the order of their first rows
+	ids    []int64   // ids by number
+	groups []int32   // groups by number; see mainGroups
 }
 
-// NewExplorer returns an Explorer of a recording. It fails when the recording is not a table:
-// columns of different lengths, names that do not exist, rows out of order, negative durations.
+// NewExplorer returns an Explorer of a recording. It returns an error if the recording is not a
+// valid table: columns of different lengths, names that do not exist, rows out of order, negative
+// durations.
 func NewExplorer(rec *quanta.Recording) (*Explorer, error) {
 	if rec == nil {
 		return nil, errors.New("query: no recording")
@@ -39,7 +40,7 @@ func NewExplorer(rec *quanta.Recording) (*Explorer, error) {
 	return e, nil
 }
 
-// funcs is the column of the functions on top, or of their callers.
+// funcs returns the column of the top functions, or of their callers.
 func (e *Explorer) funcs(field string) []int32 {
 	if field == "caller" {
 		return e.callers
@@ -71,8 +72,8 @@ func (e *Explorer) index() {
 	})
 }
 
-// numberer numbers ids from 0 in the order in which it is asked: by a table where they are close
-// together, as goroutines are, since that takes a tenth of a map's time.
+// numberer returns a function that numbers ids from 0 in the order of its calls. It uses a table if
+// the ids are close together, as those of goroutines are, which takes a tenth of the time of a map.
 func numberer(ids []int64) func(int64) int32 {
 	if len(ids) == 0 {
 		return nil
@@ -102,10 +103,10 @@ func numberer(ids []int64) func(int64) int32 {
 	}
 }
 
-// Name is something that a metric can be made of.
+// Name is a name that metrics can use.
 type Name struct {
-	Name     string          `json:"name"`  // as it is written in the language
-	Title    string          `json:"title"` // the counter's own name, or what a built-in name means
+	Name     string          `json:"name"`  // as written in the language
+	Title    string          `json:"title"` // the counter's own name, or the meaning of a built-in name
 	Unit     string          `json:"unit"`
 	Builtin  bool            `json:"builtin,omitempty"`
 	Level    bool            `json:"level,omitempty"`
@@ -113,7 +114,7 @@ type Name struct {
 	Accuracy quanta.Accuracy `json:"accuracy,omitempty"`
 }
 
-// builtins are the names that every recording has.
+// builtins are the names available in every recording.
 var builtins = []Name{
 	{Name: "duration", Title: "duration of the quantum", Unit: "ns", Builtin: true},
 	{Name: "gap", Title: "time since the goroutine's quantum before", Unit: "ns", Builtin: true},
@@ -124,7 +125,8 @@ var builtins = []Name{
 	{Name: "proc", Title: "number of the P", Builtin: true},
 }
 
-// Names lists what metrics can be made of: what every recording has, and the counters of this one.
+// Names returns the names that metrics can use: the built-in ones, and the counters of this
+// recording.
 func (e *Explorer) Names() []Name {
 	out := slices.Clone(builtins)
 	for i := range e.rec.Counters {
@@ -137,7 +139,7 @@ func (e *Explorer) Names() []Name {
 	return out
 }
 
-// written is how a metric names a counter.
+// written returns the name of a counter in a metric.
 func (e *Explorer) written(counter int) string {
 	name := e.rec.Counters[counter].Name
 	word := strings.ReplaceAll(name, "-", "_")
@@ -152,8 +154,8 @@ func isBuiltin(name string) bool {
 	return slices.ContainsFunc(builtins, func(b Name) bool { return b.Name == name })
 }
 
-// counter finds a counter by its name, or by its name with every "-" turned into "_"; −1 if there
-// is none.
+// counter returns the counter with a name, possibly with every "-" replaced by "_"; −1 if there is
+// none.
 func (e *Explorer) counter(word string) int {
 	if i := e.exactly(word); i >= 0 {
 		return i

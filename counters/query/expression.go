@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// An expression of the language is a tree of nodes. Filters denote sets of quanta, metrics numbers.
+// An expression of the language is a tree of nodes. Filters denote sets of quanta, metrics denote
+// numbers.
 
 type nodeOp uint8
 
@@ -38,14 +39,14 @@ const (
 	opQuoted // word: the counter of exactly this name
 )
 
-// node is an operation with what it is applied to. Which fields have a meaning depends on op.
+// node is an operation with its operands. Its op determines which fields are used.
 type node struct {
 	op    nodeOp
 	pos   int // in bytes
 	word  string
 	kids  []*node
-	num   float64 // with the suffix applied
-	plain float64 // as written, before it
+	num   float64 // including the suffix
+	plain float64 // as written, before the suffix
 	count int
 	list  []interval
 	texts []string
@@ -54,13 +55,13 @@ type node struct {
 	each  string
 }
 
-// interval is an item of a list of numbers, both ends included. A single number is both ends.
+// interval is an item of a list of numbers, with inclusive ends. A single number is both ends.
 type interval struct{ low, high *node }
 
-// isSet reports whether the node is a filter, not a metric.
+// isSet reports whether the node is a filter rather than a metric.
 func (n *node) isSet() bool { return n.op < opAdd }
 
-// binding is the precedence of an operation: the higher, the tighter.
+// binding returns the precedence of an operation; higher binds tighter.
 func (n *node) binding() int {
 	switch n.op {
 	case opOr:
@@ -88,7 +89,7 @@ var callNames = map[nodeOp]string{
 	opMin: "min", opMax: "max", opAbs: "abs", opChange: "change",
 }
 
-// String writes the canonical form, which parses to the same tree.
+// String returns the canonical form, which parses to the same tree.
 func (n *node) String() string {
 	var b strings.Builder
 	n.write(&b)
@@ -128,7 +129,7 @@ func (n *node) write(b *strings.Builder) {
 	}
 }
 
-// writeWithin puts parentheses around what binds less tightly.
+// writeWithin writes the node, in parentheses if it binds less tightly than binding.
 func (n *node) writeWithin(b *strings.Builder, binding int) {
 	if n.binding() >= binding {
 		n.write(b)
@@ -169,7 +170,7 @@ func (n *node) writeTest(b *strings.Builder) {
 	}
 }
 
-// value writes the value of a field: as a bare word where only few values are known.
+// value formats the value of a field: as a bare word if the field has a fixed set of values.
 func (n *node) value(text string) string {
 	if fieldValues(n.field) != nil && n.word != "=~" && n.word != "!~" {
 		return text
@@ -204,7 +205,7 @@ func (n *node) writeCall(b *strings.Builder) {
 	b.WriteString(strings.Join(args, ", ") + ")")
 }
 
-// formatNumber writes a number of 0 or more as JSON and JavaScript do.
+// formatNumber formats a number of 0 or more as JSON and JavaScript do.
 func formatNumber(v float64) string {
 	if v != 0 && (v < 1e-6 || v >= 1e21) {
 		s := strconv.FormatFloat(v, 'e', -1, 64)
@@ -213,7 +214,7 @@ func formatNumber(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// quote writes a JSON string that escapes only what must be.
+// quote returns a JSON string with minimal escaping.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

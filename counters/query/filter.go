@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Filter is a parsed filter: it denotes a set of the quanta of any recording. See [ParseFilter].
+// Filter is a parsed filter, which denotes a set of quanta of any recording. See [ParseFilter].
 type Filter struct {
 	root *node
 	text string // as written
@@ -22,9 +22,9 @@ type Filter struct {
 //
 //	group =~ "worker" && duration > 100us && !(ended = preempted) && first(20, gc)
 //
-// The package comment describes the language. "" is all quanta. The error is a [*SyntaxError].
-// Texts longer than 16 KiB, nested more than 64 deep, or with more than 500 operations are refused;
-// parsing takes microseconds.
+// The package comment describes the language. "" means all quanta. The error is a [*SyntaxError].
+// Texts longer than 16 KiB, nested more than 64 deep, or with more than 500 operations are errors.
+// Parsing takes microseconds.
 func ParseFilter(text string) (*Filter, error) {
 	root, err := parse(text, func(l *lexer) *node {
 		if l.space(); l.at == len(text) {
@@ -38,11 +38,12 @@ func ParseFilter(text string) (*Filter, error) {
 	return &Filter{root, text}, nil
 }
 
-// String returns the canonical form, which parses to the same filter (unless the text was already
-// close to the bounds: the canonical form may be longer and have more parentheses).
+// String returns the canonical form, which parses to the same filter, unless the text was already
+// close to the limits: the canonical form may be longer and have more parentheses.
 func (f *Filter) String() string { return f.root.String() }
 
-// Metric is a parsed metric: a number of each quantum of any recording. See [ParseMetric].
+// Metric is a parsed metric, which denotes a number for each quantum of any recording. See
+// [ParseMetric].
 type Metric struct {
 	root *node
 	text string // as written
@@ -64,10 +65,10 @@ func ParseMetric(text string) (*Metric, error) {
 // String returns the canonical form, which parses to the same metric.
 func (m *Metric) String() string { return m.root.String() }
 
-// Select returns the set of the rows that a filter lets pass. The error is a [*SyntaxError] if the
-// recording lacks what the filter names or units do not fit, or that of ctx. It takes a few
-// nanoseconds a row for each comparison and operation (BenchmarkSelect), and less for what depends
-// on names only.
+// Select returns the set of the rows that a filter selects. The error is a [*SyntaxError] if the
+// recording lacks a name in the filter or units do not match, or that of ctx. Select takes a few
+// nanoseconds per row for each comparison and operation (BenchmarkSelect), and less for conditions
+// that depend only on names.
 func (e *Explorer) Select(ctx context.Context, f *Filter) (set *Set, err error) {
 	defer func() { err = caught(recover(), f.text, err) }()
 	s := selector{resolver: resolver{e: e}, ctx: ctx}
@@ -78,7 +79,7 @@ func (e *Explorer) Select(ctx context.Context, f *Filter) (set *Set, err error) 
 	return set, nil
 }
 
-// selector evaluates a filter, a set for each node.
+// selector evaluates a filter, one set per node.
 type selector struct {
 	resolver
 	ctx context.Context
@@ -93,7 +94,7 @@ func (s *selector) eval(n *node) *Set {
 	switch n.op {
 	case opAnd, opOr:
 		a := s.eval(n.kids[0])
-		b := s.eval(n.kids[1]) // also if a is empty, to find unknown names
+		b := s.eval(n.kids[1]) // even if a is empty, to find unknown names
 		if n.op == opAnd {
 			return a.Intersect(b)
 		}
@@ -120,7 +121,7 @@ func (s *selector) eval(n *node) *Set {
 	return NoRows(rows)
 }
 
-// where evaluates a column, and is the set of the rows with values for which test fills the bits.
+// where evaluates a column and returns the set of the rows for which test sets the bits.
 func (s *selector) where(c column, test func(values []float64, words []uint64)) *Set {
 	set := NoRows(s.e.rec.Len())
 	if s.err != nil {
@@ -138,8 +139,8 @@ func (s *selector) where(c column, test func(values []float64, words []uint64)) 
 	return set
 }
 
-// bitsOf packs what test says of each value. It is called with one function from each place, so it
-// is inlined there.
+// bitsOf packs the results of test for each value. Each call passes a single function, so test is
+// inlined there.
 func bitsOf(values []float64, words []uint64, test func(float64) bool) {
 	for i := range words {
 		var w uint64
@@ -178,8 +179,8 @@ func (s *selector) compare(n *node) *Set {
 	})
 }
 
-// difference is a − b. By IEEE 754 it is 0, positive or negative just as a compares with b, since
-// it never underflows to 0; and infinite where it overflows, which compares rightly, too.
+// difference returns a − b. By IEEE 754, its sign is that of the comparison of a with b: it never
+// underflows to 0, and if it overflows, the infinity has the correct sign.
 func difference(a, b column) column {
 	buf := make([]float64, blockRows)
 	return func(dst []float64, lo int) {
@@ -192,12 +193,12 @@ func difference(a, b column) column {
 	}
 }
 
-// in is the set of the rows whose value is in one of the intervals.
+// in returns the set of the rows whose value is in one of the intervals.
 func (s *selector) in(n *node) *Set {
 	c, u := s.compile(n.kids[0])
 	type bounds struct{ low, high float64 }
 	var list []bounds
-	single := map[float64]bool{} // so that a thousand goroutines cost no more than one
+	single := map[float64]bool{} // so that a thousand goroutines cost as little as one
 	for _, item := range n.list {
 		low := s.bound(item.low, u)
 		high := low
@@ -222,7 +223,7 @@ func (s *selector) in(n *node) *Set {
 	})
 }
 
-// bound is the value of a number in a list, whose unit must fit.
+// bound returns the value of a number in a list, whose unit must match.
 func (s *selector) bound(item *node, u unit) float64 {
 	value, v := s.constant(item)
 	if _, ok := u.with(v); !ok {
@@ -231,11 +232,11 @@ func (s *selector) bound(item *node, u unit) float64 {
 	return value
 }
 
-// matcher returns a function that reports whether a text passes.
+// matcher returns a function that reports whether a text matches.
 func matcher(n *node) func(string) bool {
 	switch n.word {
 	case "=~", "!~":
-		re, err := compileRegexp(n.texts[0]) // as the parser did
+		re, err := compileRegexp(n.texts[0]) // cannot fail: the parser compiled it
 		if err != nil {
 			return func(string) bool { return false }
 		}
@@ -250,7 +251,7 @@ func matcher(n *node) func(string) bool {
 	return func(text string) bool { return set[text] }
 }
 
-// text tests each of the names once, not each of the rows.
+// text tests each of the names once, rather than each of the rows.
 func (s *selector) text(n *node) *Set {
 	rec := s.e.rec
 	match := matcher(n)
@@ -268,9 +269,9 @@ func (s *selector) text(n *node) *Set {
 	}
 }
 
-// byIndex is the set of the rows whose index into a table of names passes.
+// byIndex returns the set of the rows whose index into a table of names passes.
 func byIndex[T ~int32 | ~uint8](column []T, names int, pass func(int) bool) *Set {
-	table := make([]uint64, max(names, 1)) // 1 passes
+	table := make([]uint64, max(names, 1)) // 1 if the name passes
 	for i := range names {
 		if pass(i) {
 			table[i] = 1
@@ -300,11 +301,10 @@ func (s *selector) known(n *node) *Set {
 	return AllRows(s.e.rec.Len())
 }
 
-// Filters by what happened beside the quanta: spans, such as those of garbage collections, and
-// markers.
+// Filters by events besides the quanta: spans, such as those of garbage collections, and markers.
 
-// spans returns those of a name, in the order of their beginnings. An unknown name is an error,
-// except for a program that never collected.
+// spans returns the spans with a name, in the order of their beginnings. An unknown name is an
+// error, unless it is gc and the program never collected.
 func (s *selector) spans(n *node) (out []quanta.Span) {
 	var names []string
 	for _, span := range s.e.rec.Spans {
@@ -325,13 +325,14 @@ func (s *selector) spans(n *node) (out []quanta.Span) {
 	return out
 }
 
-// from is the first row that begins at t or later.
+// from returns the first row that begins at t or later.
 func (s *selector) from(t int64) int {
 	begin := s.e.rec.Begin
 	return sort.Search(len(begin), func(i int) bool { return begin[i] >= t })
 }
 
-// eachOf numbers what n quanta are counted of; all rows have number 0 if it is nothing.
+// eachOf returns a function that maps rows to the items for which first and last count separately;
+// all rows map to 0 if each is "".
 func (s *selector) eachOf(each string) func(row int) int64 {
 	rec := s.e.rec
 	switch each {
@@ -348,11 +349,11 @@ func (s *selector) eachOf(each string) func(row int) int64 {
 	return func(int) int64 { return 0 }
 }
 
-// ranked is the first n quanta after each span, or the last n before it.
+// ranked returns the first n quanta after each span, or the last n before it.
 //
-// first: of those that begin at the end of the span or later, and before the next span begins, the
-// first n. last: of those that end before the span begins, and begin at the end of the span before
-// or later, the last n.
+// first: of the quanta that begin at the end of the span or later and before the next span begins,
+// the first n. last: of the quanta that end before the span begins and begin at the end of the
+// previous span or later, the last n.
 func (s *selector) ranked(n *node) *Set {
 	rec, each := s.e.rec, s.eachOf(n.each)
 	set := NoRows(rec.Len())
@@ -389,8 +390,8 @@ func (s *selector) ranked(n *node) *Set {
 	return set
 }
 
-// during is the set of the quanta that overlap a stretch of time or a span. A quantum without
-// duration is at its beginning.
+// during returns the set of the quanta that overlap an interval or a span. A quantum without
+// duration counts as its beginning.
 func (s *selector) during(n *node) *Set {
 	rec := s.e.rec
 	if len(n.kids) > 0 {
@@ -407,7 +408,7 @@ func (s *selector) during(n *node) *Set {
 		})
 	}
 	spans := s.spans(n)
-	// The end of the longest of the spans up to each one.
+	// The latest end among the spans up to each one.
 	ends := make([]int64, len(spans))
 	for i, span := range spans {
 		ends[i] = span.End
@@ -417,14 +418,14 @@ func (s *selector) during(n *node) *Set {
 	}
 	return RowsWhere(rec.Len(), func(row int) bool {
 		begin, end := rec.Begin[row], rec.Begin[row]+rec.Duration[row]
-		// Spans that have begun when the quantum ends; a quantum without duration at the
-		// beginning of a span is in it.
+		// Spans that have begun when the quantum ends. A quantum without duration at the beginning
+		// of a span is in it.
 		n := sort.Search(len(spans), func(i int) bool { return spans[i].Begin >= max(end, begin+1) })
 		return n > 0 && ends[n-1] > begin
 	})
 }
 
-// constant is the value of a number that has no names in it.
+// constant returns the value of an expression without names.
 func (s *selector) constant(n *node) (float64, unit) {
 	c, u := s.compile(n)
 	var out [1]float64
@@ -432,9 +433,9 @@ func (s *selector) constant(n *node) (float64, unit) {
 	return out[0], u
 }
 
-// between is the set of the quanta that begin between two markers: from each with the first text up
-// to the next with the second, or the end of the recording. Rows and markers are swept in the order
-// of time.
+// between returns the set of the quanta that begin between two markers: from each with the first
+// text up to the next with the second, or the end of the recording. It sweeps rows and markers in
+// the order of time.
 func (s *selector) between(n *node) *Set {
 	rec := s.e.rec
 	markers := slices.Clone(rec.Markers)

@@ -14,12 +14,12 @@ import (
 // LanesQuery asks when goroutines, processors or threads ran, for a timeline of a given width.
 type LanesQuery struct {
 	By     string `json:"by"`               // goroutine, proc, thread or group
-	Metric string `json:"metric,omitempty"` // what colours the lanes; "" is nothing
-	// From and To bound the time, in ns; both 0 means all of the recording.
+	Metric string `json:"metric,omitempty"` // colors the lanes; "" means none
+	// From and To bound the time, in ns; both 0 means the whole recording.
 	From  int64 `json:"from,omitempty"`
 	To    int64 `json:"to,omitempty"`
 	Width int   `json:"width,omitempty"` // pixels; 0 means 1000, at most 10000
-	Limit int   `json:"limit,omitempty"` // lanes: those that ran longest; 0 means 100, at most 1000
+	Limit int   `json:"limit,omitempty"` // lanes that ran longest; 0 means 100, at most 1000
 }
 
 // Lanes is the answer to a [LanesQuery].
@@ -30,8 +30,8 @@ type Lanes struct {
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
 	Width  int    `json:"width"`
-	Lanes  []Lane `json:"lanes"` // goroutines by group and number, the others by number, groups by how long they ran
-	// Omitted lanes are beyond the limit; they ran for OmittedBusy.
+	Lanes  []Lane `json:"lanes"` // sorted by group and number, number, or run time
+	// Omitted is the number of lanes beyond the limit; they ran for OmittedBusy.
 	Omitted     int   `json:"omitted"`
 	OmittedBusy Value `json:"omitted_busy"`
 }
@@ -41,19 +41,20 @@ type Lane struct {
 	Key    string     `json:"key"`
 	Number *int64     `json:"number,omitempty"` // the goroutine, processor or thread
 	Group  string     `json:"group,omitempty"`  // of a goroutine
-	Busy   Value      `json:"busy"`             // ns for which it ran between From and To; a group may exceed the time
+	Busy   Value      `json:"busy"`             // ns of running between From and To; a group may exceed To − From
 	Quanta int        `json:"quanta"`
 	Cells  []LaneCell `json:"cells"`
 }
 
-// LaneCell is what a lane shows in a pixel, or in several that a single quantum fills. Pixels
-// without a quantum have none. In JSON it is an array of its fields, with null for a Row of −1.
+// LaneCell is the content of a pixel of a lane, or of several pixels with the same single quantum.
+// Pixels without a quantum have no cell. In JSON it is an array of its fields, with null for a Row
+// of −1.
 type LaneCell struct {
 	X, Width int
 	Busy     int64 // ns, rounded
-	Quanta   int   // that overlap the pixel
-	Row      int   // the quantum if it is only one, else −1
-	Value    Value // the metric of that quantum, or the mean of several weighted by how much of them is in the pixel
+	Quanta   int   // number that overlap the pixel
+	Row      int   // the quantum if there is only one, else −1
+	Value    Value // metric of the quantum, or mean weighted by overlap
 }
 
 // MarshalJSON writes [x, width, busy, quanta, row, value].
@@ -72,10 +73,10 @@ func (c *LaneCell) append(b []byte) []byte {
 	return append(c.Value.append(append(b, ',')), ']')
 }
 
-// MarshalJSON writes the fields of a lane. There are many cells, which are written here at once:
-// one by one they would take longer than finding them.
+// MarshalJSON returns the fields of a lane. It encodes the many cells at once: one by one would
+// take longer than computing them.
 func (l Lane) MarshalJSON() ([]byte, error) {
-	type fields Lane // which has no MarshalJSON
+	type fields Lane // has no MarshalJSON
 	cells := l.Cells
 	l.Cells = nil
 	head, err := json.Marshal(fields(l))
@@ -115,14 +116,14 @@ func (c *LaneCell) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// pixel adds up what overlaps it.
+// pixel adds up the quanta that overlap it.
 type pixel struct {
 	busy, weight, weighted float64
 	value                  float64 // of the only quantum
 	n, row                 int32
 }
 
-// Lanes answers a [LanesQuery] for a set. It takes some 30 ns a row, and 50 bytes for each pixel of
+// Lanes answers a [LanesQuery] for a set. It takes about 30 ns per row, and 50 bytes per pixel of
 // each lane.
 //
 // A quantum is in the pixels from floor(x(begin)) to ceil(x(end)) − 1, where x(t) = (t − From)/(To
@@ -153,7 +154,7 @@ type drawer struct {
 	limit  int
 	busy   []float64 // by key
 	quanta []int
-	pixels [][]pixel // by key; nil if it is not shown
+	pixels [][]pixel // by key; nil if not shown
 }
 
 func (d *drawer) init(q LanesQuery) (columns []column, err error) {
@@ -180,7 +181,7 @@ func (d *drawer) init(q LanesQuery) (columns []column, err error) {
 	return columns, nil
 }
 
-// part is what of a quantum is within the time that is shown.
+// part returns the part of a quantum within the time shown.
 func (d *drawer) part(row int) (begin, end int64, ok bool) {
 	begin = d.e.rec.Begin[row]
 	end = begin + d.e.rec.Duration[row]
@@ -198,7 +199,7 @@ func (d *drawer) measure(row int) {
 	}
 }
 
-// choose picks the lanes that ran longest, and puts them in order.
+// choose returns the lanes that ran longest, in order.
 func (d *drawer) choose() []int32 {
 	var used []int32
 	for key, n := range d.quanta {
@@ -217,7 +218,7 @@ func (d *drawer) choose() []int32 {
 			x, knownX := d.keys.number(a)
 			y, knownY := d.keys.number(b)
 			if !knownX || !knownY {
-				x, y = b2i(!knownX), b2i(!knownY) // last
+				x, y = b2i(!knownX), b2i(!knownY) // unknown last
 			}
 			return cmp.Or(cmp.Compare(d.group(a), d.group(b)), cmp.Compare(x, y))
 		})
@@ -284,7 +285,7 @@ func (p *pixel) cell(x int) LaneCell {
 	return LaneCell{x, 1, 0, int(p.n), -1, Value(finite(p.weighted / p.weight))}
 }
 
-// lane turns the pixels of a key into cells.
+// lane converts the pixels of a key to cells.
 func (d *drawer) lane(key int32) Lane {
 	out := Lane{Key: d.keys.label(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []LaneCell{}}
 	if number, ok := d.keys.number(key); ok {

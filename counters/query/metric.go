@@ -11,23 +11,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// A metric is evaluated block by block: a column of a tree's node is a function that fills a slice
-// with the node's values of consecutive rows. NaN stands for what is not known, and nothing else
-// becomes NaN or infinite: what would is not known.
+// A metric is evaluated in blocks. The column of a node is a function that fills a slice with the
+// node's values for consecutive rows. NaN stands for an unknown value. Other results that would be
+// NaN or infinite are unknown, too.
 
-// blockRows is how many rows are evaluated at once: the slices stay in the cache.
+// blockRows is the number of rows evaluated at once, chosen so that the slices stay in the cache.
 const blockRows = 1024
 
-// column fills dst with the values of the rows from lo on. It has memory of its own: one user at a
-// time.
+// column fills dst with the values of the rows from lo on. It has its own memory, so it is not safe
+// for concurrent use.
 type column func(dst []float64, lo int)
 
-// compiled is a metric made ready for a recording.
+// compiled is a metric prepared for a recording.
 type compiled struct {
 	column column
 	unit   unit
 	root   *node
-	// For a quotient, its sides.
+	// The sides of a quotient.
 	over, under column
 }
 
@@ -47,13 +47,13 @@ func (e *Explorer) compileMetric(m *Metric) (c *compiled, err error) {
 	return c, nil
 }
 
-// unresolved is what a resolver panics with.
+// unresolved is the panic value of a resolver.
 type unresolved struct {
 	at            *node
 	message, near string
 }
 
-// caught turns what a resolver panicked with into an error.
+// caught turns the panic value of a resolver into an error.
 func caught(r any, text string, err error) error {
 	if r == nil {
 		return err
@@ -65,7 +65,7 @@ func caught(r any, text string, err error) error {
 	return syntaxError(text, u.at.pos, u.message, u.near)
 }
 
-// maxChanges bounds the columns that a metric computes in advance.
+// maxChanges bounds the number of columns that a metric computes in advance.
 const maxChanges = 8
 
 type resolver struct {
@@ -139,8 +139,8 @@ func each(kid column, f func(float64) float64) column {
 	}
 }
 
-// arithmetic combines two columns. The conversions keep a compiler from fusing a multiplication
-// with an addition, which some processors would round differently.
+// arithmetic combines two columns. The conversions keep the compiler from fusing a multiplication
+// and an addition, which would round differently on some processors.
 func arithmetic(op nodeOp, a, b column) column {
 	buf := make([]float64, blockRows)
 	return func(dst []float64, lo int) {
@@ -176,7 +176,7 @@ func arithmetic(op nodeOp, a, b column) column {
 	}
 }
 
-// finite turns infinities into what is not known.
+// finite turns infinities into unknown values.
 func finite(v float64) float64 {
 	if v-v != 0 {
 		return math.NaN()
@@ -184,7 +184,7 @@ func finite(v float64) float64 {
 	return v
 }
 
-// named is the column of a name: built in, or a counter.
+// named returns the column of a name: built in, or a counter.
 func (r *resolver) named(n *node) (column, unit) {
 	rec := r.e.rec
 	if n.op == opName {
@@ -221,7 +221,7 @@ func (r *resolver) named(n *node) (column, unit) {
 	return integers(rec.Counters[i].Values, quanta.Unknown+1), parseUnit(rec.Counters[i].Unit)
 }
 
-// integers is the column of a table's column. What is less than least is not known.
+// integers returns the column of an integer column of the table. Values below least are unknown.
 func integers[T int32 | int64](values []T, least int64) column {
 	if least == math.MinInt64 {
 		return func(dst []float64, lo int) {
@@ -262,8 +262,8 @@ func (r *resolver) gap() column {
 	}
 }
 
-// change is the difference to the goroutine's quantum before. It looks far back, so it needs the
-// whole column.
+// change returns the difference to the goroutine's previous quantum. That may be far back, so it
+// needs the whole column.
 func (r *resolver) change(n *node) (column, unit) {
 	if r.changes++; r.changes > maxChanges {
 		r.fail(n, "more than 8 changes in one metric", "")
@@ -295,7 +295,7 @@ func wholeColumn(c column, n int) []float64 {
 	return out
 }
 
-// visit calls f with the rows of a set, in order, and their values of each column.
+// visit calls f with the rows of a set, in order, and their values in each column.
 func visit(ctx context.Context, set *Set, columns []column, f func(row int, values []float64)) error {
 	values := make([]float64, len(columns))
 	return visitBlocks(ctx, set, columns, func(lo int, words []uint64, buffers [][]float64) {
@@ -312,7 +312,7 @@ func visit(ctx context.Context, set *Set, columns []column, f func(row int, valu
 }
 
 // visitBlocks calls f with the rows of a set from lo on, as the bits of words, and the values of
-// each column from lo on. A loop over these is faster than visit where little is done for a row.
+// each column from lo on. A loop over these is faster than visit if the work per row is small.
 func visitBlocks(ctx context.Context, set *Set, columns []column, f func(lo int, words []uint64, buffers [][]float64)) error {
 	buffers := make([][]float64, len(columns))
 	for i := range buffers {
@@ -344,9 +344,9 @@ func allZero(words []uint64) bool {
 	return true
 }
 
-// Values returns the metric's values of the rows of a set, in order; NaN is what is not known. The
-// error is a *SyntaxError if the recording lacks what the metric names or its units do not fit, or
-// that of ctx.
+// Values returns the metric's values for the rows of a set, in order; NaN if unknown. The error is
+// a *SyntaxError if the recording lacks a name in the metric or its units do not match, or that of
+// ctx.
 func (e *Explorer) Values(ctx context.Context, m *Metric, set *Set) ([]float64, error) {
 	c, err := e.compileMetric(m)
 	if err != nil {
@@ -357,8 +357,8 @@ func (e *Explorer) Values(ctx context.Context, m *Metric, set *Set) ([]float64, 
 	return out, err
 }
 
-// unit is a product of powers of nanoseconds and bytes. A plain count has neither, and a number
-// written in a metric is free: it goes with everything.
+// unit is a product of powers of nanoseconds and bytes. A plain count has neither. A number written
+// in a metric is free: it is compatible with every unit.
 type unit struct {
 	ns, bytes int
 	free      bool
@@ -380,7 +380,7 @@ func parseUnit(s string) unit {
 	return plainCount
 }
 
-// String writes "ns", "bytes/ns", "1/ns", "ns^2"; "" for a plain count.
+// String returns "ns", "bytes/ns", "1/ns", "ns^2"; "" for a plain count.
 func (u unit) String() string {
 	var over, under []string
 	for _, p := range []struct {
@@ -411,7 +411,7 @@ func (u unit) String() string {
 	return s
 }
 
-// times and over multiply and divide; a free number changes nothing.
+// times and over multiply and divide units; a free number changes nothing.
 func (u unit) times(v unit) unit {
 	return unit{u.ns + v.ns, u.bytes + v.bytes, u.free && v.free}
 }
@@ -420,7 +420,7 @@ func (u unit) over(v unit) unit {
 	return unit{u.ns - v.ns, u.bytes - v.bytes, u.free && v.free}
 }
 
-// with is the unit of a sum, if the two can be added and compared.
+// with returns the unit of a sum, if the two can be added and compared.
 func (u unit) with(v unit) (unit, bool) {
 	switch {
 	case u.free:

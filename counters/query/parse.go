@@ -16,8 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The language of filters and metrics, by recursive descent. See the package comment for what it
-// means.
+// This file parses the language of filters and metrics by recursive descent. The package comment
+// describes its meaning.
 //
 //	filter  = and { "||" and } .
 //	and     = not { "&&" not } .
@@ -28,10 +28,11 @@ import (
 //	product = unary { ( "*" | "/" ) unary } .
 //	unary   = "-" unary | number | name | string | "min(…)" | "max(…)" | "abs(…)" | "change(…)" | "(" sum ")" .
 //
-// A "(" may open a filter or a metric: both are parsed as a filter, and what came of it is checked
-// after.
+// A "(" may open a filter or a metric: both are parsed as a filter, and the result is checked
+// afterwards.
 
-// gcSpan is what "gc" stands for in a filter: the phase between the two pauses of a collection.
+// gcSpan is the span that "gc" stands for in a filter: the phase between the two pauses of a
+// collection.
 const gcSpan = "GC concurrent mark phase"
 
 // parse parses a whole text.
@@ -59,7 +60,7 @@ func parse(text string, rule func(*lexer) *node) (n *node, err error) {
 	return n, nil
 }
 
-// nested counts the nesting while rule runs.
+// nested counts the nesting depth while rule runs.
 func (l *lexer) nested(rule func() *node) *node {
 	if l.depth++; l.depth > maxNesting {
 		l.fail("nested more than 64 deep")
@@ -69,7 +70,7 @@ func (l *lexer) nested(rule func() *node) *node {
 	return n
 }
 
-// operation makes a node, and counts it.
+// operation returns a node, and counts it.
 func (l *lexer) operation(op nodeOp, pos int, kids ...*node) *node {
 	if l.operators++; l.operators > maxOperators {
 		l.failAt(pos, "more than 500 operations", "")
@@ -120,7 +121,7 @@ func (l *lexer) not() *node {
 	return l.operation(opNot, pos, l.wantSet(l.nested(l.not)))
 }
 
-// relations with the longer of two that begin alike first.
+// relations lists relations, longer ones before their prefixes.
 var relations = []string{"==", "=~", "=", "!=", "!~", "<=", "<", ">=", ">"}
 
 func (l *lexer) relation() string {
@@ -162,7 +163,7 @@ func (l *lexer) test() *node {
 	return n
 }
 
-// textTest parses what follows the name of a field.
+// textTest parses the test after the name of a field.
 func (l *lexer) textTest(field string, pos int) *node {
 	if l.peekName() == "in" {
 		l.name()
@@ -187,7 +188,7 @@ func (l *lexer) textTest(field string, pos int) *node {
 	return n
 }
 
-// value parses the text that a field is tested for, and checks it.
+// value parses and checks the text with which a field is compared.
 func (l *lexer) value(field, relation string) string {
 	l.item()
 	pos := l.pos()
@@ -305,7 +306,7 @@ func names[T interface{ String() string }](values []T) (out []string) {
 	return out
 }
 
-// fieldValues are the values of a field that has few; nil of others.
+// fieldValues returns the values of a field with a fixed set of values; nil for others.
 func fieldValues(field string) []string {
 	switch field {
 	case "kind":
@@ -327,7 +328,7 @@ func callOf(name string) (nodeOp, bool) {
 	return 0, false
 }
 
-// call parses the arguments of what is called like a function.
+// call parses the arguments of a function.
 func (l *lexer) call(op nodeOp, pos int) *node {
 	n := l.operation(op, pos)
 	l.must("(")
@@ -381,7 +382,7 @@ func (l *lexer) ranked(n *node) {
 	}
 }
 
-// between parses two texts of markers.
+// between parses the texts of two markers.
 func (l *lexer) between(n *node) {
 	for i := range 2 {
 		if i > 0 {
@@ -407,8 +408,7 @@ func (l *lexer) eachOf(allowed []string) string {
 	return name
 }
 
-// maybeSpan parses the name of a span, if one comes next: gc, or a string that nothing but "," or
-// ")" follows.
+// maybeSpan parses the name of a span, if one is next: gc, or a string followed only by "," or ")".
 func (l *lexer) maybeSpan() string {
 	at := l.pos()
 	if l.peekName() == "gc" {
@@ -424,7 +424,7 @@ func (l *lexer) maybeSpan() string {
 	return ""
 }
 
-// wantConstant fails at the first name in a number that must not depend on the quantum.
+// wantConstant fails at the first name in an expression that must not depend on the quantum.
 func (l *lexer) wantConstant(n *node) {
 	if n.op == opName || n.op == opQuoted || n.op == opChange {
 		l.failAt(n.pos, "expected a time that does not depend on the quantum, such as 2ms", "")
@@ -434,24 +434,24 @@ func (l *lexer) wantConstant(n *node) {
 	}
 }
 
-// The bounds of an expression. What a page sends is hostile until it has been parsed.
+// The limits of an expression. Input from a page is untrusted until it has been parsed.
 const (
 	maxText      = 16 << 10 // bytes
 	maxNesting   = 64
 	maxOperators = 500
-	maxItems     = 4000 // of a list
+	maxItems     = 4000 // per list
 )
 
-// SyntaxError says where and why an expression is wrong, also when it is well formed but names
-// what a recording does not have.
+// SyntaxError is an error in an expression, with its position. It also reports valid expressions
+// with names that a recording does not have.
 type SyntaxError struct {
 	Input   string
 	Pos     int // in code points (Unicode characters), from 0
 	Message string
-	Near    string // what may have been meant, or ""
+	Near    string // suggested name, or ""
 }
 
-// Error says where the text is wrong, counted from 1, how, and what may have been meant.
+// Error returns the error with its position, counted from 1, and a suggestion.
 func (e *SyntaxError) Error() string {
 	s := "at character " + strconv.Itoa(e.Pos+1) + ": " + e.Message
 	if e.Near != "" {
@@ -460,7 +460,7 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// MarshalJSON writes {"error": …, "pos": …}.
+// MarshalJSON returns {"error": …, "pos": …}.
 func (e *SyntaxError) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Error string `json:"error"`
@@ -468,8 +468,8 @@ func (e *SyntaxError) MarshalJSON() ([]byte, error) {
 	}{e.Error(), e.Pos})
 }
 
-// lexer reads an expression. The parser asks it for what it expects, since a "-" belongs to
-// a word in some places and is an operator in others.
+// lexer reads an expression. The parser requests the kind of token it expects, because a "-" is
+// part of a word in some places and an operator in others.
 type lexer struct {
 	text      string
 	at        int // in bytes
@@ -478,7 +478,7 @@ type lexer struct {
 	items     int
 }
 
-// stop is what the parser panics with; ParseFilter and ParseMetric recover it.
+// stop is the panic value of the parser; ParseFilter and ParseMetric recover it.
 type stop struct{ err *SyntaxError }
 
 // failAt fails at a byte of the text.
@@ -492,7 +492,7 @@ func syntaxError(text string, at int, message, near string) *SyntaxError {
 
 func (l *lexer) fail(message string) { l.failAt(l.pos(), message, "") }
 
-// pos is where the next token begins.
+// pos returns the position of the next token.
 func (l *lexer) pos() int {
 	l.space()
 	return l.at
@@ -504,7 +504,7 @@ func (l *lexer) space() {
 	}
 }
 
-// take consumes a sign of the language if it comes next.
+// take consumes a symbol of the language if it is next.
 func (l *lexer) take(sign string) bool {
 	l.space()
 	if !strings.HasPrefix(l.text[l.at:], sign) {
@@ -520,7 +520,7 @@ func (l *lexer) must(sign string) {
 	}
 }
 
-// next shows what comes next, for messages.
+// next returns the next token, for messages.
 func (l *lexer) next() string {
 	l.space()
 	rest := l.text[l.at:]
@@ -548,7 +548,7 @@ func (l *lexer) wordEnd(ok func(byte) bool) int {
 	return end
 }
 
-// peekName returns the name that comes next, or "".
+// peekName returns the name that is next, or "".
 func (l *lexer) peekName() string {
 	l.space()
 	if l.at == len(l.text) || !isLetter(l.text[l.at]) {
@@ -563,7 +563,7 @@ func (l *lexer) name() string {
 	return name
 }
 
-// bareWord reads a value that needs no quotes, such as chan-receive.
+// bareWord parses a value that needs no quotes, such as chan-receive.
 func (l *lexer) bareWord() string {
 	l.space()
 	if l.at == len(l.text) || !isLetter(l.text[l.at]) {
@@ -574,7 +574,7 @@ func (l *lexer) bareWord() string {
 	return l.text[from:l.at]
 }
 
-// quoted reads a JSON string, if one comes next.
+// quoted parses a JSON string, if one is next.
 func (l *lexer) quoted() (string, bool) {
 	l.space()
 	if l.at == len(l.text) || l.text[l.at] != '"' {
@@ -598,7 +598,7 @@ func (l *lexer) quoted() (string, bool) {
 	return s, true
 }
 
-// suffixes are the units that a number may carry.
+// suffixes are the units that a number may have.
 var suffixes = map[string]struct {
 	scale float64
 	unit  unit
@@ -608,7 +608,7 @@ var suffixes = map[string]struct {
 	"KiB": {1 << 10, inBytes}, "MiB": {1 << 20, inBytes}, "GiB": {1 << 30, inBytes},
 }
 
-// number reads a number with its suffix, if one comes next.
+// number parses a number with its suffix, if one is next.
 func (l *lexer) number() *node {
 	l.space()
 	end := l.wordEnd(isDigit)
@@ -629,7 +629,7 @@ func (l *lexer) number() *node {
 	}
 	n.plain, n.num = plain, plain
 	switch rest := l.text[l.at:]; {
-	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"): // the micro sign, the Greek letter
+	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"): // the micro sign and the Greek letter
 		n.word = "us"
 		l.at += len("µs")
 	case rest != "" && isLetter(rest[0]):
@@ -648,7 +648,7 @@ func (l *lexer) number() *node {
 	return n
 }
 
-// exponent reads "e-9", but leaves an e that no digit follows.
+// exponent parses "e-9", but leaves an e without a digit after it.
 func (l *lexer) exponent() {
 	rest := l.text[l.at:]
 	if rest == "" || rest[0]|0x20 != 'e' {
@@ -678,7 +678,7 @@ func compileRegexp(text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// CutConditions cuts "A,B" at the comma that is in no parentheses and no string.
+// CutConditions splits "A,B" at the comma that is in no parentheses and no string.
 func CutConditions(text string) (a, b string, err error) {
 	depth, quoted, at := 0, false, -1
 	for i := 0; i < len(text); i++ {

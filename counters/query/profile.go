@@ -11,8 +11,8 @@ import (
 )
 
 // WriteProfile writes the quanta of a set (nil means all) as a profile for go tool pprof: a sample
-// for each group, function on top and its caller, with the number of quanta, the time for which
-// they ran, and the sums of the counters that are known. Counters of levels have no sums.
+// for each group, top function and caller, with the number of quanta, their run time, and the sums
+// of the known counters. Counters of levels have no sums.
 func (e *Explorer) WriteProfile(w io.Writer, set *Set) error {
 	rec := e.rec
 	if set == nil {

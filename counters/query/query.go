@@ -8,16 +8,17 @@ import (
 	"math"
 )
 
-// Query is a question about a recording: a set of its quanta, and what is to be known of them.
-// Every part may be left out. It is JSON both ways, so that a command, a URL and a page ask alike.
+// Query selects a set of quanta of a recording, and lists what to compute for them. Every part is
+// optional. Its JSON form is the same for commands, URLs and pages.
 type Query struct {
-	// Filter makes the set: see [ParseFilter]. "" is all quanta.
+	// Filter selects the set: see [ParseFilter]. "" means all quanta.
 	Filter string `json:"filter,omitempty"`
-	// Against makes a second set, for Compare. "" is all quanta that are not in the first.
+	// Against selects a second set, for Compare. "" means all quanta that are not in the first.
 	Against string `json:"against,omitempty"`
-	// Units are metrics whose units are wanted, of the first 50. Their values are not computed.
+	// Units are metrics whose units are returned, at most the first 50. Their values are not
+	// computed.
 	Units []string `json:"units,omitempty"`
-	// Stats are metrics to sum up, at most 50.
+	// Stats are metrics to summarize, at most 50.
 	Stats     []string        `json:"stats,omitempty"`
 	Table     *TableQuery     `json:"table,omitempty"`
 	Rows      *RowsQuery      `json:"rows,omitempty"`
@@ -28,13 +29,13 @@ type Query struct {
 	Compare   *CompareQuery   `json:"compare,omitempty"`
 }
 
-// Answer is what a [Query] asks for; parts that it does not ask for are nil.
+// Answer is the answer to a [Query]. Parts that were not requested are nil.
 type Answer struct {
 	Filter       string        `json:"filter"`            // canonical
 	Against      string        `json:"against,omitempty"` // canonical; "" is the complement
-	Of           int           `json:"of"`                // quanta of the recording
-	Count        int           `json:"count"`             // quanta of the set
-	Duration     Value         `json:"duration"`          // ns, of the set in all
+	Of           int           `json:"of"`                // number of quanta of the recording
+	Count        int           `json:"count"`             // number of quanta of the set
+	Duration     Value         `json:"duration"`          // ns, total of the set
 	AgainstCount int           `json:"against_count,omitempty"`
 	Units        []string      `json:"units,omitempty"`
 	Stats        []*Statistics `json:"stats,omitempty"`
@@ -47,20 +48,20 @@ type Answer struct {
 	Comparison   *Comparison   `json:"comparison,omitempty"`
 }
 
-// PartError says which part of a [Query] is wrong. In JSON it is {"error":…, "part":…}, and "pos"
-// where the error is a [SyntaxError].
+// PartError identifies the invalid part of a [Query]. In JSON it is {"error":…, "part":…}, and
+// "pos" if the error is a [SyntaxError].
 type PartError struct {
 	Part string // filter, against, stats, table, …
 	Err  error
 }
 
-// Error says which part of the query is wrong, and how.
+// Error returns the invalid part of the query, and the error.
 func (e *PartError) Error() string { return "query: " + e.Part + ": " + e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *PartError) Unwrap() error { return e.Err }
 
-// MarshalJSON writes the error.
+// MarshalJSON returns the error as JSON.
 func (e *PartError) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Error string `json:"error"`
@@ -74,8 +75,7 @@ func (e *PartError) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Answer answers a query. Errors are a [*PartError] that says what is wrong with the query, or that
-// of ctx.
+// Answer answers a query. The error is a [*PartError] for an invalid query, or that of ctx.
 func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 	set, canonical, err := e.selectText(ctx, "filter", q.Filter)
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *Explorer) stats(ctx context.Context, metrics []string, set *Set, a *Ans
 	return nil
 }
 
-// blamed names the part of a query that is to blame for an error.
+// blamed adds the name of a query's part to an error.
 func blamed(part string, err error) error {
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
@@ -153,7 +153,7 @@ func blamed(part string, err error) error {
 	return err
 }
 
-// selectText parses a filter and selects by it.
+// selectText parses a filter and selects its quanta.
 func (e *Explorer) selectText(ctx context.Context, part, text string) (*Set, string, error) {
 	f, err := ParseFilter(text)
 	if err != nil {
@@ -166,7 +166,7 @@ func (e *Explorer) selectText(ctx context.Context, part, text string) (*Set, str
 	return set, f.String(), nil
 }
 
-// duration is the time of a set in all, in ns.
+// duration returns the total duration of a set, in ns.
 func (e *Explorer) duration(set *Set) float64 {
 	total := int64(0)
 	for row := range set.Rows() {

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// RowsQuery asks for rows of a set, a page at a time.
+// RowsQuery asks for rows of a set, page by page.
 type RowsQuery struct {
 	Metrics    []string `json:"metrics,omitempty"` // at most 20
-	Sort       string   `json:"sort,omitempty"`    // a metric; "" is the order of the recording
+	Sort       string   `json:"sort,omitempty"`    // a metric; "" means the order of the recording
 	Descending bool     `json:"descending,omitempty"`
 	Offset     int      `json:"offset,omitempty"`
 	Limit      int      `json:"limit,omitempty"` // 0 means 100, at most 10000
@@ -19,7 +19,7 @@ type RowsQuery struct {
 
 // Rows is the answer to a [RowsQuery].
 type Rows struct {
-	Total   int      `json:"total"` // rows of the set
+	Total   int      `json:"total"` // number of rows of the set
 	Metrics []string `json:"metrics"`
 	Units   []string `json:"units"`
 	Rows    []Row    `json:"rows"`
@@ -31,18 +31,18 @@ type Row struct {
 	Goroutine int64   `json:"goroutine"`
 	Group     string  `json:"group"`
 	Kind      string  `json:"kind"`
-	Thread    *int64  `json:"thread"` // nil if not known
+	Thread    *int64  `json:"thread"` // nil if unknown
 	Proc      *int32  `json:"proc"`
 	Begin     int64   `json:"begin"`
 	Duration  int64   `json:"duration"`
 	Ended     string  `json:"ended"`
 	Wait      string  `json:"wait"`
-	Func      string  `json:"func"`             // "" if not known
+	Func      string  `json:"func"`             // "" if unknown
 	Caller    string  `json:"caller,omitempty"` // likewise
 	Values    []Value `json:"values"`
 }
 
-// Rows answers a [RowsQuery] for a set. Rows whose value is not known come last, equal ones in the
+// Rows answers a [RowsQuery] for a set. Rows with an unknown value come last, equal ones in the
 // order of the recording.
 func (e *Explorer) Rows(ctx context.Context, q RowsQuery, set *Set) (*Rows, error) {
 	m, err := e.compileAll("rows", q.Metrics, 20)
@@ -67,7 +67,7 @@ func (e *Explorer) Rows(ctx context.Context, q RowsQuery, set *Set) (*Rows, erro
 	return out, nil
 }
 
-// row names a quantum.
+// row returns a quantum with its names.
 func (e *Explorer) row(m *metricSet, i int) Row {
 	r := e.rec
 	group := r.Groups[r.Group[i]]
@@ -95,7 +95,7 @@ func (e *Explorer) row(m *metricSet, i int) Row {
 	return out
 }
 
-// ordered returns the rows of a set, of which those up to the end of the page are in order.
+// ordered returns the rows of a set, sorted up to the end of the requested page.
 func (e *Explorer) ordered(ctx context.Context, q RowsQuery, set *Set) ([]int32, error) {
 	rows := make([]int32, 0, set.Count())
 	if q.Sort == "" {
@@ -129,8 +129,8 @@ func (e *Explorer) ordered(ctx context.Context, q RowsQuery, set *Set) ([]int32,
 	return sortPage(rows, values, q.Offset+q.Limit), nil
 }
 
-// sortPage sorts rows by values, but only the first n of them: finding the value of the last of
-// these is faster than sorting all.
+// sortPage sorts only the first n rows by values. Selecting the last of their values first is
+// faster than sorting all rows.
 func sortPage(rows []int32, values []float64, n int) []int32 {
 	type keyed struct {
 		row   int32

@@ -10,12 +10,12 @@ import (
 type SeriesQuery struct {
 	Metric string `json:"metric"`
 	Bins   int    `json:"bins,omitempty"` // 0 means 400, at most 10000
-	// From and To bound the time, in ns; both 0 means all of the recording.
+	// From and To bound the time, in ns; both 0 means the whole recording.
 	From int64 `json:"from,omitempty"`
 	To   int64 `json:"to,omitempty"`
 }
 
-// Series is the answer to a [SeriesQuery]: a quantum counts in the bin in which it begins.
+// Series is the answer to a [SeriesQuery]. A quantum counts in the bin in which it begins.
 type Series struct {
 	Metric  string      `json:"metric"`
 	Unit    string      `json:"unit"`
@@ -25,7 +25,7 @@ type Series struct {
 	Outside int         `json:"outside"` // quanta of the set that begin at other times
 }
 
-// SeriesBin sums up the quanta of a bin: as [Statistics], of what is known.
+// SeriesBin summarizes the known values of the quanta of a bin, like [Statistics].
 type SeriesBin struct {
 	Count int   `json:"count"`
 	Known int   `json:"known"`
@@ -35,7 +35,7 @@ type SeriesBin struct {
 	Max   Value `json:"max"`
 }
 
-// Series answers a [SeriesQuery] for a set, at some 15 ns a row.
+// Series answers a [SeriesQuery] for a set. It takes about 15 ns per row.
 func (e *Explorer) Series(ctx context.Context, q SeriesQuery, set *Set) (*Series, error) {
 	c, name, err := e.compileText("series", q.Metric)
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *Explorer) Series(ctx context.Context, q SeriesQuery, set *Set) (*Series
 	return out, err
 }
 
-// window checks a stretch of time. All of the recording ends after its last quantum has begun.
+// window checks an interval. The whole recording ends after the beginning of its last quantum.
 func (e *Explorer) window(from, to int64) (int64, int64, error) {
 	if from == 0 && to == 0 {
 		to = max(int64(e.rec.Wall), 1)
@@ -85,14 +85,14 @@ func (e *Explorer) window(from, to int64) (int64, int64, error) {
 	return from, to, nil
 }
 
-// PartSeries is a metric over time, of the quanta of one part.
+// PartSeries is a metric over time for the quanta of one part.
 type PartSeries struct {
 	Part string
 	Series
 }
 
-// SummarySeries answers a [SummaryQuery] over time, in as many bins: a series for each metric and
-// part.
+// SummarySeries answers a [SummaryQuery] over time, in the given number of bins: a series for each
+// metric and part.
 func (e *Explorer) SummarySeries(ctx context.Context, q SummaryQuery, bins int) (out []PartSeries, err error) {
 	rows, _, err := e.Summary(ctx, q)
 	if err != nil {
@@ -113,7 +113,7 @@ func (e *Explorer) SummarySeries(ctx context.Context, q SummaryQuery, bins int) 
 	for row := range set.Rows() {
 		sets[of(row)].add(row)
 	}
-	for i, row := range rows { // those of a metric are those of the parts, in their order
+	for i, row := range rows { // rows of a metric are in the order of the parts
 		s, err := e.Series(ctx, SeriesQuery{Metric: row.Metric, Bins: bins}, sets[i%len(sets)])
 		if err != nil {
 			return nil, err

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Set is a set of the rows of a [Recording]: a bit for each, 250 kB for two million. A Set does not
-// change; the operations make new ones. Both sides of an operation must be sets of the same
-// recording; what one of them has beyond the length of the other counts as not in it. The zero Set
-// has no rows.
+// Set is a set of the rows of a [Recording], with a bit for each: 250 kB for two million. A Set is
+// immutable; operations return new ones. Both sides of an operation must be sets of the same
+// recording; rows beyond the length of the shorter one count as not in it. The zero Set has no
+// rows.
 type Set struct {
 	words []uint64
 	n     int
 }
 
-// AllRows returns the set of all of n rows.
+// AllRows returns the set of all n rows.
 func AllRows(n int) *Set {
 	s := NoRows(n)
 	for i := range s.words {
@@ -31,7 +31,7 @@ func NoRows(n int) *Set {
 	return &Set{words: make([]uint64, (n+63)/64), n: n}
 }
 
-// RowsWhere returns the set of those of n rows for which in reports true.
+// RowsWhere returns the set of those of n rows for which in returns true.
 func RowsWhere(n int, in func(row int) bool) *Set {
 	s := NoRows(n)
 	for row := range s.n {
@@ -44,14 +44,14 @@ func RowsWhere(n int, in func(row int) bool) *Set {
 
 func (s *Set) add(row int) { s.words[row>>6] |= 1 << (row & 63) }
 
-// trim clears the bits behind the last row.
+// trim clears the bits after the last row.
 func (s *Set) trim() {
 	if tail := s.n & 63; tail > 0 {
 		s.words[len(s.words)-1] &= 1<<tail - 1
 	}
 }
 
-// Len returns the number of rows of the recording, in the set or not.
+// Len returns the number of rows of the recording, whether in the set or not.
 func (s *Set) Len() int { return s.n }
 
 // Count returns the number of rows in the set.
@@ -99,7 +99,7 @@ func (s *Set) Difference(t *Set) *Set {
 // Complement returns the rows of the recording that are not in s.
 func (s *Set) Complement() *Set { return AllRows(s.n).Difference(s) }
 
-// Equal reports whether s and t are sets of equally many rows and have the same of them.
+// Equal reports whether s and t are sets of the same number of rows and contain the same ones.
 func (s *Set) Equal(t *Set) bool { return s.n == t.n && slices.Equal(s.words, t.words) }
 
 func (s *Set) combine(t *Set, op func(a, b uint64) uint64) *Set {

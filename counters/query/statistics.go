@@ -9,31 +9,31 @@ import (
 	"strconv"
 )
 
-// Value is a number of an answer. NaN is what is not known, null in JSON.
+// Value is a number of an answer. NaN means unknown, which is null in JSON.
 type Value float64
 
 // Known reports whether the value is known.
 func (v Value) Known() bool { return v == v }
 
-// MarshalJSON writes the number, or null.
+// MarshalJSON returns the number, or null.
 func (v Value) MarshalJSON() ([]byte, error) {
 	return v.append(nil), nil
 }
 
-// append writes the value as encoding/json writes a float64.
+// append appends the value as encoding/json formats a float64.
 func (v Value) append(b []byte) []byte {
 	f := math.Abs(float64(v))
 	switch {
 	case !v.Known() || math.IsInf(f, 0):
 		return append(b, "null"...)
 	case f != 0 && (f < 1e-6 || f >= 1e21): // with an exponent
-		text, _ := json.Marshal(float64(v)) // it is finite
+		text, _ := json.Marshal(float64(v)) // cannot fail: it is finite
 		return append(b, text...)
 	}
 	return strconv.AppendFloat(b, float64(v), 'f', -1, 64)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses the output of MarshalJSON.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*v = Value(math.NaN())
@@ -42,41 +42,40 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(v))
 }
 
-// Statistics sums up a metric over a set of quanta. What is not known in a quantum is left out, and
-// counted.
+// Statistics summarizes a metric over a set of quanta. It omits, and counts, unknown values.
 type Statistics struct {
 	Metric string `json:"metric"` // canonical
 	Unit   string `json:"unit"`
 	Count  int    `json:"count"` // quanta of the set
-	Known  int    `json:"known"` // those of them whose value is known: all below is of these
+	Known  int    `json:"known"` // quanta whose value is known: the fields below cover these
 	Sum    Value  `json:"sum"`
 	Min    Value  `json:"min"`
 	Max    Value  `json:"max"`
-	// Mean is that of the quanta, each with the same weight. For a metric that is a quotient it
-	// is the mean of the quotients: see RatioOfSums.
+	// Mean is the mean over the quanta, with equal weights. For a metric that is a quotient, it is
+	// the mean of the quotients: see RatioOfSums.
 	Mean      Value `json:"mean"`
-	Deviation Value `json:"deviation"` // of a sample: n − 1; not known of fewer than 2 quanta
-	// Quantiles are exact: values that occur, of the nearest rank.
+	Deviation Value `json:"deviation"` // of a sample: n − 1; unknown for fewer than 2 quanta
+	// Quantiles are exact: values that occur, by nearest rank.
 	Quantiles []Quantile `json:"quantiles"`
-	// MeanChange is the mean difference to the quantum before of the same goroutine, which need
+	// MeanChange is the mean difference to the previous quantum of the same goroutine, which need
 	// not be in the set, over the Changes quanta of the set that have one.
 	MeanChange Value `json:"mean_change"`
 	Changes    int   `json:"changes"`
-	// RatioOfSums is, for a metric a/b, Σa/Σb over the RatioRows quanta for which both are
-	// known: what the set as a whole has, long quanta with more weight than short ones. Not
-	// known for other metrics.
+	// RatioOfSums is, for a metric a/b, Σa/Σb over the RatioRows quanta for which both are known:
+	// the quotient of the whole set, in which long quanta have more weight than short ones. Unknown
+	// for other metrics.
 	RatioOfSums Value `json:"ratio_of_sums"`
 	RatioRows   int   `json:"ratio_rows"`
 }
 
-// Quantile is the value below which, or at which, the part Q of the values is.
+// Quantile is the value at or below which the part Q of the values is.
 type Quantile struct {
 	Q     float64 `json:"q"`
 	Value Value   `json:"value"`
 }
 
-// Statistics sums up a metric over a set of the recording's rows. It takes some 50 ns a row of the
-// set (BenchmarkStatistics), most of it for the quantiles, and 8 to 16 bytes. Errors are as those
+// Statistics summarizes a metric over a set of the recording's rows. It takes about 50 ns per row
+// of the set (BenchmarkStatistics), mostly for the quantiles, and 8 to 16 bytes. Errors are those
 // of [Explorer.Values].
 func (e *Explorer) Statistics(ctx context.Context, m *Metric, set *Set) (*Statistics, error) {
 	c, err := e.compileMetric(m)
@@ -104,7 +103,7 @@ func (e *Explorer) Statistics(ctx context.Context, m *Metric, set *Set) (*Statis
 	return s, e.ratio(ctx, c, set, s)
 }
 
-// describe computes what the order of the values matters for, or what is cheap.
+// describe computes the statistics that depend on the order of the values, and cheap ones.
 func (s *Statistics) describe(values []float64) {
 	s.Known = len(values)
 	nan := Value(math.NaN())
@@ -148,8 +147,8 @@ func (e *Explorer) ratio(ctx context.Context, c *compiled, set *Set, s *Statisti
 	return err
 }
 
-// sum is Neumaier's compensated sum: its error does not grow with the number of terms, and sums of
-// integers are exact as long as they fit a float64. The order of the terms is that of the rows.
+// sum is Neumaier's compensated sum. Its error does not grow with the number of terms, and sums of
+// integers are exact while they fit in a float64. The terms are added in the order of the rows.
 type sum struct{ s, c float64 }
 
 func (k *sum) add(v float64) {
@@ -162,7 +161,7 @@ func (k *sum) add(v float64) {
 	k.s = t
 }
 
-// total is NaN if the sum is beyond what a float64 holds.
+// total returns the sum, or NaN if it exceeds the range of a float64.
 func (k *sum) total() float64 { return finite(k.s + k.c) }
 
 func sumOf(values []float64) float64 {
@@ -173,7 +172,7 @@ func sumOf(values []float64) float64 {
 	return k.total()
 }
 
-// squares is Σ (v − mean)².
+// squares returns Σ (v − mean)².
 func squares(values []float64, mean float64) float64 {
 	var k sum
 	for _, v := range values {
@@ -183,14 +182,14 @@ func squares(values []float64, mean float64) float64 {
 	return k.total()
 }
 
-// moments are the number of values, their mean, and the sum of the squared differences to it. They
-// are a sample for the tests of package stats, whose own sums are not compensated.
+// moments holds the number of values, their mean, and the sum of their squared differences to it.
+// It is a sample for the tests of package stats, whose own sums are not compensated.
 type moments struct {
 	n, mean, squares float64
 	constant         bool
 }
 
-// momentsOf takes values that are known. What there are too few of for is NaN.
+// momentsOf returns the moments of known values. A moment that needs more values is NaN.
 func momentsOf(values []float64) moments {
 	n := float64(len(values))
 	mean := finite(sumOf(values) / n)
@@ -203,7 +202,7 @@ func (m moments) Weight() float64 { return m.n }
 // Mean returns their mean.
 func (m moments) Mean() float64 { return m.mean }
 
-// Variance returns that of a sample: divided by n − 1.
+// Variance returns the sample variance, with the divisor n − 1.
 func (m moments) Variance() float64 {
 	if m.n < 2 {
 		return math.NaN()
@@ -215,18 +214,18 @@ func (m moments) deviation() float64 { return math.Sqrt(m.Variance()) }
 
 func (m moments) side() Side { return Side{int(m.n), Value(m.mean), Value(m.deviation())} }
 
-// quantilesShown are those that statistics give.
+// quantilesShown lists the quantiles in Statistics.
 var quantilesShown = []float64{.01, .05, .25, .5, .75, .95, .99}
 
-// rank is the index of a quantile among n sorted values: the nearest rank. The small number
-// takes off what the product was rounded up by: .07·100 is 7, not 7.000000000000001.
+// rank returns the index of a quantile among n sorted values, by nearest rank. The small number
+// corrects for rounding of the product: .07·100 is 7, not 7.000000000000001.
 func rank(q float64, n int) int {
 	r := int(math.Ceil(float64(q*float64(n)) - 1e-9))
 	return max(1, min(r, n)) - 1
 }
 
-// quantiles returns exact quantiles of values, which it reorders: values that occur. Finding those
-// shown takes about a third of the time of sorting.
+// quantiles returns exact quantiles of values, which it reorders. The results are values that
+// occur. Finding those in quantilesShown takes about a third of the time of sorting.
 func quantiles(values []float64, qs []float64) []float64 {
 	out := make([]float64, len(qs))
 	if len(values) == 0 {
@@ -248,9 +247,9 @@ func quantiles(values []float64, qs []float64) []float64 {
 	return out
 }
 
-// selectRanks reorders values, whose first has the index base, so that those at the given indexes
-// are what they would be if all were sorted: quicksort that leaves out the parts without such an
-// index, and turns to sorting where the pivots are bad too often.
+// selectRanks reorders values, whose first has the index base, so that the values at the given
+// indexes are as if all were sorted. It is a quicksort that skips the parts without such an index,
+// and switches to sorting if the pivots are bad too often.
 func selectRanks(values []float64, base int, ranks []int, budget int) {
 	for len(ranks) > 0 && len(values) > 1 {
 		if len(values) < 64 || budget == 0 {
@@ -267,7 +266,7 @@ func selectRanks(values []float64, base int, ranks []int, budget int) {
 	}
 }
 
-// partition puts what is less than a pivot first, what is equal in the middle, what is greater
+// partition puts the values less than a pivot first, equal ones in the middle, and greater ones
 // last.
 func partition(values []float64) (low, high int) {
 	pivot := ninther(values)
@@ -288,7 +287,7 @@ func partition(values []float64) (low, high int) {
 	return low, high
 }
 
-// ninther is the median of three medians of three.
+// ninther returns the median of three medians of three.
 func ninther(values []float64) float64 {
 	n := len(values)
 	at := func(i int) float64 {

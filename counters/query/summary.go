@@ -16,31 +16,32 @@ import (
 // SummaryQuery asks for statistics of metrics over the parts of a set.
 type SummaryQuery struct {
 	Filter string // "" is all quanta
-	// By is what the quanta of a part have in common, as in [TableQuery]; "" makes one part.
+	// By is the property that the quanta of a part share, as in [TableQuery]; "" makes one part.
 	By string
-	// Metrics are at most 50; none means the duration, and every counter with a known value.
+	// Metrics has at most 50 metrics; none means the duration, and every counter with a known
+	// value.
 	Metrics []string
-	// Stats are at most 20 of mean, sum, min, max, deviation, ratio (of the sums of a quotient),
+	// Stats has at most 20 of mean, sum, min, max, deviation, ratio (of the sums of a quotient),
 	// and quantiles such as p50 or p99.9; none means mean, p50 and p99.
 	Stats []string
-	// Top is how many parts there are at most, those that ran longest; the rest is one more. 0
+	// Top is the maximum number of parts, those that ran longest; the rest is an additional one. 0
 	// means all.
 	Top int
 }
 
-// SummaryRow is the statistics of one metric over one part of a set.
+// SummaryRow holds the statistics of one metric over one part of a set.
 type SummaryRow struct {
-	Part    string // what its quanta have in common
+	Part    string // the shared property of its quanta
 	Metric  string // canonical
 	Unit    string
 	Quanta  int
-	Known   int // quanta whose value is known: the statistics are of these
+	Known   int // quanta with a known value, which the statistics cover
 	Running time.Duration
 	Values  []Value // by statistic
 }
 
-// Summary answers a [SummaryQuery]: the rows of each metric stand together, the part that ran
-// longest first. It returns the statistics that the values are. Errors are as those of
+// Summary answers a [SummaryQuery]. The rows of a metric are consecutive, with the part that ran
+// longest first. It also returns the names of the statistics. Errors are those of
 // [Explorer.Answer].
 func (e *Explorer) Summary(ctx context.Context, q SummaryQuery) (rows []SummaryRow, stats []string, err error) {
 	if stats = q.Stats; len(stats) == 0 {
@@ -100,12 +101,12 @@ func (e *Explorer) Summary(ctx context.Context, q SummaryQuery) (rows []SummaryR
 	return rows, stats, nil
 }
 
-// part is what has one key, or the rest.
+// part holds the quanta with one key, or the rest.
 type part struct {
 	label       string
 	quanta      int
 	running     int64
-	values      []float64 // of a metric, those that are known
+	values      []float64 // known values of a metric
 	over, under sum       // of the sides of a quotient
 }
 
@@ -120,7 +121,7 @@ func (p *part) row(metric, unit string, stats []string) SummaryRow {
 	return row
 }
 
-// parts returns the parts of a set, those that ran longest first, and the index of each row's.
+// parts returns the parts of a set, longest run time first, and the index of each row's part.
 func (e *Explorer) parts(q SummaryQuery, set *Set) (parts []part, of func(row int) int32, err error) {
 	keys := keys{n: 1, of: func(int) int32 { return 0 }, label: func(int32) string { return "all" }}
 	if q.By != "" {
@@ -198,22 +199,21 @@ func (s *Statistics) value(stat string, values []float64) Value {
 	return Value(quantiles(values, []float64{q})[0])
 }
 
-// SummaryTable returns the table of rows with the given statistics, as [Explorer.Summary] returns
-// both: for programs, with the unit of the values as a text.
+// SummaryTable returns rows and statistics, as returned by [Explorer.Summary], as a table for
+// programs, with the unit of the values as text.
 func SummaryTable(rows []SummaryRow, stats []string) *result.Table {
 	return result.New(summaryColumns(rows, stats, result.Number, programs), rows, 0)
 }
 
-// SummaryTables returns tables for people, of rows that are by what [SummaryQuery].By says: one for
-// each unit.
+// SummaryTables returns tables for people, one per unit, of rows grouped by [SummaryQuery].By.
 func SummaryTables(by string, rows []SummaryRow, stats []string) []*result.Table {
 	return tablesByUnit(rows, func(r *SummaryRow) (string, string, []Value) { return r.Metric, r.Unit, r.Values }, func(rows []SummaryRow, unit result.Unit) []result.Column[SummaryRow] {
 		return summaryColumns(rows, stats, unit, by)
 	})
 }
 
-// tablesByUnit makes a table of the rows of each unit in which people read values. Quotients without
-// a unit that are all below 1 are parts of a whole.
+// tablesByUnit returns a table of rows for each display unit. Quotients without a unit that are all
+// below 1 are shown as parts of a whole.
 func tablesByUnit[Row any](rows []Row, of func(*Row) (metric, unit string, values []Value), columns func([]Row, result.Unit) []result.Column[Row]) (out []*result.Table) {
 	is := func(r *Row) result.Unit {
 		metric, unit, values := of(r)
@@ -239,13 +239,13 @@ func tablesByUnit[Row any](rows []Row, of func(*Row) (metric, unit string, value
 	return out
 }
 
-// units are those in which people read values.
+// units lists the display units.
 var units = []struct {
 	unit  result.Unit
 	title string
 }{{result.Duration, "Times, of quanta"}, {result.Bytes, "Bytes, of quanta"}, {result.Number, "Numbers, of quanta"}, {result.Ratio, "Quotients, of quanta"}}
 
-// UnitOf returns the unit in which people read values of a unit of metrics.
+// UnitOf returns the display unit for a unit of metrics.
 func UnitOf(unit string) result.Unit {
 	switch unit {
 	case "ns":
@@ -256,11 +256,11 @@ func UnitOf(unit string) result.Unit {
 	return result.Number
 }
 
-// programs stands in summaryColumns for what the rows are by: all columns are there.
+// programs, as the grouping in summaryColumns, selects all columns.
 const programs = "programs"
 
-// summaryColumns are the columns of the statistics. For people, what is the same in all rows is left
-// out.
+// summaryColumns returns the columns of the statistics. For people, it omits columns that are the
+// same in all rows.
 func summaryColumns(rows []SummaryRow, stats []string, unit result.Unit, by string) (out []result.Column[SummaryRow]) {
 	one := func(of func(*SummaryRow) string) bool {
 		return !slices.ContainsFunc(rows, func(r SummaryRow) bool { return of(&r) != of(&rows[0]) })
@@ -296,12 +296,12 @@ func valueIn(unit result.Unit, v Value) (result.Value, bool) {
 	return result.Int(int64(math.Round(float64(v)))), true
 }
 
-// Table returns the table of a comparison, for programs: the units are texts.
+// Table returns the comparison as a table for programs: the units are text.
 func (c *Comparison) Table() *result.Table {
 	return result.New(comparisonColumns(result.Number, true), c.Rows, 0)
 }
 
-// Tables returns tables of a comparison for people: one for each unit.
+// Tables returns the comparison as tables for people, one per unit.
 func (c *Comparison) Tables() []*result.Table {
 	tables := tablesByUnit(c.Rows, func(r *ComparisonRow) (string, string, []Value) {
 		return r.Metric, r.Unit, []Value{r.A.Mean, r.B.Mean}

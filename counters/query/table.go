@@ -12,15 +12,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TableQuery asks for sums and means of the quanta of a set that have something in common.
+// TableQuery asks for sums and means of groups of quanta that share a property.
 type TableQuery struct {
-	// By is what they have in common: group, kind, goroutine, func, caller, proc, thread,
-	// ended or wait.
+	// By is the property: group, kind, goroutine, func, caller, proc, thread, ended or wait.
 	By string `json:"by"`
-	// Metrics are at most 8.
+	// Metrics has at most 8 metrics.
 	Metrics []string `json:"metrics,omitempty"`
-	// Limit is how many rows are given, those that ran longest first; the others are added up. 0
-	// means 50.
+	// Limit is the maximum number of rows, those that ran longest; the others are added up. 0 means
+	// 50.
 	Limit int `json:"limit,omitempty"`
 }
 
@@ -30,11 +29,11 @@ type Table struct {
 	Metrics []string   `json:"metrics"` // canonical
 	Units   []string   `json:"units"`
 	Rows    []TableRow `json:"rows"`
-	Others  *TableRow  `json:"others"` // all that the limit left out, added up; nil if there is nothing
+	Others  *TableRow  `json:"others"` // sum of the rows beyond the limit; nil if none
 	Groups  int        `json:"groups"` // all
 }
 
-// TableRow sums up what has one key.
+// TableRow summarizes the quanta with one key.
 type TableRow struct {
 	Key       string `json:"key"`
 	Goroutine *int64 `json:"goroutine,omitempty"`
@@ -46,7 +45,7 @@ type TableRow struct {
 	Cells     []Cell `json:"cells"`
 }
 
-// Cell sums up a metric: as [Statistics], of what is known.
+// Cell summarizes the known values of a metric, like [Statistics].
 type Cell struct {
 	Known       int   `json:"known"`
 	Sum         Value `json:"sum"`
@@ -56,7 +55,7 @@ type Cell struct {
 	RatioOfSums Value `json:"ratio_of_sums"`
 }
 
-// tally adds up one cell.
+// tally accumulates a cell.
 type tally struct {
 	sum, over, under sum
 	min, max         float64
@@ -87,22 +86,22 @@ func (t *tally) cell() Cell {
 	}
 }
 
-// tallies are the cells of one key.
+// tallies holds the cells of one key.
 type tallies struct {
 	count    int
 	duration sum
 	cells    []tally
 }
 
-// metricSet is several metrics, evaluated together.
+// metricSet holds several metrics that are evaluated together.
 type metricSet struct {
 	names, units []string
 	metrics      []*compiled
-	columns      []column // of the metrics, then the sides of those that are quotients
-	sides        []int    // where those are, by metric; 0 if it has none
+	columns      []column // the metrics, then the sides of those that are quotients
+	sides        []int    // index of the sides by metric; 0 if none
 }
 
-// compileAll compiles metrics by their texts.
+// compileAll compiles metrics given as texts.
 func (e *Explorer) compileAll(part string, texts []string, most int) (*metricSet, error) {
 	if len(texts) > most {
 		return nil, &PartError{part, fmt.Errorf("%d metrics are more than %d", len(texts), most)}
@@ -165,8 +164,8 @@ func (m *metricSet) row(t *tallies) TableRow {
 	return out
 }
 
-// Table answers a [TableQuery] for a set, at some 20 ns a row and metric. Errors tell what is wrong
-// with the query.
+// Table answers a [TableQuery] for a set. It takes about 20 ns per row and metric. The error
+// describes what is wrong with the query.
 func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, error) {
 	keys, ok := e.by(q.By)
 	if !ok {
@@ -221,7 +220,7 @@ func (r *TableRow) setNumber(by string, number int64) {
 	}
 }
 
-// others adds up all rows but those with the given keys.
+// others adds up all rows except those with the given keys.
 func (e *Explorer) others(ctx context.Context, m *metricSet, set *Set, keys keys, but []int32) (*TableRow, error) {
 	left := make([]bool, keys.n)
 	for _, key := range but {
@@ -237,20 +236,20 @@ func (e *Explorer) others(ctx context.Context, m *metricSet, set *Set, keys keys
 	return &row, err
 }
 
-// keys are what rows can be grouped by.
+// keys are the keys by which rows can be grouped.
 type keys struct {
-	n      int                                // how many there are at most
+	n      int                                // maximum number of keys
 	of     func(row int) int32                // the key of a row, from 0
-	label  func(key int32) string             // what people call it
-	number func(key int32) (v int64, is bool) // for what is a number: a goroutine, a thread, a P
-	group  func(key int32) int32              // its group, for goroutines; −1 otherwise
+	label  func(key int32) string             // display name
+	number func(key int32) (v int64, is bool) // number of a goroutine, a thread or a P
+	group  func(key int32) int32              // group of a goroutine; −1 otherwise
 }
 
 func errBy(name string) error {
 	return fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(name))
 }
 
-// by returns the keys of a name, or false.
+// by returns the keys with a name; it returns false if there are none.
 func (e *Explorer) by(name string) (keys, bool) {
 	rec := e.rec
 	k := keys{
@@ -299,9 +298,9 @@ func (e *Explorer) byGoroutine(k *keys) {
 	k.group = func(key int32) int32 { return e.groups[key] }
 }
 
-// mainGroups returns the group of each goroutine: of those in which it ran, the one in which it ran
-// for longest. Groups of the application come before others, such as that of the moments in which
-// it assisted the collector or stopped the world.
+// mainGroups returns for each goroutine the group in which it ran longest. Groups of the
+// application come before others, such as those of moments in which it assisted the collector or
+// stopped the world.
 func (e *Explorer) mainGroups() []int32 {
 	type pair struct{ goroutine, group int32 }
 	rec, ran := e.rec, map[pair]int64{}
@@ -331,7 +330,7 @@ func (e *Explorer) mainGroups() []int32 {
 	return groups
 }
 
-// byNumber makes keys of a column of numbers, of which those less than least are not known.
+// byNumber sets the keys to a column of numbers, in which values below least are unknown.
 func byNumber[T int32 | int64](k *keys, column []T, least int64) {
 	wide := make([]int64, len(column))
 	for row, v := range column {
