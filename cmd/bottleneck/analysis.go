@@ -22,8 +22,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// analysis is what graph, contention and tasks have in common: each reads one input, makes a T of
-// it, writes that in the forms that were asked for, and checks the conditions of -fail.
+// analysis holds what graph, contention and tasks have in common: each reads one input, makes a T
+// of it, writes that in the requested forms, and checks the conditions of -fail.
 type analysis[T any] struct {
 	flags *pflag.FlagSet // of the whole command, which adds its own
 	to    destination
@@ -31,7 +31,7 @@ type analysis[T any] struct {
 	part  timeline.Part
 }
 
-// define adds the flags that all of them have.
+// define adds the common flags.
 func (a *analysis[T]) define(c *cobra.Command, forms formsOf[*T], about *measures) {
 	a.flags = c.Flags()
 	a.to.define(c, formsIn(forms.has))
@@ -41,7 +41,7 @@ func (a *analysis[T]) define(c *cobra.Command, forms formsOf[*T], about *measure
 	c.Long = strings.TrimSpace(c.Long) + "\n\n" + about.help()
 }
 
-// input checks what all have in common and returns the input. What names what is read.
+// input checks the common flags and returns the input; what names the input in messages.
 func (a *analysis[T]) input(std stdio, args []string, what string) (source string, err error) {
 	if err := a.to.settle(std); err != nil {
 		return "", err
@@ -49,18 +49,18 @@ func (a *analysis[T]) input(std stdio, args []string, what string) (source strin
 	return oneInput(args, what)
 }
 
-// reader makes something of an input. What it returns may be there even if there is an error: it is
-// then what could be read.
+// reader makes a result of an input. If it returns an error, its result may be non-nil: it then
+// covers the part that could be read.
 type reader[T any] func(ctx context.Context, std stdio, in *input) (*T, error)
 
-// analyze makes results of a trace. All commands read traces with it.
+// analyze makes results of a trace. All commands use it to read traces.
 func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.Report, error) {
 	opt.Name, opt.Progress = in.label, in.decoded
 	return bn.Analyze(ctx, r, opt)
 }
 
-// analyzeFile makes results of a trace in a file and, unless single is "", of one of a run of the
-// same work with one worker. It is an error if a speedup is wanted and there is none.
+// analyzeFile makes results of a trace file and, unless single is "", of the trace of a run of the
+// same work with one worker. It returns an error if a speedup is requested and there is none.
 func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.Report, error) {
 	if single != "" {
 		r, err := fileInput(single).open(ctx, nil)
@@ -85,8 +85,8 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 	return report, err
 }
 
-// readResult makes a result of a trace, or reads a saved one that check accepts. The result may be
-// there even if there is an error: it is then what could be read.
+// readResult makes a result of a trace, or reads a saved one that check accepts. If it returns an
+// error, the result may be non-nil: it then covers the part that could be read.
 func readResult[T any](ctx context.Context, std stdio, in *input, k *row[*T], opt bn.Options, check func(*T) error) (*T, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*T, error) {
 		if holdsJSON(head) {
@@ -120,10 +120,10 @@ func (a *analysis[T]) reader(k *row[*T], opt bn.Options) reader[T] {
 	}
 }
 
-// traceFlags choose what is made of a trace.
+// traceFlags are the flags that affect the analysis of a trace.
 var traceFlags = []string{"group", "window", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
 
-// rejectTraceFlags rejects flags that do nothing for a saved result, which is grouped so.
+// rejectTraceFlags rejects flags that have no effect on a saved result, whose grouping is fixed.
 func rejectTraceFlags(flags *pflag.FlagSet, label, group string) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
@@ -134,17 +134,17 @@ func rejectTraceFlags(flags *pflag.FlagSet, label, group string) (err error) {
 	return err
 }
 
-// run does what the flags say.
+// run runs the command as the flags specify.
 func (a *analysis[T]) run(ctx context.Context, std stdio, source string, forms formsOf[*T], read reader[T]) error {
 	in, err := findInput(std, source)
 	if err != nil {
 		return err
 	}
-	if err := a.to.outputs.check(); err != nil { // before anything is read
+	if err := a.to.outputs.check(); err != nil { // before reading anything
 		return err
 	}
 	v, err := read(ctx, std, in)
-	if v == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
+	if v == nil || ctx.Err() != nil { // the part read before an interrupt is arbitrary
 		return err
 	}
 	a.to.draw.source = shownSource(in.label)
@@ -176,7 +176,7 @@ func definePart(fs *pflag.FlagSet, part *timeline.Part) {
 	fs.Var(&parsedFlag{set: during(true)}, "outside", "analyze all but a `PART` of the time: "+parts)
 }
 
-// defineGroup adds -group, with what it is for in front of its help.
+// defineGroup adds -group; of begins its help.
 func defineGroup(fs *pflag.FlagSet, group *bottle.Grouping, of string) {
 	set := func(s string) (err error) {
 		*group, err = bottle.ParseGrouping(s)
@@ -195,13 +195,13 @@ func defineWindow(fs *pflag.FlagSet, window *time.Duration, help string) {
 	}}, "window", help)
 }
 
-// defineBounds adds -from and -to, from the start of what of names.
+// defineBounds adds -from and -to, which count from the start of the input that of names.
 func defineBounds(fs *pflag.FlagSet, from, to *time.Duration, of string) {
 	fs.DurationVar(from, "from", 0, "begin `DURATION` after the start of "+of)
 	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of "+of)
 }
 
-// checkBounds rejects -from and -to that bound nothing.
+// checkBounds rejects an empty interval of -from and -to.
 func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
 	if from < 0 {
 		return usagef("-from %v: want 0s or more", from)
@@ -212,7 +212,7 @@ func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
 	return nil
 }
 
-// parsedFlag is a flag with a parser. It keeps its text for the commands that a verdict proposes.
+// parsedFlag is a flag with a parser. It keeps its text for the commands that a verdict suggests.
 type parsedFlag struct {
 	set  func(string) error
 	text string
@@ -252,7 +252,7 @@ func parsePart(s string) (p timeline.Part, err error) {
 	return p, nil
 }
 
-// limited adds the flag of a command that reads traces or saved results.
+// limited adds the memory flag of a command that reads traces or saved results.
 func (a *app) limited(c *cobra.Command) {
 	c.Flags().Func("memory", "stop with an error before memory exceeds `SIZE`, such as 2GB or 512MB; default half of the memory of the machine or cgroup", func(s string) (err error) {
 		if a.memory, err = memory.Parse(s); err == nil && a.memory < memory.Least {
@@ -262,8 +262,7 @@ func (a *app) limited(c *cobra.Command) {
 	})
 }
 
-// savedInput reads a saved result, which takes some eight times its bytes in memory, up to the
-// limit.
+// savedInput limits the size of a saved result, which takes about eight times its bytes in memory.
 func savedInput(ctx context.Context, r io.Reader) io.Reader {
 	limit := memory.Limit(ctx, 0)
 	return &savedReader{r: r, left: limit / 8, err: fmt.Errorf("%w: it is longer than %s, and the limit is %s; raise it with -memory",
@@ -284,13 +283,13 @@ func (s *savedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// guard is called with the limit of a command; main sets it. Tests share a process, which has no
-// limit.
+// guard is called with the memory limit of a command; main sets it. Tests share a process, which
+// has no limit.
 var guard = func(limit int64) {}
 
-// guardProcess ends the process before it takes more memory than the limit. Passes over traces
-// watch it themselves and say what was read; this is for all else: saved results, and what is made
-// of a trace after it was read.
+// guardProcess ends the process before it uses more memory than the limit. Passes over traces watch
+// the limit themselves and return what they have read; this covers saved results, and processing
+// after a trace was read.
 func guardProcess(limit int64) {
 	debug.SetMemoryLimit(limit / 10 * 9)
 	go func() {

@@ -24,41 +24,41 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// artifact is one thing that commands load, compare, add up and write.
+// artifact is a result that commands load, compare, add up and write.
 type artifact struct {
 	kind  kind
 	value any    // of the type of the kind
-	name  string // of its file, for messages
-	// A graph of a trace has these beside it, a ledger is in both.
+	name  string // file name, for messages
+	// Additional results of a graph of a trace. ledger is also set for a ledger.
 	ledger     *ledger.Ledger
 	contention *contention.Profile
-	verdict    *verdict.Verdict // on a graph or a ledger; nil if there is none
+	verdict    *verdict.Verdict // of a graph or a ledger, or nil
 }
 
 // kind is a row of the table of artifacts, a *row of the type of its values.
 type kind interface {
 	about() *kindInfo
-	take(r *bn.Report) any             // from what was made of a trace
-	read(r io.Reader) (any, error)     // saved JSON
+	take(r *bn.Report) any             // takes the value from a report
+	read(r io.Reader) (any, error)     // reads saved JSON
 	measures() *measures               // of -fail
 	sum(parts []artifact) (any, error) // of merge
 	spread(s *spread, v any)           // numbers of each group, for merge
-	forms() writings                   // in which it is written
+	forms() writings                   // supported forms
 	write(w io.Writer, form string, v any, d drawing) error
 	instances(v any) int
 	warn(v any, warning string)
 }
 
-// kindInfo is what is known of a kind besides its values.
+// kindInfo holds the properties of a kind that do not depend on the type of its values.
 type kindInfo struct {
-	name   string  // of -kind, and of the command that reads it as JSON if there is no other
-	what   string  // in messages
-	reader string  // the command that reads it as JSON, if it has another name
-	key    string  // of its JSON; no other kind has it
-	want   bn.Want // makes it of a trace
-	merged bool    // there is a sum of several
-	// compare writes what changed between two in words, changes lists it for JSON, and draw, if
-	// not nil, draws it. A kind without compare is not compared.
+	name   string  // for -kind, and of the command that reads its JSON by default
+	what   string  // for messages
+	reader string  // command that reads its JSON, if different from name
+	key    string  // JSON key that no other kind has
+	want   bn.Want // analysis that makes it of a trace
+	merged bool    // several can be added up
+	// compare writes the changes between two in words, changes lists them for JSON, and draw, if
+	// not nil, draws them. A kind without compare cannot be compared.
 	compare func(w io.Writer, p diffPair, d drawing) error
 	changes func(p diffPair) *result.Table
 	draw    drawPair
@@ -72,7 +72,7 @@ type row[T any] struct {
 	add      func(parts ...T) (T, error)
 	numbers  func(s *spread, v T) map[string]float64
 	table    formsOf[T]
-	counted  func(v T) int // instances
+	counted  func(v T) int // number of instances
 	warnings func(v T) *[]string
 }
 
@@ -134,8 +134,8 @@ var (
 		counted: profileInstances, warnings: func(p *profile.Profile) *[]string { return &p.Comments },
 	}
 	kinds = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
-	// sniffed are the kinds of JSON in the order in which their keys are looked for: a graph
-	// may have findings.
+	// sniffed lists the kinds of JSON in the order in which their keys are checked: a graph may
+	// have findings.
 	sniffed = []kind{countersKind, stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
 )
 
@@ -147,7 +147,7 @@ func kindNamed(name string) kind {
 	return nil
 }
 
-// adding makes a sum that cannot fail one that may.
+// adding adapts a sum that cannot fail.
 func adding[T any](merge func(...T) T) func(...T) (T, error) {
 	return func(parts ...T) (T, error) { return merge(parts...), nil }
 }
@@ -159,7 +159,7 @@ func comparing[T any](compare func(w io.Writer, before, after T, opt text.Option
 	}
 }
 
-// changing lists what changed between the values of a pair.
+// changing lists the changes between the values of a pair.
 func changing[T any](changes func(before, after T) *result.Table) func(diffPair) *result.Table {
 	return func(p diffPair) *result.Table { return changes(p[0].value.(T), p[1].value.(T)) }
 }
@@ -180,7 +180,7 @@ func readVerdict(r io.Reader) (v *verdict.Verdict, err error) {
 	return v, err
 }
 
-// what names an artifact in messages. Profiles of pprof with other sample types are of other kinds.
+// what names an artifact in messages. pprof profiles with other sample types are of other kinds.
 func (a artifact) what() string {
 	if p, ok := a.value.(*profile.Profile); ok {
 		return "profile of pprof, of " + strings.Join(sampleTypes(p), " and ")
@@ -188,8 +188,8 @@ func (a artifact) what() string {
 	return a.kind.about().what
 }
 
-// loadArtifact reads an input that begins with head: a trace as what is wanted, or what was saved,
-// which must be what is wanted if anything is.
+// loadArtifact reads an input that begins with head: a trace, analyzed as requested, or a saved
+// result, which must be of the requested kind, if any.
 func loadArtifact(ctx context.Context, in *input, r io.Reader, head []byte, want kind, opt bottle.Options) (a artifact, err error) {
 	if !holdsJSON(head) {
 		return artifactOfTrace(ctx, in, r, want, opt)
@@ -201,7 +201,7 @@ func loadArtifact(ctx context.Context, in *input, r io.Reader, head []byte, want
 	k := kindOfJSON(data)
 	switch {
 	case k == nil:
-		k = graphKind // for its error
+		k = graphKind // to return its error
 	case k.about().compare == nil:
 		return a, errKind(in.label, k)
 	}
@@ -215,7 +215,7 @@ func loadArtifact(ctx context.Context, in *input, r io.Reader, head []byte, want
 	return a, nil
 }
 
-// artifactOfTrace reads a trace; a graph with a ledger beside it by default.
+// artifactOfTrace reads a trace, by default as a graph with a ledger.
 func artifactOfTrace(ctx context.Context, in *input, r io.Reader, want kind, opt bottle.Options) (a artifact, err error) {
 	a.kind, a.name = graphKind, in.label
 	if want != nil {
@@ -257,7 +257,7 @@ func readArtifact(data []byte, k kind) (a artifact, err error) {
 	return a, nil
 }
 
-// kindOfJSON recognises saved JSON by a key that only its kind has; nil if it is of none.
+// kindOfJSON recognizes saved JSON by a key that only its kind has; nil if there is none.
 func kindOfJSON(data []byte) kind {
 	var keys map[string]json.RawMessage
 	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) != nil {
@@ -271,7 +271,7 @@ func kindOfJSON(data []byte) kind {
 	return nil
 }
 
-// readSaved reads JSON that was saved, and should be of a certain kind.
+// readSaved reads saved JSON, which should be of a certain kind.
 func readSaved[P any](r io.Reader, label string, want *row[P]) (p P, err error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -286,7 +286,7 @@ func readSaved[P any](r io.Reader, label string, want *row[P]) (p P, err error) 
 	return p, fmt.Errorf("%s: %w", label, err)
 }
 
-// errKind is the error for a saved result of another kind than the command reads.
+// errKind is the error for a saved result of a kind that the command does not read.
 func errKind(label string, k kind) error {
 	return usagef("%s is a %s: \"bottleneck %s\" reads it", label, k.about().what, cmp.Or(k.about().reader, k.about().name))
 }

@@ -30,24 +30,23 @@ const (
 	exitUsage   = 2
 )
 
-// stdio is what a command reads from and writes to: os.Stdin and so on, or a
-// test's own.
+// stdio holds the streams of a command: os.Stdin and so on, or those of a test.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// app is one run of the command, with the flags that many subcommands have.
+// app is one run of the command, with the flags that many subcommands share.
 type app struct {
 	stdio
 	credentials credentials
-	memory      int64 // the limit; 0 is the usual one
-	unwritten   error // why the help could not be written
+	memory      int64 // limit in bytes; 0 means the default
+	unwritten   error // error of writing the help
 }
 
 // root returns the command with all its subcommands.
 func (a *app) root() *cobra.Command {
-	cobra.EnableCommandSorting = false // they stand in the order of their use
+	cobra.EnableCommandSorting = false // subcommands are in the order of their use
 	root := &cobra.Command{Use: "bottleneck", Short: "show which goroutines limit the scaling of a Go program", Long: overview, Example: overviewExamples,
 		SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true, DisableAutoGenTag: true, Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return unknownCommand(a.root(), args[0]) }}
@@ -79,12 +78,12 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault // a file is short for its verdict
+		return nil, cobra.ShellCompDirectiveDefault // a file alone means its verdict
 	}
 	return root
 }
 
-// action is what a subcommand does with its arguments, when its flags have been read.
+// action runs a subcommand with its arguments, after its flags have been parsed.
 type action func(ctx context.Context, std stdio, args []string) error
 
 // command returns a subcommand.
@@ -104,7 +103,7 @@ func (a *app) command(use, short, long string, do action) *cobra.Command {
 		}}
 }
 
-// usageError is a mistake in the arguments: exit status 2.
+// usageError is an error in the arguments: exit status 2.
 type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
@@ -113,7 +112,7 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// run is the whole command, without the process around it.
+// run runs the whole command, without the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdio: stdio{stdin, stdout, stderr}}
 	root := a.root()
@@ -136,7 +135,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case completion:
 		completeChoices(root)
 		if c := subcommand(root, args[min(1, len(args)-1)]); c != nil && len(args) > 2 {
-			last := len(args) - 1 // the word that is completed
+			last := len(args) - 1 // the word to complete
 			args = slices.Concat(args[:2], doubleDashes(c, args[2:last]), args[last:])
 		}
 	case c == nil:
@@ -149,10 +148,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return a.status(ctx, c, errors.Join(err, a.unwritten))
 }
 
-// choices is the annotation of a flag with the words that it takes.
+// choices is the annotation of a flag with the words that it accepts.
 const choices = "choices"
 
-// completeChoices makes the words known to cobra, which keeps them for ever.
+// completeChoices registers the words with cobra, which keeps them forever.
 func completeChoices(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -163,7 +162,7 @@ func completeChoices(root *cobra.Command) {
 	}
 }
 
-// subcommand returns the one with a name, or nil.
+// subcommand returns the subcommand with a name, or nil.
 func subcommand(root *cobra.Command, name string) *cobra.Command {
 	if i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
 		return root.Commands()[i]
@@ -171,8 +170,9 @@ func subcommand(root *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// isInput reports whether the first argument is not a command, but what the verdict is about: no
-// command has a dot or a slash in its name, so such a word is that of a file, be it there or not.
+// isInput reports whether the first argument is the input of a verdict rather than a command. No
+// command has a dot or a slash in its name, so a word with one is a file name, even if the file
+// does not exist.
 func isInput(word string) bool {
 	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
 		return true
@@ -181,7 +181,7 @@ func isInput(word string) bool {
 	return err == nil
 }
 
-// cutFlag takes an argument such as -top=3 apart; the name is "" if it is no flag.
+// cutFlag splits an argument such as -top=3; the name is "" if it is not a flag.
 func cutFlag(arg string) (name string, joined bool) {
 	name, flag := strings.CutPrefix(arg, "-")
 	if name, _, joined = strings.Cut(strings.TrimPrefix(name, "-"), "="); !flag || strings.HasPrefix(name, "-") {
@@ -190,7 +190,7 @@ func cutFlag(arg string) (name string, joined bool) {
 	return name, joined
 }
 
-// flagOf returns the flag that an argument means, or nil.
+// flagOf returns the flag to which an argument refers, or nil.
 func flagOf(c *cobra.Command, arg string) *pflag.Flag {
 	name, _ := cutFlag(arg)
 	if len(name) == 1 {
@@ -199,8 +199,8 @@ func flagOf(c *cobra.Command, arg string) *pflag.Flag {
 	return c.Flags().Lookup(name)
 }
 
-// doubleDashes writes flags as package pflag reads them: -format is --format, and --o is -o.
-// Package flag, by whose rules the documentation writes them, takes one dash or two.
+// doubleDashes converts flags to the syntax of package pflag: -format to --format, and --o to -o.
+// The documentation follows package flag, which accepts one dash or two.
 func doubleDashes(c *cobra.Command, args []string) []string {
 	out := slices.Clone(args)
 	for i := 0; i < len(out) && out[i] != "--"; i++ {
@@ -230,7 +230,7 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 	var usage *usageError
 	var program *programError
 	for c.HasParent() && c.Parent().HasParent() {
-		c = c.Parent() // of the shells of completion
+		c = c.Parent() // the shells of completion
 	}
 	switch {
 	case err == nil:
@@ -267,7 +267,7 @@ func flatten(err error) (parts []error) {
 	return parts
 }
 
-// shortest is the name of a flag as messages have it.
+// shortest returns the name of a flag for messages.
 func shortest(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return f.Shorthand
@@ -275,10 +275,10 @@ func shortest(f *pflag.Flag) string {
 	return f.Name
 }
 
-// wanted is what flags of a type take.
+// wanted describes the values of flags by type.
 var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a whole number", "float64": "a number", "duration": "a duration, such as 500ms"}
 
-// flagError returns the error for a wrong flag, with a suggestion.
+// flagError returns the error for an invalid flag, with a suggestion.
 func flagError(c *cobra.Command, err error) error {
 	var usage *usageError
 	var unknown *pflag.NotExistError
@@ -326,8 +326,8 @@ func unknownCommand(root *cobra.Command, word string) error {
 	return usagef(`%s; "bottleneck help" lists the commands`, msg)
 }
 
-// oneLine keeps a message on its line and harmless for the terminal, whatever
-// a file's name or a server's answer put into it.
+// oneLine keeps a message on its line and harmless for the terminal, regardless of file names and
+// server answers in it.
 func oneLine(s string) string { return format.Clean(s) }
 
 const overview = `Bottleneck shows which goroutines limit the scaling of a Go program.
@@ -375,7 +375,7 @@ func (a *app) describe(c *cobra.Command, _ []string) {
 	_, a.unwritten = io.WriteString(c.OutOrStdout(), b.String())
 }
 
-// wrapped sets words in lines of the width of a help text, all but the first of them indented.
+// wrapped wraps words to the width of a help text; it indents all lines except the first.
 func wrapped(indent int, words string) string {
 	var b strings.Builder
 	at := indent
@@ -418,7 +418,7 @@ func (a *app) man(root *cobra.Command) *cobra.Command {
 			return writeError(args[0], err)
 		}
 		for _, c := range root.Commands() {
-			c.Long = strings.ReplaceAll(c.Long, "\n  ", "\n      ") // Markdown keeps the lines of what is so far in
+			c.Long = strings.ReplaceAll(c.Long, "\n  ", "\n      ") // Markdown preserves these lines
 			c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", `\<`) })
 		}
 		return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "bottleneck", Manual: "bottleneck"}, args[0])
@@ -439,7 +439,7 @@ func printVersion(_ context.Context, std stdio, args []string) error {
 	return err
 }
 
-// version describes a build: the module's version, or the commit it was built from.
+// version describes a build: the module's version, or the commit.
 func version(info *debug.BuildInfo) string {
 	platform := fmt.Sprintf("(%s, %s/%s)", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if info == nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// contentionFlags are the choices of the user.
+// contentionFlags holds the flags of contention.
 type contentionFlags struct {
 	analysis[contention.Profile]
 	by, kinds, focus, view string
@@ -87,7 +87,7 @@ func kindsOf[K ~string](kinds []K, by string) string {
 	return strings.Join(names, by)
 }
 
-// parse reads the flags and rejects what cannot be right before anything is read.
+// parse parses the flags and rejects invalid ones before anything is read.
 func (f *contentionFlags) parse(std stdio, args []string) (source string, err error) {
 	if source, err = f.input(std, args, "input"); err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	}
 	f.to.draw.kinds = f.filter.Kinds
 	if f.by == "" && slices.Equal(f.filter.Kinds, []contention.Kind{contention.SyscallKind}) {
-		f.to.draw.aspects = []contention.Aspect{contention.ByWaiterStack} // no goroutine is to blame; the site is all there is
+		f.to.draw.aspects = []contention.Aspect{contention.ByWaiterStack} // no owner: show only the site
 	}
 	if f.focus != "" {
 		if f.filter.Focus, err = regexp.Compile(f.focus); err != nil {
@@ -122,7 +122,7 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	return source, nil
 }
 
-// parseAspects parses the levels of the tree; none are the usual ones.
+// parseAspects parses the levels of the tree; none means the default.
 func parseAspects(s string) (by []contention.Aspect, err error) {
 	err = parseList("-by", "aspect", s, contention.Aspects, func(a contention.Aspect) error {
 		if slices.Contains(by, a) {
@@ -134,7 +134,7 @@ func parseAspects(s string) (by []contention.Aspect, err error) {
 	return by, err
 }
 
-// parseList calls add for each of the words in a list of a flag, separated by commas.
+// parseList calls add for each word of a flag's comma-separated list.
 func parseList[Word ~string](name, what, list string, known []Word, add func(Word) error) error {
 	if list == "" {
 		return nil
@@ -188,7 +188,7 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	})
 }
 
-// keep removes what -kind and -focus do not select, with a warning if nothing is left.
+// keep removes waits that -kind and -focus do not select, and warns if nothing is left.
 func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 	kept := p.Filter(f.filter)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
@@ -197,7 +197,7 @@ func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 	return kept
 }
 
-// goroutines reports whether an aspect is that of single goroutines.
+// goroutines reports whether an aspect is that of individual goroutines.
 func (d drawing) goroutines() bool {
 	return slices.ContainsFunc(d.aspects, func(a contention.Aspect) bool {
 		return a == contention.ByOwnerGoroutine || a == contention.ByWaiterGoroutine || a == contention.ByRootGoroutine
@@ -225,7 +225,7 @@ var contentionForms = drawn(formsOf[*contention.Profile]{
 	return picture.DrawContention(p, picture.ContentionOptions{Options: d.picture(), Min: d.least})
 })
 
-// rows leaves out short rows, for the forms that have no shorter way to say that there are some.
+// waits removes short rows, for forms that cannot summarize them.
 func (d drawing) waits(p *contention.Profile) *contention.Profile {
 	if d.least == 0 {
 		return p
@@ -262,9 +262,9 @@ func sumOf[N ~int64](p *contention.Profile, of func(*contention.Wait) N) (sum N)
 func waited(w *contention.Wait) time.Duration { return w.Waited }
 func contentions(w *contention.Wait) int64    { return w.Contentions }
 
-// findLock returns the sums of the locks of a name or class. Those of a lock that is not in the
-// profile are 0, as no goroutine waited for it. But it is an error if there is a lock with nearly
-// that name.
+// findLock returns the sums of the locks with a name or class. The sums of a lock that is not in
+// the profile are 0, because no goroutine waited for it. But it is an error if there is a lock with
+// nearly that name.
 func findLock(p *contention.Profile, lock string) (*contention.Wait, error) {
 	var sum contention.Wait
 	found := false
@@ -283,8 +283,8 @@ func findLock(p *contention.Profile, lock string) (*contention.Wait, error) {
 	return &sum, nil
 }
 
-// mistyped returns the lock that a name which is not in the profile may be meant to be, or "".
-// Names that differ only in the number after # are those of two locks.
+// mistyped returns the lock that was probably meant by a name that is not in the profile, or "".
+// Names that differ only in the number after # belong to different locks.
 func mistyped(p *contention.Profile, lock string) string {
 	word, _, _ := strings.Cut(lock, "#")
 	var names []string
@@ -299,7 +299,7 @@ func mistyped(p *contention.Profile, lock string) string {
 	return spelling.Nearest(word, names)
 }
 
-// lockNames are what a lock may be called.
+// lockNames returns the names by which a lock can be found.
 func lockNames(l *contention.Lock) []string {
 	return []string{l.Name, l.String(), format.Func(l.String()), l.Class, format.Func(l.Class)}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// countersFlags are the choices of the user.
+// countersFlags holds the flags of counters.
 type countersFlags struct {
 	to      destination
 	options quanta.Options
@@ -69,7 +69,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	return c
 }
 
-// parse rejects what cannot be right before anything is read.
+// parse rejects invalid flags before anything is read.
 func (f *countersFlags) parse(std stdio, args []string) (source string, err error) {
 	if err := f.to.settle(std); err != nil {
 		return "", err
@@ -144,14 +144,14 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	return errors.Join(broken, written)
 }
 
-// counted is a recording with what is asked about it.
+// counted is a recording with the queries about it.
 type counted struct {
 	ctx context.Context
 	*countersFlags
 	e *query.Explorer
 }
 
-// tables are the tables for people, or one for programs.
+// tables returns tables for people, or one for programs.
 func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 	if c.compare != "" {
 		and := func(condition string) string {
@@ -185,7 +185,7 @@ func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 	return []*result.Table{query.SummaryTable(rows, stats)}, nil
 }
 
-// countersTable makes a form of one of tables for programs.
+// countersTable makes a form from a writer of tables for programs.
 func countersTable(write func(io.Writer, *result.Table) error) func(io.Writer, *counted, drawing) error {
 	return func(w io.Writer, c *counted, d drawing) error {
 		t, err := c.tables(d.top, false)
@@ -277,7 +277,7 @@ func writeCountersText(w io.Writer, c *counted, d drawing) error {
 	return err
 }
 
-// listCounters lists what can be counted.
+// listCounters lists the counters that are available.
 func listCounters(std stdio, args []string) error {
 	if len(args) > 0 {
 		return usagef("-list is about this machine: leave %s out", args[0])
@@ -298,6 +298,6 @@ func listCounters(std stdio, args []string) error {
 	}, all, 0)
 	terminal, _ := terminalOf(std.out)
 	opt := terminal.textOptions()
-	opt.Width = max(opt.Width, 240) // a reason is a sentence
+	opt.Width = max(opt.Width, 240) // reasons are sentences
 	return text.WriteTable(std.out, t, opt)
 }

@@ -23,7 +23,7 @@ import (
 // repairs are the values of -repair.
 var repairs = map[string]workload.Repair{"": {}, "largest-first": {LargestFirst: true}, "split": {Split: true}}
 
-// demo is the choices of a run.
+// demo holds the flags of a run.
 type demo struct {
 	out, trace, repair     string
 	workers, files, factor int
@@ -105,7 +105,7 @@ func (d *demo) run(ctx context.Context, std stdio, args []string) error {
 	return d.show(std, run)
 }
 
-// demoRun is what came of a run.
+// demoRun is the result of a run.
 type demoRun struct {
 	result *workload.Result
 	trace  []byte
@@ -142,8 +142,8 @@ func (d *demo) progress(since time.Duration) string {
 	return s
 }
 
-// read turns the trace into the graph, with the verdict. Every worker is in a region of its own, so
-// that grouping by region gives it a box of its own, with a name to speak of it.
+// read makes the graph of the trace, with the verdict. Every worker is in its own region, so that
+// grouping by region gives it its own box, with a meaningful name.
 func (r *demoRun) read(ctx context.Context) error {
 	report, err := bn.Analyze(ctx, bytes.NewReader(r.trace), bn.Options{Name: "the demo's trace", Want: bn.WantVerdict, CPUs: host.Processors(), Bottle: bottle.Options{Group: bottle.ByRegion}})
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// diffFlags are the choices of the user.
+// diffFlags holds the flags of diff.
 type diffFlags struct {
-	name string // of the kind; empty: not given
+	name string // of the kind; "" if not given
 	kind kind
 	opt  bottle.Options
 	to   destination
@@ -139,7 +139,7 @@ func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifac
 	})
 }
 
-// diffPair are the two runs.
+// diffPair holds the two runs.
 type diffPair [2]artifact
 
 // values returns the results of both runs that have these measures, or nil.
@@ -153,7 +153,8 @@ func (p diffPair) values(about *measures) []any {
 	return nil
 }
 
-// have rejects conditions on what the runs do not have, and quotients of what cannot be compared.
+// have rejects conditions on measures that the runs lack, and ratios of measures that cannot be
+// compared.
 func (p diffPair) have(c *conditions) error {
 	for i := range c.list {
 		one := &c.list[i]
@@ -178,7 +179,7 @@ func (p diffPair) have(c *conditions) error {
 	return nil
 }
 
-// diffForms write a pair; pictures, of kinds that are drawn only.
+// diffForms write a pair; pictures exist only for kinds that can be drawn.
 var diffForms = drawn(formsOf[diffPair]{
 	"text": func(w io.Writer, p diffPair, d drawing) error {
 		if err := text.VerdictDiff(w, p[0].verdict, p[1].verdict, d.terminal.textOptions()); err != nil {
@@ -196,7 +197,7 @@ func compareLedgers(w io.Writer, p diffPair, d drawing) error {
 	return p.table(w, d, func(w io.Writer, t *result.Table) error { return text.WriteTable(w, t, d.textOfRows()) })
 }
 
-// compareGraphs also compares the use of the capacity, where both runs have a ledger.
+// compareGraphs also compares the use of the capacity if both runs have a ledger.
 func compareGraphs(w io.Writer, p diffPair, d drawing) error {
 	if err := comparing(text.WriteDiff)(w, p, d); err != nil || !p.booked() {
 		return err
@@ -224,11 +225,11 @@ func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
 	return picture.DrawStacks([]*speedup.Stack{&before, &after}, d.picture())
 }
 
-// booked reports whether there are ledgers of both runs.
+// booked reports whether both runs have ledgers.
 func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
 
-// ledgers compares the ledgers by some columns; by default without the lines, which every edit of a
-// file moves.
+// ledgers compares the ledgers by some columns; by default without the lines, because every edit of
+// a file moves them.
 func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	if by == nil {
 		by = []string{"category", "wait", "function", "group"}
@@ -242,7 +243,7 @@ func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	return t, nil
 }
 
-// table writes what changed with a writer of tables.
+// table writes the changes with a writer of tables.
 func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Table) error) error {
 	if changes := p[0].kind.about().changes; changes != nil { // of ledgers, the rows themselves
 		return write(w, changes(p))
@@ -254,14 +255,14 @@ func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Ta
 	return write(w, t)
 }
 
-// measureJSON is a measure of both runs: times in nanoseconds; null where it is not known.
+// measureJSON is a measure of both runs, with times in nanoseconds; null if unknown.
 type measureJSON struct {
 	Name   string   `json:"name"`
 	Before *float64 `json:"before"`
 	After  *float64 `json:"after"`
 }
 
-// verdictsJSON are the verdicts on two runs.
+// verdictsJSON holds the verdicts on two runs.
 type verdictsJSON struct {
 	Before *verdict.Verdict `json:"before"`
 	After  *verdict.Verdict `json:"after"`
@@ -273,10 +274,10 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	out := struct {
 		What     string        `json:"what"`
 		Measures []measureJSON `json:"measures"`
-		Changes  *result.Table `json:"changes"` // row by row; none of ledgers, whose are the capacity
-		// Capacity is what the capacity went to.
+		Changes  *result.Table `json:"changes"` // by row; nil for ledgers, which have Capacity
+		// Capacity is the use of the capacity.
 		Capacity *result.Table `json:"capacity,omitempty"`
-		// Verdicts are those of graphs and ledgers; null where there is none.
+		// Verdicts are those of graphs and ledgers; null if there are none.
 		Verdicts *verdictsJSON `json:"verdicts,omitempty"`
 	}{What: p[0].what(), Measures: p.measures(), Changes: &result.Table{}}
 	if changes := p[0].kind.about().changes; changes != nil {
@@ -303,7 +304,7 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	return err
 }
 
-// measures returns the measures of -fail of both runs as a whole.
+// measures returns the -fail measures of both runs.
 func (p diffPair) measures() (out []measureJSON) {
 	for _, m := range p[0].kind.measures().whole {
 		value := func(a artifact) *float64 {

@@ -24,7 +24,7 @@ import (
 // measure is a number of a result. Its functions take a pointer to the result.
 type measure struct {
 	name string
-	unit result.Unit // of a Ratio, the values are in percent
+	unit result.Unit // values of a Ratio are in percent
 	help string
 	of   func(v any) (float64, error)
 	// asPart, if not nil, returns the value in percent of a whole.
@@ -33,8 +33,8 @@ type measure struct {
 
 // measures are the measures of one type of result.
 type measures struct {
-	example string    // of a condition
-	whole   []measure // in the order in which help and errors list them
+	example string    // example of a condition
+	whole   []measure // in the order of help and errors
 	// part returns the measure of a name that is not in whole. ok is false if the name does not
 	// have the form of one. part is nil if the result has no parts.
 	part  func(name string) (m measure, ok bool, err error)
@@ -71,7 +71,7 @@ func (ms *measures) find(name string) (measure, error) {
 	return measure{}, result.Unknown(name, ms.names())
 }
 
-// against parses a limit of the measure, and returns the measure that can be compared with it.
+// against parses a limit, and returns the measure that can be compared with it.
 func (m measure) against(value string) (measure, float64, error) {
 	if m.asPart != nil && strings.HasSuffix(value, "%") {
 		m.of, m.unit = m.asPart, result.Ratio
@@ -83,8 +83,8 @@ func (m measure) against(value string) (measure, float64, error) {
 	return m, limit, err
 }
 
-// summary returns the measures of the columns of a whole result. why returns the reason for which
-// the value of a column is not known, or "".
+// summary returns the measures of the columns of a whole result. why returns the reason why the
+// value of a column is unknown, or "".
 func summary[T any](columns []result.Column[T], why func(v *T, name string) string) (out []measure) {
 	for _, c := range columns {
 		out = append(out, measure{name: c.Name, unit: c.Unit, help: c.Help, of: func(v any) (float64, error) {
@@ -101,7 +101,7 @@ func summary[T any](columns []result.Column[T], why func(v *T, name string) stri
 	return out
 }
 
-// certain is the why of summaries that are always known.
+// certain is the why function of summaries that are always known.
 func certain[T any](*T, string) string { return "" }
 
 // ofPart returns the measures word(NAME).measure of the part that find returns.
@@ -135,9 +135,9 @@ func ofPart[T, Part any](word string, columns []result.Column[Part], find func(v
 	}
 }
 
-// ofTable returns the measures of the columns of a table: of all rows, and of those of
-// NAME(FILTER). A FILTER that is a plain word must be one of words. Any other, such as a function,
-// must be one of the names of the result, unless a question mark follows it.
+// ofTable returns the measures of the columns of a table: of all rows, and of those that
+// NAME(FILTER) selects. A FILTER that is a plain word must be in words. Any other FILTER, such as a
+// function, must be one of the names of the result, unless a question mark follows it.
 func ofTable[T any](columns []result.Head, words []string, table func(*T) *result.Table, names func(*T) []string) (whole []measure, part func(string) (measure, bool, error)) {
 	find := func(name string) (measure, error) {
 		m, err := result.Find(columns, name)
@@ -179,7 +179,7 @@ func ofTable[T any](columns []result.Head, words []string, table func(*T) *resul
 	}
 }
 
-// onlyKnown returns a measure that is an error where no row has the filter, and it is none of the
+// onlyKnown returns a measure that fails if no row matches the filter and it is not one of the
 // names of the result.
 func onlyKnown[T any](of func(any) (float64, error), filter string, names func(*T) []string) func(any) (float64, error) {
 	return func(v any) (float64, error) {
@@ -200,8 +200,8 @@ func onlyKnown[T any](of func(any) (float64, error), filter string, names func(*
 	}
 }
 
-// findNamed finds a part by its name, in full or as text and pictures shorten it. missing begins
-// the error if there is none.
+// findNamed finds a part by its full name, or by its shortened name in text and pictures. missing
+// begins the error if there is none.
 func findNamed[Part any](parts []Part, nameOf func(*Part) string, missing, name string) (*Part, error) {
 	names := make([]string, len(parts))
 	for i := range parts {
@@ -221,15 +221,15 @@ func findNamed[Part any](parts []Part, nameOf func(*Part) string, missing, name 
 
 // conditions is the value of -fail.
 type conditions struct {
-	about []*measures // of the kinds of results that there may be
-	pairs bool        // a limit such as 1.1x is of the quotient of two runs
+	about []*measures // kinds of results to which the conditions may apply
+	pairs bool        // a limit such as 1.1x applies to the ratio of two runs
 	list  []condition
 }
 
 type condition struct {
 	result.Comparison
 	quotient bool
-	in       map[*measures]limited // what the name means, in the kinds of results that have it
+	in       map[*measures]limited // measures with the name, by the kinds of results that have it
 }
 
 // limited is a measure with the limit that it is compared with.
@@ -238,7 +238,7 @@ type limited struct {
 	limit float64
 }
 
-// add is what -fail does: it adds conditions.
+// add implements -fail: it adds conditions.
 func (c *conditions) add(s string) error {
 	list, err := result.ParseComparisons(s, c.about[0].example)
 	if err != nil {
@@ -265,7 +265,7 @@ func (c *conditions) parse(one result.Comparison) (next condition, err error) {
 		}
 	}
 	var known []string
-	var wrong error // the name has the form of a measure, or the value is not one of it
+	var wrong error // the name or the value does not fit a measure
 	var unknown *result.UnknownName
 	for _, about := range c.about {
 		m, err := about.find(one.Name)
@@ -290,7 +290,8 @@ func (c *conditions) parse(one result.Comparison) (next condition, err error) {
 	return next, result.Unknown(one.Name, known)
 }
 
-// of returns what the name means in results, and these: values returns those of a kind, or none.
+// of returns the measure with the name, and the results to which it applies; values returns the
+// results of a kind, or none.
 func (c *condition) of(about []*measures, values func(*measures) []any) (m limited, runs []any) {
 	for _, a := range about {
 		if m, ok := c.in[a]; ok {
@@ -302,8 +303,8 @@ func (c *condition) of(about []*measures, values func(*measures) []any) (m limit
 	return m, nil
 }
 
-// check returns an error of one line that lists all conditions that hold, with their values in the
-// last of the runs, or nil if none does.
+// check returns a one-line error that lists all conditions that hold, with their values in the last
+// run, or nil if none holds.
 func (c *conditions) check(values func(*measures) []any) error {
 	var held []string
 	for i := range c.list {
@@ -334,12 +335,12 @@ func (c *conditions) check(values func(*measures) []any) error {
 	return errors.New("-fail: " + strings.Join(held, "; "))
 }
 
-// checkOne is check of a single result.
+// checkOne is check for a single result.
 func (c *conditions) checkOne(v any) error {
 	return c.check(func(*measures) []any { return []any{v} })
 }
 
-// quotient returns after ÷ before, which is infinite if only before is 0.
+// quotient returns after ÷ before; it is infinite if only before is 0.
 func quotient(before, after float64) float64 {
 	switch {
 	case before == after:

@@ -19,7 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// graphFlags are the choices of the user.
+// graphFlags holds the flags of graph.
 type graphFlags struct {
 	analysis[bottle.Graph]
 	opt bottle.Options
@@ -70,7 +70,7 @@ region or task, everything before -from is decoded.`, f.run)
 	return c
 }
 
-// parse rejects what cannot be right before anything is read.
+// parse rejects invalid flags before anything is read.
 func (f *graphFlags) parse(std stdio, args []string) (source string, err error) {
 	if source, err = f.input(std, args, "trace"); err != nil {
 		return "", err
@@ -88,16 +88,16 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 	return f.analysis.run(ctx, std, source, graphForms, f.reader(graphKind, bn.Options{Bottle: f.opt}))
 }
 
-// readGraph reads a trace, or a graph that was saved.
+// readGraph reads a trace or a saved graph.
 func readGraph(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
 	return readResult(ctx, std, in, graphKind, bn.Options{}, func(*bottle.Graph) error { return nil })
 }
 
-// progressDelay is how long a command runs before it shows progress.
+// progressDelay is the time after which a command shows progress.
 const progressDelay = 500 * time.Millisecond
 
-// shownSource is what pictures call the trace: a URL, or a file without the
-// folders of this machine.
+// shownSource returns the name of the trace in pictures: a URL, or a file name without local
+// directories.
 func shownSource(label string) string {
 	if strings.Contains(label, "://") {
 		return label
@@ -145,7 +145,7 @@ func ratio(d, whole time.Duration) float64 { return float64(d) / float64(max(1, 
 func findGroup(g *bottle.Graph, group string) (*groupOf, error) {
 	nameOf := func(b *bottle.Box) string { return b.Group }
 	b, err := findNamed(g.Boxes, nameOf, "the graph has no group", group)
-	if reason, short := strings.CutPrefix(group, "STW ("); err != nil && short { // so the table calls it
+	if reason, short := strings.CutPrefix(group, "STW ("); err != nil && short { // as in the table
 		b, err = findNamed(g.Boxes, nameOf, "the graph has no group", "stop-the-world ("+reason)
 	}
 	return &groupOf{b, g}, err

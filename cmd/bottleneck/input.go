@@ -25,23 +25,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// input is where a trace comes from: a file, a URL or standard input.
+// input is the source of a trace: a file, a URL or standard input.
 type input struct {
-	label string // what errors and pictures call it
+	label string // name in errors and pictures
 	meter meter
-	// decoded gets the bytes that are done, and all; nil where open counts them itself.
+	// decoded is called with the number of bytes processed, and the total; nil if open counts them
+	// itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
-	// archives says that open gives an archive of counters as it is, not the trace in it.
+	// archives makes open return an archive of counters unchanged, rather than the trace in it.
 	archives bool
-	// answered, if not nil, gets the headers of a server's answer.
+	// answered, if not nil, is called with the headers of a server's answer.
 	answered func(http.Header)
-	// progress returns the line of progress, given the time since reading began.
+	// progress returns the progress line, given the time since reading began.
 	progress func(time.Duration) string
 }
 
-// readInput opens an input and reads it, with progress on a terminal. read gets the first bytes as
-// head. Its result may be there even if there is an error: it is then what could be read.
+// readInput opens and reads an input, with progress on a terminal. head is the beginning of the
+// input. If readInput returns an error, its result may be non-nil: it then covers the part that
+// could be read.
 func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -59,12 +61,12 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	}
 	p, err := read(opened, from, head)
 	if err != nil && opened.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(opened) // such as a server that sends nothing, which read does not see
+		err = context.Cause(opened) // such as a server that sends nothing, which read does not notice
 	}
 	return p, reading(err)
 }
 
-// reading returns an error with "reading " before each line, unless the usage is wrong.
+// reading returns an error with "reading " before each line, except for usage errors.
 func reading(err error) error {
 	var usage *usageError
 	if err == nil || errors.As(err, &usage) {
@@ -77,11 +79,11 @@ func reading(err error) error {
 	return errors.Join(parts...)
 }
 
-// headLength is the number of bytes that suffice to recognize an input.
+// headLength is the number of bytes needed to recognize an input.
 const headLength = 512
 
-// peek returns the first bytes of what is read, and a reader of all of it: a file itself, which can
-// be read with random access.
+// peek returns the first bytes of a reader, and a reader of all of it. For a file, that is the file
+// itself, which supports random access.
 func peek(r io.Reader) (all io.Reader, head []byte) {
 	f, ok := r.(*os.File)
 	if ok {
@@ -89,7 +91,7 @@ func peek(r io.Reader) (all io.Reader, head []byte) {
 		ok = err == nil && at == 0
 	}
 	buf := bufio.NewReaderSize(r, 1<<16)
-	head, _ = buf.Peek(headLength) // who reads on meets the error, too
+	head, _ = buf.Peek(headLength) // the next read returns the error, too
 	if ok {
 		if _, err := f.Seek(0, io.SeekStart); err == nil {
 			return f, head
@@ -98,7 +100,7 @@ func peek(r io.Reader) (all io.Reader, head []byte) {
 	return buf, head
 }
 
-// holdsJSON looks whether what begins so is JSON.
+// holdsJSON reports whether an input that begins with head is JSON.
 func holdsJSON(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }
@@ -107,7 +109,7 @@ func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
 
-// findInput returns the input that an argument means. It reads nothing.
+// findInput returns the input for an argument. It reads nothing.
 func findInput(std stdio, arg string) (*input, error) {
 	switch {
 	case arg == "-":
@@ -127,8 +129,8 @@ func findInput(std stdio, arg string) (*input, error) {
 	return fileInput(arg), nil
 }
 
-// feeds reports whether standard input may hold a trace: it is neither a terminal nor
-// the null device, which daemons and cron give to their children.
+// feeds reports whether standard input may contain a trace: it is neither a terminal nor the null
+// device, which daemons and cron pass to their children.
 func feeds(f *os.File) bool {
 	if term.IsTerminal(int(f.Fd())) {
 		return false
@@ -138,7 +140,7 @@ func feeds(f *os.File) bool {
 		return false // closed
 	}
 	if st.Mode()&os.ModeNamedPipe != 0 {
-		return true // Windows takes a pipe and the null device for the same file
+		return true // Windows cannot distinguish a pipe and the null device
 	}
 	null, err := os.Stat(os.DevNull)
 	return err != nil || !os.SameFile(st, null)
@@ -201,7 +203,7 @@ func errDirectory(name string) error {
 	return fmt.Errorf("%s: is a directory", name)
 }
 
-// fileError returns an error of a file with its name, and without the system call.
+// fileError returns the error of a file with its name, without the system call.
 func fileError(name string, err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -210,18 +212,18 @@ func fileError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// interruptible makes reads of a pipe or a terminal end when the context does. A read
-// that is already under way cannot be taken back: it goes on alone, into a buffer of its own.
+// interruptible ends reads of a pipe or a terminal when the context ends. A read in progress cannot
+// be canceled: it continues in the background, into its own buffer.
 type interruptible struct {
 	ctx     context.Context
 	r       io.Reader
 	close   func() error
-	buf     []byte // of the reading goroutine, while there is one
+	buf     []byte // of the reading goroutine, if there is one
 	rest    []byte // read but not yet delivered
 	results chan chunk
 }
 
-// chunk is what a Read returned.
+// chunk is the result of a Read.
 type chunk struct {
 	n   int
 	err error
@@ -246,7 +248,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 		n := copy(p, i.buf[:res.n])
 		i.rest = i.buf[n:res.n]
 		if len(i.rest) > 0 {
-			return n, nil // a final error comes again with the next read
+			return n, nil // the next read returns a final error again
 		}
 		return n, res.err
 	case <-i.ctx.Done():
@@ -256,7 +258,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 
 func (i *interruptible) Close() error { return i.close() }
 
-// meter counts the bytes that are done, for the progress.
+// meter counts the bytes processed, for the progress line.
 type meter struct{ done, size atomic.Int64 }
 
 func (m *meter) decoded(done, size int64) {
@@ -264,7 +266,7 @@ func (m *meter) decoded(done, size int64) {
 	m.size.Store(size)
 }
 
-// String is empty, or begins with a colon.
+// String returns "", or a text that begins with a colon.
 func (m *meter) String() string {
 	done, size := m.done.Load(), m.size.Load()
 	switch {
@@ -276,7 +278,7 @@ func (m *meter) String() string {
 	return ": " + bytesOf(done)
 }
 
-// bytesOf writes a number of bytes in its natural unit.
+// bytesOf formats a number of bytes in a suitable unit.
 func bytesOf(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -287,15 +289,15 @@ func bytesOf(n int64) string {
 	return fmt.Sprintf("%.0f kB", float64(n)/1e3)
 }
 
-// unpackJSON unpacks what a command has saved and gzip or zstd has packed; its head is then that of
-// the JSON. All else stays packed: traces are unpacked by their reader, profiles for pprof by
-// theirs.
+// unpackJSON decompresses saved JSON compressed with gzip or zstd, and returns the head of the
+// JSON. It does not decompress other data: the readers of traces and pprof profiles do that
+// themselves.
 func unpackJSON(from io.Reader, head []byte) (io.Reader, []byte) {
 	unpack := unpackerOf(head)
 	if unpack == nil {
 		return from, head
 	}
-	const enough = 1 << 16 // to unpack the beginning
+	const enough = 1 << 16 // to decompress the beginning
 	begin := head
 	switch r := from.(type) {
 	case *os.File:
@@ -320,7 +322,8 @@ func unpackJSON(from io.Reader, head []byte) (io.Reader, []byte) {
 	return z, unpacked
 }
 
-// unpackerOf returns what unpacks an input that begins so; nil if it is not packed.
+// unpackerOf returns a function that decompresses an input that begins with head; nil if it is not
+// compressed.
 func unpackerOf(head []byte) func(io.Reader) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -333,12 +336,12 @@ func unpackerOf(head []byte) func(io.Reader) (io.Reader, error) {
 	return nil
 }
 
-// patienceURL is how long a server may send nothing, beyond the seconds that it was
-// asked to trace.
+// patienceURL is how long a server may send nothing, in addition to the time that it was asked to
+// trace.
 var patienceURL = time.Minute
 
-// urlInput is a trace that a server sends, such as net/http/pprof's
-// /debug/pprof/trace?seconds=5. It is read as it arrives.
+// urlInput is a trace from a server, such as net/http/pprof's /debug/pprof/trace?seconds=5. It is
+// read as it arrives.
 func urlInput(u *url.URL) *input {
 	in := &input{label: u.Redacted()}
 	seconds := secondsOf(u)
@@ -370,7 +373,7 @@ func urlInput(u *url.URL) *input {
 	return in
 }
 
-// secondsOf is how long the server traces before it is done.
+// secondsOf returns how long the server traces before the answer is complete.
 func secondsOf(u *url.URL) time.Duration {
 	s, err := strconv.ParseFloat(u.Query().Get("seconds"), 64)
 	if err != nil || !(s > 0 && s < 1e6) {
@@ -388,7 +391,7 @@ func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// fetch asks for a trace and refuses answers that cannot be one.
+// fetch requests a trace and rejects answers that cannot be one.
 func fetch(ctx context.Context, u *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -414,7 +417,7 @@ func fetch(ctx context.Context, u *url.URL) (*http.Response, error) {
 	return nil, err
 }
 
-// statusError is an answer that is none.
+// statusError is an answer with an error status.
 type statusError struct {
 	status int
 	text   string
@@ -422,8 +425,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// explanation is the first line of an error's body, when it is plain text:
-// net/http/pprof gives the reason there.
+// explanation returns the first line of an error's body if it is plain text, where net/http/pprof
+// gives the reason.
 func explanation(body io.Reader, media string) string {
 	if media != "text/plain" {
 		return ""
@@ -435,7 +438,7 @@ func explanation(body io.Reader, media string) string {
 	return ": " + line
 }
 
-// hint is the end of an error for the URL of a service that is not that of its trace.
+// hint returns the end of an error for the URL of a service that is not the URL of its trace.
 func hint(u *url.URL) string {
 	if strings.Contains(u.Path, "trace") {
 		return ""
@@ -443,7 +446,7 @@ func hint(u *url.URL) string {
 	return "; net/http/pprof serves traces at /debug/pprof/trace?seconds=5"
 }
 
-// urlError puts the URL once, and without its password, before what went wrong.
+// urlError puts the URL, without its password, once before the error.
 func urlError(ctx context.Context, label string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -457,7 +460,7 @@ func urlError(ctx context.Context, label string, err error) error {
 
 var errBrokeOff = errors.New("the connection broke off")
 
-// download is the body of an answer, counted and watched.
+// download is the body of an answer, counted and monitored.
 type download struct {
 	body  io.ReadCloser
 	meter *meter
@@ -482,10 +485,10 @@ func (d *download) Close() error {
 	return d.body.Close()
 }
 
-// credentials are headers for each request of a command.
+// credentials holds headers for each request of a command.
 type credentials struct {
 	header http.Header
-	token  string // the file with it
+	token  string // file with the token
 }
 
 // urls adds the flags of a command that reads URLs.
@@ -507,7 +510,7 @@ func (c *credentials) add(line string) error {
 
 type credentialsKey struct{}
 
-// of returns a context whose requests carry them.
+// of returns a context whose requests carry the credentials.
 func (c *credentials) of(ctx context.Context) (context.Context, error) {
 	if c.token != "" {
 		data, err := os.ReadFile(c.token)
@@ -523,7 +526,7 @@ func (c *credentials) of(ctx context.Context) (context.Context, error) {
 	return context.WithValue(ctx, credentialsKey{}, c), nil
 }
 
-// client asks with the credentials of a context. They stay with the host that they were meant for.
+// client sends requests with the credentials of a context, which it does not send to other hosts.
 func client(req *http.Request) *http.Client {
 	c, _ := req.Context().Value(credentialsKey{}).(*credentials)
 	if c == nil || len(c.header) == 0 {

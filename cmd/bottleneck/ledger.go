@@ -20,7 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// ledgerFlags are the choices of the user.
+// ledgerFlags holds the flags of ledger.
 type ledgerFlags struct {
 	analysis[ledger.Ledger]
 	opt bottle.Options
@@ -65,7 +65,7 @@ and the one that ended the wait. Columns of text, for -by, are
 	return c
 }
 
-// rows returns the rows of a ledger as they were asked for.
+// rows returns the requested rows of a ledger.
 func (d drawing) rows(l *ledger.Ledger) (*result.Table, error) {
 	if d.by == nil {
 		return l.Table(), nil
@@ -82,10 +82,10 @@ func (d drawing) textOfRows() text.Options {
 	return opt
 }
 
-// ledgerTop is how many rows text shows.
+// ledgerTop is the default number of rows in text.
 const ledgerTop = 20
 
-// written makes a form of one of tables.
+// written writes a ledger with a writer of tables.
 func (d drawing) written(w io.Writer, l *ledger.Ledger, write func(io.Writer, *result.Table) error) error {
 	t, err := d.rows(l)
 	if err != nil {
@@ -119,7 +119,7 @@ var ledgerMeasures = func() measures {
 	return ms
 }()
 
-// namesOf returns the functions, lines and goroutines that a ledger names.
+// namesOf returns the functions, lines and goroutines in a ledger.
 func namesOf(l *ledger.Ledger) (names []string) {
 	for i := range l.Rows {
 		r := &l.Rows[i]
@@ -132,7 +132,7 @@ func namesOf(l *ledger.Ledger) (names []string) {
 	return slices.Compact(names)
 }
 
-// ledgerWords are the plain words that stand in a ledger.
+// ledgerWords returns the plain words in a ledger.
 func ledgerWords() (words []string) {
 	for _, c := range ledger.Categories() {
 		words = append(words, string(c))
@@ -168,7 +168,7 @@ func (d *destination) defineBy(usage string) {
 // groupOf returns the group of a goroutine of the program.
 func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
 	group, kind := f.opt.Group.BoxOf(g, "")
-	if kind != bottle.Application { // it assists the collector, say
+	if kind != bottle.Application { // assists of the collector, for example
 		return g.Name()
 	}
 	return group

@@ -1,6 +1,6 @@
-// Bottleneck shows which goroutines limit the scaling of a Go program. It reads
-// execution traces and prints what limits the program, draws bottle graphs and
-// speedup stacks, and shows contention and the sizes of tasks.
+// Bottleneck shows which goroutines limit the scaling of a Go program. It reads execution traces,
+// prints what limits the program, draws bottle graphs and speedup stacks, and shows contention and
+// the sizes of tasks.
 //
 // Usage:
 //
@@ -26,37 +26,37 @@
 //	bottleneck help [command]
 //	bottleneck version
 //
-// A first look, in two seconds and without a trace of your own:
+// For a first look, in two seconds and without a trace:
 //
 //	bottleneck demo
 //
-// A trace from a running service that has net/http/pprof mounted, from a
-// benchmark, and from a program that calls runtime/trace itself:
+// Traces can come from a running service that has net/http/pprof mounted, from a benchmark, and
+// from a program that calls runtime/trace itself:
 //
 //	bottleneck graph 'http://localhost:6060/debug/pprof/trace?seconds=5'
 //	go test -bench Sort -trace trace.out && bottleneck graph trace.out
 //	bottleneck graph -o graph.svg -o graph.json trace.out
 //
-// A check for continuous integration, which fails if the mean parallelism is
-// below three:
+// This check for continuous integration fails if the mean parallelism is below three:
 //
 //	bottleneck graph -fail 'parallelism<3' trace.out
 //
-// The same benchmark on one and on two processors, and a run compared with an earlier one:
+// These commands run the same benchmark on one and on two processors, and compare a run with an
+// earlier one:
 //
 //	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
 //	bottleneck diff -fail 'neck-% > 1.1x' before.trace after.trace
 //
-// A live view of a service that has mounted package exporters/live, its last
-// seconds in a file, and the sum of its instances:
+// For services that have mounted package exporters/live, these commands show a live view, save the
+// last seconds to a file, and add up the results of several instances:
 //
 //	bottleneck top http://localhost:6060/debug/bottleneck/
 //	bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
 //	bottleneck merge -o fleet.svg a.json b.json c.json
 //
-// The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its
-// end, a file that cannot be written, a condition of -fail that holds) and 2 for wrong usage.
-// "bottleneck help COMMAND" describes the flags of a command.
+// The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its end, a file
+// that cannot be written, a condition of -fail that holds) and 2 for wrong usage. "bottleneck help
+// COMMAND" describes the flags of a command.
 package main
 
 import (
@@ -67,7 +67,7 @@ import (
 	"time"
 )
 
-// patience is how long an interrupted command may take to clean up after itself.
+// patience is how long an interrupted command may take to clean up.
 const patience = time.Second
 
 func main() {
@@ -79,10 +79,10 @@ func main() {
 	context.AfterFunc(ctx, func() {
 		stop() // a second interrupt ends the process at once
 		for time.Sleep(patience); ourWait.Load(); {
-			time.Sleep(patience) // a program that is recorded decides itself when it ends
+			time.Sleep(patience) // a recorded program decides itself when it ends
 		}
 		os.Stderr.WriteString("bottleneck: interrupted\n")
-		os.Exit(exitFailure) // something hangs that no context can interrupt, such as open(2) of a pipe
+		os.Exit(exitFailure) // something hangs that no context can interrupt
 	})
 	guard = guardProcess
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

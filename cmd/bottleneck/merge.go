@@ -34,10 +34,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// mergeFlags are the choices of the user.
+// mergeFlags holds the flags of merge.
 type mergeFlags struct {
 	name      string // of the kind
-	kind      kind   // nil: not given
+	kind      kind   // nil if not given
 	seconds   float64
 	filesFrom string
 	partial   bool
@@ -136,7 +136,7 @@ func (f *mergeFlags) run(ctx context.Context, std stdio, args []string) error {
 	return f.write(std, merged, sum)
 }
 
-// address is where a service has what is wanted, if it is a service that is named.
+// address returns the URL of the requested result, if the source is a service.
 func (f *mergeFlags) address(source string) string {
 	u, err := url.Parse(source)
 	if !isURL(source) || err != nil {
@@ -151,7 +151,7 @@ func (f *mergeFlags) address(source string) string {
 	return source
 }
 
-// write writes the sum in the forms that were asked for.
+// write writes the sum in the requested forms.
 func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 	defaulted := f.to.format == "text" && len(f.to.outputs) == 0
 	for _, form := range f.to.asked() {
@@ -196,7 +196,7 @@ func sampleTypes(p *profile.Profile) (types []string) {
 // traces is held while a trace is read.
 var traces sync.Mutex
 
-// read reads a file or a URL, whatever it is.
+// read reads a file or a URL of any kind.
 func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part artifact, err error) {
 	in, err := findInput(std, source)
 	if err != nil {
@@ -209,10 +209,10 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part a
 		}
 		want := f.kind
 		if want == graphKind && !holdsJSON(head) {
-			want = nil // of a trace that is a graph with a ledger, of which the verdict follows
+			want = nil // for a trace: a graph with a ledger, from which the verdict follows
 		}
 		if !holdsJSON(head) {
-			traces.Lock() // a pass has its own concurrency, and the limit of memory is that of one
+			traces.Lock() // a pass is concurrent itself, and the memory limit is for one pass
 			defer traces.Unlock()
 		}
 		return loadArtifact(ctx, in, r, head, want, bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")})
@@ -223,7 +223,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part a
 	return part, err
 }
 
-// fits reports whether a part can be added to what begins with first, or is the first itself.
+// fits reports whether a part can be added to a sum that begins with first, or is the first itself.
 func (a artifact) fits(first *artifact) error {
 	if first.name == "" {
 		return nil
@@ -242,7 +242,7 @@ func (a artifact) fits(first *artifact) error {
 	return nil
 }
 
-// isProfile reports whether the beginning of a packed input is not that of a trace.
+// isProfile reports whether the beginning of a compressed input is not that of a trace.
 func isProfile(head []byte) bool {
 	if !bytes.HasPrefix(head, []byte{0x1f, 0x8b}) {
 		return false
@@ -256,10 +256,11 @@ func isProfile(head []byte) bool {
 	return n > 0 && !strings.HasPrefix("go 1.", string(begin[:n])) && string(begin[:n]) != "go 1."
 }
 
-// mostProfile is more than any profile for pprof that this command writes, in bytes.
+// mostProfile exceeds the size of any pprof profile that this command writes, in bytes.
 const mostProfile = 1 << 30
 
-// readProfile reads a profile for pprof. Those that others made may mean anything by their values.
+// readProfile reads a pprof profile. It rejects profiles of other programs, whose values may have
+// any meaning.
 func readProfile(r io.Reader, label string) (*profile.Profile, error) {
 	data, err := io.ReadAll(io.LimitReader(bufio.NewReader(r), mostProfile))
 	if err != nil {
@@ -278,7 +279,7 @@ func readProfile(r io.Reader, label string) (*profile.Profile, error) {
 // instancesComment begins the comment of a merged profile with the number of its instances.
 const instancesComment = "instances: "
 
-// profileInstances is how many instances a profile is about.
+// profileInstances returns the number of instances in a profile.
 func profileInstances(p *profile.Profile) int {
 	for _, c := range p.Comments {
 		if s, ok := strings.CutPrefix(c, instancesComment); ok {
@@ -323,26 +324,26 @@ func mergeProfiles(profiles ...*profile.Profile) (*profile.Profile, error) {
 	return sum, nil
 }
 
-// Sources are read side by side and added up in their order, so that the result does not depend on
-// which one is read first. What is read but not added up yet is bounded: one part for each reader,
-// and one batch.
+// Sources are read concurrently and added up in their order, so that the result does not depend on
+// which one is read first. The amount of data read but not yet added up is bounded: one part per
+// reader, and one batch.
 
 const (
-	mergeServices = 32 // asked at a time: they mostly wait
-	mergeBatch    = 16 // parts added at a time, as each addition copies the sum
+	mergeServices = 32 // concurrent requests, which mostly wait
+	mergeBatch    = 16 // parts per addition, because each addition copies the sum
 )
 
 // mergeSum is the sum of the parts so far.
 type mergeSum struct {
-	sources int // of the command, missing ones too
+	sources int // on the command line, including missing ones
 	missing []string
 	sum     artifact
 	pending []artifact
 	spread  spread
-	done    atomic.Int64 // sources that were read, or could not be
+	done    atomic.Int64 // sources that were read, or failed
 }
 
-// add takes the next part, if it is of the same kind as the ones before.
+// add takes the next part, if it is of the same kind as the previous ones.
 func (s *mergeSum) add(p artifact) error {
 	first := &s.sum
 	if first.name == "" && len(s.pending) > 0 {
@@ -359,7 +360,7 @@ func (s *mergeSum) add(p artifact) error {
 	return nil
 }
 
-// flush adds up what is pending.
+// flush adds up the pending parts.
 func (s *mergeSum) flush() (err error) {
 	all := s.pending
 	if s.sum.name != "" {
@@ -372,7 +373,7 @@ func (s *mergeSum) flush() (err error) {
 	return err
 }
 
-// listed returns the sources with those of -files-from.
+// listed returns the sources including those of -files-from.
 func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([]string, error) {
 	if f.filesFrom != "" {
 		in, err := findInput(std, f.filesFrom)
@@ -486,12 +487,12 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 	return nil
 }
 
-// result is the sum of all parts, with a warning if some are missing.
+// result returns the sum of all parts, with a warning if some are missing.
 func (s *mergeSum) result() (artifact, error) {
 	if err := s.flush(); err != nil {
 		return artifact{}, err
 	}
-	if g, ok := s.sum.value.(*bottle.Graph); ok && s.sum.ledger != nil { // of traces alone
+	if g, ok := s.sum.value.(*bottle.Graph); ok && s.sum.ledger != nil { // of traces only
 		g.Verdict = diagnose.New(diagnose.Results{Ledger: s.sum.ledger, Graph: g, Contention: s.sum.contention})
 	}
 	if len(s.missing) > 0 {
@@ -505,37 +506,36 @@ func (s *mergeSum) result() (artifact, error) {
 	return s.sum, nil
 }
 
-// spread is how a number of each group differs among the sources of a merge: which of them is odd.
-// Its size does not depend on the number of sources: of each group there are the extremes and a
-// histogram.
+// spread records how a number of each group differs among the sources of a merge, to find outliers.
+// Its size does not depend on the number of sources: each group has the extremes and a histogram.
 type spread struct {
-	what    string // the number, for the title of the table
-	unit    string // in CSV
+	what    string // name of the number, for the title of the table
+	unit    string // unit in CSV
 	form    result.Unit
 	mean    bool // a source that lacks a group has no number for it, rather than 0
 	sources int
-	source  string // whose numbers are added
-	first   string // the name of the first source
+	source  string // source of the numbers being added
+	first   string // name of the first source
 	rows    map[string]*spreadRow
 }
 
-// maxSpread bounds the groups, first come, first kept: with a histogram of some 10 kB each, at most
-// 20 MB.
+// maxSpread bounds the number of groups; the first ones are kept. With a histogram of about 10 kB
+// each, they take at most 20 MB.
 const maxSpread = 2000
 
-// spreadScale makes whole numbers of values for the histogram, which has them to 1.6 %.
+// spreadScale scales values to integers for the histogram, whose precision is 1.6 %.
 const spreadScale = 1e6
 
 // spreadRow is a group.
 type spreadRow struct {
 	name          string
-	sources       int // that have a value, 0 for the others
+	sources       int // sources with a value; it is 0 for the others
 	values        granularity.Histogram
 	low, high     float64
 	lowAt, highAt string
 }
 
-// of returns the spread, to which the next numbers are those of a source with that name.
+// of returns the spread after setting the source of the next numbers.
 func (s *spread) of(source string) *spread {
 	s.source = source
 	return s
@@ -588,7 +588,7 @@ func taskNumbers(s *spread, p *granularity.Profile) map[string]float64 {
 	return values
 }
 
-// add takes the numbers of a source in.
+// add adds the numbers of a source.
 func (s *spread) add(values map[string]float64) {
 	if s.rows == nil {
 		s.rows, s.first = map[string]*spreadRow{}, s.source
@@ -623,28 +623,28 @@ func (s *spread) add(values map[string]float64) {
 	}
 }
 
-// median is that of all sources.
+// median returns the median over all sources.
 func (s *spread) median(r *spreadRow) float64 {
 	lacking := s.sources - r.sources
 	if s.mean {
 		lacking = 0
 	}
-	at := float64(lacking+r.sources)/2 - float64(lacking) // of the values, in order
+	at := float64(lacking+r.sources)/2 - float64(lacking) // index in the sorted values
 	if at <= 0 {
 		return 0
 	}
 	return min(max(r.values.Quantile(at/float64(r.sources))/spreadScale, r.low), r.high)
 }
 
-// oddity is a row with what is made of it.
+// oddity is a row with derived values.
 type oddity struct {
 	*spreadRow
 	median, value, distance float64
-	at                      string // the source that is farthest from the median, with that value
+	at                      string // source farthest from the median, with its value
 }
 
-// oddest are the rows, that with the source that is farthest from the median first; means by how
-// many times.
+// oddest returns the rows, largest distance from the median first. The distance of means is relative
+// to the median.
 func (s *spread) oddest() (out []oddity) {
 	for _, r := range s.rows {
 		o := oddity{spreadRow: r, median: s.median(r), at: r.highAt, value: r.high}
@@ -663,10 +663,10 @@ func (s *spread) oddest() (out []oddity) {
 	return out
 }
 
-// spreadTop is how many rows text shows without -top.
+// spreadTop is the default number of rows in text.
 const spreadTop = 10
 
-// cell is a number of a group, for people.
+// cell formats a number of a group for people.
 func (s *spread) cell(v float64) result.Cell {
 	if s.form.Whole() {
 		return result.Cell{Value: result.Int(int64(math.Round(v))), Known: true}
@@ -677,7 +677,7 @@ func (s *spread) cell(v float64) result.Cell {
 // writeText writes the table below that of the sum.
 func (s *spread) writeText(w io.Writer, d drawing) error {
 	if s.sources < 3 {
-		return nil // none of two is the odd one
+		return nil // two sources have no outlier
 	}
 	show := func(v float64) string { c := s.cell(v); return s.form.Format(c.Value) }
 	rows, limit := slices.DeleteFunc(s.oddest(), func(r oddity) bool { return show(r.value) == show(r.median) }), spreadTop

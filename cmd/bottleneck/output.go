@@ -22,10 +22,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// outputs are the files of -o.
+// outputs holds the files of -o.
 type outputs []string
 
-// add is what -o does.
+// add implements -o.
 func (o *outputs) add(name string) error {
 	same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }
 	switch {
@@ -38,7 +38,7 @@ func (o *outputs) add(name string) error {
 	return nil
 }
 
-// write writes the files, and reports those that are written on a terminal.
+// write writes the files, and reports them on a terminal.
 func (o outputs) write(std stdio, write func(w io.Writer, name string) error) error {
 	var errs []error
 	for _, name := range o {
@@ -51,7 +51,7 @@ func (o outputs) write(std stdio, write func(w io.Writer, name string) error) er
 	return errors.Join(errs...)
 }
 
-// check finds out whether the files can be written, before a long trace is read.
+// check checks whether the files can be written, before a long trace is read.
 func (o outputs) check() error {
 	for _, name := range o {
 		if err := checkFile(name); err != nil {
@@ -63,7 +63,7 @@ func (o outputs) check() error {
 
 func checkFile(name string) error {
 	if st, err := os.Stat(name); err == nil && !st.IsDir() && !st.Mode().IsRegular() {
-		return nil // the reader of a pipe would notice that it is opened
+		return nil // the reader of a pipe would notice an open
 	}
 	t, err := createTemp(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func checkFile(name string) error {
 	return nil
 }
 
-// writeFile writes a file as a whole or not at all: a concurrent reader sees the old one or the new
-// one, and a failure leaves the old one.
+// writeFile writes a file atomically: a concurrent reader sees the old one or the new one, and a
+// failure leaves the old one.
 func writeFile(name string, write func(io.Writer) error) error {
 	t, err := createTemp(name)
 	if err != nil {
@@ -92,16 +92,15 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return t.commit()
 }
 
-// temp is a file on its way to its name.
+// temp is a temporary file that replaces the target.
 type temp struct {
-	name   string // as the user calls it
-	target string // where it goes to; "" when it is written in place
+	name   string // as given by the user
+	target string // final path; "" if written in place
 	file   *os.File
 }
 
-// createTemp creates a file beside the named one, with the permissions that a
-// new file, or the old one, has. What is not a regular file, a device or a pipe,
-// cannot be replaced: it is opened instead.
+// createTemp creates a file beside the named one, with the permissions of a new file, or of the old
+// one. A device or a pipe cannot be replaced and is opened instead.
 func createTemp(name string) (*temp, error) {
 	target, perm := name, fs.FileMode(0)
 	if real, err := filepath.EvalSymlinks(name); err == nil {
@@ -137,7 +136,7 @@ func createTemp(name string) (*temp, error) {
 	}
 }
 
-// commit gives the file its name.
+// commit renames the file to its target.
 func (t *temp) commit() error {
 	if err := t.file.Close(); err != nil {
 		return writeError(t.name, err)
@@ -163,7 +162,7 @@ func (t *temp) discard() {
 	}
 }
 
-// writeError names the file of the user instead of the temporary one.
+// writeError replaces the name of the temporary file in an error by the name given by the user.
 func writeError(name string, err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -172,16 +171,16 @@ func writeError(name string, err error) error {
 	return fmt.Errorf("writing %s: %w", name, err)
 }
 
-// destination is where goes what a command found, and how it is drawn: the flags
-// -o, -format, -title and, where there is much to show, -top.
+// destination is where and how a command writes its result: the flags -o, -format, -title and, for
+// long results, -top.
 type destination struct {
 	draw    drawing
 	outputs outputs
 	format  string
 	can     writings
 	flags   *pflag.FlagSet
-	counted string              // what -top counts
-	only    map[string][]string // the flags that matter to some forms only, and to which
+	counted string              // the unit of -top
+	only    map[string][]string // flags that affect only some forms, with these forms
 }
 
 // define adds the flags, without -top.
@@ -202,7 +201,7 @@ func (d *destination) defineTop(counted, usual string) {
 	d.flags.IntVar(&d.draw.top, "top", 0, "show `N` "+counted+", or all if 0; default "+usual)
 }
 
-// add is what -o does.
+// add implements -o.
 func (d *destination) add(name string) error {
 	if d.can.formOf(name) == "" {
 		return errors.New("unknown extension: want a file ending in " + d.can.endings())
@@ -210,7 +209,7 @@ func (d *destination) add(name string) error {
 	return d.outputs.add(name)
 }
 
-// settle rejects what cannot be right before anything is read, and fills in what was left out.
+// settle rejects invalid flags before anything is read, and sets defaults.
 func (d *destination) settle(std stdio) error {
 	d.draw.topSet = d.flags.Changed("top")
 	if d.draw.top < 0 {
@@ -230,8 +229,7 @@ func (d *destination) settle(std stdio) error {
 	return d.effective()
 }
 
-// effective rejects flags that would do nothing, as nothing is written in the forms that they are
-// for.
+// effective rejects flags that would have no effect on the requested forms.
 func (d *destination) effective() (err error) {
 	asked := d.asked()
 	d.flags.Visit(func(f *pflag.Flag) {
@@ -244,7 +242,7 @@ func (d *destination) effective() (err error) {
 	return err
 }
 
-// asked are the forms of all that is to be written.
+// asked returns all requested forms.
 func (d *destination) asked() (forms []string) {
 	for _, name := range d.outputs {
 		forms = append(forms, d.can.formOf(name))
@@ -255,7 +253,7 @@ func (d *destination) asked() (forms []string) {
 	return forms
 }
 
-// write writes in all the forms that were asked for: files first, standard output last.
+// write writes all requested forms: files first, standard output last.
 func (d *destination) write(std stdio, write func(w io.Writer, form string, draw drawing) error) error {
 	err := d.outputs.write(std, func(w io.Writer, name string) error { return write(w, d.can.formOf(name), d.draw) })
 	if d.format == "" {
@@ -266,7 +264,7 @@ func (d *destination) write(std stdio, write func(w io.Writer, form string, draw
 	return errors.Join(err, write(std.out, d.format, draw))
 }
 
-// oneInput is the argument of a command that reads one thing, or "" when there is none.
+// oneInput returns the argument of a command that reads one input, or "" if there is none.
 func oneInput(args []string, what string) (string, error) {
 	switch len(args) {
 	case 0:
@@ -280,25 +278,25 @@ func oneInput(args []string, what string) (string, error) {
 // drawing configures how a result is written, in any form.
 type drawing struct {
 	title    string
-	source   string   // the name of the trace
+	source   string   // name of the trace
 	top      int      // 0 = all
-	topSet   bool     // else every form has its own
-	by       []string // columns of a ledger by which rows are summed; nil: all
+	topSet   bool     // otherwise each form has its own default
+	by       []string // columns by which the rows of a ledger are summed; nil means all
 	terminal terminal
 
-	// Of contention.
+	// For contention.
 	aspects []contention.Aspect
-	kinds   []contention.Kind // that the profile is cut down to
-	view    contention.View   // empty: each form has its own
+	kinds   []contention.Kind // to which the profile was filtered
+	view    contention.View   // "" means the default of the form
 	least   time.Duration
-	// Of tasks.
+	// For tasks.
 	creation, submission, strip bool
 }
 
-// formsOf are the forms in which a result can be written, by the names of -format.
+// formsOf holds the forms in which a result can be written, by the names of -format.
 type formsOf[T any] map[string]func(w io.Writer, v T, d drawing) error
 
-// drawn adds the forms of pictures.
+// drawn adds the picture forms.
 func drawn[T any](forms formsOf[T], draw func(v T, d drawing) (*picture.Drawing, error)) formsOf[T] {
 	in := func(write func(*picture.Drawing, io.Writer) error) func(io.Writer, T, drawing) error {
 		return func(w io.Writer, v T, d drawing) error {
@@ -314,16 +312,16 @@ func drawn[T any](forms formsOf[T], draw func(v T, d drawing) (*picture.Drawing,
 	return forms
 }
 
-// fileForms are all forms with the ends of the names of their files, in the order of messages.
+// fileForms lists all forms with their file name endings, in the order of messages.
 var fileForms = []struct{ form, ending string }{
 	{"svg", ".svg"}, {"png", ".png"}, {"pprof", ".pb.gz"}, {"json", ".json"}, {"csv", ".csv"}, {"md", ".md"},
 	{"html", ".html"}, {"perfetto", ".perfetto-trace"}, {"text", ".txt"}, {"dot", ".dot"}, {"folded", ".folded"},
 }
 
-// writings are the forms in which a command can write what it found.
+// writings lists the forms in which a command can write its result.
 type writings []string
 
-// formsIn are the forms that one of some tables has.
+// formsIn returns the forms that at least one of the tables has.
 func formsIn(has ...func(form string) bool) (w writings) {
 	for _, f := range fileForms {
 		if slices.ContainsFunc(has, func(has func(string) bool) bool { return has(f.form) }) {
@@ -338,7 +336,7 @@ func (forms formsOf[T]) has(form string) bool { return forms[form] != nil }
 
 func (w writings) has(form string) bool { return slices.Contains(w, form) }
 
-// String lists the forms for messages, and endings the ends of names.
+// String lists the forms for messages, and endings the file name endings.
 func (w writings) String() string { return either(w) }
 
 func (w writings) endings() string {
@@ -355,7 +353,7 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// formOf returns the form of a file by its name, or "".
+// formOf returns the form for a file name, or "".
 func (w writings) formOf(name string) string {
 	for _, f := range fileForms {
 		if strings.HasSuffix(strings.ToLower(name), f.ending) && w.has(f.form) {
@@ -374,7 +372,8 @@ func extensionOf(form string) string {
 	return ""
 }
 
-// exporterTop is the number of groups as exporters want it: 0 is theirs to choose, negative is all.
+// exporterTop returns the number of groups in the convention of exporters: 0 means their default,
+// negative means all.
 func (d drawing) exporterTop() int {
 	if d.topSet && d.top == 0 {
 		return -1

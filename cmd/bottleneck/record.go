@@ -24,12 +24,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// recordFlags are the choices of the user.
+// recordFlags holds the flags of record.
 type recordFlags struct {
 	flags   *pflag.FlagSet
 	outputs outputs
 	force   bool
-	seconds float64 // of a service, as is what follows
+	seconds float64 // of a service, like the fields below
 	maxSize int64
 	source  *url.URL
 	programFlags
@@ -87,7 +87,7 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 	return c
 }
 
-// without rejects flags that are for the other sort of recording.
+// without rejects flags of the other kind of recording.
 func (f *recordFlags) without(what string, others ...string) error {
 	for _, name := range others {
 		if f.flags.Changed(name) {
@@ -142,12 +142,12 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 	return errors.Join(err, r.draw(std, g))
 }
 
-// traceURL is where the trace is, of a URL as people write it.
+// traceURL returns the URL of the trace, derived from the URL of the service.
 func (f *recordFlags) traceURL() *url.URL {
 	return below(f.mount(), "trace", "seconds", strconv.FormatFloat(f.seconds, 'f', -1, 64))
 }
 
-// mount is the URL of the handlers.
+// mount returns the URL of the handlers.
 func (f *recordFlags) mount() *url.URL {
 	at := strings.TrimRight(f.source.Path, "/")
 	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
@@ -156,12 +156,12 @@ func (f *recordFlags) mount() *url.URL {
 	return withPath(f.source, strings.TrimSuffix(at, "/trace")+"/")
 }
 
-// recording is a trace on its way from a service into files.
+// recording is the recording of a trace from a service into files.
 type recording struct {
 	flags  *recordFlags
 	traces []string      // files for the trace
 	graph  destination   // files for its graph
-	keeps  time.Duration // the time that the service's recorder keeps; 0 if it is not known
+	keeps  time.Duration // time that the service's recorder keeps; 0 if unknown
 }
 
 func newRecording(f *recordFlags) *recording {
@@ -177,7 +177,7 @@ func newRecording(f *recordFlags) *recording {
 	return r
 }
 
-// check finds out before anything is recorded whether the files can be written.
+// check checks, before recording, whether the files can be written.
 func (r *recording) check() error {
 	for _, name := range r.flags.outputs {
 		st, err := os.Stat(name)
@@ -194,8 +194,8 @@ func (r *recording) check() error {
 	return nil
 }
 
-// store writes the trace as it comes, and then what is made of it. What has come is worth keeping
-// even when the rest does not come: nothing can be recorded a second time.
+// store writes the trace as it arrives, and then the files derived from it. It keeps a partial
+// trace, because a recording cannot be repeated.
 func (r *recording) store(ctx context.Context, std stdio) error {
 	t, err := createTemp(r.traces[0])
 	if err != nil {
@@ -234,7 +234,7 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 	return errors.Join(broken, r.use(ctx, std))
 }
 
-// hinted adds to the error of a path that the service does not serve which path is wanted.
+// hinted adds the correct path to the error for a path that the service does not serve.
 func hinted(err error) error {
 	var status *statusError
 	if errors.As(err, &status) && status.status == http.StatusNotFound {
@@ -243,8 +243,8 @@ func hinted(err error) error {
 	return err
 }
 
-// mayBeTrace reports whether an answer begins like a trace, packed or not; so does an empty one, or
-// one that breaks off at once.
+// mayBeTrace reports whether an answer begins like a trace, compressed or not. It also accepts an
+// empty answer, or one that breaks off at once.
 func mayBeTrace(head []byte) bool {
 	for _, magic := range []string{"go 1.", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
 		if n := min(len(head), len(magic)); string(head[:n]) == magic[:n] {
@@ -277,7 +277,7 @@ func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err 
 	}
 }
 
-// use makes the other files from the first one.
+// use derives the other files from the first one.
 func (r *recording) use(ctx context.Context, std stdio) error {
 	var errs []error
 	for _, name := range r.traces[1:] {
@@ -307,7 +307,7 @@ func (r *recording) draw(std stdio, g *bottle.Graph) error {
 	return r.graph.write(std, func(w io.Writer, form string, d drawing) error { return graphForms[form](w, g, d) })
 }
 
-// fetchGraph asks a service that sends no traces for its graph.
+// fetchGraph requests the graph of a service that sends no traces.
 func (r *recording) fetchGraph(ctx context.Context, std stdio) (*bottle.Graph, error) {
 	p := startProgress(std.err, func(time.Duration) string { return "asking " + r.flags.source.Redacted() })
 	defer p.stop()
@@ -318,19 +318,19 @@ func (r *recording) fetchGraph(ctx context.Context, std stdio) (*bottle.Graph, e
 	return g, nil
 }
 
-// programFlags are the choices of the user for a program that is recorded.
+// programFlags holds the flags for recording a program.
 type programFlags struct {
 	counters string
-	serves   string // the URL of its trace
+	serves   string // URL of the program's trace
 	period   time.Duration
 }
 
-// programError is the failure of a program that was run: its exit status becomes ours.
+// programError is the failure of a recorded program; its exit status becomes that of the command.
 type programError struct{ status int }
 
 func (e *programError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
-// ourWait is set while a program runs that decides itself what an interrupt means.
+// ourWait is set while a recorded program runs, which decides itself how to handle an interrupt.
 var ourWait atomic.Bool
 
 // parseProgram checks the flags for a program.
@@ -358,7 +358,7 @@ func (f *recordFlags) parseProgram(rest, command []string) error {
 	return nil
 }
 
-// names are the counters that were asked for; nil for the default.
+// names returns the requested counters; nil for the default.
 func (f *programFlags) names() (names []string) {
 	for name := range strings.SplitSeq(f.counters, ",") {
 		if name = strings.TrimSpace(name); name == "default" {
@@ -370,7 +370,7 @@ func (f *programFlags) names() (names []string) {
 	return names
 }
 
-// runProgram records a program: what follows "--".
+// runProgram records the program given after "--".
 func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command []string) error {
 	if err := f.parseProgram(rest, command); err != nil {
 		return err
@@ -392,7 +392,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	opt.Threads = opt.Warning
 	var exit *exec.ExitError
 	var ran error
-	// An interrupt is the program's business, so ctx, which ends with one, is not handed on.
+	// The program handles interrupts itself, so ctx, which ends with one, is not passed on.
 	err := writeFile(output, func(w io.Writer) error {
 		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
 		return ran
@@ -414,7 +414,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	return errors.Join(err, fmt.Errorf("%s: %v", command[0], exit))
 }
 
-// notRun returns the error of a program that could not be started; others as they are.
+// notRun returns the error of a program that could not be started; it returns others unchanged.
 func notRun(name string, err error) error {
 	var search *exec.Error
 	var start *os.PathError
@@ -427,7 +427,7 @@ func notRun(name string, err error) error {
 	return err
 }
 
-// withoutExit takes the program's own failure out of an error.
+// withoutExit removes the program's own failure from an error.
 func withoutExit(err error, exit **exec.ExitError) error {
 	var rest []error
 	for _, e := range flatten(err) {
@@ -438,7 +438,7 @@ func withoutExit(err error, exit **exec.ExitError) error {
 	return errors.Join(rest...)
 }
 
-// sharedWriter takes lines of the program and ours, one after the other.
+// sharedWriter serializes writes of the program and the command.
 type sharedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -450,7 +450,8 @@ func (s *sharedWriter) Write(b []byte) (int, error) {
 	return s.w.Write(b)
 }
 
-// shared makes a writer safe for the program and us. A file is, and the program gets it as it is.
+// shared makes a writer safe for the program and the command. A file is already safe, and is passed
+// to the program unchanged.
 func shared(w io.Writer) io.Writer {
 	if _, ok := w.(*os.File); ok {
 		return w

@@ -33,7 +33,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// reportFlags are the choices of the user.
+// reportFlags holds the flags of report.
 type reportFlags struct {
 	flags    *pflag.FlagSet
 	outputs  outputs
@@ -84,7 +84,7 @@ goroutines.`, f.run)
 	return c
 }
 
-// add is what -o does.
+// add implements -o.
 func (f *reportFlags) add(name string) error {
 	if reportForms.formOf(name) == "" {
 		return errors.New("unknown extension: want a file ending in " + reportForms.endings())
@@ -116,7 +116,7 @@ func (f *reportFlags) parse(files []string) (err error) {
 	return err
 }
 
-// isOwn reports whether a flag is for the page.
+// isOwn reports whether a flag affects the page.
 func (f *reportFlags) isOwn(fl *pflag.Flag) bool {
 	return !slices.Contains([]string{"output", "header", "token-file", "memory"}, fl.Name)
 }
@@ -136,12 +136,12 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 		d.Title = shownSource(files[0])
 	}
 	d.Source = strings.Join(shownSources(files), ", ")
-	pages := slices.DeleteFunc(slices.Clone(f.outputs), isPerfetto) // the others are written with the pass
+	pages := slices.DeleteFunc(slices.Clone(f.outputs), isPerfetto) // the pass writes the others
 	errs := append([]error{readErr}, pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d, report.Options{}) }))
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
 			fmt.Fprintf(std.err, "bottleneck: report: %s\n", oneLine(readErr.Error()))
-			errs[0] = nil // it is printed, and the page is served
+			errs[0] = nil // printed; the page is served nevertheless
 		}
 		errs = append(errs, serveReport(ctx, std, f.http, d))
 	}
@@ -153,12 +153,12 @@ var reportForms = writings{"html", "perfetto"}
 
 func isPerfetto(name string) bool { return reportForms.formOf(name) == "perfetto" }
 
-// perfetto returns the files for the viewer of Perfetto.
+// perfetto returns the output files for Perfetto.
 func (f *reportFlags) perfetto() []string {
 	return slices.DeleteFunc(slices.Clone(f.outputs), func(name string) bool { return !isPerfetto(name) })
 }
 
-// page reports whether a page is wanted, and not only the trace in another form.
+// page reports whether a page is requested, and not only the trace in another form.
 func (f *reportFlags) page() bool {
 	return f.http != "" || len(f.perfetto()) < len(f.outputs)
 }
@@ -174,13 +174,13 @@ func shownSources(files []string) (out []string) {
 type reportReading struct {
 	flags *reportFlags
 	data  *report.Data
-	from  map[report.Section]string // which file has filled a section
-	trace string                    // the file with a trace
-	saved []func() error            // saved profiles come after the trace, whose parts they replace
+	from  map[report.Section]string // file that filled each section
+	trace string                    // trace file
+	saved []func() error            // saved profiles, which replace parts of the trace
 }
 
-// read reads all files. The data may be there even if there is an error: it is then what could be
-// read.
+// read reads all files. If it returns an error, the data may be non-nil: it then covers the part
+// that could be read.
 func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*report.Data, error) {
 	r := &reportReading{flags: f, data: &report.Data{Missing: map[report.Section]string{}}, from: map[report.Section]string{}}
 	var broken []error
@@ -215,12 +215,12 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 	return r.data, errors.Join(broken...)
 }
 
-// partialError is the error of an input that was read in part.
+// partialError is the error of an input that was partly read.
 type partialError struct{ err error }
 
 func (e *partialError) Error() string { return e.err.Error() }
 
-// file reads one file, whatever it is.
+// file reads one file of any kind.
 func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, head []byte) error {
 	if holdsJSON(head) {
 		data, err := io.ReadAll(from)
@@ -255,8 +255,7 @@ type seeker interface {
 	io.ReaderAt
 }
 
-// seekable returns a reader that can be read several times: the file itself, or all of it in
-// memory.
+// seekable returns a reader that can be read several times: the file itself, or a copy in memory.
 func seekable(from io.Reader) (seeker, int64, error) {
 	if f, ok := from.(*os.File); ok {
 		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
@@ -267,7 +266,7 @@ func seekable(from io.Reader) (seeker, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), err
 }
 
-// archive reads what "bottleneck record -counters" wrote: a trace with samples beside it.
+// archive reads the output of "bottleneck record -counters": a trace with samples.
 func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt, size int64) error {
 	rec, err := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
 	if rec == nil {
@@ -286,8 +285,8 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 	return broken
 }
 
-// readTrace makes all results of a trace in one pass. The graph, the verdict and the goroutines are
-// of the part that -from and -to ask for.
+// readTrace makes all results of a trace in one pass. The graph, the verdict and the goroutines
+// cover the part between -from and -to.
 func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) error {
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo, Whole: true}
@@ -349,7 +348,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 	return nil
 }
 
-// pass reads a trace for the page, and writes it as Perfetto reads it to files at the same time.
+// pass reads a trace for the page, and writes it to the Perfetto files at the same time.
 func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt bn.Options, files []string) (report *bn.Report, err error) {
 	if len(files) == 0 {
 		return analyze(ctx, in, from, opt)
@@ -365,19 +364,19 @@ func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt
 	})
 	switch {
 	case report == nil:
-		return nil, missing // not the fault of the file that was to be written
+		return nil, missing // not an error of the output file
 	case err != nil:
 		return nil, err
 	}
 	return report, missing
 }
 
-// noSpeedup keeps the reason for which there is no stack.
+// noSpeedup records why there is no stack.
 func (r *reportReading) noSpeedup(err error) {
 	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
 }
 
-// tasks keeps the tasks of a trace, and reports whether it has some.
+// tasks stores the tasks of a trace, and reports whether there are any.
 func (r *reportReading) tasks(p *granularity.Profile) bool {
 	if len(p.Classes) == 0 {
 		r.data.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
@@ -387,7 +386,7 @@ func (r *reportReading) tasks(p *granularity.Profile) bool {
 	return true
 }
 
-// warn puts warnings that are about all of the page above it, and takes them out of its sections.
+// warn moves general warnings from the sections to the top of the page.
 func (r *reportReading) warn(general []string) {
 	d := r.data
 	d.Warnings = append(d.Warnings, general...)
@@ -400,7 +399,7 @@ func (r *reportReading) warn(general []string) {
 	}
 }
 
-// niceWindow is about a hundredth of a time, in a round number; 100 ms if the time is not known.
+// niceWindow returns about a hundredth of a time, as a round number; 100 ms if the time is unknown.
 func niceWindow(wall time.Duration) time.Duration {
 	if wall <= 0 {
 		return 100 * time.Millisecond
@@ -414,7 +413,7 @@ func niceWindow(wall time.Duration) time.Duration {
 	return 10 * ten
 }
 
-// json reads what a command has saved.
+// json reads a saved result.
 func (r *reportReading) json(name string, data []byte) error {
 	wrap := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
 	k := kindOfJSON(data)
@@ -428,7 +427,7 @@ func (r *reportReading) json(name string, data []byte) error {
 		}
 		r.save(report.CountersSection, name, func() { r.data.Counters = rec })
 		return nil
-	case stackKind: // of several widths, all
+	case stackKind: // all widths
 		stacks, err := speedup.ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return wrap(err)
@@ -436,7 +435,7 @@ func (r *reportReading) json(name string, data []byte) error {
 		r.save(report.SpeedupSection, name, func() { r.data.Speedup = stacks })
 		return nil
 	case nil:
-		k = graphKind // for its error
+		k = graphKind // to return its error
 	}
 	a, err := readArtifact(data, k)
 	if err != nil {
@@ -453,7 +452,7 @@ func (r *reportReading) json(name string, data []byte) error {
 	return nil
 }
 
-// save keeps what fills a section until the trace was read.
+// save defers filling a section until the trace has been read.
 func (r *reportReading) save(s report.Section, name string, apply func()) {
 	r.saved = append(r.saved, func() error {
 		if other := r.from[s]; other != "" && other != r.trace {
@@ -466,7 +465,7 @@ func (r *reportReading) save(s report.Section, name string, apply func()) {
 	})
 }
 
-// narrow takes the quanta that -from, -to and -only select, with a warning.
+// narrow keeps the quanta that -from, -to and -only select, with a warning.
 func (r *reportReading) narrow(ctx context.Context) error {
 	f, rec := r.flags, r.data.Counters
 	if f.from > 0 || f.to > 0 {
@@ -503,10 +502,10 @@ func stretch(from, to time.Duration) string {
 	return "from " + from.String() + " to " + to.String()
 }
 
-// Contention, tasks and the speedup are recorded for each window of the slider, as the bottle graph
-// is, so that a selection of time filters them.
+// Contention, tasks and the speedup are recorded for each window of the slider, like the bottle
+// graph, so that a time selection filters them.
 
-// contentionWindows are the profiles of the windows of contention.
+// contentionWindows returns the contention profiles of the windows.
 func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) {
 	at := time.Duration(0)
 	for _, p := range r.ContentionWindows {
@@ -517,17 +516,17 @@ func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) 
 	return out
 }
 
-// taskWindows cuts a profile of tasks at the edges of windows.
+// taskWindows splits a task profile at the edges of windows.
 type taskWindows struct {
 	*tracetasks.Observer
 	width       timeline.Time
 	begin, next timeline.Time
 	ended       bool
 	list        []report.Window[*granularity.Profile]
-	classes     int // of all
+	classes     int // total number of classes
 }
 
-// The memory of a window's classes is some 20 kB each. Where there would be more, two windows
+// The classes of a window take about 20 kB each. If the windows would take too much, each two
 // become one.
 const (
 	maxTaskWindows = 2048
@@ -538,8 +537,7 @@ func newTaskWindows(width time.Duration) *taskWindows {
 	return &taskWindows{Observer: tracetasks.NewObserver(tracetasks.Options{}), width: timeline.Time(max(1, width))}
 }
 
-// Begin implements [timeline.Observer], as do the methods below: what they are shown belongs to a
-// window.
+// Begin implements [timeline.Observer], as do the methods below, which advance the windows first.
 func (w *taskWindows) Begin(b *timeline.Begin) {
 	w.begin, w.next = b.Time, b.Time+w.width
 	w.Observer.Begin(b)
@@ -579,13 +577,13 @@ func (w *taskWindows) cut(from, to timeline.Time) {
 	w.list = append(w.list, report.Window[*granularity.Profile]{From: time.Duration(from - w.begin), To: time.Duration(to - w.begin), Part: p})
 	for len(w.list) > 1 && (len(w.list) >= maxTaskWindows || w.classes > maxTaskClasses) {
 		if len(w.list)%2 != 0 {
-			return // with the next one there will be pairs
+			return // pairs follow with the next one
 		}
 		w.double()
 	}
 }
 
-// double makes one window of each two.
+// double merges each two windows into one.
 func (w *taskWindows) double() {
 	w.classes = 0
 	half := w.list[:0]
@@ -599,8 +597,8 @@ func (w *taskWindows) double() {
 	w.width *= 2
 }
 
-// narrowWindows takes the windows of contention and tasks that -from and -to ask for, widened to
-// their edges, and says so.
+// narrowWindows keeps the windows of contention and tasks between -from and -to, widened to their
+// edges, with a warning.
 func (r *reportReading) narrowWindows() {
 	f, d := r.flags, r.data
 	if f.from == 0 && f.to == 0 {
@@ -619,7 +617,7 @@ func (r *reportReading) narrowWindows() {
 	}
 }
 
-// touched are the windows that a stretch of time touches; to 0 is the end.
+// touched returns the windows that overlap an interval; to = 0 means the end.
 func touched[Part any](windows []report.Window[Part], from, to time.Duration) (out []report.Window[Part]) {
 	for _, w := range windows {
 		if w.To > from && (to == 0 || w.From < to) {
@@ -636,7 +634,7 @@ func partsOf[Part any](windows []report.Window[Part]) (out []Part) {
 	return out
 }
 
-// checkLoopback refuses addresses that others could reach.
+// checkLoopback rejects addresses that other machines could reach.
 func checkLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -678,5 +676,5 @@ func serveReport(ctx context.Context, std stdio, address string, d *report.Data)
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("-http: %w", err)
 	}
-	return nil // an interrupt is how serving ends
+	return nil // serving ends with an interrupt
 }

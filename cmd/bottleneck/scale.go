@@ -29,7 +29,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
-// scaleFlags are the choices of the user.
+// scaleFlags holds the flags of scale.
 type scaleFlags struct {
 	speedupFlags
 	cpu     string
@@ -77,7 +77,7 @@ which other programs took processors away is marked as disturbed.`, func(ctx con
 	return c
 }
 
-// parse takes the command from what follows "--".
+// parse takes the command from the arguments after "--".
 func (f *scaleFlags) parse(args []string, dash int) (err error) {
 	if dash >= 0 {
 		args, f.command = args[:dash], args[dash:]
@@ -99,7 +99,7 @@ func (f *scaleFlags) parse(args []string, dash int) (err error) {
 	return nil
 }
 
-// parseWidths reads the list of -cpu. The result is sorted.
+// parseWidths parses the list of -cpu. The result is sorted.
 func parseWidths(list string) (widths []int, err error) {
 	for field := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
@@ -120,7 +120,7 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int
 		return err
 	}
 	if f.dir != "" {
-		delete(f.to.only, "title") // stack.svg has one
+		delete(f.to.only, "title") // stack.svg has a title
 	}
 	if err := f.ready(std); err != nil {
 		return err
@@ -147,8 +147,7 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int
 	return f.show(ctx, std, taken)
 }
 
-// show makes the stacks and graphs of the runs that were taken, writes the files first, and then
-// prints.
+// show makes the stacks and graphs of the runs, writes the files, and then prints.
 func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) error {
 	graphs, stacks, err := f.analyze(ctx, taken)
 	if err != nil {
@@ -186,8 +185,8 @@ func (r *scaleRun) title() string {
 	return fmt.Sprintf("GOMAXPROCS %d, %s", r.width, format.Duration(r.wall))
 }
 
-// analyze returns the graph of every run, and the stacks that compare them with the one on one
-// processor; without that one, they are estimates.
+// analyze returns the graph of every run, and the stacks that compare them with the run on one
+// processor; without that run, the stacks are estimates.
 func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*bottle.Graph, stacks []*speedup.Stack, err error) {
 	of, single := f.opt, ""
 	if taken[0].width == 1 {
@@ -220,18 +219,19 @@ func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*
 type target struct {
 	command []string
 	kind    targetKind
-	fixed   string // the flag that fixes a benchmark's work, such as -benchtime=123x
+	fixed   string // flag that fixes a benchmark's work, such as -benchtime=123x
 }
 
 type targetKind int
 
 const (
-	program    targetKind = iota // {trace} and GOMAXPROCS
+	program    targetKind = iota // uses {trace} and GOMAXPROCS
 	goTest                       // go test
-	testBinary                   // -test.trace and -test.cpu
+	testBinary                   // uses -test.trace and -test.cpu
 )
 
-// newTarget finds out what a command is. A flag of its own that this command sets is an error.
+// newTarget determines the kind of a command. It returns an error if the command has a flag that
+// scale sets.
 func newTarget(command []string) (*target, error) {
 	t := &target{command: command}
 	base := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
@@ -261,8 +261,8 @@ func newTarget(command []string) (*target, error) {
 	return t, nil
 }
 
-// find returns where the command gives a flag of the test, [from, to), and its value; from is −1 if
-// it does not.
+// find returns the range [from, to) of a test flag in the command, and its value; from is −1 if the
+// flag is absent.
 func (t *target) find(name string) (from, to int, value string) {
 	for i, a := range t.command {
 		if a == "-args" || a == "--args" {
@@ -280,13 +280,13 @@ func (t *target) find(name string) (from, to int, value string) {
 	return -1, -1, ""
 }
 
-// has reports whether the command gives a flag of the test.
+// has reports whether the command contains the test flag.
 func (t *target) has(name string) bool {
 	from, _, _ := t.find(name)
 	return from >= 0
 }
 
-// with puts flags of the test into the command, before others.
+// with inserts test flags into the command, before others.
 func (t *target) with(flags ...string) []string {
 	at := 1
 	if t.kind == goTest {
@@ -299,7 +299,7 @@ func (t *target) with(flags ...string) []string {
 	return slices.Concat(t.command[:at], flags, t.command[at:])
 }
 
-// args is the command at a width, with a trace.
+// args returns the command for a width, with a trace.
 func (t *target) args(width int, trace, temp string) []string {
 	if t.kind == program {
 		replace := strings.NewReplacer("{trace}", trace, "{cpu}", strconv.Itoa(width))
@@ -316,8 +316,8 @@ func (t *target) args(width int, trace, temp string) []string {
 	return t.with(t.own(flags, temp)...)
 }
 
-// own adds what only go test has: a place for the binary, which it would leave in the working
-// directory.
+// own adds a flag that only go test has: a path for the binary, which it would otherwise leave in
+// the working directory.
 func (t *target) own(flags []string, temp string) []string {
 	if t.kind == goTest {
 		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))
@@ -328,8 +328,8 @@ func (t *target) own(flags []string, temp string) []string {
 // resultLine is a benchmark's result: name and number of iterations.
 var resultLine = regexp.MustCompile(`(?m)^(Benchmark\S*)\s+(\d+)\s`)
 
-// fixWork finds out how often the loop of a benchmark runs, so that all runs do the same: it is
-// otherwise chosen by time, and so different for each width.
+// fixWork determines the number of iterations of a benchmark, so that all runs do the same work.
+// Otherwise it would depend on time, and differ between widths.
 func (t *target) fixWork(run func(args []string) (string, error), width int, temp string) error {
 	from, to, given := t.find("benchtime")
 	if t.kind == program || !t.has("bench") || strings.HasSuffix(given, "x") {
@@ -357,7 +357,7 @@ func (t *target) fixWork(run func(args []string) (string, error), width int, tem
 	return nil
 }
 
-// defaultWidths are the powers of two up to the number of processors, and that number.
+// defaultWidths returns the powers of two up to the number of processors, and that number.
 func defaultWidths() string {
 	most := runtime.NumCPU()
 	list := "1"
@@ -370,17 +370,17 @@ func defaultWidths() string {
 	return list
 }
 
-// scaleRun is a run that was recorded.
+// scaleRun is a recorded run.
 type scaleRun struct {
 	width int
-	trace string // file
+	trace string // trace file
 	wall  time.Duration
-	delay time.Duration   // of threads that waited for a core; 0 where it is not known
+	delay time.Duration   // of threads that waited for a core; 0 if unknown
 	walls []time.Duration // of all runs at this width, in order
 }
 
-// speedups returns how many times faster each of the runs was than the one on the other width in
-// the same round.
+// speedups returns for each of the runs its speedup over the run at the other width in the same
+// round.
 func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
 	for i, wall := range r.walls {
 		out = append(out, single.walls[i].Seconds()/wall.Seconds())
@@ -396,8 +396,8 @@ type scaler struct {
 	temp   string
 }
 
-// measure runs the command count times at each width and returns the median run of each.
-// The widths take turns, so that a disturbance that lasts does not hit all runs of one.
+// measure runs the command count times at each width and returns the median run of each. Runs of
+// different widths alternate, so that a lasting disturbance does not affect all runs of one width.
 func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	f := r.flags
 	if err := r.target.fixWork(func(args []string) (string, error) {
@@ -443,7 +443,7 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	return taken, nil
 }
 
-// keepTrace copies a run's trace to where the user wants it.
+// keepTrace copies a run's trace to the directory that the user chose.
 func keepTrace(run *scaleRun, dir string) error {
 	in, err := os.Open(run.trace)
 	if err != nil {
@@ -454,11 +454,12 @@ func keepTrace(run *scaleRun, dir string) error {
 	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 }
 
-// tools are the commands that build a test, which are not watched. The kernel keeps 15 bytes of a
+// tools are the commands that build a test, which are not measured. The kernel keeps 15 bytes of a
 // name.
 var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "pack", "covdata", "gcc", "cc1", "as", "ld", "collect2"}
 
-// run executes a command and returns its output. into, if not nil, gets the delay of its threads.
+// run executes a command and returns its output. It adds the delay of the threads to into, if not
+// nil.
 func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = patience
@@ -491,7 +492,7 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 	return out.String(), nil
 }
 
-// outputOf returns the end of an error with the output of a command; empty without output.
+// outputOf returns the output of a command as the end of an error; "" without output.
 func outputOf(out string) string {
 	if out = lastLines(out); out == "" {
 		return ""
@@ -499,7 +500,7 @@ func outputOf(out string) string {
 	return "; its output: " + out
 }
 
-// lastLines returns the end of an output in one line; of a panic, its beginning.
+// lastLines returns the end of an output in one line; for a panic, its beginning.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	const most = 5

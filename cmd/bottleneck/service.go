@@ -22,29 +22,30 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// topSource is where top has its graphs from. Its methods are called by one goroutine at a time.
+// topSource is the source of top's graphs. Its methods are called by one goroutine at a time.
 type topSource interface {
-	// label names it.
+	// label returns the name of the source.
 	label() string
-	// pace is the default interval.
+	// pace returns the default interval.
 	pace() time.Duration
-	// next returns the graph of this moment.
+	// next returns the current graph.
 	next(ctx context.Context) (topSample, error)
 	// regroup changes to the next grouping and returns its name.
 	regroup() (string, error)
 }
 
-// topSample is what a source has at one moment.
+// topSample is the state of a source at one moment.
 type topSample struct {
 	graph *bottle.Graph
 	rates text.TopRates
 	note  string
 }
 
-// topPatience is how long top waits for an answer, beyond the time that a trace takes.
+// topPatience is how long top waits for an answer, in addition to the time of a trace.
 const topPatience = 15 * time.Second
 
-// findService asks a service what it has mounted. The URL may be that of the service itself.
+// findService determines which handlers a service has mounted. The URL may be that of the service
+// itself.
 func findService(ctx context.Context, u *url.URL, seconds float64, opt bottle.Options) (topSource, error) {
 	at := strings.TrimRight(u.Path, "/")
 	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
@@ -56,7 +57,7 @@ func findService(ctx context.Context, u *url.URL, seconds float64, opt bottle.Op
 	if first == nil {
 		return live, nil
 	}
-	if at == "" && ctx.Err() == nil && answered(first) { // the usual places
+	if at == "" && ctx.Err() == nil && answered(first) { // the default paths
 		if live := newTopLive(withPath(u, "/debug/bottleneck/"), seconds); live.probe(ctx) == nil {
 			return live, nil
 		}
@@ -83,7 +84,7 @@ func withPath(u *url.URL, path string) *url.URL {
 	return &out
 }
 
-// below is a URL below a mount point, with parameters added to those that the user gave.
+// below returns a URL below a mount point, with parameters added to those of the user.
 func below(mount *url.URL, name string, parameters ...string) *url.URL {
 	out := withPath(mount, path.Join("/", mount.Path, name))
 	q := out.Query()
@@ -94,7 +95,7 @@ func below(mount *url.URL, name string, parameters ...string) *url.URL {
 	return out
 }
 
-// causeOf is an error without the URL, which stands above it.
+// causeOf returns an error without the URL, which is shown above it.
 func causeOf(err error) error {
 	var ue *url.Error
 	if !errors.As(err, &ue) {
@@ -111,7 +112,7 @@ type topLive struct {
 	mount   *url.URL
 	seconds float64
 	counts  *topCounts // nil before the first
-	none    bool       // there are no counts
+	none    bool       // no counts available
 }
 
 func newTopLive(mount *url.URL, seconds float64) *topLive {
@@ -125,7 +126,8 @@ func (s *topLive) label() string            { return s.mount.Redacted() }
 func (s *topLive) pace() time.Duration      { return time.Second }
 func (s *topLive) regroup() (string, error) { return "", errors.New("the service serves one grouping") }
 
-// probe returns an error if it is not such a service. One without a graph yet is.
+// probe returns an error if the service is of another kind. A service without a graph yet is
+// accepted.
 func (s *topLive) probe(ctx context.Context) error {
 	_, err := s.graph(ctx)
 	var status *statusError
@@ -146,7 +148,7 @@ func (s *topLive) next(ctx context.Context) (sample topSample, err error) {
 	var status *statusError
 	switch {
 	case errors.As(err, &status):
-		s.none = true // it counts nothing
+		s.none = true // the service has no counters
 	case err == nil:
 		sample.rates = counts.rates(s.counts)
 		s.counts = counts
@@ -154,10 +156,10 @@ func (s *topLive) next(ctx context.Context) (sample topSample, err error) {
 	return sample, nil
 }
 
-// errNoGraph is an answer that is something else.
+// errNoGraph is the error for an answer that is not a graph.
 var errNoGraph = errors.New("the answer is not a bottle graph")
 
-// mostJSON is more than any service sends, in bytes.
+// mostJSON exceeds the size of any service's answer, in bytes.
 const mostJSON = 64 << 20
 
 func (s *topLive) graph(ctx context.Context) (*bottle.Graph, error) {
@@ -179,10 +181,10 @@ func (s *topLive) graph(ctx context.Context) (*bottle.Graph, error) {
 	return g, nil
 }
 
-// topCounts are the counters of a service that top shows.
+// topCounts holds the counters of a service that top shows.
 type topCounts struct {
 	contentions   float64
-	seen, dropped float64 // seconds
+	seen, dropped float64 // in seconds
 }
 
 // count reads the service's metrics.
@@ -197,7 +199,7 @@ func (s *topLive) count(ctx context.Context) (*topCounts, error) {
 	return parseCounts(io.LimitReader(body, mostJSON))
 }
 
-// parseCounts reads the counters of top from the text format of Prometheus.
+// parseCounts parses the counters of top from the Prometheus text format.
 func parseCounts(r io.Reader) (*topCounts, error) {
 	c, found := &topCounts{}, false
 	lines := bufio.NewScanner(r)
@@ -231,10 +233,10 @@ func parseCounts(r io.Reader) (*topCounts, error) {
 	return c, nil
 }
 
-// rates are those since an earlier count: contentions in a second that was seen.
+// rates returns the rates since an earlier count: contentions per traced second.
 func (c *topCounts) rates(before *topCounts) text.TopRates {
 	r := text.TopRates{Seen: seconds(c.seen), Dropped: seconds(c.dropped), StreamKnown: true}
-	if before == nil || c.seen <= before.seen || c.contentions < before.contentions { // the first, or the service began anew
+	if before == nil || c.seen <= before.seen || c.contentions < before.contentions { // the first, or the service restarted
 		return r
 	}
 	r.Contentions, r.ContentionsKnown = (c.contentions-before.contentions)/(c.seen-before.seen), true
@@ -243,7 +245,7 @@ func (c *topCounts) rates(before *topCounts) text.TopRates {
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * float64(time.Second)) }
 
-// topTraces is a service with net/http/pprof: top takes traces and reads them itself.
+// topTraces is a service with net/http/pprof: top requests traces and analyzes them itself.
 type topTraces struct {
 	trace   *url.URL
 	seconds float64
@@ -260,7 +262,7 @@ func newTopTraces(trace *url.URL, seconds float64, opt bottle.Options) *topTrace
 func (s *topTraces) label() string       { return s.trace.Redacted() }
 func (s *topTraces) pace() time.Duration { return max(3*time.Second, 3*seconds(s.seconds)) }
 
-// topGroupings are what g goes through.
+// topGroupings are the groupings that g cycles through.
 var topGroupings = []bottle.Grouping{bottle.ByFunction, bottle.ByStart, bottle.ByCreator, bottle.ByRegion, bottle.ByTask, bottle.ByGoroutine}
 
 func (s *topTraces) regroup() (string, error) {
@@ -295,10 +297,10 @@ func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
 // topFile is a graph in a file.
 type topFile struct {
 	name    string
-	read    time.Time // when the file was changed that was read
+	read    time.Time // modification time of the file that was read
 	size    int64
-	graphs  []*bottle.Graph // its windows, or itself
-	at      int             // the one to show next
+	graphs  []*bottle.Graph // its windows, or the graph itself
+	at      int             // the next one to show
 	windows int
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// speedupFlags are the choices of the user.
+// speedupFlags holds the flags of speedup.
 type speedupFlags struct {
 	opt      speedup.Options
 	workers  string
@@ -37,7 +37,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	f.to.define(c, formsIn(stackForms.has))
 }
 
-// check rejects what cannot be right.
+// check rejects invalid flags.
 func (f *speedupFlags) check() (err error) {
 	if f.opt.Workers, err = speedup.ParseSelector(f.workers); err != nil {
 		return usagef("-%v", err)
@@ -79,7 +79,7 @@ of a run of the same work with several. Their bars are drawn side by side.
 	return c
 }
 
-// maxN bounds -n: every worker is a part of the bar.
+// maxN bounds -n, because every worker is a part of the bar.
 const maxN = 1 << 20
 
 func (f *speedupFlags) parse(traces []string) error {
@@ -125,7 +125,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	return f.write(std, stacks)
 }
 
-// ready rejects what cannot be written before anything is read.
+// ready rejects invalid outputs before anything is read.
 func (f *speedupFlags) ready(std stdio) error {
 	if err := f.to.settle(std); err != nil {
 		return err
@@ -174,7 +174,7 @@ var stackMeasures = measures{
 	whole:   summary(speedup.Summary(), certain),
 	part: func(name string) (m measure, ok bool, err error) {
 		part, err := speedup.ParseComponent(name)
-		if err != nil || part == speedup.Run { // which is named speedup
+		if err != nil || part == speedup.Run { // named speedup
 			return m, false, nil
 		}
 		return measure{name: name, unit: result.Number, of: func(v any) (float64, error) { return v.(*speedup.Stack).Components[part], nil }}, true, nil

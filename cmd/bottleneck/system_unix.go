@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enableEscapes reports whether the terminal obeys escape sequences, as all do
-// that do not call themselves dumb.
+// enableEscapes reports whether the terminal supports escape sequences. All do, except those that
+// call themselves dumb.
 func enableEscapes(*os.File) bool { return true }
 
-// canSuspend reports whether there is a shell that lets a stopped process go on: it has given a
-// process group of its own to the command.
+// canSuspend reports whether there is a shell that can resume a stopped process. Such a shell gives
+// the command its own process group.
 func canSuspend() bool {
 	session, err := unix.Getsid(0)
 	return err == nil && session != unix.Getpgrp()
 }
 
-// forwarded are the signals that a recorded program is handed. Those that a terminal sends by key
-// it sends to the program itself.
+// forwarded returns the signals to forward to a recorded program. A terminal sends the signals of
+// keys to the program itself.
 func forwarded(terminal bool) []os.Signal {
 	signals := []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 	if !terminal {

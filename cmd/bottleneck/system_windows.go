@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableEscapes makes the console obey escape sequences and reports whether it does.
+// enableEscapes enables escape sequences on the console and reports whether that succeeded.
 func enableEscapes(f *os.File) bool {
 	var mode uint32
 	h := windows.Handle(f.Fd())
@@ -16,8 +16,8 @@ func enableEscapes(f *os.File) bool {
 	return windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
 
-// canSuspend reports whether the process can be stopped for a while.
+// canSuspend reports whether the process can be suspended.
 func canSuspend() bool { return false }
 
-// forwarded are the signals that a recorded program is handed: none on this system.
+// forwarded returns the signals to forward to a recorded program: none on this system.
 func forwarded(bool) []os.Signal { return nil }

@@ -22,11 +22,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tasksFlags are the choices of the user.
+// tasksFlags holds the flags of tasks.
 type tasksFlags struct {
 	analysis[granularity.Profile]
 	class, site string
-	only        *regexp.Regexp // what class means; nil: all
+	only        *regexp.Regexp // from class; nil means all
 	trace       tracetasks.Options
 }
 
@@ -71,7 +71,7 @@ the classes of -class.`, f.run)
 	return c
 }
 
-// parse reads the flags and rejects what cannot be right before anything is read.
+// parse parses the flags and rejects invalid ones before anything is read.
 func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) {
 	if source, err = f.input(std, args, "input"); err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
 	})
 }
 
-// choose keeps the classes of -class.
+// choose keeps the classes that -class selects.
 func (f *tasksFlags) choose(p *granularity.Profile) error {
 	if f.only == nil {
 		return nil
@@ -156,7 +156,7 @@ var tasksForms = drawn(formsOf[*granularity.Profile]{
 	return picture.DrawTasks(p, d.picture())
 })
 
-// largest keeps the classes with the largest sums, for the forms that do not do it themselves.
+// largest keeps the classes with the largest sums, for forms that do not do it themselves.
 func (d drawing) largest(p *granularity.Profile) *granularity.Profile {
 	if d.top == 0 || d.top >= len(p.Classes) {
 		return p
@@ -188,7 +188,7 @@ type classOf struct {
 	profile *granularity.Profile
 }
 
-// ofGranularity returns values in cycles or, if these are not known, in nanoseconds.
+// ofGranularity returns values in cycles or, if cycles are unknown, in nanoseconds.
 func ofGranularity(of func(*granularity.Histogram) float64) func(*classOf) (result.Value, bool) {
 	return func(c *classOf) (result.Value, bool) {
 		h := c.profile.Granularity(c.Class)

@@ -13,7 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// terminal is what is known of the terminal that something is written to.
+// terminal holds the properties of an output terminal.
 type terminal struct {
 	width  int
 	colour bool
@@ -21,7 +21,7 @@ type terminal struct {
 	dumb   bool // cannot move its cursor
 }
 
-// terminalOf looks whether w is a terminal.
+// terminalOf reports whether w is a terminal, and returns its properties.
 func terminalOf(w any) (terminal, bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -35,8 +35,8 @@ func terminalOf(w any) (terminal, bool) {
 	return t, true
 }
 
-// utf8Locale reports whether the terminal shows more than ASCII. Only a locale that
-// says otherwise counts: many systems set none and have terminals that do.
+// utf8Locale reports whether the terminal shows more than ASCII. It returns false only for a locale
+// with another charset, because many systems set no locale and have terminals that show UTF-8.
 func utf8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {
@@ -47,18 +47,18 @@ func utf8Locale(getenv func(string) string) bool {
 	return true
 }
 
-// textOptions are the options of text on this terminal; of none, those of a file.
+// textOptions returns the options of text for this terminal; without a terminal, those for a file.
 func (t terminal) textOptions() text.Options {
 	return text.Options{Width: t.width, Colour: t.colour, ASCII: t.ascii}
 }
 
-// progress is a line of progress on the terminal. It appears after progressDelay, and
-// is erased at the end.
+// progress is a progress line on the terminal. It appears after progressDelay and is erased at the
+// end.
 type progress struct {
 	quit func()
 }
 
-// startProgress shows say's answers on w, if that is a terminal.
+// startProgress shows the results of say on w, if that is a terminal.
 func startProgress(w io.Writer, say func(since time.Duration) string) *progress {
 	t, ok := terminalOf(w)
 	if !ok || t.dumb {
@@ -88,11 +88,11 @@ func startProgress(w io.Writer, say func(since time.Duration) string) *progress 
 	return &progress{quit: sync.OnceFunc(func() { close(quit); <-done })}
 }
 
-// stop clears the line.
+// stop erases the line.
 func (p *progress) stop() { p.quit() }
 
-// fitLine keeps the beginning and the end of a line, which say more than its middle: what
-// is read, and how far.
+// fitLine keeps the beginning and the end of a line, which are more useful than its middle: the
+// input, and the progress.
 func fitLine(s string, width int) string {
 	r := []rune(oneLine(s))
 	if len(r) <= width || width < 8 {

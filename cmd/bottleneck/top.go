@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// topFlags are the choices of the user.
+// topFlags holds the flags of top.
 type topFlags struct {
 	flags    *pflag.FlagSet
 	interval time.Duration
@@ -72,7 +72,7 @@ tries again at every refresh.`, f.run)
 	return c
 }
 
-// The shortest and the longest interval, and the longest time that a graph is about.
+// The shortest and the longest interval, and the longest period of a graph.
 const (
 	leastInterval = 100 * time.Millisecond
 	mostInterval  = time.Hour
@@ -98,7 +98,7 @@ func (f *topFlags) parse(rest []string) (source string, err error) {
 	return oneInput(rest, "source")
 }
 
-// sortOf is an order by its name, or "".
+// sortOf returns the order with a name, or "".
 func sortOf(name string) text.TopSort {
 	for _, s := range text.TopSorts {
 		if string(s) == name {
@@ -116,7 +116,7 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 	source, err := f.open(ctx, std, arg)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // that is how top ends
+			return nil // top ends with an interrupt
 		}
 		return err
 	}
@@ -131,7 +131,7 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 	return loop.interact(ctx, std.in, std.out)
 }
 
-// open finds out what kind of source it is.
+// open determines the kind of source.
 func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, error) {
 	grouped := f.group.String() != bottle.ByFunction.String()
 	if !isURL(arg) {
@@ -159,18 +159,18 @@ func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, 
 	return source, nil
 }
 
-// topLoop refreshes a view: frame by frame in batch, or as the model of a program of bubbletea.
-// Frames depend on the view only, and the view changes by keys, by samples and by errors, which all
-// come to one goroutine.
+// topLoop refreshes a view: frame by frame in batch, or as the model of a bubbletea program. Frames
+// depend only on the view. The view changes by keys, samples and errors, which one goroutine
+// handles.
 type topLoop struct {
 	source   topSource
 	interval time.Duration
 	view     text.TopView
-	top      int // groups in frames without a height, as exporters want it
+	top      int // groups in frames without a height, in the convention of exporters
 	asked    time.Time
-	failing  time.Time // since when there was no answer; zero if there is
+	failing  time.Time // when answers stopped; zero if there are answers
 	failure  error
-	regroup  bool // the next question is about another grouping
+	regroup  bool // the next request has another grouping
 	ctx      context.Context
 	terminal terminal
 	height   int // of the terminal
@@ -183,13 +183,13 @@ func newTopLoop(source topSource, f *topFlags) *topLoop {
 	return l
 }
 
-// topAnswer is what came of asking the source.
+// topAnswer is the result of a request to the source.
 type topAnswer struct {
 	topSample
 	err error
 }
 
-// accept puts an answer into the view.
+// accept updates the view with an answer.
 func (l *topLoop) accept(a topAnswer, now time.Time) {
 	if a.err != nil {
 		if l.failure == nil {
@@ -201,10 +201,10 @@ func (l *topLoop) accept(a topAnswer, now time.Time) {
 	l.failure = nil
 	l.view.Before = l.view.Graph
 	if l.view.Before != nil && l.view.Before.GroupBy != a.graph.GroupBy {
-		l.view.Before = nil // boxes of other groupings have nothing to do with each other
+		l.view.Before = nil // boxes of different groupings cannot be compared
 	}
 	if !l.view.Taken.IsZero() && a.graph == l.view.Graph {
-		l.view.Before = nil // it is the same: nothing has changed, and nothing is known of it
+		l.view.Before = nil // the same graph: there is no trend
 	}
 	l.view.Graph, l.view.Rates, l.view.Note, l.view.Taken = a.graph, a.rates, a.note, now
 }
@@ -221,11 +221,11 @@ func (l *topLoop) frame(opt text.TopOptions, now time.Time) string {
 		opt.Top = l.top
 	}
 	var b strings.Builder
-	text.WriteTop(&b, &v, opt) // a Builder takes everything
+	text.WriteTop(&b, &v, opt) // a Builder never fails
 	return b.String()
 }
 
-// problem returns the message of a source that fails or is late; "" if it is neither.
+// problem returns the message for a source that fails or is late, or "".
 func (l *topLoop) problem(now time.Time) string {
 	const late = 3 // refreshes without an answer
 	switch {
@@ -239,8 +239,8 @@ func (l *topLoop) problem(now time.Time) string {
 	return ""
 }
 
-// batch prints frames one below the other; without a number, until there is an error or ctx is
-// done.
+// batch prints the given number of frames one below the other; without a number, until there is an
+// error or ctx is done.
 func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int) error {
 	tick := time.NewTicker(l.interval)
 	defer tick.Stop()
@@ -271,10 +271,10 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 	return nil
 }
 
-// Init asks for the first graph.
+// Init requests the first graph.
 func (l *topLoop) Init() tea.Cmd { return tea.Batch(l.ask(), l.tick()) }
 
-// View is the frame for the screen.
+// View returns the frame for the screen.
 func (l *topLoop) View() tea.View {
 	opt := text.TopOptions{Options: l.terminal.textOptions(), Height: l.height}
 	v := tea.NewView(strings.TrimSuffix(l.frame(opt, time.Now()), "\n"))
@@ -282,7 +282,7 @@ func (l *topLoop) View() tea.View {
 	return v
 }
 
-// topTick is the end of an interval; older than the last one if the interval has changed.
+// topTick is the end of an interval. It is stale if the interval has changed since.
 type topTick int
 
 // tick waits for the end of an interval.
@@ -292,7 +292,7 @@ func (l *topLoop) tick() tea.Cmd {
 	return tea.Tick(l.interval, func(time.Time) tea.Msg { return topTick(n) })
 }
 
-// Update changes the view as a key, an answer, the time or the size of the terminal wants it.
+// Update updates the view on a key, an answer, a tick, or a change of the terminal's size.
 func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -317,7 +317,7 @@ func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return l, nil
 }
 
-// ask asks the source, unless it is being asked already.
+// ask requests a graph from the source, unless a request is in progress.
 func (l *topLoop) ask() tea.Cmd {
 	if !l.asked.IsZero() {
 		return nil
@@ -351,22 +351,21 @@ func (l *topLoop) interact(ctx context.Context, in io.Reader, out io.Writer) err
 		in = nil // there are no keys
 	}
 	p := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
-	// A program that ends with its context does not wait for its reader of keys, which then
-	// stays.
+	// A program that ends with its context does not wait for its key reader, which is left behind.
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
 	if ctx.Err() != nil {
-		return nil // that is how top ends
+		return nil // top ends with an interrupt
 	}
 	return err
 }
 
-// press changes the view as a key wants it.
+// press updates the view on a key.
 func (l *topLoop) press(key string) tea.Cmd {
 	v := &l.view
 	page := max(1, l.height-9) // without the lines above and below the groups
 	help := v.Help
-	v.Help = nil // any key ends the help
+	v.Help = nil // any key closes the help
 	switch key {
 	case "q", "Q", "ctrl+c", "ctrl+d":
 		return tea.Quit
@@ -428,7 +427,7 @@ func (l *topLoop) sort(step int) {
 	l.view.Skip = 0
 }
 
-// scroll moves, but not beyond the last page.
+// scroll scrolls, but not beyond the last page.
 func (l *topLoop) scroll(by, page int) {
 	most := 0
 	if l.view.Graph != nil {
@@ -437,7 +436,7 @@ func (l *topLoop) scroll(by, page int) {
 	l.view.Skip = max(0, min(l.view.Skip+by, most))
 }
 
-// topKeysHelp is what h shows.
+// topKeysHelp is the text that the key h shows.
 var topKeysHelp = []string{
 	"q, ctrl-C       quit                        p       pause, go on",
 	"up, down, k, j  scroll by a line            blank   refresh at once",

@@ -48,7 +48,7 @@ include what the owners of locks did.`, f.run)
 	return c
 }
 
-// verdictFlags are the choices of the user.
+// verdictFlags holds the flags of verdict.
 type verdictFlags struct {
 	analysis[diagnosis]
 	opt   bn.Options
@@ -93,16 +93,16 @@ var verdictForms = formsOf[*diagnosis]{
 	},
 }
 
-// diagnosis is what the command found.
+// diagnosis is the result of the command.
 type diagnosis struct {
 	*diagnose.Verdict
 	report  *bn.Report
 	verbose bool
-	file    string   // the name of the trace; "" if it is not a file
-	part    []string // the flags of the part of it, if it is not all
+	file    string   // name of the trace; "" if it is not a file
+	part    []string // flags that select the part, if not the whole trace
 }
 
-// verdictMeasures are those of the ledger, but for lost(FILTER): that is of the findings.
+// verdictMeasures are those of the ledger, except that lost(FILTER) is that of the findings.
 var verdictMeasures = func() measures {
 	ms := measures{example: "lost>30%"}
 	var kinds []string
@@ -125,8 +125,7 @@ var verdictMeasures = func() measures {
 	return ms
 }()
 
-// windows returns the graphs of the windows, which have the verdicts on them; none if there are no
-// windows.
+// windows returns the graphs of the windows, with their verdicts; none if there are no windows.
 func (v *diagnosis) windows() []*bottle.Graph {
 	if v.report == nil || v.report.Bottle == nil {
 		return nil
@@ -134,7 +133,7 @@ func (v *diagnosis) windows() []*bottle.Graph {
 	return slices.DeleteFunc(slices.Clone(v.report.Bottle.Windows), func(g *bottle.Graph) bool { return g == nil || g.Verdict == nil })
 }
 
-// explain shows what is behind each finding.
+// explain shows the evidence for each finding.
 func (v *diagnosis) explain(w io.Writer, d drawing) error {
 	for i := range v.Findings {
 		if len(v.Findings[i].Rows) == 0 {
@@ -150,7 +149,7 @@ func (v *diagnosis) explain(w io.Writer, d drawing) error {
 	return nil
 }
 
-// partFlags returns the flags that say which part of the trace the verdict is on.
+// partFlags returns the flags that select the part of the trace that the verdict covers.
 func partFlags(fs *pflag.FlagSet) (flags []string) {
 	fs.Visit(func(f *pflag.Flag) {
 		switch f.Name {
@@ -161,8 +160,7 @@ func partFlags(fs *pflag.FlagSet) (flags []string) {
 	return flags
 }
 
-// readJudged makes the verdict on a trace, or on a ledger that was saved, or reads that of a graph
-// that was saved.
+// readJudged makes the verdict on a trace or a saved ledger, or reads that of a saved graph.
 func readJudged(ctx context.Context, std stdio, in *input, flags *pflag.FlagSet, opt bn.Options) (*bn.Report, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*bn.Report, error) {
 		if !holdsJSON(head) {
@@ -194,7 +192,7 @@ func readJudged(ctx context.Context, std stdio, in *input, flags *pflag.FlagSet,
 	})
 }
 
-// focusOn makes the verdict that on one group.
+// focusOn replaces the verdict by one on a single group.
 func focusOn(report *bn.Report, label, name string) error {
 	r := resultsOf(report)
 	if r.Ledger == nil {
@@ -243,7 +241,7 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 	return f.analysis.run(ctx, std, source, verdictForms, read)
 }
 
-// explained is a finding with what is behind it.
+// explained is a finding with its evidence.
 type explained struct{ *diagnose.Evidence }
 
 var explainForms = formsOf[*explained]{
@@ -285,7 +283,7 @@ saved graph or verdict has only the finding.`, f.run)
 	return c
 }
 
-// explainFlags are the choices of the user.
+// explainFlags holds the flags of explain.
 type explainFlags struct {
 	to  destination
 	opt bn.Options
@@ -333,7 +331,7 @@ func resultsOf(r *bn.Report) diagnose.Results {
 	return diagnose.Results{Ledger: r.Ledger, Graph: r.Bottle, Contention: r.Contention, Tasks: r.Tasks}
 }
 
-// findingNumber returns the number in a word, 0 if it is none.
+// findingNumber parses the number of a finding; 0 if the word is not a number.
 func findingNumber(word string) int {
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 1 {
@@ -342,7 +340,7 @@ func findingNumber(word string) int {
 	return n
 }
 
-// findFinding returns the number of the finding that a word means.
+// findFinding returns the number of the finding that a word refers to.
 func findFinding(v *diagnose.Verdict, word string) (int, error) {
 	if n := findingNumber(word); n > 0 && n <= len(v.Findings) {
 		return n, nil
