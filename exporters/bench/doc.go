@@ -27,7 +27,6 @@
 // shows a table by number of processors. With -cpu, loop over b.N or use b.RunParallel rather than
 // b.Loop: package testing measures the first run of a b.Loop before it sets the number of
 // processors, and so uses the number of the previous benchmark.
-// of processors, and so on the one of the benchmark before.
 //
 // # What is reported
 //

@@ -28,7 +28,6 @@
 // the dashed lines on both sides are GOMAXPROCS. The table names every box. Excess groups, and
 // groups too small to be seen, are one box per kind, "12 others". A graph with windows is a row of
 // charts with one scale and one color per group.
-// kind, "12 others". A graph with windows is a row of charts with one scale and one color a group.
 //
 // The data flow is
 //

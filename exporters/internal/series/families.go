@@ -66,7 +66,7 @@ var leanFamilies = []string{
 	"bottleneck_seen_seconds_total", "bottleneck_bursts_total", // 8
 	"bottleneck_share_seconds_total", "bottleneck_running_seconds_total", // 2 × (8 groups + 4 kinds of others)
 	"bottleneck_contentions_total", "bottleneck_contention_wait_seconds_total", // (1 + 3 parts) × (4 kinds + others)
-	"bottleneck_stream_cpu_seconds_total", "bottleneck_stream_dropped_seconds_total", // (1 + 3 parts) × (4 kinds + others)
+	"bottleneck_stream_cpu_seconds_total", "bottleneck_stream_dropped_seconds_total", // 1 + 4 reasons
 	"bottleneck_task_cycles", // 3: one class with one bucket
 }
 
