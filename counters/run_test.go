@@ -144,7 +144,8 @@ func TestRun(t *testing.T) {
 		return
 	}
 	c := needs(t, r, "minor-faults")
-	if c.Total < 500 || c.Remainder <= 0 { // the start of a Go program has hundreds, before there is a trace
+	// The start of a Go program has hundreds, before there is a trace.
+	if c.Total < 500 || c.Remainder <= 0 {
 		t.Errorf("%d faults, %d in no quantum", c.Total, c.Remainder)
 	}
 	var inQuanta int64

@@ -146,7 +146,9 @@ func TestPlan(t *testing.T) {
 // out of order.
 func TestMetricsWhileTheClockIsSet(t *testing.T) {
 	r := newMetricReader([]string{"goroutines"})
-	const hour = 3600 << 30 // in the first word of a time that has a monotonic reading: a bit, 33 of seconds, 30 of nanoseconds
+	// In the first word of a time that has a monotonic reading: a bit, 33 of seconds, 30 of
+	// nanoseconds.
+	const hour = 3600 << 30
 	*(*uint64)(unsafe.Pointer(&r.start)) += hour
 	if d := time.Until(r.start); d > 0 {
 		t.Skipf("times are otherwise in this Go: %v", d)

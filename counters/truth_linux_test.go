@@ -142,7 +142,8 @@ func alternate(t *testing.T) float64 {
 	r := finish(t, s)
 	c := needs(t, r, "minor-faults")
 	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "turns"))
-	if right > all || float64(extra) > 0.05*float64(all) { // the runtime has some of its own, more with the race detector
+	// The runtime has some of its own, more with the race detector.
+	if right > all || float64(extra) > 0.05*float64(all) {
 		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
 	}
 	share := float64(right) / float64(all)

@@ -418,7 +418,8 @@ func (a *app) man(root *cobra.Command) *cobra.Command {
 			return writeError(args[0], err)
 		}
 		for _, c := range root.Commands() {
-			c.Long = strings.ReplaceAll(c.Long, "\n  ", "\n      ") // Markdown preserves these lines
+			// Markdown preserves these lines.
+			c.Long = strings.ReplaceAll(c.Long, "\n  ", "\n      ")
 			c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", `\<`) })
 		}
 		return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "bottleneck", Manual: "bottleneck"}, args[0])

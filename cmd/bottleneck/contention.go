@@ -104,7 +104,8 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	}
 	f.to.draw.kinds = f.filter.Kinds
 	if f.by == "" && slices.Equal(f.filter.Kinds, []contention.Kind{contention.SyscallKind}) {
-		f.to.draw.aspects = []contention.Aspect{contention.ByWaiterStack} // no owner: show only the site
+		// No owner: show only the site.
+		f.to.draw.aspects = []contention.Aspect{contention.ByWaiterStack}
 	}
 	if f.focus != "" {
 		if f.filter.Focus, err = regexp.Compile(f.focus); err != nil {

@@ -71,7 +71,8 @@ func TestDemo(t *testing.T) {
 		want(t, exitFailure, "Bottle graph", "-fail: ")
 }
 
-// A split queue has a neck of less than half the height, whatever else the machine does during that time.
+// A split queue has a neck of less than half the height, whatever else the machine does during that
+// time.
 func TestDemoRepair(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")

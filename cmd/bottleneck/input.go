@@ -61,7 +61,8 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	}
 	p, err := read(opened, from, head)
 	if err != nil && opened.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(opened) // such as a server that sends nothing, which read does not notice
+		// Such as a server that sends nothing, which read does not notice.
+		err = context.Cause(opened)
 	}
 	return p, reading(err)
 }

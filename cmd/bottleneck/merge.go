@@ -643,8 +643,8 @@ type oddity struct {
 	at                      string // source farthest from the median, with its value
 }
 
-// oddest returns the rows, largest distance from the median first. The distance of means is relative
-// to the median.
+// oddest returns the rows, largest distance from the median first. The distance of means is
+// relative to the median.
 func (s *spread) oddest() (out []oddity) {
 	for _, r := range s.rows {
 		o := oddity{spreadRow: r, median: s.median(r), at: r.highAt, value: r.high}

@@ -288,7 +288,8 @@ func TestRecordProgramUsage(t *testing.T) {
 		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.says)
 	}
 	name := filepath.Join(t.TempDir(), "x")
-	for _, program := range []string{"/no/such/program", "no-such-program", "./record_test.go"} { // the last is no program
+	// The last is no program.
+	for _, program := range []string{"/no/such/program", "no-such-program", "./record_test.go"} {
 		r := bottleneck("record", "-o", name, "--", program)
 		r.want(t, exitFailure, "", "bottleneck: record: cannot run "+program+": ")
 		if strings.Contains(r.err, "cannot write") || strings.Count(r.err, program) != 1 {

@@ -236,7 +236,8 @@ func parseCounts(r io.Reader) (*topCounts, error) {
 // rates returns the rates since an earlier count: contentions per traced second.
 func (c *topCounts) rates(before *topCounts) text.TopRates {
 	r := text.TopRates{Seen: seconds(c.seen), Dropped: seconds(c.dropped), StreamKnown: true}
-	if before == nil || c.seen <= before.seen || c.contentions < before.contentions { // the first, or the service restarted
+	// The first, or the service restarted.
+	if before == nil || c.seen <= before.seen || c.contentions < before.contentions {
 		return r
 	}
 	r.Contentions, r.ContentionsKnown = (c.contentions-before.contentions)/(c.seen-before.seen), true

@@ -103,7 +103,8 @@ func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
 	}
 	data := read(t, mutexTrace)
 	half := data[:len(data)*3/4]
-	handled := make(chan os.Signal, 1) // a child of a process that ignores hangups, as under nohup, would ignore them, too
+	// A child of a process that ignores hangups, as under nohup, would ignore them, too.
+	handled := make(chan os.Signal, 1)
 	signal.Notify(handled, syscall.SIGHUP)
 	defer signal.Stop(handled)
 	child := exec.Command(os.Args[0], "-test.run=^TestRecordKeepsWhatCameBeforeHangup$")
@@ -130,7 +131,8 @@ func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
-	if got, err := os.ReadFile(name); err == nil && len(got) > len(half) { // the signal may come before the first byte
+	// The signal may come before the first byte.
+	if got, err := os.ReadFile(name); err == nil && len(got) > len(half) {
 		t.Errorf("%d bytes of %d", len(got), len(half))
 	}
 }

@@ -234,7 +234,8 @@ func TestTopTerminal(t *testing.T) {
 			t.Errorf("%s: the terminal is set to %+v, it was %+v", how, after, before)
 		}
 		out := output()
-		const enter, leave = "\x1b[?1049h", "\x1b[?1049l" // the alternate screen, which leaves the other as it was
+		// The alternate screen, which leaves the other as it was.
+		const enter, leave = "\x1b[?1049h", "\x1b[?1049l"
 		if strings.Count(out, enter) != 1 || strings.Count(out, leave) != 1 || strings.Index(out, leave) < strings.LastIndex(out, "main.main") {
 			t.Errorf("%s: the terminal got %q", how, out)
 		}

@@ -404,7 +404,8 @@ func divideMetric(r *Recording, c *Counter, i int, zero int64, samples []archive
 	for k := 1; k < len(samples); k++ {
 		from, to := samples[k-1].Wall-zero, samples[k].Wall-zero
 		for next < r.Len() && r.Begin[next] < to {
-			if r.Groups[r.Group[next]].Kind != timeline.GC { // the collector does not allocate from the heap
+			// The collector does not allocate from the heap.
+			if r.Groups[r.Group[next]].Kind != timeline.GC {
 				active = append(active, int32(next))
 			}
 			next++

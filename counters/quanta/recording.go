@@ -34,16 +34,20 @@ type Recording struct {
 	Wall time.Duration `json:"wall"`
 
 	// The columns of a row.
-	Goroutine []int64         `json:"goroutine,omitempty"`
-	Group     []int32         `json:"group,omitempty"`    // index into Groups
-	Thread    []int64         `json:"thread,omitempty"`   // of the operating system, −1 if unknown
-	Proc      []int32         `json:"proc,omitempty"`     // the P, −1 if unknown
-	Begin     []int64         `json:"begin,omitempty"`    // ns from the beginning of the recording
-	Duration  []int64         `json:"duration,omitempty"` // ns
-	Ending    []Ending        `json:"ended,omitempty"`
-	Wait      []timeline.Wait `json:"wait,omitempty"`   // reason, if Ending is Blocked, SyscallBlocked or InC
-	Func      []int32         `json:"func,omitempty"`   // index into Funcs: top function at the end; 0 if unknown
-	Caller    []int32         `json:"caller,omitempty"` // index into Funcs: caller of Func; 0 if unknown, empty if all are
+	Goroutine []int64  `json:"goroutine,omitempty"`
+	Group     []int32  `json:"group,omitempty"`    // index into Groups
+	Thread    []int64  `json:"thread,omitempty"`   // of the operating system, −1 if unknown
+	Proc      []int32  `json:"proc,omitempty"`     // the P, −1 if unknown
+	Begin     []int64  `json:"begin,omitempty"`    // ns from the beginning of the recording
+	Duration  []int64  `json:"duration,omitempty"` // ns
+	Ending    []Ending `json:"ended,omitempty"`
+	// Wait is the reason, if Ending is Blocked, SyscallBlocked or InC.
+	Wait []timeline.Wait `json:"wait,omitempty"`
+	// Func is an index into Funcs: the top function at the end; 0 if unknown.
+	Func []int32 `json:"func,omitempty"`
+	// Caller is an index into Funcs: the caller of Func; 0 if unknown. It is empty if no caller is
+	// known.
+	Caller []int32 `json:"caller,omitempty"`
 
 	// Groups and Funcs are the names to which columns refer. Funcs[0] is "".
 	Groups []Group  `json:"groups,omitempty"`

@@ -10,10 +10,11 @@ import (
 // DensityQuery asks for the numbers of quanta by the values of two metrics, a binned scatter plot
 // of all quanta, or by one metric if Y is empty, a histogram.
 type DensityQuery struct {
-	X      string `json:"x"`
-	Y      string `json:"y,omitempty"`
-	Width  int    `json:"width,omitempty"`  // bins; 0 means 200
-	Height int    `json:"height,omitempty"` // 0 means 100; 1 for a histogram; at most a million bins
+	X     string `json:"x"`
+	Y     string `json:"y,omitempty"`
+	Width int    `json:"width,omitempty"` // bins; 0 means 200
+	// Height is like Width; 0 means 100. It is 1 for a histogram. At most a million bins.
+	Height int `json:"height,omitempty"`
 	// LogX and LogY use bins of the decimal logarithms. Values of 0 and less are then outside.
 	LogX bool `json:"log_x,omitempty"`
 	LogY bool `json:"log_y,omitempty"`

@@ -105,8 +105,9 @@ func numberer(ids []int64) func(int64) int32 {
 
 // Name is a name that metrics can use.
 type Name struct {
-	Name     string          `json:"name"`  // as written in the language
-	Title    string          `json:"title"` // the counter's own name, or the meaning of a built-in name
+	Name string `json:"name"` // as written in the language
+	// Title is the counter's own name, or the meaning of a built-in name.
+	Title    string          `json:"title"`
 	Unit     string          `json:"unit"`
 	Builtin  bool            `json:"builtin,omitempty"`
 	Level    bool            `json:"level,omitempty"`

@@ -38,10 +38,11 @@ type Lanes struct {
 
 // Lane is the timeline of one goroutine, processor, thread or group.
 type Lane struct {
-	Key    string     `json:"key"`
-	Number *int64     `json:"number,omitempty"` // the goroutine, processor or thread
-	Group  string     `json:"group,omitempty"`  // of a goroutine
-	Busy   Value      `json:"busy"`             // ns of running between From and To; a group may exceed To − From
+	Key    string `json:"key"`
+	Number *int64 `json:"number,omitempty"` // the goroutine, processor or thread
+	Group  string `json:"group,omitempty"`  // of a goroutine
+	// Busy is the running time between From and To in ns; that of a group may exceed To − From.
+	Busy   Value      `json:"busy"`
 	Quanta int        `json:"quanta"`
 	Cells  []LaneCell `json:"cells"`
 }

@@ -629,7 +629,8 @@ func (l *lexer) number() *node {
 	}
 	n.plain, n.num = plain, plain
 	switch rest := l.text[l.at:]; {
-	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"): // the micro sign and the Greek letter
+	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"):
+		// The micro sign and the Greek letter.
 		n.word = "us"
 		l.at += len("µs")
 	case rest != "" && isLetter(rest[0]):

@@ -71,7 +71,8 @@ func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T,
 	canonical := parsed.String()
 	again, err := parse(canonical)
 	if err != nil {
-		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") { // it may be longer, and have parentheses more
+		// It may be longer, and have parentheses more.
+		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") {
 			t.Errorf("%q became %q: %v", text, canonical, err)
 		}
 		return

@@ -143,7 +143,8 @@ func measuredWrong(t *testing.T, f func(b *testing.B)) string {
 	}
 	g := readGraph(t, dir)
 	for _, box := range g.Boxes {
-		const ending = 100 * time.Microsecond // of a goroutine that has sent its result, which takes longer by far
+		// Of a goroutine that has sent its result, which takes longer by far.
+		const ending = 100 * time.Microsecond
 		if (strings.Contains(box.Group, "setupG") || strings.Contains(box.Group, "teardownG")) && box.Running > ending {
 			return fmt.Sprintf("%s is in the graph, %v of %v", box.Group, box.Running, g.Wall)
 		}

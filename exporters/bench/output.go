@@ -39,7 +39,8 @@ func writeWhole(name string, content func(w file) error) error {
 		return err
 	}
 	beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".bench-%x", rand.Uint64()))
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // os.CreateTemp would use mode 0600
+	// os.CreateTemp would use mode 0600.
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

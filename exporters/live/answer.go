@@ -31,7 +31,8 @@ func problemOf(err error) *problem {
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, context.Canceled): // the client is gone and reads nothing, or the server is shutting down
+	case errors.Is(err, context.Canceled):
+		// The client is gone and reads nothing, or the server is shutting down.
 		return &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the collection was given up: the server ends, or the client has gone"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{status: http.StatusServiceUnavailable, retry: 10 * time.Second,

@@ -126,7 +126,8 @@ func (r rank) less(o rank) bool {
 func rankOf(f form, forms []form, ranges map[string]float64) (best rank) {
 	media := asked[f]
 	if f == formText && preferred(forms, formSVG) != formSVG {
-		media = append([]string{"text/html"}, media...) // a browser gets text, because there is no picture
+		// A browser gets text, because there is no picture.
+		media = append([]string{"text/html"}, media...)
 	}
 	for _, m := range media {
 		var r rank

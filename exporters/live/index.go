@@ -293,7 +293,8 @@ func (h *handler) commands(r *http.Request) (commands []string) {
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	at = strings.ReplaceAll(format.Clean(scheme+r.Host+at), "'", "%27") // a link may lead to any path below the mount point; do not let the shell expand it
+	// A link may lead to any path below the mount point; do not let the shell expand it.
+	at = strings.ReplaceAll(format.Clean(scheme+r.Host+at), "'", "%27")
 	curl, flag, parameter := "curl ", "", "'"
 	if h.guard.token.IsSet() {
 		curl, flag, parameter = `curl -H "Authorization: Bearer $BOTTLENECK_TOKEN" `, "-token-file FILE ", `&token='"$BOTTLENECK_TOKEN"`

@@ -247,7 +247,8 @@ func (h *handler) forms(e *endpoint) []form {
 func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 	w.Header().Set("Content-Type", contentTypes[f])
 	if e == &traceEndpoint && h.recorder != nil {
-		w.Header().Set("Bottleneck-Window", h.recorder.Window().String()) // a trace holds at most this
+		// A trace holds at most this.
+		w.Header().Set("Bottleneck-Window", h.recorder.Window().String())
 	}
 	if extension := extensions[f]; extension != "" {
 		w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+extension+`"`)

@@ -100,7 +100,8 @@ type metricWriter struct {
 func (m *metricWriter) family(f *series.Family) {
 	name, help := f.Name, helpEscapes.Replace(f.Help)
 	if m.open {
-		name, help = strings.TrimSuffix(name, "_total"), labelEscapes.Replace(f.Help) // OpenMetrics family names
+		// OpenMetrics family names.
+		name, help = strings.TrimSuffix(name, "_total"), labelEscapes.Replace(f.Help)
 	}
 	for _, part := range []string{"# HELP ", name, " ", help, "\n# TYPE ", name, " ", string(f.Type), "\n"} {
 		m.buf.WriteString(part)

@@ -207,7 +207,8 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	}
 	near := func(expr string, want float64) {
 		t.Helper()
-		if got, ok := p.one(expr); !ok || math.Abs(got-want) > 0.01 { // milliseconds of at least a second
+		// Milliseconds of at least a second.
+		if got, ok := p.one(expr); !ok || math.Abs(got-want) > 0.01 {
 			t.Errorf("%s: %g (%v), want %g", expr, got, ok, want)
 		}
 	}

@@ -45,7 +45,8 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("there is no parameter %q here: %s", name, thereAre(known))
 		}
-		if len(slices.Compact(v)) > 1 { // Grafana Alloy sends duplicates if its configuration has params
+		// Grafana Alloy sends duplicates if its configuration has params.
+		if len(slices.Compact(v)) > 1 {
 			return q, fmt.Errorf("the parameter %s is there %d times", name, len(v))
 		}
 	}

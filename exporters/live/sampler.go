@@ -160,7 +160,8 @@ func (s *sampler) profile(start time.Time, d time.Duration) *profile.Profile {
 	}
 	functions := map[[2]string]*profile.Function{}
 	locations := map[place]*profile.Location{}
-	whole := float64(d) / float64(max(1, s.covered)) // late samples leave gaps between the intervals
+	// Late samples leave gaps between the intervals.
+	whole := float64(d) / float64(max(1, s.covered))
 	for stack, at := range s.stacks {
 		sample := &profile.Sample{Value: []int64{at.count, int64(float64(at.time) * whole)}}
 		frames := runtime.CallersFrames((&runtime.StackRecord{Stack0: stack}).Stack())

@@ -34,7 +34,8 @@ func (p *simulated) sampler() *sampler {
 			return n, false
 		}
 		for i := range buf[:n] {
-			buf[i].Stack0[0] = uintptr(1 + min(i/10, 1)) // the first ten are at one place, all others at another
+			// The first ten are at one place, all others at another.
+			buf[i].Stack0[0] = uintptr(1 + min(i/10, 1))
 		}
 		p.taken = append(p.taken, p.at)
 		p.at += time.Duration(n) * p.cost
@@ -149,7 +150,8 @@ func TestOneSampleMustNotCostTooMuch(t *testing.T) {
 }
 
 // The runtime's samples cost what they cost: with many goroutines there are fewer.
-func TestFewSamplesOfManyGoroutines(t *testing.T) { // not beside tests that sample their own goroutines
+// TestFewSamplesOfManyGoroutines must not run beside tests that sample their own goroutines.
+func TestFewSamplesOfManyGoroutines(t *testing.T) {
 	release := make(chan struct{})
 	done := make(chan struct{}, 4_000)
 	for range cap(done) {

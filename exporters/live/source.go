@@ -140,7 +140,8 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	live := *last
 	known := last.To.Sub(last.From)
 	if last.Windows > 0 {
-		known += 2 * known / time.Duration(last.Windows) // there is a gap before the first burst, and after the last one
+		// There is a gap before the first burst, and after the last one.
+		known += 2 * known / time.Duration(last.Windows)
 	}
 	live.Bottle = dated(warned(last.Bottle, d, known), last.To)
 	if last.Panics > 0 {
@@ -183,7 +184,8 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buff
 	if !h.recorder.Enabled() {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
 	}
-	leave, err := enter(ctx, h.snapshot) // several answers may need one, but the recorder gives one snapshot at a time
+	// Several answers may need one, but the recorder gives one snapshot at a time.
+	leave, err := enter(ctx, h.snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,8 @@ func (o *observer) Range(r *timeline.Range) {
 	name := o.w.name(r.Name)
 	var s *stack
 	switch {
-	case strings.HasPrefix(name, "stop-the-world"): // a range of the goroutine that stops the world, but it affects all
+	case strings.HasPrefix(name, "stop-the-world"):
+		// A range of the goroutine that stops the world, but it affects all.
 		s = o.span("stop-the-world")
 	case r.Scope == timeline.ScopeGlobal:
 		s = o.span("GC")

@@ -248,7 +248,8 @@ func (w *Writer) annotate(notes []note) {
 	for i := range notes {
 		n := &notes[i]
 		w.note = w.note[:0]
-		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // there are few names
+		// There are few names.
+		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name))
 		iid := uint64(0)
 		if n.isText {
 			iid = w.intern(internedDebugAnnotationStringValues, n.text)
@@ -378,7 +379,8 @@ func (o *observer) appear(g *timeline.Goroutine) *lane {
 	case o.tracks < o.w.opt.MaxTracks:
 		o.tracks++
 		tid := g.ID
-		if tid <= 0 || tid >= otherTIDs || o.threads[tid] { // changes its track, or is back after a gap or an exit (threads of C)
+		// Changes its track, or is back after a gap or an exit (threads of C).
+		if tid <= 0 || tid >= otherTIDs || o.threads[tid] {
 			tid = o.newTID()
 		}
 		o.threads[tid] = true

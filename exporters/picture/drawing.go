@@ -156,6 +156,7 @@ func (b *brush) ribbon(r ribbon) {
 	for i := range lower {
 		upper = append(upper, lower[len(lower)-1-i])
 	}
-	part := func(v uint8) uint8 { return uint8(float64(v)*opacity + 0.5) } // colors are multiplied by their opacity
+	// Colors are multiplied by their opacity.
+	part := func(v uint8) uint8 { return uint8(float64(v)*opacity + 0.5) }
 	b.fill(upper, color.RGBA{R: part(r.fill.R), G: part(r.fill.G), B: part(r.fill.B), A: part(0xff)})
 }

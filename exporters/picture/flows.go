@@ -471,7 +471,8 @@ func (m *flowModel) ribbons(x1, x2 float64) (out []shape) {
 		to[f] = f.to.next
 		f.to.next += m.thickness(f)
 	}
-	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(b.time, a.time) }) // small ones stay on top
+	// Small ones stay on top.
+	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(b.time, a.time) })
 	for _, f := range flows {
 		r := ribbon{x1: x1, top1: from[f], x2: x2, top2: to[f], h: max(leastFlow, m.thickness(f)), fill: f.to.fill}
 		out = append(out, &group{title: m.say(f), shapes: []shape{r}})

@@ -197,7 +197,8 @@ func FuzzSVG(f *testing.F) {
 	f.Add("main", int64(math.MaxInt64), math.NaN(), "tracer", int64(math.MinInt64), -1, uint16(500), true)
 	style := []byte("<style>" + styleSheet() + "</style>\n")
 	f.Fuzz(func(t *testing.T, name string, share int64, parallelism float64, kind string, idle int64, procs int, width uint16, windows bool) {
-		const longest = 100 // bytes; longer names are shortened, which is slow: TestHostileNames has them
+		// Bytes; longer names are shortened, which is slow: TestHostileNames has them.
+		const longest = 100
 		name, kind = name[:min(len(name), longest)], kind[:min(len(kind), longest)]
 		// A graph of more than three months, or 100,000 goroutines at once, is drawn, but
 		// its numbers need not fit.
@@ -224,7 +225,8 @@ func FuzzSVG(f *testing.F) {
 		if err := writeSVG(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		before, after, ok := bytes.Cut(b.Bytes(), style) // it is always the same, and reading XML takes most of the time
+		// It is always the same, and reading XML takes most of the time.
+		before, after, ok := bytes.Cut(b.Bytes(), style)
 		if !ok {
 			t.Fatalf("the style sheet has changed: %s", b.Bytes())
 		}

@@ -95,7 +95,8 @@ func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 			add(append([]frame{root}, s.calls...), s.share, s.running, label, kind, s.source)
 		}
 	}
-	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow { // some tools reject a profile without samples
+	// Some tools reject a profile without samples.
+	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow {
 		add([]frame{{name: "[idle]", aspect: "idle"}}, g.Idle, 0, "[idle]", "idle", noSource)
 	}
 }

@@ -171,7 +171,8 @@ func goToolContention(t *testing.T, p *contention.Profile, view contention.View,
 	return goToolOn(t, func(w io.Writer) error { return pprof.WriteContention(w, p, pprof.ContentionOptions{View: view}) }, args...)
 }
 
-// crowd has n pairs of owners that differ, with call chains of the given depth and names of the given length.
+// crowd has n pairs of owners that differ, with call chains of the given depth and names of the
+// given length.
 func crowd(n, depth, locks, name int) *contention.Profile {
 	p := &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 	for i := range locks {
@@ -260,7 +261,8 @@ func FuzzContention(f *testing.F) {
 				t.Fatal(err)
 			}
 			var buf bytes.Buffer
-			if err := written.WriteUncompressed(&buf); err != nil { // gzip would take most of the time
+			// Gzip would take most of the time.
+			if err := written.WriteUncompressed(&buf); err != nil {
 				t.Fatal(err)
 			}
 			got, err := profile.ParseUncompressed(buf.Bytes())

@@ -134,7 +134,8 @@ func lostSum(p *profile.Profile) (sum time.Duration) {
 	return sum
 }
 
-// The samples sum to what was lost: the capacity without the program's code, C code and system calls.
+// The samples sum to what was lost: the capacity without the program's code, C code and system
+// calls.
 func TestLedgerSums(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("..", "..", "testdata", "*", "*.trace*"))
 	if len(files) < 12 {

@@ -372,7 +372,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// The web interface of pprof puts "File Type" over a profile, with "unknown" for what the profile does not have.
+// The web interface of pprof puts "File Type" over a profile, with "unknown" for what the profile
+// does not have.
 func TestNoTitleIsUnknown(t *testing.T) {
 	for title, write := range map[string]func(w io.Writer, file string) error{
 		"share": func(w io.Writer, file string) error { return pprof.Write(w, sorting(), pprof.Options{File: file}) },

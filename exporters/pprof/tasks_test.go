@@ -60,7 +60,8 @@ func ExampleTasks() {
 	// 1 tasks, 0 cycles, 0s, 1e0-1e1 cycles: > [class] no sites
 }
 
-// Every sample has the labels, by submission the other chain is the stack, and by time there are no cycles.
+// Every sample has the labels, by submission the other chain is the stack, and by time there are no
+// cycles.
 func TestTasksLabels(t *testing.T) {
 	byTime := checks()
 	byTime.Source, byTime.Hz = granularity.SourceTrace, 0

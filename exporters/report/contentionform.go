@@ -123,7 +123,8 @@ type contentionTables struct {
 	kinds, flags          *table
 	stacks                map[*contention.Stack]int
 	locks                 map[*contention.Lock]int
-	byID                  map[uint64]int // keyed by id in the whole profile, with which the windows agree
+	// Keyed by id in the whole profile, with which the windows agree.
+	byID map[uint64]int
 }
 
 func newContentionForm(p *contention.Profile, windows []Window[*contention.Profile], n *namer) *contentionForm {

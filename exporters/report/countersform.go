@@ -18,22 +18,25 @@ import (
 // columns as consecutive little-endian arrays, compressed with gzip and encoded in base64. Each
 // array has the narrowest type that holds its values exactly.
 type countersForm struct {
-	Name       string                `json:"name"`
-	Rows       int                   `json:"rows"`
-	Wall       int64                 `json:"wall"`
-	Groups     []int                 `json:"groups"`     // the page's groups, by group of the recording
-	Goroutines []int64               `json:"goroutines"` // the column goroutine has indexes of these
-	Threads    []string              `json:"threads"`    // likewise; "" is unknown
-	Funcs      []string              `json:"funcs"`
-	Endings    []quanta.Ending       `json:"endings"`
-	Waits      []timeline.Wait       `json:"waits"`
-	Names      []query.Name          `json:"names"`    // names for metrics: the counters last, in their order
-	Counters   []quanta.Counter      `json:"counters"` // without values, which are columns
-	Markers    []quanta.Marker       `json:"markers"`
-	Spans      []quanta.Span         `json:"spans"`
-	Warnings   []string              `json:"warnings"`
-	Columns    map[string]columnForm `json:"columns,omitempty"`
-	Packed     string                `json:"packed,omitempty"`
+	Name string `json:"name"`
+	Rows int    `json:"rows"`
+	Wall int64  `json:"wall"`
+	// The page's groups, by group of the recording.
+	Groups []int `json:"groups"`
+	// The column goroutine has indexes of these.
+	Goroutines []int64         `json:"goroutines"`
+	Threads    []string        `json:"threads"` // likewise; "" is unknown
+	Funcs      []string        `json:"funcs"`
+	Endings    []quanta.Ending `json:"endings"`
+	Waits      []timeline.Wait `json:"waits"`
+	// Names for metrics: the counters last, in their order.
+	Names    []query.Name          `json:"names"`
+	Counters []quanta.Counter      `json:"counters"` // without values, which are columns
+	Markers  []quanta.Marker       `json:"markers"`
+	Spans    []quanta.Span         `json:"spans"`
+	Warnings []string              `json:"warnings"`
+	Columns  map[string]columnForm `json:"columns,omitempty"`
+	Packed   string                `json:"packed,omitempty"`
 }
 
 // columnForm is the place of a column. A column of type "const" has one value. If Unknown is set,

@@ -73,13 +73,16 @@ func FuzzNames(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		d.Bottle = nil // the picture for readers without scripts has as many lines as the name needs: its own tests look after it
+		// The picture for readers without scripts has as many lines as the name needs: its own
+		// tests look after it.
+		d.Bottle = nil
 		var page bytes.Buffer
 		page.Grow(1 << 19)
 		if err := writePage(&page, d, form, false); err != nil {
 			f.Fatal(err)
 		}
-		text, ok := strings.CutSuffix(page.String(), end.tail) // most of the page, and always the same
+		// Most of the page, and always the same.
+		text, ok := strings.CutSuffix(page.String(), end.tail)
 		if !ok {
 			f.Fatalf("%.200q changes the end of the page", name)
 		}

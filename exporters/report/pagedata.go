@@ -109,9 +109,10 @@ func (p *pageData) has(s Section) bool {
 // bottleForm is a graph and its windows.
 type bottleForm struct {
 	graphForm
-	GroupBy        string      `json:"groupBy"`
-	Offered        bool        `json:"offered"`
-	Oversubscribed string      `json:"oversubscribed,omitempty"` // a sentence if GOMAXPROCS exceeds the processors
+	GroupBy string `json:"groupBy"`
+	Offered bool   `json:"offered"`
+	// A sentence if GOMAXPROCS exceeds the processors.
+	Oversubscribed string      `json:"oversubscribed,omitempty"`
 	Warnings       []string    `json:"warnings"`
 	Windows        []graphForm `json:"windows"`
 	Reasons        []string    `json:"reasons"` // reasons of waits, referenced by boxes
@@ -130,8 +131,9 @@ type graphForm struct {
 
 // boxForm is a box. Waiting has pairs of a reason's number and a time.
 type boxForm struct {
-	Group       int         `json:"g"`
-	Starts      []string    `json:"starts,omitempty"` // start functions that differ from the group's name
+	Group int `json:"g"`
+	// Start functions that differ from the group's name.
+	Starts      []string    `json:"starts,omitempty"`
 	Goroutines  int         `json:"n"`
 	Share       int64       `json:"share"`
 	Running     int64       `json:"running"`

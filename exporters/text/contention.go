@@ -221,7 +221,8 @@ func (m *contentionModel) trees(idle *contention.Profile) string {
 	if idle == nil {
 		s = m.treeText(m.tree)
 	} else {
-		first, _ := m.costs.Aggregate(m.opt.By...) // no error: the whole was aggregated by the same aspects
+		// No error: the whole was aggregated by the same aspects.
+		first, _ := m.costs.Aggregate(m.opt.By...)
 		second, _ := idle.Aggregate(m.opt.By...)
 		s = m.treeText(first) + m.paragraph(bold, fmt.Sprintf("Waiting for workers, for work or for the network (%s), which need not cost anything:", format.Percent(second.Waited, m.tree.Waited))) + m.treeText(second)
 	}

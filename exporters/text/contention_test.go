@@ -309,7 +309,8 @@ func ExampleWriteContention() {
 	//   have been held while others waited.
 }
 
-// The tables fit the width of the terminal, whatever the locks are called; columns that have no room are in a second table.
+// The tables fit the width of the terminal, whatever the locks are called; columns that have no
+// room are in a second table.
 func TestLockTableFitsIn80Columns(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: 1234 * time.Millisecond}
 	for i, class := range []string{
@@ -343,8 +344,8 @@ func TestLockTableFitsIn80Columns(t *testing.T) {
 	}
 }
 
-// A main goroutine that waits for its workers, and connections that wait for requests, wait longest and cost nothing: locks come first. Nothing is
-// left out, and nothing is counted twice.
+// A main goroutine that waits for its workers, and connections that wait for requests, wait longest
+// and cost nothing: locks come first. Nothing is left out, and nothing is counted twice.
 func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
 	for i, w := range []struct {
@@ -399,8 +400,8 @@ func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
 	}
 }
 
-// TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock: also if no wait has ended, in 80 columns, and without goroutines that wait for
-// something to do unless they are asked for.
+// TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock: also if no wait has ended, in 80
+// columns, and without goroutines that wait for something to do unless they are asked for.
 func TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Unfinished{
@@ -428,7 +429,8 @@ Still waiting when the trace ended (in none of the sums):
 	}
 }
 
-// TestUnfinishedWaitsHaveRowsInCSV: with who holds the lock, or that it cannot be told, and without a part in the sum.
+// TestUnfinishedWaitsHaveRowsInCSV: with who holds the lock, or that it cannot be told, and without
+// a part in the sum.
 func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	p := waits()
 	p.Unfinished = []contention.Unfinished{
@@ -468,7 +470,8 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	}
 }
 
-// TestLocksAreOrderedByWhatTheyCost: neither by when they were first seen nor by waits for work, however long.
+// TestLocksAreOrderedByWhatTheyCost: neither by when they were first seen nor by waits for work,
+// however long.
 func TestLocksAreOrderedByWhatTheyCost(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
 	for i, w := range []struct {
@@ -531,7 +534,8 @@ func TestEightyColumnsHoldTheNamesOfTheTree(t *testing.T) {
 	}
 }
 
-// TestReadyTimeHasALineOfItsOwn: it is not among what is left out because goroutines were not blocked meanwhile.
+// TestReadyTimeHasALineOfItsOwn: it is not among what is left out because goroutines were not
+// blocked meanwhile.
 func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 	lock := &contention.Lock{ID: 1, Name: "lock"}
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, Locks: []*contention.Lock{lock}}

@@ -132,7 +132,8 @@ func newRows(t *result.Table, top int, st style) (r rowsText) {
 			c.cells[len(c.cells)-1] = "all"
 		}
 		r = append(r, c)
-		if h.Whole > 0 && (h.Of == "" || slices.Equal(of, []string{h.Of})) { // percentages of several would not fit
+		// Percentages of several would not fit.
+		if h.Whole > 0 && (h.Of == "" || slices.Equal(of, []string{h.Of})) {
 			r = append(r, percents)
 		}
 	}

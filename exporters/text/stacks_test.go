@@ -68,7 +68,8 @@ Warning: a ?[31mhostile warning
 	if err := WriteStacks(&narrow, many, Options{Width: 60, Colour: true}); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(narrow.String(), "remainder"); n != 7 { // 18 columns for names, 7 for each of 6 numbers
+	// 18 columns for names, 7 for each of 6 numbers.
+	if n := strings.Count(narrow.String(), "remainder"); n != 7 {
 		t.Errorf("%d tables, want 7", n)
 	}
 

@@ -151,7 +151,8 @@ func columnsOf(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me), r >= 0x1160 && r <= 0x11ff: // marks; Korean vowels and finals join the initial
+	case unicode.In(r, unicode.Mn, unicode.Me), r >= 0x1160 && r <= 0x11ff:
+		// Marks; Korean vowels and finals join the initial.
 		return 0
 	case unicode.Is(wide, r):
 		return 2

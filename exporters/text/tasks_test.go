@@ -138,7 +138,8 @@ func TestTasksCSV(t *testing.T) {
 	}
 }
 
-// Where nothing tells whether tasks were off the processor, the table does not say that they never were.
+// Where nothing tells whether tasks were off the processor, the table does not say that they never
+// were.
 func TestTasksBlockedUnknown(t *testing.T) {
 	p := checks()
 	p.Source, p.Accuracy = "wall-tsc", "upper-bound"

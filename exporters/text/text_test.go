@@ -126,7 +126,8 @@ func write(t testing.TB, g *bottle.Graph, opt text.Options) string {
 	return buf.String()
 }
 
-// The sentences of the verdict stand above the graph, whole, with their places; without a verdict there are none.
+// The sentences of the verdict stand above the graph, whole, with their places; without a verdict
+// there are none.
 func TestVerdictStandsAboveTheGraph(t *testing.T) {
 	g := sorting()
 	bare := write(t, g, text.Options{Width: 80})
@@ -447,7 +448,8 @@ func FuzzWrite(f *testing.F) {
 					t.Fatalf("%q in %q", r, line)
 				}
 			}
-			if limit := min(240, max(48, width)); width != 0 && utf8.RuneCountInString(line) > limit*(1+3) { // a letter has up to 3 marks
+			// A letter has up to 3 marks.
+			if limit := min(240, max(48, width)); width != 0 && utf8.RuneCountInString(line) > limit*(1+3) {
 				t.Fatalf("%d characters in %d columns: %q", utf8.RuneCountInString(line), limit, line)
 			}
 		}

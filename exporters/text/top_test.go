@@ -189,7 +189,8 @@ func TestTopScrolls(t *testing.T) {
 	}
 	last := 0
 	keys := top(t, v, opt)[strings.Index(top(t, v, opt), "groups 6–"):]
-	if _, err := fmt.Sscanf(keys, "groups 6–%d of 40", &last); err != nil || last != 5+len(first)-1 { // the last line of first is that of the keys
+	// The last line of first is that of the keys.
+	if _, err := fmt.Sscanf(keys, "groups 6–%d of 40", &last); err != nil || last != 5+len(first)-1 {
 		t.Errorf("%d groups from the sixth to the %dth (%v)", len(first)-1, last, err)
 	}
 	v.Skip = 4000
@@ -231,7 +232,8 @@ func FuzzTop(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("main.work", 3, int64(time.Second), "gone", 80, 24, 2)
 	f.Fuzz(func(t *testing.T, name string, groups int, wall int64, problem string, width, height, skip int) {
-		v := hostileView(name, max(0, min(groups, 40)), time.Duration(wall), problem) // more take longer, and are not different
+		// More take longer, and are not different.
+		v := hostileView(name, max(0, min(groups, 40)), time.Duration(wall), problem)
 		v.Skip = skip
 		opt := text.TopOptions{Options: text.Options{Width: width, Colour: skip%2 == 0, ASCII: skip%3 == 0}, Height: min(height, 1000)}
 		opt.Width = max(0, min(opt.Width, 240))

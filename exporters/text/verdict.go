@@ -86,7 +86,8 @@ func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 	file = strings.Join(append(flags, file), " ")
 	var more []string
 	for i := range v.Findings {
-		if len(v.Findings[i].Rows) > 0 && v.Focus == "" { // the numbers are those of the whole program
+		// The numbers are those of the whole program.
+		if len(v.Findings[i].Rows) > 0 && v.Focus == "" {
 			more = append(more, fmt.Sprintf("bottleneck explain %d %s", i+1, file))
 			break
 		}

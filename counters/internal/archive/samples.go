@@ -137,7 +137,8 @@ func (t *Thread) order(m *Meta) {
 	const none = -1
 	in, cpu := int64(none), int32(-1)
 	if t.switches[0].kind != perfevent.SwitchIn && !t.begun {
-		in = m.Begin // it had a processor when recording began: a switch onto one would come first otherwise
+		// It had a processor when recording began: a switch onto one would come first otherwise.
+		in = m.Begin
 	}
 	for _, s := range t.switches {
 		if s.kind == perfevent.SwitchIn {

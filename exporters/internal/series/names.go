@@ -27,7 +27,8 @@ func (n *names) elect(sizes map[cell]int64) {
 		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
 	})
 	for _, c := range candidates {
-		if len(n.known) >= n.limit || sizes[c] <= 0 { // such as goroutines of the runtime that only wait
+		// Such as goroutines of the runtime that only wait.
+		if len(n.known) >= n.limit || sizes[c] <= 0 {
 			return
 		}
 		if !collective(c.name) {
