@@ -92,7 +92,7 @@
 //
 //	var rec bottle.Recorder
 //	if err := rec.Start(); err != nil { … }      // once, in main
-//	g, err := rec.Snapshot(ctx)                  // whenever somebody wants to know
+//	g, err := rec.Snapshot(ctx)                  // at any time
 //
 // The methods come from papers on Java programs; each package names its own. Bottle graphs are from
 // Du Bois, Sartor, Eyerman and Eeckhout, "Bottle graphs: visualizing scalable bottlenecks in

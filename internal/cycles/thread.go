@@ -12,7 +12,7 @@ import (
 //
 // Counters belong to threads, and so does the state kept for them: an rseq area and open perf
 // events. A reading must find that state in a few nanoseconds. So threads are found by an
-// inexpensive identity (identity.go for each platform) in an open-addressed table that is read
+// inexpensive identity (identity_*.go) in an open-addressed table that is read
 // without a lock.
 //
 // A thread can exit unnoticed, if a goroutine exits while locked to it. Another thread may then get

@@ -37,7 +37,7 @@
 //   - The same holds for processors: ProcStart needs an idle processor, ProcSteal one whose thread
 //     is in a system call, and both the next sequence number. GoSyscallBegin also has a sequence
 //     number of the processor.
-//   - A system call that lost its processor ends (GoSyscallEndBlocked) only after the thread has
+//   - A system call that lost its processor ends (GoSyscallEndBlock) only after the thread has
 //     lost the processor.
 //   - The mark phases of the garbage collector have their own sequence numbers.
 //
