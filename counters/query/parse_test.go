@@ -155,8 +155,8 @@ func TestFiltersOfTheComment(t *testing.T) {
 	rec := made(1, 300)
 	rec.Spans = append(rec.Spans, quanta.Span{Name: "stop-the-world (GC mark termination)", Begin: 5, End: 6})
 	e := explorer(t, rec)
-	_, block, _ := strings.Cut(string(doc), "goes with everything.\n//\n")
-	block, _, _ = strings.Cut(block, "//\n// make filters")
+	_, block, _ := strings.Cut(string(doc), "compatible with every unit.\n//\n")
+	block, _, _ = strings.Cut(block, "//\n// are filters")
 	n := 0
 	for line := range strings.Lines(block) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "//"))
