@@ -1,4 +1,4 @@
-// Package query answers queries about a recording of package counters: the number of scheduling
+// Package query answers questions about a recording of package counters: the number of scheduling
 // quanta that a filter selects, the statistics of a metric over them, its development over time,
 // its correlations, and the counters that distinguish two sets of quanta.
 //
