@@ -41,7 +41,7 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 			f.Advice = fmt.Sprintf("To hand a task over costs some %s: make one of about %s.", format.Duration(profile.Overhead), format.Count(c.Merge))
 		case granularity.Coarse:
 			f.Kind = Starved
-			f.Title = fmt.Sprintf("Too few tasks: %s of %q, of %s each, are the work for %s.", count, name, mean, format.Plural(d.l.Procs, "processor", "processors"))
+			f.Title = fmt.Sprintf("Too few tasks for %s: %s of %q, of %s on average.", format.Plural(d.l.Procs, "processor", "processors"), count, name, mean)
 			f.Advice = fmt.Sprintf("Split them into %s or more, and begin with the largest.", format.Count(c.Split))
 		case granularity.Straggler:
 			f.Kind = Imbalance
