@@ -19,7 +19,7 @@ func Columns() []result.Column[Box] {
 		{Name: "goroutines", Title: "goroutines", Unit: result.Count, Help: "how many there were", Value: result.Ints(func(b *Box) int { return b.Goroutines })},
 		{Name: "share_ns", Title: "share", Unit: result.Duration, Part: true, Help: "share of the wall time", Value: result.Ints(func(b *Box) time.Duration { return b.Share })},
 		{Name: "running_ns", Title: "running", Unit: result.Duration, Help: "time for which they ran, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Running })},
-		{Name: "lost_ns", Title: "lost", Unit: result.Duration, Part: true, Help: "capacity that was not used meanwhile", Value: result.Ints(func(b *Box) time.Duration { return b.Lost })},
+		{Name: "lost_ns", Title: "lost", Unit: result.Duration, Part: true, Help: "capacity that was not used while the group ran", Value: result.Ints(func(b *Box) time.Duration { return b.Lost })},
 		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Quotient: [2]string{"running_ns", "share_ns"}, Help: "goroutines that ran while the group did, on average", Value: result.Floats(func(b *Box) float64 { return b.Parallelism })},
 		{Name: "self_parallelism", Title: "self", Unit: result.Number, Quotient: result.Single, Help: "goroutines of the group that ran while it did, on average", Value: result.Floats(func(b *Box) float64 { return b.SelfParallelism })},
 		{Name: "runnable_ns", Title: "runnable", Unit: result.Duration, Help: "time for which they were ready without a processor, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Runnable })},

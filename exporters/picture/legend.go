@@ -142,7 +142,7 @@ func (m *model) legendNotes() (out []note) {
 		}
 	}
 	if m.whole.Capacity > 0 {
-		out = append(out, note{text: "lost: capacity (GOMAXPROCS × time) not used meanwhile"})
+		out = append(out, note{text: "lost: capacity (GOMAXPROCS × time) not used while the group ran"})
 	}
 	if len(m.necks) > 0 {
 		out = append(out, note{text: "bold: lost at least 5%"})
