@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
@@ -49,8 +50,12 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 		t.Error(err)
 	}
 	left := r.Ledger.Capacity
+	var longest time.Duration // that a goroutine ran which is alone in its box
 	for _, b := range r.Bottle.Boxes {
 		left -= b.Running
+		if b.Kind == bottle.Application && b.Goroutines == 1 {
+			longest = max(longest, b.Running)
+		}
 	}
 	for _, f := range r.Verdict.Findings {
 		used := r.Ledger.Capacity
@@ -66,6 +71,12 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 		}
 		if bound := float64(r.Ledger.Capacity) / float64(used); f.Gain > bound*(1+1e-9) {
 			t.Errorf("%s\ngains %.3f, and what it lost allows %.3f", f.Title, f.Gain, bound)
+		}
+		switch f.Kind {
+		case diagnose.Lock, diagnose.Limit, diagnose.HandOver, diagnose.Sleep, diagnose.Timer, diagnose.Network:
+			if ran := float64(longest) * f.Gain; ran > float64(r.Bottle.Wall)*(1+1e-9) {
+				t.Errorf("%s\ngains %.3f, and one goroutine ran for %v of %v", f.Title, f.Gain, longest, r.Bottle.Wall)
+			}
 		}
 	}
 	if left < 0 {
