@@ -348,11 +348,11 @@ func TestTraceOfWrappers(t *testing.T) {
 }
 
 // TestWaitingOfWrappersJoinsTheTrace: of a lock that is held for 10 µs by eight goroutines in turn,
-// at least 95 % of the waiting in the profile of a trace is what the wrapper has told. The locks of
-// the profiler itself are in no other row than its own.
+// at least 95 % of the waiting in the profile of a trace is what the wrapper has logged. The waiting
+// for locks of the profiler itself is less than a tenth of that, and in no other row than its own.
 func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
-	best := 0.0
-	for try := 0; try < 5 && best < 0.95; try++ { // a goroutine that loses its processor may hold up messages for long
+	tries := ""
+	for range 5 { // a goroutine that loses its processor may hold up messages for long
 		var buf bytes.Buffer
 		if err := rtrace.Start(&buf); err != nil {
 			t.Skip(err)
@@ -379,20 +379,27 @@ func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 		if all == 0 {
 			continue
 		}
-		best = max(best, float64(waitedBy(p, contention.Logged))/float64(all))
+		var profilers time.Duration
 		for _, w := range p.Waits {
 			own := strings.Contains(w.Waiter.Stack.String(), wrapperMethods) || w.Lock.Class == profilerLock
 			if lockKind(w.Kind) && own && w.Waiter.Stack.Frames[0].Func != profilerLock {
 				t.Errorf("the profiler's own work is where the program waited: %s", w.Waiter.Stack)
 			}
+			if w.Lock.Class == profilerLock {
+				profilers += w.Waited
+			}
+		}
+		joined, own := float64(waitedBy(p, contention.Logged))/float64(all), float64(profilers)/float64(all)
+		tries += fmt.Sprintf("%.1f %% of the waiting joins the trace, and the profiler's own is %.1f %% of it\n", 100*joined, 100*own)
+		if joined >= 0.95 && (own < 0.1 || raceEnabled) { // which slows the profiler more than what it measures
+			t.Log(tries)
+			return
 		}
 	}
-	if best == 0 {
-		t.Skip("nobody waited")
+	if tries == "" {
+		t.Skip("no goroutine waited")
 	}
-	if best < 0.95 {
-		t.Errorf("%.1f %% of the waiting joins the trace", 100*best)
-	}
+	t.Error(tries)
 }
 
 // waitedBy is the time of the waits for named locks, with the flag or without.
