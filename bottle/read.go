@@ -61,10 +61,14 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 // names, that includes the time before From.
 func (opt *Options) Reads() timeline.Part {
 	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last, During: opt.Part.During}
-	if p.During.All() && (p.First > 1 || opt.Group.group != nil && !opt.Group.byName) {
+	if !p.During.All() {
+		p.From, p.To = opt.Part.From, opt.Part.To
+		return p
+	}
+	if p.First > 1 || opt.Group.group != nil && !opt.Group.byName {
 		p.From = 0 // times are relative to the beginning of generation First
 	}
-	if p.During.All() && p.First > 1 {
+	if p.First > 1 {
 		p.To = 0
 	}
 	return p

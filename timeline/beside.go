@@ -47,7 +47,7 @@ func (s *sides) joinAt(second Second) {
 		s.beside = newReplay(s.replay.version, s.replay.stacks, nil)
 		s.beside.meter = s.replay.meter
 		if s.replay.gate != nil {
-			s.beside.gate = newGate(s.replay.gate.During)
+			s.beside.gate = newGate(s.replay.gate.part)
 		}
 		s.beside.joinAt(Second{From: second.From, Observers: others})
 	}

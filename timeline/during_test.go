@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // spent adds up what goroutines did, by goroutine and state, and notes intervals, regions and mark
@@ -71,57 +73,85 @@ func (s *spent) End(e *End) {
 }
 
 // TestDuringIsTheOverlap: what goroutines do during a part of the time is what all of their
-// intervals have in common with it, to the nanosecond, and the rest is outside.
+// intervals have in common with it, to the nanosecond, and the rest is outside. The same holds
+// between From and To.
 func TestDuringIsTheOverlap(t *testing.T) {
-	parts := 0
+	parts, bounded := 0, 0
 	for _, c := range corpus(t) {
 		all := newSpent()
 		info := mustRead(t, c.data, Options{}, all)
 		exits := goroutinesThatEndInRegions(t, c.data)
+		third := info.Duration() / 3
 		for what, stretches := range all.stretches {
 			if region, is := strings.CutPrefix(what, "region:"); is && exits[region] {
 				continue // they end with the goroutine, which this count does not know
-			}
-			parts++
-			want := map[[2]int64]Time{}
-			for i := range all.intervals {
-				in := &all.intervals[i]
-				first, _ := slices.BinarySearchFunc(stretches, in.Start, func(s [2]Time, t Time) int { return cmp.Compare(s[1], t) })
-				for _, s := range stretches[first:] {
-					if s[0] >= in.End {
-						break
-					}
-					if d := min(s[1], in.End) - max(s[0], in.Start); d > 0 {
-						want[[2]int64{in.G.ID, int64(in.State)}] += d
-					}
-				}
 			}
 			d, err := ParseDuring(what)
 			if err != nil {
 				t.Fatal(err)
 			}
-			within, outside := newSpent(), newSpent()
-			part := mustRead(t, c.data, Options{Part: Part{During: d}}, within)
-			rest := mustRead(t, c.data, Options{Part: Part{During: d.Outside()}}, outside)
-			if !maps.Equal(within.sums, want) {
-				t.Errorf("%s, %v: %v, want %v", c.name, d, within.sums, want)
-			}
-			for key, sum := range all.sums {
-				if within.sums[key]+outside.sums[key] != sum {
-					t.Errorf("%s, %v: goroutine %d was in state %v for %v + %v outside, but %v of all", c.name, d, key[0], State(key[1]), within.sums[key], outside.sums[key], sum)
+			for _, bounds := range [][2]time.Duration{{}, {third, 2 * third}, {third, 0}, {0, third}} {
+				from, to := info.Start+Time(bounds[0]), info.End
+				if bounds[1] > 0 {
+					to = info.Start + Time(bounds[1])
 				}
-			}
-			if part.Duration()+rest.Duration() != info.Duration() {
-				t.Errorf("%s, %v: %v + %v outside, but %v of all", c.name, d, part.Duration(), rest.Duration(), info.Duration())
-			}
-			if !slices.ContainsFunc(part.Notes, func(s string) bool { return strings.Contains(s, d.String()) }) {
-				t.Errorf("%s: no note says %q: %q", c.name, d, part.Notes)
+				window := [][2]Time{{from, to}}
+				var selected [][2]Time
+				for _, s := range stretches {
+					if s[0] < to && s[1] > from {
+						selected = append(selected, [2]Time{max(s[0], from), min(s[1], to)})
+					}
+				}
+				if len(selected) == 0 {
+					continue
+				}
+				if parts++; bounds != [2]time.Duration{} {
+					bounded++
+				}
+				name := fmt.Sprintf("%s, %v, %v", c.name, d, bounds)
+				part := Part{From: bounds[0], To: bounds[1], During: d}
+				within, outside := newSpent(), newSpent()
+				in := mustRead(t, c.data, Options{Part: part}, within)
+				part.During = d.Outside()
+				out := mustRead(t, c.data, Options{Part: part}, outside)
+				if want := all.overlap(selected); !maps.Equal(within.sums, want) {
+					t.Errorf("%s: %v, want %v", name, within.sums, want)
+				}
+				for key, sum := range all.overlap(window) {
+					if within.sums[key]+outside.sums[key] != sum {
+						t.Errorf("%s: goroutine %d was in state %v for %v + %v outside, but %v of all", name, key[0], State(key[1]), within.sums[key], outside.sums[key], sum)
+					}
+				}
+				if Time(in.Duration()+out.Duration()) != to-from {
+					t.Errorf("%s: %v + %v outside, but %v of all", name, in.Duration(), out.Duration(), to-from)
+				}
+				if !slices.ContainsFunc(in.Notes, func(s string) bool { return strings.Contains(s, d.String()) }) {
+					t.Errorf("%s: no note names it: %q", name, in.Notes)
+				}
 			}
 		}
 	}
-	if t.Logf("%d parts", parts); parts < 5 {
-		t.Errorf("%d parts were tried", parts)
+	if t.Logf("%d parts, %d of them with bounds", parts, bounded); parts < 5 || bounded < 5 {
+		t.Errorf("%d parts were tried, %d with bounds", parts, bounded)
 	}
+}
+
+// overlap returns the time of each goroutine in each state that lies in disjoint stretches.
+func (s *spent) overlap(stretches [][2]Time) map[[2]int64]Time {
+	sums := map[[2]int64]Time{}
+	for i := range s.intervals {
+		in := &s.intervals[i]
+		first, _ := slices.BinarySearchFunc(stretches, in.Start, func(s [2]Time, t Time) int { return cmp.Compare(s[1], t) })
+		for _, s := range stretches[first:] {
+			if s[0] >= in.End {
+				break
+			}
+			if d := min(s[1], in.End) - max(s[0], in.Start); d > 0 {
+				sums[[2]int64{in.G.ID, int64(in.State)}] += d
+			}
+		}
+	}
+	return sums
 }
 
 // goroutinesThatEndInRegions returns the types of regions in which a goroutine ended.
@@ -213,8 +243,15 @@ func TestDuringOfNothing(t *testing.T) {
 			t.Errorf("%q is %v", bad, d)
 		}
 	}
-	d, _ := ParseDuring("gc")
-	if _, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{Part: Part{From: 1, During: d}}, Base{}); err == nil || !strings.Contains(err.Error(), "cannot be combined") {
-		t.Errorf("both at the same time: %v", err)
+	d, _ := ParseDuring("region:checkout")
+	bounded := newWire(26)
+	bounded.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1100, wRegionBegin, 0, "checkout", f).ev(1200, wRegionEnd, 0, "checkout", f)
+	for want, part := range map[string]Part{
+		"the trace ends before 1s": {From: time.Second, During: d},
+		"nothing is left: no time during region checkout is in the requested time": {To: 50, During: d},
+	} {
+		if info, err := Read(context.Background(), bytes.NewReader(bounded.bytes()), Options{Part: part}, Base{}); err == nil || !strings.Contains(err.Error(), want) || info.Generations != 0 {
+			t.Errorf("%v: %v, want %s", part, err, want)
+		}
 	}
 }

@@ -26,12 +26,13 @@ import (
 type Part struct {
 	// From and To bound the part by time, relative to the beginning of the trace, which [Begin]
 	// still reports. The part consists of the generations with a time between them. A To of 0
-	// is the end.
+	// is the end. With During, the whole trace is decoded, and the clock is stopped outside From
+	// and To.
 	From, To time.Duration
 	// First and Last bound the part by generation number, from 1. A Last of 0 is the last
 	// generation. Observers see a trace that begins with First.
 	First, Last int
-	// During restricts the part to some of its time. It cannot be combined with From and To.
+	// During restricts the part to some of its time.
 	During During
 }
 
@@ -290,10 +291,16 @@ func (d During) String() string {
 	return "all of the time"
 }
 
-// gate stops the clock of a replay outside a During and records what was seen.
+// gate stops the clock of a replay outside a During, and outside From and To of its part. It
+// records what was seen.
 type gate struct {
 	During
-	open       int // number of open regions, tasks or phases
+	part       Part
+	from, to   Time // of the trace; a to of 0 is the end
+	early      bool // the clock has not reached from
+	late       bool // the clock has reached to
+	open       int  // number of open regions, tasks or phases
+	found      bool // one of them was open at some time
 	stretches  int
 	cycles     int
 	unknown    int // regions that began before the trace
@@ -301,20 +308,54 @@ type gate struct {
 	seenBefore map[string]bool
 }
 
-func newGate(d During) *gate {
-	if d.All() {
+func newGate(part Part) *gate {
+	if part.During.All() {
 		return nil
 	}
-	return &gate{During: d, seenBefore: map[string]bool{}}
+	return &gate{During: part.During, part: part, seenBefore: map[string]bool{}}
+}
+
+// begin is called with the beginning of the trace.
+func (g *gate) begin(t Time) {
+	if g == nil {
+		return
+	}
+	g.from, g.early = t+Time(g.part.From), g.part.From > 0
+	if g.part.To > 0 {
+		g.to = t + Time(g.part.To)
+	}
 }
 
 // stopped reports whether the clock is stopped.
-func (g *gate) stopped() bool { return g != nil && (g.open > 0) == g.outside }
+func (g *gate) stopped() bool {
+	return g != nil && (g.early || g.late || (g.open > 0) == g.outside)
+}
+
+// pass returns the selected part of the time from a to b, in which no event is.
+func (g *gate) pass(a, b Time) Time {
+	if g == nil {
+		return b - a
+	}
+	if g.early && b >= g.from {
+		if g.early = false; g.open > 0 {
+			g.stretches++
+		}
+	}
+	g.late = g.to > 0 && b >= g.to
+	if g.to > 0 {
+		b = min(b, g.to)
+	}
+	if a = max(a, g.from); b <= a || (g.open > 0) == g.outside {
+		return 0
+	}
+	return b - a
+}
 
 func (g *gate) turn(on bool) {
 	switch {
 	case on:
-		if g.open++; g.open == 1 {
+		g.found = true
+		if g.open++; g.open == 1 && !g.early && !g.late {
 			g.stretches++
 		}
 	case g.open > 0:
@@ -397,10 +438,18 @@ func (g *gate) log(e *Log) {
 	}
 }
 
-// missing returns an error if the trace has nothing of the requested kind.
+// missing returns an error if the trace has nothing of the requested kind, or nothing in the
+// requested time.
 func (g *gate) missing() error {
-	if g == nil || g.stretches > 0 {
+	switch {
+	case g == nil:
 		return nil
+	case g.early:
+		return fmt.Errorf("the trace ends before %v", g.part.From)
+	case g.stretches > 0 || g.found && g.outside:
+		return nil
+	case g.found:
+		return fmt.Errorf("nothing is left: no time %s is in the requested time", g.During)
 	}
 	what, all := "", ""
 	switch g.kind {
@@ -442,7 +491,7 @@ func (g *gate) note(within, left Time) string {
 	s := fmt.Sprintf("All of this is about the time %s: %s of %s, %s%s.", g.During,
 		format.Duration(time.Duration(within)), format.Duration(time.Duration(within+left)), in, format.Plural(g.stretches, "stretch", "stretches"))
 	if g.unknown > 0 {
-		s += fmt.Sprintf(" It is not known how long %s lasted that began before the trace.", format.Plural(g.unknown, "more", "more"))
+		s += fmt.Sprintf(" Not included: %d more that began before the trace.", g.unknown)
 	}
 	return s
 }

@@ -206,15 +206,12 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 // open begins a pass.
 func open(ctx context.Context, r io.Reader, opt Options, formats formats, observers []Observer) (*pass, error) {
 	in, err := openInput(r, formats)
-	if part := opt.Part; err == nil && !part.During.All() && (part.From > 0 || part.To > 0) {
-		err = fmt.Errorf("a part of the time by the clock and one %s cannot be combined", part.During)
-	}
 	p := &pass{ctx: ctx, opt: opt, in: in, other: formats.other, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
 	if s, ok := in.source.(*streamSource); ok {
 		s.meter = p.meter
 	}
 	p.replay = newReplay(in.version, p.stacks, nil)
-	p.replay.gate = newGate(opt.Part.During)
+	p.replay.gate = newGate(opt.Part)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1
 	p.joinAt(Second{Observers: observers})
@@ -278,7 +275,11 @@ func (p *pass) run() error {
 	if p.in.whole != nil || p.opt.oneReader {
 		return p.runWhole()
 	}
-	p.sel = &selector{part: p.opt.Part, cut: &cutter{src: p.in.source, version: p.in.version, pos: headerSize}, births: births{}, stacks: p.stacks}
+	part := p.opt.Part
+	if !part.During.All() {
+		part.From, part.To = 0, 0 // the gate cuts the time
+	}
+	p.sel = &selector{part: part, cut: &cutter{src: p.in.source, version: p.in.version, pos: headerSize}, births: births{}, stacks: p.stacks}
 	cut := p.sel
 	left, err := p.sideBySide(cut)
 	if left == nil || err != nil {

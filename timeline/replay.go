@@ -231,12 +231,10 @@ func (r *replay) tick(t Time) Time {
 // advance moves the clock to t, unless it is already later. It excludes the time for which the
 // clock is stopped.
 func (r *replay) advance(t Time) Time {
-	if t -= r.skipped; t > r.now {
-		if r.gate.stopped() {
-			r.skipped += t - r.now
-		} else {
-			r.now = t
-		}
+	if before := r.now + r.skipped; t > before {
+		on := r.gate.pass(before, t)
+		r.now += on
+		r.skipped += t - before - on
 	}
 	return r.now
 }
@@ -244,6 +242,7 @@ func (r *replay) advance(t Time) Time {
 func (r *replay) begin(t Time) {
 	r.begun, r.now = true, t
 	r.info.Start, r.info.End = t, t
+	r.gate.begin(t)
 	b := &Begin{Time: t, Version: r.version}
 	for _, o := range r.observers {
 		o.Begin(b)

@@ -76,7 +76,7 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, m
 	}
 	plan := second(info)
 	again := sides{replay: newReplay(p.in.version, p.stacks, nil), single: p.single}
-	again.replay.gate = newGate(opt.Part.During)
+	again.replay.gate = newGate(opt.Part)
 	again.replay.info.Version = p.in.version
 	plan.From = min(plan.From, info.End)
 	again.replay.meter = p.meter

@@ -201,6 +201,16 @@ func defineBounds(fs *pflag.FlagSet, from, to *time.Duration, of string) {
 	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of "+of)
 }
 
+// settleBounds is checkBounds for a command with a part of the trace. With -during, the pass over
+// the trace cuts the time.
+func settleBounds(fs *pflag.FlagSet, opt *bottle.Options) error {
+	if err := checkBounds(fs, opt.From, opt.To); err != nil || opt.Part.During.All() {
+		return err
+	}
+	opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
+	return nil
+}
+
 // checkBounds rejects an empty interval of -from and -to.
 func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
 	if from < 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,32 @@ func TestGenerations(t *testing.T) {
 	bottleneck("contention", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces; "+saved+" is a saved result")
 	saved = filepath.ToSlash(tasksFile(t))
 	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces")
+}
+
+// TestDuringWithinBounds: the time of the collector between -from and -to, and the rest of it, are
+// all of the time between them, in each command that has both flags.
+func TestDuringWithinBounds(t *testing.T) {
+	trace := filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst")
+	bounds := []string{"-from", "20ms", "-to", "60ms", "-format", "json", trace}
+	wall := func(command string, part ...string) int64 {
+		r := bottleneck(append(append([]string{command}, part...), bounds...)...)
+		var out struct {
+			Wall   int64 `json:"wall"`
+			WallNS int64 `json:"wall_ns"`
+		}
+		if err := json.Unmarshal([]byte(r.out), &out); err != nil || r.status != exitOK {
+			t.Fatalf("%s %v: status %d, %s", command, part, r.status, r.err)
+		}
+		return out.Wall + out.WallNS
+	}
+	for _, command := range []string{"graph", "ledger", "verdict"} {
+		in, out := wall(command, "-during", "gc"), wall(command, "-outside", "gc")
+		if in+out != 40e6 || in == 0 || out == 0 {
+			t.Errorf("%s: %d ns within and %d outside of 40 ms", command, in, out)
+		}
+	}
+	bottleneck("graph", "-during", "gc", "-from", "1h", trace).want(t, exitFailure, "", "the trace ends before 1h0m0s")
+	bottleneck("explain", "-during", "gc", "-from", "20ms", "1", trace).want(t, exitOK, "1.", "")
 }
 
 // TestCommandsStopBeforeTheMemoryLimit: every command on inputs that need more than -memory allows

@@ -76,7 +76,7 @@ func (f *graphFlags) parse(std stdio, args []string) (source string, err error) 
 		return "", err
 	}
 	f.opt.Part = f.part
-	return source, checkBounds(f.flags, f.opt.From, f.opt.To)
+	return source, settleBounds(f.flags, &f.opt)
 }
 
 func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {

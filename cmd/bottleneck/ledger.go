@@ -151,7 +151,7 @@ func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error)
 	}
 	f.opt.Part = f.part
 	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	return source, checkBounds(f.flags, f.opt.From, f.opt.To)
+	return source, settleBounds(f.flags, &f.opt)
 }
 
 // defineBy adds -by.

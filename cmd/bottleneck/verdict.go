@@ -212,13 +212,13 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 	if err != nil {
 		return err
 	}
-	if err := checkBounds(f.flags, f.opt.Bottle.From, f.opt.Bottle.To); err != nil {
-		return err
-	}
 	if f.opt.Bottle.Window > 0 && f.focus != "" {
 		return usagef("-window and -focus exclude each other")
 	}
 	f.opt.Want, f.opt.Bottle.Part = bn.WantVerdict, f.part
+	if err := settleBounds(f.flags, &f.opt.Bottle); err != nil {
+		return err
+	}
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
 		report, err := readJudged(ctx, std, in, f.flags, f.opt)
 		if report == nil {
@@ -295,7 +295,7 @@ func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error 
 	if err := to.settle(std); err != nil {
 		return err
 	}
-	if err := checkBounds(to.flags, opt.Bottle.From, opt.Bottle.To); err != nil {
+	if err := settleBounds(to.flags, &opt.Bottle); err != nil {
 		return err
 	}
 	if len(rest) == 0 || isInput(rest[0]) && findingNumber(rest[0]) == 0 {
