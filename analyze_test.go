@@ -40,7 +40,7 @@ func Example() {
 	// it waits for a mutex
 }
 
-// TestAnalyze holds the report of one pass against each analysis by itself.
+// TestAnalyze compares the report of one pass with each analysis run separately.
 func TestAnalyze(t *testing.T) {
 	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
 	if err != nil {
@@ -88,9 +88,9 @@ func asJSON(t *testing.T, g *bottle.Graph) string {
 	return b.String()
 }
 
-// TestDuringOfAllResults: a part of the time and the rest of it add up to all of it in every
-// result, and each says what it is about.
-func TestDuringOfAllResults(t *testing.T) {
+// TestDuringAndOutsideSumToTheWhole: in every result, a part of the time and its complement sum to
+// the whole, and each result names its part.
+func TestDuringAndOutsideSumToTheWhole(t *testing.T) {
 	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
 	if err != nil {
 		t.Fatal(err)
@@ -147,8 +147,9 @@ func TestDuringOfAllResults(t *testing.T) {
 	}
 }
 
-// Whole leaves the graph and the ledger of a part as they are, and has the contention of all.
-func TestWhole(t *testing.T) {
+// TestWholeKeepsGraphAndLedgerOfThePart: Whole changes neither the graph nor the ledger of a part.
+// Its contention is that of the whole trace.
+func TestWholeKeepsGraphAndLedgerOfThePart(t *testing.T) {
 	data, err := os.ReadFile("testdata/small/compute-go1.26.8.trace") // 4.4 s in 5 generations, with one wait
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +195,9 @@ func TestAnalyzeBroken(t *testing.T) {
 	}
 }
 
-// TestWant: a report has what is wanted and no more, and that is the same as in a report of all.
-func TestWant(t *testing.T) {
+// TestWantSelectsResults: a report has the requested results only, and they are equal to those of
+// a complete report.
+func TestWantSelectsResults(t *testing.T) {
 	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
 	if err != nil {
 		t.Fatal(err)
@@ -237,9 +239,9 @@ func TestWant(t *testing.T) {
 // unseekable hides that a reader can seek.
 type unseekable struct{ io.Reader }
 
-// TestPlan: a plan knows the length of the trace before the results are made. A trace that is too
-// large to be kept is decoded again, if the reader can seek.
-func TestPlan(t *testing.T) {
+// TestPlanBeforeResults: the plan has the length of the trace before the results are computed. A
+// trace that is too large to keep is decoded again if the reader can seek.
+func TestPlanBeforeResults(t *testing.T) {
 	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
 	if err != nil {
 		t.Fatal(err)
@@ -285,8 +287,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestSingle: with the trace of a run with one worker, the stack is that of both.
-func TestSingle(t *testing.T) {
+// TestSingleThreadedBaseline: with the trace of a run with one worker, the stack compares both
+// runs.
+func TestSingleThreadedBaseline(t *testing.T) {
 	open := func(name string) *os.File {
 		f, err := os.Open("testdata/small/" + name + "-go1.26.8.trace")
 		if err != nil {

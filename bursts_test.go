@@ -35,8 +35,8 @@ func generations(data []byte) (out [][]byte) {
 	return out
 }
 
-// TestBurstsOfTraces: of real traces, of which bursts are shown, everything still sums.
-func TestBurstsOfTraces(t *testing.T) {
+// TestBurstsSum: all sums hold for real traces from which only bursts are shown.
+func TestBurstsSum(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*go1.26*.trace")
 	if err != nil || len(files) < 3 {
 		t.Fatalf("%d traces, %v", len(files), err)

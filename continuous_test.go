@@ -128,8 +128,8 @@ func steps(l *bottleneck.Live) (n uint64) {
 	return n
 }
 
-// TestContinuous: the parts that ReadReset returns sum to what Read does, and all generations are
-// counted.
+// TestContinuous: the parts that ReadReset returns sum to the result of Read, and all generations
+// are counted.
 func TestContinuous(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
@@ -199,8 +199,8 @@ func TestContinuous(t *testing.T) {
 	})
 }
 
-// TestContinuousForLong: many bursts leave no goroutine and no memory behind.
-func TestContinuousForLong(t *testing.T) {
+// TestContinuousLeavesNothingBehind: many bursts leave no goroutine and no memory behind.
+func TestContinuousLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
 		opt := unlimited
@@ -417,7 +417,7 @@ func (p *panicking) Transition(*timeline.Transition) {
 	}
 }
 
-// TestContinuousBounded: with ever new groups, the totals stay small and keep everything.
+// TestContinuousBounded: with new groups all the time, the totals stay small and complete.
 func TestContinuousBounded(t *testing.T) {
 	opt := unlimited
 	opt.MaxGroups, opt.Keep = 10, 3
@@ -443,7 +443,7 @@ func TestContinuousBounded(t *testing.T) {
 	}
 }
 
-// TestAnalyzeRecorder: all analyses of a snapshot are about the same time.
+// TestAnalyzeRecorder: all analyses of a snapshot cover the same time.
 func TestAnalyzeRecorder(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"unicode"
 )
 
-// Every package that others can import shows a whole program in its comment, and it compiles. So
-// does each program in a Markdown file.
+// The comment of every importable package contains a complete program that compiles. Programs
+// in Markdown files compile, too.
 func TestProgramsInDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs go build")
@@ -159,7 +159,8 @@ func markdown(t *testing.T) (files []string) {
 	return files
 }
 
-// Every relative link of a Markdown file leads to a file, and to a heading where it names one.
+// Every relative link in a Markdown file leads to an existing file, and to an existing heading if
+// it names one.
 func TestLinksInDocumentation(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	links := 0

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWrappersReadNoTraces: what a program imports to measure brings the standard library, x/sync,
-// x/sys and packages of this module that read and write nothing.
+// TestWrappersReadNoTraces: the packages that a program imports to measure depend only on the
+// standard library, x/sync, x/sys and packages of this module that read and write nothing.
 func TestWrappersReadNoTraces(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)

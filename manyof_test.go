@@ -19,10 +19,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestPassesGrowNoFasterThanNLogN: of everything that a trace can hold many of, four times as much
-// makes all analyses together allocate at most n log n times as much. BenchmarkManyOf has the
-// times. With BOTTLENECK_LONG=1, it is of 62,500, 250,000 and 1,000,000, and of what comes to the
-// memory limit before, the error says so.
+// TestPassesGrowNoFasterThanNLogN: with four times as many of anything that a trace can contain,
+// all analyses together allocate at most n log n times as much. BenchmarkManyOf measures the
+// times. With BOTTLENECK_LONG=1, the sizes are 62,500, 250,000 and 1,000,000; if the memory limit
+// is reached first, the error says so.
 func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 	if os.Getenv("BOTTLENECK_LONG") == "1" {
 		growsLong(t)

@@ -147,10 +147,10 @@ func heavyTailed(rng *rand.Rand) (phases []phase) {
 // steady is a program that does the same all the time.
 func steady(*rand.Rand) []phase { return []phase{{3 * time.Minute, 0.4, 0.3}} }
 
-// TestSampleIsFair: on average over many runs the estimated share is the true one, the printed
-// interval of 95 % holds it nearly as often, and reading keeps its budget and up, whatever busy
-// times cost.
-func TestSampleIsFair(t *testing.T) {
+// TestSampledShareIsUnbiased: over many runs, the mean of the estimated share is the true share.
+// The 95 % interval contains it nearly as often. Reading stays within its budget and
+// keeps up, whatever busy times cost.
+func TestSampledShareIsUnbiased(t *testing.T) {
 	for name, c := range map[string]struct {
 		program func(*rand.Rand) []phase
 		budget  float64

@@ -13,9 +13,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The wall clock is set back by an hour between the second and the third of four windows of a
-// second each.
-func TestLastGoesByTheTimeOfTheTrace(t *testing.T) {
+// The wall clock is set back by an hour between the second and the third of four windows of one
+// second.
+func TestLastUsesTraceTime(t *testing.T) {
 	c := NewContinuous(ContinuousOptions{})
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	for i := range 4 {
@@ -37,8 +37,8 @@ func TestLastGoesByTheTimeOfTheTrace(t *testing.T) {
 	}
 }
 
-// TestThrottlingIsInTheWarnings: what the kernel took away of the time of some windows is in the
-// reports of these, as a part of their periods.
+// TestThrottlingIsInTheWarnings: the reports of throttled windows state the throttled part of
+// their periods.
 func TestThrottlingIsInTheWarnings(t *testing.T) {
 	c := NewContinuous(ContinuousOptions{})
 	for i, throttled := range []int64{0, 5, 0, 1} {
@@ -70,8 +70,8 @@ func TestThrottlingIsInTheWarnings(t *testing.T) {
 	}
 }
 
-// TestContinuousBudget: half of the budget while the program needs the machine, or nothing is
-// known.
+// TestContinuousBudget: the budget is halved while the program needs the machine or the load is
+// unknown.
 func TestContinuousBudget(t *testing.T) {
 	graph := func(procs int, running ...time.Duration) *bottle.Graph {
 		g := &bottle.Graph{Procs: procs, Wall: time.Second}

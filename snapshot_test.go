@@ -22,8 +22,8 @@ type tape []byte
 
 func (t tape) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(t).WriteTo(w) }
 
-// Without the estimate of the speedup no events are kept, and the other analyses of the last
-// seconds find the same.
+// Without the speedup estimate no events are kept. The other analyses of the last seconds do not
+// change.
 func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/real/*.zst")

@@ -227,8 +227,8 @@ func necks(k Kind) func(graph) float64 {
 	}
 }
 
-// The boxes of the collector, the runtime and the tracer are not the application's.
-func TestKindsOfRealBoxes(t *testing.T) {
+// The boxes of the collector, the runtime and the tracer do not belong to the application.
+func TestBoxesOfTheRuntimeAreNotTheApplications(t *testing.T) {
 	want := map[string]Kind{
 		"GC (dedicated)": GC, "GC (fractional)": GC, "GC (idle)": GC, "GC assist": GC, "runtime.gcBgMarkWorker": GC,
 		"stop-the-world (GC mark termination)": GC, "stop-the-world (GC sweep termination)": GC,

@@ -58,7 +58,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// Once every goroutine, box and stretch of time has been seen, the fold allocates nothing.
+// Folding allocates nothing once every goroutine, box and window has been seen.
 func TestFoldDoesNotAllocate(t *testing.T) {
 	for name, opt := range map[string]Options{"whole": {}, "offered": {Offered: true}, "by goroutine": {Group: ByGoroutine}} {
 		d := drive(opt, 0)

@@ -50,7 +50,8 @@ func twoInC(t *testing.T, g *Graph, each time.Duration, parallelism float64, qui
 	}
 }
 
-// TestTwoGoroutinesThatComputeInCAreNotIdle: 1 s of processor time each, recorded.
+// TestTwoGoroutinesThatComputeInCAreNotIdle: in a recorded trace, each of the two goroutines used
+// 1 s of processor time.
 func TestTwoGoroutinesThatComputeInCAreNotIdle(t *testing.T) {
 	g, err := ReadFile(context.Background(), "../testdata/small/cgo-go1.26.8.trace", Options{})
 	if err != nil {
@@ -67,7 +68,7 @@ func TestTwoGoroutinesThatComputeInCAreNotIdle(t *testing.T) {
 	}
 }
 
-// TestAProgramThatComputesInC records one now, 200 ms of processor time each.
+// TestAProgramThatComputesInC records a program now. Each goroutine uses 200 ms of processor time.
 func TestAProgramThatComputesInC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles C")
@@ -118,8 +119,8 @@ func sitesDiffer(g *Graph) string {
 	return ""
 }
 
-// TestPlacesSumToTheBlockedTime: of every box, reason and grouping of all recorded traces, after
-// Top and in JSON, too.
+// TestPlacesSumToTheBlockedTime: in every recorded trace, the places of each box sum to its
+// blocked time, for every reason and grouping, also after Top and in JSON.
 func TestPlacesSumToTheBlockedTime(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {
 		for _, g := range append(slices.Clone(s.groupings), s.again) {
@@ -145,8 +146,8 @@ func throughJSON(t *testing.T, g *Graph) *Graph {
 	return back
 }
 
-// TestSystemCallsHaveAPlace counts the system calls without a P of a recorded trace again, event by
-// event, and by the innermost function whose name says that it is the program's.
+// TestSystemCallsHaveAPlace counts the system calls without a P in a recorded trace again, event
+// by event, by the innermost function whose name belongs to the program.
 func TestSystemCallsHaveAPlace(t *testing.T) {
 	f, err := os.Open("../testdata/small/sys-go1.26.8.trace.zst")
 	if err != nil {
@@ -236,8 +237,9 @@ func TestSystemCallsHaveAPlace(t *testing.T) {
 	t.Log(got)
 }
 
-// TestManyPlacesAreFew: a box keeps a bounded number of places, which still sum to the time.
-func TestManyPlacesAreFew(t *testing.T) {
+// TestPlacesAreBounded: a box keeps a bounded number of places. They still sum to the blocked
+// time.
+func TestPlacesAreBounded(t *testing.T) {
 	var s siteTimes
 	for i := range 3 * maxSites {
 		frame := *otherFrame

@@ -22,7 +22,7 @@ func readReal(t *testing.T, name string, opt Options) *Graph {
 	return g
 }
 
-// What the collector did in a program with 86 collections, as other tools count them.
+// The collector's boxes of a program with 86 collections agree with the counts of other tools.
 func TestCollector(t *testing.T) {
 	whole := readReal(t, "json-gogc5", Options{})
 	c := whole.Collector

@@ -31,8 +31,8 @@ func cell(t *testing.T, table *result.Table, row []result.Cell, column string) r
 	return result.Cell{}
 }
 
-// The table sums to the graph: shares to the wall time, lost capacity to that of the graph, and the
-// parallelism is that of all groups together, not a mean of theirs.
+// The rows sum to the graph: the shares to the wall time, and the lost capacity to that of the
+// graph. The parallelism is that of all groups together, not the mean of the groups.
 func TestTableSumsToTheGraph(t *testing.T) {
 	g := twoBoxes()
 	table := g.Table()
@@ -54,8 +54,8 @@ func TestTableSumsToTheGraph(t *testing.T) {
 	}
 }
 
-// The changes of shares sum to that of the time in which something ran.
-func TestChanges(t *testing.T) {
+// The changes of the shares sum to the change of the time in which at least one goroutine ran.
+func TestChangesSumToTheChangeOfBusyTime(t *testing.T) {
 	before, after := twoBoxes(), twoBoxes()
 	after.Boxes[1].Share, after.Boxes[1].Running = 7*time.Millisecond, 7*time.Millisecond
 	after.Wall = 14 * time.Millisecond

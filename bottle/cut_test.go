@@ -59,8 +59,8 @@ func comparable(g *Graph) *Graph {
 	return &c
 }
 
-// TestCutsSum: wherever a pass is cut, the graphs sum to that of the whole, bit for bit, goroutines
-// included.
+// TestCutsSum: wherever a pass is cut, the graphs of the pieces sum to the graph of the whole, bit
+// for bit, including the goroutines.
 func TestCutsSum(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*/*.trace*")
 	if err != nil || len(files) < 8 {
@@ -142,8 +142,8 @@ func checkSum(t *testing.T, g *Graph) {
 	}
 }
 
-// TestCutAtGap: the time in a gap belongs to no graph; a goroutine that comes back is not counted
-// twice.
+// TestCutAtGap: the time in a gap belongs to no graph. A goroutine that is seen again after the
+// gap is not counted twice.
 func TestCutAtGap(t *testing.T) {
 	d := drive(Options{Window: 40}, 100)
 	g := &timeline.Goroutine{ID: 1, Func: "main.a"}
@@ -178,8 +178,8 @@ func TestCutAtGap(t *testing.T) {
 	}
 }
 
-// TestMergeInstances: graphs of several programs add, as read from JSON or not.
-func TestMergeInstances(t *testing.T) {
+// TestMergeSumsInstances: graphs of several programs can be merged, whether read from JSON or not.
+func TestMergeSumsInstances(t *testing.T) {
 	read := func(s string) *Graph {
 		g, err := ReadJSON(strings.NewReader(s))
 		if err != nil {
@@ -230,8 +230,9 @@ func TestMergeInstances(t *testing.T) {
 	}
 }
 
-// TestMergeLong: totals of weeks still sum, though the fixed point holds 39 hours.
-func TestMergeLong(t *testing.T) {
+// TestMergeExceedsFixedPointRange: totals of weeks still sum, although the fixed-point clock
+// covers 39 hours.
+func TestMergeExceedsFixedPointRange(t *testing.T) {
 	day := &Graph{Wall: 24 * time.Hour, Idle: time.Hour, Boxes: []Box{{Group: "a", Kind: Application, Share: 20 * time.Hour, Running: 40 * time.Hour}, {Group: "b", Kind: Application, Share: 3 * time.Hour, Running: 3 * time.Hour}}}
 	total := day
 	for range 400 {
@@ -247,8 +248,9 @@ func TestMergeLong(t *testing.T) {
 	}
 }
 
-// TestTopAgain: a total of many groups, folded again and again, keeps its sums in few boxes.
-func TestTopAgain(t *testing.T) {
+// TestRepeatedTopKeepsTheSums: a total of many groups that is folded repeatedly keeps its sums in
+// few boxes.
+func TestRepeatedTopKeepsTheSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var total *Graph
 	var share, running time.Duration

@@ -12,7 +12,7 @@ import (
 
 func app(id int64, fn string) *timeline.Goroutine { return &timeline.Goroutine{ID: id, Func: fn} }
 
-// A goroutine that waits through two ends of windows has waited in all three.
+// A goroutine that waits across two window boundaries has waited in all three windows.
 func TestWindowEndsDuringAWait(t *testing.T) {
 	d := drive(Options{Window: 10}, 1000)
 	g := d.appear(app(1, "main.f"), timeline.Waiting, timeline.WaitMutex)
@@ -37,7 +37,7 @@ func TestWindowEndsDuringAWait(t *testing.T) {
 	}
 }
 
-// The state at the end of the graph is the one before the transition that passes the end.
+// The state at the end of the graph is the state before the first transition after the end.
 func TestGraphEndsDuringARun(t *testing.T) {
 	d := drive(Options{To: 10}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -48,7 +48,7 @@ func TestGraphEndsDuringARun(t *testing.T) {
 	}
 }
 
-// What comes after the end of the graph is not in it.
+// Events after the end of the graph do not count.
 func TestNothingFromAfterTheEnd(t *testing.T) {
 	d := drive(Options{To: 10}, 0)
 	d.gomaxprocs(2)
@@ -69,7 +69,7 @@ func TestNothingFromAfterTheEnd(t *testing.T) {
 	}
 }
 
-// What happened before the graph begins is not in it either, but for GOMAXPROCS.
+// Events before the beginning of the graph do not count, except for GOMAXPROCS.
 func TestNothingFromBeforeTheBeginning(t *testing.T) {
 	d := drive(Options{From: 10}, 0)
 	d.gomaxprocs(8)
@@ -86,7 +86,7 @@ func TestNothingFromBeforeTheBeginning(t *testing.T) {
 	}
 }
 
-// A goroutine's box survives the beginning of the graph while the goroutine is in an assist.
+// A goroutine's box is kept if the graph begins while the goroutine is in an assist.
 func TestGraphBeginsDuringAnAssist(t *testing.T) {
 	d := drive(Options{From: 10, Group: ByGoroutine}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -98,7 +98,7 @@ func TestGraphBeginsDuringAnAssist(t *testing.T) {
 	}
 }
 
-// The first event after the beginning of the graph may be one that changes the box.
+// The first event after the beginning of the graph may change the box.
 func TestFirstEventOfTheGraphChangesTheBox(t *testing.T) {
 	for _, window := range []time.Duration{0, 7} {
 		d := drive(Options{From: 10, Group: ByGoroutine, Window: window}, 0)
@@ -111,9 +111,9 @@ func TestFirstEventOfTheGraphChangesTheBox(t *testing.T) {
 	}
 }
 
-// Windows that are far too small cost no more than the largest number of windows, and the whole
-// stays right.
-func TestTooManyWindows(t *testing.T) {
+// Windows that are too small cost no more than the maximum number of windows, and the graph of the
+// whole stays correct.
+func TestWindowsAreBounded(t *testing.T) {
 	d := drive(Options{Window: 1}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
 	for range 200 {
@@ -132,8 +132,8 @@ func TestTooManyWindows(t *testing.T) {
 	}
 }
 
-// As many windows as can be are not too many.
-func TestJustEnoughWindows(t *testing.T) {
+// The maximum number of windows is accepted.
+func TestMaximumNumberOfWindows(t *testing.T) {
 	d := drive(Options{Window: 1}, 0)
 	d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
 	graph := d.at(maxWindows).end()
@@ -142,8 +142,8 @@ func TestJustEnoughWindows(t *testing.T) {
 	}
 }
 
-// Times that no trace reaches are not reached.
-func TestEndlessOptions(t *testing.T) {
+// From, To and windows beyond the end of every trace are accepted.
+func TestOptionsBeyondTheEndOfTheTrace(t *testing.T) {
 	for _, opt := range []Options{{Window: math.MaxInt64}, {To: math.MaxInt64}, {Window: math.MaxInt64, To: math.MaxInt64}, {Window: math.MinInt64, From: math.MinInt64, To: math.MinInt64}} {
 		d := drive(opt, 1<<40)
 		d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)

@@ -43,7 +43,7 @@ func totalOf(boxes []Box) (sum total) {
 	return sum
 }
 
-// The largest of the exited goroutines stay single; the others are in one box for each function.
+// The largest exited goroutines keep their own boxes. The others share one box per function.
 func TestExitedGoroutinesFold(t *testing.T) {
 	all, _ := crowd(Options{Group: ByGoroutine}, 100)
 	if len(all.Boxes) != 101 {
@@ -66,7 +66,7 @@ func TestExitedGoroutinesFold(t *testing.T) {
 	}
 }
 
-// However many come and go, what is kept is bounded.
+// The number of boxes is bounded however many goroutines start and exit.
 func TestFoldingBoundsTheBoxes(t *testing.T) {
 	d := drive(Options{Group: ByGoroutine, MaxSingle: 5}, 0)
 	most := 0
@@ -87,7 +87,7 @@ func TestFoldingBoundsTheBoxes(t *testing.T) {
 	}
 }
 
-// Windows fold too, and sum to the same.
+// Windows fold, too, and sum to the same totals.
 func TestFoldingInWindows(t *testing.T) {
 	all, _ := crowd(Options{Group: ByGoroutine}, 100)
 	folded, o := crowd(Options{Group: ByGoroutine, MaxSingle: 3, Window: 777}, 100)
@@ -110,8 +110,8 @@ func TestFoldingInWindows(t *testing.T) {
 	}
 }
 
-// A goroutine that is in an assist while others are folded has not exited; one
-// that got its name late, or exits from within an assist, has exited altogether.
+// A goroutine in an assist during a fold has not exited. A goroutine that was named late, or that
+// exits within an assist, has exited completely.
 func TestOnlyExitedGoroutinesFold(t *testing.T) {
 	d := drive(Options{Group: ByGoroutine, MaxSingle: 1}, 0)
 	assisting := d.appear(app(1, "main.assisting"), timeline.Running, timeline.WaitNone)
@@ -138,8 +138,7 @@ func TestOnlyExitedGoroutinesFold(t *testing.T) {
 	}
 }
 
-// A goroutine that goes through very many boxes, and comes back to each, counts once in each of
-// them.
+// A goroutine that moves through very many boxes and returns to each counts once in each.
 func TestOneGoroutineInManyBoxes(t *testing.T) {
 	d := drive(Options{}, 0)
 	g := d.appear(app(1, "main.main"), timeline.Running, timeline.WaitNone)

@@ -88,7 +88,7 @@ func TestTopFoldsTheSmallBoxes(t *testing.T) {
 	}
 }
 
-// A width is known also where the share is less than a nanosecond, folded or not.
+// A box has a width even if its share is less than a nanosecond, folded or not.
 func TestWidthOfTinyBoxes(t *testing.T) {
 	d := drive(Options{Offered: true}, 0)
 	for i := range 8 {
@@ -114,8 +114,8 @@ func TestMeanParallelism(t *testing.T) {
 	}
 }
 
-// Boxes stand as they are stacked: widest first, of two equally wide ones the taller first, and
-// then in an order that runs repeat.
+// Boxes are stacked widest first. Of two boxes of equal width, the taller comes first; remaining
+// ties have a deterministic order.
 func TestOrderOfBoxes(t *testing.T) {
 	g := shelf(4,
 		Box{Group: "z", Share: 10, Running: 10}, Box{Group: "y", Share: 10, Running: 10}, Box{Group: "x", Share: 20, Running: 20},
@@ -131,7 +131,7 @@ func TestOrderOfBoxes(t *testing.T) {
 	}
 }
 
-// GOMAXPROCS is the largest of the graph or window; that it changed is told.
+// GOMAXPROCS is the maximum in the graph or window. A change of it is reported.
 func TestGomaxprocs(t *testing.T) {
 	d := drive(Options{Window: 100}, 0)
 	d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -151,7 +151,7 @@ func TestGomaxprocs(t *testing.T) {
 	}
 }
 
-// Offered parallelism counts who is ready as if it ran.
+// Offered parallelism counts ready goroutines as if they ran.
 func TestOffered(t *testing.T) {
 	for offered, want := range map[bool]string{
 		false: "a: share 60, width 1; b: share 40, width 1; wall 100, idle 0",

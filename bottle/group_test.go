@@ -82,8 +82,7 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// A grouping is found by the name that it gives, and a wrong name gets an error that tells the
-// right ones.
+// A grouping is found by its name. The error for an unknown name lists the valid ones.
 func TestParseGrouping(t *testing.T) {
 	for _, g := range []Grouping{{}, ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask, ByRegexp(regexp.MustCompile(`a(b)/c`))} {
 		p, err := ParseGrouping(g.String())
@@ -111,7 +110,7 @@ func TestParseGrouping(t *testing.T) {
 	}
 }
 
-// A region moves its goroutine to another box for as long as it is open, and back.
+// A region moves its goroutine to another box while the region is open.
 func TestRegionsOpenAndClose(t *testing.T) {
 	d := drive(Options{Group: ByRegion}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -129,8 +128,8 @@ func TestRegionsOpenAndClose(t *testing.T) {
 	}
 }
 
-// Work for the runtime is in boxes of its own, under any grouping, and who is beside it keeps its
-// width.
+// Work for the runtime has boxes of its own in every grouping. The widths of the other boxes do
+// not change.
 func TestWorkForTheRuntime(t *testing.T) {
 	for _, by := range []Grouping{ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask} {
 		d := drive(Options{Group: by}, 0)
@@ -181,7 +180,7 @@ func TestWorkForTheRuntime(t *testing.T) {
 	}
 }
 
-// A goroutine whose name the trace tells late keeps its earlier time in a box without a name.
+// If the trace shows a goroutine's name late, its earlier time stays in a box without a name.
 func TestNamedLate(t *testing.T) {
 	d := drive(Options{}, 0)
 	g := d.appear(app(1, ""), timeline.Running, timeline.WaitNone)
@@ -196,8 +195,9 @@ func TestNamedLate(t *testing.T) {
 	}
 }
 
-// TestTheStartFunctionIsTheSecondLine: a box has the start functions of its goroutines where they
-// are not its name, in JSON, too, and merged; grouping by start makes them the names.
+// TestTheStartFunctionIsTheSecondLine: a box has the start functions of its goroutines if they
+// differ from its name, also in JSON and after Merge. Grouping by start function makes them the
+// names.
 func TestTheStartFunctionIsTheSecondLine(t *testing.T) {
 	read := func(by Grouping) *Graph {
 		g, err := ReadFile(t.Context(), "../testdata/real/nethttp-parallel4.trace.zst", Options{Group: by})
@@ -251,8 +251,8 @@ func TestTheStartFunctionIsTheSecondLine(t *testing.T) {
 	}
 }
 
-// TestSharesAndIdleSumToTheWallTimeWhereNamesChange: the goroutines of connections change their
-// boxes all the time, and in each grouping the same time is accounted for.
+// TestSharesAndIdleSumToTheWallTimeWhereNamesChange: goroutines of connections change their boxes
+// all the time; every grouping accounts for the same time.
 func TestSharesAndIdleSumToTheWallTimeWhereNamesChange(t *testing.T) {
 	var running []time.Duration
 	for _, by := range []Grouping{ByFunction, ByStart} {

@@ -142,7 +142,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	same(t, got, want)
 }
 
-// The form is a promise to other programs: this is all of it.
+// Other programs rely on the form of the JSON. This is all of it.
 func TestJSONForm(t *testing.T) {
 	g := full()
 	g.Boxes = g.Boxes[:2]
@@ -182,7 +182,8 @@ func TestJSONCannotHoldInfinity(t *testing.T) {
 	}
 }
 
-// A name that holds an escape sequence for terminals, or reverses the text, is written escaped.
+// A name that contains a terminal escape sequence or reverses the text direction is written
+// escaped.
 func TestJSONHostileNames(t *testing.T) {
 	g := full()
 	g.Boxes[0].Group = "\x1b[31m\u009b2J\u202e\U000e0041\u007f世界<-"
@@ -233,7 +234,7 @@ func TestJSONWindows(t *testing.T) {
 	same(t, got, g)
 }
 
-func TestReadJSONSaysWhatIsWrong(t *testing.T) {
+func TestReadJSONErrors(t *testing.T) {
 	const box = `{"group":"main.main","kind":"application","goroutines":1,"share_ns":6,"running_ns":6,"parallelism":1}`
 	graph := func(boxes string) string { return `{"wall_ns":10,"idle_ns":4,"boxes":[` + boxes + `]}` }
 	lost := func(capacity, box string) string {
@@ -301,8 +302,8 @@ func TestReadJSONSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A failed UnmarshalJSON leaves the graph as it was; null does too, without an error.
-func TestUnmarshalJSONKeeps(t *testing.T) {
+// A failed UnmarshalJSON leaves the graph unchanged. So does null, without an error.
+func TestFailedUnmarshalJSONChangesNothing(t *testing.T) {
 	g := full()
 	if err := json.Unmarshal([]byte(`{"wall_ns":1,"idle_ns":0,"boxes":[]}`), g); err == nil {
 		t.Error("want an error")
@@ -313,8 +314,8 @@ func TestUnmarshalJSONKeeps(t *testing.T) {
 	same(t, g, full())
 }
 
-// FuzzReadJSON: whatever the input, no panic; and what is accepted is a graph:
-// its parts sum to the wall time, it can be written, and reads back the same.
+// FuzzReadJSON: no input causes a panic. An accepted input is a valid graph: its parts sum to the
+// wall time, and it can be written and read back unchanged.
 func FuzzReadJSON(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, g := range []*bottle.Graph{{}, full(), {Windows: []*bottle.Graph{full(), {Start: time.Hour, GroupBy: "creator", Offered: true}}}} {

@@ -31,8 +31,8 @@ func graphOf(procs int, idle time.Duration, boxes ...Box) *Graph {
 	return g
 }
 
-// A graph with a verdict has its sentences and no others; one without has none, but for more
-// processors than there are.
+// A graph with a verdict has its sentences and no others. A graph without one has no sentences
+// unless GOMAXPROCS exceeds the processors of the machine.
 func TestSentencesAreThoseOfTheVerdict(t *testing.T) {
 	g := graphOf(4, 600*ms, Box{Group: "main.a", Share: 400 * ms, Parallelism: 1})
 	if got := g.Sentences(); got != nil {
@@ -48,8 +48,7 @@ func TestSentencesAreThoseOfTheVerdict(t *testing.T) {
 	}
 }
 
-// The neck is what lost at least 5% of the capacity, idle time and the collector as a whole
-// included.
+// A neck lost at least 5 % of the capacity, idle time and the whole collector included.
 func TestNeckIsWhatLostCapacity(t *testing.T) {
 	for _, c := range []struct {
 		g    *Graph
@@ -81,8 +80,8 @@ func TestNeckIsWhatLostCapacity(t *testing.T) {
 	}
 }
 
-// While GOMAXPROCS is 4, one goroutine runs for 10 ns and two for 6; while it is 2, both run for 8
-// ns, and nothing for 5.
+// While GOMAXPROCS is 4, one goroutine runs for 10 ns and two for 6 ns. While it is 2, both run
+// for 8 ns, then nothing runs for 5 ns.
 func TestLostCapacityWhereGomaxprocsChanges(t *testing.T) {
 	d := drive(Options{Window: 20}, 100)
 	d.gomaxprocs(4)
@@ -111,7 +110,7 @@ func TestLostCapacityWhereGomaxprocsChanges(t *testing.T) {
 	}
 }
 
-// GOMAXPROCS becomes known after the trace has begun: it holds for the time before, too.
+// The first GOMAXPROCS of a trace also holds for the time before it.
 func TestLostCapacityBeforeGomaxprocsIsKnown(t *testing.T) {
 	d := drive(Options{}, 100)
 	a := d.appear(&timeline.Goroutine{ID: 1, Func: "main.a"}, timeline.Running, timeline.WaitNone)
@@ -124,8 +123,8 @@ func TestLostCapacityBeforeGomaxprocsIsKnown(t *testing.T) {
 	}
 }
 
-// Graphs of which one does not know GOMAXPROCS lose an unknown capacity together, in whatever
-// order.
+// If one graph has no GOMAXPROCS, the lost capacity of the merged graph is unknown, in any order
+// of merging.
 func TestMergedLostCapacity(t *testing.T) {
 	a := graphOf(4, 10, Box{Group: "a", Share: 10, Parallelism: 1})
 	b := graphOf(2, 5, Box{Group: "a", Share: 10, Parallelism: 2}, Box{Group: "b", Share: 10, Parallelism: 1})
@@ -146,8 +145,9 @@ func TestMergedLostCapacity(t *testing.T) {
 	}
 }
 
-// A program that records itself knows the processors of its machine; a file does not.
-func TestSnapshotKnowsTheProcessorsOfTheMachine(t *testing.T) {
+// A program that records itself notes the processors of its machine. A trace file alone does not
+// have them.
+func TestSnapshotHasTheProcessorsOfTheMachine(t *testing.T) {
 	const file = "../testdata/small/mutex-go1.26.8.trace"
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Of a graph with From and To, only the generations in between are decoded, and it is the same:
-// times to the nanosecond, and the boxes of goroutines whose names show in these generations.
+// With From and To, only the generations in between are decoded. The graph is the same to the
+// nanosecond, and so are the boxes of goroutines whose names appear in these generations.
 func TestFromToSkipsGenerations(t *testing.T) {
 	for _, name := range []string{"small/compute-go1.22.12.trace", "small/compute-go1.26.8.trace", "small/phases-go1.26.8.trace", "real/pgzip.trace.zst", "real/gocompile-c2.trace.zst"} {
 		data, err := os.ReadFile("../testdata/" + name)

@@ -26,7 +26,7 @@ func small(t testing.TB, name string) []byte {
 }
 
 // The mutex trace covers 893.94368 ms.
-func TestRangesThatHoldNothing(t *testing.T) {
+func TestEmptyRangesAreErrors(t *testing.T) {
 	file := filepath.Join("..", "testdata", "small", "mutex-go1.26.8.trace")
 	for _, c := range []struct {
 		from, to time.Duration
@@ -66,8 +66,8 @@ func TestRangesThatHoldNothing(t *testing.T) {
 	}
 }
 
-// However little is left of a trace: what can be read is a graph in which everything holds, with
-// the error as a warning; if nothing can be read there is no graph.
+// However early a trace is cut off, the readable part gives a valid graph with the error as a
+// warning. If nothing is readable, there is no graph.
 func TestTracesCutOff(t *testing.T) {
 	whole := small(t, "phases-go1.26.8.trace") // three generations
 	var graphs int
@@ -105,7 +105,7 @@ func TestTracesCutOff(t *testing.T) {
 	}
 }
 
-// What is cut off loses its end, not its beginning.
+// A truncated trace lacks its end, not its beginning.
 func TestCutOffTraceKeepsItsBeginning(t *testing.T) {
 	whole := small(t, "phases-go1.26.8.trace")
 	full, err := ReadTrace(context.Background(), bytes.NewReader(whole), Options{To: time.Second})
@@ -141,7 +141,7 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A pass that is cancelled says so.
+// A canceled pass returns the cause.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -151,8 +151,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A stream, a file and a packed file of the same trace give the same graph; the progress ends at
-// the size.
+// A stream, a file and a compressed file of the same trace give the same graph. The progress ends
+// at the size.
 func TestFileAndStream(t *testing.T) {
 	b := small(t, "phases-go1.26.8.trace")
 	var done, size int64
@@ -168,7 +168,7 @@ func TestFileAndStream(t *testing.T) {
 	compare(t, "stream", byBox(stream), byBox(file), 0)
 }
 
-// What the pass found wrong with the trace, and traces of old versions, are in the warnings.
+// The warnings include those of the pass and of traces of old versions.
 func TestWarningsOfThePass(t *testing.T) {
 	d := drive(Options{}, 0)
 	d.o.version = 19
@@ -189,8 +189,8 @@ func TestWarningsOfThePass(t *testing.T) {
 	}
 }
 
-// Shares of more than 39 hours do not fit into their 64 bits: there is no graph, read to its end or
-// not.
+// Shares of more than 39 hours do not fit into 64 bits. There is no graph, whether or not the
+// trace was read to its end.
 func TestTooLongForAGraph(t *testing.T) {
 	const most = 140737 * time.Second
 	for _, broken := range []error{nil, errors.New("it broke off")} {

@@ -102,7 +102,7 @@ func TestRecorder(t *testing.T) {
 	})
 }
 
-// TestRecorderTrims: a snapshot is about the last Window exactly, whatever the recorder holds.
+// TestRecorderTrims: a snapshot covers exactly the last Window, whatever the recorder holds.
 func TestRecorderTrims(t *testing.T) {
 	data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {
@@ -264,9 +264,9 @@ type panicking struct{}
 
 func (panicking) WriteTo(io.Writer) (int64, error) { panic("source") }
 
-// TestRecorderTenAtOnce: of ten snapshots at once each gets a graph or ErrBusy, also while the
-// recorder is stopped and started.
-func TestRecorderTenAtOnce(t *testing.T) {
+// TestRecorderConcurrentSnapshots: each of ten concurrent snapshots gets a graph or ErrBusy, also
+// while the recorder is stopped and started.
+func TestRecorderConcurrentSnapshots(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	r := started(t, RecorderOptions{})
 	defer r.Stop()

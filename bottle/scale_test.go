@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestScale: a graph scaled by n is that of n programs that do the same, but for the number of
-// goroutines.
-func TestScale(t *testing.T) {
+// TestScaleMultipliesTheGraph: a graph scaled by n is the graph of n identical programs, except
+// for the number of goroutines.
+func TestScaleMultipliesTheGraph(t *testing.T) {
 	for _, file := range []string{"../testdata/small/phases-go1.26.8.trace", "../testdata/small/mutex-go1.26.8.trace"} {
 		g, err := ReadFile(context.Background(), file, Options{})
 		if err != nil {

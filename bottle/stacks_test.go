@@ -71,8 +71,8 @@ func chainOf(later []segment, before timeline.Time) int {
 	return 0
 }
 
-// Each nanosecond of a box belongs to the call chain that the rules say, by the paper's equations
-// over rationals.
+// Each nanosecond of a box belongs to the call chain that the rules require, by the paper's
+// equations in rational arithmetic.
 func TestStacksByBruteForce(t *testing.T) {
 	runs := uint64(400)
 	if testing.Short() {
@@ -148,8 +148,8 @@ func TestStacksByBruteForce(t *testing.T) {
 	}
 }
 
-// Pieces of a pass, graphs that were scaled, folded or merged keep the sums.
-func TestStacksAddUp(t *testing.T) {
+// Graphs of pieces of a pass and scaled, folded or merged graphs keep the sums of the stacks.
+func TestStacksKeepTheSums(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 0xadd))
 		s := randomSchedule(rng, "function")
@@ -192,8 +192,8 @@ func TestStacksAddUp(t *testing.T) {
 	}
 }
 
-// CPU samples divide Go code from 20 samples on: each counts once for the running time, and 1/r for
-// the share. System calls are known without.
+// From 20 CPU samples on, samples divide Go code: each counts once for the running time and 1/r
+// for the share. System calls need no samples.
 func TestStacksBySamples(t *testing.T) {
 	for _, n := range []int{19, 20} {
 		d := drive(Options{Stacks: true}, 0)
@@ -241,7 +241,7 @@ func TestStacksBySamples(t *testing.T) {
 	}
 }
 
-// Code that was interrupted is the code that it was: how it was interrupted makes no other stack.
+// The stack of interrupted code does not depend on how it was interrupted.
 func TestStacksOfInterruptedCode(t *testing.T) {
 	d := drive(Options{Stacks: true}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -276,7 +276,7 @@ func TestStacksOfInterruptedCode(t *testing.T) {
 	}
 }
 
-// However many call chains there are, a graph keeps a bounded number of them.
+// A graph keeps a bounded number of call chains, however many there are.
 func TestStacksAreBounded(t *testing.T) {
 	d := drive(Options{Stacks: true}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -306,7 +306,7 @@ func TestStacksAreBounded(t *testing.T) {
 	}
 }
 
-// The stacks of recorded traces sum to their boxes, however the graph is made.
+// The stacks of recorded traces sum to their boxes, however the graph was computed.
 func TestStacksOfTraces(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("..", "testdata", "*", "*.trace*"))
 	if len(files) < 12 {

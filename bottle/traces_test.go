@@ -261,9 +261,10 @@ func TestWindowsSumToTheWhole(t *testing.T) {
 	})
 }
 
-// Three graphs of parts of a trace sum to that of the whole: running, runnable and waiting time
-// exactly. Each part begins without a carry, so the shares may differ by what is proven of the
-// clock: with two processors less than two units of 2^-16 ns for each transition, in either graph.
+// The graphs of three parts of a trace sum to that of the whole. Running, runnable and waiting
+// times are exact. Each part begins without a carry, so the shares may differ by the proven error
+// of the clock: with two processors, less than two units of 2^-16 ns per transition in either
+// graph.
 func TestCutsSumToTheWhole(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {
 		var wall, idle time.Duration
@@ -281,8 +282,8 @@ func TestCutsSumToTheWhole(t *testing.T) {
 	})
 }
 
-// Decoding side by side changes nothing.
-func TestWorkersDoNotMatter(t *testing.T) {
+// Decoding in parallel does not change the graph.
+func TestGraphDoesNotDependOnWorkers(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {
 		if !reflect.DeepEqual(s.whole, s.again) {
 			t.Error("four workers make another graph than one")
@@ -290,8 +291,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	})
 }
 
-// Groupings only divide: all the time of all goroutines is there under each of them, and the
-// application's is the application's.
+// Every grouping contains all time of all goroutines, and the application's share does not depend
+// on the grouping.
 func TestGroupingsArePartitions(t *testing.T) {
 	totals := func(g *Graph) map[boxKey]sums {
 		c := *g
@@ -310,7 +311,7 @@ func TestGroupingsArePartitions(t *testing.T) {
 	})
 }
 
-// No more goroutines run at once than GOMAXPROCS, at any time.
+// The number of running goroutines never exceeds GOMAXPROCS.
 func TestNoMoreRunThanProcessors(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {
 		if s.running.time[2] == 0 || s.running.time[3] > 0 {

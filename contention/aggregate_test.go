@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// In every tree, whatever the aspects, the children sum to their parent, and the root
-// is the profile.
+// In every tree, for all aspects, the children sum to their parent, and the root equals the
+// profile.
 func TestAggregateSums(t *testing.T) {
 	collecting(t, Options{Exact: true, Goroutines: true})
 	everything()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// No operation allocates, be there waiters or not, once the call chains and rows are there.
+// No operation allocates once the call chains and rows exist, with or without waiters.
 func TestNoAllocations(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
@@ -25,7 +25,7 @@ func TestNoAllocations(t *testing.T) {
 	t.Run("all waits", func(t *testing.T) { contendedAllocations(t, &m, &rw) })
 }
 
-// Those of which only some waits are recorded do not either.
+// The same holds when only some waits are recorded.
 func TestNoAllocationsSampled(t *testing.T) {
 	collecting(t, Options{})
 	var m Mutex

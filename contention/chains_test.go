@@ -50,8 +50,8 @@ func deepRight(n, bits int, f func()) {
 	f()
 }
 
-// TestMillionChains: waits with a million call chains, as owners and waiters. The memory is
-// bounded, what is not kept is counted, and the sums stay exact.
+// TestMillionChains: waits with a million call chains, as owners and waiters. Memory is bounded,
+// dropped chains are counted, and the sums stay exact.
 func TestMillionChains(t *testing.T) {
 	const kept = 1000
 	n := manyChains()

@@ -58,7 +58,8 @@ func holdSome(n int) {
 	}
 }
 
-// A row is told by what the user sees of it, whichever way its calls took through the wrappers.
+// A row is identified by what the user sees of it, whichever path its calls took through the
+// wrappers.
 func TestRowsAreDistinct(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	for range 5 {
@@ -80,9 +81,9 @@ func TestRowsAreDistinct(t *testing.T) {
 	}
 }
 
-// A wait is in the profile of each Collector that was on when it began, whichever of them ends
+// A wait is in the profile of each Collector that was on when it began, whichever of them stops
 // first.
-func TestCollectorsAtTheSameTime(t *testing.T) {
+func TestWaitIsInEveryCollectorOnAtItsBeginning(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	m := NewMutex("shared")
 	var second Collector
@@ -143,8 +144,8 @@ func waitsOf(p *Profile) (n int64) {
 	return n
 }
 
-// However often another Collector starts and stops, no wait is lost or counted twice, and what is
-// kept does not grow with the number of times.
+// However often another Collector starts and stops, no wait is lost or counted twice, and memory
+// does not grow with the number of starts.
 func TestCollectorsUnderLoad(t *testing.T) {
 	for name, o := range map[string]Options{"exact": {Exact: true}, "sampled": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -224,9 +225,8 @@ func found(t *testing.T) weak.Pointer[Stack] {
 	return weak.Make(p.Waits[0].Waiter.Stack)
 }
 
-// A lock that no goroutine waits for any more does not keep all that an earlier collection has
-// found.
-func TestStartForgets(t *testing.T) {
+// A lock without waiters does not keep the data of an earlier collection.
+func TestStartDropsTheStateOfIdleLocks(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	m := new(Mutex)
 	contend(t, m, nil)
@@ -243,8 +243,8 @@ func TestStartForgets(t *testing.T) {
 	runtime.KeepAlive(m)
 }
 
-// Waits of two sessions that are put aside behind one owner pin nothing in the end.
-func TestForgottenWaitPinsNothing(t *testing.T) {
+// Waits of two sessions that are deferred behind one owner pin no memory at the end.
+func TestDeferredWaitsAreReleased(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
 	c := NewCond(&m)

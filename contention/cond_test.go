@@ -159,7 +159,7 @@ func TestForwardReference(t *testing.T) {
 	}
 }
 
-func TestBroadcastAndStrangers(t *testing.T) {
+func TestBroadcastAndUnrelatedWaiters(t *testing.T) {
 	var m Mutex
 	c := &Cond{L: &m}
 	var wg sync.WaitGroup
@@ -198,7 +198,7 @@ func TestBroadcastAndStrangers(t *testing.T) {
 	checkConservation(t, p)
 	var n int64
 	for _, q := range p.Pairs {
-		if q.Kind == CondKind && q.Flags&Signaller != 0 && leaf(q.Owner.Stack) == "TestBroadcastAndStrangers" {
+		if q.Kind == CondKind && q.Flags&Signaller != 0 && leaf(q.Owner.Stack) == "TestBroadcastAndUnrelatedWaiters" {
 			n += q.Contentions
 		}
 	}
@@ -227,7 +227,7 @@ func copyOver(dst, src *Cond) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(dst)), unsafe.Sizeof(*dst)), unsafe.Slice((*byte)(unsafe.Pointer(src)), unsafe.Sizeof(*src)))
 }
 
-// Each Signal is put down to the waiter that it wakes: first in, first out.
+// Each Signal is attributed to the waiter that it wakes: first in, first out.
 func TestSignalsInOrder(t *testing.T) {
 	collecting(t, Options{})
 	var m Mutex
@@ -277,7 +277,7 @@ type loud struct {
 func (l *loud) Lock()   { l.Mutex.Lock(); l.locked++ }
 func (l *loud) Unlock() { l.unlocked++; l.Mutex.Unlock() }
 
-// Wait calls the Lock and Unlock of L, not those of what L embeds.
+// Wait calls the Lock and Unlock of L, not those of a type that L embeds.
 func TestCondWithEmbeddedMutex(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		if on {
@@ -297,8 +297,8 @@ func TestCondWithEmbeddedMutex(t *testing.T) {
 	}
 }
 
-// The exit of a goroutine that is in Wait for very long, before the Unlock that it refers to, does
-// not keep the history of the lock for as long: later exits would be lost.
+// The exit of a goroutine that stays in Wait for very long, before the Unlock that it refers to,
+// does not keep the lock's history for as long: later exits would be lost.
 func TestHistoryDuringLongWait(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
@@ -334,7 +334,7 @@ func TestHistoryDuringLongWait(t *testing.T) {
 	<-done
 }
 
-// A goroutine that waits again and again before it unlocks needs no more memory each time.
+// A goroutine that waits repeatedly before it unlocks needs no additional memory for each wait.
 func TestManyWaitsBeforeUnlock(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex

@@ -28,10 +28,10 @@ func (h *madeHold) lost(w *wait) (held, because int64) {
 	return max(0, to-from-h.gaps), max(0, min(h.blockedTo, to)-max(h.blockedFrom, from))
 }
 
-// TestBlameByCumulativeSums makes up histories of a lock: holds of a few call chains, some of which
-// are blocked by others, and waits behind up to 200 of them, which overlap, end in about the order
-// in which they began, and are settled in another one, partly before the owners have told who they
-// are. What the profile blames is what each wait lost to each hold.
+// TestBlameByCumulativeSums generates histories of a lock: holds of a few call chains, some of
+// which are blocked by others, and waits behind up to 200 of them. The waits overlap, end in about
+// the order in which they began, and are settled in another order, partly before the call chains
+// of the owners are known. The blame in the profile is what each wait lost to each hold.
 func TestBlameByCumulativeSums(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))

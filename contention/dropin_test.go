@@ -156,7 +156,7 @@ func TestGoDistributionsTests(t *testing.T) {
 	}
 }
 
-// go vet must flag copies of all lock types.
+// go vet must report copies of all lock types.
 func TestVetFlagsCopies(t *testing.T) {
 	goTool, _ := goCommand(t)
 	// The folder must be inside the module; names with an underscore are no package of it.

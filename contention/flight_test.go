@@ -24,9 +24,9 @@ func flightWaits(m *Mutex, done chan<- bool) {
 	done <- true
 }
 
-// Goroutines that have been stuck for long are in rows of their own, with who holds the lock if
-// that goroutine has waited for it, too. When they have got the lock, they are in the sums instead.
-func TestWaitsThatGoOn(t *testing.T) {
+// Long waits in progress have rows of their own, with the current owner if that goroutine waited
+// for the lock, too. Once the goroutines have the lock, the waits are in the sums instead.
+func TestWaitsInProgressHaveRows(t *testing.T) {
 	collecting(t, Options{})
 	m := NewMutex("stuck")
 	const stuck = 5
@@ -90,8 +90,8 @@ func TestWaitsThatGoOn(t *testing.T) {
 	<-done
 }
 
-// Readers, writers and those in Cond.Wait are there as well.
-func TestWaitsOfAllKindsThatGoOn(t *testing.T) {
+// Waits in progress of readers, writers and Cond.Wait are included.
+func TestWaitsInProgressOfAllKinds(t *testing.T) {
 	collecting(t, Options{})
 	var rw RWMutex
 	var m Mutex

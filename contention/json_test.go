@@ -182,8 +182,8 @@ func TestReadJSONErrors(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON: whatever is read keeps the promises of Profile, and is written and read again as it
-// is.
+// FuzzReadJSON: an accepted profile fulfills the guarantees of Profile, and is the same when
+// written and read again.
 func FuzzReadJSON(f *testing.F) {
 	fuzzing.Brief(f)
 	b, err := json.Marshal(complete())

@@ -57,9 +57,9 @@ func TestMergeInstances(t *testing.T) {
 	}
 }
 
-// TestMergeAlikeInOnePass: what the pieces of a pass tell apart by its ID is not mixed up with what
-// is alike.
-func TestMergeAlikeInOnePass(t *testing.T) {
+// TestMergeKeepsLocksOfOnePassApart: locks that the pieces of a pass distinguish by ID are not
+// mixed with similar ones.
+func TestMergeKeepsLocksOfOnePassApart(t *testing.T) {
 	source, chain := new(int), &Stack{Frames: []Frame{{Func: "main.worker", File: "main.go", Line: 7}}}
 	piece := func(n int, sameIDs bool, ids ...uint64) *Profile {
 		p := &Profile{Source: FromTrace, Accuracy: Inferred, piece: Piece{source, n, n, sameIDs}}
@@ -91,8 +91,9 @@ func TestMergeAlikeInOnePass(t *testing.T) {
 	}
 }
 
-// TestTop: whatever is put together, everything still sums; and again, in bounded memory.
-func TestTop(t *testing.T) {
+// TestTopKeepsTheSums: all sums stay correct however many rows are combined, also when repeated,
+// in bounded memory.
+func TestTopKeepsTheSums(t *testing.T) {
 	total := &Profile{}
 	for i := range 50 {
 		p := handProfile()
@@ -118,9 +119,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestTopOfOneWait: owners that are put together were waited for by the same waits, which count
-// once.
-func TestTopOfOneWait(t *testing.T) {
+// TestTopCountsAWaitOnce: combined owners had the same waiters, whose waits count once.
+func TestTopCountsAWaitOnce(t *testing.T) {
 	lock := &Lock{ID: 1}
 	waiter := Party{Stack: &Stack{Frames: []Frame{{Func: "main.waiter"}}}}
 	p := &Profile{Locks: []*Lock{lock}, Waits: []Wait{{Kind: MutexKind, Lock: lock, Waiter: waiter, Flags: Estimated, Contentions: 8, Observed: 2, Waited: 60, Blamed: 60, StdErr: 12}}}

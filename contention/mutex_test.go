@@ -183,8 +183,8 @@ func ownerTwo(m *Mutex, d time.Duration) { m.Lock(); time.Sleep(d); m.Unlock() }
 //go:noinline
 func victim(m *Mutex) { m.Lock(); m.Unlock() }
 
-// An owner that overtakes the waiters by TryLock is blamed from then on, not for the
-// time before.
+// An owner that overtakes the waiters with TryLock is blamed from then on, not for the time
+// before.
 func TestBargingOwner(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
@@ -283,8 +283,8 @@ func TestNewRemembersItsCaller(t *testing.T) {
 	}
 }
 
-// A lock without a name has that of the type whose method waits for it, whoever unlocks it, and the
-// picture shows it between the waiter and the owner.
+// A lock without a name is named after the type whose method waits for it, whichever goroutine
+// unlocks it. The picture shows it between the waiter and the owner.
 func TestLocksAreNamedByTheirTypeNotTheUnlocker(t *testing.T) {
 	collecting(t, Options{})
 	c := new(cache)
@@ -322,10 +322,10 @@ func TestLocksAreNamedByTheirTypeNotTheUnlocker(t *testing.T) {
 
 const pkgPath = "github.com/bottleneck-go/bottleneck/contention."
 
-// The total of the waits is what the runtime has in /sync/mutex/wait/total, which counts one in
-// eight changes of a goroutine's state eightfold: of n waits that are alike, its error is √(7/n) of
-// the total, here 2.6 %.
-func TestTotalAgreesWithTheRuntimesOwn(t *testing.T) {
+// The total of the waits agrees with /sync/mutex/wait/total of the runtime, which samples one in
+// eight goroutine state changes and counts it eightfold. For n similar waits its error is √(7/n)
+// of the total, here 2.6 %.
+func TestTotalAgreesWithTheRuntimesMetric(t *testing.T) {
 	for name, oneIn := range map[string]uint32{"all waits recorded": 1, "one in 8": 8} {
 		t.Run(name, func(t *testing.T) { compareWithTheRuntime(t, oneIn) })
 	}
@@ -371,7 +371,7 @@ func compareWithTheRuntime(t *testing.T, oneIn uint32) {
 	}
 }
 
-// With room for hardly anything, all time is still accounted for.
+// With very little memory, all time is still accounted for.
 func TestBoundedMemory(t *testing.T) {
 	collecting(t, Options{Exact: true, MaxChains: 3, MaxLocks: 2, MaxPairs: 4})
 	var locks [5]Mutex
@@ -439,7 +439,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-// Snapshots, Start and Stop at any time, under load.
+// Snapshot, Start and Stop at any time, under load.
 func TestSnapshotUnderLoad(t *testing.T) {
 	var m Mutex
 	var rw RWMutex
@@ -499,7 +499,7 @@ func TestSnapshotUnderLoad(t *testing.T) {
 	}
 }
 
-// Very many call chains: those that do not fit are counted, and nothing is lost.
+// With very many call chains, those that do not fit are counted, and no time is lost.
 func TestManyCallChains(t *testing.T) {
 	collecting(t, Options{Exact: true, MaxChains: 100, MaxPairs: 50})
 	var m Mutex

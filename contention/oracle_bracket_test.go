@@ -199,7 +199,7 @@ func bracketRun(t testing.TB, wl workload, d time.Duration) (beyond, width float
 	return bracketOf(log).beyond(estimate(p))
 }
 
-// TestBracket works out the bracket of four operations by hand.
+// TestBracket computes the bracket of four operations by hand.
 func TestBracket(t *testing.T) {
 	line := func(site string, write bool, request, asked, in, got, left, out int64) op {
 		return op{site: site, write: write, request: request, asked: asked, in: in, got: got, left: left, out: out}
@@ -238,9 +238,9 @@ func TestBracket(t *testing.T) {
 	}
 }
 
-// TestOracleBracket holds however busy the machine is, but for an owner that takes the lock while a
-// waiter is about to register (blame.go), if that waiter is interrupted just then: so the best of
-// some runs counts.
+// TestOracleBracket holds however busy the machine is, with one exception: an owner that takes the
+// lock while a waiter that is about to register (blame.go) is preempted. Therefore the best of a
+// few runs counts.
 func TestOracleBracket(t *testing.T) {
 	for _, wl := range workloads {
 		t.Run(wl.name, func(t *testing.T) {

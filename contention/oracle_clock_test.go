@@ -50,9 +50,9 @@ func withoutClock(log []op) {
 	}
 }
 
-// The log is that of a lock: whoever got it did so after the one before had left it, as nearly as
-// is known how long a look takes.
-func TestLogIsOfALock(t *testing.T) {
+// The log is that of a lock: each owner acquired it after its predecessor released it, within the
+// duration of a clock reading.
+func TestLogIsThatOfALock(t *testing.T) {
 	known := int64(clockCost())
 	log := workloads[0].run(50 * time.Millisecond)
 	moment, end := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }

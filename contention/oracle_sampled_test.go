@@ -83,11 +83,12 @@ func readReplay(t *testing.T, name string) (rs []replayed) {
 	return rs
 }
 
-// TestSampledIntervalsHoldTheTruth replays waits 100 times, each with other random numbers, that
-// are the same in every test. Totals are exact in all, and 95 % intervals of what waiters lost to
-// owners hold the truth in at least 90, where the profile does not warn that too few waits were
-// recorded. The mean of the estimates is the truth, but for what the profile has as not sampled.
-func TestSampledIntervalsHoldTheTruth(t *testing.T) {
+// TestSampledIntervalsContainTheTruth replays waits 100 times, each time with other random
+// numbers, which are the same in every test. Totals are exact in all replays. The 95 % intervals
+// of the time that waiters lost to owners contain the truth in at least 90, unless the profile
+// warns that too few waits were recorded. The mean of the estimates is the truth, except for what
+// the profile marks as not sampled.
+func TestSampledIntervalsContainTheTruth(t *testing.T) {
 	const runs = 100
 	collecting(t, Options{})
 	var chains [owners]*callstack.Chain
@@ -198,10 +199,10 @@ var liveLocks = []workload{
 	{name: "64 readers and writers", workers: 64, locks: 3, hold: 10 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.2},
 }
 
-// TestSampledTotalsAreExact counts all waits for live locks by the way, drawn or not, in the steps
-// of oracle_bracket_test.go. However busy the machine is, the profile has every one of them, of each
-// lock, and their total within the steps. It is called sampled if, and only if, not all were
-// recorded.
+// TestSampledTotalsAreExact counts all waits for live locks, drawn or not, in the steps of
+// oracle_bracket_test.go. However busy the machine is, the profile has all of them for each lock,
+// and their total within the steps. The profile is marked as sampled if and only if not all waits
+// were recorded.
 func TestSampledTotalsAreExact(t *testing.T) {
 	for _, oneIn := range []uint32{0, 8, 1 << 10} { // 0: whatever the cost makes it
 		for _, wl := range liveLocks {
@@ -255,9 +256,9 @@ func checkTotals(t *testing.T, wl workload, ops []op, p *Profile) {
 	}
 }
 
-// TestSampledBlameOfLiveLocks: of the pairs of call chains at live locks, of which one wait in 8 is
-// drawn, the 95 % intervals hold what the steps leave open, in most cases. That another process
-// takes a processor between two steps only makes that more.
+// TestSampledBlameOfLiveLocks: one wait in 8 is drawn. For most pairs of call chains at live
+// locks, the 95 % interval covers what the steps leave open. Preemption by another process between
+// two steps only makes that range larger.
 func TestSampledBlameOfLiveLocks(t *testing.T) {
 	held, said := 0, 0
 	for _, wl := range liveLocks[:2] {
@@ -301,8 +302,8 @@ func TestSampledBlameOfLiveLocks(t *testing.T) {
 	}
 }
 
-// TestSampledConservation: the sums of estimates are exact, too: in the profile, that of a second
-// Collector, what is put together.
+// TestSampledConservation: sums of estimates are exact, too, in the profile, in that of a second
+// Collector and in merged profiles.
 func TestSampledConservation(t *testing.T) {
 	if err := Start(Options{}); err != nil {
 		t.Fatal(err)

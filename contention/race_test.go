@@ -21,8 +21,9 @@ func init() {
 	}, "WARNING: DATA RACE"}
 }
 
-// Writers and readers, and writers among themselves, are in an order: else this test fails.
-func TestRaceDetectorSeesTheShippedPathInOrder(t *testing.T) {
+// The race detector sees an order between writers and readers, and among writers. Otherwise this
+// test fails.
+func TestRaceDetectorSeesLockOrder(t *testing.T) {
 	collecting(t, Options{})
 	var rw RWMutex
 	x := 0

@@ -67,8 +67,8 @@ func blamedOn(p *Profile) (blamed, stdErr [2]time.Duration) {
 	return blamed, stdErr
 }
 
-// Of a run of short holds, few are seen. What its owner is blamed for is what it held the lock for:
-// in the mean of many runs, and within the stated interval in 90 of 100.
+// In a run of short holds, few are seen. The blame of their owner is the time for which it held
+// the lock: in the mean of many runs, and within the stated interval in 90 of 100.
 func TestRunsOfShortHolds(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("no goroutine ids: all holds are seen")
@@ -150,8 +150,8 @@ func TestRunsOfShortHolds(t *testing.T) {
 	}
 }
 
-// A waiter that comes during an unseen hold, and an owner that overtakes it, are seen: what they
-// hold and wait for is exact.
+// A waiter that arrives during an unseen hold and an owner that overtakes it are seen. Their hold
+// and wait times are exact.
 func TestRunsEndWithAnotherGoroutine(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("no goroutine ids: all holds are seen")

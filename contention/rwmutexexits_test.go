@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A reader may leave before a writer announces itself, and say so in the history only when that
-// writer has the lock and leaves as well. Both then add to the history, one after the other.
-func TestWriterLeavesBesideReader(t *testing.T) {
+// A reader may leave before a writer announces itself, and record it in the history only when that
+// writer has the lock and leaves as well. Both then append to the history, one after the other.
+func TestReaderAndWriterAppendExitsInOrder(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var rw RWMutex
 	rw.Lock()
@@ -42,7 +42,7 @@ func TestWriterLeavesBesideReader(t *testing.T) {
 	rw.deregister(st) // nobody really waits
 }
 
-// A reader settles its wait while it has the lock. A writer that comes during that time does not
+// A reader settles its wait while it has the lock. A writer that arrives during that time does not
 // blame it for that.
 func TestSettlingReaderIsNotBlamed(t *testing.T) {
 	collecting(t, Options{Exact: true})
@@ -82,8 +82,8 @@ func TestSettlingReaderIsNotBlamed(t *testing.T) {
 	}
 }
 
-// Readers that other goroutines unlock are not remembered for as long as a goroutine waits.
-func TestReadersUnlockedByOthers(t *testing.T) {
+// Readers that other goroutines unlock are not kept for the whole time of a wait.
+func TestReadersUnlockedByOthersAreForgotten(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var rw RWMutex
 	rw.Lock()
@@ -114,9 +114,9 @@ func TestReadersUnlockedByOthers(t *testing.T) {
 	rw.Unlock()
 }
 
-// Readers that waited for a writer are let in before the next one, which blames them from then on,
-// and the first writer until then.
-func TestReadersLetInAreBlamedFromThen(t *testing.T) {
+// Readers that waited for a writer are admitted before the next writer, which blames them from
+// then on, and the first writer until then.
+func TestReadersAreBlamedFromTheirAdmission(t *testing.T) {
 	const hold = 3 * time.Millisecond
 	collecting(t, Options{})
 	var rw RWMutex
@@ -137,7 +137,7 @@ func TestReadersLetInAreBlamedFromThen(t *testing.T) {
 			blamed[q.Owner.Stack.Frames[0].Func] += q.Blamed
 		}
 	}
-	reader, writer := blamed[pkgPath+"readFor"], blamed[pkgPath+"TestReadersLetInAreBlamedFromThen"]
+	reader, writer := blamed[pkgPath+"readFor"], blamed[pkgPath+"TestReadersAreBlamedFromTheirAdmission"]
 	var waited time.Duration
 	for _, w := range p.Waits {
 		if w.Kind == RWMutexWriterKind {

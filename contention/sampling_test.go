@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// All waits are recorded while that takes less than the budget, however they come in bursts. Beyond
-// it, w doubles until what recording takes is about the budget, but not while too few are drawn,
-// nor before the last change shows.
+// All waits are recorded while that takes less than the budget, even in bursts. Beyond the budget,
+// w doubles until recording takes about the budget. It does not double while too few waits are
+// drawn, or before the last change has an effect.
 func TestWaitsAreSampledByCost(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	// run lets seconds pass, in periods of a millisecond; in each, cost tells what w, and the
@@ -83,7 +83,7 @@ func TestWaitsAreSampledByCost(t *testing.T) {
 	}
 }
 
-// A lock that was hot, and then hardly ever waited for, comes back to recording all.
+// A lock that was hot and then has few waits returns to recording all of them.
 func TestSamplingEnds(t *testing.T) {
 	collecting(t, Options{})
 	st := new(Mutex).state()
@@ -99,9 +99,9 @@ func TestSamplingEnds(t *testing.T) {
 	}
 }
 
-// Waits that are not drawn are in the totals, to the nanosecond, and the profile says that it is
-// sampled, even if none was drawn.
-func TestProfileSaysSampledThoughNoneWasDrawn(t *testing.T) {
+// Waits that are not drawn are in the totals, to the nanosecond. The profile is marked as sampled
+// even if no wait was drawn.
+func TestProfileIsSampledEvenIfNoWaitWasDrawn(t *testing.T) {
 	collecting(t, Options{})
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
@@ -121,8 +121,9 @@ func TestProfileSaysSampledThoughNoneWasDrawn(t *testing.T) {
 	}
 }
 
-// A drawn wait stands for those of its length, and what is left of their time goes on to the next.
-func TestDrawnWaitStandsForThoseOfItsLength(t *testing.T) {
+// A drawn wait represents the waits of its length. The rest of their time carries over to the next
+// one.
+func TestDrawnWaitRepresentsWaitsOfItsLength(t *testing.T) {
 	collecting(t, Options{})
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())

@@ -9,8 +9,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 )
 
-// TestScale: a profile scaled by n is that of n programs that do the same, but for what was seen.
-func TestScale(t *testing.T) {
+// TestScaleMultipliesTheProfile: a profile scaled by n is the profile of n identical programs,
+// except for what was observed.
+func TestScaleMultipliesTheProfile(t *testing.T) {
 	data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// TestLightWeight: what a program imports to record adds little to it.
+// TestLightWeight: the packages that a program imports to record add little to its size.
 func TestLightWeight(t *testing.T) {
 	goTool := require.Program(t, "go")
 	if testing.Short() {

@@ -97,7 +97,7 @@ func TestSplitAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// An owner that came back again and again leaves one exit; the gaps are hand-off.
+// An owner that acquired the lock repeatedly leaves one exit. The gaps are hand-off.
 func TestSplitWithGaps(t *testing.T) {
 	var s splitter
 	parts, handOff := s.split(100, 1000, false, []holder{
@@ -121,7 +121,7 @@ func underTest(t *testing.T) (*Mutex, *state, *account) {
 
 func (a *account) chainHere() *callstack.Chain { return a.session.chains().Capture() }
 
-// A wait behind an owner that has not told its call chain is put aside until it has.
+// A wait behind an owner whose call chain is unknown is deferred until the chain is known.
 func TestDeferredUntilOwnerIsKnown(t *testing.T) {
 	_, st, a := underTest(t)
 	w := wait{account: a, chain: a.chainHere(), weight: 1, count: 1, start: now()}
@@ -151,7 +151,7 @@ func TestDeferredUntilOwnerIsKnown(t *testing.T) {
 	}
 }
 
-// Where no owner was seen, or exits were lost, no goroutine is blamed.
+// If no owner was seen, or exits were lost, no goroutine is blamed.
 func TestUnattributed(t *testing.T) {
 	_, st, a := underTest(t)
 	w := wait{account: a, chain: a.chainHere(), weight: 1, count: 1, start: 1000, end: 1700}
@@ -166,7 +166,7 @@ func TestUnattributed(t *testing.T) {
 	}
 }
 
-// Exits of the same owner are one only if no waiter has come between them.
+// Exits of one owner are combined only if no waiter arrived between them.
 func TestExtendOnlyWithoutArrivals(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("goroutine ids are unknown")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The clock of a synctest bubble is far from the other one, and what is recorded by it makes as
-// much sense.
+// The clock of a synctest bubble differs widely from the real one. Recordings by it are still
+// consistent.
 func TestInBubble(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("bubbles have no performance counter of their own")

@@ -9,8 +9,7 @@ import (
 	"unsafe"
 )
 
-// TryLock of a lock that is in use only reads it, as in package sync: the lock lies in memory that
-// cannot be written.
+// TryLock only reads a lock in use, as in package sync. Here the lock is in read-only memory.
 func TestTryLockOfALockInUseWritesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("a fault within the race detector cannot be recovered from")

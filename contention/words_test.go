@@ -13,8 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// The methods that package sync has inlined are inlined here, too, with one atomic operation each:
-// so they cost the same in every release of Go, and on every processor.
+// The methods that package sync inlines are inlined here, too, with one atomic operation each, so
+// their cost is the same in every release of Go and on every processor.
 func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 	goTool := require.Program(t, "go")
 	out, err := exec.CommandContext(t.Context(), goTool, "build", "-gcflags=-m", ".").CombinedOutput()
@@ -45,9 +45,9 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 	}
 }
 
-// While one lock is waited for, with collection on, others are locked and unlocked as if none were:
-// with one instruction each, and without a state of their own.
-func TestWaitersOfOneLockAreNoBurdenToOthers(t *testing.T) {
+// While one lock has waiters, with collection on, others are locked and unlocked as if there were
+// none: with one instruction each and without a state of their own.
+func TestWaitersOfOneLockDoNotSlowOthers(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m, waitedFor Mutex
 	var rw, rwWaitedFor RWMutex
@@ -76,8 +76,8 @@ func TestWaitersOfOneLockAreNoBurdenToOthers(t *testing.T) {
 	<-done
 }
 
-// Nothing here depends on what is inside of package sync, or on a release of Go.
-func TestNothingDependsOnARelease(t *testing.T) {
+// The package does not depend on the internals of package sync or on a release of Go.
+func TestNoDependenceOnSyncInternals(t *testing.T) {
 	goTool := require.Program(t, "go")
 	list := func(args ...string) string {
 		out, err := exec.CommandContext(t.Context(), goTool, append([]string{"list", "-f", "{{.GoFiles}} {{.SFiles}} {{.IgnoredGoFiles}}"}, args...)...).CombinedOutput()
@@ -94,11 +94,11 @@ func TestNothingDependsOnARelease(t *testing.T) {
 	}
 }
 
-// The locks of words.go exclude one another, wake up whoever waits, and end in a state in which
-// they are free, in every order of the atomic operations of two or three goroutines, or in every
-// one with a few preemptions. The program in testdata/model runs the code itself, with its imports
-// replaced: so each operation on a word, or on a lock of package sync, is a step.
-func TestWordsInEveryOrder(t *testing.T) {
+// The locks of words.go exclude one another, wake their waiters and end free, in every order of
+// the atomic operations of two or three goroutines, or in every order with a few preemptions. The
+// program in testdata/model runs the code itself with its imports replaced, so each operation on a
+// word or on a lock of package sync is a step.
+func TestLockWordsInEveryInterleaving(t *testing.T) {
 	goTool := require.Program(t, "go")
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/model")); err != nil {
@@ -134,9 +134,8 @@ func TestWordsInEveryOrder(t *testing.T) {
 	}
 }
 
-// A lock goes back to the form that is fast when no goroutine waits any more, however its waiters
-// came and went.
-func TestWordsComeBack(t *testing.T) {
+// A lock returns to its fast form when it has no waiters, however they came and went.
+func TestLockWordReturnsToTheFastForm(t *testing.T) {
 	for _, o := range []*Options{nil, {}, {Exact: true}} {
 		if o != nil {
 			collecting(t, *o)
@@ -218,8 +217,8 @@ func TestWordsComeBack(t *testing.T) {
 	}
 }
 
-// The owner registers, as it does after a Cond's Wait, while others make the lock one that is
-// waited for.
+// The owner registers, as after a Cond's Wait, while others change the lock to the form with
+// waiters.
 func TestOwnerNeverWaitsForItself(t *testing.T) {
 	var m wordMutex
 	lock := func() {

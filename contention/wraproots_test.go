@@ -87,9 +87,9 @@ func TestWrapperRoots(t *testing.T) {
 	}
 }
 
-// Pieces of waits, by hand: goroutine 1 waits for 2 from 10 to 20 and for nobody up to 25; 3 waits
-// for 1, 4 for 3.
-func TestFollow(t *testing.T) {
+// Pieces of waits, by hand: goroutine 1 waits for 2 from 10 to 20, and for no goroutine until 25;
+// 3 waits for 1, and 4 for 3.
+func TestFollowWaitChains(t *testing.T) {
 	s := newSession(Options{Goroutines: true}, now())
 	var chains []*callstack.Chain
 	for _, f := range []string{"f1", "f2", "f3", "f4"} {
@@ -129,10 +129,9 @@ f4 for f2: 8ns, blocked 0s
 	}
 }
 
-// TestManyOwnersAreRememberedByRoot: of a wait behind more owners than there is room for, who waits
-// for the waiter learns all roots and how much of it each had, and that costs room for as many
-// pieces as there are roots.
-func TestManyOwnersAreRememberedByRoot(t *testing.T) {
+// TestManyOwnersAreKeptByRoot: if a wait has more owners than there is room for, a goroutine that
+// waits for the waiter gets all roots and their times. This needs room for one piece per root.
+func TestManyOwnersAreKeptByRoot(t *testing.T) {
 	const n = 200 // owners by turns, held for 10 and 20, and free for 1 after each
 	s := newSession(Options{}, now())
 	var chains []*callstack.Chain
@@ -172,7 +171,7 @@ func TestManyOwnersAreRememberedByRoot(t *testing.T) {
 	}
 }
 
-// TestFollowOverlapping: what is remembered of an owner contradicts itself. The sums stay right.
+// TestFollowOverlapping: the stored data of an owner contradicts itself. The sums stay right.
 func TestFollowOverlapping(t *testing.T) {
 	s := newSession(Options{}, now())
 	c := callstack.NewChain([]callstack.Frame{{Func: "f"}}, false)

@@ -163,8 +163,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunFails: what goes wrong in the program is its exit status; what goes wrong with the
-// recording is told.
+// TestRunFails: an error in the program is its exit status. An error in the recording is reported.
 func TestRunFails(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.zip")
 	err := runTo(t.Context(), t, child(t, "exit3"), name, RunOptions{})
@@ -197,7 +196,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestRunInterrupted: a program that is killed leaves what it wrote until then.
+// TestRunInterrupted: a killed program leaves what it wrote until then.
 func TestRunInterrupted(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.zip")
 	ctx, cancel := context.WithTimeout(t.Context(), 1800*time.Millisecond)
@@ -264,7 +263,7 @@ func TestStopTo(t *testing.T) {
 	}
 }
 
-// TestBrokenArchives: whatever is wrong with a file is an error, never a panic.
+// TestBrokenArchives: a damaged file is an error, never a panic.
 func TestBrokenArchives(t *testing.T) {
 	s, err := Start(StartOptions{})
 	if err != nil {

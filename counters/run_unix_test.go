@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestRunForwardsSignals: the program gets the signal, and dies of it; what it wrote is kept.
+// TestRunForwardsSignals: the program gets the signal and is killed by it. What it wrote is kept.
 func TestRunForwardsSignals(t *testing.T) {
 	ours := make(chan os.Signal, 1)
 	signal.Notify(ours, syscall.SIGTERM) // lest we die of it

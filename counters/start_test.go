@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// TestStart: a session of a program that allocates has levels and allocations of the runtime.
+// TestStart: a session of a program that allocates has the levels and allocations of the runtime.
 func TestStart(t *testing.T) {
 	s, err := Start(StartOptions{})
 	if err != nil {
@@ -56,7 +56,7 @@ type withTrace struct {
 
 func (s withTrace) StopTo(w io.Writer) error { return s.StopWith(s.trace, w) }
 
-// TestStartRefuses what makes no sense, and says what would.
+// TestStartRefuses: invalid options are errors that state valid ones.
 func TestStartRefuses(t *testing.T) {
 	if _, err := Start(StartOptions{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
 		t.Errorf("a counter that there is not: %v", err)
@@ -94,7 +94,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestUnknownDevice: an event that this system does not list is no error, but a warning.
+// TestUnknownDevice: an event that this system does not list gives a warning, not an error.
 func TestUnknownDevice(t *testing.T) {
 	s, err := Start(StartOptions{Counters: []string{"nosuchdevice/event", "minor-faults"}})
 	if err != nil {
@@ -106,8 +106,8 @@ func TestUnknownDevice(t *testing.T) {
 	}
 }
 
-// TestTooManyRecords: a bound that is too low is an error with what there is, and the table still
-// adds up.
+// TestTooManyRecords: if the bound is too low, the error includes the records that exist, and the
+// table still sums up.
 func TestTooManyRecords(t *testing.T) {
 	s, err := Start(StartOptions{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
 	if err != nil {
@@ -142,8 +142,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A clock that is set back while it is recorded does not put the readings of the runtime's metrics
-// out of order.
+// If the clock is set back during a recording, the readings of the runtime's metrics stay in
+// order.
 func TestMetricsWhileTheClockIsSet(t *testing.T) {
 	r := newMetricReader([]string{"goroutines"})
 	// In the first word of a time that has a monotonic reading: a bit, 33 of seconds, 30 of
@@ -173,7 +173,7 @@ func BenchmarkMetrics(b *testing.B) {
 	}
 }
 
-// What is listed as counted is counted, and the rest has a reason.
+// Everything listed as counted is counted. The rest has a reason.
 func TestList(t *testing.T) {
 	list := List()
 	var names []string

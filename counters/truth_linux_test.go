@@ -100,12 +100,11 @@ func turns0(c *toucher, turns int, work time.Duration) { c.turns(turns, 1, work)
 func turns1(c *toucher, turns int, work time.Duration) { c.turns(turns, 2, work) }
 func turns2(c *toucher, turns int, work time.Duration) { c.turns(turns, 3, work) }
 
-// TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs, 24,000 times, touch
-// fresh pages. At least 99.9 % of the faults are given to the goroutine that had them. What is
-// wrong is at the edges of quanta, when the system takes a thread off its core between the note
-// that a goroutine runs and the fault, or the clocks of the two differ by more than the time
-// between: more of it happens on a machine that does other things as well, so the best of three
-// attempts counts.
+// TestFaultsOfAlternatingGoroutines: goroutines that alternate every 100 µs, 24,000 times, touch
+// fresh pages. At least 99.9 % of the faults are attributed to the right goroutine. Errors occur
+// at the edges of quanta, when the system preempts a thread between the note that a goroutine runs
+// and the fault, or when the clocks of the two differ by more than the time between. A busy
+// machine has more of them, so the best of three attempts counts.
 func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	const least = 0.999
 	var share float64
@@ -269,12 +268,11 @@ func threads(n int) {
 	wg.Wait()
 }
 
-// TestUniformCounters: goroutines use known amounts of processor time, in pieces of 0.5 to 1.25 ms,
-// on the same threads, beside one that fights with them for the processors. The pieces are long
-// against being woken, which is in the counts but not in what is known (some 6 µs each on a busy
-// machine). Each has its part of the sum, within 2 %: by switches, and by dividing readings. A
-// machine whose processors are taken away during that time may do worse: one recording of five must
-// do.
+// TestUniformCounters: goroutines use known amounts of processor time, in pieces of 0.5 to 1.25
+// ms, on the same threads, beside one that competes for the processors. The pieces are long
+// compared with a wake-up, which is counted but not in the known amounts (some 6 µs each on a busy
+// machine). Each has its part of the sum within 2 %, both by switches and by dividing readings. A
+// machine whose processors are taken away may do worse: one recording of five must succeed.
 func TestUniformCounters(t *testing.T) {
 	wrong := ""
 	for range 5 {

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// Who runs alone in C code, or in short system calls, is limited by these.
+// A goroutine that runs alone in C code, or in short system calls, is limited by these.
 func TestAloneInCalls(t *testing.T) {
 	at := ledger.Place{Func: "main.fetch", File: "/src/main.go", Line: 16}
 	for _, tt := range []struct {
@@ -41,8 +41,8 @@ func TestAloneInCalls(t *testing.T) {
 	}
 }
 
-// A consumer that ran most of the time is the cause of the gaps that end when the producers that it
-// lets go on have woken up, and no repair of the waits gains more than its running time leaves.
+// A consumer that runs most of the time causes the gaps that end when the producers it releases
+// have woken up. No repair of the waits gains more than its running time leaves.
 func TestSlowConsumerSetsThePace(t *testing.T) {
 	receive := ledger.Place{Func: "main.consume", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
@@ -73,8 +73,8 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 	}
 }
 
-// Goroutines that are too short to show a call chain have the line at which they are started.
-func TestShortGoroutinesHaveALine(t *testing.T) {
+// Goroutines that are too short to show a call chain have the line that starts them.
+func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 	start := ledger.Place{Func: "main.start", File: "/src/main.go", Line: 7}
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 		{Category: ledger.Code, Group: "main.start.func1", Time: time.Second, Count: 100},

@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// What to do about the collector follows from the heap.
+// The advice on the collector depends on the heap.
 func TestCollectorAdviceFollowsFromTheHeap(t *testing.T) {
 	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
 	for _, c := range []struct {

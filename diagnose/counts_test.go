@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// A wait leaves several processors idle: what a sentence counts are the waits, not the gaps.
-func TestSentencesCountWaits(t *testing.T) {
+// One wait leaves several processors idle. Sentences count waits, not gaps.
+func TestSentencesCountWaitsNotGaps(t *testing.T) {
 	at := ledger.Place{Func: "main.poll", File: "/src/main.go", Line: 7}
 	stack := &contention.Stack{Frames: []contention.Frame{{Func: "runtime.park"}, {Func: at.Func, File: at.File, Line: at.Line}}}
 	party := contention.Party{Group: "main.poll", Stack: stack}
@@ -49,7 +49,8 @@ func TestSentencesCountWaits(t *testing.T) {
 	}
 }
 
-// A single processor that is lost to one cause for most of the time does not come before it.
+// The finding on GOMAXPROCS = 1 does not come before a single cause that takes most of the
+// processor's time.
 func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
 	at := ledger.Place{Func: "main.save", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
@@ -67,8 +68,8 @@ func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
 	}
 }
 
-// Places of the program come before those of the standard library, and where there are only these,
-// that for which the goroutines work comes first.
+// Places of the program come before those of the standard library. If there are only the latter,
+// the one for which the goroutines work comes first.
 func TestPlacesOfTheProgramAreFirst(t *testing.T) {
 	library := ledger.Place{Func: "net/http.(*persistConn).writeLoop", File: "/go/src/net/http/transport.go", Line: 9}
 	asks := contention.Frame{Func: "main.ask", File: "/src/main.go", Line: 7}
@@ -86,7 +87,7 @@ func TestPlacesOfTheProgramAreFirst(t *testing.T) {
 	}
 }
 
-// To divide pieces among goroutines that take as long as handing them over gains nothing.
+// Dividing pieces among goroutines gains nothing if a piece takes as long as handing it over.
 func TestTinyPiecesAreNotDivided(t *testing.T) {
 	at := ledger.Place{Func: "main.stage", File: "/src/main.go", Line: 7}
 	stack := &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}
@@ -115,9 +116,9 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 	}
 }
 
-// Of a lock whose owners are hardly known, goroutines may get hold by spinning: then the gain is no
-// bound, and what the owners did is said to be of a part of the time only.
-func TestOwnersThatAreHardlyKnown(t *testing.T) {
+// If most owners of a lock are unknown, goroutines may acquire it by spinning. Then the gain is
+// not a bound, and the activity of the owners is stated for part of the time only.
+func TestMostlyUnknownOwners(t *testing.T) {
 	at := ledger.Place{Func: "main.add", File: "/src/main.go", Line: 7}
 	party := contention.Party{Group: "main.add", Stack: &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}}
 	const all = 4 * time.Second

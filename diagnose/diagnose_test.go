@@ -45,7 +45,7 @@ func each(t *testing.T, f func(t *testing.T, name string, r *bottleneck.Report))
 	}
 }
 
-// What is known of six real programs is what the first finding says of them.
+// The first finding on six real programs is what is known about them.
 func TestRealProgramsFirstFinding(t *testing.T) {
 	want := map[string]struct {
 		kind  diagnose.Kind
@@ -72,9 +72,9 @@ func TestRealProgramsFirstFinding(t *testing.T) {
 	}
 }
 
-// The parts sum to the capacity; findings cost at least 3 %, no row belongs to two of them, and
-// their gain is what the capacity says.
-func TestVerdictAddsUp(t *testing.T) {
+// The parts sum to the capacity. Findings cost at least 3 %, no row belongs to two of them, and
+// their gain follows from the capacity.
+func TestVerdictSumsToTheCapacity(t *testing.T) {
 	each(t, func(t *testing.T, _ string, r *bottleneck.Report) {
 		v := r.Verdict
 		var sum time.Duration
@@ -119,8 +119,7 @@ func TestVerdictAddsUp(t *testing.T) {
 	})
 }
 
-// The text has at most 30 lines of 80 columns, and is as the golden files have it, like the
-// Markdown.
+// The text has at most 30 lines of 80 columns and matches the golden files, as does the Markdown.
 func TestVerdictText(t *testing.T) {
 	each(t, func(t *testing.T, name string, r *bottleneck.Report) {
 		var plain, md strings.Builder
@@ -160,8 +159,8 @@ func TestVerdictText(t *testing.T) {
 	})
 }
 
-// A trace without time, or without anything that runs, gets a sentence and no division by zero.
-func TestNothingToTell(t *testing.T) {
+// A trace without time, or in which nothing runs, gets a sentence and no division by zero.
+func TestEmptyTraces(t *testing.T) {
 	for _, l := range []*ledger.Ledger{{}, {Procs: 2, Wall: time.Second, Capacity: 2 * time.Second,
 		Rows: []ledger.Row{{Category: ledger.NoWork, Meanwhile: ledger.Nobody, Time: 2 * time.Second, Count: 1}}}} {
 		v := diagnose.New(diagnose.Results{Ledger: l})

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// What rows have in common makes one finding of them.
+// Rows with a common cause form one finding.
 func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 	main, worker := "main.main", "main.worker"
 	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
@@ -66,8 +66,7 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 	}
 }
 
-// Goroutines leak if they wait at the end where none of them has gone on, and began little by
-// little.
+// Goroutines leak if all of them still wait at the end and their waits began gradually.
 func TestLeaks(t *testing.T) {
 	place := &contention.Stack{Frames: []contention.Frame{{Func: "main.deliver", File: "main.go", Line: 7}}}
 	deliver := contention.Party{Group: "main.deliver", Stack: place}
@@ -98,8 +97,8 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// Rows are not always about the goroutine that they name.
-func TestWhatRowsDoNotShow(t *testing.T) {
+// A row is not always about the goroutine that it names.
+func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 	at := ledger.Place{Func: "main.work", File: "/src/main.go", Line: 7}
 	const ms = time.Millisecond
 	for _, c := range []struct {

@@ -35,8 +35,8 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 	}
 }
 
-// A serial part that is spread over many places is named after what all of them are called from.
-func TestSerialPartOfManyPlacesIsWhatCalledThem(t *testing.T) {
+// A serial part that is spread over many places is named after their common caller.
+func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
 	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
 	root := at("main.main", 1)
 	l := &ledger.Ledger{Wall: 1000, Procs: 2, Capacity: 2000}
@@ -62,8 +62,8 @@ func TestSerialPartOfManyPlacesIsWhatCalledThem(t *testing.T) {
 	}
 }
 
-// A pool of a library waits for tasks in its own code: a place in the program's own module stands
-// for the tasks, if there is enough of it.
+// A pool of a library waits for tasks in its own code. A place in the program's own module
+// represents the tasks if it has enough of their time.
 func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 	pool := ledger.Place{Func: "github.com/panjf2000/ants/v2.(*goWorker).run.func1", File: "/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go", Line: 68}
 	task := ledger.Place{Func: "main.resize", File: "/src/main.go", Line: 28}

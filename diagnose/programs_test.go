@@ -85,7 +85,7 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 	return r.Verdict
 }
 
-// The first finding names the cause, and the function where it is.
+// The first finding names the cause and its function.
 func TestFirstFindingNamesTheCause(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	if procs < 2 {
@@ -135,7 +135,8 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 	}
 }
 
-// Tasks that are user regions say how many there are, and how large, beside what the ledger says.
+// For tasks that are user regions, the finding states their number and size beside the numbers of
+// the ledger.
 func TestLargestTask(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	if procs < 2 || raceEnabled {

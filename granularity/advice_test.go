@@ -187,8 +187,8 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 	}
 }
 
-// A large task is preempted, and then only known by how long it took. It has executed for as long
-// if the process used that much besides the others.
+// A large task that is preempted is known only by its duration. It executed for all of it if the
+// process used that much besides the other tasks.
 func TestPreemptedStraggler(t *testing.T) {
 	const ms = time.Millisecond
 	for besides, want := range map[time.Duration]Diagnosis{49 * ms: Straggler, 2 * ms: OK} { // blocked
@@ -204,7 +204,7 @@ func TestPreemptedStraggler(t *testing.T) {
 	}
 }
 
-// A class knows how many workers it has: of a pool, or of a group with a limit.
+// A class has the number of its workers, from a pool or from a group with a limit.
 func TestWorkersOfAClass(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	for _, workers := range []int{3, 5, 2} {

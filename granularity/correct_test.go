@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// What a correct program does stays what it is when its tasks are measured, whether they are locked
-// to their threads or not, and every execution is counted. Programs with coroutines are in package
-// coroutines, panics that end the program in TestPanicsEndTheProgram.
+// A correct program stays correct when its tasks are measured, locked to threads or not, and every
+// execution is counted. Programs with coroutines are in package coroutines, and panics that end
+// the program in TestPanicsEndTheProgram.
 func TestCorrectProgramsStayCorrect(t *testing.T) {
 	for _, tt := range []struct {
 		what  string

@@ -126,7 +126,7 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
-// One task is spoken of as one.
+// The text about one task uses the singular.
 func TestOneTask(t *testing.T) {
 	big := 1000 * empty0
 	aggregated := &Profile{Procs: 2, Hz: 1e9, Classes: []Class{{Name: "inner", Aggregated: 1}}}
@@ -158,7 +158,7 @@ func TestOneTask(t *testing.T) {
 	}
 }
 
-// A trace does not show what an empty task costs, and the machine that reads it is another one.
+// A trace does not show the cost of an empty task, and it may be read on another machine.
 func TestOverheadOfTracesIsTypicalNotMeasured(t *testing.T) {
 	p := run{procs: 2, tasks: 1000, each: time.Microsecond, besides: time.Hour, utilisation: 1}.profile()
 	p.Source, p.Overhead, p.OverheadOrigin = SourceTrace, 0, ""
@@ -217,8 +217,7 @@ func TestFineAndBlockedIsBlocked(t *testing.T) {
 	}
 }
 
-// What the goroutines of others do, and how often they switch, makes no class fine, nor does it
-// hide one that is.
+// Goroutines outside of tasks and their switches make no class fine and hide no fine class.
 func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 	for _, switches := range []uint64{0, 500, 5_000, 500_000} {
 		for _, besides := range []time.Duration{0, 10 * time.Microsecond, 10 * time.Millisecond} {
@@ -267,8 +266,8 @@ func TestReadyIsNotBlocked(t *testing.T) {
 	}
 }
 
-// A few tasks from which other programs take the processor for long do not make a class blocked.
-func TestPreemptedTasksAreFine(t *testing.T) {
+// A class is not blocked because other programs preempt a few of its tasks for long.
+func TestFewLongPreemptionsAreNotBlocking(t *testing.T) {
 	p := run{procs: 2, tasks: 100_000, each: 40, utilisation: 0.9}.profile()
 	c := &p.Classes[0]
 	c.WallNS.AddN(4e6, 50) // 50 tasks wait for 4 ms
@@ -281,8 +280,8 @@ func TestPreemptedTasksAreFine(t *testing.T) {
 	}
 }
 
-// Where the cost of an empty task is not known, tasks that may be small are not judged.
-func TestOverheadThatIsNotKnownIsSaid(t *testing.T) {
+// If the cost of an empty task is unknown, tasks that may be small are not judged.
+func TestUnknownOverheadIsStated(t *testing.T) {
 	for each, want := range map[time.Duration]Diagnosis{time.Microsecond: Unknown, 100 * time.Microsecond: Unknown, 2 * time.Millisecond: OK} {
 		p := run{procs: 2, tasks: 1000, each: each, utilisation: 1}.profile()
 		p.Overhead, p.OverheadOrigin = 0, "not known, because the process was busy when the recorder was made"
@@ -332,8 +331,7 @@ func TestEmptyTaskIsMeasuredInAQuietProcess(t *testing.T) {
 	spinning.Wait()
 }
 
-// The time for which goroutines were ready and threads waited is known of a run, but for other
-// systems than Linux.
+// The time for which goroutines were ready and threads waited is known for a run, on Linux only.
 func TestWaitsForProcessorsAreMeasured(t *testing.T) {
 	before := processWaits()
 	after := before
@@ -366,8 +364,8 @@ func TestLinesAreSummed(t *testing.T) {
 	}
 }
 
-// Tasks that are counted to others have no size of their own to judge.
-func TestAggregatedIsSaid(t *testing.T) {
+// Tasks that are counted as part of others have no size of their own to judge.
+func TestAggregatedTasksAreNotJudged(t *testing.T) {
 	p := &Profile{Procs: 2, Hz: 1e9, Classes: []Class{{Name: "inner", Aggregated: 50}}}
 	p.Diagnose()
 	if c := &p.Classes[0]; c.Diagnosis != Unknown || len(c.Reasons) != 1 || !strings.Contains(c.Reasons[0], "all of 50 executions") {
@@ -375,7 +373,7 @@ func TestAggregatedIsSaid(t *testing.T) {
 	}
 }
 
-// A file may claim any length.
+// A file may contain any length.
 func TestDurationsAreBounded(t *testing.T) {
 	for ns, want := range map[float64]string{0: "0s", 1234: "1.23µs", 999_900: "1ms", 8e18: "128", math.Inf(1): "128"} { // 146 years at most
 		if got := duration(ns); got != want && (ns < 1e18 || got[:3] != want) {
@@ -421,7 +419,7 @@ func TestUtilisationWhileActive(t *testing.T) {
 	}
 }
 
-// The keys of the JSON are an interface; a person may read this list.
+// The keys of the JSON are an interface. This is the list of them.
 func TestJSON(t *testing.T) {
 	p := run{procs: 2, tasks: 1000, utilisation: 1}.profile()
 	p.Diagnose()

@@ -38,8 +38,8 @@ func TestGroupHasErrgroupsMethods(t *testing.T) {
 	}
 }
 
-// errgroup's own tests, with our package under its name: copies of those in the
-// module cache, in a temporary module for the length of the test.
+// The tests of errgroup with this package in its place. They are copied from the module cache to a
+// temporary module.
 func TestErrgroupsOwnTests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test program")

@@ -21,8 +21,8 @@ func firstChild() {
 	g.Wait()
 }
 
-// The first task of a process waits for the clock to be chosen and calibrated: 1 ms on a quiet
-// machine, of which the bound leaves a lot. It took more than 10 ms to calibrate alone.
+// The first task of a process waits until the clock is chosen and calibrated, which takes 1 ms on
+// a quiet machine. The bound is much higher. Calibration alone once took more than 10 ms.
 func TestFirstTaskIsQuick(t *testing.T) {
 	best := time.Hour
 	for range 20 { // the machine may be busy

@@ -6,8 +6,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// TestClockStepsBack: readings of one root task never decrease; the next root begins with the clock
-// as it is.
+// TestClockStepsBack: readings of one root task never decrease. The next root starts with the
+// clock as it is.
 func TestClockStepsBack(t *testing.T) {
 	sh := &shadow{frames: make([]frame, 0, 8)}
 	first, second := new(cycles.Thread), new(cycles.Thread)

@@ -82,7 +82,7 @@ func TestGroupLimits(t *testing.T) {
 	}
 }
 
-// A nil function ends the program when it is called, as errgroup does.
+// Calling a nil function ends the program, as in errgroup.
 func TestGroupNilFunction(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD=nil-group")

@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 )
 
-// Quantiles are within 1 % of those of the sorted values, from whatever
-// distribution; sums, extremes and counts are exact.
+// Quantiles are within 1 % of those of the sorted values, for all distributions. Sums, extremes
+// and counts are exact.
 func TestHistogramAgainstSortedValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, draw := range map[string]func() uint64{
@@ -112,7 +112,7 @@ func TestHistogramMemory(t *testing.T) {
 	}
 }
 
-// Bins conserve tasks and time however often they are folded.
+// Bins keep tasks and time however often they are folded.
 func TestSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	s := &series.Series{Shift: seriesShift}

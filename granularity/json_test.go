@@ -27,7 +27,7 @@ func recorded(t testing.TB) *Profile {
 	return rec.Profile()
 }
 
-// What is written and read again is the same profile, but for the log.
+// A profile that is written and read again is unchanged, except for the log.
 func TestJSONRoundTrip(t *testing.T) {
 	given := run{procs: 2, tasks: 1000, each: time.Millisecond, uneven: true, blocked: time.Microsecond, utilisation: 1}.profile()
 	given.Pauses = []GCPause{{At: 5, Length: 7}}
@@ -57,7 +57,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// Each diagnosis that is written can be read.
+// Each written diagnosis can be read.
 func TestJSONDiagnoses(t *testing.T) {
 	for _, d := range []Diagnosis{Fine, Coarse, Blocked, OK, Unknown, Straggler, TooFewWorkers, TooManyWorkers} {
 		text, err := json.Marshal(&Profile{Classes: []Class{{Name: "x", Diagnosis: d}}})
@@ -70,7 +70,7 @@ func TestJSONDiagnoses(t *testing.T) {
 	}
 }
 
-// What is wrong is named; nothing is changed by it.
+// The error names what is wrong, and the profile is unchanged.
 func TestJSONErrors(t *testing.T) {
 	p := run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()
 	text, err := json.Marshal(p)
@@ -129,7 +129,8 @@ func TestJSONErrors(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON: whatever is accepted can be diagnosed, and written and read again to the same text.
+// FuzzReadJSON: every accepted profile can be diagnosed, and written and read again to the same
+// text.
 func FuzzReadJSON(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, p := range []*Profile{{}, run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()} {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// One of the first tasks of a site that takes long by chance, while locks cost little, has all of
-// the site locked. Where the others show that locks cost more than they may, that ends.
+// A first task that takes long by chance, while locks are cheap, causes all tasks of its site to
+// be locked. This ends when the others show that locks cost more than allowed.
 func TestLocksThatWereCheapByChanceEnd(t *testing.T) {
 	r := NewRecorder(RecorderOptions{})
 	s := r.site(&siteKey{name: "blocks"})

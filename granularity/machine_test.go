@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The machine is sampled on the tasks' clock, and the collector's pauses are found.
+// The machine is sampled on the clock of the tasks, and the pauses of the collector are found.
 func TestSampling(t *testing.T) {
 	noLeak(t)
 	rec := recorder(RecorderOptions{Log: 4}) // so that they are measured although they are preempted

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is shorter than an interval is sampled, too.
+// A rest shorter than an interval is sampled, too.
 func TestStopSamplesTheRest(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	rec.Start()
@@ -33,8 +33,8 @@ func pausedSoFar() time.Duration {
 	return stats.PauseTotal
 }
 
-// Pauses belong to the interval in which they were, also when sampling is stopped and started
-// again, and more of them than the runtime remembers.
+// A pause belongs to the interval in which it happened, also when sampling is stopped and
+// restarted, with more pauses than the runtime stores.
 func TestPausesWhileStopped(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	created := pausedSoFar()
@@ -61,7 +61,7 @@ func TestPausesWhileStopped(t *testing.T) {
 	}
 }
 
-// Where the system does not tell what the process uses, nobody knows the utilisation: it is not 0.
+// If the system does not report the usage of the process, the utilization is unknown, not 0.
 func TestUnknownUsageIsNotSampled(t *testing.T) {
 	at := time.Now()
 	m := machine{last: moment{at: at}}

@@ -60,9 +60,9 @@ func TestMergeInstances(t *testing.T) {
 	}
 }
 
-// A profile alone is used as far as before: the collector's own time is in what a process used, but
-// for a trace.
-func TestMergeKeepsUtilisation(t *testing.T) {
+// A single profile gives the same result as without merging: the process usage includes the
+// collector's time, except for a trace.
+func TestMergeKeepsUtilization(t *testing.T) {
 	at := time.Now()
 	procs := runtime.GOMAXPROCS(0)
 	used := time.Duration(procs)*800*time.Millisecond + 200*time.Millisecond // busy, but for the pauses

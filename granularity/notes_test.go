@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What threads note while others count is counted once, and all of it.
+// Notes that threads write during a count are counted exactly once.
 func TestNotesAreCountedOnce(t *testing.T) {
 	rec, other := recorder(RecorderOptions{}), recorder(RecorderOptions{})
 	const workers, tasks = 4, 20_000
@@ -46,9 +46,9 @@ func TestNotesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A profile has the tasks of goroutines and threads that have ended, and what is kept for
-// goroutines is as much as live at one time.
-func TestShadowsOfDeadGoroutines(t *testing.T) {
+// A profile has the tasks of exited goroutines and threads. The memory for goroutines is that of
+// the maximum number alive at one time.
+func TestExitedGoroutinesKeepTheirTasks(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	const goroutines = 300
 	ctx := WithRecorder(context.Background(), rec)

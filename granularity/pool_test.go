@@ -136,7 +136,7 @@ func TestPoolAfterClose(t *testing.T) {
 	}
 }
 
-// Tasks submitted while the pool is closed are either refused or executed.
+// Tasks submitted while the pool is being closed are either refused or executed.
 func TestPoolCloseRace(t *testing.T) {
 	for name, opts := range poolKinds {
 		noLeak(t)
@@ -301,9 +301,9 @@ func stateChild(child string) {
 	fmt.Println(profile.Source, tasks, unmeasured)
 }
 
-// TestProfileNamesTheClockWithoutThreadState: by the environment variable, by the option, and by
-// the option after another recorder was made, tasks are measured by a clock that is not the rseq
-// clock, and the profile names it.
+// TestProfileNamesTheClockWithoutThreadState: with the environment variable, with the option, and
+// with the option after another recorder was created, tasks are measured by a clock other than the
+// rseq clock, and the profile names it.
 func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
 	for _, child := range []string{"state-variable", "state-option", "state-late"} {
 		cmd := exec.Command(os.Args[0])
@@ -333,9 +333,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestREADMESaysWhatIsDoneToThreads: the section of the README names the system calls, the variable
-// and the option.
-func TestREADMESaysWhatIsDoneToThreads(t *testing.T) {
+// TestREADMEDescribesEffectsOnThreads: the section of the README names the system calls, the
+// variable and the option.
+func TestREADMEDescribesEffectsOnThreads(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -376,7 +376,7 @@ func TestSubmitContext(t *testing.T) {
 	}
 }
 
-// A task that is accepted runs, however it was submitted.
+// Every accepted task runs, however it was submitted.
 func TestEveryWayToSubmit(t *testing.T) {
 	for name, opts := range poolKinds {
 		for way, submit := range map[string]func(p *Pool, f func()) error{

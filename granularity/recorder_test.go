@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// The counter may be set back, as when a virtual machine moves: a task that ends before it begins
+// The counter may be set back, as when a virtual machine moves. A task that ends before it begins
 // takes no time.
 func TestCounterStepsBack(t *testing.T) {
 	rec := recorder(RecorderOptions{})
@@ -31,7 +31,7 @@ func TestCounterStepsBack(t *testing.T) {
 	}
 }
 
-// A class keeps its name when the caller uses the memory of it again.
+// A class keeps its name if the caller reuses the memory of it.
 func TestClassNameIsCopied(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	ctx := WithRecorder(context.Background(), rec)
@@ -41,7 +41,8 @@ func TestClassNameIsCopied(t *testing.T) {
 	classNamed(t, rec.Profile(), "first")
 }
 
-// A clock that does not tell whether a task was off the processor does not say that none was.
+// If the clock cannot show whether a task was off the processor, the profile does not claim that
+// none was.
 func TestBlockedIsUnknown(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	clock, err := cycles.Open(cycles.WallTSC)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestScale: a profile scaled by n is that of n programs that do the same, but for what was seen
-// over time.
-func TestScale(t *testing.T) {
+// TestScaleMultipliesTheProfile: a profile scaled by n is the profile of n identical programs,
+// except for what was observed over time.
+func TestScaleMultipliesTheProfile(t *testing.T) {
 	const n = 37
 	p := taskProfile("class", 10)
 	copies := make([]*Profile, n)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What came before and what came after are the whole.
+// The part before and the part after sum to the whole.
 func TestSince(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 10_000}) // so that all are measured
 	ctx := WithRecorder(context.Background(), rec)

@@ -31,7 +31,7 @@ func TestSweepRunsEverything(t *testing.T) {
 	}
 }
 
-// The interval holds the true speed-up 95 times in 100.
+// The interval contains the true speed-up 95 times in 100.
 func TestSweepIntervals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	times := func(n int, mean, spread float64) (out []time.Duration) {

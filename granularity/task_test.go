@@ -22,7 +22,7 @@ func busy(d time.Duration) {
 	}
 }
 
-// The selves of a task and of all that is nested in it sum to its total exactly.
+// The self times of a task and of all nested tasks sum to its total exactly.
 func TestNestedSelvesSumToRoot(t *testing.T) {
 	noLeak(t)
 	rec := recorder(RecorderOptions{Log: 1000})
@@ -111,8 +111,8 @@ func aggregates(t *testing.T) bool {
 	return p.Hz == 0 || few <= all/2 && all >= 250e-6*p.Hz
 }
 
-// A task that runs itself inside its own execution is one execution; one that
-// is executed twice counts twice.
+// A task that runs itself within its own execution is one execution. A task executed twice counts
+// twice.
 func TestRecursionCountsOnce(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	depth := 0
@@ -133,7 +133,7 @@ func TestRecursionCountsOnce(t *testing.T) {
 	}
 }
 
-// Creation and submission are different places, and both are kept for each site.
+// Creation and submission are different places, and each site has both.
 func TestSites(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 10})
 	p := NewPool(PoolOptions{Name: "named", Recorder: rec})
@@ -225,7 +225,7 @@ func TestLogLimit(t *testing.T) {
 	}
 }
 
-// What never executes, or not as a task of its own, takes no place in the log.
+// Tasks that never execute, or not as tasks of their own, take no entry of the log.
 func TestLogPlaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts  RecorderOptions
@@ -294,7 +294,7 @@ func TestLogPlaces(t *testing.T) {
 	}
 }
 
-// The task around another in the log is one that will be there, too.
+// The outer task in the log is one that will be in the log, too.
 func TestOuterOfAggregated(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 10, AggregateNested: true})
 	made := make(chan *Task)
@@ -338,7 +338,7 @@ func TestDoPassesThrough(t *testing.T) {
 	}
 }
 
-// A goroutine that is left locked takes its thread with it when it exits.
+// A goroutine that exits while locked ends its thread.
 func TestNoThreadIsLeftLocked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at threads in /proc")
@@ -382,7 +382,7 @@ func TestNoThreadIsLeftLocked(t *testing.T) {
 	}
 }
 
-// A task that unlocks its goroutine and moves is counted, but not measured.
+// A task that unlocks its goroutine and moves is counted but not measured.
 func TestUnlockInTask(t *testing.T) {
 	noLeak(t)
 	rec := recorder(RecorderOptions{})
@@ -462,7 +462,7 @@ func locked() bool {
 	return strings.Contains(line, "locked to thread")
 }
 
-// However a pause ends, the goroutine is locked to its thread only as far as the user did it.
+// However a pause ends, the goroutine is locked to its thread only as often as the user locked it.
 func TestPauseAndLocks(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 1000})
 	ctx := WithRecorder(context.Background(), rec)
@@ -529,7 +529,7 @@ func TestPauseAndLocks(t *testing.T) {
 	task.Run()
 }
 
-// What happens in a pause is not the task's work, whatever thread comes after it.
+// Events in a pause are not the task's work, whatever thread runs afterwards.
 func TestPauseLeavesOut(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 100})
 	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// While a trace is recorded, bottle graphs of it group by class and by pool.
+// While a trace is recorded, its bottle graphs can group by class and by pool.
 func TestTasksAreRegions(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("a trace is being recorded already")

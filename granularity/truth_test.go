@@ -34,8 +34,8 @@ func (tr *truth) spin(d time.Duration) {
 	}
 }
 
-// Tasks in a pool are measured as truly as the clock below measures spinning: pure
-// computing, and computing on both sides of a pause in which they change threads.
+// Tasks in a pool are measured as accurately as the clock measures spinning: pure computation, and
+// computation on both sides of a pause in which they change threads.
 func TestTasksAreTrue(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 1000})
 	if p := rec.Profile(); p.Accuracy == string(cycles.UpperBound) || p.Source == string(cycles.CPUCycles) {
@@ -126,8 +126,8 @@ func readingVaries(clock *cycles.Clock) int64 {
 	return took[len(took)*3/4] - took[0]
 }
 
-// A pause costs a task nothing where each reading of the clock is a system call: what the readings
-// at both of its ends take is not the task's work.
+// A pause adds nothing to a task even if each clock reading is a system call: the readings at both
+// ends are not the task's work.
 func TestPauseIsNotCounted(t *testing.T) {
 	clock, err := cycles.Open(cycles.ThreadClock)
 	if err != nil || clock.Info().Resolution > time.Microsecond {

@@ -15,7 +15,7 @@ import (
 
 var sink []byte
 
-// The ledger of a program knows how often the collector ran, and what the program allocated.
+// The ledger of a program has the number of its collections and its allocated bytes.
 func TestHeapAgreesWithTheRuntime(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	kept := make([]byte, 32<<20)

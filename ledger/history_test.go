@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A history that is shortened now and then gives the sums of one that is kept whole, looked at
-// nanosecond by nanosecond.
+// A history that is shortened now and then gives the sums of a complete one, computed nanosecond
+// by nanosecond.
 func TestHistorySums(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -73,8 +73,8 @@ func TestHistorySums(t *testing.T) {
 	}
 }
 
-// Shortening the history again and again changes no row.
-func TestShortHistories(t *testing.T) {
+// Shortening the history repeatedly changes no row.
+func TestShorteningChangesNoRow(t *testing.T) {
 	defer func(n int) { minLimit = n }(minLimit)
 	for seed := range uint64(1000) {
 		whole, _, _, _ := play(seed, Options{})

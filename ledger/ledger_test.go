@@ -31,7 +31,7 @@ func read(t *testing.T, file string, observers ...timeline.Observer) {
 	}
 }
 
-// The rows sum to the capacity, which is GOMAXPROCS × wall, in the whole and in windows of it.
+// The rows sum to the capacity, GOMAXPROCS × wall time, in the whole and in windows.
 func TestRowsSumToCapacity(t *testing.T) {
 	traces(t, func(t *testing.T, file string) {
 		whole := NewObserver(Options{})
@@ -78,7 +78,7 @@ func TestRowsSumToCapacity(t *testing.T) {
 	})
 }
 
-// What ran is what the bottle graph says, group by group, to the nanosecond.
+// The running times equal those of the bottle graph, group by group, to the nanosecond.
 func TestRunningAgreesWithBottleGraph(t *testing.T) {
 	traces(t, func(t *testing.T, file string) {
 		o := NewObserver(Options{})
@@ -129,7 +129,7 @@ func TestRunningAgreesWithBottleGraph(t *testing.T) {
 	})
 }
 
-// Ready goroutines that have no processor: the rows sum to the whole queue.
+// Ready goroutines without a processor: the rows sum to the whole queue.
 func TestQueueSums(t *testing.T) {
 	traces(t, func(t *testing.T, file string) {
 		o := NewObserver(Options{})

@@ -59,7 +59,7 @@ func merge(t *testing.T, ledgers ...*Ledger) *Ledger {
 	return l
 }
 
-// Neither the order of ledgers nor that of merges matters; sums are sums.
+// Neither the order of ledgers nor that of merges matters, and sums are exact.
 func TestMergeLaws(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +117,7 @@ func TestMergeLaws(t *testing.T) {
 	}
 }
 
-// Callers are those that all rows have.
+// The callers of a merged row are those that all rows have.
 func TestMergeKeepsCommonCallers(t *testing.T) {
 	of := func(callers ...string) *Ledger {
 		row := Row{Category: Code, Group: "main.work", Time: 1}
@@ -155,7 +155,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// A ledger that was written reads as the same ledger, and what is not valid is refused.
+// A ledger is unchanged after writing and reading, and invalid input is refused.
 func TestJSONRoundTrip(t *testing.T) {
 	for seed := range uint64(50) {
 		l := random(rand.New(rand.NewPCG(seed, 2)))
@@ -192,8 +192,8 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// The stacks of a sum sum to its rows, in any order of the ledgers; where one of them has none, the
-// sum has none.
+// The stacks of a sum sum to its rows, in any order of the ledgers. If one ledger has no stacks,
+// the sum has none.
 func TestMergeStacks(t *testing.T) {
 	played := func(seed uint64, stacks bool) *Ledger {
 		l, _, _, _ := play(seed, Options{Stacks: stacks})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A ledger that is scaled is the sum of as many ledgers, and one whose small rows are added up has
-// the same sums, category by category.
+// A scaled ledger is the sum of as many ledgers. A ledger with its small rows combined has the
+// same sums by category.
 func TestScaleAndTop(t *testing.T) {
 	for seed := range uint64(200) {
 		l := random(rand.New(rand.NewPCG(seed, 2)))

@@ -151,8 +151,8 @@ func field[T any](v reflect.Value, name string) *T {
 	return (*T)(unsafe.Pointer(v.FieldByName(name).UnsafeAddr()))
 }
 
-// Whatever the schedule, the ledger has the capacity, what ran, the queue, and the empty processors
-// by who ran during that time, to the nanosecond.
+// For random schedules, the ledger has the right capacity, running time, queue, and empty
+// processors by running group, to the nanosecond.
 func TestRandomSchedules(t *testing.T) {
 	for seed := range uint64(2000) {
 		opt := Options{}

@@ -75,7 +75,7 @@ func TestStacksSumToRows(t *testing.T) {
 	})
 }
 
-// One goroutine computes, and wakes another one that is missing on the second processor.
+// One goroutine computes, then wakes another one that is missing on the second processor.
 func TestStacksOfWait(t *testing.T) {
 	chain := func(functions ...string) *timeline.Stack {
 		s := &timeline.Stack{}

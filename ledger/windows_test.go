@@ -15,8 +15,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The ledger of a window is that of a pass with From and To, and the capacities of all windows sum
-// to that of the whole.
+// The ledger of a window equals that of a pass with From and To, and the capacities of all windows
+// sum to the whole.
 func TestWindowsAreTheLedgersOfTheirTimes(t *testing.T) {
 	traces := map[string][]byte{"locks and sleeps": recorded(t)}
 	for _, name := range []string{"mutex-go1.26.8", "sys-go1.26.8", "gc-go1.26.8", "compute-go1.22.12"} {

@@ -78,7 +78,7 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// Rows are added up by the texts that are left; what is not known stays not known.
+// Rows are summed by the remaining texts. Unknown values stay unknown.
 func TestBy(t *testing.T) {
 	by := func(names ...string) *result.Table {
 		out, err := before.By(names...)
@@ -144,7 +144,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A condition compares the sum or mean of a column, over all rows or those that have a text.
+// A condition compares the sum or mean of a column over all rows or over those with a text.
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -200,7 +200,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestHolds(t *testing.T) {
+func TestConditionHolds(t *testing.T) {
 	for cond, want := range map[string]bool{
 		"x<3": false, "x<=3": true, "x>3": false, "x>=3": true, "x<4": true, "x > 2": true, " x(a,b) >= 3 ": true, "x((<))<1": false,
 	} {
@@ -220,7 +220,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// What changed: each sum before and after, rows that were added and that are gone, and the changes
+// The difference has each sum before and after, and rows that were added or removed. The changes
 // sum to that of the sums.
 func TestDiff(t *testing.T) {
 	after := table(200,

@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Every component, and every precedence between two of them, by hand. Two lanes and two
-// processors unless the words say otherwise.
+// Every component and every precedence between two of them, by hand, with two lanes and two
+// processors unless stated otherwise.
 func TestComponents(t *testing.T) {
 	for _, tt := range []struct {
 		what, run, want string
@@ -103,8 +103,9 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// The paper's equation 7: without synchronisation and exits in the single-threaded run, imbalance
-// is Σ (T_p − exit_i) / T_p, and the speed-up N minus that, minus synchronisation.
+// Equation 7 of the paper: without synchronization, and without exits in the single-threaded run,
+// imbalance is Σ (T_p − exit_i) / T_p, and the speed-up is N minus imbalance minus
+// synchronization.
 func TestEquation7(t *testing.T) {
 	const tp = 100
 	for _, exits := range [][]int{{100, 25}, {100, 75, 50, 25}, {100, 100, 1}, {100}} {
@@ -153,8 +154,8 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// Nothing is lost by sharing lanes, however often the shares change.
-func TestNothingIsLost(t *testing.T) {
+// Sharing lanes loses no time, however often the shares change.
+func TestSharingLanesLosesNoTime(t *testing.T) {
 	var p purse
 	var carry int64
 	const times = 200_000
@@ -176,8 +177,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// Windows that are longer than time is: there is one.
-func TestEndlessWindows(t *testing.T) {
+// With windows longer than any trace, there is one.
+func TestVeryLongWindows(t *testing.T) {
 	for _, window := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1000, math.MaxInt64 / 2} {
 		o := NewObserver(Config{N: 1, Window: window})
 		o.Begin(&timeline.Begin{Time: 5000})

@@ -13,8 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The bound is (Σ running, or in a system call with a processor, + idle) ÷ wall, of runs whose
-// answer is known.
+// The bound is (Σ time running or in a system call with a processor, + idle time) ÷ wall time, for
+// runs with a known answer.
 func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
 	for _, c := range []struct {
 		what, run string
@@ -49,8 +49,8 @@ func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
 	}
 }
 
-// The bound agrees with the areas and the idle time of package bottle, which counts them by itself,
-// on every trace, to the nanosecond, but for what the tracer did beside others.
+// The bound agrees with the areas and the idle time of package bottle, which are computed
+// independently, on every trace, to the nanosecond, except for what the tracer did beside others.
 func TestBoundIsAreaAndIdleTimeOfTheBottleGraph(t *testing.T) {
 	for name, data := range corpus() {
 		if testing.Short() && len(data) > 1<<20 {
@@ -122,9 +122,8 @@ func (o *intervals) Transition(t *timeline.Transition) {
 	}
 }
 
-// A ping-pong is no faster with two workers. What its trace shows beside it is the execution
-// tracer.
-func TestTheTracerIsNoneOfTheProgram(t *testing.T) {
+// A ping-pong is no faster with two workers. The rest of its trace is the execution tracer.
+func TestTracerIsNotPartOfTheProgram(t *testing.T) {
 	const pingPong = "w 0 run 50 chan-receive; w 0 chan-receive 50 run; end 100\n"
 	for _, c := range []struct {
 		what, run string
@@ -148,8 +147,8 @@ func TestTheTracerIsNoneOfTheProgram(t *testing.T) {
 	}
 }
 
-// What waits for the world outside has no bound in its trace, and is told why.
-func TestRunsThatWaitForTheWorldCannotBeEstimated(t *testing.T) {
+// A program that waits for the outside world has no bound in its trace, and the result states why.
+func TestRunsThatWaitForIOCannotBeEstimated(t *testing.T) {
 	for _, c := range []struct{ what, run, want string }{
 		{"a sleeping program", "w 0 run 10 sleep; w 0 run 10 sleep; end 100", "because nothing ran for 90% of the time"},
 		{"a request loop", "w 0 run 10 network 30 run 40 network; w 0 network 20 run 30 network 50 run 60 network; end 100", "because nothing ran for 60% of the time"},
@@ -173,8 +172,8 @@ func TestRunsThatWaitForTheWorldCannotBeEstimated(t *testing.T) {
 	}
 }
 
-// A baseline that is none, and two runs of different work, are said.
-func TestPairsThatAreNoPairAreSaid(t *testing.T) {
+// An unsuitable baseline and two runs of different work are reported.
+func TestUnsuitablePairsAreReported(t *testing.T) {
 	for _, c := range []struct{ what, single, multi, want string }{
 		{"a pair", "w 0 run; end 100", "w 0 run; w 0 run; end 50", ""},
 		{"one goroutine an item: more of them live at once where they wait for the one processor", "w 0 run; w 0 ready; w 0 ready; end 100", "w 0 run; w 0 run; end 50", ""},

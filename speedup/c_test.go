@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestWorkersInCRun: lanes of workers that compute in C, 1 s of processor time each, are neither in
-// system calls nor blocked.
+// TestWorkersInCRun: lanes of workers that compute in C, 1 s of processor time each, are neither
+// in system calls nor blocked.
 func TestWorkersInCRun(t *testing.T) {
 	const file = "../testdata/small/cgo-go1.26.8.trace"
 	workers, err := ParseSelector("main.computing")

@@ -58,7 +58,7 @@ func estimate(t *testing.T, data []byte, opt Options) (*Stack, error) {
 	return estimated(m.account), nil
 }
 
-// TestIdentities holds every trace of the corpus against what is exact on all.
+// TestIdentities checks every trace of the corpus against the identities that are exact for all.
 func TestIdentities(t *testing.T) {
 	if len(corpus()) < 10 {
 		t.Fatal("the corpus is missing")
@@ -101,7 +101,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestPairs makes stacks of pairs of traces, sensible or not: the identity holds for all.
+// TestPairs computes stacks of sensible and other pairs of traces. The identity holds for all.
 func TestPairs(t *testing.T) {
 	names := []string{"compute-go1.22.12.trace", "compute-go1.26.8.trace", "mutex-go1.26.8.trace", "phases-go1.26.8.trace", "json-gogc5.trace"}
 	for _, single := range names {
@@ -124,8 +124,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// The traces tell what their README says.
-func TestWhatIsKnown(t *testing.T) {
+// The traces agree with what their README states.
+func TestTracesAgreeWithTheirREADME(t *testing.T) {
 	for _, tt := range []struct {
 		trace    string
 		part     func(*Stack) float64
@@ -160,7 +160,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Bad input is an error that says what is wrong.
+// The error for a bad input states what is wrong.
 func TestErrors(t *testing.T) {
 	data := corpus()["mutex-go1.26.8.trace"]
 	canceled, cancel := context.WithCancel(t.Context())
@@ -196,7 +196,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Disturbed says of a run whether its processors were its own.
+// Disturbed reports whether other programs used the processors during a run.
 func TestDisturbed(t *testing.T) {
 	data := corpus()["compute-go1.26.8.trace"]
 	wall := func() time.Duration {

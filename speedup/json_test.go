@@ -49,7 +49,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A name from a trace does not tell a terminal what to do.
+// A name from a trace does not control the terminal.
 func TestHostileJSON(t *testing.T) {
 	var buf bytes.Buffer
 	s := exampleStack()
@@ -94,7 +94,7 @@ func TestBadJSON(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON: what is accepted comes back as it was.
+// FuzzReadJSON: an accepted input is unchanged after writing and reading.
 func FuzzReadJSON(f *testing.F) {
 	fuzzing.Brief(f)
 	b, _ := json.Marshal(exampleStack())

@@ -57,7 +57,8 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// Without a lock, nobody has to be woken for it: what-if is what the same work takes without it.
+// Without a lock, no goroutine has to be woken for it: WhatIf is the time of the same work without
+// it.
 func TestWhatIfOfALock(t *testing.T) {
 	single := account(t, "w 0 run 40 exit; end 40", 2, Config{N: 1})
 	with := New(single, account(t, "w 0 run 10 mutex 14 ready 16 run; w 0 run 4 mutex 8 ready 10 run; end 26", 2, Config{N: 2}))
@@ -108,7 +109,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// Units of equal work that ran alone tell how much longer the others took.
+// Units of equal work that ran alone show how much longer the others took.
 func TestUnits(t *testing.T) {
 	// Alone, a unit takes 10; beside another, 16.
 	run := `w 0 run 0 (unit 10 ) 10 (unit 20 ) 20 (unit 30 ) 40 (unit 56 )

@@ -103,7 +103,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// A goroutine that gets its name late becomes a worker then.
+// A goroutine that is named late becomes a worker then.
 func TestNamedLate(t *testing.T) {
 	g := &timeline.Goroutine{ID: 1}
 	o, s := NewObserver(Config{N: 1, Workers: workers}), NewSurvey(workers)
@@ -126,7 +126,7 @@ func TestNamedLate(t *testing.T) {
 	}
 }
 
-// What makes a pair of runs suspicious.
+// The conditions that make a pair of runs suspicious.
 func TestWarnings(t *testing.T) {
 	const two = "w 0 run 0 (unit 10 ) ; w 0 run; end 20"
 	for _, tt := range []struct {
@@ -164,8 +164,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Runs with more types of regions than are counted are not told to be different for those that were
-// not.
+// Runs with more region types than are counted are not reported as different because of the
+// uncounted ones.
 func TestTypesBeyondTheBound(t *testing.T) {
 	var pair [2]*run
 	for i := range pair {
@@ -187,7 +187,7 @@ func TestTypesBeyondTheBound(t *testing.T) {
 	}
 }
 
-// An error says so if there is nobody who could be named.
+// The error says so if there is no candidate.
 func TestNoCandidates(t *testing.T) {
 	m := &run{name: "one.trace", survey: survey(t, "g 0 run; end 30", 2, Selector{})}
 	_, err := Options{}.chosen(m)
@@ -196,7 +196,7 @@ func TestNoCandidates(t *testing.T) {
 	}
 }
 
-// Very many workers: lanes are folded.
+// With very many workers, lanes are folded.
 func TestManyWorkers(t *testing.T) {
 	text := ""
 	for range 1000 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRangesOverGenerations: a range that goes on is begun once and ended once.
+// TestRangesOverGenerations: a range over several generations begins once and ends once.
 func TestRangesOverGenerations(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)
@@ -34,7 +34,7 @@ func TestRangesOverGenerations(t *testing.T) {
 	}
 }
 
-// TestRangesBeforeTheTrace: ranges that are under way at the beginning.
+// TestRangesBeforeTheTrace: ranges that are open at the beginning of the trace.
 func TestRangesBeforeTheTrace(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)
@@ -115,7 +115,8 @@ func (n *noted) Transition(tr *Transition) {
 	}
 }
 
-// TestTasksAndRegions: they go on over generations, which forget their names.
+// TestTasksAndRegions: tasks and regions continue over generations, which do not repeat their
+// names.
 func TestTasksAndRegions(t *testing.T) {
 	for _, version := range []int{22, 26} {
 		w := newWire(version)
@@ -167,7 +168,7 @@ func TestTasksAndRegions(t *testing.T) {
 	}
 }
 
-// TestMetricsAndClocks: GOMAXPROCS as it changes, the heap, and the clocks of each generation.
+// TestMetricsAndClocks: changes of GOMAXPROCS, the heap, and the clocks of each generation.
 func TestMetricsAndClocks(t *testing.T) {
 	w := newWire(26)
 	for n := range uint64(2) {
@@ -194,8 +195,8 @@ func TestMetricsAndClocks(t *testing.T) {
 	}
 }
 
-// TestSamples: samples of the CPU profiler come in the order of time with the
-// rest, and those outside of what else is known change no times.
+// TestSamples: samples of the CPU profiler are in time order with the other events, and samples
+// outside of known intervals change no times.
 func TestSamples(t *testing.T) {
 	w := newWire(26)
 	for n := range uint64(2) {
@@ -224,8 +225,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestLabels: the collector's workers say what they do, until they park. The runtime gives the label
-// also to a goroutine of the program that runs on the processor of a worker that was stopped.
+// TestLabels: the collector's workers have a label until they park. The runtime also gives the
+// label to a goroutine of the program that runs on the processor of a stopped worker.
 func TestLabels(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)

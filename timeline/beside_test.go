@@ -18,8 +18,8 @@ func atLeastTwo(t *testing.T) {
 	}
 }
 
-// An observer beside others sees what they see, in whole traces and in parts, in one pass and in
-// two, and of traces that are cut off.
+// A parallel observer sees the same as others, in whole traces and in parts, in one pass and in
+// two, and for truncated traces.
 func TestBeside(t *testing.T) {
 	atLeastTwo(t)
 	for _, c := range corpus(t) {
@@ -61,8 +61,8 @@ type rememberG struct {
 
 func (r *rememberG) Transition(t *Transition) { r.g = t.G }
 
-// An observer beside others has goroutines of its own, but not where there is nothing to be beside,
-// only one processor, or more goroutines than mostBeside.
+// A parallel observer has its own goroutines, unless it is alone, there is one processor, or there
+// are more goroutines than mostBeside.
 func TestBesideOnlyWhereItHelps(t *testing.T) {
 	small := smallTrace(t, "phases-go1.26.8.trace")
 	written := func(name string, n int) []byte {
@@ -111,8 +111,8 @@ func TestBesideOnlyWhereItHelps(t *testing.T) {
 	}
 }
 
-// A panic of an observer beside others is one of the pass, which begins no call of the others after
-// it.
+// A panic of a parallel observer is one of the pass, which starts no later call of the other
+// observers.
 func TestBesidePanics(t *testing.T) {
 	atLeastTwo(t)
 	data := smallTrace(t, "phases-go1.26.8.trace")

@@ -74,7 +74,7 @@ func (c *cRule) report(t *testing.T) {
 	}
 }
 
-// TestCCountsAsRunningWhereAProcessorIsFree plays random lives of goroutines.
+// TestCCountsAsRunningWhereAProcessorIsFree replays random lives of goroutines.
 func TestCCountsAsRunningWhereAProcessorIsFree(t *testing.T) {
 	var seen [numStates]int
 	for seed := range uint64(200) {
@@ -178,7 +178,7 @@ func TestTimeInCIsAState(t *testing.T) {
 	}
 }
 
-// TestCOfRecordedTraces: the rule holds at every instant, and the pass says that there was C.
+// TestCOfRecordedTraces: the rule holds at every instant, and the pass reports that there was C.
 func TestCOfRecordedTraces(t *testing.T) {
 	for _, c := range corpus(t) {
 		if c.real {
@@ -233,9 +233,9 @@ func TestCallsC(t *testing.T) {
 	}
 }
 
-// TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo: a goroutine of net/http alone waits in
-// net/http, not in the runtime.
-func TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo(t *testing.T) {
+// TestSiteInTheStandardLibrary: a goroutine of net/http alone waits in net/http, not in the
+// runtime.
+func TestSiteInTheStandardLibrary(t *testing.T) {
 	for _, c := range []struct {
 		want  string
 		chain []string
@@ -256,8 +256,8 @@ func TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo(t *testing.T) {
 	}
 }
 
-// TestThreadsOfCAreNamedByWhatTheyCall: by the exported function, if it is one; and they are the
-// program's.
+// TestThreadsOfCAreNamedByWhatTheyCall: their name is the exported function, if there is one, and
+// they belong to the program.
 func TestThreadsOfCAreNamedByWhatTheyCall(t *testing.T) {
 	calls := func(fn string) []string {
 		return stk("time.Sleep", "main.work", fn, "_cgoexp_7607939f7577_"+fn, "runtime.cgocallbackg1", "runtime.cgocallbackg", "runtime.cgocallback")
@@ -294,7 +294,7 @@ func TestThreadsOfCAreNamedByWhatTheyCall(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutACallChainMayBeC: what is not known is said, but of a program without C.
+// TestCallsWithoutACallChainMayBeC: the uncertainty is reported, unless the program has no C.
 func TestCallsWithoutACallChainMayBeC(t *testing.T) {
 	for _, fn := range []string{"main._Cfunc_compute", "syscall.write"} {
 		w := newWire(26)

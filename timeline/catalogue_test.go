@@ -430,7 +430,7 @@ func golden(t *testing.T, kind string, seen []string) map[string]string {
 	return lines
 }
 
-// TestCatalogue plays all scenes under the tracer.
+// TestCatalogue runs all scenes under the tracer.
 func TestCatalogue(t *testing.T) {
 	sp := &spotter{scenes: map[string]scene{}, seen: map[string]string{}, others: map[string][]string{}}
 	var all []scene

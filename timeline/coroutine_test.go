@@ -25,7 +25,7 @@ func coroutineEnds(version int, full bool) *wire {
 	return w
 }
 
-// A coroutine of which the runtime tells nothing but that it ends: it has run until then.
+// The trace has only the end of a coroutine: it has run until then.
 func TestCoroutineEnds(t *testing.T) {
 	for _, version := range []int{23, 25, 26} {
 		for _, full := range []bool{false, true} {
@@ -46,8 +46,8 @@ func TestCoroutineEnds(t *testing.T) {
 	}
 }
 
-// In the first generation, and after a gap, nobody knows which goroutine it was: it is one of its
-// own.
+// In the first generation, and after a gap, it is unknown which goroutine ended, so it gets an ID
+// of its own.
 func TestCoroutineEndsFirst(t *testing.T) {
 	w := coroutineEnds(26, false)
 	lives := map[int64]string{
@@ -80,7 +80,7 @@ func TestCoroutineEndsFirst(t *testing.T) {
 	}
 }
 
-// What is wrong in another way stays wrong, and nothing is added to what lacks nothing.
+// Other errors remain errors, and nothing is added to complete traces.
 func TestNoCoroutineEnds(t *testing.T) {
 	for i, part := range generations(t, handMade(26)) {
 		if _, got := bothDecode(t, part); len(got.lost) != 0 {

@@ -8,11 +8,10 @@ import (
 	"testing"
 )
 
-// TestCutIsTrue: what a cut trace still shows is what the whole trace says of
-// the same time: the same goroutines run, or are in a system call with a P, from the
-// first to the last of it. (A goroutine that waits may be missing: its status comes last in a
-// generation.)
-func TestCutIsTrue(t *testing.T) {
+// TestCutTraceAgreesWithTheWhole: a truncated trace agrees with the whole trace on the same time:
+// the same goroutines run, or are in a system call with a P, from its beginning to its end. (A
+// waiting goroutine may be missing: its status comes last in a generation.)
+func TestCutTraceAgreesWithTheWhole(t *testing.T) {
 	step := 41
 	if raceEnabled {
 		step = 397
@@ -114,9 +113,9 @@ func (ss *stretches) within(t *testing.T, n int, whole *stretches) {
 	}
 }
 
-// TestCutRubbish: tables that make no sense do not keep the mending of a cut
-// generation busy.
-func TestCutRubbish(t *testing.T) {
+// TestInvalidTablesDoNotDelayRepair: invalid tables do not slow down the repair of a truncated
+// generation.
+func TestInvalidTablesDoNotDelayRepair(t *testing.T) {
 	huge := binary.AppendUvarint(nil, 1<<62)
 	endless := bytes.Repeat([]byte{0xff}, 30)
 	for name, rubbish := range map[string][]byte{

@@ -72,9 +72,8 @@ func (s *spent) End(e *End) {
 	}
 }
 
-// TestDuringIsTheOverlap: what goroutines do during a part of the time is what all of their
-// intervals have in common with it, to the nanosecond, and the rest is outside. The same holds
-// between From and To.
+// TestDuringIsTheOverlap: the times during a part are the overlap of that part with all intervals,
+// to the nanosecond. The rest is outside. The same holds between From and To.
 func TestDuringIsTheOverlap(t *testing.T) {
 	parts, bounded := 0, 0
 	for _, c := range corpus(t) {
@@ -175,7 +174,8 @@ func (o *endsInRegion) Transition(t *Transition) {
 	}
 }
 
-// TestDuringMarkers: from a message to the next other one, each time, of a trace with known times.
+// TestDuringMarkers: from one message to the next other one, each time, in a trace with known
+// times.
 func TestDuringMarkers(t *testing.T) {
 	w := newWire(26)
 	f := stk("main.f")
@@ -206,9 +206,9 @@ func TestDuringEndsWithTheGoroutine(t *testing.T) {
 	}
 }
 
-// TestDuringOfNothing: what the trace does not have is an error that says what it has, and no
-// result.
-func TestDuringOfNothing(t *testing.T) {
+// TestDuringOfMissingNamesIsAnError: a name that is not in the trace is an error that lists what
+// there is. There is no result.
+func TestDuringOfMissingNamesIsAnError(t *testing.T) {
 	w := newWire(26)
 	f := stk("main.f")
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1020, wRegionBegin, 0, "checkout", f).ev(1100, wRegionEnd, 0, "checkout", f)

@@ -44,8 +44,8 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzCut: the cutter takes any bytes apart into pieces that lie side by side,
-// the same from a stream as from a file.
+// FuzzCut: the cutter divides any bytes into adjacent pieces, the same from a stream as from a
+// file.
 func FuzzCut(f *testing.F) {
 	fuzzing.Brief(f)
 	seeds(f)
@@ -86,8 +86,8 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// FuzzRead: any input at all leaves the calls balanced, gives a short error if
-// any, and takes memory in proportion to its length.
+// FuzzRead: for every input the calls are balanced, an error is short, and the memory is
+// proportional to the length.
 func FuzzRead(f *testing.F) {
 	fuzzing.Brief(f)
 	seeds(f)

@@ -166,7 +166,7 @@ func TestHandMade(t *testing.T) {
 	}
 }
 
-// TestHandMadeRich: the seed of the fuzz targets is a good trace in all versions.
+// TestHandMadeRich: the seed of the fuzz targets is a valid trace in all versions.
 func TestHandMadeRich(t *testing.T) {
 	for _, version := range []int{22, 23, 25, 26} {
 		check := newChecker()
@@ -211,7 +211,7 @@ func TestManyEvents(t *testing.T) {
 	}
 }
 
-// TestGap: a generation is missing; what comes before it is shown.
+// TestGap: a generation is missing. The part before it is shown.
 func TestGap(t *testing.T) {
 	for _, version := range []int{22, 26} {
 		w := newWire(version)

@@ -2,7 +2,7 @@ package timeline
 
 import "testing"
 
-// What is promised of every pass holds on every recorded trace, in pieces and as a whole.
+// The guarantees of a pass hold for every recorded trace, in pieces and as a whole.
 func TestInvariants(t *testing.T) {
 	for _, c := range corpus(t) {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// TestPassStaysBelowItsMemoryLimit: of traces that need several times the limit, a pass ends with
-// an error that names the limit, how much was read, and the flag; the heap never held more than the
+// TestPassStaysBelowItsMemoryLimit: for traces that need several times the limit, a pass ends with
+// an error that names the limit, how much was read, and the flag. The heap never exceeds the
 // limit.
 func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 	const limit = 32 << 20
@@ -66,9 +66,9 @@ func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestTwentyMillionGoroutines, with BOTTLENECK_LONG=1: traces of half a gigabyte, of which 20
-// million goroutines come one after the other, and of 140 MB, of which they live at the same time,
-// are read within the limit of memory, or end with its error.
+// TestTwentyMillionGoroutines, with BOTTLENECK_LONG=1: a trace of half a gigabyte with 20 million
+// goroutines one after another, and one of 140 MB in which they live at the same time, are read
+// within the memory limit, or end with its error.
 func TestTwentyMillionGoroutines(t *testing.T) {
 	if os.Getenv("BOTTLENECK_LONG") != "1" {
 		t.Skip("BOTTLENECK_LONG=1 is not set")
@@ -97,8 +97,8 @@ func TestTwentyMillionGoroutines(t *testing.T) {
 	}
 }
 
-// TestStreamStaysBelowItsMemoryLimit: a Stream drops the generations that need more than its limit,
-// and only those; the heap never grew by more than the limit.
+// TestStreamStaysBelowItsMemoryLimit: a Stream drops exactly the generations that need more than
+// its limit. The heap never grows by more than the limit.
 func TestStreamStaysBelowItsMemoryLimit(t *testing.T) {
 	const limit = 32 << 20
 	for name, want := range map[string]struct {
@@ -138,8 +138,8 @@ func TestStreamStaysBelowItsMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestStreamForgetsGoroutinesBeyondItsMemoryLimit: goroutines that come in generation after
-// generation and never leave do not pile up.
+// TestStreamForgetsGoroutinesBeyondItsMemoryLimit: goroutines that appear in generation after
+// generation and never exit do not accumulate.
 func TestStreamForgetsGoroutinesBeyondItsMemoryLimit(t *testing.T) {
 	r := newReplay(26, newStackTable(), nil)
 	r.meter = memory.NewMeter(memory.Least)
@@ -192,8 +192,8 @@ func (l *late) Log(*Log) {
 	}
 }
 
-// TestScarceMemoryDecodesOneGenerationAtATime: a trace whose generations fit one by one, but not
-// side by side, is read to its end.
+// TestScarceMemoryDecodesOneGenerationAtATime: a trace whose generations fit one at a time, but
+// not side by side, is read to its end.
 func TestScarceMemoryDecodesOneGenerationAtATime(t *testing.T) {
 	var b bytes.Buffer
 	if err := bulk.Named("generations of many strings").Write(&b, 50_000); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNames: where the name of a goroutine comes from, and when it is known.
+// TestNames: the sources of a goroutine's name, and when it becomes known.
 func TestNames(t *testing.T) {
 	deep := make([]string, maxFrames)
 	for i := range deep {
@@ -78,8 +78,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamedLater: a goroutine that ran through the first generation is named by what it does in the
-// next.
+// TestNamedLater: a goroutine that ran through the first generation is named by its events in the
+// next one.
 func TestNamedLater(t *testing.T) {
 	w := newWire(26)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1900, wHeapAlloc, 1)
@@ -91,8 +91,8 @@ func TestNamedLater(t *testing.T) {
 	}
 }
 
-// TestBirths: who made a goroutine.
-func TestBirths(t *testing.T) {
+// TestCreators: which goroutine started a goroutine.
+func TestCreators(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)
 	m := g.thread(1).ev(1001, wProcStatus, 0, pRunning).ev(1002, wGoStatusStack, 1, 1, sRunning, stk("main.busy", "main.main"))
@@ -127,7 +127,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNamesOfATraceAreUnescaped: the linker's escapes of import paths appear neither as names of
+// TestNamesOfATraceAreUnescaped: the linker's escapes of import paths appear neither in names of
 // goroutines nor in call chains.
 func TestNamesOfATraceAreUnescaped(t *testing.T) {
 	w := newWire(26)

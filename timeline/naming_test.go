@@ -39,8 +39,8 @@ func (n *names) Transition(t *Transition) {
 
 func blocksOnce() { time.Sleep(time.Millisecond) }
 
-// TestWrappedGoroutines records goroutines that libraries start: they are named
-// by what they were started for.
+// TestWrappedGoroutines records goroutines that libraries start. They are named by the function
+// that they were started for.
 func TestWrappedGoroutines(t *testing.T) {
 	var buf bytes.Buffer
 	if err := trace.Start(&buf); err != nil {
@@ -95,8 +95,8 @@ func (r *newNames) Transition(t *Transition) {
 
 func (r *newNames) Named(g *Goroutine, _ Time) { r.got = append(r.got, "named "+g.Func) }
 
-// TestPlaceUntilKnown: in the first of two generations, a goroutine of WaitGroup.Go shows no call
-// chain; in the second, it blocks.
+// TestPlaceUntilKnown: in the first of two generations, a goroutine of WaitGroup.Go has no call
+// chain. In the second, it blocks.
 func TestPlaceUntilKnown(t *testing.T) {
 	w := newWire(26)
 	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)
@@ -170,9 +170,9 @@ func (a *allNames) Transition(t *Transition) {
 	}
 }
 
-// TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor: the shapes in which goroutines are
-// started. The last name is that of the stretch that ends with the goroutine.
-func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
+// TestGoroutinesAreNamedByTheirFirstMeaningfulFrame: the ways in which goroutines are started. The
+// last name is that of the interval that ends with the goroutine.
+func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 	const (
 		ants     = "github.com/panjf2000/ants/v2.(*goWorker).run.func1"
 		pond     = "github.com/alitto/pond/v2/internal/dispatcher.(*Dispatcher[...]).run"
@@ -393,7 +393,7 @@ func runJobs(jobs <-chan func(), ended chan<- bool) {
 }
 
 // TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts records "go f(x)" of variables and of
-// methods of an interface, and the worker of a pool that executes closures.
+// interface methods, and the worker of a pool that executes closures.
 func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
 	jobs := make(chan func())
 	data := recordTrace(t, func() {
@@ -447,9 +447,9 @@ func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
 	}
 }
 
-// TestAServersGoroutineBeginsWithWhatItDoes: one that is born, and one that waits in a handler
+// TestServersGoroutineIsNamedByItsHandler: one that starts, and one that has waited in a handler
 // since before the trace.
-func TestAServersGoroutineBeginsWithWhatItDoes(t *testing.T) {
+func TestServersGoroutineIsNamedByItsHandler(t *testing.T) {
 	serve := "net/http.(*conn).serve"
 	handler := stk("time.Sleep", "main.handle@3", "net/http.HandlerFunc.ServeHTTP@4", serve+"@7")
 	w := newWire(26)

@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// TestOld: traces before Go 1.22, which have no generations, pass. They are
-// those that the distribution tests its own reader with.
+// TestOld: traces before Go 1.22, without generations, are readable. They are the ones with which
+// the distribution tests its own reader.
 func TestOld(t *testing.T) {
 	old, err := oldTraces()
 	if err != nil {

@@ -113,9 +113,9 @@ func (o *old) end() {
 	close(o.leave)
 }
 
-// TestOlder: goroutines that are older than the trace are there from its first
-// instant, with their names. What they wait for is known of those that wait all the time.
-func TestOlder(t *testing.T) {
+// TestGoroutinesOlderThanTheTrace: goroutines older than the trace exist from its first instant,
+// with their names. The reason of a wait is known for those that wait all the time.
+func TestGoroutinesOlderThanTheTrace(t *testing.T) {
 	want := map[string]Wait{
 		"inMutex": WaitMutex, "inWriter": WaitRWMutexWriter, "inReader": WaitRWMutexReader, "inWaitGroup": WaitWaitGroup,
 		"inCond": WaitCond, "inReceive": WaitChanReceive, "inSend": WaitChanSend, "inSelect": WaitSelect, "inSleep": WaitSleep,
@@ -194,8 +194,9 @@ func bornOfUs(ctx context.Context, c chan int) {
 	c <- 1
 }
 
-// TestLiveBirths: creators, start functions, regions, tasks and logs of a program of now.
-func TestLiveBirths(t *testing.T) {
+// TestCreatorsInALiveTrace: creators, start functions, regions, tasks and logs of a program
+// recorded now.
+func TestCreatorsInALiveTrace(t *testing.T) {
 	data := recordTrace(t, func() {
 		c := make(chan int)
 		time.AfterFunc(time.Millisecond, func() { bornOfTimer(c) })
@@ -217,14 +218,14 @@ func TestLiveBirths(t *testing.T) {
 	var timer, child bool
 	for _, b := range fs.born {
 		switch {
-		case strings.Contains(b.Func, "TestLiveBirths.func1.") && b.CreatorID == 0:
+		case strings.Contains(b.Func, "TestCreatorsInALiveTrace.func1.") && b.CreatorID == 0:
 			timer = true
 			if b.CreatorFunc != "" || b.CreatorLeaf != "" {
 				t.Errorf("a timer's goroutine has a creator: %+v", b)
 			}
 		case strings.HasSuffix(b.Func, "timeline.bornOfUs"):
 			child = true
-			if b.CreatorID == 0 || !strings.Contains(b.CreatorLeaf, "TestLiveBirths") || b.Task != "inner task" {
+			if b.CreatorID == 0 || !strings.Contains(b.CreatorLeaf, "TestCreatorsInALiveTrace") || b.Task != "inner task" {
 				t.Errorf("%+v", b)
 			}
 		}
@@ -256,8 +257,8 @@ func TestLiveBirths(t *testing.T) {
 	}
 }
 
-// TestShortGenerations: a trace of many generations, which takes a process of
-// its own: the tracer reads how long they are when a program starts.
+// TestShortGenerations: a trace of many generations. It needs a process of its own: the tracer
+// reads their length when a program starts.
 func TestShortGenerations(t *testing.T) {
 	file := os.Getenv("BOTTLENECK_TEST_RECORD")
 	if file != "" {

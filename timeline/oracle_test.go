@@ -442,8 +442,8 @@ func runOracle(t *testing.T, bin string, files []string) []oracleFile {
 	return all
 }
 
-// TestOracle compares whole traces, each generation on its own, traces
-// recorded now, and the old ones of the distribution's tests.
+// TestOracle compares whole traces, each generation separately, traces recorded now, and the old
+// ones of the distribution's tests.
 func TestOracle(t *testing.T) {
 	bin := oracle(t)
 	dir := t.TempDir()

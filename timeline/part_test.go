@@ -15,7 +15,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// When a generation begins follows from the heads of its batches, and is what decoding it gives.
+// The beginning of a generation follows from the headers of its batches, and equals that of
+// decoding it.
 func TestBeginsOfGenerations(t *testing.T) {
 	for _, c := range corpus(t) {
 		in, err := openInput(bytes.NewReader(c.data), anyFormat())
@@ -37,8 +38,8 @@ func TestBeginsOfGenerations(t *testing.T) {
 	}
 }
 
-// Only the generations of a part are decoded, from a file, a stream and a packed stream, and they
-// show what they show when the trace is those generations alone.
+// Only the generations of a part are decoded, from a file, a stream and a compressed stream. They
+// show the same as a trace of those generations alone.
 func TestPart(t *testing.T) {
 	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.26.8.trace", "phases-go1.26.8.trace", "pgzip.trace.zst"} {
 		data := smallTrace(t, name)
@@ -129,8 +130,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// A trace that breaks after the part is read without an error, and one that breaks before it has
-// one.
+// A trace that is damaged after the part is read without an error. One that is damaged before it
+// gives an error.
 func TestPartOfBrokenTrace(t *testing.T) {
 	data := bytes.Clone(smallTrace(t, "compute-go1.26.8.trace"))
 	size := 0
@@ -148,8 +149,8 @@ func TestPartOfBrokenTrace(t *testing.T) {
 	}
 }
 
-// FuzzPart: whatever the trace and the part, the calls are balanced, no more is decoded than asked
-// for, and a stream shows what a file does.
+// FuzzPart: for every trace and part, the calls are balanced, no more is decoded than requested,
+// and a stream shows the same as a file.
 func FuzzPart(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, c := range corpus(f) {

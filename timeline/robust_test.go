@@ -53,7 +53,7 @@ func checkBroken(t testing.TB, r io.Reader) (*Info, *checker, error) {
 	return info, check, err
 }
 
-// TestForeign: what is no trace gets an error that says what it is.
+// TestForeign: the error for an input that is not a trace states what it is.
 func TestForeign(t *testing.T) {
 	tests := []struct{ what, input, want string }{
 		{"empty", "", "it is empty"},
@@ -127,8 +127,8 @@ func truncated(t testing.TB) map[string][]byte {
 	}
 }
 
-// TestTruncated: a trace that ends too early, after any of its bytes, shows
-// all its whole generations and says that the rest is missing.
+// TestTruncated: a trace that is truncated after any byte shows all its complete generations and
+// reports that the rest is missing.
 func TestTruncated(t *testing.T) {
 	for name, data := range truncated(t) {
 		t.Run(name, func(t *testing.T) {
@@ -188,8 +188,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTruncatedPacked: so does a packed one.
-func TestTruncatedPacked(t *testing.T) {
+// TestTruncatedCompressed: the same for a compressed trace.
+func TestTruncatedCompressed(t *testing.T) {
 	data := smallTrace(t, "phases-go1.26.8.trace")
 	for _, how := range []string{"gzip", "zstd"} {
 		z := packed(t, data, how)
@@ -202,7 +202,7 @@ func TestTruncatedPacked(t *testing.T) {
 	}
 }
 
-// TestFlipped: a trace with a wrong bit anywhere does no harm.
+// TestFlipped: a trace with any bit flipped does no harm.
 func TestFlipped(t *testing.T) {
 	flips := 3000
 	if raceEnabled {
@@ -303,8 +303,8 @@ func (c *canceller) Transition(tr *Transition) {
 	}
 }
 
-// TestCancel: a pass stops when its context does, with the context's cause,
-// and closes what it has shown.
+// TestCancel: a pass stops when its context is canceled, returns the cause, and closes what it has
+// shown.
 func TestCancel(t *testing.T) {
 	data := smallTrace(t, "sys-go1.26.8.trace.zst")
 	cause := errors.New("enough")
@@ -334,7 +334,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestReadFile: the file system's troubles.
+// TestReadFile: errors of the file system.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	check := newChecker()
@@ -364,7 +364,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestProgress: the callback is told of every generation, up to the end.
+// TestProgress: the callback is called for every generation, up to the end.
 func TestProgress(t *testing.T) {
 	data := smallTrace(t, "compute-go1.26.8.trace")
 	for _, stream := range []bool{false, true} {

@@ -184,9 +184,9 @@ func packed(t *testing.T, data []byte, how string) []byte {
 // streamOnly hides everything of a reader but Read.
 type streamOnly struct{ io.Reader }
 
-// TestSame: however many workers decode, and whichever way the bytes come in,
-// the observers see the same calls.
-func TestSame(t *testing.T) {
+// TestObserversSeeTheSameCalls: the observers see the same calls for any number of decoding
+// workers and any kind of input.
+func TestObserversSeeTheSameCalls(t *testing.T) {
 	for _, c := range corpus(t) {
 		if raceEnabled && c.real && c.name != "pgzip.trace.zst" && c.name != "gocompile-c2.trace.zst" {
 			continue // the others have one generation; they take long under the race detector
@@ -247,10 +247,10 @@ func TestSameForAll(t *testing.T) {
 	second.sameAs(t, "the last of three", alone)
 }
 
-// TestAddsUp: what the pieces of a trace say adds up to what the whole says. A
-// goroutine's time in a state over the whole is the sum over the generations
-// read on their own, plus the gaps between the end of one and the beginning of the next.
-func TestAddsUp(t *testing.T) {
+// TestPiecesSumToTheWhole: the pieces of a trace sum to the whole. A goroutine's total time in a
+// state is the sum over the generations read separately, plus the gaps between the end of one and
+// the beginning of the next.
+func TestPiecesSumToTheWhole(t *testing.T) {
 	for _, c := range corpus(t) {
 		parts := generations(t, c.data)
 		if len(parts) < 2 {

@@ -37,8 +37,8 @@ func feed(t testing.TB, s *Stream, data []byte, next func() int) error {
 
 func pieces(n int) func() int { return func() int { return n } }
 
-// TestStreamSame: the observers of a stream see what those of a pass over the whole trace see, in
-// whatever pieces it comes.
+// TestStreamSame: the observers of a stream see the same as those of a pass over the whole trace,
+// in whatever pieces it arrives.
 func TestStreamSame(t *testing.T) {
 	for _, c := range corpus(t) {
 		if len(c.data) > 3<<20 || raceEnabled && len(c.data) > 200_000 {
@@ -103,8 +103,8 @@ func (o *onProc) Gap(g *Gap) {
 	o.gaps = append(o.gaps, *g)
 }
 
-// TestStreamGaps: with generations left out, goroutines are shown to run exactly as long as the
-// whole trace says for the same time, and the calls keep their promises.
+// TestStreamGaps: with generations left out, goroutines run exactly as long as in the same time of
+// the whole trace, and the calls keep their guarantees.
 func TestStreamGaps(t *testing.T) {
 	tried := 0
 	for _, c := range corpus(t) {
@@ -171,8 +171,8 @@ func TestStreamGaps(t *testing.T) {
 	}
 }
 
-// TestStreamGapNames: a goroutine that was named before a gap has its name after it, and its
-// creator.
+// TestStreamGapNames: a goroutine that was named before a gap has its name and its creator after
+// it.
 func TestStreamGapNames(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)
@@ -213,8 +213,9 @@ func (n *namesSeen) Gap(g *Gap) {
 
 func itoa(t Time) string { return strconv.FormatInt(int64(t), 10) }
 
-// TestStreamBehind: what does not fit into MaxPending is dropped whole, and counted.
-func TestStreamBehind(t *testing.T) {
+// TestStreamDropsBeyondMaxPending: data that does not fit into MaxPending is dropped as a whole,
+// and counted.
+func TestStreamDropsBeyondMaxPending(t *testing.T) {
 	data := smallTrace(t, "phases-go1.26.8.trace")
 	n := int64(len(generations(t, data)))
 	opt := unlimited
@@ -239,8 +240,8 @@ func TestStreamBehind(t *testing.T) {
 	}
 }
 
-// TestStreamManyGaps: each gap tells of its own generations; and of what was in a system call
-// before one, nothing is left.
+// TestStreamManyGaps: each gap reports its own generations. System calls from before a gap are
+// over after it.
 func TestStreamManyGaps(t *testing.T) {
 	w := newWire(26)
 	for n := uint64(1); n <= 7; n++ {
@@ -267,8 +268,8 @@ func TestStreamManyGaps(t *testing.T) {
 	}
 }
 
-// TestStreamTraces: of traces that follow each other, the observers see what they would of each by
-// itself, up to the time that is to be shown, and gaps between them.
+// TestStreamTraces: for consecutive traces, the observers see the same as for each by itself, up
+// to the time to be shown, with gaps between them.
 func TestStreamTraces(t *testing.T) {
 	const show = 1500
 	var data [][]byte
@@ -335,7 +336,7 @@ func (s *waitOf9) Transition(t *Transition) {
 	}
 }
 
-// TestStreamCut: a trace that is cut off in the middle does no harm to the next one.
+// TestStreamCut: a trace that is cut off in the middle does not affect the next one.
 func TestStreamCut(t *testing.T) {
 	data := smallTrace(t, "mutex-go1.26.8.trace")
 	whole := NewStream(unlimited)
@@ -360,7 +361,7 @@ func TestStreamCut(t *testing.T) {
 	}
 }
 
-// TestStreamBudget: with hardly any budget everything waits; Close reads it.
+// TestStreamBudget: with almost no budget everything waits until Close reads it.
 func TestStreamBudget(t *testing.T) {
 	data := smallTrace(t, "phases-go1.26.8.trace")
 	s := NewStream(StreamOptions{Budget: 1e-9, MaxPending: 1 << 40})
@@ -376,9 +377,9 @@ func TestStreamBudget(t *testing.T) {
 	}
 }
 
-// TestStreamKeepsItsBudget: whatever is expensive, decoding, replay, an observer, or
-// AfterGeneration, what is used stays below what the budget allows, but for a slice and the longest
-// step, at each moment that is looked at.
+// TestStreamKeepsItsBudget: if decoding, replay, an observer or AfterGeneration is expensive, the
+// used time stays below the budget, except for a slice and the longest step, at each checked
+// moment.
 func TestStreamKeepsItsBudget(t *testing.T) {
 	if cpuSource != "thread clock" {
 		t.Skip("the clock of a thread is not known here")
@@ -462,8 +463,8 @@ func TestBudget(t *testing.T) {
 	want("without a limit", 0)
 }
 
-// TestCollector: the part of the collector's work is that of the memory, and reading takes about as
-// much memory as is assumed.
+// TestCollector: the estimated share of the collector's work is that of the memory, and reading
+// takes about as much memory as assumed.
 func TestCollector(t *testing.T) {
 	c := newCollector()
 	runtime.GC()
@@ -492,8 +493,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestStreamBroken: foreign, old and cut streams get an error that says so, everything is counted,
-// and nothing panics.
+// TestStreamBroken: foreign, old and cut streams give an error that says so. Everything is
+// counted, and nothing panics.
 func TestStreamBroken(t *testing.T) {
 	data := smallTrace(t, "mutex-go1.26.8.trace")
 	bad := bytes.Clone(data)
@@ -556,7 +557,7 @@ func (p *panics) Transition(*Transition) {
 	}
 }
 
-// TestStreamPanic: an observer that panics ends the stream with an error; the program goes on.
+// TestStreamPanic: an observer that panics ends the stream with an error. The program continues.
 func TestStreamPanic(t *testing.T) {
 	data := smallTrace(t, "phases-go1.26.8.trace")
 	n := int64(len(generations(t, data)))
@@ -581,8 +582,7 @@ func TestStreamPanic(t *testing.T) {
 	}
 }
 
-// TestStreamLive: a stream reads the trace of the program that it is part of, and counts every
-// generation.
+// TestStreamLive: a stream reads the trace of its own program, and counts every generation.
 func TestStreamLive(t *testing.T) {
 	check := newChecker()
 	check.strict = false
@@ -651,8 +651,8 @@ func (g *generationCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzStream: anything at all, in any pieces, is counted and shown as promised, and is the same as
-// a pass over it up to where it breaks.
+// FuzzStream: any input in any pieces is counted and keeps the guarantees, and shows the same as a
+// pass up to where it breaks.
 func FuzzStream(f *testing.F) {
 	fuzzing.Brief(f)
 	seeds(f)

@@ -12,8 +12,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// What Tail returns is a trace, covers the time but hardly a generation more, ends where the whole
-// ends, and has the generations that a reader of the whole sees last.
+// Tail returns a trace that covers the requested time with little more than one generation in
+// addition, ends where the whole ends, and has the generations that a reader of the whole sees
+// last.
 func TestTail(t *testing.T) {
 	whole := longTrace(t)
 	info, err := timeline.Read(context.Background(), bytes.NewReader(whole), timeline.Options{})
@@ -69,7 +70,7 @@ func longTrace(t *testing.T) []byte {
 	return best
 }
 
-// What is no trace, or a broken one, comes back as it is.
+// An input that is not a trace, or a damaged one, is returned unchanged.
 func TestTailOfBroken(t *testing.T) {
 	whole := longTrace(t)
 	for _, data := range [][]byte{nil, {}, []byte("go 1.26 trace\x00\x00\x00"), []byte("hello"), whole[:len(whole)-1], whole[:len(whole)/2], whole[:17]} {

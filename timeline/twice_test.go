@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReadTwice: the second pass shows the same calls as the first, and an Info that is the same.
+// TestReadTwice: the second pass shows the same calls as the first, and the same Info.
 func TestReadTwice(t *testing.T) {
 	for _, c := range corpus(t) {
 		if len(c.data) > 3<<20 || raceEnabled && len(c.data) > 200_000 {
@@ -31,7 +31,7 @@ func TestReadTwice(t *testing.T) {
 }
 
 // TestReadTwiceFrom: observers that join later see goroutines on processors exactly as long as
-// those who saw all of it, and a trace that keeps all promises.
+// observers of the whole, and a trace that keeps all guarantees.
 func TestReadTwiceFrom(t *testing.T) {
 	for _, c := range corpus(t) {
 		if len(c.data) > 8<<20 || raceEnabled && len(c.data) > 200_000 {

@@ -18,8 +18,8 @@ func chain(functions string) *Stack {
 	return newStackTable().internFrames(frames)
 }
 
-// TestWaitOf: what a goroutine waits for, from the runtime's reason and the
-// call chain of the block, as the versions of Go write them.
+// TestWaitOf: the wait of a goroutine follows from the runtime's reason and the call chain of the
+// block, for all versions of Go.
 func TestWaitOf(t *testing.T) {
 	tests := []struct {
 		reason, stack string
@@ -94,8 +94,8 @@ func TestWaitOf(t *testing.T) {
 	}
 }
 
-// TestWaitOfStatus: the same from the whole call chain of a parked goroutine,
-// and what is left of it.
+// TestWaitOfStatus: the same for the whole call chain of a parked goroutine, and for what is left
+// of it.
 func TestWaitOfStatus(t *testing.T) {
 	tests := []struct {
 		stack string
@@ -146,8 +146,8 @@ func TestWaitOfStatus(t *testing.T) {
 	}
 }
 
-// TestWords: the names are distinct, and what is out of range has one too.
-func TestWords(t *testing.T) {
+// TestWaitNames: the names are distinct, and a value out of range has one, too.
+func TestWaitNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range Waits() {
 		if seen[w.String()] || w.String() == "" {
@@ -170,7 +170,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestStacks: equal call chains are one; nil has neither leaf nor root.
+// TestStacks: equal call chains are the same pointer. nil has neither leaf nor root.
 func TestStacks(t *testing.T) {
 	table := newStackTable()
 	frame := func(pc uint64, fn string) *Frame { return table.frame(trace.StackFrame{PC: pc, Func: fn}) }
@@ -189,7 +189,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// A lock is found where its methods are the innermost, or the runtime on their behalf.
+// A lock is recognized if its methods are the innermost frames, or the runtime on their behalf.
 func TestInLock(t *testing.T) {
 	for _, tt := range []struct {
 		calls string

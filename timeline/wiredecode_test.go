@@ -67,7 +67,7 @@ func unlike(want, got *decoded) string {
 	return "something differs"
 }
 
-// TestSameAsTheReader holds package wireformat against the Reader on the traces of real programs.
+// TestSameAsTheReader compares package wireformat with the Reader on traces of real programs.
 func TestSameAsTheReader(t *testing.T) {
 	files, _ := filepath.Glob("../testdata/*/*.trace")
 	packed, _ := filepath.Glob("../testdata/*/*.zst")
@@ -196,8 +196,8 @@ func FuzzSameAsTheReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { agree(t, data) })
 }
 
-// TestSameOnGoTests holds both decoders together on the traces of the tests of Go's own
-// internal/trace, which are about rare orders of events, and on its fuzz corpus.
+// TestSameOnGoTests compares both decoders on the traces of the tests of Go's own internal/trace,
+// which cover rare orders of events, and on its fuzz corpus.
 func TestSameOnGoTests(t *testing.T) {
 	traces := goTestTraces(t)
 	if len(traces) == 0 {
@@ -218,8 +218,9 @@ func TestSameOnGoTests(t *testing.T) {
 	t.Logf("%d events of %d traces", all, len(traces))
 }
 
-// TestSameOnRules: hand-made generations that keep the rules of the format, though the clocks of
-// the threads differ, and some that break one. Both decoders must accept, or refuse, each of them.
+// TestSameOnRules: hand-made generations that keep the rules of the format, although the clocks of
+// the threads differ, and some that violate one. Both decoders must accept or refuse the same
+// ones.
 func TestSameOnRules(t *testing.T) {
 	f := stk("main.f")
 	for _, tt := range []struct {
@@ -325,8 +326,7 @@ func TestSameOnRules(t *testing.T) {
 	}
 }
 
-// TestErrorIsAtTheEvent: the error of a trace that breaks a rule has the offset of the event that
-// does.
+// TestErrorIsAtTheEvent: the error of a trace that violates a rule has the offset of the event.
 func TestErrorIsAtTheEvent(t *testing.T) {
 	w := newWire(26)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGCBegin, 1, stk("main.f")).ev(1020, wGCBegin, 2, stk("main.f")).ev(1030, wGCEnd, 3)
@@ -338,8 +338,8 @@ func TestErrorIsAtTheEvent(t *testing.T) {
 	}
 }
 
-// TestDecoderThatPanics: a panic in a decoder, here for want of a table of call chains, is an error
-// of the generation.
+// TestDecoderThatPanics: a panic in a decoder, here because a table of call chains is missing, is
+// an error of the generation.
 func TestDecoderThatPanics(t *testing.T) {
 	data := generations(t, handMade(26))[0]
 	d := (&wireDecoder{decoding: decoding{ctx: t.Context()}, other: decodeByReader}).decode(func() io.Reader { return bytes.NewReader(data) })
@@ -348,8 +348,7 @@ func TestDecoderThatPanics(t *testing.T) {
 	}
 }
 
-// TestFallback: where only the Reader can read a generation, its result is shown, and a note says
-// so.
+// TestFallback: if only the Reader can read a generation, its result is shown with a note.
 func TestFallback(t *testing.T) {
 	w := newWire(26)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGoStatus, noM, noM, sWaiting).ev(1020, wGoBlock, "select", stk("main.f")).ev(1030, wHeapAlloc, 1)
@@ -368,9 +367,9 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestCutShows: of a generation without its tables, which come last, all intervals are shown,
-// without names and reasons.
-func TestCutShows(t *testing.T) {
+// TestCutGenerationShowsAllIntervals: for a generation without its tables, which come last, all
+// intervals are shown without names and reasons.
+func TestCutGenerationShowsAllIntervals(t *testing.T) {
 	for _, version := range []int{22, 25, 26} {
 		w := newWire(version)
 		f := stk("main.main")
@@ -392,8 +391,8 @@ func TestCutShows(t *testing.T) {
 	}
 }
 
-// TestNoAllocationForEvents: the events of a real trace take less than one allocation for a
-// hundred, tables included.
+// TestNoAllocationForEvents: the events of a real trace take less than one allocation per hundred
+// events, tables included.
 func TestNoAllocationForEvents(t *testing.T) {
 	for _, part := range generations(t, plain(t, "../testdata/real/nethttp-parallel4.trace.zst")) {
 		version, _ := parseHeader(part)
@@ -413,9 +412,9 @@ func TestNoAllocationForEvents(t *testing.T) {
 	}
 }
 
-// TestSameWhenCut: both decoders stop at the same event of a generation that ends early, at any
-// byte. Before Go 1.26 nothing marks the end, and the Reader shows what comes before the batch that
-// is cut: see salvage.go.
+// TestSameWhenCut: both decoders stop at the same event of a generation that is truncated at any
+// byte. Before Go 1.26 nothing marks the end, and the Reader shows what comes before the truncated
+// batch: see salvage.go.
 func TestSameWhenCut(t *testing.T) {
 	for _, version := range []int{22, 23, 25, 26} {
 		for i, part := range generations(t, handMade(version)) {
@@ -433,7 +432,7 @@ func TestSameWhenCut(t *testing.T) {
 	}
 }
 
-// TestSameWhenDamaged: of a small real trace, in which one byte is another.
+// TestSameWhenDamaged: a small real trace in which one byte is changed.
 func TestSameWhenDamaged(t *testing.T) {
 	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.25.5.trace", "mutex-go1.26.8.trace"} {
 		data := smallTrace(t, name)

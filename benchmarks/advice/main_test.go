@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// However the tasks are cut, the work stays the same.
-func TestWorkStaysTheSame(t *testing.T) {
+// The total work does not depend on how the tasks are cut.
+func TestCutsKeepTheWork(t *testing.T) {
 	p := program{tasks: plain(10, func(i int) time.Duration { return time.Duration(i) * time.Millisecond })}
 	if m := p.merged(4); len(m.tasks) != 3 || m.total() != p.total() || sum(m.tasks[0]) != 6*time.Millisecond {
 		t.Errorf("merged: %v", m.tasks)
@@ -18,8 +18,8 @@ func TestWorkStaysTheSame(t *testing.T) {
 	}
 }
 
-// Each program does its work in all sizes, with any number of workers.
-func TestAllSizes(t *testing.T) {
+// Each program does its work with every task size and every number of workers.
+func TestEverySizeDoesTheSameWork(t *testing.T) {
 	for _, p := range programs() {
 		for _, c := range p.all() {
 			if d := p.total() - c.total(); d < 0 || d > p.total()/1000 { // pieces are rounded

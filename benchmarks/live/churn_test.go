@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestChurn: the heap that lives does not grow with the goroutines that are born and gone. There
-// are as many of them as the machine can follow, which with the race detector are fewer.
-func TestChurn(t *testing.T) {
+// TestChurnKeepsHeapFlat: the live heap does not grow with the number of goroutines that start and
+// exit. The rate is what the machine can follow; it is lower with the race detector.
+func TestChurnKeepsHeapFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

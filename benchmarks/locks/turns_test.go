@@ -30,8 +30,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// Each variant runs once a round; none is always first, nor always after the same one.
-func TestTurns(t *testing.T) {
+// Each variant runs once a round. No variant is always first or always follows the same one.
+func TestEachVariantRunsOnceARound(t *testing.T) {
 	var ran []int
 	s := subject{run: func(_ context.Context, _, v int) (speeds, error) {
 		ran = append(ran, v)
@@ -72,7 +72,7 @@ func TestOwnSubjectsDoSomething(t *testing.T) {
 	}
 }
 
-// What keeps the processors busy ends with its input.
+// The process that keeps the processors busy exits at the end of its input.
 func TestKeepBusyEnds(t *testing.T) {
 	r, w := io.Pipe()
 	done := make(chan struct{})
@@ -86,7 +86,7 @@ func TestKeepBusyEnds(t *testing.T) {
 	<-done
 }
 
-// Without a network and with an empty cache, the error says so.
+// Without a network and with an empty cache, the error states the cause.
 func TestDownloadOffline(t *testing.T) {
 	t.Setenv("GOMODCACHE", t.TempDir())
 	t.Setenv("GOPROXY", "off")

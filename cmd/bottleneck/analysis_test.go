@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
 )
 
-// -generations reads some generations of a trace, in all commands that read one trace.
+// -generations limits the generations that are read, in all commands that read one trace.
 func TestGenerations(t *testing.T) {
 	for _, command := range []string{"graph", "contention", "tasks"} {
 		if r := bottleneck(command, "-generations", "2:3", "-format", "json", computeTrace); r.status != exitOK || !strings.Contains(r.out, "The first generation of the trace was not decoded") {
@@ -49,8 +49,8 @@ func TestGenerations(t *testing.T) {
 	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces")
 }
 
-// TestDuringWithinBounds: the time of the collector between -from and -to, and the rest of it, are
-// all of the time between them, in each command that has both flags.
+// TestDuringWithinBounds: the times within and outside of the collector sum to the time between -from
+// and -to, in each command that has both flags.
 func TestDuringWithinBounds(t *testing.T) {
 	trace := filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst")
 	bounds := []string{"-from", "20ms", "-to", "60ms", "-format", "json", trace}
@@ -75,7 +75,7 @@ func TestDuringWithinBounds(t *testing.T) {
 	bottleneck("explain", "-during", "gc", "-from", "20ms", "1", trace).want(t, exitOK, "1.", "")
 }
 
-// TestCommandsStopBeforeTheMemoryLimit: every command on inputs that need more than -memory allows
+// TestCommandsStopBeforeTheMemoryLimit: every command whose input needs more than -memory allows
 // exits with status 1 and one line that names the limit and the flag.
 func TestCommandsStopBeforeTheMemoryLimit(t *testing.T) {
 	dir := t.TempDir()
@@ -108,8 +108,8 @@ func TestCommandsStopBeforeTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryFlag: what is no amount of memory, or too little, is wrong usage; what suffices changes
-// nothing.
+// TestMemoryFlag: an invalid or too small amount of memory is a usage error. A sufficient amount
+// does not change the output.
 func TestMemoryFlag(t *testing.T) {
 	for _, value := range []string{"", "lots", "-1GB", "1kB", "0"} {
 		if r := bottleneck("graph", "-memory", value, computeTrace); r.status != exitUsage || !strings.Contains(r.err, "-memory") {
@@ -124,8 +124,8 @@ func TestMemoryFlag(t *testing.T) {
 	}
 }
 
-// TestProcessEndsAtTheMemoryLimit: what no pass watches ends the process, with one line and status
-// 1.
+// TestProcessEndsAtTheMemoryLimit: memory that no pass accounts for ends the process with one line
+// and status 1.
 func TestProcessEndsAtTheMemoryLimit(t *testing.T) {
 	if os.Getenv("BOTTLENECK_MEMORY_CHILD") != "" {
 		guardProcess(64 << 20)

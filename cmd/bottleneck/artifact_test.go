@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// Each row of the table of artifacts has what the commands take from it.
+// Each row of the table of artifacts has all functions that the commands use.
 func TestTableOfArtifacts(t *testing.T) {
 	names, keys := map[string]bool{}, map[string]bool{}
 	for _, k := range sniffed {

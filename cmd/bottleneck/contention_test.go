@@ -198,7 +198,7 @@ func TestContentionInputs(t *testing.T) {
 	bottleneck("contention", "-by", "lock,owner-goroutine", object).want(t, exitOK, "by lock > owner-goroutine\n", "")
 }
 
-// JSON that leaves out short rows says how much that is, and reads back; so does the root of all
+// JSON without short rows states how much it omits and can be read back. So does the root of all
 // waits.
 func TestContentionMinAndRoots(t *testing.T) {
 	r := bottleneck("contention", "-min", "1s", "-format", "json", mutexTrace)

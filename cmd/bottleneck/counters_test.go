@@ -51,7 +51,7 @@ func napping(done chan bool) {
 	done <- true
 }
 
-// Every form of the counters of an archive agrees with the recording in it.
+// Every output form of an archive's counters agrees with the recording in the archive.
 func TestCounters(t *testing.T) {
 	archive := counterArchive(t)
 	rec, err := quanta.ReadArchive(t.Context(), archive, quanta.Options{})
@@ -118,7 +118,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// What is asked in words is answered in words, and what makes no sense is a usage error.
+// A valid question gets a text answer. An invalid one is a usage error.
 func TestCountersAnswers(t *testing.T) {
 	archive := counterArchive(t)
 	bottleneck("counters", archive).want(t, exitOK, "heap_allocs", "")

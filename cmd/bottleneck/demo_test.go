@@ -20,9 +20,9 @@ func setProcs(t *testing.T, n int) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }
 
-// The demo from end to end: it prints one verdict, which is that of the trace that it keeps and the
-// subtitle of the picture. The worker that had the large file is the neck of the graph. The large
-// file is so large that no other program on the machine can hide it.
+// The demo from end to end: it prints one verdict, which is also that of the saved trace and the
+// subtitle of the picture. The worker with the large file is the neck of the graph. The file is so
+// large that no other program on the machine can hide it.
 func TestDemo(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")
@@ -71,8 +71,7 @@ func TestDemo(t *testing.T) {
 		want(t, exitFailure, "Bottle graph", "-fail: ")
 }
 
-// A split queue has a neck of less than half the height, whatever else the machine does during that
-// time.
+// With a split queue, the neck has less than half the height, whatever else the machine does.
 func TestDemoRepair(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")
@@ -103,13 +102,13 @@ func TestDemoOneProcessor(t *testing.T) {
 	bottleneck("demo", "-o", filepath.Join(t.TempDir(), "x.svg")).want(t, exitFailure, "", "demo needs GOMAXPROCS >= 2")
 }
 
-// The trace would take the place of the picture.
+// The trace would overwrite the picture.
 func TestDemoOneFile(t *testing.T) {
 	x := filepath.Join(t.TempDir(), "x.svg")
 	bottleneck("demo", "-o", x, "-trace", filepath.Dir(x)+"/./x.svg").want(t, exitUsage, "", "-o and -trace are the same file")
 }
 
-// A program can be traced only once at a time.
+// Only one trace of a program can be recorded at a time.
 func TestDemoWhileTracing(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")

@@ -84,7 +84,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A side may come from standard input or from a server, as a trace or saved.
+// Either side may come from standard input or from a server, as a trace or as a saved result.
 func TestDiffSources(t *testing.T) {
 	graph := saved(t, "a.json", "graph", "-format", "json", computeTrace)
 	want := bottleneck("diff", graph, graph).out

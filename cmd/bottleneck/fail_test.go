@@ -110,7 +110,7 @@ func TestConditionSyntax(t *testing.T) {
 	}
 }
 
-// A group can be told by all names that the text has for it.
+// A condition can use every name that the text output has for a group.
 func TestFailShortName(t *testing.T) {
 	g := sample()
 	g.Boxes[0].Group = "stop-the-world (GC mark termination)"
@@ -125,7 +125,7 @@ func TestFailShortName(t *testing.T) {
 	}
 }
 
-// The exit status follows the conditions; the graph is printed in any case.
+// The exit status follows the conditions. The graph is printed in any case.
 func TestFailFlag(t *testing.T) {
 	for _, tt := range []struct {
 		args   []string
@@ -148,7 +148,7 @@ func TestFailFlag(t *testing.T) {
 	}
 }
 
-// A value is never shown so short that it looks like the limit that it misses.
+// A value is never rounded so that it looks equal to the limit that it misses.
 func TestConditionDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		3.9: "3.90", 3.996: "3.996", 3.99999: "3.99999", 4: "4.00", math.Nextafter(4, 0): "3.9999999999999996",
@@ -170,8 +170,8 @@ func TestConditionsOfNothing(t *testing.T) {
 	}
 }
 
-// A condition on what is not known is no condition that holds or does not.
-func TestLostCapacityThatIsNotKnownFails(t *testing.T) {
+// A condition on an unknown value is an error.
+func TestUnknownLostCapacityFails(t *testing.T) {
 	g := sample()
 	g.SetProcs(0)
 	c := conditions{about: []*measures{&graphMeasures}}
@@ -183,7 +183,7 @@ func TestLostCapacityThatIsNotKnownFails(t *testing.T) {
 	}
 }
 
-// The time in C is a measure of graphs, their groups and what changed between two.
+// Time in C is a measure of graphs, of their groups and of the difference of two graphs.
 func TestTimeInCIsAMeasure(t *testing.T) {
 	const cTrace = "../../testdata/small/cgo-go1.26.8.trace"
 	bottleneck("graph", "-fail", "in-c-%>250,group(main.computing).in-c-%<150", cTrace).want(t, exitOK, "2 goroutines ran C code for", "")

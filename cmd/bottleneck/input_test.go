@@ -71,7 +71,7 @@ func pipe(t *testing.T, content []byte) *os.File {
 	return r
 }
 
-// Every way in gives the same graph.
+// All kinds of input give the same graph.
 func TestInputs(t *testing.T) {
 	raw := read(t, mutexTrace)
 	want := bottleneck("graph", "-format", "json", mutexTrace)
@@ -137,7 +137,7 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
-// A standard input that cannot hold a trace is no reason to wait for one.
+// The command does not wait for a standard input that cannot contain a trace.
 func TestNoInput(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -148,7 +148,8 @@ func TestNoInput(t *testing.T) {
 	commandWith(null, "graph", "-").want(t, exitFailure, "", "standard input: it is empty")
 }
 
-// What was read of a trace that is cut off is shown, with a warning; the error comes besides.
+// The readable part of a truncated trace is shown with a warning, and the error is reported as
+// well.
 func TestCutOff(t *testing.T) {
 	raw := read(t, phasesTrace)
 	name := temporary(t, "cut.trace", raw[:len(raw)*3/4])
@@ -174,7 +175,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// No cut of a trace makes the command crash, hang, or print more than one line of error.
+// A trace that is cut anywhere causes no crash, no hang and at most one line of error.
 func TestCutAnywhere(t *testing.T) {
 	raw := read(t, phasesTrace)
 	for n := 0; n < len(raw); n += 1 + len(raw)/97 {
@@ -188,7 +189,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// An interrupt ends the command although nobody writes to its standard input.
+// An interrupt ends the command even if nothing is written to its standard input.
 func TestInterrupt(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -203,7 +204,7 @@ func TestInterrupt(t *testing.T) {
 	outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
 }
 
-// The wrapper of pipes loses nothing, whatever the sizes of reads and writes.
+// The wrapper of pipes loses no data, whatever the sizes of reads and writes.
 func TestInterruptible(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
 	r := &interruptible{ctx: context.Background(), r: pipe(t, want)}
@@ -224,7 +225,7 @@ func TestInterruptible(t *testing.T) {
 	}
 }
 
-// What somebody gives to the wrong command is called by its name, with the command that reads it.
+// The error for an input of the wrong kind names the kind and the command that reads it.
 func TestWrongKind(t *testing.T) {
 	dir := t.TempDir()
 	stack, profile := filepath.Join(dir, "stack.json"), filepath.Join(dir, "bottle.pb.gz")
@@ -274,7 +275,7 @@ func TestWrongKind(t *testing.T) {
 	}
 }
 
-// Commands read traces with bottleneck.Analyze alone, so that there is one verdict on a recording.
+// Commands read traces only through bottleneck.Analyze, so there is one verdict for a recording.
 func TestCommandsReadWithAnalyze(t *testing.T) {
 	other := regexp.MustCompile(`\b(timeline\.Read\w*|\w+\.ReadTrace\w*|bottle\.ReadFile|speedup\.(Estimate|From\w+))\(`)
 	files, err := filepath.Glob("*.go")
@@ -365,8 +366,8 @@ func TestURLErrors(t *testing.T) {
 	}
 }
 
-// A body that breaks off is a trace that is cut off.
-func TestURLBreaksOff(t *testing.T) {
+// A body that ends early is a truncated trace.
+func TestURLBodyCutOff(t *testing.T) {
 	s := service(t, read(t, phasesTrace))
 	r := bottleneck("graph", s.URL+"/broken")
 	r.want(t, exitFailure, "Warning: ", s.URL+"/broken: offset ")
@@ -375,7 +376,7 @@ func TestURLBreaksOff(t *testing.T) {
 	}
 }
 
-// A password in a URL is shown to nobody.
+// A password in a URL is never shown.
 func TestURLPassword(t *testing.T) {
 	s := service(t, nil)
 	r := bottleneck("graph", strings.Replace(s.URL, "http://", "http://me:secret@", 1)+"/nowhere")
@@ -385,8 +386,8 @@ func TestURLPassword(t *testing.T) {
 	}
 }
 
-// A server that sends nothing, or nothing more, is given up.
-func TestURLSilence(t *testing.T) {
+// The request fails if the server sends nothing, or stops sending.
+func TestURLTimeout(t *testing.T) {
 	defer func(d time.Duration) { patienceURL = d }(patienceURL)
 	patienceURL = 100 * time.Millisecond
 	s := service(t, read(t, phasesTrace))
@@ -409,7 +410,7 @@ func TestURLInterrupt(t *testing.T) {
 	}
 }
 
-// The progress tells how long the server will be tracing.
+// The progress states how long the server will be tracing.
 func TestURLProgress(t *testing.T) {
 	for _, tt := range []struct {
 		url   string
@@ -435,9 +436,9 @@ func TestURLProgress(t *testing.T) {
 	}
 }
 
-// What was saved is read packed, too: from files, from standard input, and by all commands that
-// read it.
-func TestPackedJSON(t *testing.T) {
+// Saved results can be read compressed, from files and standard input, by all commands that read
+// them.
+func TestCompressedJSON(t *testing.T) {
 	dir, graph, other := parts(t, "graph", ".json")
 	_, waits, _ := parts(t, "contention", ".json")
 	pack := func(name, how string) string {
@@ -493,8 +494,8 @@ func TestPackedJSON(t *testing.T) {
 	}
 }
 
-// Each command that reads URLs sends the headers it is given, to the hosts that it is given.
-func TestCredentialsReachTheServiceAndNoOther(t *testing.T) {
+// Each command that reads URLs sends its headers only to the hosts that it was given.
+func TestCredentialsAreSentToTheirHostOnly(t *testing.T) {
 	data := read(t, mutexTrace)
 	var mu sync.Mutex
 	var leaked []string

@@ -23,7 +23,7 @@ func savedLedger(t *testing.T) string {
 	return name
 }
 
-// The saved ledger is that of the trace: it reads as the same ledger, in all forms.
+// The saved ledger equals that of the trace in all forms.
 func TestLedgerRoundTrip(t *testing.T) {
 	saved := savedLedger(t)
 	for _, args := range [][]string{{}, {"-format", "json"}} {
@@ -42,8 +42,8 @@ func TestLedgerRoundTrip(t *testing.T) {
 	bottleneck("ledger", "-from", "1s", saved).want(t, exitUsage, "", "-from is for traces")
 }
 
-// The profile for pprof sums to what was lost, with call chains of a trace and places of what was
-// saved.
+// The pprof profile sums to the lost capacity, with call chains for a trace and places for a saved
+// ledger.
 func TestLedgerProfile(t *testing.T) {
 	l, err := ledger.ReadTrace(t.Context(), bytes.NewReader(mustRead(t, lockTrace)), ledger.Options{})
 	if err != nil {
@@ -86,8 +86,8 @@ func mustRead(t *testing.T, name string) []byte {
 	return data
 }
 
-// The times of the CSV sum to GOMAXPROCS × time, whichever rows are added up, and lost is what did
-// not run.
+// The times of the CSV sum to GOMAXPROCS × time, however the rows are grouped. The lost time is
+// the capacity without the running time.
 func TestLedgerCSVSumsToCapacity(t *testing.T) {
 	saved := savedLedger(t)
 	for _, args := range [][]string{{}, {"-by", "category"}, {"-by", "function,wait"}, {"-top", "1"}} {
@@ -204,7 +204,7 @@ func TestLedgerUsage(t *testing.T) {
 	bottleneck("ledger", empty).want(t, exitFailure, "", "the rows sum to 1 ns less than the capacity, which is 4 ns")
 }
 
-// Without -from and -to, and with them, the parts of a ledger are those of package ledger.
+// With and without -from and -to, the parts of a ledger equal those of package ledger.
 func TestLedgerBounds(t *testing.T) {
 	for _, bounds := range [][]string{{"-to", "100ms"}, {"-from", "100ms"}} {
 		r := bottleneck(append([]string{"ledger", "-format", "json", lockTrace}, bounds...)...)
@@ -222,7 +222,7 @@ func TestLedgerBounds(t *testing.T) {
 	}
 }
 
-// A diff has the ledgers of both runs: its sums are theirs, and its conditions compare them.
+// A diff contains the ledgers of both runs. Its sums are theirs, and its conditions compare them.
 func TestLedgerDiff(t *testing.T) {
 	saved := handMade(t)
 	after := filepath.Join(t.TempDir(), "after.json")
@@ -283,8 +283,8 @@ func TestLedgerDiff(t *testing.T) {
 	bottleneck("diff", "-kind", "tasks", saved, after).want(t, exitUsage, "", "is a ledger: that is no -kind tasks")
 }
 
-// Traces are compared with their ledgers; both are in the text and in JSON, and conditions can be
-// on both.
+// Traces are compared together with their ledgers. Text and JSON contain both, and conditions can
+// refer to both.
 func TestTracesAreComparedWithTheirLedgers(t *testing.T) {
 	for _, tt := range []struct {
 		args     []string
@@ -306,7 +306,7 @@ func TestTracesAreComparedWithTheirLedgers(t *testing.T) {
 	bottleneck("diff", "-by", "category", computeTrace, mutexTrace).want(t, exitUsage, "", "-by is for ledgers: want -kind ledger")
 }
 
-// The sum of ledgers is a ledger, whose rows sum to the sum of the capacities.
+// The sum of ledgers is a ledger whose rows sum to the sum of the capacities.
 func TestLedgerMerge(t *testing.T) {
 	saved := savedLedger(t)
 	again := filepath.Join(t.TempDir(), "again.json")
@@ -330,7 +330,7 @@ func TestLedgerMerge(t *testing.T) {
 	bottleneck("merge", "-o", filepath.Join(t.TempDir(), "x.svg"), saved, again).want(t, exitUsage, "", "there is no svg of a merged ledger")
 }
 
-// A ledger that was saved has a verdict, of its numbers.
+// A saved ledger has a verdict with its numbers.
 func TestVerdictOnLedger(t *testing.T) {
 	saved := handMade(t)
 	bottleneck(saved).want(t, exitOK, "kept 35% of the capacity idle", "")
@@ -339,7 +339,7 @@ func TestVerdictOnLedger(t *testing.T) {
 	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-from is for traces")
 }
 
-// -group names goroutines as the graph does: a region ran for as long in both.
+// -group names goroutines as the graph does: a region ran for the same time in both.
 func TestLedgerGroup(t *testing.T) {
 	trace := tracedRegions(t)
 	parse := func(out string, into any) {

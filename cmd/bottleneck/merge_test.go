@@ -36,7 +36,7 @@ func parts(t *testing.T, command, ext string, args ...string) (dir, a, b string)
 	return dir, a, b
 }
 
-// The sum of two graphs has all times of both, for each group and in all.
+// The sum of two graphs has the times of both, for each group and in total.
 func TestMergeGraphs(t *testing.T) {
 	dir, a, b := parts(t, "graph", ".json")
 	sum := filepath.Join(dir, "sum.json")
@@ -166,7 +166,7 @@ func TestMergeTasks(t *testing.T) {
 	bottleneck("merge", "-format", "dot", a, b).want(t, exitUsage, "", "there is no dot of a merged profile of tasks")
 }
 
-// Profiles for pprof add up value by value, of all kinds.
+// pprof profiles of all kinds are added value by value.
 func TestMergeProfiles(t *testing.T) {
 	for _, command := range []string{"graph", "contention"} {
 		dir, a, b := parts(t, command, ".pb.gz")
@@ -202,7 +202,7 @@ func TestMergeProfiles(t *testing.T) {
 	}
 }
 
-// Services are asked for what -kind says.
+// -kind decides what a service is asked for.
 func TestMergeURLs(t *testing.T) {
 	_, a, _ := parts(t, "graph", ".json")
 	_, c, _ := parts(t, "contention", ".json")
@@ -287,7 +287,7 @@ func TestMergeMistakes(t *testing.T) {
 	}
 }
 
-// What cannot be read is left out with -partial, and named: in the warnings, in the head and on
+// With -partial, unreadable inputs are skipped and named in the warnings, in the header and on
 // standard error.
 func TestMergePartial(t *testing.T) {
 	dir, a, b := parts(t, "graph", ".json")
@@ -355,9 +355,9 @@ func fleetOf(t *testing.T, n, boxes, odd int) (names []string) {
 	return names
 }
 
-// Many files, named on standard input, give the sum that they have when they are merged at once,
-// and the odd one is named.
-func TestMergeMany(t *testing.T) {
+// Many files named on standard input give the same sum as when merged at once. A file of another
+// kind is named.
+func TestMergeFilesNamedOnStandardInput(t *testing.T) {
 	names := fleetOf(t, 101, 4, 77)
 	dir := t.TempDir()
 	sum, spread := filepath.Join(dir, "sum.json"), filepath.Join(dir, "spread.csv")
@@ -454,8 +454,8 @@ func TestMergeMemory(t *testing.T) {
 	}
 }
 
-// Services are asked at the same time: none of these answers before all were asked.
-func TestMergeAsksServicesTogether(t *testing.T) {
+// Services are asked concurrently: each of these answers only after all were asked.
+func TestMergeAsksServicesConcurrently(t *testing.T) {
 	data := read(t, fleetOf(t, 1, 4, -1)[0])
 	const n = 2 * 8
 	var asked sync.WaitGroup
@@ -473,7 +473,7 @@ func TestMergeAsksServicesTogether(t *testing.T) {
 	commandWith(strings.NewReader(strings.Join(urls, "\n")), "merge", "-files-from", "-").want(t, exitOK, "Merged: 16 instances. ", "")
 }
 
-// The spread of contention and of tasks.
+// The spread of contention and tasks across instances.
 func TestMergeSpread(t *testing.T) {
 	dir := t.TempDir()
 	spread := filepath.Join(dir, "spread.csv")
@@ -489,7 +489,7 @@ func TestMergeSpread(t *testing.T) {
 	}
 }
 
-// A saved graph can be drawn again, but not made anew.
+// A saved graph can be drawn again but not recomputed.
 func TestGraphOfJSON(t *testing.T) {
 	_, a, _ := parts(t, "graph", ".json")
 	if got, want := bottleneck("graph", "-format", "csv", a), bottleneck("graph", "-format", "csv", mutexTrace); got.status != exitOK || got.out != want.out {

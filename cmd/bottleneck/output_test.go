@@ -51,7 +51,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// A file is replaced as a whole or not at all, and nothing is left beside it.
+// A file is replaced completely or not at all, and no temporary file is left.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.txt")
@@ -83,7 +83,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// The file is replaced that a link leads to, not the link.
+// Writing through a link replaces its target, not the link.
 func TestWriteThroughLink(t *testing.T) {
 	dir := t.TempDir()
 	link, target := filepath.Join(dir, "link.txt"), filepath.Join(dir, "target.txt")
@@ -218,7 +218,7 @@ func TestFormats(t *testing.T) {
 	bottleneck("graph", computeTrace).want(t, exitOK, "Bottle graph by function: ", "")
 }
 
-// Several files come from one run; nothing goes to standard output then unless it is asked for.
+// One run writes several files. Standard output then stays empty unless requested.
 func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"graph", computeTrace}
@@ -250,7 +250,7 @@ func TestFormOf(t *testing.T) {
 	}
 }
 
-// One object a line, one for each window, that sum to the whole.
+// The output has one object a line and window. The windows sum to the whole.
 func TestWindows(t *testing.T) {
 	whole := parseGraph(t, bottleneck("graph", "-format", "json", phasesTrace).out)
 	r := bottleneck("graph", "-window", "100ms", "-format", "json", phasesTrace)
@@ -286,7 +286,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// The flags that say what is drawn reach the graph.
+// The flags for drawing reach the graph.
 func TestGraphFlags(t *testing.T) {
 	plain := parseGraph(t, bottleneck("graph", "-format", "json", phasesTrace).out)
 	get := func(args ...string) graphObject {
@@ -323,7 +323,7 @@ func TestGraphFlags(t *testing.T) {
 	}
 }
 
-// The graph of -format json is one that the library reads back.
+// The library can read back the graph that -format json writes.
 func TestReadBack(t *testing.T) {
 	g, err := bottle.ReadJSON(bytes.NewReader([]byte(bottleneck("graph", "-format", "json", mutexTrace).out)))
 	if err != nil || len(g.Boxes) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// The trace is stored as it comes; everything else is about the same seconds.
+// The trace is stored as received. Everything else covers the same seconds.
 func TestRecord(t *testing.T) {
 	trace := read(t, mutexTrace)
 	queries := make(chan string, 9)
@@ -55,7 +55,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A server that never ends, or sends something else, does not fill the disk.
+// A server that never stops, or sends something other than a trace, does not fill the disk.
 func TestRecordIsBounded(t *testing.T) {
 	trace := read(t, mutexTrace)
 	mux := http.NewServeMux()
@@ -82,7 +82,7 @@ func TestRecordIsBounded(t *testing.T) {
 	bottleneck("merge", "-memory", "40MB", s.URL+"/json/trace", "-o", name+".json").want(t, exitFailure, "", "/json/trace: memory limit exceeded: it is longer than 5 MB, and the limit is 40 MB; raise it with -memory")
 }
 
-// Files that are there already stay, unless they may be replaced.
+// Existing files are kept unless they may be replaced.
 func TestRecordKeepsFiles(t *testing.T) {
 	s := service(t, read(t, mutexTrace))
 	name := filepath.Join(t.TempDir(), "old.trace")
@@ -99,9 +99,8 @@ func TestRecordKeepsFiles(t *testing.T) {
 	}
 }
 
-// When the connection breaks off, or somebody has waited long enough, what came is kept and can be
-// read.
-func TestRecordBreaksOff(t *testing.T) {
+// If the connection fails or the user interrupts, the received part is kept and readable.
+func TestRecordKeepsPartialTrace(t *testing.T) {
 	trace := read(t, mutexTrace)
 	half := trace[:len(trace)*3/4]
 	sent := make(chan struct{}, 1)
@@ -155,8 +154,9 @@ func TestRecordBreaksOff(t *testing.T) {
 	}
 }
 
-// A recorder keeps a few seconds. Whoever asks for more is told how much is missing.
-func TestRecordSaysThatTheRecorderKeepsLess(t *testing.T) {
+// A recorder keeps a few seconds. A request for more gets a warning that states how much is
+// missing.
+func TestRecordWarnsOfAShortRecorder(t *testing.T) {
 	data := read(t, mutexTrace)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Bottleneck-Window", "5s")
@@ -168,7 +168,7 @@ func TestRecordSaysThatTheRecorderKeepsLess(t *testing.T) {
 	bottleneck("record", "-seconds", "5", "-o", filepath.Join(dir, "b.trace"), s.URL).want(t, exitOK, "", "")
 }
 
-// A service that has no traces sends its graph.
+// A service without traces sends its graph.
 func TestRecordGraph(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/trace", func(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func TestRecordMistakes(t *testing.T) {
 	}
 }
 
-// TestRecordedProgram is not a test but a program that tests record.
+// TestRecordedProgram is not a test but the program that tests of record run.
 func TestRecordedProgram(t *testing.T) {
 	switch os.Getenv("BOTTLENECK_TEST_RECORDED") {
 	case "":
@@ -228,7 +228,7 @@ func TestRecordedProgram(t *testing.T) {
 	stop()
 }
 
-// A program is run with its counters; its exit status is ours.
+// A program is run with its counters. The command exits with the program's status.
 func TestRecordProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -55,7 +55,7 @@ func readPage(t *testing.T, name string) (p pageData) {
 	return p
 }
 
-// A trace fills all sections that it can; the rest is missing for a reason.
+// A trace fills every section that it has data for. The other sections state the reason.
 func TestReport(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "report.html")
 	bottleneck("report", mutexTrace, "-o", out).want(t, exitOK, "", "")
@@ -87,7 +87,7 @@ func want(t *testing.T, trace string) *quanta.Recording {
 	return rec
 }
 
-// Saved profiles take the place of what the trace tells, or stand alone.
+// Saved profiles replace those of the trace, or stand alone.
 func TestReportMixed(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -109,7 +109,7 @@ func TestReportMixed(t *testing.T) {
 	bottleneck("report", "-o", file("x.html"), mutexTrace, phasesTrace).want(t, exitUsage, "", "two recordings")
 }
 
-// A part of the recording has fewer quanta, and the page says which.
+// A part of the recording has fewer quanta, and the page names the part.
 func TestReportPart(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "part.html")
 	rec := want(t, mutexTrace)
@@ -145,8 +145,7 @@ func TestReportUsage(t *testing.T) {
 	}
 }
 
-// A trace that is cut off gives a page of what could be read, and the exit status says that it is
-// not all.
+// A truncated trace gives a page of the readable part and a failing exit status.
 func TestReportCutOff(t *testing.T) {
 	data, err := os.ReadFile(phasesTrace)
 	if err != nil {
@@ -169,7 +168,7 @@ func TestReportCutOff(t *testing.T) {
 	}
 }
 
-// Standard input will do, too.
+// The report reads standard input.
 func TestReportStdin(t *testing.T) {
 	data, err := os.ReadFile(mutexTrace)
 	if err != nil {
@@ -182,7 +181,7 @@ func TestReportStdin(t *testing.T) {
 	}
 }
 
-// -http prints an address, serves the page there, and ends with an interrupt.
+// -http prints an address, serves the page there, and ends at an interrupt.
 func TestReportServes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -223,7 +222,7 @@ func TestReportServes(t *testing.T) {
 	}
 }
 
-// A trace in the form of Perfetto needs no page.
+// A trace in Perfetto's format needs no page.
 func TestReportPerfetto(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "x.perfetto-trace")
 	bottleneck("report", "-o", out, mutexTrace).want(t, exitOK, "", "")
@@ -233,8 +232,7 @@ func TestReportPerfetto(t *testing.T) {
 	bottleneck("report", "-o", out, tasksFile(t)).want(t, exitUsage, "", "no trace")
 }
 
-// What is wrong with a trace is not the fault of the file that was to be written, and is named
-// once.
+// The error of a bad trace is not attributed to the output file, and is reported once.
 func TestPerfettoOfBadTraces(t *testing.T) {
 	whole, err := os.ReadFile(computeTrace)
 	if err != nil {
@@ -348,8 +346,7 @@ func total(values []int64) (sum int64) {
 	return sum
 }
 
-// What the page knows of windows sums to what it knows of the whole, and the windows are those of
-// the slider.
+// The windows of the page sum to the whole and are those of the slider.
 func TestReportWindows(t *testing.T) {
 	p := readWindowedPage(t, "-window", "2ms", tracedRegions(t))
 	c, w := p.Contention.Waits, p.Contention.Windows
@@ -389,7 +386,7 @@ func TestReportWindows(t *testing.T) {
 	}
 }
 
-// -from and -to take the windows that they touch.
+// -from and -to select the windows that they touch.
 func TestReportPartOfWindows(t *testing.T) {
 	whole := readWindowedPage(t, "-window", "10ms", mutexTrace)
 	part := readWindowedPage(t, "-window", "10ms", "-from", "15ms", "-to", "38ms", mutexTrace)
@@ -412,7 +409,7 @@ func TestReportPartOfWindows(t *testing.T) {
 	}
 }
 
-// However many windows there are, they stay few enough, and every task is in one.
+// The number of task windows is bounded, and every task is in one.
 func TestTaskWindowsAreBounded(t *testing.T) {
 	w := newTaskWindows(time.Microsecond)
 	f, err := os.Open(tracedRegions(t))

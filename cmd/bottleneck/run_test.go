@@ -94,7 +94,7 @@ func TestHelp(t *testing.T) {
 	bottleneck().want(t, exitUsage, "", "  bottleneck demo\n      See a neck")
 }
 
-// The help of each command names all its flags, each with what it does, on 80 columns.
+// The help of each command describes all its flags within 80 columns.
 func TestHelpIsComplete(t *testing.T) {
 	overview := bottleneck("help").out
 	root := new(app).root()
@@ -118,7 +118,7 @@ func TestHelpIsComplete(t *testing.T) {
 	}
 }
 
-// Scripts that complete what is typed, for the shells that cobra knows, and what they ask for.
+// The completion scripts of all shells that cobra supports, and the completions that they request.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		bottleneck("completion", shell).want(t, exitOK, "bottleneck", "")
@@ -148,9 +148,9 @@ func TestManualPages(t *testing.T) {
 	bottleneck("man").want(t, exitUsage, "", "want DIR")
 }
 
-// Long flags take one dash or two; what follows a flag that takes a value is its value, be it what
-// it may.
-func TestDashes(t *testing.T) {
+// Long flags take one dash or two. The argument after a flag with a value is its value, whatever
+// it looks like.
+func TestFlagsTakeOneDashOrTwo(t *testing.T) {
 	c := subcommand(new(app).root(), "graph")
 	for args, want := range map[string]string{
 		"-format json --top=3 x":             "--format json --top=3 x",
@@ -164,7 +164,7 @@ func TestDashes(t *testing.T) {
 	}
 }
 
-// Wrong usage is found before anything is read: the traces of these do not exist.
+// Usage errors are found before anything is read: the traces named here do not exist.
 func TestUsageErrors(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -229,7 +229,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// Flags may stand before and behind the trace; what follows -- is no flag.
+// Flags may come before and after the trace. Arguments after -- are not flags.
 func TestFlagOrder(t *testing.T) {
 	for _, args := range [][]string{
 		{"graph", "-format", "csv", "-top", "1", mutexTrace},
@@ -265,13 +265,13 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A letter is like any other: nothing is suggested.
-func TestNothingIsSuggestedForALetter(t *testing.T) {
+// A single letter is close to any other, so nothing is suggested.
+func TestNoSuggestionForASingleLetter(t *testing.T) {
 	r := bottleneck("graph", "-x", mutexTrace)
 	r.want(t, exitUsage, "", "bottleneck: graph: unknown flag -x (see")
 }
 
-// What the documentation shows of a trace in testdata is what the command prints.
+// The output that the documentation shows for a trace in testdata is what the command prints.
 func TestDocumentationShowsOutput(t *testing.T) {
 	const command = "go run ./cmd/bottleneck contention -by root-func,owner-func -top 4 testdata/"
 	top := filepath.Join("..", "..")
@@ -297,9 +297,9 @@ func TestDocumentationShowsOutput(t *testing.T) {
 	}
 }
 
-// What this module records notes the processors of its machine, so that a reader elsewhere can say
-// that GOMAXPROCS is higher. Of a trace of runtime/trace alone nothing is said.
-func TestRecordingsKnowTheProcessorsOfTheirMachine(t *testing.T) {
+// Recordings by this module note the processors of the machine, so a reader elsewhere can report
+// that GOMAXPROCS exceeds them. A trace by runtime/trace alone does not have this note.
+func TestRecordingsNoteTheProcessorsOfTheirMachine(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")
 	}

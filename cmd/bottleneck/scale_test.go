@@ -41,7 +41,7 @@ func BenchmarkScaledPanics(b *testing.B) {
 	b.Skip("only for the tests of scale")
 }
 
-// TestScaledProgram is a program that writes its own trace, named by an argument.
+// TestScaledProgram is a program that writes its own trace to the file named by an argument.
 func TestScaledProgram(t *testing.T) {
 	if os.Getenv(scaled) == "" {
 		t.Skip("only for the tests of scale")
@@ -112,7 +112,7 @@ func TestScale(t *testing.T) {
 	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=Nobody").want(t, exitFailure, "", "no benchmark has run")
 }
 
-// The speed-up of each round, whatever run was taken.
+// The speed-up of each round does not depend on which run was chosen.
 func TestSpeedupsOfRounds(t *testing.T) {
 	one := &scaleRun{walls: []time.Duration{4 * time.Second, 6 * time.Second}}
 	two := &scaleRun{walls: []time.Duration{2 * time.Second, 4 * time.Second}}
@@ -121,7 +121,7 @@ func TestSpeedupsOfRounds(t *testing.T) {
 	}
 }
 
-// A program that is no test names its trace itself.
+// A program that is not a test writes its own trace.
 func TestScaleProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs itself")

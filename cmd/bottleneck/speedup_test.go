@@ -102,9 +102,9 @@ func spinTogether(t *testing.T, procs, workers, steps int) (name string) {
 	return name
 }
 
-// A baseline that did not run alone, and runs of different work, are said, of programs that really
-// do that.
-func TestSpeedupOfRunsThatAreNoPair(t *testing.T) {
+// A baseline that did not run alone and runs of different work are reported, for programs that
+// really do this.
+func TestSpeedupWarnsOfRunsThatAreNotAPair(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")
 	}

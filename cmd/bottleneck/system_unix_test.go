@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// Nobody wants to hear that head has seen enough; a full disk is another matter.
+// A broken pipe is not reported. A full disk is.
 func TestBrokenOutput(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"graph", mutexTrace}, {"graph", "-format", "json", mutexTrace}} {
 		var errs bytes.Buffer
@@ -35,7 +35,7 @@ func TestBrokenOutput(t *testing.T) {
 	}
 }
 
-// A trace may come from a named pipe, and a graph go into one.
+// A trace may come from a named pipe, and a graph may be written to one.
 func TestNamedPipes(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out.csv")
@@ -54,8 +54,8 @@ func TestNamedPipes(t *testing.T) {
 	}
 }
 
-// The real process ends soon after an interrupt, also where no context can reach it:
-// nobody ever opens the other end of this pipe.
+// The process ends soon after an interrupt, even where no context can reach it: the other end of
+// this pipe is never opened.
 func TestInterruptedProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")
@@ -94,8 +94,8 @@ func TestInterruptedProcess(t *testing.T) {
 	}
 }
 
-// The terminal goes away while a service is recorded: what had come is kept, and no temporary file
-// is left.
+// If the terminal disappears while a service is recorded, the received part is kept and no
+// temporary file is left.
 func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
 	if url := os.Getenv("BOTTLENECK_TEST_RECORD"); url != "" {
 		os.Args = []string{"bottleneck", "record", "-o", os.Getenv("BOTTLENECK_TEST_OUTPUT"), url}

@@ -74,7 +74,7 @@ func TestTasks(t *testing.T) {
 	bottleneck("tasks", server.URL).want(t, exitOK, "2,000 tasks of 2 classes", "")
 }
 
-// Files have the form of their names; what is written can be read again.
+// The file name decides the output form. Written files can be read again.
 func TestTasksFiles(t *testing.T) {
 	dir, file := t.TempDir(), tasksFile(t)
 	at := func(name string) string { return filepath.Join(dir, name) }

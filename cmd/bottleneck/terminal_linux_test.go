@@ -64,7 +64,7 @@ func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output fun
 	}
 }
 
-// Colour and width are those of the terminal; NO_COLOR and dumb terminals have no colour.
+// Color and width are those of the terminal. NO_COLOR and dumb terminals have no color.
 func TestTerminal(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -123,7 +123,7 @@ func columns(line string) (n int) {
 	return n
 }
 
-// Pixels on a terminal are of no use to anybody.
+// Pixels are not written to a terminal.
 func TestBinaryOnTerminal(t *testing.T) {
 	for _, form := range []string{"png", "pprof"} {
 		term, output := openTerminal(t, 80)
@@ -135,14 +135,14 @@ func TestBinaryOnTerminal(t *testing.T) {
 	}
 }
 
-// A terminal is not a trace, so it is not waited for.
+// The command does not wait for a trace from a terminal.
 func TestTerminalAsInput(t *testing.T) {
 	term, output := openTerminal(t, 80)
 	commandWith(term, "graph").want(t, exitUsage, "", "no input: want a FILE")
 	output()
 }
 
-// Who waits is told for what, on the terminal only, and not a word of it is left in the end.
+// The progress appears on the terminal only, and is erased at the end.
 func TestProgress(t *testing.T) {
 	trace := read(t, mutexTrace)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +166,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// What is done at once needs no progress.
+// A short operation shows no progress.
 func TestNoProgress(t *testing.T) {
 	term, output := openTerminal(t, 80)
 	p := startProgress(term, func(time.Duration) string { return "working" })
@@ -187,7 +187,7 @@ func termios(t *testing.T, f *os.File) unix.Termios {
 	return *s
 }
 
-// However top ends, the terminal is as it was before: by a key, and by a signal.
+// The terminal is restored however top ends, by a key or by a signal.
 func TestTopTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	t.Setenv("NO_COLOR", "")

@@ -57,7 +57,7 @@ bottleneck_stream_dropped_seconds_total{reason="broken"} 0.5
 	return s.URL + "/debug/bottleneck/"
 }
 
-// Frames in a pipe: plain text, as many as asked for.
+// In a pipe, the frames are plain text, as many as requested.
 func TestTopBatch(t *testing.T) {
 	mount := liveService(t, true)
 	for _, u := range []string{mount, strings.TrimSuffix(mount, "/"), mount + "graph", strings.TrimSuffix(mount, "/debug/bottleneck/")} {
@@ -79,7 +79,7 @@ func TestTopBatch(t *testing.T) {
 	}
 }
 
-// net/http/pprof is found where it usually is; its traces are read here.
+// top finds net/http/pprof at its usual path and reads its traces locally.
 func TestTopTraces(t *testing.T) {
 	trace := read(t, mutexTrace)
 	var query atomic.Value
@@ -106,7 +106,7 @@ func TestTopTraces(t *testing.T) {
 	bottleneck("top", "-n", "1", "-group", "creator", s.URL+"/debug/pprof/").want(t, exitOK, "main.main", "")
 }
 
-// The windows of a file are shown one after the other.
+// The windows of a file are shown one after another.
 func TestTopFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "g.json")
 	bottleneck("graph", "-window", "100ms", "-o", name, phasesTrace).want(t, exitOK, "", "")
@@ -161,7 +161,7 @@ func TestTopMistakes(t *testing.T) {
 	}
 }
 
-// A service that has nothing to tell yet is no mistake.
+// A service without a result yet is not an error.
 func TestTopBusy(t *testing.T) {
 	var n atomic.Int64
 	mux := http.NewServeMux()
@@ -184,7 +184,7 @@ func TestTopBusy(t *testing.T) {
 	r.want(t, exitFailure, "No graph yet", "no graph in 2 refreshes: the server answers 503")
 }
 
-// What top cannot read again and again it refuses.
+// top refuses inputs that it cannot read repeatedly.
 func TestTopReadsFilesThatChange(t *testing.T) {
 	bottleneck("top", "-").want(t, exitUsage, "", "for standard input, run \"bottleneck graph -\"")
 	bottleneck("top", t.TempDir()).want(t, exitFailure, "", "top wants a URL or the JSON of a graph in a regular file")
@@ -322,7 +322,7 @@ func passed(seconds float64) {
 	synctest.Wait()
 }
 
-// The view is refreshed once an interval, shows trends, pauses and goes on, and ends with q.
+// The view is refreshed once an interval, shows trends, pauses and resumes, and ends with q.
 func TestTopLoop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := growing()
@@ -353,7 +353,7 @@ func TestTopLoop(t *testing.T) {
 	})
 }
 
-// A service that goes away leaves its last graph, with a message, and is asked again.
+// If a service disappears, top keeps its last graph with a message, and asks again.
 func TestTopLosesService(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := growing()
@@ -378,8 +378,8 @@ func TestTopLosesService(t *testing.T) {
 	})
 }
 
-// A service that hangs is not asked twice at a time, keys work during that time, and the view says
-// what it waits for.
+// A hanging service is not asked again concurrently, keys still work, and the view shows what it
+// waits for.
 func TestTopWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -407,7 +407,7 @@ func TestTopWaits(t *testing.T) {
 	})
 }
 
-// The grouping changes with g, and graphs of different groupings are not compared.
+// g changes the grouping. Graphs of different groupings are not compared.
 func TestTopRegroups(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := growing()
@@ -507,7 +507,7 @@ func waitsForEachOther(t *testing.T) {
 	t.Cleanup(func() { close(quit); both.Wait() })
 }
 
-// The commands for running services, with the handlers of exporters/live.
+// The commands for running services against the handlers of exporters/live.
 func TestLive(t *testing.T) {
 	var rec bottle.Recorder
 	if err := rec.Start(); err != nil {
@@ -538,8 +538,8 @@ type recorded []byte
 
 func (r recorded) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(r).WriteTo(w) }
 
-// TestOneVerdict: the index of a service, its graph in each form, top and the verdict of the raw
-// trace give one recording the same first sentence.
+// TestOneVerdict: the index of a service, its graph in each form, top and the verdict on the raw
+// trace have the same first sentence for one recording.
 func TestOneVerdict(t *testing.T) {
 	for _, file := range []string{mutexTrace, phasesTrace} {
 		rec := bottle.NewRecorder(bottle.RecorderOptions{Source: recorded(read(t, file)), Window: time.Minute})

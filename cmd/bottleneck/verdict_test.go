@@ -21,7 +21,7 @@ import (
 
 var lockTrace = filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
 
-// A file alone is the verdict on it, in the forms that there are.
+// A file as the only argument prints its verdict, in all forms.
 func TestFileAloneIsTheVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -51,7 +51,7 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 	}
 }
 
-// Conditions compare the lost capacity, of all, of a kind, and of a function.
+// Conditions compare the lost capacity of the whole, of a kind and of a function.
 func TestVerdictFail(t *testing.T) {
 	for _, tt := range []struct {
 		condition string
@@ -72,8 +72,8 @@ func TestVerdictFail(t *testing.T) {
 	}
 }
 
-// There is one verdict on a recording: whatever shows it has the same findings, in the same words,
-// also of a part of the trace, by other groups and from a saved graph.
+// There is one verdict on a recording: all outputs have the same findings in the same words, also
+// for a part of the trace, for other groupings and from a saved graph.
 func TestOneVerdictOnARecording(t *testing.T) {
 	parse := func(args ...string) (v *diagnose.Verdict) {
 		t.Helper()
@@ -111,8 +111,8 @@ func TestOneVerdictOnARecording(t *testing.T) {
 	}
 }
 
-// Explain shows a finding, by number or kind, with rows that sum to what it lost, and call chains
-// that lead through them.
+// Explain shows a finding, by number or kind, with rows that sum to its loss and the call chains
+// through them.
 func TestExplain(t *testing.T) {
 	var v diagnose.Verdict
 	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", lockTrace).out), &v); err != nil {
@@ -158,8 +158,8 @@ func TestExplain(t *testing.T) {
 	bottleneck("explain", "-h").want(t, exitOK, "bottleneck explain [flags] FINDING [FILE | URL | -]", "")
 }
 
-// The verdict has at most 30 lines of 80 columns, of which the last one says what shows more, and
-// runs.
+// The verdict has at most 30 lines of 80 columns. The last line is a command that shows more, and
+// it runs.
 func TestVerdictNamesTheNextCommand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -189,8 +189,8 @@ func TestVerdictNamesTheNextCommand(t *testing.T) {
 // here is the directory of the package.
 var here, _ = os.Getwd()
 
-// A verdict on one group is about the rows that it is part of; its parts sum to the whole capacity
-// all the same.
+// A verdict on one group covers the rows that involve it. Its parts still sum to the whole
+// capacity.
 func TestVerdictOnOneGroup(t *testing.T) {
 	compile := filepath.Join("..", "..", "testdata", "real", "gocompile-c2.trace.zst")
 	for _, tt := range []struct{ trace, group string }{{lockTrace, "main.worker"}, {compile, "main.main"}, {compile, "gc.compileFunctions.func3.1"}} {
@@ -236,8 +236,8 @@ func TestVerdictOnOneGroup(t *testing.T) {
 	bottleneck("verdict", "-focus", "nothing", lockTrace).want(t, exitUsage, "", `-focus: no group of goroutines is called "nothing"; the largest are main.worker`)
 }
 
-// What is behind a finding, and the verdict on one group, can be had of saved results as far as
-// these have it; what they lack is said.
+// The explanation of a finding and the verdict on one group work for saved results, too. Missing
+// data is named.
 func TestSavedVerdict(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -338,7 +338,7 @@ func TestDiffShowsVerdicts(t *testing.T) {
 	}
 }
 
-// A sum of traces has a verdict on all of them, a sum of saved graphs has none.
+// A sum of traces has a verdict on all of them. A sum of saved graphs has none.
 func TestMergeHasVerdict(t *testing.T) {
 	var merged struct{ Verdict *diagnose.Verdict }
 	parse := func(args ...string) {
@@ -373,7 +373,7 @@ func TestMergeHasVerdict(t *testing.T) {
 	}
 }
 
-// Flags of the verdict may stand before the trace, and what is wrong with them is usage.
+// Flags of the verdict may come before the trace. Invalid ones are usage errors.
 func TestFlagsBeforeTrace(t *testing.T) {
 	want := bottleneck("verdict", "-format", "md", mutexTrace)
 	if got := bottleneck("-format", "md", mutexTrace); got != want || got.status != exitOK {
@@ -392,7 +392,7 @@ func TestFlagsBeforeTrace(t *testing.T) {
 	bottleneck(other).want(t, exitFailure, "", "it is JSON, but not a ledger, a graph or a verdict that this program saved")
 }
 
-// A window has the verdict that its time has, in all commands.
+// All commands give a window the verdict of its time.
 func TestVerdictOnWindows(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace")
 	const width = 20 * time.Millisecond
@@ -446,8 +446,8 @@ func TestVerdictOnWindows(t *testing.T) {
 	bottleneck("verdict", "-window", "1s", "-focus", "main.main", file).want(t, exitUsage, "", "exclude each other")
 }
 
-// A name that the trace does not have is an error unless a question mark follows it: a condition
-// that can never hold is worse than none.
+// A name that is not in the trace is an error unless a question mark follows it: a condition that
+// can never hold is worse than none.
 func TestFailOnUnknownName(t *testing.T) {
 	for condition, want := range map[string]string{
 		"lost(main.wroker)>5%":       `lost(main.wroker)>5%: unknown name "main.wroker"; did you mean main.worker? (main.wroker? counts as 0 where it is unknown)`,

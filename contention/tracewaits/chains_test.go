@@ -25,7 +25,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestTraceMillionChains: the same for a trace.
+// TestTraceMillionChains is TestMillionChains for a trace.
 func TestTraceMillionChains(t *testing.T) {
 	const kept = 1000
 	n := manyChains()

@@ -105,7 +105,7 @@ func nameIn(s *contention.Stack) string {
 	return "?"
 }
 
-// TestTraceCondQueue: who signalled whom, and for how long was it waited for.
+// TestTraceCondQueue: which goroutine signaled which one, and how long the wait was.
 func TestTraceCondQueue(t *testing.T) {
 	q := &condQueue{truth: map[[2]string]time.Duration{}, count: map[string]int64{}}
 	q.cond = sync.NewCond(&q.mu)

@@ -67,8 +67,8 @@ func smallTraces(t *testing.T) map[string][]byte {
 	return out
 }
 
-// TestCutCountsAllTime: wherever a pass is cut, the profiles hold all time that goroutines waited,
-// and the contentions are those of the whole.
+// TestCutCountsAllTime: wherever a pass is cut, the profiles contain all waiting time, and the
+// contentions are those of the whole.
 func TestCutCountsAllTime(t *testing.T) {
 	read := 0
 	for name, data := range smallTraces(t) {
@@ -138,8 +138,9 @@ func longest(p *contention.Profile) (d time.Duration) {
 	return d
 }
 
-// TestQuick: a quick analysis finds the same waits and pairs, without activities and roots.
-func TestQuick(t *testing.T) {
+// TestQuickFindsTheSamePairs: a quick analysis finds the same waits and pairs, without activities
+// and roots.
+func TestQuickFindsTheSamePairs(t *testing.T) {
 	pairs := 0
 	for name, data := range smallTraces(t) {
 		full, err := Read(context.Background(), bytes.NewReader(data), Options{})
@@ -172,7 +173,7 @@ func TestQuick(t *testing.T) {
 	}
 }
 
-// TestJSONOfTraces: a profile of a trace is the same after it was written and read.
+// TestJSONOfTraces: a profile of a trace is unchanged after writing and reading.
 func TestJSONOfTraces(t *testing.T) {
 	for _, name := range []string{"mutex-go1.26.8.trace", "phases-go1.26.8.trace"} {
 		p, err := ReadFile(context.Background(), filepath.Join("..", "..", "testdata", "small", name), Options{Runtime: true})

@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// What is known of a lock before a gap is not put together with what is after it.
-func TestGapForgetsSums(t *testing.T) {
+// Data of a lock before a gap is not combined with data after it.
+func TestGapSeparatesLocks(t *testing.T) {
 	s := newScript(t, Options{})
 	const n = 12 // goroutines, all but one of which queue up
 	next := 1
@@ -46,9 +46,9 @@ func TestGapForgetsSums(t *testing.T) {
 	}
 }
 
-// What wrapped locks told before a gap is forgotten, so a pass with many gaps needs no more memory
-// than its longest part.
-func TestGapForgetsMessages(t *testing.T) {
+// Messages of wrapped locks before a gap are dropped, so a pass with many gaps needs no more
+// memory than its longest part.
+func TestGapDropsMessages(t *testing.T) {
 	s := newScript(t, Options{})
 	for i := range 3 {
 		at := 1000 * i

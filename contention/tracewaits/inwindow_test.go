@@ -14,8 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestWindows: while windows of 100 µs pass, each part of a wait is in the window in which it
-// passed, and the wait counts where it ended.
+// TestWindows: with windows of 100 µs, each part of a wait belongs to its window, and the wait
+// counts in the window in which it ends.
 func TestWindows(t *testing.T) {
 	s := newScript(t, Options{Goroutines: true, Window: 100 * time.Microsecond})
 	s.play(short.Replace(queueOfThree + `
@@ -101,8 +101,8 @@ func (c *windowClock) Transition(t *timeline.Transition) {
 	delete(c.open, t.G)
 }
 
-// TestWindowsSum: whatever the length of the windows, they sum to the whole, row by row; and what
-// goroutines waited in each is what a count of its own says.
+// TestWindowsSum: windows of any length sum to the whole, row by row. The waiting time in each
+// equals an independent count.
 func TestWindowsSum(t *testing.T) {
 	compared := 0
 	for name, data := range smallTraces(t) {
@@ -230,7 +230,7 @@ func checkWindows(t *testing.T, opt Options, text string, whole *contention.Prof
 	}
 }
 
-// TestWindowsAreBounded: where there is too much, windows become longer, and nothing is lost.
+// TestWindowsAreBounded: if there are too many windows, they become longer, and no time is lost.
 func TestWindowsAreBounded(t *testing.T) {
 	var text strings.Builder
 	for i := range 3000 {
@@ -258,7 +258,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	}
 }
 
-// A message of a wrapped lock can tell times that are not those of the trace.
+// A message of a wrapped lock can contain times outside the trace.
 func TestWindowsTakeAnyTime(t *testing.T) {
 	w := newTraceWindows(1000, time.Microsecond, nil, maxWindowCells)
 	for _, sp := range []waitSpan{
@@ -281,9 +281,9 @@ func TestWindowsTakeAnyTime(t *testing.T) {
 	}
 }
 
-// TestWindowsOfAlikeLocks: locks of the same code that messages tell apart stay apart, and what was
-// inferred of them is forgotten.
-func TestWindowsOfAlikeLocks(t *testing.T) {
+// TestWindowsSeparateLocksOfTheSameCode: locks of the same code that messages distinguish stay
+// separate, and what was inferred about them is dropped.
+func TestWindowsSeparateLocksOfTheSameCode(t *testing.T) {
 	message := func(lock uint64, start int64) string {
 		w := waitlog.Wait{Lock: lock, Waiters: 1, Goroutine: 2, Start: uint64(start)*1000 + 1e9, Waited: 210_000, HandOff: 210_000, Class: "main.T"}
 		return sent(start+220) + w.Messages()[0]

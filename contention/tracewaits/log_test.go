@@ -43,7 +43,7 @@ func told36(g, start, waited, handOff, unattributed int64, parts ...waitlog.Part
 
 func sent(at int64) string { return "1 w" + string(waitlog.AppendNumber(nil, uint64(at)*1000+1e9)) }
 
-// Messages of wrapped locks take the place of what is inferred.
+// Messages of wrapped locks replace what is inferred.
 func TestTraceLogs(t *testing.T) {
 	write := strings.NewReplacer("L:", wLock, "U:", wUnlock)
 	// 2 waits from 100 to 310, says the trace: for 1 up to 300. But 3 had the lock from 120 to
@@ -156,7 +156,7 @@ func TestTraceLogs(t *testing.T) {
 	}
 }
 
-// TestTraceLogAfterCut: a message takes no time twice that is in an earlier profile.
+// TestTraceLogAfterCut: a message does not count time again that is in an earlier profile.
 func TestTraceLogAfterCut(t *testing.T) {
 	write := strings.NewReplacer("L:", wLock, "U:", wUnlock)
 	s := newScript(t, Options{})
@@ -180,7 +180,7 @@ func TestTraceLogAfterCut(t *testing.T) {
 	}
 }
 
-// TestTraceLogRoots: what the owner did is that of the time which the message tells.
+// TestTraceLogRoots: the activity of the owner is that of the time given in the message.
 func TestTraceLogRoots(t *testing.T) {
 	p := play(t, Options{}, strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
 		100 2 blocks mutex in L:f:10
@@ -202,8 +202,8 @@ func TestTraceLogRoots(t *testing.T) {
 	}
 }
 
-// TestTraceLogsForeign: what is no message of a lock is counted; the rest is as if it was not
-// there.
+// TestTraceLogsForeign: a message that no lock wrote is counted. Everything else is as if it did
+// not exist.
 func TestTraceLogsForeign(t *testing.T) {
 	good := sent(330) + told36(2, 98, 213, 213, 0)
 	texts := []string{
@@ -232,7 +232,7 @@ func TestTraceLogsForeign(t *testing.T) {
 	}
 }
 
-// TestTraceOfWrappers: the profile of a trace has what the wrappers have, to the nanosecond.
+// TestTraceOfWrappers: the profile of a trace equals that of the wrappers, to the nanosecond.
 func TestTraceOfWrappers(t *testing.T) {
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {
@@ -347,9 +347,9 @@ func TestTraceOfWrappers(t *testing.T) {
 	}
 }
 
-// TestWaitingOfWrappersJoinsTheTrace: of a lock that is held for 10 µs by eight goroutines in turn,
-// at least 95 % of the waiting in the profile of a trace is what the wrapper has logged. The waiting
-// for locks of the profiler itself is less than a tenth of that, and in no other row than its own.
+// TestWaitingOfWrappersJoinsTheTrace: eight goroutines hold a lock in turn for 10 µs each. At
+// least 95 % of the waiting in the profile of the trace is what the wrapper logged. Waiting for
+// the profiler's own locks is less than a tenth of that, and has a row of its own.
 func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 	tries := ""
 	for range 5 { // a goroutine that loses its processor may hold up messages for long
@@ -440,9 +440,9 @@ func FuzzLogMessages(f *testing.F) {
 	})
 }
 
-// TestTie: the offset of the messages' clock is known if single messages are held up, also if that
-// clock goes a percent slower.
-func TestTie(t *testing.T) {
+// TestTieFindsTheClockOffset: the offset of the messages' clock is found even if single messages
+// are delayed, and if that clock is one percent slower.
+func TestTieFindsTheClockOffset(t *testing.T) {
 	for _, slower := range []timeline.Time{0, 100} { // by one part in so many
 		var l traceLogs
 		for i := range timeline.Time(1000) {

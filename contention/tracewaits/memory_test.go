@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// TestTraceHistory: 2 waits while the lock is handed on 5000 times. The lock remembers the latest
-// releases; the time before is unattributed, and this is counted.
+// TestTraceHistory: 2 waits while the lock is handed on 5000 times. The lock keeps the latest
+// releases. The time before is unattributed, which is counted.
 func TestTraceHistory(t *testing.T) {
 	s := newScript(t, Options{})
 	s.play(short.Replace("1 2 blocks mutex in L:f:10"))
@@ -71,7 +71,7 @@ func TestTraceManyChains(t *testing.T) {
 	}
 }
 
-// TestTraceManyGoroutines: what is kept of goroutines goes with them.
+// TestTraceManyGoroutines: the data of a goroutine is released when it exits.
 func TestTraceManyGoroutines(t *testing.T) {
 	s := newScript(t, Options{})
 	for i := range 10_000 {
@@ -97,7 +97,7 @@ func TestTraceManyGoroutines(t *testing.T) {
 }
 
 // TestTraceManyOwners: 2 waits behind 20 goroutines that hold the lock twice each. An owner counts
-// once a wait.
+// once per wait.
 func TestTraceManyOwners(t *testing.T) {
 	s := newScript(t, Options{Goroutines: true})
 	s.play(short.Replace("1 2 blocks mutex in L:f:10"))

@@ -37,8 +37,8 @@ func checkNoLocks(t *testing.T, name string, p *contention.Profile) {
 	}
 }
 
-// TestProgramsWithoutLocksHaveNoLocksInContention: recorded programs, and one that keeps the
-// collector busy, so that it stops goroutines to scan their stacks.
+// TestProgramsWithoutLocksHaveNoLocksInContention analyzes recorded programs and one that keeps
+// the collector busy, so that it stops goroutines to scan their stacks.
 func TestProgramsWithoutLocksHaveNoLocksInContention(t *testing.T) {
 	for _, name := range []string{"json-gogc5", "pgzip"} {
 		checkNoLocks(t, name, realTrace(t, name))
@@ -82,8 +82,8 @@ func (c *suspensionCounter) Transition(t *timeline.Transition) {
 	}
 }
 
-// TestSuspensionsBelongToTheCollector: a goroutine that is stopped while the collector marks waits
-// for the collector, wherever it was; one that the tracer stops waits for nothing.
+// TestSuspensionsBelongToTheCollector: a goroutine stopped while the collector marks waits for the
+// collector, wherever it was. One that the tracer stops does not wait.
 func TestSuspensionsBelongToTheCollector(t *testing.T) {
 	s := newScript(t, Options{})
 	s.play("10 2 runs\n 10 3 runs")
@@ -107,8 +107,8 @@ func (s *script) suspend(at timeline.Time, id int64, where string) {
 }
 
 // TestSyscallsAreListedByTheirSite compares the time of system calls without a processor with a
-// count by the accessors of x/exp/trace, and their sites with what "go tool trace -pprof=syscall"
-// has: the whole time of all system calls.
+// count by the accessors of x/exp/trace, and their sites with those of "go tool trace
+// -pprof=syscall", which has the whole time of all system calls.
 func TestSyscallsAreListedByTheirSite(t *testing.T) {
 	for _, file := range []string{filepath.Join("..", "..", "testdata", "small", "sys-go1.26.8.trace.zst"), filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")} {
 		p, err := ReadFile(context.Background(), file, Options{Syscalls: true})

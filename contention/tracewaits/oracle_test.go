@@ -303,8 +303,8 @@ func traceWorkload(t testing.TB, wl tracedWorkload, d time.Duration) (ours, naiv
 	return ours, naive, p
 }
 
-// TestTraceOracle asserts what holds on a machine that is busy with other things, too: the best of
-// a few runs counts. A wrong algorithm is wrong in all of them.
+// TestTraceOracle asserts what holds on a busy machine, too: the best of a few runs counts. A
+// wrong algorithm is wrong in all of them.
 func TestTraceOracle(t *testing.T) {
 	worst := map[bool]float64{} // error of the naive estimate, by whether there are processors to spare
 	for _, wl := range tracedWorkloads {

@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestPast compares pasts with a list of every nanosecond.
-func TestPast(t *testing.T) {
+// TestPastAgainstEveryNanosecond compares pasts with a list of every nanosecond.
+func TestPastAgainstEveryNanosecond(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := &cause{parts: []causePart{{root: owner{g: 7}, links: 1}}}
 	other := &cause{parts: []causePart{{root: owner{g: 8}, links: 2}}}
@@ -98,8 +98,8 @@ func whole(p *past, at, from, to timeline.Time) bool {
 	return false
 }
 
-// TestTracePastOutgrown: the owner changes its state more often than is remembered. Who asks for
-// all of its life still gets all; who asks for a part of it gets nearly all.
+// TestTracePastOutgrown: the owner changes its state more often than is stored. A query for its
+// whole life still gets everything; a query for a part gets nearly everything.
 func TestTracePastOutgrown(t *testing.T) {
 	s := newScript(t, Options{})
 	s.play(`
@@ -171,8 +171,8 @@ func TestTraceDeepChain(t *testing.T) {
 	}
 }
 
-// TestTraceManyRoots: the owner waits for 100 others while it is waited for; the shortest are put
-// together.
+// TestTraceManyRoots: the owner waits for 100 others during a wait for it. The shortest are
+// combined.
 func TestTraceManyRoots(t *testing.T) {
 	s := newScript(t, Options{})
 	s.play(short.Replace("10 2 blocks mutex in L:f:1\n10 3 blocks chan-receive in runtime.chanrecv1 < main.w:1"))

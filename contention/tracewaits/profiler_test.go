@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// The locks with which wrapped locks keep their records are no locks of the program, though they
-// are waited for in its call of Unlock: they have a name of their own, and no message is waited
-// for.
-func TestTheProfilersOwnLocksAreLabelled(t *testing.T) {
+// The locks that protect the records of wrapped locks are not locks of the program, although the
+// program waits for them in its call of Unlock. They have a name of their own, and no
+// message is expected for them.
+func TestProfilersOwnLocksAreLabeled(t *testing.T) {
 	const own = wrapperMethods + "account).add < " + wrapperMethods + "release).finish < " + wrapperMethods + "Mutex).Unlock < main.f:12"
 	p := play(t, Options{}, `
 		100 2 blocks mutex in sync.(*Mutex).Lock < `+own+`

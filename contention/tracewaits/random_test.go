@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestTraceRandom: whatever happens, in whatever order, the sums are exact. The total of what was
-// waited is added up independently.
+// TestTraceRandom: the sums are exact for random events in any order. The total waiting time is
+// summed independently.
 func TestTraceRandom(t *testing.T) {
 	stacks := []string{
 		"", mLock + "f:10", mLock + "g:20", mLock + "f:10 < main.h:1", "sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.w:10",
@@ -77,9 +77,10 @@ func TestTraceRandom(t *testing.T) {
 	}
 }
 
-// TestSpareGoroutinesChangeNothing: goroutines that use the memory of others that have exited are
-// as those with memory of their own, whatever locks and windows remember of the dead.
-func TestSpareGoroutinesChangeNothing(t *testing.T) {
+// TestRecycledGoroutinesChangeNothing: goroutines that reuse the memory of exited ones give the
+// same result as goroutines with memory of their own, whatever locks and windows keep of the
+// exited ones.
+func TestRecycledGoroutinesChangeNothing(t *testing.T) {
 	play := func(seed uint64, opt Options) string {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		s := newScript(t, opt)

@@ -23,7 +23,7 @@ func mutexTrace(t testing.TB) []byte {
 	return b
 }
 
-// TestTraceCut: what comes before the end of a cut trace is told, with an error that says so.
+// TestTraceCut: the readable part of a truncated trace is reported together with an error.
 func TestTraceCut(t *testing.T) {
 	whole := mutexTrace(t)
 	full, err := Read(context.Background(), bytes.NewReader(whole), Options{})
@@ -65,7 +65,7 @@ func TestTraceNothingToRead(t *testing.T) {
 	}
 }
 
-// TestTraceRuntime: the runtime's own goroutines are left out unless asked for.
+// TestTraceRuntime: the runtime's own goroutines are excluded unless requested.
 func TestTraceRuntime(t *testing.T) {
 	read := func(opt Options) (with, of int) {
 		p, err := ReadFile(context.Background(), filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst"), opt)

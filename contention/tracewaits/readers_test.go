@@ -242,8 +242,8 @@ func only(told string, words ...string) string {
 	return b.String()
 }
 
-// TestTraceReadersRoots: 9 waits for the writer, which waits for two readers: each is the root for
-// half of the time in which both have the lock.
+// TestTraceReadersRoots: 9 waits for the writer, which waits for two readers. Each reader is the
+// root for half of the time in which both have the lock.
 func TestTraceReadersRoots(t *testing.T) {
 	p := play(t, Options{}, reads.Replace(lesson+`
 		90 6 blocks sleep in time.Sleep < main.r:25
@@ -273,8 +273,8 @@ func TestTraceReadersRoots(t *testing.T) {
 	t.Error("nobody waits for the channel")
 }
 
-// TestTraceReadersAreBounded: however many readers were seen, only the latest are remembered, and a
-// few share.
+// TestTraceReadersAreBounded: only the latest readers are kept, however many were seen, and a few
+// share an entry.
 func TestTraceReadersAreBounded(t *testing.T) {
 	s := newScript(t, Options{Goroutines: true})
 	s.play(reads.Replace(lesson))

@@ -42,7 +42,7 @@ func sumOf(p *contention.Profile, kinds ...contention.Kind) (n int64, s contenti
 	return n, s
 }
 
-// TestTraceBlocks: how often goroutines blocked for a lock, as other tools count it.
+// TestTraceBlocks: the number of blocks on locks agrees with other tools.
 func TestTraceBlocks(t *testing.T) {
 	for name, want := range map[string]int64{"stdlog-file": 3877, "otel-old": 82312, "json-gogc5": 0, "pgzip": 0, "nethttp-parallel4": 39} {
 		o := NewObserver(Options{})
@@ -102,8 +102,9 @@ func between(t *testing.T, what string, got, low, high time.Duration) {
 	}
 }
 
-// The waiters and owners of the standard logger are in the same function: it holds its lock while
-// it writes. 3,877 blocks, 12 of which are for a sync.Once; 1,353 of the others were futile.
+// The waiters and owners of the standard logger are in the same function, which holds its lock
+// while it writes. There are 3,877 blocks, 12 of them on a sync.Once; 1,353 of the others were
+// futile.
 func TestTraceStdlog(t *testing.T) {
 	p := realTrace(t, "stdlog-file")
 	n, s := sumOf(p, contention.MutexKind)
@@ -132,8 +133,7 @@ func TestTraceStdlog(t *testing.T) {
 	}
 }
 
-// A convoy: 82,312 blocks on one lock. Most of the time a goroutine was chosen that did not run
-// yet.
+// A convoy: 82,312 blocks on one lock. Most of the time the chosen goroutine did not run yet.
 func TestTraceConvoy(t *testing.T) {
 	p := realTrace(t, "otel-old")
 	n, s := sumOf(p, contention.MutexKind)
@@ -190,7 +190,7 @@ func TestTraceNoLocks(t *testing.T) {
 	}
 }
 
-// The locks of net/http take less than a millisecond of a run with seconds of other waits.
+// The locks of net/http take less than a millisecond in a run with seconds of other waits.
 func TestTraceNetHTTP(t *testing.T) {
 	p := realTrace(t, "nethttp-parallel4")
 	n, s := sumOf(p, contention.MutexKind, contention.RWMutexReaderKind, contention.RWMutexWriterKind, contention.OnceKind)
@@ -206,8 +206,8 @@ func TestTraceNetHTTP(t *testing.T) {
 	}
 }
 
-// TestTraceSame: the same trace gives the same profile, however often it is read.
-func TestTraceSame(t *testing.T) {
+// TestTraceProfileIsDeterministic: a trace gives the same profile every time.
+func TestTraceProfileIsDeterministic(t *testing.T) {
 	if a, b := told(realTrace(t, "gocompile-c2")), told(realTrace(t, "gocompile-c2")); a != b {
 		t.Error("two readings differ")
 	}

@@ -2,7 +2,7 @@ package tracewaits
 
 import "testing"
 
-// Chains of blame in traces, worked out by hand.
+// Chains of blame in traces, computed by hand.
 func TestTraceRoots(t *testing.T) {
 	for _, tt := range []struct{ what, script, want string }{
 		{"an owner that runs is the root; so it is while it is runnable, or sleeps", `

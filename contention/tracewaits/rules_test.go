@@ -355,9 +355,9 @@ func checkRules(t *testing.T, rules []traceRule) {
 	}
 }
 
-// TestTraceFarLongerHold: owners hold the lock for 10 µs after they have waited; then one seems
-// to for a millisecond. Goroutines that spun may have had it in between, so only three times as
-// long as is usual is certain.
+// TestTraceFarLongerHold: owners hold the lock for 10 µs after waiting, then one appears to hold
+// it for a millisecond. Spinning goroutines may have had it in between, so only three times the
+// usual duration is certain.
 func TestTraceFarLongerHold(t *testing.T) {
 	s := newScript(t, Options{})
 	at := 0
@@ -407,7 +407,7 @@ func TestTraceInFlight(t *testing.T) {
 	}
 }
 
-// TestTraceGoroutinesComeAndGo: an index is used again, and an exit ends a wait.
+// TestTraceGoroutinesComeAndGo: an index is reused, and an exit ends a wait.
 func TestTraceGoroutinesComeAndGo(t *testing.T) {
 	s := newScript(t, Options{Goroutines: true})
 	s.play(short.Replace(`
@@ -436,7 +436,7 @@ func TestTraceGoroutinesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestWaitsThatTakeNoTimeAreNotCounted: the clock stands still outside of what is looked at, so
+// TestWaitsThatTakeNoTimeAreNotCounted: the clock stands still outside of the observed time, so
 // waits there take no time.
 func TestWaitsThatTakeNoTimeAreNotCounted(t *testing.T) {
 	p := play(t, Options{}, `

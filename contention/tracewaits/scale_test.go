@@ -30,9 +30,9 @@ func convoy(t *testing.T, n int, opt Options) (*Observer, *contention.Profile) {
 	return s.o, p
 }
 
-// TestManyWaitersForOneLockTakeNoTimeForEachOwner: the work for a wait grows with the logarithm of
-// the number of owners in it.
-func TestManyWaitersForOneLockTakeNoTimeForEachOwner(t *testing.T) {
+// TestWaitCostIsLogarithmicInOwners: the work for a wait grows with the logarithm of the number of
+// its owners.
+func TestWaitCostIsLogarithmicInOwners(t *testing.T) {
 	const n = 10_000
 	o, p := convoy(t, n, Options{})
 	if o.cutRoom.steps > n*8*fanOut {
@@ -82,9 +82,9 @@ func overtaking(t *testing.T, n, rounds int, opt Options) (*Observer, *contentio
 	return s.o, p
 }
 
-// TestOvertakingTakesNoTimeForEachOwner: waiters that come out of the order of the queue do not
-// make each wait look at all owners.
-func TestOvertakingTakesNoTimeForEachOwner(t *testing.T) {
+// TestOvertakingDoesNotVisitAllOwners: waiters that leave the queue out of order do not make each
+// wait visit all owners.
+func TestOvertakingDoesNotVisitAllOwners(t *testing.T) {
 	const n, rounds = 1000, 6
 	o, p := overtaking(t, n, rounds, Options{})
 	if o.cutRoom.steps > n*rounds*8*fanOut {
@@ -95,9 +95,9 @@ func TestOvertakingTakesNoTimeForEachOwner(t *testing.T) {
 	}
 }
 
-// TestSumsOfStretchesChangeNothing: waits that are cut by the sums of many stretches have the same
-// blame as those that are cut one by one.
-func TestSumsOfStretchesChangeNothing(t *testing.T) {
+// TestRangeSumsChangeNoBlame: waits that are cut by the sums of many ranges have the same blame as
+// waits cut one by one.
+func TestRangeSumsChangeNoBlame(t *testing.T) {
 	for _, play := range []func(Options) *contention.Profile{
 		func(opt Options) *contention.Profile { _, p := convoy(t, 300, opt); return p },
 		func(opt Options) *contention.Profile { _, p := overtaking(t, 60, 60, opt); return p },

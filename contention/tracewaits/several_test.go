@@ -11,8 +11,8 @@ import (
 
 // Locks of the same code: what tells them apart, and what does not.
 
-// TestTraceSeveralLocks: 1 holds a lock and 3 another of the same code. 2 waits for the first
-// when 4 comes and waits for the second, and is woken earlier.
+// TestTraceSeveralLocks: 1 holds a lock, and 3 another one of the same code. 2 waits for the
+// first, then 4 for the second, and 4 is woken earlier.
 func TestTraceSeveralLocks(t *testing.T) {
 	s := newScript(t, Options{})
 	round := func(i int) {
@@ -52,8 +52,8 @@ func TestTraceSeveralLocks(t *testing.T) {
 	}
 }
 
-// TestTraceHoldsAtTheSameTime: 2 and 4 wait for 1 and 3, and then hold the lock at the same time:
-// these are two. 5 waits behind 2, 6 behind 4.
+// TestTraceHoldsAtTheSameTime: 2 and 4 wait for 1 and 3, and then hold a lock at the same time, so
+// there are two locks. 5 waits behind 2, and 6 behind 4.
 func TestTraceHoldsAtTheSameTime(t *testing.T) {
 	s := newScript(t, Options{Goroutines: true})
 	for i := range 8 {
@@ -96,8 +96,8 @@ func blamedIn(told string, line int) (sum time.Duration) {
 	return sum
 }
 
-// TestTraceTwoWritersPending: of one RWMutex, only one writer at a time waits for readers, the
-// others for that one.
+// TestTraceTwoWritersPending: only one writer of an RWMutex at a time waits for readers. The
+// others wait for that writer.
 func TestTraceTwoWritersPending(t *testing.T) {
 	const before = `
 		10 2 blocks rwmutex-writer in WL:w:10
@@ -125,9 +125,9 @@ func TestTraceTwoWritersPending(t *testing.T) {
 	}
 }
 
-// TestTraceHeadOfQueue: a single lock may wake a late comer first, if that one came to the head of
-// the queue: it had been woken in vain, or had taken the token of a waiter that was woken and did
-// not run yet.
+// TestTraceHeadOfQueue: a single lock may wake a late arrival first, if that one entered at the
+// head of the queue: its wake-up had been futile, or it had taken the token of a waiter that was
+// woken and did not run yet.
 func TestTraceHeadOfQueue(t *testing.T) {
 	for _, script := range []string{`
 		10 2 blocks mutex in L:f:10
@@ -164,8 +164,8 @@ func TestTraceHeadOfQueue(t *testing.T) {
 	}
 }
 
-// TestTraceDoubt: the first time that two goroutines hold what seems to be one lock, whoever waits
-// for the second of them is not blamed on the first.
+// TestTraceDoubt: the first time that two goroutines hold what seems to be one lock, a waiter for
+// the second one is not blamed on the first.
 func TestTraceDoubt(t *testing.T) {
 	p := play(t, Options{Goroutines: true}, short.Replace(`
 		10 2 blocks mutex in L:f:10

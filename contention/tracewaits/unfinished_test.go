@@ -24,10 +24,10 @@ func toldUnfinished(p *contention.Profile) string {
 	return b.String()
 }
 
-// TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow: 2 waits for the lock at main.f:10,
-// and has it from its wake-up until it lets go of it at main.f:20. What it does the next time tells
-// who holds the lock at the end, or does not.
-func TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow(t *testing.T) {
+// TestWaitsInProgressAtTheEndHaveTheCurrentOwner: 2 waits for the lock at main.f:10, and has it
+// from its wake-up until it releases it at main.f:20. Its next event shows the owner at the end,
+// or leaves it unknown.
+func TestWaitsInProgressAtTheEndHaveTheCurrentOwner(t *testing.T) {
 	const learned = `
 		10 2 blocks mutex in L:f:10
 		20 1 wakes 2 in U:a:3
@@ -139,9 +139,8 @@ func TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow(t *testing.T) {
 	}
 }
 
-// TestWaitsThatStillRunDoNotStayFromPieceToPiece: only the last piece of a pass has those that
-// still run.
-func TestWaitsThatStillRunDoNotStayFromPieceToPiece(t *testing.T) {
+// TestOnlyTheLastPieceHasWaitsInProgress: only the last piece of a pass has waits in progress.
+func TestOnlyTheLastPieceHasWaitsInProgress(t *testing.T) {
 	s := newScript(t, Options{})
 	s.play(short.Replace("100 2 blocks mutex in L:f:10"))
 	first := s.o.Cut(200_000)
@@ -152,9 +151,8 @@ func TestWaitsThatStillRunDoNotStayFromPieceToPiece(t *testing.T) {
 	}
 }
 
-// TestWhoHoldsTheLockAtTheEndIsTrue: at any moment of a program with one mutex, whoever is named
-// holds it.
-func TestWhoHoldsTheLockAtTheEndIsTrue(t *testing.T) {
+// TestOwnerAtTheEndIsTrue: at any moment of a program with one mutex, the named owner holds it.
+func TestOwnerAtTheEndIsTrue(t *testing.T) {
 	named, random := 0, rand.New(rand.NewPCG(1, 2))
 	for range 400 {
 		const workers = 4

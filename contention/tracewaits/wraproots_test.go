@@ -13,9 +13,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// TestRootsOfTraceAndWrappers: in a program whose every owner of one lock waits for a second one,
-// the wrappers find the roots that the trace finds, which knows all waits; and more, as the trace
-// has to infer some owners.
+// TestRootsOfTraceAndWrappers: in a program in which every owner of one lock waits for a second
+// one, the wrappers find the roots that the trace finds, and the trace has all waits. The wrappers
+// find more, because the trace has to infer some owners.
 func TestRootsOfTraceAndWrappers(t *testing.T) {
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {

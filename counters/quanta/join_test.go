@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// TestShare: shares are off by less than one, sum to no more than what is divided, and small shares
-// get their due.
+// TestShare: shares are off by less than one, sum to no more than what is divided, and small
+// shares get their part.
 func TestShare(t *testing.T) {
 	var k rounding
 	c := &Counter{Values: make([]int64, 3)}

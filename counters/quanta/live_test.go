@@ -64,8 +64,9 @@ func endsThrice(c chan int, done *sync.WaitGroup) {
 	done.Done()
 }
 
-// TestEndings: how quanta end and which function was on top is what the program did.
-func TestEndings(t *testing.T) {
+// TestQuantumEndings: how quanta end and which function was on top agree with what the program
+// did.
+func TestQuantumEndings(t *testing.T) {
 	r := record(t, Options{}, func() {
 		c := make(chan int)
 		var done sync.WaitGroup
@@ -95,7 +96,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestMarkers: those of Mark, and of categories that were asked for, in order.
+// TestMarkers: the markers of Mark and of the requested categories, in order.
 func TestMarkers(t *testing.T) {
 	ctx := context.Background()
 	counters.Mark(ctx, "nobody listens") // no trace: nothing happens
@@ -118,7 +119,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestSpans: collections show as spans, one a cycle.
+// TestSpans: collections are spans, one per cycle.
 func TestSpans(t *testing.T) {
 	const cycles = 5
 	r := record(t, Options{}, func() {

@@ -16,7 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// Archives of format 1, packed with zstd, give the same recordings as those that are written now.
+// Archives of format 1, compressed with zstd, give the same recordings as those of the current
+// format.
 func TestOldArchives(t *testing.T) {
 	trace, err := os.ReadFile(filepath.Join("..", "..", "testdata", "small", "sys-go1.26.8.trace.zst"))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Totals of counters stay true when rows are left out: what is gone is in the remainder.
+// Totals of counters stay correct when rows are left out: the remainder has the rest.
 func TestOnlyKeepsTotals(t *testing.T) {
 	rec := &Recording{Begin: []int64{0, 1, 2}, Duration: []int64{1, 1, 1}, Goroutine: []int64{1, 1, 1}, Group: make([]int32, 3), Thread: make([]int64, 3), Proc: make([]int32, 3), Func: make([]int32, 3),
 		Ending: make([]Ending, 3), Groups: []Group{{Name: "g"}}, Funcs: []string{""},

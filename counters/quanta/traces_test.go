@@ -59,9 +59,9 @@ func (o onProcs) Transition(t *timeline.Transition) {
 	o.Observer.Transition(&c)
 }
 
-// TestQuantaAreTheRunningTime: over all recorded traces, the quanta sum to the running time of the
-// bottle graph, whole and by goroutine, and every counter to its total.
-func TestQuantaAreTheRunningTime(t *testing.T) {
+// TestQuantaSumToTheRunningTime: in all recorded traces, the quanta sum to the running time of the
+// bottle graph, in total and by goroutine, and every counter sums to its total.
+func TestQuantaSumToTheRunningTime(t *testing.T) {
 	for _, file := range corpus(t) {
 		name, _, _ := strings.Cut(filepath.Base(file), ".trace")
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +205,8 @@ func checkCounters(t testing.TB, r *Recording) {
 	}
 }
 
-// TestNobodyRunsTwiceAtOnce: the quanta of a P, and of a thread, do not overlap.
-func TestNobodyRunsTwiceAtOnce(t *testing.T) {
+// TestQuantaDoNotOverlap: the quanta of a P, and those of a thread, do not overlap.
+func TestQuantaDoNotOverlap(t *testing.T) {
 	for _, file := range corpus(t) {
 		r, err := ReadFile(context.Background(), file, Options{})
 		if err != nil {

@@ -18,7 +18,7 @@ func answer(t testing.TB, e *Explorer, q Query) *Answer {
 	return a
 }
 
-// Whatever the rows are grouped by, and however many groups are shown, the parts sum to the whole.
+// The groups sum to the whole, whatever the rows are grouped by and however many groups are shown.
 func TestTableSums(t *testing.T) {
 	rec := made(21, 1300)
 	e := explorer(t, rec)
@@ -62,7 +62,7 @@ func TestTableSums(t *testing.T) {
 	}
 }
 
-// Each cell of a table is what the statistics of that part say.
+// Each cell of a table equals the statistics of its part.
 func TestTableCells(t *testing.T) {
 	rec := made(22, 800)
 	e := explorer(t, rec)
@@ -118,8 +118,8 @@ func TestRowsPages(t *testing.T) {
 	}
 }
 
-// Nothing is lost between the bins of a series, and each is what the statistics of that time say.
-func TestSeries(t *testing.T) {
+// The bins of a series sum to the whole, and each equals the statistics of its time.
+func TestSeriesSumsToTheWhole(t *testing.T) {
 	rec := made(24, 900)
 	e := explorer(t, rec)
 	s := answer(t, e, Query{Series: &SeriesQuery{Metric: "minor_faults", Bins: 8, From: 800_000, To: 8_800_000}}).Series
@@ -142,7 +142,7 @@ func TestSeries(t *testing.T) {
 
 func itoa(i int) string { return formatNumber(float64(i)) }
 
-// Every quantum is in the bin that a filter finds it in.
+// Every quantum is in the bin in which a filter finds it.
 func TestDensity(t *testing.T) {
 	e := explorer(t, made(25, 2000))
 	d := answer(t, e, Query{Density: &DensityQuery{X: "duration", Y: "minor_faults", Width: 4, Height: 3, XRange: &[2]float64{20_000, 100_000}, YRange: &[2]float64{0, 3}}}).Density
@@ -177,9 +177,8 @@ func TestDensity(t *testing.T) {
 	}
 }
 
-// A lane is labeled with the group that its goroutine belongs to, not with that of its first
-// quantum.
-func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
+// A lane has the group of its goroutine as its label, not that of its first quantum.
+func TestLanesAreLabeledByGoroutine(t *testing.T) {
 	rec := &quanta.Recording{Name: "made", Procs: 1, Wall: 1000, Groups: []quanta.Group{{Name: "stop-the-world", Kind: timeline.GC}, {Name: "main.BenchmarkX", Kind: timeline.Application}, {Name: "GC workers", Kind: timeline.GC}, {Name: "main.other", Kind: timeline.Application}}, Funcs: []string{""}}
 	for i, q := range []struct {
 		goroutine int64
@@ -199,7 +198,7 @@ func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	}
 }
 
-// Lanes against a brute-force look at every pixel.
+// Lanes against a brute-force computation of every pixel.
 func TestLanes(t *testing.T) {
 	rec := made(26, 400)
 	e := explorer(t, rec)

@@ -48,7 +48,7 @@ func TestCorrelation(t *testing.T) {
 	}
 }
 
-// Ties share the mean of their ranks.
+// Ties get the mean of their ranks.
 func TestRanks(t *testing.T) {
 	got := ranks([]float64{5, 1, 5, 3, 5, 1})
 	for i, want := range []float64{5, 1.5, 5, 3, 5, 1.5} {
@@ -88,7 +88,7 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// The intervals hold what they promise: about 95 of 100 hold the true difference.
+// About 95 of 100 intervals contain the true difference.
 func TestWelchCoverage(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	inside := 0
@@ -109,7 +109,7 @@ func TestWelchCoverage(t *testing.T) {
 	}
 }
 
-// The search finds the counter that was made to differ, and none where nothing differs.
+// The search finds the counter that differs by construction, and none where nothing differs.
 func TestSearch(t *testing.T) {
 	rec := made(31, 3000)
 	after := chosen(t, explorer(t, rec), "first(100, gc)")

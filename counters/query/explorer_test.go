@@ -119,7 +119,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Goroutines are numbered alike by a table, when they are close together, and by a map.
+// A table, for goroutines with close IDs, and a map number goroutines alike.
 func TestNumberer(t *testing.T) {
 	near := []int64{7, 3, 7, 9, 3, -1, 8}
 	far := []int64{7e15, 3, 7e15, 9e12, 3, math.MinInt64, math.MaxInt64}

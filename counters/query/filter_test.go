@@ -268,7 +268,7 @@ func firstOf(a, b *Set) int {
 	return -1
 }
 
-// Laws that hold whatever the sets are.
+// Laws that hold for all sets.
 func TestFilterAlgebra(t *testing.T) {
 	e := explorer(t, made(3, 1500))
 	for i, a := range filterCases {

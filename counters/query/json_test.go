@@ -43,7 +43,7 @@ func TestRecordingJSON(t *testing.T) {
 	}
 }
 
-// A set that is written keeps the sums true: what is not in it is in the remainder.
+// A written set keeps the sums correct: the remainder has the rows that are not in it.
 func TestSetJSON(t *testing.T) {
 	rec := made(5, 500)
 	e := explorer(t, rec)
@@ -200,7 +200,7 @@ func TestValueJSON(t *testing.T) {
 	}
 }
 
-// Values and lanes are written as encoding/json would.
+// Values and lanes are written as by encoding/json.
 func TestValuesAsJSON(t *testing.T) {
 	for _, f := range []float64{0, math.Copysign(0, -1), 1, -1.5, 1e-6, 9.99e-7, 1e20, 1e21, -1e21, 123456789.125, 1.0 / 3, math.MaxFloat64, math.SmallestNonzeroFloat64} {
 		got, err := json.Marshal(Value(f))

@@ -31,7 +31,7 @@ func canonicalFilters() (out []string) {
 	)
 }
 
-// The canonical form of a filter is its own canonical form, so it can stand in a URL.
+// The canonical form of a filter is its own canonical form, so it can be used in a URL.
 func TestCanonical(t *testing.T) {
 	for _, text := range canonicalFilters() {
 		roundTrip(t, text, ParseFilter)

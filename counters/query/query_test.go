@@ -161,8 +161,7 @@ func makeCase(t *testing.T, e *Explorer, name string, q Query) caseVector {
 	return c
 }
 
-// The answers to the vectors are those on record. What they mean is checked by the other tests;
-// this one keeps them from changing unnoticed.
+// The answers to the vectors are unchanged. Other tests check their meaning.
 func TestVectors(t *testing.T) {
 	got := makeVectors(t)
 	name := filepath.Join("testdata", "queries.json")

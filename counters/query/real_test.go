@@ -8,7 +8,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// Recordings of real traces are tables that can be asked everything.
+// All queries work on recordings of real traces.
 func TestRealTraces(t *testing.T) {
 	for _, name := range []string{"small/phases-go1.26.8.trace", "small/mutex-go1.26.8.trace", "small/compute-go1.22.12.trace", "real/json-gogc5.trace.zst"} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func TestSetOperations(t *testing.T) {
 	}
 }
 
-// Quanta are selected and grouped by what called the function on top.
+// Quanta are selected and grouped by the callers of the function on top.
 func TestCallers(t *testing.T) {
 	rec := made(3, 200)
 	rec.Funcs = append(rec.Funcs, "main.caller")

@@ -34,7 +34,7 @@ func statsOf(t testing.TB, e *Explorer, metric, filter string) *Statistics {
 	return s
 }
 
-// 1 … n: all of the statistics have closed forms.
+// All statistics of 1 … n have closed forms.
 func TestStatisticsClosedForm(t *testing.T) {
 	const n = 1000
 	values := make([]int64, n)
@@ -61,7 +61,7 @@ func TestStatisticsClosedForm(t *testing.T) {
 	}
 }
 
-// Nothing is lost next to large numbers.
+// Small numbers are not lost next to large ones.
 func TestStatisticsAreStable(t *testing.T) {
 	e := explorer(t, columnOf("", 1<<53-8, 1<<53-7, 1<<53-6))
 	s := statsOf(t, e, "v", "")
@@ -73,7 +73,7 @@ func TestStatisticsAreStable(t *testing.T) {
 	}
 }
 
-// The sum and the deviation of anything, against exact arithmetic.
+// Sum and deviation of random values against exact arithmetic.
 func TestStatisticsAgainstRationals(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 30 {
@@ -137,7 +137,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Selecting stays correct when every pivot is bad.
+// Selection is correct even if every pivot is bad.
 func TestSelectWithoutBudget(t *testing.T) {
 	values := rand.New(rand.NewPCG(1, 1)).Perm(5000)
 	var floats []float64
@@ -166,7 +166,7 @@ func TestStatisticsOfUnknown(t *testing.T) {
 	}
 }
 
-// A quotient has two means: of the quotients, and of the whole.
+// A quotient has two means: that of the quotients, and that of the whole.
 func TestRatioOfSums(t *testing.T) {
 	rec := columnOf("", 10, 20, quanta.Unknown, 90)
 	rec.Counters = append(rec.Counters, quanta.Counter{Name: "w", Values: []int64{10, 10, 10, 0}})
@@ -176,7 +176,7 @@ func TestRatioOfSums(t *testing.T) {
 	}
 }
 
-// The changes of a goroutine telescope: they sum to the last value less the first.
+// The changes of a goroutine sum to its last value minus its first.
 func TestChangesTelescope(t *testing.T) {
 	rec := made(9, 900)
 	e := explorer(t, rec)

@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// The statistics of the parts are those of their rows, added up and sorted one by one.
+// The statistics of the parts equal those of their rows, summed and sorted one by one.
 func TestSummary(t *testing.T) {
 	rec := made(31, 900)
 	e := explorer(t, rec)
@@ -65,7 +65,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Whatever the limit, the parts sum to the whole, and what is not shown is one part.
+// With any limit, the parts sum to the whole, and one part contains all that are not shown.
 func TestSummaryTop(t *testing.T) {
 	e := explorer(t, made(32, 700))
 	whole, _, err := e.Summary(t.Context(), SummaryQuery{Stats: []string{"sum"}})

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// The program does what it says, whatever the machine is doing meanwhile.
+// The program works as described, whatever else the machine does.
 func TestRun(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor")
@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Every number of tasks gives the same hits: those that counting gives.
+// Every number of tasks finds the same hits as counting does.
 func TestSearch(t *testing.T) {
 	x := newIndex()
 	queries := x.queries(30)

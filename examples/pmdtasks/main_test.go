@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// The program does what it says, in whatever time.
+// The program works as described, in any time.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pmd.json")
 	for _, sweep := range []bool{false, true} {

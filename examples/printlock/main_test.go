@@ -14,9 +14,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
-// The lock is to blame before the repair, and hardly after it: whatever else the machine does, a step takes its
-// time in the terminal under the lock before, and none after.
-func TestRepair(t *testing.T) {
+// The lock is blamed before the repair and gets almost no blame after it. This does not depend on
+// the load of the machine: a step writes to the terminal under the lock before the repair, and
+// outside of it after.
+func TestRepairRemovesTheBlame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "profiles")
 	o := options{compute: 100, print: 5 * time.Millisecond}
 	opt := beforeafter.Options{Goroutines: 4, Time: 200 * time.Millisecond, Dir: dir, Unit: "steps"}
@@ -50,8 +51,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Both print the same lines.
-func TestLines(t *testing.T) {
+// Both versions print the same lines.
+func TestBothPrintTheSameLines(t *testing.T) {
 	print := func(newLogger func(w *bytes.Buffer) logger) []string {
 		var b bytes.Buffer
 		l := newLogger(&b)

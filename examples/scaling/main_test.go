@@ -13,8 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// Every switch makes a stack that adds up, and says what it was meant to show. Whether the
-// value is what it must be depends on what else the machine does: the program itself tells, the test does not ask.
+// Every switch gives a stack that sums up and shows what it was designed to show. Its values
+// depend on the load of the machine: the program reports that, the test does not check it.
 func TestSwitches(t *testing.T) {
 	dir := t.TempDir()
 	o := options{procs: 2, time: 60 * time.Millisecond, tries: 1, dir: dir}
@@ -46,7 +46,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// The known answers for two workers are those that were worked out by hand.
+// The known answers for two workers equal those computed by hand.
 func TestKnown(t *testing.T) {
 	for name, want := range map[string]float64{"perfect": 2, "imbalance": 2. / 3, "lock": 0.75, "sequential": 2. / 3, "io": 0.75} {
 		if got := find(name).known(2, nil); math.Abs(got-want) > 1e-9 {

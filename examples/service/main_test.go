@@ -16,8 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// The service blames the cache, then the log, and then nobody; and it gets faster.
-func TestStory(t *testing.T) {
+// The service blames the cache, then the log, then nothing, and gets faster.
+func TestEachRepairMovesTheBlame(t *testing.T) {
 	o := defaults
 	o.time, o.dir = 400*time.Millisecond, t.TempDir()
 	var out bytes.Buffer
@@ -65,7 +65,7 @@ func blocked(c *granularity.Class) bool {
 	return false
 }
 
-// Both caches hand out the same pages, and keep no more than they may.
+// Both caches return the same pages and respect their limit.
 func TestCaches(t *testing.T) {
 	locked, sharded := newLockedCache(), newShardedCache()
 	var ids sync.WaitGroup
@@ -101,7 +101,8 @@ func (s *slowly) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// Both logs write every line once, those of a goroutine in order; the queue in fewer writes.
+// Both logs write every line once, and those of a goroutine in order. The queue needs fewer
+// writes.
 func TestLogs(t *testing.T) {
 	const goroutines, lines = 8, 50
 	var locked, queued slowly
@@ -135,7 +136,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// The service and its load generator as processes of their own would run them.
+// The service and its load generator run as separate processes would.
 func TestServeAndLoad(t *testing.T) {
 	s, err := start("localhost:0", "localhost:0", repairs{cache: true, log: true}, true)
 	if err != nil {
@@ -169,7 +170,7 @@ func TestServeAndLoad(t *testing.T) {
 	}
 }
 
-// A service that is told to stop, as by SIGTERM, does so while somebody takes a profile of a minute.
+// A service that is stopped, as by SIGTERM, exits while a client takes a profile of one minute.
 func TestStopWhileProfiled(t *testing.T) {
 	s, err := start("localhost:0", "localhost:0", repairs{}, false)
 	if err != nil {
@@ -202,8 +203,8 @@ func TestStopWhileProfiled(t *testing.T) {
 	}
 }
 
-// The service stops when it is told to, and serves nobody but this machine.
-func TestListen(t *testing.T) {
+// The service stops when asked to, and serves only this machine.
+func TestListensOnThisMachineOnly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	var out bytes.Buffer

@@ -11,9 +11,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
-// The map's lock is to blame before the repair. Whatever else the machine does: with enough work under the lock,
-// goroutines queue there.
-func TestBlame(t *testing.T) {
+// The map's lock is blamed before the repair, whatever else the machine does: with enough work
+// under the lock, goroutines queue there.
+func TestLockIsBlamedBeforeTheRepair(t *testing.T) {
 	o := options{shards: 64, compute: 200_000}
 	var out bytes.Buffer
 	results, err := beforeafter.Run(context.Background(), &out, o.variants(), beforeafter.Options{
@@ -42,8 +42,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// Both keep all updates.
-func TestUpdates(t *testing.T) {
+// Both versions keep all updates.
+func TestBothKeepAllUpdates(t *testing.T) {
 	for _, shards := range []int{1, 7} {
 		m := newSharded(shards)
 		var wg sync.WaitGroup

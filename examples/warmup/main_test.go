@@ -11,9 +11,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
-// TestWarmup: units are recorded, between collections and compactions. How much slower they get is a matter of the processor's
-// caches, of the race detector and of what else the machine does: the test does not ask, see TestLocality.
-func TestWarmup(t *testing.T) {
+// TestUnitsAreRecorded: units are recorded, between collections and compactions. By how much they
+// slow down depends on the processor's caches, the race detector and the load of the machine, so
+// this test does not check it; see TestLocality.
+func TestUnitsAreRecorded(t *testing.T) {
 	ratio := func(o *options) float64 {
 		r, err := o.record()
 		if err != nil {
@@ -52,7 +53,8 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// TestLocality: compacted, all entries lie one behind the other; each unit makes the walk jump more, until the next compaction.
+// TestLocality: after a compaction, all entries are contiguous. Each unit makes the walk jump
+// more, until the next compaction.
 func TestLocality(t *testing.T) {
 	c := newCache(10_000)
 	jumps := func() (n int) {
@@ -82,8 +84,9 @@ func TestLocality(t *testing.T) {
 	}
 }
 
-// TestListIsKept: whatever is replaced and compacted, the list has the same entries in the same order.
-func TestListIsKept(t *testing.T) {
+// TestCompactionKeepsTheList: the list has the same entries in the same order after any
+// replacements and compactions.
+func TestCompactionKeepsTheList(t *testing.T) {
 	c := newCache(2000)
 	for i := range 50 {
 		c.unit(100, 300)

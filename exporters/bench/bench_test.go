@@ -62,7 +62,7 @@ func around(f func(chan bool)) {
 func setupGoroutine(done chan bool)    { setup(); done <- true }
 func teardownGoroutine(done chan bool) { teardown(); done <- true }
 
-// The graph is of the measured loop: what is set up before and taken down after it is not in it.
+// The graph covers the measured loop only, without set-up and tear-down.
 func TestMeasuredLoopOnly(t *testing.T) {
 	for name, f := range map[string]func(b *testing.B){
 		"Loop": func(b *testing.B) {
@@ -175,7 +175,7 @@ func readGraph(t *testing.T, dir string) *bottle.Graph {
 	return g
 }
 
-// Locks and tasks are reported when there are some, and only then.
+// Locks and tasks are reported only if there are some.
 func TestWrappers(t *testing.T) {
 	in(t, "test.benchtime", "20x")
 	dir := t.TempDir()
@@ -229,8 +229,8 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
-// The tasks of a benchmark are judged by themselves: not by those of the same class in the
-// benchmarks before.
+// The tasks of a benchmark are judged separately from those of the same class in earlier
+// benchmarks.
 func TestTasksOfThisBenchmarkAlone(t *testing.T) {
 	in(t, "test.benchtime", "1x")
 	bench := func(tasks, size int) map[string]float64 {
@@ -255,9 +255,9 @@ func TestTasksOfThisBenchmarkAlone(t *testing.T) {
 	}
 }
 
-// A benchmark that fails, is skipped or runs others reports nothing of its own, and the next one is
-// well.
-func TestUnusual(t *testing.T) {
+// A benchmark that fails, is skipped or runs others reports nothing of its own, and does not
+// affect the next one.
+func TestFailedAndSkippedBenchmarksReportNothing(t *testing.T) {
 	in(t, "test.benchtime", "3x")
 	for _, f := range []func(b *testing.B){
 		func(b *testing.B) { Start(b, Trace); b.FailNow() },
@@ -310,7 +310,7 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
-// Waits that are rare among many operations are not written as 0.
+// Waits that are rare among many operations are not rounded to 0.
 func TestRareWaits(t *testing.T) {
 	in(t, "test.benchtime", "1000000000x")
 	r := testing.Benchmark(func(b *testing.B) {
@@ -449,7 +449,7 @@ func BenchmarkTen(b *testing.B) {
 	}
 }
 
-// benchstat reads ten benchmarks on 1 and 2 processors without a word on its standard error.
+// benchstat reads ten benchmarks on 1 and 2 processors without a message on standard error.
 func TestBenchstat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs ten benchmarks six times")
@@ -497,7 +497,7 @@ func TestBenchstat(t *testing.T) {
 	}
 }
 
-// The time in C code is a metric of benchmarks that have any.
+// Benchmarks with time in C code report it as a metric.
 func TestTimeInCIsAMetric(t *testing.T) {
 	for file, want := range map[string]bool{"cgo": true, "compute": false} {
 		g, err := bottle.ReadFile(t.Context(), "../../testdata/small/"+file+"-go1.26.8.trace", bottle.Options{})

@@ -19,7 +19,7 @@ func marksAt(times ...timeline.Time) (all []mark) {
 	return all
 }
 
-// Times are in milliseconds; a mark takes a nanosecond.
+// Times are in milliseconds. A mark takes a nanosecond.
 func TestMeasured(t *testing.T) {
 	const ms = timeline.Time(time.Millisecond)
 	for _, tt := range []struct {
@@ -58,9 +58,9 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// Where the trace tells what started and stopped the timer, a set-up as long as the loop is never
-// taken for it, whatever the program reads besides.
-func TestToldByTheTrace(t *testing.T) {
+// If the trace shows which calls started and stopped the timer, a set-up as long as the loop is
+// never mistaken for it, whatever else the program reads.
+func TestTraceDecidesWhatWasTimed(t *testing.T) {
 	var all []mark
 	at := timeline.Time(0)
 	add := func(by caller, after timeline.Time) {
@@ -101,8 +101,8 @@ func TestToldByTheTrace(t *testing.T) {
 	}
 }
 
-// The trace of a benchmark does tell.
-func TestTraceTellsCallers(t *testing.T) {
+// The trace of a benchmark has the callers of the timer's methods.
+func TestTraceHasTheCallersOfTheTimer(t *testing.T) {
 	in(t, "test.benchtime", "3x")
 	var kinds [reset + 1]int
 	r := testing.Benchmark(func(b *testing.B) {
@@ -139,8 +139,8 @@ func TestClipTimes(t *testing.T) {
 	}
 }
 
-// What is cut out leaves nothing but the states: a goroutine that runs throughout is there for the
-// spans only, one that ran between them not at all.
+// Of what is cut out only the states remain: a goroutine that runs throughout appears in the spans
+// only, and one that ran between them not at all.
 func TestClip(t *testing.T) {
 	o := bottle.NewObserver(bottle.Options{})
 	c := &clip{to: o, spans: []span{{100, 200}, {500, 650}}}

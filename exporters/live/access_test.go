@@ -27,7 +27,7 @@ func mounted(t testing.TB, opt Options) *handler {
 	return h
 }
 
-func TestMountedHandlerAnswersNobodyByDefault(t *testing.T) {
+func TestMountedHandlerRefusesByDefault(t *testing.T) {
 	base := serve(t, mounted(t, Options{}), nil)
 	for _, path := range []string{"", "graph", "trace", "metrics", "nothing", "wall?seconds=x"} {
 		a := get(t, base+path)
@@ -110,7 +110,7 @@ func TestAuthorizeDecidesAlone(t *testing.T) {
 	}
 }
 
-func TestOwnListenerAnswersThisMachine(t *testing.T) {
+func TestOwnListenerAnswersLocalRequests(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "b") // the path of a socket must be short
 	if err != nil {
@@ -152,7 +152,7 @@ func TestOwnListenerAnswersThisMachine(t *testing.T) {
 	}
 }
 
-func TestListenRefusesAddressesThatOthersReach(t *testing.T) {
+func TestListenRefusesRemotelyReachableAddresses(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "shop.example:80", "localhost", "", "unix:/no/such/directory/s"} {
 		if err := ListenAndServe(t.Context(), address, Options{}); err == nil || !strings.HasPrefix(err.Error(), "live: ") {
@@ -168,7 +168,7 @@ func TestListenRefusesAddressesThatOthersReach(t *testing.T) {
 	}
 }
 
-// A proxy that adds no header makes all requests look as if this machine had made them.
+// A proxy that adds no header makes all requests look local.
 func TestBehindNginx(t *testing.T) {
 	nginx := "/usr/sbin/nginx" // where Debian has it, off the PATH of most users
 	if _, err := exec.LookPath(nginx); err != nil {

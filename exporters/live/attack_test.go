@@ -38,8 +38,8 @@ func ask(t *testing.T, method, url string) answer {
 	return answer{resp, string(body)}
 }
 
-// A hundred clients ask for everything at once, some of which hang up or read slowly: each gets an
-// answer, or is told when to come again, and nothing is held afterwards.
+// A hundred concurrent clients request everything, and some of them hang up or read slowly. Each
+// gets an answer or the time of the next try, and no memory is held afterwards.
 func TestManyClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), &made{live: report()})
@@ -102,8 +102,8 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 }
 
-// A client that reads nothing loses its answer after the time that the answer has, and its memory
-// is free; the server has no WriteTimeout.
+// A client that reads nothing loses its answer at the answer's deadline, and the memory is
+// released. The server has no WriteTimeout.
 func TestClientThatReadsNothing(t *testing.T) {
 	t.Parallel()
 	r := readTape(t, smallTrace)
@@ -123,8 +123,8 @@ func TestClientThatReadsNothing(t *testing.T) {
 	eventuallyFree(t, h)
 }
 
-// The deadline of an answer is not that of what the service itself answers on the same connection
-// later.
+// The deadline of an answer does not apply to a later answer of the service on the same
+// connection.
 func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -149,9 +149,9 @@ func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 	}
 }
 
-// A socket that a process which was killed has left does not keep the next one from listening; one
-// that is in use does.
-func TestSocketThatWasLeft(t *testing.T) {
+// A socket left by a killed process does not prevent the next one from listening. A socket in use
+// does.
+func TestStaleSocketIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "b")
 	if err != nil {
@@ -205,8 +205,7 @@ func (o *onceBroken) Begin(*timeline.Begin) {
 	}
 }
 
-// After a panic of an observer the analysis begins anew; the pages and a metric say what has
-// happened.
+// After a panic of an observer the analysis restarts. The pages and a metric report it.
 func TestPanickingObserver(t *testing.T) {
 	underLoad(t)
 	opt := bottleneck.ContinuousOptions{Budget: 1}

@@ -22,7 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
-// Of ten requests at once one is answered, and nine are told when to come again.
+// Of ten concurrent requests one is answered, and nine get the time of the next try.
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan struct{}), make(chan struct{})
@@ -62,7 +62,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// Several kinds at once take their snapshots one after the other.
+// Concurrent requests of several kinds take their snapshots one after another.
 func TestSnapshotsQueue(t *testing.T) {
 	t.Parallel()
 	r := readTape(t, smallTrace)
@@ -89,8 +89,8 @@ func TestSnapshotsQueue(t *testing.T) {
 	wg.Wait()
 }
 
-// Where the snapshots of others take too long, the answer says that, and does not blame the
-// program's events.
+// If the snapshots of others take too long, the answer says so and does not blame the number of
+// events.
 func TestWaitingForSnapshots(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -102,7 +102,7 @@ func TestWaitingForSnapshots(t *testing.T) {
 	}
 }
 
-// What the sources refuse has an answer of its own.
+// Each error of a source has an answer of its own.
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func dropsOnly() (live bottleneck.Live) {
 	return live
 }
 
-// A source that panics is told about, and the next request is answered.
+// A panic in a source is reported, and the next request is answered.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{"boom\n<b>", errors.New("broken"), 42} {
@@ -169,7 +169,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// When a client goes away, the collection stops: no goroutine waits for the rest of the minute.
+// When a client disconnects, the collection stops: no goroutine waits for the rest of the minute.
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
@@ -206,8 +206,8 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// When the server's context ends, as by SIGTERM, Shutdown need not wait for a collection, whose
-// client is told.
+// When the server's context ends, as on SIGTERM, Shutdown does not wait for a collection. Its
+// client gets an error.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	ctx, sigterm := context.WithCancel(context.Background())
@@ -244,7 +244,7 @@ func (g *gate) snapshot() (kinds []string) {
 	return kinds
 }
 
-// A server with a short WriteTimeout answers collections that take longer.
+// A server with a short WriteTimeout answers longer collections.
 func TestWriteTimeout(t *testing.T) {
 	t.Parallel()
 	short := func(s *http.Server) { s.WriteTimeout = 500 * time.Millisecond }
@@ -288,8 +288,9 @@ func TestWriteTimeout(t *testing.T) {
 	}
 }
 
-// A trace that takes too long to read is given up with a text, not cut off by the server.
-func TestTooMuch(t *testing.T) {
+// The analysis of a trace that takes too long is aborted with a text. The server does not cut the
+// answer off.
+func TestTooLongAnalysisIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	h.analyze = func(ctx context.Context, _ *snapshot.Buffer, _ time.Duration, _ bottleneck.Options) (*bottleneck.Report, error) {
@@ -305,8 +306,8 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is seen to break off: half an answer never looks like a whole one.
-func TestBreakOff(t *testing.T) {
+// An incomplete answer never looks like a complete one.
+func TestIncompleteAnswersAreDetectable(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(&handler{guard: guard{everybody: true}, sendTime: sendTime, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// The index page says what goes on, and all its links lead somewhere.
+// The index page shows the current state, and all its links work.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{Title: "shop", Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, readTape(t, smallTrace), &made{live: report()})
@@ -49,8 +49,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// The index shows the verdict of the latest snapshot that was analyzed, which is that of the
-// answer, and takes none for it.
+// The index shows the verdict of the latest analyzed snapshot, which equals that of the answer. It
+// takes no snapshot itself.
 func TestIndexShowsTheLatestVerdict(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -79,8 +79,8 @@ func TestIndexShowsTheLatestVerdict(t *testing.T) {
 	}
 }
 
-// While the continuous analysis goes on, the index shows its verdict, and how uncertain that is.
-func TestIndexShowsTheVerdictOfNow(t *testing.T) {
+// During a continuous analysis the index shows its verdict with its uncertainty.
+func TestIndexShowsTheContinuousVerdict(t *testing.T) {
 	t.Parallel()
 	live := report()
 	live.Verdict = &verdict.Verdict{Wall: 9 * time.Second, Procs: 2, Findings: []verdict.Finding{{Kind: "lock", Title: "The lock a<b kept it waiting."}}, Warnings: []string{"Estimated from 9 bursts."}}
@@ -103,8 +103,8 @@ func TestIndexShowsTheVerdictOfNow(t *testing.T) {
 	}
 }
 
-// A link may lead to any path below the mount point: the commands on the page are one argument for
-// a shell all the same.
+// A link may lead to any path below the mount point. The commands on the page pass it as one shell
+// argument.
 func TestIndexCommands(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), &made{live: report()})

@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
-// Every path gives every form that it says it has, and the form is what its media type says.
+// Every path serves every form that it advertises, with the right media type.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]*handler{
@@ -61,7 +61,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Without a function that writes PNG there is none, and the answer says how to have it.
+// Without a function that writes PNG there is none, and the answer explains how to add one.
 func TestNoPNGUnlessTheProgramHasIt(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -176,7 +176,7 @@ func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
 	return p
 }
 
-// Every answer, right or wrong, has the headers that keep it to itself.
+// Every answer, including errors, has the headers that protect it.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
@@ -226,7 +226,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// It does not matter where the handler is mounted, and how.
+// The handler works at any mount point.
 func TestMount(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -276,8 +276,8 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// What is not there says what it needs.
-func TestNothing(t *testing.T) {
+// A path without its source explains what it needs.
+func TestMissingSourcesAreExplained(t *testing.T) {
 	t.Parallel()
 	base := serve(t, Handler(Options{AllowRemote: true}), nil)
 	for _, e := range endpoints {
@@ -294,8 +294,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Another grouping than the usual one is of a snapshot, also where a continuous analysis has the
-// usual one.
+// A grouping other than the default is that of a snapshot, also if a continuous analysis has the
+// default one.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]continuous{"recorder": nil, "both": &made{live: report()}} {
@@ -322,7 +322,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// A shorter question about the last seconds has a shorter answer, and a longer one is warned.
+// A request for fewer seconds gets a shorter result. A request for more gets a warning.
 func TestSeconds(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHandler(Options{}, readTape(t, "small/phases-go1.26.8.trace"), nil), nil)
@@ -349,7 +349,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// What is made of a snapshot is of when that was taken, however long the analysis takes.
+// A result has the time at which its snapshot was taken, however long the analysis takes.
 func TestTimeOfSnapshot(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -364,7 +364,7 @@ func TestTimeOfSnapshot(t *testing.T) {
 	}
 }
 
-// Windows of long ago are not taken for the last seconds: the graph says when it ends.
+// Old windows are not mistaken for the last seconds: the graph states its end.
 func TestOldWindows(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -384,7 +384,7 @@ func TestOldWindows(t *testing.T) {
 	}
 }
 
-// The profile of a snapshot's graph has the call chains of its boxes, with another grouping too.
+// The profile of a snapshot's graph has the call chains of its boxes, also with another grouping.
 func TestGraphProfileHasCallChains(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)

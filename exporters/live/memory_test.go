@@ -177,9 +177,8 @@ const slowClients = 300
 // maxMemory is the limit of the child.
 const maxMemory = 200 << 20
 
-// What answers take is a small multiple of the snapshot, and however many clients read slowly, it
-// stays below the limit. The child has a limit of its own for the heap, as a service in a container
-// has.
+// Answers take a small multiple of the snapshot. Memory stays below the limit however many clients
+// read slowly. The child process has a heap limit of its own, as a service in a container has.
 func TestMemory(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "BOTTLENECK_MEMORY_CHILD=1", "GOMEMLIMIT=300MiB")
@@ -209,8 +208,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// When a client has gone, or has read all, there is room for the next one. The test has the process
-// for itself: the limit of an analysis is one of the heap, to which other tests would add.
+// When a client disconnects or has read everything, its memory is available to the next one. The
+// test needs a process of its own: the limit of an analysis is a limit of the heap, to which other
+// tests would add.
 func TestRoomIsGivenBack(t *testing.T) {
 	r := readTape(t, httpTrace)
 	h := newHandler(Options{}, r, nil)

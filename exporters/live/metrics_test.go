@@ -36,7 +36,7 @@ func metric(t *testing.T, text, name string) float64 {
 	return v
 }
 
-// The metrics are the numbers of the report.
+// The metrics equal the numbers of the report.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
@@ -94,7 +94,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Two servers may scrape at the same time, and metrics take no parameters.
+// Two servers may scrape concurrently, and metrics take no parameters.
 func TestMetricsAlways(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, nil, &made{live: report()})
@@ -109,7 +109,7 @@ func TestMetricsAlways(t *testing.T) {
 	}
 }
 
-// Who prefers OpenMetrics gets it, with exemplars; who takes gzip gets that.
+// A client that prefers OpenMetrics gets it, with exemplars. A client that accepts gzip gets gzip.
 func TestMetricsNegotiation(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHandler(Options{}, nil, &made{live: report()}), nil)
@@ -181,7 +181,7 @@ func TestMetricsNegotiation(t *testing.T) {
 	}
 }
 
-// Lean metrics have 60 lines at most that are no comments.
+// Lean metrics have at most 60 lines without comments.
 func TestLeanMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
@@ -206,8 +206,7 @@ func TestLeanMetrics(t *testing.T) {
 	}
 }
 
-// promtool, of Prometheus, finds nothing to complain about: not in ordinary metrics, not in those
-// of hostile names.
+// promtool of Prometheus accepts ordinary metrics and those with hostile names.
 func TestPromtool(t *testing.T) {
 	promtool := require.Program(t, "promtool")
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})

@@ -23,7 +23,7 @@ func run(t *testing.T, path string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// go tool pprof takes profiles by their address, and shows the text of an error.
+// go tool pprof fetches profiles by URL, and shows the text of an error.
 func TestGoToolPprof(t *testing.T) {
 	t.Parallel()
 	goTool := require.Program(t, "go")

@@ -172,8 +172,8 @@ func (c *growing) Read() *bottleneck.Live {
 	return &live
 }
 
-// The expressions of the dashboard and the rules of docs/fleet, evaluated by Prometheus, say what
-// the program does.
+// Prometheus evaluates the expressions of the dashboard and the rules of docs/fleet to the numbers
+// of the program.
 func TestPrometheusRulesAndDashboard(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")

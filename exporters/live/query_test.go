@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// What a query says, or what is wrong with it.
+// What a query means, or what is wrong with it.
 func TestQuery(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]struct {
@@ -73,7 +73,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// What a client gets that does not ask for a form by the query.
+// The form that a client gets if its query names none.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	const chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
@@ -121,8 +121,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// Whatever a query says, it is understood within its bounds or refused with 400 and a text; nothing
-// is collected then, and no panic.
+// A query is either valid within its bounds or refused with 400 and a text. A refused query
+// collects nothing, and no query panics.
 func FuzzQuery(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, s := range []string{"", "seconds=5", "seconds=-1&debug=1", "format=svg", "view=joined&seconds=0.1", "seconds=1e308", "a=b;c", "%00=%ff", "debug=256", "group=creator", "group=/x(/", "seconds=0x1p3"} {

@@ -49,7 +49,7 @@ func hostileReport() bottleneck.Live {
 	return live
 }
 
-// Hostile names stay text: in pages, in pictures, in metrics, in headers.
+// Hostile names remain text in pages, pictures, metrics and headers.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
@@ -119,8 +119,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// No answer but the raw trace tells where the program was built, by whom, where it runs, with which
-// arguments or environment.
+// No answer except the raw trace reveals where or by whom the program was built, where it runs,
+// its arguments or its environment.
 func TestNoPaths(t *testing.T) {
 	t.Setenv("LIVE_SECRET", "s3cr3t-value")
 	r := &tape{data: recordHere(t)}
@@ -219,7 +219,7 @@ func busy(d time.Duration) {
 	}
 }
 
-// The names of files are what -trimpath would have made of them.
+// File names are those of -trimpath.
 func TestSourceFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]string{
@@ -239,7 +239,7 @@ func TestSourceFile(t *testing.T) {
 	}
 }
 
-// Trimming copies: the profile of the source stays as it is.
+// Trimming copies: the profile of the source is unchanged.
 func TestTrimCopies(t *testing.T) {
 	t.Parallel()
 	live := report()
@@ -325,7 +325,7 @@ func countPaths(v reflect.Value) (n int) {
 	return n
 }
 
-// Trimming finds every path that the types can hold, and leaves the originals as they are.
+// Trimming finds every path that the types can contain, and leaves the originals unchanged.
 func TestTrimFindsEveryPath(t *testing.T) {
 	t.Parallel()
 	check := func(name string, original any, trim func() any) {

@@ -83,9 +83,9 @@ func TestSamplesCostOnePercentOfAProcessor(t *testing.T) {
 	}
 }
 
-// With ten goroutines for most of the time, and a thousand now and then, the rates differ a
-// hundredfold, and the averages are true all the same.
-func TestWeightsMakeUpForTheRate(t *testing.T) {
+// With ten goroutines most of the time and sometimes a thousand, the rates differ a hundredfold.
+// The averages are still correct.
+func TestWeightsCompensateForTheRate(t *testing.T) {
 	t.Parallel()
 	crowded := func(at time.Duration) bool { return at%(7*time.Second) >= 5*time.Second }
 	sum, runs := 0.0, 0
@@ -114,7 +114,7 @@ func TestWeightsMakeUpForTheRate(t *testing.T) {
 	}
 }
 
-// The times of samples have no period, so that a program of that period is seen as it is.
+// The times of samples have no period, so a periodic program is sampled without bias.
 func TestSamplesDoNotFollowThePeriodOfTheProgram(t *testing.T) {
 	t.Parallel()
 	p := &simulated{cost: time.Microsecond, goroutines: func(at time.Duration) int {
@@ -132,7 +132,7 @@ func TestSamplesDoNotFollowThePeriodOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestOneSampleMustNotCostTooMuch(t *testing.T) {
+func TestSampleCostIsBounded(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{100_000: "ask for seconds=21 or more", 10_000_000: "too many for a wall-clock profile"} {
 		p := &simulated{cost: time.Microsecond, goroutines: func(time.Duration) int { return n }}

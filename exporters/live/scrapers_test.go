@@ -16,10 +16,10 @@ import (
 
 const fleet = "../../docs/fleet"
 
-// The profiles that the configurations of Grafana Alloy and Parca name are there, in answer to what
-// these two send: a User-Agent, no Accept, "seconds" where the profile is a delta (Alloy: one
-// second less than its interval; twice where its configuration has params; Parca: its interval),
-// and what their HTTP clients add, which is Go's "Accept-Encoding: gzip".
+// The profiles in the configurations of Grafana Alloy and Parca exist, in answer to the requests
+// of both: a User-Agent, no Accept, "seconds" for delta profiles (Alloy: one second less than its
+// interval, and twice if its configuration has params; Parca: its interval), and "Accept-Encoding:
+// gzip" of Go's HTTP client.
 func TestScrapers(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]*handler{
@@ -73,7 +73,7 @@ func profilePaths(t *testing.T, config string) []string {
 	return paths
 }
 
-// promtool, of Prometheus, takes the scrape configuration and the rules.
+// promtool of Prometheus accepts the scrape configuration and the rules.
 func TestPromtoolConfig(t *testing.T) {
 	promtool := require.Program(t, "promtool")
 	for _, c := range [][]string{{"config", "prometheus.yml"}, {"rules", "bottleneck.rules.yml"}} {
@@ -84,8 +84,8 @@ func TestPromtoolConfig(t *testing.T) {
 	}
 }
 
-// All metrics that the dashboard and the rules name are in the metrics of a handler, or are series
-// that the rules record; the path that the configurations scrape is that of the metrics.
+// All metrics in the dashboard and the rules are metrics of a handler or series that the rules
+// record. The path in the configurations is that of the metrics.
 func TestFleetMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})

@@ -57,7 +57,7 @@ func graphOf(t *testing.T, url string) *bottle.Graph {
 	return g
 }
 
-// A service with a recorder tells about exactly the last seconds, in all forms.
+// A service with a recorder reports exactly the last seconds, in all forms.
 func TestRecorder(t *testing.T) {
 	underLoad(t)
 	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: 3 * time.Second})
@@ -105,8 +105,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// A service that analyzes itself all the time, with a recorder beside: both answer, and the one
-// says what the other does.
+// A service with a continuous analysis and a recorder: both answer, and each mentions the other.
 func TestContinuous(t *testing.T) {
 	underLoad(t)
 	var rec bottle.Recorder
@@ -147,9 +146,9 @@ func TestContinuous(t *testing.T) {
 	}
 }
 
-// While somebody starts and stops the recorder, and several ask, all are answered: with what there
-// is, or that there is nothing now.
-func TestStopMeanwhile(t *testing.T) {
+// While the recorder is started and stopped, concurrent requests all get an answer: a result, or
+// that there is none now.
+func TestStopDuringRequests(t *testing.T) {
 	underLoad(t)
 	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})
 	base := serve(t, newHandler(Options{Recorder: rec}, nil, nil), nil)
@@ -188,8 +187,8 @@ func TestStopMeanwhile(t *testing.T) {
 	wg.Wait()
 }
 
-// What somebody else has taken is not taken away, and is said: a trace, a flight recorder.
-func TestTaken(t *testing.T) {
+// A trace or flight recorder that other code started is left running, and the answer says so.
+func TestForeignTracesAreLeftAlone(t *testing.T) {
 	if err := trace.Start(io.Discard); err != nil {
 		t.Skip("somebody else records: ", err)
 	}
@@ -227,7 +226,7 @@ type panicking struct{}
 
 func (panicking) WriteTo(io.Writer) (int64, error) { panic("a fault of the source") }
 
-// A real recorder whose source panics: the client is told, and the service goes on.
+// A real recorder whose source panics: the client gets an error, and the service continues.
 func TestPanickingSource(t *testing.T) {
 	base := serve(t, newHandler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: panicking{}})}, nil, nil), nil)
 	for range 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Goroutines that wait are in the wall-clock profile under the names of their boxes.
+// Waiting goroutines are in the wall-clock profile under the names of their boxes.
 func TestWallGroups(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -51,7 +51,7 @@ func TestWallGroups(t *testing.T) {
 
 func parked(c chan struct{}) { <-c }
 
-// Names as package timeline gives them.
+// Names are those of package timeline.
 func TestGroupOfCalls(t *testing.T) {
 	t.Parallel()
 	sample := func(calls ...string) *profile.Sample { // leaf first
@@ -77,7 +77,7 @@ func TestGroupOfCalls(t *testing.T) {
 	}
 }
 
-// A wall-clock profile of no time at all, or that is cancelled at once, ends.
+// A wall-clock profile of zero time, or one that is canceled at once, ends.
 func TestWallBounds(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHandler(Options{}, nil, nil), nil)

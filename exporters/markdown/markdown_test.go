@@ -34,7 +34,7 @@ func ExampleWrite() {
 	// | **2 s** | **all** |  | **1,378** | **500 ms** |
 }
 
-// A name of the observed program neither ends a cell nor becomes markup.
+// A name from the observed program neither ends a cell nor becomes markup.
 func TestNamesAreHarmless(t *testing.T) {
 	for _, name := range []string{"a|b", "<img src=x>", "**bold**", "[x](http://example.com)", "a\nb", "`code`", `\|`, "@everyone", "&lt;"} {
 		columns := []result.Column[string]{{Name: "name", Title: "name", Value: result.Texts(func(s *string) string { return *s })}}

@@ -67,7 +67,7 @@ func collect(t testing.TB, reader metric.Reader) map[string]float64 {
 	return out
 }
 
-// OpenTelemetry takes all metrics, they are the numbers of the analysis, and they end with
+// OpenTelemetry accepts all metrics, they equal the numbers of the analysis, and they end with
 // Unregister.
 func TestRegister(t *testing.T) {
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
@@ -114,7 +114,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// The real types register, whether the analysis runs or not, and without one.
+// The real types register with a running analysis, with a stopped one, and without one.
 func TestRegisterReal(t *testing.T) {
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Whatever the trace, what is written can be read, and its slices nest.
+// For every trace, the output can be read, and its slices nest.
 func FuzzWrite(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, name := range []string{"compute-go1.22.12.trace", "phases-go1.26.8.trace", "mutex-go1.26.8.trace"} {

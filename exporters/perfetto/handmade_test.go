@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// By hand: what a trace does not easily show.
+// Cases that a recorded trace does not easily show, by hand.
 func TestHandMade(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, perfetto.Options{})
@@ -104,7 +104,7 @@ func TestHandMade(t *testing.T) {
 	}
 }
 
-// What is open when a gap begins ends there, and its tracks are free for what comes after.
+// Everything that is open when a gap begins ends there, and its tracks are free afterwards.
 func TestGap(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, perfetto.Options{})
@@ -148,8 +148,8 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A region that is cut since its goroutine moves to a track of its group is not shown once more as
-// a whole; and a thread that is not known has no number.
+// A region that is cut because its goroutine moves to a track of its group is not shown again as a
+// whole. An unknown thread has no number.
 func TestNamedWithinRegion(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, perfetto.Options{})
@@ -183,7 +183,7 @@ func TestNamedWithinRegion(t *testing.T) {
 	}
 }
 
-// Once there are many, goroutines share tracks, one at a time.
+// If there are many goroutines, they share tracks, one at a time.
 func TestSharedTracks(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, perfetto.Options{MaxTracks: 1})
@@ -213,7 +213,7 @@ func TestSharedTracks(t *testing.T) {
 	}
 }
 
-// The tables of names are bounded, however many there are.
+// The tables of names are bounded.
 func TestManyNames(t *testing.T) {
 	w := perfetto.NewWriter(io.Discard, perfetto.Options{})
 	o := w.Observer()

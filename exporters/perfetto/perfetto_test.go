@@ -57,8 +57,8 @@ func convert(t testing.TB, name string, opt perfetto.Options) ([]byte, *bottle.G
 	return buf.Bytes(), graph.Graph()
 }
 
-// What is written says the same as a bottle graph of the trace: how long goroutines ran, were
-// runnable and waited for what, in slices that nest and flows that pair.
+// The output agrees with a bottle graph of the trace: how long goroutines ran, were runnable and
+// waited for what, in slices that nest and flows that pair.
 func TestAgainstBottleGraphs(t *testing.T) {
 	for _, name := range traces(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Few tracks are enough for any number of goroutines, and nothing gets lost.
+// A few tracks suffice for any number of goroutines, and nothing is lost.
 func TestMaxTracks(t *testing.T) {
 	name := filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst")
 	whole, _ := convert(t, name, perfetto.Options{})
@@ -229,7 +229,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A trace that is cut off is a trace.
+// The readable part of a truncated trace is written.
 func TestCutOff(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace"))
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// TestThePictureSaysThatCodeRanInC: under the title, in the tooltips with the place, and in the
-// notes.
-func TestThePictureSaysThatCodeRanInC(t *testing.T) {
+// TestPictureShowsTimeInC: under the title, in the tooltips with the place, and in the notes.
+func TestPictureShowsTimeInC(t *testing.T) {
 	g, err := bottle.ReadFile(context.Background(), "../../testdata/small/cgo-go1.26.8.trace", bottle.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-func TestEveryColourStandsOut(t *testing.T) {
+func TestEveryColorStandsOut(t *testing.T) {
 	check := func(list []color.RGBA, kind bottle.Kind) {
 		for i, c := range list {
 			h := c
@@ -57,8 +57,8 @@ func TestEveryColourStandsOut(t *testing.T) {
 	check(tracerColors, bottle.Tracer)
 }
 
-// TestLabelsOnBoxes checks the colours in a picture, not only those of the lists.
-func TestLabelsOnBoxes(t *testing.T) {
+// TestLabelsOnBoxesHaveContrast checks the colors of a picture, not only those of the palettes.
+func TestLabelsOnBoxesHaveContrast(t *testing.T) {
 	for name, g := range samples() {
 		labels := 0
 		walk(mustLayout(t, g, Options{}).shapes, func(s shape) {

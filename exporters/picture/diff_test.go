@@ -23,7 +23,7 @@ func diffPairs() map[string][2]*bottle.Graph {
 	}
 }
 
-// TestDiffLook writes the samples into the directory PICTURES for a person to look at.
+// TestDiffLook writes the samples to the directory PICTURES for visual inspection.
 func TestDiffLook(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
@@ -77,7 +77,7 @@ func TestDiffForms(t *testing.T) {
 	}
 }
 
-// Of a run on one processor and one on several, each chart has the limit and the neck of its own
+// For a run on one processor and one on several, each chart has the limit and the neck of its own
 // run.
 func TestDiffProcessors(t *testing.T) {
 	before := graph(1, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 100*ms, 1))

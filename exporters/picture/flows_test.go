@@ -75,7 +75,7 @@ func flowSamples() map[string]*contention.Profile {
 	}
 }
 
-// TestFlowLook writes the samples into the directory PICTURES for a person to look at.
+// TestFlowLook writes the samples to the directory PICTURES for visual inspection.
 func TestFlowLook(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
@@ -100,7 +100,7 @@ func TestFlowLook(t *testing.T) {
 	write("dark.png", ContentionPNG, crowdOf(60), ContentionOptions{Options: Options{Dark: true}})
 }
 
-// Everything is inside the picture, and no text lies on another.
+// Everything is inside the picture, and no texts overlap.
 func TestFlowLayout(t *testing.T) {
 	for name, p := range flowSamples() {
 		for _, opt := range []Options{{}, {Top: -1}, {Top: 3}, {Width: 480}, {Width: 4000}, {Title: "A title", Subtitle: "a subtitle"}} {
@@ -139,7 +139,7 @@ func TestFlowLayout(t *testing.T) {
 	}
 }
 
-// Bars are as tall as their time, and flows fill both of their bars.
+// The height of a bar is its time, and the flows fill both of their bars.
 func TestFlowsAreToScale(t *testing.T) {
 	for _, top := range []int{0, -1, 2} {
 		m, err := newFlowModel(crowdOf(40), ContentionOptions{Options: Options{Top: top}})
@@ -193,8 +193,8 @@ func TestFlowContent(t *testing.T) {
 	}
 }
 
-// TestFlowsOfATraceAreBlockedTime: what waiters were ready for afterwards is not in it, so the
-// picture does not say "waited".
+// TestFlowsOfATraceAreBlockedTime: the time for which waiters were ready afterwards is not
+// included, so the picture does not use the word "waited".
 func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
 	p := threeGroups()
 	p.Source = contention.FromTrace
@@ -268,8 +268,9 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestFlowSaysWhatOwnersDid: the tip of a flow has it where it is known.
-func TestFlowSaysWhatOwnersDid(t *testing.T) {
+// TestFlowTooltipHasTheOwnersActivity: the tooltip of a flow has the owner's activity if it is
+// known.
+func TestFlowTooltipHasTheOwnersActivity(t *testing.T) {
 	p := threeGroups()
 	p.Pairs[1].Activity = contention.Activity{Running: 21 * ms, Runnable: 42 * ms, Unknown: 21 * ms, Blocked: map[contention.Kind]time.Duration{
 		contention.MutexKind: 100 * ms, contention.SleepKind: 26 * ms,

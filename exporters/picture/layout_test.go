@@ -258,7 +258,7 @@ func TestBoxesAreToScale(t *testing.T) {
 	}
 }
 
-func TestWindowsShareScaleAndColours(t *testing.T) {
+func TestWindowsShareScaleAndColors(t *testing.T) {
 	g := phases(8)
 	s := mustLayout(t, g, Options{})
 	colour := map[string]paint{}
@@ -305,7 +305,7 @@ func TestWindowsShareScaleAndColours(t *testing.T) {
 	}
 }
 
-func TestTooManyWindowsAreMergedAndSaidSo(t *testing.T) {
+func TestMergedWindowsAreMentioned(t *testing.T) {
 	g := phases(100)
 	m := newModel(g, Options{Top: 15, Panels: 48})
 	if len(m.windows) != 34 || m.merged != 3 {
@@ -435,7 +435,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-func TestThinBoxesAreLabelledBesideTheBoxes(t *testing.T) {
+func TestThinBoxesAreLabeledBesideTheBoxes(t *testing.T) {
 	s := mustLayout(t, lusearch(), Options{})
 	boxes, _ := drawn(s.shapes)
 	found := false

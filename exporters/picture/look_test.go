@@ -31,7 +31,7 @@ func samples() map[string]*bottle.Graph {
 	}
 }
 
-// TestLook writes the samples into the directory PICTURES for a person to look at.
+// TestLook writes the samples to the directory PICTURES for visual inspection.
 func TestLook(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {

@@ -25,7 +25,7 @@ func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIn
 	return i, float64(width)
 }
 
-// TestWidthsAreThoseOfTheFonts compares the tables with the fonts that PNGs are drawn in.
+// TestWidthsAreThoseOfTheFonts compares the tables with the fonts of the PNGs.
 func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 	fonts, err := pixels.Fonts()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 	}
 }
 
-// TestFonts checks what painting takes for granted of the fonts.
+// TestFonts checks the properties of the fonts that painting relies on.
 func TestFonts(t *testing.T) {
 	fonts, err := pixels.Fonts()
 	if err != nil {

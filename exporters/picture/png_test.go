@@ -64,7 +64,7 @@ func pngOf(t testing.TB, g *bottle.Graph, opt Options) image.Image {
 }
 
 // painted is a picture before it is compressed. Compression takes most of the time and
-// changes no pixel, as TestPNGOfEverything checks.
+// changes no pixel, as TestPNGIsExactAndDeterministic checks.
 func painted(t testing.TB, s *scene, opt Options) *image.RGBA {
 	t.Helper()
 	img, err := pixels.Paint(&Drawing{s, opt})
@@ -174,9 +174,9 @@ func TestPNGDark(t *testing.T) {
 	}
 }
 
-// TestPNGOfEverything checks that a file has the pixels that were painted, and
-// that those of the same graph are always the same.
-func TestPNGOfEverything(t *testing.T) {
+// TestPNGIsExactAndDeterministic checks that a file has the painted pixels, and that the same
+// graph always has the same pixels.
+func TestPNGIsExactAndDeterministic(t *testing.T) {
 	graphs := samples()
 	graphs["hostile"] = hostile()
 	for name, g := range graphs {
@@ -189,8 +189,8 @@ func TestPNGOfEverything(t *testing.T) {
 	}
 }
 
-// TestPNGsAtTheSameTime is for the race detector: all pictures read the same fonts.
-func TestPNGsAtTheSameTime(t *testing.T) {
+// TestConcurrentPNGs is for the race detector: all pictures read the same fonts.
+func TestConcurrentPNGs(t *testing.T) {
 	opt := Options{Scale: 0.25}
 	s := mustLayout(t, pipeline(), opt)
 	want := painted(t, s, opt)

@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// The bars of series of one scale are as tall as their values say, whatever the panel; names are
+// The bars of all series on one scale have the heights of their values in every panel, names are
 // harmless, and everything is inside the picture.
 func TestSeries(t *testing.T) {
 	list := []Series{

@@ -52,7 +52,7 @@ func stackSamples() map[string][]*speedup.Stack {
 	}
 }
 
-// TestStackLook writes the samples into the directory PICTURES for a person to look at.
+// TestStackLook writes the samples to the directory PICTURES for visual inspection.
 func TestStackLook(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
@@ -72,7 +72,8 @@ func TestStackLook(t *testing.T) {
 	}
 }
 
-// The bars are as high as their numbers say: positive parts sum to N plus what hangs below zero.
+// The heights of the bars equal their numbers: the positive parts sum to N plus the parts below
+// zero.
 func TestStackHeights(t *testing.T) {
 	for name, stacks := range stackSamples() {
 		m := newStackModel(stacks, Options{})
@@ -112,8 +113,8 @@ func TestStackHeights(t *testing.T) {
 	}
 }
 
-// Nothing leaves the picture, in any width.
-func TestStackRoom(t *testing.T) {
+// Everything is inside the picture at every width.
+func TestStackStaysInsideThePicture(t *testing.T) {
 	for name, stacks := range stackSamples() {
 		for _, width := range []float64{0, 480, 700, 1200, 5000} {
 			s, err := layoutStacks(stacks, Options{Width: width, Title: strings.Repeat("a long title ", 30)})

@@ -107,7 +107,7 @@ func TestSVGIsWellFormedAndHarmless(t *testing.T) {
 	})
 }
 
-func TestSVGTooltipsSayEverything(t *testing.T) {
+func TestSVGTooltipsAreComplete(t *testing.T) {
 	g := lusearch()
 	b := &g.Boxes[4]
 	b.Group = `example.com/<b>"main" & co.main`
@@ -245,7 +245,7 @@ func FuzzSVG(f *testing.F) {
 	})
 }
 
-// TestEscape checks the last line of defence by itself: names are cleaned before they get there.
+// TestEscape checks the last line of defense by itself: names are cleaned before they get there.
 func TestEscape(t *testing.T) {
 	for s, want := range map[string]string{
 		`a<b>&"c'`:                "a&lt;b&gt;&amp;&#34;c'",

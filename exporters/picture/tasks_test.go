@@ -80,7 +80,7 @@ func tasksSamples() map[string]*granularity.Profile {
 	}
 }
 
-// TestTasksLook writes the samples into the directory PICTURES for a person to look at.
+// TestTasksLook writes the samples to the directory PICTURES for visual inspection.
 func TestTasksLook(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
@@ -101,7 +101,7 @@ func TestTasksLook(t *testing.T) {
 	}
 }
 
-// Texts do not leave the picture nor overlap, in fonts 15 % wider; shapes are inside.
+// Texts neither leave the picture nor overlap in fonts 15 % wider. Shapes are inside.
 func TestTasksLayout(t *testing.T) {
 	for name, p := range tasksSamples() {
 		for _, opt := range []Options{{Width: tasksWidth}, {Width: minWidth}, {Width: 2000, Top: -1}, {Width: 700, Top: 3, Title: strings.Repeat("long ", 100), Subtitle: hostileNames[7]}} {
@@ -148,7 +148,8 @@ func checkTexts(t *testing.T, at string, s *scene) {
 	}
 }
 
-// Both forms of both pictures are well-formed, say what they must, and fail as their writer does.
+// Both forms of both pictures are well-formed, have the expected content, and fail if their writer
+// fails.
 func TestTasksForms(t *testing.T) {
 	for name, p := range tasksSamples() {
 		for _, write := range []func(io.Writer, *granularity.Profile, Options) error{TasksSVG, StripSVG} {
@@ -192,7 +193,7 @@ func TestTasksForms(t *testing.T) {
 	}
 }
 
-func TestTasksSay(t *testing.T) {
+func TestTasksTexts(t *testing.T) {
 	p := tasksProfile(300, 20)
 	all := func(s *scene) string {
 		var words []string

@@ -84,7 +84,7 @@ func ExampleContention() {
 	// net/http.(*conn).serve
 }
 
-// What people see: the distribution's own pprof prints the numbers of the profile.
+// The distribution's own pprof prints the numbers of the profile.
 func TestContentionGoToolPprof(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -192,7 +192,7 @@ func crowd(n, depth, locks, name int) *contention.Profile {
 	return p
 }
 
-// A contention profile of any size becomes one that databases take, sums intact.
+// A contention profile of any size becomes one that databases accept, with the same sums.
 func TestContentionLimits(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -244,7 +244,7 @@ func TestContentionLimits(t *testing.T) {
 	}
 }
 
-// FuzzContention: a name cannot break the profile, nor the terminal that shows it.
+// FuzzContention: no name breaks the profile or the terminal that shows it.
 func FuzzContention(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("main.main", "cache", "main.T", "/a.go")

@@ -134,7 +134,7 @@ func lostSum(p *profile.Profile) (sum time.Duration) {
 	return sum
 }
 
-// The samples sum to what was lost: the capacity without the program's code, C code and system
+// The samples sum to the lost capacity: the capacity without the program's code, C code and system
 // calls.
 func TestLedgerSums(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("..", "..", "testdata", "*", "*.trace*"))
@@ -167,7 +167,7 @@ func TestLedgerSums(t *testing.T) {
 	}
 }
 
-// What is too much is added up by category.
+// Rows beyond the limit are summed by category.
 func TestLedgerFits(t *testing.T) {
 	for depth, n := range map[int]int{2: 20_000, 100: 2000} {
 		l := &ledger.Ledger{Procs: 2}

@@ -182,7 +182,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// A graph of any size becomes a profile that databases take, sums intact.
+// A graph of any size becomes a profile that databases accept, with the same sums.
 func TestLimits(t *testing.T) {
 	graph := func(boxes int, start time.Duration, name string) *bottle.Graph {
 		g := &bottle.Graph{Start: start, Idle: 7, GroupBy: "user-region"}
@@ -271,7 +271,7 @@ func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string 
 	return string(out)
 }
 
-// What people see: the distribution's own pprof prints the numbers of the graph.
+// The distribution's own pprof prints the numbers of the graph.
 func TestGoToolPprof(t *testing.T) {
 	windows := sorting()
 	windows.Windows = []*bottle.Graph{
@@ -322,7 +322,7 @@ func TestGoToolPprof(t *testing.T) {
 	}
 }
 
-// FuzzProfile: a name from a program cannot break the profile, nor the terminal that shows it.
+// FuzzProfile: no name from a program breaks the profile or the terminal that shows it.
 func FuzzProfile(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("main.main", "gc", "function", "A warning.")
@@ -372,8 +372,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// The web interface of pprof puts "File Type" over a profile, with "unknown" for what the profile
-// does not have.
+// The web interface of pprof shows "File Type" above a profile, with "unknown" for missing values.
 func TestNoTitleIsUnknown(t *testing.T) {
 	for title, write := range map[string]func(w io.Writer, file string) error{
 		"share": func(w io.Writer, file string) error { return pprof.Write(w, sorting(), pprof.Options{File: file}) },

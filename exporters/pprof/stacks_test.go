@@ -135,7 +135,7 @@ func sumsHold(t *testing.T, g *bottle.Graph, p *profile.Profile) {
 	}
 }
 
-// What is too much of the call chains is added up, and every box keeps its sums.
+// Call chains beyond the limit are summed, and every box keeps its sums.
 func TestStacksFit(t *testing.T) {
 	for _, c := range []struct{ boxes, stacks, depth int }{{3, 9000, 1}, {20, 50, 100}, {2000, 8, 1}} {
 		g := &bottle.Graph{GroupBy: "function"}
@@ -213,8 +213,8 @@ func spinOnce(n int) (x uint64) {
 	return x
 }
 
-// Of two functions, one does three times the work of the other. The trace has CPU samples, and they
-// say so.
+// Of two functions, one does three times the work of the other, as the CPU samples of the trace
+// show.
 func TestCodeOfKnownSplit(t *testing.T) {
 	var recorded, cpu bytes.Buffer
 	if err := rpprof.StartCPUProfile(&cpu); err != nil {

@@ -60,8 +60,8 @@ func ExampleTasks() {
 	// 1 tasks, 0 cycles, 0s, 1e0-1e1 cycles: > [class] no sites
 }
 
-// Every sample has the labels, by submission the other chain is the stack, and by time there are no
-// cycles.
+// Every sample has the labels. By submission, the stack is that of the submission. By time, there
+// are no cycles.
 func TestTasksLabels(t *testing.T) {
 	byTime := checks()
 	byTime.Source, byTime.Hz = granularity.SourceTrace, 0
@@ -102,7 +102,7 @@ func TestTasksLabels(t *testing.T) {
 	}
 }
 
-// Very many classes with hostile names keep within the limits, and nothing is lost.
+// Very many classes with hostile names stay within the limits, and nothing is lost.
 func TestTasksLimits(t *testing.T) {
 	p := &granularity.Profile{Hz: 1e9}
 	for i := range 20_000 {
@@ -150,7 +150,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
 
-// go tool pprof reads it as we mean it.
+// go tool pprof reads the profile as intended.
 func TestTasksWithRealPprof(t *testing.T) {
 	write := func(w io.Writer) error { return pprof.WriteTasks(w, checks(), pprof.TasksOptions{}) }
 	for _, tt := range []struct {

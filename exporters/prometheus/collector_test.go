@@ -45,7 +45,7 @@ func made() *source {
 	return s
 }
 
-// The library takes all metrics, and they are the numbers of the analysis.
+// The client library accepts all metrics, and they equal the numbers of the analysis.
 func TestCollector(t *testing.T) {
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	for range 7 {
@@ -92,8 +92,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// A lean collector has 60 series at most, and one without a pair of groups and reasons has
-// exemplars of what is blamed.
+// A lean collector has at most 60 series. One without pairs of groups and reasons has exemplars of
+// what is blamed.
 func TestLeanAndExemplars(t *testing.T) {
 	src := made()
 	src.live.To = time.Unix(1000, 0)
@@ -129,14 +129,14 @@ func TestLeanAndExemplars(t *testing.T) {
 	}
 }
 
-// Without a continuous analysis there are tasks only, and without anything nothing.
+// Without a continuous analysis there are tasks only. Without any source there is nothing.
 func TestNothingToCollect(t *testing.T) {
 	if n := testutil.CollectAndCount(NewCollector(nil, Options{})); n != 0 {
 		t.Errorf("%d metrics of nothing", n)
 	}
 }
 
-// Scrapes at the same time agree, also while groups come and go.
+// Concurrent scrapes agree, also while groups come and go.
 func TestConcurrent(t *testing.T) {
 	src := made()
 	registry := prometheus.NewPedanticRegistry()
@@ -159,8 +159,8 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// A real analysis of this process: two goroutines that compute run at a parallelism of their
-// number, or of the processors', at most.
+// A real analysis of this process: two computing goroutines have a parallelism of at most their
+// number and the number of processors.
 func TestContinuous(t *testing.T) {
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 1})
 	if err := c.Start(); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// TestThePageHasTheTimeInCAndThePlacesOfWaits: of every box of the whole graph.
-func TestThePageHasTheTimeInCAndThePlacesOfWaits(t *testing.T) {
+// TestPageHasTimeInCAndPlacesOfWaits checks every box of the whole graph.
+func TestPageHasTimeInCAndPlacesOfWaits(t *testing.T) {
 	g, err := bottle.ReadFile(context.Background(), "../../testdata/small/cgo-go1.26.8.trace", bottle.Options{})
 	if err != nil {
 		t.Fatal(err)

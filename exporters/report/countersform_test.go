@@ -38,8 +38,7 @@ func unpack(c columnForm, buf []byte, rows int) []int64 {
 	return out
 }
 
-// Every column comes back as it was, whatever its range, with and without values that are not
-// known.
+// Every column is decoded as it was encoded, for all ranges, with and without unknown values.
 func TestColumnsAreExact(t *testing.T) {
 	const no = quanta.Unknown
 	for _, want := range []struct {

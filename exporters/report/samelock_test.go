@@ -15,9 +15,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// TestAMutexHasTheSameNumbersEverywhere: in text, CSV, JSON, pprof's profile and the data of the
+// TestMutexHasTheSameNumbersEverywhere: in text, CSV, JSON, the pprof profile and the data of the
 // page, and in the bottle graph of the same trace.
-func TestAMutexHasTheSameNumbersEverywhere(t *testing.T) {
+func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	const trace, group = "../../testdata/real/stdlog-file.trace.zst", "main.worker"
 	p, err := tracewaits.ReadFile(t.Context(), trace, tracewaits.Options{})
 	if err != nil {

@@ -66,8 +66,8 @@ func request(t *testing.T, s *httptest.Server, method, path, body string, change
 	return resp, string(text)
 }
 
-// The server answers this machine's own page, and nobody else.
-func TestServerGuards(t *testing.T) {
+// The server answers this machine's own page only.
+func TestServerAnswersItsOwnPageOnly(t *testing.T) {
 	s := serve(t, testData(50))
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	header := func(key, value string) func(*http.Request) {
@@ -112,8 +112,8 @@ func TestServerGuards(t *testing.T) {
 	}
 }
 
-// A request from another machine is refused, whatever it says.
-func TestServerRefusesOthers(t *testing.T) {
+// A request from another machine is refused, whatever it contains.
+func TestServerRefusesOtherMachines(t *testing.T) {
 	h, err := NewHandler(testData(10), HandlerOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestServerRefusesOthers(t *testing.T) {
 	}
 }
 
-// An error tells which part of the query is wrong, and where.
+// An error names the wrong part of the query and its position.
 func TestServerErrors(t *testing.T) {
 	s := serve(t, testData(50))
 	for _, c := range []struct{ path, body, part string }{
@@ -146,7 +146,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// A page without quanta has nothing to ask, and a recording that is no table is refused.
+// A page without quanta has no queries. A recording that is not a table is refused.
 func TestServerWithoutCounters(t *testing.T) {
 	s := serve(t, &Data{Bottle: &bottle.Graph{}})
 	if resp, _ := request(t, s, "POST", "/api/query", `{}`, nil); resp.StatusCode != 404 {
@@ -162,7 +162,7 @@ func TestServerWithoutCounters(t *testing.T) {
 	}
 }
 
-// Exports of the server hold what the filter selects.
+// Exports of the server contain what the filter selects.
 func TestServerExport(t *testing.T) {
 	d := testData(300)
 	s := serve(t, d)
@@ -189,7 +189,7 @@ func TestServerExport(t *testing.T) {
 	}
 }
 
-// What is too large for one file is refused with advice, and nothing is written.
+// Data that is too large for one file is refused with advice, and nothing is written.
 func TestSizeLimits(t *testing.T) {
 	for _, opt := range []Options{{MaxRows: 99}, {MaxBytes: 10_000}} {
 		var buf bytes.Buffer

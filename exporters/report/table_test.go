@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// A browser sees the cells of the table, whatever the names are, and no element besides.
+// A browser shows the cells of the table and no other elements, whatever the names are.
 func TestTableEscapesNames(t *testing.T) {
 	hostile := `</td><script>alert("1")</script><img src=x onerror='x'>&lt;` + "\u202e\x00"
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{

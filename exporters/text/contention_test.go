@@ -152,7 +152,7 @@ func TestContentionCSV(t *testing.T) {
 	}
 }
 
-// What tells two call chains apart comes before what does not fit into a line.
+// The frames that distinguish two call chains come before those that do not fit into a line.
 func TestShortStack(t *testing.T) {
 	short := map[string]string{"example.com/cache.(*LRU).Get": "cache.(*LRU).Get", "example.com/q.Pop[struct { x int }]": "q.Pop[...]"}
 	for key, want := range map[string]string{
@@ -223,7 +223,7 @@ func TestDOT(t *testing.T) {
 	}
 }
 
-// Names of the profiled program cannot do anything, whatever the form. Each execution writes one.
+// Names from the profiled program have no effect in any form. Each execution writes one form.
 func FuzzContention(f *testing.F) {
 	fuzzing.Brief(f)
 	forms := []func(io.Writer, *contention.Profile) error{
@@ -309,8 +309,8 @@ func ExampleWriteContention() {
 	//   have been held while others waited.
 }
 
-// The tables fit the width of the terminal, whatever the locks are called; columns that have no
-// room are in a second table.
+// The tables fit the width of the terminal, whatever the locks are called. Columns that do not fit
+// are in a second table.
 func TestLockTableFitsIn80Columns(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: 1234 * time.Millisecond}
 	for i, class := range []string{
@@ -344,9 +344,9 @@ func TestLockTableFitsIn80Columns(t *testing.T) {
 	}
 }
 
-// A main goroutine that waits for its workers, and connections that wait for requests, wait longest
-// and cost nothing: locks come first. Nothing is left out, and nothing is counted twice.
-func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
+// A main goroutine that waits for its workers and connections that wait for requests wait longest
+// but cost nothing, so locks come first. Nothing is omitted or counted twice.
+func TestForkJoinAndIdleWaitsComeLast(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
 	for i, w := range []struct {
 		kind          contention.Kind
@@ -400,9 +400,9 @@ func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
 	}
 }
 
-// TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock: also if no wait has ended, in 80
-// columns, and without goroutines that wait for something to do unless they are asked for.
-func TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock(t *testing.T) {
+// TestStillWaitingHasReasonDurationAndOwner: also if no wait has ended, in 80 columns, and without
+// idle goroutines unless requested.
+func TestStillWaitingHasReasonDurationAndOwner(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Unfinished{
 		{Kind: contention.ChanReceiveKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 3, Waited: 3000 * msec, Longest: time.Second},
@@ -429,8 +429,8 @@ Still waiting when the trace ended (in none of the sums):
 	}
 }
 
-// TestUnfinishedWaitsHaveRowsInCSV: with who holds the lock, or that it cannot be told, and without
-// a part in the sum.
+// TestUnfinishedWaitsHaveRowsInCSV: with the owner of the lock, or that it is unknown, and without
+// a part of the sum.
 func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	p := waits()
 	p.Unfinished = []contention.Unfinished{
@@ -470,9 +470,8 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	}
 }
 
-// TestLocksAreOrderedByWhatTheyCost: neither by when they were first seen nor by waits for work,
-// however long.
-func TestLocksAreOrderedByWhatTheyCost(t *testing.T) {
+// TestLocksAreOrderedByCost: neither by first appearance nor by waits for work, however long.
+func TestLocksAreOrderedByCost(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
 	for i, w := range []struct {
 		kind   contention.Kind
@@ -508,8 +507,8 @@ func TestLocksAreOrderedByWhatTheyCost(t *testing.T) {
 	}
 }
 
-// TestEightyColumnsHoldTheNamesOfTheTree: the numbers leave them room, and no line is longer.
-func TestEightyColumnsHoldTheNamesOfTheTree(t *testing.T) {
+// TestTreeNamesFitIn80Columns: the numbers leave enough space, and no line is longer.
+func TestTreeNamesFitIn80Columns(t *testing.T) {
 	lock := &contention.Lock{ID: 2, Class: "log.Logger", Waiters: 15, Longest: 9 * msec, Contended: 90 * msec}
 	other := &contention.Lock{ID: 3, Class: "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap"}
 	output := party("main.worker", "log.(*Logger).output", "main.worker")
@@ -534,8 +533,8 @@ func TestEightyColumnsHoldTheNamesOfTheTree(t *testing.T) {
 	}
 }
 
-// TestReadyTimeHasALineOfItsOwn: it is not among what is left out because goroutines were not
-// blocked meanwhile.
+// TestReadyTimeHasALineOfItsOwn: it is not part of what is omitted because goroutines were not
+// blocked.
 func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 	lock := &contention.Lock{ID: 1, Name: "lock"}
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, Locks: []*contention.Lock{lock}}
@@ -550,7 +549,7 @@ func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 	}
 }
 
-// Of wrapped locks, the end is that of the profile, and the holder is known if it waited itself.
+// For wrapped locks, the end is that of the profile, and the owner is known if it waited itself.
 func TestStillWaitingForWrappedLocks(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromWrappers, Duration: time.Second, InFlight: 5, Unfinished: []contention.Unfinished{

@@ -23,7 +23,7 @@ func oneLock(id uint64, contentions int64, blamed, handOff, unattributed time.Du
 	return p
 }
 
-// Locks are paired by class whatever their numbers.
+// Locks are paired by class, whatever their numbers.
 func TestContentionDiff(t *testing.T) {
 	before := oneLock(3, 10, 100*time.Millisecond, 10*time.Millisecond, 0)
 	after := oneLock(5, 20, 300*time.Millisecond, 10*time.Millisecond, 20*time.Millisecond)

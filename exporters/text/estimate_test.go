@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// A share that is an estimate is shown with its interval.
+// An estimated share is shown with its interval.
 func TestShareError(t *testing.T) {
 	g := &bottle.Graph{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Boxes: []bottle.Box{
 		{Group: "main.busy", Kind: bottle.Application, Goroutines: 1, Share: 470 * time.Millisecond, ShareError: 40 * time.Millisecond, Running: 470 * time.Millisecond, Parallelism: 1, Lost: 470 * time.Millisecond},

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestNoOutputSaysThatNobodyHeldTheLock: a trace cannot show that. While a goroutine that was woken
-// does not run yet, others may lock a Mutex and leave no event. Nor does a goroutine that is ready
-// show that no processor was free: one may have been idle.
-func TestNoOutputSaysThatNobodyHeldTheLock(t *testing.T) {
+// TestOutputNeverClaimsThatALockWasFree: a trace cannot show that. While a woken goroutine does
+// not run yet, others may lock a Mutex and leave no event. Nor does a ready goroutine show that no
+// processor was free: one may have been idle.
+func TestOutputNeverClaimsThatALockWasFree(t *testing.T) {
 	claim := regexp.MustCompile(`nobody\s+(held|holds|was\b)|ready(,| to run,)( but)? no processor`)
 	read := 0
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(name string, d fs.DirEntry, err error) error {

@@ -36,7 +36,7 @@ func textOf(t *testing.T, table *result.Table, opt Options) string {
 	return b.String()
 }
 
-// Columns that do not fit are left out, and rows that look the same then are one; the sums stay.
+// Columns that do not fit are omitted, and rows that then look the same are merged. The sums stay.
 func TestTableText(t *testing.T) {
 	const at80 = `What 1 s × 4 processors went to
 
@@ -84,7 +84,7 @@ No room for: group, waker, waker_function, meanwhile, lost.
 	}
 }
 
-// In every width and with every number of rows, the numbers that are shown are those of the whole.
+// At every width and with every number of rows, the numbers are those of the whole.
 func TestTableWidths(t *testing.T) {
 	for width := 48; width < 240; width += 3 {
 		for top := range 6 {
@@ -96,7 +96,7 @@ func TestTableWidths(t *testing.T) {
 	}
 }
 
-// What is written is read back: the numbers with all digits, names that are harmless.
+// The CSV can be read back: the numbers have all digits, and names are harmless.
 func TestTableCSV(t *testing.T) {
 	l := books()
 	l.Rows[0].Group = "=cmd(),\"x\"\n@y"

@@ -29,8 +29,8 @@ func written(t *testing.T, g *bottle.Graph, opt Options) string {
 	return b.String()
 }
 
-// TestTheTableNamesTheTopPlaceOfEachKindOfWait: in lines that fit.
-func TestTheTableNamesTheTopPlaceOfEachKindOfWait(t *testing.T) {
+// TestTableHasTheTopPlaceOfEachKindOfWait: in lines that fit.
+func TestTableHasTheTopPlaceOfEachKindOfWait(t *testing.T) {
 	g := readGraph(t, "small/sys-go1.26.8.trace.zst")
 	for _, width := range []int{48, 80, 100} {
 		text := written(t, g, Options{Width: width})
@@ -56,8 +56,9 @@ func TestTheTableNamesTheTopPlaceOfEachKindOfWait(t *testing.T) {
 	}
 }
 
-// TestEveryOutputSaysThatCodeRanInC, and none that the program was idle or blocked in system calls.
-func TestEveryOutputSaysThatCodeRanInC(t *testing.T) {
+// TestEveryOutputShowsTimeInC: no output says that the program was idle or blocked in system
+// calls.
+func TestEveryOutputShowsTimeInC(t *testing.T) {
 	g := readGraph(t, "small/cgo-go1.26.8.trace")
 	text := written(t, g, Options{Width: 80})
 	for _, want := range []string{"Goroutines were in C code for 4.5 s, which the scheduler does not see.", "in-c", "main.computing main.go:", "A trace cannot tell", "mean parallelism 2.00"} {

@@ -79,7 +79,7 @@ func ExampleWriteTasks() {
 	// Warning: 2 call chains did not fit into their table.
 }
 
-// In any width, no line is too wide and nothing escapes, whatever the names are.
+// At every width, no line is too wide and all names are escaped.
 func TestWriteTasksIsHarmless(t *testing.T) {
 	wild := checks()
 	for i, name := range []string{"a\x1b[31mred", "line\nbreak", strings.Repeat("long", 200), "\xff\xfe", "", "世界世界世界世界"} {
@@ -138,7 +138,7 @@ func TestTasksCSV(t *testing.T) {
 	}
 }
 
-// Where nothing tells whether tasks were off the processor, the table does not say that they never
+// If it is unknown whether tasks were off the processor, the table does not claim that they never
 // were.
 func TestTasksBlockedUnknown(t *testing.T) {
 	p := checks()

@@ -126,7 +126,7 @@ func write(t testing.TB, g *bottle.Graph, opt text.Options) string {
 	return buf.String()
 }
 
-// The sentences of the verdict stand above the graph, whole, with their places; without a verdict
+// The sentences of the verdict are above the graph, complete, with their places. Without a verdict
 // there are none.
 func TestVerdictStandsAboveTheGraph(t *testing.T) {
 	g := sorting()
@@ -230,7 +230,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// Groups that ran for less than half a percent of the time share a line, unless all are asked for.
+// Groups that ran for less than half a percent of the time share a line, unless all are requested.
 func TestSliversShareALine(t *testing.T) {
 	g := sorting()
 	g.Warnings = nil
@@ -246,8 +246,9 @@ func TestSliversShareALine(t *testing.T) {
 	}
 }
 
-// The heights of boxes are right to an eighth of a line: of 16 lines for the wall time,
-// a box of 25% has 4 lines less the eighth that separates it from the next, one of 10% has 1.6.
+// The heights of boxes are exact to an eighth of a line. With 16 lines for the wall time, a box of
+// 25 % has 4 lines minus the eighth that separates it from the next one, and a box of 10 % has 1.6
+// lines.
 func TestHeights(t *testing.T) {
 	g := &bottle.Graph{Wall: 1000, Procs: 2, Boxes: []bottle.Box{
 		{Group: "a", Share: 250, Running: 500, Parallelism: 2},
@@ -293,7 +294,7 @@ func columnsOf(s string) (n int) {
 	return n
 }
 
-// Names of any length and width leave the numbers aligned and the lines within the width.
+// Names of any length and width keep the numbers aligned and the lines within the width.
 func TestAlignment(t *testing.T) {
 	for _, name := range []string{"", "x", strings.Repeat("main.long", 45), "解析器.解析する", strings.Repeat("解析", 200), "e\u0301" + strings.Repeat("\u0301", 300), "＝ｆｕｌｌ", "한국어.함수"} {
 		for _, opt := range []text.Options{{}, {Width: 48}, {Width: 77}, {Width: 120, Colour: true}, {Width: 240}, {Width: 60, ASCII: true, Colour: true}} {
@@ -331,7 +332,7 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-func TestColour(t *testing.T) {
+func TestColor(t *testing.T) {
 	g := sorting()
 	plain := write(t, g, text.Options{})
 	if strings.Contains(plain, "\x1b") {
@@ -356,7 +357,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// Odd graphs are written somehow: no panic, no endless axis.
+// Unusual graphs are written without a panic or an endless axis.
 func TestOddGraphs(t *testing.T) {
 	for name, g := range map[string]*bottle.Graph{
 		"empty":            {},
@@ -422,8 +423,8 @@ func TestCSVIsHarmless(t *testing.T) {
 	}
 }
 
-// FuzzWrite: whatever the names of a traced program, the terminal obeys none of them, and no
-// line is wider than asked for.
+// FuzzWrite: names from a traced program never control the terminal, and no line is wider than
+// requested.
 func FuzzWrite(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("main.main", "mutex", "A warning.", 100, true, false)

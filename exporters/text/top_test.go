@@ -104,7 +104,7 @@ func checkFrame(t *testing.T, frame string, opt text.TopOptions) {
 	}
 }
 
-// A frame never leaves its screen, whatever is in the graph.
+// A frame fits its screen, whatever the graph contains.
 func TestTopFits(t *testing.T) {
 	for _, name := range []string{"main.work", "", "évil\x1b[2Jname\n\r", strings.Repeat("世界", 60), "github.com/a/b.(*T[...]).run.func1"} {
 		for _, width := range []int{1, 48, 60, 80, 100, 132, 240} {
@@ -177,7 +177,7 @@ func TestTopSorts(t *testing.T) {
 	}
 }
 
-// What does not fit is scrolled to, and the last screen stays full.
+// Rows that do not fit can be scrolled to, and the last screen stays full.
 func TestTopScrolls(t *testing.T) {
 	v := hostileView("main.work", 40, time.Second, "")
 	v.Sort = text.SortName
@@ -199,7 +199,7 @@ func TestTopScrolls(t *testing.T) {
 	}
 }
 
-// Trends compare parts of the wall time, so graphs of different lengths can be compared.
+// Trends compare shares of the wall time, so graphs of different lengths are comparable.
 func TestTopTrend(t *testing.T) {
 	const s = time.Second
 	box := func(name string, share time.Duration) bottle.Box {

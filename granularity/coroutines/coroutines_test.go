@@ -24,8 +24,8 @@ func numbers(yield func(int) bool) {
 	}
 }
 
-// An iterator that is made outside of tasks, advanced in tasks that block, and stopped outside, is
-// a correct program. It was a fatal error while tasks were locked to their threads.
+// An iterator that is created outside of tasks, advanced in blocking tasks and stopped outside is
+// a correct program. It was a fatal error when tasks were locked to their threads.
 func TestIteratorsGoThroughTasks(t *testing.T) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{Log: 100})
 	ctx := granularity.WithRecorder(context.Background(), rec)
@@ -62,8 +62,8 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 	}
 }
 
-// What an iterator executes belongs to the task that advances it; what others execute while it
-// blocks does not.
+// Work of an iterator belongs to the task that advances it. Work of others while it blocks does
+// not.
 func TestOthersTimeIsNotCharged(t *testing.T) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	ctx := granularity.WithRecorder(context.Background(), rec)

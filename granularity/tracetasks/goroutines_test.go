@@ -185,7 +185,7 @@ const (
 	theServe = "net/http.(*Server).Serve@3"
 )
 
-// What goroutines did in hand-made traces, and how large they are as tasks.
+// What goroutines did in hand-made traces, and their sizes as tasks.
 func TestGoroutinesAreTasks(t *testing.T) {
 	for _, tt := range []struct {
 		what, trace, want string
@@ -305,7 +305,7 @@ const requests = `
 	1240 1 runs 1 2
 	1400 1 allocates`
 
-// What goroutines of real programs came to is known from other tools.
+// The totals for goroutines of real programs agree with other tools.
 func TestGoroutinesOfRealTraces(t *testing.T) {
 	for _, tt := range []struct {
 		trace, class string
@@ -352,7 +352,7 @@ func slow(w http.ResponseWriter, r *http.Request) { time.Sleep(time.Millisecond)
 
 func slower(w http.ResponseWriter, r *http.Request) { time.Sleep(3 * time.Millisecond) }
 
-// Requests that wait are tasks of their handlers, however many there are on a connection.
+// Requests that wait are tasks of their handlers, however many a connection has.
 func TestRequestsAreTasks(t *testing.T) {
 	text := traced(t, func() {
 		mux := http.NewServeMux()
@@ -384,8 +384,8 @@ func TestRequestsAreTasks(t *testing.T) {
 	}
 }
 
-// However many goroutines there were, the memory is that of those that live, and of the places that
-// they come from, which are limited.
+// However many goroutines there were, the memory is that of the live ones and of their places,
+// whose number is limited.
 func TestMemoryFollowsLiveGoroutines(t *testing.T) {
 	for _, opt := range []Options{{}, {AggregateNested: true}} {
 		o := NewObserver(opt)

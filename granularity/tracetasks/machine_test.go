@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The processor time of each sample is what goroutines ran in it, but for pauses: added up here
-// from the times of each goroutine alone, cut at the edges of the samples.
+// The processor time of each sample is the running time of goroutines in it, without pauses. Here
+// it is summed from the times of each goroutine, cut at the edges of the samples.
 func TestTraceMachineSamples(t *testing.T) {
 	type ran struct{ from, to timeline.Time }
 	const begin = 1000

@@ -58,8 +58,8 @@ func regions() {
 	<-done
 }
 
-// The running times of nested regions are those that a bottle graph by the innermost region has,
-// exactly; and whether nested regions are tasks or not, they sum to the same.
+// The running times of nested regions equal those of a bottle graph by the innermost region. They
+// sum to the same whether nested regions are tasks or not.
 func TestTraceRunningTimes(t *testing.T) {
 	text := traced(t, regions)
 	p, whole := readTrace(t, text, Options{}), readTrace(t, text, Options{AggregateNested: true})
@@ -98,7 +98,7 @@ func TestTraceRunningTimes(t *testing.T) {
 	}
 }
 
-// Cycles follow from a frequency that somebody knows.
+// Cycles follow from a given frequency.
 func TestTraceHz(t *testing.T) {
 	p := readTrace(t, traced(t, regions), Options{Hz: 2e9})
 	c := classNamed(t, p, "outer")
@@ -107,7 +107,8 @@ func TestTraceHz(t *testing.T) {
 	}
 }
 
-// Places: where StartRegion is called, and where the user task begins or the goroutine is started.
+// Places: the call of StartRegion, and the beginning of the user task or the start of the
+// goroutine.
 func TestTraceSites(t *testing.T) {
 	text := traced(t, func() {
 		regions()
@@ -131,7 +132,7 @@ func TestTraceSites(t *testing.T) {
 	}
 }
 
-// Tasks of runtime/trace instead of regions: what ran in their regions, on whatever goroutines.
+// Tasks of runtime/trace instead of regions: what ran in their regions, on any goroutine.
 func TestTraceTasks(t *testing.T) {
 	text := traced(t, func() {
 		regions()
@@ -151,8 +152,8 @@ func TestTraceTasks(t *testing.T) {
 	}
 }
 
-// What runs in a region for no task in particular, such as a Do, is work of the task around it;
-// what runs for another task is not.
+// Code in a region without a task, such as a Do, is work of the task around it. Code for another
+// task is not.
 func TestTraceTasksWithForeignRegions(t *testing.T) {
 	rec := recorder(granularity.RecorderOptions{})
 	text := traced(t, func() {
@@ -178,7 +179,8 @@ func TestTraceTasksWithForeignRegions(t *testing.T) {
 	}
 }
 
-// A trace of measured tasks has as many, and they ran for no less than they executed.
+// A trace of measured tasks has the same number of tasks, and they ran for at least the executed
+// time.
 func TestTraceOfMeasuredTasks(t *testing.T) {
 	rec := recorder(granularity.RecorderOptions{})
 	text := traced(t, func() {
@@ -199,7 +201,7 @@ func TestTraceOfMeasuredTasks(t *testing.T) {
 	}
 }
 
-// Whatever is in the recorded traces, the numbers are consistent.
+// The numbers of all recorded traces are consistent.
 func TestTraceCorpus(t *testing.T) {
 	names, err := filepath.Glob("../../testdata/small/*.trace")
 	if err != nil || len(names) == 0 {
@@ -237,7 +239,7 @@ func TestTraceCorpus(t *testing.T) {
 	}
 }
 
-// A trace that claims to last for centuries takes neither time nor memory.
+// A trace that claims a length of centuries takes neither time nor memory.
 func TestTraceMachineIsBounded(t *testing.T) {
 	var m traceMachine
 	m.begin(0)

@@ -25,8 +25,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The go statements of the packages that a program imports are all in this package, but for those
-// that execute what the program gives them, and those of the command.
+// All go statements of the packages that a program imports are in this package, except for those
+// that execute functions of the program and those of the command.
 func TestAllGoroutinesOfTheModuleStartHere(t *testing.T) {
 	others := map[string]string{
 		"granularity/pool.go":          "executes the program's tasks",

@@ -26,8 +26,7 @@ const unnamed = `(() => {
 	return out.slice(0, 8).join("\n");
 })()`
 
-// Everything that can be used has a name, and the keyboard comes everywhere in the order of the
-// page.
+// Every control has a name, and the keyboard reaches all of them in the order of the page.
 func TestAccessible(t *testing.T) {
 	p := openFile(t, testData(5, 300), "group=main.main", wide)
 	p.answered(answer(t, testData(5, 300), groupQuery("main.main")).Count)

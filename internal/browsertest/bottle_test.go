@@ -11,7 +11,7 @@ import (
 var wide = window{Width: 1280, Height: 900}
 
 // A click on a box selects its group everywhere: as a chip, in the table, behind the graph, in
-// contention and counters; and in the address. A click on the chip takes it away again.
+// contention and counters, and in the address. A click on the chip clears the selection.
 func TestClickBox(t *testing.T) {
 	p := openFile(t, testData(5, 500), "", wide)
 	if n := p.count("svg.bottle g[role=option]"); n != 7 {
@@ -40,7 +40,7 @@ func TestClickBox(t *testing.T) {
 	p.wait(`document.querySelector("#selected-count").innerText == "500"`)
 }
 
-// From a group to its goroutines: a click on one of them filters the quanta further.
+// A group leads to its goroutines: a click on one of them filters the quanta further.
 func TestGoroutineBehindBox(t *testing.T) {
 	p := openFile(t, testData(5, 500), "", wide)
 	p.click(`svg.bottle g[aria-label^="main.main:"]`)
@@ -52,7 +52,7 @@ func TestGoroutineBehindBox(t *testing.T) {
 	p.wait(`[...document.querySelectorAll("#record-rows tbody tr")].every(r => r.cells[1].innerText == "2")`)
 }
 
-// The slider is stepped and played by keyboard; graph, table and the quanta follow.
+// The slider is stepped and played by keyboard. Graph, table and quanta follow.
 func TestWindows(t *testing.T) {
 	p := openFile(t, testData(5, 500), "", wide)
 	p.must(p.Eval(`document.querySelector("#window").focus()`, nil))
@@ -97,7 +97,7 @@ func TestBoxesByKeyboard(t *testing.T) {
 	}
 }
 
-// The state is in the address: a page opened with it shows the same.
+// The address contains the state: a page opened with it shows the same.
 func TestAddress(t *testing.T) {
 	p := openFile(t, testData(5, 500), "group=main.main&time=656000000-984000000&window=2&by=lock,owner-func&without=sync-mutex&y=cycles&set=mine%0Agroup%3Dmain.main", wide)
 	p.shows("#bar", "main.main", "656 ms – 984 ms", "mine")
@@ -113,8 +113,8 @@ func TestAddress(t *testing.T) {
 	p.shows("#bar", "group", "main.main")
 }
 
-// The page begins with the verdict of the graph, in its words, also where names are hostile;
-// without one it has no such section.
+// The page begins with the verdict of the graph, in the same words, also with hostile names.
+// Without a verdict it has no such section.
 func TestVerdictIsAtTheTop(t *testing.T) {
 	d := testData(5, 500)
 	if p := openFile(t, d, "", wide); p.count("#verdict") != 0 {

@@ -271,7 +271,7 @@ let from; d.onmousedown = e => from = e.clientX; document.onmouseup = e => { if 
 i.onkeydown = e => { if (e.key == "Enter" && e.shiftKey) o.textContent = "typed " + i.value };
 </script>`
 
-// A click, a drag and keys do to a page what a person's do.
+// A click, a drag and keys have the effect of a person's.
 func TestInput(t *testing.T) {
 	p := open(t, "data:text/html,"+url.PathEscape(inputPage), window{Width: 400, Height: 300})
 	p.must(p.Click("#b"))
@@ -289,7 +289,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// What goes wrong in a page is not lost: exceptions, the console, the content security policy.
+// Errors in a page are not lost: exceptions, the console, the content security policy.
 func TestErrors(t *testing.T) {
 	p := open(t, "data:text/html,"+url.PathEscape(inputPage), window{Width: 400, Height: 300})
 	p.must(p.Eval(`console.error("e1"); setTimeout(() => { throw new Error("e2") }); document.body.append(Object.assign(new Image, {src: "data:image/png;base64,AAAA"})); 0`, nil))

@@ -59,7 +59,7 @@ func (p *page) order() string {
 	return p.eval(`[...document.querySelectorAll("#aspects-used button")].map(b => b.dataset.aspect).join()`)
 }
 
-// A chip that is dragged in front of another one changes the tree; so do arrow keys and Delete.
+// A chip that is dragged in front of another one changes the tree. So do arrow keys and Delete.
 func TestAspects(t *testing.T) {
 	d := testData(5, 50)
 	p := openFile(t, d, "", wide)
@@ -127,7 +127,7 @@ func costing(p *contention.Profile) *contention.Profile {
 	return &out
 }
 
-// The lock table has the order and the numbers of the text's, and waits for work come last in it
+// The lock table has the order and the numbers of the text output. Waits for work come last in it
 // and in the tree.
 func TestWaitsForWorkComeLast(t *testing.T) {
 	d := testData(5, 50)
@@ -152,8 +152,8 @@ func TestWaitsForWorkComeLast(t *testing.T) {
 	p.shows("#contention-lead", fmt.Sprintf("%s (%s) of that is waits for workers", format.Duration(forWork), format.Percent(forWork, all)))
 }
 
-// Waits that went on have rows, those for locks first, with who holds the lock then or that it
-// cannot be told; the selection filters them.
+// Waits in progress have rows, those for locks first, with the current owner or that it is
+// unknown. The selection filters them.
 func TestUnfinishedWaitsHaveRows(t *testing.T) {
 	p := openFile(t, testData(5, 50), "", wide)
 	const rows = `[...document.querySelectorAll("#unfinished-rows tbody tr")].map(r => [...r.cells].map(c => c.textContent).join(" | ")).join("\n")`
@@ -171,7 +171,7 @@ cache.LRU#1 | rwmutex-reader | main.main, at cache.(*LRU).step3 | 1 | 150 ms | 1
 	}
 }
 
-// The tree opens and closes by keyboard; a row selected shows its call chains side by side.
+// The tree opens and closes by keyboard. A selected row shows its call chains side by side.
 func TestTreeAndChains(t *testing.T) {
 	p := openFile(t, testData(5, 50), "by=kind,waiter-func", wide)
 	rows := p.count("#tree [role=treeitem]")
@@ -196,7 +196,7 @@ func TestTreeAndChains(t *testing.T) {
 	}
 }
 
-// A lock that is selected filters the tree, and the tree's total is the lock's.
+// A selected lock filters the tree, and the tree's total is that of the lock.
 func TestSelectLock(t *testing.T) {
 	d := testData(5, 50)
 	p := openFile(t, d, "", wide)

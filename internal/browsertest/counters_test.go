@@ -35,7 +35,7 @@ func (p *page) answered(n int) {
 	p.settle()
 }
 
-// Conditions and metrics that are typed in select and show what Go's explorer says.
+// Typed conditions and metrics select and show the same as Go's explorer.
 func TestConditions(t *testing.T) {
 	d := testData(5, 3000)
 	p := openServed(t, d, "", wide)
@@ -53,7 +53,7 @@ func TestConditions(t *testing.T) {
 	p.answered(3000)
 }
 
-// A saved page says that it has no conditions, also where its address has one.
+// A saved page states that it has no conditions, also if its address contains one.
 func TestNoConditionsInAFile(t *testing.T) {
 	p := openFile(t, testData(3, 200), "", wide)
 	p.answered(200)
@@ -69,7 +69,7 @@ func TestNoConditionsInAFile(t *testing.T) {
 	p.wait(`document.querySelector("#metric-trouble").innerText.includes("need the served page")`)
 }
 
-// What is picked in a saved page shows the same numbers as in a served one, where Go computes them.
+// A selection in a saved page shows the same numbers as in a served one, where Go computes them.
 func TestPickedAsServed(t *testing.T) {
 	d := testData(5, 3000)
 	d.Counters.Proc[7], d.Counters.Thread[7] = -1, -1
@@ -112,7 +112,7 @@ func TestServedPage(t *testing.T) {
 	p.wait(`document.querySelector("#y").getAttribute("aria-invalid") == "true"`)
 }
 
-// What is wrong is said where it is, and nothing else changes.
+// An error is shown at its position, and nothing else changes.
 func TestSyntaxTrouble(t *testing.T) {
 	p := openServed(t, testData(3, 200), "", wide)
 	p.must(p.Fill("#condition", "duration >"))
@@ -132,7 +132,8 @@ func TestSyntaxTrouble(t *testing.T) {
 	p.wait(`document.querySelector("#x").getAttribute("aria-invalid") == "true"`)
 }
 
-// A drag over the chart over time selects it; one over the scatter selects values of both metrics.
+// A drag over the chart over time selects time. A drag over the scatter plot selects values of
+// both metrics.
 func TestDragCharts(t *testing.T) {
 	d := testData(5, 2000)
 	p := openServed(t, d, "x=minor_faults&y=duration", wide)
@@ -167,7 +168,7 @@ func TestDragCharts(t *testing.T) {
 	}
 }
 
-// A click on a point selects its group, and one on a lane its goroutine.
+// A click on a point selects its group, and a click on a lane its goroutine.
 func TestClickCharts(t *testing.T) {
 	p := openFile(t, testData(3, 40), "x=begin&y=duration", wide)
 	p.answered(40)
@@ -195,7 +196,7 @@ func TestClickCharts(t *testing.T) {
 	p.shows("#bar", "goroutine")
 }
 
-// Lanes are colored by a metric, of processors as of goroutines.
+// Lanes of processors and goroutines are colored by a metric.
 func TestLanes(t *testing.T) {
 	d := testData(5, 1000)
 	p := openFile(t, d, "", wide)
@@ -213,9 +214,9 @@ func TestLanes(t *testing.T) {
 	p.shows("#bar", "processor", "2")
 }
 
-// A lane is labeled as Go labels it: with the group of its goroutine, not with that of its first
+// A lane has the label that Go gives it: the group of its goroutine, not that of its first
 // quantum.
-func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
+func TestLanesAreLabeledByGoroutine(t *testing.T) {
 	d := testData(5, 200)
 	r := d.Counters
 	r.Groups = append(r.Groups, quanta.Group{Name: "stop-the-world", Kind: timeline.GC})
@@ -244,7 +245,7 @@ func (p *page) exported(what string) string {
 	return p.eval("window.bytes")
 }
 
-// What is selected is exported as CSV and JSON, with the numbers of the page.
+// The selection is exported as CSV and JSON, with the numbers of the page.
 func TestExport(t *testing.T) {
 	d := testData(5, 300)
 	p := openFile(t, d, "proc=3", wide)
@@ -284,8 +285,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// More points than can be drawn singly are shown as density, and the page says so.
-func TestDensityIsLabelled(t *testing.T) {
+// Points too many to be drawn singly are shown as density, and the page says so.
+func TestDensityIsLabeled(t *testing.T) {
 	p := openFile(t, testData(5, 51000), "", wide)
 	p.answered(51000)
 	p.shows("#counters .lead", "shown as density", "more than 50,000 points")

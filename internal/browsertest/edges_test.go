@@ -29,8 +29,8 @@ func steady(n int) *quanta.Recording {
 	return r
 }
 
-// A column of one value may be beyond 32 bits: a single quantum that begins late, a large goal of
-// the heap.
+// A column with a single value may exceed 32 bits: one quantum that begins late, or a large heap
+// goal.
 func TestConstantColumns(t *testing.T) {
 	p := openFile(t, &report.Data{Title: "one", Counters: steady(1)}, "y=heap_goal", wide)
 	p.answered(1)
@@ -40,7 +40,7 @@ func TestConstantColumns(t *testing.T) {
 	p.shows("#stats-rows", "6 GB")
 }
 
-// The link that skips the heading is for the keyboard, and leaves the selection as it is.
+// The skip link is for the keyboard, and keeps the selection.
 func TestSkipLinkKeepsTheSelection(t *testing.T) {
 	p := openFile(t, testData(3, 200), "proc=3&set=kept%0Aproc%3D1", wide)
 	before := p.text("#bar")
@@ -54,8 +54,8 @@ func TestSkipLinkKeepsTheSelection(t *testing.T) {
 	}
 }
 
-// Quanta whose function is not known can be selected like others.
-func TestFunctionNotKnown(t *testing.T) {
+// Quanta with an unknown function can be selected like others.
+func TestUnknownFunctionCanBeSelected(t *testing.T) {
 	d := testData(3, 300)
 	p := openServed(t, d, "table=func", wide)
 	p.wait(`document.querySelector("#sums-rows tbody tr")`)
@@ -68,13 +68,13 @@ func TestFunctionNotKnown(t *testing.T) {
 	p.answered(answer(t, d, query.Query{Filter: "!known(func)"}).Count)
 }
 
-// Values that differ by less than an axis can be divided into.
+// Values whose difference is smaller than an axis can be divided into.
 func TestNearlyEqualValues(t *testing.T) {
 	p := openServed(t, &report.Data{Title: "equal", Counters: steady(300)}, "y=duration+*+0.1+/+duration", wide)
 	p.answered(300)
 }
 
-// A drag over values that lie close together, far from 0, selects those that it covers.
+// A drag over values that are close together and far from 0 selects those that it covers.
 func TestDragFarFromZero(t *testing.T) {
 	d := &report.Data{Title: "far", Counters: steady(400)}
 	p := openServed(t, d, "x=heap_objects&y=duration", wide)
@@ -91,7 +91,7 @@ func TestDragFarFromZero(t *testing.T) {
 	}
 }
 
-// There are no more lanes than can be asked for.
+// The number of lanes is limited.
 func TestMostLanes(t *testing.T) {
 	r := steady(1100)
 	for i := range r.Goroutine {
@@ -109,7 +109,7 @@ func TestMostLanes(t *testing.T) {
 	}
 }
 
-// A node of the tree by roots stays chosen when a stretch of time is selected.
+// A node of the tree by roots stays selected when a time range is selected.
 func TestRootsInWindows(t *testing.T) {
 	d := windowedData(t)
 	p := openFile(t, d, "by=root-func", wide)
@@ -121,8 +121,7 @@ func TestRootsInWindows(t *testing.T) {
 	p.wait(`!document.querySelector("#tree [data-before]")`)
 }
 
-// Who was chosen among the owners does not hide the waiters of a selection that they have nothing
-// to do with.
+// A selected owner does not hide the waiters of a later selection that has no waits for it.
 func TestChosenOwnerIsGone(t *testing.T) {
 	d := testData(5, 100)
 	p := openFile(t, d, "", wide)
@@ -138,7 +137,7 @@ func TestChosenOwnerIsGone(t *testing.T) {
 	}
 }
 
-// A selection of time before all windows has nothing in it.
+// A selection of time before all windows is empty.
 func TestTimeWithoutWindows(t *testing.T) {
 	d := testData(3, 100)
 	d.Bottle.Windows = d.Bottle.Windows[5:]
@@ -149,8 +148,8 @@ func TestTimeWithoutWindows(t *testing.T) {
 	}
 }
 
-// A drag that the browser takes over, such as for scrolling, selects nothing, and is over.
-func TestDragIsCancelled(t *testing.T) {
+// A drag that the browser takes over, as for scrolling, selects nothing and ends.
+func TestDragIsCanceled(t *testing.T) {
 	p := openFile(t, testData(3, 100), "", wide)
 	for _, at := range []string{"#tasks .columns > div:nth-child(2) svg.plot", "#lanes canvas"} {
 		p.must(p.Eval(fmt.Sprintf(`(() => {
@@ -167,7 +166,7 @@ func TestDragIsCancelled(t *testing.T) {
 	}
 }
 
-// A page of what names no groups, such as saved tasks alone, is drawn, too.
+// A page without groups, as of saved tasks alone, is drawn, too.
 func TestWithoutGroups(t *testing.T) {
 	for _, d := range []*report.Data{{Title: "tasks", Tasks: testTasks()}, {Title: "stacks", Speedup: testSpeedup()}, {Title: "nothing"}} {
 		p := openFile(t, d, "", wide)
@@ -178,7 +177,7 @@ func TestWithoutGroups(t *testing.T) {
 	}
 }
 
-// What part of their time tasks were blocked is not 0 where it is not known.
+// If the blocked share of tasks is unknown, it is not shown as 0.
 func TestBlockedNotKnown(t *testing.T) {
 	d := &report.Data{Title: "tasks", Tasks: testTasks()}
 	for i := range d.Tasks.Classes {

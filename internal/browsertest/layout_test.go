@@ -39,8 +39,8 @@ const smallText = `(() => {
 	return out.slice(0, 5).join("; ");
 })()`
 
-// Nothing sticks out and all labels can be read, from a telephone to a wall, with 3 and with 300
-// groups, light and dark; also with a selection.
+// Nothing overflows and all labels are readable, from a telephone to a wall display, with 3 and
+// with 300 groups, light and dark, also with a selection.
 func TestLayout(t *testing.T) {
 	for _, groups := range []int{3, 300} {
 		p := openFile(t, testData(groups, 2500), "", window{Width: 1280, Height: 900})
@@ -69,7 +69,7 @@ var hostile = []string{
 	`<script>window.hacked = 1</script>`, `</script><img src=x onerror="window.hacked=1">`, `"><svg onload=window.hacked=1>`, `'; window.hacked = 1; //`, "evil\u202Egnp.exe\u2066x", "a\x00b\x1b[31m", "{{policy}}", "<!--", "]]>", `\u003cscript\u003e`, "=HYPERLINK(\"x\")", strings.Repeat("long.", 2000), "", "\xff\xfe", "한국어.함수", "مرحبا.دالة",
 }
 
-// Names stay text everywhere, whatever is in them: nothing runs, nothing is reordered, nothing sticks out.
+// Names remain text everywhere: nothing runs, nothing is reordered, nothing overflows.
 func TestHostileNames(t *testing.T) {
 	d := testData(5, 400)
 	rename := func(i int) string { return hostile[i%len(hostile)] }

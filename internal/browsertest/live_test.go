@@ -57,9 +57,9 @@ func serveLive(t *testing.T) string {
 	}
 }
 
-// Chromium shows the index page and the picture on it, without a violation of its policy, in light
-// and dark, on a large and a small screen. With the environment variable LIVE_LOOKS, the pictures
-// are kept there.
+// Chromium shows the index page and its picture without a violation of its policy, light and dark,
+// on a large and a small screen. With the environment variable LIVE_LOOKS, the pictures are kept
+// there.
 func TestLiveIndex(t *testing.T) {
 	base := serveLive(t)
 	for name, w := range map[string]window{
@@ -88,7 +88,7 @@ func TestLiveIndex(t *testing.T) {
 	}
 }
 
-// A picture that is opened by itself keeps its styles under its strict policy.
+// A picture opened by itself keeps its styles under its strict policy.
 func TestLivePictures(t *testing.T) {
 	base := serveLive(t)
 	for _, path := range []string{"graph", "contention", "tasks"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
-// With BOTTLENECK_LOOK=FOLDER, pages are written there as pictures for people to look at.
+// With BOTTLENECK_LOOK=FOLDER, pages are written there as pictures for visual inspection.
 func TestLook(t *testing.T) {
 	folder := os.Getenv("BOTTLENECK_LOOK")
 	if folder == "" {

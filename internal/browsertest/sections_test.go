@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// Switching parts of the stack off shows the speed-up without them, as Stack.WhatIf has it.
+// Switching off parts of the stack shows the speed-up without them, as Stack.WhatIf computes it.
 func TestWhatIf(t *testing.T) {
 	d := testData(5, 50)
 	p := openFile(t, d, "", wide)
@@ -28,8 +28,8 @@ func TestWhatIf(t *testing.T) {
 
 func twoDecimals(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// An estimate says on the page that it is an upper bound.
-func TestEstimateIsLabelled(t *testing.T) {
+// The page labels an estimate as an upper bound.
+func TestEstimateIsLabeled(t *testing.T) {
 	d := testData(3, 10)
 	d.Speedup[1].Estimate = true
 	p := openFile(t, d, "", wide)
@@ -41,7 +41,7 @@ func TestEstimateIsLabelled(t *testing.T) {
 	p.shows("#what-if", "at most")
 }
 
-// Tasks: a class that is clicked is selected, its advice shown; a drag over the strip selects time
+// Tasks: a click on a class selects it and shows its advice. A drag over the strip selects time
 // everywhere.
 func TestTasks(t *testing.T) {
 	p := openFile(t, testData(5, 500), "", wide)
@@ -60,8 +60,7 @@ func TestTasks(t *testing.T) {
 	p.wait(`+document.querySelector("#selected-count").innerText < 400`)
 }
 
-// Ticks of every axis of the page are where their values are: steps are alike, on logarithmic axes,
-// too.
+// Ticks of every axis are at their values: steps are equal, on logarithmic axes, too.
 func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 	d := testData(5, 50)
 	d.Tasks.Classes[0].Cycles.Add(940) // no decade begins where the smallest task is
@@ -91,9 +90,9 @@ func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 	}
 }
 
-// What was most waiters, and for how long a lock was held during that time, is known of some locks
-// only. It is no 0 elsewhere.
-func TestUnknownOfLocks(t *testing.T) {
+// The maximum number of waiters and the hold time are known for some locks only. For the others
+// they are not shown as 0.
+func TestUnknownValuesOfLocksAreNotZero(t *testing.T) {
 	d := testData(3, 10)
 	for i, l := range d.Contention.Locks {
 		if l.Waiters, l.Contended = 0, 0; i == 0 {
@@ -116,7 +115,7 @@ func TestUnknownOfLocks(t *testing.T) {
 	}
 }
 
-// What is not in a recording is said in a sentence, and the rest is there.
+// A sentence states what a recording does not contain. The rest is shown.
 func TestMissingSections(t *testing.T) {
 	d := &report.Data{Title: "only a graph", Bottle: testGraph(searchNames(3)), Missing: map[report.Section]string{report.SpeedupSection: "Only one goroutine worked."}}
 	d.Bottle.Windows = nil

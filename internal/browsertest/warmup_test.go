@@ -18,8 +18,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// TestWarmupReadme goes the way of the README of examples/warmup on the page: the tall box, the saw
-// of task_clock, and the statistics of the units before a collection and of those after it. With
+// TestWarmupReadme follows the README of examples/warmup on the page: the tall box, the sawtooth
+// of task_clock, and the statistics of the units before and after a collection. With
 // BOTTLENECK_LOOK=FOLDER, pictures of the steps are written there.
 func TestWarmupReadme(t *testing.T) {
 	if testing.Short() {

@@ -89,8 +89,8 @@ func touching[Part any](windows []report.Window[Part], from, to time.Duration) (
 	return out
 }
 
-// A selection of time filters all sections: what the page then shows and exports is the sum of the
-// windows that it touches.
+// A selection of time filters all sections: the page then shows and exports the sum of the windows
+// that it touches.
 func TestTimeFiltersAllSections(t *testing.T) {
 	d := windowedData(t)
 	wall := d.Bottle.Wall
@@ -216,8 +216,8 @@ func (p *page) sameStack(d *report.Data, from, to time.Duration) {
 	}
 }
 
-// The page says to what a selection was widened, and where it cannot follow.
-func TestStretchIsTold(t *testing.T) {
+// The page states to what a selection was widened, and which sections cannot follow it.
+func TestWidenedSelectionIsStated(t *testing.T) {
 	d := windowedData(t)
 	p := openFile(t, d, "time=23000000-24000000", wide)
 	for _, at := range []string{"#contention-lead", "#bottle-lead", "#speedup-lead"} {
@@ -232,8 +232,8 @@ func TestStretchIsTold(t *testing.T) {
 	}
 }
 
-// What is bold is the neck of the graph that is shown: worker is one of the whole recording, but
-// not of each window.
+// The neck of the visible graph is bold: worker is one of the whole recording, but not of each
+// window.
 func TestNeckOfWindow(t *testing.T) {
 	d := windowedData(t)
 	seen := map[bool]bool{}

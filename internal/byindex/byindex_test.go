@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Values stay where they are and what they are while the table grows, and come in order.
+// Values keep their place and content while the table grows, and are iterated in order.
 func TestTable(t *testing.T) {
 	var table Table[int]
 	if table.Known(0) != nil {
@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A table that grows takes hardly more memory than its values, garbage included.
+// A growing table takes little more memory than its values, garbage included.
 func TestGrowth(t *testing.T) {
 	const n = 100_000
 	var before, after runtime.MemStats

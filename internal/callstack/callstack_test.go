@@ -145,7 +145,7 @@ func TestConcurrentCapture(t *testing.T) {
 	}
 }
 
-// Chains stay what they are while the table grows, also those that want the same slot.
+// Chains stay the same while the table grows, also those that compete for one slot.
 func TestGrowingTable(t *testing.T) {
 	const n = 10_000
 	tab := NewTable(n)
@@ -232,7 +232,7 @@ func TestGoid(t *testing.T) {
 	wg.Wait()
 }
 
-// The walk goes through stacks that were moved, through reflection, deferred calls and panics.
+// The walk handles moved stacks, reflection, deferred calls and panics.
 func TestWalkSurvivesOddStacks(t *testing.T) {
 	tab := NewTable(0)
 	func() {

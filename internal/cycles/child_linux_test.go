@@ -202,8 +202,9 @@ func nobody(t *testing.T, program string) *syscall.Credential {
 	return &syscall.Credential{Uid: number, Gid: number}
 }
 
-// With a C library that registers its threads' areas itself, the rseq clock uses those; where the
-// library was told not to, the ladder goes on, as nothing tells of the exit of a thread.
+// With a C library that registers the areas of its threads itself, the rseq clock uses those. If
+// the library was configured not to, the next clock is tried, because the exit of a thread cannot
+// be detected.
 func TestCgo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program with a C compiler")
@@ -233,8 +234,8 @@ func TestCgo(t *testing.T) {
 	}
 }
 
-// With BOTTLENECK_NO_THREAD_STATE, or by the option, no thread makes the system calls rseq and
-// set_tid_address: a process that is killed at the first one measures and lives. Without it the
+// With BOTTLENECK_NO_THREAD_STATE, or with the option, no thread makes the system calls rseq and
+// set_tid_address: a process that is killed at the first one measures and survives. Without it the
 // same process is killed.
 func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
 	if libcThreads {

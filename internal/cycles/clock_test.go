@@ -53,8 +53,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// One sleep in which the hypervisor took the processor does not refuse a source for good, which
-// another one would follow that counts all sleeps.
+// A single sleep during which the hypervisor took the processor does not reject a source for good.
+// The next source would count all sleeps.
 func TestProbeSleepsAgain(t *testing.T) {
 	for _, tt := range []struct {
 		counts []float64

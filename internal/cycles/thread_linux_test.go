@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Threads that exit take their registration with them; threads that follow
-// them, perhaps at the same address, must be told apart.
+// An exiting thread ends its registration. Later threads, perhaps at the same address, must be
+// distinguishable.
 func TestThreadsExit(t *testing.T) {
 	c := Default()
 	if c.Info().Accuracy == UpperBound {
@@ -73,8 +73,8 @@ func preemptions() int64 {
 	return int64(usage.Nivcsw)
 }
 
-// What dead threads held is used again: the registry grows with the threads
-// that live at the same time, not with those that ever lived.
+// The memory of exited threads is reused: the registry grows with the number of live threads, not
+// of all threads.
 func TestDeadThreadsAreReused(t *testing.T) {
 	if libcThreads {
 		t.Skip("dead threads of a C library are found only by asking the system for each")
@@ -95,7 +95,7 @@ func TestDeadThreadsAreReused(t *testing.T) {
 }
 
 // The kernel zeroes a thread's life when it exits.
-func TestThreadDies(t *testing.T) {
+func TestKernelZeroesLifeOfExitedThread(t *testing.T) {
 	if libcThreads {
 		t.Skip("a C library joins its threads by that mechanism")
 	}
@@ -112,8 +112,8 @@ func TestThreadDies(t *testing.T) {
 	}
 }
 
-// A dead thread's identity that comes again is another thread.
-func TestIdentityComesAgain(t *testing.T) {
+// A reused identity of an exited thread is another thread.
+func TestReusedIdentityIsAnotherThread(t *testing.T) {
 	done := make(chan bool)
 	go func() {
 		defer close(done)
@@ -131,9 +131,9 @@ func TestIdentityComesAgain(t *testing.T) {
 	<-done
 }
 
-// A dead thread stays dead when another one lives in what was its area: a worker that remembers it
-// must not take the other's marker for its own.
-func TestDeadStaysDead(t *testing.T) {
+// An exited thread stays dead when another one uses its area: a worker that kept a reference must
+// not take the other's marker for its own.
+func TestExitedThreadStaysDead(t *testing.T) {
 	tab := newTable()
 	end := make(chan bool)
 	defer close(end)
@@ -161,8 +161,8 @@ func TestDeadStaysDead(t *testing.T) {
 	}
 }
 
-// Where nothing stands against it, the rseq clock must be there: else these tests
-// would be about some other clock.
+// If nothing prevents it, the rseq clock must be available. Otherwise these tests would be about
+// another clock.
 func TestRseqIsAvailable(t *testing.T) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
@@ -197,7 +197,7 @@ func glibcRegisters() bool {
 	return major > 2 || major == 2 && minor >= 35
 }
 
-// Starting processes copies or shares our memory; neither must disturb the clock.
+// Starting processes copies or shares memory. Neither may disturb the clock.
 func TestForkExec(t *testing.T) {
 	c := Default()
 	runtime.LockOSThread()
@@ -217,7 +217,7 @@ func TestForkExec(t *testing.T) {
 	}
 }
 
-// The marker tells of sleeping; it must also tell of preemption and be set again.
+// The marker detects sleeping. It must also detect preemption and be set again.
 func TestMarker(t *testing.T) {
 	c, err := Open(RseqClock)
 	if err != nil {
@@ -248,9 +248,8 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// The probe must be able to fail: a marker that the kernel does not know of stands through every
-// sleep.
-func TestProbeNoticesSleepsThatLeaveTheMarker(t *testing.T) {
+// The probe must be able to fail: a marker unknown to the kernel survives every sleep.
+func TestProbeDetectsAMarkerThatSurvivesSleep(t *testing.T) {
 	if libcThreads {
 		t.Skip("the kernel knows of the C library's area")
 	}
@@ -263,9 +262,9 @@ func TestProbeNoticesSleepsThatLeaveTheMarker(t *testing.T) {
 	}
 }
 
-// Where the kernel does not zero the life of a thread that exits, a thread found dead counts as
-// dead for all who kept it.
-func TestBuriedThreadIsDead(t *testing.T) {
+// If the kernel does not zero the life of an exiting thread, a thread found dead counts as dead
+// for everything that refers to it.
+func TestThreadFoundDeadIsDeadForAll(t *testing.T) {
 	const nobody = 1 << 30
 	tab := newTable()
 	th := &Thread{id: nobody, TID: nobody, life: nobody, area: &area{life: nobody}}

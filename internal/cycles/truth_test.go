@@ -184,9 +184,9 @@ const (
 	blockSlack = 2 * time.Microsecond
 )
 
-// TestTruth asks only for four measurements in five, in the best of four attempts, because
-// the machine may be shared: a virtual processor that is taken away looks like executing.
-// TestTruthHasTeeth shows that a wrong clock is far from that.
+// TestTruth requires only four measurements in five, in the best of four attempts, because the
+// machine may be shared: time without a virtual processor looks like execution.
+// TestTruthRejectsAWrongClock shows that a wrong clock is far from that.
 func TestTruth(t *testing.T) {
 	if !haveTSC {
 		t.Skip("no counter of constant rate to know the truth by")
@@ -220,9 +220,9 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// The truth test must be able to fail: without the lock, goroutines that move
-// between threads are measured wrongly.
-func TestTruthHasTeeth(t *testing.T) {
+// The truth test must be able to fail: without the lock, goroutines that move between threads are
+// measured wrongly.
+func TestTruthRejectsAWrongClock(t *testing.T) {
 	if !haveTSC {
 		t.Skip("no counter of constant rate to know the truth by")
 	}

@@ -21,8 +21,8 @@ func known(t *testing.T) {
 	}
 }
 
-// A goroutine that lets others have its thread, in any way, has not stayed; one that computes or
-// calls the system has.
+// A goroutine that yields its thread in any way has not stayed. One that computes or makes system
+// calls has.
 func TestStayed(t *testing.T) {
 	known(t)
 	c := Default()
@@ -144,8 +144,8 @@ func iterate() {
 	next()
 }
 
-// The test contains coroutines; what tells must know, and not by failing.
-func TestCoroutinesAreSeen(t *testing.T) {
+// The test contains coroutines, so the check must report them, and not because it fails.
+func TestCoroutinesAreDetected(t *testing.T) {
 	if !Coroutines() {
 		t.Error("iter.Pull is not seen in a program that contains it")
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// All fuzz targets of the module are brief.
+// All fuzz targets of the module call Brief.
 func TestAllTargetsAreBrief(t *testing.T) {
 	n := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

@@ -34,7 +34,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestThrottled: of the groups around the process, the one that is throttled most counts.
+// TestThrottled: among the cgroups of the process, the most throttled one counts.
 func TestThrottled(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -24,7 +24,7 @@ func TestNotesAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestOversubscribedSaysNothingOfWhatIsNotKnown(t *testing.T) {
+func TestOversubscribedIsSilentOnUnknowns(t *testing.T) {
 	for _, c := range []struct {
 		procs      int
 		processors float64

@@ -25,8 +25,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestMeterCountsWhatLives: garbage is not counted, what lives is.
-func TestMeterCountsWhatLives(t *testing.T) {
+// TestMeterCountsLiveMemory: live memory is counted, garbage is not.
+func TestMeterCountsLiveMemory(t *testing.T) {
 	const limit = 64 << 20
 	garbage = nil
 	runtime.GC()
@@ -54,7 +54,7 @@ func TestMeterCountsWhatLives(t *testing.T) {
 
 var garbage []byte
 
-// TestRoom: a table fits as long as it and what lives are below the limit.
+// TestRoom: a table fits while it and the live memory are below the limit.
 func TestRoom(t *testing.T) {
 	garbage = nil
 	runtime.GC()
@@ -82,8 +82,8 @@ func TestDefaultIsHalf(t *testing.T) {
 	}
 }
 
-// TestNextPassDoesNotCountTheOneBefore: what a pass held that has ended is not taken for what lived
-// before the next one, although the collector saw it live.
+// TestNextPassDoesNotCountTheOneBefore: memory of an ended pass does not count as memory that
+// lived before the next pass, although the collector found it alive.
 func TestNextPassDoesNotCountTheOneBefore(t *testing.T) {
 	runtime.GC()
 	m := NewMeter(Least)

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestTotal: the least of the machine's memory and the limits of the cgroups that the process is
-// in.
+// TestTotal: the minimum of the machine's memory and the limits of the process's cgroups.
 func TestTotal(t *testing.T) {
 	const info = "proc/meminfo"
 	for _, tt := range []struct {

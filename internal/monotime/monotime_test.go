@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A reading is fine enough to time what takes microseconds, and goes with the clock of package
-// time.
+// Readings resolve microseconds and agree with the clock of package time.
 func TestNow(t *testing.T) {
 	least := time.Hour
 	for range 1000 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Stable does what slices.SortStableFunc does.
+// Stable sorts like slices.SortStableFunc.
 func TestStable(t *testing.T) {
 	type pair struct{ key, place int }
 	byKey := func(a, b pair) int { return cmp.Compare(a.key, b.key) }
@@ -24,7 +24,7 @@ func TestStable(t *testing.T) {
 	}
 }
 
-// InPlace sorts, whatever is equal, and moves nothing that is in order.
+// InPlace sorts any input, with equal elements or not, and moves nothing that is in order.
 func TestInPlace(t *testing.T) {
 	for n := range 200 {
 		s := make([]int, n)

@@ -56,8 +56,8 @@ func TestClosedEventFails(t *testing.T) {
 	}
 }
 
-// The page is the kernel's; a made-up one shows that a page without permission
-// or without a counter never reaches RDPMC, which would fault.
+// The page belongs to the kernel. A made-up page shows that one without permission or without a
+// counter never reaches RDPMC, which would fault.
 func TestReadPageDenied(t *testing.T) {
 	for name, set := range map[string]func(page []byte){
 		"no permission": func(p []byte) { binary.NativeEndian.PutUint32(p[12:], 1) },

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReason: each refusal is told with what can be done about it.
+// TestReason: each refusal states what can be done about it.
 func TestReason(t *testing.T) {
 	oldParanoid, oldStatus := paranoidFile, statusFile
 	defer func() { paranoidFile, statusFile = oldParanoid, oldStatus }()

@@ -81,7 +81,8 @@ func (r *ring) write(records ...[]byte) {
 	*r.word(headOffset) = head
 }
 
-// TestRing: records come out as they went in, also around the end of the ring, and make room.
+// TestRing: records are read as they were written, also across the end of the ring, and free their
+// space.
 func TestRing(t *testing.T) {
 	r := fakeRing(256)
 	n := uint64(0)

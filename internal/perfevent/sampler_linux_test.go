@@ -47,8 +47,7 @@ func touch(t testing.TB, n int) {
 	unix.Munmap(b)
 }
 
-// TestSamplerHits: the faults of each thread, one by one, of threads that were there and of new
-// ones.
+// TestSamplerHits: the faults of each thread, one by one, of existing and of new threads.
 func TestSamplerHits(t *testing.T) {
 	s := sampler(t, SamplerOptions{Hits: []Spec{mustName(t, "minor-faults")}})
 	if len(s.Hits()) != 1 {
@@ -105,7 +104,7 @@ func TestSamplerHits(t *testing.T) {
 
 var quotient = 1.0
 
-// TestSamplerGroups: what a thread's readings add up to is what its events counted.
+// TestSamplerGroups: the readings of a thread sum to the counts of its events.
 func TestSamplerGroups(t *testing.T) {
 	specs := []Spec{mustName(t, "task-clock"), mustName(t, "minor-faults"), mustName(t, "cycles")}
 	s := sampler(t, SamplerOptions{Group: specs})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is read is what was written, whatever is dropped.
+// Reads return what was written, whatever is dropped.
 func TestBufferHoldsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -81,7 +81,7 @@ func (f *freeing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestBufferGivesBackWhatIsSent(t *testing.T) {
+func TestBufferReleasesWhatIsSent(t *testing.T) {
 	t.Parallel()
 	b := New(t.Context())
 	b.Write(make([]byte, 10*chunkSize))

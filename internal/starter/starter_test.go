@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestIs(t *testing.T) {
+func TestIsStarter(t *testing.T) {
 	for fn, want := range map[string]bool{
 		"sync.(*WaitGroup).Go.func1":                                         true,
 		"golang.org/x/sync/errgroup.(*Group).Go.func1":                       true,
@@ -39,7 +39,7 @@ func TestIsForeign(t *testing.T) {
 	}
 }
 
-// TestNameOfOneCallChain: what names a goroutine if no more of it is known.
+// TestNameOfOneCallChain: the name of a goroutine with one known call chain.
 func TestNameOfOneCallChain(t *testing.T) {
 	const ants = "github.com/panjf2000/ants/v2.(*goWorker).run.func1 /go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go"
 	for _, tt := range []struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNamesAreUnescaped: names read as in the source.
+// TestNamesAreUnescaped: names are those of the source.
 func TestNamesAreUnescaped(t *testing.T) {
 	for in, want := range map[string]string{
 		"github.com/nats-io/nats%2ego.(*Conn).readLoop": "github.com/nats-io/nats.go.(*Conn).readLoop",

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNumbersAreThoseOfEncodingBinary: numbers of any length, in the middle of other data, at its
-// end, and cut off.
+// TestNumbersAreThoseOfEncodingBinary: numbers of all lengths, within other data, at its end, and
+// truncated.
 func TestNumbersAreThoseOfEncodingBinary(t *testing.T) {
 	values := []uint64{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 21, 1 << 28, 1 << 35, 1 << 42, 1 << 49, 1<<56 - 1, 1 << 56, 1 << 63, math.MaxUint64}
 	for range 200 {
@@ -35,8 +35,7 @@ func TestNumbersAreThoseOfEncodingBinary(t *testing.T) {
 	}
 }
 
-// TestNumbers compares the hash table with a map, for keys that are dense, far apart, and the
-// extremes.
+// TestNumbers compares the hash table with a map, for dense keys, sparse keys and the extremes.
 func TestNumbers(t *testing.T) {
 	var n Numbers
 	if n.Find(5) != -1 {
@@ -63,7 +62,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestIDs: numbers of strings come in any order, some of them far apart, and each once.
+// TestIDs: numbers of strings come in any order, sometimes with large gaps, each once.
 func TestIDs(t *testing.T) {
 	var x ids
 	numbers := []uint64{7, 1, 100_000, 5000, 2, math.MaxUint64, 1 << 40}

@@ -9,7 +9,7 @@ import (
 
 var small = Config{Workers: 3, Small: 20, Factor: 12, Unit: 1000}
 
-// Every order does the same work: the checksums and the units agree.
+// Every order does the same work: checksums and units agree.
 func TestSameWork(t *testing.T) {
 	want := uint64(0)
 	for range small.Small {
@@ -62,7 +62,7 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
-// The result names the worker of the large file, and nobody when it was split.
+// The result names the worker of the large file, and no worker if the file was split.
 func TestLarge(t *testing.T) {
 	res, err := small.Run(context.Background(), Repair{})
 	if err != nil {
@@ -90,7 +90,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The steps of a unit follow the time that is asked for, and how it is shared out.
+// The steps of a unit follow the requested time and how it is divided.
 func TestStepsFor(t *testing.T) {
 	short, long := small.StepsFor(time.Millisecond, 2), small.StepsFor(time.Second, 2)
 	if short < 1 || long < 100*short {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A thread that exits keeps what was seen of it; one that was there before counts from then on.
+// An exited thread keeps what was seen of it. A thread that existed before counts from then on.
 func TestMeter(t *testing.T) {
 	root := t.TempDir()
 	set := func(pid, tid int, text string) {
@@ -99,7 +99,7 @@ func TestSelf(t *testing.T) {
 	}
 }
 
-// What the kernel does not tell, or tells in a form that is not known, is not known.
+// Values that the kernel does not report, or reports in an unknown form, are unknown.
 func TestNoMachine(t *testing.T) {
 	for _, text := range []string{"", "cpu", "cpu0 1 2 3 4", "cpu 1 x 3 4", "cpu -1 2 3 4", "intr 1 2 3 4 5"} {
 		if d, ok := parseMachine([]byte(text)); ok {

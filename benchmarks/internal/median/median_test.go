@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The tables of the sign test have these ranks.
+// The ranks are those of the tables of the sign test.
 func TestRank(t *testing.T) {
 	for n, want := range map[int]int{1: -1, 5: -1, 6: 0, 8: 0, 9: 1, 12: 2, 15: 3, 20: 5, 30: 9, 40: 13, 100: 39, 2000: 955} {
 		if got := rank(n); got != want {
@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The interval holds the true median in 95 of 100 cases or some more.
+// The interval contains the true median in at least about 95 of 100 cases.
 func TestIntervalHoldsTheMedian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const trials = 4000

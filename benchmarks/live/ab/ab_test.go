@@ -32,7 +32,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestCompare: each round is printed, and what the ways gave.
+// TestCompare: each round and the results of each way are printed.
 func TestCompare(t *testing.T) {
 	var out bytes.Buffer
 	load := Workload{Name: "sleep", Clients: 2, Start: func() (func(int) error, func(), error) {

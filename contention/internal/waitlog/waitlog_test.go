@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLogMessages: many parts take several messages, none of which is cut off by the runtime.
+// TestLogMessages: many parts take several messages. The runtime truncates none of them.
 func TestLogMessages(t *testing.T) {
 	for _, n := range []int{0, 1, 30, MaxParts} {
 		w := &Wait{Lock: 1 << 40, Kind: Reader, Reacquire: true, Waiters: 9, Goroutine: 77, Start: 1 << 50, Name: strings.Repeat("é\x00\"", 99), Class: strings.Repeat("\xff", 300)}

@@ -44,14 +44,14 @@ func unpack(b []byte) (rs []perfevent.Record, err error) {
 	}
 }
 
-func TestThereAndBack(t *testing.T) {
+func TestEncodeDecodeRoundTrip(t *testing.T) {
 	got, err := unpack(pack(some))
 	if err != io.EOF || !reflect.DeepEqual(got, some) {
 		t.Errorf("%+v, %v; want %+v", got, err, some)
 	}
 }
 
-// TestCutOff: what comes before the cut is there, and the cut is an error, unless it is between two
+// TestCutOff: everything before the cut is read. The cut is an error unless it is between two
 // records.
 func TestCutOff(t *testing.T) {
 	ends := map[int]bool{0: true}

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Totals of programs that groups come to and that fold small ones under changing names, start again
-// and round, read at random times: counters only grow, there are few of them, and their sum is what
-// was counted, to the nanosecond.
-func TestLedgerIsTrue(t *testing.T) {
+// Random totals with new groups, small ones folded under changing names, restarts and rounding,
+// read at random times: counters only grow, are few, and sum to what was counted, to the
+// nanosecond.
+func TestLedgerAgainstRandomTotals(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		limit := 1 + r.IntN(6)
@@ -98,8 +98,8 @@ func folded(totals map[cell]int64, k int) map[cell]int64 {
 	return out
 }
 
-// Without folds the sum is exact at any time, and a name that gets a counter late begins with what
-// it grows by from then on.
+// Without folding the sum is exact at any time. A name that gets a counter late starts with its
+// growth from then on.
 func TestLedgerByHand(t *testing.T) {
 	n := &names{limit: 1}
 	var l ledger
@@ -127,7 +127,7 @@ func TestLedgerByHand(t *testing.T) {
 	}
 }
 
-// A name with a counter of its own that is new begins at 0, so that nothing is counted twice.
+// A new name with a counter of its own starts at 0, so that nothing is counted twice.
 func TestLateName(t *testing.T) {
 	n := &names{limit: 0}
 	var l ledger

@@ -34,7 +34,7 @@ func graph(n int, each time.Duration) *bottle.Graph {
 	return g
 }
 
-// However many groups there are, there are few series, and they sum to the wall time.
+// There are few series, however many groups there are, and they sum to the wall time.
 func TestBoundedGroups(t *testing.T) {
 	src := &source{}
 	r := NewReader(src, nil, Options{MaxGroups: 10})
@@ -59,7 +59,7 @@ func TestBoundedGroups(t *testing.T) {
 	}
 }
 
-// A start later than before is another epoch: counters go on.
+// A later start is another epoch: counters continue.
 func TestRestart(t *testing.T) {
 	src := &source{live: bottleneck.Live{From: time.Unix(1000, 0)}}
 	r := NewReader(src, nil, Options{})
@@ -79,7 +79,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What is dropped before the first window is counted once, also after another start.
+// Data dropped before the first window is counted once, also after another start.
 func TestDropsBeforeWindows(t *testing.T) {
 	src := &source{}
 	r := NewReader(src, nil, Options{})
@@ -105,7 +105,7 @@ func TestDropsBeforeWindows(t *testing.T) {
 	}
 }
 
-// The buckets of a histogram are those of the recorder, cumulated.
+// The buckets of a histogram are those of the recorder, accumulated.
 func TestTaskBuckets(t *testing.T) {
 	tasks := &tasker{}
 	values := map[string][]uint64{"a": {1, 255, 257, 1000, 5000, 1 << 40}, "b": {100}}
@@ -188,7 +188,7 @@ func largest() (*source, *tasker) {
 	return src, tasks
 }
 
-// A lean reader has 60 series at most, whatever there is, and its sums are those of all.
+// A lean reader has at most 60 series, and its sums are those of all.
 func TestLean(t *testing.T) {
 	src, tasks := largest()
 	lean, whole := NewReader(src, tasks, Options{Lean: true}), NewReader(src, tasks, Options{})
@@ -234,7 +234,8 @@ func TestLean(t *testing.T) {
 	}
 }
 
-// Exemplars name what most of a counter is due to, and fit into what OpenMetrics allows.
+// An exemplar names the largest contribution to a counter, and fits into the limits of
+// OpenMetrics.
 func TestExemplars(t *testing.T) {
 	src, _ := largest()
 	long := strings.Repeat("λ", 300)
@@ -280,7 +281,7 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
-// The version is a label, the program's own or what it calls itself.
+// The version is a label: the program's own version, or the one that it sets.
 func TestBuild(t *testing.T) {
 	for want, opt := range map[string]Options{theBuild().Version: {}, "v7\uFFFD": {Version: "v7\xff"}} {
 		for _, f := range NewReader(&source{}, nil, opt).Read().Families() {
