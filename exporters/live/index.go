@@ -192,6 +192,9 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 	for _, e := range endpoints {
 		h.indexEnd(&m, e)
 	}
+	if h.opt.Captures != nil {
+		m.add("<li>\n<h3 id=\"captures\">Captures</h3>\n<p>What was recorded when something went wrong, such as a slow request: each with its trace and the verdict on it.</p>\n<p class=\"forms\"><a href=\"captures\">list</a></p>\n</li>\n")
+	}
 	m.add("</ul>\n\n<h2>From a terminal</h2>\n<pre tabindex=\"0\">\n")
 	for _, c := range h.commands(r) {
 		m.add("%s\n", c)

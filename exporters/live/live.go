@@ -33,6 +33,9 @@ type Options struct {
 	// source of tasks.
 	Tasks interface{ Profile() *granularity.Profile }
 
+	// Captures, if not nil, answers requests for "captures". It is a *capture.Capturer.
+	Captures http.Handler
+
 	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as the
 	// parameter token=TOKEN. It has at least 16 bytes; "openssl rand -hex 16" prints one. If it is
 	// "", TokenFile names a file with the token, which is read for each request. If both are "",
@@ -161,6 +164,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if r == nil || err != nil {
 		return err
 	}
+	name := path.Base(r.URL.Path)
+	if name == "captures" && h.opt.Captures != nil {
+		h.opt.Captures.ServeHTTP(w, r)
+		return nil
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return &problem{status: http.StatusMethodNotAllowed, allow: "GET, HEAD", text: "only GET and HEAD are answered here"}
 	}
@@ -170,7 +178,6 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasSuffix(r.URL.Path, "/"):
 		return h.serveIndex(w, r)
 	}
-	name := path.Base(r.URL.Path)
 	i := slices.IndexFunc(endpoints, func(e *endpoint) bool { return e.name == name })
 	if i < 0 {
 		return &problem{status: http.StatusNotFound, text: fmt.Sprintf("there is no %q here: there are %s; the index page is at the mount point, with a slash at the end", name, endpointNames())}

@@ -3,14 +3,17 @@ package ab
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/capture"
 )
 
 // Mode is a way of watching a program.
@@ -30,6 +33,7 @@ func all() []Mode {
 		{Name: reference, Start: flight},
 		snapshots("recorder", 0),
 		snapshots("snapshots", 2*time.Second),
+		storm("storm", 10*time.Second),
 		continuous("continuous", func() (func(), error) { return func() {}, nil }),
 		continuous("both", flight),
 	}
@@ -90,6 +94,54 @@ func snapshots(name string, every time.Duration) Mode {
 			return ""
 		}
 		return fmt.Sprintf("%d snapshots, %d failed", taken, failed)
+	}}
+}
+
+// storm runs a bottle.Recorder and a capture.Capturer, which 10,000 triggers a second ask for
+// captures. It takes one every so often, into a directory.
+func storm(name string, every time.Duration) Mode {
+	var sum capture.Stats
+	start := func() (func(), error) {
+		var rec bottle.Recorder
+		if err := rec.Start(); err != nil {
+			return nil, err
+		}
+		dir, err := os.MkdirTemp("", "captures")
+		if err != nil {
+			return nil, err
+		}
+		c := capture.New(capture.Options{Recorder: &rec, Sink: &capture.Dir{Path: dir}, Every: every})
+		done := make(chan struct{})
+		var triggers sync.WaitGroup
+		triggers.Go(func() {
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-done:
+					return
+				case <-tick.C:
+					for range 100 {
+						c.Slow("request", time.Nanosecond)
+					}
+				}
+			}
+		})
+		return func() {
+			close(done)
+			triggers.Wait()
+			c.Stop()
+			rec.Stop()
+			s := c.Stats()
+			sum.Captured += s.Captured
+			sum.Suppressed += s.Suppressed
+			sum.Failed += s.Failed
+			sum.Work += s.Work
+			os.RemoveAll(dir)
+		}, nil
+	}
+	return Mode{name, start, func() string {
+		return fmt.Sprintf("%d captures, %d triggers suppressed, %d failed; %v of work", sum.Captured, sum.Suppressed, sum.Failed, sum.Work)
 	}}
 }
 

@@ -1,0 +1,414 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	ofhost "github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Options configures a [Capturer]. Recorder and Sink must be set.
+type Options struct {
+	// Recorder has the last seconds of the program. A Capturer neither starts nor stops it.
+	Recorder *bottle.Recorder
+	// Sink stores the captures.
+	Sink Sink
+	// Every is the least time between the beginnings of two captures. 0 means 10 minutes. After
+	// a failure, a tenth of it.
+	Every time.Duration
+
+	// When has the conditions that [Capturer.Start] watches.
+	When When
+	// Continuous is the analysis that When.Lost looks at.
+	Continuous *bottleneck.Continuous
+	// Locks, if not nil, has the waits for wrapped locks, for When.Wait and for the file
+	// locks.json of each capture. It is a *contention.Collector that is on, as a rule.
+	Locks interface{ Snapshot() *contention.Profile }
+
+	// CPU, if positive, adds a CPU profile of that time after the trigger, unless the program is
+	// being profiled already.
+	CPU time.Duration
+	// NoVerdict stores the trace without analyzing it.
+	NoVerdict bool
+	// MaxMemory bounds the growth of the heap during the analysis, in bytes. 0 means 256 MB. A
+	// trace that needs more is stored without a verdict.
+	MaxMemory int64
+
+	// Version is the version of the service. "" means that of the program's main module.
+	Version string
+	// Labels are stored with each capture, such as the region of the service.
+	Labels map[string]string
+}
+
+// When has conditions for a capture. A condition whose limit is 0 is off. Each is looked at once a
+// second.
+type When struct {
+	// Lost is a share of the capacity, such as 0.5, of which the program lost more over the time
+	// For: see bottle.Graph.Lost. It needs Options.Continuous.
+	Lost float64
+	// Runnable is a number of goroutines. More than these were ready to run, and waited for a
+	// processor, in all looks during For.
+	Runnable int
+	// For is the time for which Lost and Runnable must hold. 0 means 5 s.
+	For time.Duration
+	// Wait is the time for which a goroutine waited for a wrapped lock, or still waits for one.
+	// Waits shorter than 10 ms are seen after they have ended. It needs Options.Locks.
+	Wait time.Duration
+	// Signals are those upon which a capture is taken, such as syscall.SIGUSR1. They no longer
+	// have their default effect: see os/signal.
+	Signals []os.Signal
+}
+
+// Capturer takes captures. Its methods are safe for concurrent use.
+type Capturer struct {
+	opt      Options
+	born     time.Time
+	next     atomic.Int64 // when the next capture may be taken, since born; math.MaxInt64 while one is taken
+	taking   sync.WaitGroup
+	captured atomic.Int64
+	ignored  atomic.Int64
+	failed   atomic.Int64
+	bytes    atomic.Int64
+	work     atomic.Int64 // ns
+
+	mu       sync.Mutex // guards the fields below
+	last     Info
+	lastErr  error
+	reported int64         // triggers suppressed up to the last capture
+	hurry    chan struct{} // closed by Stop: no more rests
+	watching bool
+	watcher  sync.WaitGroup
+}
+
+// Stats counts what a Capturer did since it was made.
+type Stats struct {
+	// Captured is the number of captures that were stored, with Bytes bytes.
+	Captured, Bytes int64
+	// Suppressed is the number of triggers that came too early after the last capture.
+	Suppressed int64
+	// Failed is the number of captures that could not be taken or stored. LastError is the last
+	// reason.
+	Failed    int64
+	LastError error
+	// Work is the time spent copying, analyzing and storing, without the rests.
+	Work time.Duration
+	// Last describes the last capture that was stored.
+	Last Info
+}
+
+// Info describes a capture. It is the file capture.json.
+type Info struct {
+	Name      string            `json:"name"`
+	Reason    string            `json:"reason"`
+	Time      time.Time         `json:"time"` // of the trigger
+	Host      string            `json:"host,omitempty"`
+	PID       int               `json:"pid"`
+	Version   string            `json:"version,omitempty"`
+	GoVersion string            `json:"go_version"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	// Finding is the first sentence of the verdict, and Where its place in the code.
+	Finding string `json:"finding,omitempty"`
+	Where   string `json:"where,omitempty"`
+	// Suppressed is the number of triggers without a capture since the last one.
+	Suppressed int64 `json:"suppressed"`
+	// Files are the names of the other files, and Bytes is their size.
+	Files []string `json:"files"`
+	Bytes int64    `json:"bytes"`
+	// Problems says what is missing from the capture, and why.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// The files of a capture.
+const (
+	InfoFile    = "capture.json" // an Info
+	TraceFile   = "program.trace"
+	VerdictFile = "verdict.md"
+	VerdictJSON = "verdict.json" // a verdict.Verdict
+	LocksFile   = "locks.json"   // a contention.Profile
+	ProfileFile = "cpu.pb.gz"
+)
+
+const (
+	maxReason    = 200 // bytes
+	defaultEvery = 10 * time.Minute
+)
+
+// New returns a Capturer. It panics if opt.Recorder or opt.Sink is nil.
+func New(opt Options) *Capturer {
+	if opt.Recorder == nil || opt.Sink == nil {
+		panic("capture: New needs Options.Recorder and Options.Sink")
+	}
+	if opt.Every <= 0 {
+		opt.Every = defaultEvery
+	}
+	if opt.MaxMemory == 0 {
+		opt.MaxMemory = 256 << 20
+	}
+	if opt.When.For <= 0 {
+		opt.When.For = 5 * time.Second
+	}
+	if b, ok := debug.ReadBuildInfo(); ok && opt.Version == "" {
+		opt.Version = b.Main.Version
+	}
+	return &Capturer{opt: opt, born: time.Now(), hurry: make(chan struct{})}
+}
+
+// Trigger takes a capture in the background, and reports whether it does: false means that the last
+// one began less than Options.Every ago, or is not yet stored. The reason is for humans.
+func (c *Capturer) Trigger(reason string) bool {
+	if !c.admit() {
+		return false
+	}
+	go c.take(reason, true)
+	return true
+}
+
+// admit decides whether a capture may be taken now. If so, the caller must call take.
+func (c *Capturer) admit() bool {
+	now := int64(time.Since(c.born))
+	next := c.next.Load()
+	if now < next || !c.next.CompareAndSwap(next, math.MaxInt64) { // until it is stored
+		c.ignored.Add(1)
+		return false
+	}
+	c.taking.Add(1)
+	return true
+}
+
+// Stats returns the counters.
+func (c *Capturer) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{
+		Captured: c.captured.Load(), Bytes: c.bytes.Load(), Suppressed: c.ignored.Load(),
+		Failed: c.failed.Load(), LastError: c.lastErr, Work: time.Duration(c.work.Load()), Last: c.last,
+	}
+}
+
+// take takes a capture and stores it. A gentle one rests during the analysis.
+func (c *Capturer) take(reason string, gentle bool) {
+	defer c.taking.Done()
+	begin, ignored := time.Now(), c.ignored.Load()
+	info, err := c.store(reason, begin, ignored, gentle)
+	every := c.opt.Every
+	if err != nil {
+		every = min(every, max(every/10, time.Second)) // so that the next chance is not missed, too
+	}
+	c.next.Store(int64(max(begin.Add(every).Sub(c.born), time.Since(c.born))))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.failed.Add(1)
+		c.lastErr = err
+		return
+	}
+	c.captured.Add(1)
+	c.bytes.Add(info.Bytes)
+	c.last, c.reported = info, ignored
+}
+
+// store makes the files of a capture and gives them to the sink. ignored is the number of triggers
+// suppressed so far.
+func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle bool) (info Info, err error) {
+	p := &pacer{Context: context.Background(), c: c, gentle: gentle, mark: now}
+	defer func() { c.work.Add(int64(time.Since(now) - p.rested)) }()
+	defer func() {
+		if v := recover(); v != nil { // of the Sink, or of Locks
+			err = fmt.Errorf("capture: panic: %v", v)
+		}
+	}()
+	trace, err := c.recorded(p)
+	if err != nil {
+		return info, fmt.Errorf("capture: taking the trace: %w", err)
+	}
+	host, _ := os.Hostname()
+	info = Info{
+		Reason: short(reason), Time: now, Host: host, PID: os.Getpid(),
+		Version: c.opt.Version, GoVersion: runtime.Version(), Labels: c.opt.Labels,
+	}
+	info.Name = name(&info)
+	c.mu.Lock()
+	info.Suppressed = ignored - c.reported
+	c.mu.Unlock()
+
+	var files []File
+	missing := func(what string, err error) {
+		info.Problems = append(info.Problems, format.Clean(fmt.Sprintf("no %s: %v", what, err)))
+	}
+	add := func(name string, write func(w io.Writer) error) {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			missing(name, err)
+			return
+		}
+		files = append(files, File{Name: name, Size: int64(b.Len()), Data: &b})
+	}
+	if d := c.opt.CPU; d > 0 && gentle {
+		add(ProfileFile, func(w io.Writer) error {
+			if err := pprof.StartCPUProfile(w); err != nil {
+				return err
+			}
+			defer pprof.StopCPUProfile()
+			p.sleep(d)
+			return nil
+		})
+	}
+	if c.opt.Locks != nil {
+		add(LocksFile, func(w io.Writer) error { return contention.WriteJSON(w, c.opt.Locks.Snapshot()) })
+	}
+	if !c.opt.NoVerdict {
+		opt := bottleneck.Options{Want: bottleneck.WantVerdict, Workers: 1, MaxMemory: c.opt.MaxMemory, Last: c.opt.Recorder.Window(), CPUs: ofhost.Processors()}
+		if gentle {
+			opt.Observers = []timeline.Observer{p}
+		}
+		p.mark = time.Now()
+		rep, err := bottleneck.AnalyzeRecorder(p, trace, opt)
+		if err != nil {
+			missing("complete verdict", err)
+		}
+		if rep != nil && rep.Verdict != nil {
+			v := rep.Verdict
+			if len(v.Findings) > 0 {
+				info.Finding = v.Findings[0].Title
+				if places := v.Findings[0].Where; len(places) > 0 {
+					info.Where = places[0].String()
+				}
+			}
+			add(VerdictFile, func(w io.Writer) error { return text.VerdictMarkdown(w, v) })
+			add(VerdictJSON, func(w io.Writer) error { return json.NewEncoder(w).Encode(v) })
+		}
+	}
+	files = append(files, File{Name: TraceFile, Size: trace.Size(), Data: trace})
+	for _, f := range files {
+		info.Files = append(info.Files, f.Name)
+		info.Bytes += f.Size
+	}
+	data, err := json.MarshalIndent(&info, "", "  ")
+	if err != nil {
+		return info, fmt.Errorf("capture: %w", err)
+	}
+	data = append(data, '\n')
+	files = append(files, File{Name: InfoFile, Size: int64(len(data)), Data: bytes.NewReader(data)})
+	ctx, cancel := context.WithTimeout(context.Background(), max(c.opt.Every, time.Minute))
+	defer cancel()
+	if err := c.opt.Sink.Store(ctx, info.Name, files); err != nil {
+		return info, fmt.Errorf("capture: storing %s: %w", info.Name, err)
+	}
+	return info, nil
+}
+
+// recorded takes the trace. If others are taking one, it waits for up to two seconds.
+func (c *Capturer) recorded(p *pacer) (trace *snapshot.Buffer, err error) {
+	for range 20 {
+		trace = snapshot.New(context.Background())
+		if _, err = c.opt.Recorder.WriteTo(trace); !errors.Is(err, bottle.ErrBusy) {
+			break
+		}
+		p.sleep(100 * time.Millisecond)
+	}
+	return trace, err
+}
+
+// short makes one line of a reason.
+func short(reason string) string {
+	reason = format.Clean(reason)
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
+	return reason
+}
+
+// name returns the name of a capture: it sorts by time, is unique to the process, and is a valid
+// name of a file everywhere.
+func name(info *Info) string {
+	word := func(s string, most int) string {
+		s = strings.Map(func(r rune) rune {
+			switch {
+			case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+				return r
+			}
+			return '-'
+		}, s)
+		return strings.Trim(s[:min(len(s), most)], "-")
+	}
+	return fmt.Sprintf("%s-%s-%d-%s", info.Time.UTC().Format("20060102T150405.000Z"), word(info.Host, 30), info.PID, word(info.Reason, 40))
+}
+
+// A gentle analysis works for workSlice, and then rests for restFactor times as long: it takes a
+// tenth of one processor, and others wait for that processor for workSlice at most.
+const (
+	workSlice  = 250 * time.Microsecond
+	restFactor = 9
+)
+
+// pacer makes an analysis rest, until Stop. It is an observer, and a context whose Err the decoder
+// calls every few hundred events.
+type pacer struct {
+	timeline.Base
+	context.Context
+	c      *Capturer
+	gentle bool
+	events int
+
+	mu     sync.Mutex
+	mark   time.Time // when the last rest ended
+	rested time.Duration
+}
+
+func (p *pacer) Transition(*timeline.Transition) {
+	if p.events++; p.events%128 == 0 {
+		p.breathe()
+	}
+}
+
+func (p *pacer) Err() error {
+	p.breathe()
+	return p.Context.Err()
+}
+
+func (p *pacer) breathe() {
+	if !p.gentle {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d := time.Since(p.mark); d > workSlice {
+		p.sleep(min(restFactor*d, time.Second))
+	}
+}
+
+// sleep sleeps, unless Stop is called.
+func (p *pacer) sleep(d time.Duration) {
+	p.c.mu.Lock()
+	hurry := p.c.hurry
+	p.c.mu.Unlock()
+	begin := time.Now()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-hurry:
+	}
+	p.mark = time.Now()
+	p.rested += p.mark.Sub(begin)
+}

@@ -1,0 +1,523 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/verdict"
+)
+
+// memorySink keeps the files of captures in memory.
+type memorySink struct {
+	mu       sync.Mutex
+	captures []map[string][]byte
+	err      error
+	block    chan struct{} // if not nil, Store waits for it
+}
+
+func (m *memorySink) Store(ctx context.Context, name string, files []File) error {
+	if m.block != nil {
+		<-m.block
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return m.err
+	}
+	c := map[string][]byte{"": []byte(name)}
+	for _, f := range files {
+		var b bytes.Buffer
+		if n, err := f.Data.WriteTo(&b); err != nil || n != f.Size {
+			return errors.Join(err, errors.New(f.Name+" has another size than stated"))
+		}
+		c[f.Name] = b.Bytes()
+	}
+	m.captures = append(m.captures, c)
+	return nil
+}
+
+func (m *memorySink) list() []map[string][]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.captures
+}
+
+// recording returns a recorder that has something to show.
+func recording(t *testing.T) *bottle.Recorder {
+	t.Helper()
+	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})
+	if err := rec.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Stop)
+	time.Sleep(10 * time.Millisecond)
+	return rec
+}
+
+func TestCaptureHasTheTraceItsVerdictAndTheReason(t *testing.T) {
+	var locks contention.Collector
+	if err := locks.Start(contention.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Stop()
+	sink := &memorySink{}
+	c := New(Options{Recorder: recording(t), Sink: sink, Locks: &locks, CPU: 50 * time.Millisecond, Version: "v1.2.3", Labels: map[string]string{"region": "eu"}})
+	if !c.Trigger("the cache\nis cold") || c.Trigger("again") || c.Trigger("and again") {
+		t.Fatal("one of three triggers in a row takes a capture, and it is the first")
+	}
+	c.Stop()
+	list := sink.list()
+	if len(list) != 1 {
+		t.Fatalf("%d captures were stored", len(list))
+	}
+	files := list[0]
+	var info Info
+	if err := json.Unmarshal(files[InfoFile], &info); err != nil {
+		t.Fatal(err)
+	}
+	if info.Reason != "the cache is cold" || info.Version != "v1.2.3" || info.Labels["region"] != "eu" || info.PID != os.Getpid() || info.Name != string(files[""]) || len(info.Problems) > 0 {
+		t.Errorf("info is %+v", info)
+	}
+	var sum int64
+	for _, f := range info.Files {
+		sum += int64(len(files[f]))
+	}
+	if len(info.Files) != len(files)-2 || sum != info.Bytes {
+		t.Errorf("info lists %v with %d bytes; %d files with %d bytes were stored", info.Files, info.Bytes, len(files)-2, sum)
+	}
+	rep, err := bottleneck.Analyze(t.Context(), bytes.NewReader(files[TraceFile]), bottleneck.Options{})
+	if err != nil || rep.Bottle.Wall == 0 {
+		t.Errorf("the trace cannot be analyzed: %v", err)
+	}
+	var v verdict.Verdict
+	if err := json.Unmarshal(files[VerdictJSON], &v); err != nil || v.CheckValid() != nil || len(v.Findings) == 0 || v.Findings[0].Title != info.Finding {
+		t.Errorf("verdict %+v, %v; info has %q", v, err, info.Finding)
+	}
+	if !bytes.Contains(files[VerdictFile], []byte(v.Head())) {
+		t.Errorf("the Markdown is not of this verdict:\n%s", files[VerdictFile])
+	}
+	if p, err := contention.ReadJSON(bytes.NewReader(files[LocksFile])); err != nil || p.Source != contention.FromWrappers {
+		t.Errorf("the profile of locks: %v", err)
+	}
+	if len(files[ProfileFile]) == 0 {
+		t.Error("there is no CPU profile")
+	}
+	if s := c.Stats(); s.Captured != 1 || s.Suppressed != 2 || s.Failed != 0 || s.Bytes != info.Bytes || s.Last.Name != info.Name || s.Work <= 0 {
+		t.Errorf("stats are %+v", s)
+	}
+}
+
+// Ten thousand triggers at once take one capture, and the next one counts them.
+func TestStormTakesOneCapture(t *testing.T) {
+	sink := &memorySink{}
+	c := New(Options{Recorder: recording(t), Sink: sink, NoVerdict: true, Every: time.Hour})
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			for range 1000 {
+				c.Trigger("storm")
+			}
+		})
+	}
+	wg.Wait()
+	c.Stop()
+	if s := c.Stats(); s.Captured != 1 || s.Suppressed != 9999 || len(sink.list()) != 1 {
+		t.Errorf("stats are %+v", s)
+	}
+	first := c.Stats().Last
+	c.next.Store(0) // an hour later
+	c.Trigger("next")
+	c.Stop()
+	if last := c.Stats().Last; first.Suppressed+last.Suppressed != 9999 {
+		t.Errorf("the captures say that %d and %d were suppressed before them", first.Suppressed, last.Suppressed)
+	}
+}
+
+func TestTriggerDoesNotAllocateWhileSuppressed(t *testing.T) {
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, NoVerdict: true})
+	c.Trigger("first")
+	c.Stop()
+	if n := testing.AllocsPerRun(1000, func() { c.Trigger("again") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestFailuresAreCountedAndNotFatal(t *testing.T) {
+	full := errors.New("no space left on device")
+	sink := &memorySink{err: full}
+	c := New(Options{Recorder: recording(t), Sink: sink, NoVerdict: true})
+	c.Trigger("full disk")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || s.Captured != 0 || !errors.Is(s.LastError, full) {
+		t.Errorf("a full disk: %+v", s)
+	}
+	if next := time.Duration(c.next.Load()); next > 2*time.Minute {
+		t.Errorf("after a failure the next capture may be taken after %v, of 10 minutes", next)
+	}
+	var stopped bottle.Recorder
+	c = New(Options{Recorder: &stopped, Sink: sink})
+	c.Trigger("no recorder")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || !errors.Is(s.LastError, bottle.ErrRecorderStopped) {
+		t.Errorf("a stopped recorder: %+v", s)
+	}
+	c = New(Options{Recorder: recording2(t), Sink: panicking{}, NoVerdict: true})
+	c.Trigger("panic")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || s.LastError == nil {
+		t.Errorf("a sink that panics: %+v", s)
+	}
+}
+
+// recording2 returns a recorder beside another one.
+func recording2(t *testing.T) *bottle.Recorder {
+	return bottle.NewRecorder(bottle.RecorderOptions{Source: someTrace{t}})
+}
+
+type someTrace struct{ t *testing.T }
+
+func (s someTrace) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write([]byte("no trace at all"))
+	return int64(n), err
+}
+
+type panicking struct{}
+
+func (panicking) Store(context.Context, string, []File) error { panic("sink") }
+
+// A trace that cannot be analyzed is stored all the same.
+func TestBrokenTraceIsStoredWithoutVerdict(t *testing.T) {
+	sink := &memorySink{}
+	c := New(Options{Recorder: recording2(t), Sink: sink})
+	c.Trigger("broken")
+	c.Stop()
+	s := c.Stats()
+	if s.Captured != 1 || len(s.Last.Problems) != 1 || len(s.Last.Files) != 1 || s.Last.Files[0] != TraceFile {
+		t.Errorf("stats are %+v", s)
+	}
+}
+
+// A slow sink delays no caller of Trigger.
+func TestSlowSinkSuppressesFurtherCaptures(t *testing.T) {
+	sink := &memorySink{block: make(chan struct{})}
+	c := New(Options{Recorder: recording(t), Sink: sink, NoVerdict: true, Every: time.Nanosecond})
+	if !c.Trigger("first") || c.Trigger("while it is stored") {
+		t.Error("a capture was taken while another one was being stored")
+	}
+	close(sink.block)
+	c.Stop()
+	if !c.Trigger("later") {
+		t.Error("no capture after the first one was stored")
+	}
+	c.Stop()
+}
+
+func TestSlowOperationsAreCapturedWhileTheyRun(t *testing.T) {
+	sink := &memorySink{}
+	c := New(Options{Recorder: recording(t), Sink: sink, NoVerdict: true})
+	for range 100 {
+		c.Slow("quick", time.Hour)()
+	}
+	done := c.Slow("slow", time.Millisecond)
+	wait(t, func() bool { return len(sink.list()) == 1 })
+	done()
+	if last := c.Stats(); last.Captured != 1 {
+		wait(t, func() bool { return c.Stats().Captured == 1 })
+	}
+	if got := c.Stats().Last.Reason; got != "slow runs for more than 1ms" {
+		t.Errorf("reason %q", got)
+	}
+
+	c = New(Options{Recorder: c.opt.Recorder, Sink: sink, NoVerdict: true})
+	h := c.SlowRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wait(t, func() bool { return c.Stats().Captured == 1 })
+	}), time.Millisecond)
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/checkout?card=4111", nil))
+	if got := c.Stats().Last.Reason; got != "GET /checkout runs for more than 1ms" {
+		t.Errorf("reason %q", got)
+	}
+}
+
+func wait(t *testing.T, until func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !until(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing happened in 20 s")
+		}
+	}
+}
+
+func TestPanicIsCapturedAndGoesOn(t *testing.T) {
+	sink := &memorySink{}
+	c := New(Options{Recorder: recording(t), Sink: sink})
+	func() {
+		defer func() {
+			if v := recover(); v != "lost" {
+				t.Errorf("recovered %v", v)
+			}
+		}()
+		defer c.Panic()
+		panic("lost")
+	}()
+	func() {
+		defer c.Panic()
+	}()
+	if s := c.Stats(); s.Captured != 1 || s.Last.Reason != "panic: lost" {
+		t.Errorf("stats are %+v", s)
+	}
+	func() {
+		defer func() { recover() }()
+		defer c.Panic()
+		panic(http.ErrAbortHandler)
+	}()
+	if s := c.Stats(); s.Captured+s.Suppressed != 1 {
+		t.Errorf("http.ErrAbortHandler is no reason: %+v", s)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	var locks contention.Collector
+	if err := locks.Start(contention.Options{Exact: true}); err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Stop()
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, Locks: &locks, When: When{Wait: 30 * time.Millisecond}})
+	w := newWatcher(c)
+	if r := w.reason(time.Now()); r != "" {
+		t.Errorf("nothing waits: %q", r)
+	}
+	mu := contention.NewMutex("cache")
+	mu.Lock()
+	var waiter sync.WaitGroup
+	waiter.Go(func() { mu.Lock(); mu.Unlock() })
+	wait(t, func() bool { return strings.HasPrefix(w.reason(time.Now()), "a goroutine has waited ") })
+	mu.Unlock()
+	waiter.Wait()
+	if r := w.reason(time.Now()); !strings.HasPrefix(r, "a goroutine waited ") || !strings.Contains(r, "cache") {
+		t.Errorf("after the wait: %q", r)
+	}
+	if r := w.reason(time.Now()); r != "" {
+		t.Errorf("nothing new: %q", r)
+	}
+
+	c.opt.When = When{Runnable: 1 << 30}
+	if r := w.reason(time.Now()); r != "" {
+		t.Errorf("not so many are ready: %q", r)
+	}
+}
+
+func TestWatchingStartsAndStops(t *testing.T) {
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, When: When{Runnable: 1 << 30}})
+	c.Stop()
+	for range 3 {
+		c.Start()
+		c.Start()
+		c.Stop()
+		c.Stop()
+	}
+	if !c.Trigger("after Stop") {
+		t.Error("triggers need no Start")
+	}
+	c.Stop()
+}
+
+// A capture appears as a whole or never; the oldest give way.
+func TestDirKeepsTheLatestWithinItsBounds(t *testing.T) {
+	dir := &Dir{Path: filepath.Join(t.TempDir(), "a", "b"), Keep: 3}
+	if list, err := dir.List(); err != nil || len(list) != 0 {
+		t.Errorf("a directory that does not exist has %v, %v", list, err)
+	}
+	store := func(i int, size int) error {
+		info := Info{Name: name(&Info{Time: time.Unix(int64(i), 0), Reason: "test"}), Time: time.Unix(int64(i), 0), Bytes: int64(size)}
+		data, _ := json.Marshal(info)
+		return dir.Store(t.Context(), info.Name, []File{
+			{Name: TraceFile, Size: int64(size), Data: strings.NewReader(strings.Repeat("x", size))},
+			{Name: InfoFile, Size: int64(len(data)), Data: bytes.NewReader(data)}})
+	}
+	for i := range 5 {
+		if err := store(i, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := dir.List()
+	if err != nil || len(list) != 3 || !list[0].Time.Equal(time.Unix(4, 0)) || !list[2].Time.Equal(time.Unix(2, 0)) {
+		t.Fatalf("of five captures, these are left: %v, %v", list, err)
+	}
+	dir.MaxBytes = 2000
+	if err := store(5, 1500); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := dir.List(); len(list) != 1 || !list[0].Time.Equal(time.Unix(5, 0)) {
+		t.Errorf("2,000 bytes hold %v", list)
+	}
+	if err := store(6, 3000); err == nil {
+		t.Error("a capture larger than the directory was stored")
+	}
+	f, err := dir.Open(list[0].Name + "/" + TraceFile)
+	if err == nil {
+		f.Close()
+		t.Error("a file of a capture that was removed can be opened")
+	}
+	for _, name := range []string{"../" + InfoFile, "x", ".partial-1/" + InfoFile, "", "a/../b"} {
+		if _, err := dir.Open(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("Open(%q): %v", name, err)
+		}
+	}
+}
+
+func TestDirIsLeftCleanAfterErrors(t *testing.T) {
+	dir := &Dir{Path: t.TempDir()}
+	err := dir.Store(t.Context(), "x", []File{{Name: TraceFile, Size: 1, Data: failing{}}})
+	if !errors.Is(err, errFailing) {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := dir.Store(ctx, "x", []File{{Name: TraceFile, Data: failing{}}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if entries, _ := os.ReadDir(dir.Path); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if os.Getuid() != 0 { // root may write everywhere
+		if err := os.Chmod(dir.Path, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		if err := dir.Store(t.Context(), "x", nil); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a read-only directory: %v", err)
+		}
+	}
+}
+
+var errFailing = errors.New("failing")
+
+type failing struct{}
+
+func (failing) WriteTo(w io.Writer) (int64, error) { return 0, errFailing }
+
+// A process that is killed while it stores captures leaves no half one in the list.
+func TestKilledProcessLeavesNoHalfCapture(t *testing.T) {
+	if dir := os.Getenv("CAPTURE_TEST_DIR"); dir != "" {
+		d := &Dir{Path: dir, Keep: 1 << 20}
+		for i := 0; ; i++ {
+			info := Info{Name: name(&Info{Time: time.Unix(int64(i), 0), PID: os.Getpid()}), Bytes: 1 << 20}
+			data, _ := json.Marshal(info)
+			d.Store(context.Background(), info.Name, []File{
+				{Name: TraceFile, Size: 1 << 20, Data: bytes.NewReader(make([]byte, 1<<20))},
+				{Name: InfoFile, Size: int64(len(data)), Data: bytes.NewReader(data)}})
+		}
+	}
+	dir := &Dir{Path: t.TempDir()}
+	for range 3 {
+		before, _ := dir.List()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcessLeavesNoHalfCapture$")
+		cmd.Env = append(os.Environ(), "CAPTURE_TEST_DIR="+dir.Path)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, func() bool { list, _ := dir.List(); return len(list) > len(before) })
+		time.Sleep(time.Duration(time.Now().UnixNano()%5) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		list, err := dir.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range list {
+			if s, err := os.Stat(filepath.Join(dir.Path, info.Name, TraceFile)); err != nil || s.Size() != 1<<20 {
+				t.Errorf("%s is listed with half of its trace", info.Name)
+			}
+		}
+	}
+	// What is left of it goes after some hours.
+	half := filepath.Join(dir.Path, partial+"1")
+	os.Mkdir(half, 0o700)
+	os.Chtimes(half, time.Now(), time.Now().Add(-3*time.Hour))
+	if err := dir.Store(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a half capture is left after 3 hours: %v", err)
+	}
+}
+
+func TestPages(t *testing.T) {
+	dir := &Dir{Path: t.TempDir()}
+	c := New(Options{Recorder: recording(t), Sink: dir, Every: time.Hour})
+	ask := func(method, target, accept string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(method, "/captures"+target, nil)
+		r.Header.Set("Accept", accept)
+		c.ServeHTTP(w, r)
+		return w
+	}
+	if w := ask("GET", "", "*/*"); w.Code != 200 || !strings.HasPrefix(w.Body.String(), "0 captures stored") {
+		t.Errorf("empty: %d %s", w.Code, w.Body)
+	}
+	if w := ask("POST", "?reason=%3Cb%3Etry", ""); w.Code != http.StatusAccepted {
+		t.Errorf("POST: %d %s", w.Code, w.Body)
+	}
+	c.Stop()
+	if w := ask("POST", "", ""); w.Code != http.StatusTooManyRequests {
+		t.Errorf("second POST: %d %s", w.Code, w.Body)
+	}
+	var list []Info
+	w := ask("GET", "?format=json", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list) != 1 || list[0].Reason != "<b>try" {
+		t.Fatalf("JSON: %v %s", err, w.Body)
+	}
+	page := ask("GET", "", "text/html").Body.String()
+	if strings.Contains(page, "<b>try") || !strings.Contains(page, "&lt;b&gt;try") || !strings.Contains(page, TraceFile) {
+		t.Errorf("page:\n%s", page)
+	}
+	for _, f := range append(list[0].Files, InfoFile) {
+		if w := ask("GET", "?capture="+list[0].Name+"&file="+f, ""); w.Code != 200 || w.Body.Len() == 0 {
+			t.Errorf("%s: %d", f, w.Code)
+		}
+	}
+	for _, q := range []string{"?capture=x&file=y", "?capture=..&file=passwd", "?capture=" + list[0].Name, "?capture=" + list[0].Name + "&file=../x"} {
+		if w := ask("GET", q, ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", q, w.Code, w.Body)
+		}
+	}
+	if w := ask("DELETE", "", ""); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("DELETE: %d", w.Code)
+	}
+	r := httptest.NewRequest("POST", "/captures", nil)
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w = httptest.NewRecorder()
+	if c.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+		t.Errorf("POST from another site: %d", w.Code)
+	}
+}
+
+func BenchmarkTrigger(b *testing.B) {
+	c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{}), Sink: &memorySink{}})
+	c.next.Store(1 << 62)
+	for b.Loop() {
+		c.Trigger("suppressed")
+	}
+}
+
+func BenchmarkSlow(b *testing.B) {
+	c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{}), Sink: &memorySink{}})
+	for b.Loop() {
+		c.Slow("quick", time.Hour)()
+	}
+}

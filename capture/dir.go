@@ -1,0 +1,181 @@
+package capture
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Sink stores captures: in a directory, as [Dir] does, or in an object storage.
+type Sink interface {
+	// Store stores the files of a capture under a name that no other capture has. It is called
+	// for one capture at a time. If it fails, the capture is lost and counted. A slow Sink delays
+	// only later captures. It should return when ctx is done, after Options.Every and at least a
+	// minute. The last file is InfoFile: a capture is complete once that is stored.
+	Store(ctx context.Context, name string, files []File) error
+}
+
+// File is a file of a capture.
+type File struct {
+	Name string
+	Size int64
+	// Data can be written only once.
+	Data io.WriterTo
+}
+
+// Dir is a directory of captures, each in a subdirectory. A capture appears when it is complete; if
+// the process is killed before, it never does. Several processes may share a directory. The zero
+// values of Keep and MaxBytes are ready to use.
+type Dir struct {
+	// Path is the directory, which Store makes if necessary, for the user alone.
+	Path string
+	// Keep is the number of captures that are kept. 0 means 20.
+	Keep int
+	// MaxBytes bounds the bytes of all captures together. 0 means 1 GB. A larger capture is an
+	// error.
+	MaxBytes int64
+
+	mu sync.Mutex
+}
+
+const (
+	partial    = ".partial-"   // prefix of captures that are being written
+	partialAge = 2 * time.Hour // after which nobody writes them any more
+)
+
+// Store implements [Sink]. It first removes the oldest captures, so that the new one fits.
+func (d *Dir) Store(ctx context.Context, name string, files []File) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var size int64
+	for _, f := range files {
+		size += f.Size
+	}
+	if most := d.maxBytes(); size > most {
+		return fmt.Errorf("a capture of %d bytes is larger than Dir.MaxBytes, %d", size, most)
+	}
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return err
+	}
+	if err := d.prune(size); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(d.Path, partial)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(tmp))
+		}
+	}()
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := writeFile(filepath.Join(tmp, f.Name), f.Data); err != nil {
+			return err
+		}
+	}
+	return os.Rename(tmp, filepath.Join(d.Path, name))
+}
+
+// writeFile writes a file that is on disk when it returns.
+func writeFile(name string, data io.WriterTo) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = data.WriteTo(f)
+	return cmp.Or(err, f.Sync(), f.Close())
+}
+
+func (d *Dir) maxBytes() int64 { return cmp.Or(d.MaxBytes, 1<<30) }
+
+// prune removes the oldest captures until another one of that size fits, and what a killed process
+// has left.
+func (d *Dir) prune(size int64) error {
+	entries, err := os.ReadDir(d.Path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), partial) {
+			continue
+		}
+		if i, err := e.Info(); err == nil && time.Since(i.ModTime()) > partialAge {
+			if err := os.RemoveAll(filepath.Join(d.Path, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	list, err := d.List()
+	if err != nil {
+		return err
+	}
+	sum := size
+	for _, c := range list {
+		sum += c.Bytes
+	}
+	for keep := cmp.Or(d.Keep, 20); len(list) > 0 && (len(list) >= keep || sum > d.maxBytes()); {
+		oldest := list[len(list)-1]
+		list = list[:len(list)-1]
+		if err := os.RemoveAll(filepath.Join(d.Path, oldest.Name)); err != nil {
+			return err
+		}
+		sum -= oldest.Bytes
+	}
+	return nil
+}
+
+// List returns the complete captures, latest first. A directory that does not exist is empty.
+func (d *Dir) List() ([]Info, error) {
+	entries, err := os.ReadDir(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Info
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(d.Path, e.Name(), InfoFile))
+		if err != nil {
+			continue // it is no capture, or another process has just removed it
+		}
+		info := Info{}
+		if json.Unmarshal(data, &info) != nil || info.Name != e.Name() {
+			continue
+		}
+		info.Bytes += int64(len(data))
+		list = append(list, info)
+	}
+	slices.SortFunc(list, func(a, b Info) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
+	return list, nil
+}
+
+// Open opens a file of a capture: its name is that of the capture, a slash, and that of the file.
+func (d *Dir) Open(name string) (fs.File, error) {
+	if strings.HasPrefix(name, ".") || strings.Count(name, "/") != 1 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.FS().Open(name)
+}

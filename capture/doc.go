@@ -1,0 +1,35 @@
+// Package capture keeps what a service did just before something went wrong: a slow request, a long
+// wait for a lock, lost capacity, a queue of goroutines, a panic, a signal, or a call of Trigger.
+//
+//	package main
+//
+//	import (
+//		"log"
+//		"net/http"
+//		"time"
+//
+//		"github.com/bottleneck-go/bottleneck/bottle"
+//		"github.com/bottleneck-go/bottleneck/capture"
+//	)
+//
+//	func main() {
+//		var rec bottle.Recorder
+//		if err := rec.Start(); err != nil {
+//			log.Print(err)
+//		}
+//		c := capture.New(capture.Options{Recorder: &rec, Sink: &capture.Dir{Path: "captures"}})
+//		c.Start()
+//		defer c.Stop()
+//		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
+//	}
+//
+// A capture holds the execution trace of the last seconds, the verdict on it as Markdown and JSON,
+// the waits for wrapped locks, and the reason. At most one is taken at a time, and by default one
+// in ten minutes; the others are counted. A [Dir] bounds their number and the bytes on disk.
+//
+// Cost: a trigger that is suppressed takes 0.1 µs, and a request that is watched 0.6 µs
+// (BenchmarkTrigger, BenchmarkSlow). A capture copies the recording, at most
+// bottle.RecorderOptions.MaxBytes, and analyzes it, about 0.5 µs of CPU time per event, of which it
+// takes a tenth of one processor at a time. "go run ./benchmarks/live -ways flight,recorder,storm"
+// measures a service with 10,000 triggers a second.
+package capture

@@ -1,0 +1,172 @@
+package capture
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/metrics"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// look is the interval in which conditions are looked at.
+const look = time.Second
+
+// Start begins to watch the conditions of Options.When. It does nothing if they are being watched.
+// The other triggers need no Start.
+func (c *Capturer) Start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watching {
+		return
+	}
+	c.watching = true
+	select {
+	case <-c.hurry: // stopped before
+		c.hurry = make(chan struct{})
+	default:
+	}
+	signals := make(chan os.Signal, 1)
+	if len(c.opt.When.Signals) > 0 {
+		signal.Notify(signals, c.opt.When.Signals...)
+	}
+	quit := c.hurry
+	c.watcher.Go(func() { c.watch(quit, signals) })
+}
+
+// Stop ends the watching, and returns when a capture in progress is stored; it no longer rests.
+func (c *Capturer) Stop() {
+	c.mu.Lock()
+	c.watching = false
+	select {
+	case <-c.hurry:
+	default:
+		close(c.hurry)
+	}
+	c.mu.Unlock()
+	c.watcher.Wait()
+	c.taking.Wait()
+}
+
+func (c *Capturer) watch(quit <-chan struct{}, signals chan os.Signal) {
+	defer signal.Stop(signals)
+	w := newWatcher(c)
+	timer := time.NewTimer(look)
+	defer timer.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case s := <-signals:
+			c.Trigger("signal " + s.String())
+		case <-timer.C:
+			begin := time.Now()
+			if reason := w.reason(begin); reason != "" {
+				c.Trigger(reason)
+			}
+			timer.Reset(max(look, 100*time.Since(begin))) // at most 1 % of a processor
+		}
+	}
+}
+
+// watcher looks at the conditions of a Capturer.
+type watcher struct {
+	*Capturer
+	samples []metrics.Sample
+	since   time.Time     // since when more goroutines than When.Runnable were ready; zero if not
+	longest time.Duration // wait for a lock that has ended
+}
+
+func newWatcher(c *Capturer) *watcher {
+	return &watcher{Capturer: c, samples: []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}}
+}
+
+// reason returns the reason for a capture, or "".
+func (w *watcher) reason(now time.Time) string {
+	when := &w.opt.When
+	if when.Runnable > 0 {
+		metrics.Read(w.samples)
+		v := w.samples[0].Value
+		switch {
+		case v.Kind() != metrics.KindUint64 || v.Uint64() <= uint64(when.Runnable):
+			w.since = time.Time{}
+		case w.since.IsZero():
+			w.since = now
+		case now.Sub(w.since) >= when.For:
+			return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", v.Uint64(), format.Duration(now.Sub(w.since).Round(time.Second)), when.Runnable)
+		}
+	}
+	if c := w.opt.Continuous; when.Lost > 0 && c != nil {
+		if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && now.Sub(l.To) < 30*time.Second {
+			g := l.Bottle
+			if float64(g.Lost()) > when.Lost*float64(g.Capacity) {
+				return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(l.To.Sub(l.From)))
+			}
+		}
+	}
+	if when.Wait > 0 && w.opt.Locks != nil {
+		p := w.opt.Locks.Snapshot()
+		for i := range p.Unfinished {
+			if u := &p.Unfinished[i]; u.Longest >= when.Wait {
+				return fmt.Sprintf("a goroutine has waited %s for %s", format.Duration(u.Longest), u.Lock)
+			}
+		}
+		var worst string
+		for i := range p.Waits {
+			if wait := &p.Waits[i]; wait.Longest > w.longest {
+				w.longest, worst = wait.Longest, wait.Lock.String()
+			}
+		}
+		if worst != "" && w.longest >= when.Wait {
+			return fmt.Sprintf("a goroutine waited %s for %s", format.Duration(w.longest), worst)
+		}
+	}
+	return ""
+}
+
+// Slow captures if an operation runs for longer than d, while it still runs. The caller calls done
+// when the operation ends:
+//
+//	defer c.Slow("checkout", time.Second)()
+func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
+	t := time.AfterFunc(d, func() {
+		if c.admit() {
+			c.take(what+" runs for more than "+d.String(), true)
+		}
+	})
+	return func() { t.Stop() }
+}
+
+// SlowRequests returns a handler that captures if a request to h runs for longer than d, while it
+// still runs. The reason has the method and the path of the request, without parameters.
+func (c *Capturer) SlowRequests(h http.Handler, d time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method, path := r.Method, r.URL.Path // h may change the request
+		t := time.AfterFunc(d, func() {
+			if c.admit() {
+				c.take(method+" "+path+" runs for more than "+d.String(), true)
+			}
+		})
+		defer t.Stop()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Panic captures if the goroutine panics, waits for the capture, and lets the panic go on. It must
+// be deferred:
+//
+//	defer c.Panic()
+//
+// It ignores http.ErrAbortHandler, with which handlers abort an answer.
+func (c *Capturer) Panic() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v != http.ErrAbortHandler && c.admit() {
+		c.take(fmt.Sprintf("panic: %v", v), false)
+	}
+	panic(v)
+}

@@ -1,0 +1,40 @@
+package live
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Captures are behind the same check of requests as all else, and take POST requests.
+func TestCapturesAreGuarded(t *testing.T) {
+	captures := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Method)) })
+	h := Handler(Options{Token: "0123456789abcdef", Captures: captures})
+	for _, c := range []struct {
+		method, target string
+		status         int
+	}{
+		{"POST", "/debug/captures?reason=x", http.StatusUnauthorized},
+		{"GET", "/debug/captures", http.StatusUnauthorized},
+		{"POST", "/debug/captures?reason=x&token=0123456789abcdef", http.StatusOK},
+		{"GET", "/debug/captures?token=0123456789abcdef", http.StatusOK},
+		{"POST", "/debug/graph?token=0123456789abcdef", http.StatusMethodNotAllowed},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(c.method, c.target, nil))
+		if w.Code != c.status || c.status == http.StatusOK && w.Body.String() != c.method {
+			t.Errorf("%s %s: %d %q", c.method, c.target, w.Code, w.Body)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/debug/?token=0123456789abcdef", nil))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `href="captures"`) {
+		t.Errorf("the index has no link to the captures: %d", w.Code)
+	}
+	w = httptest.NewRecorder()
+	Handler(Options{AllowRemote: true}).ServeHTTP(w, httptest.NewRequest("GET", "/debug/captures", nil))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("without captures: %d", w.Code)
+	}
+}
