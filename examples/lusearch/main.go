@@ -74,7 +74,7 @@ func (o options) run(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "\nThe tasks are not coarse-grained on this machine now: there is nothing to split.\n")
 		return err
 	}
-	fmt.Fprintf(w, "\nAs advised: %d tasks instead of %d. The times of %d runs each, by turns:\n\n", c.Split, procs, o.runs)
+	fmt.Fprintf(w, "\nAs advised: %d tasks instead of %d. Times of %d interleaved runs each:\n\n", c.Split, procs, o.runs)
 	wrong := error(nil)
 	result := granularity.Sweep(procs, func(tasks int) {
 		g := &granularity.Group{}

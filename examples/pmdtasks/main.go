@@ -70,7 +70,7 @@ func (o options) run(w io.Writer) error {
 		return err
 	}
 	merged := (o.files + int(c.Merge) - 1) / int(c.Merge)
-	fmt.Fprintf(w, "\nAs advised: %d files in a task, so %d tasks instead of %d. The times of %d runs each, by turns:\n\n", c.Merge, merged, o.files, o.runs)
+	fmt.Fprintf(w, "\nAs advised: %d files in a task, so %d tasks instead of %d. Times of %d interleaved runs each:\n\n", c.Merge, merged, o.files, o.runs)
 	wrong := false
 	sweep := granularity.SweepOptions{Runs: o.runs, Counts: []int{merged}}
 	if o.sweep {
