@@ -169,6 +169,19 @@ func Changes(before, after *Graph) *result.Table {
 	return result.Changes(before.Groups(), after.Groups(), "share_ns", "lost_ns", "parallelism", "group", "kind")
 }
 
+// Row returns the shares of the groups in several graphs, one column for each; see [result.Beside].
+func Row(names []string, graphs []*Graph) *result.Table {
+	var tables []*result.Table
+	for _, g := range graphs {
+		tables = append(tables, g.Groups())
+	}
+	t, err := result.Beside(names, tables, "share_ns", "group", "kind")
+	if err != nil {
+		panic(err) // the tables have these columns
+	}
+	return t
+}
+
 // whole returns the graph without windows.
 func (g *Graph) whole() *Graph {
 	out := *g

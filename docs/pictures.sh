@@ -23,6 +23,7 @@ gallery() {
 	draw json-gogc5 'encoding/json with GOGC=5'
 	draw nethttp-parallel4 'net/http, client and server in one process'
 	"$scratch/bottleneck" graph -window 100ms -title 'go tool compile -c=2 go/types, every 100 ms' -o docs/gallery/gocompile-windows.svg testdata/real/gocompile-c2.trace.zst
+	"$scratch/bottleneck" graph -title 'Three programs on the same scales' -o docs/gallery/row.svg testdata/real/{gocompile-c2,pgzip,json-gogc5}.trace.zst
 }
 
 page() {

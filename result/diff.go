@@ -1,7 +1,10 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
+
+	"slices"
 )
 
 // Values of the column "row" of a [Diff].
@@ -128,6 +131,52 @@ func pairRow(columns []Head, pair [2][]Cell, keys, values, noted []int) (row []C
 		}
 	}
 	return row
+}
+
+// Beside compares tables with the same columns. Of the named column of numbers, the result has a
+// column for each table, titled by its name, with the sums for each combination of the key texts. A
+// value without rows is 0 or, for means, unknown. Rows are sorted by their largest value.
+func Beside(names []string, tables []*Table, column string, keys ...string) (*Table, error) {
+	out := &Table{}
+	at := map[string]int{}
+	texts := make([]int, len(keys))
+	for k := range texts {
+		texts[k] = k
+	}
+	for i, t := range tables {
+		sums, err := t.By(keys...)
+		if err == nil {
+			sums, err = sums.Pick(append(keys[:len(keys):len(keys)], column)...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		h := sums.Columns[len(keys)]
+		if i == 0 {
+			out.Columns = slices.Insert(sums.Columns[:len(keys)], 1, make([]Head, len(tables))...)
+		}
+		for _, row := range sums.Rows {
+			key := keyOf(row, texts)
+			n, known := at[key]
+			if !known {
+				n = len(out.Rows)
+				at[key] = n
+				out.Rows = append(out.Rows, slices.Insert(slices.Clone(row[:len(keys)]), 1, slices.Repeat([]Cell{{Known: h.Unit.Whole()}}, len(tables))...))
+			}
+			out.Rows[n][1+i] = row[len(keys)]
+		}
+		h.Name, h.Title = fmt.Sprintf("%s_%d", column, i+1), names[i]
+		out.Columns[1+i] = h
+	}
+	largest := func(row []Cell) (most float64) {
+		for i := range tables {
+			most = max(most, out.Columns[1+i].Unit.Number(row[1+i].Value))
+		}
+		return most
+	}
+	out.sort()
+	slices.SortStableFunc(out.Rows, func(a, b []Cell) int { return cmp.Compare(largest(b), largest(a)) })
+	return out, nil
 }
 
 // Changes is [Diff] for tables that are known to have these columns.

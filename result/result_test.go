@@ -272,6 +272,22 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+func TestBeside(t *testing.T) {
+	after := table(200, part{"main.main", "code", nil, 120, .75, 5}, part{"main.new", "code", nil, 64, .1, 2})
+	d, err := result.Beside([]string{"one", "two", "three"}, []*result.Table{before, after, before}, "time", "what")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "columns", names(d), []string{"what", "time_1", "time_2", "time_3"})
+	equal(t, "rows", rows(d), []string{"code|25|184|25", "lock|70|0|70", "idle|5|0|5"})
+	if d.Columns[2].Title != "two" || d.Columns[1].Whole != 100 || d.Columns[2].Whole != 200 {
+		t.Errorf("columns %+v", d.Columns)
+	}
+	if _, err := result.Beside([]string{"one"}, []*result.Table{before}, "where", "what"); err == nil {
+		t.Error("there is no column where")
+	}
+}
+
 func TestUnits(t *testing.T) {
 	for _, tt := range []struct {
 		unit                  result.Unit

@@ -67,7 +67,7 @@ func (d *demo) parse(rest []string) error {
 	case !known:
 		return usagef("-repair %q: want largest-first or split", d.repair)
 	case formsIn(graphForms.has).formOf(d.out) == "":
-		return usagef("-o %q: want a file ending in .svg, .png, .pb.gz, .json, .csv or .txt", d.out)
+		return usagef("-o %q: want a file ending in %s", d.out, formsIn(graphForms.has).endings())
 	case d.workers < 2 || d.workers > 10_000:
 		return usagef("-workers %d: want at least 2 of them, or none could run alone, and at most 10000", d.workers)
 	case d.files < 2 || d.files > 1_000_000:

@@ -185,7 +185,7 @@ func TestLedgerUsage(t *testing.T) {
 		{[]string{"-by", "functoin"}, "did you mean function?"},
 		{[]string{"-by", "time"}, "rows cannot be summed by time"},
 		{[]string{"-top", "-1"}, "-top -1: want a number of rows, or 0 for all"},
-		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or md or html, and none is written"},
+		{[]string{"-top", "3", "-format", "json"}, "-top is for text, csv, md or html, and none is written"},
 		{[]string{"-from", "2s", "-to", "1s"}, "-to 1s is not after -from 2s"},
 		{[]string{"-format", "svg"}, `-format svg: want pprof, json, csv, md, html or text`},
 		{[]string{"-o", "x.svg"}, "want a file ending in .pb.gz, .json, .csv, .md, .html or .txt"},

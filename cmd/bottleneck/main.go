@@ -7,7 +7,7 @@
 //	bottleneck [flags of verdict] FILE | URL | -
 //	bottleneck verdict [flags] [FILE | URL | -]
 //	bottleneck explain [flags] FINDING [FILE | URL | -]
-//	bottleneck graph [flags] [FILE | URL | -]
+//	bottleneck graph [flags] [FILE | URL | -]...
 //	bottleneck ledger [flags] [FILE | URL | -]
 //	bottleneck contention [flags] [FILE | URL | -]
 //	bottleneck tasks [flags] [FILE | URL | -]

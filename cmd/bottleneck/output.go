@@ -236,7 +236,7 @@ func (d *destination) effective() (err error) {
 		forms := d.only[f.Name]
 		in := func(form string) bool { return slices.Contains(forms, form) }
 		if err == nil && forms != nil && !slices.ContainsFunc(asked, in) {
-			err = usagef("-%s is for %s, and none is written: add -o FILE%s, or leave it out", f.Name, strings.Join(forms, " or "), extensionOf(forms[0]))
+			err = usagef("-%s is for %s, and none is written: add -o FILE%s, or leave it out", f.Name, either(forms), extensionOf(forms[0]))
 		}
 	})
 	return err
@@ -350,6 +350,9 @@ func (w writings) endings() string {
 // either joins words.
 func either(words []string) string {
 	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +198,11 @@ var checks = map[string]func(t *testing.T, content string){
 			t.Errorf("error %v", err)
 		}
 	},
+	"html": func(t *testing.T, content string) {
+		if strings.Count(content, "<tr>") < 4 || !strings.Contains(content, "main.main") || !strings.Contains(content, `<img alt="Bottle graph`) {
+			t.Errorf("%.500s", content)
+		}
+	},
 	"pprof": func(t *testing.T, content string) {
 		p, err := profile.ParseData([]byte(content))
 		if err != nil {
@@ -242,12 +249,62 @@ func TestOutputFiles(t *testing.T) {
 
 func TestFormOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"a.svg": "svg", "A.SVG": "svg", "dir.svg/a": "", "a.pb.gz": "pprof", "a.gz": "", "a.csv.txt": "text", "a.dot": "", "a.html": "", "": "", "svg": "",
+		"a.svg": "svg", "A.SVG": "svg", "dir.svg/a": "", "a.pb.gz": "pprof", "a.gz": "", "a.csv.txt": "text", "a.dot": "", "a.html": "html", "": "", "svg": "",
 	} {
 		if got := formsIn(graphForms.has).formOf(name); got != want {
 			t.Errorf("formOf(%q) = %q, want %q", name, got, want)
 		}
 	}
+}
+
+// TestRowOfTraces: several traces come out in one picture or table, with a column for each.
+func TestRowOfTraces(t *testing.T) {
+	dir := t.TempDir()
+	saved := filepath.Join(dir, "saved.json")
+	bottleneck("graph", "-o", saved, mutexTrace).want(t, exitOK, "", "")
+	files := []string{computeTrace, saved, phasesTrace}
+	args := append([]string{"graph"}, files...)
+	for _, form := range formsIn(rowForms.has) {
+		args = append(args, "-o", filepath.Join(dir, "row"+extensionOf(form)))
+	}
+	bottleneck(args...).want(t, exitOK, "", "")
+	of := func(ext string) string { return string(read(t, filepath.Join(dir, "row"+ext))) }
+	var row struct {
+		Runs   []string
+		Groups []map[string]any
+	}
+	if err := json.Unmarshal([]byte(of(".json")), &row); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"compute-go1.26.8", "saved", "phases-go1.26.8"}; !slices.Equal(row.Runs, want) {
+		t.Errorf("runs %q, want %q", row.Runs, want)
+	}
+	for i, file := range files {
+		sums := map[string]float64{}
+		for _, g := range row.Groups {
+			sums[g["group"].(string)] += g[fmt.Sprintf("share_ns_%d", i+1)].(float64)
+		}
+		single := parseGraph(t, bottleneck("graph", "-format", "json", file).out)
+		want := map[string]float64{"[idle]": float64(single.Idle)}
+		for _, b := range single.Boxes {
+			want[b.Group] += float64(b.Share)
+		}
+		for group, sum := range sums {
+			if sum != want[group] {
+				t.Errorf("%s, %s: %v ns, alone %v", file, group, sum, want[group])
+			}
+		}
+	}
+	for ext, want := range map[string]string{".svg": ">phases-go1.26.8<", ".csv": "group,share_ns_1,share_ns_2,share_ns_3,kind", ".html": "<img alt=", ".md": "| saved |", ".txt": "saved"} {
+		if !strings.Contains(of(ext), want) {
+			t.Errorf("%s lacks %q:\n%.1000s", ext, want, of(ext))
+		}
+	}
+	bottleneck("graph", computeTrace, "nowhere.trace").want(t, exitFailure, "", "nowhere.trace")
+	bottleneck("graph", "-", "-").want(t, exitUsage, "", "standard input is named twice")
+	bottleneck("graph", "-window", "1s", computeTrace, saved).want(t, exitUsage, "", "-window is for one trace, not 2")
+	bottleneck("graph", "-fail", "parallelism<9", computeTrace, saved).want(t, exitUsage, "", "-fail is for one trace, not 2")
+	bottleneck("graph", "-format", "pprof", computeTrace, saved).want(t, exitUsage, "", "there is no pprof of several graphs: want svg")
 }
 
 // The output has one object a line and window. The windows sum to the whole.

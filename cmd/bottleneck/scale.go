@@ -69,7 +69,7 @@ which other programs took processors away is marked as disturbed.`, func(ctx con
 	fs := c.Flags()
 	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates")
 	fs.IntVar(&f.count, "count", 3, "run `N` times at each width")
-	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json and, for the median run at each width, graph-N.svg and trace-N.out into `DIR`")
+	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json, graphs.svg with the graphs of all widths side by side and, for the median run at each width, graph-N.svg and trace-N.out into `DIR`")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the output of the command")
 	c.Example = `  bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
   bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json`
@@ -160,13 +160,18 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[f.to.can.formOf(name)](w, stacks, f.to.draw) }))
 		}
 	}
+	var row []picture.Run
 	for i, run := range taken {
+		row = append(row, picture.Run{Name: fmt.Sprintf("GOMAXPROCS %d", run.width), Graph: graphs[i]})
 		if f.dir != "" {
 			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
 			errs = append(errs, writeFile(name, func(w io.Writer) error {
 				return picture.SVG(w, graphs[i], picture.Options{Title: run.title(), Subtitle: f.to.draw.source})
 			}))
 		}
+	}
+	if f.dir != "" && len(row) <= picture.MaxRuns {
+		errs = append(errs, writeFile(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
 	}
 	errs = append(errs, f.write(std, stacks))
 	if f.to.format == "text" {

@@ -27,7 +27,7 @@
 // warm colors and named in bold; those of the collector, the runtime and the tracer are hatched;
 // the dashed lines on both sides are GOMAXPROCS. The table names every box. Excess groups, and
 // groups too small to be seen, are one box per kind, "12 others". A graph with windows is a row of
-// charts with one scale and one color per group.
+// charts with one scale and one color per group, as are several runs ([DrawRow]).
 //
 // The data flow is
 //

@@ -29,9 +29,7 @@ func pngForm(w io.Writer) func(*Drawing, error) error {
 
 func PNG(w io.Writer, g *bottle.Graph, opt Options) error { return pngForm(w)(Draw(g, opt)) }
 
-func DiffPNG(w io.Writer, before, after *bottle.Graph, opt Options) error {
-	return pngForm(w)(DrawDiff(before, after, opt))
-}
+func RowPNG(w io.Writer, runs []Run, opt Options) error { return pngForm(w)(DrawRow(runs, opt)) }
 
 func ContentionPNG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	return pngForm(w)(DrawContention(p, opt))

@@ -20,14 +20,20 @@ const tableStyle = `body{font:15px/1.4 system-ui,sans-serif;margin:2em;color-sch
 
 // WriteTable writes the table of any result as a small HTML page, which loads and runs nothing.
 // Numbers are formatted for people; their tooltips have all digits. The error is that of w.
-func WriteTable(w io.Writer, t *result.Table) error {
+func WriteTable(w io.Writer, t *result.Table) error { return WritePicture(w, t, "") }
+
+// WritePicture is [WriteTable] with an SVG document above the table.
+func WritePicture(w io.Writer, t *result.Table, svg string) error {
 	sum := sha256.Sum256([]byte(tableStyle))
 	var b strings.Builder
 	title := html.EscapeString(format.Clean(t.Title))
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
-		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + "'\">\n" +
-		`<meta name="viewport" content="width=device-width">` + "\n<title>" + title + "</title>\n<style>" + tableStyle + "</style>\n</head>\n<body>\n" +
-		"<table>\n<caption>" + title + "</caption>\n<thead>\n<tr>")
+		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + "'\">\n" +
+		`<meta name="viewport" content="width=device-width">` + "\n<title>" + title + "</title>\n<style>" + tableStyle + "</style>\n</head>\n<body>\n")
+	if svg != "" {
+		b.WriteString(`<p><img alt="` + title + `" src="data:image/svg+xml;base64,` + base64.StdEncoding.EncodeToString([]byte(svg)) + "\"></p>\n")
+	}
+	b.WriteString("<table>\n<caption>" + title + "</caption>\n<thead>\n<tr>")
 	for i := range t.Columns {
 		h := &t.Columns[i]
 		b.WriteString("<th scope=\"col\"" + class(h) + " title=\"" + html.EscapeString(h.Help) + "\">" + html.EscapeString(h.Title) + "</th>")

@@ -96,17 +96,7 @@ func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Optio
 	opt = opt.withDefaults()
 	st := opt.style()
 	var b strings.Builder
-	t := newColumns("", "before", "after", "change")
-	for k := range whole[0].Columns {
-		h := &whole[0].Columns[k]
-		x, y := &whole[0].Rows[0][k], &whole[1].Rows[0][k]
-		if v, w := h.Unit.Number(x.Value), h.Unit.Number(y.Value); x.Known && y.Known && (v != 0 || w != 0) {
-			for i, cell := range []string{h.Title, h.Format(x), h.Format(y), ratioOf(v, w)} {
-				t[i].add(st.plain(cell))
-			}
-		}
-	}
-	writeColumns(&b, t, st)
+	writeTotals(&b, []string{"before", "after"}, whole[:], st)
 	for _, t := range tables {
 		t.Title = ""
 		u, all, least := t.Columns[0].Unit, t.Rows, 0.0
@@ -133,6 +123,60 @@ func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Optio
 			}
 			b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "row", "rows")+" changed by less than "+st.plain(small)+".", opt.Width, 0)) + "\n")
 		}
+	}
+	return emit(w, b.String()+st.warnings(warnings, opt.Width))
+}
+
+// writeTotals writes the summaries of runs side by side, without what is 0 in all of them. Two runs
+// have their quotients.
+func writeTotals(b *strings.Builder, names []string, whole []*result.Table, st style) {
+	headings := append([]string{""}, names...)
+	if len(whole) == 2 {
+		headings = append(headings, "change")
+	}
+	t := newColumns(headings...)
+	for k := range whole[0].Columns {
+		h := &whole[0].Columns[k]
+		cells, values, known, all := []string{h.Title}, []float64{}, true, 0.0
+		for _, run := range whole {
+			c := &run.Rows[0][k]
+			v := h.Unit.Number(c.Value)
+			cells, values, known, all = append(cells, h.Format(c)), append(values, v), known && c.Known, all+math.Abs(v)
+		}
+		if len(whole) == 2 {
+			cells = append(cells, ratioOf(values[0], values[1]))
+		}
+		for i := range cells {
+			if known && all != 0 {
+				t[i].add(st.plain(cells[i]))
+			}
+		}
+	}
+	writeColumns(b, t, st)
+}
+
+// WriteRow writes several bottle graphs side by side: the totals, then the share of each group in
+// each of them. The error is that of w.
+func WriteRow(w io.Writer, names []string, graphs []*bottle.Graph, opt Options) error {
+	opt = opt.withDefaults()
+	st := opt.style()
+	var b strings.Builder
+	var short, warnings []string
+	var whole []*result.Table
+	for i, g := range graphs {
+		short = append(short, st.fit(st.clean(names[i]), 16))
+		whole = append(whole, result.New(bottle.Summary(), []bottle.Graph{*g}, 0))
+		for _, warning := range g.Warnings {
+			warnings = append(warnings, names[i]+": "+warning)
+		}
+	}
+	writeTotals(&b, short, whole, st)
+	if opt.Top == 0 {
+		opt.Top = 15
+	}
+	b.WriteByte('\n')
+	if err := WriteTable(&b, bottle.Row(short, graphs), opt); err != nil {
+		return err
 	}
 	return emit(w, b.String()+st.warnings(warnings, opt.Width))
 }

@@ -1,0 +1,195 @@
+package picture
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Run is one of several bottle graphs in a row, with its caption.
+type Run struct {
+	Name  string
+	Graph *bottle.Graph
+}
+
+// MaxRuns is the maximum number of graphs in a row: more could not be distinguished.
+const MaxRuns = 16
+
+// DrawRow lays out bottle graphs side by side, on the same scales and with the same color for a
+// group in all of them, so that runs can be compared. It ignores Options.Panels and Options.Width.
+func DrawRow(runs []Run, opt Options) (*Drawing, error) {
+	s, err := layoutRow(runs, opt)
+	return newDrawing(s, err, opt)
+}
+
+// Sizes of a row.
+const (
+	rowCharts  = 880.0 // width of all charts, if there are several
+	mostChart  = 300.0 // width of one
+	leastChart = 96.0
+	chartGap   = 30.0
+)
+
+// layoutRow lays out the charts with a common legend, which stands beside two charts and below more
+// of them.
+func layoutRow(runs []Run, opt Options) (*scene, error) {
+	if len(runs) == 0 {
+		return nil, errNoGraph
+	}
+	if len(runs) > MaxRuns {
+		return nil, fmt.Errorf("picture: a row has at most %d graphs, not %d", MaxRuns, len(runs))
+	}
+	for _, r := range runs {
+		if r.Graph == nil {
+			return nil, errNoGraph
+		}
+	}
+	m := newRowModel(runs, opt)
+	const left, gap = margin + axisRoom, 36.0
+	n := float64(len(runs))
+	chart := min(mostChart, max(leastChart, (rowCharts-chartGap*(n-1))/n))
+	span := n*(chart+chartGap) - chartGap
+	l, below := m.rowLegend(runs), len(runs) > 2
+	width := left + span + gap + l.width() + margin
+	if below {
+		width = max(left+span, left+l.width(), 560) + margin
+	}
+	s, y := newPage(opt, m.title(), m.rowSentence(), "Bottle graphs of "+format.Plural(len(runs), "run", "runs")+" on the same scales. "+m.rowSentence(), left, width)
+	y += 42
+	xmax, ymax, procs := scales(m.windows...)
+	p := plot{y: y, w: chart, h: plotHeight, xmax: headroom * xmax, ymax: 1.045 * ymax}
+	if !below {
+		p.h = max(plotHeight, l.height()-axisFoot)
+	}
+	for i, w := range m.windows {
+		p.x = left + float64(i)*(chart+chartGap)
+		if i == 0 {
+			s.add(p.timeAxis(ymax)...)
+		}
+		s.add(m.rowChart(p, label(runs[i].Name), w, ymax, min(procs, w.Procs))...)
+	}
+	s.add(text{x: left + max(span, 300)/2, y: p.bottom() + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
+	bottom := p.bottom() + axisFoot
+	at, baseline := width-margin-l.width(), y-14+0.7*l.rowHeight
+	if below {
+		at, baseline = left, bottom+10+0.7*l.rowHeight
+		bottom += 24
+	} else {
+		bottom = max(bottom, y-14+l.height()) - l.height()
+	}
+	legend, _ := l.draw(at, baseline)
+	s.add(legend...)
+	return s.finish(m.notes(), left, bottom+l.height()), nil
+}
+
+// newRowModel returns the model of a graph with the runs as windows: it folds and colors groups the
+// same way in all of them.
+func newRowModel(runs []Run, opt Options) *model {
+	last := runs[len(runs)-1].Graph
+	all := &bottle.Graph{GroupBy: last.GroupBy, Offered: last.Offered}
+	for _, r := range runs {
+		one := *r.Graph
+		one.Windows = nil
+		all.Windows = append(all.Windows, &one)
+		all.Procs = max(all.Procs, one.Procs)
+		for _, w := range one.Warnings {
+			all.Warnings = append(all.Warnings, r.Name+": "+w)
+		}
+	}
+	opt.Panels = len(runs)
+	m := newModel(all, opt)
+	m.addEntries(m.windows...) // the neck of the sum may be the neck of none
+	return m
+}
+
+// rowSentence returns the wall time, the parallelism and the lost capacity of the runs.
+func (m *model) rowSentence() string {
+	if len(m.windows) > 6 {
+		return format.Plural(len(m.windows), "run", "runs") + " on the same scales"
+	}
+	of := func(what string, number func(*bottle.Graph) string) string {
+		var all []string
+		for _, g := range m.windows {
+			all = append(all, number(g))
+		}
+		if len(all) == 2 {
+			return what + " " + all[0] + ", then " + all[1]
+		}
+		return what + " " + strings.Join(all, ", ")
+	}
+	return of("wall time", func(g *bottle.Graph) string { return format.Duration(g.Wall) }) + "; " +
+		of("parallelism", func(g *bottle.Graph) string { return format.Parallelism(g.MeanParallelism()) }) + "; " +
+		of("lost capacity", func(g *bottle.Graph) string { return format.Percent(g.Lost(), g.Capacity) })
+}
+
+// rowChart draws one of the graphs with its caption.
+func (m *model) rowChart(p plot, name string, w *bottle.Graph, ymax float64, procs int) (out []shape) {
+	out = append(out, p.grid(ymax, p.x, axisSize, procs)...)
+	room := p.w + chartGap - 8
+	for i, s := range []string{name, format.Duration(w.Wall)} {
+		out = append(out, text{x: p.x + p.w/2, y: p.y - 23 + 17*float64(i), s: shorten(s, labelSize, i == 0, room), size: labelSize, bold: i == 0, anchor: middle, fill: themed(ink)})
+	}
+	own := *m // the neck of this graph may differ from that of the others
+	own.byKey = map[key]*entry{}
+	necks := neckOf(w)
+	for k, e := range m.byKey {
+		one := *e
+		one.neck = necks[k]
+		own.byKey[k] = &one
+	}
+	return append(out, own.boxes(p, w, panelLabel, 5)...)
+}
+
+// rowLegend returns a table with a row for each group, its share in each run and, of two runs, the
+// change.
+func (m *model) rowLegend(runs []Run) *table {
+	t := &table{header: []cell{{s: "group"}}, wide: true, gap: 14, rowHeight: 24}
+	for _, r := range runs {
+		t.header = append(t.header, cell{s: shorten(label(r.Name), tableSize, true, 100)})
+	}
+	if len(runs) == 2 {
+		t.header = append(t.header, cell{s: "change"})
+	}
+	add := func(r row, of func(i int) time.Duration) {
+		var texts []string
+		for i := range runs {
+			texts = append(texts, format.Duration(of(i)))
+		}
+		if len(runs) == 2 {
+			change := format.Duration(of(1) - of(0))
+			if of(1) > of(0) {
+				change = "+" + change
+			}
+			texts = append(texts, change)
+		}
+		r.fill, r.cells = ink, cellsOf(r.bold, texts...)
+		t.rows = append(t.rows, r)
+	}
+	for i := len(m.entries) - 1; i >= 0; i-- {
+		e := m.entries[i]
+		add(row{swatch: e.bordered, name: shorten(e.label, tableSize, e.neck, 240), bold: e.neck}, func(i int) time.Duration { return m.shareOf(i, e) })
+	}
+	add(row{name: "idle"}, func(i int) time.Duration { return m.windows[i].Idle })
+	add(row{name: "all"}, func(i int) time.Duration { return m.windows[i].Wall })
+	t.measure()
+	return t
+}
+
+func (e *entry) bordered(x, baseline float64) []shape {
+	r := swatchRect(x, baseline)
+	r.border = true
+	return e.swatch(r)
+}
+
+// shareOf returns the share of a group in one of the runs.
+func (m *model) shareOf(i int, e *entry) time.Duration {
+	for j := range m.windows[i].Boxes {
+		if b := &m.windows[i].Boxes[j]; keyOf(b) == keyOf(&e.box) {
+			return b.Share
+		}
+	}
+	return 0
+}
