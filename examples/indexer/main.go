@@ -1,14 +1,13 @@
-// Indexer is the toy program of the project's README: it loads documents one after the
-// other and then indexes them with as many workers as there are processors.
+// Indexer is the toy program of the project's README: it loads documents one after another, then
+// indexes them with one worker per processor.
 //
 //	go run ./examples/indexer -trace indexer.trace
 //	go run ./cmd/bottleneck graph indexer.trace
 //
-// A CPU profile adds up what all processors did, and shows both. The bottle graph
-// says that it is load that keeps the program from getting faster.
+// A CPU profile sums over all processors and shows both functions. The bottle graph shows that load
+// keeps the program from getting faster.
 //
-// With -serve it does the same over and over and serves net/http/pprof, to try
-// the graph of a running service.
+// With -serve it repeats this and serves net/http/pprof, to try the graph of a running service.
 package main
 
 import (
@@ -45,13 +44,13 @@ func main() {
 	}
 }
 
-// run is the program proper.
+// run is one run of the program.
 func run(documents int) int {
 	docs := load(documents)
 	return index(docs)
 }
 
-// load makes the documents, one after the other.
+// load makes the documents, one after another.
 func load(n int) []string {
 	docs := make([]string, n)
 	for i := range docs {
@@ -60,7 +59,7 @@ func load(n int) []string {
 	return docs
 }
 
-// index counts the words of all documents, one worker a processor.
+// index counts the words of all documents, with one worker per processor.
 func index(docs []string) (words int) {
 	next := make(chan string)
 	var wg sync.WaitGroup
@@ -101,7 +100,7 @@ func document(seed int) string {
 	return b.String()
 }
 
-// count counts the different words of a document.
+// count counts the distinct words of a document.
 func count(doc string) int {
 	seen := map[string]int{}
 	for w := range strings.FieldsSeq(doc) {
@@ -110,7 +109,7 @@ func count(doc string) int {
 	return len(seen)
 }
 
-// record runs f, under the tracer if there is a file for it.
+// record runs f, under the tracer if file is not empty.
 func record(file string, f func()) error {
 	start := time.Now()
 	if file != "" {

@@ -8,10 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// index has the documents that each word is in. The word with the number w is in about one of w+2
-// documents.
+// index has the documents that contain each word. Word w is in about one of w+2 documents.
 type index struct {
-	postings [][]uint32 // of each word, the documents in order
+	postings [][]uint32 // the documents of each word, in order
 }
 
 const (
@@ -30,8 +29,8 @@ func newIndex() *index {
 	return x
 }
 
-// queries makes queries of three words each. Those at the beginning ask for frequent words, which
-// takes longer: a log that is sorted by words, say.
+// queries makes queries of three words each. The first ones ask for frequent words and take longer,
+// as in a log that is sorted by words.
 func (x *index) queries(n int) [][]int {
 	rng := rand.New(rand.NewPCG(13, 17))
 	out := make([][]int, n)
@@ -42,7 +41,7 @@ func (x *index) queries(n int) [][]int {
 	return out
 }
 
-// search returns how many documents have all the words of a query.
+// search returns the number of documents that contain all words of a query.
 func (x *index) search(query []int) (hits int) {
 	a := x.postings[query[0]]
 	for _, w := range query[1:] {
@@ -51,7 +50,7 @@ func (x *index) search(query []int) (hits int) {
 	return len(a)
 }
 
-// intersect returns what is in both lists, which are sorted.
+// intersect returns the intersection of two sorted lists.
 func intersect(a, b []uint32) []uint32 {
 	var both []uint32
 	for len(a) > 0 && len(b) > 0 {
@@ -68,8 +67,8 @@ func intersect(a, b []uint32) []uint32 {
 	return both
 }
 
-// searchAll answers the queries in some tasks, on as many goroutines at once as there are
-// processors, and returns the number of all hits.
+// searchAll answers the queries in the given number of tasks, on as many goroutines at once as
+// there are processors, and returns the total number of hits.
 //
 //go:noinline
 func (x *index) searchAll(queries [][]int, tasks int, g *granularity.Group) (int, error) {

@@ -1,9 +1,9 @@
-// Lusearch answers queries on an index in memory with as many tasks as there are processors, as the
-// benchmark lusearch does. The queries of the first task take longer than those of the others, so
-// that at the end one processor works and the others idle. It measures its tasks, prints the
-// diagnosis, cuts the queries into as many tasks as advised, and prints how much faster it is then:
+// Lusearch answers queries on an index in memory with one task per processor, as the benchmark
+// lusearch does. The queries of the first task take longer than those of the others, so at the end
+// one processor works and the others are idle. It measures its tasks, prints the diagnosis, splits
+// the queries into as many tasks as advised, and prints the speed-up:
 //
-//	go run .                        # the diagnosis, and what follows from it
+//	go run .                        # the diagnosis and the speed-up
 //	go run . -json lusearch.json    # keeps the profile for "bottleneck tasks lusearch.json"
 package main
 
@@ -26,7 +26,7 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.queries, "queries", 6000, "number of queries")
 	flag.IntVar(&o.runs, "runs", 9, "number of runs to compare")
-	flag.IntVar(&o.tries, "tries", 5, "measure a machine that is busy with other things up to so many times")
+	flag.IntVar(&o.tries, "tries", 5, "maximum number of measurements on a busy machine")
 	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
 	flag.Parse()
 	if flag.NArg() > 0 || o.queries < 1 || o.runs < 3 {
@@ -34,7 +34,7 @@ func main() {
 		os.Exit(2)
 	}
 	if runtime.GOMAXPROCS(0) < 2 {
-		log.Fatal("on one processor nothing idles: it takes GOMAXPROCS of 2 or more")
+		log.Fatal("lusearch needs GOMAXPROCS >= 2: a single processor is never idle")
 	}
 	if err := o.run(os.Stdout); err != nil {
 		log.Fatal(err)
@@ -44,7 +44,7 @@ func main() {
 // options are the flags.
 type options struct {
 	queries, runs int
-	tries         int // until the diagnosis is what it is on a quiet machine
+	tries         int // until the diagnosis is that of a quiet machine
 	json          string
 }
 
@@ -93,8 +93,8 @@ func (o options) run(w io.Writer) error {
 	return err
 }
 
-// measure answers the queries once in tasks that are measured, while the machine is sampled, and
-// returns the hits, too.
+// measure answers the queries once in measured tasks while it samples the machine. It also returns
+// the number of hits.
 func measure(x *index, queries [][]int, tasks int) (*granularity.Profile, int, error) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	rec.Start()

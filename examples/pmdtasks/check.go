@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// sources makes files of about 300 bytes, each a little different.
+// sources makes files of about 300 bytes, each slightly different.
 func sources(n int) []string {
 	files := make([]string, n)
 	for i := range files {
@@ -26,8 +26,8 @@ func sources(n int) []string {
 	return files
 }
 
-// violations counts what is wrong with a file: blanks at the ends of lines, lines that are too
-// long, braces without partners.
+// violations counts the violations in a file: blanks at the ends of lines, lines that are too
+// long, unbalanced braces.
 func violations(file string) (n int) {
 	width, depth := 0, 0
 	var last byte
@@ -117,8 +117,8 @@ func (p *plain) Close() error {
 	return nil
 }
 
-// measured is a plain pool whose tasks are measured, under a name: the way to measure a pool of
-// one's own.
+// measured is a plain pool whose tasks are measured under a name. This is how to measure a pool of
+// your own.
 type measured struct {
 	*plain
 	rec   *granularity.Recorder
@@ -129,6 +129,6 @@ type measured struct {
 func (p *measured) Submit(task func()) error {
 	ctx := granularity.WithRecorder(context.Background(), p.rec)
 	return p.plain.Submit(func() {
-		_ = granularity.Do(ctx, p.class, func(context.Context) error { task(); return nil }) // it returns the task's error: none
+		_ = granularity.Do(ctx, p.class, func(context.Context) error { task(); return nil }) // the task returns no error
 	})
 }

@@ -1,9 +1,8 @@
-// Pmdtasks is a checker of source files that makes a task of each file, as the benchmark pmd does:
-// 570 of them, which are so small that handing them to a worker costs more than it should. It
-// measures its tasks, prints the diagnosis, merges as many files into a task as advised, and prints
-// how much faster it is then:
+// Pmdtasks is a checker of source files that makes one task of each file, as the benchmark pmd
+// does: 570 tasks, so small that handing them to a worker is too expensive. It measures its tasks,
+// prints the diagnosis, merges as many files into a task as advised, and prints the speed-up:
 //
-//	go run .                    # the diagnosis, and what follows from it
+//	go run .                    # the diagnosis and the speed-up
 //	go run . -json pmd.json     # keeps the profile for "bottleneck tasks pmd.json"
 //	go run . -sweep             # tries 570, 285, 142, … tasks, too
 package main
@@ -94,7 +93,7 @@ func (o options) run(w io.Writer) error {
 	return err
 }
 
-// both measures the tasks as they were and as they are after merging, one after the other.
+// both measures the original tasks and then the merged ones.
 func both(files []string, merge int) *granularity.Profile {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	for _, each := range []int{1, merge} {
@@ -103,7 +102,7 @@ func both(files []string, merge int) *granularity.Profile {
 	return rec.Profile()
 }
 
-// write writes a profile, if that was asked for.
+// write writes a profile if a file was requested.
 func (o options) write(p *granularity.Profile) error {
 	if o.json == "" {
 		return nil

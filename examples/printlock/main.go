@@ -1,9 +1,9 @@
-// Printlock is the avrora of section 6 of the paper on lock contention (Hofer, Gnedt,
-// Schörgenhumer, Mössenböck, ICPE 2016) as a Go program. There, a simulator of sensor networks runs a
-// thread for each node; all of them log what they do, and the lock around the output
-// serialises them. The repaired version puts the lines into a queue, from which one goroutine prints.
+// Printlock is the program avrora of section 6 of the paper on lock contention (Hofer, Gnedt,
+// Schörgenhumer, Mössenböck, ICPE 2016) in Go. There, a simulator of sensor networks runs a thread
+// for each node. All of them log, and the lock around the output serializes them. The repaired
+// version puts the lines into a queue, from which one goroutine prints.
 //
-//	go run .                  # both versions: who waited for whom, and steps a second
+//	go run .                  # both versions: waiters, owners and steps per second
 //	go run . -o profiles      # writes profiles for go tool pprof, JSON and pictures, too
 package main
 
@@ -17,8 +17,8 @@ import (
 
 func main() {
 	o := options{}
-	flag.DurationVar(&o.print, "print", 200*time.Microsecond, "how long the terminal takes for a line, or several that are written at once")
-	flag.IntVar(&o.compute, "compute", 20_000, "steps of computation for each step of a node, which is a goroutine")
+	flag.DurationVar(&o.print, "print", 200*time.Microsecond, "time of the terminal for one write, of one or several lines")
+	flag.IntVar(&o.compute, "compute", 20_000, "steps of computation for each step of a node")
 	beforeafter.Main(beforeafter.Example{
 		Unit:     "steps",
 		Valid:    func() bool { return o.print >= 0 && o.compute >= 0 },
@@ -43,7 +43,7 @@ func (o *options) variants() []beforeafter.Variant {
 	}
 }
 
-// simulation is what goroutines do: each is a node.
+// simulation is the work: each goroutine is a node.
 type simulation struct {
 	compute int
 	logger
@@ -52,7 +52,7 @@ type simulation struct {
 // Do is the next step of a node.
 func (s *simulation) Do(id, i int) { (&node{id, s.compute}).step(s.logger, i) }
 
-// terminal is a writer that takes its time for each write, as terminals and files do.
+// terminal is a writer that takes a fixed time for each write, as terminals and files do.
 type terminal time.Duration
 
 func (t terminal) Write(p []byte) (int, error) {

@@ -7,10 +7,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// node is one of the simulated ones.
+// node is a simulated node.
 type node struct{ id, compute int }
 
-// step computes, and logs what came of it: three times what was measured, then what was sent.
+// step computes and logs its results: three measurements, then a packet.
 func (n *node) step(l logger, i int) {
 	state := uint64(n.id)<<32 + uint64(i)
 	for range n.compute {
@@ -34,13 +34,13 @@ func (n *node) send(l logger, i int, state uint64) {
 		fmt.Sprintf("    body   %08x\n", state<<32>>32))
 }
 
-// logger prints lines, those of one call together. Close waits until all are printed.
+// logger prints lines. The lines of one call stay together. Close waits until all are printed.
 type logger interface {
 	Print(lines ...string)
 	Close()
 }
 
-// locked prints each line at once. Its lock is held for as long as the terminal takes.
+// locked prints each line immediately. Its lock is held while the terminal writes.
 type locked struct {
 	mu  contention.Mutex // was: sync.Mutex
 	out io.Writer
@@ -62,12 +62,12 @@ func (l *locked) Print(lines ...string) {
 
 func (l *locked) Close() {}
 
-// queued keeps the lines for one goroutine that prints them, as many at once as there are.
-// Its lock is held only for as long as it takes to append a line.
+// queued keeps the lines for one goroutine, which prints all queued lines at once. Its lock is held
+// only to append a line.
 type queued struct {
 	mu    contention.Mutex
 	lines []byte
-	more  chan struct{} // tells the goroutine that there are lines; closed at the end
+	more  chan struct{} // signals that there are lines; closed at the end
 	done  chan struct{}
 }
 
@@ -86,11 +86,11 @@ func (q *queued) Print(lines ...string) {
 	q.mu.Unlock()
 	select {
 	case q.more <- struct{}{}:
-	default: // it has been told already
+	default: // already signaled
 	}
 }
 
-// print writes what is in the queue, until that is closed.
+// print writes the queued lines until the queue is closed.
 func (q *queued) print(out io.Writer) {
 	defer close(q.done)
 	var batch []byte

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// server is a device on the network that serves one request at a time: a byte in, a byte out.
+// server is a network device that serves one request at a time: one byte in, one byte out.
 type server struct {
 	listener net.Listener
 	each     time.Duration
@@ -59,7 +59,7 @@ type client struct {
 	b    [1]byte
 }
 
-// device connects to the device. A failure is kept for the end of the run.
+// device connects to the device. An error is kept until the end of the run.
 func (r *runner) device() *client {
 	conn, err := net.Dial("tcp", r.server.listener.Addr().String())
 	if err != nil {

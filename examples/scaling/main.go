@@ -1,13 +1,13 @@
-// Scaling is a program with a switch for each thing that keeps N workers from being N times faster
-// than one. It runs the same work with one worker and with N, under the execution tracer, draws its own
-// speedup stack, and says how far the component that the switch was meant to show is from what it must be:
+// Scaling is a program with a switch for each reason that keeps N workers from being N times faster
+// than one. It runs the same work with one worker and with N under the execution tracer, draws its
+// own speedup stack, and prints how far the component of the switch is from its known value:
 //
-//	go run .                      # all switches, a line each
+//	go run .                      # all switches, one line each
 //	go run . -switch lock         # one of them, with its stack
 //	go run . -switch gc -o pictures
 //
-// What each must show follows from how the work is made (see modes.go). On a machine whose processors other programs
-// use, too, nothing of that holds: on Linux, such a run is found out and reported as disturbed, not as a result.
+// The known values follow from the design of the work (see modes.go). They do not hold on a machine
+// whose processors other programs use: on Linux, such a run is detected and reported as disturbed.
 package main
 
 import (
@@ -38,9 +38,9 @@ func main() {
 	defer stop()
 	o := options{}
 	flag.StringVar(&o.name, "switch", "", "what to show: "+strings.Join(names(), ", ")+"; all by default")
-	flag.IntVar(&o.procs, "n", runtime.GOMAXPROCS(0), "number of processors, and of workers where the switch says nothing else")
-	flag.DurationVar(&o.time, "time", time.Second, "about how long the run with one worker takes")
-	flag.IntVar(&o.tries, "tries", 3, "repeat a disturbed run up to so many times")
+	flag.IntVar(&o.procs, "n", runtime.GOMAXPROCS(0), "number of processors, and of workers unless the switch sets another number")
+	flag.DurationVar(&o.time, "time", time.Second, "approximate time of the run with one worker")
+	flag.IntVar(&o.tries, "tries", 3, "maximum number of attempts if a run is disturbed")
 	flag.StringVar(&o.dir, "o", "", "`directory` to write SVGs to")
 	flag.Parse()
 	if flag.NArg() > 0 || o.procs < 1 || o.time <= 0 || o.tries < 1 || o.name != "" && find(o.name) == nil {
@@ -48,7 +48,7 @@ func main() {
 		os.Exit(2)
 	}
 	if o.procs < 2 {
-		log.Fatal("on one processor nothing can scale: say -n 2 or more")
+		log.Fatal("scaling needs -n >= 2: nothing scales on one processor")
 	}
 	if err := o.run(ctx, os.Stdout); err != nil {
 		log.Fatal(err)
@@ -90,7 +90,7 @@ func (o options) run(ctx context.Context, w io.Writer) error {
 	return t.Flush()
 }
 
-// measure records both runs, again if they were disturbed.
+// measure records both runs, and repeats them if they were disturbed.
 func (o options) measure(ctx context.Context, m *mode, steps float64) (r *result, err error) {
 	for range o.tries {
 		if r, err = m.record(ctx, o.procs, o.time, steps); err != nil || !r.stack.Disturbed {
@@ -100,14 +100,14 @@ func (o options) measure(ctx context.Context, m *mode, steps float64) (r *result
 	return r, err
 }
 
-// result is what came of a switch.
+// result is the result of a switch.
 type result struct {
 	mode         *mode
 	stack        *speedup.Stack
 	value, known float64
 }
 
-// tolerance is how far a quiet run may be from what it must show.
+// tolerance is the largest deviation of a quiet run from the known value.
 const tolerance = 0.1
 
 func (r *result) verdict() string {
@@ -121,7 +121,7 @@ func (r *result) verdict() string {
 	return fmt.Sprintf("off by %.3f", d)
 }
 
-// show prints the stack and what the switch was meant to show.
+// show prints the stack and its component of interest.
 func (r *result) show(w io.Writer) error {
 	if err := text.WriteStacks(w, []*speedup.Stack{r.stack}, text.Options{}); err != nil {
 		return err

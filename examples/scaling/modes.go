@@ -6,16 +6,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// mode is a switch. With T_s and T_p the times of both runs, N workers, and W the whole
-// computation in time units of one worker, the known value of each follows from how the work is shared.
+// mode is a switch. T_s and T_p are the times of both runs, N is the number of workers, and W the
+// whole computation in time units of one worker. The known value follows from how the work is
+// shared.
 type mode struct {
 	name  string
 	shows string
 	why   string
-	// workers is their number on that many processors.
+	// workers returns the number of workers for a number of processors.
 	workers func(procs int) int
 	work    func(r *runner)
-	// value is the part of the stack that the switch is meant to show, and known what it must be.
+	// value returns the component that the switch is meant to show, and known its known value.
 	value func(s *speedup.Stack) float64
 	known func(n float64, o *observed) float64
 }
@@ -26,11 +27,12 @@ func component(c speedup.Component) func(*speedup.Stack) float64 {
 	return func(s *speedup.Stack) float64 { return s.Components[c] }
 }
 
-// chunk is how long a worker computes at a time.
+// chunk is the length of an uninterrupted computation.
 const chunk = time.Millisecond
 
-// stride is that for workers that wait for something at each step. It is longer, since each wait ends with a thread
-// that the operating system must first put on a core: the many delays of short steps would look like a disturbed run.
+// stride is the same for workers that wait at each step. It is longer because after each wait the
+// operating system has to put a thread on a core: the many delays of short steps would look like a
+// disturbed run.
 const stride = 5 * time.Millisecond
 
 var modes = []*mode{
@@ -48,7 +50,7 @@ var modes = []*mode{
 		name: "imbalance", shows: "imbalance", why: "one worker has three times as much to do as each of the others, which are done early",
 		workers: asMany,
 		work: func(r *runner) {
-			parts := r.whole / time.Duration(r.parts+2) // one run's only worker does them all
+			parts := r.whole / time.Duration(r.parts+2) // a single worker does them all
 			r.start(func(i int) {
 				switch {
 				case r.workers == 1:
@@ -97,7 +99,7 @@ var modes = []*mode{
 		known: func(n float64, _ *observed) float64 { return (n - 1) / (1 + 1/n) },
 	},
 	{
-		name: "gc", shows: "GC: stop-the-world, assists, its workers", why: "the workers allocate all the time and the collector may use little memory; the runtime's own counters say how much processor time it took",
+		name: "gc", shows: "GC: stop-the-world, assists, its workers", why: "the workers allocate all the time and the heap is small; the runtime's own counters have the collector's processor time",
 		workers: asMany,
 		work: func(r *runner) {
 			r.start(func(int) { r.allocate() })
@@ -127,7 +129,7 @@ var modes = []*mode{
 			r.wait()
 		},
 		value: func(s *speedup.Stack) float64 { return s.Of(speedup.InputOutput) },
-		// T_p is the device's: 20 of 25 ms a step, so S = 1.25. A single worker waits, too, for as long.
+		// T_p is that of the device: 20 of 25 ms per step, so S = 1.25. A single worker also waits, for the same time.
 		known: func(n float64, _ *observed) float64 { return n - 1.25 },
 	},
 	{

@@ -17,15 +17,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
-// workers is what the stack knows the workers by.
+// workers matches the name of the workers.
 var workers = regexp.MustCompile(`\(\*runner\)\.worker$`)
 
 // runner runs the work of a switch once.
 type runner struct {
 	workers int
-	parts   int           // workers of the run with many, for work that is split by their number
+	parts   int           // workers of the parallel run, for work that is split by their number
 	whole   time.Duration // of computation
-	steps   float64       // of computation in a nanosecond
+	steps   float64       // of computation per nanosecond
 
 	mu     sync.Mutex
 	next   atomic.Int64
@@ -35,7 +35,8 @@ type runner struct {
 	sink   atomic.Uint64
 }
 
-// start starts the workers. All of them have this start function, by which the stack knows them.
+// start starts the workers. All of them have this start function, which identifies them in the
+// trace.
 func (r *runner) start(work func(i int)) {
 	for i := range r.workers {
 		r.group.Add(1)
@@ -50,8 +51,8 @@ func (r *runner) worker(i int, work func(int)) {
 
 func (r *runner) wait() { r.group.Wait() }
 
-// compute takes about d on an idle processor: always the same number of steps, each of which needs the
-// one before, so the work is the same however often it is interrupted.
+// compute takes about d on an idle processor. It always does the same number of dependent steps, so
+// the work does not change if it is interrupted.
 func (r *runner) compute(d time.Duration) {
 	r.sink.Store(spin(uint64(d), int(float64(d)*r.steps)))
 }
@@ -66,7 +67,8 @@ func spin(x uint64, steps int) uint64 {
 	return x
 }
 
-// calibrate returns the number of steps in a nanosecond: the best of several measurements, since a disturbance only makes them slower.
+// calibrate returns the number of steps per nanosecond: the maximum of several measurements, since
+// a disturbance only makes them slower.
 func calibrate() float64 {
 	const steps = 1 << 20
 	best := time.Hour
@@ -80,13 +82,13 @@ func calibrate() float64 {
 	return steps / float64(best)
 }
 
-// node is what the collector has to follow.
+// node is an element that the collector has to follow.
 type node struct {
 	next *node
 	_    [6]uint64
 }
 
-// allocate keeps lists alive and replaces one after the other.
+// allocate keeps lists alive and replaces one after another.
 func (r *runner) allocate() {
 	const lists, length = 512, 400 // 11 MB
 	kept := make([]*node, lists/r.workers)
@@ -101,7 +103,7 @@ func (r *runner) allocate() {
 	runtime.KeepAlive(kept)
 }
 
-// observed is what other counters say of both runs.
+// observed has the values of other counters for both runs.
 type observed struct {
 	multi             time.Duration // wall time of the run with many workers
 	gcSingle, gcMulti time.Duration // processor time of the collector
@@ -164,9 +166,9 @@ func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float6
 	return &recorded{trace: buf.Bytes(), delay: times.Lost(), gc: collectorTime(procs) - before}, nil
 }
 
-// collectorTime is what the collector has taken from the processors so far: assists, its workers but not the
-// idle ones, and for every processor the pauses, from the beginning of stopping the world on. The runtime counts
-// processor time at the end of a cycle, so this makes one.
+// collectorTime is the processor time that the collector has used so far: assists, its workers
+// except idle ones, and the pauses of every processor, from the beginning of stopping the world.
+// The runtime counts processor time at the end of a cycle, so this function runs one.
 func collectorTime(procs int) time.Duration {
 	runtime.GC()
 	var mem runtime.MemStats

@@ -8,12 +8,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// cache keeps pages that were made before.
+// cache keeps finished pages.
 type cache interface {
 	get(id int) string
 }
 
-// makePage asks the backend for an item and makes its page, which takes some computing.
+// makePage requests an item from the backend and computes its page.
 func makePage(id int) string {
 	time.Sleep(5 * time.Millisecond) // the backend
 	sum := sha256.Sum256(fmt.Append(nil, id))
@@ -23,8 +23,8 @@ func makePage(id int) string {
 	return fmt.Sprintf("item %d: %x\n", id, sum)
 }
 
-// lockedCache is the cache as it was first written: simple, and no page is ever made twice, since the
-// lock is held while one is made. So no two pages are made at the same time.
+// lockedCache is the first version of the cache. It is simple and never makes a page twice, because
+// it holds the lock while it makes one. So pages are made one at a time.
 type lockedCache struct {
 	mu    contention.Mutex
 	pages map[int]string
@@ -47,7 +47,8 @@ func (c *lockedCache) get(id int) string {
 	return page
 }
 
-// keep puts a page into a map of limited size. Which page has to go is chosen by the map's order, which is none.
+// keep puts a page into a map of limited size. The page to evict is arbitrary, by the order of the
+// map.
 func keep(pages map[int]string, id int, page string, most int) {
 	for old := range pages {
 		if len(pages) < most {
@@ -58,9 +59,8 @@ func keep(pages map[int]string, id int, page string, most int) {
 	pages[id] = page
 }
 
-// shardedCache is the repair: pages are made without a lock, and the locks that are left are
-// sixteen, each held for as long as it takes to look into a map. Two requests for the same page that come
-// together both make it; so be it.
+// shardedCache is the repair: pages are made without a lock. Sixteen locks remain, each held only
+// for a map lookup. Two concurrent requests for the same page both make it.
 type shardedCache [16]shard
 
 type shard struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// load is a load generator: clients that ask for one item after the other.
+// load is a load generator: clients that request one item after another.
 type load struct {
 	url     string
 	clients int
@@ -32,8 +32,8 @@ func newLoad(service string, clients int) (*load, error) {
 	return &load{url: u.String(), clients: clients, client: &http.Client{Transport: transport}}, nil
 }
 
-// start begins to ask, until ctx is done. The function it returns waits for the end and returns the
-// first error, if a request failed before.
+// start sends requests until ctx is done. The returned function waits for the end and returns the
+// first error of a request.
 func (l *load) start(ctx context.Context) (wait func() error) {
 	var clients sync.WaitGroup
 	for id := range l.clients {
@@ -63,7 +63,7 @@ func (l *load) ask(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// get asks for an item and looks whether it is the one.
+// get requests an item and checks the answer.
 func (l *load) get(ctx context.Context, id int) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(l.url, id), nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *load) get(ctx context.Context, id int) error {
 	return nil
 }
 
-// count is how many requests were answered so far.
+// count is the number of requests answered so far.
 type count struct {
 	requests int64
 	at       time.Time
@@ -92,7 +92,7 @@ type count struct {
 
 func (l *load) count() count { return count{l.done.Load(), time.Now()} }
 
-// rate is how many there were in a second since an earlier count.
+// rate is the number of requests per second since an earlier count.
 func (c count) rate(since count) float64 {
 	return float64(c.requests-since.requests) / c.at.Sub(since.at).Seconds()
 }

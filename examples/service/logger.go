@@ -14,7 +14,7 @@ type logger interface {
 	close()
 }
 
-// disk takes its time for each write, however long it is.
+// disk takes its time for each write, whatever its length.
 type disk struct{ io.Writer }
 
 func (d disk) Write(p []byte) (int, error) {
@@ -25,7 +25,7 @@ func (d disk) Write(p []byte) (int, error) {
 	return d.Writer.Write(p)
 }
 
-// lockedLog is the log as it was first written, and as package log does it: a lock around the write.
+// lockedLog is the first version of the log, as in package log: a lock around the write.
 type lockedLog struct {
 	mu contention.Mutex
 	w  io.Writer
@@ -45,8 +45,8 @@ func (l *lockedLog) print(line string) {
 
 func (l *lockedLog) close() {}
 
-// queuedLog is the repair: lines go into a queue, and one goroutine writes all that are in it at
-// once. The queue is bounded: when the disk cannot keep up, workers wait for it again.
+// queuedLog is the repair: lines go into a queue, and one goroutine writes all queued lines at
+// once. The queue is bounded: if the disk cannot keep up, workers wait for it again.
 type queuedLog struct {
 	lines chan string
 	done  chan struct{}
@@ -60,7 +60,7 @@ func newQueuedLog(w io.Writer) *queuedLog {
 
 func (l *queuedLog) print(line string) { l.lines <- line }
 
-// write writes what is in the queue until it is closed and empty.
+// write writes the queued lines until the queue is closed and empty.
 func (l *queuedLog) write(w io.Writer) {
 	defer close(l.done)
 	for line := range l.lines {

@@ -1,6 +1,6 @@
-// Service is an HTTP service with three things that many services have: a pool of workers, a cache
-// that all of them share, and a log. Two of its locks are held for too long. It shows how the live handlers of
-// package exporters/live tell which, and what repairing them is worth; README.md walks through it.
+// Service is an HTTP service with three typical parts: a pool of workers, a shared cache, and a
+// log. Two of its locks are held for too long. It shows how the live handlers of package
+// exporters/live find them, and what the repairs gain. README.md walks through it.
 //
 //	go run .                                 # the whole story: load, graph, repair, load again
 //	go run . -o pictures                     # the same, with pictures
@@ -31,12 +31,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := defaults
-	flag.StringVar(&o.serve, "serve", "", "`address` on this machine to serve on, instead of the story")
-	flag.StringVar(&o.debug, "debug", o.debug, "`address` on this machine of the debug pages of -serve")
+	flag.StringVar(&o.serve, "serve", "", "local `address` to serve on, instead of the story")
+	flag.StringVar(&o.debug, "debug", o.debug, "local `address` of the debug pages of -serve")
 	flag.StringVar(&o.load, "load", "", "`URL` of a service to load, instead of the story")
 	flag.Var(&o.repair, "repair", "what to repair for -serve: cache, log or both, as in `cache,log`")
 	flag.IntVar(&o.clients, "clients", o.clients, "number of clients of the load generator")
-	flag.DurationVar(&o.time, "time", o.time, "how long the load of each part of the story lasts; with -load, 0 is for ever")
+	flag.DurationVar(&o.time, "time", o.time, "time of the load in each part of the story; with -load, 0 means forever")
 	flag.StringVar(&o.dir, "o", "", "`directory` to write pictures and profiles of the story to")
 	flag.Parse()
 	if flag.NArg() > 0 || o.clients < 1 || o.time < 0 || o.serve != "" && o.load != "" {
@@ -69,11 +69,11 @@ func (o *options) run(ctx context.Context, w io.Writer) error {
 	return o.story(ctx, w)
 }
 
-// listen serves until ctx is done, on addresses of this machine only.
+// listen serves until ctx is done, on local addresses only.
 func (o *options) listen(ctx context.Context, w io.Writer) error {
 	host, _, err := net.SplitHostPort(o.serve)
 	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		err = fmt.Errorf("%s is not an address of this machine only, such as localhost:8080", o.serve)
+		err = fmt.Errorf("%s is not a local address, such as localhost:8080", o.serve)
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (o *options) listen(ctx context.Context, w io.Writer) error {
 	return s.stop()
 }
 
-// generate loads a service and prints every second how much it does.
+// generate loads a service and prints its rate every second.
 func (o *options) generate(ctx context.Context, w io.Writer) error {
 	if o.time > 0 {
 		var cancel context.CancelFunc
@@ -109,13 +109,13 @@ func (o *options) generate(ctx context.Context, w io.Writer) error {
 			now := l.count()
 			fmt.Fprintf(w, "%7.0f requests/s\n", now.rate(last))
 			last = now
-		case err := <-ended: // when the time is over, or no client has a service any more
+		case err := <-ended: // at the end of the time, or when all clients have failed
 			return err
 		}
 	}
 }
 
-// repairs is what has been repaired.
+// repairs is the set of repairs.
 type repairs struct{ cache, log bool }
 
 // String implements flag.Value.
@@ -148,5 +148,5 @@ func (r *repairs) Set(list string) error {
 	return nil
 }
 
-// readHeaderTimeout is for clients that connect and say nothing.
+// readHeaderTimeout is for clients that connect and send nothing.
 const readHeaderTimeout = 10 * time.Second

@@ -21,7 +21,7 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 	o := defaults
 	o.time, o.dir = 400*time.Millisecond, t.TempDir()
 	var out bytes.Buffer
-	chapters, err := o.tell(t.Context(), &out)
+	chapters, err := o.chapters(t.Context(), &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}

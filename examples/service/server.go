@@ -17,8 +17,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// service answers requests for items: a worker of the pool has the page from the cache, which
-// makes it if it is not there, and writes a line of the log.
+// service answers requests for items: a worker of the pool gets the page from the cache, which
+// makes it if necessary, and writes a line of the log.
 type service struct {
 	url   string // with a slash at the end
 	debug string // the same of the debug pages
@@ -35,18 +35,19 @@ type service struct {
 	continuous *bottleneck.Continuous
 }
 
-// workers is how many requests the service works on at once. Most of the time of a worker goes by in
-// waiting for the backend, so it has more of them than processors.
+// workers is the number of concurrent requests of the service. A worker mostly waits for the
+// backend, so there are more workers than processors.
 const workers = 16
 
-// The sizes of the world: half of the requests find their page in the cache.
+// The sizes of the cache and of the item space: half of the requests find their page in the cache.
 const (
 	items    = 2000
 	capacity = items / 2
 )
 
-// start starts a service, and its debug pages on a listener of their own: a proxy that forwards requests to the service
-// does not reach them. Continuous is for a service that runs for long: metrics, and answers without a snapshot.
+// start starts a service with its debug pages on a listener of their own, which a proxy in front of
+// the service does not reach. continuous is for long-running services: metrics, and answers without
+// a snapshot.
 func start(address, debug string, repaired repairs, continuous bool) (*service, error) {
 	s := &service{ended: make(chan error, 1), debugEnded: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
 	l, err := net.Listen("tcp", address)
@@ -85,7 +86,7 @@ func start(address, debug string, repaired repairs, continuous bool) (*service, 
 	return s, nil
 }
 
-// observe starts what the live handlers show.
+// observe starts the sources of the live handlers.
 func (s *service) observe(continuous bool) error {
 	if err := s.recorder.Start(); err != nil {
 		return err
@@ -98,7 +99,8 @@ func (s *service) observe(continuous bool) error {
 		}
 	}
 	s.tasks.Start()
-	// Wrapped locks log in the trace who held them during each wait. Waits are few and long, so all of them are recorded.
+	// Wrapped locks log in the trace which goroutine held them during each wait. Waits are few
+	// and long, so all of them are recorded.
 	return contention.Start(contention.Options{})
 }
 
@@ -125,7 +127,7 @@ func (s *service) work(id int) string {
 	return page
 }
 
-// stop answers the requests under way, but for those of the debug pages, and ends everything.
+// stop answers the requests in progress, except for those of the debug pages, and ends everything.
 func (s *service) stop() error {
 	s.endDebug()
 	debugged := <-s.debugEnded

@@ -33,13 +33,14 @@ type chapter struct {
 	tasks *granularity.Class // those of the pool
 }
 
-// story loads the service as it was, asks it what limits it, repairs that, and begins anew.
+// story loads the original service, asks it what limits it, repairs that, and starts again.
 func (o *options) story(ctx context.Context, w io.Writer) error {
-	_, err := o.tell(ctx, w)
+	_, err := o.chapters(ctx, w)
 	return err
 }
 
-func (o *options) tell(ctx context.Context, w io.Writer) ([]*chapter, error) {
+// chapters runs the story and returns its chapters.
+func (o *options) chapters(ctx context.Context, w io.Writer) ([]*chapter, error) {
 	chapters := []*chapter{
 		{name: "before", about: "as it was first written"},
 		{name: "cache", about: "the cache repaired: pages are made without a lock", repair: repairs{cache: true}},
@@ -63,7 +64,7 @@ func (o *options) tell(ctx context.Context, w io.Writer) ([]*chapter, error) {
 	return chapters, nil
 }
 
-// measure starts the service on a free port, loads it, and asks it, as one would ask any service.
+// measure starts the service on a free port, loads it, and queries it like any service.
 func (c *chapter) measure(ctx context.Context, o *options) error {
 	s, err := start("127.0.0.1:0", "localhost:0", c.repair, false)
 	if err != nil {
@@ -83,10 +84,10 @@ func (c *chapter) measure(ctx context.Context, o *options) error {
 	return errors.Join(err, wait(), s.stop())
 }
 
-// warmUp is the time in which the cache fills, and connections are made.
+// warmUp is the time for filling the cache and making connections.
 const warmUp = 300 * time.Millisecond
 
-// ask counts requests for a while, and then has the service tell of that while.
+// ask counts requests for a while, and then queries the service about that time.
 func (c *chapter) ask(ctx context.Context, o *options, l *load, mount string) error {
 	if err := pause(ctx, warmUp); err != nil {
 		return err
@@ -130,7 +131,7 @@ func fetch(ctx context.Context, url string, read func(io.Reader) error) error {
 	return read(resp.Body)
 }
 
-// show prints what the service reports.
+// show prints the reports of the service.
 func (c *chapter) show(w io.Writer) error {
 	if err := text.Write(w, c.graph, text.Options{Top: 6}); err != nil {
 		return err
@@ -152,14 +153,14 @@ func (c *chapter) show(w io.Writer) error {
 	return err
 }
 
-// locks are the waits for locks, without those for channels and the network, which are how a
-// service rests.
+// locks returns the waits for locks, without those for channels and the network, in which a service
+// is idle.
 func (c *chapter) locks() *contention.Profile {
 	return c.waits.Filter(contention.Filter{Kinds: []contention.Kind{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}})
 }
 
-// waiting is how many goroutines waited for a lock on average, and worst the lock that most of them
-// waited for, with its part.
+// waiting returns the mean number of goroutines waiting for locks, the lock with the most waiting,
+// and its part.
 func (c *chapter) waiting() (mean float64, worst string, part float64) {
 	var all time.Duration
 	rows := c.locks().LockTable()
@@ -169,8 +170,8 @@ func (c *chapter) waiting() (mean float64, worst string, part float64) {
 	if len(rows) == 0 || all == 0 || c.waits.Duration <= 0 {
 		return 0, "", 0
 	}
-	// What a wrapped lock has not told itself, such as a wait that began before the while, has
-	// the lock's class, but not its name.
+	// Waits that a wrapped lock has not logged, such as one that began earlier, have the lock's
+	// class but not its name.
 	waited, names := map[string]time.Duration{}, map[string]string{}
 	for _, r := range rows {
 		class := format.Func(r.Lock.Class)
@@ -193,7 +194,7 @@ func table(chapters []*chapter) string {
 	s := fmt.Sprintf("%-8s %-12s %-9s %-13s %-6s %-19s %s\n", "", "requests/s", "", "parallelism", "idle", "waiting for locks", "most of it for")
 	for _, c := range chapters {
 		mean, worst, part := c.waiting()
-		most := "hardly anybody waits"
+		most := "almost no waits"
 		if mean >= 0.1 {
 			most = fmt.Sprintf("%s, %.0f%%", worst, 100*part)
 		}

@@ -1,9 +1,9 @@
 // Sharedmap is what the paper on lock contention (Hofer, Gnedt, Schörgenhumer, Mössenböck, ICPE
-// 2016, section 6) finds in xalan and pmd: many threads share one map, and the lock around
-// it lets them in one by one. The repaired version has many maps, each with a lock of its own; the hash of
-// a key tells in which one it is.
+// 2016, section 6) finds in xalan and pmd: many threads share one map, and the lock around it
+// admits them one by one. The repaired version has many maps with a lock each. The hash of a key
+// selects the map.
 //
-//	go run .                  # both versions: who waited for whom, and updates a second
+//	go run .                  # both versions: waiters, owners and updates per second
 //	go run . -o profiles      # writes profiles for go tool pprof, JSON and pictures, too
 package main
 
@@ -16,7 +16,7 @@ import (
 func main() {
 	o := options{}
 	flag.IntVar(&o.shards, "shards", 64, "number of maps of the repaired version")
-	flag.IntVar(&o.compute, "compute", 4000, "steps of computation for each update, in the map's lock")
+	flag.IntVar(&o.compute, "compute", 4000, "steps of computation for each update, under the map's lock")
 	beforeafter.Main(beforeafter.Example{
 		Unit:     "updates",
 		Valid:    func() bool { return o.shards >= 2 && o.compute >= 0 },
@@ -36,7 +36,7 @@ func (o *options) variants() []beforeafter.Variant {
 	}
 }
 
-// updates are what goroutines do.
+// updates is the work of the goroutines.
 type updates struct {
 	m       *sharded
 	compute int
@@ -45,5 +45,5 @@ type updates struct {
 // Do updates the next key of a goroutine.
 func (u *updates) Do(g, n int) { u.m.Update(keyOf(g, n), u.compute) }
 
-// Close has nothing to do.
+// Close does nothing.
 func (u *updates) Close() {}

@@ -7,7 +7,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// entry is what the map has of a key.
+// entry is the map's value for a key.
 type entry struct {
 	updates int
 	digest  uint64
@@ -19,7 +19,8 @@ type shard struct {
 	entries map[string]entry
 }
 
-// Update computes the next digest of a key. It does so under the lock, as the digest depends on the one before.
+// Update computes the next digest of a key. It does so under the lock, because the digest depends
+// on the previous one.
 func (s *shard) Update(key string, compute int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +32,7 @@ func (s *shard) Update(key string, compute int) {
 	s.entries[key] = e
 }
 
-// sharded is a map that is cut into shards; with one, it is as it was before the repair.
+// sharded is a map that is divided into shards. With one shard, it is the map before the repair.
 type sharded struct {
 	seed   maphash.Seed
 	shards []*shard
@@ -41,7 +42,7 @@ func newSharded(n int) *sharded {
 	m := &sharded{seed: maphash.MakeSeed()}
 	for range n {
 		s := &shard{entries: map[string]entry{}}
-		s.mu.SetName("map") // all have the same name: one line in the profile for all of them
+		s.mu.SetName("map") // the same name for all: one line in the profile
 		m.shards = append(m.shards, s)
 	}
 	return m
@@ -52,7 +53,7 @@ func (m *sharded) Update(key string, compute int) {
 	m.shards[maphash.String(m.seed, key)%uint64(len(m.shards))].Update(key, compute)
 }
 
-// updates counts those of all keys.
+// updates counts the updates of all keys.
 func (m *sharded) updates() (n int) {
 	for _, s := range m.shards {
 		s.mu.Lock()
@@ -64,7 +65,7 @@ func (m *sharded) updates() (n int) {
 	return n
 }
 
-// keyOf is the key of a goroutine's n-th update: they all meet at the same thousand.
+// keyOf returns the key of a goroutine's n-th update. All goroutines use the same thousand keys.
 func keyOf(g, n int) string {
 	return strconv.Itoa((g*7919 + n*104729) % 1000)
 }

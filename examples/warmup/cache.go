@@ -14,14 +14,15 @@ type entry struct {
 
 // cache is a list of entries, and the entries by their place in the list.
 //
-// After a compaction the entries lie in memory in the order of the list: a walk along the list is a walk along memory, which the
-// processor is good at. Each replacement puts an entry somewhere else, so the walk jumps more and more. Nobody
-// sees that in the source: the work is the same, only the addresses are not.
+// After a compaction the entries are in memory in the order of the list, so a walk along the list
+// is a walk along memory, which is fast. Each replacement puts an entry somewhere else, so the walk
+// jumps more and more. The source does not show that: the work is the same, only the addresses
+// differ.
 type cache struct {
 	at        []*entry
 	cursor    int
 	random    *rand.Rand
-	cycles    uint64 // of the collector, when it was asked last
+	cycles    uint64 // of the collector, at the last call of collected
 	compacted int
 }
 
@@ -34,7 +35,8 @@ func newCache(entries int) *cache {
 	return c
 }
 
-// compact copies the entries, in the order of the list, into one piece of memory: as a copying collector does, and Go's does not.
+// compact copies the entries, in the order of the list, into one piece of memory, as a copying
+// collector does. Go's collector does not.
 func (c *cache) compact() {
 	slab := make([]entry, len(c.at))
 	for i, old := range c.at {
@@ -57,7 +59,7 @@ func (c *cache) collected() bool {
 	return n != c.cycles
 }
 
-// unit is a unit of work: so many entries are visited, and so many, chosen at random, replaced.
+// unit is a unit of work: it visits some entries and replaces some random ones.
 //
 //go:noinline
 func (c *cache) unit(visits, replacements int) (sum uint64) {

@@ -2,9 +2,9 @@
 // figures 3, 8 and 9 of P. Sweeney, M. Hauswirth and others, "Using Hardware Performance Monitors to Understand the Behavior of
 // Java Applications" (VM 2004), where the collector's copying puts objects that belong together next to each other again.
 //
-// A worker walks along a list, unit of work by unit of work, and replaces entries. Package counters records each unit as a
-// quantum; the program says how long a unit takes in which tenth of the time between two collections, and writes an archive for
-// the page:
+// A worker walks along a list, unit of work by unit of work, and replaces entries. Package counters
+// records each unit as a quantum. The program prints the time of a unit in each tenth of the
+// interval between two collections, and writes an archive for the page:
 //
 //	go run .                    # units get slower towards each collection
 //	go run . -every 50          # the cure: compact every 50 units, not after collections
@@ -33,7 +33,7 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.units, "units", 3000, "units of work")
 	flag.IntVar(&o.entries, "entries", 1<<17, "entries of the cache, of 64 bytes each")
-	flag.IntVar(&o.every, "every", 0, "compact every so many `units`, instead of after each collection")
+	flag.IntVar(&o.every, "every", 0, "compact every n `units`, instead of after each collection")
 	flag.StringVar(&o.file, "o", "", "`file` to write the recording to, as an archive")
 	flag.Parse()
 	if flag.NArg() > 0 || o.units < 1 || o.entries < 1000 || o.every < 0 {
@@ -44,7 +44,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := o.tell(os.Stdout, r); err != nil {
+	if err := o.report(os.Stdout, r); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -87,27 +87,28 @@ func (o *options) record() (*quanta.Recording, error) {
 	return quanta.ReadArchive(context.Background(), o.file, quanta.Options{})
 }
 
-// worker does a unit of work for each request. It waits between them, so each unit is a quantum.
+// worker does one unit of work for each request. It waits between them, so each unit is a quantum.
 func worker(c *cache, requests <-chan int, answers chan<- uint64) {
 	for range requests {
 		answers <- c.unit(len(c.at)/32, len(c.at)/400)
 	}
 }
 
-// compactor marks what it does: the page shows it beside the units.
+// compactor marks its compactions, which the page shows beside the units.
 func compactor(c *cache) {
 	counters.Mark(context.Background(), "compact")
 	c.compact()
 }
 
-// workers is a filter for the units: quanta of the worker that did one and waited for the next.
+// workers is a filter for the units: quanta of the worker that did one and then waited for the
+// next.
 const workers = `group =~ "[.]worker$" && ended = blocked`
 
-// tell prints how long units take between collections.
-func (o *options) tell(w io.Writer, r *quanta.Recording) error {
+// report prints how long units take between collections.
+func (o *options) report(w io.Writer, r *quanta.Recording) error {
 	metric := "task_clock"
 	if r.Counter("task-clock") == nil {
-		metric = "duration" // what the operating system took away is in it, too
+		metric = "duration" // includes time in which the thread was preempted
 	}
 	e, err := query.NewExplorer(r)
 	if err != nil {
@@ -141,7 +142,7 @@ func (o *options) tell(w io.Writer, r *quanta.Recording) error {
 	return nil
 }
 
-// ends returns how long units take on average just after collections, and just before them.
+// ends returns the mean time of units just after collections, and just before them.
 func ends(e *query.Explorer, metric string) (first, last float64, err error) {
 	mean := func(filter string) (float64, error) {
 		a, err := e.Answer(context.Background(), query.Query{Filter: workers + " && " + filter, Stats: []string{metric}})

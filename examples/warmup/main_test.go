@@ -21,7 +21,7 @@ func TestUnitsAreRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := o.tell(&out, r); err != nil {
+		if err := o.report(&out, r); err != nil {
 			t.Fatal(err)
 		}
 		t.Log(out.String())

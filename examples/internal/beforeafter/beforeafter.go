@@ -1,8 +1,8 @@
-// Package beforeafter runs the variants of an example, which has a bottleneck at a lock
-// and a repair, and compares who waited for whom and how much got done.
+// Package beforeafter runs the variants of an example, one with a bottleneck at a lock and one with
+// a repair, and compares their waits and their throughput.
 //
-// All variants run in one process, in turns and for the same time, and of each the best turn
-// counts: other programs on the machine can only take away from it.
+// All variants run in one process, interleaved and for the same time. The best round of each
+// counts: other programs on the machine can only slow it down.
 package beforeafter
 
 import (
@@ -27,43 +27,43 @@ import (
 // Variant is one way to do the work.
 type Variant struct {
 	Name  string
-	About string      // a line
-	Start func() Work // makes the data of one run
+	About string      // one line
+	Start func() Work // creates the data of one run
 }
 
-// Work is what goroutines do, many at once.
+// Work is what the goroutines do concurrently.
 type Work interface {
 	Do(goroutine, n int) // the n-th piece of work of a goroutine
 	Close()              // after the last one
 }
 
-// Options says how the variants are run.
+// Options configures Run.
 type Options struct {
 	Goroutines int           // at least 2
-	Time       time.Duration // of each variant, in all its turns; more than 0
-	Dir        string        // if not empty, where profiles and pictures are written to
-	Unit       string        // what the work is counted in, such as "lines"
+	Time       time.Duration // of each variant, in all its rounds; more than 0
+	Dir        string        // if not empty, the directory for profiles and pictures
+	Unit       string        // the unit of work, such as "lines"
 }
 
-// Result is what came of a variant in its best turn.
+// Result is the best round of a variant.
 type Result struct {
 	Variant
 	Done    int64         // pieces of work
 	Wall    time.Duration // from the first to the last
 	Profile *contention.Profile
 	Waited  time.Duration // by all goroutines, for wrapped locks
-	Worst   string        // the function that is most to blame for that; "[hand-off]" if that is more; empty if nobody waited
-	Blamed  time.Duration // on it
+	Worst   string        // the function with the most blame; "[hand-off]" if that is more; empty without waits
+	Blamed  time.Duration // on Worst
 }
 
-// Rate is how much was done in a second.
+// Rate returns the work per second.
 func (r *Result) Rate() float64 { return float64(r.Done) / r.Wall.Seconds() }
 
-// turns is how often each variant runs.
+// turns is the number of rounds of each variant.
 const turns = 3
 
-// Run runs the variants, and writes for each who waited for whom, and at last a table of all.
-// It ends early, with an error, when ctx does.
+// Run runs the variants, writes a contention report for each and a table of all. It ends early,
+// with an error, when ctx ends.
 func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([]*Result, error) {
 	results := make([]*Result, len(variants))
 	for range turns {
@@ -90,7 +90,7 @@ func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([
 	return results, table(out, results, opt)
 }
 
-// measure runs a variant and collects who waited meanwhile.
+// measure runs a variant and collects its waits.
 func measure(ctx context.Context, v Variant, opt Options) (*Result, error) {
 	work := v.Start()
 	if err := contention.Start(contention.Options{}); err != nil {
@@ -114,7 +114,7 @@ func measure(ctx context.Context, v Variant, opt Options) (*Result, error) {
 	return r, r.blame()
 }
 
-// turn is one run of a variant.
+// turn is one round of a variant.
 type turn struct {
 	ctx  context.Context
 	work Work
@@ -123,7 +123,7 @@ type turn struct {
 	wg   sync.WaitGroup
 }
 
-// worker works until the time is over.
+// worker works until the end of the time.
 func (t *turn) worker(g int) {
 	defer t.wg.Done()
 	n := 0
@@ -133,7 +133,7 @@ func (t *turn) worker(g int) {
 	t.done.Add(int64(n))
 }
 
-// blame finds what most of the waiting was for.
+// blame finds the function with most of the blame.
 func (r *Result) blame() error {
 	t, err := r.Profile.Aggregate(contention.ByOwnerFunc)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Result) blame() error {
 	return nil
 }
 
-// writeFiles writes the profile in the forms that the READMEs speak of.
+// writeFiles writes the profile in the forms that the READMEs mention.
 func (r *Result) writeFiles(dir string) error {
 	if dir == "" {
 		return nil
@@ -177,7 +177,7 @@ func table(out io.Writer, results []*Result, opt Options) error {
 	tw := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
 	fmt.Fprintf(tw, "\t%s/s\t\twaited at a time\tmost of it for\n", opt.Unit)
 	for _, r := range results {
-		worst := "nobody"
+		worst := "none"
 		if r.Worst != "" {
 			worst = fmt.Sprintf("%s, %s", format.Func(r.Worst), format.Percent(r.Blamed, r.Waited))
 		}

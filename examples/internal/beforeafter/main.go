@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Example is what the program of an example brings along. Its own flags are defined before Main.
+// Example is the part of an example's program that differs. Its own flags are defined before Main.
 type Example struct {
-	Unit     string // what the work is counted in, such as "lines"
+	Unit     string // the unit of work, such as "lines"
 	Valid    func() bool
 	Variants func() []Variant // after Valid
 }
 
-// Main is the program: it parses the flags, runs the variants and ends the process,
-// with status 2 for flags that make no sense, and 1 if something fails.
+// Main is the main function: it parses the flags, runs the variants and exits, with status 2 for
+// invalid flags and 1 after an error.
 func Main(e Example) {
 	log.SetFlags(0)
 	log.SetPrefix(filepath.Base(os.Args[0]) + ": ")
