@@ -205,6 +205,11 @@ func (c *Capturer) Stats() Stats {
 	}
 }
 
+// Counts returns Captured, Suppressed and Failed of Stats.
+func (c *Capturer) Counts() (stored, suppressed, failed int64) {
+	return c.captured.Load(), c.ignored.Load(), c.failed.Load()
+}
+
 // take takes a capture and stores it. A gentle one rests during the analysis.
 func (c *Capturer) take(reason string, gentle bool) {
 	defer c.taking.Done()

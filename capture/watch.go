@@ -130,6 +130,8 @@ func (w *watcher) reason(now time.Time) string {
 // when the operation ends:
 //
 //	defer c.Slow("checkout", time.Second)()
+//
+// In an interceptor of gRPC, what is the full method.
 func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
 	t := time.AfterFunc(d, func() {
 		if c.admit() {

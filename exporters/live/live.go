@@ -33,8 +33,12 @@ type Options struct {
 	// source of tasks.
 	Tasks interface{ Profile() *granularity.Profile }
 
-	// Captures, if not nil, answers requests for "captures". It is a *capture.Capturer.
-	Captures http.Handler
+	// Captures, a *capture.Capturer, answers requests for "captures", and has metrics. It is an
+	// interface because this package does not import package capture.
+	Captures interface {
+		http.Handler
+		Counts() (stored, suppressed, failed int64)
+	}
 
 	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as the
 	// parameter token=TOKEN. It has at least 16 bytes; "openssl rand -hex 16" prints one. If it is

@@ -23,8 +23,8 @@ var metricsEndpoint = endpoint{
 	about: "Counters for Prometheus, of all that the continuous analysis has seen so far. rate(bottleneck_running_seconds_total) / rate(bottleneck_share_seconds_total) is a group's parallelism.",
 	forms: []form{formText},
 	missing: func(h *handler) string {
-		if h.continuous == nil && h.tasks == nil {
-			return "there is nothing to count: neither live.Options.Continuous nor live.Options.Tasks is set"
+		if h.continuous == nil && h.tasks == nil && h.opt.Captures == nil {
+			return "there is nothing to count: none of live.Options.Continuous, Tasks and Captures is set"
 		}
 		return ""
 	},
@@ -46,7 +46,7 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	body := writeMetrics(h.series.Read(), open)
+	body := writeMetrics(append(h.series.Read().Families(), h.captureFamilies()...), open)
 	if packed {
 		var buf bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
@@ -59,6 +59,22 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.send(w, content{data: body})
 	return nil
+}
+
+// captureFamilies returns the counters of captures, if there are any.
+func (h *handler) captureFamilies() []series.Family {
+	if h.opt.Captures == nil {
+		return nil
+	}
+	stored, suppressed, failed := h.opt.Captures.Counts()
+	counter := func(name, help string, n int64) series.Family {
+		return series.Family{Name: name, Help: help, Type: series.Counter, Points: []series.Point{{Value: float64(n)}}}
+	}
+	return []series.Family{
+		counter("bottleneck_captures_total", "Captures that were stored.", stored),
+		counter("bottleneck_captures_suppressed_total", "Triggers that took no capture, because it was too early for the next one.", suppressed),
+		counter("bottleneck_captures_failed_total", "Captures that could not be taken or stored.", failed),
+	}
 }
 
 // prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with at most the
@@ -78,9 +94,9 @@ func acceptsGzip(header http.Header) bool {
 }
 
 // writeMetrics writes counters in Prometheus text format, or in OpenMetrics if open.
-func writeMetrics(s *series.Snapshot, open bool) []byte {
+func writeMetrics(families []series.Family, open bool) []byte {
 	m := metricWriter{open: open}
-	for _, f := range s.Families() {
+	for _, f := range families {
 		if len(f.Points) > 0 || f.Type == series.Counter {
 			m.family(&f)
 		}
