@@ -40,7 +40,7 @@ func (p *pieces) remember(members *byindex.Table[member]) {
 	for m := range members.All() {
 		if m.left != 0 {
 			p.away[m.left] = m.visits
-			m.left, m.visits, m.many = 0, nil, nil
+			m.left, m.visits = 0, nil
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (p *pieces) recall(m *member) {
 		return
 	}
 	if v, ok := p.away[m.g.ID]; ok {
-		m.visits, m.many = append(m.visits[:0], v...), nil
+		m.visits = append(m.visits[:0], v...)
 		delete(p.away, m.g.ID)
 	}
 }
@@ -136,7 +136,9 @@ func (o *Observer) forget() {
 			continue
 		}
 		if pruned {
-			m.many = nil
+			if m.extra != nil {
+				m.extra.many = nil
+			}
 			m.visits = slices.DeleteFunc(m.visits, func(v visit) bool { return boxes[v.box.key] != v.box })
 		}
 		m.visit(m.box, o.stretch.number+1, o.pieces.number)

@@ -89,16 +89,23 @@ func (d *driver) region(g *timeline.Goroutine, typ, task string) {
 	e := &timeline.RegionEvent{Time: d.now, G: g, Begin: typ != "", Stack: d.takeCalls()}
 	if e.Begin {
 		e.Region = timeline.Region{Type: typ, Task: task, Start: d.now}
-		g.Regions = append(g.Regions, e.Region)
+		if g.Extra == nil {
+			g.Extra = &timeline.Extra{}
+		}
+		g.Extra.Regions = append(g.Extra.Regions, e.Region)
 	} else {
-		e.Region = g.Regions[len(g.Regions)-1]
-		g.Regions = g.Regions[:len(g.Regions)-1]
+		last := len(g.Extra.Regions) - 1
+		e.Region = g.Extra.Regions[last]
+		g.Extra.Regions = g.Extra.Regions[:last]
 	}
 	d.o.Region(e)
 }
 
 func (d *driver) label(g *timeline.Goroutine, l string) {
-	g.Label = l
+	if g.Extra == nil {
+		g.Extra = &timeline.Extra{}
+	}
+	g.Extra.Label = l
 	d.o.Label(g, d.now)
 }
 
@@ -181,11 +188,10 @@ func setCalls(g *timeline.Goroutine, calls *timeline.Stack) {
 }
 
 func openRanges(g *timeline.Goroutine) (names []string) {
-	rare := reflect.ValueOf(g).Elem().FieldByName("rare")
-	if rare.IsNil() {
+	if g.Extra == nil {
 		return nil
 	}
-	rs := rare.Elem().FieldByName("ranges")
+	rs := reflect.ValueOf(g.Extra).Elem().FieldByName("ranges")
 	for i := range rs.Len() {
 		names = append(names, rs.Index(i).FieldByName("name").String())
 	}
@@ -193,12 +199,10 @@ func openRanges(g *timeline.Goroutine) (names []string) {
 }
 
 func setRanges(g *timeline.Goroutine, names []string) {
-	f := reflect.ValueOf(g).Elem().FieldByName("rare")
-	rare := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-	if rare.IsNil() {
-		rare.Set(reflect.New(f.Type().Elem()))
+	if g.Extra == nil {
+		g.Extra = &timeline.Extra{}
 	}
-	f = rare.Elem().FieldByName("ranges")
+	f := reflect.ValueOf(g.Extra).Elem().FieldByName("ranges")
 	rs := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 	rs.Set(reflect.MakeSlice(f.Type(), len(names), len(names)))
 	for i, n := range names {

@@ -1,6 +1,7 @@
 package bottle
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -97,17 +98,11 @@ func (g Grouping) String() string {
 }
 
 func start(g *timeline.Goroutine) string {
-	if g.Start == "" {
-		return g.Name()
-	}
-	return g.Start
+	return cmp.Or(g.Start, g.Name())
 }
 
 func creator(g *timeline.Goroutine) string {
-	if g.CreatorFunc == "" {
-		return "(creator not known)"
-	}
-	return g.CreatorFunc
+	return cmp.Or(g.Creator().Func, "(creator not known)")
 }
 
 func single(g *timeline.Goroutine) string {
@@ -115,17 +110,14 @@ func single(g *timeline.Goroutine) string {
 }
 
 func region(g *timeline.Goroutine) string {
-	if n := len(g.Regions); n > 0 {
-		return g.Regions[n-1].Type
+	if regions := g.Regions(); len(regions) > 0 {
+		return regions[len(regions)-1].Type
 	}
 	return "(no region)"
 }
 
 func task(g *timeline.Goroutine) string {
-	if t := g.UserTask(); t != "" {
-		return t
-	}
-	return "(no task)"
+	return cmp.Or(g.UserTask(), "(no task)")
 }
 
 // assistRange and worldRange are the ranges in which a goroutine works for the runtime.
@@ -161,8 +153,8 @@ func (g Grouping) ownKey(gr *timeline.Goroutine, world string) boxKey {
 		return boxKey{world, worldKind(world)}
 	case gr.InRange(assistRange):
 		return boxKey{assistBox, GC}
-	case gr.Label != "":
-		return boxKey{gr.Label, GC}
+	case gr.Label() != "":
+		return boxKey{gr.Label(), GC}
 	case gr.Kind != timeline.Application:
 		return boxKey{gr.Name(), Kind(gr.Kind.String())}
 	case g.group == nil:

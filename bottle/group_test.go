@@ -22,14 +22,16 @@ func village(opt Options) *Graph {
 		d.block(g, timeline.WaitForever)
 	}
 	add(&timeline.Goroutine{ID: 1, Func: "main.main"})
-	add(&timeline.Goroutine{ID: 2, Func: "main.(*Pool).worker", CreatorFunc: "main.main", Task: "request"})
-	add(&timeline.Goroutine{ID: 4, Func: "main.(*Pool).worker", CreatorFunc: "main.main", Task: "request",
-		Regions: []timeline.Region{{Type: "outer", Task: "refresh"}, {Type: "inner"}}})
-	add(&timeline.Goroutine{ID: 8, Func: "main.reader", CreatorFunc: "main.(*Pool).worker",
-		Regions: []timeline.Region{{Type: "outer", Task: "refresh"}}})
+	inMain := &timeline.Creator{Func: "main.main"}
+	ofRequest := &timeline.Creator{Func: "main.main", Task: "request"}
+	add(&timeline.Goroutine{ID: 2, Func: "main.(*Pool).worker", By: ofRequest})
+	add(&timeline.Goroutine{ID: 4, Func: "main.(*Pool).worker", By: ofRequest,
+		Extra: &timeline.Extra{Regions: []timeline.Region{{Type: "outer", Task: "refresh"}, {Type: "inner"}}}})
+	add(&timeline.Goroutine{ID: 8, Func: "main.reader", By: &timeline.Creator{Func: "main.(*Pool).worker"},
+		Extra: &timeline.Extra{Regions: []timeline.Region{{Type: "outer", Task: "refresh"}}}})
 	add(&timeline.Goroutine{ID: 16})
-	add(&timeline.Goroutine{ID: 32, Func: "runtime.bgsweep", Kind: timeline.GC, CreatorFunc: "runtime.main"})
-	add(&timeline.Goroutine{ID: 64, Func: "runtime/trace.Start.func1", Kind: timeline.Tracer, CreatorFunc: "main.main"})
+	add(&timeline.Goroutine{ID: 32, Func: "runtime.bgsweep", Kind: timeline.GC, By: &timeline.Creator{Func: "runtime.main"}})
+	add(&timeline.Goroutine{ID: 64, Func: "runtime/trace.Start.func1", Kind: timeline.Tracer, By: inMain})
 	add(&timeline.Goroutine{ID: 128, Func: "runtime.runFinalizers", Kind: timeline.Runtime})
 	return d.end()
 }

@@ -66,10 +66,11 @@ type Observer struct {
 	cpus            float64 // see [Graph.CPUs]
 	// inC is the number of goroutines that were in C, inCOf the number of the graph for which
 	// it counts.
-	inC, inCOf int
-	chains     chainTable
-	collector  collecting
-	open       byindex.Table[openCode] // with Options.Stacks
+	inC       int
+	inCOf     int32
+	chains    chainTable
+	collector collecting
+	open      byindex.Table[openCode] // with Options.Stacks
 }
 
 // collecting tracks the work of the collector, in the current window and in the whole graph.
@@ -112,13 +113,34 @@ type member struct {
 	active bool
 	state  timeline.State // since then; at the end of a window, g may already be in the next state
 	wait   timeline.Wait
-	site   *timeline.Frame // where it waits
-	world  string          // the stop-the-world range that it is in
 	role   role            // in its box
+	inC    int32           // number of the last graph in which it was in C; see Observer.inCOf
+	site   *timeline.Frame // where it waits
 	visits []visit
-	left   int64        // its ID, if it left without an exit
-	inC    int          // number of the last graph in which it was in C; see Observer.inCOf
-	many   map[*box]int // visits by box if there are more than fewVisits; nil until needed
+	left   int64  // its ID, if it left without an exit
+	extra  *extra // nil if it has nothing of that
+}
+
+// extra is the state that few goroutines have.
+type extra struct {
+	world string       // the stop-the-world range that it is in
+	many  map[*box]int // visits by box if there are more than fewVisits; nil until needed
+}
+
+// rare returns the extra state of a goroutine for writing.
+func (m *member) rare() *extra {
+	if m.extra == nil {
+		m.extra = &extra{}
+	}
+	return m.extra
+}
+
+// world returns the stop-the-world range that the goroutine is in, or "".
+func (m *member) world() string {
+	if m.extra == nil {
+		return ""
+	}
+	return m.extra.world
 }
 
 // fewVisits is the number of visits up to which they are searched linearly.
@@ -134,13 +156,14 @@ func (m *member) visited(b *box) *visit {
 		}
 		return nil
 	}
-	if m.many == nil {
-		m.many = make(map[*box]int, 2*len(m.visits))
+	x := m.rare()
+	if x.many == nil {
+		x.many = make(map[*box]int, 2*len(m.visits))
 		for i := range m.visits {
-			m.many[m.visits[i].box] = i
+			x.many[m.visits[i].box] = i
 		}
 	}
-	if i, ok := m.many[b]; ok {
+	if i, ok := x.many[b]; ok {
 		return &m.visits[i]
 	}
 	return nil
@@ -149,7 +172,7 @@ func (m *member) visited(b *box) *visit {
 // visit is the window and the piece in which a goroutine was last counted for a box.
 type visit struct {
 	box           *box
-	window, piece int
+	window, piece int32
 }
 
 // box accumulates one box, of the current window and of the whole graph.
@@ -313,7 +336,7 @@ const (
 
 func (m *member) roleNow() role {
 	switch {
-	case m.world != "":
+	case m.world() != "":
 		return pausing
 	case m.g.InRange(assistRange):
 		return assisting
@@ -402,7 +425,7 @@ func (o *Observer) leave(m *member, exit bool) {
 	if !exit {
 		m.left = m.g.ID // it may return after a gap
 	}
-	m.g, m.box, m.world = nil, nil, ""
+	m.g, m.box, m.extra = nil, nil, nil
 	if o.exited > 2*o.opt.MaxSingle {
 		o.foldExited()
 	}
@@ -410,7 +433,7 @@ func (o *Observer) leave(m *member, exit bool) {
 
 // boxOf returns the current box of a goroutine.
 func (o *Observer) boxOf(m *member) *box {
-	key := o.opt.Group.keyOf(m.g, m.world)
+	key := o.opt.Group.keyOf(m.g, m.world())
 	// A server goroutine alternates between boxes.
 	for i := range m.visits[:min(len(m.visits), fewVisits)] {
 		if b := m.visits[i].box; b.key == key && !b.single {
@@ -426,7 +449,8 @@ func (o *Observer) boxOf(m *member) *box {
 }
 
 // visit counts the goroutine for the box, once per window and once per piece.
-func (m *member) visit(b *box, window, piece int) {
+func (m *member) visit(b *box, inWindow, inPiece int) {
+	window, piece := int32(inWindow), int32(inPiece)
 	if v := m.visited(b); v != nil {
 		if v.window != window {
 			v.window = window
@@ -438,8 +462,8 @@ func (m *member) visit(b *box, window, piece int) {
 		}
 		return
 	}
-	if m.many != nil {
-		m.many[b] = len(m.visits)
+	if m.extra != nil && m.extra.many != nil {
+		m.extra.many[b] = len(m.visits)
 	}
 	m.visits = append(m.visits, visit{b, window, piece})
 	b.win.goroutines++
@@ -526,9 +550,9 @@ func (o *Observer) Range(e *timeline.Range) {
 	calls := e.Stack
 	if m := o.members.Known(e.G.Index); m != nil && m.g == e.G {
 		if strings.HasPrefix(e.Name, worldRange) {
-			m.world = ""
+			m.rare().world = ""
 			if e.Begin {
-				m.world = e.Name
+				m.extra.world = e.Name
 			}
 		}
 		if o.opt.Stacks {

@@ -247,7 +247,7 @@ func (g *generator) enter(from timeline.State, to stateWait) {
 	g.live = append(g.live, a)
 	id, kind, creator := a.id, a.kind, a.creator
 	g.calls = append(g.calls, func(d *driver) {
-		*a.g = &timeline.Goroutine{ID: id, Func: fn, Kind: kind, CreatorFunc: creator}
+		*a.g = &timeline.Goroutine{ID: id, Func: fn, Kind: kind, By: &timeline.Creator{Func: creator}}
 		d.calls = callChains[calls]
 		d.enter(*a.g, from, to.state, to.wait)
 	})

@@ -62,7 +62,10 @@ func (o *Observer) discard() {
 	o.chains = chainTable{}
 	o.forgetOpen()
 	for m := range o.members.All() {
-		m.visits, m.many = m.visits[:0], nil
+		m.visits = m.visits[:0]
+		if m.extra != nil {
+			m.extra.many = nil
+		}
 		if m.g != nil {
 			o.boxes[m.box.key] = m.box
 			m.visit(m.box, 0, o.pieces.number)

@@ -316,8 +316,8 @@ func (o *Observer) member(g *timeline.Goroutine) *member {
 func (o *Observer) groupOf(g *timeline.Goroutine) who {
 	name := g.Name()
 	switch {
-	case g.Label != "":
-		name = g.Label
+	case g.Label() != "":
+		name = g.Label()
 	case o.opt.Group != nil && g.Kind == timeline.Application:
 		name = o.opt.Group(g)
 	}
@@ -371,10 +371,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		}
 		switch {
 		case t.State == timeline.NotExist:
-			m.cause.wait, m.cause.stack = timeline.WaitCreated, t.G.CreatorStack
+			m.cause.wait, m.cause.stack = timeline.WaitCreated, t.G.Creator().Stack
 			m.cause.wakerStack = nil
-			if t.G.CreatorID != 0 {
-				m.cause.waker = o.groups.known(t.G.CreatorFunc)
+			if t.G.Creator().ID != 0 {
+				m.cause.waker = o.groups.known(t.G.Creator().Func)
 			}
 		case t.State == timeline.Running || t.State == timeline.Unknown:
 			m.cause.wait, m.cause.stack = t.G.Wait(), t.G.Stack()

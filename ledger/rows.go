@@ -194,7 +194,7 @@ func (o *Observer) category(m *member) category {
 	switch {
 	case o.stop != 0 && o.stopper == m.g:
 		return stopCategory(o.stop)
-	case m.g.Label != "" || m.g.Kind == timeline.GC:
+	case m.g.Label() != "" || m.g.Kind == timeline.GC:
 		return catGCWorker
 	case m.g.Kind == timeline.Tracer:
 		return catTracer
@@ -312,7 +312,7 @@ func (o *Observer) between(m *member, gap timeline.Time) rowKey {
 // stopped to where it continues.
 func goesOn(m *member, gap timeline.Time) bool {
 	return m != nil && (m.cause.wait == timeline.WaitYield || gap <= shortGap && stopped(m.cause.wait)) &&
-		m.g.Kind == timeline.Application && m.g.Label == ""
+		m.g.Kind == timeline.Application && m.g.Label() == ""
 }
 
 // closeAll books the time in which nothing ran, of all slots, when m ends it: m explains why all of
@@ -350,7 +350,7 @@ func (o *Observer) enderOf(m *member) *member {
 	if m != nil && m.slot >= 0 && int(m.slot) < len(o.slots) && stopped(m.cause.wait) {
 		m = o.known(o.slots[m.slot].g)
 	}
-	if m == nil || stopped(m.cause.wait) || m.g.Kind != timeline.Application || m.g.Label != "" {
+	if m == nil || stopped(m.cause.wait) || m.g.Kind != timeline.Application || m.g.Label() != "" {
 		return nil
 	}
 	return m

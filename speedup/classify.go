@@ -84,7 +84,7 @@ func holderOf(g *timeline.Goroutine, s timeline.State) holder {
 		return holdsReady
 	case !s.Runs():
 		return holdsNone
-	case g.Label != "" || g.Kind == timeline.GC:
+	case g.Label() != "" || g.Kind == timeline.GC:
 		return holdsGC
 	case g.Kind == timeline.Tracer:
 		return holdsTracer

@@ -180,10 +180,14 @@ func (p *player) region(g *timeline.Goroutine, a act) {
 	if e.Begin {
 		typ, task, _ := strings.Cut(a.what[1:], "@")
 		e.Region = timeline.Region{Type: typ, Task: task, Start: a.at}
-		g.Regions = append(g.Regions, e.Region)
+		if g.Extra == nil {
+			g.Extra = &timeline.Extra{}
+		}
+		g.Extra.Regions = append(g.Extra.Regions, e.Region)
 	} else {
-		e.Region = g.Regions[len(g.Regions)-1]
-		g.Regions = g.Regions[:len(g.Regions)-1]
+		last := len(g.Extra.Regions) - 1
+		e.Region = g.Extra.Regions[last]
+		g.Extra.Regions = g.Extra.Regions[:last]
 	}
 	for _, o := range p.observers {
 		o.Region(e)
@@ -212,12 +216,10 @@ func setState(g *timeline.Goroutine, s timeline.State, w timeline.Wait) {
 }
 
 func setAssist(g *timeline.Goroutine, on bool) {
-	f := reflect.ValueOf(g).Elem().FieldByName("rare")
-	rare := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-	if rare.IsNil() {
-		rare.Set(reflect.New(f.Type().Elem()))
+	if g.Extra == nil {
+		g.Extra = &timeline.Extra{}
 	}
-	f = rare.Elem().FieldByName("ranges")
+	f := reflect.ValueOf(g.Extra).Elem().FieldByName("ranges")
 	rs := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 	n := 0
 	if on {

@@ -54,14 +54,14 @@ var everyWorker = Selector{name: everyone, match: func(g *timeline.Goroutine) bo
 // until its exit. Package granularity logs the pools to the trace.
 func ByPool(name string) Selector {
 	return Selector{name: "pool:" + name, stays: true, match: func(g *timeline.Goroutine) bool {
-		return slices.ContainsFunc(g.Regions, func(r timeline.Region) bool { return r.Task == name })
+		return slices.ContainsFunc(g.Regions(), func(r timeline.Region) bool { return r.Task == name })
 	}}
 }
 
 // ByRegion selects goroutines while they are in a user region (runtime/trace.Region) of that type.
 func ByRegion(typ string) Selector {
 	return Selector{name: "region:" + typ, match: func(g *timeline.Goroutine) bool {
-		return slices.ContainsFunc(g.Regions, func(r timeline.Region) bool { return r.Type == typ })
+		return slices.ContainsFunc(g.Regions(), func(r timeline.Region) bool { return r.Type == typ })
 	}}
 }
 

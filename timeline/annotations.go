@@ -97,7 +97,7 @@ func (r *replay) showRange(e *Range) {
 // turnRange opens or closes a range of the goroutine. It returns false if the range is already
 // open.
 func (g *Goroutine) turnRange(e *Range, traceStart Time) bool {
-	r := g.others()
+	r := g.extra()
 	i := slices.IndexFunc(r.ranges, func(o openRange) bool { return o.name == e.Name })
 	switch {
 	case e.Begin && i >= 0:
@@ -159,11 +159,13 @@ func (r *replay) region(a *aux, g *Goroutine, t Time) {
 	}
 	if e.Begin {
 		e.Region.Start = t
-		g.Regions = append(g.Regions, e.Region)
-	} else if n := len(g.Regions); n > 0 {
+		x := g.extra()
+		x.Regions = append(x.Regions, e.Region)
+	} else if n := len(g.Regions()); n > 0 {
 		// Regions nest; the runtime does not let them end out of order.
-		e.Region = g.Regions[n-1]
-		g.Regions = g.Regions[:n-1]
+		x := g.Extra
+		e.Region = x.Regions[n-1]
+		x.Regions = x.Regions[:n-1]
 	}
 	for _, o := range r.observers {
 		o.Region(&e)

@@ -94,7 +94,7 @@ func (n *noted) Region(r *RegionEvent) {
 	if r.Begin {
 		what = "begins"
 	}
-	n.add("%d region %q of task %d %q %s on %d, since %d, depth %d, in %s", r.Time, r.Region.Type, r.Region.TaskID, r.Region.Task, what, r.G.ID, r.Region.Start, len(r.G.Regions), frameFunc(r.Stack.Leaf()))
+	n.add("%d region %q of task %d %q %s on %d, since %d, depth %d, in %s", r.Time, r.Region.Type, r.Region.TaskID, r.Region.Task, what, r.G.ID, r.Region.Start, len(r.G.Regions()), frameFunc(r.Stack.Leaf()))
 }
 
 func (n *noted) Task(k *Task) {

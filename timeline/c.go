@@ -87,9 +87,9 @@ type detached struct {
 
 // add appends g to the list.
 func (l *detached) add(g *Goroutine, counts bool) {
-	g.others().older = l.newest
+	g.extra().older = l.newest
 	if l.newest != nil {
-		l.newest.rare.newer = g
+		l.newest.Extra.newer = g
 	}
 	l.newest = g
 	l.n++
@@ -105,19 +105,19 @@ func (l *detached) remove(g *Goroutine) {
 	if g.cur.state == InCDetached {
 		l.counted--
 		if l.first == g {
-			l.first = g.rare.newer
+			l.first = g.Extra.newer
 		}
 	}
-	older, newer := g.rare.older, g.rare.newer
+	older, newer := g.Extra.older, g.Extra.newer
 	if older != nil {
-		older.rare.newer = newer
+		older.Extra.newer = newer
 	}
 	if newer != nil {
-		newer.rare.older = older
+		newer.Extra.older = older
 	} else {
 		l.newest = older
 	}
-	g.rare.older, g.rare.newer = nil, nil
+	g.Extra.older, g.Extra.newer = nil, nil
 	l.n--
 }
 
@@ -143,7 +143,7 @@ func (r *replay) balance(t Time) {
 	want := max(0, min(r.free(), l.n))
 	for ; l.counted > want; l.counted-- {
 		g := l.first
-		l.first = g.rare.newer
+		l.first = g.Extra.newer
 		r.recount(g, InCUncounted, t)
 	}
 	if l.counted == 0 {
@@ -153,7 +153,7 @@ func (r *replay) balance(t Time) {
 		if l.first == nil {
 			l.first = l.newest
 		} else {
-			l.first = l.first.rare.older
+			l.first = l.first.Extra.older
 		}
 		r.recount(l.first, InCDetached, t)
 	}

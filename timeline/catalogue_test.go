@@ -367,10 +367,10 @@ func ours(function string) string {
 }
 
 func (sp *spotter) Transition(tr *Transition) {
-	if len(tr.G.Regions) == 0 {
+	if len(tr.G.Regions()) == 0 {
 		return
 	}
-	s, ok := sp.scenes[tr.G.Regions[0].Type]
+	s, ok := sp.scenes[tr.G.Regions()[0].Type]
 	if !ok || tr.State == Running {
 		return
 	}

@@ -100,13 +100,13 @@ func (fs *facts) Transition(tr *Transition) {
 	f := fact{
 		G: tr.G.ID, Func: tr.G.Func, Kind: tr.G.Kind, State: tr.State, To: tr.To, Start: tr.Start, End: tr.End,
 		Wait: tr.Wait, Reason: tr.Reason, Stack: tr.Stack.String(), Leaf: frameFunc(tr.Stack.Leaf()), Root: frameFunc(tr.Stack.Root()),
-		WakerLeaf: frameFunc(tr.WakerStack.Leaf()), Thread: tr.Thread, Proc: tr.Proc, Task: tr.G.UserTask(), CreatorFunc: tr.G.CreatorFunc,
+		WakerLeaf: frameFunc(tr.WakerStack.Leaf()), Thread: tr.Thread, Proc: tr.Proc, Task: tr.G.UserTask(), CreatorFunc: tr.G.Creator().Func,
 	}
 	if tr.Waker != nil {
 		f.Waker, f.WakerID = tr.Waker.Name(), tr.Waker.ID
 	}
 	if tr.State == NotExist || tr.State == Unknown {
-		fs.born[tr.G.ID] = birthFact{tr.G.Func, tr.G.CreatorFunc, frameFunc(tr.G.CreatorStack.Leaf()), tr.G.Task, tr.G.CreatorID}
+		fs.born[tr.G.ID] = birthFact{tr.G.Func, tr.G.Creator().Func, frameFunc(tr.G.Creator().Stack.Leaf()), tr.G.Creator().Task, tr.G.Creator().ID}
 	}
 	fs.intervals = append(fs.intervals, f)
 }
@@ -115,7 +115,7 @@ func (fs *facts) Named(g *Goroutine, t Time) {
 	fs.named = append(fs.named, fmt.Sprintf("%d %s at %d", g.ID, g.Func, t))
 }
 func (fs *facts) Label(g *Goroutine, t Time) {
-	fs.labels = append(fs.labels, fmt.Sprintf("%d %q at %d", g.ID, g.Label, t))
+	fs.labels = append(fs.labels, fmt.Sprintf("%d %q at %d", g.ID, g.Label(), t))
 }
 func (fs *facts) Range(r *Range)        { fs.ranges = append(fs.ranges, *r) }
 func (fs *facts) Region(r *RegionEvent) { fs.regions = append(fs.regions, *r) }

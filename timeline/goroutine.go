@@ -74,44 +74,56 @@ type Goroutine struct {
 	named       bool // its own call chains gave it the name
 	varies      bool // it does several things
 
-	// CreatorID is the ID of the goroutine that started this one, or 0 if it is unknown or
-	// there is none (timers, callbacks from C).
-	CreatorID int64
-	// CreatorFunc is the name that the creator had when it started this goroutine, or "".
-	CreatorFunc string
-	// CreatorStack is the call chain of the go statement, or nil if unknown.
-	CreatorStack *Stack
+	// By is where it was started, nil if unknown. Goroutines share it. See Creator.
+	By *Creator
+	// Extra has what few goroutines have; nil if it has nothing of that.
+	Extra *Extra
+
+	cur   interval
+	start *start // nil until Start is known
+	basis *basis // of the name, if it may depend on more than Start
+}
+
+// Creator describes the go statement that started a goroutine.
+type Creator struct {
+	// ID is the ID of the goroutine that executed it, or 0 if that is unknown or there is none
+	// (timers, callbacks from C). Func is the name that it had then.
+	ID   int64
+	Func string
+	// Stack is the call chain of the statement, or nil if unknown.
+	Stack *Stack
+	// Task is the type of the user task in which it was executed: that of the innermost region,
+	// or "" if there is none.
+	Task string
+}
+
+// basis is what the name of a goroutine may depend on. Goroutines share it.
+type basis struct {
+	// root is the root of its call chains: Start, or the function called by a
+	// compiler-generated wrapper; "" if unknown.
+	root string
+	site *Frame // the place where it was started; nil if unknown
+}
+
+// Extra holds the fields that few goroutines need; there may be millions of goroutines.
+type Extra struct {
 	// Label is the runtime's name of the current work of a mark worker, such as "GC
 	// (dedicated)".
 	Label string
 	// Regions are the open regions (runtime/trace.Region), outermost first.
 	Regions []Region
-	// Task is the type of the user task in which the goroutine was created: that of the
-	// innermost region of its creator, or "" if there is none.
-	Task string
 
-	cur   interval
-	start *start // nil until Start is known
-	// root is the root of its call chains: Start, or the function called by a
-	// compiler-generated wrapper.
-	root string
-	site *Frame // the place where it was started, if the name may depend on it
-	rare *rare  // nil if all of its fields are zero
-}
-
-// rare holds the fields that few goroutines need; there may be millions of goroutines.
-type rare struct {
 	ranges       []openRange
 	older, newer *Goroutine // neighbors in the list of those in C without a P
 	launcher     string     // the launcher in which the goroutine is while it does nothing else
 }
 
-// others returns g.rare, which it allocates if necessary.
-func (g *Goroutine) others() *rare {
-	if g.rare == nil {
-		g.rare = &rare{}
+// extra returns g.Extra, which it allocates if necessary.
+func (g *Goroutine) extra() *Extra {
+	if g.Extra == nil {
+		g.Extra = &Extra{}
 	}
-	return g.rare
+	return g.Extra
 }
 
 // interval is the current state of a goroutine, as a Transition will show it.
@@ -120,7 +132,7 @@ type interval struct {
 	wait   Wait
 	proc   int32
 	since  Time
-	reason string
+	reason *string // nil if there is none
 	stack  *Stack
 	thread int64
 }
@@ -148,7 +160,14 @@ func (g *Goroutine) Since() Time { return g.cur.since }
 func (g *Goroutine) Wait() Wait { return g.cur.wait }
 
 // Reason returns the runtime's reason for the beginning of the state; see [Interval].
-func (g *Goroutine) Reason() string { return g.cur.reason }
+func (g *Goroutine) Reason() string { return g.cur.why() }
+
+func (i *interval) why() string {
+	if i.reason == nil {
+		return ""
+	}
+	return *i.reason
+}
 
 // Stack returns the call chain at the beginning of the current state, as [Interval].Stack will show
 // it. It is nil if the trace has none.
@@ -177,15 +196,42 @@ func (g *Goroutine) Proc() int32 { return g.cur.proc }
 // UserTask returns the type of the user task that the goroutine works on: that of the innermost
 // region, or else the one in which the goroutine was created.
 func (g *Goroutine) UserTask() string {
-	if n := len(g.Regions); n > 0 && g.Regions[n-1].Task != "" {
-		return g.Regions[n-1].Task
+	regions := g.Regions()
+	if n := len(regions); n > 0 && regions[n-1].Task != "" {
+		return regions[n-1].Task
 	}
-	return g.Task
+	return g.Creator().Task
+}
+
+// Creator returns what is known of the go statement that started the goroutine. It is not nil.
+func (g *Goroutine) Creator() *Creator {
+	if g.By == nil {
+		return &unknownCreator
+	}
+	return g.By
+}
+
+var unknownCreator Creator // never written
+
+// Label returns Extra.Label, or "".
+func (g *Goroutine) Label() string {
+	if g.Extra == nil {
+		return ""
+	}
+	return g.Extra.Label
+}
+
+// Regions returns Extra.Regions, or nil.
+func (g *Goroutine) Regions() []Region {
+	if g.Extra == nil {
+		return nil
+	}
+	return g.Extra.Regions
 }
 
 // InRange reports whether a range of the given name is open on the goroutine.
 func (g *Goroutine) InRange(name string) bool {
-	return g.rare != nil && slices.ContainsFunc(g.rare.ranges, func(r openRange) bool { return r.name == name })
+	return g.Extra != nil && slices.ContainsFunc(g.Extra.ranges, func(r openRange) bool { return r.name == name })
 }
 
 func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }

@@ -315,6 +315,8 @@ type naming struct {
 	places    map[*Frame]string   // the names of these places
 
 	started map[string]*start // by name
+	bases   map[basis]*basis
+	latest  *basis // used
 
 	// Of the current generation:
 	number int      // 1 for the first generation, and so on
@@ -392,6 +394,7 @@ func newNaming() naming {
 	return naming{
 		learned: map[*calls]bool{}, callees: map[*Frame]*callees{}, launchers: map[string]*callees{},
 		starts: map[string]bool{}, hosts: map[string]bool{}, reads: map[string]bool{}, sites: map[*Frame]string{}, places: map[*Frame]string{}, started: map[string]*start{},
+		bases: map[basis]*basis{}, latest: &basis{},
 	}
 }
 
@@ -664,10 +667,10 @@ func (r *replay) learnSite(g *Goroutine, st *start, l *localG) {
 		return // it shows nothing
 	}
 	site, root := (*Frame)(nil), ""
-	if g != nil {
-		site, root = g.site, g.root
-	} else {
+	if g == nil {
 		site = r.siteOf(l, st)
+	} else if g.basis != nil {
+		site, root = g.basis.site, g.basis.root
 	}
 	if site == nil {
 		return
@@ -728,20 +731,25 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	if class == telling {
 		return g.rename(g.Start)
 	}
-	if g.site == nil {
-		g.site = r.siteOf(l, g.start)
+	var on basis
+	if g.basis != nil {
+		on = *g.basis
 	}
+	if on.site == nil {
+		on.site = r.siteOf(l, g.start)
+	}
+	if class != library && on.root == "" {
+		on.root = r.rootOf(g.start, l)
+	}
+	g.basis = r.basis(on)
 	if class == library {
 		return g.rename(g.Start)
 	}
-	if g.root == "" {
-		g.root = r.rootOf(g.start, l)
-	}
-	name, first, launcher := r.shownBy(g.root, l)
+	name, first, launcher := r.shownBy(on.root, l)
 	if launcher != "" {
-		g.others().launcher = launcher
-	} else if g.rare != nil {
-		launcher = g.rare.launcher
+		g.extra().launcher = launcher
+	} else if g.Extra != nil {
+		launcher = g.Extra.launcher
 	}
 	switch {
 	case class == serving:
@@ -758,8 +766,8 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		switch {
 		case g.Start == callback:
 			return g.rename(cThread)
-		case g.site != nil && r.ofLibrary(cmp.Or(launcher, g.Start)):
-			return g.rename(r.place(g.site, g.start))
+		case on.site != nil && r.ofLibrary(cmp.Or(launcher, g.Start)):
+			return g.rename(r.place(on.site, g.start))
 		case launcher != "":
 			return g.rename(launcher)
 		case !symbol.IsStandard(g.start.frame.pkg()):
@@ -776,13 +784,28 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	case g.Start == callback:
 		return g.rename(cThread)
 	}
-	switch known := r.sites[g.site]; {
-	case g.site == nil:
+	switch known := r.sites[on.site]; {
+	case on.site == nil:
 		return g.rename(g.Start)
 	case known != "" && known != several:
 		return g.rename(known)
 	}
-	return g.rename(r.place(g.site, g.start))
+	return g.rename(r.place(on.site, g.start))
+}
+
+// basis returns the canonical basis equal to on.
+func (n *naming) basis(on basis) *basis {
+	if *n.latest == on {
+		return n.latest
+	}
+	b := n.bases[on]
+	if b == nil {
+		b = new(basis)
+		*b = on
+		n.bases[on] = b
+	}
+	n.latest = b
+	return b
 }
 
 // renamed counts the goroutines that got a new or first name in a later generation than the one

@@ -202,7 +202,7 @@ func (ty *tally) Transition(tr *Transition) {
 		g.Start = int64(tr.End)
 	case tr.To == NotExist:
 		g.alive, g.End = false, int64(tr.End)
-	case tr.To == Waiting && tr.G.cur.reason == "forever":
+	case tr.To == Waiting && tr.G.Reason() == "forever":
 		g.forever, g.foreverAt = true, tr.End
 	}
 	if tr.To == Syscall || tr.To == SyscallBlocked && tr.State != Syscall {

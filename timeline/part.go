@@ -393,8 +393,8 @@ func (g *gate) exits(of *Goroutine) {
 	if g == nil || g.kind != duringRegion {
 		return
 	}
-	for i := range of.Regions {
-		if of.Regions[i].Type == g.name && of.Regions[i].Start != 0 {
+	for _, region := range of.Regions() {
+		if region.Type == g.name && region.Start != 0 {
 			g.turn(false)
 		}
 	}

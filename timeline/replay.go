@@ -50,7 +50,8 @@ type replay struct {
 	procs    []*Goroutine         // the same, for small P numbers
 	detached detached             // goroutines in C without a P
 	renamed  renamed
-	unplaced Time // in system calls without a call chain
+	creators [64]*Creator // the latest ones, by the ID of the goroutine
+	unplaced Time         // in system calls without a call chain
 	tasks    map[uint64]openTask
 	open     map[rangeKey]Time // ranges that belong to no goroutine
 	naming
@@ -320,7 +321,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 		r.placeSyscall(g, &cur)
 	}
 	if l.assist {
-		g.others().ranges = []openRange{{assistRange, t}}
+		g.extra().ranges = []openRange{{assistRange, t}}
 	}
 	r.change(g, &cur, nil, nil)
 	if l.assist {
@@ -374,7 +375,7 @@ func (r *replay) show(g *Goroutine, cur *interval, waker *Goroutine, wakerStack 
 	tr := &r.tr
 	tr.G = g
 	tr.State, tr.Start, tr.End = old.state, old.since, cur.since
-	tr.Wait, tr.Reason, tr.Stack = old.wait, old.reason, old.stack
+	tr.Wait, tr.Reason, tr.Stack = old.wait, old.why(), old.stack
 	tr.Thread, tr.Proc = old.thread, old.proc
 	tr.Waker, tr.WakerStack = waker, wakerStack
 	tr.To = cur.state
@@ -426,7 +427,7 @@ func (r *replay) step(rec *record, t Time) {
 		case Running:
 			cur.wait, cur.stack = WaitOther, r.stackAt(rec.y)
 			if rec.x >= 0 {
-				cur.reason, cur.wait = r.d.reasons[rec.x], r.reasons[rec.x].stop
+				cur.reason, cur.wait = &r.d.reasons[rec.x], r.reasons[rec.x].stop
 			}
 		case NotExist:
 			cur.wait = WaitCreated
@@ -453,7 +454,7 @@ func (r *replay) step(rec *record, t Time) {
 	if cur.stack != nil && cur.stack.fromC {
 		g.ofC = true
 	}
-	if g.Label != "" && (to == Waiting || to == NotExist) {
+	if g.Extra != nil && g.Extra.Label != "" && (to == Waiting || to == NotExist) {
 		r.label(g, "", t)
 	}
 	r.change(g, &cur, waker, wakerStack)
@@ -482,15 +483,15 @@ func (r *replay) reasonKinds() {
 }
 
 // block returns the reason, the wait and the call chain of a goroutine that blocks.
-func (r *replay) block(rec *record) (reason string, w Wait, s *Stack) {
+func (r *replay) block(rec *record) (reason *string, w Wait, s *Stack) {
 	s = r.stackAt(rec.y)
 	if rec.x < 0 {
-		return "", WaitOther, s
+		return nil, WaitOther, s
 	}
 	k := &r.reasons[rec.x]
-	reason = r.d.reasons[rec.x]
+	reason = &r.d.reasons[rec.x]
 	if k.byStack {
-		return reason, s.blockWait(reason), s
+		return reason, s.blockWait(*reason), s
 	}
 	return reason, k.block, s
 }
@@ -529,12 +530,24 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 		g.ofC = true
 		return g // a thread that C created
 	}
-	g.CreatorStack = r.stackAt(rec.y)
-	if by := r.localAt(rec.x); by != nil {
-		g.CreatorID, g.CreatorFunc = by.ID, by.Func
-		g.Task = by.UserTask()
+	by := Creator{Stack: r.stackAt(rec.y)}
+	if of := r.localAt(rec.x); of != nil {
+		by.ID, by.Func, by.Task = of.ID, of.Func, of.UserTask()
+	}
+	if by != (Creator{}) {
+		g.By = r.creator(&by)
 	}
 	return g
+}
+
+// creator returns a Creator equal to by: the latest one of that goroutine, if possible.
+func (r *replay) creator(by *Creator) *Creator {
+	at := &r.creators[uint64(by.ID)%uint64(len(r.creators))]
+	if *at == nil || **at != *by {
+		*at = new(Creator)
+		**at = *by
+	}
+	return *at
 }
 
 func (r *replay) exit(local int32, g *Goroutine) {
@@ -550,7 +563,9 @@ func (r *replay) label(g *Goroutine, label string, t Time) {
 	if label != "" && g.start != nil && g.Kind != GC {
 		return
 	}
-	g.Label = label
+	if label != g.Label() {
+		g.extra().Label = label
+	}
 	for _, o := range r.observers {
 		o.Label(g, t)
 	}
@@ -745,11 +760,10 @@ func (r *replay) recall(g *Goroutine) {
 	}
 	r.info.Goroutines-- // it was already counted
 	g.Func, g.Start, g.Kind = k.Func, k.Start, k.Kind
-	g.start, g.root, g.site, g.named, g.varies = k.start, k.root, k.site, k.named, k.varies
-	if k.rare != nil {
-		g.others().launcher = k.rare.launcher
+	g.start, g.basis, g.named, g.varies, g.By = k.start, k.basis, k.named, k.varies, k.By
+	if k.Extra != nil && k.Extra.launcher != "" {
+		g.extra().launcher = k.Extra.launcher
 	}
-	g.CreatorID, g.CreatorFunc, g.CreatorStack, g.Task = k.CreatorID, k.CreatorFunc, k.CreatorStack, k.Task
 }
 
 // Limits of what an endless pass carries from generation to generation, besides live goroutines.

@@ -64,9 +64,9 @@ func (ts *transcript) g(g *Goroutine) {
 		ts.num(-1)
 		return
 	}
-	ts.num(g.ID, int64(g.Index), int64(g.Kind), g.CreatorID, int64(g.State()), int64(g.Since()), int64(g.Wait()), int64(len(g.Regions)))
-	ts.str(g.Func, g.CreatorFunc, g.Label, g.Task)
-	ts.stack(g.CreatorStack)
+	ts.num(g.ID, int64(g.Index), int64(g.Kind), g.Creator().ID, int64(g.State()), int64(g.Since()), int64(g.Wait()), int64(len(g.Regions())))
+	ts.str(g.Func, g.Creator().Func, g.Label(), g.Creator().Task)
+	ts.stack(g.Creator().Stack)
 }
 
 // done ends a call.

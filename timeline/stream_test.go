@@ -203,7 +203,7 @@ type namesSeen struct {
 
 func (n *namesSeen) Transition(t *Transition) {
 	if t.G.ID == 7 && !t.State.Alive() {
-		n.text += t.G.Name() + " by " + t.G.CreatorStack.Leaf().Func + "; "
+		n.text += t.G.Name() + " by " + t.G.Creator().Stack.Leaf().Func + "; "
 	}
 }
 

@@ -147,15 +147,15 @@ func (r *replay) join(now Time) {
 		cur.since = t
 		g.cur = interval{since: t, proc: -1, thread: -1}
 		r.show(g, &cur, nil, nil)
-		for i := range g.Regions {
-			g.Regions[i].Start = 0 // like a region that began before the trace
+		for i := range g.Regions() {
+			g.Extra.Regions[i].Start = 0 // like a region that began before the trace
 		}
-		if g.rare == nil {
+		if g.Extra == nil {
 			continue
 		}
-		for i := range g.rare.ranges {
-			g.rare.ranges[i].start = t
-			r.showRange(&Range{Time: t, Start: t, Name: g.rare.ranges[i].name, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
+		for i := range g.Extra.ranges {
+			g.Extra.ranges[i].start = t
+			r.showRange(&Range{Time: t, Start: t, Name: g.Extra.ranges[i].name, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
 		}
 	}
 	open := slices.Collect(maps.Keys(r.open))

@@ -1,6 +1,7 @@
 package tracewaits
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -38,13 +39,19 @@ func (c *traceCuts) mark() contention.Piece {
 type presentState struct {
 	state  timeline.State
 	wait   timeline.Wait
-	reason string
+	reason uint8 // index in presentReasons
 	since  timeline.Time
 	stack  *timeline.Stack
 }
 
+// presentReasons are the reasons that matter; see suspended and counts.
+var presentReasons = [...]string{"", "preempted", "synctest"}
+
 func (p *presentState) set(t *timeline.Transition) {
-	p.state, p.wait, p.reason, p.since, p.stack = t.To, t.G.Wait(), t.G.Reason(), t.End, t.G.Stack()
+	p.state, p.wait, p.reason, p.since, p.stack = t.To, t.G.Wait(), 0, t.End, t.G.Stack()
+	if p.wait == timeline.WaitRuntime {
+		p.reason = uint8(max(0, slices.Index(presentReasons[:], t.G.Reason())))
+	}
 }
 
 // maxTraceSites is the maximum number of call chains that a pass remembers from one piece to the
@@ -89,8 +96,8 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 
 // cutWait books the wait of a goroutine up to t, and reports whether the wait continues.
 func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
-	w := &g.wait
-	p := timeline.Interval{State: g.present.state, Wait: g.present.wait, Reason: g.present.reason, Start: g.present.since}
+	w := g.wait
+	p := timeline.Interval{State: g.present.state, Wait: g.present.wait, Reason: presentReasons[g.present.reason], Start: g.present.since}
 	o.bookContended(w)
 	switch {
 	case w.chosen:
@@ -110,7 +117,7 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 
 // cutBlocked books the wait of a blocked goroutine up to t.
 func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline.Time) {
-	w, at := &g.wait, o.places.of(g.present.stack)
+	w, at := g.wait, o.places.of(g.present.stack)
 	lock := lockWait(kind)
 	if w.open {
 		if lock && g.inVain(at.site) {

@@ -105,7 +105,7 @@ func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
 	if l.kept == nil {
 		l.kept = map[int64][]*keptWait{}
 	}
-	k := &keptWait{w: *w, g: &tracedGoroutine{lockState: &noLocks, g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
+	k := &keptWait{w: *w, g: &tracedGoroutine{wait: &noWait, lockState: &noLocks, g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
 	k.w.parts, k.w.spans = slices.Clone(w.parts), slices.Clone(w.spans)
 	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
 		o.bookKept(of[0])

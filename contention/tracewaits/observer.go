@@ -242,6 +242,7 @@ type Observer struct {
 
 	goroutines []*tracedGoroutine // by Goroutine.Index
 	spare      []*tracedGoroutine // exited; kept for reuse
+	spareWaits []*waiting
 	places     places
 	sections   readSections
 	rows       traceRows
@@ -348,8 +349,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		} else {
 			o.inFlight++
 			g.wait.claim(t.End)
-			o.bookContended(&g.wait)
-			g.wait.reset()
+			o.bookContended(g.wait)
+			o.endWait(g)
 		}
 	}
 	if !t.To.Alive() {
@@ -433,7 +434,7 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 			k = o.spare[n-1]
 			o.spare = o.spare[:n-1]
 		} else {
-			k = &tracedGoroutine{lockState: &noLocks}
+			k = &tracedGoroutine{wait: &noWait, lockState: &noLocks}
 			if !o.opt.Quick {
 				k.past = newPast()
 			}
@@ -448,7 +449,7 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	return k
 }
 
-// maxSpare bounds the exited goroutines whose memory is kept for reuse. Tests set it to 0.
+// maxSpare bounds the exited goroutines, and the waits, whose memory is kept for reuse. Tests set it to 0.
 var maxSpare = 1 << 10
 
 // letGo frees the state of a goroutine that has exited, except for the past that holds still need.

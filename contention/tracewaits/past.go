@@ -22,8 +22,8 @@ type past struct {
 	end    timeline.Time // to here
 	open   doing         // what it has done since
 	segs   []segment
-	room   *pastRoom // nil once the goroutine is gone
-	recent [4]*cause // the latest causes with one root
+	room   *pastRoom  // nil once the goroutine is gone
+	recent *[4]*cause // the latest causes with one root
 	*longPast
 }
 
@@ -106,7 +106,7 @@ func (p *past) add(to timeline.Time, did doing, c *cause) {
 	}
 	if n := len(p.segs); n == 0 || p.segs[n-1].did != did || !p.segs[n-1].cause.same(c) || c != nil && len(c.parts) > 1 {
 		if cap(p.segs) == 0 {
-			p.segs = make([]segment, 0, 4) // few have fewer
+			p.segs = make([]segment, 0, 2) // until it first blocks
 		}
 		p.segs = append(p.segs, segment{p.end, did, c})
 		if p.room != nil {
@@ -395,6 +395,9 @@ func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, di
 
 // single returns a cause with one root.
 func (p *past) single(root owner, links int32) *cause {
+	if p.recent == nil {
+		p.recent = new([4]*cause)
+	}
 	for _, c := range p.recent {
 		if c != nil && c.parts[0].links == links && c.parts[0].root == root {
 			return c

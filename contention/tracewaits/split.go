@@ -321,7 +321,7 @@ func (l *tracedLock) sumAgain() {
 // cut divides the wait of g up to h.to among the successive owners of its lock. h is the release
 // that ended the wait.
 func (o *Observer) cut(g *tracedGoroutine, h *hold) {
-	w := &g.wait
+	w := g.wait
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
 	o.cutRoom.given = o.cutRoom.given[:0]
 	if c.lock.doubtful() || h.queue == readerQueue && h.pending < h.from {

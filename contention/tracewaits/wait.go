@@ -16,22 +16,21 @@ const futile timeline.Time = 20_000
 // tracedGoroutine is the state of a live goroutine.
 type tracedGoroutine struct {
 	g    *timeline.Goroutine
-	name string // its name when group was last called,
-	of   group  // and the group of that name
-	wait waiting
+	of   group    // when group was last called
+	wait *waiting // &noWait unless it is open
 	*lockState
 
 	present presentState
 	past    *past
-	active  bool // running or in a system call
-	since   timeline.Time
+	since   timeline.Time // it is active
 	ran     timeline.Time // time on a processor (P) since its latest wait
 	runs    stretches     // when it was active
 	// gaps has the times when it was runnable, for which neither it nor what it waited for was to
 	// blame.
 	gaps stretches
 
-	shown bool // other goroutines refer to it, or to its past
+	active bool // running or in a system call
+	shown  bool // other goroutines refer to it, or to its past
 }
 
 // lockState is the state of a goroutine that waits for locks, holds them or releases them. Most
@@ -62,8 +61,8 @@ func (g *tracedGoroutine) locks() *lockState {
 
 // group returns the current group of the goroutine.
 func (g *tracedGoroutine) group() group {
-	if g.name != g.g.Func {
-		g.name, g.of = g.g.Func, groupOf(g.g.Func)
+	if g.of.name() != g.g.Func {
+		g.of = groupOf(g.g.Func)
 	}
 	return g.of
 }
@@ -76,9 +75,7 @@ func (g *tracedGoroutine) reset() {
 		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
 	}
 	*g = tracedGoroutine{
-		name: g.name, of: g.of,
-		wait:      waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]},
-		lockState: g.lockState, past: g.past,
+		of: g.of, wait: &noWait, lockState: g.lockState, past: g.past,
 		runs: stretches{ring: g.runs.ring[:0]}, gaps: stretches{ring: g.gaps.ring[:0]},
 	}
 	if g.past != nil {
@@ -86,11 +83,30 @@ func (g *tracedGoroutine) reset() {
 	}
 }
 
-// reset makes w an empty wait. It keeps memory for reuse.
-func (w *waiting) reset() {
+// noWait is the wait of all goroutines without an open one. It is never written.
+var noWait waiting
+
+// newWait gives g an empty wait.
+func (o *Observer) newWait(g *tracedGoroutine) *waiting {
+	if n := len(o.spareWaits); n > 0 {
+		g.wait, o.spareWaits = o.spareWaits[n-1], o.spareWaits[:n-1]
+	} else {
+		g.wait = &waiting{}
+	}
+	return g.wait
+}
+
+// endWait takes the wait of g away. It keeps memory for reuse.
+func (o *Observer) endWait(g *tracedGoroutine) {
+	w := g.wait
+	g.wait = &noWait
+	if w == &noWait || len(o.spareWaits) >= maxSpare {
+		return
+	}
 	parts, spans := w.parts[:0], w.spans[:0]
 	*w = waiting{}
 	w.parts, w.spans = parts, spans
+	o.spareWaits = append(o.spareWaits, w)
 }
 
 // waiting is a wait that continues, or may continue: whether a wake-up was futile is known only
@@ -281,12 +297,13 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 			o.commit(waker) // its own wait is over
 		}
 	}
-	w := &g.wait
+	w := g.wait
 	lock := lockWait(t.Wait)
 	again := lock && g.inVain(at.site)
 	requeued := again && w.queue == at.queue
 	if !again {
 		o.commit(g)
+		w = o.newWait(g)
 		w.open, w.kind, w.site = true, kind, at.site
 		w.wrapped, w.began = lock && at.wrapped, t.Start
 		if lock {
@@ -328,7 +345,7 @@ func waitOf(i *timeline.Interval) timeline.Wait {
 // but found it taken. A writer that waited for readers, and a reader that waited for a writer, hold
 // the lock when they are woken.
 func (g *tracedGoroutine) inVain(at *callSite) bool {
-	w := &g.wait
+	w := g.wait
 	return w.open && w.site == at && lockWait(w.kind) && w.queue == exclusiveQueue && g.ran <= futile
 }
 
@@ -336,7 +353,7 @@ func (g *tracedGoroutine) inVain(at *callSite) bool {
 // whole wait unless there was a cut.
 func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
 	waker.shown = waker.shown || o.windows != nil
-	p, w := waker.past, &g.wait
+	p, w := waker.past, g.wait
 	var did *ledger
 	if waited > 0 {
 		part := w.newPart(by)
@@ -355,7 +372,7 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 
 // lockWoken processes the end of a wait for a lock.
 func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, requeued bool) {
-	w := &g.wait
+	w := g.wait
 	w.asked, w.queue = t.Start, at.queue
 	if t.Waker == nil || at == o.places.dropped {
 		w.lock, w.by = o.lockOf(at.site), nil
@@ -378,11 +395,15 @@ func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *pla
 
 // resumed processes the end of a wait whose goroutine runs again.
 func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
-	w := &g.wait
+	w := g.wait
 	w.chosen, w.resumed = false, t
 	o.readied(w, t)
 	g.ran = 0
-	if w.by == nil || !lockWait(w.kind) {
+	if !lockWait(w.kind) {
+		o.commit(g) // it cannot go on
+		return
+	}
+	if w.by == nil {
 		return
 	}
 	w.by.ran = t
@@ -497,14 +518,13 @@ func (w *waiting) newPart(by owner) *blamedPart {
 
 // commit books the wait of g, if it has a finished one.
 func (o *Observer) commit(g *tracedGoroutine) {
-	w := &g.wait
-	if !w.open {
+	if !g.wait.open {
 		return
 	}
-	if !o.keep(g, w) {
-		o.book(g, w)
+	if !o.keep(g, g.wait) {
+		o.book(g, g.wait)
 	}
-	w.reset()
+	o.endWait(g)
 }
 
 // bookContended adds the time by which w extended the contended time of its lock, in which it was
@@ -514,7 +534,9 @@ func (o *Observer) bookContended(w *waiting) {
 		w.lock.root().contended += s.end - s.start
 		o.windows.contended(w.lock, s.start, s.end, s.end-s.start)
 	}
-	w.contended = nil
+	if w.contended != nil {
+		w.contended = nil
+	}
 }
 
 // book adds a wait to the profile.

@@ -154,8 +154,8 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 	case timeline.InCUncounted:
 		name = "in C, no processor free"
 	case timeline.Running:
-		if g.Label != "" {
-			name = "running: " + o.w.name(g.Label)
+		if g.Label() != "" {
+			name = "running: " + o.w.name(g.Label())
 		}
 	}
 	o.w.begin(typeSliceBegin, l.track, category, name)

@@ -52,7 +52,7 @@ func (o *Observer) appears(g *goroutineTasks, t *timeline.Transition) {
 		g.born = true
 		site := o.lifeSite(t.G)
 		site.class.enter(t.End)
-		g.push(t.G, t.End, openRegion{site: site, inner: t.G.CreatorID > mainID})
+		g.push(t.G, t.End, openRegion{site: site, inner: t.G.Creator().ID > mainID})
 		if o.living != nil {
 			o.living[g.id] = t.G.Index
 		}
@@ -88,7 +88,7 @@ func (o *Observer) disappears(g *goroutineTasks, t *timeline.Transition) {
 
 // aggregate adds the running time of a goroutine to its creator, if that is a task under way.
 func (o *Observer) aggregate(of *timeline.Goroutine, total timeline.Time) bool {
-	index, alive := o.living[of.CreatorID]
+	index, alive := o.living[of.Creator().ID]
 	if alive {
 		o.goroutines.At(index).running += total
 	}
@@ -131,7 +131,7 @@ func (o *Observer) serve(k *goroutineTasks, g *timeline.Goroutine, now timeline.
 		return
 	}
 	if r := &k.stack[len(k.stack)-1]; r.site == nil && r.start != never {
-		r.site = o.siteOfLife(lifeKey{g.Func, g.Start, g.CreatorStack})
+		r.site = o.siteOfLife(lifeKey{g.Func, g.Start, g.Creator().Stack})
 		r.site.class.enter(now)
 	}
 }
@@ -152,7 +152,7 @@ type lifeKey struct {
 
 // lifeSite returns the place that a goroutine comes from.
 func (o *Observer) lifeSite(g *timeline.Goroutine) *traceSite {
-	k := lifeKey{name: g.Func, created: g.CreatorStack}
+	k := lifeKey{name: g.Func, created: g.Creator().Stack}
 	if g.Serves() || k.name == "" {
 		k.name = g.Start
 	}

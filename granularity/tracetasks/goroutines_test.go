@@ -394,7 +394,7 @@ func TestMemoryFollowsLiveGoroutines(t *testing.T) {
 		now := timeline.Time(1)
 		lives := func(n int, name func(i int) string) {
 			for i := range n {
-				g := &timeline.Goroutine{ID: int64(now), Index: i % 10, Func: name(i), CreatorID: int64(now) - 2, CreatorStack: at}
+				g := &timeline.Goroutine{ID: int64(now), Index: i % 10, Func: name(i), By: &timeline.Creator{ID: int64(now) - 2, Stack: at}}
 				for _, step := range [][2]timeline.State{{timeline.NotExist, timeline.Runnable}, {timeline.Runnable, timeline.Running}, {timeline.Running, timeline.NotExist}} {
 					o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: step[0], Start: now, End: now + 1}, To: step[1]})
 					now++

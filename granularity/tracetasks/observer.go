@@ -252,7 +252,7 @@ func (o *Observer) Task(e *timeline.Task) {
 		if o.opt.Tasks {
 			key := traceSiteKey{class: e.Type, created: e.Stack}
 			if e.G != nil {
-				key.submitted = e.G.CreatorStack
+				key.submitted = e.G.Creator().Stack
 			}
 			t.site = o.site(key)
 			t.site.class.enter(e.Time)
@@ -308,13 +308,13 @@ func (o *Observer) End(e *timeline.End) {
 func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 	key := traceSiteKey{class: e.Region.Type, pool: e.Region.Task, created: e.Stack}
 	if !nested {
-		key.submitted = e.G.CreatorStack
+		key.submitted = e.G.Creator().Stack
 		if t := o.open[e.Region.TaskID]; t != nil && !ours(t.created) {
 			key.submitted = t.created
 		}
 	}
 	if ours(e.Stack) {
-		key.created = e.G.CreatorStack
+		key.created = e.G.Creator().Stack
 	}
 	return o.site(key)
 }
