@@ -100,7 +100,7 @@ func BenchmarkBlocking(b *testing.B) {
 			defer end()
 			var bare, measured []float64
 			for b.Loop() {
-				bare, measured = blocking(25, 2000, task)
+				bare, measured = blocking(25, 20_000, task)
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(median(bare), "bare-ns/task")

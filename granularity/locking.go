@@ -51,16 +51,17 @@ const (
 	lockBudget    = 100                   // inverse of the part of the time that locks may cost: 1 %
 	longestLocked = 250 * time.Millisecond
 
-	firstOnes = 4 // number of tasks of each site that are locked at first
+	firstOnes = 4                     // number of tasks of each site that are locked at first
+	lockCost  = 100 * time.Nanosecond // least cost of a locked task, even if it does not block
 )
 
-// lockFor locks the goroutine to its thread if the task should be locked.
+// lockFor locks the goroutine to its thread if the task should be locked, other than as a sample.
 //
 //go:norace
 func (f *frame) lockFor(r *Recorder) {
 	switch s := f.site; {
 	case f.log != nil || !cycles.TurnsKnown():
-		f.lock = lockLogged
+		f.lockAs(lockLogged)
 	case s.mode.Load() == firstLocked:
 		if s.begun.Add(1) > firstOnes {
 			s.mode.CompareAndSwap(firstLocked, 0)
@@ -69,22 +70,19 @@ func (f *frame) lockFor(r *Recorder) {
 		if !r.mayLock() {
 			return
 		}
-		f.lock, f.switches = lockFirst, -1
-	case s.mode.Load() == allLocked:
-		if !r.mayLock() {
-			return
-		}
-		f.lock = lockCheap
-	case s.mode.Load() == sampleLocked && r.sample(s):
-		f.lock = lockSample
-	default:
-		return
-	}
-	f.more = true
-	runtime.LockOSThread()
-	if f.switches < 0 {
+		f.lockAs(lockFirst)
 		f.switches = threadSwitches()
+	case s.mode.Load() == allLocked && r.mayLock():
+		f.lockAs(lockCheap)
 	}
+}
+
+// lockAs locks the goroutine to its thread.
+//
+//go:norace
+func (f *frame) lockAs(kind lockKind) {
+	f.lock, f.more = kind, true
+	runtime.LockOSThread()
 }
 
 // mayLock reports whether one more task may be locked to its thread, and counts the task.
@@ -125,18 +123,26 @@ func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
 			}
 		}
 	case lockSample:
-		cost += max(0, wall-4*s.longest.Load())
+		cost = max(cost, r.base.FromNS(int64(lockCost))) + max(0, wall-4*s.longest.Load())
 		r.spent.Add(cost)
 		s.nextSample.Store(cycles.Ticks() + lockBudget*cost*r.blocking.Load())
 		r.nextSample.Store(0)
 	}
 }
 
-// sample reports whether a task of the site that is about to begin should be locked to its thread.
-func (r *Recorder) sample(s *site) bool {
-	now, next := cycles.Ticks(), r.nextSample.Load()
-	return now >= next && now >= s.nextSample.Load() &&
-		lockBudget*(r.spent.Load()+s.cost.Load()) <= now-r.began.tick && r.nextSample.CompareAndSwap(next, math.MaxInt64)
+// sample reports whether a task of the site that begins now should be locked to its thread.
+//
+//go:norace
+func (r *Recorder) sample(s *site, now int64) bool {
+	if now < s.nextSample.Load() {
+		return false
+	}
+	if affordable := r.began.tick + lockBudget*(r.spent.Load()+s.cost.Load()); now < affordable {
+		s.nextSample.Store(affordable)
+		return false
+	}
+	next := r.nextSample.Load()
+	return now >= next && r.nextSample.CompareAndSwap(next, math.MaxInt64)
 }
 
 // learn records a task of the site that has left its thread. The caller holds the lock of the
@@ -158,16 +164,22 @@ func (s *site) decide(wall, cost int64, cheap, sure bool) {
 	if was == 0 || was == firstLocked {
 		r.blocking.Add(1)
 	}
-	longest := max(s.longest.Load(), wall)
-	s.longest.Store(longest)
-	s.cost.Store(max(s.cost.Load(), cost))
-	long := longest > r.base.FromNS(int64(longestLocked))
+	longest := s.longest.Load()
+	if wall > longest { // storing is not cheap
+		longest = wall
+		s.longest.Store(wall)
+	}
+	if cost > s.cost.Load() {
+		s.cost.Store(cost)
+	}
+	mode, long := sampleLocked, longest > r.base.FromNS(int64(longestLocked))
 	switch {
 	case cheap && (sure || was == allLocked || !long):
-		s.mode.Store(allLocked)
+		mode = allLocked
 	case long:
-		s.mode.Store(noneLocked)
-	default:
-		s.mode.Store(sampleLocked)
+		mode = noneLocked
+	}
+	if mode != was {
+		s.mode.Store(mode)
 	}
 }

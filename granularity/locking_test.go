@@ -3,6 +3,8 @@ package granularity
 import (
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // A first task that takes long by chance, while locks are cheap, causes all tasks of its site to
@@ -44,5 +46,29 @@ func TestLongTasksStayLocked(t *testing.T) {
 		if f.lockEnds(r, wall, 200); s.mode.Load() != allLocked {
 			t.Fatalf("after %d of 2 s that were preempted 200 times, the mode is %d", i+1, s.mode.Load())
 		}
+	}
+}
+
+// Where a task was preempted once, those that do not block are locked at most every 10 µs, not all.
+func TestTasksThatDoNotBlockAreRarelySampled(t *testing.T) {
+	if cycles.Default(); !cycles.TurnsKnown() || cycles.Coroutines() {
+		t.Skip("all tasks are locked here, or none")
+	}
+	r := NewRecorder(RecorderOptions{})
+	r.began.tick -= r.base.FromNS(int64(time.Hour)) // so that samples are affordable
+	s := r.site(&siteKey{name: "computes"})
+	s.decide(1, 1, false, false)
+	from, samples := cycles.Ticks(), int64(0)
+	for range 10_000 {
+		var x execution
+		x.begin(s, nil, false, nil)
+		if sh := x.shadow; sh.frames[0].lock == lockSample {
+			samples++
+		}
+		x.end()
+	}
+	each := lockBudget * r.base.FromNS(int64(lockCost))
+	if most := (cycles.Ticks()-from)/each + 1; samples == 0 || samples > most {
+		t.Errorf("%d of 10,000 were locked, want 1 to %d", samples, most)
 	}
 }

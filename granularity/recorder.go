@@ -200,7 +200,7 @@ type left struct {
 	sampled Histogram // nanoseconds of wall time, of tasks whose measurement had a cost
 }
 
-// add counts an execution, in about 10 ns. The caller holds the lock.
+// add counts an execution, in about 10 ns. The caller holds the locks of the cell and of the class.
 func (c *cell) add(n *note) {
 	if n.kind&noteAggregated != 0 {
 		c.aggregated++
@@ -212,7 +212,7 @@ func (c *cell) add(n *note) {
 	r := n.site.rec
 	wall := max(n.wall, 0) // if the counter was set back, such as by a migration of the virtual machine
 	start := n.first - r.began.tick
-	n.site.class.addToSeries(start, start+wall)
+	n.site.class.series.Add(start, start+wall)
 	if n.kind&(noteLeft|noteSample|noteTypical) != 0 {
 		c.addLeft(n, uint64(r.base.NS(wall)))
 	}
@@ -388,23 +388,28 @@ func (n *notes) learn(s *site) {
 
 // count counts the notes so far.
 func (n *notes) count() {
-	var in *cell
+	var in *site
 	for i := range n.list[:n.n] {
 		note := &n.list[i]
-		if c := &note.site.cell; c != in {
-			if in != nil {
-				in.mu.Unlock()
-			}
-			in = c
-			in.mu.Lock()
+		if note.site != in {
+			in.unlock()
+			in = note.site
+			in.cell.mu.Lock()
+			in.class.mu.Lock()
 		}
-		in.add(note)
+		in.cell.add(note)
 		note.site = nil // releases the recorder, too
 	}
-	if in != nil {
-		in.mu.Unlock()
-	}
+	in.unlock()
 	n.n = 0
+}
+
+// unlock releases the locks of the site's cell and class; those of nil are none.
+func (s *site) unlock() {
+	if s != nil {
+		s.class.mu.Unlock()
+		s.cell.mu.Unlock()
+	}
 }
 
 // countNotes counts the notes of all threads.

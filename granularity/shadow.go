@@ -142,10 +142,16 @@ func (x *execution) begin(s *site, task *Task, inline bool, log *pending) {
 	if task != nil || log != nil {
 		f.task, f.log, f.more = task, log, true
 	}
-	if r := s.rec; r.locks && (log != nil || s.mode.Load() != 0 || !cycles.TurnsKnown()) {
+	r, mode := s.rec, s.mode.Load()
+	lock := r.locks && (log != nil || mode != 0 || !cycles.TurnsKnown())
+	if lock {
 		f.lockFor(r)
 	}
-	f.start = s.rec.clock.Start()
+	f.start = r.clock.Start()
+	if lock && f.lock == 0 && mode == sampleLocked && r.sample(s, f.start.Wall) {
+		f.lockAs(lockSample)
+		f.start = r.clock.Start()
+	}
 	sh.forward(&f.start)
 	f.first, x.first = f.start.Wall, f.start.Wall
 }

@@ -53,13 +53,6 @@ type class struct {
 	series series.Series
 }
 
-// addToSeries counts a task that ran from start to end, in ticks since the recorder began.
-func (c *class) addToSeries(start, end int64) {
-	c.mu.Lock()
-	c.series.Add(start, end)
-	c.mu.Unlock()
-}
-
 // poolName is the name of a pool. All pools of one recorder with the same name share it.
 type poolName struct {
 	name    string

@@ -307,9 +307,14 @@ func (c *Clock) Stop(likely *Thread) Mark {
 		return c.readSlow()
 	}
 	p := here()
+	return c.stop(&p, likely)
+}
+
+// stop is Stop at a place that has just been read.
+func (c *Clock) stop(p *place, likely *Thread) Mark {
 	if th := likely; th != nil && th.id == p.thread && th.alive() && th.stands(p.marker) {
 		m := Mark{Wall: p.tick, CPU: th.area.offset + p.tick, Thread: th, Turn: p.turn}
-		if here().turn != p.turn {
+		if turn() != p.turn {
 			m.Turn = 0 // it left the thread before the offset was read
 		}
 		return m

@@ -59,10 +59,14 @@ func (m *Mark) Stayed(start *Mark) bool {
 // End is Stop for a measurement that began at start on the same goroutine. If the goroutine has
 // left its thread, its cycles are unknown, and End reads only the time and the turn.
 func (c *Clock) End(start *Mark) Mark {
-	if p := here(); c.rseq && p.tick != 0 && p.turn != start.Turn && p.turn&start.Turn&turnLocked == 0 && !p.turn.grown(start.Turn) {
+	if !c.rseq {
+		return c.readSlow()
+	}
+	p := here()
+	if p.tick != 0 && p.turn != start.Turn && p.turn&start.Turn&turnLocked == 0 && !p.turn.grown(start.Turn) {
 		return Mark{Wall: p.tick, Thread: start.Thread, Turn: p.turn}
 	}
-	return c.Stop(start.Thread)
+	return c.stop(&p, start.Thread)
 }
 
 // grown reports whether nothing has happened since start except that the stack has grown.
