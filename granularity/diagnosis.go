@@ -86,7 +86,7 @@ const (
 	crowded         = 1.5                   // tasks under way for each processor
 	dominant        = 1.1                   // times the time of all tasks on all processors
 	explained       = 0.6                   // of the processors' idle time
-	wakeUp          = 20                    // cost of waking up a thread, in overheads
+	wakeUp          = 20                    // cost of waking up a thread, in overheads: some 3 µs
 	noOverhead      = 50 * time.Microsecond // an empty task costs less on any machine
 	leastBlocked    = time.Microsecond      // per task on average: the accuracy of clocks
 )
@@ -314,16 +314,20 @@ func (v *verdict) fine() bool {
 		}
 		return false
 	}
-	// Merge enough tasks that the overhead, at its upper bound, is 1 % of their cost.
-	merge := uint64(min(math.Ceil(float64(v.most)*(1/targetOverhead-1)/max(v.mean, 1)), float64(room)))
+	// The tasks that remain take long enough for processors to idle before them, so each may wake up
+	// a thread. Merge enough that this is 1 % of their cost, but keep 8 per processor, or as many as
+	// have the least sum of wake-ups, n·each/procs, and of the wait for the last of them, total/n.
+	each, total := max(float64(v.most), (1+wakeUp)*float64(v.overhead)), v.mean*float64(c.Tasks)
+	remain := min(float64(fewPerProc*procs), max(float64(procs), math.Sqrt(total*float64(procs)/each)))
+	merge := uint64(min(math.Ceil(each*(1/targetOverhead-1)/max(v.mean, 1)), float64(c.Tasks)/remain))
 	if merge < 2 {
 		return false
 	}
 	c.Diagnosis, c.Merge = Fine, merge
 	v.because("%s on %s, three quarters of them execute %s or less (p25 %s)", tasks(c.Tasks), processors(procs), duration(v.p75), duration(v.p25))
 	v.because("the overhead of a task, %s (%s), is %s of the cost of an average task of %s", v.overhead, v.p.OverheadOrigin, percent(share(v.overhead, v.mean)), duration(v.mean))
-	v.advise("merge ~%d tasks into one: overhead falls from %s to %s of the cost, and %d tasks remain for %s",
-		merge, percent(share(v.overhead, v.mean)), percent(share(v.overhead, v.mean*float64(merge))), c.Tasks/merge, processors(procs))
+	v.advise("merge ~%d tasks into one: overhead falls from %s to at most %s of the cost, even if each of them wakes up a thread, and %d tasks remain for %s",
+		merge, percent(share(v.overhead, v.mean)), percent(share(time.Duration(each), v.mean*float64(merge))), c.Tasks/merge, processors(procs))
 	v.where()
 	return true
 }

@@ -26,6 +26,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -209,7 +210,7 @@ func programs() []program {
 	return []program{
 		{"tiny tasks", procs, plain(20_000, equal(281))},
 		{"nearly empty ones", procs, plain(50_000, equal(20))},
-		{"quicksort with cut-off 1", procs, quicksort(30_000, rng)},
+		{"quicksort with cut-off 1", procs, quicksort(200_000, rng)},
 		{"tiles of 1×1", procs, plain(40_000, func(int) time.Duration { return 100 + time.Duration(rng.IntN(100)) })},
 		{"tiny ones of very different sizes", procs, plain(20_000, func(int) time.Duration { return time.Duration(math.Exp(rng.Float64() * 9)) })},
 		{"every hundredth is large", procs, plain(20_000, func(i int) time.Duration { return time.Duration(50 + 20_000*(1-min(1, i%100))) })},
@@ -229,11 +230,15 @@ func programs() []program {
 func main() {
 	log.SetFlags(0)
 	rounds := flag.Int("rounds", 5, "run each `N` times")
+	only := flag.String("only", "", "run programs whose names contain `TEXT`")
 	flag.Parse()
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "program\tdiagnosis\tbefore\tadvised\tbest\tratio")
+	fmt.Fprintln(table, "program\tdiagnosis\tbefore\tadvised\ttasks\tbest\ttasks\tratio")
 	far := 0
 	for _, p := range programs() {
+		if !strings.Contains(p.name, *only) {
+			continue
+		}
 		class := p.diagnosed(10 * *rounds)
 		candidates := append([]program{p, p.advised(class)}, p.all()...)
 		least := slices.Repeat([]time.Duration{math.MaxInt64}, len(candidates))
@@ -244,12 +249,13 @@ func main() {
 			}
 		}
 		best := slices.Min(least)
+		bestTasks := len(candidates[slices.Index(least, best)].tasks)
 		ratio := float64(least[1]) / float64(best)
 		if ratio > near {
 			far++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%v\t%v\t%v\t%.2f\n", p.name, class.Diagnosis,
-			least[0].Round(10*time.Microsecond), least[1].Round(10*time.Microsecond), best.Round(10*time.Microsecond), ratio)
+		fmt.Fprintf(table, "%s\t%s\t%v\t%v\t%d\t%v\t%d\t%.2f\n", p.name, class.Diagnosis, least[0].Round(10*time.Microsecond),
+			least[1].Round(10*time.Microsecond), len(candidates[1].tasks), best.Round(10*time.Microsecond), bestTasks, ratio)
 	}
 	table.Flush()
 	if far > 0 {
