@@ -82,11 +82,12 @@ const (
 	targetOverhead  = 0.01 // the goal of merging
 	measuredEnough  = 0.9
 	mostlyBlocked   = 0.5
-	busyWorkers     = 0.8                   // of the workers' time: tasks wait for them
-	crowded         = 1.5                   // tasks under way for each processor
-	dominant        = 1.1                   // times the time of all tasks on all processors
-	explained       = 0.6                   // of the processors' idle time
-	wakeUp          = 20                    // cost of waking up a thread, in overheads: some 3 µs
+	busyWorkers     = 0.8 // of the workers' time: tasks wait for them
+	crowded         = 1.5 // tasks under way for each processor
+	dominant        = 1.1 // times the time of all tasks on all processors
+	explained       = 0.6 // of the processors' idle time
+	wakeUp          = 20  // cost of waking up a thread, in overheads
+	leastWakeUp     = 3 * time.Microsecond
 	noOverhead      = 50 * time.Microsecond // an empty task costs less on any machine
 	leastBlocked    = time.Microsecond      // per task on average: the accuracy of clocks
 )
@@ -317,7 +318,7 @@ func (v *verdict) fine() bool {
 	// The tasks that remain take long enough for processors to idle before them, so each may wake up
 	// a thread. Merge enough that this is 1 % of their cost, but keep 8 per processor, or as many as
 	// have the least sum of wake-ups, n·each/procs, and of the wait for the last of them, total/n.
-	each, total := max(float64(v.most), (1+wakeUp)*float64(v.overhead)), v.mean*float64(c.Tasks)
+	each, total := float64(max(v.most, (1+wakeUp)*v.overhead, leastWakeUp)), v.mean*float64(c.Tasks)
 	remain := min(float64(fewPerProc*procs), max(float64(procs), math.Sqrt(total*float64(procs)/each)))
 	merge := uint64(min(math.Ceil(each*(1/targetOverhead-1)/max(v.mean, 1)), float64(c.Tasks)/remain))
 	if merge < 2 {
