@@ -232,7 +232,7 @@ var sentences = map[string]string{
 	"pipeline":                        "While causes.pipeline.func2 ran alone, the other processors had nothing to do: # of the capacity.",
 	"lock, computing":                 "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).",
 	"lock, sleeping":                  "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).",
-	"lock, everybody reads":           "The lock causes.dictionary kept # of the capacity idle (# waits, blocked for # in all).",
+	"lock, all read":                  "The lock causes.dictionary kept # of the capacity idle (# waits, blocked for # in all).",
 	"limit of an errgroup":            "A limit at causes.limited causes.go:# kept # of the capacity idle: # waited on average.",
 	"semaphore":                       "A limit at causes.weighted.func1 causes.go:# kept # of the capacity idle: # waited on average.",
 	"uneven work":                     "Uneven work: # of the capacity was idle while the last of the # causes.uneven.func1 ran.",

@@ -1,19 +1,18 @@
-// Advice follows the advice on the size of tasks in programs that are really run, and compares what
-// comes out with the best of all sizes and numbers of workers, which are tried one after the other:
+// Advice applies the advice on the size of tasks to real programs and compares the result with the
+// best of all sizes and numbers of workers:
 //
 //	go run ./benchmarks/advice
 //
-// The tasks compute for a known number of steps in a granularity.Pool. "before" is the program as
-// it is; its profile gives the diagnosis and the advice. "advised" is the program with as many
-// tasks merged, or split, or with as many workers as advised. "best" is the least of all merges,
-// all splits and both numbers of workers. "ratio" is advised ÷ best. Their runs are interleaved,
-// and of each the least of the rounds counts.
+// The tasks compute for a known number of steps in a granularity.Pool. "before" is the original
+// program; its profile gives the diagnosis and the advice. "advised" is the program with as many
+// tasks merged or split, or with as many workers, as advised. "best" is the minimum over all
+// merges, all splits and both numbers of workers. "ratio" is advised ÷ best. The runs are
+// interleaved, and the minimum of the rounds counts.
 //
 // A time is what the program would take if no other program used the processors: its processor
-// time, divided by GOMAXPROCS or, if that is more, the part of it that the worker with the most
-// work has. So what other programs take of the machine is in no time. It does disturb the
-// diagnosis, which goes by the utilization of the processors: the quickest of many runs is
-// diagnosed.
+// time, divided by GOMAXPROCS or, if that is more, the part of the worker with the most work. So
+// times do not include the load of other programs. The load does affect the diagnosis, which
+// depends on the utilization of the processors: the quickest of many runs is diagnosed.
 package main
 
 import (
@@ -34,10 +33,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// near is how far from the best the advised program may be.
+// near is the largest accepted ratio of the advised program to the best.
 const near = 1.15
 
-// program is tasks, by how long they compute, and the number of workers that execute them.
+// program is a set of tasks, given by the time of their parts, and the number of workers.
 type program struct {
 	name    string
 	workers int
@@ -62,7 +61,7 @@ func (p program) merged(n int) program {
 	return p
 }
 
-// split returns the program with tasks that take at most so long, the largest first.
+// split returns the program with tasks of at most the given time, the largest first.
 func (p program) split(most time.Duration) program {
 	var tasks [][]time.Duration
 	for _, t := range p.tasks {
@@ -94,7 +93,7 @@ func (p program) largest() (most time.Duration) {
 	return most
 }
 
-// all returns the program in all sizes, with its own number of workers and with one a processor.
+// all returns the program in all sizes, with its own number of workers and with one per processor.
 func (p program) all() (out []program) {
 	procs := runtime.GOMAXPROCS(0)
 	for _, p.workers = range slices.Compact([]int{p.workers, procs}) {
@@ -125,12 +124,12 @@ func (p program) advised(c *granularity.Class) program {
 	return p
 }
 
-// run executes the program, and returns how long that takes and what was measured of its tasks.
+// run executes the program, and returns its time and the profile of its tasks.
 func (p program) run() (time.Duration, *granularity.Profile) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	pool := granularity.NewPool(granularity.PoolOptions{Workers: p.workers, Recorder: rec})
 	total := p.total()
-	large := total > time.Duration(len(p.tasks))*10*time.Microsecond // of small ones, all workers get the same
+	large := total > time.Duration(len(p.tasks))*10*time.Microsecond // small tasks are shared equally
 	lanes := make([]time.Duration, p.workers)
 	free := make(chan int, p.workers)
 	for lane := range lanes {
@@ -154,7 +153,7 @@ func (p program) run() (time.Duration, *granularity.Profile) {
 	return time.Duration(float64(profile.Run.CPU) * most), profile
 }
 
-// diagnosed returns the diagnosis of the quickest of some runs, which others have disturbed least.
+// diagnosed returns the diagnosis of the quickest of some runs, which was disturbed least.
 func (p program) diagnosed(runs int) *granularity.Class {
 	_, quickest := p.run()
 	for range runs {
@@ -165,7 +164,7 @@ func (p program) diagnosed(runs int) *granularity.Class {
 	return &quickest.Classes[0]
 }
 
-// perNS is how many steps take a nanosecond.
+// perNS is the number of steps per nanosecond.
 var perNS = func() float64 {
 	const steps = 1_000_000
 	least := time.Duration(math.MaxInt64)
@@ -190,8 +189,8 @@ func spin(steps int) {
 	sink.Store(x)
 }
 
-// quicksort returns the tasks of sorting n numbers: one for each part, which takes time in
-// proportion to its length.
+// quicksort returns the tasks of sorting n numbers: one for each part, with a time proportional to
+// its length.
 func quicksort(n int, rng *rand.Rand) [][]time.Duration {
 	if n <= 1 {
 		return nil
@@ -200,8 +199,8 @@ func quicksort(n int, rng *rand.Rand) [][]time.Duration {
 	return slices.Concat([][]time.Duration{{time.Duration(n)}}, quicksort(left, rng), quicksort(n-1-left, rng))
 }
 
-// programs returns programs that are too fine, too coarse or well sized, with the wrong number of
-// workers or the right one.
+// programs returns programs that are too fine, too coarse or well sized, with the right and the
+// wrong number of workers.
 func programs() []program {
 	const us, ms = time.Microsecond, time.Millisecond
 	procs := runtime.GOMAXPROCS(0)

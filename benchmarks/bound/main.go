@@ -1,24 +1,24 @@
-// Bound compares the estimate of a speed-up from one trace with the speed-up that was measured:
-// programs run under the tracer with one worker on one processor and with N on N, in turns; of
-// each, the fastest run that was not disturbed counts:
+// Bound compares the estimate of a speed-up from one trace with the measured speed-up. Programs run
+// under the tracer with one worker on one processor and with N workers on N processors,
+// interleaved. The fastest undisturbed run of each counts:
 //
 //	go run ./benchmarks/bound
 //
-// Both columns are of the same two traces. "measured" is the wall time of the one with one worker ÷
-// that of the one with N (speedup.FromTraces), "at most" is what the latter alone tells
+// Both columns are of the same two traces. "measured" is the wall time with one worker ÷ the wall
+// time with N (speedup.FromTraces). "at most" is the bound from the latter trace alone
 // (speedup.Estimate). The estimate is an upper bound if one worker does the same work at the same
-// speed. The last column is measured ÷ at most, and that is exactly
+// speed. The last column is measured ÷ at most, which is exactly
 //
 //	wall time with one worker ÷ (Σ running or in a system call with a processor, + idle, with N)
 //
-// so where it is above 1, one worker took longer for the work than N took together: it did more, or
-// did it slower, such as for want of the cache of a second core. Programs are written to do the
-// same work with any number of workers: their memory is there and touched before any run.
+// If it is above 1, one worker took longer for the work than N took together: it did more, or it
+// was slower, for example because the cache of a second core was missing. The programs do the same
+// work with any number of workers: their memory is allocated and touched before any run.
 //
 // A run is disturbed if its threads, ready to run, waited for processors that other programs used
-// for more than speedup.MaxDelay (3 %) of its wall time, in sum; on Linux, that is known.
-// "disturbed" is said where no run of one kind was without: then the fastest of all counts, and the
-// line is no result.
+// for more than speedup.MaxDelay (3 %) of its wall time, in sum. Only Linux reports that. If all
+// runs of one kind were disturbed, the fastest of them counts, the line is marked "disturbed", and
+// it is no result.
 package main
 
 import (
@@ -47,18 +47,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
-// program does its work with a number of workers.
+// program works with a given number of workers.
 type program struct {
 	name string
 	run  func(workers int)
 }
 
-// items is how many pieces of work a program has.
+// items is the number of pieces of work of a program.
 const items = 240
 
 var sink atomic.Uint64
 
-// each runs work for all items on the workers, in alternation.
+// each does the work for all items on the workers, in alternation.
 func each(workers int, work func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -74,8 +74,8 @@ func each(workers int, work func(i int)) {
 
 const unit = 500_000 // steps, about half a millisecond
 
-// large does not fit into the caches of a core. It is filled, so that no run is the one that gets
-// its pages from the system.
+// large exceeds the caches of a core. It is filled in advance, so that no run has to get its pages
+// from the system.
 var large = func() []uint64 {
 	s := make([]uint64, 4<<20)
 	for i := range s {
@@ -235,7 +235,7 @@ type run struct {
 
 func (r *run) disturbed() bool { return float64(r.lost) > speedup.MaxDelay*float64(r.wall) }
 
-// better reports whether a run counts rather than another.
+// better reports whether a run counts in place of another.
 func (r *run) better(than *run) bool {
 	if d := r.disturbed(); than == nil || d != than.disturbed() {
 		return than == nil || !d
@@ -301,8 +301,8 @@ func main() {
 	t.Flush()
 }
 
-// compare returns the speed-up of two runs, and what the second alone says. The error is about the
-// latter unless the former is 0.
+// compare returns the speed-up of two runs, and the bound from the second alone. The error is that
+// of the bound unless the speed-up is 0.
 func compare(runs [2]*run, procs int) (measured, atMost float64, err error) {
 	opt := speedup.Options{N: procs}
 	pair, err := speedup.FromTraces(context.Background(), bytes.NewReader(runs[0].trace), bytes.NewReader(runs[1].trace), opt)

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// processTime is not known on this system.
+// processTime returns 0: the processor time is unknown on this system.
 func processTime() time.Duration { return 0 }

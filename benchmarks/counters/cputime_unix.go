@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processTime is the processor time of the process.
+// processTime returns the processor time of the process.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

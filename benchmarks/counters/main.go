@@ -1,19 +1,19 @@
-// Counters measures what recording counters costs a service: the same requests without a recording,
-// with an execution trace alone, and with the default counters beside it, in alternation.
+// Counters measures the cost of recording counters for a service: the same requests without a
+// recording, with an execution trace alone, and with the default counters as well, interleaved.
 //
 //	go run ./benchmarks/counters
 //	go run ./benchmarks/counters -counters task-clock,faults -rounds 20
 //
-// The service is like examples/service, but it computes where that one waits for a disk, so that
-// both processors are busy all the time, and all that a recording costs shows in the wall time. For
-// examples/service itself, without its flight recorder, there is
+// The service is like examples/service, but it computes instead of waiting for a disk, so that both
+// processors are busy all the time and the whole cost of a recording appears in the wall time. For
+// examples/service itself, without its flight recorder, use
 //
 //	go test -run - -bench Counters -benchtime 20x ./examples/service
 //
-// It prints, for each way, the ratio to the requests without a recording of the wall time and of
-// the processor time of the process: the median of the rounds' ratios, as the ways of a round run
-// one after the other, with its 95 % confidence interval, and that of the smallest times. Quote
-// ratios, not seconds; on a machine that others use, trust the processor time.
+// For each way it prints the ratio to the requests without a recording, for the wall time and for
+// the processor time of the process: the median of the ratios of the rounds, whose ways run one
+// after another, with its 95 % confidence interval, and the ratio of the smallest times. Quote
+// ratios, not seconds. On a shared machine, prefer the processor time.
 package main
 
 import (
@@ -57,7 +57,7 @@ func main() {
 	defer s.close()
 	for round := range *rounds + 1 {
 		for i := range ways {
-			w := ways[(i+round)%len(ways)] // so that nobody is always first
+			w := ways[(i+round)%len(ways)] // so that no way is always first
 			if err := w.run(s, *requests, round > 0); err != nil {
 				log.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func main() {
 	report(ways, *requests)
 }
 
-// way is a way to run the requests.
+// way is a way of running the requests.
 type way struct {
 	name      string
 	record    bool
@@ -76,8 +76,8 @@ type way struct {
 	warnings  []string
 }
 
-// run answers the requests once. The first round is to warm up. What is measured ends with the
-// requests: making a recording of what was recorded is done later, or elsewhere, in practice.
+// run answers the requests once. The first round warms up. The measurement ends with the requests:
+// in practice, a recording is processed later or elsewhere.
 func (w *way) run(s *service, requests int, measured bool) error {
 	var session *counters.Session
 	if w.record {

@@ -13,12 +13,12 @@ import (
 )
 
 // service is an HTTP service on this machine, with its clients: it parses a request, computes,
-// looks things up in what all requests share, and writes an answer.
+// looks things up in shared data, and writes an answer.
 type service struct {
 	server *http.Server
 	url    string
 	client *http.Client
-	blocks int // hashed for a request
+	blocks int // hashed per request
 	mu     sync.RWMutex
 	seen   map[uint64]int
 }
@@ -40,7 +40,8 @@ func newService(work time.Duration) (*service, error) {
 
 func (s *service) close() { s.server.Close() }
 
-// blocksFor finds out how much hashing takes about so long, by the fastest of several tries.
+// blocksFor returns the number of blocks whose hashing takes about the given time, by the fastest
+// of several tries.
 func blocksFor(work time.Duration) int {
 	const n = 200
 	best := time.Duration(1 << 62)

@@ -11,9 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/trend"
 )
 
-// churn runs a continuous analysis while goroutines are born and gone, prints the heap that lives,
-// and prints at the end whether it is flat: an error if not. It returns the live heap at each
-// print.
+// churn runs a continuous analysis while goroutines start and exit, prints the live heap, and
+// reports at the end whether it is flat: an error if not. It returns the live heap at each print.
 func churn(w io.Writer, length, every time.Duration, rate int, budget float64) ([]uint64, error) {
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: budget})
 	err := c.Start()
@@ -72,10 +71,10 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 	return heaps, err
 }
 
-// errBehind: what waits to be read only grows, and the memory with it, as it must.
+// errBehind means that the backlog only grows, and the memory with it.
 var errBehind = errors.New("the machine is too slow to read the traces of so many goroutines: choose fewer")
 
-// keptUp waits until nothing waits to be read.
+// keptUp waits until there is no backlog.
 func keptUp(c *bottleneck.Continuous) error {
 	for range 3000 {
 		if c.Read().Stream.Pending == 0 {
@@ -86,7 +85,7 @@ func keptUp(c *bottleneck.Continuous) error {
 	return errBehind
 }
 
-// churnLine looks at the memory while nothing waits to be read: what does comes and goes.
+// churnLine reads the memory while there is no backlog, whose memory varies.
 func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live, fromOS uint64) {
 	runtime.GC()
 	var m runtime.MemStats

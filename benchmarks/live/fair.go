@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// The phases of a program that is busy and quiet in alternation: two goroutines hand a value over,
+// The phases of a program that is alternately busy and quiet: two goroutines hand a value over,
 // 37,000, 170,000 and some 1.7 million times a second.
 
 func quiet(from, to chan bool, end func()) { handOver(from, to, end, 27*time.Microsecond) }
@@ -26,7 +26,7 @@ var phases = []struct {
 	run  func(from, to chan bool, end func())
 }{{"main.quiet", quiet}, {"main.brisk", brisk}, {"main.busy", busy}}
 
-// handOver takes values, works, and hands them on, until there are no more.
+// handOver receives values, works, and passes them on, until the channel is closed.
 func handOver(from, to chan bool, end func(), work time.Duration) {
 	defer end()
 	for range from {
@@ -38,7 +38,7 @@ func handOver(from, to chan bool, end func(), work time.Duration) {
 	}
 }
 
-// phase is when one was.
+// phase is the time of a phase.
 type phase struct {
 	kind     int
 	from, to time.Time
@@ -52,7 +52,7 @@ func one(kind int, d time.Duration) phase {
 	go phases[kind].run(b, a, func() { close(ended) })
 	a <- true
 	time.Sleep(d)
-	<-a // the value comes by, sooner or later
+	<-a // the value arrives eventually
 	close(a)
 	<-ended
 	p.to = time.Now()
@@ -69,8 +69,8 @@ func shareOf(g *bottle.Graph, kind int) (share, half float64) {
 	return share, half
 }
 
-// alone returns the share that a phase's group has of a time in which there is no other phase, by a
-// trace of all of it: the rest is the tracer's, and idle time between one hand and the other.
+// alone returns the share of a phase's group in a time with no other phase, from a trace of all of
+// it: the rest is the tracer's, and idle time between hand-overs.
 func alone(kind int) (float64, error) {
 	var buf bytes.Buffer
 	if err := trace.Start(&buf); err != nil {
@@ -86,7 +86,7 @@ func alone(kind int) (float64, error) {
 	return share, nil
 }
 
-// alternate runs phases of half a second to one and a half, until some time has passed.
+// alternate runs phases of half a second to one and a half seconds, until some time has passed.
 func alternate(length time.Duration) (done []phase) {
 	for begin := time.Now(); time.Since(begin) < length; {
 		done = append(done, one(len(done)%len(phases), time.Duration((0.5+rand.Float64())*float64(time.Second))))
@@ -94,8 +94,8 @@ func alternate(length time.Duration) (done []phase) {
 	return done
 }
 
-// fair runs a continuous analysis of that program again and again, and prints how often the share
-// of each phase is within its interval.
+// fair repeatedly runs a continuous analysis of that program, and prints how often the share of
+// each phase is within its interval.
 func fair(w io.Writer, runs int, length time.Duration) error {
 	within, all := 0, 0
 	whole := make([]float64, len(phases))

@@ -1,5 +1,5 @@
-// Live measures what watching a running program costs: against doing nothing, and against
-// trace.FlightRecorder alone, which all of it is built on.
+// Live measures the cost of observing a running program, compared with doing nothing and with
+// trace.FlightRecorder alone, on which all of it is based.
 //
 //	go run ./benchmarks/live                        # all workloads, some ten minutes
 //	go run ./benchmarks/live -workload service -rounds 5
@@ -14,8 +14,8 @@
 // and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a few
 // seconds in turn, back and forth, and is compared to "flight" in the same round.
 //
-// The latency is that of clients which come at random times and take a third of the processors
-// together, from when they should have come; for goroutines that wait for a mutex, from asking for
+// The latency is that of clients that arrive at random times and use a third of the processors
+// together, from their scheduled time; for goroutines that wait for a mutex, from the request for
 // it.
 //
 // Quote the ratios and their confidence intervals: on a busy machine these are wide.

@@ -10,19 +10,19 @@ import (
 	"github.com/bottleneck-go/bottleneck/benchmarks/live/ab"
 )
 
-// Servers of others are fetched into a module of their own, in a temporary directory, so that this
-// one does not depend on them.
+// Third-party servers are fetched into a module of their own, in a temporary directory, so that
+// this module does not depend on them.
 
 //go:embed servers
 var servers embed.FS
 
-// modules are the servers, and which version of their modules is measured.
+// modules are the servers, and the versions of their modules.
 var modules = map[string]string{
 	"fasthttp": "github.com/valyala/fasthttp@v1.65.0",
 	"redcon":   "github.com/tidwall/redcon@v1.6.2",
 }
 
-// foreign builds a workload with a server of others and runs it as a process of its own.
+// foreign builds a workload with a third-party server and runs it as a separate process.
 func foreign(name string, opt ab.Options) error {
 	module := modules[name]
 	if module == "" {
@@ -34,7 +34,7 @@ func foreign(name string, opt ab.Options) error {
 	}
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/bottleneck-go/bottleneck").Output()
 	if err != nil {
-		return fmt.Errorf("where this module is: %w", err)
+		return fmt.Errorf("locating this module: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "bottleneck-live")
 	if err != nil {

@@ -104,7 +104,7 @@ func serve(h http.Handler, path func(client, n int) string) (func(int) error, fu
 	return op, func() { s.Close(); client.CloseIdleConnections() }, nil
 }
 
-// waiters is goroutines that all wait for one mutex, each holder of which works for 20 µs.
+// waiters is a workload of goroutines that wait for one mutex; each holder works for 20 µs.
 func waiters(n int) ab.Workload {
 	return ab.Workload{Name: fmt.Sprintf("%d waiters (one mutex, held for 20 µs at a time)", n), Clients: n, Full: true, Start: func() (func(int) error, func(), error) {
 		var mu sync.Mutex
@@ -119,7 +119,8 @@ func waiters(n int) ab.Workload {
 	}}
 }
 
-// pingPong hands values over unbuffered channels and does nothing else: the worst case of tracing.
+// pingPong hands values over on unbuffered channels and does nothing else: the worst case of
+// tracing.
 func pingPong() ab.Workload {
 	return ab.Workload{Name: "pingpong (unbuffered channels, nothing else)", Clients: 2, Start: func() (func(int) error, func(), error) {
 		type pair struct{ there, back chan int }

@@ -21,11 +21,11 @@ type library struct {
 	name, module, version string
 	folder                string // of the package, within the module
 	pkg                   string // the name of the package
-	bench                 string // which of its benchmarks; all of them use locks
-	// repeat is how often each benchmark is run in a round, of which the median counts, and
-	// more how many times as many rounds there are. Single runs that are short are best
-	// repeated; those of lru are bound by memory, whose speed depends on where a process
-	// happens to have it, so that only more processes tell more.
+	bench                 string // pattern of its benchmarks that use locks
+	// repeat is the number of runs of each benchmark in a round, of which the median counts.
+	// more is the factor for the number of rounds. Short runs are best repeated. Those of lru
+	// are bound by memory, whose speed depends on where a process has it, so only more
+	// processes help.
 	repeat, more int
 }
 
@@ -34,7 +34,7 @@ var libraries = []library{
 	{"go-cache", "github.com/patrickmn/go-cache", "v2.1.0+incompatible", ".", "cache", "Cache(Get|Set|GetConcurrent)NotExpiring$", 11, 1},
 }
 
-// download returns the folder in the module cache in which the library is.
+// download returns the folder of the library in the module cache.
 func (l *library) download(ctx context.Context, scratch string) (string, error) {
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module scratch\n"), 0o644); err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (l *library) download(ctx context.Context, scratch string) (string, error) 
 	out, err := cmd.Output()
 	var m struct{ Dir, Error string }
 	if json.Unmarshal(out, &m) == nil && m.Error != "" {
-		return "", fmt.Errorf("%s is not in the module cache, and not to be had from the module proxy; is there a network? %s", l.module, m.Error)
+		return "", fmt.Errorf("%s is neither in the module cache nor available from the module proxy; check the network: %s", l.module, m.Error)
 	}
 	if err != nil || m.Dir == "" {
 		return "", fmt.Errorf("go mod download %s@%s: %w", l.module, l.version, err)
@@ -53,13 +53,14 @@ func (l *library) download(ctx context.Context, scratch string) (string, error) 
 	return m.Dir, nil
 }
 
-// layouts is how many programs are made of the locks of package sync and of ours, of the former
-// twice. They have their functions in different orders, as a loop may be some percent faster at one
-// place than at another, for no merit of its own.
+// layouts is the number of programs made of the locks of package sync and of ours, of the former
+// twice. Their functions are in different orders, because a loop may be some percent faster at one
+// place than at another.
 const layouts = 4
 
-// build makes the library's test programs from the folder from, in layouts first and up; with
-// wrapped, from a copy in which the locks are replaced. It returns the programs and how many were.
+// build makes the library's test programs from the folder from, in layouts first and up. With
+// wrapped, it uses a copy with replaced locks. It returns the programs and the number of replaced
+// locks.
 func (l *library) build(ctx context.Context, root, from, to string, wrapped bool, first int) (programs []string, replaced int, err error) {
 	if err := copyTree(from, to); err != nil {
 		return nil, 0, err
@@ -97,7 +98,7 @@ func (l *library) build(ctx context.Context, root, from, to string, wrapped bool
 	return programs, replaced, nil
 }
 
-// copyTree copies a folder of the module cache, which is read-only, so that the copy is not.
+// copyTree copies a folder of the module cache, which is read-only, to a writable one.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -121,13 +122,13 @@ func copyTree(from, to string) error {
 	})
 }
 
-// Where two logical processors share a core, as those of many virtual machines do, a program of one
-// goroutine is 1.6 times as fast while the other one is idle, and whether it is changes with every
-// background task, within milliseconds. That has nothing to do with locks but is most of the
-// difference between two runs. So while libraries run, a program of the lowest priority keeps busy
-// what would be idle.
+// If two logical processors share a core, as in many virtual machines, a program with one goroutine
+// is 1.6 times as fast while the other processor is idle. Whether it is idle changes with every
+// background task, within milliseconds. That has nothing to do with locks, but causes most of the
+// difference between two runs. So while libraries run, a program of the lowest priority keeps idle
+// processors busy.
 
-// occupy starts that program, where there is the command nice; elsewhere it does nothing.
+// occupy starts that program if the command nice exists; otherwise it does nothing.
 func occupy(ctx context.Context) (end func(), err error) {
 	nice, err := exec.LookPath("nice")
 	if err != nil {
@@ -138,7 +139,7 @@ func occupy(ctx context.Context) (end func(), err error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, nice, "-n", "19", self, "-spin")
-	alive, err := cmd.StdinPipe() // ends when this program does, however it does
+	alive, err := cmd.StdinPipe() // closed when this program ends, however it ends
 	if err != nil {
 		return nil, err
 	}

@@ -1,25 +1,24 @@
-// Locks measures what the locks of package contention cost real programs while collection
-// is on: it takes public libraries whose types have a sync.Mutex or sync.RWMutex, replaces
-// those by the wrappers in a copy made for the purpose, and runs the libraries' own
-// benchmarks, of the original and of the copy in alternation. It does the same with the workloads
-// of two of the examples.
+// Locks measures the cost of the locks of package contention in real programs while collection is
+// on. It takes public libraries whose types have a sync.Mutex or sync.RWMutex, replaces those by
+// the wrappers in a copy, and runs the libraries' own benchmarks, alternately in the original and
+// in the copy. It does the same with the workloads of two of the examples.
 //
-//	go run ./benchmarks/locks                      # all, 192 rounds, of lru 576: 10 minutes
+//	go run ./benchmarks/locks                      # all, 192 rounds, 576 for lru: 10 minutes
 //	go run ./benchmarks/locks -rounds 96 -only go-cache -v
 //	go run ./benchmarks/locks -waits               # is the waiting in profiles right? 1 minute
 //
-// The libraries come from the module cache or, if they are not there, from the module
-// proxy; nothing of them is kept. Each line has the throughput of the copy as a share of
-// the original's: the median over the rounds and its 95 % confidence interval, which makes
-// no assumption on how rounds are distributed. The original against itself, in programs of their
-// own, is in the table, too: what differs from 1 there is the machine, not the locks. Rounds are
-// short and many, in all orders of the three. Programs of libraries are linked several times, with
-// their functions in different orders, and each round compares two other ones. Behind the interval
-// is the ratio of the best rounds: other programs can only make a round slower.
+// The libraries come from the module cache or from the module proxy; nothing of them is kept. Each
+// line has the throughput of the copy relative to the original: the median over the rounds and its
+// 95 % confidence interval, which makes no assumption on the distribution. The table also compares
+// the original with itself, in separate programs: differences from 1 there are due to the machine,
+// not the locks. Rounds are short and many, in all orders of the three. Programs of libraries are
+// linked several times, with their functions in different orders, and each round compares two other
+// ones. After the interval comes the ratio of the best rounds: other programs can only make a round
+// slower.
 //
-// The workloads of the examples keep their locks from round to round, and collection stays on: what
-// a lock that has just become hot costs in its first 0.1 s, until it is sampled, is in the first
-// rounds only.
+// The workloads of the examples keep their locks from round to round, and collection stays on. So
+// the cost of a lock that has just become hot, in its first 0.1 s until it is sampled, is in the
+// first rounds only.
 package main
 
 import (
@@ -78,7 +77,7 @@ type options struct {
 	each      bool
 }
 
-// measure prints the table. What cannot be had does not keep the rest from being measured.
+// measure prints the table. Failures do not prevent the other measurements.
 func measure(ctx context.Context, o options) error {
 	scratch, err := os.MkdirTemp("", "bottleneck-locks")
 	if err != nil {
@@ -156,8 +155,7 @@ func (l *library) subject(ctx context.Context, scratch string, o options) (subje
 		begin: occupy,
 		more:  l.more,
 		run: func(ctx context.Context, round, variant int) (speeds, error) {
-			// Of each 16 times six rounds, one has any two layouts together in any
-			// order.
+			// In 16 times six rounds, any two layouts meet once in any order.
 			i := round / len(orders) % layouts
 			if variant != original {
 				i = round / len(orders) / layouts % layouts

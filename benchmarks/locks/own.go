@@ -18,7 +18,7 @@ const (
 	keys       = 1 << 12
 )
 
-// workload is what goroutine g does n times, under locks of either kind.
+// workload is the work of goroutine g, done n times, under locks of either kind.
 type workload func(newLock func() sync.Locker) func(g, n int)
 
 var workloads = []struct {
@@ -30,7 +30,7 @@ var workloads = []struct {
 	{"printlock", printLock},
 }
 
-// sharedMap has goroutines update maps with a lock each, and compute for 2 µs during that time.
+// sharedMap has goroutines update maps with one lock each, and compute for 2 µs under the lock.
 func sharedMap(shards int) workload {
 	return func(newLock func() sync.Locker) func(g, n int) {
 		maps := make([]map[int]uint32, shards)
@@ -66,8 +66,8 @@ func compute(x uint32, steps int) uint32 {
 	return x
 }
 
-// ownSubjects returns the workloads. Their locks live on from round to round, as those of programs
-// do, and collection is on all the while, which those of package sync know nothing of.
+// ownSubjects returns the workloads. Their locks are kept from round to round, as those of programs
+// are. Collection is on all the time, which does not affect the locks of package sync.
 func ownSubjects(d time.Duration) []subject {
 	var all []subject
 	for _, w := range workloads {

@@ -14,8 +14,8 @@ import (
 
 const wrappers = "github.com/bottleneck-go/bottleneck/contention"
 
-// replaceLocks replaces sync.Mutex and sync.RWMutex by the wrappers in the Go files of a
-// folder that are no tests, and returns how often it did.
+// replaceLocks replaces sync.Mutex and sync.RWMutex by the wrappers in the Go files of a folder,
+// except tests, and returns the number of replacements.
 func replaceLocks(dir string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -78,7 +78,7 @@ func replaceInFile(name string, src []byte) ([]byte, int, error) {
 			i.EndPos = 0
 			break
 		}
-		// The file needs both: imports of one name each may follow one another.
+		// The file needs both imports, and two imports of one name may follow one another.
 		f.Decls = append([]ast.Decl{&ast.GenDecl{
 			Tok:   token.IMPORT,
 			Specs: []ast.Spec{&ast.ImportSpec{Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(wrappers)}}},

@@ -12,10 +12,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 )
 
-// speeds is what one run of a benchmark program gave: operations a second by benchmark.
+// speeds has the operations per second of one run of a benchmark program, by benchmark.
 type speeds map[string]float64
 
-// runProgram has each of the benchmarks of a test program do its work n times, several times over.
+// runProgram runs each of the benchmarks of a test program n iterations, several times.
 func runProgram(ctx context.Context, program, bench string, n, repeat int) (speeds, error) {
 	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench,
 		fmt.Sprintf("-test.benchtime=%dx", n), fmt.Sprintf("-test.count=%d", repeat))
@@ -31,8 +31,8 @@ func runProgram(ctx context.Context, program, bench string, n, repeat int) (spee
 	return s, nil
 }
 
-// parse reads the lines that begin with Benchmark. Of a benchmark that was repeated, it takes the
-// median, as one repetition in twenty is hit by what else the machine has to do.
+// parse reads the lines that begin with Benchmark. It takes the median of a repeated benchmark,
+// because one repetition in twenty is disturbed by other work of the machine.
 func parse(out string) speeds {
 	all := map[string][]float64{}
 	for line := range strings.Lines(out) {
@@ -51,15 +51,14 @@ func parse(out string) speeds {
 	return s
 }
 
-// subject is what can be run with the locks of package sync and with ours.
+// subject is a benchmark that can run with the locks of package sync and with ours.
 type subject struct {
 	name string
-	// begin is called before the first round, and what it returns after the last one. It may be
-	// nil.
+	// begin is called before the first round, and its result after the last one. It may be nil.
 	begin func(ctx context.Context) (end func(), err error)
 	// run runs one of the variants once.
 	run func(ctx context.Context, round, variant int) (speeds, error)
-	// more is how many times as many rounds as others it needs; 0 is 1.
+	// more is the factor for the number of rounds; 0 means 1.
 	more int
 }
 
@@ -70,10 +69,10 @@ const (
 	variants
 )
 
-// outcome is what all rounds of two variants gave, compared with the original's.
+// outcome is the result of all rounds of two variants, compared with the original.
 type outcome struct {
-	ratios []float64            // one for each round, whose benchmarks are put together
-	best   float64              // of the best round of each benchmark, which was disturbed least
+	ratios []float64            // one for each round, of all its benchmarks
+	best   float64              // of the best, least disturbed round of each benchmark
 	each   map[string][]float64 // the ratios by benchmark
 	bestOf speeds               // the ratios of the best rounds by benchmark
 }
@@ -97,12 +96,12 @@ func (o *outcome) compare(best, original speeds) {
 
 func newOutcome() outcome { return outcome{each: map[string][]float64{}, bestOf: speeds{}} }
 
-// orders are all orders of the variants. Of six rounds that follow them, each variant is first,
-// second and third in two, and comes as often right before any other as right after it: what
-// drifts, or what one leaves behind for the next, is the same for all.
+// orders are all orders of the variants. In six rounds with these orders, each variant is first,
+// second and third twice, and comes as often directly before any other as directly after it. So
+// drift and after-effects are the same for all.
 var orders = [...][variants]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1, 0, 2}}
 
-// turns runs all variants in each round, in an order that changes.
+// turns runs all variants in each round, in changing order.
 func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, err error) {
 	again, ours = newOutcome(), newOutcome()
 	if s.begin != nil {
@@ -145,14 +144,14 @@ func ratio(a, b speeds) float64 {
 	return geometricMean(r)
 }
 
-// medianOf writes the median of some ratios, and where the true one is with a probability of 95 %
-// at least. That is [NaN, NaN] if there are less than 6.
+// medianOf formats the median of some ratios with a confidence interval of at least 95 %, which is
+// [NaN, NaN] for less than 6 ratios.
 func medianOf(ratios []float64) string {
 	i := median.Of(ratios)
 	return fmt.Sprintf("%.3f  [%.3f, %.3f]", i.Median, i.Low, i.High)
 }
 
-// geometricMean puts the ratios of several benchmarks in one round together.
+// geometricMean combines the ratios of several benchmarks in one round.
 func geometricMean(ratios []float64) float64 {
 	var sum float64
 	for _, r := range ratios {

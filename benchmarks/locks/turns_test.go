@@ -91,7 +91,7 @@ func TestDownloadOffline(t *testing.T) {
 	t.Setenv("GOMODCACHE", t.TempDir())
 	t.Setenv("GOPROXY", "off")
 	_, err := libraries[0].download(t.Context(), t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "is there a network?") {
+	if err == nil || !strings.Contains(err.Error(), "check the network") {
 		t.Errorf("%v", err)
 	}
 }

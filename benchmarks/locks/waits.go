@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// waitPrograms are goroutines that do nothing but hold a lock, one after the other.
+// waitPrograms are goroutines that only hold a lock, one after another.
 var waitPrograms = []struct {
 	hold       time.Duration
 	goroutines int
@@ -23,8 +23,7 @@ var waitPrograms = []struct {
 	{50 * time.Nanosecond, 8},
 }
 
-// measureWaits compares what the profile says of the waiting for a lock with what the goroutines
-// have logged themselves.
+// measureWaits compares the waiting for the lock in the profile with the log of the goroutines.
 func measureWaits(runs int, length time.Duration) error {
 	fmt.Println("waiting in the profile as a share of what the goroutines logged: least, median and most; runs in which the stated 95 % interval has it;")
 	fmt.Println("waits; the part that was recorded; and of the waiting, what no recorded wait represents, and what else is unattributed")
@@ -40,7 +39,7 @@ func measureWaits(runs int, length time.Duration) error {
 			if err := contention.Stop(); err != nil {
 				return err
 			}
-			var waited, none, nobody time.Duration
+			var waited, none, unattributedTime time.Duration
 			var count, observed int64
 			var square float64
 			for _, r := range contention.Snapshot().Waits {
@@ -51,13 +50,13 @@ func measureWaits(runs int, length time.Duration) error {
 				if r.Observed == 0 {
 					none += r.Waited
 				} else {
-					nobody += r.Unattributed
+					unattributedTime += r.Unattributed
 				}
 			}
 			ratios = append(ratios, float64(waited)/float64(max(1, logged)))
 			counts = append(counts, float64(count))
 			recorded = append(recorded, 100*float64(observed)/float64(max(1, count)))
-			unattributed = append(unattributed, 100*float64(nobody)/float64(max(1, waited)))
+			unattributed = append(unattributed, 100*float64(unattributedTime)/float64(max(1, waited)))
 			unknown = append(unknown, 100*float64(none)/float64(max(1, waited)))
 			if off := math.Abs(float64(waited - logged)); off <= 1.96*math.Sqrt(square)+0.01*float64(logged) {
 				within++
@@ -72,9 +71,8 @@ func measureWaits(runs int, length time.Duration) error {
 	return nil
 }
 
-// logWaits returns how long the goroutines waited together for the lock when it was in use, by
-// their own clocks. What is less than a microsecond is no wait, but how long it takes to look at
-// the clock.
+// logWaits returns the total time for which the goroutines waited for the lock, by their own
+// clocks. Less than a microsecond does not count as a wait, but as the time for reading the clock.
 func logWaits(mu *contention.Mutex, goroutines int, hold, length time.Duration) time.Duration {
 	var wg sync.WaitGroup
 	logged := make([]time.Duration, goroutines)
@@ -83,7 +81,7 @@ func logWaits(mu *contention.Mutex, goroutines int, hold, length time.Duration) 
 		wg.Go(func() {
 			var mine time.Duration
 			for got := time.Now(); got.Before(end); {
-				if mu.TryLock() { // else a goroutine that loses its processor on the way to a free lock would seem to wait
+				if mu.TryLock() { // otherwise a goroutine preempted on its way to a free lock would seem to wait
 					got = time.Now()
 				} else {
 					asked := time.Now()

@@ -19,8 +19,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// child is what the measured processes do: record WORKLOAD SIZE FILE, boxes FILE, serial FILE, pair
-// FILE, replay ANALYSES FILE.
+// child is the work of the measured processes: record WORKLOAD SIZE FILE, boxes FILE, serial FILE,
+// pair FILE, replay ANALYSES FILE.
 func child(args []string) {
 	var err error
 	switch args[0] {
@@ -41,8 +41,8 @@ func child(args []string) {
 	}
 }
 
-// recordWorkload records a workload until the trace has size megabytes, or for
-// churn and crowd until so many thousands of goroutines were started.
+// recordWorkload records a workload until the trace has size megabytes, or for churn and crowd
+// until size thousands of goroutines were started.
 func recordWorkload(name, size, file string) error {
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil {
@@ -68,7 +68,7 @@ func recordWorkload(name, size, file string) error {
 	return f.Close()
 }
 
-// counter counts the bytes that go through it.
+// counter counts the bytes that are written through it.
 type counter struct {
 	w io.Writer
 	n atomic.Int64
@@ -80,7 +80,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// serial is the plain thing: one Reader over the whole file.
+// serial reads the whole file with one Reader.
 func serial(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -104,8 +104,8 @@ func readAll(r io.Reader) error {
 	}
 }
 
-// pair is the least that decoding side by side can cost: two Readers that take
-// turns with the generations and do nothing with the events.
+// pair is the minimum cost of parallel decoding: two Readers that alternate between the generations
+// and ignore the events.
 func pair(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,22 +1,21 @@
-// Pass measures what a pass over an execution trace costs against the plain
-// thing: a bare loop over the events with the Reader of x/exp/trace, and `go tool trace`.
+// Pass compares the cost of a pass over an execution trace with a bare loop over the events with
+// the Reader of x/exp/trace, and with `go tool trace`.
 //
 //	go run ./benchmarks/pass
 //
-// It records its own traces (about half a minute), runs every reader as a
-// process of its own, in turn, and prints medians of wall time, CPU time and peak memory, and their
-// ratios:
+// It records its own traces (about half a minute), runs every reader as a process of its own, in
+// turn, and prints medians of wall time, CPU time and peak memory, and their ratios:
 //
 //   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
 //   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph
 //     alone;
-//   - observers: what each analysis adds to the replay of a trace that is decoded already;
+//   - observers: what each analysis adds to the replay of a decoded trace;
 //   - queues and crowd: the same for many waits for locks, and for a million live goroutines;
 //   - weight: against `go tool trace -pprof=sync`;
-//   - bound: the memory for a trace in which two million goroutines are born and gone against one a
+//   - bound: the memory for a trace in which two million goroutines start and exit against one a
 //     tenth as long.
 //
-// Quote ratios, not seconds: they hold when the machine is busy or slow.
+// Quote ratios, not seconds: they also hold on a busy or slow machine.
 package main
 
 import (

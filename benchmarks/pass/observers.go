@@ -29,8 +29,8 @@ var analyses = []struct {
 	{"account", func() timeline.Observer { return speedup.NewObserver(speedup.Config{N: 2}) }},
 }
 
-// replay decodes a trace, keeps it, and replays it to the analyses with the names, which commas
-// separate. It prints the processor time of the replay in ns for each event.
+// replay decodes a trace, keeps it, and replays it to the analyses with the comma-separated names.
+// It prints the processor time of the replay per event in ns.
 func replay(names, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -54,7 +54,7 @@ func replay(names, file string) error {
 	return nil
 }
 
-// stopwatch notes the processor time of the process when a replay begins and ends.
+// stopwatch records the processor time of the process at the beginning and the end of a replay.
 type stopwatch struct {
 	timeline.Base
 	began, ended time.Duration
@@ -66,8 +66,8 @@ func (w *stopwatch) Begin(*timeline.Begin) { w.began = processorTimeNow() }
 // End implements [timeline.Observer].
 func (w *stopwatch) End(*timeline.End) { w.ended = processorTimeNow() }
 
-// compareObservers prints what each analysis adds to a replay for the boxes, in ns for each event:
-// the least of some runs, as others on the machine only add to it.
+// compareObservers prints what each analysis adds to a replay for the boxes, in ns per event: the
+// minimum of some runs, because other programs can only add to it.
 func compareObservers(self, trace string, runs int) error {
 	names := []string{"none", "boxes"}
 	for _, a := range analyses[1:] {

@@ -16,10 +16,10 @@ type reader struct {
 	args []string
 }
 
-// cost is what a process took: seconds and megabytes.
+// cost is the cost of a process, in seconds and megabytes.
 type cost struct{ wall, cpu, mem float64 }
 
-// compare runs the readers in turn, so that a machine that drifts drifts for all, and
+// compare runs the readers in turn, so that slow changes of the machine affect all of them, and
 // prints and returns the medians.
 func compare(runs int, readers ...reader) []cost {
 	all := make([][]cost, len(readers))
@@ -66,7 +66,7 @@ func run(r reader) (cost, error) {
 	return cost{wall.Seconds(), (ps.UserTime() + ps.SystemTime()).Seconds(), peakMemory(ps)}, nil
 }
 
-// output runs a process and returns what it writes.
+// output runs a process and returns its output.
 func output(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Stderr = os.Stderr
@@ -80,7 +80,7 @@ func build(to string) error {
 	return cmd.Run()
 }
 
-// record lets a child record a workload, unless the file is there already.
+// record has a child record a workload, unless the file exists.
 func record(dir, workload string, size int) (string, error) {
 	file := filepath.Join(dir, fmt.Sprintf("%s-%d.trace", workload, size))
 	if _, err := os.Stat(file); err == nil {

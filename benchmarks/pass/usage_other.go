@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// processorTimeNow stands in for the processor time of this process: the time.
+// processorTimeNow returns the wall time in place of the processor time of this process.
 func processorTimeNow() time.Duration { return time.Since(started) }
 
 var started = time.Now()
 
-// peakMemory is not known on this system.
+// peakMemory returns 0: it is unknown on this system.
 func peakMemory(*os.ProcessState) float64 { return math.NaN() }

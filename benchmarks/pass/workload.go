@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// workloads are what the traces are recorded from. They end when more
-// reports false, which it may be asked often.
+// workloads are the programs whose traces are recorded. They end when more reports false; they may
+// call it often.
 var workloads = map[string]func(more func() bool){"mixed": mixed, "churn": churn, "crowd": crowd, "queues": queues}
 
-// spin computes for a time that is proportional to n.
+// spin computes for a time proportional to n.
 func spin(n int) {
 	x := 0
 	for i := range n {
@@ -19,8 +19,8 @@ func spin(n int) {
 	runtime.KeepAlive(x)
 }
 
-// mixed is a service in small: a pool behind a channel with a lock inside,
-// short goroutines by the hundred, and two goroutines that hand over to each other.
+// mixed is a small service: a pool behind a channel with a lock inside, hundreds of short
+// goroutines, and two goroutines that hand over to each other.
 func mixed(more func() bool) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -72,8 +72,7 @@ func burst(more func() bool, work int) {
 	}
 }
 
-// churn starts at most 100,000 short goroutines a second, a thousand each time that it asks for
-// more.
+// churn starts at most 100,000 short goroutines a second, a thousand for each call of more.
 func churn(more func() bool) {
 	for more() {
 		begin := time.Now()
@@ -86,8 +85,7 @@ func churn(more func() bool) {
 	}
 }
 
-// crowd starts a thousand goroutines each time that it asks for more. All of them live until the
-// end.
+// crowd starts a thousand goroutines for each call of more. All of them live until the end.
 func crowd(more func() bool) {
 	var wg sync.WaitGroup
 	end := make(chan struct{})
@@ -110,7 +108,7 @@ func queues(more func() bool) {
 				mu := &locks[i%len(locks)]
 				mu.Lock()
 				spin(2_000)
-				runtime.Gosched() // else a goroutine seldom finds a lock taken
+				runtime.Gosched() // otherwise a goroutine seldom finds the lock held
 				mu.Unlock()
 			}
 		})

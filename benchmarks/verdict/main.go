@@ -1,10 +1,10 @@
-// Verdict compares what the verdict says a repair would gain at best with what it gains. For each
-// program of a known cause it prints the gain of the first finding, and how many times as fast the
-// repaired program is, both run without tracing, the fastest of several interleaved rounds:
+// Verdict compares the gain that the verdict predicts for a repair with the measured one. For each
+// program with a known cause it prints the bound of the first finding and the speed-up of the
+// repaired program, both run without tracing, the fastest of several interleaved rounds:
 //
 //	go run ./benchmarks/verdict
 //
-// Measured ÷ predicted is at most 1, but for what the machine's other programs do during that time.
+// Measured ÷ predicted is at most 1, except for disturbances by other programs.
 package main
 
 import (

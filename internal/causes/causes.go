@@ -1,4 +1,4 @@
-// Package causes holds small programs whose cause of bad scaling is known, with what repairs them.
+// Package causes holds small programs with a known cause of bad scaling, and their repairs.
 package causes
 
 import (
@@ -19,20 +19,21 @@ import (
 // Program is a program with a known cause.
 type Program struct {
 	Name string
-	// Kind is the kind of the finding that names the cause, or several that may, and Func part of the name of the function where it is,
-	// or of the goroutine.
+	// Kind is the kind of the finding that names the cause, or several possible kinds. Func is
+	// a part of the name of the function that has the cause, or of the goroutine.
 	Kind, Func string
-	// Run does the work; Repaired does the same work without the cause, if it is not nil. procs is GOMAXPROCS.
+	// Run does the work. Repaired does the same work without the cause, if it is not nil. procs
+	// is GOMAXPROCS.
 	Run, Repaired func(procs int)
 }
 
-// Programs are all of them. They need at least two processors.
+// Programs are all programs. They need at least two processors.
 var Programs = []Program{
 	{"serial part", "serial", "Spin", func(p int) { prepare(1, p); share(p) }, func(p int) { prepare(p, p); share(p) }},
 	{"pipeline", "serial", "pipeline.func2", func(int) { pipeline(1) }, pipeline},
 	{"lock, computing", "lock", "add", func(p int) { lock(p, 1, compute) }, func(p int) { lock(p, 2*p, compute) }},
 	{"lock, sleeping", "lock", "add", func(p int) { lock(p, 1, nap) }, func(p int) { lock(p, 2*p, nap) }},
-	{"lock, everybody reads", "lock", "get", func(p int) { table(p, true) }, func(p int) { table(p, false) }},
+	{"lock, all read", "lock", "get", func(p int) { table(p, true) }, func(p int) { table(p, false) }},
 	{"limit of an errgroup", "limit", "limited", func(p int) { limited(1) }, limited},
 	{"semaphore", "limit", "weighted", func(p int) { weighted(p, 1) }, func(p int) { weighted(p, p) }},
 	{"uneven work", "imbalance", "parallel", func(p int) { uneven(p, 6) }, func(p int) { uneven(p, 1) }},
@@ -91,7 +92,7 @@ var Programs = []Program{
 
 var sink atomic.Uint64
 
-// Spin computes for about a nanosecond a step.
+// Spin computes for about a nanosecond per step.
 func Spin(steps int) {
 	x := uint64(steps) | 1
 	for range steps {
@@ -105,7 +106,7 @@ func Spin(steps int) {
 func compute() { Spin(100_000) }
 func nap()     { time.Sleep(200 * time.Microsecond) }
 
-// prepare is done by so many goroutines.
+// prepare runs in the given number of goroutines.
 func prepare(goroutines, procs int) {
 	const steps = 60_000_000
 	if goroutines == 1 {
@@ -125,7 +126,7 @@ func parallel(n int, work func(i int)) {
 	wg.Wait()
 }
 
-// pipeline has three stages, of which the second takes most of the time.
+// pipeline has three stages. The second one takes most of the time.
 func pipeline(converters int) {
 	in, out := make(chan int, 4), make(chan int, 4)
 	go func() {
@@ -182,7 +183,7 @@ type dictionary struct {
 	words map[int]int
 }
 
-// get looks a word up and, as a cache does that counts its uses, takes the lock to write.
+// get looks up a word. Like a cache that counts its uses, it takes the lock for writing.
 func (d *dictionary) get(i int, exclusive bool) {
 	if exclusive {
 		d.mu.Lock()
@@ -229,7 +230,7 @@ func weighted(procs, limit int) {
 	})
 }
 
-// uneven gives the first goroutine so many times the work of the others, of the same total.
+// uneven gives the first goroutine a multiple of the work of the others. The total stays the same.
 func uneven(procs, times int) {
 	const steps = 120_000_000
 	part := steps / (procs - 1 + times)
@@ -317,7 +318,7 @@ func ticking() {
 	}
 }
 
-// listen waits for datagrams that nobody sends.
+// listen waits for datagrams that are never sent.
 func listen() {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

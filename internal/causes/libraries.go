@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// requests asks a server that takes its time, through so many connections.
+// requests sends requests to a slow server over a number of connections.
 func requests(connections int) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(4 * time.Millisecond) }))
 	defer server.Close()
@@ -37,7 +37,7 @@ func get(client *http.Client, url string) {
 	}
 }
 
-// idle has a server to which no request comes.
+// idle has a server that gets no requests.
 func idle() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -94,7 +94,8 @@ func (slow) Write(b []byte) (int, error) {
 
 func note(l *log.Logger) { l.Print("done") }
 
-// bucket lets goroutines go on at a rate, as a rate limiter does: who comes early sleeps until it is due.
+// bucket releases goroutines at a rate, as a rate limiter does: one that is early sleeps until it
+// is due.
 type bucket struct {
 	mu   sync.Mutex
 	next time.Time
@@ -146,7 +147,7 @@ func pulledValues(yield func(int) bool) {
 	}
 }
 
-// shared has goroutines ask for the same at the same time.
+// shared has goroutines request the same value at the same time.
 func shared(procs int) {
 	var group singleflight.Group
 	parallel(4*procs, func(int) {
@@ -163,10 +164,10 @@ func lookUp(group *singleflight.Group) {
 	})
 }
 
-// late answers after a while.
+// late answers after a delay.
 func late(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }
 
-// client asks one server for one page at a time.
+// client requests one page at a time from one server.
 type client struct {
 	mu  sync.Mutex
 	url string
@@ -206,7 +207,7 @@ func limitedRequests(limit int) {
 	g.Wait()
 }
 
-// oneByOne has a goroutine that asks a server again and again, each time for little.
+// oneByOne has a goroutine that sends many small requests to a server.
 func oneByOne() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -239,7 +240,7 @@ func oneByOne() {
 	}
 }
 
-// peer is a connection on which one request is under way at a time.
+// peer is a connection with one request in progress at a time.
 type peer struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -256,7 +257,7 @@ func (p *peer) ask() error {
 	return err
 }
 
-// oneConnection has goroutines that share a connection to a server that takes its time.
+// oneConnection has goroutines that share a connection to a slow server.
 func oneConnection() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

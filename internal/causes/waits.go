@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// work is what several programs do: wait for something outside, and compute a little with it.
+// work is the work of several programs: wait for something outside, and compute a little with it.
 func work() {
 	time.Sleep(2 * time.Millisecond)
 	Spin(20_000)
 }
 
-// A database of which each query takes a millisecond.
+// A database in which each query takes a millisecond.
 type (
 	database   struct{}
 	connection struct{}
@@ -98,7 +98,7 @@ func pass(free chan struct{}) {
 	free <- struct{}{}
 }
 
-// pool has so many workers that wait for something outside.
+// pool has a number of workers that wait for something outside.
 func pool(workers int) {
 	jobs := make(chan int)
 	var wg sync.WaitGroup
@@ -143,7 +143,7 @@ func (q *queue) take() bool {
 	return !q.done
 }
 
-// queued has a producer for whose items others wait at a sync.Cond.
+// queued has a producer whose consumers wait on a sync.Cond.
 func queued(procs int) {
 	q := &queue{}
 	q.more.L = &q.mu
@@ -166,7 +166,7 @@ func fill(q *queue) {
 	}
 }
 
-// prepared has goroutines wait until the first of them has done what all need.
+// prepared has goroutines wait until the first of them has prepared shared data.
 func prepared(procs int) {
 	var once sync.Once
 	parallel(2*procs, func(int) {
@@ -179,7 +179,8 @@ func need(once *sync.Once) {
 	once.Do(func() { Spin(60_000_000) })
 }
 
-// steps has a barrier after each step, in each of which the last goroutine has so many times the work of the others.
+// steps has a barrier after each step. In each step, the last goroutine has a multiple of the work
+// of the others.
 func steps(procs, times int) {
 	const all = 2_000_000
 	part := all / (procs - 1 + times)
@@ -196,7 +197,7 @@ func steps(procs, times int) {
 
 func step(n int) { Spin(n) }
 
-// yielding has goroutines that ask again and again whether it is their turn.
+// yielding has goroutines that poll whether it is their turn.
 func yielding(procs int) {
 	var turn atomic.Int64
 	parallel(procs, func(i int) {
@@ -210,7 +211,7 @@ func yielding(procs int) {
 	})
 }
 
-// polling asks after each tick whether something has happened.
+// polling checks after each tick whether something has happened.
 func polling() {
 	var done atomic.Bool
 	time.AfterFunc(100*time.Millisecond, func() { done.Store(true) })
@@ -260,19 +261,19 @@ func own(questions <-chan chan int) {
 	}
 }
 
-// few has less goroutines than processors.
+// few has fewer goroutines than processors.
 func few() {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6))
 	parallel(2, func(int) { Spin(60_000_000) })
 }
 
-// alone has more goroutines than the one processor.
+// alone has more goroutines than its one processor.
 func alone() {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	parallel(4, func(int) { Spin(25_000_000) })
 }
 
-// abandoned has goroutines that send what is no longer waited for, and as many that end.
+// abandoned has goroutines that send values without a receiver, and as many that end.
 func abandoned() {
 	for range 300 {
 		late, soon := make(chan int), make(chan int)
@@ -289,7 +290,7 @@ func offer(late chan<- int) { late <- 1 }
 
 func find(soon chan<- int) { soon <- 1 }
 
-// refreshed has readers of a table that is replaced again and again.
+// refreshed has readers of a table that is replaced repeatedly.
 func refreshed(procs int) {
 	d := &dictionary{words: map[int]int{1: 1}}
 	var stop sync.WaitGroup
@@ -321,7 +322,7 @@ func read(d *dictionary) {
 	Spin(20_000)
 }
 
-// hot has many goroutines that hold a lock for a microsecond each: they spin for it.
+// hot has many goroutines that hold a lock for a microsecond each, so that they spin for it.
 func hot(procs, locks int) {
 	counters := make([]counter, locks)
 	parallel(16*procs, func(i int) {
@@ -332,7 +333,7 @@ func hot(procs, locks int) {
 	})
 }
 
-// stages has a pipeline of which all stages are the same function, and one takes most of the time.
+// stages has a pipeline whose stages are all the same function. One takes most of the time.
 func stages(workers int) {
 	in := make(chan int, 2)
 	go func() {
@@ -365,7 +366,7 @@ func stage(in <-chan int, steps, workers int) <-chan int {
 	return out
 }
 
-// beside has a goroutine that computes all the time, and one that looks now and then.
+// beside has a goroutine that computes all the time, and one that polls occasionally.
 func beside() {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
@@ -391,7 +392,7 @@ func partly() {
 	}
 }
 
-// register is read by goroutines that sleep meanwhile, and now and then one changes it.
+// register is read by goroutines that sleep while they hold it, and occasionally one changes it.
 type register struct {
 	mu sync.RWMutex
 	n  int
@@ -422,7 +423,7 @@ func (r *register) read() {
 	time.Sleep(3 * time.Millisecond)
 }
 
-// measured has goroutines that ask for the sizes of the heap all the time.
+// measured has goroutines that read the sizes of the heap all the time.
 func measured(procs int) {
 	parallel(procs, func(int) {
 		for range 3000 {
@@ -437,7 +438,7 @@ func measure() {
 	Spin(1_000)
 }
 
-// collected has one goroutine that asks for collections, while others work.
+// collected has one goroutine that requests collections while others work.
 func collected(procs int) {
 	parallel(procs, func(i int) {
 		for range 150 {
@@ -451,7 +452,7 @@ func collected(procs int) {
 
 func collect() { runtime.GC() }
 
-// exchanged has pairs of goroutines that pass so many numbers, some steps of work apart.
+// exchanged has pairs of goroutines that exchange numbers, with some steps of work in between.
 func exchanged(pairs, numbers, steps int) {
 	channels := make([]chan int, pairs)
 	for i := range channels {
@@ -471,7 +472,7 @@ func exchange(c chan int, sends bool, numbers, steps int) {
 	}
 }
 
-// small has goroutines work through tasks, which are user regions, of so many steps of work.
+// small has goroutines work on tasks, which are user regions, of a given number of steps.
 func small(procs, tasks, steps int) {
 	parallel(procs, func(int) {
 		for range tasks {
@@ -485,7 +486,7 @@ type job struct {
 	done chan struct{}
 }
 
-// mainThread has goroutines whose small jobs a goroutine does that is locked to its thread.
+// mainThread has goroutines whose small jobs are done by a goroutine locked to its thread.
 func mainThread(goroutines int, do func(jobs chan job, run func())) {
 	jobs := make(chan job)
 	var wg sync.WaitGroup
@@ -517,7 +518,7 @@ func onMain(jobs chan job, run func()) {
 
 func inPlace(_ chan job, run func()) { run() }
 
-// published has subscribers of which one is slower than all others.
+// published has subscribers. One is slower than all others.
 func published() {
 	subscribers := make([]chan int, 4)
 	var wg sync.WaitGroup
@@ -544,7 +545,7 @@ func published() {
 
 func digest() { time.Sleep(2 * time.Millisecond) }
 
-// hub passes on what goroutines send to each other.
+// hub forwards the messages that goroutines send to each other.
 type hub struct {
 	in  chan int
 	out []chan int
@@ -584,7 +585,7 @@ func routed() {
 	receivers.Wait()
 }
 
-// awaited asks again and again whether another goroutine is done.
+// awaited polls whether another goroutine is done.
 func awaited() {
 	var done atomic.Bool
 	go func() {

@@ -1,4 +1,4 @@
-// Package host returns how many processors the operating system lets this process use.
+// Package host returns the number of processors that the operating system lets this process use.
 package host
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Processors returns how many processors this process may use: those that it may run on
+// Processors returns the number of processors available to this process: those that it may run on
 // (runtime.NumCPU), or the quota of its control group if that is lower. A quota may be a fraction.
 // The answer is that of the first call.
 var Processors = sync.OnceValue(func() float64 {
@@ -25,8 +25,8 @@ var Processors = sync.OnceValue(func() float64 {
 	return n
 })
 
-// quota returns the lowest processor quota of the control groups that the process is in, of either
-// version; infinity if there is none.
+// quota returns the lowest processor quota of the control groups of the process, of either version,
+// or infinity if there is none.
 func quota(root fs.FS) float64 {
 	least := math.Inf(1)
 	for _, dir := range groups(root) {
@@ -36,9 +36,9 @@ func quota(root fs.FS) float64 {
 }
 
 // groups returns the directories of the control groups that limit the processors of this process,
-// of either version: its own and the ones around it. In a container the path may be that of the
-// host, with the container's group at the root of the mount, which is there in any case. Not all of
-// the directories exist.
+// of either version: its own and their ancestors. In a container the path may be that of the host,
+// with the container's group at the root of the mount, which always exists. Not all of the
+// directories exist.
 func groups(root fs.FS) (dirs []string) {
 	list, err := root.Open("proc/self/cgroup")
 	if err != nil {
@@ -79,7 +79,7 @@ func cpuMax(root fs.FS, dir string) float64 {
 	return divide(limit, period)
 }
 
-// cfsQuota reads the two files of version 1, where a quota of -1 is none.
+// cfsQuota reads the two files of version 1, where a quota of -1 means none.
 func cfsQuota(root fs.FS, dir string) float64 {
 	limit, err := fs.ReadFile(root, path.Join(dir, "cpu.cfs_quota_us"))
 	if err != nil {
@@ -101,20 +101,20 @@ func divide(limit, period string) float64 {
 	return l / p
 }
 
-// Throttling is how often the control groups of a process have used up their quota. The kernel
-// then takes all processors from them until the next period begins, of which a trace shows nothing.
+// Throttling counts how often the control groups of a process have used up their quota. The kernel
+// then takes away all processors until the next period begins. A trace does not show that.
 type Throttling struct {
-	Periods   int64 // in which there was something to run
+	Periods   int64 // with something to run
 	Throttled int64 // of these
 }
 
-// Since returns what has come since an earlier reading.
+// Since returns the difference to an earlier reading.
 func (t Throttling) Since(before Throttling) Throttling {
 	return Throttling{max(0, t.Periods-before.Periods), max(0, t.Throttled-before.Throttled)}
 }
 
-// Throttled returns the throttling so far of the control group that was throttled most; zero where
-// there is no quota. It reads a few small files.
+// Throttled returns the throttling of the most throttled control group so far, or zero without a
+// quota. It reads a few small files.
 func Throttled() Throttling {
 	if runtime.GOOS != "linux" {
 		return Throttling{}

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// An execution trace holds GOMAXPROCS, but not how many processors the process could use. A
-// recording that this module makes notes it for readers on other machines: a
-// message of runtime/trace.Log, which every trace may hold.
+// An execution trace has GOMAXPROCS, but not the number of processors that the process could use.
+// Recordings by this module note it for readers on other machines, in a message of
+// runtime/trace.Log, which every trace may contain.
 
-// category is that of the messages.
+// category is the category of the messages.
 const category = "bottleneck.machine"
 
 const noteFormat = "%v of %d processors"
 
-// Note writes [Processors] and the number of the machine's processors into the execution trace that
-// is being taken, if there is one. It takes a microsecond.
+// Note writes [Processors] and the number of the machine's processors into the current execution
+// trace, if there is one. It takes a microsecond.
 func Note() {
 	if trace.IsEnabled() {
 		trace.Log(context.Background(), category, fmt.Sprintf(noteFormat, Processors(), runtime.NumCPU()))
 	}
 }
 
-// ReadNote returns the processors that the recording process could use from a message of
-// runtime/trace.Log; false if it is no note.
+// ReadNote returns the number of processors of the recording process from a message of
+// runtime/trace.Log, or false if the message is not a note.
 func ReadNote(of, message string) (processors float64, ok bool) {
 	if of != category {
 		return 0, false
@@ -42,8 +42,8 @@ func ReadNote(of, message string) (processors float64, ok bool) {
 	return processors, true
 }
 
-// Oversubscribed warns that GOMAXPROCS is higher than the number of processors that the process may
-// use; "" if that is not so, or either is not known (0).
+// Oversubscribed warns that GOMAXPROCS exceeds the number of processors of the process. It returns
+// "" if that is not so, or if either is unknown (0).
 func Oversubscribed(procs int, processors float64) string {
 	if processors <= 0 || float64(procs) <= processors {
 		return ""
@@ -52,7 +52,7 @@ func Oversubscribed(procs int, processors float64) string {
 		procs, Count(processors))
 }
 
-// Count writes a number of processors, such as "1.5 processors".
+// Count formats a number of processors, such as "1.5 processors".
 func Count(n float64) string {
 	if n == 1 {
 		return "1 processor"

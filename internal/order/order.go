@@ -1,6 +1,6 @@
-// Package order sorts slices of structs in little code. The functions of package slices are
-// compiled anew for each type of elements: 5 to 28 kB for a struct, which all programs that import
-// these packages would have to carry.
+// Package order sorts slices of structs with little code. The functions of package slices are
+// compiled again for each element type: 5 to 28 kB for a struct, in every program that imports
+// these packages.
 package order
 
 import "slices"
@@ -18,7 +18,7 @@ func Stable[S ~[]E, E any](s S, compare func(a, b E) int) {
 	copy(s, sorted)
 }
 
-// indexes returns the indexes below n in order. It is what need not be compiled for each type.
+// indexes returns the indexes below n in order. It is not generic, so it is compiled once.
 func indexes(n int, compare func(a, b int) int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -28,7 +28,7 @@ func indexes(n int, compare func(a, b int) int) []int {
 	return all
 }
 
-// InPlace sorts n elements by heap sort, unless they are in order: package sort takes 5 kB more.
+// InPlace sorts n elements by heap sort, unless they are in order. Package sort takes 5 kB more.
 func InPlace(n int, less func(i, j int) bool, swap func(i, j int)) {
 	sorted := true
 	for i := 1; i < n && sorted; i++ {

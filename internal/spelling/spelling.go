@@ -1,14 +1,14 @@
-// Package spelling guesses what a mistyped name was meant to be.
+// Package spelling finds the intended name for a mistyped one.
 package spelling
 
 import "strings"
 
-// maxLength bounds the work for words that are too long to be typed.
+// maxLength bounds the work for very long words.
 const maxLength = 256
 
-// Nearest returns the name that a mistyped word is most likely meant to be, or
-// "" when none is near: one that begins with the word, or else the one that takes the fewest
-// changes, up to a third of its letters. Upper and lower case are alike.
+// Nearest returns the name that a mistyped word most likely means, or "" if no name is near: one
+// that begins with the word, or else the one with the fewest changes, at most a third of its
+// letters. Case is ignored.
 func Nearest(word string, names []string) string {
 	if len(word) > maxLength {
 		return ""
@@ -27,8 +27,8 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour that turns a into b (optimal string alignment).
+// distance is the number of letters to insert, delete, replace or swap with their neighbor to turn
+// a into b (optimal string alignment).
 func distance(a, b []rune) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -5,7 +5,7 @@ package starter
 
 import "strings"
 
-// prefixes are the prefixes of the names of such functions.
+// prefixes are the prefixes of the names of functions that start goroutines for their callers.
 var prefixes = []string{
 	"sync.(*WaitGroup).Go",
 	"runtime.corostart",   // of iter.Pull
@@ -20,7 +20,7 @@ var prefixes = []string{
 	"golang.org/x/sys/", // called by those
 }
 
-// Is reports whether the function starts goroutines for its callers, or is part of what it starts.
+// Is reports whether the function starts goroutines for its callers, or is part of the code that they start.
 func Is(function string) bool {
 	for _, p := range prefixes {
 		if strings.HasPrefix(function, p) {

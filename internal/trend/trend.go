@@ -1,4 +1,4 @@
-// Package trend says whether the memory of a program that runs for long is flat.
+// Package trend decides whether the memory of a long-running program is flat.
 package trend
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Trend is how a measure develops after a quarter of the time, in which windows and buffers fill.
-// All in bytes.
+// Trend describes a measure after the first quarter of the time, in which windows and buffers fill.
+// All values are in bytes.
 type Trend struct {
 	N          int
 	Least, Max float64
@@ -18,7 +18,7 @@ type Trend struct {
 	Span       time.Duration
 }
 
-// Of returns the trend of measurements that were made at equal distances.
+// Of returns the trend of measurements at equal intervals.
 func Of(v []uint64, every time.Duration) Trend {
 	v = v[len(v)/4:]
 	t := Trend{N: len(v), Span: every * time.Duration(max(0, len(v)-1))}
@@ -42,7 +42,7 @@ func Of(v []uint64, every time.Duration) Trend {
 	return t
 }
 
-// Flat reports whether the growth may well be below a tenth of the least measurement, or 4 MB.
+// Flat reports whether the growth may be below a tenth of the smallest measurement, or below 4 MB.
 func (t Trend) Flat() bool { return t.Low <= max(t.Least/10, 4<<20) }
 
 func (t Trend) String() string {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processTime is the processor time that the process has got so far, in user
-// and in system mode; 0 if it is not known.
+// processTime returns the processor time of the process so far, in user and in system mode, or 0 if
+// unknown.
 func processTime() time.Duration {
 	var ru syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Crowded returns a warning if the process got clearly less processor time than
-// its goroutines were running for, or "". In an execution trace a goroutine runs
-// even while the operating system lets its thread wait for a processor: on a
-// crowded machine the graph is that of the goroutines, not of the processors.
+// Crowded returns a warning if the process got clearly less processor time than the running time of
+// its goroutines, or "". In an execution trace a goroutine runs even while its thread waits for a
+// processor: on a crowded machine the graph is that of the goroutines, not of the processors.
 func Crowded(cpu, running time.Duration) string {
 	if cpu <= 0 || cpu >= running-running/20 {
 		return ""

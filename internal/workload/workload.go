@@ -1,14 +1,14 @@
-// Package workload is a program with a known neck, for the demo of the command: a queue of
-// files, one of which is much larger than the rest, as in the paper's pmd (Du Bois, Sartor,
-// Eyerman, Eeckhout, OOPSLA 2013, section 5).
+// Package workload is a program with a known neck, for the demo of the command: a queue of files,
+// one much larger than the others, as in the paper's pmd (Du Bois, Sartor, Eyerman, Eeckhout,
+// OOPSLA 2013, section 5).
 //
 // Workers take files from the queue until it is empty. The large file is the last one, so its
-// worker goes on alone when the others have nothing left to do. There are two repairs: to begin
-// with the largest file, and to split it into pieces of the size of the others.
+// worker continues alone when the others have no work left. There are two repairs: start with the
+// largest file, or split it into pieces of the size of the others.
 //
-// Nothing is read from a disk: a file is a number of units of computation that depend on each
-// other, touch no memory and end in a checksum. The checksums show that the work is the same in
-// every order, and the runs take about the time that was asked for on any machine.
+// Nothing is read from a disk: a file is a number of dependent units of computation that touch no
+// memory and end in a checksum. The checksums show that the work is the same in every order. The
+// runs take about the requested time on any machine.
 //
 // In an execution trace every worker has a user region of its own, "worker 1", "worker 2" and so
 // on.
@@ -31,43 +31,43 @@ type File struct {
 	from int // its first unit: pieces of one file continue it
 }
 
-// Config says what the queue and the workers are.
+// Config describes the queue and the workers.
 type Config struct {
 	Workers int
 	// Small is the number of files of one unit. One large file follows them.
 	Small int
-	// Factor is how many times larger than they it is.
+	// Factor is the size of the large file, in small files.
 	Factor int
 	// Unit is the number of steps of computation in a unit: see [StepsFor].
 	Unit int
 }
 
-// Repair is what is done about the large file. The zero value does nothing about it.
+// Repair is what is done about the large file. The zero value does nothing.
 type Repair struct {
 	LargestFirst bool // sort the queue by size, so that the large file does not begin last
 	Split        bool // cut the large file into pieces of one unit
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Wall time.Duration
-	// CPU is the processor time that the process got meanwhile; 0 if it is not known. See [Crowded].
+	// CPU is the processor time of the process during the run; 0 if unknown. See [Crowded].
 	CPU time.Duration
 	// Sum is the checksum of all files: the same for every order and number of workers.
 	Sum uint64
-	// Workers tells what each worker did; the worker with the number n is Workers[n-1].
+	// Workers has the results of the workers; worker number n is Workers[n-1].
 	Workers []Worker
 }
 
-// Worker is what one worker did.
+// Worker is the result of one worker.
 type Worker struct {
 	Name  string // of its region, such as "worker 3"
 	Files int    // files or pieces that it processed
 	Units int
-	Large bool // whether the large file was, as a whole, among them
+	Large bool // whether it processed the whole large file
 }
 
-// Large returns the worker that processed the large file, or nil when it was split.
+// Large returns the worker that processed the large file, or nil if the file was split.
 func (r *Result) Large() *Worker {
 	for i := range r.Workers {
 		if r.Workers[i].Large {
@@ -77,7 +77,7 @@ func (r *Result) Large() *Worker {
 	return nil
 }
 
-// Queue returns the files in the order in which workers will take them.
+// Queue returns the files in the order in which workers take them.
 func (c Config) Queue(r Repair) []File {
 	var q []File
 	for i := range c.Small {
@@ -97,8 +97,8 @@ func (c Config) Queue(r Repair) []File {
 	return q
 }
 
-// Run processes the queue with the workers and returns when it is empty, or
-// when ctx is done, with its error.
+// Run processes the queue with the workers. It returns when the queue is empty, or the error of ctx
+// when that is done.
 func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
 	files := c.Queue(r)
 	queue := make(chan File, len(files))
@@ -132,8 +132,8 @@ func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
 	return res, ctx.Err()
 }
 
-// process computes a file and returns its checksum: that of its units, summed,
-// so that the pieces of a file sum to the file.
+// process computes a file and returns its checksum: the sum of the checksums of its units, so that
+// the pieces of a file sum to the file.
 func (c Config) process(ctx context.Context, f File) (sum uint64) {
 	for i := range f.Size {
 		if ctx.Err() != nil {

@@ -3,8 +3,8 @@
 //	CGO_ENABLED=1 GOMAXPROCS=2 go run -trimpath ./testdata/cgo compute testdata/small/cgo-go1.26.8.trace
 //	CGO_ENABLED=1 GOMAXPROCS=2 go run -trimpath ./testdata/cgo calls testdata/small/cgocalls-go1.26.8.trace
 //
-// Times in C are of the thread's processor clock, so that a busy machine makes them longer but not
-// less.
+// Times in C are on the thread's processor clock, so a busy machine prolongs them but never
+// shortens them.
 package main
 
 /*
@@ -19,7 +19,7 @@ static long cpu(void) {
 	return t.tv_sec*1000000000L + t.tv_nsec;
 }
 
-// compute takes ms of processor time.
+// compute uses ms of processor time.
 static void compute(int ms) {
 	long end = cpu() + ms*1000000L;
 	volatile long x = 0;
@@ -41,7 +41,7 @@ static void *calls(void *unused) {
 	return 0;
 }
 
-// thread does likewise in a thread of C.
+// thread does the same in a thread of C.
 static void thread(void) {
 	pthread_t t;
 	pthread_create(&t, 0, calls, 0);

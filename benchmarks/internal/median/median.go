@@ -1,5 +1,5 @@
-// Package median estimates the median of what measurements are drawn from. A few rounds in which
-// the machine did something else do not move it.
+// Package median estimates the median of a distribution from samples. A few rounds in which the
+// machine was disturbed do not change it.
 package median
 
 import (
@@ -7,12 +7,11 @@ import (
 	"slices"
 )
 
-// Interval is the median of some values, and between which of them that of what they were drawn
-// from lies, with a probability of 95 % at least. Low and High are NaN if there are too few values
-// for that, less than 6.
+// Interval is the median of some values, with a confidence interval of at least 95 % for the median
+// of their distribution. Low and High are NaN for less than 6 values.
 type Interval struct{ Low, Median, High float64 }
 
-// Of returns the median of values: NaN if there are none.
+// Of returns the median of values, or NaN if there are none.
 func Of(values []float64) Interval {
 	n := len(values)
 	if n == 0 {
@@ -26,14 +25,14 @@ func Of(values []float64) Interval {
 	return out
 }
 
-// rank is the largest k such that the median lies between the k-th value from below and the k-th
-// from above, counted from 0, with a probability of 95 % at least, whatever the distribution: each
-// value is above it or below it with equal chances. It is −1 if there are too few values.
+// rank is the largest k such that the median lies between the k-th smallest and the k-th largest
+// value, counted from 0, with a probability of at least 95 %, for any distribution: each value is
+// above or below the median with equal chances. It is −1 if there are too few values.
 func rank(n int) int {
 	logOf := func(x int) float64 { l, _ := math.Lgamma(float64(x) + 1); return l } // log x!
 	for k, all := -1, 0.0; ; k++ {
-		// The chance that exactly k+1 values are below. By logarithms, as 2⁻ⁿ is no number
-		// that is left for large n.
+		// The chance that exactly k+1 values are below, by logarithms, because 2⁻ⁿ
+		// underflows for large n.
 		if all += math.Exp(logOf(n) - logOf(k+1) - logOf(n-k-1) - float64(n)*math.Ln2); 2*all > 0.05 {
 			return k
 		}

@@ -1,8 +1,8 @@
-// Package ab compares what ways of watching a running program cost, on one workload in one process:
-// it runs the workload without a pause, switches from one way to the next every few seconds, back
-// and forth, and pairs neighbouring slices, so that a machine that drifts drifts for all of them.
-// Each slice has two halves: in one the clients do as much as they can, which gives the throughput;
-// in the other they do what takes a third of the processors, at random times, which gives the
+// Package ab compares the costs of ways of observing a running program, on one workload in one
+// process. It runs the workload continuously, switches from one way to the next every few seconds,
+// back and forth, and pairs neighboring slices, so that slow changes of the machine affect all of
+// them. Each slice has two halves. In one, the clients work as fast as they can, which gives the
+// throughput. In the other, they use a third of the processors, at random times, which gives the
 // latency.
 package ab
 
@@ -22,38 +22,38 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// Workload is something that a program does again and again.
+// Workload is a repeated operation of a program.
 type Workload struct {
 	Name string
-	// Clients is how many goroutines do it at the same time.
+	// Clients is the number of concurrent goroutines.
 	Clients int
-	// Start begins, and returns what client number i does once, and how to end.
+	// Start begins, and returns one operation of client number i and a function that ends.
 	Start func() (op func(client int) error, stop func(), err error)
-	// Full is set if there is no latency at a third of the load to be had: it is taken from the
+	// Full is set if latency at a third of the load cannot be measured: it is taken from the
 	// other half.
 	Full bool
 }
 
-// Options are the choices of a comparison.
+// Options configures a comparison.
 type Options struct {
-	// Slice is how long one way runs at a time; 0 means 4 s.
+	// Slice is the time for which one way runs; 0 means 4 s.
 	Slice time.Duration
-	// Rounds is how often each way gets its turn; 0 means 10.
+	// Rounds is the number of slices of each way; 0 means 10.
 	Rounds int
-	// Ways are the names of the ways, separated by commas; "" means all, and "flight" must be
-	// among them: the others are compared to it.
+	// Ways are the names of the ways, separated by commas; "" means all. "flight" must be among
+	// them: the others are compared with it.
 	Ways string
-	// Heap is how many bytes the program keeps besides what the workload does. What a program
-	// allocates costs it the more, the less it keeps: a workload that keeps next to nothing
-	// gains by the memory of a flight recorder, since the collector then runs less often, and
-	// that would hide what is measured.
+	// Heap is the number of bytes that the program keeps in addition to the workload. The less
+	// a program keeps, the more its allocations cost: a workload that keeps almost nothing
+	// gains from the memory of a flight recorder, because the collector then runs less often,
+	// and that would hide the cost.
 	Heap int
 }
 
-// slice is what one turn gave.
+// slice is the result of one slice.
 type slice struct {
 	rate   float64 // operations a second
-	cpu    float64 // processor seconds for an operation
+	cpu    float64 // processor seconds per operation
 	cycles float64 // of the garbage collector, a second
 	p99    float64 // latency, in s
 }
@@ -61,7 +61,7 @@ type slice struct {
 // load is the part of the processors that the workload takes while latencies are measured.
 const load = 0.34
 
-// Compare runs the workload in each mode in turn and prints the results to w.
+// Compare runs the workload in each way in turn and prints the results to w.
 func Compare(w io.Writer, work Workload, opt Options) error {
 	if opt.Slice <= 0 {
 		opt.Slice = 4 * time.Second
@@ -86,7 +86,7 @@ func Compare(w io.Writer, work Workload, opt Options) error {
 	time.Sleep(time.Second) // warm up
 	n, cpu := r.count.Load(), cpuTime()
 	time.Sleep(time.Second)
-	each := (cpuTime() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // of processor time
+	each := (cpuTime() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // processor time
 	fmt.Fprintf(w, "%s: %d clients, %d slices of %v for each way, %d MB kept besides\n", work.Name, work.Clients, opt.Rounds, opt.Slice, opt.Heap>>20)
 	results := map[string][]slice{}
 	for round := range opt.Rounds {
@@ -115,14 +115,14 @@ func Compare(w io.Writer, work Workload, opt Options) error {
 type runner struct {
 	op      func(int) error
 	clients []client
-	rate    atomic.Uint64 // bits of how often a client does it, a second; 0 means as often as it can
+	rate    atomic.Uint64 // bits of a client's operations per second; 0 means as many as it can
 	count   atomic.Int64
 	quit    chan struct{}
 	wg      sync.WaitGroup
 	err     atomic.Pointer[error]
 }
 
-// client is what is known of a client.
+// client is the state of a client.
 type client struct {
 	mu   sync.Mutex
 	took granularity.Histogram // ns
@@ -141,7 +141,7 @@ func (r *runner) begin() {
 				}
 				if rate := math.Float64frombits(r.rate.Load()); rate == 0 {
 					due = time.Now()
-				} else { // as long as it is behind, it does not wait, and what is late counts as such
+				} else { // a client that is behind does not wait, and its delay counts
 					if due = due.Add(time.Duration(rand.ExpFloat64() / rate * 1e9)); time.Since(due) > time.Second {
 						due = time.Now()
 					}
@@ -161,7 +161,7 @@ func (r *runner) begin() {
 	}
 }
 
-// latencies returns how long operations took since it was asked last, in ns.
+// latencies returns the durations of operations since the last call, in ns.
 func (r *runner) latencies() *granularity.Histogram {
 	var all granularity.Histogram
 	for i := range r.clients {
@@ -186,14 +186,14 @@ func (r *runner) failed() error {
 	return nil
 }
 
-// turn measures one mode, and the latency at a rate of each client, if that is not 0.
+// turn measures one way, and the latency at the given rate of each client unless that is 0.
 func (r *runner) turn(m Mode, length time.Duration, rate float64) (slice, error) {
 	stop, err := m.Start()
 	if err != nil {
 		return slice{}, err
 	}
 	defer stop()
-	time.Sleep(length / 8) // what switching costs is not measured
+	time.Sleep(length / 8) // the cost of switching is not measured
 	r.latencies()
 	n, cpu, at, cycles := r.count.Load(), cpuTime(), time.Now(), collections()
 	time.Sleep(length)
@@ -210,17 +210,17 @@ func (r *runner) turn(m Mode, length time.Duration, rate float64) (slice, error)
 	return s, r.failed()
 }
 
-// collections is how often the garbage collector has run.
+// collections returns the number of garbage collections.
 func collections() uint32 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.NumGC
 }
 
-// reference is the way that the others are compared to.
+// reference is the way with which the others are compared.
 const reference = "flight"
 
-// progress prints what a round gave.
+// progress prints the results of a round.
 func progress(w io.Writer, round, rounds int, modes []Mode, results map[string][]slice) {
 	ref := results[reference][round]
 	fmt.Fprintf(w, "  round %2d of %d:", round+1, rounds)
@@ -234,8 +234,8 @@ func progress(w io.Writer, round, rounds int, modes []Mode, results map[string][
 	fmt.Fprintln(w)
 }
 
-// beyond is how much more processor time the work took than it would have taken in ref, as a part
-// of the machine.
+// beyond returns the additional processor time of the work compared with ref, as a part of the
+// machine.
 func (s slice) beyond(ref slice) float64 {
 	return (s.cpu - ref.cpu) * s.rate / float64(runtime.GOMAXPROCS(0))
 }

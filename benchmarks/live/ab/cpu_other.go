@@ -4,5 +4,5 @@ package ab
 
 import "time"
 
-// cpuTime is 0: the processor time of the process is not read here.
+// cpuTime returns 0: the processor time of the process is not read on this system.
 func cpuTime() time.Duration { return 0 }

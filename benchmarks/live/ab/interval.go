@@ -15,9 +15,8 @@ func mean(v []float64) float64 {
 	return s / float64(len(v))
 }
 
-// interval prints the mean of relative differences and its 95 % confidence interval by Student's t,
-// and the median with its own, which a few slices in which the machine did something else do not
-// move.
+// interval formats the mean of relative differences with its 95 % confidence interval by Student's
+// t, and the median with its own, which a few disturbed slices do not change.
 func interval(v []float64) string {
 	m := mean(v)
 	var ss float64

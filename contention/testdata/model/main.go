@@ -11,7 +11,7 @@ import (
 	"model/sched"
 )
 
-// A script is what a goroutine does, a letter an operation. Upper case: a registered waiter, or
+// A script is the work of a goroutine, one letter per operation. Upper case: a registered waiter or
 // owner.
 //
 //	l L  Lock, and Unlock    t  TryLock, and Unlock if it succeeded
@@ -81,7 +81,7 @@ func main() {
 	}
 }
 
-// inside is who holds the lock.
+// inside is the owner of the lock.
 type inside struct{ writers, readers int }
 
 func (in *inside) write() {

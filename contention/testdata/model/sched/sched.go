@@ -1,10 +1,10 @@
 // Package sched runs a few goroutines one step at a time, in every order.
 //
-// A run is a sequence of choices: which goroutine takes the next step, and what a random number is.
-// Explore repeats the program with the next sequence until there is none left, depth first. What a
-// goroutine does between two calls of Step is one step. A switch away from a goroutine that could
-// go on is a preemption; their number may be limited, as in M. Musuvathi, S. Qadeer, "Iterative
-// context bounding for systematic testing of multithreaded programs", PLDI 2007.
+// A run is a sequence of choices: the goroutine that takes the next step, and the value of a random
+// number. Explore repeats the program with the next sequence until there is none left, depth first.
+// A step is the code of a goroutine between two calls of Step. A switch away from a goroutine that
+// could continue is a preemption. The number of preemptions may be limited, as in M. Musuvathi, S.
+// Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007.
 package sched
 
 import (
@@ -17,7 +17,7 @@ type goroutine struct {
 	name    string
 	wake    chan struct{}
 	enabled func() bool // whether its next step can be taken; nil: it can
-	next    string      // what that is, for messages
+	next    string      // its description, for messages
 	yielded bool        // it waits for others to take a step
 	done    bool
 }
@@ -34,8 +34,8 @@ var (
 	log         []string
 )
 
-// Explore runs program, which calls Go and returns what to check in the end, in all orders with at
-// most so many preemptions; and returns how many those are. A program that fails ends the process.
+// Explore runs program, which calls Go and returns the final check, in all orders with at most the
+// given number of preemptions, and returns the number of orders. A failure ends the process.
 func Explore(most int, program func() (check func())) (runs int) {
 	path = nil
 	for {
@@ -108,7 +108,7 @@ func resume(g *goroutine) {
 	g.wake <- struct{}{}
 }
 
-// pick returns who takes the next step, nil if all are done.
+// pick returns the goroutine that takes the next step, or nil if all are done.
 func pick() *goroutine {
 	var ready []*goroutine
 	add := func(g *goroutine, yielded bool) {

@@ -1,10 +1,9 @@
-// Package sync has locks that take the place of those of package sync: each operation is a step, or
-// two.
+// Package sync has locks that replace those of package sync: each operation is one or two steps.
 package sync
 
 import "model/sched"
 
-// Mutex is a lock without order: any of those who wait for it may get it.
+// Mutex is a lock without order: any waiter may get it.
 type Mutex struct {
 	locked  bool
 	waiting int
@@ -17,7 +16,7 @@ func (m *Mutex) Lock() {
 	m.locked = true
 }
 
-// TryLock may fail while the lock is free, if others wait: the next owner may be chosen already.
+// TryLock may fail while the lock is free and has waiters: the next owner may already be chosen.
 func (m *Mutex) TryLock() bool {
 	sched.Step("Mutex.TryLock", nil)
 	if m.locked || m.waiting > 0 && sched.Choose(2) == 1 {
@@ -35,10 +34,10 @@ func (m *Mutex) Unlock() {
 	m.locked = false
 }
 
-// Free reports whether nobody has or wants the lock.
+// Free reports whether the lock has neither an owner nor waiters.
 func (m *Mutex) Free() bool { return !m.locked && m.waiting == 0 }
 
-// RWMutex keeps readers out from when a writer waits.
+// RWMutex excludes new readers from the time when a writer waits.
 type RWMutex struct {
 	readers int
 	writer  bool // one holds it, or waits
@@ -72,10 +71,10 @@ func (rw *RWMutex) Unlock() {
 	rw.held, rw.writer = false, false
 }
 
-// Busy reports whether anybody has or wants the lock.
+// Busy reports whether the lock has an owner or waiters.
 func (rw *RWMutex) Busy() bool { return rw.readers != 0 || rw.writer }
 
-// Pool gives back what was put last.
+// Pool returns what was put last.
 type Pool struct {
 	New  func() any
 	free []any
@@ -99,5 +98,5 @@ func (p *Pool) Put(x any) {
 	p.free = append(p.free, x)
 }
 
-// Empty forgets all.
+// Empty drops everything.
 func (p *Pool) Empty() { p.free = nil }
