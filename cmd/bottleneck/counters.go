@@ -28,8 +28,9 @@ type countersFlags struct {
 	list    bool
 	stats   string
 	compare string
-	sides   [2]string // of -compare
-	query   query.SummaryQuery
+	sides   []*query.Filter // of -compare
+	where   string
+	query   query.Table
 }
 
 func (a *app) counters() *cobra.Command {
@@ -49,7 +50,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	f.to.define(c, formsIn(countersForms.has))
 	f.to.defineTop("parts", "10 in text, 4 in pictures, else all; the others are one part")
 	fs := c.Flags()
-	fs.StringVar(&f.query.Filter, "where", "", "only quanta for which `CONDITION` holds")
+	fs.StringVar(&f.where, "where", "", "only quanta for which `CONDITION` holds")
 	fs.StringVar(&f.query.By, "by", "", "a row for each `KEY`: group, func, caller, proc, how-ended, goroutine, kind, thread or wait")
 	fs.StringArrayVar(&f.query.Metrics, "metric", nil, "statistics of `METRIC`, a counter or arithmetic; may be given several times; if not, of the duration and all counters")
 	fs.StringVar(&f.stats, "stat", "mean,p50,p99", "`STATISTICS`: mean, sum, min, max, deviation, ratio (of the sums of a quotient), or quantiles such as p99.9")
@@ -81,17 +82,18 @@ func (f *countersFlags) parse(std stdio, args []string) (source string, err erro
 		return "", usagef("-stat: %v", query.CheckStats(f.query.Stats))
 	}
 	if f.compare != "" {
-		if f.sides[0], f.sides[1], err = query.CutConditions(f.compare); err != nil {
+		if f.sides, err = query.ParseFilters(f.compare); err != nil {
 			return "", usagef("-compare: %v", err)
+		}
+		if len(f.sides) != 2 {
+			return "", usagef("-compare: want two conditions, with a comma between them; got %d", len(f.sides))
 		}
 		if f.query.By != "" {
 			return "", usagef("-compare and -by: a comparison has no parts")
 		}
 	}
-	for _, condition := range []string{f.query.Filter, f.sides[0], f.sides[1]} {
-		if _, err := query.ParseFilter(condition); err != nil {
-			return "", usagef("%s: %v", condition, err)
-		}
+	if _, err := query.ParseFilter(f.where); err != nil {
+		return "", usagef("%s: %v", f.where, err)
 	}
 	return oneInput(args, "recording")
 }
@@ -154,35 +156,35 @@ type counted struct {
 // tables returns tables for people, or one for programs.
 func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 	if c.compare != "" {
-		and := func(condition string) string {
-			if c.query.Filter == "" {
-				return condition
+		and := func(side *query.Filter) string {
+			if c.where == "" {
+				return side.String()
 			}
-			return "(" + c.query.Filter + ") && (" + condition + ")"
+			return "(" + c.where + ") && (" + side.String() + ")"
 		}
-		a, err := c.e.Answer(c.ctx, query.Query{Filter: and(c.sides[0]), Against: and(c.sides[1]), Compare: &query.CompareQuery{Metrics: c.query.Metrics, Limit: top}})
+		a, err := c.e.Answer(c.ctx, query.Query{Filter: and(c.sides[0]), Against: and(c.sides[1]), Compare: append([]string{}, c.query.Metrics...)})
 		if err != nil {
 			return nil, err
 		}
-		tables := []*result.Table{a.Comparison.Table()}
-		if people {
-			tables = a.Comparison.Tables()
+		if top > 0 {
+			a.Comparison = a.Comparison[:min(top, len(a.Comparison))]
 		}
+		tables := a.Tables(people)
 		for _, t := range tables {
+			if people {
+				t.Title += ". "
+			}
 			t.Title += "A is " + a.Filter + ", B is " + a.Against
 		}
 		return tables, nil
 	}
 	q := c.query
-	q.Top = top
-	rows, stats, err := c.e.Summary(c.ctx, q)
+	q.Limit = top
+	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Table: &q})
 	if err != nil {
 		return nil, err
 	}
-	if people {
-		return query.SummaryTables(q.By, rows, stats), nil
-	}
-	return []*result.Table{query.SummaryTable(rows, stats)}, nil
+	return a.Tables(people), nil
 }
 
 // countersTable makes a form from a writer of tables for programs.
@@ -209,7 +211,7 @@ var countersForms = drawn(formsOf[*counted]{
 	"md":   countersTable(markdown.Write),
 	"html": countersTable(report.WriteTable),
 	"pprof": func(w io.Writer, c *counted, _ drawing) error {
-		filter, err := query.ParseFilter(c.query.Filter)
+		filter, err := query.ParseFilter(c.where)
 		if err != nil {
 			return err
 		}
@@ -222,27 +224,34 @@ var countersForms = drawn(formsOf[*counted]{
 }, func(c *counted, d drawing) (*picture.Drawing, error) {
 	const parts, bins = 4, 240
 	q := c.query
-	if q.Top = d.top; !d.topSet {
-		q.Top = parts
+	if q.Stats, q.Bins, q.Limit = nil, bins, d.top; !d.topSet {
+		q.Limit = parts
 	}
-	found, err := c.e.SummarySeries(c.ctx, q, bins)
+	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Table: &q})
 	if err != nil {
 		return nil, err
 	}
+	t := a.Table
+	rows := t.Rows
+	if t.Others != nil {
+		rows = append(rows, *t.Others)
+	}
 	var list []picture.Series
-	for _, s := range found {
-		l := picture.Series{Name: s.Metric, Scale: s.Metric, Unit: query.UnitOf(s.Unit), Begin: s.From, End: s.To}
-		if q.By != "" {
-			l.Name += " of " + s.Part
+	for i, metric := range t.Metrics {
+		for _, row := range rows {
+			l := picture.Series{Name: metric, Scale: metric, Unit: query.UnitOf(t.Units[i]), Begin: t.From, End: t.To}
+			if q.By != "" {
+				l.Name += " of " + row.Key
+			}
+			for _, mean := range row.Cells[i].Means {
+				l.Values = append(l.Values, float64(mean))
+			}
+			list = append(list, l)
 		}
-		for _, b := range s.Bins {
-			l.Values = append(l.Values, float64(b.Mean))
-		}
-		list = append(list, l)
 	}
 	sentence := "All quanta of " + d.source
-	if q.Filter != "" {
-		sentence = "Quanta of " + d.source + " with " + q.Filter
+	if c.where != "" {
+		sentence = "Quanta of " + d.source + " with " + c.where
 	}
 	return picture.DrawSeries(list, sentence, picture.Options{Title: d.title})
 })

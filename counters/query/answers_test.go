@@ -27,7 +27,7 @@ func TestTableSums(t *testing.T) {
 	a := answer(t, e, Query{Filter: filter, Stats: metrics})
 	for _, by := range []string{"group", "kind", "goroutine", "func", "caller", "proc", "thread", "ended", "wait"} {
 		for _, limit := range []int{1, 2, 100} {
-			table := answer(t, e, Query{Filter: filter, Table: &TableQuery{By: by, Metrics: metrics, Limit: limit}}).Table
+			table := answer(t, e, Query{Filter: filter, Table: &Table{By: by, Metrics: metrics, Limit: limit}}).Table
 			rows := table.Rows
 			if table.Others != nil {
 				rows = append(rows, *table.Others)
@@ -66,7 +66,7 @@ func TestTableSums(t *testing.T) {
 func TestTableCells(t *testing.T) {
 	rec := made(22, 800)
 	e := explorer(t, rec)
-	table := answer(t, e, Query{Table: &TableQuery{By: "goroutine", Metrics: []string{"instructions / cycles"}}}).Table
+	table := answer(t, e, Query{Table: &Table{By: "goroutine", Metrics: []string{"instructions / cycles"}}}).Table
 	if len(table.Rows) != 12 || table.Others != nil {
 		t.Fatalf("%d goroutines", len(table.Rows))
 	}
@@ -88,7 +88,7 @@ func TestRowsPages(t *testing.T) {
 	for _, descending := range []bool{false, true} {
 		var all []Row
 		for offset := 0; ; offset += 50 {
-			page := answer(t, e, Query{Filter: "duration > 10us", Rows: &RowsQuery{Sort: "minor_faults", Metrics: []string{"minor_faults"}, Descending: descending, Offset: offset, Limit: 50}}).Rows
+			page := answer(t, e, Query{Filter: "duration > 10us", Rows: &Rows{Sort: "minor_faults", Metrics: []string{"minor_faults"}, Descending: descending, Offset: offset, Limit: 50}}).Rows
 			if len(page.Rows) == 0 {
 				break
 			}
@@ -118,25 +118,27 @@ func TestRowsPages(t *testing.T) {
 	}
 }
 
-// The bins of a series sum to the whole, and each equals the statistics of its time.
-func TestSeriesSumsToTheWhole(t *testing.T) {
+// The bins of a table's means are those of the time, and each is what the statistics of that time
+// and part say.
+func TestBinsAreMeansOfTheirTime(t *testing.T) {
 	rec := made(24, 900)
 	e := explorer(t, rec)
-	s := answer(t, e, Query{Series: &SeriesQuery{Metric: "minor_faults", Bins: 8, From: 800_000, To: 8_800_000}}).Series
-	count := s.Outside
-	for i, bin := range s.Bins {
-		count += bin.Count
-		from := 800_000 + i*1_000_000
-		st := statsOf(t, e, "minor_faults", "begin >= "+itoa(from)+" && begin < "+itoa(from+1_000_000))
-		if bin.Count != st.Count || bin.Known != st.Known || bin.Known > 0 && (bin.Sum != st.Sum || bin.Min != st.Min || bin.Max != st.Max || bin.Mean != st.Mean) {
-			t.Errorf("bin %d: %+v, want %+v", i, bin, st)
+	table := answer(t, e, Query{Table: &Table{By: "ended", Metrics: []string{"minor_faults"}, Bins: 8}}).Table
+	if table.From != 0 || table.To != int64(rec.Wall) || len(table.Rows) != 7 {
+		t.Fatalf("from %d to %d, %d rows", table.From, table.To, len(table.Rows))
+	}
+	known := 0
+	for _, row := range table.Rows {
+		for i, mean := range row.Cells[0].Means {
+			edge := func(i int) string { return formatNumber(float64(rec.Wall) * float64(i) / 8) }
+			st := statsOf(t, e, "minor_faults", "ended = "+row.Key+" && begin >= "+edge(i)+" && begin < "+edge(i+1))
+			if known += st.Known; mean != st.Mean && (mean.Known() || st.Mean.Known()) {
+				t.Errorf("%s, bin %d: %v, want %v", row.Key, i, mean, st.Mean)
+			}
 		}
 	}
-	if count != 900 || s.Outside == 0 {
-		t.Errorf("%d quanta, %d outside", count, s.Outside)
-	}
-	if all := answer(t, e, Query{Series: &SeriesQuery{Metric: "1"}}).Series; all.Outside != 0 || len(all.Bins) != 400 {
-		t.Errorf("by default %d outside of %d bins", all.Outside, len(all.Bins))
+	if want := statsOf(t, e, "minor_faults", "").Known; known != want {
+		t.Errorf("%d values in all bins, want %d", known, want)
 	}
 }
 
@@ -145,35 +147,42 @@ func itoa(i int) string { return formatNumber(float64(i)) }
 // Every quantum is in the bin in which a filter finds it.
 func TestDensity(t *testing.T) {
 	e := explorer(t, made(25, 2000))
-	d := answer(t, e, Query{Density: &DensityQuery{X: "duration", Y: "minor_faults", Width: 4, Height: 3, XRange: &[2]float64{20_000, 100_000}, YRange: &[2]float64{0, 3}}}).Density
-	total := int32(0)
+	d := answer(t, e, Query{Density: &Density{X: "duration", Y: "minor_faults", Width: 4, Height: 3}}).Density
+	if s := statsOf(t, e, "duration", "known(minor_faults)"); d.XRange[0] != float64(s.Min) || d.XRange[1] != float64(s.Max) || *d.YRange != [2]float64{0, 3} {
+		t.Fatalf("ranges %v and %v, want %v to %v and 0 to 3", d.XRange, d.YRange, s.Min, s.Max)
+	}
+	total := 0
 	for y := range 3 {
 		for x := range 4 {
-			filter := "duration >= " + itoa(20_000+20_000*x) + " && duration < " + itoa(40_000+20_000*x) + " && minor_faults = " + itoa(y)
-			if y == 2 { // the last bin has the upper end
-				filter = "duration >= " + itoa(20_000+20_000*x) + " && duration < " + itoa(40_000+20_000*x) + " && minor_faults >= 2"
-			}
+			edge := func(i int) string { return formatNumber(d.XRange[0] + (d.XRange[1]-d.XRange[0])*float64(i)/4) }
+			// The last bin has the upper end.
+			filter := "duration >= " + edge(x) + " && duration " + map[bool]string{true: "<= ", false: "< "}[x == 3] + edge(x+1) + " && minor_faults " + map[bool]string{true: ">= ", false: "= "}[y == 2] + itoa(y)
 			want := chosen(t, e, filter).Count()
-			if x == 3 {
-				want += chosen(t, e, "duration = 100000 && minor_faults = "+itoa(y)).Count()
-			}
 			if got := d.Counts[y*4+x]; int(got) != want {
 				t.Errorf("bin %d, %d: %d, want %d", x, y, got, want)
 			}
-			total += d.Counts[y*4+x]
+			total += want
 		}
 	}
-	if d.Known+d.Unknown != 2000 || int(total)+d.Outside != d.Known || d.Unknown == 0 || d.Outside == 0 {
+	if d.Known+d.Unknown != 2000 || total+d.Outside != d.Known || d.Unknown == 0 || d.Outside != 0 {
 		t.Errorf("%d counted, %d outside, %d known, %d unknown", total, d.Outside, d.Known, d.Unknown)
 	}
-	// By logarithms: a decade a bin.
-	d = answer(t, e, Query{Density: &DensityQuery{X: "duration + 1", LogX: true, Width: 6, XRange: &[2]float64{1, 1e6}}}).Density
-	low := 1
+	// By logarithms: a seventh of the decades a bin, and zeros outside.
+	d = answer(t, e, Query{Density: &Density{X: "duration", Y: "1", LogX: true, Width: 7, Height: 1}}).Density
+	edge := func(i int) string {
+		return formatNumber(d.XRange[0] * math.Pow(d.XRange[1]/d.XRange[0], float64(i)/7))
+	}
 	for i, got := range d.Counts {
-		if want := chosen(t, e, "duration + 1 >= "+itoa(low)+" && duration + 1 < "+itoa(low*10)).Count(); int(got) != want {
-			t.Errorf("decade %d: %d, want %d", i, got, want)
+		filter := "duration < " + edge(i+1)
+		if i == 6 {
+			filter = "all"
 		}
-		low *= 10
+		if want := chosen(t, e, filter+" && duration >= "+edge(i)).Count(); int(got) != want {
+			t.Errorf("bin %d of logarithms: %d, want %d", i, got, want)
+		}
+	}
+	if zeros := chosen(t, e, "duration = 0").Count(); d.Outside != zeros || zeros == 0 {
+		t.Errorf("%d outside, want %d", d.Outside, zeros)
 	}
 }
 
@@ -190,7 +199,7 @@ func TestLanesAreLabeledByGoroutine(t *testing.T) {
 		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, quanta.Blocked), append(rec.Wait, 0), append(rec.Func, 0)
 	}
 	got := map[string]string{}
-	for _, lane := range answer(t, explorer(t, rec), Query{Lanes: &LanesQuery{By: "goroutine"}}).Lanes.Lanes {
+	for _, lane := range answer(t, explorer(t, rec), Query{Lanes: &Lanes{By: "goroutine"}}).Lanes.Lanes {
 		got[lane.Key] = lane.Group
 	}
 	if len(got) != 2 || got["27"] != "main.BenchmarkX" || got["5"] != "GC workers" {
@@ -204,7 +213,7 @@ func TestLanes(t *testing.T) {
 	e := explorer(t, rec)
 	for _, by := range []string{"goroutine", "proc", "thread", "group"} {
 		const from, to, width = 1_000_000, 5_000_000, 37
-		lanes := answer(t, e, Query{Filter: "duration > 0", Lanes: &LanesQuery{By: by, Metric: "cycles", From: from, To: to, Width: width}}).Lanes
+		lanes := answer(t, e, Query{Filter: "duration > 0", Lanes: &Lanes{By: by, Metric: "cycles", From: from, To: to, Width: width}}).Lanes
 		busy := Value(0)
 		for _, lane := range lanes.Lanes {
 			busy += lane.Busy
@@ -217,7 +226,7 @@ func TestLanes(t *testing.T) {
 		if busy != Value(want) || lanes.Omitted != 0 {
 			t.Errorf("by %s: %v ns in all lanes, want %d", by, busy, want)
 		}
-		few := answer(t, e, Query{Filter: "duration > 0", Lanes: &LanesQuery{By: by, From: from, To: to, Limit: 2}}).Lanes
+		few := answer(t, e, Query{Filter: "duration > 0", Lanes: &Lanes{By: by, From: from, To: to, Limit: 2}}).Lanes
 		if few.Omitted != len(lanes.Lanes)-2 || few.Lanes[0].Busy+few.Lanes[1].Busy+few.OmittedBusy != busy {
 			t.Errorf("by %s: %d lanes omitted, %v", by, few.Omitted, few.OmittedBusy)
 		}

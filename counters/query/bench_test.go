@@ -61,14 +61,13 @@ func BenchmarkAnswer(b *testing.B) {
 	e := largeExplorer()
 	ten := []string{"duration", "gap", "cycles", "instructions", "minor_faults", "heap", "instructions / cycles", "cycles / duration", "begin", "change(heap)"}
 	for name, q := range map[string]Query{
-		"table":     {Table: &TableQuery{By: "group", Metrics: []string{"cycles", "instructions / cycles"}}},
-		"rows":      {Rows: &RowsQuery{Sort: "cycles", Descending: true}},
-		"series":    {Series: &SeriesQuery{Metric: "instructions / cycles"}},
-		"density":   {Density: &DensityQuery{X: "duration", Y: "cycles"}},
-		"lanes":     {Lanes: &LanesQuery{By: "goroutine", Metric: "cycles"}},
-		"correlate": {Correlate: &CorrelateQuery{Metrics: ten}},
-		"ranks":     {Filter: "goroutine <= 500", Correlate: &CorrelateQuery{Metrics: ten, Ranks: true}},
-		"compare":   {Filter: "duration > 500us", Compare: &CompareQuery{}},
+		"table":     {Table: &Table{By: "group", Metrics: []string{"cycles", "instructions / cycles"}}},
+		"rows":      {Rows: &Rows{Sort: "cycles", Descending: true}},
+		"bins":      {Table: &Table{Metrics: []string{"instructions / cycles"}, Bins: 400}},
+		"density":   {Density: &Density{X: "duration", Y: "cycles"}},
+		"lanes":     {Lanes: &Lanes{By: "goroutine", Metric: "cycles"}},
+		"correlate": {Filter: "goroutine <= 500", Correlate: ten},
+		"compare":   {Filter: "duration > 500us", Compare: []string{}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -4,35 +4,24 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/aclements/go-moremath/stats"
+	"golang.org/x/sync/errgroup"
 )
 
-// CompareQuery asks which metrics distinguish two sets.
-type CompareQuery struct {
-	// Metrics are the candidates; none means the duration, the gap before the quantum, every
-	// counter, and, for each counter of changes, its rate: the counter divided by the duration. At
-	// most 200.
-	Metrics []string `json:"metrics,omitempty"`
-	Limit   int      `json:"limit,omitempty"` // maximum number of rows; 0 means 20
-}
-
-// Comparison is the answer to a [CompareQuery]: the metrics, largest standardized difference first,
-// those without one last.
+// Comparison compares the means of a metric in two sets. Of many metrics compared, one in twenty
+// differs at 95 % confidence by chance; and quanta that follow each other are rarely independent,
+// so the intervals are too narrow. Take a difference for a hint, and confirm it in another
+// recording.
 type Comparison struct {
-	Candidates int             `json:"candidates"`
-	Rows       []ComparisonRow `json:"rows"`
-	Note       string          `json:"note"` // a caveat
-}
-
-// ComparisonRow compares the means of a metric in two sets.
-type ComparisonRow struct {
-	Metric string `json:"metric"`
-	Unit   string `json:"unit"`
-	A      Side   `json:"a"`
-	B      Side   `json:"b"`
+	Metric string     `json:"metric"`
+	Unit   string     `json:"unit"`
+	A      Statistics `json:"a"`
+	B      Statistics `json:"b"`
 	// Difference is A's mean minus B's.
 	Difference Value `json:"difference"`
 	// Standardized is the difference in units of the deviation within the sets, √((s²A + s²B)/2).
@@ -47,62 +36,46 @@ type ComparisonRow struct {
 	High Value `json:"high"`
 }
 
-// Side is one of two compared sets.
-type Side struct {
-	Known     int   `json:"known"`
-	Mean      Value `json:"mean"`
-	Deviation Value `json:"deviation"`
-}
-
-const comparisonNote = "Of many metrics compared, one in twenty differs at 95 % confidence by chance; " +
-	"and quanta that follow each other are rarely independent, so the intervals are too narrow. " +
-	"Take a difference for a hint, and confirm it in another recording."
-
-// Compare answers a [CompareQuery] for two sets. It automates what Sweeney, Hauswirth and others
-// did by hand in their table 3. It takes about 30 ns per row and metric. The sets may overlap, but
-// a difference then means little.
-func (e *Explorer) Compare(ctx context.Context, q CompareQuery, a, b *Set) (*Comparison, error) {
-	metrics := q.Metrics
+// compare compares metrics in two sets, and sorts them, largest standardized difference first,
+// those without one last. It automates what Sweeney, Hauswirth and others did by hand in their
+// table 3. It takes about 30 ns per row and metric. The sets may overlap, but a difference then
+// means little.
+func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]Comparison, error) {
 	if len(metrics) == 0 {
 		metrics = e.candidates()
 	}
 	if len(metrics) > 200 {
 		return nil, &PartError{"compare", errors.New("more than 200 metrics")}
 	}
-	out := &Comparison{Candidates: len(metrics), Rows: []ComparisonRow{}, Note: comparisonNote}
+	out := []Comparison{}
 	for _, text := range metrics {
-		c, name, err := e.compileText("compare", text)
+		c, err := e.compilePart("compare", text)
 		if err != nil {
 			return nil, err
 		}
-		x, err := known(ctx, c.column, a)
-		if err != nil {
-			return nil, err
+		var sides [2]Statistics
+		for i, set := range []*Set{a, b} {
+			side, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, []string{"deviation"}, false)
+			if err != nil {
+				return nil, err
+			}
+			sides[i] = side[0]
 		}
-		y, err := known(ctx, c.column, b)
-		if err != nil {
-			return nil, err
-		}
-		row := compareMeans(x, y)
-		row.Metric, row.Unit = name, c.unit.String()
-		out.Rows = append(out.Rows, row)
+		row := compareMeans(sides[0].moments, sides[1].moments)
+		row.Metric, row.Unit, row.A, row.B = c.name, c.unit.String(), sides[0], sides[1]
+		out = append(out, row)
 	}
-	slices.SortStableFunc(out.Rows, func(a, b ComparisonRow) int { return cmp.Compare(b.size(), a.size()) })
-	if q.Limit <= 0 {
-		q.Limit = 20
+	size := func(c Comparison) float64 {
+		if !c.Standardized.Known() {
+			return -1
+		}
+		return math.Abs(float64(c.Standardized))
 	}
-	out.Rows = out.Rows[:min(q.Limit, len(out.Rows))]
+	slices.SortStableFunc(out, func(a, b Comparison) int { return cmp.Compare(size(b), size(a)) })
 	return out, nil
 }
 
-func (r *ComparisonRow) size() float64 {
-	if !r.Standardized.Known() {
-		return -1
-	}
-	return math.Abs(float64(r.Standardized))
-}
-
-// candidates returns the default metrics of a search.
+// candidates returns the default metrics of a comparison.
 func (e *Explorer) candidates() []string {
 	out := []string{"duration", "gap"}
 	for i := range e.rec.Counters {
@@ -115,32 +88,20 @@ func (e *Explorer) candidates() []string {
 	return out[:min(len(out), 200)]
 }
 
-// known returns the known values of a set.
-func known(ctx context.Context, c column, set *Set) (out []float64, err error) {
-	err = visit(ctx, set, []column{c}, func(_ int, v []float64) {
-		if v[0] == v[0] {
-			out = append(out, v[0])
-		}
-	})
-	return out, err
-}
-
 // compareMeans compares the means of two samples by Welch's t-test.
-func compareMeans(x, y []float64) (r ComparisonRow) {
-	a, b := momentsOf(x), momentsOf(y)
-	r.A, r.B = a.side(), b.side()
+func compareMeans(a, b moments) (c Comparison) {
 	d := a.mean - b.mean
-	r.Difference, r.Standardized = Value(finite(d)), Value(finite(d/math.Sqrt((a.Variance()+b.Variance())/2)))
+	c.Difference, c.Standardized = Value(finite(d)), Value(finite(d/math.Sqrt((a.Variance()+b.Variance())/2)))
 	nan := Value(math.NaN())
-	r.T, r.DF, r.Low, r.High = nan, nan, nan, nan
+	c.T, c.DF, c.Low, c.High = nan, nan, nan, nan
 	test, err := stats.TwoSampleWelchTTest(a, b, stats.LocationDiffers)
 	if err != nil {
-		return r // too few values, or all are equal
+		return c // too few values, or all are equal
 	}
-	r.T, r.DF = Value(finite(test.T)), Value(finite(test.DoF))
+	c.T, c.DF = Value(finite(test.T)), Value(finite(test.DoF))
 	half := finite(studentQuantile(test.DoF) * math.Sqrt(a.Variance()/a.n+b.Variance()/b.n))
-	r.Low, r.High = Value(d-half), Value(d+half)
-	return r
+	c.Low, c.High = Value(d-half), Value(d+half)
+	return c
 }
 
 // studentQuantile returns the 97.5 % quantile of Student's distribution. It is unknown below 3
@@ -150,4 +111,129 @@ func studentQuantile(df float64) float64 {
 		return math.NaN()
 	}
 	return stats.InvCDF(stats.TDist{V: df})(0.975)
+}
+
+// Correlation holds the correlations of all pairs of metrics: symmetric matrices. A pair covers the
+// quanta for which both metrics are known. A pair with fewer than two of them, or without
+// variation, has no correlation. Spearman's, that of the ranks, detects nonlinear relations and is
+// robust against outliers.
+type Correlation struct {
+	Metrics  []string  `json:"metrics"`
+	N        [][]int   `json:"n"`
+	Pearson  [][]Value `json:"pearson"`
+	Spearman [][]Value `json:"spearman"`
+}
+
+// sample holds a metric for the rows of a set.
+type sample struct {
+	values         []float64
+	moments, ranks moments
+	ranking        []float64
+	complete       bool // all values are known
+}
+
+func newSample(values []float64) *sample {
+	ranking := ranks(values)
+	return &sample{values, momentsOf(values), momentsOf(ranking), ranking, true}
+}
+
+// correlate holds the metrics of the set in memory, 16 bytes per row and metric. It takes about 10
+// ns per row and pair, and 150 ns per row and metric for the ranks, or per row and pair if some
+// values are unknown (BenchmarkAnswer). Pairs are computed concurrently.
+func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*Correlation, error) {
+	metrics, err := e.compileAll("correlate", texts, 20)
+	if err != nil {
+		return nil, err
+	}
+	k := len(metrics)
+	if rows := set.Count(); int64(rows)*int64(k) > 1<<27 {
+		return nil, &PartError{"correlate", fmt.Errorf("%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, rows)}
+	}
+	out := &Correlation{[]string{}, make([][]int, k), make([][]Value, k), make([][]Value, k)}
+	samples := make([]*sample, k)
+	for i, c := range metrics {
+		out.Metrics = append(out.Metrics, c.name)
+		out.N[i], out.Pearson[i], out.Spearman[i] = make([]int, k), make([]Value, k), make([]Value, k)
+		values := make([]float64, 0, set.Count())
+		if err := visit(ctx, set, []column{c.column}, func(_ int, v []float64) { values = append(values, v[0]) }); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(values, math.IsNaN) {
+			samples[i] = &sample{values: values}
+		} else {
+			samples[i] = newSample(values)
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range k {
+		for j := i; j < k; j++ {
+			group.Go(func() error {
+				x, y := bothKnown(samples[i], samples[j])
+				r, rho := Value(pearson(x.values, y.values, x.moments, y.moments)), Value(pearson(x.ranking, y.ranking, x.ranks, y.ranks))
+				out.N[i][j], out.Pearson[i][j], out.Spearman[i][j] = len(x.values), r, rho
+				out.N[j][i], out.Pearson[j][i], out.Spearman[j][i] = len(x.values), r, rho
+				return ctx.Err()
+			})
+		}
+	}
+	return out, group.Wait()
+}
+
+// bothKnown returns the samples of the rows for which both are known.
+func bothKnown(x, y *sample) (*sample, *sample) {
+	if x.complete && y.complete {
+		return x, y
+	}
+	var a, b []float64
+	for i, v := range x.values {
+		if w := y.values[i]; v == v && w == w {
+			a, b = append(a, v), append(b, w)
+		}
+	}
+	return newSample(a), newSample(b)
+}
+
+// pearson returns the correlation of two columns without unknown values, in two passes.
+func pearson(x, y []float64, mx, my moments) float64 {
+	if len(x) < 2 {
+		return math.NaN()
+	}
+	var xy sum
+	for i, v := range x {
+		xy.add(float64((v - mx.mean) * (y[i] - my.mean)))
+	}
+	a, b := math.Sqrt(mx.squares), math.Sqrt(my.squares)
+	if !(a > 0 && b > 0) || mx.constant || my.constant {
+		return math.NaN()
+	}
+	return max(-1, min(1, xy.total()/a/b))
+}
+
+// constantColumn reports whether all values are equal. Rounding may make the mean of equal values
+// differ from them.
+func constantColumn(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
+}
+
+// ranks returns the ranks of the values, from 1; equal ones share the mean of their ranks.
+func ranks(values []float64) []float64 {
+	order := make([]int32, len(values))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+	out := make([]float64, len(values))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && values[order[to]] == values[order[from]] {
+			to++
+		}
+		mean := float64(from+1+to) / 2
+		for _, i := range order[from:to] {
+			out[i] = mean
+		}
+		from = to
+	}
+	return out
 }

@@ -1,176 +1,105 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 )
 
-// DensityQuery asks for the numbers of quanta by the values of two metrics, a binned scatter plot
-// of all quanta, or by one metric if Y is empty, a histogram.
-type DensityQuery struct {
-	X     string `json:"x"`
-	Y     string `json:"y,omitempty"`
-	Width int    `json:"width,omitempty"` // bins; 0 means 200
-	// Height is like Width; 0 means 100. It is 1 for a histogram. At most a million bins.
-	Height int `json:"height,omitempty"`
+// Density holds the numbers of quanta by the values of two metrics, a binned scatter plot. A
+// [Query] has the first six fields; the answer has all. The counts, Unknown and Outside sum to the
+// number of rows of the set.
+type Density struct {
+	X      string `json:"x"`
+	Y      string `json:"y"`
+	Width  int    `json:"width"`  // bins; 0 means 200
+	Height int    `json:"height"` // 0 means 100; at most a million bins
 	// LogX and LogY use bins of the decimal logarithms. Values of 0 and less are then outside.
 	LogX bool `json:"log_x,omitempty"`
 	LogY bool `json:"log_y,omitempty"`
-	// XRange and YRange are the smallest and the largest value shown; nil means those that occur.
-	XRange *[2]float64 `json:"x_range,omitempty"`
-	YRange *[2]float64 `json:"y_range,omitempty"`
-}
 
-// Density is the answer to a [DensityQuery]. The counts, Unknown and Outside sum to the number of
-// rows of the set.
-type Density struct {
-	X      string      `json:"x"`
-	Y      string      `json:"y"`
-	XUnit  string      `json:"x_unit"`
-	YUnit  string      `json:"y_unit"`
-	XRange *[2]float64 `json:"x_range"` // nil if no value is known; not a logarithm
+	XUnit string `json:"x_unit"`
+	YUnit string `json:"y_unit"`
+	// XRange and YRange are the smallest and the largest value that is not outside; nil if there is
+	// none. They are not logarithms.
+	XRange *[2]float64 `json:"x_range"`
 	YRange *[2]float64 `json:"y_range"`
-	Width  int         `json:"width"`
-	Height int         `json:"height"`
 	// Counts are Height rows of Width bins, smallest y first.
-	Counts  []int32 `json:"counts"`
+	Counts  []int32 `json:"counts,omitzero"`
 	Most    int32   `json:"most"`    // the largest of the counts
 	Known   int     `json:"known"`   // quanta for which both values are known
 	Unknown int     `json:"unknown"` // the other quanta of the set
-	Outside int     `json:"outside"` // known ones outside the ranges
+	Outside int     `json:"outside"` // known ones that no bin has
 }
 
 // axis maps values to bins.
 type axis struct {
 	log         bool
-	low, high   float64 // of the logarithms, if log
 	bins        int
-	given       bool
-	shown       *[2]float64
-	least, most float64 // smallest and largest value that occurs and can be shown
+	least, most float64 // smallest and largest value that can be shown
+	low, high   float64 // of the logarithms, if log
 }
 
-// Density answers a [DensityQuery] for a set. It takes about 15 ns per row.
-func (e *Explorer) Density(ctx context.Context, q DensityQuery, set *Set) (*Density, error) {
-	xs, x, err := e.compileText("density", q.X)
+// density answers the question of a [Density] for a set. It takes about 15 ns per row.
+func (e *Explorer) density(ctx context.Context, q Density, set *Set) (*Density, error) {
+	metrics, err := e.compileAll("density", []string{q.X, q.Y}, 2)
 	if err != nil {
 		return nil, err
 	}
-	ys, y := &compiled{column: constant(0)}, ""
-	if q.Y == "" {
-		q.YRange, q.LogY = nil, false
-	} else {
-		if ys, y, err = e.compileText("density", q.Y); err != nil {
-			return nil, err
-		}
-	}
-	out := &Density{X: x, Y: y, XUnit: xs.unit.String(), YUnit: ys.unit.String(), Width: q.Width, Height: q.Height}
-	if err := out.size(q); err != nil {
-		return nil, &PartError{"density", err}
-	}
-	var ax, ay axis
-	if err := ax.init(q.LogX, q.XRange, out.Width); err != nil {
-		return nil, &PartError{"density", err}
-	}
-	if err := ay.init(q.LogY, q.YRange, out.Height); err != nil {
-		return nil, &PartError{"density", err}
-	}
-	columns := []column{xs.column, ys.column}
-	err = visitBlocks(ctx, set, columns, func(_ int, words []uint64, values [][]float64) {
-		xs, ys := values[0], values[1]
-		for i, w := range words {
-			for ; w != 0; w &= w - 1 {
-				if x, y := xs[i<<6+bits.TrailingZeros64(w)], ys[i<<6+bits.TrailingZeros64(w)]; x == x && y == y {
-					ax.see(x)
-					ay.see(y)
-				}
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	ax.settle()
-	ay.settle()
-	err = visitBlocks(ctx, set, columns, func(_ int, words []uint64, values [][]float64) {
-		xs, ys := values[0], values[1]
-		for i, w := range words {
-			for ; w != 0; w &= w - 1 {
-				at := i<<6 + bits.TrailingZeros64(w)
-				out.put(&ax, &ay, xs[at], ys[at])
-			}
-		}
-	})
-	out.XRange, out.YRange = ax.shown, ay.shown
-	if q.Y == "" {
-		out.YRange = nil
-	}
-	return out, err
-}
-
-// put counts a quantum.
-func (d *Density) put(ax, ay *axis, x, y float64) {
-	if x != x || y != y {
-		d.Unknown++
-		return
-	}
-	d.Known++
-	i, j := ax.bin(x), ay.bin(y)
-	if i < 0 || j < 0 {
-		d.Outside++
-		return
-	}
-	n := &d.Counts[j*d.Width+i]
-	*n++
-	d.Most = max(d.Most, *n)
-}
-
-func (d *Density) size(q DensityQuery) error {
-	if d.Width == 0 {
-		d.Width = 200
-	}
-	if d.Height == 0 {
-		d.Height = 100
-	}
-	if q.Y == "" {
-		d.Height = 1
+	d := &Density{
+		X: metrics[0].name, Y: metrics[1].name, XUnit: metrics[0].unit.String(), YUnit: metrics[1].unit.String(),
+		Width: cmp.Or(q.Width, 200), Height: cmp.Or(q.Height, 100), LogX: q.LogX, LogY: q.LogY,
 	}
 	if d.Width < 0 || d.Height < 0 || d.Width > 1<<20 || int64(d.Width)*int64(d.Height) > 1<<20 {
-		return fmt.Errorf("%d × %d bins are not between 1 and a million", d.Width, d.Height)
+		return nil, &PartError{"density", fmt.Errorf("%d × %d bins are not between 1 and a million", d.Width, d.Height)}
 	}
 	d.Counts = make([]int32, d.Width*d.Height)
-	return nil
-}
-
-func (a *axis) init(log bool, given *[2]float64, bins int) error {
-	*a = axis{log: log, bins: bins, shown: given, given: given != nil, least: math.Inf(1), most: math.Inf(-1)}
-	if !a.given {
-		return nil
+	x, y := axis{q.LogX, d.Width, math.Inf(1), math.Inf(-1), 0, 0}, axis{q.LogY, d.Height, math.Inf(1), math.Inf(-1), 0, 0}
+	columns := []column{metrics[0].column, metrics[1].column}
+	err = visit(ctx, set, columns, func(_ int, v []float64) {
+		if v[0] == v[0] && v[1] == v[1] {
+			x.see(v[0])
+			y.see(v[1])
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	if a.least, a.most = given[0], given[1]; !(a.least <= a.most) || log && a.least <= 0 || math.IsInf(a.most-a.least, 0) {
-		return fmt.Errorf("nothing can be shown from %v to %v", a.least, a.most)
-	}
-	return nil
+	d.XRange, d.YRange = x.settle(), y.settle()
+	return d, visit(ctx, set, columns, func(_ int, v []float64) {
+		if v[0] != v[0] || v[1] != v[1] {
+			d.Unknown++
+			return
+		}
+		d.Known++
+		i, j := x.bin(v[0]), y.bin(v[1])
+		if i < 0 || j < 0 {
+			d.Outside++
+			return
+		}
+		n := &d.Counts[j*d.Width+i]
+		*n++
+		d.Most = max(d.Most, *n)
+	})
 }
 
 func (a *axis) see(v float64) {
-	if !a.given && (v > 0 || !a.log) {
+	if v > 0 || !a.log {
 		a.least, a.most = min(a.least, v), max(a.most, v)
 	}
 }
 
-// settle sets the bins once the range is known.
-func (a *axis) settle() {
-	a.low, a.high = a.least, a.most
+// settle sets the bins once the range is known, and returns the range.
+func (a *axis) settle() *[2]float64 {
 	if a.least > a.most {
-		return // no values: bin is not called, or returns −1
+		return nil // no values: bin returns −1
 	}
-	a.shown = &[2]float64{a.least, a.most}
+	a.low, a.high = a.least, a.most
 	if a.log {
 		a.low, a.high = math.Log10(a.least), math.Log10(a.most)
 	}
+	return &[2]float64{a.least, a.most}
 }
 
 // bin returns the bin of a value, or −1 if it is outside.

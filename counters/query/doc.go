@@ -26,7 +26,7 @@
 //		answer, err := e.Answer(context.Background(), query.Query{
 //			Filter:  "first(20, gc, goroutine)", // of each goroutine, the first 20 quanta after each collection
 //			Stats:   []string{"instructions / cycles", "1000 * minor_faults / duration"},
-//			Compare: &query.CompareQuery{}, // with all the other quanta
+//			Compare: []string{}, // all counters, with those of the other quanta
 //		})
 //		if err != nil {
 //			log.Fatal(err)
@@ -71,8 +71,8 @@
 //
 // # Cost
 //
-// For two million quanta, on one of two busy virtual cores at 2.3 GHz, a filter takes 5 to 75 ms,
-// and with the statistics of one metric 70 to 120 ms; a table by group, a series, a density or the
-// lanes of a timeline take 35 to 85 ms each; the search among ten candidates takes 0.4 s, and the
-// correlations of ten metrics 1 to 2 s (BenchmarkSelect, BenchmarkStatistics, BenchmarkAnswer).
+// For two million quanta, on one of two busy virtual cores at 2.3 GHz, a filter takes 10 to 120 ms,
+// and the statistics of one metric 70 to 240 ms; a table by group, a density or the lanes of a
+// timeline take 60 to 160 ms; a comparison of ten candidates takes 0.8 s (BenchmarkSelect,
+// BenchmarkStatistics, BenchmarkAnswer).
 package query

@@ -37,7 +37,7 @@ func ExampleExplorer_Answer() {
 	answer, err := e.Answer(context.Background(), query.Query{
 		Filter:  "first(3, gc)",
 		Stats:   []string{"minor_faults", "minor_faults / cycles"},
-		Compare: &query.CompareQuery{Metrics: []string{"minor_faults", "cycles"}},
+		Compare: []string{"minor_faults", "cycles"},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -46,7 +46,7 @@ func ExampleExplorer_Answer() {
 	faults, rate := answer.Stats[0], answer.Stats[1]
 	fmt.Println("faults:", faults.Sum, "in", faults.Known, "quanta, mean", faults.Mean)
 	fmt.Printf("faults per cycle: %.2f on average, %.2f in all\n", float64(rate.Mean), float64(rate.RatioOfSums))
-	most := answer.Comparison.Rows[0]
+	most := answer.Comparison[0]
 	fmt.Println("differs most:", most.Metric, "is", most.A.Mean, "instead of", most.B.Mean)
 	// Output:
 	// 3 of 6 quanta
@@ -65,16 +65,12 @@ func ExampleParseFilter() {
 	// at character 9: ended is never "premepted"; did you mean preempted?
 }
 
-func ExampleParseMetric() {
+func ExampleExplorer_Values() {
 	e, err := query.NewExplorer(sixQuanta())
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := query.ParseMetric("change(cycles) / 10")
-	if err != nil {
-		log.Fatal(err)
-	}
-	values, err := e.Values(context.Background(), m, query.AllRows(6))
+	values, err := e.Values(context.Background(), "change(cycles) / 10", query.AllRows(6))
 	fmt.Println(values, err) // of each goroutine's first quantum the change is not known
 	// Output: [NaN NaN 8 -12 -6 -2] <nil>
 }

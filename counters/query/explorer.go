@@ -40,68 +40,8 @@ func NewExplorer(rec *quanta.Recording) (*Explorer, error) {
 	return e, nil
 }
 
-// funcs returns the column of the top functions, or of their callers.
-func (e *Explorer) funcs(field string) []int32 {
-	if field == "caller" {
-		return e.callers
-	}
-	return e.rec.Func
-}
-
 // Recording returns the recording, which must not be changed.
 func (e *Explorer) Recording() *quanta.Recording { return e.rec }
-
-// index links the rows of each goroutine, once.
-func (e *Explorer) index() {
-	e.once.Do(func() {
-		n := e.rec.Len()
-		e.prev, e.number = make([]int32, n), make([]int32, n)
-		numbers := numberer(e.rec.Goroutine)
-		var last []int32
-		for row, id := range e.rec.Goroutine {
-			number := numbers(id)
-			if int(number) == len(e.ids) {
-				e.ids = append(e.ids, id)
-				last = append(last, -1)
-			}
-			e.number[row] = number
-			e.prev[row] = last[number]
-			last[number] = int32(row)
-		}
-		e.groups = e.mainGroups()
-	})
-}
-
-// numberer returns a function that numbers ids from 0 in the order of its calls. It uses a table if
-// the ids are close together, as those of goroutines are, which takes a tenth of the time of a map.
-func numberer(ids []int64) func(int64) int32 {
-	if len(ids) == 0 {
-		return nil
-	}
-	next := int32(0)
-	low, high := slices.Min(ids), slices.Max(ids)
-	if span := high - low; span >= 0 && span < int64(8*len(ids)+1024) {
-		table := make([]int32, span+1)
-		return func(id int64) int32 {
-			number := &table[id-low]
-			if *number == 0 {
-				next++
-				*number = next
-			}
-			return *number - 1
-		}
-	}
-	table := map[int64]int32{}
-	return func(id int64) int32 {
-		number, ok := table[id]
-		if !ok {
-			number = next
-			table[id] = number
-			next++
-		}
-		return number
-	}
-}
 
 // Name is a name that metrics can use.
 type Name struct {
@@ -144,15 +84,12 @@ func (e *Explorer) Names() []Name {
 func (e *Explorer) written(counter int) string {
 	name := e.rec.Counters[counter].Name
 	word := strings.ReplaceAll(name, "-", "_")
-	m, err := ParseMetric(word)
-	if err == nil && m.root.op == opName && m.root.word == word && !isBuiltin(word) && e.counter(word) == counter {
+	root, err := parse(word, (*lexer).metric)
+	builtin := slices.ContainsFunc(builtins, func(b Name) bool { return b.Name == word })
+	if err == nil && root.op == opName && root.word == word && !builtin && e.counter(word) == counter {
 		return word
 	}
 	return quote(strings.ToValidUTF8(name, "\uFFFD"))
-}
-
-func isBuiltin(name string) bool {
-	return slices.ContainsFunc(builtins, func(b Name) bool { return b.Name == name })
 }
 
 // counter returns the counter with a name, possibly with every "-" replaced by "_"; −1 if there is

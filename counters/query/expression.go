@@ -58,6 +58,13 @@ type node struct {
 // interval is an item of a list of numbers, with inclusive ends. A single number is both ends.
 type interval struct{ low, high *node }
 
+func (i interval) String() string {
+	if i.high == i.low {
+		return i.low.String()
+	}
+	return i.low.String() + ".." + i.high.String()
+}
+
 // isSet reports whether the node is a filter rather than a metric.
 func (n *node) isSet() bool { return n.op < opAdd }
 
@@ -91,83 +98,49 @@ var callNames = map[nodeOp]string{
 
 // String returns the canonical form, which parses to the same tree.
 func (n *node) String() string {
-	var b strings.Builder
-	n.write(&b)
-	return b.String()
-}
-
-func (n *node) write(b *strings.Builder) {
 	switch n.op {
 	case opOr, opAnd, opAdd, opSub, opMul, opDiv:
-		n.kids[0].writeWithin(b, n.binding())
-		b.WriteString(infix[n.op])
-		n.kids[1].writeWithin(b, n.binding()+1)
+		return n.kids[0].within(n.binding()) + infix[n.op] + n.kids[1].within(n.binding()+1)
 	case opNot:
-		b.WriteByte('!')
-		n.kids[0].writeWithin(b, 8)
+		return "!" + n.kids[0].within(8)
 	case opNeg:
-		b.WriteByte('-')
-		n.kids[0].writeWithin(b, n.binding())
+		return "-" + n.kids[0].within(n.binding())
 	case opCompare:
-		n.kids[0].write(b)
-		b.WriteString(" " + n.word + " ")
-		n.kids[1].write(b)
-	case opIn, opText, opTextIn:
-		n.writeTest(b)
-	case opAll:
-		b.WriteString("all")
-	case opNone:
-		b.WriteString("none")
-	case opNumber:
-		b.WriteString(formatNumber(n.plain) + n.word)
-	case opName:
-		b.WriteString(n.word)
-	case opQuoted:
-		b.WriteString(quote(n.word))
-	default:
-		n.writeCall(b)
-	}
-}
-
-// writeWithin writes the node, in parentheses if it binds less tightly than binding.
-func (n *node) writeWithin(b *strings.Builder, binding int) {
-	if n.binding() >= binding {
-		n.write(b)
-		return
-	}
-	b.WriteByte('(')
-	n.write(b)
-	b.WriteByte(')')
-}
-
-func (n *node) writeTest(b *strings.Builder) {
-	switch n.op {
+		return n.kids[0].String() + " " + n.word + " " + n.kids[1].String()
+	case opIn:
+		return n.kids[0].String() + " in (" + joined(n.list, interval.String) + ")"
 	case opText:
-		b.WriteString(n.field + " " + n.word + " " + n.value(n.texts[0]))
+		return n.field + " " + n.word + " " + n.value(n.texts[0])
 	case opTextIn:
-		b.WriteString(n.field + " in (")
-		for i, text := range n.texts {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(n.value(text))
-		}
-		b.WriteByte(')')
-	default:
-		n.kids[0].write(b)
-		b.WriteString(" in (")
-		for i, item := range n.list {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			item.low.write(b)
-			if item.high != item.low {
-				b.WriteString("..")
-				item.high.write(b)
-			}
-		}
-		b.WriteByte(')')
+		return n.field + " in (" + joined(n.texts, n.value) + ")"
+	case opAll:
+		return "all"
+	case opNone:
+		return "none"
+	case opNumber:
+		return formatNumber(n.plain) + n.word
+	case opName:
+		return n.word
+	case opQuoted:
+		return quote(n.word)
 	}
+	return callNames[n.op] + "(" + strings.Join(n.arguments(), ", ") + ")"
+}
+
+func joined[T any](list []T, text func(T) string) string {
+	var out []string
+	for _, v := range list {
+		out = append(out, text(v))
+	}
+	return strings.Join(out, ", ")
+}
+
+// within returns the node, in parentheses if it binds less tightly than binding.
+func (n *node) within(binding int) string {
+	if n.binding() >= binding {
+		return n.String()
+	}
+	return "(" + n.String() + ")"
 }
 
 // value formats the value of a field: as a bare word if the field has a fixed set of values.
@@ -178,41 +151,32 @@ func (n *node) value(text string) string {
 	return quote(text)
 }
 
-func (n *node) writeCall(b *strings.Builder) {
-	b.WriteString(callNames[n.op] + "(")
-	var args []string
+// arguments returns those of a call.
+func (n *node) arguments() (args []string) {
 	switch n.op {
 	case opFirst, opLast:
 		args = append(args, strconv.Itoa(n.count))
 	case opBetween:
 		args = append(args, quote(n.texts[0]), quote(n.texts[1]))
 	}
-	switch {
-	case n.span == gcSpan:
+	if n.span == gcSpan {
 		args = append(args, "gc")
-	case n.op == opFirst || n.op == opLast || n.op == opDuring && len(n.kids) == 0:
+	} else if n.span != "" {
 		args = append(args, quote(n.span))
 	}
-	if n.each != "" {
-		args = append(args, n.each)
-	}
-	if n.field != "" {
-		args = append(args, n.field)
+	for _, word := range []string{n.each, n.field} {
+		if word != "" {
+			args = append(args, word)
+		}
 	}
 	for _, kid := range n.kids {
 		args = append(args, kid.String())
 	}
-	b.WriteString(strings.Join(args, ", ") + ")")
+	return args
 }
 
 // formatNumber formats a number of 0 or more as JSON and JavaScript do.
-func formatNumber(v float64) string {
-	if v != 0 && (v < 1e-6 || v >= 1e21) {
-		s := strconv.FormatFloat(v, 'e', -1, 64)
-		return strings.Replace(s, "e-0", "e-", 1)
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
-}
+func formatNumber(v float64) string { return string(Value(v).append(nil)) }
 
 // quote returns a JSON string with minimal escaping.
 func quote(s string) string {

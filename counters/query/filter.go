@@ -9,7 +9,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Filter is a parsed filter, which denotes a set of quanta of any recording. See [ParseFilter].
@@ -38,40 +37,29 @@ func ParseFilter(text string) (*Filter, error) {
 	return &Filter{root, text}, nil
 }
 
+// ParseFilters parses filters with commas between them. The error is a [*SyntaxError].
+func ParseFilters(text string) (out []*Filter, err error) {
+	_, err = parse(text, func(l *lexer) *node {
+		for more := true; more; more = l.take(",") {
+			root := l.filter()
+			out = append(out, &Filter{root, text})
+		}
+		return nil
+	})
+	return out, err
+}
+
 // String returns the canonical form, which parses to the same filter, unless the text was already
 // close to the limits: the canonical form may be longer and have more parentheses.
 func (f *Filter) String() string { return f.root.String() }
-
-// Metric is a parsed metric, which denotes a number for each quantum of any recording. See
-// [ParseMetric].
-type Metric struct {
-	root *node
-	text string // as written
-}
-
-// ParseMetric parses a metric, such as
-//
-//	1000 * minor_faults / duration
-//
-// in the same language as filters. The error is a [*SyntaxError].
-func ParseMetric(text string) (*Metric, error) {
-	root, err := parse(text, (*lexer).metric)
-	if err != nil {
-		return nil, err
-	}
-	return &Metric{root, text}, nil
-}
-
-// String returns the canonical form, which parses to the same metric.
-func (m *Metric) String() string { return m.root.String() }
 
 // Select returns the set of the rows that a filter selects. The error is a [*SyntaxError] if the
 // recording lacks a name in the filter or units do not match, or that of ctx. Select takes a few
 // nanoseconds per row for each comparison and operation (BenchmarkSelect), and less for conditions
 // that depend only on names.
 func (e *Explorer) Select(ctx context.Context, f *Filter) (set *Set, err error) {
-	defer func() { err = caught(recover(), f.text, err) }()
-	s := selector{resolver: resolver{e: e}, ctx: ctx}
+	defer recovered(&err)
+	s := selector{resolver: resolver{e: e, text: f.text}, ctx: ctx}
 	set = s.eval(f.root)
 	if s.err != nil {
 		return nil, s.err
@@ -121,38 +109,30 @@ func (s *selector) eval(n *node) *Set {
 	return NoRows(rows)
 }
 
-// where evaluates a column and returns the set of the rows for which test sets the bits.
-func (s *selector) where(c column, test func(values []float64, words []uint64)) *Set {
+// where returns the set of the rows whose value passes a test.
+func (s *selector) where(c column, test func(float64) bool) *Set {
 	set := NoRows(s.e.rec.Len())
-	if s.err != nil {
-		return set
-	}
 	values := make([]float64, blockRows)
-	for lo := 0; lo < set.n; lo += blockRows {
+	for lo := 0; lo < set.n && s.err == nil; lo += blockRows {
 		size := min(blockRows, set.n-lo)
 		c(values[:size], lo)
-		for i := size; i < blockRows; i++ {
-			values[i] = math.NaN()
+		for i, v := range values[:size] {
+			if test(v) {
+				set.add(lo + i)
+			}
 		}
-		test(values, set.words[lo>>6:min((lo+blockRows)>>6, len(set.words))])
 	}
 	return set
 }
 
-// bitsOf packs the results of test for each value. Each call passes a single function, so test is
-// inlined there.
-func bitsOf(values []float64, words []uint64, test func(float64) bool) {
-	for i := range words {
-		var w uint64
-		for j, v := range values[i<<6 : i<<6+64] {
-			var bit uint64
-			if test(v) {
-				bit = 1
-			}
-			w |= bit << j
-		}
-		words[i] = w
-	}
+// relationTests has the tests of a difference.
+var relationTests = map[string]func(d float64) bool{
+	"=":  func(d float64) bool { return d == 0 },
+	"!=": func(d float64) bool { return d < 0 || d > 0 },
+	"<":  func(d float64) bool { return d < 0 },
+	"<=": func(d float64) bool { return d <= 0 },
+	">":  func(d float64) bool { return d > 0 },
+	">=": func(d float64) bool { return d >= 0 },
 }
 
 func (s *selector) compare(n *node) *Set {
@@ -161,22 +141,7 @@ func (s *selector) compare(n *node) *Set {
 	if _, ok := u.with(v); !ok {
 		s.fail(n, "the units differ: "+unitName(u)+" and "+unitName(v), "")
 	}
-	return s.where(difference(left, right), func(d []float64, words []uint64) {
-		switch n.word {
-		case "=":
-			bitsOf(d, words, func(v float64) bool { return v == 0 })
-		case "!=":
-			bitsOf(d, words, func(v float64) bool { return v < 0 || v > 0 })
-		case "<":
-			bitsOf(d, words, func(v float64) bool { return v < 0 })
-		case "<=":
-			bitsOf(d, words, func(v float64) bool { return v <= 0 })
-		case ">":
-			bitsOf(d, words, func(v float64) bool { return v > 0 })
-		default:
-			bitsOf(d, words, func(v float64) bool { return v >= 0 })
-		}
-	})
+	return s.where(difference(left, right), relationTests[n.word])
 }
 
 // difference returns a − b. By IEEE 754, its sign is that of the comparison of a with b: it never
@@ -211,15 +176,13 @@ func (s *selector) in(n *node) *Set {
 			list = append(list, bounds{low, high})
 		}
 	}
-	return s.where(c, func(values []float64, words []uint64) {
-		bitsOf(values, words, func(v float64) bool {
-			for _, b := range list {
-				if v >= b.low && v <= b.high {
-					return true
-				}
+	return s.where(c, func(v float64) bool {
+		for _, b := range list {
+			if v >= b.low && v <= b.high {
+				return true
 			}
-			return len(single) > 0 && single[v]
-		})
+		}
+		return len(single) > 0 && single[v]
 	})
 }
 
@@ -251,54 +214,19 @@ func matcher(n *node) func(string) bool {
 	return func(text string) bool { return set[text] }
 }
 
-// text tests each of the names once, rather than each of the rows.
 func (s *selector) text(n *node) *Set {
-	rec := s.e.rec
+	keys, _ := s.e.by(n.field)
 	match := matcher(n)
-	switch n.field {
-	case "group":
-		return byIndex(rec.Group, len(rec.Groups), func(i int) bool { return match(rec.Groups[i].Name) })
-	case "kind":
-		return byIndex(rec.Group, len(rec.Groups), func(i int) bool { return match(rec.Groups[i].Kind.String()) })
-	case "func", "caller":
-		return byIndex(s.e.funcs(n.field), len(rec.Funcs), func(i int) bool { return i > 0 && match(rec.Funcs[i]) })
-	case "ended":
-		return byIndex(rec.Ending, 256, func(i int) bool { return match(quanta.Ending(i).String()) })
-	default:
-		return byIndex(rec.Wait, 256, func(i int) bool { return match(timeline.Wait(i).String()) })
-	}
-}
-
-// byIndex returns the set of the rows whose index into a table of names passes.
-func byIndex[T ~int32 | ~uint8](column []T, names int, pass func(int) bool) *Set {
-	table := make([]uint64, max(names, 1)) // 1 if the name passes
-	for i := range names {
-		if pass(i) {
-			table[i] = 1
-		}
-	}
-	set := NoRows(len(column))
-	for i := range set.words {
-		var w uint64
-		for j, index := range column[i<<6 : min(i<<6+64, len(column))] {
-			w |= table[index] << j
-		}
-		set.words[i] = w
-	}
-	return set
+	return keys.where(s.e.rec.Len(), func(key int32) bool { return key != keys.unknown && match(keys.name(key)) })
 }
 
 func (s *selector) known(n *node) *Set {
-	switch n.field {
-	case "":
-		c, _ := s.compile(n.kids[0])
-		return s.where(c, func(values []float64, words []uint64) {
-			bitsOf(values, words, func(v float64) bool { return v == v })
-		})
-	case "func", "caller":
-		return byIndex(s.e.funcs(n.field), len(s.e.rec.Funcs), func(i int) bool { return i > 0 })
+	if n.field != "" {
+		keys, _ := s.e.by(n.field)
+		return keys.where(s.e.rec.Len(), func(key int32) bool { return key != keys.unknown })
 	}
-	return AllRows(s.e.rec.Len())
+	c, _ := s.compile(n.kids[0])
+	return s.where(c, func(v float64) bool { return v == v })
 }
 
 // Filters by events besides the quanta: spans, such as those of garbage collections, and markers.
@@ -310,19 +238,25 @@ func (s *selector) spans(n *node) (out []quanta.Span) {
 	for _, span := range s.e.rec.Spans {
 		if span.Name == n.span {
 			out = append(out, span)
-		} else if !slices.Contains(names, span.Name) && len(names) < 1000 {
+		} else {
 			names = append(names, span.Name)
 		}
 	}
 	if len(out) == 0 && n.span != gcSpan {
-		near := spelling.Nearest(n.span, names)
-		if near != "" {
-			near = quote(near)
-		}
-		s.fail(n, "this recording has no span "+quote(n.span), near)
+		s.missing(n, "span", n.span, names)
 	}
 	slices.SortStableFunc(out, func(a, b quanta.Span) int { return cmp.Compare(a.Begin, b.Begin) })
 	return out
+}
+
+// missing fails because the recording has no span or marker of a name.
+func (s *selector) missing(n *node, what, text string, known []string) {
+	known = slices.Compact(slices.Sorted(slices.Values(known)))
+	near := spelling.Nearest(text, known[:min(len(known), 1000)])
+	if near != "" {
+		near = quote(near)
+	}
+	s.fail(n, "this recording has no "+what+" "+quote(text), near)
 }
 
 // from returns the first row that begins at t or later.
@@ -331,35 +265,21 @@ func (s *selector) from(t int64) int {
 	return sort.Search(len(begin), func(i int) bool { return begin[i] >= t })
 }
 
-// eachOf returns a function that maps rows to the items for which first and last count separately;
-// all rows map to 0 if each is "".
-func (s *selector) eachOf(each string) func(row int) int64 {
-	rec := s.e.rec
-	switch each {
-	case "goroutine":
-		s.e.index()
-		return func(row int) int64 { return int64(s.e.number[row]) }
-	case "group":
-		return func(row int) int64 { return int64(rec.Group[row]) }
-	case "proc":
-		return func(row int) int64 { return int64(rec.Proc[row]) }
-	case "thread":
-		return func(row int) int64 { return rec.Thread[row] }
-	}
-	return func(int) int64 { return 0 }
-}
-
 // ranked returns the first n quanta after each span, or the last n before it.
 //
 // first: of the quanta that begin at the end of the span or later and before the next span begins,
 // the first n. last: of the quanta that end before the span begins and begin at the end of the
 // previous span or later, the last n.
 func (s *selector) ranked(n *node) *Set {
-	rec, each := s.e.rec, s.eachOf(n.each)
+	rec, each := s.e.rec, func(int) int32 { return 0 }
+	if n.each != "" {
+		keys, _ := s.e.by(n.each)
+		each = keys.of
+	}
 	set := NoRows(rec.Len())
 	spans := s.spans(n)
 	for i, span := range spans {
-		seen := map[int64]int{}
+		seen := map[int32]int{}
 		take := func(row int) (full bool) {
 			key := each(row)
 			if seen[key] < n.count {
@@ -440,9 +360,13 @@ func (s *selector) between(n *node) *Set {
 	rec := s.e.rec
 	markers := slices.Clone(rec.Markers)
 	slices.SortStableFunc(markers, func(a, b quanta.Marker) int { return cmp.Compare(a.Time, b.Time) })
+	var known []string
+	for _, m := range markers {
+		known = append(known, m.Text)
+	}
 	for _, text := range n.texts {
-		if !slices.ContainsFunc(markers, func(m quanta.Marker) bool { return m.Text == text }) {
-			s.fail(n, "this recording has no marker "+quote(text), s.nearMarker(text))
+		if !slices.Contains(known, text) {
+			s.missing(n, "marker", text, known)
 		}
 	}
 	open, next := map[int64]bool{}, 0 // by goroutine, or 0
@@ -464,15 +388,4 @@ func (s *selector) between(n *node) *Set {
 		}
 		return open[rec.Goroutine[row]]
 	})
-}
-
-func (s *selector) nearMarker(text string) string {
-	var texts []string
-	for _, m := range s.e.rec.Markers[:min(len(s.e.rec.Markers), 1000)] {
-		texts = append(texts, m.Text)
-	}
-	if near := spelling.Nearest(text, texts); near != "" {
-		return quote(near)
-	}
-	return ""
 }

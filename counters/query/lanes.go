@@ -11,26 +11,19 @@ import (
 	"strconv"
 )
 
-// LanesQuery asks when goroutines, processors or threads ran, for a timeline of a given width.
-type LanesQuery struct {
-	By     string `json:"by"`               // goroutine, proc, thread or group
-	Metric string `json:"metric,omitempty"` // colors the lanes; "" means none
-	// From and To bound the time, in ns; both 0 means the whole recording.
-	From  int64 `json:"from,omitempty"`
-	To    int64 `json:"to,omitempty"`
-	Width int   `json:"width,omitempty"` // pixels; 0 means 1000, at most 10000
-	Limit int   `json:"limit,omitempty"` // lanes that ran longest; 0 means 100, at most 1000
-}
-
-// Lanes is the answer to a [LanesQuery].
+// Lanes holds when goroutines, processors or threads ran, for a timeline of a given width. A
+// [Query] has the first six fields; the answer has all.
 type Lanes struct {
-	By     string `json:"by"`
-	Metric string `json:"metric"`
-	Unit   string `json:"unit"`
-	From   int64  `json:"from"`
-	To     int64  `json:"to"`
-	Width  int    `json:"width"`
-	Lanes  []Lane `json:"lanes"` // sorted by group and number, number, or run time
+	By     string `json:"by"`     // goroutine, proc, thread or group
+	Metric string `json:"metric"` // colors the lanes; "" means none
+	// From and To bound the time, in ns; both 0 means the whole recording.
+	From  int64 `json:"from"`
+	To    int64 `json:"to"`
+	Width int   `json:"width"`           // pixels; 0 means 1000, at most 10000
+	Limit int   `json:"limit,omitempty"` // lanes that ran longest; 0 means 100, at most 1000
+
+	Unit  string `json:"unit"`
+	Lanes []Lane `json:"lanes,omitzero"` // sorted by group and number, number, or run time
 	// Omitted is the number of lanes beyond the limit; they ran for OmittedBusy.
 	Omitted     int   `json:"omitted"`
 	OmittedBusy Value `json:"omitted_busy"`
@@ -97,22 +90,16 @@ func (l Lane) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (c *LaneCell) UnmarshalJSON(data []byte) error {
-	var row *int
-	fields := []any{&c.X, &c.Width, &c.Busy, &c.Quanta, &row, &c.Value}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
+	var v []Value
+	if err := json.Unmarshal(data, &v); err != nil {
 		return err
 	}
-	if len(raw) != len(fields) {
-		return fmt.Errorf("a cell of a lane has %d fields, not %d", len(fields), len(raw))
+	if len(v) != 6 {
+		return fmt.Errorf("a cell of a lane has 6 fields, not %d", len(v))
 	}
-	for i, field := range fields {
-		if err := json.Unmarshal(raw[i], field); err != nil {
-			return err
-		}
-	}
-	if c.Row = -1; row != nil {
-		c.Row = *row
+	*c = LaneCell{int(v[0]), int(v[1]), int64(v[2]), int(v[3]), -1, v[5]}
+	if v[4].Known() {
+		c.Row = int(v[4])
 	}
 	return nil
 }
@@ -124,62 +111,58 @@ type pixel struct {
 	n, row                 int32
 }
 
-// Lanes answers a [LanesQuery] for a set. It takes about 30 ns per row, and 50 bytes per pixel of
-// each lane.
+// lanes answers the question of [Lanes] for a set. It takes about 30 ns per row, and 50 bytes per
+// pixel of each lane.
 //
 // A quantum is in the pixels from floor(x(begin)) to ceil(x(end)) − 1, where x(t) = (t − From)/(To
 // − From)·Width.
-func (e *Explorer) Lanes(ctx context.Context, q LanesQuery, set *Set) (*Lanes, error) {
-	d := drawer{e: e}
-	columns, err := d.init(q)
-	if err != nil {
-		return nil, err
+func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error) {
+	keys, ok := e.by(q.By)
+	if !ok || keys.ids == nil && q.By != "group" {
+		return nil, &PartError{"lanes", fmt.Errorf("no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))}
 	}
-	if err := visit(ctx, set, nil, func(row int, _ []float64) { d.measure(row) }); err != nil {
-		return nil, err
+	q.Width, q.Limit = cmp.Or(q.Width, 1000), cmp.Or(q.Limit, 100)
+	q.Lanes, q.Omitted, q.OmittedBusy, q.Unit = []Lane{}, 0, 0, ""
+	if q.Limit < 0 || q.Limit > 1000 || q.Width < 0 || q.Width > 10_000 {
+		return nil, &PartError{"lanes", fmt.Errorf("%d lanes of %d pixels are not between 1 and 1000 of 10000", q.Limit, q.Width)}
+	}
+	metric := constant(math.NaN())
+	if q.Metric != "" {
+		c, err := e.compilePart("lanes", q.Metric)
+		if err != nil {
+			return nil, err
+		}
+		metric, q.Metric, q.Unit = c.column, c.name, c.unit.String()
+	}
+	var err error
+	if q.From, q.To, err = e.window(q.From, q.To); err != nil {
+		return nil, &PartError{"lanes", err}
+	}
+	d := drawer{e, &q, keys, make([]float64, keys.n), make([]int, keys.n), make([][]pixel, keys.n)}
+	for row := range set.Rows() {
+		if begin, end, ok := d.part(row); ok {
+			key := d.keys.of(row)
+			d.busy[key] += float64(end - begin)
+			d.quanta[key]++
+		}
 	}
 	shown := d.choose()
-	if err := visit(ctx, set, columns, func(row int, v []float64) { d.draw(row, v) }); err != nil {
+	if err := visit(ctx, set, []column{metric}, func(row int, v []float64) { d.draw(row, v[0]) }); err != nil {
 		return nil, err
 	}
 	for _, key := range shown {
-		d.out.Lanes = append(d.out.Lanes, d.lane(key))
+		q.Lanes = append(q.Lanes, d.lane(key))
 	}
-	return d.out, nil
+	return &q, nil
 }
 
 type drawer struct {
 	e      *Explorer
 	out    *Lanes
 	keys   keys
-	limit  int
 	busy   []float64 // by key
 	quanta []int
 	pixels [][]pixel // by key; nil if not shown
-}
-
-func (d *drawer) init(q LanesQuery) (columns []column, err error) {
-	keys, ok := d.e.by(q.By)
-	if !ok || q.By != "goroutine" && q.By != "proc" && q.By != "thread" && q.By != "group" {
-		return nil, &PartError{"lanes", fmt.Errorf("no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))}
-	}
-	d.keys, d.busy, d.quanta = keys, make([]float64, keys.n), make([]int, keys.n)
-	d.out = &Lanes{By: q.By, Width: cmp.Or(q.Width, 1000), Lanes: []Lane{}}
-	if q.Metric != "" {
-		c, name, err := d.e.compileText("lanes", q.Metric)
-		if err != nil {
-			return nil, err
-		}
-		columns = []column{c.column}
-		d.out.Metric, d.out.Unit = name, c.unit.String()
-	}
-	if d.limit = cmp.Or(q.Limit, 100); d.limit < 0 || d.limit > 1000 || d.out.Width < 0 || d.out.Width > 10_000 {
-		return nil, &PartError{"lanes", fmt.Errorf("%d lanes of %d pixels are not between 1 and 1000 of 10000", d.limit, d.out.Width)}
-	}
-	if d.out.From, d.out.To, err = d.e.window(q.From, q.To); err != nil {
-		return nil, &PartError{"lanes", err}
-	}
-	return columns, nil
 }
 
 // part returns the part of a quantum within the time shown.
@@ -192,61 +175,41 @@ func (d *drawer) part(row int) (begin, end int64, ok bool) {
 	return max(begin, d.out.From), min(end, d.out.To), true
 }
 
-func (d *drawer) measure(row int) {
-	if begin, end, ok := d.part(row); ok {
-		key := d.keys.of(row)
-		d.busy[key] += float64(end - begin)
-		d.quanta[key]++
-	}
-}
-
 // choose returns the lanes that ran longest, in order.
 func (d *drawer) choose() []int32 {
-	var used []int32
-	for key, n := range d.quanta {
-		if n > 0 {
-			used = append(used, int32(key))
-		}
-	}
-	slices.SortStableFunc(used, func(a, b int32) int { return cmp.Compare(d.busy[b], d.busy[a]) })
-	shown := used[:min(d.limit, len(used))]
+	used := d.keys.longest(d.quanta, func(key int32) float64 { return d.busy[key] })
+	shown := used[:min(d.out.Limit, len(used))]
 	for _, key := range used[len(shown):] {
 		d.out.Omitted++
 		d.out.OmittedBusy += Value(d.busy[key])
 	}
-	if d.out.By != "group" {
-		slices.SortStableFunc(shown, func(a, b int32) int {
-			x, knownX := d.keys.number(a)
-			y, knownY := d.keys.number(b)
-			if !knownX || !knownY {
-				x, y = b2i(!knownX), b2i(!knownY) // unknown last
+	if d.keys.ids != nil {
+		id := func(key int32) int64 {
+			if key == d.keys.unknown {
+				return math.MaxInt64 // last
 			}
-			return cmp.Or(cmp.Compare(d.group(a), d.group(b)), cmp.Compare(x, y))
+			return d.keys.ids[key]
+		}
+		slices.SortStableFunc(shown, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(d.group(a), d.group(b)), cmp.Compare(id(a), id(b)))
 		})
 	}
-	d.pixels = make([][]pixel, d.keys.n)
 	for _, key := range shown {
 		d.pixels[key] = make([]pixel, d.out.Width)
 	}
 	return shown
 }
 
-func b2i(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
+// group returns the group of a goroutine.
 func (d *drawer) group(key int32) string {
-	if group := d.keys.group(key); group >= 0 {
-		return d.e.rec.Groups[group].Name
+	if d.keys.groups == nil {
+		return ""
 	}
-	return ""
+	return d.e.rec.Groups[d.keys.groups[key]].Name
 }
 
 // draw adds a quantum to the pixels that it overlaps.
-func (d *drawer) draw(row int, v []float64) {
+func (d *drawer) draw(row int, value float64) {
 	begin, end, ok := d.part(row)
 	if !ok {
 		return
@@ -254,10 +217,6 @@ func (d *drawer) draw(row int, v []float64) {
 	pixels := d.pixels[d.keys.of(row)]
 	if pixels == nil {
 		return
-	}
-	value := math.NaN()
-	if len(v) > 0 {
-		value = v[0]
 	}
 	from, time, width := float64(d.out.From), float64(d.out.To-d.out.From), float64(d.out.Width)
 	b, e := float64(begin)-from, float64(end)-from
@@ -279,26 +238,18 @@ func (p *pixel) add(row int, value, overlap float64) {
 	}
 }
 
-func (p *pixel) cell(x int) LaneCell {
-	if p.n == 1 {
-		return LaneCell{x, 1, 0, 1, int(p.row), Value(p.value)}
-	}
-	return LaneCell{x, 1, 0, int(p.n), -1, Value(finite(p.weighted / p.weight))}
-}
-
 // lane converts the pixels of a key to cells.
 func (d *drawer) lane(key int32) Lane {
-	out := Lane{Key: d.keys.label(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []LaneCell{}}
-	if number, ok := d.keys.number(key); ok {
-		out.Number = &number
-	}
+	out := Lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []LaneCell{}}
 	busy := 0.0 // of the last cell
-	for x := range d.pixels[key] {
-		p := &d.pixels[key][x]
+	for x, p := range d.pixels[key] {
 		if p.n == 0 {
 			continue
 		}
-		cell := p.cell(x)
+		cell := LaneCell{x, 1, 0, int(p.n), -1, Value(finite(p.weighted / p.weight))}
+		if p.n == 1 {
+			cell.Row, cell.Value = int(p.row), Value(p.value)
+		}
 		if last := len(out.Cells) - 1; last >= 0 && cell.Row >= 0 && out.Cells[last].Row == cell.Row {
 			busy += p.busy
 			out.Cells[last].Width++

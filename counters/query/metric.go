@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,45 +25,40 @@ type column func(dst []float64, lo int)
 
 // compiled is a metric prepared for a recording.
 type compiled struct {
+	name   string // canonical
 	column column
 	unit   unit
-	root   *node
-	// The sides of a quotient.
+	// The sides of a quotient; nil for other metrics.
 	over, under column
 }
 
-// compileMetric resolves the names of a metric. The error is a *SyntaxError.
-func (e *Explorer) compileMetric(m *Metric) (c *compiled, err error) {
-	defer func() { err = caught(recover(), m.text, err) }()
-	r := resolver{e: e}
-	c = &compiled{root: m.root}
-	if m.root.op != opDiv {
-		c.column, c.unit = r.compile(m.root)
+// compile parses a metric and resolves its names. The error is a *SyntaxError.
+func (e *Explorer) compile(text string) (c *compiled, err error) {
+	root, err := parse(text, (*lexer).metric)
+	if err != nil {
+		return nil, err
+	}
+	defer recovered(&err)
+	r := resolver{e: e, text: text}
+	c = &compiled{name: root.String()}
+	if root.op != opDiv {
+		c.column, c.unit = r.compile(root)
 		return c, nil
 	}
 	var u, v unit
-	c.over, u = r.compile(m.root.kids[0])
-	c.under, v = r.compile(m.root.kids[1])
+	c.over, u = r.compile(root.kids[0])
+	c.under, v = r.compile(root.kids[1])
 	c.column, c.unit = arithmetic(opDiv, c.over, c.under), u.over(v)
 	return c, nil
 }
 
-// unresolved is the panic value of a resolver.
-type unresolved struct {
-	at            *node
-	message, near string
-}
-
-// caught turns the panic value of a resolver into an error.
-func caught(r any, text string, err error) error {
-	if r == nil {
-		return err
+// compilePart is compile for a part of a query. The error is a *PartError.
+func (e *Explorer) compilePart(part, text string) (*compiled, error) {
+	c, err := e.compile(text)
+	if err != nil {
+		return nil, &PartError{part, err}
 	}
-	u, ok := r.(unresolved)
-	if !ok {
-		panic(r)
-	}
-	return syntaxError(text, u.at.pos, u.message, u.near)
+	return c, nil
 }
 
 // maxChanges bounds the number of columns that a metric computes in advance.
@@ -70,10 +66,13 @@ const maxChanges = 8
 
 type resolver struct {
 	e       *Explorer
+	text    string
 	changes int
 }
 
-func (r *resolver) fail(n *node, message, near string) { panic(unresolved{n, message, near}) }
+func (r *resolver) fail(n *node, message, near string) {
+	panic(syntaxError(r.text, n.pos, message, near))
+}
 
 // compile returns the column of a node, and its unit.
 func (r *resolver) compile(n *node) (column, unit) {
@@ -194,9 +193,9 @@ func (r *resolver) named(n *node) (column, unit) {
 		case "begin":
 			return integers(rec.Begin, math.MinInt64), nanoseconds
 		case "end":
-			return r.end(), nanoseconds
+			return byRow(func(row int) float64 { return float64(rec.Begin[row] + rec.Duration[row]) }), nanoseconds
 		case "gap":
-			return r.gap(), nanoseconds
+			return sincePrevious(r.e, func(row, prev int) float64 { return float64(rec.Begin[row] - rec.Begin[prev] - rec.Duration[prev]) }), nanoseconds
 		case "goroutine":
 			return integers(rec.Goroutine, math.MinInt64), plainCount
 		case "thread":
@@ -221,42 +220,32 @@ func (r *resolver) named(n *node) (column, unit) {
 	return integers(rec.Counters[i].Values, quanta.Unknown+1), parseUnit(rec.Counters[i].Unit)
 }
 
-// integers returns the column of an integer column of the table. Values below least are unknown.
-func integers[T int32 | int64](values []T, least int64) column {
-	if least == math.MinInt64 {
-		return func(dst []float64, lo int) {
-			for i, v := range values[lo : lo+len(dst)] {
-				dst[i] = float64(v)
-			}
+// byRow returns the column of a function of the row.
+func byRow(f func(row int) float64) column {
+	return func(dst []float64, lo int) {
+		for i := range dst {
+			dst[i] = f(lo + i)
 		}
 	}
+}
+
+// sincePrevious returns the column of a function of the row and the goroutine's previous one.
+func sincePrevious(e *Explorer, f func(row, prev int) float64) column {
+	e.index()
+	return byRow(func(row int) float64 {
+		if prev := e.prev[row]; prev >= 0 {
+			return f(row, int(prev))
+		}
+		return math.NaN()
+	})
+}
+
+// integers returns the column of an integer column of the table. Values below least are unknown.
+func integers[T int32 | int64](values []T, least int64) column {
 	return func(dst []float64, lo int) {
 		for i, v := range values[lo : lo+len(dst)] {
 			if dst[i] = float64(v); int64(v) < least {
 				dst[i] = math.NaN()
-			}
-		}
-	}
-}
-
-func (r *resolver) end() column {
-	rec := r.e.rec
-	return func(dst []float64, lo int) {
-		for i := range dst {
-			dst[i] = float64(rec.Begin[lo+i] + rec.Duration[lo+i])
-		}
-	}
-}
-
-func (r *resolver) gap() column {
-	rec, e := r.e.rec, r.e
-	e.index()
-	return func(dst []float64, lo int) {
-		for i := range dst {
-			if prev := e.prev[lo+i]; prev < 0 {
-				dst[i] = math.NaN()
-			} else {
-				dst[i] = float64(rec.Begin[lo+i] - rec.Begin[prev] - rec.Duration[prev])
 			}
 		}
 	}
@@ -273,32 +262,30 @@ func (r *resolver) change(n *node) (column, unit) {
 }
 
 func changeOf(e *Explorer, kid column) column {
-	e.index()
-	values := wholeColumn(kid, e.rec.Len())
-	return func(dst []float64, lo int) {
-		for i := range dst {
-			if prev := e.prev[lo+i]; prev < 0 {
-				dst[i] = math.NaN()
-			} else {
-				dst[i] = finite(values[lo+i] - values[prev])
-			}
-		}
+	values := make([]float64, e.rec.Len())
+	for lo := 0; lo < len(values); lo += blockRows {
+		kid(values[lo:min(lo+blockRows, len(values))], lo)
 	}
-}
-
-// wholeColumn evaluates a column for all of n rows.
-func wholeColumn(c column, n int) []float64 {
-	out := make([]float64, n)
-	for lo := 0; lo < n; lo += blockRows {
-		c(out[lo:min(lo+blockRows, n)], lo)
-	}
-	return out
+	return sincePrevious(e, func(row, prev int) float64 { return finite(values[row] - values[prev]) })
 }
 
 // visit calls f with the rows of a set, in order, and their values in each column.
 func visit(ctx context.Context, set *Set, columns []column, f func(row int, values []float64)) error {
-	values := make([]float64, len(columns))
-	return visitBlocks(ctx, set, columns, func(lo int, words []uint64, buffers [][]float64) {
+	values, buffers := make([]float64, len(columns)), make([][]float64, len(columns))
+	for i := range buffers {
+		buffers[i] = make([]float64, blockRows)
+	}
+	for lo := 0; lo < set.n; lo += blockRows {
+		if lo%(blockRows*64) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		words := set.words[lo>>6 : min(lo+blockRows, len(set.words)<<6)>>6]
+		if !slices.ContainsFunc(words, func(w uint64) bool { return w != 0 }) {
+			continue
+		}
+		for i, c := range columns {
+			c(buffers[i][:min(blockRows, set.n-lo)], lo)
+		}
 		for i, w := range words {
 			for ; w != 0; w &= w - 1 {
 				at := i<<6 + bits.TrailingZeros64(w)
@@ -308,47 +295,14 @@ func visit(ctx context.Context, set *Set, columns []column, f func(row int, valu
 				f(lo+at, values)
 			}
 		}
-	})
-}
-
-// visitBlocks calls f with the rows of a set from lo on, as the bits of words, and the values of
-// each column from lo on. A loop over these is faster than visit if the work per row is small.
-func visitBlocks(ctx context.Context, set *Set, columns []column, f func(lo int, words []uint64, buffers [][]float64)) error {
-	buffers := make([][]float64, len(columns))
-	for i := range buffers {
-		buffers[i] = make([]float64, blockRows)
-	}
-	for lo := 0; lo < set.n; lo += blockRows {
-		if lo%(blockRows*64) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		words := set.words[lo>>6 : min(lo+blockRows, len(set.words)<<6)>>6]
-		if allZero(words) {
-			continue
-		}
-		size := min(blockRows, set.n-lo)
-		for i, c := range columns {
-			c(buffers[i][:size], lo)
-		}
-		f(lo, words, buffers)
 	}
 	return nil
 }
 
-func allZero(words []uint64) bool {
-	for _, w := range words {
-		if w != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Values returns the metric's values for the rows of a set, in order; NaN if unknown. The error is
-// a *SyntaxError if the recording lacks a name in the metric or its units do not match, or that of
-// ctx.
-func (e *Explorer) Values(ctx context.Context, m *Metric, set *Set) ([]float64, error) {
-	c, err := e.compileMetric(m)
+// Values returns the values of a metric for the rows of a set, in order; NaN if unknown. The error
+// is a [*SyntaxError] if the text is not a metric of this recording, or that of ctx.
+func (e *Explorer) Values(ctx context.Context, metric string, set *Set) ([]float64, error) {
+	c, err := e.compile(metric)
 	if err != nil {
 		return nil, err
 	}
@@ -383,32 +337,22 @@ func parseUnit(s string) unit {
 // String returns "ns", "bytes/ns", "1/ns", "ns^2"; "" for a plain count.
 func (u unit) String() string {
 	var over, under []string
-	for _, p := range []struct {
-		name  string
-		power int
-	}{{"ns", u.ns}, {"bytes", u.bytes}} {
-		name := p.name
-		if p.power > 1 || p.power < -1 {
-			name += "^" + strconv.Itoa(max(p.power, -p.power))
+	add := func(name string, power int) {
+		if power > 1 || power < -1 {
+			name += "^" + strconv.Itoa(max(power, -power))
 		}
-		switch {
-		case p.power > 0:
+		if power > 0 {
 			over = append(over, name)
-		case p.power < 0:
+		} else if power < 0 {
 			under = append(under, name)
 		}
 	}
-	if len(over)+len(under) == 0 {
-		return ""
+	add("ns", u.ns)
+	add("bytes", u.bytes)
+	if len(over) == 0 && len(under) > 0 {
+		over = []string{"1"}
 	}
-	s := strings.Join(over, "*")
-	if s == "" {
-		s = "1"
-	}
-	if len(under) > 0 {
-		s += "/" + strings.Join(under, "/")
-	}
-	return s
+	return strings.Join(append([]string{strings.Join(over, "*")}, under...), "/")
 }
 
 // times and over multiply and divide units; a free number changes nothing.

@@ -63,11 +63,7 @@ func TestMetricUnits(t *testing.T) {
 		"duration/gap": "", "heap*duration": "ns*bytes", "duration*gap": "ns^2", "1/duration/duration": "1/ns^2", "1/heap/duration": "1/ns/bytes", "duration+5": "ns",
 		"2*3+duration": "ns", "5ms+duration": "ns", "min(heap,1MB)": "bytes", "change(heap)": "bytes", "-gap": "ns", "5": "", "task_clock/duration": "",
 	} {
-		m, err := ParseMetric(metric)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := e.compileMetric(m)
+		c, err := e.compile(metric)
 		if err != nil || c.unit.String() != want {
 			t.Errorf("%s: unit %q, %v; want %q", metric, c.unit, err, want)
 		}
@@ -83,10 +79,7 @@ func TestMetricErrors(t *testing.T) {
 		{"heap + duration", 5}, {"duration + heap/duration", 9}, {"max(duration, heap)", 0}, {"5ms + 1kB", 4}, {"1 + nothing", 4}, {`1 + "minor_faults"`, 4}, {"µs", 0},
 		{"change(1)+change(1)+change(1)+change(1)+change(1)+change(1)+change(1)+change(1)+change(1)", 80},
 	} {
-		m, err := ParseMetric(c.metric)
-		if err == nil {
-			_, err = e.Values(t.Context(), m, AllRows(5))
-		}
+		_, err := e.Values(t.Context(), c.metric, AllRows(5))
 		if s := syntaxOf(t, err); s == nil || s.Pos != c.pos {
 			t.Errorf("%s: %v", c.metric, err)
 		}

@@ -43,21 +43,24 @@ func parse(text string, rule func(*lexer) *node) (n *node, err error) {
 	case !utf8.ValidString(text):
 		return nil, &SyntaxError{Message: "the text is not valid UTF-8"}
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			failed, ok := r.(stop)
-			if !ok {
-				panic(r)
-			}
-			n, err = nil, failed.err
-		}
-	}()
+	defer recovered(&err)
 	l := &lexer{text: text}
 	n = rule(l)
 	if l.space(); l.at < len(text) {
 		l.fail("unexpected " + l.next())
 	}
 	return n, nil
+}
+
+// recovered turns the panic of a parser or resolver into an error. It is deferred.
+func recovered(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case *SyntaxError:
+		*err = r
+	default:
+		panic(r)
+	}
 }
 
 // nested counts the nesting depth while rule runs.
@@ -190,7 +193,6 @@ func (l *lexer) textTest(field string, pos int) *node {
 
 // value parses and checks the text with which a field is compared.
 func (l *lexer) value(field, relation string) string {
-	l.item()
 	pos := l.pos()
 	text, ok := l.quoted()
 	if !ok {
@@ -211,13 +213,6 @@ func (l *lexer) value(field, relation string) string {
 	return text
 }
 
-// item counts the items of lists.
-func (l *lexer) item() {
-	if l.items++; l.items > maxItems {
-		l.fail("more than 4000 values")
-	}
-}
-
 // intervals parses one or more numbers or ranges of them.
 func (l *lexer) intervals() []interval {
 	if !l.take("(") {
@@ -232,7 +227,6 @@ func (l *lexer) intervals() []interval {
 }
 
 func (l *lexer) interval() interval {
-	l.item()
 	low := l.signed()
 	if !l.take("..") {
 		return interval{low, low}
@@ -308,15 +302,7 @@ func names[T interface{ String() string }](values []T) (out []string) {
 
 // fieldValues returns the values of a field with a fixed set of values; nil for others.
 func fieldValues(field string) []string {
-	switch field {
-	case "kind":
-		return kindValues
-	case "ended":
-		return endingNames
-	case "wait":
-		return waitValues
-	}
-	return nil
+	return map[string][]string{"kind": kindValues, "ended": endingNames, "wait": waitValues}[field]
 }
 
 func callOf(name string) (nodeOp, bool) {
@@ -355,7 +341,6 @@ func (l *lexer) call(op nodeOp, pos int) *node {
 	default:
 		n.kids = append(n.kids, l.argument())
 		for (op == opMin || op == opMax) && l.take(",") {
-			l.item()
 			n.kids = append(n.kids, l.argument())
 		}
 	}
@@ -439,7 +424,6 @@ const (
 	maxText      = 16 << 10 // bytes
 	maxNesting   = 64
 	maxOperators = 500
-	maxItems     = 4000 // per list
 )
 
 // SyntaxError is an error in an expression, with its position. It also reports valid expressions
@@ -460,14 +444,6 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// MarshalJSON returns {"error": …, "pos": …}.
-func (e *SyntaxError) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Error string `json:"error"`
-		Pos   int    `json:"pos"`
-	}{e.Error(), e.Pos})
-}
-
 // lexer reads an expression. The parser requests the kind of token it expects, because a "-" is
 // part of a word in some places and an operator in others.
 type lexer struct {
@@ -475,15 +451,11 @@ type lexer struct {
 	at        int // in bytes
 	depth     int
 	operators int
-	items     int
 }
 
-// stop is the panic value of the parser; ParseFilter and ParseMetric recover it.
-type stop struct{ err *SyntaxError }
-
-// failAt fails at a byte of the text.
+// failAt fails at a byte of the text, with a suggestion if near is not "".
 func (l *lexer) failAt(at int, message, near string) {
-	panic(stop{syntaxError(l.text, at, message, near)})
+	panic(syntaxError(l.text, at, message, near))
 }
 
 func syntaxError(text string, at int, message, near string) *SyntaxError {
@@ -608,61 +580,39 @@ var suffixes = map[string]struct {
 	"KiB": {1 << 10, inBytes}, "MiB": {1 << 20, inBytes}, "GiB": {1 << 30, inBytes},
 }
 
+var numeral = regexp.MustCompile(`^\d+(\.\d+)?([eE][-+]?\d+)?`)
+
 // number parses a number with its suffix, if one is next.
 func (l *lexer) number() *node {
-	l.space()
-	end := l.wordEnd(isDigit)
-	if end == l.at {
+	n := &node{op: opNumber, pos: l.pos()}
+	text := numeral.FindString(l.text[l.at:])
+	if text == "" {
 		return nil
 	}
-	n := &node{op: opNumber, pos: l.pos()}
-	from := l.at
-	l.at = end
-	if strings.HasPrefix(l.text[l.at:], ".") && l.at+1 < len(l.text) && isDigit(l.text[l.at+1]) {
-		l.at++
-		l.at = l.wordEnd(isDigit)
-	}
-	l.exponent()
-	plain, err := strconv.ParseFloat(l.text[from:l.at], 64)
-	if err != nil {
+	l.at += len(text)
+	var err error
+	if n.plain, err = strconv.ParseFloat(text, 64); err != nil {
 		l.failAt(n.pos, "the number is too large", "")
 	}
-	n.plain, n.num = plain, plain
+	scale := 1.0
 	switch rest := l.text[l.at:]; {
 	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"):
 		// The micro sign and the Greek letter.
-		n.word = "us"
+		n.word, scale = "us", 1e3
 		l.at += len("µs")
 	case rest != "" && isLetter(rest[0]):
 		at := l.at
 		n.word = l.name()
-		if _, ok := suffixes[n.word]; !ok {
+		suffix, ok := suffixes[n.word]
+		if !ok {
 			l.failAt(at, "unknown unit "+quote(n.word)+" of a number: there are ns, us, ms, s, B, kB, MB, GB, KiB, MiB, GiB", "")
 		}
+		scale = suffix.scale
 	}
-	if n.word != "" {
-		n.num = plain * suffixes[n.word].scale
-	}
-	if math.IsInf(n.num, 0) {
+	if n.num = n.plain * scale; math.IsInf(n.num, 0) {
 		l.failAt(n.pos, "the number is too large", "")
 	}
 	return n
-}
-
-// exponent parses "e-9", but leaves an e without a digit after it.
-func (l *lexer) exponent() {
-	rest := l.text[l.at:]
-	if rest == "" || rest[0]|0x20 != 'e' {
-		return
-	}
-	i := 1
-	if i < len(rest) && (rest[i] == '+' || rest[i] == '-') {
-		i++
-	}
-	if i < len(rest) && isDigit(rest[i]) {
-		l.at += i
-		l.at = l.wordEnd(isDigit)
-	}
 }
 
 const maxRegexp = 1000
@@ -677,30 +627,4 @@ func compileRegexp(text string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return re, nil
-}
-
-// CutConditions splits "A,B" at the comma that is in no parentheses and no string.
-func CutConditions(text string) (a, b string, err error) {
-	depth, quoted, at := 0, false, -1
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case c == ',' && depth == 0 && at >= 0:
-			return "", "", errors.New("more than two conditions")
-		case c == ',' && depth == 0:
-			at = i
-		}
-	}
-	if at < 0 {
-		return "", "", errors.New("want two conditions, with a comma between them")
-	}
-	return text[:at], text[at+1:], nil
 }

@@ -19,33 +19,35 @@ type Query struct {
 	// computed.
 	Units []string `json:"units,omitempty"`
 	// Stats are metrics to summarize, at most 50.
-	Stats     []string        `json:"stats,omitempty"`
-	Table     *TableQuery     `json:"table,omitempty"`
-	Rows      *RowsQuery      `json:"rows,omitempty"`
-	Series    *SeriesQuery    `json:"series,omitempty"`
-	Density   *DensityQuery   `json:"density,omitempty"`
-	Lanes     *LanesQuery     `json:"lanes,omitempty"`
-	Correlate *CorrelateQuery `json:"correlate,omitempty"`
-	Compare   *CompareQuery   `json:"compare,omitempty"`
+	Stats   []string `json:"stats,omitempty"`
+	Table   *Table   `json:"table,omitempty"`
+	Rows    *Rows    `json:"rows,omitempty"`
+	Density *Density `json:"density,omitempty"`
+	Lanes   *Lanes   `json:"lanes,omitempty"`
+	// Correlate are metrics whose correlations are computed, at most 20.
+	Correlate []string `json:"correlate,omitempty"`
+	// Compare are the metrics to compare, at most 200; nil means no comparison. An empty list means
+	// the duration, the gap before the quantum, every counter, and, for each counter of changes,
+	// its rate: the counter divided by the duration.
+	Compare []string `json:"compare,omitzero"`
 }
 
 // Answer is the answer to a [Query]. Parts that were not requested are nil.
 type Answer struct {
-	Filter       string        `json:"filter"`            // canonical
-	Against      string        `json:"against,omitempty"` // canonical; "" is the complement
-	Of           int           `json:"of"`                // number of quanta of the recording
-	Count        int           `json:"count"`             // number of quanta of the set
-	Duration     Value         `json:"duration"`          // ns, total of the set
-	AgainstCount int           `json:"against_count,omitempty"`
-	Units        []string      `json:"units,omitempty"`
-	Stats        []*Statistics `json:"stats,omitempty"`
-	Table        *Table        `json:"table,omitempty"`
-	Rows         *Rows         `json:"rows,omitempty"`
-	Series       *Series       `json:"series,omitempty"`
-	Density      *Density      `json:"density,omitempty"`
-	Lanes        *Lanes        `json:"lanes,omitempty"`
-	Correlation  *Correlation  `json:"correlation,omitempty"`
-	Comparison   *Comparison   `json:"comparison,omitempty"`
+	Filter       string       `json:"filter"`            // canonical
+	Against      string       `json:"against,omitempty"` // canonical; "" is the complement
+	Of           int          `json:"of"`                // number of quanta of the recording
+	Count        int          `json:"count"`             // number of quanta of the set
+	Duration     Value        `json:"duration"`          // ns, total of the set
+	AgainstCount int          `json:"against_count,omitempty"`
+	Units        []string     `json:"units,omitempty"`
+	Stats        []Statistics `json:"stats,omitempty"`
+	Table        *Table       `json:"table,omitempty"`
+	Rows         *Rows        `json:"rows,omitempty"`
+	Density      *Density     `json:"density,omitempty"`
+	Lanes        *Lanes       `json:"lanes,omitempty"`
+	Correlation  *Correlation `json:"correlation,omitempty"`
+	Comparison   []Comparison `json:"comparison,omitempty"` // largest difference first
 }
 
 // PartError identifies the invalid part of a [Query]. In JSON it is {"error":…, "part":…}, and
@@ -82,7 +84,7 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{Filter: canonical, Of: e.rec.Len(), Count: set.Count(), Duration: Value(e.duration(set))}
-	other := (*Set)(nil)
+	var other *Set
 	switch {
 	case q.Against != "":
 		if other, a.Against, err = e.selectText(ctx, "against", q.Against); err != nil {
@@ -95,73 +97,68 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 		a.AgainstCount = other.Count()
 	}
 	for i, text := range q.Units[:min(len(q.Units), 50)] {
-		c, _, err := e.compileText(fmt.Sprintf("units[%d]", i), text)
+		c, err := e.compilePart(fmt.Sprintf("units[%d]", i), text)
 		if err != nil {
 			return nil, err
 		}
 		a.Units = append(a.Units, c.unit.String())
 	}
-	if err := e.stats(ctx, q.Stats, set, a); err != nil {
+	metrics, err := e.compileAll("stats", q.Stats, 50)
+	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		wanted bool
-		answer func() error
-	}{
-		{q.Table != nil, func() (err error) { a.Table, err = e.Table(ctx, *q.Table, set); return }},
-		{q.Rows != nil, func() (err error) { a.Rows, err = e.Rows(ctx, *q.Rows, set); return }},
-		{q.Series != nil, func() (err error) { a.Series, err = e.Series(ctx, *q.Series, set); return }},
-		{q.Density != nil, func() (err error) { a.Density, err = e.Density(ctx, *q.Density, set); return }},
-		{q.Lanes != nil, func() (err error) { a.Lanes, err = e.Lanes(ctx, *q.Lanes, set); return }},
-		{q.Correlate != nil, func() (err error) { a.Correlation, err = e.Correlate(ctx, *q.Correlate, set); return }},
-		{q.Compare != nil, func() (err error) { a.Comparison, err = e.Compare(ctx, *q.Compare, set, other); return }},
-	} {
-		if !part.wanted {
-			continue
+	for _, c := range metrics {
+		s, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, quantilesShown, true)
+		if err != nil {
+			return nil, err
 		}
-		if err := part.answer(); err != nil {
+		a.Stats = append(a.Stats, s...)
+	}
+	if q.Table != nil {
+		if a.Table, err = e.table(ctx, *q.Table, set); err != nil {
+			return nil, err
+		}
+	}
+	if q.Rows != nil {
+		if a.Rows, err = e.rows(ctx, *q.Rows, set); err != nil {
+			return nil, err
+		}
+	}
+	if q.Density != nil {
+		if a.Density, err = e.density(ctx, *q.Density, set); err != nil {
+			return nil, err
+		}
+	}
+	if q.Lanes != nil {
+		if a.Lanes, err = e.lanes(ctx, *q.Lanes, set); err != nil {
+			return nil, err
+		}
+	}
+	if len(q.Correlate) > 0 {
+		if a.Correlation, err = e.correlate(ctx, q.Correlate, set); err != nil {
+			return nil, err
+		}
+	}
+	if q.Compare != nil {
+		if a.Comparison, err = e.compare(ctx, q.Compare, set, other); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-func (e *Explorer) stats(ctx context.Context, metrics []string, set *Set, a *Answer) error {
-	if len(metrics) > 50 {
-		return &PartError{"stats", fmt.Errorf("%d metrics are more than 50", len(metrics))}
-	}
-	for _, text := range metrics {
-		m, err := ParseMetric(text)
-		if err != nil {
-			return &PartError{"stats", err}
-		}
-		s, err := e.Statistics(ctx, m, set)
-		if err != nil {
-			return blamed("stats", err)
-		}
-		a.Stats = append(a.Stats, s)
-	}
-	return nil
-}
-
-// blamed adds the name of a query's part to an error.
-func blamed(part string, err error) error {
-	var syntax *SyntaxError
-	if errors.As(err, &syntax) {
-		return &PartError{part, err}
-	}
-	return err
-}
-
 // selectText parses a filter and selects its quanta.
-func (e *Explorer) selectText(ctx context.Context, part, text string) (*Set, string, error) {
+func (e *Explorer) selectText(ctx context.Context, part, text string) (set *Set, canonical string, err error) {
 	f, err := ParseFilter(text)
-	if err != nil {
-		return nil, "", &PartError{part, err}
+	if err == nil {
+		set, err = e.Select(ctx, f)
 	}
-	set, err := e.Select(ctx, f)
-	if err != nil {
-		return nil, "", blamed(part, err)
+	var syntax *SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, "", &PartError{part, err}
+	case err != nil:
+		return nil, "", err
 	}
 	return set, f.String(), nil
 }
@@ -175,4 +172,20 @@ func (e *Explorer) duration(set *Set) float64 {
 		}
 	}
 	return float64(total)
+}
+
+// window checks an interval. The whole recording, 0 to 0, ends after the beginning of its last
+// quantum.
+func (e *Explorer) window(from, to int64) (int64, int64, error) {
+	if from == 0 && to == 0 {
+		to = max(int64(e.rec.Wall), 1)
+		if n := e.rec.Len(); n > 0 {
+			to = max(to, e.rec.Begin[n-1]+1)
+			from = min(from, e.rec.Begin[0])
+		}
+	}
+	if to <= from || uint64(to-from) > math.MaxInt64 {
+		return 0, 0, fmt.Errorf("no time is between %d and %d", from, to)
+	}
+	return from, to, nil
 }

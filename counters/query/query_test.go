@@ -47,35 +47,33 @@ func vectorQueries() (out []Query) {
 		out = append(out, Query{Filter: filter, Stats: metrics})
 	}
 	for _, by := range []string{"group", "kind", "goroutine", "func", "caller", "proc", "thread", "ended", "wait"} {
-		out = append(out, Query{Filter: "duration > 20us", Table: &TableQuery{By: by, Metrics: []string{"minor_faults", "instructions / cycles"}, Limit: 3}})
+		out = append(out, Query{Filter: "duration > 20us", Table: &Table{By: by, Metrics: []string{"minor_faults", "instructions / cycles"}, Limit: 3}})
 	}
 	out = append(out,
-		Query{Table: &TableQuery{By: "goroutine", Metrics: []string{"heap"}}},
-		Query{Filter: "first(3, gc)", Rows: &RowsQuery{Metrics: []string{"cycles", "gap"}}},
-		Query{Rows: &RowsQuery{Metrics: []string{"minor_faults"}, Sort: "minor_faults", Descending: true, Offset: 5, Limit: 7}},
-		Query{Rows: &RowsQuery{Sort: "minor_faults", Offset: 50, Limit: 20}},
-		Query{Rows: &RowsQuery{Descending: true, Limit: 3}},
-		Query{Series: &SeriesQuery{Metric: "instructions / cycles", Bins: 7}},
-		Query{Filter: "kind = application", Series: &SeriesQuery{Metric: "heap", Bins: 5, From: 100_000, To: 900_001}},
-		Query{Density: &DensityQuery{X: "duration", Y: "cycles", Width: 6, Height: 4}},
-		Query{Density: &DensityQuery{X: "duration", Width: 9}},
-		Query{Density: &DensityQuery{X: "duration", Y: "minor_faults", Width: 5, Height: 3, XRange: &[2]float64{10_000, 150_000}, YRange: &[2]float64{1, 3}}},
-		Query{Density: &DensityQuery{X: "cycles", Y: "duration", LogX: true, LogY: true, Width: 5, Height: 5, XRange: &[2]float64{10, 1e7}, YRange: &[2]float64{1, 1e6}}},
-		Query{Filter: "none", Density: &DensityQuery{X: "cycles", Y: "duration", Width: 2, Height: 2}},
-		Query{Lanes: &LanesQuery{By: "goroutine", Metric: "instructions / cycles", Width: 20, Limit: 4}},
-		Query{Lanes: &LanesQuery{By: "proc", Width: 50, From: 200_000, To: 700_000}},
-		Query{Filter: "proc = 1", Lanes: &LanesQuery{By: "group", Metric: "heap", Width: 10}},
-		Query{Lanes: &LanesQuery{By: "thread", Metric: "minor_faults", Width: 300, From: 200_000, To: 300_001}},
-		Query{Correlate: &CorrelateQuery{Metrics: []string{"duration", "cycles", "instructions", "heap", "minor_faults", "1"}, Ranks: true}},
-		Query{Correlate: &CorrelateQuery{Metrics: []string{"duration", "gap"}}},
-		Query{Filter: "first(10, gc)", Compare: &CompareQuery{}},
-		Query{Filter: "group = main.worker", Against: "kind = gc", Compare: &CompareQuery{Metrics: []string{"cycles", "heap", "1"}, Limit: 2}},
-		Query{Filter: "goroutine = 1", Against: "none", Compare: &CompareQuery{Metrics: []string{"cycles"}}},
+		Query{Table: &Table{By: "goroutine", Metrics: []string{"heap"}}},
+		Query{Filter: "first(3, gc)", Rows: &Rows{Metrics: []string{"cycles", "gap"}}},
+		Query{Rows: &Rows{Metrics: []string{"minor_faults"}, Sort: "minor_faults", Descending: true, Offset: 5, Limit: 7}},
+		Query{Rows: &Rows{Sort: "minor_faults", Offset: 50, Limit: 20}},
+		Query{Rows: &Rows{Descending: true, Limit: 3}},
+		Query{Table: &Table{Metrics: []string{"instructions / cycles"}, Bins: 7}},
+		Query{Table: &Table{By: "ended", Stats: []string{"mean", "deviation", "ratio", "p50", "p99.9"}, Limit: 2}},
+		Query{Density: &Density{X: "duration", Y: "cycles", Width: 6, Height: 4}},
+		Query{Density: &Density{X: "cycles", Y: "duration", LogX: true, LogY: true, Width: 5, Height: 5}},
+		Query{Filter: "none", Density: &Density{X: "cycles", Y: "duration", Width: 2, Height: 2}},
+		Query{Lanes: &Lanes{By: "goroutine", Metric: "instructions / cycles", Width: 20, Limit: 4}},
+		Query{Lanes: &Lanes{By: "proc", Width: 50, From: 200_000, To: 700_000}},
+		Query{Filter: "proc = 1", Lanes: &Lanes{By: "group", Metric: "heap", Width: 10}},
+		Query{Lanes: &Lanes{By: "thread", Metric: "minor_faults", Width: 300, From: 200_000, To: 300_001}},
+		Query{Correlate: []string{"duration", "cycles", "instructions", "heap", "minor_faults", "1"}},
+		Query{Correlate: []string{"duration", "gap"}},
+		Query{Filter: "first(10, gc)", Compare: []string{}},
+		Query{Filter: "group = main.worker", Against: "kind = gc", Compare: []string{"cycles", "heap", "1"}},
+		Query{Filter: "goroutine = 1", Against: "none", Compare: []string{"cycles"}},
 		// Wrong ones.
 		Query{Filter: "cycels > 1"}, Query{Against: "duration >"}, Query{Stats: []string{"duration", "heap + begin"}},
-		Query{Table: &TableQuery{By: "grup"}}, Query{Rows: &RowsQuery{Sort: "x"}}, Query{Series: &SeriesQuery{Metric: "cycles", From: 5, To: 5}},
-		Query{Density: &DensityQuery{X: "cycles", Width: 1 << 30}}, Query{Lanes: &LanesQuery{By: "func"}}, Query{Correlate: &CorrelateQuery{Metrics: []string{"cycles", "a b"}}},
-		Query{Compare: &CompareQuery{Metrics: []string{"all"}}},
+		Query{Table: &Table{By: "grup"}}, Query{Rows: &Rows{Sort: "x"}}, Query{Lanes: &Lanes{By: "proc", From: 5, To: 5}},
+		Query{Density: &Density{X: "cycles", Y: "cycles", Width: 1 << 30}}, Query{Lanes: &Lanes{By: "func"}}, Query{Correlate: []string{"cycles", "a b"}},
+		Query{Compare: []string{"all"}},
 	)
 	return out
 }
@@ -105,10 +103,10 @@ func makeVectors(t *testing.T) *vectors {
 		v.Parse = append(v.Parse, parseFilterVector(text))
 	}
 	for _, text := range canonicalMetrics {
-		m, err := ParseMetric(text)
+		root, err := parse(text, (*lexer).metric)
 		p := parseVector{Metric: &text}
 		if err == nil {
-			p.Canonical = m.String()
+			p.Canonical = root.String()
 		} else {
 			p.Pos = &syntaxOf(t, err).Pos
 		}

@@ -22,9 +22,9 @@ func TestRealTraces(t *testing.T) {
 				metrics = append(metrics, n.Name)
 			}
 			a := answer(t, e, Query{
-				Stats: metrics, Table: &TableQuery{By: "group", Metrics: metrics[:2]}, Rows: &RowsQuery{Metrics: metrics, Sort: "duration", Descending: true},
-				Series: &SeriesQuery{Metric: "duration"}, Density: &DensityQuery{X: "duration", Y: "gap", LogX: true}, Lanes: &LanesQuery{By: "proc"},
-				Correlate: &CorrelateQuery{Metrics: metrics[:min(len(metrics), 20)], Ranks: true}, Compare: &CompareQuery{},
+				Stats: metrics, Table: &Table{By: "group", Metrics: metrics[:2]}, Rows: &Rows{Metrics: metrics, Sort: "duration", Descending: true},
+				Density: &Density{X: "duration", Y: "gap", LogX: true}, Lanes: &Lanes{By: "proc"},
+				Correlate: metrics[:min(len(metrics), 20)], Compare: []string{},
 			})
 			sum := int64(0)
 			for _, d := range rec.Duration {

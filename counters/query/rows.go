@@ -3,26 +3,30 @@ package query
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// RowsQuery asks for rows of a set, page by page.
-type RowsQuery struct {
-	Metrics    []string `json:"metrics,omitempty"` // at most 20
-	Sort       string   `json:"sort,omitempty"`    // a metric; "" means the order of the recording
+// Rows holds quanta of a set, page by page. A [Query] has the first five fields; the answer has
+// all.
+type Rows struct {
+	Metrics    []string `json:"metrics,omitzero"` // at most 20; in the answer, they are canonical
+	Sort       string   `json:"sort,omitempty"`   // a metric; "" means the order of the recording
 	Descending bool     `json:"descending,omitempty"`
 	Offset     int      `json:"offset,omitempty"`
 	Limit      int      `json:"limit,omitempty"` // 0 means 100, at most 10000
-}
 
-// Rows is the answer to a [RowsQuery].
-type Rows struct {
-	Total   int      `json:"total"` // number of rows of the set
-	Metrics []string `json:"metrics"`
-	Units   []string `json:"units"`
-	Rows    []Row    `json:"rows"`
+	Total int      `json:"total"` // number of rows of the set
+	Units []string `json:"units,omitzero"`
+	Rows  []Row    `json:"rows,omitzero"`
 }
 
 // Row is a quantum with its names.
@@ -39,47 +43,54 @@ type Row struct {
 	Wait      string  `json:"wait"`
 	Func      string  `json:"func"`             // "" if unknown
 	Caller    string  `json:"caller,omitempty"` // likewise
-	Values    []Value `json:"values"`
+	Values    []Value `json:"values"`           // by metric
 }
 
-// Rows answers a [RowsQuery] for a set. Rows with an unknown value come last, equal ones in the
-// order of the recording.
-func (e *Explorer) Rows(ctx context.Context, q RowsQuery, set *Set) (*Rows, error) {
-	m, err := e.compileAll("rows", q.Metrics, 20)
+// rows answers the question of [Rows] for a set. Rows with an unknown value come last, equal ones
+// in the order of the recording.
+func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
+	metrics, err := e.compileAll("rows", q.Metrics, 20)
 	if err != nil {
 		return nil, err
 	}
 	if q.Offset < 0 || q.Limit < 0 || q.Limit > 10_000 {
 		return nil, &PartError{"rows", fmt.Errorf("cannot give %d rows from %d on: at most 10000 at a time", q.Limit, q.Offset)}
 	}
-	if q.Limit == 0 {
-		q.Limit = 100
-	}
+	q.Limit = cmp.Or(q.Limit, 100)
 	order, err := e.ordered(ctx, q, set)
 	if err != nil {
 		return nil, err
 	}
-	out := &Rows{Total: len(order), Metrics: m.names, Units: m.units, Rows: []Row{}}
-	from := min(q.Offset, len(order))
-	for _, row := range order[from:min(from+q.Limit, len(order))] {
-		out.Rows = append(out.Rows, e.row(m, int(row)))
+	q.Total, q.Metrics, q.Units, q.Rows = len(order), []string{}, []string{}, []Row{}
+	for _, c := range metrics {
+		q.Metrics, q.Units = append(q.Metrics, c.name), append(q.Units, c.unit.String())
 	}
-	return out, nil
+	from := min(q.Offset, len(order))
+	for _, i := range order[from:min(from+q.Limit, len(order))] {
+		row := e.row(int(i))
+		for _, c := range metrics {
+			var v [1]float64
+			c.column(v[:], int(i))
+			row.Values = append(row.Values, Value(v[0]))
+		}
+		q.Rows = append(q.Rows, row)
+	}
+	return &q, nil
 }
 
-// row returns a quantum with its names.
-func (e *Explorer) row(m *metricSet, i int) Row {
+// row returns a quantum with its names, without values.
+func (e *Explorer) row(i int) Row {
 	r := e.rec
 	group := r.Groups[r.Group[i]]
 	out := Row{
-		Row: i, Goroutine: r.Goroutine[i], Group: group.Name, Kind: group.Kind.String(),
-		Begin: r.Begin[i], Duration: r.Duration[i], Ended: r.Ending[i].String(), Wait: r.Wait[i].String(), Values: []Value{},
+		Row: i, Goroutine: r.Goroutine[i], Group: group.Name, Kind: group.Kind.String(), Begin: r.Begin[i], Duration: r.Duration[i],
+		Ended: r.Ending[i].String(), Wait: r.Wait[i].String(), Values: []Value{},
 	}
 	if r.Func[i] > 0 {
 		out.Func = r.Funcs[r.Func[i]]
 	}
-	if caller := e.funcs("caller")[i]; caller > 0 {
-		out.Caller = r.Funcs[caller]
+	if e.callers[i] > 0 {
+		out.Caller = r.Funcs[e.callers[i]]
 	}
 	if r.Thread[i] >= 0 {
 		out.Thread = &r.Thread[i]
@@ -87,16 +98,11 @@ func (e *Explorer) row(m *metricSet, i int) Row {
 	if r.Proc[i] >= 0 {
 		out.Proc = &r.Proc[i]
 	}
-	for _, c := range m.metrics {
-		var v [1]float64
-		c.column(v[:], i)
-		out.Values = append(out.Values, Value(v[0]))
-	}
 	return out
 }
 
 // ordered returns the rows of a set, sorted up to the end of the requested page.
-func (e *Explorer) ordered(ctx context.Context, q RowsQuery, set *Set) ([]int32, error) {
+func (e *Explorer) ordered(ctx context.Context, q Rows, set *Set) ([]int32, error) {
 	rows := make([]int32, 0, set.Count())
 	if q.Sort == "" {
 		for row := range set.Rows() {
@@ -107,7 +113,7 @@ func (e *Explorer) ordered(ctx context.Context, q RowsQuery, set *Set) ([]int32,
 		}
 		return rows, nil
 	}
-	c, _, err := e.compileText("rows", q.Sort)
+	c, err := e.compilePart("rows", q.Sort)
 	if err != nil {
 		return nil, err
 	}
@@ -156,4 +162,66 @@ func sortPage(rows []int32, values []float64, n int) []int32 {
 		rows[i] = k.row
 	}
 	return append(rows[:len(head)], tail...)
+}
+
+// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, with LF
+// line ends), with a header. The columns are
+//
+//	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func, caller
+//
+// then every counter of the recording by its name. Unknown values are empty. Names are safe to show
+// in a terminal and to open in a spreadsheet: control characters are replaced, and a name that
+// looks like a formula gets a leading "'".
+func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set) error {
+	if set == nil {
+		set = AllRows(e.rec.Len())
+	}
+	record := []string{"begin_ns", "duration_ns", "goroutine", "group", "kind", "thread", "proc", "ended", "wait", "func", "caller"}
+	for i := range e.rec.Counters {
+		record = append(record, harmless(e.rec.Counters[i].Name))
+	}
+	out := csv.NewWriter(w)
+	_ = out.Write(record) // csv.Writer keeps the first error
+	err := visit(ctx, set, nil, func(i int, _ []float64) {
+		r, proc := e.row(i), (*int64)(nil)
+		if r.Proc != nil {
+			proc = new(int64)
+			*proc = int64(*r.Proc)
+		}
+		record = append(record[:0], number(&r.Begin), number(&r.Duration), number(&r.Goroutine), harmless(r.Group), r.Kind,
+			number(r.Thread), number(proc), r.Ended, r.Wait, harmless(r.Func), harmless(r.Caller))
+		for j := range e.rec.Counters {
+			v := &e.rec.Counters[j].Values[i]
+			if *v == quanta.Unknown {
+				v = nil
+			}
+			record = append(record, number(v))
+		}
+		_ = out.Write(record)
+	})
+	if err != nil {
+		return err
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("query: writing CSV: %w", err)
+	}
+	return nil
+}
+
+// number formats a number; "" if unknown.
+func number(v *int64) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatInt(*v, 10)
+}
+
+// harmless makes a name safe for terminals and spreadsheets.
+func harmless(name string) string {
+	name = format.Clean(name)
+	if strings.IndexFunc(strings.TrimLeft(name, " "), func(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }) == 0 {
+		return "'" + name
+	}
+	return name
 }

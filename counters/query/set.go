@@ -34,10 +34,16 @@ func NoRows(n int) *Set {
 // RowsWhere returns the set of those of n rows for which in returns true.
 func RowsWhere(n int, in func(row int) bool) *Set {
 	s := NoRows(n)
-	for row := range s.n {
-		if in(row) {
-			s.add(row)
+	for i := range s.words {
+		var w uint64
+		for row := i << 6; row < min(i<<6+64, s.n); row++ {
+			var bit uint64
+			if in(row) {
+				bit = 1
+			}
+			w |= bit << (row & 63)
 		}
+		s.words[i] = w
 	}
 	return s
 }
@@ -61,11 +67,6 @@ func (s *Set) Count() int {
 		count += bits.OnesCount64(w)
 	}
 	return count
-}
-
-// Has reports whether a row is in the set.
-func (s *Set) Has(row int) bool {
-	return row >= 0 && row < s.n && s.words[row>>6]>>(row&63)&1 != 0
 }
 
 // Rows returns the rows of the set in order.

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
@@ -23,15 +24,7 @@ func columnOf(unit string, values ...int64) *quanta.Recording {
 
 func statsOf(t testing.TB, e *Explorer, metric, filter string) *Statistics {
 	t.Helper()
-	m, err := ParseMetric(metric)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := e.Statistics(t.Context(), m, chosen(t, e, filter))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return &answer(t, e, Query{Filter: filter, Stats: []string{metric}}).Stats[0]
 }
 
 // All statistics of 1 … n have closed forms.
@@ -48,9 +41,9 @@ func TestStatisticsClosedForm(t *testing.T) {
 	if want := math.Sqrt(n * (n + 1) / 12.); math.Abs(float64(s.Deviation)-want) > 1e-12*want {
 		t.Errorf("deviation %v, want %v", s.Deviation, want)
 	}
-	for _, q := range s.Quantiles {
-		if want := math.Round(q.Q * n); float64(q.Value) != want {
-			t.Errorf("quantile %v is %v, want %v", q.Q, q.Value, want)
+	for name, want := range map[string]Value{"p1": 10, "p5": 50, "p25": 250, "p50": 500, "p75": 750, "p95": 950, "p99": 990} {
+		if got := s.Quantiles[name]; got != want || len(s.Quantiles) != 7 {
+			t.Errorf("quantile %s is %v, want %v", name, got, want)
 		}
 	}
 	if want := float64(values[n-1]-values[0]) / (n - 1); s.Changes != n-1 || float64(s.MeanChange) != want {
@@ -124,10 +117,10 @@ func TestQuantiles(t *testing.T) {
 		for i, q := range quantilesShown {
 			// The least value that at least the part q of all is not above; q in
 			// hundredths.
-			hundredths := int(math.Round(q * 100))
+			hundredths, _ := strconv.Atoi(q[1:])
 			want := sorted[(hundredths*len(sorted)+99)/100-1]
 			if got[i] != want {
-				t.Fatalf("quantile %v of %d values: %v, want %v", q, len(sorted), got[i], want)
+				t.Fatalf("quantile %s of %d values: %v, want %v", q, len(sorted), got[i], want)
 			}
 		}
 		slices.Sort(values)
@@ -157,11 +150,11 @@ func TestStatisticsOfUnknown(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, s := range []*Statistics{statsOf(t, e, "v", "none"), statsOf(t, e, "v/0", ""), statsOf(t, e, "0/0", ""), statsOf(t, e, "1e300*1e300*v", "")} {
-		if s.Known != 0 || s.Sum.Known() || s.Min.Known() || s.Mean.Known() || s.Deviation.Known() || s.MeanChange.Known() || s.Quantiles[3].Value.Known() {
+		if s.Known != 0 || s.Sum.Known() || s.Min.Known() || s.Mean.Known() || s.Deviation.Known() || s.MeanChange.Known() || s.Quantiles["p50"].Known() {
 			t.Errorf("%+v", s)
 		}
 	}
-	if s := statsOf(t, e, "v", "v = 4"); s.Known != 1 || s.Mean != 4 || s.Deviation.Known() || s.Quantiles[6].Value != 4 {
+	if s := statsOf(t, e, "v", "v = 4"); s.Known != 1 || s.Mean != 4 || s.Deviation.Known() || s.Quantiles["p99"] != 4 {
 		t.Errorf("one value: %+v", s)
 	}
 }

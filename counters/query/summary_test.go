@@ -32,34 +32,32 @@ func TestSummary(t *testing.T) {
 			}
 		}
 	}
-	rows, stats, err := e.Summary(t.Context(), SummaryQuery{Filter: "duration > 30us", By: "ended", Metrics: []string{"cycles", "instructions / cycles"}, Stats: []string{"mean", "sum", "min", "max", "p50", "p99", "ratio"}})
-	if err != nil || len(stats) != 7 || len(rows) != 2*len(running) {
-		t.Fatalf("%d rows of %d keys, %v", len(rows), len(running), err)
+	stats := []string{"mean", "sum", "min", "max", "p50", "p99", "ratio"}
+	rows := answer(t, e, Query{Filter: "duration > 30us", Table: &Table{By: "ended", Metrics: []string{"cycles", "instructions / cycles"}, Stats: stats}}).Table.Rows
+	if len(rows) != len(running) {
+		t.Fatalf("%d rows of %d keys", len(rows), len(running))
 	}
 	for i, r := range rows {
-		if i > 0 && rows[i-1].Metric == r.Metric && rows[i-1].Running < r.Running || int64(r.Running) != running[r.Part] {
-			t.Errorf("row %d: %+v; it ran for %d", i, r, running[r.Part])
+		if i > 0 && rows[i-1].Duration < r.Duration || int64(r.Duration) != running[r.Key] {
+			t.Errorf("row %d: %+v; it ran for %d", i, r, running[r.Key])
 		}
-		if r.Metric != "cycles" {
-			q := quotients[r.Part]
-			if got := float64(r.Values[6]); math.Abs(got-q[0]/q[1]) > 1e-9 {
-				t.Errorf("%s: the ratio is %v, want %v", r.Part, got, q[0]/q[1])
-			}
-			continue
+		q := quotients[r.Key]
+		if got := float64(r.Cells[1].value("ratio")); math.Abs(got-q[0]/q[1]) > 1e-9 {
+			t.Errorf("%s: the ratio is %v, want %v", r.Key, got, q[0]/q[1])
 		}
-		v := slices.Sorted(slices.Values(values[r.Part]))
+		v := slices.Sorted(slices.Values(values[r.Key]))
 		sum := 0.0
 		for _, x := range v {
 			sum += x
 		}
 		n := len(v)
 		want := []float64{sum / float64(n), sum, v[0], v[n-1], v[(n+1)/2-1], v[(99*n+99)/100-1]}
-		if r.Known != n {
-			t.Errorf("%s: %d are known, want %d", r.Part, r.Known, n)
+		if r.Cells[0].Known != n {
+			t.Errorf("%s: %d are known, want %d", r.Key, r.Cells[0].Known, n)
 		}
 		for k, w := range want {
-			if got := float64(r.Values[k]); math.Abs(got-w) > 1e-9*w {
-				t.Errorf("%s: %s is %v, want %v", r.Part, stats[k], got, w)
+			if got := float64(r.Cells[0].value(stats[k])); math.Abs(got-w) > 1e-9*w {
+				t.Errorf("%s: %s is %v, want %v", r.Key, stats[k], got, w)
 			}
 		}
 	}
@@ -68,31 +66,26 @@ func TestSummary(t *testing.T) {
 // With any limit, the parts sum to the whole, and one part contains all that are not shown.
 func TestSummaryTop(t *testing.T) {
 	e := explorer(t, made(32, 700))
-	whole, _, err := e.Summary(t.Context(), SummaryQuery{Stats: []string{"sum"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := answer(t, e, Query{Table: &Table{}}).Table
 	for _, top := range []int{0, 1, 3, 1000} {
-		rows, _, err := e.Summary(t.Context(), SummaryQuery{By: "goroutine", Stats: []string{"sum"}, Top: top})
-		if err != nil {
-			t.Fatal(err)
+		table := answer(t, e, Query{Table: &Table{By: "goroutine", Limit: top}}).Table
+		rows := table.all()
+		if top > 0 && len(rows) > top+1 || !slices.Equal(table.Metrics, whole.Metrics) {
+			t.Errorf("top %d: %d parts with %v, want %v", top, len(rows), table.Metrics, whole.Metrics)
 		}
-		for _, w := range whole {
-			n, sum, known := 0, 0.0, 0
+		for i, w := range whole.Rows[0].Cells {
+			sum, known := 0.0, 0
 			for _, r := range rows {
-				if r.Metric == w.Metric {
-					n++
-					known += r.Known
-					if r.Values[0].Known() {
-						sum += float64(r.Values[0])
-					}
+				known += r.Cells[i].Known
+				if r.Cells[i].Sum.Known() {
+					sum += float64(r.Cells[i].Sum)
 				}
 			}
-			if known != w.Known || math.Abs(sum-float64(w.Values[0])) > 1e-6*math.Abs(sum) || top > 0 && n > top+1 {
-				t.Errorf("top %d, %s: %d parts with %v of %d, want %v of %d", top, w.Metric, n, sum, known, w.Values[0], w.Known)
+			if known != w.Known || math.Abs(sum-float64(w.Sum)) > 1e-6*math.Abs(sum) {
+				t.Errorf("top %d, %s: %v of %d, want %v of %d", top, w.Metric, sum, known, w.Sum, w.Known)
 			}
 		}
-		if last := rows[len(rows)-1].Part; (top == 1 || top == 3) != strings.HasSuffix(last, " others") {
+		if last := rows[len(rows)-1].Key; (top == 1 || top == 3) != strings.HasSuffix(last, " others") {
 			t.Errorf("top %d: the last part is %s", top, last)
 		}
 	}
@@ -100,14 +93,14 @@ func TestSummaryTop(t *testing.T) {
 
 func TestSummaryErrors(t *testing.T) {
 	e := explorer(t, made(1, 50))
-	for want, q := range map[string]SummaryQuery{
-		"there are mean":  {Stats: []string{"median"}},
-		"p100.1":          {Stats: []string{"p100.1"}},
-		"cannot group by": {By: "color"},
-		"did you mean":    {Metrics: []string{"cylces"}},
+	for want, q := range map[string]Query{
+		"there are mean":  {Table: &Table{Stats: []string{"median"}}},
+		"p100.1":          {Table: &Table{Stats: []string{"p100.1"}}},
+		"cannot group by": {Table: &Table{By: "color"}},
+		"did you mean":    {Table: &Table{Metrics: []string{"cylces"}}},
 		"not a filter":    {Filter: "duration"},
 	} {
-		if _, _, err := e.Summary(t.Context(), q); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := e.Answer(t.Context(), q); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", q, err, want)
 		}
 	}

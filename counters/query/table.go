@@ -1,355 +1,322 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+	"strings"
+	"time"
 
-	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// TableQuery asks for sums and means of groups of quanta that share a property.
-type TableQuery struct {
-	// By is the property: group, kind, goroutine, func, caller, proc, thread, ended or wait.
-	By string `json:"by"`
-	// Metrics has at most 8 metrics.
-	Metrics []string `json:"metrics,omitempty"`
-	// Limit is the maximum number of rows, those that ran longest; the others are added up. 0 means
-	// 50.
-	Limit int `json:"limit,omitempty"`
-}
-
-// Table is the answer to a [TableQuery].
+// Table holds statistics of the parts of a set, each with the quanta that share a property. A
+// [Query] has the first five fields; the answer has all.
 type Table struct {
-	By      string     `json:"by"`
-	Metrics []string   `json:"metrics"` // canonical
-	Units   []string   `json:"units"`
-	Rows    []TableRow `json:"rows"`
-	Others  *TableRow  `json:"others"` // sum of the rows beyond the limit; nil if none
-	Groups  int        `json:"groups"` // all
+	// By is the property: group, kind, goroutine, func, caller, proc, thread, ended or wait. ""
+	// makes one part.
+	By string `json:"by"`
+	// Metrics has at most 50 metrics; none means the duration, and every counter with a known
+	// value. In the answer, they are canonical.
+	Metrics []string `json:"metrics,omitzero"`
+	// Stats names the statistics that are shown, at most 20: mean, sum, min, max, deviation, ratio
+	// (of the sums of a quotient), and quantiles such as p50 or p99.9. Deviations and quantiles are
+	// computed only if they are among these.
+	Stats []string `json:"stats,omitempty"`
+	// Limit is the maximum number of rows, those that ran longest; the others are added up. 0 means
+	// all.
+	Limit int `json:"limit,omitempty"`
+	// Bins is the number of bins of [Statistics].Means, at most 10000. They divide the time between
+	// From and To; a quantum counts in the bin in which it begins.
+	Bins int `json:"bins,omitempty"`
+
+	Units  []string   `json:"units,omitzero"`
+	Rows   []TableRow `json:"rows,omitzero"`
+	Others *TableRow  `json:"others,omitempty"` // sum of the rows beyond the limit; nil if none
+	Groups int        `json:"groups"`           // number of parts
+	From   int64      `json:"from,omitempty"`   // ns, if there are bins
+	To     int64      `json:"to,omitempty"`
 }
 
-// TableRow summarizes the quanta with one key.
+// TableRow summarizes one part.
 type TableRow struct {
-	Key       string `json:"key"`
-	Goroutine *int64 `json:"goroutine,omitempty"`
-	Thread    *int64 `json:"thread,omitempty"`
-	Proc      *int64 `json:"proc,omitempty"`
-	Groups    int    `json:"groups,omitempty"` // of Others
-	Count     int    `json:"count"`
-	Duration  Value  `json:"duration"` // ns
-	Cells     []Cell `json:"cells"`
+	Key       string       `json:"key"`
+	Goroutine *int64       `json:"goroutine,omitempty"`
+	Thread    *int64       `json:"thread,omitempty"`
+	Proc      *int64       `json:"proc,omitempty"`
+	Groups    int          `json:"groups,omitempty"` // of Others
+	Count     int          `json:"count"`
+	Duration  Value        `json:"duration"` // ns
+	Cells     []Statistics `json:"cells"`    // by metric
 }
 
-// Cell summarizes the known values of a metric, like [Statistics].
-type Cell struct {
-	Known       int   `json:"known"`
-	Sum         Value `json:"sum"`
-	Mean        Value `json:"mean"`
-	Min         Value `json:"min"`
-	Max         Value `json:"max"`
-	RatioOfSums Value `json:"ratio_of_sums"`
-}
-
-// tally accumulates a cell.
-type tally struct {
-	sum, over, under sum
-	min, max         float64
-	known            int
-}
-
-func (t *tally) add(v float64) {
-	if v != v {
-		return
+// table answers the question of a [Table] for a set.
+func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error) {
+	if err := CheckStats(q.Stats); err != nil {
+		return nil, &PartError{"stat", err}
 	}
-	if t.known == 0 {
-		t.min, t.max = v, v
+	keys := keys{n: 1, of: func(int) int32 { return 0 }, unknown: -1, name: func(int32) string { return "all" }}
+	if q.By != "" {
+		var ok bool
+		if keys, ok = e.by(q.By); !ok {
+			return nil, &PartError{"by", fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(q.By))}
+		}
 	}
-	t.min, t.max = min(t.min, v), max(t.max, v)
-	t.known++
-	t.sum.add(v)
-}
-
-func (t *tally) cell() Cell {
-	nan := Value(math.NaN())
-	if t.known == 0 {
-		return Cell{Sum: nan, Mean: nan, Min: nan, Max: nan, RatioOfSums: Value(finite(t.over.total() / t.under.total()))}
+	metrics, all := q.Metrics, len(q.Metrics) == 0
+	if all {
+		metrics = []string{"duration"}
+		for i := range e.rec.Counters {
+			metrics = append(metrics, e.written(i))
+		}
 	}
-	total := t.sum.total()
-	return Cell{
-		Known: t.known, Sum: Value(total), Mean: Value(finite(total / float64(t.known))), Min: Value(t.min), Max: Value(t.max),
-		RatioOfSums: Value(finite(t.over.total() / t.under.total())),
+	compiled, err := e.compileAll("table", metrics, 50)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// tallies holds the cells of one key.
-type tallies struct {
-	count    int
-	duration sum
-	cells    []tally
-}
-
-// metricSet holds several metrics that are evaluated together.
-type metricSet struct {
-	names, units []string
-	metrics      []*compiled
-	columns      []column // the metrics, then the sides of those that are quotients
-	sides        []int    // index of the sides by metric; 0 if none
-}
-
-// compileAll compiles metrics given as texts.
-func (e *Explorer) compileAll(part string, texts []string, most int) (*metricSet, error) {
-	if len(texts) > most {
-		return nil, &PartError{part, fmt.Errorf("%d metrics are more than %d", len(texts), most)}
+	out := &Table{By: q.By, Metrics: []string{}, Stats: q.Stats, Units: []string{}, Rows: []TableRow{}}
+	bin := func(int) int { return 0 }
+	if q.Bins != 0 {
+		if q.Bins < 0 || q.Bins > 10_000 {
+			return nil, &PartError{"table", fmt.Errorf("%d bins are not between 1 and 10000", q.Bins)}
+		}
+		if out.From, out.To, err = e.window(0, 0); err != nil {
+			return nil, &PartError{"table", err}
+		}
+		out.Bins = q.Bins
+		bin = func(row int) int {
+			return min(q.Bins-1, int((float64(e.rec.Begin[row])-float64(out.From))/float64(out.To-out.From)*float64(q.Bins)))
+		}
 	}
-	set := &metricSet{names: []string{}, units: []string{}}
-	var sides []column
-	for _, text := range texts {
-		c, name, err := e.compileText(part, text)
+	of := e.parts(out, keys, q.Limit, set)
+	rows := out.all()
+	for i, c := range compiled {
+		cells, err := e.statistics(ctx, c, set, len(rows), of, q.Stats, false)
 		if err != nil {
 			return nil, err
 		}
-		set.names, set.units = append(set.names, name), append(set.units, c.unit.String())
-		set.metrics = append(set.metrics, c)
-		set.columns = append(set.columns, c.column)
-		if c.over == nil {
-			set.sides = append(set.sides, 0)
+		if all && i > 0 && !slices.ContainsFunc(cells, func(s Statistics) bool { return s.Known > 0 }) {
 			continue
 		}
-		set.sides = append(set.sides, len(texts)+len(sides))
-		sides = append(sides, c.over, c.under)
-	}
-	set.columns = append(set.columns, sides...)
-	return set, nil
-}
-
-// compileText compiles a metric, and returns its canonical form.
-func (e *Explorer) compileText(part, text string) (*compiled, string, error) {
-	m, err := ParseMetric(text)
-	if err != nil {
-		return nil, "", &PartError{part, err}
-	}
-	c, err := e.compileMetric(m)
-	if err != nil {
-		return nil, "", &PartError{part, err}
-	}
-	return c, m.String(), nil
-}
-
-// add adds a row's values to the cells of its key.
-func (m *metricSet) add(t *tallies, duration int64, values []float64) {
-	if t.cells == nil {
-		t.cells = make([]tally, len(m.metrics))
-	}
-	t.count++
-	t.duration.add(float64(duration))
-	for i := range t.cells {
-		t.cells[i].add(values[i])
-		if at := m.sides[i]; at > 0 && values[at] == values[at] && values[at+1] == values[at+1] {
-			t.cells[i].over.add(values[at])
-			t.cells[i].under.add(values[at+1])
+		if q.Bins > 0 {
+			bins, err := e.statistics(ctx, c, set, len(rows)*q.Bins, func(row int) int { return of(row)*q.Bins + bin(row) }, nil, false)
+			if err != nil {
+				return nil, err
+			}
+			for j := range bins {
+				cells[j/q.Bins].Means = append(cells[j/q.Bins].Means, bins[j].Mean)
+			}
+		}
+		out.Metrics, out.Units = append(out.Metrics, c.name), append(out.Units, c.unit.String())
+		for j, row := range rows {
+			row.Cells = append(row.Cells, cells[j])
 		}
 	}
+	return out, nil
 }
 
-func (m *metricSet) row(t *tallies) TableRow {
-	out := TableRow{Count: t.count, Duration: Value(t.duration.total()), Cells: []Cell{}}
-	for i := range t.cells {
-		out.Cells = append(out.Cells, t.cells[i].cell())
+// all returns the rows, with that of the others.
+func (t *Table) all() (out []*TableRow) {
+	for i := range t.Rows {
+		out = append(out, &t.Rows[i])
+	}
+	if t.Others != nil {
+		out = append(out, t.Others)
 	}
 	return out
 }
 
-// Table answers a [TableQuery] for a set. It takes about 20 ns per row and metric. The error
-// describes what is wrong with the query.
-func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, error) {
-	keys, ok := e.by(q.By)
-	if !ok {
-		return nil, &PartError{"table", errBy(q.By)}
+// parts adds the rows of a table, without cells, and returns the index of a quantum's row.
+func (e *Explorer) parts(t *Table, keys keys, limit int, set *Set) (of func(row int) int) {
+	counts, running := make([]int, keys.n), make([]sum, keys.n)
+	for row := range set.Rows() {
+		key := keys.of(row)
+		counts[key]++
+		running[key].add(float64(e.rec.Duration[row]))
 	}
-	m, err := e.compileAll("table", q.Metrics, 8)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]tallies, keys.n)
-	err = visit(ctx, set, m.columns, func(row int, values []float64) {
-		m.add(&all[keys.of(row)], e.rec.Duration[row], values)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var used []int32
-	for key := range all {
-		if all[key].count > 0 {
-			used = append(used, int32(key))
-		}
-	}
-	slices.SortStableFunc(used, func(a, b int32) int { return cmp.Compare(all[b].duration.total(), all[a].duration.total()) })
-	out := &Table{By: q.By, Metrics: m.names, Units: m.units, Rows: []TableRow{}, Groups: len(used)}
-	limit := q.Limit
+	used := keys.longest(counts, func(key int32) float64 { return running[key].total() })
+	t.Groups = len(used)
 	if limit <= 0 {
-		limit = 50
+		limit = len(used)
 	}
-	for _, key := range used[:min(limit, len(used))] {
-		row := m.row(&all[key])
-		row.Key = keys.label(key)
-		if number, ok := keys.number(key); ok {
-			row.setNumber(q.By, number)
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	if len(used) > limit {
-		out.Others, err = e.others(ctx, m, set, keys, used[:limit])
-		out.Others.Groups = len(used) - limit
-	}
-	return out, err
-}
-
-func (r *TableRow) setNumber(by string, number int64) {
-	switch by {
-	case "goroutine":
-		r.Goroutine = &number
-	case "thread":
-		r.Thread = &number
-	case "proc":
-		r.Proc = &number
-	}
-}
-
-// others adds up all rows except those with the given keys.
-func (e *Explorer) others(ctx context.Context, m *metricSet, set *Set, keys keys, but []int32) (*TableRow, error) {
-	left := make([]bool, keys.n)
-	for _, key := range but {
-		left[key] = true
-	}
-	var rest tallies
-	err := visit(ctx, set, m.columns, func(row int, values []float64) {
-		if !left[keys.of(row)] {
-			m.add(&rest, e.rec.Duration[row], values)
-		}
-	})
-	row := m.row(&rest)
-	return &row, err
-}
-
-// keys are the keys by which rows can be grouped.
-type keys struct {
-	n      int                                // maximum number of keys
-	of     func(row int) int32                // the key of a row, from 0
-	label  func(key int32) string             // display name
-	number func(key int32) (v int64, is bool) // number of a goroutine, a thread or a P
-	group  func(key int32) int32              // group of a goroutine; −1 otherwise
-}
-
-func errBy(name string) error {
-	return fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(name))
-}
-
-// by returns the keys with a name; it returns false if there are none.
-func (e *Explorer) by(name string) (keys, bool) {
-	rec := e.rec
-	k := keys{
-		number: func(int32) (int64, bool) { return 0, false },
-		group:  func(int32) int32 { return -1 },
-	}
-	switch name {
-	case "group":
-		k.n, k.of = len(rec.Groups), func(row int) int32 { return rec.Group[row] }
-		k.label = func(key int32) string { return rec.Groups[key].Name }
-	case "kind":
-		k.n, k.of = 256, func(row int) int32 { return int32(rec.Groups[rec.Group[row]].Kind) }
-		k.label = func(key int32) string { return timeline.Kind(key).String() }
-	case "func", "caller":
-		column := e.funcs(name)
-		k.n, k.of = max(len(rec.Funcs), 1), func(row int) int32 { return column[row] }
-		k.label = func(key int32) string {
-			if key == 0 {
-				return "(not known)"
+	index, rest := make([]int, keys.n), sum{}
+	for i, key := range used {
+		index[key] = min(i, limit)
+		if i < limit {
+			row := TableRow{Key: keys.label(key), Count: counts[key], Duration: Value(running[key].total()), Cells: []Statistics{}}
+			switch number := keys.number(key); t.By {
+			case "goroutine":
+				row.Goroutine = number
+			case "thread":
+				row.Thread = number
+			case "proc":
+				row.Proc = number
 			}
-			return rec.Funcs[key]
-		}
-	case "ended":
-		k.n, k.of = 256, func(row int) int32 { return int32(rec.Ending[row]) }
-		k.label = func(key int32) string { return quanta.Ending(key).String() }
-	case "wait":
-		k.n, k.of = 256, func(row int) int32 { return int32(rec.Wait[row]) }
-		k.label = func(key int32) string { return timeline.Wait(key).String() }
-	case "goroutine":
-		e.byGoroutine(&k)
-	case "proc":
-		byNumber(&k, rec.Proc, 0)
-	case "thread":
-		byNumber(&k, rec.Thread, 0)
-	default:
-		return k, false
-	}
-	return k, true
-}
-
-func (e *Explorer) byGoroutine(k *keys) {
-	e.index()
-	k.n, k.of = len(e.ids), func(row int) int32 { return e.number[row] }
-	k.label = func(key int32) string { return strconv.FormatInt(e.ids[key], 10) }
-	k.number = func(key int32) (int64, bool) { return e.ids[key], true }
-	k.group = func(key int32) int32 { return e.groups[key] }
-}
-
-// mainGroups returns for each goroutine the group in which it ran longest. Groups of the
-// application come before others, such as those of moments in which it assisted the collector or
-// stopped the world.
-func (e *Explorer) mainGroups() []int32 {
-	type pair struct{ goroutine, group int32 }
-	rec, ran := e.rec, map[pair]int64{}
-	for row, g := range e.number {
-		ran[pair{g, rec.Group[row]}] += rec.Duration[row]
-	}
-	groups := make([]int32, len(e.ids))
-	for i := range groups {
-		groups[i] = -1
-	}
-	for p, d := range ran {
-		best := &groups[p.goroutine]
-		if *best < 0 {
-			*best = p.group
+			t.Rows = append(t.Rows, row)
 			continue
 		}
-		own, bestOwn := rec.Groups[p.group].Kind == timeline.Application, rec.Groups[*best].Kind == timeline.Application
-		old := ran[pair{p.goroutine, *best}]
-		if own != bestOwn {
-			if own {
-				*best = p.group
-			}
-		} else if d > old || d == old && p.group < *best {
-			*best = p.group
+		if i == limit {
+			t.Others = &TableRow{Key: keys.label(key), Cells: []Statistics{}}
+		} else {
+			t.Others.Key = fmt.Sprintf("%d others", i-limit+1)
 		}
+		rest.add(running[key].total())
+		t.Others.Groups++
+		t.Others.Count += counts[key]
+		t.Others.Duration = Value(rest.total())
 	}
-	return groups
+	return func(row int) int { return index[keys.of(row)] }
 }
 
-// byNumber sets the keys to a column of numbers, in which values below least are unknown.
-func byNumber[T int32 | int64](k *keys, column []T, least int64) {
-	wide := make([]int64, len(column))
-	for row, v := range column {
-		wide[row] = max(int64(v), least-1)
+// compileAll compiles metrics given as texts.
+func (e *Explorer) compileAll(part string, texts []string, most int) (out []*compiled, err error) {
+	if len(texts) > most {
+		return nil, &PartError{part, fmt.Errorf("%d metrics are more than %d", len(texts), most)}
 	}
-	number, ids := make([]int32, len(wide)), []int64(nil)
-	numbers := numberer(wide)
-	for row, v := range wide {
-		number[row] = numbers(v)
-		if int(number[row]) == len(ids) {
-			ids = append(ids, v)
+	for _, text := range texts {
+		c, err := e.compilePart(part, text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// A recording's statistics are tables in three forms: one for programs, with the unit as text, and
+// for people one for each display unit.
+
+// Tables returns the answer's comparison, or else its table: for people, a table for each display
+// unit; otherwise, a single one with the units as text.
+func (a *Answer) Tables(people bool) []*result.Table {
+	if a.Table == nil {
+		return tablesOf(a.Comparison, people,
+			func(c *Comparison) (string, string, []Value) { return c.Metric, c.Unit, []Value{c.A.Mean, c.B.Mean} }, comparisonColumns)
+	}
+	t, rows := a.Table, []line(nil)
+	for i := range t.Metrics {
+		for _, row := range t.all() {
+			l := line{Statistics: row.Cells[i], part: row.Key, running: time.Duration(row.Duration)}
+			for _, name := range t.Stats {
+				l.values = append(l.values, l.value(name))
+			}
+			rows = append(rows, l)
 		}
 	}
-	k.n, k.of = len(ids), func(row int) int32 { return number[row] }
-	k.number = func(key int32) (int64, bool) { return ids[key], ids[key] >= least }
-	k.label = func(key int32) string {
-		if ids[key] < least {
-			return "(not known)"
-		}
-		return strconv.FormatInt(ids[key], 10)
+	return tablesOf(rows, people, func(l *line) (string, string, []Value) { return l.Metric, l.Unit, l.values }, t.columns)
+}
+
+// line holds the statistics of one metric over one part.
+type line struct {
+	Statistics
+	part    string
+	running time.Duration
+	values  []Value // by Table.Stats
+}
+
+// tablesOf returns tables of rows. Quotients without a unit that are all below 1 are shown to
+// people as parts of a whole.
+func tablesOf[Row any](rows []Row, people bool, of func(*Row) (metric, unit string, values []Value), columns func([]Row, result.Unit, bool) []result.Column[Row]) (out []*result.Table) {
+	if !people {
+		return []*result.Table{result.New(columns(rows, result.Number, false), rows, 0)}
 	}
+	is := func(r *Row) result.Unit {
+		metric, unit, values := of(r)
+		over := slices.ContainsFunc(values, func(v Value) bool { return math.Abs(float64(v)) >= 1 })
+		if unit == "" && !over && strings.Contains(metric, " / ") {
+			return result.Ratio
+		}
+		return UnitOf(unit)
+	}
+	for _, u := range []struct {
+		unit  result.Unit
+		title string
+	}{{result.Duration, "Times, of quanta"}, {result.Bytes, "Bytes, of quanta"}, {result.Number, "Numbers, of quanta"}, {result.Ratio, "Quotients, of quanta"}} {
+		var some []Row
+		for i := range rows {
+			if is(&rows[i]) == u.unit {
+				some = append(some, rows[i])
+			}
+		}
+		if len(some) > 0 {
+			t := result.New(columns(some, u.unit, true), some, 0)
+			t.Title = u.title
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// UnitOf returns the display unit for a unit of metrics.
+func UnitOf(unit string) result.Unit {
+	switch unit {
+	case "ns":
+		return result.Duration
+	case "bytes":
+		return result.Bytes
+	}
+	return result.Number
+}
+
+// differ reports whether a text is not the same in all rows.
+func differ[Row any](rows []Row, of func(*Row) string) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return of(&r) != of(&rows[0]) })
+}
+
+// columns returns the columns of the statistics. For people, it omits columns that are the same in
+// all rows.
+func (t *Table) columns(rows []line, unit result.Unit, people bool) (out []result.Column[line]) {
+	part, unitText, partUnit := func(l *line) string { return l.part }, func(l *line) string { return l.Unit }, result.Text
+	if t.By == "group" || t.By == "func" || t.By == "caller" {
+		partUnit = result.Func
+	}
+	out = append(out, result.Column[line]{Name: "metric", Title: "metric", Help: "what was counted", Value: result.Texts(func(l *line) string { return l.Metric })})
+	if !people || differ(rows, part) {
+		out = append(out, result.Column[line]{Name: "part", Title: "part", Unit: partUnit, Help: "what the quanta have in common", Value: result.Texts(part)})
+	}
+	if !people || unit == result.Number && differ(rows, unitText) {
+		out = append(out, result.Column[line]{Name: "unit", Title: "unit", Help: "the unit of the values; empty for a plain count", Note: true, Value: result.Texts(unitText)})
+	}
+	for i, stat := range t.Stats {
+		out = append(out, numberColumn(stat, stat, "the "+stat+" over the quanta whose value is known", unit, func(l *line) Value { return l.values[i] }))
+	}
+	return append(out,
+		countColumn("quanta", "quanta", "scheduling quanta of the part", func(l *line) int { return l.Count }),
+		countColumn("known", "known", "quanta whose value is known", func(l *line) int { return l.Known }),
+		result.Column[line]{Name: "running", Title: "running", Unit: result.Duration, Help: "for how long the quanta ran", Quotient: result.Single, Value: result.Ints(func(l *line) time.Duration { return l.running })})
+}
+
+func comparisonColumns(rows []Comparison, unit result.Unit, people bool) []result.Column[Comparison] {
+	out := []result.Column[Comparison]{
+		{Name: "metric", Title: "metric", Help: "what is compared", Value: result.Texts(func(c *Comparison) string { return c.Metric })},
+		numberColumn("standardized", "standardized", "the difference in units of the deviation within the sets: 0.2 is small, 0.8 is large", result.Number, func(c *Comparison) Value { return c.Standardized }),
+		numberColumn("a", "mean of A", "the mean of the first set", unit, func(c *Comparison) Value { return c.A.Mean }),
+		numberColumn("b", "mean of B", "the mean of the second set", unit, func(c *Comparison) Value { return c.B.Mean }),
+		numberColumn("difference", "A − B", "the mean of the first set less that of the second", unit, func(c *Comparison) Value { return c.Difference }),
+		numberColumn("low", "from", "with 95 % confidence, the difference is not less, if quanta are independent", unit, func(c *Comparison) Value { return c.Low }),
+		numberColumn("high", "to", "with 95 % confidence, the difference is not more", unit, func(c *Comparison) Value { return c.High }),
+		countColumn("a_known", "of A", "quanta of the first set whose value is known", func(c *Comparison) int { return c.A.Known }),
+		countColumn("b_known", "of B", "quanta of the second set whose value is known", func(c *Comparison) int { return c.B.Known }),
+	}
+	if !people || unit == result.Number && slices.ContainsFunc(rows, func(c Comparison) bool { return c.Unit != "" }) {
+		out = append(out, result.Column[Comparison]{Name: "unit", Title: "unit", Help: "the unit of the means; empty for a plain count", Note: true, Value: result.Texts(func(c *Comparison) string { return c.Unit })})
+	}
+	return out
+}
+
+func countColumn[Row any](name, title, help string, of func(*Row) int) result.Column[Row] {
+	return result.Column[Row]{Name: name, Title: title, Unit: result.Count, Help: help, Quotient: result.Single, Value: result.Ints(of)}
+}
+
+func numberColumn[Row any](name, title, help string, unit result.Unit, of func(*Row) Value) result.Column[Row] {
+	return result.Column[Row]{Name: name, Title: title, Unit: unit, Help: help, Quotient: result.Single, Value: func(r *Row) (result.Value, bool) {
+		v := of(r)
+		if !unit.Whole() {
+			return result.Float(float64(v)), v.Known()
+		}
+		if !v.Known() || math.Abs(float64(v)) > math.MaxInt64/2 {
+			return result.Value{}, false
+		}
+		return result.Int(int64(math.Round(float64(v)))), true
+	}}
 }

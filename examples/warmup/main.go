@@ -178,11 +178,7 @@ func tenthsOf(r *quanta.Recording, e *query.Explorer, metric string) (tenths [10
 	if err != nil {
 		return tenths, 0, err
 	}
-	m, err := query.ParseMetric(metric)
-	if err != nil {
-		return tenths, 0, err
-	}
-	values, err := e.Values(context.Background(), m, units)
+	values, err := e.Values(context.Background(), metric, units)
 	if err != nil {
 		return tenths, 0, err
 	}

@@ -54,11 +54,7 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	}
 	var out [2][]float64
 	for i, text := range []string{q.X, q.Y} {
-		m, err := query.ParseMetric(text)
-		if err == nil {
-			out[i], err = s.explorer.Values(r.Context(), m, of)
-		}
-		if err != nil {
+		if out[i], err = s.explorer.Values(r.Context(), text, of); err != nil {
 			return nil, &query.PartError{Part: "xy"[i : i+1], Err: err}
 		}
 	}

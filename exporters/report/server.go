@@ -153,22 +153,15 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request, question any) bool 
 // fail answers with an error.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var part *query.PartError
-	var syntax *query.SyntaxError
 	switch {
 	case r.Context().Err() != nil: // the client is gone
 	case errors.As(err, &part):
-		failJSON(w, part)
-	case errors.As(err, &syntax):
-		failJSON(w, syntax)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		json.NewEncoder(w).Encode(part)
 	default:
 		refuse(w, http.StatusInternalServerError, err.Error())
 	}
-}
-
-func failJSON(w http.ResponseWriter, err any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusUnprocessableEntity)
-	json.NewEncoder(w).Encode(err)
 }
 
 func (s *server) serveQuery(w http.ResponseWriter, r *http.Request) {

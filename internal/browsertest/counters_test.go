@@ -249,7 +249,7 @@ func (p *page) exported(what string) string {
 func TestExport(t *testing.T) {
 	d := testData(5, 300)
 	p := openFile(t, d, "proc=3", wide)
-	a := answer(t, d, query.Query{Filter: "proc = 3", Table: &query.TableQuery{By: "group"}})
+	a := answer(t, d, query.Query{Filter: "proc = 3", Table: &query.Table{By: "group"}})
 	p.answered(a.Count)
 	if lines := strings.Count(p.exported("quanta.csv"), "\n"); lines != a.Count+1 {
 		t.Errorf("%d lines of CSV, want %d and a heading", lines, a.Count)

@@ -79,9 +79,9 @@ class PickingEngine {
 	statistics(m, rows) {
 		const known = rows.filter(row => m.values[row] === m.values[row]), v = Float64Array.from(known, row => m.values[row]).sort(), n = v.length, cell = this.cell(m, rows);
 		const changes = Array.from(known, row => this.previous[row] < 0 ? NaN : m.values[row] - m.values[this.previous[row]]).filter(d => d === d);
-		const deviation = Math.sqrt(total(v.map(x => (x - cell.mean) ** 2)) / (n - 1));
+		const quantile = q => n ? v[rank(q, n)] : null, deviation = Math.sqrt(total(v.map(x => (x - cell.mean) ** 2)) / (n - 1));
 		return {metric: m.text, unit: m.unit, known: n, ...cell, min: n ? v[0] : null, max: n ? v[n - 1] : null, deviation: n > 1 ? deviation : null,
-			quantiles: [.05, .5, .95].map(q => ({q, value: n ? v[rank(q, n)] : null})), mean_change: changes.length ? total(changes) / changes.length : null};
+			quantiles: {p5: quantile(.05), p50: quantile(.5), p95: quantile(.95)}, mean_change: changes.length ? total(changes) / changes.length : null};
 	}
 
 	// cell is what tables show of a metric: the sum and mean, and for a quotient that of the sums.

@@ -8,14 +8,13 @@ function measures(most) {
 
 function statsTable(stats) {
 	const levels = new Set(D.counters.names.filter(n => n.level).map(n => n.name)); // their sum means nothing
-	const quantile = (r, q) => { const e = r.quantiles.find(e => e.q === q); return e && e.value !== null ? e.value : NaN; };
 	const col = (title, f, wide, help) => ({title, num: true, wide, help, value: r => f(r) ?? NaN, cell: r => measure(f(r) ?? NaN, r.unit)});
 	return dataTable({
 		id: "stats-rows", label: "statistics of the selection", rows: stats, limit: 30,
 		columns: [
 			{title: "metric", text: r => r.metric, cell: r => h("bdi.code", null, show(r.metric, 80))}, {title: "known", num: true, value: r => r.known, cell: r => count(r.known), wide: true},
 			{...col("sum", r => r.sum, true), cell: r => levels.has(r.metric) ? "" : measure(r.sum ?? NaN, r.unit)}, col("mean", r => r.mean), {...col("of sums", r => r.ratio_of_sums, true, "sum of the left side ÷ sum of the right side")}, col("deviation", r => r.deviation, true), col("min", r => r.min, true),
-			col("5 %", r => quantile(r, .05), true), col("median", r => quantile(r, .5)), col("95 %", r => quantile(r, .95)), col("max", r => r.max), col("mean change", r => r.mean_change, true, "from a quantum to the next one of the same goroutine"),
+			col("5 %", r => r.quantiles.p5, true), col("median", r => r.quantiles.p50), col("95 %", r => r.quantiles.p95), col("max", r => r.max), col("mean change", r => r.mean_change, true, "from a quantum to the next one of the same goroutine"),
 		],
 	});
 }
