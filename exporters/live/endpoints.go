@@ -41,7 +41,7 @@ type endpoint struct {
 }
 
 // endpoints lists all paths in the order of the index page.
-var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
+var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &holdersEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
 
 // shown is the data of an endpoint, with a function for each available format.
 type shown struct {
@@ -152,6 +152,43 @@ var contentionEndpoint = endpoint{
 			profile: func() (*profile.Profile, error) {
 				return since(live.From)(pprof.Contention(p, pprof.ContentionOptions{View: q.view, File: program}))
 			},
+		}, nil
+	},
+}
+
+var holdersEndpoint = endpoint{
+	name:       "holders",
+	title:      "Locks that are waited for",
+	about:      "Who waits for a lock at this moment, for how long so far, and which goroutine holds it, at which call. Of live.Options.Locks it is the wrapped locks, waits of at least 10 ms; without it, or with seconds=, all locks at the end of the trace of the last seconds.",
+	forms:      []form{formText, formJSON},
+	parameters: usual,
+	missing: func(h *handler) string {
+		if h.opt.Locks == nil && h.recorder == nil {
+			return "neither live.Options.Locks nor live.Options.Recorder is set"
+		}
+		return ""
+	},
+	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
+		var p *contention.Profile
+		if h.opt.Locks != nil && q.seconds == 0 {
+			p = h.opt.Locks.Snapshot()
+		} else {
+			if h.recorder == nil {
+				return nil, &problem{status: http.StatusNotImplemented, text: "seconds= needs a snapshot, and there is no recorder: live.Options.Recorder is not set"}
+			}
+			live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{Want: bottleneck.WantBottle | bottleneck.WantContention})
+			if err != nil {
+				return nil, err
+			}
+			p = live.Contention
+		}
+		p = &contention.Profile{Source: p.Source, Accuracy: p.Accuracy, Start: p.Start, Duration: p.Duration, Unfinished: p.Unfinished, InFlight: p.InFlight}
+		if !h.opt.FilePaths {
+			p = trimContention(p)
+		}
+		return &shown{
+			text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
+			json: func(w io.Writer) error { return contention.WriteJSON(w, p) },
 		}, nil
 	},
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -33,6 +34,9 @@ type Options struct {
 	// source of tasks.
 	Tasks interface{ Profile() *granularity.Profile }
 
+	// Locks, a *contention.Collector that is on, provides the waits for wrapped locks at the
+	// moment of a request for "holders".
+	Locks interface{ Snapshot() *contention.Profile }
 	// Captures, a *capture.Capturer, answers requests for "captures", and has metrics. It is an
 	// interface because this package does not import package capture.
 	Captures interface {

@@ -44,9 +44,17 @@ func hostileReport() bottleneck.Live {
 		party := contention.Party{Group: name, Stack: s}
 		p.Waits = append(p.Waits, contention.Wait{Kind: contention.Kind(name), Lock: l, Waiter: party, Contentions: 1, Waited: time.Second, Blamed: time.Second})
 		p.Pairs = append(p.Pairs, contention.Pair{Kind: contention.Kind(name), Lock: l, Waiter: party, Owner: party, Contentions: 1, Blamed: time.Second})
+		p.Unfinished = append(p.Unfinished, contention.Unfinished{Kind: contention.MutexKind, Lock: name, Waiter: party, Holder: party, Count: 1, Waited: time.Second, Longest: time.Second})
 	}
 	live.Bottle.Warnings = append(live.Bottle.Warnings, hostile...)
 	return live
+}
+
+type hostileLocks struct{}
+
+func (hostileLocks) Snapshot() *contention.Profile {
+	live := hostileReport()
+	return live.Contention
 }
 
 // Hostile names remain text in pages, pictures, metrics and headers.
@@ -63,7 +71,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("title %q: %s", title, a.Status)
 		}
 	}
-	base := serve(t, newHandler(Options{Title: hostile[0], Tasks: tasks}, nil, &made{live: hostileReport()}), nil)
+	base := serve(t, newHandler(Options{Title: hostile[0], Tasks: tasks, Locks: hostileLocks{}}, nil, &made{live: hostileReport()}), nil)
 	for _, path := range []string{"graph?format=svg", "contention?format=svg", "tasks?format=svg"} {
 		a := get(t, base+path)
 		d := xml.NewDecoder(strings.NewReader(a.body))
