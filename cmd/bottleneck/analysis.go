@@ -149,7 +149,7 @@ func (a *analysis[T]) run(ctx context.Context, std stdio, source string, forms f
 	}
 	a.to.draw.source = shownSource(in.label)
 	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, v, d) })
-	return errors.Join(err, written, a.fail.checkOne(v))
+	return errors.Join(err, written, a.fail.checkOne(std, v))
 }
 
 // definePart adds -generations, -during and -outside.

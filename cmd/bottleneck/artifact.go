@@ -33,6 +33,7 @@ type artifact struct {
 	ledger     *ledger.Ledger
 	contention *contention.Profile
 	verdict    *verdict.Verdict // of a graph or a ledger, or nil
+	runs       []artifact       // all runs of its side of a comparison
 }
 
 // kind is a row of the table of artifacts, a *row of the type of its values.

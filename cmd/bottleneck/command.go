@@ -28,6 +28,8 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	// exitUnmeasurable: conditions of -fail were not checked, because the machine was disturbed.
+	exitUnmeasurable = 3
 )
 
 // stdio holds the streams of a command: os.Stdin and so on, or those of a test.
@@ -249,10 +251,14 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 		fmt.Fprintln(a.err, "bottleneck: interrupted")
 		return exitFailure
 	}
+	exit := exitUnmeasurable
 	for _, e := range flatten(err) {
 		fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
+		if _, only := e.(*unmeasurableError); !only {
+			exit = exitFailure
+		}
 	}
-	return exitFailure
+	return exit
 }
 
 // flatten returns the parts of joined errors.

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 
+	"github.com/aclements/go-moremath/stats"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -34,12 +37,17 @@ type diffFlags struct {
 
 func (a *app) diff() *cobra.Command {
 	f := &diffFlags{}
-	c := a.command("diff [flags] OLD NEW", "compare two runs: graphs, ledgers, stacks, waits or tasks", `
+	var c *cobra.Command
+	c = a.command("diff [flags] OLD NEW | OLD... -- NEW...", "compare two runs: graphs, ledgers, stacks, waits or tasks", `
 Diff compares two runs, OLD and NEW. Each is a trace or saved JSON, as a file, a
 URL or standard input (-). It compares bottle graphs by group, ledgers by row,
 speedup stacks by component, contention profiles by lock, waiter and owner, and
 profiles of tasks by class. The first findings of both verdicts come first where
 there are verdicts. Pictures show both graphs or stacks on the same scale.
+
+Of several runs on each side, the means are shown with their 95 % confidence
+intervals, and a condition has to hold with that confidence. All else is about
+the run of each side that has the median wall time.
 
 A CONDITION is NAME, one of < <= > >=, and a value:
 
@@ -53,7 +61,9 @@ NAME is that of -fail of the command that shows the result:
   of stacks      speedup, remainder or a component, such as sync-mutex
   of contention  such as waited, or lock(LOCK).contentions by a name or class
   of tasks       such as fine-tasks-%, or tasks(CLASS).p50: p50, mean and p99
-                 are in cycles or, if these are not known, in nanoseconds`, f.run)
+                 are in cycles or, if these are not known, in nanoseconds`, func(ctx context.Context, std stdio, args []string) error {
+		return f.run(ctx, std, args, c.ArgsLenAtDash())
+	})
 	fs := c.Flags()
 	fs.StringVar(&f.name, "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); default graphs with the categories of the ledgers for traces, and the kind of the file for JSON")
 	defineGroup(fs, &f.opt.Group, "of graphs of traces: ")
@@ -66,6 +76,7 @@ NAME is that of -fail of the command that shows the result:
 	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as 'neck-% > 1.1x'; separate several by commas", f.fail.add)
 	c.Example = `  bottleneck diff before.trace after.trace
   bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
+  bottleneck diff -fail 'wall > 1.05x' old-*.trace -- new-*.trace
   bottleneck diff -o diff.svg stack-main.json stack-branch.json
   bottleneck diff -kind ledger -fail 'lost(mutex) > 1.1x' old.trace new.trace
   bottleneck diff -kind contention -fail 'waited > 1.1x' old.trace new.trace
@@ -75,23 +86,33 @@ NAME is that of -fail of the command that shows the result:
 	return c
 }
 
-func (f *diffFlags) parse(std stdio, rest []string) (before, after string, err error) {
+// parse returns the names of the runs of both sides.
+func (f *diffFlags) parse(std stdio, rest []string, dash int) (sides [2][]string, err error) {
 	f.kind = kindNamed(f.name)
+	if dash < 0 && len(rest) == 2 {
+		dash = 1
+	}
+	if dash >= 0 {
+		sides = [2][]string{rest[:dash], rest[dash:]}
+	}
 	switch {
 	case f.name != "" && f.kind == nil:
-		return "", "", usagef("-kind: want graph, ledger, stack, contention or tasks, not %q", f.name)
+		return sides, usagef("-kind: want graph, ledger, stack, contention or tasks, not %q", f.name)
 	case f.to.flags.Changed("group") && f.name != "" && f.kind != graphKind:
-		return "", "", usagef("-group is for graphs: -kind %s has no boxes", f.name)
-	case len(rest) != 2:
-		return "", "", usagef("want two runs to compare, OLD and NEW; there are %d", len(rest))
-	case rest[0] == "-" && rest[1] == "-":
-		return "", "", usagef("OLD and NEW cannot both come from standard input")
+		return sides, usagef("-group is for graphs: -kind %s has no boxes", f.name)
+	case dash < 0 || len(sides[0]) == 0 || len(sides[1]) == 0:
+		return sides, usagef("want two runs to compare, OLD and NEW; there are %d; of several runs, -- separates the sides", len(rest))
+	case len(rest) > 2 && min(len(sides[0]), len(sides[1])) == 1:
+		return sides, usagef("one run on a side has no confidence interval: want one on each, or several")
 	}
-	return rest[0], rest[1], f.to.settle(std)
+	if at := slices.Index(rest, "-"); at >= 0 && slices.Contains(rest[at+1:], "-") {
+		return sides, usagef("OLD and NEW cannot both come from standard input")
+	}
+	return sides, f.to.settle(std)
 }
 
-func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
-	before, after, err := f.parse(std, args)
+func (f *diffFlags) run(ctx context.Context, std stdio, args []string, dash int) error {
+	sides, err := f.parse(std, args, dash)
 	if err != nil {
 		return err
 	}
@@ -99,15 +120,24 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	var pair diffPair
-	for i, name := range []string{before, after} {
-		if pair[i], err = f.load(ctx, std, name); err != nil {
-			return err
+	before, after := sides[0][0], sides[1][0]
+	var k *kindInfo
+	for i, names := range sides {
+		var runs []artifact
+		for _, name := range names {
+			a, err := f.load(ctx, std, name)
+			if err != nil {
+				return err
+			}
+			if k == nil {
+				k = a.kind.about()
+			}
+			if k != a.kind.about() {
+				return usagef("%s is a %s, %s a %s: they cannot be compared; -kind chooses what is made of a trace", before, k.what, name, a.what())
+			}
+			runs = append(runs, a)
 		}
-	}
-	k := pair[0].kind.about()
-	if pair[0].kind != pair[1].kind {
-		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind chooses what is made of a trace",
-			before, k.what, after, pair[1].what())
+		pair[i] = median(runs)
 	}
 	if f.to.flags.Changed("group") && pair[0].kind != graphKind {
 		return usagef("-group is for graphs: a %s has no boxes", k.what)
@@ -125,7 +155,7 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	f.to.draw.source = filepath.Base(before) + " and " + filepath.Base(after)
 	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return diffForms[form](w, pair, d) })
-	return errors.Join(written, f.fail.check(pair.values))
+	return errors.Join(written, f.fail.check(std, pair.values))
 }
 
 // load reads one of the runs.
@@ -142,15 +172,78 @@ func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifac
 // diffPair holds the two runs.
 type diffPair [2]artifact
 
-// values returns the results of both runs that have these measures, or nil.
-func (p diffPair) values(about *measures) []any {
+// median returns the run with the median wall time or, without one, of the first measure. It has
+// all runs.
+func median(runs []artifact) artifact {
+	whole := runs[0].kind.measures().whole
+	m := whole[max(0, slices.IndexFunc(whole, func(m measure) bool { return m.name == "wall" }))]
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b artifact) int {
+		x, _ := m.of(a.value)
+		y, _ := m.of(b.value)
+		return cmp.Compare(x, y)
+	})
+	out := sorted[(len(runs)-1)/2]
+	out.runs = runs
+	return out
+}
+
+// values returns the results of all runs that have these measures, or nil.
+func (p diffPair) values(about *measures) [][]any {
+	of := func(value func(*artifact) any) (sides [][]any) {
+		for i := range p {
+			var side []any
+			for k := range p[i].runs {
+				side = append(side, value(&p[i].runs[k]))
+			}
+			sides = append(sides, side)
+		}
+		return sides
+	}
 	switch {
 	case about == p[0].kind.measures():
-		return []any{p[0].value, p[1].value}
+		return of(func(a *artifact) any { return a.value })
 	case about == &ledgerMeasures && p.booked():
-		return []any{p[0].ledger, p[1].ledger}
+		return of(func(a *artifact) any { return a.ledger })
 	}
 	return nil
+}
+
+// means returns the measures of several runs on each side, with confidence intervals; nil for one
+// run.
+func (p diffPair) means() *result.Table {
+	if len(p[0].runs) < 2 {
+		return nil
+	}
+	type row struct{ name, before, after, change, sure string }
+	var rows []row
+	sides := p.values(p[0].kind.measures())
+	for _, m := range p[0].kind.measures().whole {
+		before, err := m.sample(sides[0])
+		after, err2 := m.sample(sides[1])
+		if err != nil || err2 != nil || stats.Mean(before) == 0 && stats.Mean(after) == 0 {
+			continue
+		}
+		r := row{m.name, m.average(before, math.NaN()), m.average(after, math.NaN()), format.Unknown, "may be chance"}
+		if q := quotient(stats.Mean(before), stats.Mean(after)); !math.IsInf(q, 0) {
+			r.change = fmt.Sprintf("%.2fx", q)
+		}
+		if t, err := stats.TwoSampleWelchTTest(stats.Sample{Xs: before}, stats.Sample{Xs: after}, stats.LocationDiffers); err != nil && stats.Mean(before) == stats.Mean(after) {
+			r.sure = "the same"
+		} else if err != nil || t.P < 1-confidence {
+			r.sure = "significant"
+		}
+		rows = append(rows, r)
+	}
+	t := result.New([]result.Column[row]{
+		{Name: "measure", Title: "mean of runs", Value: result.Texts(func(r *row) string { return r.name })},
+		{Name: "before", Title: "before", Note: true, Value: result.Texts(func(r *row) string { return r.before })},
+		{Name: "after", Title: "after", Note: true, Value: result.Texts(func(r *row) string { return r.after })},
+		{Name: "change", Title: "change", Note: true, Value: result.Texts(func(r *row) string { return r.change })},
+		{Name: "significant", Title: "95 % confidence", Note: true, Value: result.Texts(func(r *row) string { return r.sure })},
+	}, rows, 0)
+	t.Title = fmt.Sprintf("%d runs before and %d after, ± 95 %%", len(p[0].runs), len(p[1].runs))
+	return t
 }
 
 // have rejects conditions on measures that the runs lack, and ratios of measures that cannot be
@@ -158,11 +251,11 @@ func (p diffPair) values(about *measures) []any {
 func (p diffPair) have(c *conditions) error {
 	for i := range c.list {
 		one := &c.list[i]
-		m, runs := one.of(c.about, p.values)
-		if runs == nil {
+		m, sides := one.of(c.about, p.values)
+		if sides == nil {
 			return usagef("-fail %s: a %s has no %s", one.Text, p[0].what(), one.Name)
 		}
-		before, tasks := runs[0].(*granularity.Profile)
+		before, tasks := sides[0][0].(*granularity.Profile)
 		if !tasks || !one.quotient || !slices.Contains([]string{"p50", "mean", "p99"}, m.name) {
 			continue
 		}
@@ -172,7 +265,7 @@ func (p diffPair) have(c *conditions) error {
 			}
 			return "cycles"
 		}
-		if after := runs[1].(*granularity.Profile); after.ByTime() != before.ByTime() {
+		if after := sides[1][0].(*granularity.Profile); after.ByTime() != before.ByTime() {
 			return fmt.Errorf("-fail %s: it is in %s, but was in %s", one.Text, unit(after), unit(before))
 		}
 	}
@@ -185,10 +278,24 @@ var diffForms = drawn(formsOf[diffPair]{
 		if err := text.VerdictDiff(w, p[0].verdict, p[1].verdict, d.terminal.textOptions()); err != nil {
 			return err
 		}
+		if t := p.means(); t != nil {
+			if err := text.WriteTable(w, t, d.terminal.textOptions()); err != nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
 		return p[0].kind.about().compare(w, p, d)
 	},
 	"json": writeDiffJSON,
-	"md":   func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, markdown.Write) },
+	"md": func(w io.Writer, p diffPair, d drawing) error {
+		if t := p.means(); t != nil {
+			if err := markdown.Write(w, t); err != nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
+		return p.table(w, d, markdown.Write)
+	},
 	"csv":  func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, text.TableCSV) },
 	"html": func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, report.WriteTable) },
 }, func(p diffPair, d drawing) (*picture.Drawing, error) { return p[0].kind.about().draw(p, d) })
@@ -260,6 +367,8 @@ type measureJSON struct {
 	Name   string   `json:"name"`
 	Before *float64 `json:"before"`
 	After  *float64 `json:"after"`
+	// Runs are the values of several runs on each side.
+	Runs *[2][]float64 `json:"runs,omitempty"`
 }
 
 // verdictsJSON holds the verdicts on two runs.
@@ -314,7 +423,16 @@ func (p diffPair) measures() (out []measureJSON) {
 			}
 			return &v
 		}
-		out = append(out, measureJSON{Name: m.name, Before: value(p[0]), After: value(p[1])})
+		one := measureJSON{Name: m.name, Before: value(p[0]), After: value(p[1])}
+		if one.Before != nil && one.After != nil && len(p[0].runs) > 1 {
+			sides := p.values(p[0].kind.measures())
+			before, err := m.sample(sides[0])
+			after, err2 := m.sample(sides[1])
+			if err == nil && err2 == nil {
+				one.Runs = &[2][]float64{before, after}
+			}
+		}
+		out = append(out, one)
 	}
 	return out
 }

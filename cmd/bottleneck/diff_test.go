@@ -3,15 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
@@ -85,6 +89,60 @@ func TestDiff(t *testing.T) {
 }
 
 // Either side may come from standard input or from a server, as a trace or as a saved result.
+// TestDiffOfSeveralRuns: of three runs on each side, a condition has to hold with confidence. The
+// expected intervals and probabilities are those of tables: t(0.975, 2) is 4.303, and Welch's t of
+// two samples with a deviation of 2 s and means 1 s apart is 0.61, far from significant.
+func TestDiffOfSeveralRuns(t *testing.T) {
+	dir := t.TempDir()
+	save := func(name string, wall time.Duration) string {
+		g := sample()
+		g.Idle += wall - g.Wall
+		g.Wall = wall
+		g.SetProcs(4)
+		file := filepath.Join(dir, name+".json")
+		var b bytes.Buffer
+		if err := bottle.WriteJSON(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	runs := func(name string, walls ...time.Duration) (files []string) {
+		for i, w := range walls {
+			files = append(files, save(fmt.Sprint(name, i), w*time.Millisecond))
+		}
+		return files
+	}
+	quiet, slower := runs("quiet", 10_000, 10_100, 9_900), runs("slower", 11_000, 11_100, 10_900)
+	noisy, loud := runs("noisy", 10_000, 12_000, 8_100), runs("loud", 11_000, 13_000, 9_100)
+	diff := func(args []string, before, after []string) outcome {
+		return bottleneck(slices.Concat([]string{"diff"}, args, before, []string{"--"}, after)...)
+	}
+	diff([]string{"-fail", "wall > 1.05x"}, quiet, slower).want(t, exitFailure, "3 runs before and 3 after", "-fail: wall > 1.05x: got 11s ± 248.4")
+	diff([]string{"-fail", "wall > 1.05x"}, noisy, loud).want(t, exitOK, "may be chance", "passes, because that may be chance")
+	diff([]string{"-fail", "wall > 9s"}, quiet, slower).want(t, exitFailure, "significant", "wall > 9s: got 11s")
+	diff([]string{"-fail", "wall > 1.2x"}, quiet, slower).want(t, exitOK, "1.10x", "")
+	diff([]string{"-format", "md"}, quiet, quiet).want(t, exitOK, "| wall | 10s ± 248.4", "")
+	var out struct {
+		Measures []struct {
+			Name string
+			Runs [2][]float64
+		}
+	}
+	if err := json.Unmarshal([]byte(diff([]string{"-format", "json"}, quiet, slower).out), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range out.Measures {
+		if want := [2][]float64{{10e9, 10.1e9, 9.9e9}, {11e9, 11.1e9, 10.9e9}}; m.Name == "wall" && !reflect.DeepEqual(m.Runs, want) {
+			t.Errorf("runs %v, want %v", m.Runs, want)
+		}
+	}
+	diff(nil, quiet, slower[:1]).want(t, exitUsage, "", "one run on a side has no confidence interval")
+	bottleneck("diff", quiet[0], quiet[1], quiet[2]).want(t, exitUsage, "", "of several runs, -- separates the sides")
+}
+
 func TestDiffSources(t *testing.T) {
 	graph := saved(t, "a.json", "graph", "-format", "json", computeTrace)
 	want := bottleneck("diff", graph, graph).out

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/aclements/go-moremath/stats"
+
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -29,6 +31,10 @@ type measure struct {
 	of   func(v any) (float64, error)
 	// asPart, if not nil, returns the value in percent of a whole.
 	asPart func(v any) (float64, error)
+	// repeated, if not nil, returns the values of repeated runs of which v is one, if any, and
+	// disturbed reports whether v is no valid result.
+	repeated  func(v any) []float64
+	disturbed func(v any) bool
 }
 
 // measures are the measures of one type of result.
@@ -290,54 +296,125 @@ func (c *conditions) parse(one result.Comparison) (next condition, err error) {
 	return next, result.Unknown(one.Name, known)
 }
 
-// of returns the measure with the name, and the results to which it applies; values returns the
-// results of a kind, or none.
-func (c *condition) of(about []*measures, values func(*measures) []any) (m limited, runs []any) {
+// of returns the measure with the name, and the results to which it applies: several runs on each
+// side. values returns the results of a kind, or none.
+func (c *condition) of(about []*measures, values func(*measures) [][]any) (m limited, sides [][]any) {
 	for _, a := range about {
 		if m, ok := c.in[a]; ok {
-			if runs = values(a); runs != nil {
-				return m, runs
+			if sides = values(a); sides != nil {
+				return m, sides
 			}
 		}
 	}
 	return m, nil
 }
 
+// sample returns the values of the measure in the runs of a side.
+func (m measure) sample(side []any) (out []float64, err error) {
+	if m.repeated != nil && len(side) == 1 {
+		if out = m.repeated(side[0]); len(out) > 1 {
+			return out, nil
+		}
+		out = nil
+	}
+	for _, run := range side {
+		v, err := m.of(run)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// confidence is that of intervals, and of conditions on several runs.
+const confidence = 0.95
+
+// average formats the mean of a sample, with half the width of its confidence interval.
+func (m measure) average(sample []float64, limit float64) string {
+	mean, low, _ := stats.MeanCI(sample, confidence)
+	s := m.unit.FormatLimit(mean, limit)
+	if len(sample) > 1 {
+		s += " ± " + m.unit.FormatLimit(mean-low, limit)
+	}
+	return s
+}
+
+// significant reports whether a condition that holds for the means holds with 95 % confidence, by
+// Student's test or, for quotients, Welch's. A single run on each side counts as certain.
+func (c *condition) significant(before, after []float64, limit float64) bool {
+	if len(after) < 2 {
+		return true
+	}
+	side := stats.LocationLess
+	if c.Op[0] == '>' {
+		side = stats.LocationGreater
+	}
+	var t *stats.TTestResult
+	var err error
+	if !c.quotient {
+		t, err = stats.OneSampleTTest(stats.Sample{Xs: after}, limit, side)
+	} else {
+		scaled := make([]float64, len(before))
+		for i := range before {
+			scaled[i] = limit * before[i]
+		}
+		t, err = stats.TwoSampleWelchTTest(stats.Sample{Xs: after}, stats.Sample{Xs: scaled}, side)
+	}
+	return err != nil || t.P < 1-confidence // without variance there is no doubt
+}
+
+// unmeasurableError is the answer to conditions if the machine was disturbed.
+type unmeasurableError struct{ msg string }
+
+func (e *unmeasurableError) Error() string { return e.msg }
+
 // check returns a one-line error that lists all conditions that hold, with their values in the last
-// run, or nil if none holds.
-func (c *conditions) check(values func(*measures) []any) error {
-	var held []string
+// run, or nil if none holds. Of several runs, a condition has to hold with confidence; otherwise a
+// note says so. An unmeasurableError lists the conditions on disturbed results.
+func (c *conditions) check(std stdio, values func(*measures) [][]any) error {
+	var held, disturbed []string
 	for i := range c.list {
 		one := &c.list[i]
-		m, runs := one.of(c.about, values)
-		v, err := m.of(runs[len(runs)-1])
+		m, sides := one.of(c.about, values)
+		last := sides[len(sides)-1]
+		after, err := m.sample(last)
 		if err != nil {
 			return fmt.Errorf("-fail %s: %w", one.Text, err)
 		}
-		is := m.unit.FormatLimit(v, m.limit)
+		is, before := m.average(after, m.limit), []float64(nil)
+		v := stats.Mean(after)
 		if one.quotient {
-			before, err := m.of(runs[0])
-			if err != nil {
+			if before, err = m.sample(sides[0]); err != nil {
 				return fmt.Errorf("-fail %s: in the old run: %w", one.Text, err)
 			}
-			is += ", was " + m.unit.FormatLimit(before, m.limit)
-			if v = quotient(before, v); !math.IsInf(v, 0) {
+			is += ", was " + m.average(before, m.limit)
+			if v = quotient(stats.Mean(before), v); !math.IsInf(v, 0) {
 				is += fmt.Sprintf(": %.2fx", v)
 			}
 		}
-		if one.Holds(v, m.limit) {
+		switch {
+		case m.disturbed != nil && slices.ContainsFunc(last, m.disturbed):
+			disturbed = append(disturbed, fmt.Sprintf("%s: got %s", one.Text, is))
+		case !one.Holds(v, m.limit):
+		case one.significant(before, after, m.limit):
 			held = append(held, fmt.Sprintf("%s: got %s", one.Text, is))
+		default:
+			fmt.Fprintf(std.err, "bottleneck: -fail: %s: got %s; passes, because that may be chance: more runs would show it\n", one.Text, is)
 		}
 	}
-	if held == nil {
-		return nil
+	switch {
+	case held != nil:
+		return errors.New("-fail: " + strings.Join(held, "; "))
+	case disturbed != nil:
+		return &unmeasurableError{"-fail: not measurable, because the machine was disturbed: " + strings.Join(disturbed, "; ")}
 	}
-	return errors.New("-fail: " + strings.Join(held, "; "))
+	return nil
 }
 
 // checkOne is check for a single result.
-func (c *conditions) checkOne(v any) error {
-	return c.check(func(*measures) []any { return []any{v} })
+func (c *conditions) checkOne(std stdio, v any) error {
+	return c.check(std, func(*measures) [][]any { return [][]any{{v}} })
 }
 
 // quotient returns after ÷ before; it is infinite if only before is 0.

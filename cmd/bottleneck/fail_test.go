@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 // sample is a graph of round numbers: 10 s, of which 2 idle; mean parallelism 1.6;
@@ -23,6 +27,62 @@ func sample() *bottle.Graph {
 	}
 	g.SetProcs(4)
 	return g
+}
+
+// TestConditionsOnStacks: the stack of N workers is found by N; a disturbed stack gives no answer,
+// and repeated runs give one only with confidence.
+func TestConditionsOnStacks(t *testing.T) {
+	stack := func(n int, of float64, runs ...float64) *speedup.Stack {
+		s := &speedup.Stack{N: n, Speedup: of, Runs: runs}
+		s.Components[speedup.SyncMutex] = float64(n) - of
+		return s
+	}
+	stacks := []*speedup.Stack{stack(2, 1.5, 1.49, 1.5, 1.51), stack(8, 4, 3, 4, 5), stack(4, 2.5)}
+	stacks[2].Disturbed = true
+	for _, tt := range []struct{ expr, want, note string }{
+		{"speedup(2)<1.6", "-fail: speedup(2)<1.6: got 1.50 ± 0.02", ""},
+		{"speedup(2)<1.4", "", ""},
+		{"speedup(2)<1.505", "", "speedup(2)<1.505: got 1.50 ± 0.02; passes, because that may be chance"},
+		{"efficiency(2)<0.8", "efficiency(2)<0.8: got 0.75 ± 0.01", ""},
+		{"efficiency<0.8", "efficiency<0.8: got 0.50 ± 0.31", ""},         // t = -4.16, beyond t(0.95, 2) = 2.92
+		{"efficiency<0.7", "", "efficiency<0.7: got 0.50 ± 0.31; passes"}, // t = -2.77
+		{"speedup<4.5", "", "passes"},
+		{"speedup<8", "speedup<8: got 4.00 ± 2.48", ""}, // t = -6.93, p = 0.010
+		{"sync-mutex(2)>0.4", "sync-mutex(2)>0.4: got 0.50", ""},
+		{"sync-mutex>4.5", "", ""},
+		{"sync-mutex>3.5", "sync-mutex>3.5: got 4.00", ""},
+		{"speedup(4)<3", "-fail: not measurable, because the machine was disturbed: speedup(4)<3: got 2.50", ""},
+		{"speedup(4)<3, speedup(2)<1.6", "-fail: speedup(2)<1.6: got", ""},
+		{"speedup(3)<3", "there is no stack of so many workers", ""},
+		{"speedup(x)<3", `"speedup(x)": want speedup(N), where N is a number of workers`, ""},
+		{"speed(2)<3", `did you mean speedup?`, ""},
+		{"speedup(2)<fast", "speedup(2) wants a number", ""},
+	} {
+		var notes strings.Builder
+		c := conditions{about: []*measures{&scaledMeasures}}
+		err := c.add(tt.expr)
+		if err == nil {
+			err = c.checkOne(stdio{err: &notes}, stacks)
+		}
+		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %v, want %q", tt.expr, err, tt.want)
+		}
+		if !strings.Contains(notes.String(), tt.note) || tt.note == "" && notes.Len() > 0 {
+			t.Errorf("%s: note %q, want %q", tt.expr, notes.String(), tt.note)
+		}
+		var none *unmeasurableError
+		if is := errors.As(err, &none); is != strings.Contains(tt.want, "not measurable") {
+			t.Errorf("%s: not measurable: %v", tt.expr, is)
+		}
+	}
+	a := &app{stdio: stdio{err: io.Discard}}
+	c := subcommand(a.root(), "scale")
+	if got := a.status(t.Context(), c, errors.Join(nil, &unmeasurableError{"x"})); got != exitUnmeasurable {
+		t.Errorf("status %d, want %d", got, exitUnmeasurable)
+	}
+	if got := a.status(t.Context(), c, errors.Join(&unmeasurableError{"x"}, io.ErrShortWrite)); got != exitFailure {
+		t.Errorf("status %d, want %d", got, exitFailure)
+	}
 }
 
 func TestConditions(t *testing.T) {
@@ -69,7 +129,7 @@ func TestConditions(t *testing.T) {
 			continue
 		}
 		got := ""
-		if err := c.checkOne(sample()); err != nil {
+		if err := c.checkOne(stdio{err: io.Discard}, sample()); err != nil {
 			got = err.Error()
 		}
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -119,7 +179,7 @@ func TestFailShortName(t *testing.T) {
 		if err := c.add("group(" + name + ").share-%>5"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkOne(g); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
+		if err := c.checkOne(stdio{err: io.Discard}, g); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -165,7 +225,7 @@ func TestConditionsOfNothing(t *testing.T) {
 	if err := c.add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.checkOne(&bottle.Graph{}); err != nil {
+	if err := c.checkOne(stdio{err: io.Discard}, &bottle.Graph{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +238,7 @@ func TestUnknownLostCapacityFails(t *testing.T) {
 	if err := c.add("lost-%>1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.checkOne(g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
+	if err := c.checkOne(stdio{err: io.Discard}, g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
 		t.Errorf("%v", err)
 	}
 }

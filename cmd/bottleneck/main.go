@@ -55,8 +55,9 @@
 //	bottleneck merge -o fleet.svg a.json b.json c.json
 //
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its end, a file
-// that cannot be written, a condition of -fail that holds) and 2 for wrong usage. "bottleneck help
-// COMMAND" describes the flags of a command.
+// that cannot be written, a condition of -fail that holds), 2 for wrong usage, and 3 if conditions of
+// -fail could not be checked because the machine was disturbed. "bottleneck help COMMAND" describes
+// the flags of a command.
 package main
 
 import (

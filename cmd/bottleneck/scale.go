@@ -173,7 +173,7 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 	if f.dir != "" && len(row) <= picture.MaxRuns {
 		errs = append(errs, writeFile(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
 	}
-	errs = append(errs, f.write(std, stacks))
+	errs = append(errs, f.write(std, stacks), f.fail.checkOne(std, stacks))
 	if f.to.format == "text" {
 		t, _ := terminalOf(std.out)
 		opt := t.textOptions()

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
@@ -192,5 +194,39 @@ func TestTargets(t *testing.T) {
 	// What says nothing is not quoted.
 	if err := target.fixWork(func([]string) (string, error) { return "\n", nil }, 1, ""); err == nil || err.Error() != "x.test -test.bench=.: no benchmark has run" {
 		t.Error(err)
+	}
+}
+
+// TestAction: the script of the GitHub action passes its arguments on, adds the result to the summary
+// and fails as the command does, except where nothing could be measured.
+func TestAction(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip("no bash")
+	}
+	dir := t.TempDir()
+	script := "#!" + bash + "\nprintf '<%s>' \"$@\"; echo \"bottleneck: scale: problem\" >&2; exit $STATUS\n"
+	if err := os.WriteFile(filepath.Join(dir, "bottleneck"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		status, unmeasurable string
+		want                 int
+	}{{"0", "", 0}, {"1", "warn", 1}, {"2", "", 2}, {"3", "", 0}, {"3", "warn", 0}, {"3", "fail", 3}} {
+		summary := filepath.Join(t.TempDir(), "summary.md")
+		cmd := exec.Command(bash, filepath.Join("..", "..", ".github", "actions", "bottleneck", "run.sh"))
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+summary,
+			"ARGS=scale\n-fail\nspeedup(2) < 1.6\n--\ngo\ntest\n", "STATUS="+tt.status, "UNMEASURABLE="+tt.unmeasurable)
+		out, _ := cmd.Output()
+		if got := cmd.ProcessState.ExitCode(); got != tt.want {
+			t.Errorf("%+v: exit status %d", tt, got)
+		}
+		if warned := strings.Contains(string(out), "::warning title=bottleneck::bottleneck: scale: problem"); warned != (tt.status == "3" && tt.want == 0) {
+			t.Errorf("%+v: output %q", tt, out)
+		}
+		written, err := os.ReadFile(summary)
+		if want := "<scale><-format><md><-fail><speedup(2) < 1.6><--><go><test>"; err != nil || !strings.HasPrefix(string(written), want) {
+			t.Errorf("%+v: summary %q, want %q, %v", tt, written, want, err)
+		}
 	}
 }

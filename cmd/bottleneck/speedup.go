@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +31,7 @@ type speedupFlags struct {
 	estimate bool
 	part     timeline.Part
 	to       destination
+	fail     conditions
 }
 
 // define adds the flags that scale has, too.
@@ -35,6 +41,9 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
 	f.to.define(c, formsIn(stackForms.has))
+	f.fail.about = []*measures{&scaledMeasures}
+	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+scaledMeasures.example+", or 3 if the machine was disturbed; separate several by commas", f.fail.add)
+	c.Long = strings.TrimSpace(c.Long) + "\n\n" + scaledMeasures.help()
 }
 
 // check rejects invalid flags.
@@ -114,6 +123,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	if err != nil {
 		return err
 	}
+	failed := f.fail.checkOne(std, stacks)
 	if f.opt.Window > 0 {
 		last := stacks[len(stacks)-1]
 		if stacks = last.Windows(); len(stacks) == 0 {
@@ -122,7 +132,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 		stacks[0].Warnings = last.Warnings
 	}
 	f.to.draw.source = filepath.Base(traces[len(traces)-1])
-	return f.write(std, stacks)
+	return errors.Join(f.write(std, stacks), failed)
 }
 
 // ready rejects invalid outputs before anything is read.
@@ -163,10 +173,77 @@ var stackForms = drawn(formsOf[[]*speedup.Stack]{
 	},
 	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
 	"csv":  func(w io.Writer, s []*speedup.Stack, _ drawing) error { return text.TableCSV(w, speedup.Table(s...)) },
-	"md":   func(w io.Writer, s []*speedup.Stack, _ drawing) error { return markdown.Write(w, speedup.Table(s...)) },
+	"md": func(w io.Writer, s []*speedup.Stack, _ drawing) error {
+		t := speedup.Table(s...)
+		t.Title = widest(s).Sentence()
+		return markdown.Write(w, t)
+	},
 }, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
 	return picture.DrawStacks(s, d.picture())
 })
+
+// widest returns the stack with the most workers.
+func widest(stacks []*speedup.Stack) *speedup.Stack {
+	return slices.MaxFunc(stacks, func(a, b *speedup.Stack) int { return cmp.Compare(a.N, b.N) })
+}
+
+// scaledMeasures are those of the stack with the most workers and, as NAME(N), of the stack with N.
+var scaledMeasures = func() measures {
+	columns := append(speedup.Summary(), result.Column[speedup.Stack]{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N",
+		Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })})
+	known := measures{whole: summary(columns, certain), part: stackMeasures.part}
+	// of returns the measure of one of the stacks.
+	of := func(m measure, pick func([]*speedup.Stack) *speedup.Stack) measure {
+		value, whole := m.of, m.name == "speedup" || m.name == "efficiency"
+		m.of = func(v any) (float64, error) {
+			s := pick(v.([]*speedup.Stack))
+			if s == nil {
+				return 0, errors.New("there is no stack of so many workers")
+			}
+			return value(s)
+		}
+		m.disturbed = func(v any) bool { return pick(v.([]*speedup.Stack)).Disturbed }
+		m.repeated = func(v any) (out []float64) {
+			if s := pick(v.([]*speedup.Stack)); s != nil && whole && s.Speedup > 0 {
+				factor, _ := value(s)
+				for _, run := range s.Runs {
+					out = append(out, run*factor/s.Speedup)
+				}
+			}
+			return out
+		}
+		return m
+	}
+	ms := measures{example: "'speedup(2)<1.6'", parts: "or a component, such as sync-mutex. It is that of the stack with the most workers, or that of N workers: speedup(2), efficiency(4), sync-mutex(4). Of repeated runs of scale, a condition on speedup or efficiency has to hold with 95 % confidence."}
+	for _, m := range known.whole {
+		ms.whole = append(ms.whole, of(m, widest))
+	}
+	ms.part = func(name string) (m measure, ok bool, err error) {
+		word, number, rest, filtered, err := result.CutFilter(name)
+		if !filtered && err == nil {
+			if m, ok, err = known.part(name); ok && err == nil {
+				m = of(m, widest)
+			}
+			return m, ok, err
+		}
+		n, wrong := strconv.Atoi(number)
+		if err != nil || wrong != nil || n < 1 || rest != "" {
+			return m, true, fmt.Errorf("%q: want %s(N), where N is a number of workers", name, word)
+		}
+		if m, err = known.find(word); err != nil {
+			return m, true, err
+		}
+		m = of(m, func(stacks []*speedup.Stack) *speedup.Stack {
+			if i := slices.IndexFunc(stacks, func(s *speedup.Stack) bool { return s.N == n }); i >= 0 {
+				return stacks[i]
+			}
+			return nil
+		})
+		m.name = name
+		return m, true, nil
+	}
+	return ms
+}()
 
 // stackMeasures has components as parts, by their bare names.
 var stackMeasures = measures{
