@@ -87,7 +87,7 @@ func checkLive(t *testing.T, l *bottleneck.Live) {
 			t.Errorf("%s: %v ± %v of %v", b.Group, b.Share, b.ShareError, l.Bottle.Wall)
 		}
 	}
-	if says := slices.ContainsFunc(l.Bottle.Warnings, func(w string) bool { return strings.Contains(w, "burst") }); says != (l.Windows > 0) {
+	if warned := slices.ContainsFunc(l.Bottle.Warnings, func(w string) bool { return strings.Contains(w, "burst") }); warned != (l.Windows > 0) {
 		t.Errorf("%d windows, %q", l.Windows, l.Bottle.Warnings)
 	}
 	if l.Windows > 0 {

@@ -273,7 +273,7 @@ func TestRecorderConcurrentSnapshots(t *testing.T) {
 	time.Sleep(5 * time.Millisecond)
 	var mu sync.Mutex
 	counts := map[string]int{}
-	round := func(meanwhile func()) {
+	round := func(during func()) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
@@ -293,7 +293,7 @@ func TestRecorderConcurrentSnapshots(t *testing.T) {
 				}
 			})
 		}
-		meanwhile()
+		during()
 		wg.Wait()
 	}
 	round(func() {})

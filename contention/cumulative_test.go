@@ -117,12 +117,12 @@ func TestBlameByCumulativeSums(t *testing.T) {
 					break
 				}
 			}
-			tell := func() {
+			identify := func() {
 				untold[0].exit.complete(untold[0].chunk, chains[untold[0].owner])
 				untold = untold[1:]
 			}
 			for len(untold) > 3 || len(untold) > 0 && rng.IntN(2) == 0 {
-				tell()
+				identify()
 			}
 			for len(over) > 4 || len(over) > 0 && rng.IntN(2) == 0 {
 				k := rng.IntN(len(over))
@@ -131,7 +131,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 			}
 			if i == 2999 {
 				for len(untold) > 0 {
-					tell()
+					identify()
 				}
 				for _, w := range append(over, active...) {
 					if w.end == 0 {

@@ -79,7 +79,7 @@ var fatal = map[string]fatalCase{
 
 type fatalCase struct {
 	do   func()
-	says string
+	want string
 }
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ func TestFatal(t *testing.T) {
 		t.Skip("cannot run itself: ", err)
 	}
 	for name, c := range fatal {
-		if raceDetector && strings.Contains(c.says, "deadlock") {
+		if raceDetector && strings.Contains(c.want, "deadlock") {
 			continue // the race detector uses cgo, with which the runtime does not look for deadlocks
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -109,8 +109,8 @@ func TestFatal(t *testing.T) {
 		cmd := exec.CommandContext(ctx, exe)
 		cmd.Env = append(os.Environ(), "CONTENTION_FATAL="+name)
 		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), c.says) {
-			t.Errorf("%s: %v; want %q in\n%s", name, err, c.says, out)
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v; want %q in\n%s", name, err, c.want, out)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestOffRecordsNothing(t *testing.T) {
 
 // contend makes one goroutine wait for m until another one unlocks it, and calls
 // during that time, if not nil, when it does.
-func contend(t *testing.T, m *Mutex, meanwhile func()) {
+func contend(t *testing.T, m *Mutex, during func()) {
 	t.Helper()
 	m.Lock()
 	done := make(chan bool)
@@ -98,8 +98,8 @@ func contend(t *testing.T, m *Mutex, meanwhile func()) {
 	} else {
 		time.Sleep(time.Millisecond)
 	}
-	if meanwhile != nil {
-		meanwhile()
+	if during != nil {
+		during()
 	}
 	m.Unlock()
 	<-done

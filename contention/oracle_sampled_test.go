@@ -98,7 +98,7 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 	for name, waits := range replays(t) {
 		for _, w := range []uint32{4, 32} {
 			rng := rand.New(rand.NewPCG(uint64(len(waits)), uint64(w)))
-			held, said, unknown := 0, 0, 0
+			held, stated, unknown := 0, 0, 0
 			var estimates, squares [owners]float64
 			var missing float64
 			var truth [owners]float64
@@ -166,7 +166,7 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 						unknown++
 						continue
 					}
-					said++
+					stated++
 					if math.Abs(z) <= 1.96*float64(stdErr) {
 						held++
 					}
@@ -179,8 +179,8 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 					t.Errorf("%s, 1 in %d, owner %d: the mean of the estimates is %+.1f %% off", name, w, by, 100*bias)
 				}
 			}
-			if t.Logf("%s, 1 in %d: %d of %d intervals hold the truth, %d are unknown", name, w, held, said, unknown); float64(held) < 0.9*float64(said) {
-				t.Errorf("%s, 1 in %d: only %d of %d intervals hold the truth", name, w, held, said)
+			if t.Logf("%s, 1 in %d: %d of %d intervals hold the truth, %d are unknown", name, w, held, stated, unknown); float64(held) < 0.9*float64(stated) {
+				t.Errorf("%s, 1 in %d: only %d of %d intervals hold the truth", name, w, held, stated)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestSampledTotalsAreExact(t *testing.T) {
 
 func checkTotals(t *testing.T, wl workload, ops []op, p *Profile) {
 	type sums struct{ n, least, most int64 }
-	logged, said := make([]sums, wl.locks), make([]sums, wl.locks)
+	logged, profiled := make([]sums, wl.locks), make([]sums, wl.locks)
 	for _, o := range ops {
 		if o.waited {
 			l := &logged[o.lock]
@@ -242,12 +242,12 @@ func checkTotals(t *testing.T, wl workload, ops []op, p *Profile) {
 		sampled = sampled || row.Flags&Estimated != 0
 		var id int
 		fmt.Sscanf(row.Lock.Name, "lock%d", &id)
-		said[id].n += row.Contentions
-		said[id].most += int64(row.Waited)
+		profiled[id].n += row.Contentions
+		profiled[id].most += int64(row.Waited)
 	}
 	for i, want := range logged {
 		slack := want.n * int64(clockCost())
-		if got := said[i]; got.n != want.n || got.most < want.least-slack || got.most > want.most+slack {
+		if got := profiled[i]; got.n != want.n || got.most < want.least-slack || got.most > want.most+slack {
 			t.Errorf("lock %d: %d waits of %d ns, want %d of %d to %d", i, got.n, got.most, want.n, want.least, want.most)
 		}
 	}
@@ -260,7 +260,7 @@ func checkTotals(t *testing.T, wl workload, ops []op, p *Profile) {
 // locks, the 95 % interval covers what the steps leave open. Preemption by another process between
 // two steps only makes that range larger.
 func TestSampledBlameOfLiveLocks(t *testing.T) {
-	held, said := 0, 0
+	held, stated := 0, 0
 	for _, wl := range liveLocks[:2] {
 		for range 3 {
 			if err := Start(Options{}); err != nil {
@@ -288,7 +288,7 @@ func TestSampledBlameOfLiveLocks(t *testing.T) {
 				if most == 0 || errs[k] == 0 {
 					continue
 				}
-				said++
+				stated++
 				if est[k] >= b.least[k]-1.96*errs[k] && est[k] <= most+1.96*errs[k] {
 					held++
 					n++
@@ -297,8 +297,8 @@ func TestSampledBlameOfLiveLocks(t *testing.T) {
 			t.Logf("%s: %d of %d", wl.name, n, len(b.most))
 		}
 	}
-	if t.Logf("%d of %d intervals hold the truth", held, said); float64(held) < 0.9*float64(said) {
-		t.Errorf("only %d of %d intervals hold the truth", held, said)
+	if t.Logf("%d of %d intervals hold the truth", held, stated); float64(held) < 0.9*float64(stated) {
+		t.Errorf("only %d of %d intervals hold the truth", held, stated)
 	}
 }
 

@@ -100,13 +100,13 @@ func TestRunsOfShortHolds(t *testing.T) {
 			}
 			return about(20)
 		}, 0.8},
-		{"two call chains by turns", func(i int) (time.Duration, bool) { return about(50 + 500*float64(i%2)), i%2 == 1 }, func(int) time.Duration { return about(20) }, 0},
+		{"two alternating call chains", func(i int) (time.Duration, bool) { return about(50 + 500*float64(i%2)), i%2 == 1 }, func(int) time.Duration { return about(20) }, 0},
 		{"of 2 µs", func(int) (time.Duration, bool) { return about(2000), false }, func(int) time.Duration { return about(100) }, 0.7},
 		{"of 3 µs", func(int) (time.Duration, bool) { return 3000, false }, func(int) time.Duration { return about(100) }, 0.5},
 		{"long holds", func(i int) (time.Duration, bool) { return 4500, false }, func(int) time.Duration { return about(20) }, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			within, said := 0, 0
+			within, stated := 0, 0
 			var sum, square, truth, all, unknown float64
 			var seen uint64
 			for range runs {
@@ -123,7 +123,7 @@ func TestRunsOfShortHolds(t *testing.T) {
 					if held[i] == 0 {
 						continue
 					}
-					said++
+					stated++
 					if off := b[i] - held[i]; off.Abs() <= time.Duration(1.96*float64(e[i]))+time.Duration(k) { // each reading of our clock is odd
 						within++
 					}
@@ -136,9 +136,9 @@ func TestRunsOfShortHolds(t *testing.T) {
 				unknown += float64(unattributed)
 			}
 			t.Logf("%s: %d of %d intervals hold the truth, the mean is %+.2f %% off, each by %.2f %%; %.2f %% of the time is unattributed; %.1f %% of the holds were seen",
-				c.name, within, said, 100*sum/truth, 100*math.Sqrt(square*float64(runs))/truth, 100*unknown/all, 100*float64(seen)/float64(runs*n))
-			if float64(within) < 0.9*float64(said) {
-				t.Errorf("%s: %d of %d intervals hold the truth", c.name, within, said)
+				c.name, within, stated, 100*sum/truth, 100*math.Sqrt(square*float64(runs))/truth, 100*unknown/all, 100*float64(seen)/float64(runs*n))
+			if float64(within) < 0.9*float64(stated) {
+				t.Errorf("%s: %d of %d intervals hold the truth", c.name, within, stated)
 			}
 			if noise := 3*math.Sqrt(square) + 0.005*truth; sum > noise || sum < -noise-unknown {
 				t.Errorf("%s: the mean is %+.2f %% off", c.name, 100*sum/truth)

@@ -72,7 +72,7 @@ func TestDiagnosis(t *testing.T) {
 		name string
 		run  run
 		want Diagnosis
-		say  string // in reasons or advice
+		text string // in reasons or advice
 	}{
 		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilisation: 1}, Fine, "merge ~77 tasks into one"},
 		{"100,000 empty tasks", run{procs: 4, tasks: 100000, utilisation: 1}, Fine, "100,000 tasks on 4 processors"},
@@ -103,21 +103,21 @@ func TestDiagnosis(t *testing.T) {
 		}
 		p.Diagnose()
 		c := &p.Classes[0]
-		said := strings.Join(append(append([]string{}, c.Reasons...), c.Advice...), "; ")
-		if c.Diagnosis != test.want || !strings.Contains(said, test.say) {
-			t.Errorf("%s: %s, because %q; want %s and %q", test.name, c.Diagnosis, said, test.want, test.say)
+		text := strings.Join(append(append([]string{}, c.Reasons...), c.Advice...), "; ")
+		if c.Diagnosis != test.want || !strings.Contains(text, test.text) {
+			t.Errorf("%s: %s, because %q; want %s and %q", test.name, c.Diagnosis, text, test.want, test.text)
 		}
 		if len(c.Reasons) == 0 {
 			t.Errorf("%s: no reasons", test.name)
 		}
-		if test.run.accuracy == "core-cycles" && strings.Contains(said, "blocked for") {
-			t.Errorf("%s: cycles of varying length do not tell: %q", test.name, said)
+		if test.run.accuracy == "core-cycles" && strings.Contains(text, "blocked for") {
+			t.Errorf("%s: cycles of varying length do not tell: %q", test.name, text)
 		}
 		if (c.Merge >= 2) != (c.Diagnosis == Fine) || (c.Split > c.Tasks) != (c.Diagnosis == Coarse) {
 			t.Errorf("%s: %s, but merge %d, split %d", test.name, c.Diagnosis, c.Merge, c.Split)
 		}
-		if advised := c.Diagnosis == Fine || c.Diagnosis == Coarse; advised != strings.Contains(said, "created at main.feed (main.go:42), submitted at main.send (main.go:7)") {
-			t.Errorf("%s: %s, but the lines to change are (not) named: %q", test.name, c.Diagnosis, said)
+		if advised := c.Diagnosis == Fine || c.Diagnosis == Coarse; advised != strings.Contains(text, "created at main.feed (main.go:42), submitted at main.send (main.go:7)") {
+			t.Errorf("%s: %s, but the lines to change are (not) named: %q", test.name, c.Diagnosis, text)
 		}
 		again := fmt.Sprint(c.Reasons, c.Advice)
 		if p.Diagnose(); fmt.Sprint(c.Reasons, c.Advice) != again {
@@ -133,7 +133,7 @@ func TestOneTask(t *testing.T) {
 	aggregated.Diagnose()
 	p := &Profile{Source: SourceTrace, Classes: []Class{{Unmeasured: 1}}}
 	p.warnTrace()
-	said := append(p.Warnings, aggregated.Classes[0].Reasons...)
+	text := append(p.Warnings, aggregated.Classes[0].Reasons...)
 	for _, r := range []run{
 		{procs: 4, tasks: 1, each: big, utilisation: 0.9},
 		{procs: 4, tasks: 1, each: big, blocked: 9 * big, utilisation: 0.1},
@@ -144,9 +144,9 @@ func TestOneTask(t *testing.T) {
 	} {
 		p := r.profile()
 		p.Diagnose()
-		said = append(append(said, p.Classes[0].Reasons...), p.Classes[0].Advice...)
+		text = append(append(text, p.Classes[0].Reasons...), p.Classes[0].Advice...)
 	}
-	for _, s := range said {
+	for _, s := range text {
 		if strings.HasPrefix(s, "split into") {
 			continue // what is then several
 		}
@@ -168,7 +168,7 @@ func TestOverheadOfTracesIsTypicalNotMeasured(t *testing.T) {
 	}
 }
 
-// verdictOn diagnoses the profile of one class, and returns what is said.
+// verdictOn diagnoses the profile of one class, and returns the texts.
 func verdictOn(p *Profile) (Diagnosis, string) {
 	p.Diagnose()
 	c := &p.Classes[0]
@@ -193,27 +193,27 @@ func TestBlockedTasksAreNotFine(t *testing.T) {
 	} {
 		p := serviceRun()
 		change(p)
-		d, said := verdictOn(p)
-		if d != Blocked || p.Classes[0].Merge != 0 || strings.Contains(said, "merge") || !strings.Contains(said, "they were blocked for at least 99 % of their time") ||
-			!strings.Contains(said, "find what they wait for: bottleneck contention") || strings.Contains(said, "other programs") {
-			t.Errorf("%s: %s, because %q", name, d, said)
+		d, text := verdictOn(p)
+		if d != Blocked || p.Classes[0].Merge != 0 || strings.Contains(text, "merge") || !strings.Contains(text, "they were blocked for at least 99 % of their time") ||
+			!strings.Contains(text, "find what they wait for: bottleneck contention") || strings.Contains(text, "other programs") {
+			t.Errorf("%s: %s, because %q", name, d, text)
 		}
 	}
 	p := serviceRun()
 	p.Run.Delayed = 0
-	if d, said := verdictOn(p); d != Blocked || !strings.Contains(said, "or waited while other programs had the processors, which this system does not show") {
-		t.Errorf("where the system does not show waits for processors: %s, because %q", d, said)
+	if d, text := verdictOn(p); d != Blocked || !strings.Contains(text, "or waited while other programs had the processors, which this system does not show") {
+		t.Errorf("where the system does not show waits for processors: %s, because %q", d, text)
 	}
 }
 
 func TestFineAndBlockedIsBlocked(t *testing.T) {
 	p := run{procs: 2, tasks: 5000, each: 300, blocked: 400 * time.Microsecond, utilisation: 0.1}.profile()
-	if d, said := verdictOn(p); d != Blocked || !strings.Contains(said, "they are small as well: the overhead of a task, 200ns (an empty task), is 40 % of its cost; judge the size again") {
-		t.Errorf("%s, because %q", d, said)
+	if d, text := verdictOn(p); d != Blocked || !strings.Contains(text, "they are small as well: the overhead of a task, 200ns (an empty task), is 40 % of its cost; judge the size again") {
+		t.Errorf("%s, because %q", d, text)
 	}
 	p = run{procs: 2, tasks: 5000, each: 300, blocked: 200, utilisation: 0.9}.profile()
-	if d, said := verdictOn(p); d != Fine {
-		t.Errorf("tasks that are off the processor for 40 %% of half a microsecond: %s, because %q", d, said)
+	if d, text := verdictOn(p); d != Fine {
+		t.Errorf("tasks that are off the processor for 40 %% of half a microsecond: %s, because %q", d, text)
 	}
 }
 
@@ -228,16 +228,16 @@ func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 			} {
 				p := run{procs: 2, tasks: 5000, each: each, besides: besides, utilisation: 0.9}.profile()
 				p.Run.Voluntary = switches
-				if d, said := verdictOn(p); !slices.Contains(want, d) || p.Overhead != empty0 || d == Unknown && (!strings.Contains(said, "it may be other work") || besides == 0) {
-					t.Errorf("tasks of %v, %v besides, %d switches: %s, because %q; want %s", each, besides, switches, d, said, want)
+				if d, text := verdictOn(p); !slices.Contains(want, d) || p.Overhead != empty0 || d == Unknown && (!strings.Contains(text, "it may be other work") || besides == 0) {
+					t.Errorf("tasks of %v, %v besides, %d switches: %s, because %q; want %s", each, besides, switches, d, text, want)
 				}
 			}
 		}
 	}
 	few := run{procs: 2, tasks: 5000, each: 20 * time.Microsecond, besides: 10 * time.Millisecond, utilisation: 0.9}.profile()
 	few.Run.Voluntary = 5
-	if d, said := verdictOn(few); d != OK {
-		t.Errorf("a program whose threads never sleep: %s, because %q", d, said)
+	if d, text := verdictOn(few); d != OK {
+		t.Errorf("a program whose threads never sleep: %s, because %q", d, text)
 	}
 }
 
@@ -246,22 +246,22 @@ func TestReadyIsNotBlocked(t *testing.T) {
 	many := run{procs: 2, tasks: 64, each: 10 * time.Millisecond, blocked: 90 * time.Millisecond, utilisation: 1}
 	p := many.profile()
 	p.Run.Ready, p.Run.Delayed = 5*time.Second, time.Second
-	if d, said := verdictOn(p); d != OK || !strings.Contains(said, "off the processor for 90 % of their time: blocked, or waiting for a processor") {
-		t.Errorf("64 tasks on two busy processors: %s, because %q", d, said)
+	if d, text := verdictOn(p); d != OK || !strings.Contains(text, "off the processor for 90 % of their time: blocked, or waiting for a processor") {
+		t.Errorf("64 tasks on two busy processors: %s, because %q", d, text)
 	}
 	many.utilisation = 0.2
 	p = many.profile()
 	p.Run.Ready, p.Run.Delayed = 3*time.Second, time.Second
-	if d, said := verdictOn(p); d != Unknown || !strings.Contains(said, "cannot tell whether they were blocked") {
-		t.Errorf("64 tasks while other programs have the processors: %s, because %q", d, said)
+	if d, text := verdictOn(p); d != Unknown || !strings.Contains(text, "cannot tell whether they were blocked") {
+		t.Errorf("64 tasks while other programs have the processors: %s, because %q", d, text)
 	}
 	p.Source = SourceTrace
 	c := &p.Classes[0]
 	for ready, want := range map[uint64]Diagnosis{10e6: Blocked, 60e6: OK} {
 		c.ReadyNS = Histogram{}
 		c.ReadyNS.AddN(ready, c.Tasks)
-		if d, said := verdictOn(p); d != want {
-			t.Errorf("tasks that were ready for %d of 90 ms: %s, because %q; want %s", ready, d, said, want)
+		if d, text := verdictOn(p); d != want {
+			t.Errorf("tasks that were ready for %d of 90 ms: %s, because %q; want %s", ready, d, text, want)
 		}
 	}
 }
@@ -274,8 +274,8 @@ func TestFewLongPreemptionsAreNotBlocking(t *testing.T) {
 	c.BlockedNS.AddN(4e6, 50)
 	for _, delayed := range []time.Duration{0, 300 * time.Millisecond} {
 		p.Run.Delayed = delayed
-		if d, said := verdictOn(p); d != Fine {
-			t.Errorf("%v delayed: %s, because %q", delayed, d, said)
+		if d, text := verdictOn(p); d != Fine {
+			t.Errorf("%v delayed: %s, because %q", delayed, d, text)
 		}
 	}
 }
@@ -285,8 +285,8 @@ func TestUnknownOverheadIsStated(t *testing.T) {
 	for each, want := range map[time.Duration]Diagnosis{time.Microsecond: Unknown, 100 * time.Microsecond: Unknown, 2 * time.Millisecond: OK} {
 		p := run{procs: 2, tasks: 1000, each: each, utilisation: 1}.profile()
 		p.Overhead, p.OverheadOrigin = 0, "not known, because the process was busy when the recorder was made"
-		if d, said := verdictOn(p); d != want || !strings.Contains(said, "the overhead of a task is not known, because the process was busy") {
-			t.Errorf("tasks of %v: %s, because %q; want %s", each, d, said, want)
+		if d, text := verdictOn(p); d != want || !strings.Contains(text, "the overhead of a task is not known, because the process was busy") {
+			t.Errorf("tasks of %v: %s, because %q; want %s", each, d, text, want)
 		}
 	}
 }
@@ -358,9 +358,9 @@ func TestLinesAreSummed(t *testing.T) {
 	}
 	p.Classes[0].Sites = append(p.Classes[0].Sites, Site{Created: []Frame{{"main.other", "/src/main.go", 50}}, Tasks: 1000})
 	p.Diagnose()
-	said := strings.Join(p.Classes[0].Advice, "; ")
-	if !strings.Contains(said, "8000 of 9000 are created at main.submit (main.go:5)") || !strings.Contains(said, "1000 of 9000 are created at main.other") {
-		t.Errorf("%q", said)
+	text := strings.Join(p.Classes[0].Advice, "; ")
+	if !strings.Contains(text, "8000 of 9000 are created at main.submit (main.go:5)") || !strings.Contains(text, "1000 of 9000 are created at main.other") {
+		t.Errorf("%q", text)
 	}
 }
 

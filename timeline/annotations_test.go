@@ -29,7 +29,7 @@ func TestRangesOverGenerations(t *testing.T) {
 		"3200 GC incremental sweep ends since 1300, P 0",
 		"3300 GC concurrent mark phase ends since 1200, global",
 	}
-	if got := rangesOf(w.tell(t)); !slices.Equal(got, want) {
+	if got := rangesOf(w.replay(t)); !slices.Equal(got, want) {
 		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
@@ -49,7 +49,7 @@ func TestRangesBeforeTheTrace(t *testing.T) {
 		"1900 GC mark assist ends since 1010, goroutine 3",
 	}
 	var got []string
-	for _, r := range rangesOf(w.tell(t)) {
+	for _, r := range rangesOf(w.replay(t)) {
 		// Where ranges of Ps and of the process begin that were under way is
 		// not known better than at their status; only that they end is.
 		if !strings.Contains(r, "sweep begins") && !strings.Contains(r, "phase begins") {
@@ -177,7 +177,7 @@ func TestMetricsAndClocks(t *testing.T) {
 		m := g.thread(1).runs(1000*(n+1)+1, 0, 1)
 		m.ev(1000*(n+1)+10, wProcsChange, 2+6*n, stk("runtime.GOMAXPROCS")).ev(1000*(n+1)+20, wHeapAlloc, 4096)
 	}
-	fs := w.tell(t)
+	fs := w.replay(t)
 	want := []Metric{
 		{Time: 1010, Name: "/sched/gomaxprocs:threads", Value: 2}, {Time: 1020, Name: "/memory/classes/heap/objects:bytes", Value: 4096},
 		{Time: 2010, Name: "/sched/gomaxprocs:threads", Value: 8}, {Time: 2020, Name: "/memory/classes/heap/objects:bytes", Value: 4096},
@@ -190,7 +190,7 @@ func TestMetricsAndClocks(t *testing.T) {
 	}
 	w = newWire(23)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1)
-	if fs := w.tell(t); len(fs.clocks) != 0 {
+	if fs := w.replay(t); len(fs.clocks) != 0 {
 		t.Errorf("Go 1.23 has no clocks: %v", fs.clocks)
 	}
 }
@@ -205,7 +205,7 @@ func TestSamples(t *testing.T) {
 		g.sample(1000*(n+1)+100, 1, 0, 1, stk("main.hot", "main.main"))
 		g.sample(1000*(n+1)+1300, 1, 0, 1, stk("main.hot", "main.main")) // after the next generation has begun
 	}
-	fs := w.tell(t)
+	fs := w.replay(t)
 	if len(fs.samples) != 4 || fs.samples[0].Time != 1100 || fs.samples[0].Thread != 1 || fs.samples[0].Proc != 0 {
 		t.Errorf("%+v", fs.samples)
 	}
@@ -220,7 +220,7 @@ func TestSamples(t *testing.T) {
 	g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1)
 	g.thread(2).ev(1003, wProcStatus, 1, pIdle).ev(1100, wProcStart, 1, 1)
 	g.sample(1050, 1, 0, 1, stk("main.hot", "main.main"))
-	if fs := w.tell(t); len(fs.samples) != 1 || fs.samples[0].Time != 1050 || fs.end != 1100 {
+	if fs := w.replay(t); len(fs.samples) != 1 || fs.samples[0].Time != 1050 || fs.end != 1100 {
 		t.Errorf("%+v, end %d", fs.samples, fs.end)
 	}
 }
@@ -233,7 +233,7 @@ func TestLabels(t *testing.T) {
 	a := g.thread(1).runs(1001, 0, 1).ev(1010, wGoLabel, "GC (dedicated)").ev(1050, wGoCreate, 9, stk("main.worker"), stk("runtime.gcBgMarkWorker"))
 	a.ev(1100, wGoBlock, "system goroutine wait", stk("runtime.gcBgMarkWorker")).ev(1110, wGoStart, 9, 1).ev(1120, wGoLabel, "GC (dedicated)").ev(1200, wHeapAlloc, 1)
 	want := []string{`1 "GC (dedicated)" at 1010`, `1 "" at 1100`}
-	if fs := w.tell(t); !slices.Equal(fs.labels, want) {
+	if fs := w.replay(t); !slices.Equal(fs.labels, want) {
 		t.Errorf("got %v, want %v", fs.labels, want)
 	}
 }

@@ -167,7 +167,7 @@ func TestTimeInCIsAState(t *testing.T) {
 			for _, version := range []int{23, 26} {
 				w := newWire(version)
 				tt.trace(w)
-				fs := w.tell(t)
+				fs := w.replay(t)
 				for id, want := range tt.lives {
 					if got := fs.life(id); got != want {
 						t.Errorf("Go 1.%d: goroutine %d:\n got  %s\n want %s", version, id, got, want)
@@ -281,7 +281,7 @@ func TestThreadsOfCAreNamedByWhatTheyCall(t *testing.T) {
 			seq += 2
 		}
 		m.ev(1500, wSyscallBegin, 2, stk()).ev(1520, wGoDestroySyscall)
-		fs := w.tell(t)
+		fs := w.replay(t)
 		if got := fs.born[7].Func; got != tt.want {
 			t.Errorf("%s: born as %q, want %q", tt.what, got, tt.want)
 		}
@@ -302,8 +302,8 @@ func TestCallsWithoutACallChainMayBeC(t *testing.T) {
 		g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1100, wSyscallBegin, 1, stk(fn, "main.work")).ev(1200, wSyscallEnd)
 		g.thread(2).ev(1150, wGoStatus, 5, 2, sSyscall).ev(1151, wSyscallEndBlocked)
 		info := mustRead(t, w.bytes(), Options{}, newChecker())
-		said := slices.ContainsFunc(info.Notes, func(n string) bool { return strings.Contains(n, "in a system call or in C code for 14") })
-		if said != (info.InC > 0) || said != strings.Contains(fn, "_Cfunc_") {
+		noted := slices.ContainsFunc(info.Notes, func(n string) bool { return strings.Contains(n, "in a system call or in C code for 14") })
+		if noted != (info.InC > 0) || noted != strings.Contains(fn, "_Cfunc_") {
 			t.Errorf("%s: %q", fn, info.Notes)
 		}
 	}

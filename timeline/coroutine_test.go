@@ -30,7 +30,7 @@ func TestCoroutineEnds(t *testing.T) {
 	for _, version := range []int{23, 25, 26} {
 		for _, full := range []bool{false, true} {
 			w := coroutineEnds(version, full)
-			fs := w.tell(t)
+			fs := w.replay(t)
 			for id, want := range map[int64]string{
 				1: "running 1010-1021 P0; waiting 1021-9090 coroutine woken by 7; runnable 9090-9092 coroutine; running 9092-9100 P0",
 				7: "waiting 1010-1020 coroutine woken by 1; runnable 1020-1022 coroutine; running 1022-9091 P0",
@@ -55,7 +55,7 @@ func TestCoroutineEndsFirst(t *testing.T) {
 		1:                           "waiting 2050-9090 other woken by 4503599627370497; runnable 9090-9092 other; running 9092-9100 P0",
 	}
 	w.gens = w.gens[1:]
-	fs := w.tell(t)
+	fs := w.replay(t)
 	w = coroutineEnds(26, false)
 	w.gens[1].number = 3
 	w.gens = append(w.gens, w.gens[1])

@@ -155,7 +155,7 @@ func TestHandMade(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, 1.%d", tt.what, version), func(t *testing.T) {
 				w := newWire(version)
 				tt.trace(w)
-				fs := w.tell(t)
+				fs := w.replay(t)
 				for id, want := range tt.lives {
 					if got := fs.life(id); got != want {
 						t.Errorf("goroutine %d:\n got  %s\n want %s", id, got, want)

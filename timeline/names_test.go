@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 			m := w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1)
 			tt.event(m)
 			m.ev(1900, wHeapAlloc, 1)
-			fs := w.tell(t)
+			fs := w.replay(t)
 			last := fs.intervals[slices.IndexFunc(fs.intervals, func(f fact) bool { return f.G == 5 && f.To == Unknown })]
 			if last.Func != tt.want {
 				t.Errorf("%q, want %q", last.Func, tt.want)
@@ -85,7 +85,7 @@ func TestNamedLater(t *testing.T) {
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1900, wHeapAlloc, 1)
 	w.generation(2, 2000).thread(1).runs(2001, 0, 1).ev(2010, wHeapAlloc, 1).ev(2500, wGoBlock, "select", stk("main.leaf", "main.main"))
 	w.generation(3, 3000).thread(1).ev(3001, wProcStatus, 0, pRunning).ev(3002, wGoStatusStack, 1, noM, sWaiting, stk("runtime.gopark", "main.leaf", "main.other")).ev(3010, wHeapAlloc, 1)
-	fs := w.tell(t)
+	fs := w.replay(t)
 	if want := []string{"1 main.main at 2010"}; !slices.Equal(fs.named, want) {
 		t.Errorf("%v, want %v", fs.named, want)
 	}
@@ -99,7 +99,7 @@ func TestCreators(t *testing.T) {
 	m.ev(1010, wGoCreate, 2, stk("main.worker"), stk("main.spawn", "main.main")).ev(1020, wGoBlock, "select", stk("main.main"))
 	m.ev(1030, wGoCreate, 3, stk("main.timer"), stk()) // time.AfterFunc: the scheduler's own doing
 	m.ev(1100, wHeapAlloc, 1)
-	fs := w.tell(t)
+	fs := w.replay(t)
 	if got, want := fs.born[2], (birthFact{"main.worker", "main.main", "main.spawn", "", 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -134,7 +134,7 @@ func TestNamesOfATraceAreUnescaped(t *testing.T) {
 	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)
 	m.ev(1100, wGoCreate, 5, stk("github.com/nats-io/nats%2ego.(*Conn).readLoop"), stk("github.com/nats-io/nats%2ego.(*Conn).connect", "main.main"))
 	m.ev(1900, wHeapAlloc, 1)
-	fs := w.tell(t)
+	fs := w.replay(t)
 	want := birthFact{"github.com/nats-io/nats.go.(*Conn).readLoop", "main.main", "github.com/nats-io/nats.go.(*Conn).connect", "", 1}
 	if got := fs.born[5]; got != want {
 		t.Errorf("%+v, want %+v", got, want)

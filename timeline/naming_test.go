@@ -458,7 +458,7 @@ func TestServersGoroutineIsNamedByItsHandler(t *testing.T) {
 	m.ev(1040, wGoStart, 5, 1).ev(1050, wGoBlock, "sleep", handler).ev(1060, wGoUnblock, 5, 2, stk()).ev(1070, wGoStart, 5, 3)
 	m.ev(1080, wGoCreate, 7, stk(serve), stk("net/http.(*connReader).startBackgroundRead", serve)).ev(1090, wGoBlock, "network", stk("internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", serve+"@5"))
 	m.ev(1100, wGoStart, 7, 1).ev(1110, wGoBlock, "sleep", handler).ev(1900, wHeapAlloc, 1)
-	fs := w.tell(t)
+	fs := w.replay(t)
 	for id, f := range map[int64]string{5: fs.born[5].Func, 6: fs.born[6].Func, 7: fs.born[7].Func} {
 		if f != "main.handle" {
 			t.Errorf("goroutine %d begins as %q", id, f)

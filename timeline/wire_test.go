@@ -246,8 +246,8 @@ func (g *wireGen) bytes() []byte {
 	return out
 }
 
-// tell replays a hand-made trace, which must be good, and returns what it says.
-func (w *wire) tell(t *testing.T) *facts {
+// replay replays a hand-made trace, which must be valid, and returns its facts.
+func (w *wire) replay(t *testing.T) *facts {
 	t.Helper()
 	fs := &facts{}
 	check := newChecker()

@@ -273,9 +273,9 @@ func TestRecordProgram(t *testing.T) {
 
 func TestRecordProgramUsage(t *testing.T) {
 	for _, tt := range []struct {
-		args string
-		want int
-		says string
+		args   string
+		want   int
+		stderr string
 	}{
 		{"-o x --", exitUsage, "no program"},
 		{"-- ./program", exitUsage, "say -o FILE"},
@@ -285,7 +285,7 @@ func TestRecordProgramUsage(t *testing.T) {
 		{"-o x -seconds 5 -- ./program", exitUsage, "unknown flag"},
 		{"-o x -counters faults,cycel -- ./program", exitUsage, `-counters: there is no counter "cycel"; there are L1-dcache-load-misses, `},
 	} {
-		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.says)
+		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.stderr)
 	}
 	name := filepath.Join(t.TempDir(), "x")
 	// The last is no program.

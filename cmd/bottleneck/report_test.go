@@ -241,7 +241,7 @@ func TestPerfettoOfBadTraces(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		content []byte
-		says    string
+		stderr  string
 		written bool
 	}{
 		{nil, "it is empty", false},
@@ -254,7 +254,7 @@ func TestPerfettoOfBadTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := bottleneck("report", "-o", out, in)
-		r.want(t, exitFailure, "", tt.says)
+		r.want(t, exitFailure, "", tt.stderr)
 		if strings.Contains(r.err, "cannot write") || strings.Count(r.err, "in.trace") != 1 {
 			t.Errorf("%s", r.err)
 		}

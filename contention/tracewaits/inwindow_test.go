@@ -27,7 +27,7 @@ func TestWindows(t *testing.T) {
 	var got strings.Builder
 	for i, p := range s.o.Windows() {
 		checkRows(t, p)
-		fmt.Fprintf(&got, "%d: %d\n%s", i, us(p.Duration), told(p))
+		fmt.Fprintf(&got, "%d: %d\n%s", i, us(p.Duration), profileText(p))
 	}
 	want := lines(`
 		|0: 100
@@ -116,7 +116,7 @@ func TestWindowsSum(t *testing.T) {
 				}
 				compared++
 				whole, windows := o.Profile(), o.Windows()
-				if a, b := told(whole), told(plain.Profile()); a != b {
+				if a, b := profileText(whole), profileText(plain.Profile()); a != b {
 					t.Errorf("%s, every %v: windows change the profile:\n%s\n%s", name, width, a, b)
 				}
 				sameSums(t, fmt.Sprintf("%s, every %v", name, width), whole, contention.Merge(windows...))
@@ -223,8 +223,8 @@ func checkWindows(t *testing.T, opt Options, text string, whole *contention.Prof
 	for _, opt.Window = range []time.Duration{37 * time.Microsecond, 250 * time.Microsecond} {
 		s := newScript(t, opt)
 		s.play(text)
-		if again := s.o.Profile(); told(again) != told(whole) {
-			t.Errorf("with windows:\n%s\nwithout:\n%s", told(again), told(whole))
+		if again := s.o.Profile(); profileText(again) != profileText(whole) {
+			t.Errorf("with windows:\n%s\nwithout:\n%s", profileText(again), profileText(whole))
 		}
 		sameSums(t, fmt.Sprint("every ", opt.Window), whole, contention.Merge(s.o.Windows()...))
 	}

@@ -62,7 +62,7 @@ func TestTraceLogs(t *testing.T) {
 		{"without messages", seen + "400 ends", `
 			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
-		{"told exactly, with a name, and once", seen + `
+		{"logged exactly, with a name, and once", seen + `
 			120 1 logs 1 x SENT 5 6 in U:a:3
 			180 3 logs 1 x SENT 5 7 in U:b:4
 			301 1 logs 1 x SENT 5 8 in U:h:12
@@ -72,7 +72,7 @@ func TestTraceLogs(t *testing.T) {
 			|  main.h:12: 110 of 1
 			|  main.b:4: 60 of 1
 			|  main.a:3: 22 of 1`},
-		{"told by another goroutine, and late", seen + `
+		{"logged by another goroutine, and late", seen + `
 			301 1 logs 1 x SENT 5 8 in U:h:12
 			320 2 blocks sleep in time.Sleep < main.z:1
 			330 0 wakes 2
@@ -83,7 +83,7 @@ func TestTraceLogs(t *testing.T) {
 			|  main.h:12: 110 of 1
 			|  ?: 82 of 1
 			|sleep #2 [timer] time.Sleep: 1 waited 10 = blamed 0 + hand-off 0 + unattributed 10; ready 1`},
-		{"told by another goroutine, before the waiter goes on", seen + `
+		{"logged by another goroutine, before the waiter continues", seen + `
 			301 1 logs 1 x SENT 5 8 in U:h:12
 			330 3 logs ` + sent(330) + exact + `
 			360 2 blocks sleep in time.Sleep < main.z:1
@@ -142,7 +142,7 @@ func TestTraceLogs(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			p := play(t, Options{}, write.Replace(tt.script))
-			if got, want := told(p), lines(tt.want); got != want {
+			if got, want := profileText(p), lines(tt.want); got != want {
 				t.Errorf("\n got\n%s\n want\n%s", got, want)
 			}
 			logged := strings.Contains(tt.want, "logged")
@@ -176,7 +176,7 @@ func TestTraceLogAfterCut(t *testing.T) {
 	p := contention.Merge(before, s.o.Profile())
 	checkRows(t, p)
 	if waited, _, _, _ := totals(p); waited != 1030*time.Microsecond {
-		t.Errorf("waited %v\n%s", waited, told(p))
+		t.Errorf("waited %v\n%s", waited, profileText(p))
 	}
 }
 
@@ -197,7 +197,7 @@ func TestTraceLogRoots(t *testing.T) {
 		|  root main.h:12: 130 of 1
 		|  root main.s:1: 50 of 1 via chan-receive, 1 links
 		|chan-receive main.r:1 for main.s:1: 50 = running 50`
-	if got := toldRoots(p); got != lines(want) {
+	if got := rootsText(p); got != lines(want) {
 		t.Errorf("\n%s", got)
 	}
 }
@@ -225,7 +225,7 @@ func TestTraceLogsForeign(t *testing.T) {
 	p := s.o.Profile()
 	checkConservation(t, p)
 	if len(p.Waits) != 1 || p.Waits[0].Flags != 0 || p.Waits[0].Waited != 200*time.Microsecond {
-		t.Errorf("%s", told(p))
+		t.Errorf("%s", profileText(p))
 	}
 	if want := fmt.Sprint(len(texts), " log messages of the category"); !strings.Contains(strings.Join(p.Warnings, " "), want) {
 		t.Errorf("%q, want %s", p.Warnings, want)
@@ -323,11 +323,11 @@ func TestTraceOfWrappers(t *testing.T) {
 		t.Logf("only in the trace: %+v", k)
 	}
 	// A waiter may have got the lock while it was spinning, which is no wait in the trace.
-	switch told, all := waitedBy(p, contention.Logged), waitedBy(live, 0); {
+	switch logged, all := waitedBy(p, contention.Logged), waitedBy(live, 0); {
 	case callstack.Goid() != 0 && (missing*4 > len(want) || len(want) < 8):
 		t.Errorf("%d of %d rows are not the same", missing, len(want))
-	case told > all || told < all-all/4: // of the few rows without owners, one wait more or less changes many
-		t.Errorf("waits of %v are told, of %v", told, all)
+	case logged > all || logged < all-all/4: // of the few rows without owners, one wait more or less changes many
+		t.Errorf("%v of waiting is logged, want about %v", logged, all)
 	}
 	var inferred, logged int64
 	for _, w := range p.Waits {
@@ -340,7 +340,7 @@ func TestTraceOfWrappers(t *testing.T) {
 		}
 	}
 	if inferred*5 > logged { // now and then, a goroutine waits for what the wrappers themselves lock
-		t.Errorf("%d waits are inferred, %d are told", inferred, logged)
+		t.Errorf("%d waits are inferred, %d are logged", inferred, logged)
 	}
 	if runtime.GOOS == "linux" && !strings.Contains(strings.Join(p.Warnings, " "), "is exact") {
 		t.Errorf("%q", p.Warnings)
@@ -435,7 +435,7 @@ func FuzzLogMessages(f *testing.F) {
 		p := s.o.Profile()
 		checkConservation(t, p)
 		if len(p.Waits) != 1 || p.Waits[0].Contentions != 1 {
-			t.Errorf("%s", told(p))
+			t.Errorf("%s", profileText(p))
 		}
 	})
 }

@@ -66,8 +66,8 @@ func TestTraceManyChains(t *testing.T) {
 	if n := len(p.Waits) + len(p.Pairs); n > 40 || p.Dropped.Pairs == 0 {
 		t.Errorf("%d rows, %+v", n, p.Dropped)
 	}
-	if !strings.Contains(told(p), callstack.Dropped) {
-		t.Errorf("nothing is called %s:\n%s", callstack.Dropped, told(p))
+	if !strings.Contains(profileText(p), callstack.Dropped) {
+		t.Errorf("nothing is called %s:\n%s", callstack.Dropped, profileText(p))
 	}
 }
 
@@ -92,7 +92,7 @@ func TestTraceManyGoroutines(t *testing.T) {
 	p := s.o.Profile()
 	checkConservation(t, p)
 	if len(p.Waits) != 1 || p.Waits[0].Contentions != 10_000 || p.Dropped != (contention.Dropped{}) {
-		t.Errorf("%s %+v", told(p), p.Dropped)
+		t.Errorf("%s %+v", profileText(p), p.Dropped)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestSuspensionsBelongToTheCollector(t *testing.T) {
 	p := s.o.Profile()
 	checkConservation(t, p)
 	if len(p.Waits) != 1 || p.Waits[0].Kind != contention.GCKind || p.Waits[0].Lock.Name != "[gc]" || p.Waits[0].Contentions != 1 {
-		t.Errorf("\n%s", told(p))
+		t.Errorf("\n%s", profileText(p))
 	}
 }
 

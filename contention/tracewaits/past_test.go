@@ -162,7 +162,7 @@ func TestTraceDeepChain(t *testing.T) {
 			found = true
 			r := q.Roots[0]
 			if q.Blamed != 9990*time.Microsecond || r.Links != n-1 || r.Owner.Stack.Frames[0].Func != "main.f0" || r.Blamed != 9491*time.Microsecond {
-				t.Errorf("%v: %s", q.Blamed, toldRoots(&contention.Profile{Pairs: []contention.Pair{q}}))
+				t.Errorf("%v: %s", q.Blamed, rootsText(&contention.Profile{Pairs: []contention.Pair{q}}))
 			}
 		}
 	}
@@ -192,9 +192,9 @@ func TestTraceManyRoots(t *testing.T) {
 		%d ends`, at, at, at+10, at+10, at+20)))
 	p := s.o.Profile()
 	checkConservation(t, p)
-	told := toldRoots(p)
-	if !strings.Contains(told, "  root ?: ") || strings.Count(told, "\n") > 160 {
-		t.Errorf("%s", told)
+	text := rootsText(p)
+	if !strings.Contains(text, "  root ?: ") || strings.Count(text, "\n") > 160 {
+		t.Errorf("%s", text)
 	}
 	for _, q := range p.Pairs {
 		if len(q.Roots) > mostRoots+2 {

@@ -128,7 +128,7 @@ func TestRecycledGoroutinesChangeNothing(t *testing.T) {
 		s.end(at)
 		var b strings.Builder
 		for _, p := range append(s.o.Windows(), s.o.Profile()) {
-			b.WriteString(told(p))
+			b.WriteString(profileText(p))
 			for i := range p.Pairs {
 				fmt.Fprintln(&b, p.Pairs[i].Activity, len(p.Pairs[i].Roots))
 				for _, r := range p.Pairs[i].Roots {

@@ -220,7 +220,7 @@ func TestTraceReaders(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			p := play(t, Options{Goroutines: true}, reads.Replace(lesson+tt.script))
-			if got, want := only(told(p), "rwmutex-writer", "rwmutex-reader #1 g3"), lines(tt.want); got != want {
+			if got, want := only(profileText(p), "rwmutex-writer", "rwmutex-reader #1 g3"), lines(tt.want); got != want {
 				t.Errorf("\n got\n%s\n want\n%s", got, want)
 			}
 		})
@@ -228,10 +228,10 @@ func TestTraceReaders(t *testing.T) {
 }
 
 // only keeps the rows that begin with one of some words.
-func only(told string, words ...string) string {
+func only(text string, words ...string) string {
 	var b strings.Builder
 	keep := false
-	for _, line := range strings.SplitAfter(told, "\n") {
+	for _, line := range strings.SplitAfter(text, "\n") {
 		if !strings.HasPrefix(line, " ") {
 			keep = slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(line, w) })
 		}

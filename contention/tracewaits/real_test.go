@@ -208,7 +208,7 @@ func TestTraceNetHTTP(t *testing.T) {
 
 // TestTraceProfileIsDeterministic: a trace gives the same profile every time.
 func TestTraceProfileIsDeterministic(t *testing.T) {
-	if a, b := told(realTrace(t, "gocompile-c2")), told(realTrace(t, "gocompile-c2")); a != b {
+	if a, b := profileText(realTrace(t, "gocompile-c2")), profileText(realTrace(t, "gocompile-c2")); a != b {
 		t.Error("two readings differ")
 	}
 }

@@ -136,7 +136,7 @@ func TestTraceRoots(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			p := play(t, Options{}, short.Replace(tt.script))
-			if got, want := toldRoots(p), lines(tt.want); got != want {
+			if got, want := rootsText(p), lines(tt.want); got != want {
 				t.Errorf("\n got\n%s\n want\n%s", got, want)
 			}
 		})

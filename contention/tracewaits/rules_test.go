@@ -345,7 +345,7 @@ func checkRules(t *testing.T, rules []traceRule) {
 	for _, tt := range rules {
 		t.Run(tt.what, func(t *testing.T) {
 			p := play(t, tt.opt, short.Replace(tt.script))
-			if got, want := told(p), lines(tt.want); got != want {
+			if got, want := profileText(p), lines(tt.want); got != want {
 				t.Errorf("\n got\n%s\n want\n%s", got, want)
 			}
 			if p.Source != contention.FromTrace || p.Accuracy != contention.Inferred || p.InFlight != 0 {
@@ -388,7 +388,7 @@ func TestTraceFarLongerHold(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("g does not wait:\n%s", told(p))
+		t.Errorf("g does not wait:\n%s", profileText(p))
 	}
 }
 
@@ -427,7 +427,7 @@ func TestTraceGoroutinesComeAndGo(t *testing.T) {
 	p := s.o.Profile()
 	checkConservation(t, p)
 	if len(p.Waits) != 2 || p.InFlight != 0 {
-		t.Errorf("\n%s", told(p))
+		t.Errorf("\n%s", profileText(p))
 	}
 	for _, w := range p.Waits {
 		if w.Waited != 100*time.Microsecond || w.Ready != 10*time.Microsecond || w.Contentions != 1 {

@@ -105,8 +105,8 @@ func TestRangeSumsChangeNoBlame(t *testing.T) {
 		for _, opt := range []Options{{}, {Goroutines: true}, {Window: 740_000}} {
 			sums := play(opt)
 			oneByOne(t, func() {
-				if p := play(opt); told(p) != told(sums) {
-					t.Errorf("with sums:\n%.2000s\none by one:\n%.2000s", told(sums), told(p))
+				if p := play(opt); profileText(p) != profileText(sums) {
+					t.Errorf("with sums:\n%.2000s\none by one:\n%.2000s", profileText(sums), profileText(p))
 				}
 			})
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// script is a trace told in words, one event a line, shown to an observer. Times are
+// script is a trace in words, one event a line, shown to an observer. Times are
 // microseconds, goroutines are numbers, and all that are mentioned run from time 0 on:
 //
 //	100 2 blocks mutex in sync.(*Mutex).Lock < main.f:10
@@ -182,9 +182,9 @@ func (s *script) stack(chain string) *timeline.Stack {
 	return st
 }
 
-// told puts a profile into words, with times in microseconds: a line for each wait and, indented,
+// profileText formats a profile in words, with times in microseconds: a line for each wait and, indented,
 // for each owner that is blamed for it.
-func told(p *contention.Profile) string {
+func profileText(p *contention.Profile) string {
 	var b strings.Builder
 	locks := map[*contention.Lock]int{} // numbered as they come
 	for _, w := range p.Waits {

@@ -31,7 +31,7 @@ func TestTraceSeveralLocks(t *testing.T) {
 	if len(p.Locks) != 1 || p.Locks[0].Name != contention.SeveralLocks || !strings.Contains(strings.Join(p.Warnings, " "), "several locks each") {
 		t.Fatalf("%v %q", *p.Locks[0], p.Warnings)
 	}
-	before := told(p)
+	before := profileText(p)
 	round(6)
 	s.play("9000 ends")
 	p = s.o.Profile()
@@ -81,13 +81,13 @@ func TestTraceHoldsAtTheSameTime(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("6 does not wait for 4:\n%s", told(p))
+		t.Errorf("6 does not wait for 4:\n%s", profileText(p))
 	}
 }
 
-// blamedIn reads what told has told of an owner.
-func blamedIn(told string, line int) (sum time.Duration) {
-	for _, l := range strings.Split(told, "\n") {
+// blamedIn returns the blamed time of an owner in the text of a profile.
+func blamedIn(text string, line int) (sum time.Duration) {
+	for _, l := range strings.Split(text, "\n") {
 		var us, n int64
 		if _, err := fmt.Sscanf(strings.TrimSpace(l), fmt.Sprintf("main.f:%d: %%d of %%d", line), &us, &n); err == nil {
 			sum += time.Duration(us) * time.Microsecond

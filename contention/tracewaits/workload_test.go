@@ -388,7 +388,7 @@ func checkOwners(t testing.TB, p *contention.Profile) {
 }
 
 // toldRoots puts into words who was blamed, what they did, and who was at the root.
-func toldRoots(p *contention.Profile) string {
+func rootsText(p *contention.Profile) string {
 	var b strings.Builder
 	for _, q := range p.Pairs {
 		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed((q.Flags &^ contention.WaiterFlags).String()), us(q.Blamed), toldActivity(q.Activity))

@@ -296,7 +296,7 @@ func TestFilterErrors(t *testing.T) {
 	for _, c := range []struct {
 		filter string
 		pos    int
-		says   string
+		want   string
 	}{
 		{"duratoin > 5", 0, "did you mean duration?"},
 		{"goroutine = 1 && cylces > 2", 17, "did you mean cycles?"},
@@ -346,8 +346,8 @@ func TestFilterErrors(t *testing.T) {
 			t.Errorf("%.60s: no error", c.filter)
 			continue
 		}
-		if syntax.Pos != c.pos || !strings.Contains(syntax.Error(), c.says) {
-			t.Errorf("%.60s: at %d: %v; want at %d: %s", c.filter, syntax.Pos, syntax, c.pos, c.says)
+		if syntax.Pos != c.pos || !strings.Contains(syntax.Error(), c.want) {
+			t.Errorf("%.60s: at %d: %v; want at %d: %s", c.filter, syntax.Pos, syntax, c.pos, c.want)
 		}
 	}
 }

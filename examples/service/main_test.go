@@ -53,14 +53,14 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 }
 
 // blocked reports whether the verdict is that tasks are blocked, or that they were off the processor for as long, and that it cannot be known why,
-// since the process had to wait for processors meanwhile.
+// because the process had to wait for processors.
 func blocked(c *granularity.Class) bool {
 	switch c.Diagnosis {
 	case granularity.Blocked:
 		return true
 	case granularity.Unknown:
-		said := strings.Join(c.Reasons, "\n")
-		return strings.Contains(said, "cannot tell whether they were blocked") && strings.Contains(said, "waited for processors")
+		text := strings.Join(c.Reasons, "\n")
+		return strings.Contains(text, "cannot tell whether they were blocked") && strings.Contains(text, "waited for processors")
 	}
 	return false
 }

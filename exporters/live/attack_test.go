@@ -228,11 +228,11 @@ func TestPanickingObserver(t *testing.T) {
 		}
 	}
 	wait("a panic", func() bool { return c.Read().Panics == 1 })
-	said := false
+	reported := false
 	wait("a graph", func() bool {
 		a := get(t, base+"graph?format=json")
 		if a.StatusCode != http.StatusOK {
-			said = true
+			reported = true
 			if a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "panicked 1 time") || !strings.Contains(a.body, "a fault of the observer") || strings.Contains(a.body, "budget") {
 				t.Errorf("/graph: %s %s", a.Status, a.body)
 			}
@@ -243,7 +243,7 @@ func TestPanickingObserver(t *testing.T) {
 		}
 		return true
 	})
-	if !said {
+	if !reported {
 		t.Error("the analysis did not rest")
 	}
 	if !c.Enabled() {

@@ -57,8 +57,8 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 			t.Errorf("%d tasks, %d unmeasured; want %d", c.Tasks, c.Unmeasured, tasks)
 		}
 	}
-	if said := strings.Join(p.Warnings, "\n"); !strings.Contains(said, "coroutines") {
-		t.Errorf("nothing says why tasks are not measured:\n%s", said)
+	if text := strings.Join(p.Warnings, "\n"); !strings.Contains(text, "coroutines") {
+		t.Errorf("nothing says why tasks are not measured:\n%s", text)
 	}
 }
 

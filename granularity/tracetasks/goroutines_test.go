@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// written returns a trace, of one generation of Go 1.26, that is told in words: a line for each
+// written returns a trace, of one generation of Go 1.26, in words: a line for each
 // event, with its time in ns, the thread, what happens, and the call chain after "in", leaf first.
 //
 //	1001 1 has 0 1              thread 1 runs goroutine 1 on P 0, since before the trace
@@ -152,8 +152,8 @@ func number(t *testing.T, s string) uint64 {
 	return n
 }
 
-// told puts a profile into words, a line for each class.
-func told(p *granularity.Profile) string {
+// profileText formats a profile in words, one line per class.
+func profileText(p *granularity.Profile) string {
 	var b strings.Builder
 	for i := range p.Classes {
 		c := &p.Classes[i]
@@ -252,7 +252,7 @@ func TestGoroutinesAreTasks(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			p := readTrace(t, written(t, tt.trace), tt.opt)
-			if got := told(p); got != tt.want {
+			if got := profileText(p); got != tt.want {
 				t.Errorf("got\n%swant\n%s", got, tt.want)
 			}
 			if err := p.CheckValid(); err != nil {
@@ -337,12 +337,12 @@ func TestGoroutinesOfRealTraces(t *testing.T) {
 			}
 			golden := filepath.Join("testdata", tt.trace+".txt")
 			if *update {
-				if err := os.WriteFile(golden, []byte(told(p)), 0o666); err != nil {
+				if err := os.WriteFile(golden, []byte(profileText(p)), 0o666); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if want, err := os.ReadFile(golden); err != nil || told(p) != string(want) {
-				t.Errorf("%v; got\n%swant\n%s", err, told(p), want)
+			if want, err := os.ReadFile(golden); err != nil || profileText(p) != string(want) {
+				t.Errorf("%v; got\n%swant\n%s", err, profileText(p), want)
 			}
 		})
 	}

@@ -171,7 +171,7 @@ func TestLabelsUnderSeccomp(t *testing.T) {
 
 func TestLabelsUnprivileged(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("needs root to become somebody else; the other tests run unprivileged already")
+		t.Skip("needs root to change the user; the other tests already run unprivileged")
 	}
 	// The test binary lies in a directory of root's.
 	program := filepath.Join(t.TempDir(), "cycles.test")
@@ -182,19 +182,19 @@ func TestLabelsUnprivileged(t *testing.T) {
 	if err := os.WriteFile(program, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	got := openInChild(t, program, "open", nobody(t, program)).Info
+	got := openInChild(t, program, "open", unprivileged(t, program)).Info
 	want := map[Source]Accuracy{RefCyclesRDPMC: CountedUser, RefCyclesRead: CountedUser, CPUCycles: CoreCycles, RseqClock: ThreadTime, ThreadClock: ThreadTime}
 	if got.Accuracy != want[got.Source] && got.Accuracy != Counted {
 		t.Errorf("%s is labelled %q; want %q", got.Source, got.Accuracy, want[got.Source])
 	}
 	if own := Default().Info(); own.Source == RseqClock && got.Source != RseqClock {
-		t.Errorf("root has the rseq clock, nobody has %s: %q", got.Source, got.Refused)
+		t.Errorf("root has the rseq clock, an unprivileged user has %s: %q", got.Source, got.Refused)
 	}
 }
 
-// nobody returns the credentials of somebody without privileges, who can then execute the program
+// unprivileged returns the credentials of a user without privileges, who can then execute the program
 // in a directory of the test.
-func nobody(t *testing.T, program string) *syscall.Credential {
+func unprivileged(t *testing.T, program string) *syscall.Credential {
 	for dir := filepath.Dir(program); strings.Contains(dir, t.Name()); dir = filepath.Dir(dir) {
 		os.Chmod(dir, 0o755)
 	}
@@ -220,7 +220,7 @@ func TestCgo(t *testing.T) {
 	}
 	who := map[string]*syscall.Credential{"as it is": nil}
 	if os.Getuid() == 0 {
-		who["unprivileged"] = nobody(t, program)
+		who["unprivileged"] = unprivileged(t, program)
 	}
 	for name, credential := range who {
 		if own := openInChild(t, program, "open", credential).Info; glibcRegisters() && Default().Info().Source == RseqClock && own.Source != RseqClock {

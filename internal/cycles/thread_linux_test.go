@@ -258,22 +258,22 @@ func TestProbeDetectsAMarkerThatSurvivesSleep(t *testing.T) {
 	a := newArea()
 	a.state, a.kept = rseqRegistered, 1 // it is not
 	if err := a.probeSleep(TimebaseOf()); err == nil || !strings.Contains(err.Error(), "left the marker") {
-		t.Errorf("a marker that nobody clears passed: %v", err)
+		t.Errorf("a marker that is never cleared passed: %v", err)
 	}
 }
 
 // If the kernel does not zero the life of an exiting thread, a thread found dead counts as dead
 // for everything that refers to it.
 func TestThreadFoundDeadIsDeadForAll(t *testing.T) {
-	const nobody = 1 << 30
+	const unused = 1 << 30
 	tab := newTable()
-	th := &Thread{id: nobody, TID: nobody, life: nobody, area: &area{life: nobody}}
+	th := &Thread{id: unused, TID: unused, life: unused, area: &area{life: unused}}
 	tab.insert(th)
 	tab.rebuild()
-	if found := tab.find(nobody); found != nil || len(tab.free) != 1 {
+	if found := tab.find(unused); found != nil || len(tab.free) != 1 {
 		t.Fatalf("%d threads were found dead; still registered: %v", len(tab.free), found != nil)
 	}
-	if kept := tab.lately(nobody); kept != nil && kept.alive() {
+	if kept := tab.lately(unused); kept != nil && kept.alive() {
 		t.Error("it seems to live: a thread that gets its number would share its area with the next one registered")
 	}
 }
