@@ -90,6 +90,7 @@ type waitCell struct {
 	waited, blamed, handOff, unattributed int64
 	longest                               int64
 	variance                              variance // of waited
+	long                                  unowned
 
 	// latest caches some of its pairs, to save map lookups.
 	latest []latestPair
@@ -115,6 +116,8 @@ func (c *waitCell) stdErr(k waitKey, missing time.Duration) time.Duration {
 }
 
 type pairCell struct {
+	_ incomparable
+
 	count, blamed, longest int64
 	// wait is the number of the latest wait, and inWait the time that it lost to the owner.
 	wait, inWait int64
@@ -222,7 +225,9 @@ func (a *account) gather(w *wait, force bool) bool {
 	for k := w.first + 1; k <= w.last; k++ {
 		for k >= c.first+chunkExits {
 			c = c.next.Load()
+			a.cumulative.visits++
 		}
+		a.cumulative.visits++
 		e := &c.exits[k-c.first]
 		if e.released <= w.start {
 			continue
@@ -277,7 +282,7 @@ func (a *account) book(w *wait) {
 		handOff, unattributed = 0, handOff
 		a.lost += w.lost
 	}
-	k, c := a.cellOf(w)
+	k, c := a.cellOf(a.keyOf(w))
 	a.merging = len(parts) > mostApart && !a.session.goroutines
 	var pair *pairCell
 	var owner *holder // owner of pair
@@ -334,7 +339,7 @@ func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int6
 	c.count += w.count
 	c.observed++
 	c.waited += w.took() * w.weight
-	c.variance.add(a.settled, w.weight, w.took())
+	c.variance.add(a.settled, w.weight-w.long, w.took())
 	c.blamed += blamed * w.weight
 	c.handOff += handOff * w.weight
 	c.unattributed += unattributed * w.weight
@@ -343,13 +348,18 @@ func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int6
 	a.waiters = max(a.waiters, w.waiters)
 }
 
-// cellOf returns the cell of w and its key. If there is no room for a new cell, it returns the cell
-// of the dropped.
-func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
+// keyOf returns the key of the row of w.
+func (a *account) keyOf(w *wait) waitKey {
 	k := waitKey{chain: w.chain, kind: w.kind, flags: w.flags}
 	if a.session.goroutines {
 		k.g = w.g
 	}
+	return k
+}
+
+// cellOf returns the cell of a row and its key. If there is no room for a new cell, it returns the
+// cell of the dropped.
+func (a *account) cellOf(k waitKey) (waitKey, *waitCell) {
 	c := a.waits[k]
 	if c == nil && !a.session.room() {
 		k.chain, k.g = a.session.chains().Rest(), 0

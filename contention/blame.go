@@ -79,6 +79,8 @@ type state struct {
 
 // wait is one contention, from the request of a lock until it is granted.
 type wait struct {
+	_ incomparable
+
 	account     *account // where to record it; nil: nowhere
 	chain       *callstack.Chain
 	g           uint64
@@ -86,7 +88,8 @@ type wait struct {
 	pinned      *chunk // has exit first, or will have the one after it
 	first, last uint64 // the exits during the wait are those in (first, last]
 	lost        uint64 // exits during the wait that could not be recorded
-	weight      int64  // how many times its time counts
+	weight      int64  // how many times its time counts,
+	long        int64  // of these, for long waits of its own row
 	// count is the number of contentions that it counts: more than 1 if others were only timed;
 	// see sampling.go.
 	count   int64

@@ -74,6 +74,7 @@ type cumulative struct {
 	first uint64
 
 	paused int    // number of waits still to be divided hold by hold
+	visits int    // number of times that settling has looked at an exit, or at a chunk of them
 	lost   []loss // scratch memory: the time that the current wait has lost
 }
 
@@ -115,7 +116,7 @@ func (s *cumulative) reach(a *account, w *wait) (missing *exit, ok bool) {
 	}
 	again := false
 	for s.last < w.last {
-		e := s.exit(w, s.last+1)
+		e := s.nextExit(w)
 		if !e.known() {
 			if e.want(a); !e.known() {
 				return e, false
@@ -170,17 +171,23 @@ func (s *cumulative) row(k uint64) []loss {
 	return s.rows[i : i+s.stride]
 }
 
-// exit returns exit k, which is one of w.
-func (s *cumulative) exit(w *wait, k uint64) *exit {
-	c := s.chunk
+// exit returns exit k, which is one of w, and its chunk, looking for it from chunk c on.
+func (s *cumulative) exit(c *chunk, k uint64) (*exit, *chunk) {
+	for s.visits++; k >= c.first+chunkExits; s.visits++ {
+		c = c.next.Load()
+	}
+	return &c.exits[k-c.first], c
+}
+
+// nextExit returns exit last+1, which is one of w.
+func (s *cumulative) nextExit(w *wait) *exit {
+	c, k := s.chunk, s.last+1
 	if c == nil || s.first < w.pinned.first || k < s.first { // it may be reused for later exits
 		c = w.pinned
 	}
-	for k >= c.first+chunkExits {
-		c = c.next.Load()
-	}
+	e, c := s.exit(c, k)
 	s.chunk, s.first = c, c.first
-	return &c.exits[k-c.first]
+	return e
 }
 
 // fold adds exit last+1, for a wait that began at start. It returns false if there is no room for
@@ -256,10 +263,10 @@ func (s *cumulative) of(c ownerCause) int {
 // of the first hold.
 func (s *cumulative) between(a *account, w *wait) bool {
 	k := w.first + 1
-	e := s.exit(w, k)
+	e, c := s.exit(w.pinned, k)
 	for e.released <= w.start && k < w.last {
 		k++
-		e = s.exit(w, k)
+		e, c = s.exit(c, k)
 	}
 	s.lost = append(s.lost[:0], s.row(w.last)...)
 	for i, before := range s.row(k) {
@@ -293,7 +300,7 @@ func (a *account) bookSums(w *wait) {
 			break
 		}
 	}
-	k, c := a.cellOf(w)
+	k, c := a.cellOf(a.keyOf(w))
 	var blamed, unknown int64
 	for i := range s.causes {
 		lost := &s.lost[i]

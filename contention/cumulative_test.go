@@ -212,37 +212,76 @@ func TestBlameByCumulativeSums(t *testing.T) {
 
 func name(c *callstack.Chain) string { return c.Frames()[0].Func }
 
+// A madeQueue is a lock that waiters get in the order in which they came, each of which comes again
+// at once. They have four call chains.
+type madeQueue struct {
+	waiters int
+	st      *state
+	account *account
+	chains  [4]*callstack.Chain
+	waits   []wait
+	n       int
+	at      int64
+}
+
+func newMadeQueue(waiters int) *madeQueue {
+	q := &madeQueue{waiters: waiters, st: &state{info: newLockInfo()}, at: 1000}
+	q.account = newSession(Options{}, now()).open(q.st.info, false)
+	for i := range q.chains {
+		q.chains[i] = callstack.NewChain([]callstack.Frame{{Func: fmt.Sprint("f", i)}}, false)
+	}
+	return q
+}
+
+// step makes a waiter come and, if all have, an owner leave, and settles the wait of the next one.
+func (q *madeQueue) step() {
+	g := uint64(q.n % (q.waiters + 1))
+	w := wait{account: q.account, chain: q.chains[q.n%2], g: g, start: q.at, weight: 1, count: 1, waiters: int32(q.waiters)}
+	w.pinned, w.first = q.st.pin()
+	q.waits = append(q.waits, w)
+	e, c := q.st.next()
+	e.acquired, e.released, e.g = q.at, q.at+100, g
+	q.st.publish()
+	e.complete(c, q.chains[q.n%4])
+	q.at += 150
+	if q.n++; q.n < q.waiters {
+		return
+	}
+	w = q.waits[0]
+	q.waits = append(q.waits[:0], q.waits[1:]...)
+	w.end, w.last = q.at, q.st.seq.Load()
+	q.account.add(&w)
+}
+
+// TestSettlingDependsOnCallChains: ten and a hundred times as many waiters, each behind as many more
+// holds, take no more steps to settle a wait, as the owners have the same four call chains.
+func TestSettlingDependsOnCallChains(t *testing.T) {
+	for _, waiters := range []int{50, 500, 5000} {
+		q := newMadeQueue(waiters)
+		for range 3 * waiters { // the sums get their size
+			q.step()
+		}
+		before, settled := q.account.cumulative.visits, q.account.settled
+		for range 4 * waiters {
+			q.step()
+		}
+		visits := float64(q.account.cumulative.visits-before) / float64(q.account.settled-settled)
+		t.Logf("%d waiters: %.2f exits looked at for each wait", waiters, visits)
+		if causes := len(q.account.cumulative.causes); visits > 4 || causes != len(q.chains) {
+			t.Errorf("%d waiters: %.1f exits looked at for each wait, want 4 at most; %d sums, want %d", waiters, visits, causes, len(q.chains))
+		}
+	}
+}
+
 // BenchmarkSettle is what a wait costs after the lock was released, by how many owners it was
-// behind. They have four call chains.
+// behind.
 func BenchmarkSettle(b *testing.B) {
-	for _, owners := range []uint64{1, 8, 63, 500} {
+	for _, owners := range []int{1, 8, 63, 500} {
 		b.Run(fmt.Sprint(owners), func(b *testing.B) {
-			s := newSession(Options{}, now())
-			st := &state{info: newLockInfo()}
-			a := s.open(st.info, false)
-			var chains []*callstack.Chain
-			for i := range 4 {
-				chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: fmt.Sprint("f", i)}}, false))
-			}
-			at := int64(1000)
-			var waits []wait // of as many goroutines, one behind the other
+			q := newMadeQueue(owners)
 			b.ReportAllocs()
-			for i := range b.N {
-				w := wait{account: a, chain: chains[i%2], g: uint64(i) % (owners + 1), start: at, weight: 1, count: 1, waiters: int32(owners)}
-				w.pinned, w.first = st.pin()
-				waits = append(waits, w)
-				e, c := st.next()
-				e.acquired, e.released, e.g = at, at+100, uint64(i)%(owners+1)
-				st.publish()
-				e.complete(c, chains[i%4])
-				at += 150
-				if uint64(len(waits)) < owners {
-					continue
-				}
-				w = waits[0]
-				waits = append(waits[:0], waits[1:]...)
-				w.end, w.last = at, st.seq.Load()
-				a.add(&w)
+			for b.Loop() {
+				q.step()
 			}
 		})
 	}

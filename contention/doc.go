@@ -31,7 +31,8 @@
 // The method is that of P. Hofer et al., ICPE 2016; see blame.go. The number and the total of a
 // lock's waits are exact. The blame is exact, too, unless recording all waits would take more than
 // 2 % of the time: then waits are sampled at random, and rows are flagged [Estimated] with a
-// standard error. Package tracewaits makes a Profile from an execution trace of any program.
+// standard error. Waits of 1 ms or more are always in the row of their waiter, unless that takes
+// more than 1 %: then those of 4 ms, 16 ms, … are. Package tracewaits makes a Profile from an execution trace of any program.
 //
 // Cost: an uncontended Lock and Unlock takes 0.9 to 1.0 of the time of package sync
 // (BenchmarkUncontended); docs/measurements.md has contended locks and the errors of the blame.

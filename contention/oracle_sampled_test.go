@@ -61,6 +61,7 @@ func replays(t *testing.T) map[string][]replayed {
 		}
 		return 500 * rng.ExpFloat64()
 	})
+	made("starving", 4000, func(int) float64 { return float64(leastLong) + 10e6*rng.ExpFloat64() })
 	made("more and more", 12_000, func(i int) float64 { return float64(i) * 10 * rng.ExpFloat64() })
 	return all
 }
@@ -118,7 +119,11 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 						}
 					}
 					if (draw{rest: w - 1, random: rng.Uint32()}).passed() {
-						a.timed(kindMutex, r.took)
+						if r.took < leastLong {
+							a.timed(kindMutex, r.took)
+						} else {
+							a.timedLong(&wait)
+						}
 						continue
 					}
 					a.holders = a.holders[:0]
@@ -142,15 +147,12 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 				if int64(waited) != total || n != int64(len(waits)) {
 					t.Fatalf("%s: %d waits of %d ns, want %d of %d", name, n, waited, len(waits), total)
 				}
-				var unrepresented time.Duration
+				checkLong(t, name, waits, p)
 				var observed int64
 				for _, row := range p.Waits {
 					observed += row.Observed
-					if row.Observed == 0 {
-						unrepresented += row.Waited
-					}
+					missing += float64(row.Unattributed) / runs
 				}
-				missing += float64(unrepresented) / runs
 				for by := range owners {
 					var estimate, stdErr time.Duration
 					for _, q := range p.Pairs {
@@ -182,6 +184,39 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 			if t.Logf("%s, 1 in %d: %d of %d intervals hold the truth, %d are unknown", name, w, held, stated, unknown); float64(held) < 0.9*float64(stated) {
 				t.Errorf("%s, 1 in %d: only %d of %d intervals hold the truth", name, w, held, stated)
 			}
+		}
+	}
+}
+
+// checkLong checks that the profile of replayed waits has all long waits in the rows of their
+// waiters. If all are long, the rows have nothing else.
+func checkLong(t *testing.T, name string, waits []replayed, p *Profile) {
+	t.Helper()
+	var all, long, said [owners]struct{ n, ns, longest int64 }
+	for _, r := range waits {
+		all[r.waiter].n++
+		all[r.waiter].ns += r.took
+		if r.took >= leastLong {
+			l := &long[r.waiter]
+			l.n++
+			l.ns += r.took
+			l.longest = max(l.longest, r.took)
+		}
+	}
+	for _, row := range p.Waits {
+		if by, err := strconv.Atoi(row.Waiter.Stack.Frames[0].Func[1:]); err == nil {
+			said[by].n += row.Contentions
+			said[by].ns += int64(row.Waited)
+			said[by].longest = max(said[by].longest, int64(row.Longest))
+			if long == all && row.StdErr != 0 {
+				t.Errorf("%s: waiter %d: ± %v", name, by, row.StdErr)
+			}
+		}
+	}
+	for by, want := range long {
+		got := said[by]
+		if got.n < want.n || got.ns < want.ns || got.longest < want.longest || long == all && got != want {
+			t.Fatalf("%s: waiter %d: %+v, want %+v", name, by, got, want)
 		}
 	}
 }
@@ -220,6 +255,99 @@ func TestSampledTotalsAreExact(t *testing.T) {
 				checkTotals(t, wl, ops, p)
 			})
 		}
+	}
+}
+
+// TestLongWaitsAreAlwaysRecorded: of live locks that draw one wait in 65,536, every wait of 1 ms or
+// more is in the row of its call chain, with its time. The truth is the log of the steps: a wait
+// took at least from asked to in, and at most from request to got.
+func TestLongWaitsAreAlwaysRecorded(t *testing.T) {
+	for _, wl := range []workload{
+		{name: "mutex", workers: 8, locks: 2, hold: 700 * time.Microsecond, think: 10 * time.Microsecond},
+		{name: "readers and writers", workers: 8, locks: 2, hold: 700 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.5},
+	} {
+		t.Run(wl.name, func(t *testing.T) {
+			collecting(t, Options{})
+			locks, states := wl.probedLocks()
+			for _, st := range states {
+				st.drawn(1 << 16)
+			}
+			ops := wl.runOn(locks, 150*time.Millisecond)
+			p := Snapshot()
+			checkConservation(t, p)
+			checkTotals(t, wl, ops, p)
+			type row struct {
+				lock  int
+				site  string
+				write bool
+			}
+			type sums struct{ n, least, most int64 }
+			surely, maybe := map[row]sums{}, map[row]sums{}
+			for _, o := range ops {
+				if !o.waited {
+					continue
+				}
+				k, least, most := row{o.lock, o.site, o.write}, o.in-o.asked, o.got-o.request
+				add := func(to map[row]sums) { s := to[k]; to[k] = sums{s.n + 1, s.least + least, s.most + most} }
+				if least >= leastLong {
+					add(surely)
+				}
+				if most >= leastLong {
+					add(maybe)
+				}
+			}
+			if len(surely) < 4 {
+				t.Fatalf("long waits in %d rows only", len(surely))
+			}
+			said, drawn := map[row]sums{}, int64(0)
+			for _, w := range p.Waits {
+				drawn += w.Observed
+				if leafFunc(&w.Waiter) == notSampled {
+					continue
+				}
+				var k row
+				fmt.Sscanf(w.Lock.Name, "lock%d", &k.lock)
+				k.site, k.write = siteOf(w.Waiter.Stack), w.Kind != RWMutexReaderKind
+				s := said[k]
+				said[k] = sums{n: s.n + w.Contentions, most: s.most + int64(w.Waited)}
+			}
+			for k, want := range maybe {
+				least, got := surely[k], said[k]
+				if got.n < least.n || got.most < least.least {
+					t.Errorf("%v: %d waits of %d ns, want %d of %d", k, got.n, got.most, least.n, least.least)
+				}
+				if got.n > want.n && drawn == 0 { // a drawn wait represents shorter ones, too
+					t.Errorf("%v: %d waits, want %d at most", k, got.n, want.n)
+				}
+			}
+		})
+	}
+}
+
+// The limit rises while recording long waits takes more than 1 % of the time, and falls when it does
+// not any more.
+func TestLongWaitsAreRecordedByCost(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	run := func(s *sampling, seconds int64, cost func(raised int32) int64) (share float64) {
+		var spent int64
+		for range seconds * 1000 {
+			c := cost(s.raised.Load())
+			spent += c
+			s.chooseLong(c, ms)
+		}
+		return float64(spent) / float64(seconds*1000*ms)
+	}
+	s := new(sampling)
+	if run(s, 10, func(int32) int64 { return 9 * ms / 1000 }); s.raised.Load() != 0 {
+		t.Errorf("at 0.9 %% of the time, raised by %d", s.raised.Load())
+	}
+	// 1000 goroutines, whose waits take 1 ms or, if there are no others, longer: 200 ns each.
+	share := run(s, 10, func(raised int32) int64 { return 1000 * 200 * ms / (leastLong << (2 * raised)) })
+	if raised := s.raised.Load(); raised < 1 || raised > 3 || share > 2*longBudget {
+		t.Errorf("raised by %d, took %.2f %% of the time", raised, 100*share)
+	}
+	if run(s, 5, func(int32) int64 { return 0 }); s.raised.Load() != 0 {
+		t.Errorf("still raised by %d", s.raised.Load())
 	}
 }
 

@@ -228,7 +228,8 @@ type Wait struct {
 	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles
 	// count: once more for each lost race. It is set for traces only; 0 for wrapped locks.
 	Parks int64 `json:"parks"`
-	// Observed is the number of waits seen. Contentions is larger if the waits were sampled.
+	// Observed is the number of waits that were recorded with their owners. Contentions is larger
+	// if the waits were sampled.
 	Observed int64 `json:"observed"`
 	// Waited is the time from asking for the lock to getting it; in a trace, the time for which
 	// they were blocked.

@@ -268,16 +268,6 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	}
 }
 
-// timed counts a finished wait that was not drawn.
-func (t *tracker[L]) timed(w *wait) {
-	if w.account == nil {
-		return
-	}
-	at, st := now(), t.st.Load()
-	w.account.timed(w.kind, at-w.start)
-	st.reconsider(at)
-}
-
 // acquiredUnseen records that the caller got the lock exclusively after a wait that was at most
 // timed.
 func (t *tracker[L]) acquiredUnseen(w *wait) {

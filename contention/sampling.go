@@ -5,8 +5,10 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -32,10 +34,17 @@ import (
 // that no drawn wait represents at a snapshot have a row of their own, "[not sampled]", in which
 // all time is unattributed.
 //
+// A wait of 1 ms or more that was not drawn is recorded when it is over, with its waiter. So all
+// such waits, and their time, are in the row of their call chain. Their owners have left no
+// records. So a drawn wait of that length also represents, for the owners, the earlier ones of its
+// own row that were not; what is left of these is unattributed. A lock may spend another 1 % of the
+// time on that. If its waits are so many and so long that it takes more, only those of 4 ms, 16 ms,
+// … count as long.
+//
 // The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, where y is the time. That
 // is the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and is
 // larger than that of this one. The time that is not sampled may belong to any row, so the error of
-// each row includes it.
+// each row includes it. Long waits add to the variance of pairs only.
 
 const (
 	// budget is the part of a lock's throughput that recording may take, and advance what it may
@@ -49,6 +58,13 @@ const (
 
 	minPeriod = int64(time.Millisecond)
 
+	// A wait is long from 1<<20 ns on, which is where a stratum begins.
+	leastLong   = int64(1 << 20)
+	longStratum = 6
+	longBudget  = 0.01
+	// mostQueued is the number of long waits that are booked at once.
+	mostQueued = 64
+
 	// Of the releases that record something, one in timedReleases is timed. It counts as at most
 	// mostHeld and mostAfter, plus mostForExit for each exit during the wait that it settles,
 	// since it may have been preempted.
@@ -60,6 +76,8 @@ const (
 
 // sampling decides which waits of a lock are recorded.
 type sampling struct {
+	_ incomparable
+
 	rest   atomic.Uint32 // w - 1
 	began  atomic.Int64  // when the period began; 0: not yet
 	ending atomic.Bool   // guards the last fields
@@ -70,6 +88,12 @@ type sampling struct {
 	changed atomic.Int64 // when w was last changed
 	drawn   atomic.Int64 // number of finished waits that were drawn after that
 	owed    float64      // ns that recording has taken in excess of what was earned
+
+	// raised is by how many strata the least long wait is longer than leastLong. longCost and
+	// longOwed are as held and owed, for recording long waits that were not drawn.
+	raised   atomic.Int32
+	longCost atomic.Int64
+	longOwed float64
 }
 
 // draw is the decision about one wait: w - 1 at the time, and a random number. As w is a power of
@@ -99,9 +123,25 @@ func stratum(ns int64) int {
 }
 
 // timedWaits counts the waits of a lock that were timed and that no recorded wait represents yet.
-type timedWaits [2]struct { // index 1: readers
-	ns    atomic.Int64
-	count [lengths]atomic.Int64 // by length
+type timedWaits struct {
+	_ incomparable
+
+	sums [2]struct { // index 1: readers
+		ns    atomic.Int64
+		count [lengths]atomic.Int64 // by length
+	}
+
+	// The long waits that are not booked yet. They have a mutex of their own, as the waiters hold
+	// the lock.
+	mu    sync.Mutex
+	long  []longWait
+	spare []longWait // guarded by the mutex of the account
+}
+
+// longWait is a long wait that was not drawn.
+type longWait struct {
+	waitKey
+	took int64
 }
 
 const notSampled = "[not sampled]"
@@ -109,27 +149,77 @@ const notSampled = "[not sampled]"
 // unsampled is the waiter of timed waits that no recorded wait represents.
 var unsampled = callstack.NewChain([]callstack.Frame{{Func: notSampled}}, false)
 
-// timed counts a wait that was not drawn and took took ns.
-func (a *account) timed(kind kindID, took int64) {
-	c := &a.timedWaits()[readers(kind)]
-	c.ns.Add(took)
-	c.count[stratum(took)].Add(1)
-	a.session.markSampled()
-	if s := current.Load(); a.session.addedUp.Load() && s != nil {
-		a.moveTimed(s.open(a.info, a.rw))
+// timed counts a finished wait that was not drawn.
+func (t *tracker[L]) timed(w *wait) {
+	a := w.account
+	if a == nil {
+		return
 	}
+	at, st := now(), t.st.Load()
+	s := &st.sampling
+	if w.end = at; w.took() < leastLong<<(2*s.raised.Load()) {
+		a.timed(w.kind, w.took())
+	} else {
+		w.chain = a.session.chains().CaptureAbove(unsafe.Pointer(w))
+		if a.session.goroutines {
+			w.g = callstack.Goid()
+		}
+		a.firstSeen(w.chain)
+		a.timedLong(w)
+		s.longCost.Add(min(mostHeld, now()-at))
+	}
+	st.reconsider(at)
 }
 
-// moveTimed moves the waits that came after the account was added up.
-func (a *account) moveTimed(to *account) {
-	from, into := a.timedWaits(), to.timedWaits()
-	for i := range from {
-		into[i].ns.Add(from[i].ns.Swap(0))
-		for j := range from[i].count {
-			into[i].count[j].Add(from[i].count[j].Swap(0))
+// timed counts a wait that was not drawn and took took ns.
+func (a *account) timed(kind kindID, took int64) {
+	c := &a.timedWaits().sums[readers(kind)]
+	c.ns.Add(took)
+	c.count[stratum(took)].Add(1)
+	a.moveTimed()
+}
+
+// timedLong records a long wait that was not drawn. Its time belongs to the row of its waiter, but
+// is unattributed until drawn waits represent it.
+func (a *account) timedLong(w *wait) {
+	l := longWait{waitKey{chain: w.chain, g: w.g, kind: w.kind, flags: w.flags | Estimated}, w.took()}
+	u := a.timedWaits()
+	u.mu.Lock()
+	u.long = append(u.long, l)
+	n := len(u.long)
+	u.mu.Unlock()
+	if n >= mostQueued && a.mu.TryLock() {
+		a.bookLong(u)
+		a.mu.Unlock()
+	}
+	a.moveTimed()
+}
+
+// moveTimed moves the waits that came after the account was added up to the current session.
+func (a *account) moveTimed() {
+	a.session.markSampled()
+	s := current.Load()
+	if !a.session.addedUp.Load() || s == nil {
+		return
+	}
+	from, into := a.timedWaits(), s.open(a.info, a.rw).timedWaits()
+	if from == into {
+		return
+	}
+	for i := range from.sums {
+		into.sums[i].ns.Add(from.sums[i].ns.Swap(0))
+		for j := range from.sums[i].count {
+			into.sums[i].count[j].Add(from.sums[i].count[j].Swap(0))
 		}
 	}
-	to.session.markSampled()
+	from.mu.Lock()
+	long := from.long
+	from.long = nil
+	from.mu.Unlock()
+	into.mu.Lock()
+	into.long = append(into.long, long...)
+	into.mu.Unlock()
+	s.markSampled()
 }
 
 func (a *account) timedWaits() *timedWaits {
@@ -148,6 +238,44 @@ func readers(k kindID) int {
 	return 0
 }
 
+// unowned counts the long waits of a row whose owners no drawn wait represents yet.
+type unowned struct {
+	ns    int64
+	count [lengths - longStratum]int64 // by length
+}
+
+// bookLong adds the queued long waits to their rows. The caller holds a.mu.
+func (a *account) bookLong(u *timedWaits) {
+	u.mu.Lock()
+	long := u.long
+	u.long = u.spare[:0]
+	u.mu.Unlock()
+	u.spare = long
+	if a.forgotten {
+		return
+	}
+	for i := range long {
+		l := &long[i]
+		_, c := a.cellOf(l.waitKey)
+		c.long.count[stratum(l.took)-longStratum]++
+		c.long.ns += l.took
+		c.longest = max(c.longest, l.took)
+		a.longest = max(a.longest, l.took)
+	}
+	clear(long)
+}
+
+// whole returns a copy of the cell that includes its long waits.
+func (c *waitCell) whole() waitCell {
+	all := *c
+	for _, n := range c.long.count {
+		all.count += n
+	}
+	all.waited += c.long.ns
+	all.unattributed += c.long.ns
+	return all
+}
+
 // represent makes a finished wait represent those that were only timed and are about as long. The
 // caller holds a.mu.
 func (a *account) represent(w *wait) {
@@ -156,13 +284,27 @@ func (a *account) represent(w *wait) {
 	if u == nil || w.kind == kindCond {
 		return
 	}
-	c := &u[readers(w.kind)]
-	n := c.count[stratum(took)].Swap(0)
+	i, c := stratum(took), &u.sums[readers(w.kind)]
+	n := c.count[i].Swap(0)
 	w.count += n
 	if took > 0 {
 		more := min(c.ns.Load()/took, n, maxWeight-1)
 		w.weight += more
 		c.ns.Add(-more * took)
+	}
+	if i < longStratum {
+		return
+	}
+	a.bookLong(u)
+	k := a.keyOf(w)
+	k.flags |= Estimated
+	if c := a.waits[k]; c != nil {
+		n := &c.long.count[i-longStratum]
+		w.long = min(c.long.ns/took, *n, maxWeight-1)
+		w.count += w.long
+		w.weight += w.long
+		c.long.ns -= w.long * took
+		*n -= w.long
 	}
 }
 
@@ -173,38 +315,33 @@ func (a *account) settleTimed() {
 	if u == nil || a.forgotten {
 		return
 	}
-	for i := range u {
+	a.bookLong(u)
+	for i := range u.sums {
 		var count int64
-		for j := range u[i].count {
-			count += u[i].count[j].Swap(0)
+		for j := range u.sums[i].count {
+			count += u.sums[i].count[j].Swap(0)
 		}
-		ns := u[i].ns.Swap(0)
+		ns := u.sums[i].ns.Swap(0)
 		if count == 0 && ns == 0 {
 			continue
 		}
-		kind := kindMutex
+		k := waitKey{chain: unsampled, kind: kindMutex, flags: Estimated}
 		switch {
 		case i == readers(kindReader):
-			kind = kindReader
+			k.kind = kindReader
 		case a.rw:
-			kind = kindWriter
+			k.kind = kindWriter
 		}
-		a.bookTimed(kind, count, ns)
+		c := a.waits[k]
+		if c == nil {
+			a.session.cells.Add(1)
+			c = new(waitCell)
+			a.waits[k] = c
+		}
+		c.count += count
+		c.waited += ns
+		c.unattributed += ns
 	}
-}
-
-// bookTimed adds waits that were only timed.
-func (a *account) bookTimed(kind kindID, count, ns int64) {
-	k := waitKey{chain: unsampled, kind: kind, flags: Estimated}
-	c := a.waits[k]
-	if c == nil {
-		a.session.cells.Add(1)
-		c = new(waitCell)
-		a.waits[k] = c
-	}
-	c.count += count
-	c.waited += ns
-	c.unattributed += ns
 }
 
 // over notes that a drawn wait has been settled.
@@ -226,6 +363,7 @@ func (st *state) reconsider(at int64) {
 		return
 	}
 	cost := slowdown(s.held.Swap(0), s.after.Swap(0))
+	s.chooseLong(s.longCost.Swap(0), at-began)
 	s.began.Store(at)
 	if began == 0 {
 		s.changed.Store(at)
@@ -237,6 +375,23 @@ func (st *state) reconsider(at int64) {
 		s.drawn.Store(0)
 		s.rest.Store(next - 1)
 	}
+}
+
+// chooseLong adapts the length from which waits are long, given what recording those that were not
+// drawn has taken in a period.
+func (s *sampling) chooseLong(cost, period int64) {
+	s.longOwed = max(-advance, s.longOwed+float64(cost)-longBudget*float64(period))
+	raised := s.raised.Load()
+	switch {
+	case s.longOwed > advance:
+		raised = min(raised+1, lengths-1-longStratum)
+	case s.longOwed == -advance && raised > 0:
+		raised--
+	default:
+		return
+	}
+	s.longOwed = 0
+	s.raised.Store(raised)
 }
 
 // slowdown returns by how many ns recording has delayed the program. If the lock limits the
@@ -357,6 +512,8 @@ const (
 
 // run is the state of the current run of holds, guarded by the lock.
 type run struct {
+	_ incomparable
+
 	g        uint64 // the owner
 	arrivals uint32 // state.arrivals
 	between  uint32 // mean number of holds that pass unseen; 0: none

@@ -267,7 +267,7 @@ func (a *account) copyTo(p *Profile) {
 	p.Dropped.Exits += a.lost
 	waits := make(map[waitKey]waitCell, len(a.waits))
 	for k, c := range a.waits {
-		waits[k] = *c
+		waits[k] = c.whole()
 	}
 	pairs := make(map[pairKey]pairCell, len(a.pairs))
 	for k, c := range a.pairs {
@@ -300,11 +300,12 @@ func (a *account) copyTo(p *Profile) {
 		})
 	}
 	for k, c := range pairs {
+		waiter := waitKey{chain: k.waiter, g: k.waiterG, kind: k.kind, flags: k.flags & WaiterFlags}
 		q := Pair{
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
 			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
-			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unsure)),
+			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unsure+waits[waiter].long.ns)),
 		}
 		s.ownerRoots(&q, c.roots)
 		p.Pairs = append(p.Pairs, q)
@@ -385,7 +386,7 @@ func (p *Profile) finish() {
 			l.estimated += w.Waited
 		}
 		l.observed += w.Observed
-		if w.Observed == 0 {
+		if w.Observed == 0 && leafFunc(&w.Waiter) == notSampled {
 			l.missing += w.Waited
 		}
 	}
@@ -434,7 +435,7 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration
 	}
 	p.warnRuns(behindRuns, waited)
 	if unknown.estimated > 0 {
-		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded. Collect for longer, or with Options.Exact.",
+		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded with their owners. Collect for longer, or with Options.Exact.",
 			format.Percent(unknown.estimated, waited), format.Plural(few, "lock", "locks"), unknown.observed)
 	}
 }

@@ -25,6 +25,8 @@ import (
 
 // holder is an owner during a wait.
 type holder struct {
+	_ incomparable
+
 	acquired, released, pending int64
 	gaps                        int64 // the free time between the two
 	shared                      bool

@@ -56,6 +56,8 @@ type waitedSlot struct {
 
 // waitedPiece is a time in which a goroutine waited, and its root.
 type waitedPiece struct {
+	_ incomparable
+
 	from, to int64
 	ns       int64 // less than to − from if it is one of several simultaneous ones
 	kind     kindID

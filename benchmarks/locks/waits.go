@@ -26,7 +26,7 @@ var waitPrograms = []struct {
 // measureWaits compares the waiting for the lock in the profile with the log of the goroutines.
 func measureWaits(runs int, length time.Duration) error {
 	fmt.Println("waiting in the profile as a share of what the goroutines logged: least, median and most; runs in which the stated 95 % interval has it;")
-	fmt.Println("waits; the part that was recorded; and of the waiting, what no recorded wait represents, and what else is unattributed")
+	fmt.Println("waits; the part that was drawn; and of the waiting, that without a waiter's call chain, and what else is unattributed")
 	for _, w := range waitPrograms {
 		var ratios, counts, recorded, unknown, unattributed []float64
 		within := 0
@@ -47,7 +47,7 @@ func measureWaits(runs int, length time.Duration) error {
 				square += float64(r.StdErr) * float64(r.StdErr)
 				count += r.Contentions
 				observed += r.Observed
-				if r.Observed == 0 {
+				if r.Waiter.Stack.Frames[0].Func == "[not sampled]" {
 					none += r.Waited
 				} else {
 					unattributedTime += r.Unattributed
