@@ -1,12 +1,15 @@
 package diagnose
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -35,6 +38,7 @@ type diagnosis struct {
 	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
 	limitAt map[ledger.Place]*limit
 	behalf  map[string]served              // by group: see servedBy
+	handler map[string]string              // by group: see findHandlers
 	tiny    map[string]bool                // groups of many goroutines with almost no work each
 	short   map[string]bool                // and with so little work that waiting for them may cost as much
 	tracers map[string]bool                // groups of the tracer
@@ -110,18 +114,20 @@ func (d *diagnosis) index() {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
 				d.boxes[b.Group] = b
 				d.short[b.Group] = b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*shortRunning
-				d.tiny[b.Group] = d.l.Born >= 1000 && b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*tinyRunning
+				d.tiny[b.Group] = d.l.Born >= 1000 && b.Goroutines >= 1000 && (b.Running < time.Duration(b.Goroutines)*tinyRunning || d.short[b.Group] && d.mostlyTiny(b.Group))
 			}
 		}
 	}
 	if d.Contention != nil {
 		d.lockTable = d.Contention.LockTable()
 	}
+	d.findHandlers()
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
 		switch r.Category {
 		case ledger.Code:
-			d.code[r.Group] = append(d.code[r.Group], i)
+			group := d.called(r.Group)
+			d.code[group] = append(d.code[group], i)
 		case ledger.Tracer:
 			d.tracers[r.Group] = true
 		case ledger.Runtime:
@@ -144,6 +150,57 @@ func (d *diagnosis) index() {
 	for group := range d.code {
 		delete(d.tracers, group) // part of the program: it starts and stops the tracer
 	}
+}
+
+// mostlyTiny reports whether nine of ten goroutines of a group ran for less than tinyRunning. The
+// operating system may have taken the others off their processors, which counts as running.
+func (d *diagnosis) mostlyTiny(group string) bool {
+	return d.Tasks != nil && d.Tasks.Of == granularity.OfGoroutines && slices.ContainsFunc(d.Tasks.Classes, func(c granularity.Class) bool {
+		return c.Name == group && c.RunningNS.Count() > 0 && c.RunningNS.Quantile(0.9) < float64(tinyRunning)
+	})
+}
+
+// findHandlers finds the groups of goroutines that are those of a server, such as those of
+// net/http. While a handler runs, the goroutine has the handler's name, but only in slices whose
+// call chain shows the handler. If one handler has most of these, the other slices count for it as
+// well.
+func (d *diagnosis) findHandlers() {
+	type handlers struct {
+		all, most time.Duration
+		name      string
+	}
+	of := map[string]*handlers{} // by start function
+	for _, name := range slices.Sorted(maps.Keys(d.boxes)) {
+		b := d.boxes[name]
+		if len(b.Starts) != 1 || d.boxes[b.Starts[0]] == nil || b.Starts[0]+reading == name || !symbol.IsProgram(name, "") {
+			continue
+		}
+		h := of[b.Starts[0]]
+		if h == nil {
+			h = &handlers{}
+			of[b.Starts[0]] = h
+		}
+		if h.all += b.Running; b.Running > h.most {
+			h.most, h.name = b.Running, name
+		}
+	}
+	d.handler = map[string]string{}
+	for start, h := range of {
+		if h.most > h.all*4/5 && !symbol.IsProgram(start, "") {
+			d.handler[start] = h.name
+		}
+	}
+}
+
+// reading ends the name of a server's goroutine that waits for a request.
+const reading = " (reading)"
+
+// called returns the name under which a group of goroutines is counted.
+func (d *diagnosis) called(group string) string {
+	if h, ok := d.handler[group]; ok {
+		return h
+	}
+	return group
 }
 
 func (d *diagnosis) find(p ledger.Place) ledger.Place {
@@ -190,7 +247,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeLimited, d.mergeTurns, d.mergeLate} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergeLate, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -329,6 +386,37 @@ func (d *diagnosis) mergeLate() {
 	}
 }
 
+// mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so little
+// work at a time that the hand-over takes as long. Dividing such work gains nothing.
+func (d *diagnosis) mergePieces() {
+	var alone, handed []*cause
+	var sum time.Duration // of alone, less that of handed
+	for _, c := range d.causes {
+		switch {
+		case c.kind == HandOver || c.kind == Switching && c.place == ledger.Place{}:
+			handed = append(handed, c)
+			sum -= c.lost
+		case c.kind == Serial && c.lost < time.Duration(c.count)*shortRunning && !slices.Contains(d.l.Pinned, c.name):
+			if _, tiny := d.tinyPiece(c.name); tiny {
+				alone = append(alone, c)
+				sum += c.lost
+			}
+		}
+	}
+	if len(alone) == 0 {
+		return
+	}
+	into := d.causeOf(key{kind: HandOver})
+	if sum > 0 {
+		most := slices.MaxFunc(alone, func(a, b *cause) int { return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(b.name, a.name)) })
+		into = d.causeOf(key{kind: pieces, name: most.name})
+		alone = append(alone, handed...)
+	}
+	for _, c := range alone {
+		into.take(c)
+	}
+}
+
 // mergeSites combines the causes of one kind at several places if no place has two thirds of their
 // total: the cost is the sum.
 func (d *diagnosis) mergeSites(kind Kind) {
@@ -430,6 +518,90 @@ func (d *diagnosis) mergeQueued() {
 	}
 }
 
+// mergeUnder adds to a lock what its owners do while others wait for it: system calls under the
+// lock, and processors that were idle while only the owners ran.
+func (d *diagnosis) mergeUnder() {
+	for _, lock := range d.causes {
+		if lock.kind != Lock || d.windowed() || ratio(lock.lost, d.l.Capacity) < worthTelling {
+			continue
+		}
+		row := d.lockRow(lock.place)
+		if row != nil && row.Activity.Running*2 < row.Activity.Total() {
+			continue
+		}
+		owners := map[string]bool{}
+		for _, i := range lock.rows {
+			if r := &d.l.Rows[i]; r.Waker != "" {
+				owners[d.called(r.Waker)] = true
+			}
+		}
+		spans := d.spansOf(lock.place)
+		for _, c := range d.causes {
+			switch {
+			case c.kind == Syscalls && c.alone == 0:
+				var under time.Duration
+				for _, i := range c.rows {
+					if r := &d.l.Rows[i]; spans.contain(r) {
+						under += r.Time
+					}
+				}
+				if under > c.lost/2 {
+					lock.take(c)
+				}
+			case c.kind == Serial && owners[c.name] && row != nil && row.Contended >= d.l.Wall*3/4:
+				lock.take(c)
+			}
+		}
+	}
+}
+
+// spans are the lines of each function between which a lock is held.
+type spans map[string]span
+
+type span struct{ from, to int }
+
+// spansOf returns the lines between those where a function acquires a lock and those where it
+// releases the lock. If a library does both, that is the line that calls the library.
+func (d *diagnosis) spansOf(lock ledger.Place) spans {
+	all := spans{}
+	add := func(acquires, releases ledger.Place) {
+		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line || d.find(acquires) != lock {
+			return
+		}
+		s, known := all[acquires.Func]
+		if !known {
+			s = span{acquires.Line, releases.Line}
+		}
+		all[acquires.Func] = span{min(s.from, acquires.Line), max(s.to, releases.Line)}
+	}
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; isLock(r.Wait) {
+			add(r.Site, r.WakerSite)
+		}
+	}
+	if d.Contention == nil {
+		return all
+	}
+	for i := range d.Contention.Pairs {
+		if p := &d.Contention.Pairs[i]; isLock(string(p.Kind)) && p.Waiter.Stack != nil && p.Owner.Stack != nil {
+			acquires, _ := d.placeIn(p.Waiter.Stack)
+			releases, _ := d.placeIn(p.Owner.Stack)
+			add(acquires, releases)
+		}
+	}
+	return all
+}
+
+// contain reports whether what ran in a row did so between the lines. A slice that ends where the
+// lock is acquired ran before.
+func (s spans) contain(r *ledger.Row) bool {
+	in := func(p ledger.Place, site bool) bool {
+		at, known := s[p.Func]
+		return known && at.from <= p.Line && p.Line <= at.to && (!site || at.from == at.to || p.Line > at.from)
+	}
+	return in(r.Site, true) || slices.ContainsFunc(r.Callers, func(p ledger.Place) bool { return in(p, false) })
+}
+
 // placeOfLock returns the place where goroutines waited most for a mutex or RWMutex.
 func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool) {
 	var most time.Duration
@@ -494,6 +666,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case ledger.Runtime:
 		return key{kind: Runtime}, true
 	}
+	ran := d.called(r.Meanwhile)
 	switch w := r.Wait; {
 	case isLock(w):
 		return key{kind: Lock, place: d.find(r.Site)}, true
@@ -505,7 +678,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w):
 		return key{kind: Limit, place: r.Site}, true
-	case r.Category == ledger.Outside && r.Meanwhile != r.Group && (d.busy(r.Meanwhile) || d.spare(r)):
+	case r.Category == ledger.Outside && ran != d.called(r.Group) && (d.busy(ran) || d.spare(r)):
 		// What ran during that time set the pace.
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
@@ -528,7 +701,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 			return key{kind: Limit, place: site}, true
 		}
 	}
-	nothing := r.Meanwhile == ledger.Nobody || strings.HasPrefix(r.Meanwhile, "GC (") // of the program ran
+	nothing := ran == ledger.Nobody || strings.HasPrefix(ran, "GC (") // of the program ran
 	switch {
 	case nothing && (strings.HasPrefix(r.Waker, "GC (") || strings.HasPrefix(r.Waker, "runtime.gc")):
 		return key{kind: Collector}, true
@@ -536,18 +709,18 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: NoWork}, true
 	case nothing:
 		return key{kind: HandOver}, true
-	case r.Meanwhile == ledger.Several:
+	case ran == ledger.Several:
 		return key{kind: Starved}, true
-	case d.tracers[r.Meanwhile]:
+	case d.tracers[ran]:
 		return key{kind: Tracing}, true
 	case r.Wait == timeline.WaitOnce.String():
-		return key{kind: once, place: r.Site, name: r.Meanwhile}, true
-	case r.Wait == timeline.WaitWaitGroup.String() && d.short[r.Meanwhile]:
-		return key{kind: Tiny, name: r.Meanwhile}, true
-	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile) && d.boxes[r.Meanwhile].Goroutines >= d.l.Procs:
-		return key{kind: Imbalance, place: r.Site, name: r.Meanwhile}, true
+		return key{kind: once, place: r.Site, name: ran}, true
+	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
+		return key{kind: Tiny, name: ran}, true
+	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs:
+		return key{kind: Imbalance, place: r.Site, name: ran}, true
 	}
-	return key{kind: Serial, name: r.Meanwhile}, true
+	return key{kind: Serial, name: ran}, true
 }
 
 // longCall is the mean length above which system calls count as blocking rather than computing. The
@@ -565,22 +738,34 @@ const shortRunning = 25 * time.Microsecond
 // idleWorkers are the collector's mark workers on processors with nothing else to do.
 const idleWorkers = "GC (idle)"
 
+// alone returns the time in which at least one goroutine of a group ran; 0 if it is unknown.
+func (d *diagnosis) alone(name string) time.Duration {
+	b := d.boxes[name]
+	if b == nil || b.SelfParallelism < 1 {
+		return 0
+	}
+	running := b.Running
+	for start, handler := range d.handler {
+		if handler == name {
+			running += d.boxes[start].Running
+		}
+	}
+	return min(time.Duration(float64(running)/b.SelfParallelism), d.Graph.Wall)
+}
+
 // busy reports whether a group of goroutines ran nearly all of the time, so that nothing else sets
 // the pace.
 func (d *diagnosis) busy(name string) bool {
-	b := d.boxes[name]
-	return b != nil && b.SelfParallelism >= 1 && float64(b.Running)/b.SelfParallelism >= 0.9*float64(d.Graph.Wall)
+	ran := d.alone(name)
+	return ran > 0 && ran >= d.Graph.Wall/10*9
 }
 
 // setsPace reports whether a group of goroutines ran for so long that dividing its work gains more
 // than waking others at once. With P processors, dividing leaves at least 1/P of the time in which
 // the group ran, plus the time in which it did not. Waking at once leaves the time in which it ran.
 func (d *diagnosis) setsPace(name string) bool {
-	b := d.boxes[name]
-	if b == nil || b.SelfParallelism < 1 {
-		return false
-	}
-	return float64(b.Running)/b.SelfParallelism*float64(2*d.l.Procs-1) >= float64(d.Graph.Wall)*float64(d.l.Procs)
+	ran := d.alone(name)
+	return ran > 0 && ran*time.Duration(2*d.l.Procs-1) >= d.Graph.Wall*time.Duration(d.l.Procs)
 }
 
 // spare reports whether a row is of processors that stayed empty for long while others ran, until
@@ -626,18 +811,31 @@ func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 	}
 	named := func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) }
 	own := func(r *ledger.Row) bool { return d.own(r.Site) }
-	anywhere := func(r *ledger.Row) bool { return r.Site.Func != "" }
-	for _, is := range []func(*ledger.Row) bool{fromOwn, named, own, anywhere} {
+	for _, is := range []func(*ledger.Row) bool{fromOwn, named, own} {
 		for _, i := range d.code[group] {
 			if r := &d.l.Rows[i]; is(r) {
 				return r.Site, true
 			}
 		}
 	}
-	for i := range d.l.Rows { // too short to be seen: use the place where they are started
-		if r := &d.l.Rows[i]; r.Group == group && r.Wait == timeline.WaitCreated.String() && d.own(r.Site) {
+	if r := d.started(group); r != nil { // not seen in code of its own: use the place where it was started
+		return r.Site, true
+	}
+	for _, i := range d.code[group] {
+		if r := &d.l.Rows[i]; r.Site.Func != "" {
 			return r.Site, true
 		}
 	}
 	return ledger.Place{Func: group}, group != ""
+}
+
+// started returns the largest row of a group of goroutines that had just been started by the
+// program, or nil.
+func (d *diagnosis) started(group string) *ledger.Row {
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Group == group && r.Wait == timeline.WaitCreated.String() && d.own(r.Site) {
+			return r
+		}
+	}
+	return nil
 }

@@ -95,11 +95,12 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 		name  string
 		parks int64
 		gaps  int64
+		kind  diagnose.Kind
 		want  string
 	}{
-		{"pieces of 1 µs", 1_000_000, 1_000_000, "hand over several pieces at a time"},
-		{"pieces of 100 µs", 10_000, 10_000, "Divide its work"},
-		{"a long part beside them", 1_000_000, 1, "Divide its work"},
+		{"pieces of 1 µs", 1_000_000, 1_000_000, diagnose.Tiny, "hand over several pieces at a time"},
+		{"pieces of 100 µs", 10_000, 10_000, diagnose.Serial, "Divide its work"},
+		{"a long part beside them", 1_000_000, 1, diagnose.Serial, "Divide its work"},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.stage", Site: at, Time: time.Second, Count: tt.parks},
@@ -110,7 +111,7 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 			Graph:      &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.stage", Goroutines: 1, Running: time.Second}}},
 			Contention: &contention.Profile{Duration: time.Second, Waits: []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.stage", Stack: stack}, Contentions: tt.parks, Parks: tt.parks}}},
 		}).Findings[0]
-		if f.Kind != diagnose.Serial || !strings.Contains(f.Advice, tt.want) || (f.Gain == 0) != strings.HasPrefix(tt.want, "hand over") {
+		if f.Kind != tt.kind || !strings.Contains(f.Advice, tt.want) || (f.Gain == 0) != (tt.kind == diagnose.Tiny) {
 			t.Errorf("%s: %s %s %v", tt.name, f.Title, f.Advice, f.Gain)
 		}
 	}

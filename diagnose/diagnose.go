@@ -96,6 +96,7 @@ const (
 	Saturated    Kind = "saturated"     // the program's code used the processors
 	CannotTell   Kind = "cannot-tell"   // the trace does not show it
 	once         Kind = "once"          // becomes serial: others waited for the result of a sync.Once
+	pieces       Kind = "pieces"        // becomes tiny: goroutines hand over too little work at a time
 	worthTelling      = 0.03
 	maxFindings       = 5
 )
@@ -204,13 +205,15 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 }
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,
-// and a single processor for which others wait, unless more than half of it is lost.
-func split(costly, first, last []Finding) (before, after []Finding) {
+// and a single processor for which others wait. The processor is not moved if more than half of it
+// is lost, if goroutines do too little at a time, or if they may be spinning.
+func (d *diagnosis) split(costly, first, last []Finding) (before, after []Finding) {
+	tiny := slices.ContainsFunc(last, func(f Finding) bool { return f.Kind == Tiny })
 	for _, f := range last {
 		switch {
 		case f.Kind == Leak:
 			first = slices.Insert(first, 0, f)
-		case f.Kind == OneProc && (len(costly) == 0 || costly[0].Kind != Tiny && costly[0].Share <= 0.5):
+		case f.Kind == OneProc && !tiny && !d.oneLine() && (len(costly) == 0 || costly[0].Kind != Tiny && costly[0].Share <= 0.5):
 			first = append(first, f)
 		default:
 			after = append(after, f)
@@ -251,7 +254,7 @@ func (d *diagnosis) findings() []Finding {
 	if d.Focus != "" {
 		return d.focused(costly)
 	}
-	first, last := split(costly, first, d.after(costly))
+	first, last := d.split(costly, first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have

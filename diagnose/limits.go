@@ -112,10 +112,21 @@ func (d *diagnosis) findLimits() {
 				most = l
 			}
 		}
-		if most.sort != 0 && most.waited > all/2 {
+		if most.sort != 0 && most.waited > all/2 && !(most.sort == workers && d.isOne(most)) {
 			d.limitAt[place] = most
 		}
 	}
+}
+
+// isOne reports whether a single goroutine receives nearly all that is sent: there is no number of
+// workers to raise, and what that goroutine does is the cause.
+func (d *diagnosis) isOne(l *limit) bool {
+	for group, t := range l.holders {
+		if b := d.boxes[group]; b != nil && b.Goroutines == 1 && t > l.waited*9/10 {
+			return true
+		}
+	}
+	return false
 }
 
 // blocksAt reports whether goroutines also wait for a channel at the place of a call chain. A

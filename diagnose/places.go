@@ -59,6 +59,9 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 			return r.Callers
 		}
 	}
+	if r := d.started(group); r != nil && r.Site == p {
+		return r.Callers
+	}
 	for _, i := range d.code[group] {
 		if r := &d.l.Rows[i]; r.Site.Func == group && p.Func != group {
 			return []ledger.Place{r.Site} // in the function of the goroutine

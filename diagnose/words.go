@@ -61,6 +61,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Starved:
 		f.Title = fmt.Sprintf("Too little parallel work: for %s of the capacity, processors had nothing to run while others did.", lost)
 		f.Where = d.firstPlaces(c)
+		if group, p, _ := d.hottest(); !slices.Contains(f.Where, p) {
+			f.Where = append(f.Where[:min(len(f.Where), 1)], d.from(p, d.callersOf(group, p))...)
+		}
 		f.Advice = "Offer more work at a time: more goroutines, or larger batches, before the program waits for them."
 	case Lock:
 		d.lock(&f, c, lost)
@@ -136,6 +139,8 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Tiny:
 		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
 		f.Where = d.from(top.Site, top.Callers)
+	case pieces:
+		d.tinyPieces(&f, c.name, fmt.Sprintf("; %s of the capacity went to handing over", lost))
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
 		f.Advice = "The program had no work, or all of its goroutines wait for ever."
@@ -450,10 +455,6 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
-	top := &d.l.Rows[c.rows[0]]
-	if piece, tiny := d.tinyPiece(c.name); tiny && top.Time < time.Duration(top.Count)*shortRunning {
-		f.Advice = fmt.Sprintf("%s ran for %s between one wait for others and the next, on average, and to wait and be woken takes about as long: hand over several pieces at a time.", name, format.Duration(piece))
-	}
 }
 
 // inC returns the row of a group of goroutines that ran most in C.
@@ -522,17 +523,35 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	}
 	waits := fmt.Sprintf("(%s, blocked for %s in all)", format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle %s.", name, lost, waits)
-	in := d.l.Sum(func(r *ledger.Row) bool {
-		return r.Category == ledger.Code && isLock(r.Wait) && d.find(r.Site) == c.place
-	})
+	var in, calls time.Duration // in methods of the lock, in system calls under it
+	for _, i := range c.rows {
+		switch r := &d.l.Rows[i]; r.Category {
+		case ledger.Code:
+			in += r.Time
+		case ledger.Syscall:
+			calls += r.Time
+		}
+	}
+	parts := []string{"processors were idle for " + format.Percent(c.lost-in-calls, d.l.Capacity)}
 	if in > 0 {
-		f.Title = fmt.Sprintf("%s cost %s of the capacity: processors were idle for %s, and ran in its own methods for %s %s.", name, lost, format.Percent(c.lost-in, d.l.Capacity), format.Percent(in, d.l.Capacity), waits)
+		parts = append(parts, "ran in its own methods for "+format.Percent(in, d.l.Capacity))
+	}
+	if calls > 0 {
+		parts = append(parts, "were in system calls under it for "+format.Percent(calls, d.l.Capacity))
+		f.Advice = strings.Replace(f.Advice, "were running", "were running or in system calls", 1) + " Make fewer, larger calls under it: buffer writes and reads."
+		without(f, "the waits and the calls", "without the code around the calls")
+	}
+	if last := len(parts) - 1; last > 0 {
+		f.Title = fmt.Sprintf("%s cost %s of the capacity: %s and %s %s.", name, lost, strings.Join(parts[:last], ", "), parts[last], waits)
 	}
 	if c.queue {
 		ready := mean(d.l.Queue, d.l.Wall)
 		f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", mean(row.Waited, d.l.Wall), ready) + f.Advice
 		if f.Share < worthTelling {
 			f.Title = fmt.Sprintf("%s limits, not the number of processors: %s goroutines waited for it on average, and %s for a processor %s.", name, mean(row.Waited, d.l.Wall), ready, waits)
+			if d.onOne() {
+				f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*d.held(c.place), mean(row.Waited, d.l.Wall), waits)
+			}
 		}
 	}
 	// A slice that ends in a wait for the lock may have been spinning for it.
@@ -563,10 +582,13 @@ func spunFor(row *contention.LockRow) bool {
 // queues reports whether goroutines queue for a lock rather than for the processors, although these
 // are in use. What runs may then be spinning, or only passing the lock on.
 func (d *diagnosis) queues(c *cause) bool {
-	if c.kind != Lock || d.Graph == nil || d.l.Procs < 2 || d.windowed() {
+	if c.kind != Lock || d.Graph == nil || d.windowed() {
 		return false
 	}
 	row := d.lockRow(c.place)
+	if row != nil && d.onOne() {
+		return row.Waited >= d.l.Wall/2 && d.held(c.place) >= 0.6
+	}
 	if row == nil || !spunFor(row) || row.Waited < d.l.Wall || row.Waited < d.l.Queue*3/2 {
 		return false
 	}
@@ -576,6 +598,39 @@ func (d *diagnosis) queues(c *cause) bool {
 	}
 	return d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && takes[r.Group] }) >= d.l.Capacity/2
 }
+
+// onOne reports whether the program had one processor nearly all of the time.
+func (d *diagnosis) onOne() bool { return d.l.Capacity < d.l.Wall+d.l.Wall/20 }
+
+// held returns the part of the running time, system calls included, in which goroutines held a
+// lock. It counts what has a place.
+func (d *diagnosis) held(lock ledger.Place) float64 {
+	spans := d.spansOf(lock)
+	held := d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() && spans.contain(r) })
+	known := d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() && r.Site.Func != "" })
+	if known < d.used()/4 {
+		return 0
+	}
+	return ratio(held, known)
+}
+
+// oneLine reports whether the program ran for nearly all of the time in a loop of one line, without
+// waiting, as goroutines do that spin.
+func (d *diagnosis) oneLine() bool {
+	group, p, ran := d.hottest()
+	var at time.Duration
+	var slices int64
+	for _, i := range d.code[group] {
+		if r := &d.l.Rows[i]; r.Site.Func == p.Func && max(r.Site.Line, p.Line)-min(r.Site.Line, p.Line) <= 1 {
+			at, slices = at+r.Time, slices+r.Count
+		}
+	}
+	return at >= ran*9/10 && slices >= enoughSlices && at >= time.Duration(slices)*time.Millisecond
+}
+
+// enoughSlices is the number of slices from which the places where they end stand for all of the
+// time.
+const enoughSlices = 10
 
 // spun reports whether goroutines that may have spun for a lock ran mostly up to a wait for it, or
 // after they had released it.
@@ -795,17 +850,19 @@ func (d *diagnosis) used() time.Duration {
 func (d *diagnosis) after(costly []Finding) []Finding {
 	used := d.used()
 	out := d.tasks(costly)
-	if f, ok := d.pieces(); ok && len(out) == 0 {
+	if f, ok := d.pieces(); ok && len(out) == 0 && !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny }) {
 		out = append(out, f)
 	}
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {
 		f := Finding{Kind: MoreProcs}
 		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
-		if d.l.Capacity < d.l.Wall+d.l.Wall/20 {
+		if d.onOne() {
 			f.Kind = OneProc
 			f.Title = "GOMAXPROCS is 1: " + strings.Replace(strings.ToLower(f.Title[:1])+f.Title[1:], "all processors were", "the processor was", 1)
 		}
 		f.Advice = fmt.Sprintf("Up to %d processors would help, unless goroutines then wait for each other.", d.enough())
+		group, place, _ := d.hottest()
+		f.Where = d.from(place, d.callersOf(group, place))
 		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 && d.spreads() {
 			out = append(out, f)
 		}
@@ -865,19 +922,24 @@ const shortPiece = 5 * time.Microsecond
 func (d *diagnosis) pieces() (f Finding, found bool) {
 	var most time.Duration
 	for _, group := range slices.Sorted(maps.Keys(d.handed)) {
-		h := d.handed[group]
-		piece, tiny := d.tinyPiece(group)
-		if !tiny || d.boxes[group].Running <= most || d.boxes[group].Running < d.l.Capacity/4 {
-			continue
+		if _, tiny := d.tinyPiece(group); tiny && d.boxes[group].Running > most && d.boxes[group].Running >= d.l.Capacity/4 {
+			most, found = d.boxes[group].Running, true
+			f = Finding{Rows: d.code[group]}
+			d.tinyPieces(&f, group, "")
 		}
-		p, _ := d.placeIn(h.most.Waiter.Stack)
-		most = d.boxes[group].Running
-		found = true
-		f = Finding{Kind: Tiny, Where: d.places(p), Rows: d.code[group], Basis: "cannot tell: a trace does not show what of the running is the switching"}
-		f.Title = fmt.Sprintf("Tiny pieces of work: %s ran for %s between one wait for others and the next, on average (%s times, most at %s).", format.Func(group), format.Duration(piece), format.Count(h.waits), short(p))
-		f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
 	}
 	return f, found
+}
+
+// tinyPieces describes a group of goroutines that hand over too little work at a time.
+func (d *diagnosis) tinyPieces(f *Finding, group, what string) {
+	piece, _ := d.tinyPiece(group)
+	h := d.handed[group]
+	p, callers := d.placeIn(h.most.Waiter.Stack)
+	f.Kind, f.Where, f.Gain = Tiny, d.from(p, callers), 0
+	f.Basis = "cannot tell: a trace does not show what of the running is the switching"
+	f.Title = fmt.Sprintf("Tiny pieces of work: %s ran for %s between one wait for others and the next, on average (%s times, most at %s)%s.", format.Func(group), format.Duration(piece), format.Count(h.waits), short(p), what)
+	f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
 }
 
 // handOvers counts the waits of a group of goroutines for others, and where most of them were. It

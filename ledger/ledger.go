@@ -119,7 +119,7 @@ type Row struct {
 	Site Place `json:"site,omitzero"`
 	// Callers are the places of the program from which Site was called, innermost first. They
 	// come from the call chain that accounts for most of Time, if there is one. Rows of less
-	// than a thousandth of the capacity have no callers.
+	// than a thousandth of the capacity have callers only at go statements.
 	Callers []Place `json:"callers,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
 	// it is the kind of lock whose methods contained samples of the CPU profiler: goroutines

@@ -460,7 +460,7 @@ func (o *Observer) Ledger() *Ledger {
 	for _, f := range joined {
 		f.Queue = time.Duration(f.queue >> fracBits)
 		left -= f.Queue
-		if f.Time >= l.Capacity/1000 { // skip the many small rows to save memory
+		if f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String() { // skip the many small rows to save memory
 			f.Callers = most(f.stacks)
 		}
 		l.Rows = append(l.Rows, f.Row)

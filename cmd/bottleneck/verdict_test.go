@@ -27,9 +27,9 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{lockTrace}, "1. The lock log.Logger kept"},
+		{[]string{lockTrace}, "1. The lock log.Logger cost"},
 		{[]string{lockTrace, "-v"}, "Behind finding 1:"},
-		{[]string{"verdict", "-format", "md", lockTrace}, "1. **The lock log.Logger kept"},
+		{[]string{"verdict", "-format", "md", lockTrace}, "1. **The lock log.Logger cost"},
 	} {
 		r := bottleneck(tt.args...)
 		code, out, errs := r.status, r.out, r.err
@@ -151,7 +151,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("finding %d:\n%s", i+1, text)
 		}
 	}
-	bottleneck("explain", "9", lockTrace).want(t, exitUsage, "", `there is no finding "9": want 1 (lock), 2 (syscall), 3 (collector)`)
+	bottleneck("explain", "9", lockTrace).want(t, exitUsage, "", `there is no finding "9": want 1 (lock), 2 (collector)`)
 	bottleneck("explain", "locks", lockTrace).want(t, exitUsage, "", "want 1 (lock)")
 	bottleneck("explain", lockTrace).want(t, exitUsage, "", "which finding?")
 	bottleneck("explain").want(t, exitUsage, "", "which finding?")

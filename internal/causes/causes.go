@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -88,6 +89,19 @@ var Programs = []Program{
 	{"asking whether it is done", "scheduler", "awaited", func(int) { awaited() }, nil},
 	{"tiny tasks", "tiny", "", func(p int) { small(p, 20_000, 1) }, func(p int) { small(p, 200, 100) }},
 	{"tiny pieces of work", "tiny", "exchange", func(p int) { exchanged(p, 30_000, 1) }, func(p int) { exchanged(p, 300, 100) }},
+	{"tiny messages through one", "tiny|hand-over", "relay", func(int) { relayed(40_000, 700) }, func(int) { relayed(400, 70_000) }},
+	{"a goroutine for each call", "tiny", "fibonacci", func(int) { fibonacci(22, 0) }, func(int) { fibonacci(22, 14) }},
+	{"a lock on one processor", "lock", "(*counter).hold", func(int) { oneProc(locked) }, nil},
+	{"spinning on one processor", "saturated", "await", func(int) { oneProc(spinning) }, nil},
+	{"one request at a time", "serial", "render", func(int) { served(http.HandlerFunc(render), 1, 120) }, func(p int) { served(http.HandlerFunc(render), p, 120) }},
+	{"a lock in a handler", "lock", "(*visits)", func(int) { served(&visits{n: map[string]int{}}, 16, 480) }, nil},
+	{"a handler's lock on four processors", "lock", "(*visits)", func(int) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+		served(&visits{n: map[string]int{}}, 16, 480)
+	}, nil},
+	{"writes under a lock", "lock", "note", func(p int) { written(p, 16) }, func(p int) { written(p, 1<<20) }},
+	{"one sink is slow", "sleep", "drain", func(int) { drained(1) }, func(int) { drained(8) }},
+	{"a serial sum of parallel counts", "serial", "join", reduced, nil},
 }
 
 var sink atomic.Uint64

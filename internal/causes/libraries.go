@@ -3,6 +3,7 @@ package causes
 // Programs that wait in a library, at a place of their own.
 
 import (
+	"bufio"
 	"io"
 	"iter"
 	"log"
@@ -207,13 +208,12 @@ func limitedRequests(limit int) {
 	g.Wait()
 }
 
-// oneByOne has a goroutine that sends many small requests to a server.
-func oneByOne() {
+// dial connects to a server of its own that echoes what it reads, after a while.
+func dial(after time.Duration) (p *peer, hangUp func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return
+		return nil, nil, err
 	}
-	defer listener.Close()
 	go func() {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -224,20 +224,49 @@ func oneByOne() {
 			if _, err := io.ReadFull(conn, b); err != nil {
 				return
 			}
+			if after > 0 {
+				time.Sleep(after)
+			}
 			conn.Write(b)
 		}
 	}()
 	conn, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
+		listener.Close()
+		return nil, nil, err
+	}
+	return &peer{conn: conn}, func() { conn.Close(); listener.Close() }, nil
+}
+
+// oneByOne has a goroutine that sends many small requests to a server.
+func oneByOne() {
+	p, hangUp, err := dial(0)
+	if err != nil {
 		return
 	}
-	defer conn.Close()
-	p := &peer{conn: conn}
+	defer hangUp()
 	for range 4000 {
 		if p.ask() != nil {
 			return
 		}
 	}
+}
+
+// oneConnection has goroutines that share a connection to a slow server.
+func oneConnection() {
+	p, hangUp, err := dial(time.Millisecond)
+	if err != nil {
+		return
+	}
+	defer hangUp()
+	parallel(12, func(int) {
+		for range 20 {
+			if p.ask() != nil {
+				return
+			}
+			Spin(100_000)
+		}
+	})
 }
 
 // peer is a connection with one request in progress at a time.
@@ -257,39 +286,48 @@ func (p *peer) ask() error {
 	return err
 }
 
-// oneConnection has goroutines that share a connection to a slow server.
-func oneConnection() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// written has goroutines that log to a file with one Logger, which writes under its lock.
+func written(procs, buffer int) {
+	f, err := os.CreateTemp("", "log")
 	if err != nil {
 		return
 	}
-	defer listener.Close()
-	go func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
+	defer os.Remove(f.Name())
+	defer f.Close()
+	w := bufio.NewWriterSize(f, buffer)
+	l := log.New(w, "", log.LstdFlags)
+	parallel(8*procs, func(int) {
+		for range 3000 {
+			note(l)
 		}
-		defer conn.Close()
-		for b := make([]byte, 8); ; {
-			if _, err := io.ReadFull(conn, b); err != nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
-			conn.Write(b)
-		}
-	}()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	p := &peer{conn: conn}
-	parallel(12, func(int) {
-		for range 20 {
-			if p.ask() != nil {
-				return
-			}
-			Spin(100_000)
+	})
+	w.Flush()
+}
+
+// visits counts requests under a lock that it holds for too long.
+type visits struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (v *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.n[r.URL.Path]++
+	Spin(400_000)
+}
+
+func render(http.ResponseWriter, *http.Request) { Spin(2_000_000) }
+
+// served has so many clients of a server, with so many requests.
+func served(handler http.Handler, clients, requests int) {
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	defer c.CloseIdleConnections()
+	parallel(clients, func(int) {
+		for range requests / clients {
+			get(c, server.URL)
 		}
 	})
 }

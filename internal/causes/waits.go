@@ -596,3 +596,125 @@ func awaited() {
 		runtime.Gosched()
 	}
 }
+
+// relayed has goroutines whose small messages pass through one.
+func relayed(messages, steps int) {
+	in, out := make(chan int), make(chan int)
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for range messages / 4 {
+				in <- 1
+			}
+		})
+	}
+	go func() { senders.Wait(); close(in) }()
+	go relay(in, out, steps)
+	for range out {
+	}
+}
+
+func relay(in <-chan int, out chan<- int, steps int) {
+	for m := range in {
+		Spin(steps)
+		out <- m
+	}
+	close(out)
+}
+
+// fibonacci has a goroutine for each call.
+func fibonacci(n, least int) int {
+	if n < 2 {
+		return n
+	}
+	if n <= least {
+		return fibonacci(n-1, least) + fibonacci(n-2, least)
+	}
+	c := make(chan int, 1)
+	go func() { c <- fibonacci(n-1, least) }()
+	return fibonacci(n-2, least) + <-c
+}
+
+// oneProc runs a program on one processor.
+func oneProc(run func()) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	run()
+}
+
+// locked has goroutines that hold a lock nearly all of the time.
+func locked() {
+	var c counter
+	parallel(8, func(int) {
+		for range 200 {
+			c.hold()
+		}
+	})
+}
+
+//go:noinline
+func (c *counter) hold() {
+	c.mu.Lock()
+	Spin(200_000)
+	c.mu.Unlock()
+}
+
+// spinning has goroutines that wait in a loop for another one.
+func spinning() {
+	var done atomic.Bool
+	go func() { Spin(100_000_000); done.Store(true) }()
+	parallel(2, func(int) { await(&done) })
+}
+
+//go:noinline
+func await(done *atomic.Bool) {
+	for !done.Load() {
+	}
+}
+
+// drained has goroutines that fill a queue, and one that empties it slowly.
+func drained(sinks int) {
+	queue := make(chan int, 4)
+	var sources, ends sync.WaitGroup
+	for range 4 {
+		sources.Go(func() {
+			for i := range 30 {
+				Spin(20_000)
+				queue <- i
+			}
+		})
+	}
+	for range sinks {
+		ends.Go(func() { drain(queue) })
+	}
+	sources.Wait()
+	close(queue)
+	ends.Wait()
+}
+
+func drain(queue <-chan int) {
+	for range queue {
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// reduced counts in parallel, and adds the counts up in one goroutine.
+func reduced(procs int) {
+	parts := make([]map[int]int, 4*procs)
+	parallel(len(parts), func(i int) {
+		parts[i] = map[int]int{}
+		for k := range 40_000 {
+			parts[i][k*len(parts)+i]++
+		}
+	})
+	join(parts)
+}
+
+//go:noinline
+func join(parts []map[int]int) {
+	all := map[int]int{}
+	for _, p := range parts {
+		for k, n := range p {
+			all[k] += n
+		}
+	}
+}
