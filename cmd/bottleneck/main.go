@@ -14,6 +14,8 @@
 //	bottleneck demo [flags]
 //	bottleneck speedup [flags] SINGLE MULTI...
 //	bottleneck scale [flags] -- COMMAND [arguments]
+//	bottleneck run [flags] -- go run | go test | PROGRAM [arguments]
+//	bottleneck instrument -- go build | install | run | test [arguments]
 //	bottleneck diff [flags] OLD NEW
 //	bottleneck report [flags] FILE...
 //	bottleneck top [flags] URL | FILE.json

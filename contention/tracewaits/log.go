@@ -70,6 +70,7 @@ type traceLogs struct {
 	latest timeline.Time // the same, over the last ties messages only
 	ties   int
 
+	sync  bool   // the locks of package sync log their waits, too: see package instrument
 	exact int64  // waits that were logged
 	bad   uint64 // malformed messages
 }
@@ -202,6 +203,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	}
 	l := &o.logs
 	l.tie(m, sent)
+	l.sync = l.sync || lock&waitlog.SyncLock != 0
 	k := loggedExit{lock, number}
 	if l.exits == nil {
 		l.exits = map[loggedExit]loggedOwner{}
@@ -269,7 +271,7 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 			continue
 		}
 		if g == nil {
-			g, told = k.g, waiting{site: k.w.site}
+			g, told = k.g, waiting{site: k.w.site, flags: k.w.flags & contention.Reacquire}
 		}
 		told.blocks += k.w.blocks
 		l.drop(k)
@@ -277,7 +279,7 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 	if g == nil {
 		return false // it did not block, or not in the trace
 	}
-	lock := l.lock(o, w)
+	lock := l.lock(o, w, told.site)
 	if lock == nil {
 		lock = o.lockOf(told.site)
 	}
@@ -309,7 +311,7 @@ func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
 // fill sets the fields of told, a wait that began at start, from its message, which came now.
 func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time) {
 	told.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
-	told.flags = contention.Logged
+	told.flags |= contention.Logged
 	if w.Reacquire {
 		told.flags |= contention.Reacquire
 	}
@@ -341,8 +343,8 @@ func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time
 	}
 }
 
-// lock returns the lock of a message, or nil if there are too many.
-func (l *traceLogs) lock(o *Observer, w *waitlog.Wait) *tracedLock {
+// lock returns the lock of a message about a wait at a site, or nil if there are too many.
+func (l *traceLogs) lock(o *Observer, w *waitlog.Wait, site *callSite) *tracedLock {
 	lock := l.locks[w.Lock]
 	if lock == nil {
 		if len(l.locks) >= maxLoggedLock {
@@ -355,7 +357,7 @@ func (l *traceLogs) lock(o *Observer, w *waitlog.Wait) *tracedLock {
 		lock = &tracedLock{id: o.locks}
 		l.locks[w.Lock] = lock
 	}
-	lock.name, lock.class = cmp.Or(w.Name, lock.name), cmp.Or(w.Class, lock.class)
+	lock.name, lock.class = cmp.Or(w.Name, lock.name), cmp.Or(w.Class, lock.class, site.class())
 	return lock
 }
 

@@ -305,7 +305,7 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 		o.commit(g)
 		w = o.newWait(g)
 		w.open, w.kind, w.site = true, kind, at.site
-		w.wrapped, w.began = lock && at.wrapped, t.Start
+		w.wrapped, w.began = lock && (at.wrapped || o.logs.sync && !at.own), t.Start
 		if lock {
 			w.flags = at.flags & contention.Reacquire
 		}

@@ -47,6 +47,9 @@ const Category = "bottleneck.lock"
 const (
 	// Version begins every message.
 	Version = "1"
+	// SyncLock is set in the number of a lock of package sync, in a program that package instrument
+	// has built.
+	SyncLock = 1 << 63
 	// MaxParts is the maximum number of parts of a logged wait.
 	MaxParts = 512
 	// maxMessage is the length after which parts continue in another message; the runtime

@@ -1,0 +1,218 @@
+package instrument
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Variable is the environment variable with the directory for the recordings. Each process of an
+// instrumented program writes NAME.PID.trace into it. Without the variable, a program records
+// nothing.
+const Variable = "BOTTLENECK_RECORD"
+
+// releases are the releases of Go whose standard library this package can change.
+var releases = []string{"go1.26", "go1.27"}
+
+// systems are the values of GOOS on which programs can be recorded.
+var systems = []string{"aix", "android", "darwin", "dragonfly", "freebsd", "illumos", "ios", "linux", "netbsd", "openbsd", "solaris", "windows"}
+
+// Command changes a command go build, install, run or test, such as "go", "test", "./...", so that
+// it builds an instrumented program. The caller must call remove when the command has ended. What
+// the go command itself rejects, such as a package that does not compile, it reports when it runs.
+func Command(ctx context.Context, args ...string) (changed []string, remove func(), err error) {
+	b := &build{ctx: ctx}
+	if err := b.parse(args); err != nil {
+		return nil, nil, err
+	}
+	if err := b.ask(); err != nil {
+		return nil, nil, err
+	}
+	replace, err := b.replacements()
+	if err != nil {
+		return nil, nil, fmt.Errorf("instrument: %w", err)
+	}
+	overlay, err := writeOverlay(replace)
+	if err != nil {
+		return nil, nil, fmt.Errorf("instrument: %w", err)
+	}
+	changed = slices.Concat(b.head, []string{"-overlay=" + overlay}, b.flags, b.packages, b.rest)
+	return changed, func() { os.Remove(overlay) }, nil
+}
+
+// IsGo reports whether a command is the go command: go or go1.27.4, in any directory.
+func IsGo(name string) bool {
+	base := strings.TrimSuffix(filepath.Base(name), ".exe")
+	return base == "go" || strings.HasPrefix(base, "go1.")
+}
+
+// build is a command that builds a program.
+type build struct {
+	ctx      context.Context
+	head     []string // "go build", and -C
+	verb     string
+	flags    []string // up to the first package
+	packages []string // of build, install and run
+	rest     []string
+	env      struct{ GOROOT, GOVERSION, GOOS, GOFLAGS, GOMODCACHE string }
+}
+
+// parse splits the arguments.
+func (b *build) parse(args []string) error {
+	switch {
+	case len(args) < 2 || !IsGo(args[0]):
+		return errors.New("instrument: want go build, install, run or test")
+	case !slices.Contains([]string{"build", "install", "run", "test"}, args[1]):
+		return fmt.Errorf("instrument: go %s builds no program: want go build, install, run or test", args[1])
+	}
+	b.head, b.verb = slices.Clone(args[:2]), args[1]
+	args = args[2:]
+	if len(args) > 1 && (args[0] == "-C" || args[0] == "--C") {
+		b.head, args = append(b.head, args[:2]...), args[2:]
+	} else if len(args) > 0 && (strings.HasPrefix(args[0], "-C=") || strings.HasPrefix(args[0], "--C=")) {
+		b.head, args = append(b.head, args[0]), args[1:]
+	}
+	for _, a := range args {
+		if a == "-args" || a == "--args" {
+			break
+		}
+		if name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); name == "overlay" && a[0] == '-' {
+			return errors.New("instrument: the command has a flag -overlay of its own, and the go command takes only one")
+		}
+	}
+	if b.verb == "test" { // the packages are of no importance: package testing records
+		b.rest = args
+		return nil
+	}
+	n := 0
+	for n < len(args) && strings.HasPrefix(args[n], "-") && args[n] != "--" {
+		if name, _, joined := strings.Cut(strings.TrimLeft(args[n], "-"), "="); !joined && !slices.Contains(boolFlags, name) {
+			n++
+		}
+		n++
+	}
+	n = min(n, len(args))
+	b.flags, args = args[:n], args[n:]
+	switch n = 0; {
+	case b.verb != "run":
+		n = len(args)
+	case len(args) > 0 && strings.HasSuffix(args[0], ".go"):
+		for n < len(args) && strings.HasSuffix(args[n], ".go") {
+			n++
+		}
+	default:
+		n = min(1, len(args))
+	}
+	b.packages, b.rest = args[:n], args[n:]
+	return nil
+}
+
+// boolFlags are the flags of go build without a value in the next argument.
+var boolFlags = []string{"a", "n", "v", "x", "work", "race", "msan", "asan", "cover", "trimpath", "modcacherw", "json", "linkshared", "buildvcs", "i"}
+
+// ask asks the go command for its settings, which depend on the directory: go.mod may select a
+// toolchain.
+func (b *build) ask() error {
+	out, err := b.output(append([]string{"env"}, b.head[2:]...), "-json", "GOROOT", "GOVERSION", "GOOS", "GOFLAGS", "GOMODCACHE")
+	if err == nil {
+		err = json.Unmarshal(out, &b.env)
+	}
+	if err != nil {
+		return fmt.Errorf("instrument: go env: %w", err)
+	}
+	release, _, known := strings.Cut(strings.TrimPrefix(b.env.GOVERSION, "go1."), ".")
+	release = "go1." + release
+	switch {
+	case !known || !slices.Contains(releases, release):
+		return fmt.Errorf("instrument: the standard library of %s is unknown: this version changes that of %s", b.env.GOVERSION, strings.Join(releases, " and "))
+	case !slices.Contains(systems, b.env.GOOS):
+		return fmt.Errorf("instrument: programs for GOOS=%s cannot be recorded", b.env.GOOS)
+	case strings.Contains(b.env.GOFLAGS, "-overlay"):
+		return errors.New("instrument: GOFLAGS has a flag -overlay, and the go command takes only one")
+	}
+	return nil
+}
+
+// output runs the go command.
+func (b *build) output(args []string, more ...string) ([]byte, error) {
+	cmd := exec.CommandContext(b.ctx, b.head[0], append(args, more...)...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
+		return nil, errors.New(line)
+	}
+	return out, err
+}
+
+// replacements returns the replacements for the standard library and main packages.
+func (b *build) replacements() (map[string]string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(b.env.GOROOT))
+	cache = filepath.Join(cache, "bottleneck", "instrument", fmt.Sprintf("%s-%x", b.env.GOVERSION, sum[:6]))
+	replace, err := library(b.env.GOROOT, cache)
+	if err != nil || b.verb == "test" {
+		return replace, err
+	}
+	text, err := std.ReadFile("std/main.go.txt")
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(cache, "main.go")
+	if err := keep(source, text); err != nil {
+		return nil, err
+	}
+	dirs, err := b.mains()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		if rel, err := filepath.Rel(b.env.GOMODCACHE, dir); err == nil && filepath.IsLocal(rel) {
+			return nil, fmt.Errorf("the main package in %s is in the module cache, where the go command allows no overlay: build it in a copy of its module", dir)
+		}
+		replace[filepath.Join(dir, mainFile)] = source
+	}
+	if len(dirs) > 0 && len(b.packages) > 0 && strings.HasSuffix(b.packages[0], ".go") {
+		b.packages = append(slices.Clone(b.packages), filepath.Join(filepath.Dir(b.packages[0]), mainFile))
+	}
+	return replace, nil
+}
+
+// mains returns the directories of the main packages. If the go command rejects the packages, there
+// are none: it reports the reason again when it builds.
+func (b *build) mains() (dirs []string, err error) {
+	args := append([]string{"list"}, b.head[2:]...)
+	args = append(args, "-e", "-find", `-f={{if eq .Name "main"}}{{.Dir}}{{end}}`)
+	for i := 0; i < len(b.flags); i++ {
+		switch name, _, joined := strings.Cut(strings.TrimLeft(b.flags[i], "-"), "="); name {
+		case "o", "exec":
+			if !joined {
+				i++
+			}
+		case "json", "i", "n", "x", "v":
+		default:
+			args = append(args, b.flags[i])
+		}
+	}
+	out, err := b.output(args, b.packages...)
+	if err != nil {
+		return nil, b.ctx.Err()
+	}
+	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
+		if s.Text() != "" {
+			dirs = append(dirs, s.Text())
+		}
+	}
+	return dirs, nil
+}

@@ -1,0 +1,296 @@
+package instrument_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/instrument"
+)
+
+var app = filepath.Join("testdata", "app")
+
+// goCommand runs a changed go command in a directory, and returns its output.
+func goCommand(t *testing.T, dir string, env []string, args ...string) (string, error) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(dir)
+	for _, v := range []string{"GOFLAGS=", "GOPROXY=off", "GOWORK=off"} {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	changed, remove, err := instrument.Command(t.Context(), args...)
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	cmd := exec.Command(changed[0], changed[1:]...)
+	cmd.Env = append(cmd.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// buildApp builds the program of testdata and returns its name.
+func buildApp(t *testing.T, flags ...string) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "app.exe")
+	before := listing(t, app)
+	if out, err := goCommand(t, app, nil, append([]string{"go", "build", "-o", exe}, flags...)...); err != nil {
+		t.Fatal(err, out)
+	}
+	if after := listing(t, "."); after != before {
+		t.Errorf("files before:\n%s\nafter:\n%s", before, after)
+	}
+	return exe
+}
+
+// listing returns the names and sizes of the files below dir.
+func listing(t *testing.T, dir string) string {
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			st, err := d.Info()
+			rel, _ := filepath.Rel(dir, name)
+			fmt.Fprintln(&b, rel, st.Size(), err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// record runs a program that records itself, and returns its output and the analysis of the trace.
+func record(t *testing.T, cmd *exec.Cmd) (stdout, stderr []byte, report *bn.Report, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Env = append(cmd.Environ(), instrument.Variable+"="+dir)
+	err = cmd.Run()
+	return out.Bytes(), errs.Bytes(), analyzed(t, dir), err
+}
+
+// analyzed returns the analysis of the only trace in a directory.
+func analyzed(t *testing.T, dir string) *bn.Report {
+	t.Helper()
+	traces, err := filepath.Glob(filepath.Join(dir, "*.trace"))
+	if err != nil || len(traces) != 1 {
+		t.Fatal(traces, err)
+	}
+	f, err := os.Open(traces[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	report, err := bn.Analyze(t.Context(), f, bn.Options{Want: bn.WantVerdict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// TestOwners compares the waits in a recording with what the program and the runtime measured.
+func TestOwners(t *testing.T) {
+	exe := buildApp(t)
+	out, stderr, report, err := record(t, exec.Command(exe))
+	if err != nil {
+		t.Fatal(err, string(stderr))
+	}
+	checkOwners(t, out, report.Contention)
+}
+
+func checkOwners(t *testing.T, out []byte, p *contention.Profile) {
+	t.Helper()
+	var truth struct {
+		Blamed map[string]time.Duration
+		Parks  map[string]int64
+	}
+	if err := json.Unmarshal(out, &truth); err != nil {
+		t.Fatal(err, string(out))
+	}
+	parks := map[string]int64{}
+	var waited, logged time.Duration
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		switch w.Kind {
+		case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind:
+		default:
+			continue
+		}
+		parks[w.Waiter.Stack.Frames[0].Func] += w.Parks
+		if waited += w.Waited; w.Flags&contention.Logged != 0 {
+			logged += w.Waited
+		}
+	}
+	for fn, n := range truth.Parks {
+		// The runtime's profile has no park that took less than a tick of its clock.
+		if got := parks[fn]; got < n || got > n+n/100+1 {
+			t.Errorf("%s: parked %d times, the runtime counts %d", fn, got, n)
+		}
+	}
+	if logged < waited*9/10 {
+		t.Errorf("%v of %v are logged", logged, waited)
+	}
+	blamed := map[string]time.Duration{}
+	var all time.Duration
+	for i := range p.Pairs {
+		pair := &p.Pairs[i]
+		waiter, owner := caller(pair.Waiter.Stack), caller(pair.Owner.Stack)
+		if waiter != "" && owner != "" {
+			blamed[waiter+" for "+owner] += pair.Blamed
+			all += pair.Blamed
+		}
+	}
+	for pair, want := range truth.Blamed {
+		if got := blamed[pair]; got < want-all/20 || got > want+all/20 {
+			t.Errorf("%s: waited %v, want %v", pair, got, want)
+		}
+	}
+	if t.Failed() {
+		t.Log(blamed, truth, parks)
+	}
+}
+
+// caller returns the one of main.slow and main.quick that is in a call chain.
+func caller(s *contention.Stack) string {
+	if s != nil {
+		for _, f := range s.Frames {
+			if f.Func == "main.slow" || f.Func == "main.quick" {
+				return f.Func
+			}
+		}
+	}
+	return ""
+}
+
+// TestEnds: the recording is complete no matter how the program ends.
+func TestEnds(t *testing.T) {
+	exe := buildApp(t)
+	for how, want := range map[string]string{"": "", "exit": "exit status 3", "panic": "exit status 2"} {
+		out, stderr, report, err := record(t, exec.Command(exe, strings.Fields(how)...))
+		if got := fmt.Sprint(err); got != want && want != "" || err != nil && want == "" {
+			t.Errorf("%q: %v, want %v", how, err, want)
+		}
+		if how == "panic" && !strings.HasPrefix(string(stderr), "panic: the end") {
+			t.Errorf("%q: %s", how, stderr)
+		}
+		checkOwners(t, out, report.Contention)
+	}
+	if runtime.GOOS == "windows" {
+		return // no signals
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(exe, "hang")
+	cmd.Env = append(cmd.Environ(), instrument.Variable+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 1<<16)
+	n, err := out.Read(line) // the truth: from here on the program sleeps
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: terminated" {
+		t.Error(err)
+	}
+	checkOwners(t, line[:n], analyzed(t, dir).Contention)
+}
+
+// TestTests records a test with a TestMain, with the race detector where it exists.
+func TestTests(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"go", "test", "-count=1"}
+	if raceBuilds() {
+		args = append(args, "-race")
+	}
+	out, err := goCommand(t, app, []string{instrument.Variable + "=" + dir}, append(args, ".")...)
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	for _, w := range analyzed(t, dir).Contention.Waits {
+		if w.Waiter.Stack != nil && strings.HasSuffix(w.Waiter.Stack.Frames[0].Func, ".Do") && w.Kind == contention.MutexKind {
+			return
+		}
+	}
+	t.Error("no wait for the lock of the test")
+}
+
+// raceBuilds reports whether a program with the race detector can be built.
+func raceBuilds() bool {
+	out, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
+	enabled, cc, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || enabled != "1" || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return false
+	}
+	_, err = exec.LookPath(cc)
+	return err == nil
+}
+
+// TestRejected: bad input has its reason, and leaves nothing behind.
+func TestRejected(t *testing.T) {
+	broken := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/broken\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport \"sync\"\n\nvar mu sync.Mutex\n\nfunc main() {\n\tmu.Look()\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(broken, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	before := listing(t, broken)
+	for want, args := range map[string][]string{
+		"./main.go:8:5: mu.Look undefined":                        {"go", "build"},
+		"no required module provides package example.com/missing": {"go", "build", "example.com/missing"},
+		"instrument: go vet builds no program: want go build":     {"go", "vet"},
+		"instrument: want go build, install, run or test":         {"./main"},
+		"instrument: the command has a flag -overlay of its own":  {"go", "test", "-overlay=x.json"},
+		"flag provided but not defined: -nonsense":                {"go", "run", "-nonsense", "."},
+		"go1.0.0\": executable file not found":                    {"go1.0.0", "build"},
+	} {
+		out, err := goCommand(t, broken, nil, args...)
+		if err == nil || !strings.Contains(out+err.Error(), want) {
+			t.Errorf("%q: %v %s, want %s", args, err, out, want)
+		}
+	}
+	if after := listing(t, broken); after != before {
+		t.Errorf("files before:\n%s\nafter:\n%s", before, after)
+	}
+	if left := listing(t, temp); left != "" {
+		t.Errorf("left in %s: %s", temp, left)
+	}
+	t.Setenv("GOOS", "plan9")
+	if _, _, err := instrument.Command(t.Context(), "go", "build"); err == nil || !strings.Contains(err.Error(), "GOOS=plan9 cannot be recorded") {
+		t.Error(err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := instrument.Command(canceled, "go", "build"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

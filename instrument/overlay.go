@@ -1,0 +1,131 @@
+package instrument
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed std
+var std embed.FS
+
+// An edit inserts a call into a file of the standard library. It keeps the number of lines, so that
+// positions in messages and call chains stay right.
+type edit struct {
+	file string
+	old  string // occurs once in the file
+	new  string
+}
+
+// edits are those of all supported releases, in which these files are alike.
+var edits = []edit{
+	// A goroutine is counted as a waiter.
+	{"internal/sync/mutex.go", "var waitStartTime int64", "var waitStartTime, bottleneckStart int64"},
+	{"internal/sync/mutex.go", "\twaitStartTime = runtime_nanotime()\n",
+		"\twaitStartTime = runtime_nanotime(); bottleneckStart = bottleneckArrive(m, waitStartTime)\n"},
+	// It gets the lock, or another one does while it waits.
+	{"internal/sync/mutex.go", "\t\t} else {\n\t\t\told = m.state\n\t\t}\n\t}\n",
+		"\t\t} else {\n\t\t\told = m.state\n\t\t}\n\t}; if bottleneckStart != 0 || bottleneckLocks.Load() != 0 { bottleneckGot(m, bottleneckStart) }\n"},
+	{"internal/sync/mutex.go", "old|mutexLocked) {\n\t\treturn false\n\t}\n",
+		"old|mutexLocked) {\n\t\treturn false\n\t}; if old != 0 && bottleneckLocks.Load() != 0 { bottleneckGot(m, 0) }\n"},
+	// An owner leaves while goroutines wait. The runtime must leave out one more call.
+	{"internal/sync/mutex.go", "func (m *Mutex) unlockSlow(", "func (m *Mutex) unlockPlain("},
+	{"internal/sync/mutex.go", "runtime_Semrelease(&m.sema, false, 2)", "runtime_Semrelease(&m.sema, false, 3)"},
+	{"internal/sync/mutex.go", "runtime_Semrelease(&m.sema, true, 2)", "runtime_Semrelease(&m.sema, true, 3)"},
+	// The program ends.
+	{"runtime/panic.go", "\tif traceEnabled() {\n\t\ttraceAdvance(false)\n",
+		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},
+	{"os/signal/signal.go", "\thandlers.Lock()\n\tdefer handlers.Unlock()\n\n\tfor c, h := range handlers.m {\n\t\tif h.want(n) {\n\t\t\t// send",
+		"\tbottleneckEnds(sig, n); handlers.Lock()\n\tdefer handlers.Unlock()\n\n\tfor c, h := range handlers.m {\n\t\tif h.want(n) {\n\t\t\t// send"},
+}
+
+// added has the files of folder std that are added to packages of the standard library.
+var added = map[string]string{
+	"internal/sync/bottleneck.go": "sync.go.txt",
+	"os/signal/bottleneck.go":     "signal.go.txt",
+	"runtime/bottleneck.go":       "panic.go.txt",
+	"runtime/trace/bottleneck.go": "trace.go.txt",
+}
+
+// mainFile is the file that is added to each main package, with the text of main.go.txt.
+const mainFile = "zz_bottleneck_record.go"
+
+// library returns the replacements for the standard library in goroot. It keeps the new files in
+// dir.
+func library(goroot, dir string) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, e := range edits {
+		if texts[e.file] == "" {
+			b, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(e.file)))
+			if err != nil {
+				return nil, err
+			}
+			texts[e.file] = strings.ReplaceAll(string(b), "\r\n", "\n")
+		}
+		if strings.Count(texts[e.file], e.old) != 1 {
+			return nil, fmt.Errorf("%s in %s is not that of a known release: want %q in it once", e.file, goroot, e.old)
+		}
+		texts[e.file] = strings.Replace(texts[e.file], e.old, e.new, 1)
+	}
+	for file, from := range added {
+		b, err := std.ReadFile("std/" + from)
+		if err != nil {
+			return nil, err
+		}
+		texts[file] = string(b)
+	}
+	replace := map[string]string{}
+	for file, text := range texts {
+		at := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := keep(at, []byte(text)); err != nil {
+			return nil, err
+		}
+		replace[filepath.Join(goroot, "src", filepath.FromSlash(file))] = at
+	}
+	return replace, nil
+}
+
+// keep writes a file of the cache, unless it has the text already. Other commands may read it.
+func keep(name string, text []byte) error {
+	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the renaming
+	if _, err = f.Write(text); err == nil {
+		err = f.Close()
+	} else {
+		f.Close()
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// writeOverlay writes the argument of -overlay, and returns its name.
+func writeOverlay(replace map[string]string) (string, error) {
+	f, err := os.CreateTemp("", "bottleneck-overlay-*.json")
+	if err != nil {
+		return "", err
+	}
+	err = json.NewEncoder(f).Encode(map[string]any{"Replace": replace})
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
