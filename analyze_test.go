@@ -62,7 +62,7 @@ func TestAnalyze(t *testing.T) {
 	if report.Bottle.Verdict == nil || report.Bottle.Verdict != report.Verdict {
 		t.Errorf("the graph's verdict is %p, and that of the report %p", report.Bottle.Verdict, report.Verdict)
 	}
-	g.Verdict = report.Verdict // which needs more than the graph
+	g.Verdict = report.Verdict // it needs more than the graph
 	if got, want := asJSON(t, report.Bottle), asJSON(t, g); got != want {
 		t.Errorf("graph of the report:\n%s\nby itself:\n%s", got, want)
 	}
@@ -236,7 +236,7 @@ func TestWantSelectsResults(t *testing.T) {
 	}
 }
 
-// unseekable hides that a reader can seek.
+// unseekable hides the Seek method of a reader.
 type unseekable struct{ io.Reader }
 
 // TestPlanBeforeResults: the plan has the length of the trace before the results are computed. A
@@ -280,7 +280,7 @@ func TestPlanBeforeResults(t *testing.T) {
 	if r, err = planned(unseekable{bytes.NewReader(data)}); r != nil || !errors.Is(err, timeline.ErrTooLarge) {
 		t.Errorf("too large: %v, %v", r, err)
 	}
-	// Without a plan there is everything but the estimate.
+	// Without a plan everything is computed except the estimate.
 	r, err = bottleneck.Analyze(t.Context(), unseekable{bytes.NewReader(data)}, bottleneck.Options{})
 	if err != nil || !errors.Is(r.SpeedupErr, timeline.ErrTooLarge) || !reflect.DeepEqual(r.Verdict, whole.Verdict) {
 		t.Errorf("no estimate: %v, %v", err, r.SpeedupErr)
@@ -309,7 +309,7 @@ func TestSingleThreadedBaseline(t *testing.T) {
 	}
 }
 
-// BenchmarkAnalyze is the cost of a verdict, with all that is before it.
+// BenchmarkAnalyze measures a verdict, including reading and all analyses.
 func BenchmarkAnalyze(b *testing.B) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "real", "*.zst"))
 	for _, file := range files {

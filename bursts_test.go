@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// generations cuts a trace of Go 1.26 into its generations, each of which is a trace.
+// generations cuts a trace of Go 1.26 into generations that are traces themselves.
 func generations(data []byte) (out [][]byte) {
 	const header, endOfGeneration = 16, 52
 	for from, at := header, header; at < len(data); {

@@ -25,7 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// unlimited is a Continuous without a budget, as tests last too short for one.
+// unlimited is a Continuous without a budget, because tests are too short for one.
 var unlimited = bottleneck.ContinuousOptions{Budget: -1}
 
 // startContinuous starts a Continuous with short bursts.
@@ -39,7 +39,7 @@ func startContinuous(t *testing.T, opt bottleneck.ContinuousOptions) *bottleneck
 	return c
 }
 
-// until does work until something is done, which takes a while.
+// until works until the condition holds, which may take a while.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); contend() {
@@ -49,7 +49,7 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// contend lets goroutines wait for a lock in regions, for a while.
+// contend makes goroutines wait for a lock in regions, for a while.
 func contend() {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -172,11 +172,11 @@ func TestContinuous(t *testing.T) {
 		if st.Err != nil || st.Pending != 0 || st.Generations < int64(total.Windows) || st.Dropped.Generations != 0 {
 			t.Errorf("%d windows, %+v", total.Windows, st)
 		}
-		if s := total.Sampling; s.Cut > 1 || s.Missed != 0 || s.Lost > 1 { // Stop may cut the last one short
+		if s := total.Sampling; s.Cut > 1 || s.Missed != 0 || s.Lost > 1 { // Stop may shorten the last one
 			t.Errorf("%+v", s)
 		}
-		// The estimate of the time is right on average: a burst stands for 8 times its
-		// length, or 9 if Stop comes early.
+		// The estimate of the time is right on average: a burst represents 8 times its
+		// length, or 9 times if Stop comes early.
 		if least := 8*(total.Covered-5*time.Millisecond) - 40*time.Millisecond; total.Bottle.Wall < least || total.Bottle.Wall > total.Covered*9+time.Second {
 			t.Errorf("%v seen stand for %v", total.Covered, total.Bottle.Wall)
 		}
@@ -210,14 +210,14 @@ func TestContinuousLeavesNothingBehind(t *testing.T) {
 			t.Skip(err)
 		}
 		defer c.Stop()
-		// The least of several looks: at most times a burst is being read, which takes some
-		// MB.
+		// The minimum of several measurements: usually a burst is being read, which takes
+		// some MB.
 		look := func(windows int) (heap uint64, goroutines int) {
 			heap = math.MaxUint64
 			for i := range 10 {
 				until(t, "sampled", func() bool { return c.Read().Windows >= windows+4*i })
 				runtime.GC()
-				runtime.GC() // what pools keep
+				runtime.GC() // releases what pools keep
 				var m runtime.MemStats
 				runtime.ReadMemStats(&m)
 				heap, goroutines = min(heap, m.HeapAlloc), runtime.NumGoroutine()
@@ -234,7 +234,7 @@ func TestContinuousLeavesNothingBehind(t *testing.T) {
 
 func TestContinuousFaults(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	t.Run("somebody traces", func(t *testing.T) {
+	t.Run("another trace is running", func(t *testing.T) {
 		if err := trace.Start(io.Discard); err != nil {
 			t.Skip(err)
 		}
@@ -245,21 +245,21 @@ func TestContinuousFaults(t *testing.T) {
 		}
 		c.Stop()
 		if !trace.IsEnabled() {
-			t.Error("Stop has stopped the trace of somebody else")
+			t.Error("Stop has stopped a trace that it did not start")
 		}
 		checkLive(t, c.Read())
 	})
-	t.Run("somebody traces during gaps", func(t *testing.T) {
+	t.Run("another trace during gaps", func(t *testing.T) {
 		c := startContinuous(t, unlimited)
 		var theirs bytes.Buffer
-		until(t, "traced by somebody else", func() bool { return trace.Start(&theirs) == nil })
+		until(t, "another trace has started", func() bool { return trace.Start(&theirs) == nil })
 		until(t, "missed", func() bool { return c.Read().Sampling.Missed > 2 })
 		if err := trace.Start(io.Discard); err == nil {
-			t.Error("it has stopped the trace of somebody else")
+			t.Error("it has stopped a trace that it did not start")
 		}
 		trace.Stop()
 		if info, err := timeline.Read(context.Background(), &theirs, timeline.Options{}); err != nil || info.Duration() <= 0 {
-			t.Errorf("the trace of somebody else: %v", err)
+			t.Errorf("the other trace: %v", err)
 		}
 		before := c.Read()
 		if !c.Enabled() || !strings.Contains(strings.Join(before.Bottle.Warnings, " "), "something else traced the program") {
@@ -269,7 +269,7 @@ func TestContinuousFaults(t *testing.T) {
 		checkLive(t, c.Read())
 	})
 	for _, beside := range []bool{false, true} {
-		t.Run(fmt.Sprintf("somebody stops bursts and traces, with a recorder %v", beside), func(t *testing.T) {
+		t.Run(fmt.Sprintf("another trace after a stopped burst, with a recorder %v", beside), func(t *testing.T) {
 			var rec bottle.Recorder
 			if beside {
 				if err := rec.Start(); err != nil {
@@ -277,8 +277,7 @@ func TestContinuousFaults(t *testing.T) {
 				}
 				defer rec.Stop()
 			}
-			// The burst is long: it is at its end that a trace of somebody else could
-			// be taken for it.
+			// The burst is long: at its end another trace could be mistaken for it.
 			c := bottleneck.Hurry(bottleneck.NewContinuous(unlimited), time.Second)
 			if err := c.Start(); err != nil {
 				t.Skip(err)
@@ -294,7 +293,7 @@ func TestContinuousFaults(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			c.Stop()
 			if trace.Start(io.Discard) == nil {
-				t.Error("it has stopped the trace of somebody else")
+				t.Error("it has stopped a trace that it did not start")
 			}
 			checkLive(t, c.Read())
 		})

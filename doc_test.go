@@ -59,7 +59,7 @@ func TestProgramsInDocumentation(t *testing.T) {
 			}
 		}
 		if text, _ := os.ReadFile(file); len(snippets) > 0 && file != filepath.Join("examples", "service", "README.md") && !strings.Contains(string(text), "go get github.com/bottleneck-go/bottleneck`") {
-			t.Errorf("%s has programs, and does not say what to get", file)
+			t.Errorf("%s has programs, but no go get command", file)
 		}
 	}
 	if len(dirs) < 5 {
@@ -92,7 +92,8 @@ func TestProgramsInDocumentation(t *testing.T) {
 	}
 }
 
-// neverRun returns the name of a function that defers something and then ends the program, on the ordinary way through; "" if there is none.
+// neverRun returns the name of a function that defers a call and then ends the program on the
+// normal path; "" if there is none.
 func neverRun(t *testing.T, code string) string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "", code, 0)
@@ -191,7 +192,8 @@ func TestLinksInDocumentation(t *testing.T) {
 	}
 }
 
-// hasHeading reports whether a Markdown file has a heading with the anchor that GitHub makes of it.
+// hasHeading reports whether a Markdown file has a heading with the anchor that GitHub generates
+// for it.
 func hasHeading(t *testing.T, file, anchor string) bool {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -217,7 +219,7 @@ func hasHeading(t *testing.T, file, anchor string) bool {
 	return false
 }
 
-// goSnippets returns what a Markdown file marks as Go.
+// goSnippets returns the Go code blocks of a Markdown file.
 func goSnippets(t *testing.T, file string) (snippets []string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -235,7 +237,8 @@ func goSnippets(t *testing.T, file string) (snippets []string) {
 	}
 }
 
-// notInFile returns the first line of a snippet that is not in the file that it says it is from; "" if all are.
+// notInFile returns the first line of a snippet that is missing in the file that the snippet names;
+// "" if none is missing.
 func notInFile(code string) string {
 	head, body, _ := strings.Cut(code, "\n")
 	name, ok := strings.CutPrefix(head, "// in ")

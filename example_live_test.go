@@ -10,11 +10,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// A service analyzes itself all the time, and prints each minute what lost most of the capacity of its processors.
+// A service analyzes itself continuously, and prints once a minute what lost most of the capacity
+// of its processors.
 func ExampleContinuous() {
 	live := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 0.01})
 	if err := live.Start(); err != nil {
-		log.Fatal(err) // somebody traces already: errors.Is(err, bottleneck.ErrTracing)
+		log.Fatal(err) // another trace is running: errors.Is(err, bottleneck.ErrTracing)
 	}
 	defer live.Stop()
 

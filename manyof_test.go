@@ -37,7 +37,7 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			// A reader that can seek would be read twice from a certain size on.
+			// A reader that can seek would be read twice above a certain size.
 			if _, err := bottleneck.Analyze(t.Context(), unseekable{&b}, bottleneck.Options{}); err != nil {
 				t.Errorf("%s: %v", in.Name, err)
 			}
@@ -45,7 +45,7 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 			return after.TotalAlloc - before.TotalAlloc
 		}
 		once, fourTimes := allocated(n), allocated(4*n)
-		const fixed = 2 << 20 // what a pass takes in any case, and buffers
+		const fixed = 2 << 20 // the minimum of a pass, and buffers
 		if ratio := float64(fourTimes) / float64(once+fixed/4); ratio > 6 {
 			t.Errorf("%d %s take %d bytes, %d take %d: %.1f times as many", n, in.Name, once, 4*n, fourTimes, ratio)
 		}
@@ -53,7 +53,7 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 }
 
 // growsLong compares the time and the memory for 62,500, 250,000 and 1,000,000 of everything. It
-// asserts only what a busy machine leaves as it is: what is allocated.
+// asserts only what does not depend on the load of the machine: the allocated bytes.
 func growsLong(t *testing.T) {
 	for _, in := range bulk.Inputs {
 		t.Run(in.Name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func growsLong(t *testing.T) {
 			for n := 62_500; n <= 1_000_000; n *= 4 {
 				size := n
 				if in.Name == "generations of many strings" || in.Name == "long strings" {
-					size /= 8 // it holds eight times as many, or as long ones
+					size /= 8 // it contains eight times as many, or as long ones
 				}
 				f, err := os.CreateTemp(t.TempDir(), "")
 				if err != nil {
@@ -99,8 +99,8 @@ func growsLong(t *testing.T) {
 	}
 }
 
-// BenchmarkManyOf is the time for a thing that a trace holds many of: it must be about the same for
-// 10,000 and 160,000.
+// BenchmarkManyOf measures the time per thing that a trace contains many of. It must be about the
+// same for 10,000 and 160,000.
 func BenchmarkManyOf(b *testing.B) {
 	for _, in := range bulk.Inputs {
 		for _, size := range []struct {
@@ -124,9 +124,9 @@ func BenchmarkManyOf(b *testing.B) {
 	}
 }
 
-// BenchmarkWaitersOfOneLock is how many times the processor time of graph the analysis of
-// contention takes for a real program in which n goroutines wait for one mutex that is held for 20
-// µs at a time.
+// BenchmarkWaitersOfOneLock measures the processor time of the contention analysis relative to that
+// of graph, for a real program in which n goroutines wait for one mutex that is held for 20 µs at a
+// time.
 func BenchmarkWaitersOfOneLock(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -149,7 +149,7 @@ func BenchmarkWaitersOfOneLock(b *testing.B) {
 	}
 }
 
-// tracedConvoy returns the trace of n goroutines that want one mutex for half a second.
+// tracedConvoy returns the trace of n goroutines that lock one mutex for half a second.
 func tracedConvoy(b *testing.B, n int) []byte {
 	var data bytes.Buffer
 	if err := trace.Start(&data); err != nil {

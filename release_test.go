@@ -56,7 +56,7 @@ func TestSupportedReleasesAreChecked(t *testing.T) {
 	}
 	want := "Go " + strings.TrimPrefix(line[1], "go") + " and " + strings.TrimPrefix(line[2], "go") + " are supported"
 	if !strings.Contains(string(readme), want) {
-		t.Errorf("the README does not say: %s", want)
+		t.Errorf("the README does not contain: %s", want)
 	}
 	for _, tried := range line[1:] {
 		if releases[tried] == "" {

@@ -9,14 +9,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// phase is a time in which a simulated program does the same: a group has a share of it, and
-// tracing it without a pause costs a number of processors.
+// phase is a time in which a simulated program behaves the same: a group has a constant share, and
+// continuous tracing costs a constant number of processors.
 type phase struct {
 	length      time.Duration
 	share, cost float64
 }
 
-// simulation runs the sampler against phases on a clock of its own. Reading goes on at the rate of
+// simulation runs the sampler against phases on a simulated clock. Reading proceeds at the rate of
 // the budget, as in the stream.
 type simulation struct {
 	rng     *rand.Rand
@@ -25,8 +25,8 @@ type simulation struct {
 	sampler sampler
 
 	at     time.Duration
-	queue  []simulated     // what waits to be read
-	read   time.Duration   // up to when
+	queue  []simulated     // not read yet
+	read   time.Duration   // the time that was read
 	bursts []simulatedShow // in order
 	spent  float64         // s
 	worst  float64         // beyond the budget, s
@@ -54,7 +54,7 @@ func (s *simulation) between(a, b time.Duration) (share, cost float64) {
 	return share / float64(b-a), cost
 }
 
-// until reads what waits until t.
+// until reads the queue until time t.
 func (s *simulation) until(t time.Duration) {
 	for len(s.queue) > 0 {
 		q := s.queue[0]
@@ -124,7 +124,8 @@ func (s *simulation) estimate() (share, err float64) {
 }
 
 // alternating is a program that hands over 37,000, 170,000 and 1.7 million times a second in
-// alternation, at 1.2 µs each of tracing and reading, as measured; the group's share goes with it.
+// alternation, at 1.2 µs each for tracing and reading, as measured. The group's share varies
+// accordingly.
 func alternating(rng *rand.Rand) (phases []phase) {
 	for range 60 {
 		for _, rate := range []float64{37e3, 170e3, 1.7e6} {
@@ -134,8 +135,8 @@ func alternating(rng *rand.Rand) (phases []phase) {
 	return phases
 }
 
-// heavyTailed is a program whose phases cost anything from next to nothing to 4 processors, by a
-// distribution without a variance, and whose share goes with it.
+// heavyTailed is a program whose phases cost between almost nothing and 4 processors, by a
+// distribution without a variance, and whose share varies accordingly.
 func heavyTailed(rng *rand.Rand) (phases []phase) {
 	for range 200 {
 		cost := min(4, 0.1*math.Pow(1-rng.Float64(), -1/1.2))
@@ -144,7 +145,7 @@ func heavyTailed(rng *rand.Rand) (phases []phase) {
 	return phases
 }
 
-// steady is a program that does the same all the time.
+// steady is a program that never changes.
 func steady(*rand.Rand) []phase { return []phase{{3 * time.Minute, 0.4, 0.3}} }
 
 // TestSampledShareIsUnbiased: over many runs, the mean of the estimated share is the true share.

@@ -72,7 +72,7 @@ func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 	}
 }
 
-// results is what the analyses of a snapshot write.
+// results returns the output of the analyses of a snapshot.
 func results(t *testing.T, data []byte, opt Options) []byte {
 	t.Helper()
 	r, err := AnalyzeRecorder(context.Background(), tape(data), opt)

@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The recorded traces are of programs that are known from elsewhere (testdata/real/README.md): the
-// graphs must say of each what is known.
+// The recorded traces are of programs with known properties (testdata/real/README.md), which the
+// graphs must show.
 
 const (
 	backEnd  = "cmd/compile/internal/gc.compileFunctions.func3.1"
@@ -26,7 +26,7 @@ func TestKnownAnswers(t *testing.T) {
 		what  string
 		got   func(g graph) float64
 		want  float64
-		give  float64 // or take
+		give  float64 // tolerance
 	}{
 		// The compiler: a serial front end, then a parallel back end.
 		{"real/gocompile-c2", "seconds of wall time", graph.wall, 1.40, .005},
@@ -82,8 +82,8 @@ func TestKnownAnswers(t *testing.T) {
 		{"small/compute-go1.22.12", "s of waiting for locks", graph.locks, 0, 0},
 		{"small/compute-go1.26.8", "goroutines are they", count("proto/work.computeWorker"), 2, 0},
 
-		// A sequential phase of a quarter of a second, then two workers at a time, one of
-		// which ends up alone.
+		// A sequential phase of a quarter of a second, then two workers at a time. One of
+		// them is alone at the end.
 		{"small/phases-go1.26.8", "s runs main.main", height("main.main"), .247, .001},
 		{"small/phases-go1.26.8", "and alone", wide("main.main"), 1, .001},
 		{"small/phases-go1.26.8", "are the workers wide", wide("proto/work.phaseWorker"), 1.67, .01},
@@ -94,7 +94,7 @@ func TestKnownAnswers(t *testing.T) {
 		{"small/mutex-go1.26.8", "s wait they for the mutex: 2.6 of 4 at any time", waits("proto/work.mutexWorker", "mutex"), 2.58 * .894, .01},
 		{"small/mutex-go1.26.8", "processors were lost on average while something ran", func(g graph) float64 { return g.neck() / g.wall() }, .777, .001},
 
-		// System calls: half of the time nobody runs.
+		// System calls: half of the time no goroutine runs.
 		{"small/sys-go1.26.8", "of 1 is idle", func(g graph) float64 { return g.Idle.Seconds() / g.wall() }, .59, .01},
 		{"small/sys-go1.26.8", "s is the reader blocked in system calls", waits("proto/work.sysReader", "syscall"), 2.77, .01},
 		{"small/sys-go1.26.8", "s sleeps the writer", waits("proto/work.sysWriter", "sleep"), 2.20, .01},
@@ -108,8 +108,8 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// graph has what the facts above speak of, in seconds. What is not there is NaN, so that no fact is
-// true of it.
+// graph has the quantities of the facts above, in seconds. A missing quantity is NaN, so that no
+// fact holds for it.
 type graph struct{ *Graph }
 
 var loaded = map[string]graph{}
@@ -133,7 +133,7 @@ func load(t *testing.T, name string) graph {
 func (g graph) wall() float64 { return g.Wall.Seconds() }
 func (g graph) mean() float64 { return g.MeanParallelism() }
 
-// neck is what was lost while something ran, in s·processors.
+// neck is the capacity lost while something ran, in s·processors.
 func (g graph) neck() float64 {
 	var lost time.Duration
 	for i := range g.Boxes {

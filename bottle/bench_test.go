@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// recorder keeps what an observer is shown, to show it again: transitions only, with the goroutines
-// as they are at the end.
+// recorder keeps the transitions that an observer sees, with the goroutines as they are at the end,
+// to replay them.
 type recorder struct {
 	timeline.Base
 	begin timeline.Begin
@@ -24,7 +24,7 @@ func (r *recorder) Begin(b *timeline.Begin)           { r.begin = *b }
 func (r *recorder) Transition(t *timeline.Transition) { r.trs = append(r.trs, *t) }
 func (r *recorder) End(e *timeline.End)               { r.end = *e }
 
-// BenchmarkFold is the cost of the fold for a transition, without reading.
+// BenchmarkFold measures the fold per transition, without reading.
 func BenchmarkFold(b *testing.B) {
 	rec := &recorder{}
 	if _, err := timeline.ReadFile(context.Background(), filepath.Join("..", "testdata", "real", "stdlog-file.trace.zst"), timeline.Options{}, rec); err != nil {
@@ -80,8 +80,8 @@ func TestFoldDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkReadFile is the cost of a graph with all that is before it, and, in
-// the part named "timeline", of a pass that shows the trace to nobody.
+// BenchmarkReadFile measures a graph including reading, and, in the part named "timeline", a pass
+// without observers.
 func BenchmarkReadFile(b *testing.B) {
 	files, _ := filepath.Glob(filepath.Join("..", "testdata", "real", "*.zst"))
 	for _, file := range files {

@@ -12,27 +12,27 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The paper's equations, taken literally: time is cut into intervals at every
-// start and stop of a goroutine; in an interval of length t with r running goroutines, m of them in
-// a box, the box gets a share of m·t/r (eq. 1) and a running time of m·t (eq. 2). Over rationals
-// nothing is rounded. Every interval looks at every segment.
+// The paper's equations, taken literally: time is cut into intervals at every start and stop of a
+// goroutine. In an interval of length t with r running goroutines, m of them in a box, the box gets
+// a share of m·t/r (eq. 1) and a running time of m·t (eq. 2). Rational arithmetic rounds nothing.
+// Every interval looks at every segment.
 //
-// The clock of the package counts in units of 2^-16 ns and carries the remainder c < r of
-// each division into the next one. In an interval it advances by (t·2^16 + c₀ − c₁)/r
-// units where eq. 1 says t·2^16/r, so the share of a box is off by m·(c₀ − c₁)/r there, which is at
-// most m/r·(max(r₀, r) − 1) units, r₀ being the r of the interval before. The sum of that over the
-// intervals in which the box ran bounds its error: 0 while one goroutine runs alone, less than r
-// units for each change of r otherwise. The errors of all boxes together are the carry.
+// The clock of the package counts in units of 2^-16 ns and carries the remainder c < r of each
+// division into the next one. In an interval it advances by (t·2^16 + c₀ − c₁)/r units, where eq. 1
+// gives t·2^16/r. So the share of a box is off by m·(c₀ − c₁)/r, at most m/r·(max(r₀, r) − 1)
+// units, with r₀ the r of the previous interval. The sum over the intervals in which the box ran
+// bounds its error: 0 while one goroutine runs alone, otherwise less than r units for each change
+// of r. The errors of all boxes together are the carry.
 
-// segment is a stretch of time that a goroutine spent in one state and box.
+// segment is an interval that a goroutine spent in one state and box.
 type segment struct {
 	g          int64
 	key        boxKey
 	state      timeline.State
 	wait       timeline.Wait
 	start, end timeline.Time
-	// entered is the number of the call chain with which the state began, ended that of the
-	// event at the end, 0 if it has none; left says that the state ended then.
+	// entered is the number of the call chain with which the state began, and ended that of the
+	// event at the end, 0 if it has none. left means that the state ended then.
 	entered, ended int
 	left           bool
 }
@@ -47,7 +47,7 @@ func (s *segment) runs(offered bool) bool {
 	return false
 }
 
-// truth is what the equations say of one box in one window.
+// truth has the results of the equations for one box in one window.
 type truth struct {
 	share, bound *big.Rat // in ns; in 2^-16 ns
 	room         *big.Rat // ∫ GOMAXPROCS/r, in ns
@@ -61,7 +61,7 @@ type truth struct {
 type truths struct {
 	start, end timeline.Time
 	idle       timeline.Time
-	capacity   time.Duration // ∫ GOMAXPROCS, and while idle
+	capacity   time.Duration // ∫ GOMAXPROCS, in total and while idle
 	idleLost   time.Duration
 	boxes      map[boxKey]*truth
 }
@@ -165,7 +165,7 @@ func bruteForce(segs []segment, procs []procsFrom, cuts []timeline.Time, endsIns
 	return out
 }
 
-// sum adds up windows. Self-parallelism and counts of goroutines add up as sets do.
+// sum adds windows. Self-parallelism and counts of goroutines are combined as sets.
 func sum(ws []*truths) *truths {
 	all := &truths{start: ws[0].start, end: ws[len(ws)-1].end, boxes: map[boxKey]*truth{}}
 	for _, w := range ws {
@@ -190,7 +190,7 @@ func sum(ws []*truths) *truths {
 	return all
 }
 
-// differs says how a graph differs from the truth; "" if it does not.
+// differs describes how a graph differs from the truth; "" if it does not.
 func differs(g *Graph, want *truths) string {
 	if g.Wall != time.Duration(want.end-want.start) || g.Idle != time.Duration(want.idle) {
 		return fmt.Sprintf("wall %d, idle %d; want %d, %d", g.Wall, g.Idle, want.end-want.start, want.idle)
@@ -218,9 +218,9 @@ func differs(g *Graph, want *truths) string {
 		if d := b.Share - time.Duration(b.exact>>fracBits); d < 0 || d > 1 {
 			return fmt.Sprintf("%s: share %d ns is not %d·2^-16 ns, rounded", b.Group, b.Share, b.exact)
 		}
-		// What the error of the share is to the time, GOMAXPROCS times that is to the
-		// capacity; rounding adds 1 ns, and the box that takes what is left over at most 1
-		// ns·processor for each box.
+		// The error of the capacity is GOMAXPROCS times that of the share. Rounding adds 1
+		// ns, and the box that gets the remainder has at most 1 ns·processor more for each
+		// box.
 		lost += b.Lost
 		off.Sub(new(big.Rat).SetFrac64(int64(b.Lost+b.Running), 1), w.room)
 		most := new(big.Rat).Add(big.NewRat(int64(g.Procs)+int64(len(g.Boxes)), 1), new(big.Rat).Mul(w.bound, big.NewRat(int64(g.Procs), 1<<fracBits)))

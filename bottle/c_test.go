@@ -19,10 +19,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// twoInC checks a graph of a program in which two goroutines take the given processor time each, in
-// C, on two processors, and nothing else goes on. However busy the machine was, they were in C all
-// that time; the parallelism is less than 2 where one ended before the other. On a quiet machine,
-// next to nothing else takes time.
+// twoInC checks a graph of a program in which two goroutines use the given processor time each, in
+// C, on two processors, and nothing else runs. However busy the machine was, they were in C all
+// that time. The parallelism is less than 2 if one ended before the other. On a quiet machine,
+// almost nothing else takes time.
 func twoInC(t *testing.T, g *Graph, each time.Duration, parallelism float64, quiet bool) {
 	t.Helper()
 	b := boxNamed(t, g, "main.computing")
@@ -94,7 +94,8 @@ func TestAProgramThatComputesInC(t *testing.T) {
 	twoInC(t, g, 200*time.Millisecond, 1.05, false)
 }
 
-// sitesDiffer says how the places of a graph do not sum to the times by reason; "" if they do.
+// sitesDiffer describes how the places of a graph differ from the times by reason; "" if they do
+// not.
 func sitesDiffer(g *Graph) string {
 	for i := range g.Boxes {
 		b := &g.Boxes[i]

@@ -50,7 +50,7 @@ func TestCollector(t *testing.T) {
 		t.Errorf("%+v; the boxes ran for %v, have %v, the longest worked for %v, pauses %v, assists %v", c, work, share, longest, paused, assists)
 	}
 
-	// By kind, the collector is one box, whose time is that.
+	// By kind, the collector is one box with that time.
 	kinds := readReal(t, "json-gogc5", Options{Group: ByKind, Window: 50 * time.Millisecond})
 	rounded := kinds.Collector // shares are rounded in each graph
 	if d := rounded.Share - c.Share; d < -10 || d > 10 {
@@ -74,7 +74,7 @@ func TestCollector(t *testing.T) {
 		t.Errorf("boxes %q, want %q; %v and %v idle of %v", names, want, sum, kinds.Idle, kinds.Wall)
 	}
 
-	// Windows sum to the whole, and so do graphs that are merged or read again.
+	// Windows sum to the whole, and so do graphs that are merged or read back.
 	var all Collector
 	for _, w := range kinds.Windows {
 		all.add(&w.Collector)

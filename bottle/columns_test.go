@@ -19,7 +19,7 @@ func twoBoxes() *bottle.Graph {
 	return g
 }
 
-// cell returns what a row of a table has in a column.
+// cell returns the value of a row in a column.
 func cell(t *testing.T, table *result.Table, row []result.Cell, column string) result.Cell {
 	t.Helper()
 	for k := range table.Columns {

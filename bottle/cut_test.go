@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// pieced is an Observer that is cut again and again.
+// pieced is an Observer that is cut repeatedly.
 type pieced struct {
 	*Observer
 	rng   *rand.Rand
@@ -44,7 +44,7 @@ func (p *pieced) Transition(t *timeline.Transition) { p.before(t.End); p.Observe
 
 func (p *pieced) Region(e *timeline.RegionEvent) { p.before(e.Time); p.Observer.Region(e) }
 
-// comparable returns a copy of a graph without what is only there for Merge.
+// comparable returns a copy of a graph without the fields that only Merge needs.
 func comparable(g *Graph) *Graph {
 	c := *g
 	c.merged, c.Windows = merged{}, nil
@@ -107,7 +107,7 @@ func TestCutsSum(t *testing.T) {
 				g.Boxes, w.Boxes = nil, nil
 				t.Logf("got  %+v\nwant %+v", g, w)
 			}
-			// The same in two steps, as a running total is made.
+			// The same in two steps, as for a running total.
 			if n := len(pieces); n > 3 {
 				a, _ := Merge(pieces[:n/2]...)
 				b, _ := Merge(append([]*Graph{a}, pieces[n/2:]...)...)
@@ -207,7 +207,7 @@ func TestMergeSumsInstances(t *testing.T) {
 	if !math.IsNaN(m.Boxes[1].SelfParallelism) {
 		t.Errorf("a self-parallelism that is not known becomes %v", m.Boxes[1].SelfParallelism)
 	}
-	unknown := &Graph{GroupBy: "function"} // as of a service that has seen nothing yet
+	unknown := &Graph{GroupBy: "function"} // as from a service that has no data yet
 	for _, graphs := range [][]*Graph{{a, unknown}, {unknown, a}} {
 		if m, err := Merge(graphs...); err != nil || m.GoVersion != "go1.26" || len(m.Warnings) != 1 {
 			t.Errorf("with a graph of an unknown version: %+v, %v", m, err)

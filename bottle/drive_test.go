@@ -9,15 +9,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// driver plays the replay's part: it shows an Observer a schedule that a test
-// writes down, with the goroutines' fields as they are at each call.
+// driver replaces the replay: it shows an Observer a hand-written schedule, with the goroutines'
+// fields as they are at each call.
 type driver struct {
 	o    *Observer
 	now  timeline.Time
 	free []int // indexes of exited goroutines
 	next int
 	live map[*timeline.Goroutine]bool
-	// calls is the call chain of the next event, which takes it.
+	// calls is the call chain of the next event, which resets it.
 	calls *timeline.Stack
 }
 
@@ -34,7 +34,7 @@ func drive(opt Options, t timeline.Time) *driver {
 	return d
 }
 
-// at moves the time on.
+// at advances the time.
 func (d *driver) at(t timeline.Time) *driver {
 	if t < d.now {
 		panic("the schedule goes back in time")
@@ -48,7 +48,7 @@ func (d *driver) appear(g *timeline.Goroutine, to timeline.State, w timeline.Wai
 	return d.enter(g, timeline.Unknown, to, w)
 }
 
-// born shows the birth of a goroutine.
+// born shows the start of a goroutine.
 func (d *driver) born(g *timeline.Goroutine) *timeline.Goroutine {
 	return d.enter(g, timeline.NotExist, timeline.Runnable, timeline.WaitCreated)
 }
@@ -114,7 +114,7 @@ func (d *driver) name(g *timeline.Goroutine, fn string, k timeline.Kind) {
 	d.o.Named(g, d.now)
 }
 
-// ranges says which ranges of the runtime are open on a goroutine from now on.
+// ranges sets the open ranges of the runtime on a goroutine.
 func (d *driver) ranges(g *timeline.Goroutine, names ...string) {
 	old := openRanges(g)
 	setRanges(g, names)
@@ -143,7 +143,7 @@ func (d *driver) end() *Graph {
 	return d.o.Graph()
 }
 
-// boxNamed finds a box by name; the test fails if there is none or more than one.
+// boxNamed finds a box by name. The test fails unless there is exactly one.
 func boxNamed(t testing.TB, g *Graph, name string) *Box {
 	t.Helper()
 	var found *Box
@@ -169,8 +169,8 @@ func names(g *Graph) (ns []string) {
 	return ns
 }
 
-// The state, the wait and the ranges of a Goroutine belong to the replay; here
-// the driver is the replay.
+// The replay owns the state, the wait and the ranges of a Goroutine; here the driver replaces the
+// replay.
 
 func hidden[T any](v reflect.Value, field string) *T {
 	return (*T)(unsafe.Pointer(v.FieldByName(field).UnsafeAddr()))

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A service starts a recorder once, and takes a snapshot whenever somebody wants to know.
+// A service starts a recorder once, and takes snapshots on demand.
 func ExampleRecorder() {
 	var rec bottle.Recorder // keeps the last 5 s
 	if err := rec.Start(); err != nil {
@@ -40,7 +40,7 @@ func ExampleRecorder() {
 	// shares and idle time sum to the wall time: true
 }
 
-// Snapshots can come from a flight recorder that the program runs already, or from anything that writes a trace: here a file.
+// Snapshots can come from an existing flight recorder, or from any source of traces: here a file.
 func ExampleNewRecorder() {
 	recorded, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {
@@ -48,7 +48,7 @@ func ExampleNewRecorder() {
 	}
 	rec := bottle.NewRecorder(bottle.RecorderOptions{
 		Window: 200 * time.Millisecond,
-		Source: bytes.NewBuffer(recorded), // mostly a *trace.FlightRecorder
+		Source: bytes.NewBuffer(recorded), // usually a *trace.FlightRecorder
 	})
 	g, err := rec.Snapshot(context.Background())
 	if err != nil {
@@ -59,7 +59,8 @@ func ExampleNewRecorder() {
 	// in the last 200ms most was lost to proto/work.mutexWorker
 }
 
-// Graphs of two instances of a service become one. So do those of the windows of one instance.
+// Graphs of two instances of a service are merged into one. Windows of one instance can be merged,
+// too.
 func ExampleMerge() {
 	a, err := bottle.ReadFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", bottle.Options{})
 	if err != nil {
@@ -78,7 +79,7 @@ func ExampleMerge() {
 	// 2 instances, true
 }
 
-// minutes prints a graph a minute of a pass that does not end.
+// minutes prints a graph per minute of an endless pass.
 type minutes struct {
 	*bottle.Observer
 	next timeline.Time
@@ -93,7 +94,7 @@ func (m *minutes) Transition(t *timeline.Transition) {
 	m.Observer.Transition(t)
 }
 
-// An observer of a stream that goes on for ever is cut into graphs.
+// An observer of an endless stream is cut into graphs.
 func ExampleObserver_Cut() {
 	m := &minutes{Observer: bottle.NewObserver(bottle.Options{})}
 	stream := timeline.NewStream(timeline.StreamOptions{}, m)

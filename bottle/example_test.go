@@ -38,7 +38,8 @@ func ExampleReadFile() {
 	// 21% of the capacity was lost while main.main ran
 }
 
-// Windows show phases: a sequential one, two workers at full width, and in the end one that has more to do than the other.
+// Windows show phases: a sequential one, two workers at full width, and at the end one worker with
+// more work than the other.
 func ExampleReadTrace() {
 	recorded, err := os.ReadFile("../testdata/small/phases-go1.26.8.trace") // or what a flight recorder wrote
 	if err != nil {
@@ -65,7 +66,8 @@ func ExampleReadTrace() {
 	// from 2s:  proto/work.phaseWorker 387ms × 1.01
 }
 
-// An Observer makes its graph in one pass together with other observers: here one that counts goroutines.
+// An Observer makes its graph in one pass together with other observers: here one that counts
+// goroutines.
 func ExampleObserver() {
 	graph := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine})
 	births := &births{}
@@ -99,7 +101,7 @@ func (b *births) Transition(t *timeline.Transition) {
 	}
 }
 
-// A regular expression groups goroutines by what it finds in their names: here their packages.
+// A regular expression groups goroutines by a part of their names: here by package.
 func ExampleByRegexp() {
 	packages := bottle.ByRegexp(regexp.MustCompile(`^((?:[^/]*/)*[^.]*)\.`))
 	g, err := bottle.ReadFile(context.Background(), "../testdata/real/nethttp-parallel4.trace.zst", bottle.Options{Group: packages})
@@ -118,7 +120,7 @@ func ExampleByRegexp() {
 	// main: 1 goroutines, 600µs × 1.09
 }
 
-// Groupings have names, as a command line takes them.
+// Groupings have names for command lines.
 func ExampleParseGrouping() {
 	for _, s := range []string{"creator", "/^net/", "colour"} {
 		by, err := bottle.ParseGrouping(s)
@@ -134,7 +136,7 @@ func ExampleParseGrouping() {
 	// unknown grouping "colour": want function, start, creator, goroutine, region, task, kind or /regexp/
 }
 
-// What lost most of the capacity is the neck: what to look at first.
+// The neck is the box that lost most of the capacity: look at it first.
 func ExampleGraph_Neck() {
 	g, err := bottle.ReadFile(context.Background(), "../testdata/real/stdlog-file.trace.zst", bottle.Options{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// crowd lets n goroutines of two functions run one after the other, number i for i ns, and sleep as
+// crowd runs n goroutines of two functions one after another. Number i runs for i ns and sleeps as
 // long before.
 func crowd(opt Options, n int) (*Graph, *Observer) {
 	d := drive(opt, 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// village is a program in which every grouping has something to tell. Goroutines
-// run one after the other: 1 ns of goroutine 1, 2 ns of goroutine 2, and so on.
+// village is a program in which every grouping has a distinct result. Goroutines run one after
+// another: 1 ns of goroutine 1, 2 ns of goroutine 2, and so on.
 func village(opt Options) *Graph {
 	d := drive(opt, 0)
 	add := func(g *timeline.Goroutine) {

@@ -70,8 +70,8 @@ func ExampleReadJSON() {
 	// Output: 2µs 1.4µs 800ns
 }
 
-// full has a value in every field, and the odd ones: no waits, an unknown
-// self-parallelism, a kind of each.
+// full has a value in every field, and the special ones: no waits, an unknown self-parallelism, one
+// of each kind.
 func full() *bottle.Graph {
 	g := &bottle.Graph{
 		CPUs: 1.5, Start: 5 * time.Second, Wall: 1000, Idle: 100, Procs: 4, GoVersion: "go1.26", Offered: true, GroupBy: "creator",
@@ -250,7 +250,7 @@ func TestReadJSONErrors(t *testing.T) {
 		{"not JSON", "<html>", "invalid character '<'"},
 		{"an array", "[1]", "expected an object with wall_ns, idle_ns and boxes, found a JSON array"},
 		{"null", "null", "this is no bottle graph"},
-		{"somebody else's JSON", `{"name":"x"}`, "this is no bottle graph: wall_ns, idle_ns or boxes is missing"},
+		{"JSON of another program", `{"name":"x"}`, "this is no bottle graph: wall_ns, idle_ns or boxes is missing"},
 		{"cut", graph(box)[:40], "the input ends inside the object"},
 		{"something after it", graph(box) + "]", "object 2, from byte 138: invalid character ']'"},
 		{"a fraction of a nanosecond", with(`"share_ns":6`, `"share_ns":6.5`), "boxes.share_ns: expected int64, found a JSON number 6.5"},
@@ -267,7 +267,7 @@ func TestReadJSONErrors(t *testing.T) {
 		{"lost capacity above all that there is", lost(`"capacity_ns":20,"idle_lost_ns":8`, strings.Replace(box, `"share_ns"`, `"lost_ns":9223372036854775807,"share_ns"`, 1)), "lost_ns is out of range"},
 		{"lost capacity without capacity", lost(`"capacity_ns":0,"idle_lost_ns":0`, strings.Replace(box, `"share_ns"`, `"lost_ns":1,"share_ns"`, 1)), "lost_ns is 1, but capacity_ns is 0"},
 		{"parts of a verdict", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"wall":1,"capacity":4,"parts":[{"name":"idle","time":3,"share":0.75}]}}`, "the parts sum to 3 ns, and the capacity is 4 ns"},
-		{"a finding that says nothing", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"findings":[{"kind":"lock"}]}}`, "finding 1 has no title"},
+		{"a finding without a title", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"findings":[{"kind":"lock"}]}}`, "finding 1 has no title"},
 		{"negative cpus", `{"wall_ns":1,"idle_ns":1,"cpus":-1,"boxes":[]}`, "cpus is out of range: -1"},
 		{"end beyond all time", `{"wall_ns":9,"idle_ns":9,"start_ns":9223372036854775807,"boxes":[]}`, "start_ns is out of range"},
 		{"no share", with(`"share_ns":6,`, ``), `box 1 ("main.main"): share_ns is missing`},
@@ -296,7 +296,7 @@ func TestReadJSONErrors(t *testing.T) {
 				t.Errorf("%s:\ngot  %v\nwant …%s…", c.in, err, c.want)
 			}
 			if err != nil && !strings.HasPrefix(err.Error(), "bottle: reading JSON: ") {
-				t.Errorf("error does not say what was being read: %v", err)
+				t.Errorf("error does not name what was being read: %v", err)
 			}
 		})
 	}

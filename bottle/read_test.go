@@ -117,7 +117,7 @@ func TestCutOffTraceKeepsItsBeginning(t *testing.T) {
 		t.Fatal("no error")
 	}
 	compare(t, "cut off", byBox(o.Graph()), byBox(full), 0)
-	// Who asks for no more than the beginning is not told of the end, which is not read.
+	// A graph of the beginning only has no warning about the end, which is not read.
 	part, err := ReadTrace(context.Background(), bytes.NewReader(whole[:len(whole)-100]), Options{To: time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// started returns a recorder that runs, or skips the test.
+// started returns a started recorder, or skips the test.
 func started(t *testing.T, opt RecorderOptions) *Recorder {
 	t.Helper()
 	r := NewRecorder(opt)
@@ -29,7 +29,7 @@ func started(t *testing.T, opt RecorderOptions) *Recorder {
 	return r
 }
 
-// keepBusy runs two goroutines, one of which waits for the other, until the test ends.
+// keepBusy runs two goroutines until the test ends. One waits for the other.
 func keepBusy(t *testing.T) {
 	stop := make(chan struct{})
 	c := make(chan int)
@@ -174,7 +174,7 @@ func TestRecorderFaults(t *testing.T) {
 			t.Errorf("the other was stopped: %v", err)
 		}
 	})
-	t.Run("somebody traces", func(t *testing.T) {
+	t.Run("another trace is running", func(t *testing.T) {
 		if err := trace.Start(io.Discard); err != nil {
 			t.Skip(err)
 		}
@@ -185,11 +185,11 @@ func TestRecorderFaults(t *testing.T) {
 			t.Errorf("%v, %v", g, err)
 		}
 	})
-	t.Run("somebody stops twice", func(t *testing.T) {
+	t.Run("stopped twice", func(t *testing.T) {
 		r := started(t, RecorderOptions{})
-		trace.Stop() // though it was the flight recorder alone that traced
+		trace.Stop() // although only the flight recorder traced
 		if trace.IsEnabled() {
-			t.Skip("the runtime knows better")
+			t.Skip("the runtime prevents it")
 		}
 		if _, err := r.Snapshot(ctx); !errors.Is(err, ErrRecorderStopped) || r.Enabled() {
 			t.Errorf("snapshot: %v; enabled: %v", err, r.Enabled())
@@ -208,7 +208,7 @@ func TestRecorderFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := NewRecorder(RecorderOptions{Source: source(data), Options: Options{Group: ByFunc("bad", func(*timeline.Goroutine) string { panic("grouping") })}})
-		for range 2 { // and is free again
+		for range 2 { // and its memory is free again
 			if g, err := r.Snapshot(ctx); g != nil || err == nil || !strings.Contains(err.Error(), "grouping") {
 				t.Errorf("%v, %v", g, err)
 			}
@@ -248,7 +248,7 @@ func TestRecorderFaults(t *testing.T) {
 	})
 }
 
-// fullDisk takes some bytes and then no more.
+// fullDisk accepts some bytes and then none.
 type fullDisk int
 
 func (d *fullDisk) Write(p []byte) (int, error) {

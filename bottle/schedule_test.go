@@ -18,13 +18,13 @@ type schedule struct {
 	calls      []func(*driver)
 }
 
-// procsFrom is a GOMAXPROCS, and the time from which it holds.
+// procsFrom is a value of GOMAXPROCS and its first time.
 type procsFrom struct {
 	from timeline.Time
 	n    int64
 }
 
-// play shows the schedule to an observer. It can be played again: goroutines are made anew.
+// play shows the schedule to an observer. It can be repeated: goroutines are created again.
 func (s *schedule) play(opt Options) (*Graph, *Observer) {
 	d := drive(opt, s.begin)
 	for _, call := range s.calls {
@@ -34,8 +34,7 @@ func (s *schedule) play(opt Options) (*Graph, *Observer) {
 	return g, d.o
 }
 
-// wantGroups says again, in other words than the groupings do, which group a goroutine of the
-// application belongs to.
+// wantGroups determines the group of an application's goroutine independently of the groupings.
 var wantGroups = map[string]func(a *actor) string{
 	"function": func(a *actor) string { return a.fn },
 	"creator": func(a *actor) string {
@@ -71,7 +70,7 @@ func groupingNamed(t testing.TB, name string) Grouping {
 	return g
 }
 
-// actor is a goroutine as the generator knows it.
+// actor is a goroutine of the generator.
 type actor struct {
 	id          int64
 	fn, creator string
@@ -81,8 +80,8 @@ type actor struct {
 	world       string
 	regions     []string
 	open        segment
-	inRange     int                  // the call chain with which the present range began
-	g           **timeline.Goroutine // of the play at hand
+	inRange     int                  // the call chain with which the current range began
+	g           **timeline.Goroutine // of the current play
 }
 
 func (a *actor) key(how string) boxKey {
@@ -167,7 +166,7 @@ func (g *generator) step() {
 		g.now += 1
 	case 5:
 		if g.now < g.begin+1<<46 && g.rng.IntN(30) == 0 {
-			g.now += 1<<46 + timeline.Time(g.rng.Int64N(1<<44)) // the better part of a day
+			g.now += 1<<46 + timeline.Time(g.rng.Int64N(1<<44)) // several hours
 		}
 	default:
 		g.now += 64 * timeline.Time(g.rng.Int64N(1000))
@@ -198,14 +197,14 @@ func (g *generator) state() stateWait {
 	})
 }
 
-// callChain numbers the call chain of an event; 0 is none.
+// callChain numbers the call chain of an event; 0 means none.
 func (g *generator) callChain() int {
 	g.events++
 	return g.events * 7 % 11 % 6
 }
 
-// close ends what the actor did until now, at an event with a call chain. left says that its state
-// ends, too.
+// close ends the current segment of the actor, at an event with a call chain. left means that its
+// state ends, too.
 func (g *generator) close(a *actor, ended int, left bool) {
 	s := a.open
 	s.end, s.ended, s.left = g.now, ended, left
@@ -253,7 +252,7 @@ func (g *generator) enter(from timeline.State, to stateWait) {
 	})
 }
 
-// act lets something happen.
+// act makes a random event.
 func (g *generator) act() {
 	if len(g.live) == 0 || g.rng.IntN(10) == 0 {
 		g.enter(timeline.NotExist, stateWait{timeline.Runnable, timeline.WaitCreated})
@@ -317,7 +316,7 @@ func (g *generator) act() {
 	}
 }
 
-// setProcs changes GOMAXPROCS, or says again what it is.
+// setProcs changes GOMAXPROCS, or repeats its value.
 func (g *generator) setProcs() {
 	n, now := 1+g.rng.Int64N(9), g.now
 	g.procs = append(g.procs, procsFrom{now, n})

@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// callChains are those of random schedules, by number. 0 is none.
+// callChains are the call chains of random schedules, by number. 0 means none.
 var callChains = []*timeline.Stack{nil, calls("main.read", "main.main"), calls("main.parse", "main.main"), calls("main.main"), calls("os.Write", "main.flush"), calls("main.flush")}
 
 // calls makes a call chain, leaf first.
@@ -29,7 +29,7 @@ func calls(functions ...string) *timeline.Stack {
 	return s
 }
 
-// stacksHold returns what is wrong with the stacks of a graph: they sum to their boxes.
+// stacksHold returns an error of the stacks of a graph: they must sum to their boxes.
 func stacksHold(g *Graph) string {
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
@@ -55,7 +55,7 @@ func stacksHold(g *Graph) string {
 }
 
 // chainOf returns the call chain of a segment by the rules: that of its state, or that of the event
-// that ends what it is a part of. later are the segments of the goroutine from this one on.
+// at the end of the state's part. later are the segments of the goroutine from this one on.
 func chainOf(later []segment, before timeline.Time) int {
 	if later[0].state != timeline.Running {
 		return later[0].entered
@@ -225,14 +225,15 @@ func TestStacksBySamples(t *testing.T) {
 		for _, s := range boxNamed(t, g, "main.f").Stacks {
 			got[string(s.Source)+": "+s.Calls.String()] = fmt.Sprint(int64(s.Share), " ", int64(s.Running))
 		}
-		// 20 samples: 15 alone, 5 beside another: 20,000 ns of Go code are divided 15:5,
-		// and its share, 20,000 − 5·999/2, 15:5/2. The box is rounded up.
+		// 20 samples: 15 alone, 5 beside another goroutine. 20,000 ns of Go code are
+		// divided 15:5, and its share, 20,000 − 5·999/2, is divided 15:5/2. The box is
+		// rounded up.
 		want := map[string]string{
 			"scheduling events: syscall.read < main.f": "500 500",
 			"cpu samples: main.alone < main.f":         "15002 15000",
 			"cpu samples: main.together < main.f":      "2501 5000",
 		}
-		if n == 19 { // 4 beside another
+		if n == 19 { // 4 beside another goroutine
 			want = map[string]string{"scheduling events: syscall.read < main.f": "18502 20500"}
 		}
 		if !maps.Equal(got, want) {

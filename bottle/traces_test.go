@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// study is what two passes over a recorded trace tell: one with one worker, one with four.
+// study has the results of two passes over a recorded trace: one with one worker, one with four.
 type study struct {
 	whole       *Graph // of the first pass, with windows of 50 ms
 	transitions int
@@ -110,7 +110,7 @@ type counter struct {
 
 func (c *counter) Transition(*timeline.Transition) { c.n++ }
 
-// running measures for how long how many goroutines ran.
+// running measures the time for each number of running goroutines.
 type running struct {
 	*Observer
 	time  [4]timeline.Time
@@ -123,7 +123,7 @@ func (o *running) Transition(t *timeline.Transition) {
 	o.Observer.Transition(t)
 }
 
-// holds checks what is true of every graph.
+// holds checks what is true for every graph.
 func holds(t *testing.T, what string, g *Graph) {
 	t.Helper()
 	sum := g.Idle
@@ -133,8 +133,8 @@ func holds(t *testing.T, what string, g *Graph) {
 		if area := float64(b.Share) * b.Parallelism; b.Share > 0 && math.Abs(area-float64(b.Running)) > 1e-9*float64(b.Running) {
 			t.Errorf("%s: %s: share %d × parallelism %v is not running %d", what, b.Group, b.Share, b.Parallelism, b.Running)
 		}
-		// Nobody is wider than the machine. The share is a rounded number, which makes the
-		// width of a box uncertain by one nanosecond of it.
+		// No box is wider than the machine. The share is rounded, so the width of a box is
+		// uncertain by one nanosecond of it.
 		if !g.Offered && float64(b.Running) > float64(g.Procs)*float64(b.Share+1)*(1+1e-9) {
 			t.Errorf("%s: %s: parallelism %v with GOMAXPROCS %d (share %d ns)", what, b.Group, b.Parallelism, g.Procs, b.Share)
 		}
@@ -163,7 +163,7 @@ func holds(t *testing.T, what string, g *Graph) {
 	}
 }
 
-// sums is what adds up over windows, cuts and groupings, of all boxes or by box.
+// sums has what sums over windows, cuts and groupings, of all boxes or by box.
 type sums struct {
 	running, runnable time.Duration
 	waiting           map[string]time.Duration

@@ -58,7 +58,7 @@ func (m *memorySink) list() []map[string][]byte {
 	return m.captures
 }
 
-// recording returns a recorder that has something to show.
+// recording returns a recorder with some data.
 func recording(t *testing.T) *bottle.Recorder {
 	t.Helper()
 	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})
@@ -445,7 +445,7 @@ func TestKilledProcessLeavesNoHalfCapture(t *testing.T) {
 			}
 		}
 	}
-	// What is left of it goes after some hours.
+	// The rest is removed after some hours.
 	half := filepath.Join(dir.Path, partial+"1")
 	os.Mkdir(half, 0o700)
 	os.Chtimes(half, time.Now(), time.Now().Add(-3*time.Hour))

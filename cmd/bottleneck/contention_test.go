@@ -19,7 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// contentionObject is the JSON that other programs read, spelled out once more.
+// contentionObject is the JSON that other programs read, spelled out again.
 type contentionObject struct {
 	Wait         int64    `json:"wait_ns"`
 	HandOff      int64    `json:"handoff_ns"`
@@ -137,8 +137,8 @@ func TestContentionForms(t *testing.T) {
 	}
 }
 
-// contended makes the JSON of a profile of a program whose main goroutine waits once for its own
-// other one.
+// contended makes the JSON of a profile of a program whose main goroutine waits once for the other
+// one.
 func contended(t *testing.T) (object string) {
 	t.Helper()
 	if err := contention.Start(contention.Options{Goroutines: true}); err != nil {

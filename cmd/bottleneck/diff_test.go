@@ -20,7 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// saved writes what a command prints into a file.
+// saved writes the output of a command into a file.
 func saved(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -193,8 +193,8 @@ func TestDiffErrors(t *testing.T) {
 	}
 }
 
-// contentionProfile saves a profile of one lock: a worker that waited for a janitor, who held it
-// all the time but for 1 ms.
+// contentionProfile saves a profile of one lock: a worker waited for a janitor, which held it for
+// all but 1 ms of the time.
 func contentionProfile(t *testing.T, name string, contentions int64, waited time.Duration) string {
 	t.Helper()
 	l := &contention.Lock{ID: 7, Class: "example.com/lru.Cache"}
@@ -210,8 +210,8 @@ func contentionProfile(t *testing.T, name string, contentions int64, waited time
 	return asJSON(t, name, p)
 }
 
-// taskProfile saves a profile of one class whose tasks all execute so many cycles and are blocked
-// half of their time.
+// taskProfile saves a profile of one class whose tasks all execute the given number of cycles and
+// are blocked half of their time.
 func taskProfile(t *testing.T, name string, tasks, cycles uint64, d granularity.Diagnosis) string {
 	t.Helper()
 	c := granularity.Class{Name: "example.com/app/main.crunch", Tasks: tasks, Diagnosis: d}
@@ -244,7 +244,7 @@ func TestDiffContention(t *testing.T) {
 			t.Errorf("no %q in\n%s%s", want, out.out, out.err)
 		}
 	}
-	// Saved and as a trace, it is the same.
+	// The result is the same from saved files and from traces.
 	profile := saved(t, "m.json", "contention", "-format", "json", mutexTrace)
 	bottleneck("diff", "-kind", "contention", "-fail", "waited > 1x, contentions < 1x", profile, mutexTrace).want(t, exitOK, "mutex", "")
 	bottleneck("diff", "-kind=contention", computeTrace, mutexTrace).want(t, exitOK, "work.mutexWorker", "")

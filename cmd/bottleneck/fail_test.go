@@ -165,7 +165,7 @@ func TestConditionSyntax(t *testing.T) {
 		if err := c.add(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", expr, err, want)
 		}
-		// A wrong expression is found before the trace is looked for.
+		// An invalid expression is found before the trace is opened.
 		bottleneck("graph", "-fail", expr, "missing.trace").want(t, exitUsage, "", "-fail")
 	}
 }
@@ -197,7 +197,7 @@ func TestFailFlag(t *testing.T) {
 		{[]string{"-fail", "parallelism>1000,wall>1h"}, exitOK, ""},
 		{[]string{"-fail", "parallelism>1000", "-fail", "wall>1ns"}, exitFailure, "-fail: wall>1ns: got "},
 		{[]string{"-fail", "group(main.main).share-%>=0"}, exitFailure, "group(main.main).share-%>=0: got "},
-		{[]string{"-top", "1", "-fail", "group(main.main).share-%>100"}, exitOK, ""}, // folding is for the eye only
+		{[]string{"-top", "1", "-fail", "group(main.main).share-%>100"}, exitOK, ""}, // folding does not affect conditions
 		{[]string{"-fail", "group(main.nobody).share-%>100"}, exitFailure, "no group"},
 	} {
 		r := bottleneck(append([]string{"graph", mutexTrace}, tt.args...)...)

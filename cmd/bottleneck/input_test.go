@@ -292,7 +292,7 @@ func TestCommandsReadWithAnalyze(t *testing.T) {
 	}
 }
 
-// service answers like a service, a broken one, and other things that URLs lead to.
+// service behaves like a service, like a broken one, and like other targets of URLs.
 func service(t *testing.T, trace []byte) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()

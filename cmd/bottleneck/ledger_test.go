@@ -118,7 +118,7 @@ func TestLedgerCSVSumsToCapacity(t *testing.T) {
 				}
 			}
 		}
-		const capacity = 404630912 // 2 × 202.315456 ms, as graph says
+		const capacity = 404630912 // 2 × 202.315456 ms, as in the graph
 		if time != capacity || len(args) == 0 && lost != capacity-ran {
 			t.Errorf("%v: times sum to %d, lost is %d, and %d ran", args, time, lost, ran)
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// parts makes the graphs, or other things, of two traces.
+// parts makes the graphs, or other results, of two traces.
 func parts(t *testing.T, command, ext string, args ...string) (dir, a, b string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -75,7 +75,7 @@ func TestMergeGraphs(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes, %s", form, r.status, len(r.out), r.err)
 		}
 	}
-	// Traces are read as graphs are.
+	// Traces can be merged like graphs.
 	if r := bottleneck("merge", "-format", "json", mutexTrace, b); r.out != string(read(t, sum)) {
 		t.Errorf("traces give another sum: %s", r.err)
 	}
@@ -324,8 +324,8 @@ func TestMergePartial(t *testing.T) {
 	}
 }
 
-// fleetOf writes graphs of n instances, which spend their time alike but for one, and returns their
-// names.
+// fleetOf writes graphs of n instances and returns their names. All but one of them spend their
+// time alike.
 func fleetOf(t *testing.T, n, boxes, odd int) (names []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -366,7 +366,7 @@ func TestMergeFilesNamedOnStandardInput(t *testing.T) {
 	r.want(t, exitOK, "Merged: 101 instances. ", "")
 	r.want(t, exitOK, "Spread over 101 sources: share of the time, the oddest first\n", "")
 	r.want(t, exitOK, "main.group0  25.0% in ", "")
-	r.want(t, exitOK, filepath.Base(names[77])+"\n", "") // of a long name, the middle is cut
+	r.want(t, exitOK, filepath.Base(names[77])+"\n", "") // the middle of a long name is cut
 	var graphs []*bottle.Graph
 	for _, name := range names {
 		g, err := bottle.ReadJSON(bytes.NewReader(read(t, name)))
@@ -390,8 +390,8 @@ func TestMergeFilesNamedOnStandardInput(t *testing.T) {
 	if err != nil || len(rows) != 1+4+1 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	// Of 101 shares, 0.5 s less 0 to 100 µs, the median is in the middle, and one is 0.25 s; of
-	// 1/8 s, one is 1/4 s.
+	// Of 101 shares, 0.5 s minus 0 to 100 µs, the median is in the middle, and one is 0.25 s;
+	// of 1/8 s, one is 1/4 s.
 	number := func(s string) float64 {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil {

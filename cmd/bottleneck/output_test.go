@@ -42,7 +42,7 @@ func TestUnwritable(t *testing.T) {
 		if strings.Contains(tt.want, "permission") && (os.Getuid() <= 0 || runtime.GOOS == "windows") {
 			continue // may write everywhere
 		}
-		// Found before the trace is looked for, let alone read.
+		// The error is found before the trace is opened.
 		for _, args := range [][]string{{"graph", "missing.trace", "-o", tt.name}, {"demo", "-o", tt.name}} {
 			r := bottleneck(args...)
 			r.want(t, exitFailure, "", ": writing ")
@@ -106,12 +106,12 @@ func TestWriteThroughLink(t *testing.T) {
 	}
 }
 
-// failing refuses everything, as a full disk or a closed pipe does.
+// failing fails every write, as a full disk or a closed pipe does.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// graphObject is the JSON that other programs read, spelled out once more.
+// graphObject is the JSON that other programs read, spelled out again.
 type graphObject struct {
 	Wall     int64    `json:"wall_ns"`
 	Idle     int64    `json:"idle_ns"`

@@ -248,7 +248,7 @@ func TestRecordProgram(t *testing.T) {
 	}
 	for _, want := range []string{"minor-faults", "task-clock", "cycles"} {
 		if rec.Counter(want) == nil && !strings.Contains(r.err, want) {
-			t.Errorf("%s is not counted and nobody tells why: %s", want, r.err)
+			t.Errorf("%s is not counted, and no reason is given: %s", want, r.err)
 		}
 	}
 	bottleneck(args...).want(t, exitFailure, "", "there is such a file; -force replaces it")
@@ -288,7 +288,7 @@ func TestRecordProgramUsage(t *testing.T) {
 		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.stderr)
 	}
 	name := filepath.Join(t.TempDir(), "x")
-	// The last is no program.
+	// The last argument is not a program.
 	for _, program := range []string{"/no/such/program", "no-such-program", "./record_test.go"} {
 		r := bottleneck("record", "-o", name, "--", program)
 		r.want(t, exitFailure, "", "bottleneck: record: cannot run "+program+": ")

@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// pageData is what a page holds.
+// pageData is the data of a page.
 type pageData struct {
 	Title, Source string
 	Missing       map[string]string
@@ -269,7 +269,7 @@ func tracedRegions(t *testing.T) string {
 	t.Helper()
 	var buf bytes.Buffer
 	if err := trace.Start(&buf); err != nil {
-		t.Skip(err) // somebody else traces
+		t.Skip(err) // another trace is running
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -293,7 +293,7 @@ func tracedRegions(t *testing.T) string {
 	return name
 }
 
-// windowedPage is what a page knows by time.
+// windowedPage is the data of a page by time.
 type windowedPage struct {
 	Contention struct {
 		Waits struct {
@@ -402,7 +402,7 @@ func TestReportPartOfWindows(t *testing.T) {
 	if s := strings.Join(part.Warnings, " "); !regexp.MustCompile("Waits: those from 10ms to 40ms").MatchString(s) {
 		t.Errorf("warnings: %q", s)
 	}
-	// What was saved is of the whole.
+	// Saved results cover the whole.
 	tasks := tasksFile(t)
 	if p := readWindowedPage(t, "-from", "15ms", mutexTrace, tasks); len(p.Tasks.Windows.From) != 0 || len(p.Tasks.Classes) != 2 {
 		t.Errorf("saved tasks: %+v", p.Tasks)

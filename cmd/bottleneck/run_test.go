@@ -31,7 +31,7 @@ var (
 
 func small(name string) string { return filepath.Join("..", "..", "testdata", "small", name) }
 
-// outcome is what came of a command.
+// outcome is the result of a command.
 type outcome struct {
 	status   int
 	out, err string
@@ -90,7 +90,7 @@ func TestHelp(t *testing.T) {
 	} {
 		bottleneck(strings.Fields(tt.args)...).want(t, exitOK, tt.want, "")
 	}
-	// As go does it: no arguments are a mistake that the overview helps with.
+	// As with the go command, no arguments are an error with an overview.
 	bottleneck().want(t, exitUsage, "", "  bottleneck demo\n      See a neck")
 }
 

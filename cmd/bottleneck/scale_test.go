@@ -18,7 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// This test's own binary is the command that is scaled: its benchmarks below run only there.
+// This test's own binary is the scaled command: its benchmarks below run only there.
 const scaled = "BOTTLENECK_SCALED"
 
 func BenchmarkScaled(b *testing.B) {
@@ -104,7 +104,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("%s: %v", b, err)
 	}
 
-	// The runs that were made before one fails stay where they are.
+	// Runs that succeeded before a failure are kept.
 	if r := bottleneck("scale", "-cpu", "1", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=ScaledPanics"); r.status != exitFailure || !strings.Contains(r.err, "exit status 2; its output: panic: as it should") {
 		t.Errorf("%d, %s", r.status, r.err)
 	}
@@ -135,8 +135,8 @@ func TestScaleProgram(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/env"); err != nil {
 		t.Skip(err)
 	}
-	// Who computes without ever stopping is named after the line that started it, as no event
-	// tells the function.
+	// A goroutine that computes without interruption is named after the line that started it,
+	// because no event has its function.
 	program := []string{"/usr/bin/env", scaled + "={trace}", self, "-test.run=^TestScaledProgram$"}
 	r := bottleneck(append([]string{"scale", "-cpu", "2", "-count", "1", "-workers", "/TestScaledProgram/", "--"}, program...)...)
 	r.want(t, exitOK, "an estimate from one run", "")
@@ -191,7 +191,7 @@ func TestTargets(t *testing.T) {
 	if err := target.fixWork(func([]string) (string, error) { return "BenchmarkA 1 2 ns/op\nBenchmarkB 3 4 ns/op\n", nil }, 1, ""); err == nil || !strings.Contains(err.Error(), "2 benchmarks match (BenchmarkA, BenchmarkB)") {
 		t.Error(err)
 	}
-	// What says nothing is not quoted.
+	// Empty output is not quoted.
 	if err := target.fixWork(func([]string) (string, error) { return "\n", nil }, 1, ""); err == nil || err.Error() != "x.test -test.bench=.: no benchmark has run" {
 		t.Error(err)
 	}

@@ -48,7 +48,7 @@ func TestTasksFailErrors(t *testing.T) {
 		{[]string{"-fail", "wall/task>1ns", "-user-tasks", computeTrace}, exitFailure, "no task was measured"},
 	} {
 		out := ""
-		if tt.status == exitFailure { // what was asked for is written nevertheless
+		if tt.status == exitFailure { // the requested output is written nevertheless
 			out = "class,"
 		}
 		bottleneck(append([]string{"tasks", "-format", "csv"}, tt.args...)...).want(t, tt.status, out, tt.err)

@@ -19,15 +19,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// openTerminal returns a pseudo terminal of the given width and a function that
-// closes it and returns what was written to it.
+// openTerminal returns a pseudo terminal of the given width and a function that closes it and
+// returns its output.
 func openTerminal(t *testing.T, width int) (*os.File, func() string) {
 	t.Helper()
 	slave, _, output := openKeyboard(t, width)
 	return slave, output
 }
 
-// openKeyboard also returns the side on which somebody types.
+// openKeyboard also returns the keyboard side.
 func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -107,7 +107,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// columns counts what a line of ours takes on the terminal.
+// columns counts the columns of a line on the terminal.
 func columns(line string) (n int) {
 	escape := false
 	for _, r := range strings.TrimRight(line, "\r\n") {
@@ -177,7 +177,7 @@ func TestNoProgress(t *testing.T) {
 	}
 }
 
-// termios is how a terminal is set.
+// termios returns the settings of a terminal.
 func termios(t *testing.T, f *os.File) unix.Termios {
 	t.Helper()
 	s, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
@@ -234,7 +234,7 @@ func TestTopTerminal(t *testing.T) {
 			t.Errorf("%s: the terminal is set to %+v, it was %+v", how, after, before)
 		}
 		out := output()
-		// The alternate screen, which leaves the other as it was.
+		// The alternate screen, which leaves the main screen unchanged.
 		const enter, leave = "\x1b[?1049h", "\x1b[?1049l"
 		if strings.Count(out, enter) != 1 || strings.Count(out, leave) != 1 || strings.Index(out, leave) < strings.LastIndex(out, "main.main") {
 			t.Errorf("%s: the terminal got %q", how, out)

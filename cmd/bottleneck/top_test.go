@@ -75,7 +75,7 @@ func TestTopBatch(t *testing.T) {
 	r := bottleneck("top", "-n", "2", "-interval", "100ms", mount)
 	r.want(t, exitOK, "main.main", "")
 	if strings.Contains(r.out, "contentions") || strings.Contains(r.out, "dropped") {
-		t.Errorf("numbers that nobody counted:\n%s", r.out)
+		t.Errorf("numbers that were not counted:\n%s", r.out)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestTopReadsFilesThatChange(t *testing.T) {
 	}
 }
 
-// scripted is a source that answers what a test wants.
+// scripted is a source with the answers of a test.
 type scripted struct {
 	answer func(n int) (topSample, error)
 	n      atomic.Int64
@@ -222,13 +222,13 @@ func graphOf(percent int) *bottle.Graph {
 	return g
 }
 
-// growing answers graphs in which main.main has 10 %, 20 % and so on.
+// growing returns graphs in which main.main has 10 %, 20 % and so on.
 func growing() *scripted {
 	return &scripted{answer: func(n int) (topSample, error) { return topSample{graph: graphOf(10 * n)}, nil }}
 }
 
-// session is a view in a bubble of time. It does what a program of bubbletea does, one message
-// after the other.
+// session is a view in a bubble of time. It processes messages one after another, as a bubbletea
+// program does.
 type session struct {
 	loop  *topLoop
 	msgs  chan tea.Msg
@@ -313,10 +313,10 @@ func (s *session) end(t *testing.T) {
 	time.Sleep(mostInterval) // of the last tick
 }
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test with a simulated clock.
 func bubble(t *testing.T, f func(t *testing.T)) { synctest.Test(t, f) }
 
-// passed lets some seconds pass, and what happens at their end.
+// passed lets some seconds pass, including the events at their end.
 func passed(seconds float64) {
 	time.Sleep(time.Duration(seconds*float64(time.Second)) + time.Millisecond)
 	synctest.Wait()
@@ -517,7 +517,7 @@ func TestLive(t *testing.T) {
 	waitsForEachOther(t)
 	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true}))
 	defer s.Close()
-	time.Sleep(100 * time.Millisecond) // some of it in the recording; it does not matter how much
+	time.Sleep(100 * time.Millisecond) // any part of it is in the recording
 
 	r := bottleneck("top", "-n", "2", "-top", "0", "-interval", "100ms", s.URL)
 	r.want(t, exitOK, "waiting for locks: ", "")

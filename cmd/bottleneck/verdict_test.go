@@ -37,7 +37,7 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 			t.Errorf("%q: exit status %d, %s\n%s", tt.args, code, errs, out)
 		}
 	}
-	// A file that is not there is no command.
+	// A missing file is not a command.
 	bottleneck(filepath.Join(t.TempDir(), "missing")).want(t, exitFailure, "", "missing: no such file")
 	bottleneck("missing.trace").want(t, exitFailure, "", "missing.trace: no such file")
 	r := bottleneck("verdict", "-format", "json", lockTrace)
@@ -459,7 +459,7 @@ func TestFailOnUnknownName(t *testing.T) {
 		"time(main.workr)>5%":        "did you mean main.worker?",
 		"lost(elsewhere.go:108)>5%":  `unknown name "elsewhere.go:108"`,
 		"lost(log.(*Logger).out)>1s": `unknown name "log.(*Logger).out"`,
-		"lost(main.main)>99%":        "", // it is known, and did not lose as much
+		"lost(main.main)>99%":        "", // the name is known, and the loss is smaller
 	} {
 		code := exitOK
 		if want != "" {
