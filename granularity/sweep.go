@@ -1,12 +1,15 @@
 package granularity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // SweepOptions configures [Sweep]. The zero value is ready to use.
@@ -20,14 +23,17 @@ type SweepOptions struct {
 	Counts []int
 }
 
-// SweepPoint is the result for one number of tasks.
+// SweepPoint is the result for one number of tasks, or for one value of another parameter.
 type SweepPoint struct {
+	Value string // of the parameter; "" in a sweep over numbers of tasks
 	Tasks int
 	Times []time.Duration // of the runs, in order
 	Mean  time.Duration   // geometric
 	// Speedup is the ratio to the first number of tasks, by geometric means; [Low, High] is its
 	// 95 % confidence interval.
 	Speedup, Low, High float64
+	// Profile has the tasks of one run; nil if they were not measured.
+	Profile *Profile
 }
 
 // SweepResult has one point for each number of tasks, in the order of trying: largest first, unless
@@ -65,10 +71,16 @@ func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 			}
 		}
 	}
-	for i := range result {
-		result[i].compare(result[0].Times)
-	}
+	result.Compare()
 	return result
+}
+
+// Compare computes Mean, Speedup, Low and High of all points from their Times. Each point must have
+// one, and at least two for an interval.
+func (r SweepResult) Compare() {
+	for i := range r {
+		r[i].compare(r[0].Times)
+	}
 }
 
 // counts returns the numbers of tasks to try; the first is the base.
@@ -96,7 +108,9 @@ func (p *SweepPoint) compare(base []time.Duration) {
 	n0, n1 := float64(len(base)), float64(len(p.Times))
 	a, b := v0/n0, v1/n1 // variances of the means
 	half := 0.0
-	if a+b > 0 {
+	if min(n0, n1) < 2 {
+		half = math.Inf(1)
+	} else if a+b > 0 {
 		df := (a + b) * (a + b) / (a*a/(n0-1) + b*b/(n1-1)) // Welch, Satterthwaite
 		half = t975(df) * math.Sqrt(a+b)
 	}
@@ -113,7 +127,7 @@ func logMoments(times []time.Duration) (mean, variance float64) {
 		d := math.Log(float64(t)) - mean
 		variance += d * d
 	}
-	return mean, variance / float64(len(times)-1)
+	return mean, variance / float64(max(1, len(times)-1))
 }
 
 // t975 returns the 97.5 % quantile of Student's t distribution, with degrees of freedom rounded
@@ -130,6 +144,85 @@ func t975(df float64) float64 {
 		return table[int(n)-1]
 	}
 	return 1.95996 + 2.37/n + 2.8/(n*n) // within 0.001 from 30 on
+}
+
+// work returns how many tasks the profile has, how long they executed together, and what their
+// overhead adds to that.
+func (p *Profile) work() (tasks, executed, overhead float64) {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		v := verdict{p: p, c: c}
+		tasks += float64(c.Tasks)
+		executed += v.ns(p.Granularity(c).Sum())
+	}
+	return tasks, executed, tasks * float64(p.Overhead)
+}
+
+// predicted returns the time of a point, from the first point and the number of its own tasks: the
+// time of the first changes as the sum of work and overhead does. It is not known without profiles.
+func (r SweepResult) predicted(p *SweepPoint) (result.Value, bool) {
+	base := &r[0]
+	if base.Profile == nil || p.Profile == nil {
+		return result.Value{}, false
+	}
+	_, work, overhead := base.Profile.work()
+	n, _, _ := p.Profile.work()
+	if n == 0 || work+overhead == 0 || base.Profile.Overhead == 0 {
+		return result.Value{}, false
+	}
+	return result.Int(time.Duration(float64(base.Mean) * (work + n*float64(base.Profile.Overhead)) / (work + overhead))), true
+}
+
+// Table returns the points with their times, what was predicted of them, the overhead of their
+// tasks, and the sizes of the class with the most tasks.
+func (r SweepResult) Table(parameter string) *result.Table {
+	largest := func(of func(p *Profile, c *Class) result.Value) func(*SweepPoint) (result.Value, bool) {
+		return func(s *SweepPoint) (result.Value, bool) {
+			if s.Profile == nil || len(s.Profile.Classes) == 0 {
+				return result.Value{}, false
+			}
+			most := slices.MaxFunc(s.Profile.Classes, func(a, b Class) int { return cmp.Compare(a.Tasks, b.Tasks) })
+			return of(s.Profile, &most), true
+		}
+	}
+	size := func(q float64) func(*SweepPoint) (result.Value, bool) {
+		return largest(func(p *Profile, c *Class) result.Value {
+			v := verdict{p: p, c: c}
+			return result.Int(time.Duration(v.ns(p.Granularity(c).Quantile(q))))
+		})
+	}
+	interval := func(of func(*SweepPoint) float64) func(*SweepPoint) (result.Value, bool) {
+		return func(s *SweepPoint) (result.Value, bool) { return result.Float(of(s)), !math.IsInf(s.High, 1) }
+	}
+	columns := []result.Column[SweepPoint]{
+		{Name: "value", Title: parameter, Help: "the value of the parameter", Value: result.Texts(func(s *SweepPoint) string { return s.Value })},
+		{Name: "time", Title: "time", Unit: result.Duration, Quotient: result.Single, Help: "the geometric mean of the runs", Value: result.Ints(func(s *SweepPoint) time.Duration { return s.Mean })},
+		{Name: "predicted", Title: "predicted", Unit: result.Duration, Quotient: result.Single, Help: "the time of the first value, changed as work and overhead change with the number of tasks", Value: r.predicted},
+		{Name: "speedup", Title: "speed-up", Unit: result.Number, Quotient: result.Single, Help: "over the first value", Value: result.Floats(func(s *SweepPoint) float64 { return s.Speedup })},
+		{Name: "low", Title: "low", Unit: result.Number, Quotient: result.Single, Help: "the begin of its interval of 95 %", Value: interval(func(s *SweepPoint) float64 { return s.Low })},
+		{Name: "high", Title: "high", Unit: result.Number, Quotient: result.Single, Help: "the end of its interval of 95 %", Value: interval(func(s *SweepPoint) float64 { return s.High })},
+		{Name: "tasks", Title: "tasks", Unit: result.Count, Quotient: result.Single, Help: "of all classes, in one run", Value: func(s *SweepPoint) (result.Value, bool) {
+			if s.Profile == nil {
+				return result.Value{}, false
+			}
+			n, _, _ := s.Profile.work()
+			return result.Int(int64(n)), true
+		}},
+		{Name: "overhead-%", Title: "overhead", Unit: result.Ratio, Quotient: result.Single, Help: "of the cost of the tasks", Value: func(s *SweepPoint) (result.Value, bool) {
+			if s.Profile == nil {
+				return result.Value{}, false
+			}
+			_, work, overhead := s.Profile.work()
+			return result.Float(overhead / max(1, work+overhead)), overhead > 0
+		}},
+		{Name: "p50", Title: "p50", Unit: result.Duration, Quotient: result.Single, Help: "the median size of the class with the most tasks", Value: size(.5)},
+		{Name: "p99", Title: "p99", Unit: result.Duration, Quotient: result.Single, Help: "p99 of the sizes of that class", Value: size(.99)},
+		{Name: "diagnosis", Title: "diagnosis", Note: true, Help: "of that class", Value: largest(func(_ *Profile, c *Class) result.Value { return result.Str(string(c.Diagnosis)) })},
+		{Name: "class", Title: "class", Unit: result.Func, Note: true, Help: "the class with the most tasks", Value: largest(func(_ *Profile, c *Class) result.Value { return result.Str(c.Name) })},
+	}
+	t := result.New(columns, r, 0)
+	t.Title = "Times and tasks by " + parameter
+	return t
 }
 
 // Best returns the fastest point whose interval lies wholly above 1, or the first

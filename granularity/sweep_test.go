@@ -3,6 +3,7 @@ package granularity
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,5 +75,58 @@ func TestSweepBest(t *testing.T) {
 	}
 	if s := r.String(); strings.Count(s, "\n") != 4 || !strings.Contains(s, "1.50x  1.20 – 1.80") {
 		t.Errorf("the table is\n%s", s)
+	}
+}
+
+// Half the tasks take three quarters of the time: work of 2 ms and overhead of 2 ms become 2 ms and
+// 1 ms.
+func TestSweepPredicts(t *testing.T) {
+	profile := func(n int, each time.Duration) *Profile {
+		p := &Profile{Hz: 1e9, Overhead: time.Microsecond, Procs: 2}
+		c := Class{Name: "work", Tasks: uint64(n)}
+		c.Cycles.AddN(uint64(each), c.Tasks)
+		p.Classes = []Class{c}
+		return p
+	}
+	r := SweepResult{
+		{Value: "1", Times: []time.Duration{4 * time.Millisecond, 4 * time.Millisecond}, Profile: profile(2000, time.Microsecond)},
+		{Value: "2", Times: []time.Duration{2 * time.Millisecond, 2 * time.Millisecond}, Profile: profile(1000, 2*time.Microsecond)},
+		{Value: "3", Times: []time.Duration{time.Millisecond}},
+	}
+	r.Compare()
+	got := map[string][]string{}
+	table := r.Table("GRAIN")
+	for k, head := range table.Columns {
+		for _, row := range table.Rows {
+			got[head.Name] = append(got[head.Name], head.Format(&row[k]))
+		}
+	}
+	for name, want := range map[string][]string{
+		"value": {"1", "2", "3"}, "tasks": {"2,000", "1,000", ""}, "overhead-%": {"50.0%", "33.3%", ""},
+		"time": {"4 ms", "2 ms", "1 ms"}, "predicted": {"4 ms", "3 ms", ""}, "speedup": {"1.00", "2.00", "4.00"}, "low": {"1.00", "2.00", ""},
+	} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+func TestSweepCounts(t *testing.T) {
+	for _, tt := range []struct {
+		opts SweepOptions
+		want []int
+	}{
+		{SweepOptions{}, []int{10, 5, 2, 1}},
+		{SweepOptions{Least: 3}, []int{10, 5}},
+		{SweepOptions{Least: 30}, []int{10}},
+		{SweepOptions{Counts: []int{80, 3}}, []int{10, 80, 3}},
+	} {
+		var got []int
+		for _, p := range Sweep(10, func(int) {}, tt.opts) {
+			got = append(got, p.Tasks)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v: tried %v; want %v", tt.opts, got, tt.want)
+		}
 	}
 }

@@ -257,7 +257,7 @@ func newTarget(command []string) (*target, error) {
 			if own == "cpu" {
 				instead = ", and say -cpu before --"
 			}
-			return nil, usagef("the command's -%s is set by \"bottleneck scale\": leave it out%s", own, instead)
+			return nil, usagef("the command's -%s is set by bottleneck: leave it out%s", own, instead)
 		}
 	}
 	if t.has("count") {
@@ -399,6 +399,7 @@ type scaler struct {
 	std    stdio
 	target *target
 	temp   string
+	env    []string // instead of GOMAXPROCS
 }
 
 // measure runs the command count times at each width and returns the median run of each. Runs of
@@ -468,7 +469,11 @@ var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "p
 func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = patience
-	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(width))
+	env, where := r.env, strings.Join(r.env, " ")
+	if width > 0 {
+		env, where = []string{"GOMAXPROCS=" + strconv.Itoa(width)}, "GOMAXPROCS="+strconv.Itoa(width)
+	}
+	cmd.Env = append(os.Environ(), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if r.flags.verbose {
@@ -476,7 +481,7 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 		cmd.Stderr = cmd.Stdout
 	}
 	p := startProgress(r.std.err, func(since time.Duration) string {
-		return fmt.Sprintf("running on %s: %s, %.0f s", format.Plural(width, "processor", "processors"), strings.Join(r.flags.command, " "), since.Seconds())
+		return fmt.Sprintf("running with %s: %s, %.0f s", where, strings.Join(r.flags.command, " "), since.Seconds())
 	})
 	defer p.stop()
 	if err := cmd.Start(); err != nil {
@@ -492,7 +497,7 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("%s with GOMAXPROCS=%d: %w%s", strings.Join(r.flags.command, " "), width, err, outputOf(out.String()))
+		return "", fmt.Errorf("%s with %s: %w%s", strings.Join(r.flags.command, " "), where, err, outputOf(out.String()))
 	}
 	return out.String(), nil
 }

@@ -156,7 +156,7 @@ func TestScaleErrors(t *testing.T) {
 		{"-o x.pb.gz -- x.test", "-o x.pb.gz"},
 		{"-- ./program", "want an argument with {trace}"},
 		{"-- go test -cpu 4 .", "-cpu is set by"},
-		{"-- x.test -test.trace=y", "-trace is set by \"bottleneck scale\": leave it out (see"},
+		{"-- x.test -test.trace=y", "-trace is set by bottleneck: leave it out (see"},
 		{"-- go test -bench . -count=3", "-count of its own"},
 	} {
 		bottleneck(append([]string{"scale"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.want)

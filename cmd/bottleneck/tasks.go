@@ -27,12 +27,15 @@ type tasksFlags struct {
 	analysis[granularity.Profile]
 	class, site string
 	only        *regexp.Regexp // from class; nil means all
+	sweep       string
+	runs        int
 	trace       tracetasks.Options
 }
 
 func (a *app) tasks() *cobra.Command {
 	f := &tasksFlags{}
-	c := a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
+	var c *cobra.Command
+	c = a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
 Tasks shows how large the tasks of a program are, whether they are too small
 (the overhead costs more than the parallelism gains) or too large (processors
 are idle), and which lines create them.
@@ -47,7 +50,18 @@ The diagnosis of a class of tasks is "fine" if they are too small, "coarse" if
 they are too large, "blocked" if they are blocked for most of their time, so
 that their size matters little, and "ok" otherwise; "unknown" if the numbers are
 not sufficient. The text gives the reason and the repair. Conditions are about
-the classes of -class.`, f.run)
+the classes of -class.
+
+With -sweep it runs a command after "--" for each value of a parameter, an
+environment variable or {NAME} in the arguments, and shows the time, the number,
+overhead and size of the tasks, and the time that the first value predicts from
+them. The command is one benchmark, as in "bottleneck scale", whose time is that
+without a trace, or a program that writes its trace to {trace}.`, func(ctx context.Context, std stdio, args []string) error {
+		if f.sweep != "" {
+			return f.runSweep(ctx, std, args, c.ArgsLenAtDash())
+		}
+		return f.run(ctx, std, args)
+	})
 	f.define(c, tasksForms, &tasksMeasures)
 	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
@@ -57,6 +71,8 @@ the classes of -class.`, f.run)
 	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
 	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
 	fs.Float64Var(&f.trace.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
+	fs.StringVar(&f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100")
+	fs.IntVar(&f.runs, "runs", 5, "with -sweep, run `N` times for each value")
 	f.to.only["strip"] = []string{"svg", "png"}
 	f.to.only["site"] = []string{"pprof", "text"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
@@ -65,7 +81,8 @@ the classes of -class.`, f.run)
   bottleneck tasks -o tasks.pb.gz pmd.json &&
           go tool pprof -top -sample_index=tasks tasks.pb.gz
   bottleneck tasks -fail 'fine-tasks-%>10,cycles/task<20000' pmd.json
-  bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'`
+  bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'
+  bottleneck tasks -sweep GRAIN=1,10,100 -- go test -run='^$' -bench=Sort .`
 	a.urls(c)
 	a.limited(c)
 	return c
