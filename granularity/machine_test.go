@@ -2,10 +2,15 @@ package granularity
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // The machine is sampled on the clock of the tasks, and the pauses of the collector are found.
@@ -104,5 +109,63 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 	if len(m.samples) >= maxSamples || n != 3*maxSamples+5 || wall != (3*maxSamples+5)*SampleEvery {
 		t.Errorf("%d samples of %v with %d switches", len(m.samples), wall, n)
+	}
+}
+
+// Equal intervals of 50, 60 and 70 %: mean 60 %, deviation 10 %, Student's t for two degrees of
+// freedom 4.303.
+func TestMeanUtilisation(t *testing.T) {
+	p := &Profile{Procs: 4}
+	for _, u := range []float64{.5, .6, .7} {
+		p.Samples = append(p.Samples, Sample{Wall: 100, Utilisation: u})
+	}
+	p.Samples = append(p.Samples, Sample{Wall: 100, Utilisation: 1, Excluded: true})
+	mean, half := p.MeanUtilisation()
+	if want := 4.303 * .1 / math.Sqrt(3); math.Abs(mean-.6) > 1e-12 || math.Abs(half-want) > 1e-12 {
+		t.Errorf("%v ± %v, want .6 ± %v", mean, half, want)
+	}
+	for _, c := range []struct {
+		p    Profile
+		want string
+	}{
+		{*p, "CPU utilization of 4 processors by the process: 60 % ± 25 % (95 % confidence)"},
+		{Profile{Procs: 4, Samples: p.Samples[:2], Source: SourceTrace}, "CPU utilization of 4 processors by running goroutines: 55 %"},
+		{Profile{Procs: 1, Instances: 2}, "CPU utilization of 1 processor by an average process"},
+	} {
+		if got := c.p.UtilisationName(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// About 95 of 100 intervals hold the true mean, whatever the lengths of the samples.
+func TestMeanUtilisationCoverage(t *testing.T) {
+	r, inside := rand.New(rand.NewPCG(3, 3)), 0
+	for range 2000 {
+		p := &Profile{Procs: 1}
+		for range 30 {
+			p.Samples = append(p.Samples, Sample{Wall: time.Duration(50 + r.IntN(50)), Utilisation: .5 + .1*r.NormFloat64()})
+		}
+		if mean, half := p.MeanUtilisation(); math.Abs(mean-.5) <= half {
+			inside++
+		}
+	}
+	if inside < 1865 || inside > 1935 {
+		t.Errorf("%d of 2000 intervals hold the mean", inside)
+	}
+}
+
+func TestThrottlingIsInTheProfile(t *testing.T) {
+	from, to := moment{}, moment{at: time.Time{}.Add(time.Second), throttling: host.Throttling{Periods: 10, Throttled: 7, For: 900 * time.Millisecond}}
+	from.throttling = host.Throttling{Throttled: 2, For: 400 * time.Millisecond}
+	s := newSample(&from, &to, 0)
+	if s.Throttles != 5 || s.Throttled != 500*time.Millisecond || s.ThrottledShare(2) != .25 {
+		t.Errorf("throttled %d times for %v, %v of 2 processors; want 5, 500ms, 0.25", s.Throttles, s.Throttled, s.ThrottledShare(2))
+	}
+	r := NewRecorder(RecorderOptions{})
+	r.began.throttling.Throttled -= 5
+	r.began.throttling.For -= 2 * time.Second
+	if p := r.Profile(); !strings.Contains(strings.Join(p.Warnings, " "), "used up its quota 5 times and lost processors for 2 s") {
+		t.Errorf("%q has no warning of the throttling", p.Warnings)
 	}
 }

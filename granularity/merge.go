@@ -194,6 +194,8 @@ func (s *Sample) Add(b *Sample) {
 	s.Delayed += b.Delayed
 	s.Voluntary += b.Voluntary
 	s.Involuntary += b.Involuntary
+	s.Throttles += b.Throttles
+	s.Throttled += b.Throttled
 }
 
 func (m *merger) class(c *Class, p *Profile) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
@@ -74,11 +75,12 @@ type moment struct {
 
 	collections int64         // completed garbage collections
 	paused      time.Duration // total time for which the world was stopped
+	throttling  host.Throttling
 }
 
 func (r *Recorder) now() moment {
 	now := time.Now()
-	m := moment{tick: cycles.Ticks(), at: now, usage: processUsage()}
+	m := moment{tick: cycles.Ticks(), at: now, usage: processUsage(), throttling: host.Throttled()}
 	var stats debug.GCStats
 	debug.ReadGCStats(&stats)
 	m.collections, m.paused = stats.NumGC, stats.PauseTotal

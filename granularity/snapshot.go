@@ -296,6 +296,10 @@ func (s *snapshot) warn(info cycles.Info) {
 	if other := s.classes[s.r.other.class]; other != nil {
 		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(s.r.opts.MaxSites, "place creates", "places create"), tasks(other.Tasks))
 	}
+	if run := &p.Run; run.Throttles > 0 {
+		add("The control group of the process used up its quota %s and lost processors for %s, summed over them: tasks that count as running did not run then.",
+			format.Plural(run.Throttles, "time", "times"), format.Duration(run.Throttled))
+	}
 	if n := chains.Dropped(); n > 0 {
 		add("%s did not fit into their table.", format.Plural(n, "call chain", "call chains"))
 	}

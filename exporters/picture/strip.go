@@ -138,12 +138,12 @@ func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64
 // utilisation draws the utilization of the processors.
 func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom float64) {
 	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
-	title := "CPU utilization"
-	if m.p.Procs > 0 {
-		title += " of " + format.Plural(m.p.Procs, "processor", "processors")
+	title, throttled := m.p.UtilisationName(), func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) }
+	if m.p.Run.Throttles > 0 {
+		title += "; in front: throttled by the control group"
 	}
 	out, base := st.panel(title, ticks, y)
-	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilisation }, runtimeColors[0])), base
+	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilisation }, runtimeColors[0]), m.steps(st, base, throttled, gcColors[0])), base
 }
 
 // panel draws the rules and labels of a panel and returns the position of its base.

@@ -17,6 +17,7 @@ type tasksForm struct {
 	Procs          int          `json:"procs"`
 	Wall           int64        `json:"wall"`
 	Switches       string       `json:"switches"`
+	Utilisation    string       `json:"utilisation"` // title
 	Warnings       []string     `json:"warnings"`
 	Classes        []classForm  `json:"classes"`
 	Samples        []sampleForm `json:"samples"`
@@ -55,6 +56,7 @@ type sampleForm struct {
 	End         int64   `json:"end"`
 	Switches    float64 `json:"switches"` // per second
 	Utilisation float64 `json:"utilisation"`
+	Throttled   float64 `json:"throttled,omitempty"` // share of the processors
 	Excluded    bool    `json:"excluded,omitempty"`
 }
 
@@ -62,7 +64,7 @@ type sampleForm struct {
 func newTasksForm(p *granularity.Profile) *tasksForm {
 	f := &tasksForm{
 		Source: p.Source, Accuracy: p.Accuracy, Hz: finite(p.Hz), ByTime: p.ByTime(), FineBelow: finite(p.FineBelow()),
-		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Procs: p.Procs, Wall: int64(p.Wall), Switches: p.SwitchesName(),
+		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Procs: p.Procs, Wall: int64(p.Wall), Switches: p.SwitchesName(), Utilisation: p.UtilisationName(),
 		Warnings: append([]string{}, p.Warnings...), Classes: []classForm{}, Samples: []sampleForm{}, Pauses: [][2]int64{},
 	}
 	names := make([]string, len(p.Classes))
@@ -74,7 +76,7 @@ func newTasksForm(p *granularity.Profile) *tasksForm {
 	}
 	for i := range p.Samples {
 		s := &p.Samples[i]
-		form := sampleForm{Begin: s.At - int64(s.Wall) - p.Start, End: s.At - p.Start, Utilisation: finite(s.Utilisation), Excluded: s.Excluded}
+		form := sampleForm{Begin: s.At - int64(s.Wall) - p.Start, End: s.At - p.Start, Utilisation: finite(s.Utilisation), Throttled: s.ThrottledShare(p.Procs), Excluded: s.Excluded}
 		if s.Wall > 0 {
 			form.Switches = (float64(s.Voluntary) + float64(s.Involuntary)) / s.Wall.Seconds()
 		}

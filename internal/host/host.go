@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Processors returns the number of processors available to this process: those that it may run on
@@ -104,26 +105,36 @@ func divide(limit, period string) float64 {
 // Throttling counts how often the control groups of a process have used up their quota. The kernel
 // then takes away all processors until the next period begins. A trace does not show that.
 type Throttling struct {
-	Periods   int64 // with something to run
-	Throttled int64 // of these
+	Periods   int64         // with something to run
+	Throttled int64         // of these
+	For       time.Duration // summed over the processors
 }
 
 // Since returns the difference to an earlier reading.
 func (t Throttling) Since(before Throttling) Throttling {
-	return Throttling{max(0, t.Periods-before.Periods), max(0, t.Throttled-before.Throttled)}
+	return Throttling{max(0, t.Periods-before.Periods), max(0, t.Throttled-before.Throttled), max(0, t.For-before.For)}
 }
 
 // Throttled returns the throttling of the most throttled control group so far, or zero without a
-// quota. It reads a few small files.
+// quota. It reads a small file for each control group; the first call finds these.
 func Throttled() Throttling {
 	if runtime.GOOS != "linux" {
 		return Throttling{}
 	}
-	return throttled(os.DirFS("/"))
+	return throttled(os.DirFS("/"), counted())
 }
 
-func throttled(root fs.FS) (most Throttling) {
-	for _, dir := range groups(root) {
+// counted lists the control groups of this process that count throttling.
+var counted = sync.OnceValue(func() []string {
+	root := os.DirFS("/")
+	return slices.DeleteFunc(groups(root), func(dir string) bool {
+		text, _ := fs.ReadFile(root, path.Join(dir, "cpu.stat"))
+		return !strings.Contains(string(text), "nr_throttled")
+	})
+})
+
+func throttled(root fs.FS, dirs []string) (most Throttling) {
+	for _, dir := range dirs {
 		text, err := fs.ReadFile(root, path.Join(dir, "cpu.stat"))
 		if err != nil {
 			continue
@@ -137,6 +148,10 @@ func throttled(root fs.FS) (most Throttling) {
 				t.Periods = n
 			case "nr_throttled":
 				t.Throttled = n
+			case "throttled_usec": // of version 2
+				t.For = time.Duration(n) * time.Microsecond
+			case "throttled_time": // of version 1
+				t.For = time.Duration(n)
 			}
 		}
 		if t.Throttled > most.Throttled {

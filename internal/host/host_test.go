@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 func TestQuota(t *testing.T) {
@@ -44,19 +45,19 @@ func TestThrottled(t *testing.T) {
 		{"no control groups", nil, Throttling{}},
 		{"no quota", map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.stat": "usage_usec 5\nuser_usec 3\n"}, Throttling{}},
 		{"version 2, the parent is throttled", map[string]string{"proc/self/cgroup": "0::/a/b\n",
-			"sys/fs/cgroup/a/b/cpu.stat": "usage_usec 5\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n", "sys/fs/cgroup/a/cpu.stat": "nr_periods 90\nnr_throttled 9\nthrottled_usec 77\n"}, Throttling{90, 9}},
-		{"version 1", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/x\n", "sys/fs/cgroup/cpu,cpuacct/x/cpu.stat": "nr_periods 70\nnr_throttled 7\nthrottled_time 77\n"}, Throttling{70, 7}},
+			"sys/fs/cgroup/a/b/cpu.stat": "usage_usec 5\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n", "sys/fs/cgroup/a/cpu.stat": "nr_periods 90\nnr_throttled 9\nthrottled_usec 77\n"}, Throttling{90, 9, 77 * time.Microsecond}},
+		{"version 1", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/x\n", "sys/fs/cgroup/cpu,cpuacct/x/cpu.stat": "nr_periods 70\nnr_throttled 7\nthrottled_time 77\n"}, Throttling{70, 7, 77}},
 		{"not numbers", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.stat": "nr_throttled\nnr_periods x\n\n"}, Throttling{}},
 	} {
 		root := fstest.MapFS{}
 		for name, text := range c.files {
 			root[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if got := throttled(root); got != c.want {
+		if got := throttled(root, groups(root)); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if got := (Throttling{10, 4}).Since(Throttling{6, 1}); got != (Throttling{4, 3}) {
+	if got := (Throttling{10, 4, 50}).Since(Throttling{6, 1, 20}); got != (Throttling{4, 3, 30}) {
 		t.Errorf("since: %+v", got)
 	}
 }

@@ -48,7 +48,7 @@ function drawStrip(at, classes) {
 	for (const c of classes) y = stripRow(g, c, y, {left, w, px});
 	if (t.samples.length) {
 		y = stripPanel(g, t.switches + " a second", y, {left, w, px}, v => v.switches, v => quantity(v));
-		y = stripPanel(g, `CPU utilization of ${plural(t.procs, "processor", "processors")}`, y, {left, w, px}, v => v.utilisation, v => Math.round(100 * v) + "%", 1);
+		y = stripPanel(g, t.utilisation, y, {left, w, px}, v => v.utilisation, v => Math.round(100 * v) + "%", 1);
 	}
 	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
 	const axes = s("g.axes", {"aria-hidden": "true"});
@@ -81,12 +81,9 @@ function stripPanel(g, title, y, a, value, write, top) {
 	const values = D.tasks.samples.map(value), most = top || Math.max(1e-9, ...values), base = y + 92;
 	g.append(s("text.label", {x: a.left, y: y + 18}, title));
 	for (const f of [0, .5, 1]) g.append(s("g.axes", null, s("line", {x1: a.left, x2: a.left + a.w, y1: base - 62 * f, y2: base - 62 * f}), s("text", {x: a.left - 6, y: base - 62 * f, "text-anchor": "end", "dominant-baseline": "central"}, write(f * most))));
-	let path = "";
-	D.tasks.samples.forEach((smp, i) => {
-		if (smp.excluded || !(values[i] > 0)) return;
-		path += `M${a.px(smp.begin).toFixed(1)} ${base}V${(base - 62 * Math.min(1, values[i] / most)).toFixed(1)}H${a.px(smp.end).toFixed(1)}V${base}Z`;
-	});
-	g.append(s("path.machine", {d: path}));
+	const steps = value => D.tasks.samples.filter(v => !v.excluded && value(v) > 0).map(v => `M${a.px(v.begin).toFixed(1)} ${base}V${(base - 62 * Math.min(1, value(v) / most)).toFixed(1)}H${a.px(v.end).toFixed(1)}V${base}Z`).join("");
+	g.append(s("path.machine", {d: steps(value)}));
+	if (top && steps(v => v.throttled)) g.append(s("path.throttled", {d: steps(v => v.throttled)}, s("title", null, "processors that the control group's quota took away")));
 	return base + 8;
 }
 
