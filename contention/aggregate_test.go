@@ -63,7 +63,7 @@ func checkTree(t *testing.T, tree *Tree, aspects []Aspect) {
 	}
 }
 
-// A profile small enough to work out by hand.
+// A profile small enough to compute by hand.
 func handMade() *Profile {
 	cacheLock := &Lock{ID: 1, Name: "cache", Class: "app.Cache", Contended: 30 * time.Second}
 	logLock := &Lock{ID: 2, Class: "app.Log"}

@@ -51,7 +51,7 @@ func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 				for i := range rounds {
 					hold := func() {
 						if work(500); i%16 == 0 {
-							runtime.Gosched() // the others come, and have to wait
+							runtime.Gosched() // the others arrive and have to wait
 						}
 					}
 					m.Lock()
@@ -73,7 +73,7 @@ func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 		observed(1, waits)
 		return waits
 	}
-	contend() // makes the rows
+	contend() // creates the rows
 	var begin, end runtime.MemStats
 	runtime.ReadMemStats(&begin)
 	waits := contend()
@@ -84,8 +84,8 @@ func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 			t.Errorf("nobody waited for a %s", k)
 		}
 	}
-	// The snapshots, the goroutines, and a longer history where a goroutine waits for longer
-	// than before.
+	// The snapshots, the goroutines, and a longer history if a goroutine waits for longer than
+	// before.
 	if n := end.Mallocs - begin.Mallocs; n > 1000+all/4 {
 		t.Errorf("%d allocations in %d operations and the waits %v", n, 2*goroutines*rounds, waits)
 	}

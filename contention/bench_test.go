@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// The benchmarks time sync's lock and the wrapper in turns, in one run, and report
-// the ratio: wrapped/plain time for uncontended locks ("x-time", at most 1.15), and
-// wrapped/plain throughput for contended ones ("x-throughput", at least 0.95 or 0.90).
+// The benchmarks time sync's lock and the wrapper alternately, in one run, and report the ratio:
+// wrapped/plain time for uncontended locks ("x-time", at most 1.15), and wrapped/plain throughput
+// for contended ones ("x-throughput", at least 0.95 or 0.90).
 
 func timed(f func()) time.Duration {
 	t := time.Now()
@@ -48,8 +48,8 @@ func work(n int) {
 
 var sink atomic.Uint32
 
-// hammer has goroutines take the lock for about d, holding it for work(n), and returns
-// how often they did together in a millisecond.
+// hammer has goroutines lock and unlock for about d, with holds of work(n), and returns the number
+// of holds per millisecond.
 func hammer(l sync.Locker, goroutines, n int, d time.Duration) float64 {
 	return together(goroutines, d, func() int64 {
 		l.Lock()
@@ -59,8 +59,8 @@ func hammer(l sync.Locker, goroutines, n int, d time.Duration) float64 {
 	})
 }
 
-// A contest is rounds of a plain and a wrapped lock in alternation, who goes first in alternation
-// as well. Rounds are short, so that what disturbs one does not disturb many.
+// A contest is rounds of a plain and a wrapped lock in alternation; which goes first alternates as
+// well. Rounds are short, so that a disturbance does not affect many.
 type contest struct{ plain, wrapped []float64 }
 
 func (c *contest) run(rounds int, plain, wrapped func() float64) {
@@ -94,8 +94,8 @@ func mean(x []float64) (m float64) {
 	return m
 }
 
-// alone returns a lock that shares its cache lines with nothing, which is neutral: what happens to
-// lie beside a lock makes up to 20 % of the throughput of short holds.
+// alone returns a lock that shares its cache lines with nothing, because its neighbors in memory
+// change the throughput of short holds by up to 20 %.
 func alone[L any]() *L {
 	p := new(struct {
 		_ [128]byte
@@ -105,8 +105,8 @@ func alone[L any]() *L {
 	return &p.l
 }
 
-// together has goroutines call f for about d and returns the sum of its results for a millisecond.
-// On few processors, all of them in use, d is over long before anybody notices.
+// together has goroutines call f for about d and returns the sum of its results per millisecond. On
+// few busy processors, the end of d is noticed late.
 func together(goroutines int, d time.Duration, f func() int64) float64 {
 	ops, stop := alone[atomic.Int64](), alone[atomic.Bool]()
 	var wg sync.WaitGroup
@@ -163,7 +163,7 @@ func BenchmarkContended(b *testing.B) {
 	benchmarkContended(b, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[Mutex]() })
 }
 
-// BenchmarkContendedItself is what the others are off by: the ratio of two locks of package sync.
+// BenchmarkContendedItself is the error of the others: the ratio of two locks of package sync.
 func BenchmarkContendedItself(b *testing.B) {
 	benchmarkContended(b, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[sync.Mutex]() })
 }
@@ -182,9 +182,9 @@ func benchmarkContended(b *testing.B, locks func() (plain, wrapped sync.Locker))
 				n := int(float64(hold) * perNS)
 				var c contest
 				for range b.N {
-					// The locks live on, as those of programs do; the first
-					// millisecond, in which every wait is recorded, is not in
-					// the ratio.
+					// The locks are kept, as those of programs are. The ratio
+					// excludes the first millisecond, in which every wait is
+					// recorded.
 					plain, wrapped := locks()
 					hammer(wrapped, g, n, 10*round)
 					c.run(801,
@@ -207,8 +207,8 @@ func workPerNS() float64 {
 	return n / float64(best)
 }
 
-// BenchmarkTraceLog is a wait behind one owner, all but the blocking: with collection, and with
-// what it tells the trace.
+// BenchmarkTraceLog is a wait behind one owner without the blocking: with collection, and with the
+// messages in the trace.
 func BenchmarkTraceLog(b *testing.B) {
 	run := func(b *testing.B) {
 		if err := Start(Options{Exact: true}); err != nil {
@@ -221,7 +221,7 @@ func BenchmarkTraceLog(b *testing.B) {
 			var w wait
 			m.arrive(&w, m.draw(), kindMutex, 0)
 			m.lockSlow(false, 0)
-			m.Unlock() // an exit, as w waits
+			m.Unlock() // an exit, because w waits
 			m.mu.Lock()
 			m.acquired(&w)
 			m.Unlock()

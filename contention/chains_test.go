@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// manyChains is how many call chains the tests of bounded memory make.
+// manyChains is the number of call chains in the tests of bounded memory.
 func manyChains() int {
 	if raceDetector {
 		return 1 << 17
@@ -58,7 +58,7 @@ func TestMillionChains(t *testing.T) {
 	before := heap()
 	collecting(t, Options{Exact: true, MaxChains: kept, MaxPairs: kept})
 	var m Mutex
-	// f is what a goroutine does that finds the lock taken, but for the blocking.
+	// f does the work of a goroutine that finds the lock held, without the blocking.
 	f := func() {
 		m.lockSlow(false, 0)
 		m.Unlock()

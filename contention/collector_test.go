@@ -11,7 +11,7 @@ import (
 	"weak"
 )
 
-// everything makes waits of all kinds.
+// everything causes waits of all kinds.
 func everything() {
 	var m Mutex
 	var rw RWMutex
@@ -49,7 +49,7 @@ func everything() {
 	m.SetName("named late")
 }
 
-// holdSome takes a while, and now and then so long that others must wait.
+// holdSome holds for a while, and sometimes so long that others must wait.
 func holdSome(n int) {
 	if n%10 == 0 {
 		time.Sleep(50 * time.Microsecond)
@@ -260,7 +260,7 @@ func TestDeferredWaitsAreReleased(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	victims.Go(func() { victim(&m) })
 	waitFor(t, "another one", func() bool { return m.registered() == 3 })
-	time.Sleep(5 * time.Millisecond) // they go to sleep: the consumer is the first
+	time.Sleep(5 * time.Millisecond) // until they sleep, the consumer first
 	m.Unlock()
 	victims.Wait()
 	waitFor(t, "the consumer to wait", func() bool { return c.recorded.Load() == 1 || c.unseen.Load() == 1 })

@@ -80,7 +80,7 @@ func TestCondWait(t *testing.T) {
 	}
 }
 
-// comingConsumer starts a consumer, which waits for m, and is done when it has taken so many.
+// comingConsumer starts a consumer that waits for m, and is done after the given number of items.
 func comingConsumer(t *testing.T, m *Mutex, c *Cond, ready *atomic.Int32, n int32) (done chan bool) {
 	t.Helper()
 	done = make(chan bool)
@@ -108,7 +108,7 @@ func TestForwardReference(t *testing.T) {
 				waitFor(t, "the consumer", func() bool { return m.registered() >= 1 })
 				time.Sleep(2 * time.Millisecond)
 			}
-			// A victim queues behind the consumer, who lets go in Wait.
+			// A victim queues behind the consumer, which releases the lock in Wait.
 			before := m.registered()
 			wg.Go(func() { victim(&m) })
 			waitFor(t, "the victim", func() bool { return m.registered() == before+1 })
@@ -180,7 +180,7 @@ func TestBroadcastAndUnrelatedWaiters(t *testing.T) {
 			return sleepers == n
 		})
 	}
-	sleep() // before collection: nobody knows about it
+	sleep() // before collection: not recorded
 	asleep(1)
 	collecting(t, Options{})
 	for n := range 3 {
@@ -222,7 +222,7 @@ func TestCondCopyPanics(t *testing.T) {
 	b.c.Signal()
 }
 
-// copyOver copies what go vet would not let anybody copy.
+// copyOver makes a copy that go vet would report.
 func copyOver(dst, src *Cond) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(dst)), unsafe.Sizeof(*dst)), unsafe.Slice((*byte)(unsafe.Pointer(src)), unsafe.Sizeof(*src)))
 }
@@ -268,7 +268,7 @@ func firstSignal(c *Cond) { c.Signal() }
 //go:noinline
 func secondSignal(c *Cond) { c.Signal() }
 
-// loud embeds a Mutex, and has methods of its own.
+// loud embeds a Mutex and has methods of its own.
 type loud struct {
 	Mutex
 	locked, unlocked int
@@ -317,7 +317,7 @@ func TestHistoryDuringLongWait(t *testing.T) {
 	waitFor(t, "the consumer to wait", func() bool { return c.queued() == 1 })
 	m.mu.Lock()
 	m.acquired(&w)
-	for range chunkExits*maxChunks + 1 { // somebody waits always
+	for range chunkExits*maxChunks + 1 { // always with a waiter
 		var next wait
 		arrive(&next)
 		m.Unlock()
@@ -341,7 +341,7 @@ func TestManyWaitsBeforeUnlock(t *testing.T) {
 	chain := current.Load().chains().Capture()
 	var w wait
 	m.Lock()
-	if !m.arrive(&w, always, kindMutex, 0) { // somebody waits all the time
+	if !m.arrive(&w, always, kindMutex, 0) { // always with a waiter
 		t.Fatal("not recorded")
 	}
 	first := m.unlockInWait(chain)

@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// madeHold is a hold of a history that is made up: who held the lock from when to when, how long
-// the lock was free in between, and when the owner was itself blocked because of a root.
+// madeHold is a hold of a made-up history: the owner, the time of the hold, how long the lock was
+// free before it, and when the owner was itself blocked because of a root.
 type madeHold struct {
 	owner, root            int
 	from, to, gaps         int64
@@ -19,7 +19,7 @@ type madeHold struct {
 	contended              int64
 }
 
-// lost is what a wait lost to the hold, and the part of it because of the root.
+// lost is the time that a wait lost to the hold, and the part of it due to the root.
 func (h *madeHold) lost(w *wait) (held, because int64) {
 	from, to := max(h.from, w.start), min(h.to, w.end)
 	if to <= from {
@@ -44,7 +44,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 		for i := range 2 + rng.IntN(4) {
 			chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: fmt.Sprint("f", i)}}, false))
 		}
-		if seed%8 == 7 { // more than there are sums for
+		if seed%8 == 7 { // more than the sums cover
 			for i := range 40 {
 				chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: fmt.Sprint("g", i)}}, false))
 			}
@@ -54,7 +54,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 		var untold []*madeHold
 		begin := func(at int64) {
 			w := &wait{account: a, chain: chains[rng.IntN(2)], g: uint64(4000 + rng.IntN(64)), start: at, weight: 1, count: 1}
-			if seed%5 == 4 && rng.IntN(2) == 0 { // it stands for others, too
+			if seed%5 == 4 && rng.IntN(2) == 0 { // it represents others, too
 				w.weight = 1 + rng.Int64N(4)
 				w.count = w.weight + rng.Int64N(2)
 			}
@@ -86,7 +86,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 			e.released, e.g = h.to, uint64(1+i)
 			if e.acquired = h.from; !waited {
 				e.acquired = 0
-			} else if seed%2 == 1 && rng.IntN(20) == 0 { // it slipped in before it could see a waiter
+			} else if seed%2 == 1 && rng.IntN(20) == 0 { // it acquired the lock before it could see a waiter
 				h.from, e.acquired = at-1, 0
 			}
 			if rng.IntN(4) == 0 && waited {
@@ -101,7 +101,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 				}
 			}
 			if rng.IntN(3) == 0 {
-				begin(h.to + 1) // before the exit is there
+				begin(h.to + 1) // before the exit is recorded
 			}
 			st.publish()
 			holds = append(holds, h)
@@ -187,7 +187,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 		}
 		for _, q := range p.Pairs {
 			pair := q.Waiter.Stack.Frames[0].Func + " " + q.Owner.Stack.Frames[0].Func
-			blamed[pair] -= int64(q.Blamed) // waits that stand for others have a row of their own
+			blamed[pair] -= int64(q.Blamed) // waits that represent others have a row of their own
 			counts[pair] -= q.Contentions
 			for _, r := range q.Roots {
 				if r.Via == "" {
@@ -212,8 +212,8 @@ func TestBlameByCumulativeSums(t *testing.T) {
 
 func name(c *callstack.Chain) string { return c.Frames()[0].Func }
 
-// A madeQueue is a lock that waiters get in the order in which they came, each of which comes again
-// at once. They have four call chains.
+// A madeQueue is a lock that waiters acquire in the order of their arrival. Each waiter returns
+// immediately. They have four call chains.
 type madeQueue struct {
 	waiters int
 	st      *state
@@ -233,7 +233,8 @@ func newMadeQueue(waiters int) *madeQueue {
 	return q
 }
 
-// step makes a waiter come and, if all have, an owner leave, and settles the wait of the next one.
+// step lets a waiter arrive and, once all have, an owner leave, and settles the wait of the next
+// one.
 func (q *madeQueue) step() {
 	g := uint64(q.n % (q.waiters + 1))
 	w := wait{account: q.account, chain: q.chains[q.n%2], g: g, start: q.at, weight: 1, count: 1, waiters: int32(q.waiters)}
@@ -258,7 +259,7 @@ func (q *madeQueue) step() {
 func TestSettlingDependsOnCallChains(t *testing.T) {
 	for _, waiters := range []int{50, 500, 5000} {
 		q := newMadeQueue(waiters)
-		for range 3 * waiters { // the sums get their size
+		for range 3 * waiters { // the sums reach their final size
 			q.step()
 		}
 		before, settled := q.account.cumulative.visits, q.account.settled
@@ -273,8 +274,8 @@ func TestSettlingDependsOnCallChains(t *testing.T) {
 	}
 }
 
-// BenchmarkSettle is what a wait costs after the lock was released, by how many owners it was
-// behind.
+// BenchmarkSettle is the cost of a wait after the lock was released, by the number of owners before
+// it.
 func BenchmarkSettle(b *testing.B) {
 	for _, owners := range []int{1, 8, 63, 500} {
 		b.Run(fmt.Sprint(owners), func(b *testing.B) {

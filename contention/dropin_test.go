@@ -10,9 +10,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// The Go distribution's own tests and benchmarks of sync's locks must pass on the
-// wrappers. They are copied from GOROOT into a module in a temporary folder, where
-// "sync" is a package that gives our types the names of sync's.
+// The Go distribution's own tests and benchmarks of sync's locks must pass on the wrappers. They
+// are copied from GOROOT into a module in a temporary folder, where package "sync" gives our types
+// the names of sync's.
 
 const dropinSync = `package sync
 
@@ -35,7 +35,7 @@ type (
 
 var NewCond = contention.NewCond
 
-// The tests use the semaphore, which is not ours, too.
+// The tests use the semaphore, which is not ours.
 func Runtime_Semacquire(s *uint32) {
 	for {
 		if v := atomic.LoadUint32(s); v > 0 && atomic.CompareAndSwapUint32(s, v, v-1) {
@@ -159,7 +159,7 @@ func TestGoDistributionsTests(t *testing.T) {
 // go vet must report copies of all lock types.
 func TestVetFlagsCopies(t *testing.T) {
 	goTool, _ := goCommand(t)
-	// The folder must be inside the module; names with an underscore are no package of it.
+	// The folder must be inside the module. Names with an underscore are not packages of it.
 	dir, err := os.MkdirTemp(".", "_copies")
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func copies() {
 	}
 	for _, want := range []string{"assignment copies lock value to a:", "assignment copies lock value to b:", "assignment copies lock value to d:"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("go vet does not say %q:\n%s", want, out)
+			t.Errorf("go vet does not report %q:\n%s", want, out)
 		}
 	}
 }

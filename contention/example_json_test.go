@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// serviceProfile is a profile as a service may save it: requests wait for a cache because of
-// its janitor, and for a log because of each other.
+// serviceProfile is a profile of a service: requests wait for a cache because of its janitor, and
+// for a log because of each other.
 func serviceProfile() *contention.Profile {
 	calls := func(group string, functions ...string) contention.Party {
 		s := &contention.Stack{}
@@ -54,7 +54,7 @@ func ExampleWriteJSON() {
 
 func ExampleProfile_Filter() {
 	p := serviceProfile().Filter(contention.Filter{Focus: regexp.MustCompile(`\.sweep$`)})
-	for _, w := range p.Waits { // what is left is what sweep is to blame for
+	for _, w := range p.Waits { // the remaining waits are those blamed on sweep
 		fmt.Println(w.Lock, w.Waited, w.HandOff)
 	}
 	// Output:

@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 )
 
-// Profiles of several instances of a service become one.
+// Profiles of several instances of a service are merged into one.
 func ExampleMerge() {
 	a, err := tracewaits.ReadFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", tracewaits.Options{})
 	if err != nil {

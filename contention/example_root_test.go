@@ -7,7 +7,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// search is a profile in which requests wait for a cache, whose owner waits for a disk most of the time.
+// search is a profile in which requests wait for a cache. Its owner waits for a disk most of the
+// time.
 func search() *contention.Profile {
 	call := func(f string) *contention.Stack {
 		return &contention.Stack{Frames: []contention.Frame{{Func: f}}}
@@ -30,7 +31,7 @@ func search() *contention.Profile {
 	}
 }
 
-// Whom it would help to make faster.
+// The root owners are the ones to make faster.
 func ExampleProfile_Aggregate_roots() {
 	tree, err := search().Aggregate(contention.ByLock, contention.ByRootFunc)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // short drops the path of the package.
 func short(function string) string { return function[strings.LastIndexByte(function, '.')+1:] }
 
-// print tells who lost time to whom, without the times, which vary.
+// print prints waiters and owners without the times, which vary.
 func print(p *contention.Profile) {
 	for _, q := range p.Pairs {
 		fmt.Printf("%s: %s waited for %s", q.Kind, short(q.Waiter.Stack.Frames[0].Func), short(q.Owner.Stack.Frames[0].Func))
@@ -30,7 +30,7 @@ type account struct {
 	balance int
 }
 
-// audit holds the lock for long.
+// audit holds the lock for a long time.
 func (a *account) audit(locked chan<- bool) {
 	a.mu.Lock()
 	close(locked)
@@ -64,7 +64,7 @@ func ExampleMutex() {
 	// contention_test.account
 }
 
-// A library collects by itself, whether its host does or not.
+// A library collects independently of its host.
 func ExampleCollector() {
 	var mine contention.Collector
 	if err := mine.Start(contention.Options{}); err != nil {

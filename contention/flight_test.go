@@ -61,7 +61,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	if !strings.HasSuffix(at(u.Waiter), ".flightWaits") || !strings.HasSuffix(at(u.Holder), ".flightHolds") || u.Kind != MutexKind {
 		t.Errorf("%s waits for %s: %+v", at(u.Waiter), at(u.Holder), u)
 	}
-	// Where goroutines have no numbers here, some may find their places taken.
+	// Where goroutines have no IDs, some may find their places taken.
 	if u.Count < 1 || u.Count > stuck || u.Count < stuck && callstack.Goid() != 0 || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Count)*time.Duration(leastFlight) {
 		t.Errorf("%+v, %d in flight", u, p.InFlight)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// complete is handMade with what else a profile can hold.
+// complete is handMade with all other data that a profile can have.
 func complete() *Profile {
 	p := handMade()
 	p.Source, p.Accuracy, p.InFlight = FromWrappers, Sampled, 3
@@ -214,7 +214,7 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// checkSums checks what the documentation of Profile promises.
+// checkSums checks the guarantees in the documentation of Profile.
 func checkSums(t *testing.T, p *Profile) {
 	t.Helper()
 	blamed := map[rowKey]time.Duration{}
@@ -302,7 +302,7 @@ func TestFilter(t *testing.T) {
 		{Filter{Kinds: []Kind{CondKind}}, 0, 0, 0, 0, 0, 0, 0},
 		{Filter{Kinds: []Kind{CondKind, MutexKind}}, 110, 6, 2, 3, 2, 7, 3},
 		{Filter{Focus: regexp.MustCompile(`Cache$`)}, 50, 5, 1, 2, 1, 7, 3},
-		{Filter{Focus: regexp.MustCompile(`\.Fill`)}, 90, 5, 2, 2, 2, 0, 0}, // owners only: no part of the wait is left but theirs
+		{Filter{Focus: regexp.MustCompile(`\.Fill`)}, 90, 5, 2, 2, 2, 0, 0}, // owners only: only their part of the wait remains
 		{Filter{Focus: regexp.MustCompile(`serve`)}, 110, 6, 2, 3, 2, 7, 3},
 		{Filter{Min: 5}, 107, 6, 2, 3, 2, 7, 0},
 		{Filter{Min: 60}, 60, 1, 1, 1, 1, 0, 0},

@@ -25,7 +25,7 @@ func handProfile() *Profile {
 func TestMergeInstances(t *testing.T) {
 	a, b := handProfile(), handProfile()
 	for _, l := range b.Locks {
-		l.ID += 7 // another process numbers them as it likes
+		l.ID += 7 // the IDs of another process differ
 	}
 	b.Accuracy = Sampled
 	m := Merge(a, nil, b)

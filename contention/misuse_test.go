@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// What ends the process is tried in a child process, with a wait going on, so that the
-// slow paths are taken. The message must be that of package sync or of the runtime.
+// Misuse that ends the process is tested in a child process, during a wait, so that the slow paths
+// are taken. The message must be that of package sync or of the runtime.
 var fatal = map[string]fatalCase{
 	"Unlock of unlocked": {func() {
 		var m Mutex
@@ -70,7 +70,7 @@ var fatal = map[string]fatalCase{
 	"the runtime's layout is checked by Start": {func() {
 		panic(fmt.Sprint("checked: ", callstack.GoidChecked()))
 	}, "panic: checked: true"},
-	"Cond without anybody": {func() {
+	"Cond without waiters": {func() {
 		c := NewCond(new(Mutex))
 		c.L.Lock()
 		c.Wait()
@@ -102,7 +102,7 @@ func TestFatal(t *testing.T) {
 	}
 	for name, c := range fatal {
 		if raceDetector && strings.Contains(c.want, "deadlock") {
-			continue // the race detector uses cgo, with which the runtime does not look for deadlocks
+			continue // the race detector uses cgo, with which the runtime does not detect deadlocks
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()

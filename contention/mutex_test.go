@@ -37,7 +37,7 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
-			t.Fatal("waited in vain for ", what)
+			t.Fatal("timeout: ", what)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestUncontendedLeavesNoTrace(t *testing.T) {
 		rw.RUnlock()
 	}
 	if m.st.Load() != nil || rw.st.Load() != nil {
-		t.Error("a lock that nobody waited for has state")
+		t.Error("a lock without waits has state")
 	}
 	if p := Snapshot(); len(p.Waits) != 0 || len(p.Locks) != 0 {
 		t.Errorf("profile has rows: %+v", p)
@@ -81,8 +81,8 @@ func TestOffRecordsNothing(t *testing.T) {
 	}
 }
 
-// contend makes one goroutine wait for m until another one unlocks it, and calls
-// during that time, if not nil, when it does.
+// contend makes one goroutine wait for m until another one unlocks it, and calls during, if not
+// nil, in that time.
 func contend(t *testing.T, m *Mutex, during func()) {
 	t.Helper()
 	m.Lock()
@@ -188,19 +188,19 @@ func victim(m *Mutex) { m.Lock(); m.Unlock() }
 func TestBargingOwner(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
-	m.register(m.state()) // as if somebody were about to wait
+	m.register(m.state()) // as before a wait
 	m.state().accountOf(current.Load())
 	m.state().pin()
 	if !m.TryLock() {
 		t.Fatal("TryLock of a free lock failed")
 	}
 	if m.st.Load().since == 0 {
-		t.Error("TryLock while somebody waits did not note the time")
+		t.Error("TryLock with a waiter did not record the time")
 	}
 	m.Unlock()
 	m.Lock()
 	if m.st.Load().since == 0 {
-		t.Error("Lock while somebody waits did not note the time")
+		t.Error("Lock with a waiter did not record the time")
 	}
 	if m.TryLock() {
 		t.Error("TryLock of a locked lock succeeded")

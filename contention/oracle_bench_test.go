@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// quiet is the share of its processors' time that a run may have waited for them while
-// other processes had them. It says nothing about the error: it is from the kernel's
-// accounts, and a run that it disqualifies can be as good as any.
+// quiet is the part of a run for which it may have waited for processors that other processes used.
+// It is independent of the error: it comes from the kernel's accounts, and a disqualified run can
+// be as good as any.
 const quiet = 0.05
 
-// BenchmarkOracle prints the error table of the package documentation. Of many short runs
-// it gives the median error, how much of that is too much or too little blame for all (the bias),
-// the error of the quiet runs alone, and the share of those. If another process takes the processor
-// in the 100 ns between a line of the log and the release of the lock, the lock is held for
-// milliseconds more than the log says. These runs have Options.Exact. As many have not, and the
-// median error of those that went over to sampling is given beside the share of waits that were
-// estimated. As many have locks that tell when their own steps begin and end
-// (oracle_bracket_test.go): how much the profile is beyond what these leave open, in the median and
-// the worst run, and how much of the blame that is.
+// BenchmarkOracle prints the error table of the package documentation. For many short runs it
+// prints the median error, the part of it that is too much or too little blame in total (the bias),
+// the error of the quiet runs alone, and their share. If another process takes the processor in the
+// 100 ns between a line of the log and the release of the lock, the lock is held for milliseconds
+// more than in the log. These runs have Options.Exact. As many runs do not; for these it prints the
+// median error of those that started sampling, and the share of estimated waits. As many runs have
+// locks that record the beginning and end of their own steps (oracle_bracket_test.go); for these it
+// prints how far the profile is beyond the range of these steps, in the median and the worst run,
+// and how much of the blame that range is.
 func BenchmarkOracle(b *testing.B) {
 	const runs, length = 20, 100 * time.Millisecond
 	for _, wl := range workloads {
@@ -41,7 +41,7 @@ func BenchmarkOracle(b *testing.B) {
 				if s.estimated > 0 && !math.IsNaN(s.err) {
 					sampled = append(sampled, s.err)
 				}
-				if math.IsNaN(r.err) { // nobody waited for anybody
+				if math.IsNaN(r.err) { // there was no wait
 					continue
 				}
 				all, biases, naive, delays = append(all, r.err), append(biases, r.bias), append(naive, r.naive), append(delays, share)
@@ -73,7 +73,7 @@ func BenchmarkOracle(b *testing.B) {
 	}
 }
 
-// BenchmarkOracleSampled prints how the error of sampled runs falls with their length.
+// BenchmarkOracleSampled prints how the error of sampled runs decreases with their length.
 func BenchmarkOracleSampled(b *testing.B) {
 	for _, wl := range workloads {
 		if wl.name != "64 goroutines" && wl.hold > 10*time.Microsecond {
@@ -110,10 +110,10 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// oracleRun is what one run of a workload gave.
+// oracleRun is the result of one run of a workload.
 type oracleRun struct {
 	err, naive       float64
-	bias             float64 // by how much more is blamed on anybody than was lost
+	bias             float64 // total blame minus lost time
 	waits, estimated int64
 }
 

@@ -64,7 +64,8 @@ func (t *tracker[L]) unlockProbed(o *op, kind kindID, unlock func()) {
 	r.finish()
 }
 
-// probed is a lock as one worker sees it: it tells the latest line of the worker's log.
+// probed is a lock as one worker sees it: it writes its steps to the latest line of the worker's
+// log.
 func probed[L any](w *worker, t *tracker[L], id int, kind kindID, try func() bool, lock, unlock func()) anyLock {
 	var i int
 	return anyLock{id, kind != kindReader,
@@ -72,11 +73,11 @@ func probed[L any](w *worker, t *tracker[L], id int, kind kindID, try func() boo
 		func() { t.unlockProbed(&w.log[i], kind, unlock) }}
 }
 
-// bracket is the least and the greatest blame of every pair.
+// bracket is the minimum and the maximum blame of every pair.
 type bracket struct{ least, most blameTable }
 
-// beyond is Σ(what the estimate is outside of the bracket) / Σ(its middle), and width the bracket's
-// own.
+// beyond is Σ(the part of the estimate outside of the bracket) / Σ(its middle). width is that of
+// the bracket itself.
 func (b bracket) beyond(est blameTable) (beyond, width float64) {
 	var middle float64
 	for k, most := range b.most {
@@ -93,7 +94,7 @@ func (b bracket) beyond(est blameTable) (beyond, width float64) {
 	return beyond / middle, width / middle
 }
 
-// bracketOf works out the bracket by cutting every wait at every event during it.
+// bracketOf computes the bracket by cutting every wait at every event during it.
 func bracketOf(log []op) bracket {
 	b := bracket{blameTable{}, blameTable{}}
 	request, out := func(o *op) int64 { return o.request }, func(o *op) int64 { return o.out }
@@ -144,7 +145,7 @@ func (b bracket) segment(me *op, near []*op, from, to int64) {
 			continue
 		}
 		add(&writer, &maybeWriter, holds, mayHold, o)
-		if !me.write && o.in <= me.got { // the writer that is next
+		if !me.write && o.in <= me.got { // the next writer
 			add(&pending, &maybePending, o.asked <= from && o.in >= to, o.request <= from && o.got >= to, o)
 		}
 	}
@@ -204,8 +205,8 @@ func TestBracket(t *testing.T) {
 	line := func(site string, write bool, request, asked, in, got, left, out int64) op {
 		return op{site: site, write: write, request: request, asked: asked, in: in, got: got, left: left, out: out}
 	}
-	// W waits for the reader A until 200, and until 150 for the reader B, too; R waits behind
-	// both and W, the writer that is pending.
+	// W waits for the reader A until 200, and until 150 for the reader B, too. R waits behind
+	// both and W, the pending writer.
 	log := []op{
 		line("A", false, 0, 0, 1, 5, 200, 204),
 		line("B", false, 0, 0, 2, 6, 150, 154),
@@ -216,7 +217,7 @@ func TestBracket(t *testing.T) {
 	for key, want := range map[blameKey][2]float64{
 		{0, "W", "A"}: {48./2 + 4./2 + 46, 50./2 + 4 + 46 + 4}, // the time from 102 to 200 surely; from 100 to 204 at most
 		{0, "W", "B"}: {48. / 2, 50./2 + 4./2},
-		{0, "R", "W"}: {38./3 + 4./3 + 46./2 + 90, 40./3 + 4./2 + 46./2 + 4./2 + 4 + 90 + 2}, // from 204 to 206 surely nobody has it,
+		{0, "R", "W"}: {38./3 + 4./3 + 46./2 + 90, 40./3 + 4./2 + 46./2 + 4./2 + 4 + 90 + 2}, // from 204 to 206 the lock is certainly free,
 	} {
 		if least, most := b.least[key], b.most[key]; math.Abs(least-want[0]) > 1e-9 || math.Abs(most-want[1]) > 1e-9 {
 			t.Errorf("%v: %v to %v, want %v to %v", key, least, most, want[0], want[1])
@@ -253,7 +254,7 @@ func TestOracleBracket(t *testing.T) {
 				}
 			}
 			if math.IsInf(best, 1) {
-				t.Skip("nobody waited")
+				t.Skip("there was no wait")
 			}
 			if best > 0.01 {
 				t.Errorf("%.2f %% beyond the bracket", 100*best)

@@ -25,7 +25,7 @@ import (
 // processor. The profile counts as held what lies between the last look at the clock in Lock and
 // the first one in Unlock. That is more, by some 100 ns, which is most of its error.
 
-// clockCost is how long a look at the clock takes.
+// clockCost is the duration of a clock reading.
 var clockCost = sync.OnceValue(func() time.Duration {
 	best := math.Inf(1)
 	for range 20 {
@@ -39,7 +39,7 @@ var clockCost = sync.OnceValue(func() time.Duration {
 	return time.Duration(best)
 })
 
-// withoutClock gives the looks at the clock to whom they belong.
+// withoutClock assigns the clock readings to the times that they belong to.
 func withoutClock(log []op) {
 	half := int64(clockCost() / 2)
 	for i := range log {

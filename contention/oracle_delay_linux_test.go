@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// startDelay returns a function that tells for how long the threads of the process
-// wanted to run since then and could not, in seconds, from /proc/self/task/*/schedstat.
+// startDelay returns a function that returns for how many seconds the threads of the process have
+// been waiting to run since then, from /proc/self/task/*/schedstat.
 func startDelay() (since func() float64) {
 	before := runDelay()
 	return func() float64 { return runDelay() - before }

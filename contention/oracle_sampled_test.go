@@ -16,10 +16,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// Rows of locks that are sampled are estimates. Here, waits of which the truth is known go through
-// the sampler, and what the profile says of them is held against it.
+// Rows of sampled locks are estimates. Here, waits with known blame go through the sampler, and the
+// profile is compared with the truth.
 
-// replayed is one wait of a log, and what it lost to each owner.
+// replayed is one wait of a log, and the time that it lost to each owner.
 type replayed struct {
 	waiter int
 	took   int64
@@ -28,7 +28,7 @@ type replayed struct {
 
 const owners = 4
 
-// waits are programs' waits: of logs, and made up.
+// replays returns waits of programs: from logs, and generated.
 func replays(t *testing.T) map[string][]replayed {
 	all := map[string][]replayed{}
 	for _, name := range []string{"10µs-64", "2µs-64", "2µs-8"} {
@@ -41,7 +41,7 @@ func replays(t *testing.T) map[string][]replayed {
 		for i := range n {
 			r := replayed{waiter: rng.IntN(owners), took: int64(took(i))}
 			left := r.took
-			for left > 0 { // the longer, the more owners; the waiter's number makes one of them likely
+			for left > 0 { // longer waits have more owners; the waiter's number makes one of them likely
 				by := rng.IntN(owners)
 				if rng.IntN(3) == 0 {
 					by = r.waiter
@@ -67,7 +67,7 @@ func replays(t *testing.T) map[string][]replayed {
 }
 
 // readReplay reads waits of a program with 64 or 8 goroutines that hold a lock for 10 or 2 µs,
-// written down outside the lock: the waiter, how long it waited, and what it lost to each of four
+// logged outside the lock: the waiter, the length of the wait, and the time lost to each of four
 // owners.
 func readReplay(t *testing.T, name string) (rs []replayed) {
 	b, err := os.ReadFile("testdata/waits-" + name + ".txt")
@@ -239,7 +239,7 @@ var liveLocks = []workload{
 // and their total within the steps. The profile is marked as sampled if and only if not all waits
 // were recorded.
 func TestSampledTotalsAreExact(t *testing.T) {
-	for _, oneIn := range []uint32{0, 8, 1 << 10} { // 0: whatever the cost makes it
+	for _, oneIn := range []uint32{0, 8, 1 << 10} { // 0: depending on the cost
 		for _, wl := range liveLocks {
 			t.Run(fmt.Sprintf("%s, one in %d", wl.name, oneIn), func(t *testing.T) {
 				collecting(t, Options{})
@@ -446,7 +446,7 @@ func TestSampledConservation(t *testing.T) {
 			wg.Go(func() {
 				for range 1000 {
 					m.Lock()
-					runtime.Gosched() // the others come, and have to wait
+					runtime.Gosched() // the others arrive and have to wait
 					m.Unlock()
 					if i == 0 {
 						rw.Lock()
@@ -471,7 +471,7 @@ func TestSampledConservation(t *testing.T) {
 		return n
 	}
 	busy()
-	for range 100 { // on a busy machine, few waits may come, and none of them be drawn
+	for range 100 { // on a busy machine there may be few waits, none of them drawn
 		if estimates(Snapshot()) > 0 {
 			break
 		}

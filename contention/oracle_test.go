@@ -13,19 +13,18 @@ import (
 	"time"
 )
 
-// The oracle logs the request, acquisition and release of every operation on the
-// locks of a workload, from outside, and works out from nothing but this log who
-// waited for whom. The profile must say the same.
+// The oracle logs the request, acquisition and release of every operation on the locks of a
+// workload, from outside, and computes the blame from this log alone. The profile must agree.
 
-// op is one operation as the goroutine that did it saw it.
+// op is one operation as seen by its goroutine.
 type op struct {
 	lock               int
-	site               string // what the chain key of its calls looks like
+	site               string // the form of the chain key of its calls
 	write              bool
 	request, got, left int64
 	gone               int64 // after the unlock; see settle
 	asked, in, out     int64 // see oracle_bracket_test.go
-	waited             bool  // likewise: it was not granted at once
+	waited             bool  // likewise: it was not granted immediately
 }
 
 // anyLock is a Mutex, or an RWMutex for reading or writing.
@@ -40,19 +39,19 @@ type anyLock struct {
 type worker struct {
 	log  []op
 	hold time.Duration
-	// inner is done while the lock is held.
+	// inner runs while the lock is held.
 	inner func(w *worker)
-	_     [64]byte // what another worker writes to is in another cache line
+	_     [64]byte // keeps the data of another worker in another cache line
 }
 
-// next makes room in the log, so that nothing but a look at the clock comes between the
-// lines of the log and the operations that they are about.
+// next makes room in the log, so that only a clock reading comes between the lines of the log and
+// their operations.
 func (w *worker) next(l anyLock, site string) int {
 	w.log = append(w.log, op{lock: l.id, site: site, write: l.write})
 	return len(w.log) - 1
 }
 
-// held is what a worker does while it has the lock. It returns when it is about to leave.
+// held is the work of a worker while it has the lock. It returns just before the release.
 func (w *worker) held(i int, request int64) (left int64) {
 	got := now()
 	w.log[i].request, w.log[i].got = request, got
@@ -145,7 +144,7 @@ func (t blameTable) errorOf(est blameTable) float64 {
 	return d / t.sum()
 }
 
-// truth works out the blame by cutting every wait at every event during it.
+// truth computes the blame by cutting every wait at every event during it.
 func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
 	pairs, naive = blameTable{}, blameTable{}
 	got, left := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }
@@ -158,8 +157,8 @@ func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
 	return pairs, naive, waited
 }
 
-// eachLock calls f with the operations on each lock in the order of a moment, and how long they
-// took at most until their end.
+// eachLock calls f with the operations on each lock in the order of a moment, and the maximum time
+// from it to their end.
 func eachLock(log []op, moment, end func(*op) int64, f func(ops []op, longest int64)) {
 	byLock := map[int][]op{}
 	for _, o := range log {
@@ -175,14 +174,14 @@ func eachLock(log []op, moment, end func(*op) int64, f func(ops []op, longest in
 	}
 }
 
-// blameOne adds what ops[i] lost to the others.
+// blameOne adds the time that ops[i] lost to the others.
 func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
 	me := &ops[i]
 	var near []*op // operations that may matter: those that overlap the wait
 	cuts := []int64{me.request, me.got}
 	var waker *op
 	first, _ := slices.BinarySearchFunc(ops, me.request-longest, func(o op, at int64) int { return cmp.Compare(o.got, at) })
-	for j := first; j < i; j++ { // who got it later did not hold it during the wait
+	for j := first; j < i; j++ { // an owner that acquired it later did not hold it during the wait
 		o := &ops[j]
 		if o.left <= me.request {
 			continue
@@ -215,8 +214,8 @@ func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
 			continue
 		}
 		if !writer && !me.write {
-			// A reader behind readers: only because a writer is pending, the one that
-			// is next.
+			// A reader behind readers waits only because a writer is pending: the next
+			// one.
 			var next *op
 			for _, o := range near {
 				if o.write && o.request <= from && o.got >= to && o.got <= me.got && (next == nil || o.got < next.got) {
@@ -253,7 +252,7 @@ type workload struct {
 	hold    time.Duration
 	heavy   time.Duration // hold of the first worker, if any
 	think   time.Duration
-	rw      float64 // share of writes on RWMutexes; 0: Mutexes
+	rw      float64 // share of writes on RWMutexes; 0 means Mutexes
 	nested  bool    // a second lock is taken inside
 }
 
@@ -308,7 +307,7 @@ func (wl workload) plainLocks() lockSet {
 	return func(*worker) (r, w []anyLock) { return read, write }
 }
 
-// probedLocks are locks that tell their steps (oracle_bracket_test.go), and their states.
+// probedLocks are locks that log their steps (oracle_bracket_test.go), and their states.
 func (wl workload) probedLocks() (locks lockSet, states []*state) {
 	if wl.rw > 0 {
 		rws := wl.rwMutexes()
@@ -335,7 +334,7 @@ func (wl workload) probedLocks() (locks lockSet, states []*state) {
 	}, states
 }
 
-// run does the workload for d and returns the log.
+// run runs the workload for d and returns the log.
 func (wl workload) run(d time.Duration) []op { return wl.runOn(wl.plainLocks(), d) }
 
 func (wl workload) runOn(locks lockSet, d time.Duration) []op {
@@ -381,7 +380,7 @@ func (wl workload) runOn(locks lockSet, d time.Duration) []op {
 	return log
 }
 
-// checkConservation tests the identities that hold exactly in every profile.
+// checkConservation checks the identities that hold exactly in every profile.
 func checkConservation(t testing.TB, p *Profile) {
 	t.Helper()
 	type row struct {
@@ -457,15 +456,15 @@ func TestOracle(t *testing.T) {
 			// Another process may take the processor between two lines of the log, so
 			// the best of a few runs counts. A wrong algorithm is wrong in all of them.
 			best := math.Inf(1)
-			// The race detector's own work is part of what the log takes for a hold.
-			// Conservation is checked always.
+			// The race detector's own work is part of the holds in the log.
+			// Conservation is always checked.
 			tries, enough := 8, limit(wl.hold)/4
 			if raceDetector {
 				tries = 2
 			}
 			for try := 0; try < tries && best > enough; try++ {
 				e, naive, _ := compare(t, wl, 80*time.Millisecond, Options{Exact: true})
-				if math.IsNaN(e) { // nobody waited
+				if math.IsNaN(e) { // there was no wait
 					continue
 				}
 				best = min(best, e)
@@ -473,7 +472,7 @@ func TestOracle(t *testing.T) {
 			}
 			switch {
 			case math.IsInf(best, 1):
-				t.Skip("nobody waited")
+				t.Skip("there was no wait")
 			case best > limit(wl.hold) && !raceDetector:
 				t.Errorf("error %.1f %%, want less than %.1f", 100*best, 100*limit(wl.hold))
 			default:
@@ -486,6 +485,6 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// limit is the error that is taken for a wrong algorithm or a look at the clock in a wrong place: 5
-// %, and four looks at the clock a hold, whatever these take here.
+// limit is the error that indicates a wrong algorithm or a clock reading in a wrong place: 5 %, and
+// four clock readings per hold, at their cost on this machine.
 func limit(hold time.Duration) float64 { return 0.05 + 4*float64(clockCost())/float64(hold) }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Under the race detector, the code that is shipped runs: RLock and RUnlock are one instruction,
-// too. But readers are in no order for it.
+// Under the race detector, the shipped code runs: RLock and RUnlock are one instruction, too. But
+// the race detector sees no order among readers.
 func init() {
 	fatal["two readers write"] = fatalCase{func() {
 		var rw RWMutex

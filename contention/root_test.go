@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// checkOwners checks that what owners did, and who was at the root, sums to what is blamed on them.
+// checkOwners checks that the activities of owners and the roots sum to the blame of the owners.
 func checkOwners(t testing.TB, p *Profile) {
 	t.Helper()
 	waits := map[rowKey]int64{}

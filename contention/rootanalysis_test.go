@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// rooted has a wait of 100 behind fill, of which 60 were due to disk and 15 to nobody that is
-// known.
+// rooted has a wait of 100 behind fill: 60 due to disk, and 15 due to an unknown root.
 func rooted() *Profile {
 	stack := func(f string) *Stack { return &Stack{Frames: []Frame{{Func: f, File: "app.go", Line: 1}}} }
 	lock := &Lock{ID: 1, Name: "cache", Class: "app.Cache"}
@@ -104,7 +103,7 @@ func TestFilterRoots(t *testing.T) {
 }
 
 func TestMergeRoots(t *testing.T) {
-	a, b := rooted(), rooted() // the call chains are equal, not the same
+	a, b := rooted(), rooted() // the call chains are equal, not identical
 	b.Pairs[0].Roots[0].Via = MutexKind
 	b.Pairs[0].Activity.Blocked = map[Kind]time.Duration{MutexKind: 77}
 	m := Merge(a, b)

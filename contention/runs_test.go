@@ -10,10 +10,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// runOf has the caller take a lock n times while a waiter sleeps, by the clock of a bubble: hold
-// tells for the i-th time how long it is held by which of two call chains, and free how long it is
-// not held after that. It returns the profile, what the two blocked the waiter for, how long the
-// lock was free, and how many holds were seen.
+// runOf has the caller take a lock n times while a waiter sleeps, by the clock of a bubble. hold
+// returns for the i-th time the length of the hold and which of two call chains has it; free
+// returns the time until the next hold. runOf returns the profile, the time for which the two
+// blocked the waiter, the time for which the lock was free, and the number of holds that were seen.
 func runOf(o Options, n int, hold func(i int) (d time.Duration, second bool), free func(i int) time.Duration) (p *Profile, held [2]time.Duration, idle time.Duration, seen uint64) {
 	Start(o)
 	var m Mutex
@@ -54,7 +54,7 @@ func holdSecond(m *Mutex, d time.Duration) {
 	m.Unlock()
 }
 
-// blamedOn returns the estimates of what holdFirst and holdSecond blocked.
+// blamedOn returns the estimates for holdFirst and holdSecond.
 func blamedOn(p *Profile) (blamed, stdErr [2]time.Duration) {
 	for _, q := range p.Pairs {
 		i := 0
@@ -75,7 +75,7 @@ func TestRunsOfShortHolds(t *testing.T) {
 	}
 	const n = 2000
 	runs := 100
-	if raceDetector { // which makes all 20 times slower
+	if raceDetector { // everything is 20 times slower
 		runs = 10
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -84,7 +84,7 @@ func TestRunsOfShortHolds(t *testing.T) {
 		name   string
 		hold   func(i int) (time.Duration, bool)
 		free   func(i int) time.Duration
-		mostly float64 // at least this part of the holds is not seen
+		mostly float64 // minimum part of the holds that is not seen
 	}{
 		{"all alike", func(int) (time.Duration, bool) { return 50, false }, func(int) time.Duration { return 30 }, 0.9},
 		{"random", func(int) (time.Duration, bool) { return about(50), false }, func(int) time.Duration { return about(100) }, 0.9},
@@ -199,8 +199,8 @@ func TestRunsEndWithAnotherGoroutine(t *testing.T) {
 			p := Snapshot()
 			checkConservation(t, p)
 			blamed, _ := blamedOn(p)
-			// The second waiter lost nothing but that millisecond, and the first one
-			// the short holds, too.
+			// The second waiter lost only that millisecond, and the first one also the
+			// short holds.
 			if another == "waiter" && (blamed[0]-p.Waits[0].Waited-time.Millisecond).Abs() > 50 {
 				t.Errorf("blamed %v, waited %v", blamed[0], p.Waits[0].Waited)
 			}

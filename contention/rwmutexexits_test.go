@@ -15,11 +15,11 @@ func TestReaderAndWriterAppendExitsInOrder(t *testing.T) {
 	var rw RWMutex
 	rw.Lock()
 	var w wait
-	if !rw.arrive(&w, always, kindWriter, 0) { // somebody waits
+	if !rw.arrive(&w, always, kindWriter, 0) { // a waiter
 		t.Fatal("not recorded")
 	}
 	st := rw.st.Load()
-	st.mu.Lock() // as a reader does that is about to say so
+	st.mu.Lock() // as a reader does before it records its exit
 	before := st.seq.Load()
 	left := make(chan bool)
 	go func() {
@@ -32,14 +32,14 @@ func TestReaderAndWriterAppendExitsInOrder(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	if now := st.seq.Load(); now != before {
-		t.Errorf("%d exits were added meanwhile", now-before)
+		t.Errorf("%d exits were added during that time", now-before)
 	}
 	st.mu.Unlock()
 	<-left
 	if now := st.seq.Load(); now != before+1 {
 		t.Errorf("%d exits were added, want that of the writer", now-before)
 	}
-	rw.deregister(st) // nobody really waits
+	rw.deregister(st) // there is no real waiter
 }
 
 // A reader settles its wait while it has the lock. A writer that arrives during that time does not
@@ -55,7 +55,7 @@ func TestSettlingReaderIsNotBlamed(t *testing.T) {
 	})
 	waitFor(t, "a reader waits", func() bool { return rw.waiters.Load() == 1 })
 	a := rw.st.Load().account.Load()
-	a.mu.Lock() // the reader cannot settle its wait
+	a.mu.Lock() // prevents the reader from settling its wait
 	rw.Unlock()
 	waitFor(t, "the reader got the lock", func() bool { return rw.waiters.Load() == 0 })
 	writing.Go(func() {
@@ -78,7 +78,7 @@ func TestSettlingReaderIsNotBlamed(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Error("the writer blames nobody")
+		t.Error("the writer has no blame")
 	}
 }
 

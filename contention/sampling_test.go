@@ -11,8 +11,8 @@ import (
 // drawn, or before the last change has an effect.
 func TestWaitsAreSampledByCost(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	// run lets seconds pass, in periods of a millisecond; in each, cost tells what w, and the
-	// number of the period, make recording cost.
+	// run lets seconds pass, in periods of a millisecond. In each, cost returns the cost of
+	// recording, given w and the number of the period.
 	run := func(s *sampling, seconds int64, drawnAtW1 int64, cost func(w uint32, i int64) int64) (least, most, last uint32, share float64) {
 		least, most, last = maxWeight, 1, s.rest.Load()+1
 		var spent, drawn, unchanged int64
@@ -59,7 +59,7 @@ func TestWaitsAreSampledByCost(t *testing.T) {
 	}{
 		{"recording all takes 10 %", func(w uint32, _ int64) int64 { return ms / 10 / int64(w) }, 4, 16},
 		{"recording all takes 100 %", func(w uint32, _ int64) int64 { return ms / int64(w) }, 64, 128},
-		{"80 %, of which the half is taken as soon as a few are drawn", func(w uint32, _ int64) int64 {
+		{"80 %, half of it taken as soon as a few are drawn", func(w uint32, _ int64) int64 {
 			return 8 * ms / 10 / max(1, int64(w)/32)
 		}, 1 << 10, 1 << 11},
 	} {
@@ -132,12 +132,12 @@ func TestDrawnWaitRepresentsWaitsOfItsLength(t *testing.T) {
 	}
 	w := wait{start: 1, end: 5001, weight: 1, count: 1}
 	a.represent(&w)
-	if w.count != 4 || w.weight != 4 { // 18000 are 3 times 5000, and 3000 are left
+	if w.count != 4 || w.weight != 4 { // 18000 is 3 times 5000 and a rest of 3000
 		t.Errorf("stands for %d waits, and %d times its time", w.count, w.weight)
 	}
 	w = wait{start: 1, end: 800_001, weight: 1, count: 1}
 	a.represent(&w)
-	if w.count != 2 || w.weight != 1 { // the 500 µs are left
+	if w.count != 2 || w.weight != 1 { // the rest of 500 µs
 		t.Errorf("stands for %d waits, and %d times its time", w.count, w.weight)
 	}
 	p := Snapshot()

@@ -29,7 +29,7 @@ func TestScaleMultipliesTheProfile(t *testing.T) {
 	got := contention.Merge(scaled)
 	want.Instances, want.InFlight, want.Unfinished, want.Dropped = got.Instances, got.InFlight, got.Unfinished, got.Dropped
 	for i, l := range want.Locks {
-		l.ID = got.Locks[i].ID // of several instances they are numbered anew
+		l.ID = got.Locks[i].ID // scaling renumbers them
 	}
 	for i := range want.Waits {
 		want.Waits[i].Observed /= n

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// The goroutines here take turns: one takes a step of Lock or Unlock while all others stand still,
-// and notes what the clock was before and after it. So it is known to some 100 ns who waited for
-// whom, whatever the machine does, and the profile must have that: nothing twice, nothing left out,
-// nothing put down to another owner.
+// The goroutines here alternate: one makes a step of Lock or Unlock while all others stand still,
+// and logs the clock before and after it. So the blame is known to some 100 ns, whatever the
+// machine does, and the profile must agree: nothing twice, nothing missing, nothing attributed to
+// another owner.
 
-// span is when something happened: between the two.
+// span is the time of an event: between the two.
 type span struct{ least, most int64 }
 
 // A sequenced goroutine locks and unlocks.
@@ -20,9 +20,9 @@ type sequenced struct {
 	seq    *sequence
 	rng    *rand.Rand
 	steady bool // always in the same function
-	lazy   bool // hardly ever takes a step
+	lazy   bool // seldom takes a step
 	name   string
-	turn   chan bool // false: no more
+	turn   chan bool // false: the last one
 	taken  chan struct{}
 	next   sequencedStep
 }
@@ -33,7 +33,7 @@ const (
 	toLock   sequencedStep = iota
 	toAwake                // when the lock is free
 	toUnlock               // it holds the lock
-	toFinish               // it has let go of it
+	toFinish               // it has released it
 )
 
 type loggedHold struct {
@@ -45,7 +45,7 @@ type loggedContention struct {
 	session  *session
 	waiter   string
 	from, to span
-	over     bool // its goroutine has let go of the lock and finished
+	over     bool // its goroutine has released the lock and finished
 }
 
 type sequence struct {
@@ -55,14 +55,14 @@ type sequence struct {
 	waits []*loggedContention
 }
 
-// step lets the goroutine wait for its next turn. It returns false if there is none.
+// step waits for the goroutine's next turn. It returns false if there is none.
 func (s *sequenced) step(next sequencedStep) bool {
 	s.next = next
 	s.taken <- struct{}{}
 	return <-s.turn
 }
 
-// do notes when f was called.
+// do returns the time of the call of f.
 func do(f func()) (at span) {
 	at.least = now()
 	f()
@@ -158,10 +158,10 @@ func newSequence(rng *rand.Rand, n int) (*sequence, []*sequenced) {
 	return q, all
 }
 
-// pick returns a goroutine that can take a step: who waits for the lock, if that is free.
+// pick returns a goroutine that can take a step; a waiter for the lock only if the lock is free.
 func (q *sequence) pick(rng *rand.Rand, all []*sequenced, last *sequenced, idle bool) *sequenced {
 	if last != nil && rng.IntN(3) == 0 && (last.next != toAwake || q.owner == nil) && (!idle || last.next != toLock) {
-		return last // so that owners come back before any waiter wakes, and waits are settled before owners tell who they are
+		return last // owners return before any waiter wakes, and waits are settled before their owners are known
 	}
 	for _, i := range rng.Perm(len(all)) {
 		if s := all[i]; (!s.lazy || idle || rng.IntN(100) == 0) && (s.next != toAwake || q.owner == nil) && (!idle || s.next != toLock) {
@@ -195,8 +195,8 @@ func TestBlameOfSequences(t *testing.T) {
 				}
 			}
 			if rng.IntN(2) == 0 {
-				// The session ends amid holds and waits, which go on into the next
-				// one.
+				// The session ends during holds and waits, which continue in the
+				// next one.
 				if err := Stop(); err != nil {
 					t.Fatal(err)
 				}
@@ -232,7 +232,7 @@ func TestBlameOfSequences(t *testing.T) {
 	}
 }
 
-// compare holds a profile against the log.
+// compare compares a profile with the log.
 func (q *sequence) compare(t *testing.T, what string, session *session, p *Profile) {
 	t.Helper()
 	checkConservation(t, p)

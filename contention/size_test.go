@@ -33,7 +33,7 @@ func TestLightWeight(t *testing.T) {
 		}
 		return f.Size()
 	}
-	limit := int64(250_000) // of which half is code, and half tells the runtime about it
+	limit := int64(250_000) // half code, half tables of the runtime about it
 	if !strings.HasPrefix(runtime.Version(), "go1.26") {
 		limit = 380_000 // encoding/json, which Profile uses, keeps 100 kB more when it is initialized
 	}

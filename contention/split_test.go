@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// bruteSplit does what split does by looking at each nanosecond.
+// bruteSplit does the same as split, nanosecond by nanosecond.
 func bruteSplit(start, end int64, reader bool, hs []holder) (blame []float64, handOff float64) {
 	blame = make([]float64, len(hs))
 	for t := start; t < end; t++ {
@@ -42,8 +42,7 @@ func bruteSplit(start, end int64, reader bool, hs []holder) (blame []float64, ha
 	return blame, handOff
 }
 
-// randomHolders makes a history that an RWMutex can have: writers exclude one another
-// and readers.
+// randomHolders makes a possible history of an RWMutex: writers exclude one another and readers.
 func randomHolders(rng *rand.Rand) []holder {
 	var hs []holder
 	t := 1 + rng.Int64N(50)
@@ -90,7 +89,7 @@ func TestSplitAgainstBruteForce(t *testing.T) {
 			t.Fatalf("%d to %d, reader %v, %+v: parts and hand-off sum to %d; hand-off %d, want %v", start, end, reader, hs, sum, handOff, wantHandOff)
 		}
 		for i := range hs {
-			if math.Abs(got[i]-want[i]) > 12 { // remainders go to the last reader
+			if math.Abs(got[i]-want[i]) > 12 { // the last reader gets the remainders
 				t.Fatalf("%d to %d, reader %v, %+v: holder %d gets %v, want %v", start, end, reader, hs, i, got[i], want[i])
 			}
 		}
@@ -103,7 +102,7 @@ func TestSplitWithGaps(t *testing.T) {
 	parts, handOff := s.split(100, 1000, false, []holder{
 		{acquired: 0, released: 200},
 		{acquired: 250, released: 800, gaps: 150},
-		{acquired: 2, released: 150}, // before the others: nothing is left of it
+		{acquired: 2, released: 150}, // before the others: it has no part
 	})
 	if len(parts) != 2 || parts[0].ns != 100 || parts[1].ns != 400 || handOff != 50+150+200 {
 		t.Errorf("parts %+v, hand-off %d", parts, handOff)

@@ -8,7 +8,7 @@ import (
 
 func TestVariance(t *testing.T) {
 	var v variance
-	v.add(1, 1, 1000) // not drawn but recorded like all others: no error
+	v.add(1, 1, 1000) // recorded without sampling: no error
 	if v.stdErr() != 0 {
 		t.Errorf("an exact wait gives ±%v", v.stdErr())
 	}

@@ -47,7 +47,7 @@ func TestTryLockOfALockInUseWritesNothing(t *testing.T) {
 			t.Errorf("%s: wrote", name)
 		}
 	}
-	if !wrote(l.free.TryLock) { // else the test shows nothing
+	if !wrote(l.free.TryLock) { // otherwise the test shows nothing
 		t.Error("a free lock was locked without writing")
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// The same instructions differ by up to 20 % in speed for where in a cache line they happen to be.
-// So each function does the same six times, at different places.
+// The speed of the same instructions varies by up to 20 % with their position in a cache line. So
+// each function does the same six times, at different places.
 
 const (
-	uncontended = 10_000 // calls of such a function between two looks at the clock
+	uncontended = 10_000 // calls of such a function between two clock readings
 	sixTimes    = 6
 	// A failed TryLock takes less than a function needs for its stack frame, which only those have
 	// that may call another one. So such a function calls it sixTimes · inARow times.
@@ -24,7 +24,7 @@ var (
 	wm, wheld Mutex
 	pr        sync.RWMutex
 	wr        RWMutex
-	counted   int // what a critical section changes
+	counted   int // changed by the critical sections
 )
 
 var uncontendedOperations = []struct {
@@ -269,7 +269,7 @@ var uncontendedOperations = []struct {
 		}},
 }
 
-// leastTime returns how long a function takes, in ns for each of the six, at best so far.
+// leastTime returns the minimum time of a function so far, in ns for each of the six.
 func leastTime(least float64, f func()) float64 {
 	took := float64(timed(func() {
 		for range uncontended {

@@ -22,7 +22,7 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, method := range []string{"(*Mutex).Lock", "(*Mutex).Unlock", "(*Mutex).TryLock", "(*RWMutex).RLock", "(*RWMutex).RUnlock"} {
-		// For 386, atomic operations are calls, and the compiler inlines none of these
+		// On 386, atomic operations are calls, and the compiler inlines none of these
 		// methods of package sync either.
 		if runtime.GOARCH != "386" && !strings.Contains(string(out), ": can inline "+method+"\n") {
 			t.Errorf("%s is not inlined", method)
@@ -107,7 +107,7 @@ func TestLockWordsInEveryInterleaving(t *testing.T) {
 	imports := strings.NewReplacer(
 		"package contention", "package main", `"sync"`, `"model/sync"`, `"sync/atomic"`, `"model/atomic"`,
 		`"math/rand/v2"`, `"model/rand"`, `"runtime"`, `"model/runtime"`,
-		"inLine     = 64", "inLine     = 4", // so that the count of unlocks is soon used up
+		"inLine     = 64", "inLine     = 4", // exhausts the count of unlocks soon
 	)
 	for _, name := range []string{"words.go", "words_norace.go"} {
 		b, err := os.ReadFile(name)

@@ -70,8 +70,8 @@ func TestWrapperRoots(t *testing.T) {
 	if !strings.HasSuffix(name(root.Owner), ".chainRoot") || root.Via != MutexKind || root.Links != 1 || root.Contentions != 1 || root.Owner.Goroutine != waitB.Owner.Goroutine {
 		t.Errorf("root %s %+v", name(root.Owner), root)
 	}
-	// The victim came while the owner waited for b: what it lost to that is the wait for b but
-	// for its beginning.
+	// The victim came while the owner waited for b: it lost the wait for b without its
+	// beginning.
 	if root.Blamed > waitB.Blamed || root.Blamed < 40*time.Millisecond || self.Blamed < 20*time.Millisecond || self.Owner != pairA.Owner {
 		t.Errorf("root %v, of a wait of %v; itself %+v", root.Blamed, waitB.Blamed, self)
 	}
@@ -118,7 +118,8 @@ func TestFollowWaitChains(t *testing.T) {
 		}
 		got += "\n"
 	}
-	// 3 was blocked from 12 to 30: from 12 to 20 by 2, from 20 to 28 by 1, then by nobody.
+	// 3 was blocked from 12 to 30: from 12 to 20 by 2, from 20 to 28 by 1, then by no
+	// goroutine.
 	const want = `f4 for f3: 32ns, blocked 18ns; f3 16ns ; f1 8ns >; f2 8ns >>
 f3 for f1: 16ns, blocked 13ns; f2 8ns >; f1 8ns 
 f1 for f2: 10ns, blocked 0s
@@ -132,7 +133,7 @@ f4 for f2: 8ns, blocked 0s
 // TestManyOwnersAreKeptByRoot: if a wait has more owners than there is room for, a goroutine that
 // waits for the waiter gets all roots and their times. This needs room for one piece per root.
 func TestManyOwnersAreKeptByRoot(t *testing.T) {
-	const n = 200 // owners by turns, held for 10 and 20, and free for 1 after each
+	const n = 200 // alternating owners with holds of 10 and 20, each followed by 1 free
 	s := newSession(Options{}, now())
 	var chains []*callstack.Chain
 	for _, f := range []string{"waiter", "ten", "twenty", "last"} {

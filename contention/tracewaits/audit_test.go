@@ -13,7 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// clockTie finds how much the clock of the log is ahead of that of the trace.
+// clockTie finds the offset of the clock of the log to that of the trace.
 type clockTie struct {
 	timeline.Base
 	ahead int64
@@ -22,8 +22,8 @@ type clockTie struct {
 
 const tieCategory = "oracle's clock"
 
-// tie writes the clock of the log into the trace. Some time goes by until it is there: the
-// quickest of many counts.
+// tie writes the clock of the log into the trace. This takes some time: the quickest of many
+// counts.
 func tie() {
 	for range 100 {
 		rtrace.Log(context.Background(), tieCategory, strconv.FormatInt(now(), 10))
@@ -40,7 +40,7 @@ func (c *clockTie) Log(l *timeline.Log) {
 	}
 }
 
-// starts notes when goroutines began to run after a wait for a lock.
+// starts records when goroutines began to run after a wait for a lock.
 type starts struct {
 	timeline.Base
 	of map[int64][]timeline.Time
@@ -52,7 +52,7 @@ func (s *starts) Transition(t *timeline.Transition) {
 	}
 }
 
-// before returns the latest start of a goroutine that is not after t.
+// before returns the latest start of a goroutine at or before t.
 func (s *starts) before(g string, t timeline.Time) timeline.Time {
 	id, _ := strconv.ParseInt(g, 10, 64)
 	of := s.of[id]
@@ -62,11 +62,11 @@ func (s *starts) before(g string, t timeline.Time) timeline.Time {
 	return 0
 }
 
-// settle makes of a log the truth, as far as that is known. Between what a goroutine does and the
-// line of the log about it, the operating system may take its thread off the core for milliseconds.
-// A lock was got after the goroutine had asked for it, after those before had left, and after it
-// began to run; it was let go of before the next one had it, and before Unlock returned. So what is
-// taken for the beginning and the end of a hold is the first and the last instant that is possible.
+// settle narrows a log to what is certain. Between an operation and its line in the log, the
+// operating system may take the thread off the processor for milliseconds. A lock was acquired
+// after the goroutine had requested it, after its predecessors had released it, and after the
+// goroutine began to run. It was released before the next owner had it, and before Unlock returned.
+// So the beginning and the end of a hold are set to the first and the last possible instant.
 func settle(log []op, ahead int64, runs *starts) []op {
 	log = slices.Clone(log)
 	got, left := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }
@@ -90,7 +90,7 @@ func settle(log []op, ahead int64, runs *starts) []op {
 			o := &ops[i]
 			last := min(max(o.left, o.gone), nextWriter)
 			if o.write {
-				if !rw { // Unlock of a RWMutex lets new readers in before it wakes those that wait, and then the next writer
+				if !rw { // RWMutex.Unlock admits new readers, then wakes the waiting ones, then the next writer
 					last = min(last, nextAny)
 				}
 				nextWriter = min(nextWriter, o.got)
@@ -103,7 +103,7 @@ func settle(log []op, ahead int64, runs *starts) []op {
 	return out
 }
 
-// auditor checks every stretch that is blamed on an owner against the log of that goroutine.
+// auditor checks every interval that is blamed on an owner against the log of that goroutine.
 type auditor struct {
 	holds         map[string][]op // by goroutine, in the order of time
 	ofLock        map[int][]op    // likewise, by lock, as logged: what is certain
@@ -129,7 +129,7 @@ func newAuditor(log, settled []op, ahead int64) *auditor {
 	return a
 }
 
-// waitedFor returns the lock that a goroutine waited for at an instant, −1 if it did not.
+// waitedFor returns the lock that a goroutine waited for at an instant, or −1.
 func (a *auditor) waitedFor(g *timeline.Goroutine, at int64) int {
 	ops := a.holds[fmt.Sprint(g.ID)]
 	next, _ := slices.BinarySearchFunc(ops, at, func(o op, at int64) int { return cmp.Compare(o.got, at) })
@@ -160,7 +160,7 @@ func (a *auditor) check(waiter *timeline.Goroutine, g int64, _ owner, from, to, 
 	}
 	ops := a.holds[fmt.Sprint(g)]
 	first, _ := slices.BinarySearchFunc(ops, f, func(o op, f int64) int { return cmp.Compare(o.got, f) })
-	held := f // up to which the goroutine's holds are counted: nested ones overlap
+	held := f // end of the goroutine's counted holds: nested ones overlap
 	for _, o := range ops[max(0, first-2):] {
 		if o.got >= t {
 			break

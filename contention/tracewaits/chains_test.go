@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// manyChains is how many call chains the tests of bounded memory make.
+// manyChains is the number of call chains in the tests of bounded memory.
 func manyChains() int {
 	if raceEnabled {
 		return 1 << 17
@@ -41,7 +41,7 @@ func TestTraceMillionChains(t *testing.T) {
 		s.now[2].Waker, s.now[2].WakerStack = s.gs[1], chainOfNumber(unlock, i)
 		s.to(at+40, 2, timeline.Runnable, timeline.WaitMutex, nil)
 		s.to(at+50, 2, timeline.Running, timeline.WaitNone, nil)
-		at += 30_000 // so that it is not taken for a futile wake
+		at += 30_000 // long enough not to look like a futile wake-up
 	}
 	s.end(at)
 	p := s.o.Profile()
@@ -60,14 +60,14 @@ func TestTraceMillionChains(t *testing.T) {
 	if grown > 32<<20 {
 		t.Errorf("%d bytes more are in use", grown)
 	}
-	// What is blamed was blamed while there was room: beyond, the lock is not known.
+	// Blame is kept as long as there is room; after that, the lock is unknown.
 	if sum.Blamed+sum.HandOff+sum.Unattributed != sum.Waited || sum.Unattributed < time.Duration(40*(n-2*kept)) {
 		t.Errorf("%+v", sum)
 	}
 	runtime.KeepAlive(s)
 }
 
-// chainOfNumber returns a call chain of 20 calls that tells the number.
+// chainOfNumber returns a call chain of 20 calls that encodes the number.
 func chainOfNumber(leaf *timeline.Frame, n int) *timeline.Stack {
 	st := &timeline.Stack{Frames: []*timeline.Frame{leaf}}
 	for bit := range 20 {

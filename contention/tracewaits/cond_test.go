@@ -13,15 +13,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// condQueue is a queue with a Cond. It logs, under its lock, who waited since when and who
-// signalled; a Cond wakes its waiters in order.
+// condQueue is a queue with a Cond. It logs, under its lock, the waiters with their start times and
+// the signalers. A Cond wakes its waiters in order.
 type condQueue struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
 	items   int
 	closed  bool
 	waiting []condLog
-	truth   map[[2]string]time.Duration // by names of waiter and signaller
+	truth   map[[2]string]time.Duration // by names of waiter and signaler
 	count   map[string]int64
 }
 
@@ -88,7 +88,7 @@ func (q *condQueue) run(d time.Duration) {
 	producers.Wait()
 	q.mu.Lock()
 	q.closed = true
-	q.waiting = nil // woken by nobody in the log
+	q.waiting = nil // the log has no waker
 	q.cond.Broadcast()
 	q.mu.Unlock()
 	consumers.Wait()
@@ -122,7 +122,7 @@ func TestTraceCondQueue(t *testing.T) {
 	checkConservation(t, p)
 	got, n := map[[2]string]time.Duration{}, map[string]int64{}
 	for _, c := range p.Pairs {
-		if owner := nameIn(c.Owner.Stack); c.Kind == contention.CondKind && owner != "?" { // the Broadcast at the end is not in the log
+		if owner := nameIn(c.Owner.Stack); c.Kind == contention.CondKind && owner != "?" { // the final Broadcast is not logged
 			if c.Flags != contention.Signaller {
 				t.Errorf("flags %v", c.Flags)
 			}
@@ -134,14 +134,14 @@ func TestTraceCondQueue(t *testing.T) {
 		t.Fatalf("got %v, want %v", got, q.truth)
 	}
 	for k, want := range q.truth {
-		// The log begins before the goroutine is parked, and a busy machine may take the
-		// processor away in between.
+		// The log entry comes before the goroutine is parked, and a busy machine may take
+		// the processor away in between.
 		if d := (got[k] - want).Abs(); d > want/5+5*time.Millisecond {
 			t.Errorf("%v: %v, want %v", k, got[k], want)
 		}
 	}
 	for name, want := range q.count {
-		// Who is signalled before it is parked does not wait in the trace.
+		// A goroutine that is signaled before it is parked has no wait in the trace.
 		if n[name] > want || n[name] < want-want/10-2 {
 			t.Errorf("%s waited %d times, want %d", name, n[name], want)
 		}

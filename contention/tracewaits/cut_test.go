@@ -13,8 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// clipper cuts the observer's profile again and again, and adds up by itself for how long
-// goroutines waited.
+// clipper cuts the observer's profile repeatedly, and sums the waiting time of goroutines
+// independently.
 type clipper struct {
 	*Observer
 	every, next timeline.Time
@@ -110,8 +110,8 @@ func TestCutCountsAllTime(t *testing.T) {
 			if a, b := longest(m), longest(whole); a > b || every == time.Hour && a != b {
 				t.Errorf("%s, every %v: the longest wait is %v, as a whole %v", name, every, a, b)
 			}
-			// A contention that ended directly before a cut may count as two, as it
-			// cannot be told whether it was in vain.
+			// A contention that ended just before a cut may count as two, because it is
+			// unknown whether its wake-up was futile.
 			if n < contentions || n > contentions+int64(len(c.cuts))+inFlight {
 				t.Errorf("%s, every %v: %d contentions, as a whole %d", name, every, n, contentions)
 			}
@@ -125,7 +125,7 @@ func TestCutCountsAllTime(t *testing.T) {
 	}
 }
 
-// fewTraces is how many of the small traces are whole, at least.
+// fewTraces is the minimum number of complete small traces.
 const fewTraces = 5
 
 func longest(p *contention.Profile) (d time.Duration) {

@@ -13,13 +13,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The trace is of a program in which 16 goroutines write to one standard logger. They wait for
-// each other in the function that holds the lock across the write to the file.
+// In the trace, 16 goroutines write to one standard logger. They wait for each other in the
+// function that holds the lock during the write to the file.
 func ExampleReadFile() {
 	file := filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
 	p, err := tracewaits.ReadFile(context.Background(), file, tracewaits.Options{})
 	if err != nil {
-		log.Fatal(err) // where the trace is broken; p is what could be read
+		log.Fatal(err) // the error has the position; p is the readable part
 	}
 	for _, q := range p.Pairs {
 		if q.Kind == contention.MutexKind {

@@ -11,7 +11,7 @@ import (
 // Data of a lock before a gap is not combined with data after it.
 func TestGapSeparatesLocks(t *testing.T) {
 	s := newScript(t, Options{})
-	const n = 12 // goroutines, all but one of which queue up
+	const n = 12 // goroutines; all but one queue
 	next := 1
 	handOver := func(from, times int) {
 		for i := range times {

@@ -61,8 +61,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// windowClock adds up by itself how long goroutines waited in each window: waits whose end the
-// trace shows.
+// windowClock sums independently how long goroutines waited in each window, for waits whose end is
+// in the trace.
 type windowClock struct {
 	timeline.Base
 	width   timeline.Time
@@ -123,7 +123,7 @@ func TestWindowsSum(t *testing.T) {
 				if len(windows) == 0 {
 					continue
 				}
-				doubled := int((windows[0].Duration + width - 1) / width) // they are longer where there would be too many
+				doubled := int((windows[0].Duration + width - 1) / width) // longer if there would be too many
 				if width == time.Hour {
 					doubled = 1
 				}
@@ -148,11 +148,11 @@ func TestWindowsSum(t *testing.T) {
 	}
 }
 
-// sameSums holds two profiles against each other, but for roots and activities.
+// sameSums compares two profiles, without roots and activities.
 func sameSums(t *testing.T, name string, a, b *contention.Profile) {
 	t.Helper()
 	x, y := rowTexts(a), rowTexts(b)
-	if a.Dropped.Pairs > 0 { // what is put together differs
+	if a.Dropped.Pairs > 0 { // combined rows differ
 		x, y = totalTexts(a), totalTexts(b)
 	}
 	if !slices.Equal(x, y) {
@@ -168,7 +168,7 @@ func sameSums(t *testing.T, name string, a, b *contention.Profile) {
 	}
 }
 
-// rowTexts writes down all rows and locks.
+// rowTexts formats all rows and locks.
 func rowTexts(p *contention.Profile) (out []string) {
 	stack := func(s *contention.Stack) string {
 		if s == nil {
@@ -196,7 +196,7 @@ func rowTexts(p *contention.Profile) (out []string) {
 	return out
 }
 
-// totalTexts writes down the sums of all rows.
+// totalTexts formats the sums of all rows.
 func totalTexts(p *contention.Profile) []string {
 	var counts [3]int64
 	var times [6]time.Duration
@@ -216,7 +216,7 @@ func totalTexts(p *contention.Profile) []string {
 	return []string{fmt.Sprint(counts, times, longest, blamed)}
 }
 
-// checkWindows plays a script again, with windows, which must not change a thing, and sum to the
+// checkWindows replays a script with windows, which must not change anything and must sum to the
 // whole.
 func checkWindows(t *testing.T, opt Options, text string, whole *contention.Profile) {
 	t.Helper()
@@ -303,6 +303,6 @@ func TestWindowsSeparateLocksOfTheSameCode(t *testing.T) {
 		1600 ends`))
 	rows := p.LockTable()
 	if len(rows) != 3 || rows[2].Waited != 10*time.Microsecond || rows[2].Contended != 10*time.Microsecond {
-		t.Errorf("%+v: a wait that no message tells makes the only time in which its lock was held", rows[len(rows)-1].Lock)
+		t.Errorf("%+v: a wait without a message is the only time in which its lock was held", rows[len(rows)-1].Lock)
 	}
 }

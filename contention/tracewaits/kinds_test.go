@@ -2,7 +2,7 @@ package tracewaits
 
 import "testing"
 
-// The rules of observer.go for what is not a sync.Mutex.
+// The rules of observer.go for waits other than for a sync.Mutex.
 
 func TestTraceKinds(t *testing.T) {
 	checkRules(t, []traceRule{
@@ -14,7 +14,7 @@ func TestTraceKinds(t *testing.T) {
 			|once #1 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 10
 			|  main.f:10: 100 of 1`},
 
-		// From 100 on 2 is pending and holds back 3, though 1 reads until 200.
+		// From 100 on 2 is pending and holds back 3, although 1 reads until 200.
 		{"readers and writers; a pending writer has half of the blame", Options{Goroutines: true}, `
 			100 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10
 			120 3 blocks rwmutex-reader in sync.(*RWMutex).RLock < main.r:20
@@ -37,7 +37,7 @@ func TestTraceKinds(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.r:22: 100 of 1 [read-owner]`},
 
-		// 5 is known to read for 10 µs, but 2 had to wait for 100: the reader was there all
+		// 5 usually reads for 10 µs, but 2 had to wait for 100: the reader was there all
 		// the time.
 		{"a writer waits for readers that were there when it came", Options{Goroutines: true}, `
 			10 5 blocks rwmutex-reader in sync.(*RWMutex).RLock < main.r:20
@@ -55,7 +55,7 @@ func TestTraceKinds(t *testing.T) {
 			|rwmutex-reader #1 g5 main.r:20: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  g1 main.w:12: 10 of 1`},
 
-		// 2 runs for 5 µs only; a woken waiter for a Mutex may have found that taken.
+		// 2 runs for 5 µs only; a woken waiter for a Mutex may have found the lock held.
 		{"who was woken as the writer that is next, or as a reader, has the lock: no such wake is futile", Options{}, `
 			100 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10
 			200 1 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
@@ -108,7 +108,7 @@ func TestTraceKinds(t *testing.T) {
 			|mutex #2 main.f:10: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.c:5: 10 of 1 [in-wait]`},
 
-		{"other waits are blamed on who ended them, or on nobody", Options{}, `
+		{"other waits are blamed on the goroutine that ended them, or are unattributed", Options{}, `
 			100 2 blocks chan-send in runtime.chansend1 < main.a:1
 			110 1 wakes 2 in runtime.chanrecv1 < main.z:1
 			110 2 runs

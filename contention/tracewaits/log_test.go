@@ -23,8 +23,8 @@ const (
 	wUnlock = "sync.(*Mutex).Unlock < " + wrapperMethods + "Mutex).Unlock < main."
 )
 
-// told36 is the message about a wait in microseconds. The clock of the messages is that of the
-// script and a second.
+// told36 is the message about a wait in microseconds. The clock of the messages is a second ahead
+// of that of the script.
 func told36(g, start, waited, handOff, unattributed int64, parts ...waitlog.Part) string {
 	w := waitlog.Wait{
 		Lock: 5, Waiters: 2, Goroutine: uint64(g), Start: uint64(start)*1000 + 1e9, Waited: waited * 1000, HandOff: handOff * 1000,
@@ -46,8 +46,8 @@ func sent(at int64) string { return "1 w" + string(waitlog.AppendNumber(nil, uin
 // Messages of wrapped locks replace what is inferred.
 func TestTraceLogs(t *testing.T) {
 	write := strings.NewReplacer("L:", wLock, "U:", wUnlock)
-	// 2 waits from 100 to 310, says the trace: for 1 up to 300. But 3 had the lock from 120 to
-	// 180 without being seen, and from 180 to 190 nobody.
+	// In the trace, 2 waits from 100 to 310, for 1 until 300. But 3 had the lock from 120 to
+	// 180 without an event, and it was free from 180 to 190.
 	const seen = `
 		100 2 blocks mutex in L:f:10
 		300 1 wakes 2 in U:h:12
@@ -302,7 +302,7 @@ func TestTraceOfWrappers(t *testing.T) {
 		}
 		for _, q := range p.Pairs {
 			if callstack.Goid() == 0 {
-				break // only the trace knows who an owner is: it has more rows
+				break // only the trace identifies owners: it has more rows
 			}
 			if q.Flags&contention.Logged == flag && q.Lock.Name != "" {
 				out[key{q.Kind, q.Lock.Name + q.Lock.Class, q.Waiter.Stack.Frames[0].String(), q.Owner.Stack.Frames[0].String(), q.Waiter.Goroutine, q.Owner.Goroutine, q.Flags &^ contention.Logged, q.Contentions, q.Blamed, 0, 0, 0}]++
@@ -322,7 +322,7 @@ func TestTraceOfWrappers(t *testing.T) {
 	for k := range got {
 		t.Logf("only in the trace: %+v", k)
 	}
-	// A waiter may have got the lock while it was spinning, which is no wait in the trace.
+	// A waiter may have acquired the lock while spinning, which is no wait in the trace.
 	switch logged, all := waitedBy(p, contention.Logged), waitedBy(live, 0); {
 	case callstack.Goid() != 0 && (missing*4 > len(want) || len(want) < 8):
 		t.Errorf("%d of %d rows are not the same", missing, len(want))
@@ -339,7 +339,7 @@ func TestTraceOfWrappers(t *testing.T) {
 			inferred += w.Contentions
 		}
 	}
-	if inferred*5 > logged { // now and then, a goroutine waits for what the wrappers themselves lock
+	if inferred*5 > logged { // sometimes a goroutine waits for a lock of the wrappers
 		t.Errorf("%d waits are inferred, %d are logged", inferred, logged)
 	}
 	if runtime.GOOS == "linux" && !strings.Contains(strings.Join(p.Warnings, " "), "is exact") {
@@ -352,7 +352,7 @@ func TestTraceOfWrappers(t *testing.T) {
 // the profiler's own locks is less than a tenth of that, and has a row of its own.
 func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 	tries := ""
-	for range 5 { // a goroutine that loses its processor may hold up messages for long
+	for range 5 { // a preempted goroutine may delay messages for long
 		var buf bytes.Buffer
 		if err := rtrace.Start(&buf); err != nil {
 			t.Skip(err)
@@ -391,7 +391,7 @@ func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 		}
 		joined, own := float64(waitedBy(p, contention.Logged))/float64(all), float64(profilers)/float64(all)
 		tries += fmt.Sprintf("%.1f %% of the waiting joins the trace, and the profiler's own is %.1f %% of it\n", 100*joined, 100*own)
-		if joined >= 0.95 && (own < 0.1 || raceEnabled) { // which slows the profiler more than what it measures
+		if joined >= 0.95 && (own < 0.1 || raceEnabled) { // the race detector slows the profiler most
 			t.Log(tries)
 			return
 		}
@@ -402,7 +402,7 @@ func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 	t.Error(tries)
 }
 
-// waitedBy is the time of the waits for named locks, with the flag or without.
+// waitedBy is the time of the waits for named locks with the given flag.
 func waitedBy(p *contention.Profile, flag contention.Flags) (d time.Duration) {
 	for i := range p.Waits {
 		if w := &p.Waits[i]; w.Flags&contention.Logged == flag && w.Lock.Name != "" {
@@ -443,7 +443,7 @@ func FuzzLogMessages(f *testing.F) {
 // TestTieFindsTheClockOffset: the offset of the messages' clock is found even if single messages
 // are delayed, and if that clock is one percent slower.
 func TestTieFindsTheClockOffset(t *testing.T) {
-	for _, slower := range []timeline.Time{0, 100} { // by one part in so many
+	for _, slower := range []timeline.Time{0, 100} { // by one part in slower
 		var l traceLogs
 		for i := range timeline.Time(1000) {
 			at := 1_000_000 + 20_000*i

@@ -17,7 +17,7 @@ func TestTraceHistory(t *testing.T) {
 	s.play(short.Replace("1 2 blocks mutex in L:f:10"))
 	const n = 5000
 	for i := range n {
-		// 3 and 4 hand the lock to each other. As a late comer, each takes the other's
+		// 3 and 4 hand the lock to each other. As a late arrival, each takes the other's
 		// token.
 		a, b := 3+i%2, 4-i%2
 		s.play(short.Replace(fmt.Sprintf(`
@@ -67,7 +67,7 @@ func TestTraceManyChains(t *testing.T) {
 		t.Errorf("%d rows, %+v", n, p.Dropped)
 	}
 	if !strings.Contains(profileText(p), callstack.Dropped) {
-		t.Errorf("nothing is called %s:\n%s", callstack.Dropped, profileText(p))
+		t.Errorf("no row is named %s:\n%s", callstack.Dropped, profileText(p))
 	}
 }
 
@@ -119,7 +119,7 @@ func TestTraceManyOwners(t *testing.T) {
 			}
 		}
 	}
-	if n != 20 { // since when 1 had it is not known: 3 had been woken, and let go of it unseen
+	if n != 20 { // the start of 1's hold is unknown: 3 had been woken, and released it unseen
 		t.Errorf("%d owners, want 20", n)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// checkNoLocks fails if the profile has a wait for a lock, or one that is named after the function
-// in which the runtime stopped a goroutine.
+// checkNoLocks fails if the profile has a wait for a lock, or one named after the function in which
+// the runtime stopped a goroutine.
 func checkNoLocks(t *testing.T, name string, p *contention.Profile) {
 	t.Helper()
 	for _, w := range p.Waits {
@@ -45,7 +45,7 @@ func TestProgramsWithoutLocksHaveNoLocksInContention(t *testing.T) {
 	}
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {
-		t.Skip(err) // somebody traces the tests
+		t.Skip(err) // the tests themselves are traced
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	var wg sync.WaitGroup
@@ -100,7 +100,7 @@ func TestSuspensionsBelongToTheCollector(t *testing.T) {
 	}
 }
 
-// suspend has the runtime stop a goroutine.
+// suspend makes the runtime stop a goroutine.
 func (s *script) suspend(at timeline.Time, id int64, where string) {
 	s.to(at, id, timeline.Waiting, timeline.WaitRuntime, s.stack(where))
 	s.now[id].Reason = "preempted"
@@ -152,9 +152,9 @@ func shortSite(frames []contention.Frame) string {
 	return strings.Join(names, " < ")
 }
 
-// countSyscalls returns for how long application goroutines were in system calls without a
-// processor, but for calls that the trace does not see the end of, and for how long they were in
-// system calls at all, by call chain.
+// countSyscalls returns how long application goroutines were in system calls without a processor,
+// except for calls whose end is not in the trace, and how long they were in system calls in total,
+// by call chain.
 func countSyscalls(t *testing.T, file string) (without time.Duration, bySite map[string]time.Duration) {
 	t.Helper()
 	f, err := os.Open(file)

@@ -18,7 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The oracle of workload_test.go, for locks of package sync and a trace: the workload logs every
+// The oracle of workload_test.go for locks of package sync and a trace: the workload logs every
 // operation from outside, and runs under runtime/trace.
 
 // tracedWorkload is a row of the error table for traces.
@@ -26,7 +26,7 @@ type tracedWorkload struct {
 	workload
 	sleep  bool // holds and pauses are slept, so that there are processors to spare
 	ci     bool // the test runs it, not only the benchmark
-	chains int  // how many call chains there are, if not as many as sites
+	chains int  // number of call chains, if not the number of sites
 	queue  bool // producers and consumers with Conds
 }
 
@@ -62,8 +62,7 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, ci: true},
 }
 
-// tracedMatrix has holds of 2 µs to 1 ms by 2 to 16 goroutines, with processors to spare and
-// without.
+// tracedMatrix has holds of 2 µs to 1 ms by 2 to 16 goroutines, with and without spare processors.
 func tracedMatrix() (out []tracedWorkload) {
 	for _, sleep := range []bool{true, false} {
 		for _, hold := range []time.Duration{2 * time.Microsecond, 20 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
@@ -94,8 +93,8 @@ func (wl tracedWorkload) locks() (read, write []anyLock) {
 	return read, write
 }
 
-// run does the workload for d and returns the log, in which the sites have the number of the lock
-// and that of the goroutine with them: "0:siteA@17".
+// run runs the workload for d and returns the log. Its sites have the number of the lock and that
+// of the goroutine: "0:siteA@17".
 func (wl tracedWorkload) run(d time.Duration) []op {
 	if wl.queue {
 		return wl.runQueue(d)
@@ -179,7 +178,7 @@ func deeper(n int, f func()) {
 	f()
 }
 
-// siteName returns what the log calls a call chain.
+// siteName returns the name of a call chain in the log.
 func siteName(n int, fn func(i int) string) string {
 	site, depth := "?", 0
 	for i := range n {
@@ -198,7 +197,7 @@ func siteName(n int, fn func(i int) string) string {
 	return site
 }
 
-// naiveObserver blames the goroutine that ended a wait for all of it.
+// naiveObserver blames the whole wait on the goroutine that ended it.
 type naiveObserver struct {
 	timeline.Base
 	table blameTable
@@ -226,11 +225,11 @@ func siteOfStack(s *contention.Stack) string {
 
 // verdict compares an estimate with the truth.
 type verdict struct {
-	truth     float64 // how long owners were waited for, in ns
+	truth     float64 // waiting for owners, in ns
 	err       float64 // Σ|estimate − truth| / truth, over pairs of call chains
-	precision float64 // how much of what is blamed is blamed rightly, likewise
-	recall    float64 // how much of the truth is told, likewise
-	instants  float64 // for how much of the time that an owner is blamed for it held a lock at that very time
+	precision float64 // part of the blame that is right, likewise
+	recall    float64 // part of the truth that is blamed, likewise
+	instants  float64 // part of an owner's blamed time in which it held a lock at that instant
 }
 
 func judge(truth, est blameTable) verdict {
@@ -242,7 +241,7 @@ func judge(truth, est blameTable) verdict {
 	return verdict{truth: truth.sum(), err: truth.errorOf(est), precision: right / max(1, est.sum()), recall: right / total}
 }
 
-// chains puts the pairs of all locks and goroutines together: a trace does not number locks.
+// chains combines the pairs of all locks and goroutines: a trace does not number locks.
 func (t blameTable) chains() blameTable {
 	u := blameTable{}
 	for k, v := range t {
@@ -274,7 +273,7 @@ func traceWorkload(t testing.TB, wl tracedWorkload, d time.Duration) (ours, naiv
 	t.Helper()
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {
-		t.Skip(err) // somebody traces the tests
+		t.Skip(err) // the tests themselves are traced
 	}
 	if wl.queue && callstack.Goid() == 0 {
 		rtrace.Stop()
@@ -306,7 +305,7 @@ func traceWorkload(t testing.TB, wl tracedWorkload, d time.Duration) (ours, naiv
 // TestTraceOracle asserts what holds on a busy machine, too: the best of a few runs counts. A
 // wrong algorithm is wrong in all of them.
 func TestTraceOracle(t *testing.T) {
-	worst := map[bool]float64{} // error of the naive estimate, by whether there are processors to spare
+	worst := map[bool]float64{} // error of the naive estimate, with and without spare processors
 	for _, wl := range tracedWorkloads {
 		if !wl.ci {
 			continue
@@ -314,10 +313,10 @@ func TestTraceOracle(t *testing.T) {
 		t.Run(wl.name, func(t *testing.T) {
 			instants := 0.95
 			if raceEnabled {
-				instants = 0.9 // a look at the clock takes a part of a short hold
+				instants = 0.9 // a clock reading takes a part of a short hold
 			}
-			// All in one try. How much of the truth is told depends on how soon threads that are
-			// woken run; but nothing is told by who tells nothing.
+			// All in one attempt. The recall depends on how soon woken threads run; but
+			// without results there is no recall.
 			good := func(v verdict) bool {
 				return v.precision >= 0.95 && v.instants >= instants && (!wl.sleep || v.recall >= 0.5)
 			}
@@ -329,7 +328,7 @@ func TestTraceOracle(t *testing.T) {
 				}
 				judged++
 				if callstack.Goid() == 0 {
-					v.instants = 1 // the log does not tell whose operations are whose: there is nothing to judge it by
+					v.instants = 1 // the log does not identify the goroutines: no truth to compare with
 				}
 				worst[wl.sleep] = max(worst[wl.sleep], naive.err)
 				tries += fmt.Sprintf("error %.1f %%, %.2f times that of the naive estimate, precision %.1f %%, by instants %.1f %%, recall %.1f %%\n",

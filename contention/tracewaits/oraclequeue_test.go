@@ -10,23 +10,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// The oracle for a queue: producers and consumers share a lock, which consumers let go of and get
-// back in Cond.Wait.
+// The oracle for a queue: producers and consumers share a lock, which consumers release and
+// reacquire in Cond.Wait.
 
-// loggedQueue is a queue whose lock logs what the workers do, also inside Wait.
+// loggedQueue is a queue whose lock logs the operations of the workers, also inside Wait.
 type loggedQueue struct {
 	mu      sync.Mutex
 	notFull *sync.Cond
 	filled  *sync.Cond
 	n       int
 	over    bool
-	workers map[uint64]*queueWorker // by goroutine; fixed before they start to work
+	workers map[uint64]*queueWorker // by goroutine; complete before they start to work
 }
 
 type queueWorker struct {
 	worker
 	q  *loggedQueue
-	at string // the site that it is in
+	at string // its current site
 }
 
 func (q *loggedQueue) Lock() {
@@ -44,7 +44,7 @@ func (q *loggedQueue) Unlock() {
 	o.gone = now()
 }
 
-// work is what a worker does while it has the lock.
+// work is the work of a worker while it has the lock.
 func (w *queueWorker) work() {
 	if w.inner != nil {
 		w.inner(&w.worker)
@@ -94,8 +94,8 @@ func siteEnd(w *queueWorker) {
 	w.q.Unlock()
 }
 
-// runQueue does the workload for d and returns the log. Of three workers, one each produces,
-// consumes, and looks on.
+// runQueue runs the workload for d and returns the log. Of three workers, one produces, one
+// consumes, and one only looks.
 func (wl tracedWorkload) runQueue(d time.Duration) []op {
 	q := &loggedQueue{workers: map[uint64]*queueWorker{}}
 	q.notFull, q.filled = sync.NewCond(q), sync.NewCond(q)

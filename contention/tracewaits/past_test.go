@@ -19,7 +19,7 @@ func TestPastAgainstEveryNanosecond(t *testing.T) {
 	for round := range 60 {
 		p := &past{first: 100, end: 100, open: doingRunning, longPast: &noLongPast}
 		var did []doing
-		var roots []int64 // by nanosecond since 100; 0 is itself
+		var roots []int64 // by nanosecond since 100; 0 means itself
 		n := []int{3, 60, 300, 2000}[round%4]
 		for range n {
 			ns := 1 + rng.Int64N(5)

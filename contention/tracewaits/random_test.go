@@ -22,7 +22,7 @@ func TestTraceRandom(t *testing.T) {
 	waits := []timeline.Wait{timeline.WaitMutex, timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader,
 		timeline.WaitOnce, timeline.WaitCond, timeline.WaitChanSend, timeline.WaitSleep, timeline.WaitOther}
 	states := []timeline.State{timeline.Running, timeline.Running, timeline.Runnable, timeline.Runnable, timeline.Waiting, timeline.Syscall}
-	shared := 0 // readers that were seen beside the last one
+	shared := 0 // readers seen beside the last one
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScript(t, Options{Goroutines: seed%2 == 0, MaxPairs: 1 + int(seed%40)})
@@ -106,7 +106,7 @@ func TestRecycledGoroutinesChangeNothing(t *testing.T) {
 				s.to(at, id, timeline.Runnable, cur.Wait, nil)
 			case cur.State == timeline.Runnable:
 				s.to(at, id, timeline.Running, timeline.WaitNone, nil)
-			case rng.IntN(4) == 0: // another one is born in its place
+			case rng.IntN(4) == 0: // another one starts in its place
 				index := s.gs[id].Index
 				s.to(at, id, timeline.NotExist, timeline.WaitNone, nil)
 				delete(s.now, id)

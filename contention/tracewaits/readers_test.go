@@ -9,12 +9,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// reads writes RLock and RUnlock out.
+// reads expands RLock and RUnlock.
 var reads = strings.NewReplacer("RL:", "sync.(*RWMutex).RLock < main.", "RU:", "sync.(*RWMutex).RUnlock < main.",
 	"WL:", "sync.(*RWMutex).Lock < main.", "WU:", "sync.(*RWMutex).Unlock < main.")
 
-// lesson is how the pass learns that r has the lock between the lines 20 and 30: 5 waits for it in
-// the one, and is the last to let go of it in the other.
+// lesson makes the pass learn that r has the lock between lines 20 and 30: 5 waits for it in the
+// former, and is the last to release it in the latter.
 const lesson = `
 	10 5 blocks rwmutex-reader in RL:r:20
 	20 1 wakes 5 in WU:w:12
@@ -27,8 +27,8 @@ const lesson = `
 // TestTraceReaders: a writer waits for several readers.
 func TestTraceReaders(t *testing.T) {
 	for _, tt := range []struct{ what, script, want string }{
-		// The trace is the same whether 6 has the lock until 199, or has let go of it long
-		// ago. 7 sleeps elsewhere.
+		// The trace is the same whether 6 has the lock until 199 or released it long ago. 7
+		// sleeps elsewhere.
 		{"of who only runs, or is elsewhere, nothing is known: the last one has it all", `
 			50 6 stops in main.z:1
 			60 6 runs
@@ -56,7 +56,7 @@ func TestTraceReaders(t *testing.T) {
 			|  g5 main.r:30: 80 of 2 [read-owner]
 			|  g6 main.r:30: 30 of 1 [read-owner]`},
 
-		// 6 is seen at 120 first, but no reader was let in after 100.
+		// 6 is seen at 120 first, but no reader was admitted after 100.
 		{"it had the lock before the writer came", `
 			100 2 blocks rwmutex-writer in WL:w:10
 			120 6 stops in main.r:26
@@ -72,9 +72,9 @@ func TestTraceReaders(t *testing.T) {
 			|  g8 main.r:30: 23 of 1 [read-owner]
 			|  g6 main.r:30: 13 of 1 [read-owner]`},
 
-		// Unlock gave 6 and 7 the lock, but another reader that runs first takes what was
-		// meant for one of them, without a trace. What 5 has from 130 on, when both have
-		// run, is certain.
+		// Unlock gave 6 and 7 the lock, but another reader that runs first takes the token
+		// of one of them, without an event. From 130 on, when both have run, 5 certainly
+		// has the lock.
 		{"readers that were woken and do not run yet may let another one in", `
 			60 6 blocks rwmutex-reader in RL:r:20
 			61 7 blocks rwmutex-reader in RL:r:20
@@ -126,8 +126,8 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
-		// From 50 on, no goroutine waited for 6; it is not blamed for the time until 100,
-		// and had left by then, or not.
+		// From 50 on, no goroutine waited for 6. It is not blamed for the time until 100;
+		// it may have left by then.
 		{"who was seen before the writer came is not to blame", `
 			50 6 blocks sleep in time.Sleep < main.r:25
 			90 0 wakes 6
@@ -139,8 +139,8 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
-		// 3 waits from 110 on, behind the writer 2 that came at 100, and the readers 5 and
-		// 6: until 160 each has a third of the blame.
+		// 3 waits from 110 on, behind the writer 2, which came at 100, and the readers 5
+		// and 6: until 160 each has a third of the blame.
 		{"who waits behind the pending writer waits for all of them", `
 			90 6 blocks sleep in time.Sleep < main.r:25
 			100 2 blocks rwmutex-writer in WL:w:10
@@ -161,9 +161,9 @@ func TestTraceReaders(t *testing.T) {
 			|  g5 main.r:30: 80 of 2 [read-owner]
 			|  g6 main.r:30: 30 of 1 [read-owner]`},
 
-		// 6 and 2 have different locks of this code: 6 is there before 2 gets its lock and
-		// after it.
-		{"who is there while a writer gets the lock has another one, or none: the place tells nothing any more", `
+		// 6 and 2 have different locks of this code: 6 is there before 2 acquires its lock
+		// and after it.
+		{"a goroutine there while a writer acquires the lock has another lock or none: the place identifies nothing any more", `
 			50 6 blocks sleep in time.Sleep < main.r:25
 			60 2 blocks rwmutex-writer in WL:w:10
 			70 5 wakes 2 in RU:r:30
@@ -180,7 +180,7 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 3 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 3 [read-owner]`},
 
-		// An error makes r return from the line 23; 6 sleeps only after that.
+		// An error makes r return from line 23; 6 sleeps only after that.
 		{"an early RUnlock: what comes after it is not inside", `
 			60 8 blocks rwmutex-reader in RL:r:20
 			65 1 wakes 8 in WU:w:12
@@ -227,7 +227,7 @@ func TestTraceReaders(t *testing.T) {
 	}
 }
 
-// only keeps the rows that begin with one of some words.
+// only keeps the rows that begin with one of the words.
 func only(text string, words ...string) string {
 	var b strings.Builder
 	keep := false
@@ -264,13 +264,13 @@ func TestTraceReadersRoots(t *testing.T) {
 		for _, r := range q.Roots {
 			got[fmt.Sprint(party(r.Owner), " ", r.Links)] += us(r.Blamed)
 		}
-		// The readers have the same call chain, and do not count apart here.
+		// The readers have the same call chain, and are not counted separately here.
 		if len(got) != 2 || got["main.r:30 1"] != 100 || got["main.w:13 0"] != 20 {
 			t.Errorf("the roots are %v", got)
 		}
 		return
 	}
-	t.Error("nobody waits for the channel")
+	t.Error("no wait for the channel")
 }
 
 // TestTraceReadersAreBounded: only the latest readers are kept, however many were seen, and a few

@@ -25,7 +25,7 @@ func realTrace(t testing.TB, name string) *contention.Profile {
 	return p
 }
 
-// sumOf adds up the waits of some kinds. Contentions are counted after the merge of futile wakes.
+// sumOf sums the waits of some kinds. Contentions are counted after futile wake-ups are merged.
 func sumOf(p *contention.Profile, kinds ...contention.Kind) (n int64, s contention.Wait) {
 	for _, w := range p.Waits {
 		if slices.Contains(kinds, w.Kind) {
@@ -68,7 +68,7 @@ func TestTraceAll(t *testing.T) {
 		t.Fatalf("%d traces", len(files))
 	}
 	if raceEnabled {
-		files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".zst") }) // slow, and nothing runs side by side here
+		files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".zst") }) // slow, and nothing runs in parallel here
 	}
 	for _, file := range files {
 		var os []*Observer
@@ -150,8 +150,8 @@ func TestTraceConvoy(t *testing.T) {
 	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
 		t.Errorf("%d locks, %+v", len(ls), *ls[0])
 	}
-	// It is held for less time than goroutines spin for it, so most owners come and go unseen:
-	// no goroutine is blamed once that is known.
+	// It is held for less time than goroutines spin for it, so most owners are unseen: once
+	// that is known, no goroutine is blamed.
 	if s.Blamed == 0 || s.Blamed > s.Waited/100 {
 		t.Errorf("%v of %v is blamed", s.Blamed, s.Waited)
 	}
@@ -184,7 +184,7 @@ func TestTraceNoLocks(t *testing.T) {
 	if n, _ = sumOf(p, contention.ChanReceiveKind); n != 580 {
 		t.Errorf("pgzip: %d receives", n)
 	}
-	// The reader waits for those who compress.
+	// The reader waits for the goroutines that compress.
 	if q := p.Pairs[0]; !strings.HasSuffix(q.Owner.Group, "pgzip.(*Writer).compressBlock") || q.Contentions != 571 {
 		t.Errorf("pgzip: %+v", q)
 	}

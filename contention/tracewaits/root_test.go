@@ -32,7 +32,7 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.hold:3: 50 of 1
 			|chan-receive main.hold:2 for main.send:7: 50 = running 50`},
 
-		// 1 is blocked from 60 on; the wait begins at 100, in the midst of it.
+		// 1 is blocked from 60 on; the wait begins at 100, in the middle of it.
 		{"only what falls into the wait counts", `
 			60 1 blocks chan-receive in runtime.chanrecv1 < main.hold:2
 			100 2 blocks mutex in L:f:10
@@ -46,8 +46,8 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.send:7: 70 of 1 via chan-receive, 1 links
 			|  root main.hold:3: 30 of 1`},
 
-		// 4 waits for 3, who waits for 2, who waits for 1: each from a later time, and up
-		// to an earlier one.
+		// 4 waits for 3, 3 for 2, and 2 for 1: each from a later time, and up to an earlier
+		// one.
 		{"a chain of three locks", `
 			10 4 blocks mutex in L:a:1
 			20 3 blocks mutex in L:b:1 < main.y:2
@@ -70,7 +70,7 @@ func TestTraceRoots(t *testing.T) {
 
 		// The owner 1 waits twice: for 3 up to 130, and for the timer of a network call up
 		// to 180.
-		{"the chain ends where nobody is to blame", `
+		{"the chain ends without an owner to blame", `
 			100 2 blocks mutex in L:f:10
 			110 1 blocks chan-send in runtime.chansend1 < main.hold:1
 			130 3 wakes 1 in runtime.chanrecv1 < main.take:5
@@ -86,8 +86,7 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.take:5: 20 of 1 via chan-send, 1 links
 			|chan-send main.hold:1 for main.take:5: 20 = running 20`},
 
-		// Nobody is seen to wake 1 out of its wait for a lock: an unknown goroutine held
-		// it.
+		// 1 is not seen to be woken from its wait for a lock: an unknown goroutine held it.
 		{"an unknown root is not the owner", `
 			100 2 blocks mutex in L:f:10
 			120 1 blocks mutex in L:g:10
@@ -100,8 +99,8 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.hold:3: 70 of 1
 			|  root ?: 30 of 1 via mutex, 1 links`},
 
-		// While 1 waits for 3 up to 140, then for 4 up to 160 (3 had let go, 4 came next),
-		// 2 waits for 1.
+		// While 1 waits for 3 until 140, then for 4 until 160 (3 had released the lock, 4
+		// came next), 2 waits for 1.
 		{"the owner waits behind two owners: two roots", `
 			100 2 blocks mutex in L:f:10
 			110 4 blocks mutex in L:g:20

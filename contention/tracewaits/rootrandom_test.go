@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// rootModel plays goroutines that block on channels and wake each other at random, and works out,
-// microsecond by microsecond, who is at the end of each chain of blame.
+// rootModel simulates goroutines that block on channels and wake each other at random, and
+// computes, microsecond by microsecond, the end of each chain of blame.
 type rootModel struct {
 	script  strings.Builder
 	waits   [][]modelWait // by goroutine, in the order of time
-	blocked map[int]int   // since when
+	blocked map[int]int   // start of the wait
 	ready   map[int]bool  // woken, but not running yet
 }
 
@@ -29,7 +29,7 @@ func (m *rootModel) root(g, at int) (root, links int) {
 	return g, 0
 }
 
-// play makes up n events of the goroutines 1 to k.
+// play generates n events of the goroutines 1 to k.
 func (m *rootModel) play(rng *rand.Rand, k, n int) {
 	m.waits, m.blocked, m.ready = make([][]modelWait, k+1), map[int]int{}, map[int]bool{}
 	at := 10

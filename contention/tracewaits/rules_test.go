@@ -9,17 +9,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// Traces in words, and what is true of them, worked out by hand. Every rule of observer.go is here.
+// Traces in words and the results, computed by hand. Every rule of observer.go is here.
 
 const (
 	mLock   = "sync.(*Mutex).Lock < main."
 	mUnlock = "sync.(*Mutex).Unlock < main."
 )
 
-// short writes Lock and Unlock out.
+// short expands Lock and Unlock.
 var short = strings.NewReplacer("L:", mLock, "U:", mUnlock)
 
-// queueOfThree: three goroutines queue up at a lock, behind three owners.
+// queueOfThree: three goroutines queue at a lock, behind three owners.
 const queueOfThree = `
 	100 2 blocks mutex in L:f:10
 	110 3 blocks mutex in L:f:10
@@ -63,7 +63,7 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.f:10: 2 waited 60 = blamed 60 + hand-off 0 + unattributed 0; ready 15
 			|  main.f:12: 60 of 2`},
 
-		{"not futile: it was stopped meanwhile, but woke somebody", Options{}, `
+		{"not futile: it was stopped during that time, but woke a goroutine", Options{}, `
 			100 2 blocks mutex in L:f:10
 			120 3 blocks chan-receive in runtime.chanrecv1 < main.c:1
 			150 1 wakes 2 in U:f:12
@@ -104,8 +104,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.hold:3: 100 of 1`},
 
-		// 2 waits in f and lets go there, waking 3, who waits in g: one lock. In h there is
-		// another.
+		// 2 waits in f and releases there, waking 3, which waits in g: one lock. In h there
+		// is another.
 		{"waits and releases are linked into locks", Options{}, `
 			100 2 blocks mutex in L:f:10
 			101 3 blocks mutex in L:g:20
@@ -125,8 +125,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #2 main.h:30: 1 waited 8 = blamed 8 + hand-off 0 + unattributed 0; ready 1
 			|  main.h:32: 8 of 1`},
 
-		// 5 has never waited. 2 was woken and ran: others may have got the lock and let go
-		// of it unseen before 5 did.
+		// 5 has never waited. 2 was woken and ran: others may have acquired and released
+		// the lock unseen before 5 did.
 		{"unknown beginning of a hold: not known after a waiter was woken", Options{Goroutines: true}, `
 			100 2 blocks mutex in L:f:10
 			110 3 blocks mutex in L:f:10
@@ -140,7 +140,7 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.a:3: 100 of 1`},
 
-		// The same where 5 first ran at 250.
+		// The same, but 5 first ran at 250.
 		{"unknown beginning of a hold: the owner came after the release", Options{Goroutines: true}, `
 			90 5 stops
 			100 2 blocks mutex in L:f:10
@@ -156,8 +156,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.a:3: 100 of 1`},
 
-		// 5 once held the lock for 30 µs. When 3 blocks, no waiter is woken: whoever held
-		// the lock then is the one whose Unlock wakes 3.
+		// 5 once held the lock for 30 µs. When 3 blocks, no waiter is woken: the owner at
+		// that time is the one whose Unlock wakes 3.
 		{"unknown beginning of a hold: since a goroutine blocked, however long known ones are", Options{}, `
 			10 5 blocks mutex in L:b:5
 			12 4 blocks mutex in L:f:10
@@ -195,8 +195,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.a:3: 10 of 1`},
 
-		// 2 gets the lock at 205 with 3 and 4 in the queue: the next Unlock, by 9, is that
-		// of the hold of 2. In u, that is always so.
+		// 2 acquires the lock at 205 with 3 and 4 in the queue: the next Unlock, by 9, ends
+		// the hold of 2. In u, that is always so.
 		{"who unlocks for another goroutine is not to blame", Options{}, `
 			100 2 blocks mutex in L:f:10
 			110 3 blocks mutex in L:f:10
@@ -214,8 +214,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.f:10: 4 waited 660 = blamed 270 + hand-off 0 + unattributed 390; ready 20
 			|  main.u:3: 270 of 3`},
 
-		// After its first hold, 2 is elsewhere: that it let go of the lock is not in the
-		// trace. It gets it again unseen while 5 has been woken, but does not run yet.
+		// After its first hold, 2 is elsewhere: its release is not in the trace. It
+		// acquires the lock again unseen while 5 has been woken, but does not run yet.
 		{"a call that has returned holds no lock", Options{Goroutines: true}, `
 			100 2 blocks mutex in L:f:10 < main.loop:1
 			150 1 wakes 2 in U:a:3
@@ -238,7 +238,7 @@ func TestTraceRules(t *testing.T) {
 			|  g1 main.a:3: 9 of 1
 			|sleep #2 [timer] g2 time.Sleep: 1 waited 10 = blamed 0 + hand-off 0 + unattributed 10; ready 0`},
 
-		// The same where it all is in one function.
+		// The same, all in one function.
 		{"who was seen behind the Unlock has let go of the lock", Options{Goroutines: true}, `
 			100 2 blocks mutex in L:f:10
 			150 1 wakes 2 in U:a:3
@@ -261,7 +261,7 @@ func TestTraceRules(t *testing.T) {
 			|  g1 main.a:3: 9 of 1
 			|sleep #2 [timer] g2 time.Sleep: 1 waited 10 = blamed 0 + hand-off 0 + unattributed 10; ready 0`},
 
-		{"nobody is seen to wake it: unattributed", Options{}, `
+		{"no waker is seen: unattributed", Options{}, `
 			100 2 blocks mutex in L:f:10
 			150 0 wakes 2
 			160 2 runs
@@ -293,7 +293,7 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g4 main.f:10: 1 waited 70 = blamed 70 + hand-off 0 + unattributed 0; ready 0
 			|  g3 main.(*T).unlock:2: 70 of 1`},
 
-		// 2 holds the lock of f and waits for that of g: it lets go of each where it took
+		// 2 holds the lock of f and waits for that of g: it releases each where it acquired
 		// it.
 		{"nested locks", Options{}, `
 			100 2 blocks mutex in L:f:10
@@ -316,10 +316,10 @@ func TestTraceRules(t *testing.T) {
 			|  main.b:4: 50 of 2
 			|  main.g:22: 20 of 1`},
 
-		// 4 came later than 2 but was woken earlier: 3 let go of another lock. Whether 1
-		// had the lock of 2 before it let go of it is not known, if it was the same lock
-		// after all.
-		{"whoever was overtaken waits for another lock", Options{Goroutines: true}, `
+		// 4 came later than 2 but was woken earlier: 3 released another lock. It is unknown
+		// whether 1 had the lock of 2 before it released it, if it was the same lock at
+		// all.
+		{"the overtaken goroutine waits for another lock", Options{Goroutines: true}, `
 			10 2 blocks mutex in L:f:10
 			20 4 blocks mutex in L:f:10
 			50 3 wakes 4 in U:f:12
@@ -340,7 +340,7 @@ type traceRule struct {
 	want   string
 }
 
-// checkRules plays scripts and compares what is told of them.
+// checkRules plays scripts and compares their profiles.
 func checkRules(t *testing.T, rules []traceRule) {
 	for _, tt := range rules {
 		t.Run(tt.what, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// convoy plays a trace in which n goroutines block for one lock, and each of them has it once.
+// convoy plays a trace in which n goroutines block on one lock, and each of them has it once.
 func convoy(t *testing.T, n int, opt Options) (*Observer, *contention.Profile) {
 	s := newScript(t, opt)
 	block, unlock := s.stack(mLock+"f:10"), s.stack(mUnlock+"f:12")
@@ -38,8 +38,8 @@ func TestWaitCostIsLogarithmicInOwners(t *testing.T) {
 	if o.cutRoom.steps > n*8*fanOut {
 		t.Errorf("%d steps for %d waits", o.cutRoom.steps, n)
 	}
-	// The first waits until the hold of goroutine 1 is over, the next for a hold longer, and so
-	// on; 2 µs before each are not known.
+	// The first waits until the end of the hold of goroutine 1, the next for a hold longer, and
+	// so on; 2 µs before each are unknown.
 	waited, blamed, _, unattributed := totals(p)
 	if blamed+unattributed != waited || unattributed == 0 || len(p.Waits) != 1 || p.Waits[0].Contentions != n || p.Locks[0].Waiters != n || p.Dropped.Exits != 0 {
 		t.Errorf("%d waiters at once, %+v, %+v", p.Locks[0].Waiters, p.Waits[0], p.Dropped)
@@ -50,8 +50,8 @@ func TestWaitCostIsLogarithmicInOwners(t *testing.T) {
 }
 
 // overtaking plays a trace in which n goroutines wait for one lock in turn, rounds times each. All
-// but the first ask while a goroutine that was woken does not run yet, so that they may overtake
-// each other, and every fifth does, by far.
+// but the first request it while a woken goroutine does not run yet, so that they may overtake each
+// other, and every fifth does, by far.
 func overtaking(t *testing.T, n, rounds int, opt Options) (*Observer, *contention.Profile) {
 	s := newScript(t, opt)
 	block, unlock := s.stack(mLock+"f:10"), s.stack(mUnlock+"f:12")

@@ -29,7 +29,7 @@ type script struct {
 	t      *testing.T
 	o      *Observer
 	gs     map[int64]*timeline.Goroutine
-	now    map[int64]*timeline.Interval // by goroutine: its present state
+	now    map[int64]*timeline.Interval // by goroutine: its current state
 	frames map[string]*timeline.Frame
 	stacks map[string]*timeline.Stack
 }
@@ -133,7 +133,7 @@ func (s *script) end(at timeline.Time) {
 	s.o.End(&timeline.End{Time: at})
 }
 
-// g makes a goroutine at its first mention. 0 is nobody.
+// g creates a goroutine at its first mention. 0 means none.
 func (s *script) g(id int64) {
 	if s.gs[id] == nil && id != 0 {
 		g := &timeline.Goroutine{ID: id, Index: len(s.gs), Func: "main.worker"}
@@ -143,7 +143,7 @@ func (s *script) g(id int64) {
 	}
 }
 
-// begin makes a goroutine that is born at the time.
+// begin creates a goroutine that starts at the time.
 func (s *script) begin(at timeline.Time, id int64) {
 	g := &timeline.Goroutine{ID: id, Index: len(s.gs), Func: "main.worker"}
 	s.gs[id] = g
@@ -186,7 +186,7 @@ func (s *script) stack(chain string) *timeline.Stack {
 // for each owner that is blamed for it.
 func profileText(p *contention.Profile) string {
 	var b strings.Builder
-	locks := map[*contention.Lock]int{} // numbered as they come
+	locks := map[*contention.Lock]int{} // numbered in order of appearance
 	for _, w := range p.Waits {
 		if locks[w.Lock] == 0 {
 			locks[w.Lock] = len(locks) + 1

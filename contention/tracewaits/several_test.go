@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// Locks of the same code: what tells them apart, and what does not.
+// Locks of the same code: what distinguishes them, and what does not.
 
 // TestTraceSeveralLocks: 1 holds a lock, and 3 another one of the same code. 2 waits for the
 // first, then 4 for the second, and 4 is woken earlier.
@@ -36,8 +36,8 @@ func TestTraceSeveralLocks(t *testing.T) {
 	s.play("9000 ends")
 	p = s.o.Profile()
 	checkConservation(t, p)
-	// Now 2 waits for 90 µs because of 1, which let go of the lock in line 13, and of nobody
-	// else.
+	// Now 2 waits for 90 µs because of 1, which released the lock in line 13, and of no other
+	// goroutine.
 	diff := func(line int) time.Duration {
 		var d time.Duration
 		for _, q := range p.Pairs {
@@ -74,7 +74,7 @@ func TestTraceHoldsAtTheSameTime(t *testing.T) {
 	for _, q := range p.Pairs {
 		if q.Waiter.Goroutine == 6 && q.Owner.Goroutine == 4 {
 			found = true
-			// At first, 4 seems to have held the lock only since 2 let go of it.
+			// At first, 4 seems to have held the lock only since 2 released it.
 			if q.Blamed < 4*259*time.Microsecond || q.Longest != 259*time.Microsecond {
 				t.Errorf("%v, at most %v", q.Blamed, q.Longest)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// toldUnfinished puts the waits that go on at the end into words.
+// toldUnfinished formats the waits in progress at the end.
 func toldUnfinished(p *contention.Profile) string {
 	var b strings.Builder
 	for _, u := range p.Unfinished {
@@ -95,7 +95,7 @@ func TestWaitsInProgressAtTheEndHaveTheCurrentOwner(t *testing.T) {
 			500 ends`, `
 			mutex main.f:10: 1 for 390, longest 390; not known
 			cond main.f:12: 1 for 290, longest 290; not known`},
-		{"woken in vain: somebody else has the lock", `
+		{"futile wake-up: another goroutine has the lock", `
 			100 2 blocks mutex in L:f:10
 			110 3 blocks mutex in L:f:10
 			200 1 wakes 2 in U:a:3
@@ -169,7 +169,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 		for range random.IntN(60) {
 			g := 1 + random.IntN(workers)
 			switch state[g] {
-			case "idle": // asks for the lock
+			case "idle": // requests the lock
 				event("0 wakes %d", g)
 				event("%d runs", g)
 				if holder != 0 {
@@ -181,7 +181,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 				holder = g
 				event("%d blocks sleep in time.Sleep < main.f:15", g)
 				state[g] = "holds"
-			case "holds": // lets go of it, to the first in the queue
+			case "holds": // releases it to the first in the queue
 				event("0 wakes %d", g)
 				event("%d runs", g)
 				holder = 0
@@ -203,7 +203,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 			}
 			if g := int(u.Holder.Goroutine); g != 0 {
 				if named++; g != holder {
-					t.Errorf("%d is said to hold the lock that %d holds", g, holder)
+					t.Errorf("%d is named as the owner of the lock that %d holds", g, holder)
 				}
 			}
 		}

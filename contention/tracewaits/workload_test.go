@@ -15,17 +15,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// The oracle logs the request, acquisition and release of every operation on the
-// locks of a workload, from outside, and works out from nothing but this log who
-// waited for whom. The profile must say the same.
+// The oracle logs the request, acquisition and release of every operation on the locks of a
+// workload, from outside, and computes the blame from this log alone. The profile must agree.
 
 // now is the time in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return monotime.Now() | 1 }
 
-// op is one operation as the goroutine that did it saw it.
+// op is one operation as seen by its goroutine.
 type op struct {
 	lock               int
-	site               string // what the chain key of its calls looks like
+	site               string // the form of the chain key of its calls
 	write              bool
 	request, got, left int64
 	gone               int64 // after the unlock; see settle
@@ -44,19 +43,19 @@ type anyLock struct {
 type worker struct {
 	log  []op
 	hold time.Duration
-	// inner is done while the lock is held.
+	// inner runs while the lock is held.
 	inner func(w *worker)
-	_     [64]byte // what another worker writes to is in another cache line
+	_     [64]byte // keeps the data of another worker in another cache line
 }
 
-// next makes room in the log, so that nothing but a look at the clock comes between the
-// lines of the log and the operations that they are about.
+// next makes room in the log, so that only a clock reading comes between the lines of the log and
+// their operations.
 func (w *worker) next(l anyLock, site string) int {
 	w.log = append(w.log, op{lock: l.id, site: site, write: l.write})
 	return len(w.log) - 1
 }
 
-// held is what a worker does while it has the lock. It returns when it is about to leave.
+// held is the work of a worker while it has the lock. It returns just before the release.
 func (w *worker) held(i int, request int64) (left int64) {
 	got := now()
 	w.log[i].request, w.log[i].got = request, got
@@ -149,7 +148,7 @@ func (t blameTable) errorOf(est blameTable) float64 {
 	return d / t.sum()
 }
 
-// truth works out the blame by cutting every wait at every event during it.
+// truth computes the blame by cutting every wait at every event during it.
 func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
 	pairs, naive = blameTable{}, blameTable{}
 	got, left := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }
@@ -162,8 +161,8 @@ func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
 	return pairs, naive, waited
 }
 
-// eachLock calls f with the operations on each lock in the order of a moment, and how long they
-// took at most until their end.
+// eachLock calls f with the operations on each lock in the order of a moment, and the maximum time
+// from it to their end.
 func eachLock(log []op, moment, end func(*op) int64, f func(ops []op, longest int64)) {
 	byLock := map[int][]op{}
 	for _, o := range log {
@@ -179,14 +178,14 @@ func eachLock(log []op, moment, end func(*op) int64, f func(ops []op, longest in
 	}
 }
 
-// blameOne adds what ops[i] lost to the others.
+// blameOne adds the time that ops[i] lost to the others.
 func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
 	me := &ops[i]
 	var near []*op // operations that may matter: those that overlap the wait
 	cuts := []int64{me.request, me.got}
 	var waker *op
 	first, _ := slices.BinarySearchFunc(ops, me.request-longest, func(o op, at int64) int { return cmp.Compare(o.got, at) })
-	for j := first; j < i; j++ { // who got it later did not hold it during the wait
+	for j := first; j < i; j++ { // an owner that acquired it later did not hold it during the wait
 		o := &ops[j]
 		if o.left <= me.request {
 			continue
@@ -219,8 +218,8 @@ func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
 			continue
 		}
 		if !writer && !me.write {
-			// A reader behind readers: only because a writer is pending, the one that
-			// is next.
+			// A reader behind readers waits only because a writer is pending: the next
+			// one.
 			var next *op
 			for _, o := range near {
 				if o.write && o.request <= from && o.got >= to && o.got <= me.got && (next == nil || o.got < next.got) {
@@ -303,8 +302,8 @@ func spin(d time.Duration) {
 	}
 }
 
-// together has goroutines call f for about d and returns the sum of its results for a millisecond.
-// On few processors, all of them in use, d is over long before anybody notices.
+// together has goroutines call f for about d and returns the sum of its results per millisecond. On
+// few busy processors, the end of d is noticed late.
 func together(goroutines int, d time.Duration, f func() int64) float64 {
 	var ops atomic.Int64
 	var stop atomic.Bool
@@ -341,7 +340,7 @@ func ownerOne(m *contention.Mutex, d time.Duration) { m.Lock(); time.Sleep(d); m
 //go:noinline
 func ownerTwo(m *contention.Mutex, d time.Duration) { m.Lock(); time.Sleep(d); m.Unlock() }
 
-// checkOwners checks that what owners did, and who was at the root, sums to what is blamed on them.
+// checkOwners checks that the activities of owners and the roots sum to the blame of the owners.
 func checkOwners(t testing.TB, p *contention.Profile) {
 	t.Helper()
 	type waiter struct {
@@ -387,7 +386,7 @@ func checkOwners(t testing.TB, p *contention.Profile) {
 	}
 }
 
-// toldRoots puts into words who was blamed, what they did, and who was at the root.
+// rootsText formats the owners with their activities and roots.
 func rootsText(p *contention.Profile) string {
 	var b strings.Builder
 	for _, q := range p.Pairs {
@@ -434,7 +433,7 @@ func TestActivityKinds(t *testing.T) {
 	}
 }
 
-// checkRows holds a profile against what every profile promises.
+// checkRows checks the guarantees of every profile.
 func checkRows(t *testing.T, p *contention.Profile) {
 	t.Helper()
 	type key struct {
