@@ -302,8 +302,10 @@ var guard = func(limit int64) {}
 // after a trace was read.
 func guardProcess(limit int64) {
 	debug.SetMemoryLimit(limit / 10 * 9)
+	pace := memory.Pace()
 	go func() {
 		for ; ; time.Sleep(10 * time.Millisecond) {
+			pace()
 			if memory.Resident() < limit/100*95 {
 				continue
 			}

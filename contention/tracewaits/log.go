@@ -107,7 +107,10 @@ func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
 		l.kept = map[int64][]*keptWait{}
 	}
 	k := &keptWait{w: *w, g: &tracedGoroutine{wait: &noWait, lockState: &noLocks, g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
-	k.w.parts, k.w.spans = slices.Clone(w.parts), slices.Clone(w.spans)
+	k.w.parts = slices.Clone(w.parts)
+	if w.more != nil {
+		k.w.more = &moreOfWait{slices.Clone(w.more.contended), slices.Clone(w.more.spans)}
+	}
 	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
 		o.bookKept(of[0])
 	}

@@ -3,6 +3,7 @@ package tracewaits
 import (
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -18,12 +19,11 @@ import (
 
 // past is the past of one goroutine, or of a lock.
 type past struct {
-	first  timeline.Time // known from here
-	end    timeline.Time // to here
-	open   doing         // what it has done since
-	segs   []segment
-	room   *pastRoom  // nil once the goroutine is gone
-	recent *[4]*cause // the latest causes with one root
+	first timeline.Time // known from here
+	end   timeline.Time // to here
+	open  doing         // what it has done since
+	segs  []segment
+	room  *pastRoom // nil once the goroutine is gone
 	*longPast
 }
 
@@ -48,8 +48,11 @@ func (p *past) long() *longPast {
 	return p.longPast
 }
 
-// pastRoom counts the live goroutines and the segments that they use.
-type pastRoom struct{ live, used int }
+// pastRoom is what the pasts of live goroutines share.
+type pastRoom struct {
+	live, used int                  // goroutines and the segments that they use
+	recent     [recentPlaces]*cause // latest causes with one root, by hash
+}
 
 // reset makes p the empty past of a new goroutine. It keeps small allocations.
 func (p *past) reset() {
@@ -58,7 +61,7 @@ func (p *past) reset() {
 	if cap(segs) > pastBlock {
 		segs = nil
 	}
-	*p = past{segs: segs[:0], recent: p.recent, longPast: &noLongPast}
+	*p = past{segs: segs[:0], longPast: &noLongPast}
 }
 
 // each returns the number of segments that one goroutine may keep.
@@ -395,21 +398,21 @@ func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, di
 
 // single returns a cause with one root.
 func (p *past) single(root owner, links int32) *cause {
-	if p.recent == nil {
-		p.recent = new([4]*cause)
-	}
-	for _, c := range p.recent {
-		if c != nil && c.parts[0].links == links && c.parts[0].root == root {
+	var e **cause
+	if p.room != nil {
+		e = &p.room.recent[(uintptr(unsafe.Pointer(root.site))>>4^*(*uintptr)(unsafe.Pointer(&root.group))>>3^uintptr(root.g)^uintptr(links)<<5)%recentPlaces]
+		if c := *e; c != nil && c.parts[0].links == links && c.parts[0].root == root {
 			return c
 		}
 	}
-	copy(p.recent[1:], p.recent[:])
 	c := &struct {
 		cause
 		one [1]causePart
 	}{one: [1]causePart{{root: root, links: links}}}
 	c.parts = c.one[:]
-	p.recent[0] = &c.cause
+	if e != nil {
+		*e = &c.cause
+	}
 	return &c.cause
 }
 

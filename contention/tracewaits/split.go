@@ -169,7 +169,7 @@ func (o *Observer) contendedIn(l *tracedLock, h *hold, w *waiting) {
 			continue
 		}
 		if w.wrapped {
-			w.contended = append(w.contended, stretch{from, sp.to})
+			w.rare().contended = append(w.rare().contended, stretch{from, sp.to})
 			continue
 		}
 		l.contended += sp.to - from

@@ -103,28 +103,29 @@ func (o *Observer) endWait(g *tracedGoroutine) {
 	if w == &noWait || len(o.spareWaits) >= maxSpare {
 		return
 	}
-	parts, spans := w.parts[:0], w.spans[:0]
-	*w = waiting{}
-	w.parts, w.spans = parts, spans
+	if w.more != nil {
+		*w.more = moreOfWait{w.more.contended[:0], w.more.spans[:0]}
+	}
+	*w = waiting{parts: w.parts[:0], more: w.more}
 	o.spareWaits = append(o.spareWaits, w)
 }
 
 // waiting is a wait that continues, or may continue: whether a wake-up was futile is known only
 // when the goroutine blocks again or does something else.
 type waiting struct {
-	open   bool
-	chosen bool // it was woken, and has not run yet
-	kind   timeline.Wait
-	site   *callSite
-	lock   *tracedLock
-	flags  contention.Flags
-	queue  queue
-	asked  timeline.Time // when it last blocked
-	by     *hold         // the release that last woke it
-	wake   timeline.Time // the time of that wake-up
-	blocks int64         // number of times it blocked: more than one after futile wake-ups
+	open    bool
+	chosen  bool // it was woken, and has not run yet
+	wrapped bool // at a lock of package contention, which may log the wait
+	kind    timeline.Wait
+	queue   queue
+	flags   contention.Flags
+	site    *callSite
+	lock    *tracedLock
+	asked   timeline.Time // when it last blocked
+	by      *hold         // the release that last woke it
+	wake    timeline.Time // the time of that wake-up
+	blocks  int64         // number of times it blocked: more than one after futile wake-ups
 
-	wrapped        bool          // at a lock of package contention, which may log the wait
 	began, resumed timeline.Time // when it first blocked, and when it ran again
 
 	waited, blamed, handOff, unattributed timeline.Time
@@ -135,10 +136,23 @@ type waiting struct {
 	idleThen    timeline.Time // and the total idle time until then
 	// earlier is the time waited before the latest cut, which is in another profile.
 	earlier timeline.Time
+	parts   []blamedPart
+	more    *moreOfWait // nil if all of its fields are
+}
+
+// moreOfWait holds the fields that few waits need at the same time.
+type moreOfWait struct {
 	// contended is added to lockFacts.contended if the wait is booked as inferred, not as logged.
 	contended []stretch
-	parts     []blamedPart
 	spans     []waitSpan // only with Options.Window
+}
+
+// rare returns w.more, which it allocates if necessary.
+func (w *waiting) rare() *moreOfWait {
+	if w.more == nil {
+		w.more = &moreOfWait{}
+	}
+	return w.more
 }
 
 // blamedPart is the part of a wait that is blamed on an owner, and what that owner did during it.
@@ -530,13 +544,14 @@ func (o *Observer) commit(g *tracedGoroutine) {
 // bookContended adds the time by which w extended the contended time of its lock, in which it was
 // held while a goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
-	for _, s := range w.contended {
+	if w.more == nil {
+		return
+	}
+	for _, s := range w.more.contended {
 		w.lock.root().contended += s.end - s.start
 		o.windows.contended(w.lock, s.start, s.end, s.end-s.start)
 	}
-	if w.contended != nil {
-		w.contended = nil
-	}
+	w.more.contended = w.more.contended[:0]
 }
 
 // book adds a wait to the profile.

@@ -102,8 +102,9 @@ func (s *traceWindows) note(w *waiting, sp waitSpan) {
 		return
 	}
 	// Merge adjacent spans; they come in forward or backward order.
-	if n := len(w.spans); n > 0 {
-		last := &w.spans[n-1]
+	x := w.rare()
+	if n := len(x.spans); n > 0 {
+		last := &x.spans[n-1]
 		if last.what == sp.what && last.by == sp.by && last.past == sp.past && last.did == nil && sp.did == nil && last.whole() && sp.whole() {
 			switch {
 			case last.from == sp.to:
@@ -115,7 +116,7 @@ func (s *traceWindows) note(w *waiting, sp waitSpan) {
 			}
 		}
 	}
-	w.spans = append(w.spans, sp)
+	x.spans = append(x.spans, sp)
 }
 
 func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
@@ -239,8 +240,10 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
 		k.g = g.g.ID
 	}
 	s.latest = s.latest[:0]
-	for i := range w.spans {
-		s.spend(&w.spans[i], k, goroutines)
+	if w.more != nil {
+		for i := range w.more.spans {
+			s.spend(&w.more.spans[i], k, goroutines)
+		}
 	}
 	for i := range s.latest {
 		l := &s.latest[i]

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -206,6 +207,29 @@ func cycles() uint64 {
 	metrics.Read(s[:])
 	return s[0].Value.Uint64()
 }
+
+// pacedGarbage is the garbage of a large heap, in bytes; see Pace.
+const pacedGarbage = 192 << 20
+
+// Pace returns a function that adapts GOGC to the live heap when it is called. A heap of more than
+// pacedGarbage then grows by that much between two collections, but at least by a quarter, where it
+// would double. The function does nothing if GOGC is not the default.
+func Pace() func() {
+	percent := debug.SetGCPercent(100)
+	if percent != 100 {
+		debug.SetGCPercent(percent)
+		return func() {}
+	}
+	return func() {
+		want := pacedPercent(lived())
+		if want < percent*9/10 || want > percent*11/10 {
+			debug.SetGCPercent(want)
+			percent = want
+		}
+	}
+}
+
+func pacedPercent(live int64) int { return int(min(100, max(25, 100*pacedGarbage/max(live, 1)))) }
 
 // Resident returns the bytes that the Go runtime has obtained from the system.
 func Resident() int64 {

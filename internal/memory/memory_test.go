@@ -2,6 +2,7 @@ package memory
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
@@ -104,4 +105,30 @@ func TestNextPassDoesNotCountTheOneBefore(t *testing.T) {
 	if (*Meter)(nil).Next() != nil {
 		t.Error("no limit became one")
 	}
+}
+
+// A small heap may double between two collections, a large one grows by a bounded amount, a huge one
+// by a quarter. Any other GOGC than the default stays.
+func TestPace(t *testing.T) {
+	for _, tt := range []struct {
+		live int64
+		want int
+	}{{0, 100}, {pacedGarbage, 100}, {2 * pacedGarbage, 50}, {4 * pacedGarbage, 25}, {1 << 40, 25}} {
+		if got := pacedPercent(tt.live); got != tt.want {
+			t.Errorf("%d bytes live: GOGC %d, want %d", tt.live, got, tt.want)
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	held := make([]byte, 2*pacedGarbage)
+	pace := Pace()
+	runtime.GC()
+	pace()
+	if got := debug.SetGCPercent(70); got > 55 {
+		t.Errorf("GOGC is %d with %d bytes live", got, lived())
+	}
+	Pace()()
+	if got := debug.SetGCPercent(70); got != 70 {
+		t.Errorf("a GOGC of 70 became %d", got)
+	}
+	runtime.KeepAlive(held)
 }
