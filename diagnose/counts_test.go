@@ -99,7 +99,7 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 		want  string
 	}{
 		{"pieces of 1 µs", 1_000_000, 1_000_000, diagnose.Tiny, "hand over several pieces at a time"},
-		{"pieces of 100 µs", 10_000, 10_000, diagnose.Serial, "Divide its work"},
+		{"pieces of 1 ms", 1_000, 1_000, diagnose.Serial, "Divide its work"},
 		{"a long part beside them", 1_000_000, 1, diagnose.Serial, "Divide its work"},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{

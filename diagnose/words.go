@@ -149,7 +149,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if waking := time.Duration(c.count) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/20 {
+	if waking := time.Duration(c.count) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
 		without(&f, "these waits", "because waiting and waking take running time, too")
 	}
 	return f

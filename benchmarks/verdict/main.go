@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/trace"
 	"strconv"
@@ -26,12 +27,17 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 7, "rounds of each program")
+	only := flag.String("run", "", "regular expression of the programs' names")
 	flag.Parse()
+	name, err := regexp.Compile(*only)
+	if err != nil {
+		log.Fatal("-run: ", err)
+	}
 	procs := runtime.GOMAXPROCS(0)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "program\tfinding\tat best\tmeasured\tmeasured ÷ at best\t")
 	for _, p := range causes.Programs {
-		if p.Repaired == nil {
+		if p.Repaired == nil || !name.MatchString(p.Name) {
 			continue
 		}
 		var b bytes.Buffer
