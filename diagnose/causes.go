@@ -768,12 +768,20 @@ func (d *diagnosis) setsPace(name string) bool {
 	return ran > 0 && ran*time.Duration(2*d.l.Procs-1) >= d.Graph.Wall*time.Duration(d.l.Procs)
 }
 
-// spare reports whether a row is of processors that stayed empty for long while others ran, until
-// some goroutine used one of them, such as a goroutine that waits for connections or stops the
-// program.
+// spare reports whether a row is of processors that stayed empty while others ran, until some
+// goroutine used one of them that has little to do: one that waits for connections, stops the
+// program, or looks at something at times. Without its waits, the processors would be as empty.
 func (d *diagnosis) spare(r *ledger.Row) bool {
-	return r.Meanwhile != ledger.Nobody && r.Time > time.Duration(r.Count)*(d.l.Wall/5)
+	if r.Meanwhile == ledger.Nobody {
+		return false
+	}
+	b := d.boxes[r.Group]
+	return r.Time > time.Duration(r.Count)*(d.l.Wall/5) || b != nil && b.Running < r.Time/littleWork
 }
+
+// littleWork is how many times as long processors were empty as a goroutine ran that has little to
+// do.
+const littleWork = 8
 
 // isGroup reports whether a name is that of more than one goroutine.
 func (d *diagnosis) isGroup(name string) bool {

@@ -297,4 +297,5 @@ var sentences = map[string]string{
 	"writes under a lock":                 "The lock log.Logger cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).",
 	"one sink is slow":                    "Sleeping at causes.drain waits.go:# left # of the capacity idle (# times).",
 	"a serial sum of parallel counts":     "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
+	"a serial part beside a ticker":       "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
 }

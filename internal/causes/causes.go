@@ -101,6 +101,7 @@ var Programs = []Program{
 	}, nil},
 	{"writes under a lock", "lock", "note", func(p int) { written(p, 16) }, func(p int) { written(p, 1<<20) }},
 	{"one sink is slow", "sleep", "drain", func(int) { drained(1) }, func(int) { drained(8) }},
+	{"a serial part beside a ticker", "serial", "serially", func(p int) { besideTicker(p) }, nil},
 	{"a serial sum of parallel counts", "serial", "join", reduced, nil},
 }
 

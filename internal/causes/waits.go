@@ -718,3 +718,26 @@ func join(parts []map[int]int) {
 		}
 	}
 }
+
+// besideTicker has a serial part, a parallel one, and a goroutine that does little, again and again.
+func besideTicker(procs int) {
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		t := time.NewTicker(10 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				Spin(5_000)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	serially()
+	parallel(2*procs, func(int) { Spin(100_000_000 / procs) })
+}
+
+//go:noinline
+func serially() { Spin(150_000_000) }
