@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
@@ -86,5 +87,98 @@ func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 	}
 	if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Serial || len(f.Where) == 0 || f.Where[0] != start {
 		t.Errorf("got %s: %s %v", f.Kind, f.Title, f.Where)
+	}
+}
+
+// Processors that were empty beside a goroutine that ran did not wait for one that has little to do.
+func TestLittleWorkIsNotWaitedFor(t *testing.T) {
+	at := ledger.Place{Func: "main.tick", File: "/src/main.go", Line: 7}
+	for _, tt := range []struct {
+		ran  time.Duration // by the ticker's goroutine, in 600 ms that it ended
+		kind diagnose.Kind
+	}{{10 * time.Millisecond, diagnose.Serial}, {300 * time.Millisecond, diagnose.Timer}} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Time: 800 * time.Millisecond, Count: 80},
+			{Category: ledger.Outside, Group: "main.tick", Site: at, Wait: "select", Meanwhile: "main.main", Time: 600 * time.Millisecond, Count: 60},
+			{Category: ledger.Code, Group: "main.work", Time: 600*time.Millisecond - tt.ran, Count: 60},
+			{Category: ledger.Code, Group: "main.tick", Time: tt.ran, Count: 60},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 800 * time.Millisecond, SelfParallelism: 1},
+			{Kind: bottle.Application, Group: "main.tick", Goroutines: 1, Running: tt.ran, SelfParallelism: 1},
+		}}}).Findings[0]
+		if f.Kind != tt.kind {
+			t.Errorf("ran for %v: got %s: %s", tt.ran, f.Kind, f.Title)
+		}
+	}
+}
+
+// The goroutines of a server have the name of the handler that most of them are seen to run.
+func TestServerIsNamedAfterItsHandler(t *testing.T) {
+	const serve = "net/http.(*conn).serve"
+	library := ledger.Place{Func: serve, File: "/go/src/net/http/server.go", Line: 9}
+	handle := ledger.Place{Func: "main.handle", File: "/src/main.go", Line: 7}
+	box := func(name string, ran time.Duration, starts ...string) bottle.Box {
+		return bottle.Box{Kind: bottle.Application, Group: name, Starts: starts, Goroutines: 1, Running: ran, SelfParallelism: 1}
+	}
+	for _, tt := range []struct {
+		name, want string
+		other      time.Duration // that another handler ran
+	}{
+		{"one handler", "While main.handle ran alone, the other processors had nothing to do: 45% of the capacity.", 0},
+		{"two handlers", "While http.(*conn).serve ran alone, the other processors had nothing to do: 45% of the capacity.", 100 * time.Millisecond},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: serve, Site: library, Time: time.Second, Count: 100},
+			{Category: ledger.Idle, Group: "main.main", Wait: "select", Meanwhile: serve, Time: 900 * time.Millisecond, Count: 100},
+			{Category: ledger.Code, Group: handle.Func, Site: handle, Time: 100 * time.Millisecond, Count: 10},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		boxes := []bottle.Box{box(serve, time.Second), box(serve+" (reading)", 0, serve), box(handle.Func, 100*time.Millisecond, serve), box("main.other", tt.other, serve)}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: boxes}}).Findings[0]
+		if f.Title != tt.want || tt.other == 0 && (len(f.Where) == 0 || f.Where[0] != handle) {
+			t.Errorf("%s: got %s %v", tt.name, f.Title, f.Where)
+		}
+	}
+}
+
+// On one processor a lock limits if its owners ran for most of the time and others waited for it.
+func TestLockOnOneProcessor(t *testing.T) {
+	frame := func(line int) *contention.Stack {
+		return &contention.Stack{Frames: []contention.Frame{{Func: "main.add", File: "/src/main.go", Line: line}}}
+	}
+	place := func(line int) ledger.Place { return ledger.Place{Func: "main.add", File: "/src/main.go", Line: line} }
+	for _, tt := range []struct {
+		held time.Duration // of 1 s
+		kind diagnose.Kind
+	}{{900 * time.Millisecond, diagnose.Lock}, {300 * time.Millisecond, diagnose.OneProc}} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 3 * time.Second, Queued: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.add", Site: place(8), Time: tt.held, Count: 100},
+			{Category: ledger.Code, Group: "main.add", Site: place(12), Time: time.Second - tt.held - time.Microsecond, Count: 100},
+			{Category: ledger.WakeUp, Group: "main.add", Site: place(7), Wait: "mutex", Meanwhile: ledger.Nobody, Time: time.Microsecond, Count: 100},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		lock := &contention.Lock{ID: 1, Class: "main.add"}
+		waiter := contention.Party{Group: "main.add", Stack: frame(7)}
+		f := diagnose.New(diagnose.Results{
+			Ledger: l,
+			Graph:  &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.add", Goroutines: 8, Running: time.Second, Runnable: 3 * time.Second, SelfParallelism: 1}}},
+			Contention: &contention.Profile{
+				Duration: time.Second,
+				Waits:    []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: waiter, Waited: 2 * time.Second, Contentions: 100, Parks: 100}},
+				Pairs:    []contention.Pair{{Kind: contention.MutexKind, Lock: lock, Waiter: waiter, Owner: contention.Party{Group: "main.add", Stack: frame(9)}, Blamed: time.Second, Contentions: 100}},
+				Locks:    []*contention.Lock{lock},
+			},
+		}).Findings[0]
+		if f.Kind != tt.kind || len(f.Where) == 0 {
+			t.Errorf("held for %v: got %s: %s %v", tt.held, f.Kind, f.Title, f.Where)
+		}
 	}
 }
