@@ -18,7 +18,7 @@ import (
 // goroutine other than main started it. If nested tasks are aggregated, a goroutine that ends
 // before its creator is part of the creator's task.
 //
-// A goroutine that serves requests, such as that of a net/http connection, is named after the
+// A goroutine that serves requests, of a net/http connection or a gRPC stream, is named after the
 // handler while one runs (see naming.go in package timeline). A request is a task nested in it,
 // from the end of the preceding read to the beginning of the following read. Its class is the
 // handler and its pool the function of the connection. If no call chain shows the handler, the time

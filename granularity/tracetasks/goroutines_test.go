@@ -243,6 +243,12 @@ func TestGoroutinesAreTasks(t *testing.T) {
 		{"they are part of it", requests,
 			"net/http.(*conn).serve: 1, ran 155, took 210, off 55, ready 25; 1 at net/http.(*Server).Serve (x.go:3)\n" +
 				"main.checkout: 0, ran 0, took 0, off 0, ready 0, 2 aggregated\n", Options{AggregateNested: true}},
+		{"gRPC requests, a goroutine each", grpcStreams,
+			"main.(*server).SayHello: 2, ran 63, took 168, off 105, ready 83, 2 nested; 2 at google.golang.org/grpc.(*Server).serveStreams.func2 (x.go:9) of " + stream + "\n" +
+				stream + ": 2, ran 10, took 208, off 30, ready 15; 2 at google.golang.org/grpc.(*Server).serveStreams.func2 (x.go:9)\n", Options{}},
+		{"gRPC requests of a worker", grpcWorker,
+			grpcWorks + ": 1, ran 40, took 165, off 70, ready 40; 1 at google.golang.org/grpc.(*Server).initServerWorkers (x.go:7)\n" +
+				"main.(*server).SayHello: 2, ran 25, took 55, off 30, ready 15, 2 nested; 2 at google.golang.org/grpc.(*Server).initServerWorkers (x.go:7) of " + grpcWorks + "\n", Options{}},
 		{"a trace with a region has no other tasks", strings.Replace(requests, "1400 1 allocates", `
 			1400 1 begins r in main.main@8
 			1420 1 ends r in main.main@9
@@ -303,6 +309,70 @@ const requests = `
 	1220 1 exits
 	1230 1 wakes 1 1
 	1240 1 runs 1 2
+	1400 1 allocates`
+
+const (
+	unary      = "google.golang.org/grpc.(*Server).processUnaryRPC@4 < google.golang.org/grpc.(*Server).handleStream@5 < "
+	says       = "runtime.chanrecv1 < main.(*server).SayHello@30 < example.com/pb._Greeter_SayHello_Handler@3 < " + unary
+	receives   = "runtime.selectgo < google.golang.org/grpc/internal/transport.(*recvBufferReader).read@2 < google.golang.org/grpc.(*parser).recvMsg@3 < " + unary
+	stream     = "google.golang.org/grpc.(*Server).serveStreams.func2.1"
+	grpcWorks  = "google.golang.org/grpc.(*Server).serverWorker"
+	ofStreams  = "google.golang.org/grpc.(*Server).serveStreams.func2@9 < main.main@4"
+	ofWorkers  = "google.golang.org/grpc.(*Server).initServerWorkers@7 < main.main@4"
+	streamTail = stream + "@6"
+	workerTail = grpcWorks + "@6"
+)
+
+// Two requests, each on a goroutine of its own. The first waits for its message until 1050, takes 50
+// and runs for 30. The handler of the second is the first thing that is seen of its goroutine, so it
+// takes all of its 118, of which it runs for 33.
+const grpcStreams = `
+	1001 1 has 0 1
+	1010 1 creates 7 ` + stream + ` in ` + ofStreams + `
+	1012 1 creates 8 ` + stream + ` in ` + ofStreams + `
+	1015 1 blocks chan-receive in main.main@5
+	1020 1 runs 7 1
+	1030 1 blocks select in ` + receives + streamTail + `
+	1045 1 wakes 7 2
+	1050 1 runs 7 3
+	1070 1 blocks chan-receive in ` + says + streamTail + `
+	1080 1 runs 8 1
+	1085 1 wakes 7 4
+	1088 1 blocks chan-receive in ` + says + streamTail + `
+	1090 1 runs 7 5
+	1095 1 wakes 8 2
+	1100 1 exits
+	1105 1 runs 8 3
+	1130 1 exits
+	1135 1 wakes 1 1
+	1140 1 runs 1 2
+	1400 1 allocates`
+
+// A worker of grpc.NumStreamWorkers waits for the next stream with a receive of its own. Requests are
+// from 1050 to 1090 and from 1120 to 1135: an interval that ends in that receive is the worker's.
+const grpcWorker = `
+	1001 1 has 0 1
+	1010 1 creates 7 ` + grpcWorks + ` in ` + ofWorkers + `
+	1015 1 blocks chan-receive in main.main@5
+	1020 1 runs 7 1
+	1030 1 blocks chan-receive in runtime.chanrecv2 < ` + workerTail + `
+	1040 1 wakes 7 2
+	1050 1 runs 7 3
+	1070 1 blocks chan-receive in ` + says + workerTail + `
+	1080 1 wakes 7 4
+	1090 1 runs 7 5
+	1100 1 blocks chan-receive in runtime.chanrecv2 < ` + workerTail + `
+	1110 1 wakes 7 6
+	1120 1 runs 7 7
+	1125 1 blocks chan-receive in ` + says + workerTail + `
+	1130 1 wakes 7 8
+	1135 1 runs 7 9
+	1150 1 blocks chan-receive in runtime.chanrecv2 < ` + workerTail + `
+	1160 1 wakes 7 10
+	1170 1 runs 7 11
+	1175 1 exits
+	1180 1 wakes 1 1
+	1190 1 runs 1 2
 	1400 1 allocates`
 
 // The totals for goroutines of real programs agree with other tools.
