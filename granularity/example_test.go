@@ -61,18 +61,6 @@ func ExampleDo() {
 	// query 3 tasks, 3 nested
 }
 
-// A task that is created in one place and submitted in another keeps both.
-func ExampleTask() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	task := rec.New("report", func() {})
-	pool := granularity.NewPool(granularity.PoolOptions{Recorder: rec})
-	pool.SubmitTask(task)
-	pool.SubmitTask(task) // a second execution counts as a second task
-	pool.Close()
-	fmt.Println(rec.Profile().Classes[0].Executions())
-	// Output: 2
-}
-
 func ExamplePause() {
 	replies := make(chan string)
 	go func() {

@@ -106,7 +106,7 @@ func newGroupTask() *groupTask {
 		f, s, log := t.f, t.site, t.log
 		t.free() // errgroup calls it once, so there are no other references
 		var x execution
-		x.begin(s, nil, false, log)
+		x.begin(s, log)
 		defer x.end()
 		return f()
 	}
@@ -183,7 +183,7 @@ func Do(ctx context.Context, class string, f func(context.Context) error) error 
 		key.fn = functionOf(f)
 	}
 	var x execution
-	x.begin(r.site(&key), nil, true, r.logging(callstack.Goid))
+	x.begin(r.site(&key), r.logging(callstack.Goid))
 	defer x.end()
 	return f(ctx)
 }

@@ -61,7 +61,7 @@ func TestTasksThatDoNotBlockAreRarelySampled(t *testing.T) {
 	from, samples := cycles.Ticks(), int64(0)
 	for range 10_000 {
 		var x execution
-		x.begin(s, nil, false, nil)
+		x.begin(s, nil)
 		if sh := x.shadow; sh.frames[0].lock == lockSample {
 			samples++
 		}

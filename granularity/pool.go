@@ -3,9 +3,7 @@ package granularity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -25,10 +23,6 @@ type PoolOptions struct {
 	// Queue is the number of tasks that may wait for a worker before Submit blocks: 4 per
 	// worker if 0, none if negative.
 	Queue int
-	// CatchPanics keeps a panic in a task from ending the program. Wait and Close raise the
-	// first one again as a *[TaskPanic], like sourcegraph/conc. Otherwise a panic in a task
-	// ends the program, as in errgroup.
-	CatchPanics bool
 	// Recorder records the tasks; nil means the default recorder.
 	Recorder *Recorder
 }
@@ -39,7 +33,8 @@ type PoolOptions struct {
 // The class of a task is the name of its function. Its creation and submission site is the line
 // that calls Submit or Go.
 //
-// If a task calls [runtime.Goexit], the worker is replaced and nothing else is lost.
+// A panic in a task ends the program, as in errgroup. If a task calls [runtime.Goexit], the worker
+// is replaced and nothing else is lost.
 //
 // A task may submit to its own pool. But if the queue is full and all workers do so, they wait for
 // each other forever, as with any bounded queue.
@@ -60,7 +55,6 @@ type Pool struct {
 	mu   sync.Mutex
 	idle sync.Cond // pending reached 0
 	err  error
-	bad  *TaskPanic
 }
 
 // job is a submitted task.
@@ -68,31 +62,7 @@ type job struct {
 	f    func()
 	fe   func() error // instead of f
 	site *site
-	more *more // nil for most
-}
-
-// more is the state of tasks made by [Recorder.New], or with a log.
-type more struct {
-	task *Task
-	log  *pending
-}
-
-// A TaskPanic is the value that [Pool.Wait] panics with if a task panicked and
-// [PoolOptions].CatchPanics is set.
-type TaskPanic struct {
-	Value any    // the value of the panic
-	Stack []byte // the call chain of the panic
-}
-
-// Error returns the value and the call chain of the panic.
-func (p *TaskPanic) Error() string {
-	return fmt.Sprintf("panic in a task: %v\n\n%s", p.Value, p.Stack)
-}
-
-// Unwrap returns the value of the panic if that is an error.
-func (p *TaskPanic) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
+	log  *pending // nil for most
 }
 
 // NewPool returns a pool that is ready for tasks.
@@ -126,7 +96,7 @@ func (p *Pool) Submit(f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	p.tasks <- job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
+	p.tasks <- job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.log()}
 	return nil
 }
 
@@ -139,22 +109,7 @@ func (p *Pool) Go(f func() error) {
 	if !p.enter() {
 		panic(ErrClosed)
 	}
-	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
-}
-
-// SubmitTask is Submit for a task that was created earlier. A task may be submitted several times,
-// and each submission counts. It panics if t is nil.
-func (p *Pool) SubmitTask(t *Task) error {
-	if t == nil {
-		panic("granularity: SubmitTask of a nil task")
-	}
-	if !p.enter() {
-		return ErrClosed
-	}
-	key := t.key
-	key.submitted, key.pool = chains.Capture(), p.name
-	p.tasks <- job{f: t.f, site: p.rec.site(&key), more: p.log(t)}
-	return nil
+	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.log()}
 }
 
 // SubmitContext is Submit, but if the context ends before there is room in the queue, it returns
@@ -170,14 +125,12 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
+	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.log()}
 	select {
 	case p.tasks <- j:
 		return nil
 	case <-ctx.Done():
-		if j.more != nil {
-			p.rec.unlog(j.more.log)
-		}
+		p.rec.unlog(j.log)
 		p.leave()
 		return ctx.Err()
 	}
@@ -203,21 +156,12 @@ func (p *Pool) leave() {
 	}
 }
 
-// log returns the additional state of a task: its [Task], if any, and its place in the log. The
-// submitter is the calling goroutine.
-func (p *Pool) log(t *Task) *more {
-	if p.rec.opts.Log == 0 {
-		if t == nil {
-			return nil
-		}
-		return &t.more
-	}
-	m := &more{task: t, log: p.rec.logging(callstack.Goid)}
-	if m.log != nil && t != nil && t.at != 0 {
-		m.log.created, m.log.creator = t.at, named(t.creator)
-	}
-	m.log.submit(callstack.Goid)
-	return m
+// log returns a place in the log for a task that the calling goroutine creates and submits now; nil
+// if there is none.
+func (p *Pool) log() *pending {
+	log := p.rec.logging(callstack.Goid)
+	log.submit(callstack.Goid)
+	return log
 }
 
 func (p *Pool) start() {
@@ -250,16 +194,8 @@ func (p *Pool) execute(j *job) {
 			p.leave()
 		}
 	}()
-	if p.opts.CatchPanics {
-		defer p.catch()
-	}
-	var task *Task
-	var log *pending
-	if j.more != nil {
-		task, log = j.more.task, j.more.log
-	}
 	var x execution
-	x.begin(j.site, task, false, log)
+	x.begin(j.site, j.log)
 	defer x.end()
 	if j.f != nil {
 		j.f()
@@ -294,23 +230,8 @@ func (p *Pool) fail(err error) {
 	}
 }
 
-// catch is deferred: it records a panic; the first one counts.
-func (p *Pool) catch() {
-	value := recover()
-	if value == nil {
-		return
-	}
-	stack := debug.Stack()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bad == nil {
-		p.bad = &TaskPanic{Value: value, Stack: stack}
-	}
-}
-
 // Wait blocks until all submitted tasks have finished. It returns the first error of a function
-// passed to Go since the last Wait. The pool can then be used again. A panic caught in a task is
-// raised again here.
+// passed to Go since the last Wait. The pool can then be used again.
 func (p *Pool) Wait() error {
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
@@ -318,12 +239,9 @@ func (p *Pool) Wait() error {
 	for p.pending.Load() > 0 {
 		p.idle.Wait()
 	}
-	err, bad := p.err, p.bad
-	p.err, p.bad = nil, nil
-	p.mu.Unlock()
-	if bad != nil {
-		panic(bad)
-	}
+	defer p.mu.Unlock()
+	err := p.err
+	p.err = nil
 	return err
 }
 
@@ -331,11 +249,10 @@ func (p *Pool) Wait() error {
 // returns when they have exited. Closing again only waits.
 func (p *Pool) Close() error {
 	first := p.closed.CompareAndSwap(false, true)
-	defer func() { // also if Wait panics
-		if first {
-			close(p.tasks)
-		}
-		p.stopped.Wait()
-	}()
-	return p.Wait()
+	err := p.Wait()
+	if first {
+		close(p.tasks)
+	}
+	p.stopped.Wait()
+	return err
 }

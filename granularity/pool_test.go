@@ -125,9 +125,6 @@ func TestPoolAfterClose(t *testing.T) {
 	if err := p.SubmitContext(context.Background(), func() { ran = true }); err != ErrClosed {
 		t.Errorf("SubmitContext after Close: %v; want ErrClosed", err)
 	}
-	if err := p.SubmitTask(Default().New("late", func() { ran = true })); err != ErrClosed {
-		t.Errorf("SubmitTask after Close: %v; want ErrClosed", err)
-	}
 	if got := panicOf(func() { p.Go(func() error { ran = true; return nil }) }); got != ErrClosed {
 		t.Errorf("Go after Close panicked with %v; want ErrClosed", got)
 	}
@@ -171,8 +168,6 @@ func TestNilFunctions(t *testing.T) {
 		"Submit":        func() { p.Submit(nil) },
 		"Go":            func() { p.Go(nil) },
 		"SubmitContext": func() { p.SubmitContext(context.Background(), nil) },
-		"SubmitTask":    func() { p.SubmitTask(nil) },
-		"New":           func() { Default().New("x", nil) },
 		"Do":            func() { Do(context.Background(), "x", nil) },
 	} {
 		if got := panicOf(f); got == nil {
@@ -212,33 +207,7 @@ func TestPoolGoexit(t *testing.T) {
 	}
 }
 
-func TestPoolCatchesPanics(t *testing.T) {
-	noLeak(t)
-	rec := recorder(RecorderOptions{})
-	p := NewPool(PoolOptions{Workers: 2, CatchPanics: true, Recorder: rec})
-	cause := errors.New("cause")
-	var executed atomic.Int64
-	for i := range 20 {
-		p.Submit(func() {
-			executed.Add(1)
-			if i == 7 {
-				panic(cause)
-			}
-		})
-	}
-	got, ok := panicOf(func() { p.Wait() }).(*TaskPanic)
-	if !ok || !errors.Is(got, cause) || !strings.Contains(got.Error(), "TestPoolCatchesPanics") {
-		t.Errorf("Wait panicked with %v; want the cause and its call chain", got)
-	}
-	if err := p.Close(); err != nil || executed.Load() != 20 {
-		t.Errorf("after the panic: Close %v, %d of 20 executed", err, executed.Load())
-	}
-	if c := rec.Profile().Classes[0]; c.Executions() != 20 {
-		t.Errorf("%d of 20 tasks recorded", c.Tasks)
-	}
-}
-
-// Without CatchPanics a panic ends the program with its own call chain, in pool and group.
+// A panic ends the program with its own call chain, in pool and group.
 func TestPanicsEndTheProgram(t *testing.T) {
 	for _, kind := range []string{"pool", "group"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -381,7 +350,6 @@ func TestEveryWayToSubmit(t *testing.T) {
 	for name, opts := range poolKinds {
 		for way, submit := range map[string]func(p *Pool, f func()) error{
 			"Submit":        (*Pool).Submit,
-			"SubmitTask":    func(p *Pool, f func()) error { return p.SubmitTask(Default().New("x", f)) },
 			"SubmitContext": func(p *Pool, f func()) error { return p.SubmitContext(context.Background(), f) },
 		} {
 			opts.Recorder = recorder(RecorderOptions{})

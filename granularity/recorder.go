@@ -21,9 +21,8 @@ type RecorderOptions struct {
 	// Log is the number of tasks with an individual record in [Profile].Log. The first ones are
 	// kept and the rest is counted. Each takes about 200 B and one allocation. 0 keeps none.
 	Log int
-	// AggregateNested counts what a task executes inline (by [Do] or [Task.Run], by the
-	// goroutine that created it) as part of that task instead of as a separate task, because it
-	// could not have run in parallel.
+	// AggregateNested counts what a task executes by [Do] as part of that task instead of as a
+	// separate task, because it could not have run in parallel.
 	AggregateNested bool
 	// NoThreadState stops this process, from then on, from registering addresses with the Linux
 	// kernel for the threads that execute tasks (rseq and set_tid_address). The clock is then
@@ -33,7 +32,7 @@ type RecorderOptions struct {
 	NoThreadState bool
 }
 
-// A Recorder collects the measurements of [Pool], [Group], [Do] and [Task]. Its memory is bounded,
+// A Recorder collects the measurements of [Pool], [Group] and [Do]. Its memory is bounded,
 // see [Profile]. It is safe for concurrent use.
 type Recorder struct {
 	opts     RecorderOptions
@@ -128,7 +127,7 @@ func measureBias(opts RecorderOptions) int64 {
 	until := cycles.Ticks() + r.base.FromNS(int64(time.Millisecond))
 	for i := 0; i < 500 && (i < 50 || cycles.Ticks() < until); i++ { // some clocks take 10 µs
 		var x execution
-		x.begin(empty, nil, false, nil)
+		x.begin(empty, nil)
 		x.end()
 	}
 	countNotes()

@@ -19,8 +19,7 @@ import (
 //	self cycles  = total − Σ total of the tasks directly nested in it
 //
 // Self cycles are the task's granularity, so the self cycles of a task and of everything nested in
-// it sum to the outermost total. A [Task] that runs itself again inside its own execution gets no
-// second frame: it is one execution.
+// it sum to the outermost total.
 //
 // The clock counts what a thread executes. The difference of two readings is what the goroutine has
 // executed if it stayed on its thread between them ([cycles.Mark.Stayed]), as most tasks do. For a
@@ -33,12 +32,11 @@ import (
 
 // frame is one executing task. Only its goroutine accesses it.
 type frame struct {
-	site   *site
-	first  int64       // tick at the start of the execution; identifies the execution on its goroutine
-	start  cycles.Mark // the clock at the start, or at the last Resume
-	inline bool        // run by its creator, never submitted
-	lock   lockKind    // the goroutine is locked to its thread for the task
-	more   bool        // some field below is not zero
+	site  *site
+	first int64       // tick at the start of the execution; identifies the execution on its goroutine
+	start cycles.Mark // the clock at the start, or at the last Resume
+	lock  lockKind    // the goroutine is locked to its thread for the task
+	more  bool        // some field below is not zero
 
 	left  bool  // it left its thread before the last Pause: its cycles are unknown
 	turns uint8 // how often it let others run before the last Pause, or between two
@@ -48,7 +46,6 @@ type frame struct {
 	offCPU   int64 // ticks off the processor before the last Resume
 	nested   int64 // total cycles of directly nested tasks
 	nestOff  int64 // ticks off the processor in directly nested tasks
-	task     *Task // if the task is a separate object
 	log      *pending
 }
 
@@ -110,12 +107,20 @@ func goroutine() uint64 {
 
 const unnamed = 1 << 63
 
+// named returns the goroutine's ID, or 0 if it is an address.
+func named(goroutine uint64) uint64 {
+	if goroutine&unnamed != 0 {
+		return 0
+	}
+	return goroutine
+}
+
 // An execution is the state that begin leaves for end. It is not copied: copying recently written
 // data with wider accesses than it was written with stalls the processor for longer than the writes
 // took.
 type execution struct {
 	site   *site
-	shadow *shadow // nil: the task executes itself, and there is nothing to measure
+	shadow *shadow
 	first  int64
 	region *trace.Region
 }
@@ -123,24 +128,20 @@ type execution struct {
 // begin starts the measurement of a task of the site on the calling goroutine.
 //
 //go:norace
-func (x *execution) begin(s *site, task *Task, inline bool, log *pending) {
+func (x *execution) begin(s *site, log *pending) {
 	x.site = s
 	if trace.IsEnabled() {
 		x.region = s.startRegion()
 	}
 	sh := shadowOf(cycles.Goroutine())
-	if task != nil && sh.executing(task) {
-		s.rec.unlog(log)
-		return
-	}
 	x.shadow = sh
 	if log != nil {
 		log.outer = sh.top()
 	}
 	f := sh.push()
-	f.site, f.inline = s, inline
-	if task != nil || log != nil {
-		f.task, f.log, f.more = task, log, true
+	f.site = s
+	if log != nil {
+		f.log, f.more = log, true
 	}
 	r, mode := s.rec, s.mode.Load()
 	lock := r.locks && (log != nil || mode != 0 || !cycles.TurnsKnown())
@@ -203,28 +204,11 @@ func (sh *shadow) pop() {
 	sh.frames = sh.frames[:n]
 }
 
-// executing reports whether the task is on the stack.
-//
-//go:norace
-func (sh *shadow) executing(task *Task) bool {
-	for i := range sh.frames {
-		if sh.frames[i].task == task {
-			return true
-		}
-	}
-	return false
-}
-
-// top returns the log ID of the innermost task, or 0 if there is none or it is not in the log. A
-// task that will be aggregated into the enclosing one is skipped.
+// top returns the log ID of the innermost task, or 0 if there is none or it is not in the log.
 //
 //go:norace
 func (sh *shadow) top() uint64 {
-	n := len(sh.frames) - 1
-	for n > 0 && sh.frames[n].inline && sh.frames[n].site.rec.opts.AggregateNested {
-		n--
-	}
-	if n >= 0 && sh.frames[n].log != nil {
+	if n := len(sh.frames) - 1; n >= 0 && sh.frames[n].log != nil {
 		return sh.frames[n].log.id
 	}
 	return 0
@@ -235,12 +219,7 @@ func (sh *shadow) top() uint64 {
 //
 //go:norace
 func (x *execution) end() {
-	sh := x.shadow
-	if sh == nil {
-		x.endRegion()
-		return
-	}
-	r := x.site.rec
+	sh, r := x.shadow, x.site.rec
 	n := len(sh.frames) - 1
 	if n < 0 || sh.frames[n].first != x.first {
 		x.site.cell.lose()
@@ -292,7 +271,7 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	var kind noteKind
 	if n > 0 {
 		kind |= noteNested
-		if r.opts.AggregateNested && f.inline {
+		if r.opts.AggregateNested {
 			kind |= noteAggregated
 		}
 		sh.frames[n-1].addNested(f, &m, kind)

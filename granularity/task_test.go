@@ -111,47 +111,22 @@ func aggregates(t *testing.T) bool {
 	return p.Hz == 0 || few <= all/2 && all >= 250e-6*p.Hz
 }
 
-// A task that runs itself within its own execution is one execution. A task executed twice counts
-// twice.
-func TestRecursionCountsOnce(t *testing.T) {
-	rec := recorder(RecorderOptions{})
-	depth := 0
-	var task *Task
-	task = rec.New("recursive", func() {
-		busy(10 * time.Microsecond)
-		if depth++; depth%5 != 0 {
-			task.Run()
-		}
-	})
-	task.Run()
-	task.Run()
-	p := NewPool(PoolOptions{Recorder: rec})
-	p.SubmitTask(task)
-	p.Close()
-	if c := classNamed(t, rec.Profile(), "recursive"); c.Executions() != 3 || c.Nested != 0 || depth != 15 {
-		t.Errorf("%d tasks, %d nested, %d calls; want 3, 0, 15", c.Tasks, c.Nested, depth)
-	}
-}
-
-// Creation and submission are different places, and each site has both.
+// Tasks of one class that come from different places have a site each.
 func TestSites(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 10})
 	p := NewPool(PoolOptions{Name: "named", Recorder: rec})
-	task := makeTask(rec)
-	submitHere(p, task)
-	submitThere(p, task)
-	task.Run()
+	const name = "github.com/bottleneck-go/bottleneck/granularity.made"
+	submitHere(p)
+	submitThere(p)
+	Do(WithRecorder(context.Background(), rec), name, namedTask)
 	p.Close()
 	prof := rec.Profile()
-	c := classNamed(t, prof, "made")
+	c := classNamed(t, prof, name)
 	if c.Tasks != 3 || len(c.Sites) != 3 {
 		t.Fatalf("%d tasks from %d sites; want 3 from 3", c.Tasks, len(c.Sites))
 	}
 	leaves := map[string]string{}
 	for _, s := range c.Sites {
-		if !strings.HasSuffix(s.Created[0].Func, "granularity.makeTask") {
-			t.Errorf("created at %s; want makeTask", s.Created[0])
-		}
 		leaf := ""
 		if len(s.Submitted) > 0 {
 			leaf = s.Submitted[0].Func[strings.LastIndexByte(s.Submitted[0].Func, '.')+1:]
@@ -172,9 +147,9 @@ func TestSites(t *testing.T) {
 	}
 }
 
-func makeTask(rec *Recorder) *Task    { return rec.New("made", func() {}) }
-func submitHere(p *Pool, t *Task)     { p.SubmitTask(t) }
-func submitThere(p *Pool, t *Task)    { p.SubmitTask(t) }
+func made()                           {}
+func submitHere(p *Pool)              { p.Submit(made) }
+func submitThere(p *Pool)             { p.Submit(made) }
 func namedTask(context.Context) error { return nil }
 func (l *limited) method()            { l.n++ }
 
@@ -183,7 +158,9 @@ type limited struct{ n int }
 func TestClassNames(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	Do(WithRecorder(context.Background(), rec), "", namedTask)
-	rec.New("", (&limited{}).method).Run()
+	p := NewPool(PoolOptions{Recorder: rec})
+	p.Submit((&limited{}).method)
+	p.Close()
 	prof := rec.Profile()
 	const own = "github.com/bottleneck-go/bottleneck/granularity."
 	classNamed(t, prof, own+"namedTask")
@@ -200,14 +177,7 @@ func TestSiteLimit(t *testing.T) {
 	if c := classNamed(t, prof, "(other)"); c.Executions() != 41 || len(prof.Classes) > 11 {
 		t.Errorf("%d tasks in (other), %d classes; want 41 and at most 10 with it", c.Tasks, len(prof.Classes))
 	}
-	depth := 0
-	var task *Task
-	task = rec.New("recursive", func() {
-		if depth++; depth < 20 {
-			task.Run()
-		}
-	})
-	task.Run() // one execution
+	Do(ctx, "one more", namedTask)
 	prof = rec.Profile()
 	if len(prof.Warnings) == 0 || !strings.Contains(strings.Join(prof.Warnings, " "), "10 places create tasks: 42 tasks") {
 		t.Errorf("no warning about the limit, or a wrong one: %q", prof.Warnings)
@@ -256,16 +226,6 @@ func TestLogPlaces(t *testing.T) {
 			close(release)
 			p.Close()
 		}},
-		"recursion": {RecorderOptions{Log: 5}, 1, func(rec *Recorder) {
-			depth := 0
-			var task *Task
-			task = rec.New("x", func() {
-				if depth++; depth < 20 {
-					task.Run()
-				}
-			})
-			task.Run()
-		}},
 		"never resumed": {RecorderOptions{Log: 5}, 3, func(rec *Recorder) {
 			ctx := WithRecorder(context.Background(), rec)
 			for range 20 {
@@ -291,21 +251,6 @@ func TestLogPlaces(t *testing.T) {
 		if p := rec.Profile(); len(p.Log) != test.tasks || p.LogDropped != 0 {
 			t.Errorf("%s: %d tasks in the log, %d dropped; want %d, 0", name, len(p.Log), p.LogDropped, test.tasks)
 		}
-	}
-}
-
-// The outer task in the log is one that will be in the log, too.
-func TestOuterOfAggregated(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 10, AggregateNested: true})
-	made := make(chan *Task)
-	go func() { made <- rec.New("foreign", func() {}) }()
-	task := <-made // not created by the goroutine that runs it: not aggregated
-	Do(WithRecorder(context.Background(), rec), "outer", func(ctx context.Context) error {
-		return Do(ctx, "aggregated", func(context.Context) error { task.Run(); return nil })
-	})
-	log := rec.Profile().Log
-	if len(log) != 2 || log[0].Class != "foreign" || log[0].Outer != log[1].ID || log[1].Class != "outer" || log[1].Outer != 0 {
-		t.Errorf("%+v; want the foreign task in the outer one", log)
 	}
 }
 
@@ -350,7 +295,6 @@ func TestNoThreadIsLeftLocked(t *testing.T) {
 		defer runtime.UnlockOSThread()
 		return cycles.Default().Start().Thread.TID
 	}
-	task := rec.New("task", func() {})
 	for name, f := range map[string]func(){
 		"Do":         func() { Do(ctx, "x", namedTask) },
 		"nested":     func() { Do(ctx, "x", func(ctx context.Context) error { return Do(ctx, "y", namedTask) }) },
@@ -363,9 +307,8 @@ func TestNoThreadIsLeftLocked(t *testing.T) {
 				return Do(ctx, "y", func(context.Context) error { Pause().Resume(); return nil })
 			})
 		},
-		"pause outside":   func() { Pause().Resume() },
-		"unlock":          func() { Do(ctx, "x", func(context.Context) error { runtime.UnlockOSThread(); return nil }) },
-		"task runs twice": func() { task.Run(); task.Run() },
+		"pause outside": func() { Pause().Resume() },
+		"unlock":        func() { Do(ctx, "x", func(context.Context) error { runtime.UnlockOSThread(); return nil }) },
 	} {
 		for range 10 {
 			last := make(chan int)
@@ -508,25 +451,6 @@ func TestPauseAndLocks(t *testing.T) {
 			<-done
 		}
 	}
-	depth := 0
-	var task *Task
-	task = rec.New("recursive", func() {
-		if depth++; depth < 3 {
-			task.Run()
-			return
-		}
-		if !locked() {
-			t.Error("a task in the log is not locked")
-		}
-		p := Pause()
-		if locked() {
-			t.Error("a pause in a task that runs itself leaves the goroutine locked")
-		}
-		if p.Resume(); !locked() {
-			t.Error("resumed, it is not locked")
-		}
-	})
-	task.Run()
 }
 
 // Events in a pause are not the task's work, whatever thread runs afterwards.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,7 +42,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	for range 10 {
-		tasks.New("check", func() { busy(100 * time.Microsecond) }).Run()
+		execute(tasks, "check", func() { busy(100 * time.Microsecond) })
 	}
 	base := serve(t, newHandler(Options{Tasks: tasks}, nil, &made{live: report()}), nil)
 	a := get(t, base+"metrics")
@@ -181,13 +182,18 @@ func TestMetricsNegotiation(t *testing.T) {
 	}
 }
 
+// execute executes a task.
+func execute(r *granularity.Recorder, class string, f func()) {
+	granularity.Do(granularity.WithRecorder(context.Background(), r), class, func(context.Context) error { f(); return nil })
+}
+
 // Lean metrics have at most 60 lines without comments.
 func TestLeanMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	live := report()
 	for i := range 200 {
-		tasks.New(fmt.Sprint("class", i), func() {}).Run()
+		execute(tasks, fmt.Sprint("class", i), func() {})
 		live.Bottle.Boxes = append(live.Bottle.Boxes, bottle.Box{Group: fmt.Sprint("main.f", i), Kind: bottle.Application, Share: time.Second, Running: time.Second, Waiting: map[string]time.Duration{"mutex": 1}})
 	}
 	for _, kind := range contention.Kinds {
@@ -210,7 +216,7 @@ func TestLeanMetrics(t *testing.T) {
 func TestPromtool(t *testing.T) {
 	promtool := require.Program(t, "promtool")
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
-	tasks.New(hostile[0], func() {}).Run()
+	execute(tasks, hostile[0], func() {})
 	for name, c := range map[string]*made{"ordinary": {live: report()}, "hostile": {live: hostileReport()}} {
 		text := get(t, serve(t, newHandler(Options{Tasks: tasks}, nil, c), nil)+"metrics").body
 		cmd := exec.Command(promtool, "check", "metrics")

@@ -185,7 +185,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	defer cancel()
 	wg.Go(func() {
 		for ctx.Err() == nil {
-			tasks.New("check", func() { busy(20 * time.Microsecond) }).Run()
+			execute(tasks, "check", func() { busy(20 * time.Microsecond) })
 			time.Sleep(time.Millisecond)
 		}
 	})

@@ -62,7 +62,7 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	for _, name := range hostile {
-		tasks.New(name, func() {}).Run()
+		execute(tasks, name, func() {})
 	}
 	for _, title := range hostile {
 		base := serve(t, newHandler(Options{Title: title}, nil, &made{live: hostileReport()}), nil)
@@ -133,7 +133,7 @@ func TestNoPaths(t *testing.T) {
 	t.Setenv("LIVE_SECRET", "s3cr3t-value")
 	r := &tape{data: recordHere(t)}
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
-	tasks.New("main.task", func() { busy(time.Millisecond) }).Run()
+	execute(tasks, "main.task", func() { busy(time.Millisecond) })
 	secrets := []string{"s3cr3t-value", filepath.Dir(os.Args[0]), "-test."}
 	if dir, err := os.Getwd(); err == nil {
 		secrets = append(secrets, filepath.Dir(filepath.Dir(dir)))

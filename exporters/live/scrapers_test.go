@@ -89,7 +89,7 @@ func TestPromtoolConfig(t *testing.T) {
 func TestFleetMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
-	tasks.New("check", func() {}).Run()
+	execute(tasks, "check", func() {})
 	text := get(t, serve(t, newHandler(Options{Tasks: tasks}, nil, &made{live: report()}), nil)+"metrics").body
 	known := map[string]bool{}
 	for _, line := range strings.Split(text, "\n") {

@@ -72,7 +72,7 @@ func collect(t testing.TB, reader metric.Reader) map[string]float64 {
 func TestRegister(t *testing.T) {
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	for range 7 {
-		tasks.New("check", func() {}).Run()
+		granularity.Do(granularity.WithRecorder(t.Context(), tasks), "check", func(context.Context) error { return nil })
 	}
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -49,7 +50,7 @@ func made() *source {
 func TestCollector(t *testing.T) {
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	for range 7 {
-		tasks.New("check", func() {}).Run()
+		granularity.Do(granularity.WithRecorder(t.Context(), tasks), "check", func(context.Context) error { return nil })
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(newCollector(made(), Options{Tasks: tasks}))
