@@ -240,43 +240,41 @@ func (m *contentionModel) treeText(tree *contention.Tree) string {
 	short := shortNames(m.tree)
 	var lines []treeLine
 	m.addLines(&lines, tree, 0, short, m.least(tree.Waited))
-	headings := m.cells(m.heading(), "%", "ready", "contentions", didHeadings)
-	width := make([]int, len(headings))
-	for i := range width {
-		width[i] = columns(headings[i])
+	table := newColumns(m.cells(m.heading(), "%", "ready", "contentions", didHeadings)...)
+	table[0].left = false
+	name := &columnText{left: true}
+	used := 0
+	for i, c := range table {
 		for _, l := range lines {
-			width[i] = max(width[i], columns(l.numbers[i]))
+			c.add(l.numbers[i])
 		}
+		used += c.width + 2
 	}
 	var b strings.Builder
-	row := func(attribute string, numbers []string, name string, stack bool) {
-		s, used := "", 0
-		for i, n := range numbers {
-			s += right(n, width[i]) + "  "
-			used += width[i] + 2
-		}
-		room := max(minName, m.opt.Width-used)
-		if stack && columns(name) > room {
-			name = head(name, room-1) + m.style.or("…", "~")
-		}
-		name = m.style.fit(name, room)
-		b.WriteString(strings.TrimRight(s+m.style.paint(attribute, name), " ") + "\n")
-	}
-	var aspects []string
-	for _, a := range m.opt.By {
-		aspects = append(aspects, string(a))
-	}
-	by, used := "by "+strings.Join(aspects, " > "), 0
-	for _, w := range width {
-		used += w + 2
-	}
+	by := "by " + strings.ReplaceAll(strings.Trim(fmt.Sprint(m.opt.By), "[]"), " ", " > ")
 	if columns(by) > m.opt.Width-used {
 		b.WriteString(m.style.paintLines(dim, wrap(by+":", m.opt.Width, 0)) + "\n")
 		by = ""
 	}
-	row(dim, headings, by, false)
+	name.add(by)
 	for _, l := range lines {
-		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
+		name.add(spaces(2*l.depth) + l.name)
+	}
+	name.width = max(minName, m.opt.Width-used)
+	name.paint = func(i int, cell string) string {
+		if i == 0 {
+			return m.style.paint(dim, cell)
+		}
+		return m.style.paint(lines[i-1].attribute, cell)
+	}
+	name.short = func(i, width int) string {
+		if lines[i-1].stack {
+			return head(name.cells[i], width-1) + m.style.or("…", "~")
+		}
+		return m.style.fit(name.cells[i], width)
+	}
+	for _, line := range linesOf(append(table, name), m.style) {
+		b.WriteString(line + "\n")
 	}
 	return b.String()
 }
@@ -468,34 +466,63 @@ func cutFrame(frame string) (function, place string) {
 	return frame, ""
 }
 
-// lockCells returns the cells of a line of the table, except for the name of the lock.
-func (m *contentionModel) lockCells(waited, percent, ready, idle, count, parks, longest, waiters, held string, did [3]string) []string {
-	cells := []string{waited, percent}
-	if m.ready {
-		cells = append(cells, ready, idle)
-	}
-	cells = append(cells, count)
-	if m.ready {
-		cells = append(cells, parks)
-	}
-	cells = append(cells, longest, waiters, held)
-	if m.known() {
-		cells = append(cells, did[:]...)
-	}
-	return cells
+// lockLine is a line of the table of locks: a lock, or several.
+type lockLine struct {
+	contention.LockRow
+	several bool
 }
 
-// lockLine returns the cells of one lock, or of several.
-func (m *contentionModel) lockLine(r *contention.LockRow, longest time.Duration, waiters, held string) []string {
-	ready, idle := m.style.plain(format.Unknown), m.style.plain(format.Unknown)
-	if r.Parks > 0 { // otherwise it is of wrapped locks
-		ready, idle = m.duration(r.Ready), m.style.plain(format.Percent(r.ReadyIdle, r.Ready))
-		if r.Ready == 0 {
-			idle = ""
+// lockColumn is a column of the table.
+type lockColumn struct {
+	heading string
+	known   bool
+	cell    func(l *lockLine) string
+}
+
+// lockColumns returns the columns, except for the name of the lock.
+func (m *contentionModel) lockColumns() []lockColumn {
+	// of wrapped locks, it is not known what was after the wait
+	ready := func(l *lockLine, of func() string) string {
+		if l.Parks == 0 {
+			return m.style.plain(format.Unknown)
 		}
+		return of()
 	}
-	return m.lockCells(m.duration(r.Waited), m.percent(r.Waited), ready, idle, format.Count(r.Contentions), format.Count(r.Parks), m.duration(longest),
-		waiters, held, m.did(r.Activity, r.Blamed))
+	single := func(l *lockLine, known bool, of func() string) string {
+		switch {
+		case l.several:
+			return ""
+		case !known:
+			return m.style.plain(format.Unknown)
+		}
+		return m.style.plain(of())
+	}
+	all := []lockColumn{
+		{m.heading(), true, func(l *lockLine) string { return m.duration(l.Waited) }},
+		{"%", true, func(l *lockLine) string { return m.percent(l.Waited) }},
+		{"ready", m.ready, func(l *lockLine) string { return ready(l, func() string { return m.duration(l.Ready) }) }},
+		{"idle%", m.ready, func(l *lockLine) string {
+			return ready(l, func() string {
+				if l.Ready == 0 {
+					return ""
+				}
+				return m.style.plain(format.Percent(l.ReadyIdle, l.Ready))
+			})
+		}},
+		{"contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) }},
+		{"parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) }},
+		{"longest", true, func(l *lockLine) string { return m.duration(l.Longest) }},
+		{"at once", true, func(l *lockLine) string {
+			return single(l, l.Waiters > 0, func() string { return strconv.Itoa(l.Waiters) })
+		}},
+		{"held%", true, func(l *lockLine) string {
+			return single(l, l.ContendedShare > 0, func() string { return format.Percent(l.Contended, m.p.Duration) })
+		}},
+	}
+	for i, heading := range didHeadings {
+		all = append(all, lockColumn{heading, m.known(), func(l *lockLine) string { return m.did(l.Activity, l.Blamed)[i] }})
+	}
+	return slices.DeleteFunc(all, func(c lockColumn) bool { return !c.known })
 }
 
 // locks writes the table of the locks with the longest waits.
@@ -525,33 +552,23 @@ func (m *contentionModel) locks() string {
 	}
 	rows = append(worth, more...)
 	names := lockNames(rows)[:shown]
-	lines := [][]string{m.lockCells(m.heading(), "%", "ready", "idle%", "contentions", "parks", "longest", "at once", "held%", didHeadings)}
-	for i := range rows[:shown] {
-		r := &rows[i]
-		held := format.Unknown
-		if r.ContendedShare > 0 {
-			held = format.Percent(r.Contended, m.p.Duration)
-		}
-		waiters := format.Unknown
-		if r.Waiters > 0 {
-			waiters = strconv.Itoa(r.Waiters)
-		}
-		lines = append(lines, m.lockLine(r, r.Longest, m.style.plain(waiters), m.style.plain(held)))
+	var lines []lockLine
+	for _, r := range rows[:shown] {
+		lines = append(lines, lockLine{LockRow: r})
 	}
 	if shown < len(rows) {
-		var rest contention.LockRow
-		var longest time.Duration
+		rest := lockLine{contention.LockRow{Lock: &contention.Lock{}}, true}
 		for _, r := range rows[shown:] {
 			rest.Waited += r.Waited
 			rest.Ready += r.Ready
 			rest.ReadyIdle += r.ReadyIdle
 			rest.Contentions += r.Contentions
 			rest.Parks += r.Parks
-			longest = max(longest, r.Longest)
+			rest.Longest = max(rest.Longest, r.Longest)
 			rest.Blamed += r.Blamed
 			rest.Activity = rest.Activity.Plus(r.Activity)
 		}
-		lines = append(lines, m.lockLine(&rest, longest, "", ""))
+		lines = append(lines, rest)
 		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
 	}
 	return m.lockLines(lines, names)
@@ -581,14 +598,16 @@ const leastLockName = 24
 
 // lockLines formats the table, numbers first as in the tree. Columns that do not fit beside the
 // names follow in a second table of the same locks.
-func (m *contentionModel) lockLines(lines [][]string, names []string) string {
+func (m *contentionModel) lockLines(lines []lockLine, names []string) string {
 	var b strings.Builder
-	table := newColumns(lines[0]...)
-	table[0].left = false
-	for _, l := range lines[1:] {
-		for i, cell := range l {
-			table[i].add(cell)
+	var table []*columnText
+	for _, c := range m.lockColumns() {
+		number := newColumns(c.heading)[0]
+		number.left = false
+		for i := range lines {
+			number.add(c.cell(&lines[i]))
 		}
+		table = append(table, number)
 	}
 	for from, to := 0, 0; from < len(table); from = to {
 		used := 0

@@ -71,8 +71,14 @@ type columnText struct {
 	key   bool // distinguishes rows
 	more  bool // shown only with the previous column
 	fits  bool // shown
+	spare int  // see boxColumn
 	wish  int  // the width of the widest cell
 	width int
+	// If not nil, paint paints a padded cell. Of the cells below the heading, before returns what
+	// stands before them, and short shortens one that does not fit.
+	before func(i int) string
+	paint  func(i int, cell string) string
+	short  func(i, width int) string
 }
 
 // newColumns returns columns with these headings, all but the first aligned right. They are as wide
@@ -212,26 +218,63 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 	return shown, hidden
 }
 
-func writeColumns(b *strings.Builder, shown []*columnText, st style) {
-	n := len(shown[0].cells)
-	for i := range n {
-		var line strings.Builder
+// linesOf returns the lines of a table, the heading first. The heading of a column of numbers may
+// extend into the blanks before it.
+func linesOf(shown []*columnText, st style) []string {
+	lines := make([]string, len(shown[0].cells))
+	for i := range lines {
+		line, end := "", 0
 		for k, c := range shown {
-			if k > 0 {
-				line.WriteString("  ")
+			cell, gap := c.cells[i], "  "
+			if k == 0 {
+				gap = ""
 			}
-			cell := st.fit(c.cells[i], c.width)
-			if c.left {
-				line.WriteString(left(cell, c.width))
-			} else {
-				line.WriteString(right(cell, c.width))
+			end += len(gap) + c.width
+			if i == 0 && k == 0 && c.before != nil {
+				end += columns(cell) - columns(strings.TrimLeft(cell, " ")) // below the marks
+				line = left(cell, end)
+				continue
 			}
+			if i == 0 && !c.left && columns(cell) > c.width {
+				line = head(line, end-columns(cell))
+				line += spaces(end-columns(cell)-columns(line)) + cell
+				continue
+			}
+			if columns(cell) > c.width {
+				if c.short != nil && i > 0 {
+					cell = c.short(i, c.width)
+				} else {
+					cell = st.fit(cell, c.width)
+				}
+			}
+			switch {
+			case !c.left:
+				cell = right(cell, c.width)
+			case k < len(shown)-1 || c.paint == nil:
+				cell = left(cell, c.width)
+			}
+			if c.before != nil && i > 0 {
+				gap += c.before(i)
+			}
+			if c.paint != nil {
+				cell = c.paint(i, cell)
+			}
+			line += gap + cell
 		}
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return lines
+}
+
+// writeColumns writes a table with a dim heading and a dim line of sums.
+func writeColumns(b *strings.Builder, shown []*columnText, st style) {
+	lines := linesOf(shown, st)
+	for i, line := range lines {
 		attribute := ""
-		if i == 0 || i == n-1 && slices.ContainsFunc(shown, func(c *columnText) bool { return c.cells[i] == "all" }) {
+		if i == 0 || i == len(lines)-1 && slices.ContainsFunc(shown, func(c *columnText) bool { return c.cells[i] == "all" }) {
 			attribute = dim
 		}
-		b.WriteString(st.paint(attribute, strings.TrimRight(line.String(), " ")) + "\n")
+		b.WriteString(st.paint(attribute, line) + "\n")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // table lists the idle time, the boxes from the top of the bottle, and the sums. If the width does
@@ -29,64 +30,95 @@ func table(m *model, width int) string {
 	return b.String()
 }
 
-// The columns of numbers.
-const (
-	goroutines = iota
-	share
-	percent
-	lost
-	parallelism
-	self
-	running
-	runnable
-	blocked
-	numbers // number of columns
-)
-
-var headings = [numbers]string{"goroutines", "share", "%", "lost", "all", "self", "running", "runnable", "blocked"}
-
-// spare lists the columns to omit if space is short, in order; reasons stands for the last column.
-var spare = []int{running, self, runnable, reasons, blocked, goroutines}
-
-const reasons = numbers
-
-// line is a line of the table before the column widths are known.
-type line struct {
-	mark, name, attribute string
-	cells                 [numbers]string
-	starts                []string
-	reasons               []string // ways to write the largest reasons, longest first
+// boxColumn is a column of numbers of the boxes.
+type boxColumn struct {
+	heading string
+	spare   int  // columns are omitted in this order if space is short; 0 means never
+	idle    bool // the idle time has it
+	cell    func(m *model, b *bottle.Box) string
 }
 
+// boxColumns are the columns of numbers. A column of [bottle.Columns] that is not among them, and
+// is none of sameColumns, follows them if there is room.
+var boxColumns = []boxColumn{
+	{"goroutines", 6, false, func(_ *model, b *bottle.Box) string { return format.Count(b.Goroutines) }},
+	{"share", 0, true, func(m *model, b *bottle.Box) string { return m.duration(b.Share) }},
+	{"%", 0, true, (*model).percentOf},
+	{"lost", 0, true, func(m *model, b *bottle.Box) string { return m.lost(b.Lost) }},
+	{"all", 0, false, func(m *model, b *bottle.Box) string { return m.parallelism(b.Parallelism) }},
+	{"self", 2, false, func(m *model, b *bottle.Box) string { return m.parallelism(b.SelfParallelism) }},
+	{"running", 1, false, func(m *model, b *bottle.Box) string { return m.duration(b.Running) }},
+	{"runnable", 3, false, func(m *model, b *bottle.Box) string { return m.duration(b.Runnable) }},
+	{"blocked", 5, false, func(m *model, b *bottle.Box) string { return m.duration(b.Blocked()) }},
+}
+
+// spareReasons is the place of the reasons of waits among the columns to omit.
+const spareReasons = 4
+
+// sameColumns are the titles of bottle.Columns that the table shows in other ways.
+var sameColumns = []string{"parallelism", "started as"}
+
+// moreColumns returns the columns of numbers that only bottle.Columns has. They are the first ones
+// to omit.
+func moreColumns() (out []boxColumn) {
+	for _, c := range bottle.Columns() {
+		known := slices.ContainsFunc(boxColumns, func(b boxColumn) bool { return b.heading == c.Title })
+		if known || c.Unit.IsText() || slices.Contains(sameColumns, c.Title) {
+			continue
+		}
+		h := result.Heads([]result.Column[bottle.Box]{c})[0]
+		out = append(out, boxColumn{c.Title, -1, false, func(m *model, b *bottle.Box) string {
+			v, known := c.Value(b)
+			return formatCell(&h, &result.Cell{Value: v, Known: known}, m.style)
+		}})
+	}
+	return out
+}
+
+// tableText is the table before and after its layout.
 type tableText struct {
-	m      *model
-	width  int
-	lines  []line
-	hidden [numbers + 1]bool
-	name   int // widths
-	reason int
+	m       *model
+	width   int
+	numbers []*columnText
+	name    *columnText
+	reasons *columnText
+	starts  [][]string // by line, like the cells
 }
 
 func newTable(m *model) *tableText {
-	t := &tableText{m: m}
+	t := &tableText{m: m, starts: [][]string{nil}}
+	t.name, t.reasons = &columnText{left: true}, &columnText{left: true}
+	t.name.add(spaces(t.markWidth()) + "group")
+	t.reasons.add("blocked on")
+	marks, attributes := []string{""}, []string{""}
+	var ways [][]string // ways to write the reasons
+	columns := append(slices.Clip(boxColumns), moreColumns()...)
+	for _, c := range columns {
+		number := &columnText{name: c.heading, spare: c.spare, cells: []string{c.heading}, width: columnsOfHeading(c.heading)}
+		t.numbers = append(t.numbers, number)
+	}
+	line := func(b *bottle.Box, name, mark, attribute string, shows func(c *boxColumn) bool) {
+		for k := range columns {
+			cell := ""
+			if shows(&columns[k]) {
+				cell = columns[k].cell(m, b)
+			}
+			t.numbers[k].add(cell)
+		}
+		way := reasonsOf(m, b)
+		ways, marks, attributes, t.starts = append(ways, way), append(marks, mark), append(attributes, attribute), append(t.starts, b.Starts)
+		t.name.add(name)
+		t.reasons.add(strings.Join(way[:min(1, len(way))], ""))
+	}
 	g := m.graph
 	if g.Idle > 0 {
-		idle := line{name: "idle", mark: t.mark("", m.necks[key{}])}
-		if m.necks[key{}] {
-			idle.attribute = bold
-		}
-		idle.cells[share], idle.cells[percent], idle.cells[lost] = m.duration(g.Idle), m.percent(g.Idle), m.lost(g.IdleLost)
-		t.lines = append(t.lines, idle)
+		idle := row{neck: m.necks[key{}]}
+		line(&bottle.Box{Share: g.Idle, Lost: g.IdleLost}, "idle", t.mark("", idle.neck), idle.attribute(), func(c *boxColumn) bool { return c.idle })
 	}
 	sum := bottle.Box{Share: g.Wall, Lost: g.Lost(), Parallelism: g.MeanParallelism(), Waiting: map[string]time.Duration{}}
 	for i := len(m.rows) - 1; i >= 0; i-- {
 		r := &m.rows[i]
-		l := t.line(&r.box, r.name)
-		l.mark, l.attribute = t.mark(r.colour, r.neck), r.attribute()
-		l.name = m.withKind(l.name, r.box.Kind)
-		l.starts = r.box.Starts
-		t.lines = append(t.lines, l)
-
+		line(&r.box, m.withKind(r.name, r.box.Kind), t.mark(r.colour, r.neck), r.attribute(), func(*boxColumn) bool { return true })
 		sum.Goroutines += r.box.Goroutines
 		sum.Running += r.box.Running
 		sum.Runnable += r.box.Runnable
@@ -94,11 +126,27 @@ func newTable(m *model) *tableText {
 			sum.Waiting[reason] += d
 		}
 	}
-	all := t.line(&sum, "all")
-	all.mark = t.mark("", false)
-	all.cells[self] = ""
-	t.lines = append(t.lines, all)
+	line(&sum, "all", t.mark("", false), "", func(c *boxColumn) bool { return c.heading != "self" && c.spare >= 0 })
+	t.name.before = func(i int) string { return marks[i] }
+	t.name.paint = func(i int, cell string) string { return m.style.paint(attributes[i], cell) }
+	t.name.short = func(i, width int) string {
+		name := t.name.cells[i]
+		if world, found := strings.CutPrefix(name, "stop-the-world ("); found {
+			name = "STW (" + world // they differ in the reason, which must not be cut
+		}
+		return m.style.fit(name, width)
+	}
+	t.reasons.short = func(i, width int) string { return shortest(m.style, ways[i-1], width) }
 	return t
+}
+
+// columnsOfHeading returns the width of a heading. "goroutines" may be longer than its numbers: it
+// extends into the blanks after "group".
+func columnsOfHeading(heading string) int {
+	if heading == "goroutines" {
+		return 3
+	}
+	return columns(heading)
 }
 
 // withKind appends the kind to the name of a group that is not the program's own, unless the name
@@ -109,22 +157,6 @@ func (m *model) withKind(name string, kind bottle.Kind) string {
 		return name
 	}
 	return name + " " + suffix
-}
-
-// line returns the line of a box.
-func (t *tableText) line(b *bottle.Box, name string) line {
-	m := t.m
-	return line{name: name, reasons: reasonsOf(m, b), cells: [numbers]string{
-		goroutines:  format.Count(b.Goroutines),
-		share:       m.duration(b.Share),
-		percent:     m.percentOf(b),
-		lost:        m.lost(b.Lost),
-		parallelism: m.parallelism(b.Parallelism),
-		self:        m.parallelism(b.SelfParallelism),
-		running:     m.duration(b.Running),
-		runnable:    m.duration(b.Runnable),
-		blocked:     m.duration(b.Blocked()),
-	}}
 }
 
 // percentOf returns the share of a box, with half the width of its confidence interval if it is an
@@ -179,6 +211,16 @@ func reasonsOf(m *model, b *bottle.Box) []string {
 	return out
 }
 
+// shortest returns the first of several ways to write something that fits.
+func shortest(st style, ways []string, width int) string {
+	for i, way := range ways {
+		if columns(way) <= width || i == len(ways)-1 {
+			return st.fit(way, width)
+		}
+	}
+	return ""
+}
+
 // The minimum useful widths of text columns.
 const (
 	minName   = 18
@@ -189,112 +231,81 @@ const (
 func (t *tableText) fit(width int) {
 	t.width = width
 	nameWish, reasonWish := minName, 0
-	for i := range t.lines {
-		l := &t.lines[i]
-		nameWish = max(nameWish, columns(l.name))
-		if len(l.reasons) > 0 {
-			reasonWish = max(reasonWish, columns(l.reasons[0]))
-		}
+	for i := range t.name.cells[1:] {
+		nameWish = max(nameWish, columns(t.name.cells[i+1]))
+		reasonWish = max(reasonWish, columns(t.reasons.cells[i+1]))
 	}
-	reasonWish = max(min(reasonWish, 44), min(reasonWish, len("blocked on")))
-	for next := 0; ; next++ {
+	reasonWish = min(reasonWish, 44)
+	t.reasons.fits = reasonWish > 0
+	for _, c := range t.numbers {
+		c.fits = c.spare >= 0 || slices.ContainsFunc(c.cells[1:], func(s string) bool { return s != "" })
+	}
+	for next := -1; ; next++ { // the number of columns that are omitted, without further ones
 		room := width - t.markWidth()
-		for c := range numbers {
-			if !t.hidden[c] {
-				room -= 2 + t.cellWidth(c)
+		for _, c := range t.numbers {
+			if c.fits {
+				room -= 2 + c.width
 			}
 		}
-		t.name, t.reason = min(nameWish, room), 0
-		if !t.hidden[reasons] && reasonWish > 0 {
+		t.name.width = min(nameWish, room)
+		if t.reasons.fits {
 			room -= 2
-			t.reason = min(reasonWish, max(minReason, room-nameWish))
-			t.name = min(nameWish, room-t.reason)
+			t.reasons.width = min(reasonWish, max(minReason, room-nameWish))
+			t.name.width = min(nameWish, room-t.reasons.width)
 		}
-		if t.name >= min(nameWish, minName+4) || t.name >= minName && next > 2 || next == len(spare) {
+		if t.name.width >= min(nameWish, minName+4) || t.name.width >= minName && next > 2 || next == 6 {
 			return
 		}
-		t.hidden[spare[next]] = true
+		for _, c := range t.numbers {
+			c.fits = c.fits && !(next < 0 && c.spare < 0 || next >= 0 && c.spare == next+1)
+		}
+		t.reasons.fits = t.reasons.fits && next+1 != spareReasons
+		for _, c := range t.numbers {
+			if c.name == "all" && !t.shows("self") { // one column, below the rest of its title
+				c.cells[0], c.width = "lelism", max(c.width, len("lelism"))
+			}
+		}
 	}
 }
 
-// cellWidth returns the width of a column of numbers. "goroutines" may be longer than its numbers:
-// it extends into the blanks after "group".
-func (t *tableText) cellWidth(c int) int {
-	n := columns(t.heading(c))
-	if c == goroutines {
-		n = 3
-	}
-	for i := range t.lines {
-		n = max(n, columns(t.lines[i].cells[c]))
-	}
-	return n
-}
-
-// heading returns the lower line of the heading; the upper one is "parallelism".
-func (t *tableText) heading(c int) string {
-	if c == parallelism && t.hidden[self] {
-		return "lelism" // below "paral-"
-	}
-	return headings[c]
+// shows reports whether a column of numbers is shown.
+func (t *tableText) shows(heading string) bool {
+	return slices.ContainsFunc(t.numbers, func(c *columnText) bool { return c.name == heading && c.fits })
 }
 
 func (t *tableText) write(b *strings.Builder) {
-	var above, heading strings.Builder
-	heading.WriteString(left(spaces(t.markWidth())+"group", t.markWidth()+t.name))
-	end := t.markWidth() + t.name
-	for c := range numbers {
-		if t.hidden[c] {
+	shown, above, end := []*columnText{t.name}, "", t.markWidth()+t.name.width
+	for _, c := range t.numbers {
+		if !c.fits {
 			continue
 		}
-		end += 2 + t.cellWidth(c)
-		h := t.heading(c)
-		text := heading.String()
-		heading.Reset()
-		heading.WriteString(text[:min(len(text), end-len(h))] + spaces(end-len(h)-len(text)) + h)
-		switch {
-		case c == parallelism && t.hidden[self]:
-			above.WriteString(spaces(end-len("paral-")) + "paral-")
-		case c == self:
-			above.WriteString(spaces(end-len("parallelism")) + "parallelism")
+		shown = append(shown, c)
+		end += 2 + c.width
+		switch title := ""; {
+		case c.cells[0] == "lelism":
+			title = "paral-"
+			above = spaces(end-len(title)) + title
+		case c.name == "self":
+			title = "parallelism"
+			above = spaces(end-len(title)) + title
 		}
 	}
-	if t.reason > 0 {
-		heading.WriteString("  blocked on")
+	if t.reasons.fits {
+		shown = append(shown, t.reasons)
 	}
-	for _, h := range []string{above.String(), heading.String()} {
-		b.WriteString(t.m.style.paint(dim, h) + "\n")
-	}
-	for i := range t.lines {
-		t.writeLine(b, &t.lines[i])
-	}
-}
-
-func (t *tableText) writeLine(b *strings.Builder, l *line) {
-	st := t.m.style
-	name := l.name
-	if world, found := strings.CutPrefix(name, "stop-the-world ("); found && columns(name) > t.name {
-		name = "STW (" + world // they differ in the reason, which must not be cut
-	}
-	text := l.mark + st.paint(l.attribute, left(st.fit(name, t.name), t.name))
-	for c := range numbers {
-		if !t.hidden[c] {
-			text += "  " + right(l.cells[c], t.cellWidth(c))
+	b.WriteString(t.m.style.paint(dim, above) + "\n")
+	for i, line := range linesOf(shown, t.m.style) {
+		if i == 0 {
+			line = t.m.style.paint(dim, line)
 		}
-	}
-	if t.reason > 0 && len(l.reasons) > 0 {
-		i := slices.IndexFunc(l.reasons, func(s string) bool { return columns(s) <= t.reason })
-		if i < 0 {
-			i = len(l.reasons) - 1
+		b.WriteString(line + "\n")
+		if starts := t.starts[i]; len(starts) > 0 {
+			started := "started as " + t.m.style.clean(format.Func(starts[0]))
+			if n := len(starts) - 1; n > 0 {
+				started += fmt.Sprintf(" and %d more", n)
+			}
+			b.WriteString(spaces(t.markWidth()+2) + t.m.style.paint(dim, t.m.style.fit(started, t.width-t.markWidth()-2)) + "\n")
 		}
-		text += "  " + st.fit(l.reasons[i], t.reason)
-	}
-	b.WriteString(strings.TrimRight(text, " ") + "\n")
-	if len(l.starts) > 0 {
-		started := "started as " + st.clean(format.Func(l.starts[0]))
-		if n := len(l.starts) - 1; n > 0 {
-			started += fmt.Sprintf(" and %d more", n)
-		}
-		b.WriteString(spaces(t.markWidth()+2) + st.paint(dim, st.fit(started, t.width-t.markWidth()-2)) + "\n")
 	}
 }
 
@@ -304,14 +315,14 @@ func (t *tableText) legend() string {
 	if len(t.m.necks) > 0 {
 		parts = append(parts, "* lost at least 5%.")
 	}
-	if !t.hidden[lost] {
+	if t.shows("lost") {
 		parts = append(parts, "lost: capacity (GOMAXPROCS × time) not used while the group ran.")
 	}
 	running := "running"
 	if t.m.graph.Offered {
 		running = "running or runnable"
 	}
-	if t.hidden[self] {
+	if !t.shows("self") {
 		parts = append(parts, "parallelism: goroutines "+running+" while the group ran (mean).")
 	} else {
 		parts = append(parts, "all: goroutines "+running+" while the group ran (mean); self: its own.")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -388,99 +389,119 @@ func topRows(m *model, before *bottle.Graph) []topRow {
 
 // topColumn is a column of a live view.
 type topColumn struct {
-	heading string
-	width   int
-	cell    func(t *topFrame, r *topRow) string // for columns of numbers
-	hidden  bool
+	heading     string
+	least, most int // widths
+	spare       int // columns are omitted in this order if space is short; 0 means never
+	left        bool
+	cell        func(t *topFrame, r *topRow) string
 }
 
-// The columns after the name. The bar is first, the reason last; both use the available space.
-const (
-	topBar = iota
-	topPercent
-	topLost
-	topTrend
-	topParallelism
-	topRunning
-	topRunnable
-	topBlocked
-	topReason
-	topColumnCount
-)
+// The minimum and maximum widths of the names.
+const topNameLeast, topNameMost = 20, 60
 
-// spareTop lists the columns to omit if space is short, in order.
-var spareTop = []int{topRunnable, topRunning, topTrend, topReason, topBar, topBlocked}
+// topColumns are the columns after the name. The bar is first, the reason last; both use the
+// available space, the reason first.
+var topColumns = []topColumn{
+	{"share", 8, 24, 5, true, nil},
+	{"%", 4, 4, 0, false, func(t *topFrame, r *topRow) string { return t.m.percent(r.box.Share) }},
+	{"lost", 4, 4, 0, false, func(t *topFrame, r *topRow) string { return t.m.lost(r.box.Lost) }},
+	{"trend", 6, 6, 3, false, (*topFrame).trend},
+	{"parallel", 8, 8, 0, false, (*topFrame).parallelism},
+	{"running", 7, 7, 2, false, func(t *topFrame, r *topRow) string { return t.mean(r.box.Running) }},
+	{"runnable", 8, 8, 1, false, func(t *topFrame, r *topRow) string { return t.mean(r.box.Runnable) }},
+	{"blocked", 7, 7, 6, false, func(t *topFrame, r *topRow) string { return t.mean(r.box.Blocked()) }},
+	{"blocked on", 12, 36, 4, true, nil},
+}
 
-// The minimum and maximum widths of the name, the bar and the reason.
-const (
-	topNameLeast, topNameMost     = 20, 60
-	topBarLeast, topBarMost       = 8, 24
-	topReasonLeast, topReasonMost = 12, 36
-)
-
-// layout decides how wide the columns are and which ones to omit. It returns the width of the
-// names.
-func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
-	c := [topColumnCount]topColumn{
-		topBar:         {heading: "share", width: topBarLeast},
-		topPercent:     {heading: "%", width: 4, cell: func(t *topFrame, r *topRow) string { return t.m.percent(r.box.Share) }},
-		topLost:        {heading: "lost", width: 4, cell: func(t *topFrame, r *topRow) string { return t.m.lost(r.box.Lost) }},
-		topTrend:       {heading: "trend", width: 6, cell: (*topFrame).trend},
-		topParallelism: {heading: "parallel", width: 8, cell: (*topFrame).parallelism},
-		topRunning:     {heading: "running", width: 7, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Running) }},
-		topRunnable:    {heading: "runnable", width: 8, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Runnable) }},
-		topBlocked:     {heading: "blocked", width: 7, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Blocked()) }},
-		topReason:      {heading: "blocked on", width: topReasonLeast},
-	}
+// layout returns the columns of rows, as wide as they fit.
+func (t *topFrame) layout(rows []topRow) (shown []*columnText) {
 	wish := topNameLeast
 	for i := range t.rows {
 		wish = max(wish, min(topNameMost, columns(t.rows[i].name)))
 	}
+	hidden := 0
 	room := func() int {
 		n := t.width - 2 // mark of necks
-		for i := range c {
-			if !c[i].hidden {
-				n -= 2 + c[i].width
+		for _, c := range topColumns {
+			if c.spare == 0 || c.spare > hidden {
+				n -= 2 + c.least
 			}
 		}
 		return n
 	}
-	for _, s := range spareTop {
-		if room() >= min(wish, topNameLeast+6) {
-			break
-		}
-		c[s].hidden = true
+	for ; hidden < 6 && room() < min(wish, topNameLeast+6); hidden++ {
 	}
-	name = max(1, min(wish, room()))
-	for _, grow := range []struct{ column, most int }{{topReason, topReasonMost}, {topBar, topBarMost}} {
-		if col := &c[grow.column]; !col.hidden {
-			col.width += max(0, min(grow.most-col.width, room()-name))
+	left := room()
+	name := &columnText{left: true, width: max(1, min(wish, left)), cells: []string{"  group"}}
+	left -= name.width
+	name.before = func(i int) string {
+		if rows[i-1].neck {
+			return "* "
+		}
+		return "  "
+	}
+	name.paint = func(i int, cell string) string {
+		if i > 0 && rows[i-1].neck {
+			return t.st.paint(bold, cell)
+		}
+		return cell
+	}
+	for _, r := range rows {
+		name.cells = append(name.cells, r.name)
+	}
+	shown = []*columnText{name}
+	for k := range topColumns {
+		c := &topColumns[k]
+		if c.spare > 0 && c.spare <= hidden {
+			continue
+		}
+		shown = append(shown, &columnText{name: c.heading, left: c.left, width: c.least, cells: []string{c.heading}})
+	}
+	for _, grow := range []int{len(topColumns) - 1, 0} {
+		for _, c := range shown {
+			if most := topColumns[grow].most; c.name == topColumns[grow].heading {
+				more := max(0, min(most-c.width, left))
+				c.width, left = c.width+more, left-more
+			}
 		}
 	}
-	return c, name
+	for _, c := range shown[1:] {
+		of := topColumns[slices.IndexFunc(topColumns, func(k topColumn) bool { return k.heading == c.name })].cell
+		switch c.name {
+		case "share":
+			of = func(t *topFrame, r *topRow) string { return t.bars(r, c.width) }
+			c.paint = func(i int, cell string) string {
+				if i == 0 {
+					return cell
+				}
+				return t.st.paint(topColour(&rows[i-1]), cell)
+			}
+		case "blocked on":
+			of = func(t *topFrame, r *topRow) string { return shortest(t.st, reasonsOf(t.m, r.box), c.width) }
+		}
+		for i := range rows {
+			c.cells = append(c.cells, of(t, &rows[i]))
+		}
+	}
+	return shown
 }
 
 // groups returns the heading and the groups, in at most lines lines; negative means unlimited.
 func (t *topFrame) groups(lines int) []string {
-	c, name := t.layout()
-	from, to := t.window(lines - 1)
+	room := lines - 1
 	if lines < 0 {
-		from, to = t.window(-1)
+		room = -1
 	}
+	from, to := t.window(room)
 	t.shown = [2]int{from, to}
-	heading := "  " + left("group", name)
-	for i := range c {
+	out := linesOf(t.layout(t.rows[from:to]), t.st)
+	for i := range out {
 		switch {
-		case c[i].hidden:
-		case i == topBar || i == topReason:
-			heading += "  " + left(c[i].heading, c[i].width)
-		default:
-			heading += "  " + right(c[i].heading, c[i].width)
+		case i == 0:
+			out[i] = t.st.paint(dim, out[i])
+		case t.v.Problem != "" && t.st.colour: // out of date
+			out[i] = t.st.paint(dim, stripped(out[i]))
 		}
-	}
-	out := []string{t.st.paint(dim, strings.TrimRight(heading, " "))}
-	for i := from; i < to; i++ {
-		out = append(out, t.line(&t.rows[i], &c, name))
 	}
 	if lines < 0 && to < len(t.rows) {
 		out = append(out, t.st.paint(dim, "  and "+strconv.Itoa(len(t.rows)-to)+" more"))
@@ -501,35 +522,6 @@ func (t *topFrame) window(room int) (from, to int) {
 	}
 	from = max(0, min(t.v.Skip, n-room))
 	return from, min(n, from+room)
-}
-
-func (t *topFrame) line(r *topRow, c *[topColumnCount]topColumn, name int) string {
-	attribute := ""
-	mark := "  "
-	if r.neck {
-		attribute, mark = bold, "* "
-	}
-	line := mark + t.st.paint(attribute, left(t.st.fit(r.name, name), name))
-	for i := range c {
-		switch {
-		case c[i].hidden:
-		case i == topBar:
-			bar := left(t.bars(r, c[i].width), c[i].width)
-			line += "  " + t.st.paint(topColour(r), bar)
-		case i == topReason:
-			line += "  " + t.reason(r, c[i].width)
-		default:
-			line += "  " + right(c[i].cell(t, r), c[i].width)
-		}
-	}
-	line = strings.TrimRight(line, " ")
-	if t.v.Problem != "" && !t.st.colour {
-		return line
-	}
-	if t.v.Problem != "" { // out of date
-		return t.st.paint(dim, stripped(line))
-	}
-	return line
 }
 
 // stripped removes the colors of a painted line.
@@ -584,17 +576,3 @@ func (t *topFrame) trend(r *topRow) string {
 }
 
 func (t *topFrame) mean(d time.Duration) string { return t.st.plain(meanOf(d, t.v.Graph.Wall)) }
-
-// reason returns the reason that blocked the group most.
-func (t *topFrame) reason(r *topRow, width int) string {
-	ways := reasonsOf(t.m, r.box)
-	for _, way := range ways {
-		if columns(way) <= width {
-			return way
-		}
-	}
-	if len(ways) == 0 {
-		return ""
-	}
-	return t.st.fit(ways[len(ways)-1], width)
-}
