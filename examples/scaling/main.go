@@ -145,7 +145,11 @@ func (o options) draw(m *mode, s *speedup.Stack) error {
 	}
 	defer f.Close()
 	opt := picture.Options{Title: "Speedup stack: " + m.name, Subtitle: "meant to show: " + m.shows + "; " + format.Plural(o.procs, "processor", "processors")}
-	if err := picture.StacksSVG(f, []*speedup.Stack{s}, opt); err != nil {
+	d, err := picture.DrawStacks([]*speedup.Stack{s}, opt)
+	if err == nil {
+		err = d.SVG(f)
+	}
+	if err != nil {
 		return err
 	}
 	return f.Close()

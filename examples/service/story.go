@@ -215,7 +215,11 @@ func (c *chapter) write(dir string) error {
 		".svg":  func(w io.Writer) error { return picture.SVG(w, c.graph, look) },
 		".json": func(w io.Writer) error { return bottle.WriteJSON(w, c.graph) },
 		"-contention.svg": func(w io.Writer) error {
-			return picture.ContentionSVG(w, locks, picture.ContentionOptions{Options: look})
+			d, err := picture.DrawContention(locks, picture.ContentionOptions{Options: look})
+			if err != nil {
+				return err
+			}
+			return d.SVG(w)
 		},
 		"-contention.pb.gz": func(w io.Writer) error {
 			return pprof.WriteContention(w, locks, pprof.ContentionOptions{View: contention.JoinedView})

@@ -11,11 +11,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-func ExampleStacksSVG() {
+func ExampleDrawStacks() {
 	s := &speedup.Stack{N: 4, Speedup: 2.5, Remainder: 0.5}
 	s.Components[speedup.SyncMutex] = 1
 	var svg bytes.Buffer
-	if err := picture.StacksSVG(&svg, []*speedup.Stack{s}, picture.Options{Title: "thumbnails"}); err != nil {
+	d, err := picture.DrawStacks([]*speedup.Stack{s}, picture.Options{Title: "thumbnails"})
+	if err == nil {
+		err = d.SVG(&svg)
+	}
+	if err != nil {
 		panic(err)
 	}
 	fmt.Println(strings.Contains(svg.String(), "2.50 times faster with 4 workers"))
@@ -23,7 +27,7 @@ func ExampleStacksSVG() {
 }
 
 // From left to right: who waited, and for whom.
-func ExampleContentionSVG() {
+func ExampleDrawContention() {
 	cache := &contention.Lock{ID: 1, Name: "cache"}
 	p := &contention.Profile{
 		Duration: time.Second,
@@ -33,7 +37,11 @@ func ExampleContentionSVG() {
 			Contentions: 10, Blamed: 400 * time.Millisecond}},
 	}
 	var svg bytes.Buffer
-	if err := picture.ContentionSVG(&svg, p, picture.ContentionOptions{}); err != nil {
+	d, err := picture.DrawContention(p, picture.ContentionOptions{})
+	if err == nil {
+		err = d.SVG(&svg)
+	}
+	if err != nil {
 		panic(err)
 	}
 	fmt.Println(strings.Contains(svg.String(), "400 ms waited in 1 s; most for main.evict: 400 ms (100%)"))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -26,22 +25,12 @@ type ContentionOptions struct {
 
 var errNoContention = errors.New("picture: no contention profile")
 
-// ContentionSVG writes the waits of goroutines for each other as an SVG document. The waiting
+// DrawContention lays out the waits of goroutines for each other. The waiting
 // groups of goroutines are on the left and the owners on the right, as tall as their time. Between
 // them are flows in the color of the owner. A group that waits for itself is on both sides.
 // Hand-off and unattributed time are on the right, too, in gray.
 //
-// The document is like that of [SVG]. ContentionSVG returns an error of the writer, or an error if
-// the options are invalid.
-func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
-	d, err := DrawContention(p, opt)
-	if err != nil {
-		return err
-	}
-	return d.SVG(w)
-}
-
-// DrawContention lays out the picture of [ContentionSVG].
+// DrawContention returns an error if the options are invalid.
 func DrawContention(p *contention.Profile, opt ContentionOptions) (*Drawing, error) {
 	s, err := layoutFlows(p, opt)
 	return newDrawing(s, err, opt.Options)

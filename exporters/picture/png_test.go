@@ -35,6 +35,32 @@ func ContentionPNG(w io.Writer, p *contention.Profile, opt ContentionOptions) er
 	return pngForm(w)(DrawContention(p, opt))
 }
 
+// svgForm writes a drawing as SVG.
+func svgForm(w io.Writer) func(*Drawing, error) error {
+	return func(d *Drawing, err error) error {
+		if err != nil {
+			return err
+		}
+		return d.SVG(w)
+	}
+}
+
+func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+	return svgForm(w)(DrawContention(p, opt))
+}
+
+func StacksSVG(w io.Writer, s []*speedup.Stack, opt Options) error {
+	return svgForm(w)(DrawStacks(s, opt))
+}
+
+func TasksSVG(w io.Writer, p *granularity.Profile, opt Options) error {
+	return svgForm(w)(DrawTasks(p, opt))
+}
+
+func StripSVG(w io.Writer, p *granularity.Profile, opt Options) error {
+	return svgForm(w)(DrawStrip(p, opt))
+}
+
 func StacksPNG(w io.Writer, s []*speedup.Stack, opt Options) error {
 	return pngForm(w)(DrawStacks(s, opt))
 }

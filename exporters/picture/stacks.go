@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -17,23 +16,13 @@ import (
 // errNoStack is the error if there is no stack.
 var errNoStack = errors.New("picture: no speedup stack")
 
-// StacksSVG writes speedup stacks as an SVG document: bars side by side, as in figure 3 of the
+// DrawStacks lays out speedup stacks: bars side by side, as in figure 3 of the
 // paper on them, with the speed-up at the bottom and the components that keep it below N above it.
 // Negative components, which helped, hang below the zero line and are hatched; the others then rise
 // above N by as much. Marks on both sides of a bar show N.
 //
-// Components that are too small to be seen are combined. The document is like that of [SVG]. Top
-// and Panels are ignored. StacksSVG returns an error of the writer, or an error if the options are
-// invalid.
-func StacksSVG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
-	d, err := DrawStacks(stacks, opt)
-	if err != nil {
-		return err
-	}
-	return d.SVG(w)
-}
-
-// DrawStacks lays out the picture of [StacksSVG].
+// Components that are too small to be seen are combined. Top and Panels are ignored. DrawStacks
+// returns an error if the options are invalid.
 func DrawStacks(stacks []*speedup.Stack, opt Options) (*Drawing, error) {
 	s, err := layoutStacks(stacks, opt)
 	return newDrawing(s, err, opt)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -19,42 +18,24 @@ import (
 // errNoTasks is the error if there is no profile.
 var errNoTasks = errors.New("picture: no profile of tasks")
 
-// TasksSVG writes the distributions of task granularity as an SVG document: for each class the part
+// DrawTasks lays out the distributions of task granularity: for each class the part
 // of its tasks (0 to 100 %) up to each size, over a logarithmic axis of cycles, or of running time
 // if cycles are unknown. Curves far to the left belong to small tasks, steep ones to similar tasks.
 // In the shaded area on the left, the overhead of a task is 5 % or more of its cost.
 //
 // The classes with the largest sums have separate curves (Options.Top, 8 if 0, at most 12); the
-// others share one. The table below names them, with their diagnoses. The document is like that of
-// [SVG]. Panels is ignored. TasksSVG returns an error of the writer, or an error about the options.
-func TasksSVG(w io.Writer, p *granularity.Profile, opt Options) error {
-	d, err := DrawTasks(p, opt)
-	if err != nil {
-		return err
-	}
-	return d.SVG(w)
-}
-
-// DrawTasks lays out the picture of [TasksSVG].
+// others share one. The table below names them, with their diagnoses. Panels is ignored. DrawTasks returns an
+// error about the options.
 func DrawTasks(p *granularity.Profile, opt Options) (*Drawing, error) {
 	return drawTasks(p, opt, layoutTasks)
 }
 
-// StripSVG writes the activity of tasks and machine over time as an SVG document: a row for each
+// DrawStrip lays out the activity of tasks and machine over time: a row for each
 // class with the number of its tasks in progress, and below, on the same axis, the context switches
 // per second and the utilization of the processors. Vertical lines are the garbage collector's
 // pauses. It corresponds to figures 10, 11 and 13 of the paper on task granularity.
 //
-// The options have the same meaning as for [TasksSVG].
-func StripSVG(w io.Writer, p *granularity.Profile, opt Options) error {
-	d, err := DrawStrip(p, opt)
-	if err != nil {
-		return err
-	}
-	return d.SVG(w)
-}
-
-// DrawStrip lays out the picture of [StripSVG].
+// The options have the same meaning as for [DrawTasks].
 func DrawStrip(p *granularity.Profile, opt Options) (*Drawing, error) {
 	return drawTasks(p, opt, layoutStrip)
 }
