@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -118,7 +119,18 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 		f.options.Name, f.options.Progress = in.label, in.decoded
 		switch {
 		case holdsJSON(head):
-			return quanta.ReadJSON(r)
+			data, err := io.ReadAll(r)
+			if err != nil {
+				return nil, fileError(in.label, err)
+			}
+			switch k := kindOfJSON(data); k {
+			case countersKind:
+				return quanta.ReadJSON(bytes.NewReader(data))
+			case nil:
+				return nil, fmt.Errorf("%s: it is JSON, but not a recording of counters that this program saved", in.label)
+			default:
+				return nil, errKind(in.label, k)
+			}
 		case !quanta.IsArchive(head):
 			return quanta.Read(ctx, r, f.options)
 		}

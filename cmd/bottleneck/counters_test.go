@@ -152,3 +152,14 @@ func TestArchivesAreTraces(t *testing.T) {
 	}
 	bottleneck("graph", other).want(t, exitFailure, "", "not an archive of counters")
 }
+
+// TestCountersOfOtherJSON: JSON of another kind is an error, not an empty recording.
+func TestCountersOfOtherJSON(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.json")
+	if err := os.WriteFile(file, []byte(`{"a":1}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck("counters", file).want(t, exitFailure, "", "it is JSON, but not a recording of counters")
+	bottleneck("graph", "-o", file, mutexTrace).want(t, exitOK, "", "")
+	bottleneck("counters", file).want(t, exitUsage, "", `x.json is a bottle graph: "bottleneck graph" reads it`)
+}
