@@ -44,44 +44,20 @@ type Base struct{}
 
 var _ Observer = Base{}
 
-// Begin implements [Observer].
-func (Base) Begin(*Begin) {}
-
-// Transition implements [Observer].
+// The methods of Base do nothing.
+func (Base) Begin(*Begin)           {}
 func (Base) Transition(*Transition) {}
-
-// Named implements [Observer].
 func (Base) Named(*Goroutine, Time) {}
-
-// Label implements [Observer].
 func (Base) Label(*Goroutine, Time) {}
-
-// Range implements [Observer].
-func (Base) Range(*Range) {}
-
-// Region implements [Observer].
-func (Base) Region(*RegionEvent) {}
-
-// Task implements [Observer].
-func (Base) Task(*Task) {}
-
-// Log implements [Observer].
-func (Base) Log(*Log) {}
-
-// Metric implements [Observer].
-func (Base) Metric(*Metric) {}
-
-// Sample implements [Observer].
-func (Base) Sample(*Sample) {}
-
-// Clock implements [Observer].
-func (Base) Clock(*Clock) {}
-
-// Gap implements [Observer].
-func (Base) Gap(*Gap) {}
-
-// End implements [Observer].
-func (Base) End(*End) {}
+func (Base) Range(*Range)           {}
+func (Base) Region(*RegionEvent)    {}
+func (Base) Task(*Task)             {}
+func (Base) Log(*Log)               {}
+func (Base) Metric(*Metric)         {}
+func (Base) Sample(*Sample)         {}
+func (Base) Clock(*Clock)           {}
+func (Base) Gap(*Gap)               {}
+func (Base) End(*End)               {}
 
 // Begin is the first instant of a trace.
 type Begin struct {

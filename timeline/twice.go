@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -180,24 +179,13 @@ func (r *replay) join(now Time) {
 	}
 }
 
-// Tail returns the end of a trace, which is also a trace: its header and as many of the last
-// generations as necessary to cover the time d. Generations take about a second each, so the result
-// covers up to a second more. If the trace is shorter, is compressed, is older than Go 1.22, or
-// cannot be read, Tail returns all of it.
+// TailOffset returns the offset of the last generations of a trace that cover the time d, or the
+// length of the 16-byte header. The bytes between the header and that offset can be omitted: the rest
+// is also a trace. Generations take about a second each, so it covers up to a second more. If the
+// trace is shorter, is compressed, is older than Go 1.22, or cannot be read, it is the whole trace.
 //
-// A flight recorder keeps enough for its longest queries; Tail serves the shorter ones. It reads
-// only the heads of the batches, which takes about 2 µs per megabyte, and copies its result unless
-// it returns the whole trace.
-func Tail(trace []byte, d time.Duration) []byte {
-	keep, _ := tailOf(bytes.NewReader(trace), d)
-	if keep <= headerSize {
-		return trace
-	}
-	return append(bytes.Clone(trace[:headerSize]), trace[keep:]...)
-}
-
-// TailOffset returns the offset at which the generations of [Tail] begin. The bytes between the
-// 16-byte header and that offset can be omitted.
+// A flight recorder keeps enough for its longest queries; TailOffset serves the shorter ones. It
+// reads only the heads of the batches, which takes about 2 µs per megabyte.
 func TailOffset(trace *io.SectionReader, d time.Duration) int64 {
 	keep, _ := tailOf(trace, d)
 	return keep

@@ -75,51 +75,8 @@ import (
 // Memory is proportional to the live goroutines, the distinct call chains and the rows of the
 // profile. Each lock remembers only its latest releases.
 //
-// # Accuracy
-//
-// oracle_test.go runs workloads under the tracer with locks that log every request, acquisition and
-// release, and compares (go test -bench TraceOracle). The table is in percent, from one run of half
-// a second each with Go 1.26 on 2 virtual cores that other programs keep busy. "At the time" is the
-// part of the blame that falls on a goroutine that held that lock at that time, and the part of the
-// hand-off that falls on a time in which the lock was free. Recall is the part of the true blame
-// that is reported. "Naive" blames the waker. If a goroutine was off its core between the lock
-// operation and its log line, the log leaves open when the hold began or ended; then every possible
-// answer counts as right.
-//
-//	                          at the time  recall   naive precision
-//	spare 2µs, 2 goroutines         100.0    88.2             100.0
-//	spare 2µs, 16 goroutines        100.0    97.6              89.9
-//	spare 20µs, 8 goroutines        100.0    99.7              52.1
-//	spare 200µs, 8 goroutines        100.0   100.0              58.0
-//	spare 1ms, 16 goroutines        100.0    99.7              83.4
-//	2µs, 2 goroutines               100.0    27.6             100.0
-//	2µs, 8 goroutines               100.0     0.4              57.7
-//	2µs, 16 goroutines              100.0     0.7              72.5
-//	20µs, 2 goroutines              100.0    59.5             100.0
-//	20µs, 8 goroutines              100.0    46.3              62.7
-//	20µs, 16 goroutines             100.0    28.1              60.8
-//	200µs, 8 goroutines             100.0    44.6              59.6
-//	1ms, 8 goroutines               100.0    76.8              64.6
-//	1ms, 16 goroutines              100.0    96.3              68.4
-//	spare 4 shards                   99.9    90.4              86.7
-//	spare 32 locks                  100.0    67.3              96.0
-//	spare rw 20% writes             100.0    98.8              83.1
-//	spare rw 4 shards                99.4    96.2              91.6
-//	spare nested                    100.0    99.8              83.9
-//	spare queue                     100.0    99.7              83.1
-//	10µs                             99.3    62.8              53.2
-//	64 goroutines                   100.0    52.2              71.8
-//	4 shards                        100.0    48.3              76.6
-//	32 call chains                  100.0    85.0              21.4
-//	nested                           96.8    40.6              73.2
-//	queue                           100.0    25.1              66.1
-//	rw 10% writes                   100.0    92.6              72.0
-//	rw 4 shards                      92.1    79.0              82.2
-//	rw 50% writes                    99.6    58.2              59.9
-//
-// In "spare" the owners sleep while they hold the lock. In the others they compute, on more
-// goroutines than processors. The rest is Unattributed. A single run of a short workload can be
-// worse if other programs take threads off their cores.
+// oracle_test.go compares the results with locks that log what they do; docs/measurements.md has the
+// table.
 
 // Options configures the analysis of a trace. The zero value is ready to use.
 type Options struct {
@@ -205,7 +162,6 @@ type Options struct {
 // If the trace is truncated or corrupt, Read returns the profile of the readable part, with a
 // warning, and an error (a *[timeline.Error]) with the position of the problem and what is missing.
 // The profile is nil only if nothing could be read.
-// missing. The profile is nil only if nothing could be read.
 func Read(ctx context.Context, r io.Reader, opt Options) (*contention.Profile, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)

@@ -3,6 +3,7 @@ package tracewaits
 import (
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -16,7 +17,8 @@ const futile timeline.Time = 20_000
 // tracedGoroutine is the state of a live goroutine.
 type tracedGoroutine struct {
 	g    *timeline.Goroutine
-	of   group    // when group was last called
+	of   group    // when group was last called,
+	name *byte    // and the data of the name then
 	wait *waiting // &noWait unless it is open
 	*lockState
 
@@ -29,8 +31,9 @@ type tracedGoroutine struct {
 	// blame.
 	gaps stretches
 
-	active bool // running or in a system call
-	shown  bool // other goroutines refer to it, or to its past
+	active  bool // running or in a system call
+	shown   bool // other goroutines refer to it, or to its past
+	nameLen int32
 }
 
 // lockState is the state of a goroutine that waits for locks, holds them or releases them. Most
@@ -61,8 +64,9 @@ func (g *tracedGoroutine) locks() *lockState {
 
 // group returns the current group of the goroutine.
 func (g *tracedGoroutine) group() group {
-	if g.of.name() != g.g.Func {
-		g.of = groupOf(g.g.Func)
+	name := g.g.Func
+	if data := unsafe.StringData(name); data != g.name || int32(len(name)) != g.nameLen {
+		g.of, g.name, g.nameLen = groupOf(name), data, int32(len(name))
 	}
 	return g.of
 }
@@ -75,7 +79,7 @@ func (g *tracedGoroutine) reset() {
 		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
 	}
 	*g = tracedGoroutine{
-		of: g.of, wait: &noWait, lockState: g.lockState, past: g.past,
+		of: g.of, name: g.name, nameLen: g.nameLen, wait: &noWait, lockState: g.lockState, past: g.past,
 		runs: stretches{ring: g.runs.ring[:0]}, gaps: stretches{ring: g.gaps.ring[:0]},
 	}
 	if g.past != nil {

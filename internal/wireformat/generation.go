@@ -453,14 +453,8 @@ func (d *Decoder) Frames() []Frame { return d.frames }
 // Clock returns the clock snapshot, if there is one.
 func (d *Decoder) Clock() (Clock, bool) { return d.clock, d.hasClock }
 
-// Goroutines returns the number of goroutines seen so far.
-func (d *Decoder) Goroutines() int { return len(d.gs) }
-
 // Goroutine returns the ID of a goroutine by index.
 func (d *Decoder) Goroutine(i int32) int64 { return d.gs[i].id }
-
-// Threads returns the number of threads seen so far.
-func (d *Decoder) Threads() int { return len(d.threads) }
 
 // Thread returns the operating system's ID of a thread by index.
 func (d *Decoder) Thread(i int32) int64 { return int64(d.threads[i].id) }
