@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// checkTable checks what is true of every recording.
+// checkTable checks what is true for every recording.
 func checkTable(t testing.TB, r *quanta.Recording) {
 	t.Helper()
 	n := r.Len()
@@ -50,7 +50,7 @@ func checkTable(t testing.TB, r *quanta.Recording) {
 	}
 }
 
-// checkCounters: the known values and the remainder are the total.
+// checkCounters checks that the known values and the remainder sum to the total.
 func checkCounters(t testing.TB, r *quanta.Recording) {
 	t.Helper()
 	for _, c := range r.Counters {
@@ -85,7 +85,7 @@ func needs(t testing.TB, r *quanta.Recording, name string) *quanta.Counter {
 	return c
 }
 
-// lacking skips a test for what this machine lacks, unless everything is required.
+// lacking skips a test because of what this machine lacks, unless everything is required.
 func lacking(t testing.TB, why string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -97,6 +97,6 @@ func lacking(t testing.TB, why string) {
 func BenchmarkMarkWithoutTrace(b *testing.B) {
 	ctx := context.Background()
 	for b.Loop() {
-		Mark(ctx, "nobody listens")
+		Mark(ctx, "no listener")
 	}
 }

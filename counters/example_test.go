@@ -42,7 +42,7 @@ func ExampleStart() {
 // A command is recorded from outside, and its archive is read.
 func ExampleRun() {
 	var archive bytes.Buffer
-	cmd := exec.Command("./program") // whose main begins with: defer counters.FromEnvironment()()
+	cmd := exec.Command("./program") // its main begins with: defer counters.FromEnvironment()()
 	err := counters.Run(context.Background(), cmd, &archive, counters.RunOptions{
 		Counters: []string{"cycles", "instructions", "faults"},
 		Warning:  func(s string) { log.Print(s) },

@@ -23,7 +23,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// childVariable makes the test binary behave as a program that is recorded from outside.
+// childVariable makes the test binary behave as a program recorded from outside.
 const childVariable = "COUNTERS_TEST_CHILD"
 
 // TestChild is not a test but that program.
@@ -92,7 +92,7 @@ func child(t *testing.T, how string) *exec.Cmd {
 	return cmd
 }
 
-// runTo runs a command into an archive; an archive of which nothing was written is removed.
+// runTo runs a command into an archive. An empty archive is removed.
 func runTo(ctx context.Context, t *testing.T, cmd *exec.Cmd, name string, opt RunOptions) error {
 	t.Helper()
 	var b bytes.Buffer
@@ -144,7 +144,7 @@ func TestRun(t *testing.T) {
 		return
 	}
 	c := needs(t, r, "minor-faults")
-	// The start of a Go program has hundreds, before there is a trace.
+	// The start of a Go program has hundreds of faults before there is a trace.
 	if c.Total < 500 || c.Remainder <= 0 {
 		t.Errorf("%d faults, %d in no quantum", c.Total, c.Remainder)
 	}
@@ -155,7 +155,7 @@ func TestRun(t *testing.T) {
 		}
 		inQuanta += v
 	}
-	if inQuanta < 150 { // the pages that are kept are fresh
+	if inQuanta < 150 { // pages that are kept are new
 		t.Errorf("%d faults in quanta", inQuanta)
 	}
 	if c := needs(t, r, "task-clock"); c.Total < int64(time.Millisecond) || c.Remainder < 0 {
@@ -180,7 +180,7 @@ func TestRunFails(t *testing.T) {
 	if err := runTo(t.Context(), t, child(t, "silent"), silent, opt); !errors.Is(err, ErrNoTrace) {
 		t.Errorf("no trace: %v", err)
 	}
-	// Its threads are told of; a Go program has a few.
+	// The threads are listed; a Go program has a few.
 	if len(threads) > 0 && (len(threads) < 3 || !strings.Contains(threads[0], "task-clock ") || !strings.Contains(threads[0], "minor-faults ")) {
 		t.Errorf("threads: %q", threads)
 	}

@@ -16,7 +16,7 @@ import (
 // TestRunForwardsSignals: the program gets the signal and is killed by it. What it wrote is kept.
 func TestRunForwardsSignals(t *testing.T) {
 	ours := make(chan os.Signal, 1)
-	signal.Notify(ours, syscall.SIGTERM) // lest we die of it
+	signal.Notify(ours, syscall.SIGTERM) // so that it does not end this process
 	defer signal.Stop(ours)
 	name := filepath.Join(t.TempDir(), "run.zip")
 	go func() {

@@ -48,7 +48,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// withTrace is a session whose program takes the trace.
+// withTrace is a session whose trace the program itself records.
 type withTrace struct {
 	*Session
 	trace io.Reader
@@ -72,7 +72,7 @@ func TestStartRefuses(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	// The program's own trace is joined instead.
+	// The program's own trace is used instead.
 	s, err := Start(StartOptions{OwnTrace: true, Counters: []string{"task-clock", "heap-allocs"}})
 	if err != nil {
 		t.Fatal(err)
@@ -146,8 +146,8 @@ func TestPlan(t *testing.T) {
 // order.
 func TestMetricsWhileTheClockIsSet(t *testing.T) {
 	r := newMetricReader([]string{"goroutines"})
-	// In the first word of a time that has a monotonic reading: a bit, 33 of seconds, 30 of
-	// nanoseconds.
+	// The first word of a time with a monotonic reading has one flag bit, 33 bits of seconds
+	// and 30 of nanoseconds.
 	const hour = 3600 << 30
 	*(*uint64)(unsafe.Pointer(&r.start)) += hour
 	if d := time.Until(r.start); d > 0 {

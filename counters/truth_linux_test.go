@@ -18,7 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// start begins a session for a test, which is skipped when the kernel records nothing.
+// start begins a session for a test, or skips the test if the kernel records nothing.
 func start(t testing.TB, opt StartOptions) *Session {
 	t.Helper()
 	s, err := Start(opt)
@@ -45,7 +45,7 @@ func finish(t testing.TB, s *Session) *quanta.Recording {
 	return r
 }
 
-// fresh is memory whose pages are not there yet.
+// fresh returns memory whose pages were never touched.
 func fresh(t testing.TB, pages int) []byte {
 	t.Helper()
 	b, err := unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -57,14 +57,14 @@ func fresh(t testing.TB, pages int) []byte {
 	return b
 }
 
-// toucher hands the turn to the next goroutine after it has touched fresh pages.
+// toucher touches fresh pages, then lets the next goroutine continue.
 type toucher struct {
 	t       testing.TB
 	memory  []byte
 	page    int
 	touched int
-	faults  int64       // that the kernel says the thread had meanwhile: the truth
-	times   []time.Time // when it had touched the pages of a turn
+	faults  int64       // of the thread, by the kernel: the truth
+	times   []time.Time // ends of its turns
 	in, out chan bool
 }
 
@@ -83,11 +83,11 @@ func (c *toucher) touch(pages int) {
 	c.times = append(c.times, time.Now())
 }
 
-// turns takes turns: the goroutine with the number n touches n+1 pages in each.
+// turns runs its turns: goroutine number n touches n+1 pages in each.
 func (c *toucher) turns(turns, pages int, work time.Duration) {
 	for range turns {
 		<-c.in
-		runtime.LockOSThread() // so that the truth is of this thread
+		runtime.LockOSThread() // so that the truth is that of this thread
 		c.touch(pages)
 		runtime.UnlockOSThread()
 		for from := time.Now(); time.Since(from) < work; {
@@ -116,15 +116,15 @@ func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	t.Errorf("%.3f %% of the faults are in a quantum of the goroutine that had them, want %.1f %%", 100*share, 100*least)
 }
 
-// alternate lets goroutines take turns, and returns which part of their faults is right.
+// alternate runs alternating goroutines, and returns the correct part of their faults.
 func alternate(t *testing.T) float64 {
 	const turns, work = 8000, 80 * time.Microsecond
 	run := []func(*toucher, int, time.Duration){turns0, turns1, turns2}
 	cs := make([]*toucher, len(run))
 	for i := range cs {
 		cs[i] = &toucher{t: t, memory: fresh(t, (i+1)*turns), in: make(chan bool, 1)}
-		// Written to once, so that growing it, and the race detector's notes of it, are no
-		// faults of the turns.
+		// It is written to once, so that growing it, and the race detector's shadow memory
+		// of it, cause no faults in the turns.
 		cs[i].times = slices.Repeat([]time.Time{time.Now()}, turns)[:0]
 	}
 	for i := range cs {
@@ -141,7 +141,7 @@ func alternate(t *testing.T) float64 {
 	r := finish(t, s)
 	c := needs(t, r, "minor-faults")
 	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "turns"))
-	// The runtime has some of its own, more with the race detector.
+	// The runtime has some faults of its own, more with the race detector.
 	if right > all || float64(extra) > 0.05*float64(all) {
 		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
 	}
@@ -151,8 +151,8 @@ func alternate(t *testing.T) float64 {
 	return share
 }
 
-// attributed counts how many of the faults are in a quantum of the goroutine that had them, and how
-// many more these quanta have.
+// attributed returns how many of the faults are in a quantum of the right goroutine, and how many
+// more these quanta have.
 func attributed(t *testing.T, r *quanta.Recording, c *quanta.Counter, cs []*toucher, pages []int, ids []int64) (right, extra, all int64) {
 	t.Helper()
 	if len(ids) != len(cs) {
@@ -170,8 +170,7 @@ func attributed(t *testing.T, r *quanta.Recording, c *quanta.Counter, cs []*touc
 			if c.Values[row] == quanta.Unknown {
 				t.Fatalf("row %d has no value", row)
 			}
-			// A turn has so many faults for its pages, and now and then one of the
-			// runtime's own.
+			// A turn has one fault per page, and occasionally one of the runtime.
 			turns := int64(0)
 			end := r.Start.Add(time.Duration(r.Begin[row] + r.Duration[row]))
 			for len(cs[i].times) > 0 && cs[i].times[0].Before(end) {
@@ -186,8 +185,7 @@ func attributed(t *testing.T, r *quanta.Recording, c *quanta.Counter, cs []*touc
 	return right, extra, all
 }
 
-// goroutinesOf returns the goroutines whose group has the name in its own, in the order of their
-// ids.
+// goroutinesOf returns the goroutines whose group contains the name, in the order of their IDs.
 func goroutinesOf(r *quanta.Recording, name string) (ids []int64) {
 	seen := map[int64]bool{}
 	for i := range r.Len() {
@@ -223,7 +221,7 @@ func countedFor(r *quanta.Recording, c *quanta.Counter, goroutine int64) (sum in
 	return sum, unknown
 }
 
-// spinner uses a known amount of processor time, in pieces between which it waits for others.
+// spinner uses a known amount of processor time, in pieces, and waits for others in between.
 type spinner struct {
 	used    time.Duration // processor time of its thread, by the thread's clock: the truth
 	in, out chan bool
@@ -253,7 +251,7 @@ func (c *spinner) run(pieces int, d time.Duration) {
 	}
 }
 
-// threads makes the runtime keep threads, so that none begins during a recording.
+// threads makes the runtime keep threads, so that none starts during a recording.
 func threads(n int) {
 	var wg sync.WaitGroup
 	for range n {
@@ -283,7 +281,7 @@ func TestUniformCounters(t *testing.T) {
 	t.Error(wrong)
 }
 
-// uniform says what is wrong with the parts in one recording.
+// uniform describes what is wrong with the parts in one recording.
 func uniform(t *testing.T) (wrong string) {
 	p, warnings, err := newPlan([]string{"task-clock", "tsc"})
 	if err != nil {
@@ -345,11 +343,11 @@ func uniform(t *testing.T) (wrong string) {
 		}
 		t.Logf("%s: %.4f of the truth in all; %d quanta without a value; %d of %d in no quantum", name, float64(all)/float64(used), unknown, c.Remainder, c.Total)
 		if unknown > 0 {
-			continue // a thread began after all
+			continue // a thread started nevertheless
 		}
 		for i := range ids {
-			// The hypervisor and interrupts take time that some clocks count and others
-			// do not: the parts are what must be right.
+			// The hypervisor and interrupts take time that only some clocks count: only
+			// the parts must be right.
 			part, want := float64(got[i])/float64(all), float64(cs[i].used)/float64(used)
 			if part < 0.98*want || part > 1.02*want {
 				wrong += fmt.Sprintf("%s, goroutine %d: %.4f of the sum, the truth is %.4f\n", name, i, part, want)

@@ -50,7 +50,7 @@ func TestRealProgramsFirstFinding(t *testing.T) {
 	want := map[string]struct {
 		kind  diagnose.Kind
 		title string // part of it
-		place string // "" if the trace shows none outside of the standard library
+		place string // "" if the trace has none outside of the standard library
 	}{
 		"stdlog-file":       {diagnose.Lock, "log.Logger", "main.worker main.go:29"},
 		"otel-old":          {diagnose.Lock, "aggregate.valueMap", "main.consume main.go:34"},
@@ -101,7 +101,7 @@ func TestVerdictSumsToTheCapacity(t *testing.T) {
 				}
 			}
 			if f.Kind == diagnose.Saturated {
-				lost = 0 // its rows are what ran
+				lost = 0 // its rows are running time
 			}
 			if lost != f.Lost {
 				t.Errorf("%s: rows of %v, lost %v", f.Title, lost, f.Lost)

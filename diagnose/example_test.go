@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 )
 
-// What limits a program that spends its time under one lock.
+// The limit of a program that spends its time under one lock.
 func ExampleNew() {
 	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {

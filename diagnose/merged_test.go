@@ -121,7 +121,7 @@ func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 800 * ms, Count: 9},
 			{Category: ledger.NoWork, Meanwhile: "GC (dedicated)", Time: 600 * ms, Count: 1},
 		}, diagnose.Collector, "workers 40%, assists 0%, world stopped 0%, waits for it 0%", 800 * ms},
-		{"short calls, of which some take long", []ledger.Row{
+		{"short calls, some of them long", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
 			{Category: ledger.Syscall, Group: "main.work", Site: at, Time: 500 * ms, Count: 500_000},
 			{Category: ledger.Outside, Group: "main.work", Site: at, Wait: "syscall", Meanwhile: ledger.Nobody, Time: 400 * ms, Count: 20},

@@ -53,7 +53,7 @@ func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
 	if f.Kind != diagnose.Serial || len(f.Where) == 0 || f.Where[0] != at("main.load", 30) {
 		t.Errorf("%s %v", f.Title, f.Where)
 	}
-	l.Rows[4].Time = 500 // one place stands for it
+	l.Rows[4].Time = 500 // one place represents it
 	l.Rows[2].Time -= 130
 	l.Rows[3].Time -= 130
 	f = diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
@@ -75,8 +75,8 @@ func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 		want  ledger.Place
 	}{
 		{"half as long as the pool", map[ledger.Place]time.Duration{pool: 60, task: 40}, task},
-		{"hardly ever", map[ledger.Place]time.Duration{pool: 90, task: 10}, pool},
-		{"hardly ever, but in the function of the name", map[ledger.Place]time.Duration{pool: 85, task: 10, name: 5}, name},
+		{"rarely", map[ledger.Place]time.Duration{pool: 90, task: 10}, pool},
+		{"rarely, but in the function of the name", map[ledger.Place]time.Duration{pool: 85, task: 10, name: 5}, name},
 		{"a launcher", map[ledger.Place]time.Duration{launcher: 90, task: 10}, task},
 	} {
 		l := &ledger.Ledger{Wall: 100, Procs: 1, Capacity: 100}

@@ -35,11 +35,11 @@ func record(t *testing.T, f func()) []byte {
 	return b.Bytes()
 }
 
-// verdict returns the verdict. The bottle graph counts by itself for how long goroutines ran: the
-// findings share out no more empty processors than it leaves, and a gain is what that allows. The
-// estimate of the speed-up is no truth for this: where nothing ran until a goroutine that was ready
-// began to, it has the latency of the wake-up, which grows with the load of the machine, in the
-// time of a single worker; without the wait there is none.
+// verdict returns the verdict. The bottle graph independently counts for how long goroutines ran:
+// the findings share at most the empty processors that it leaves, and limit the gain. The estimate
+// of the speed-up cannot check this: if nothing ran until a ready goroutine started, the estimate
+// has the latency of the wake-up, which grows with the load of the machine, in the time of a single
+// worker. Without the wait there is none.
 func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 	t.Helper()
 	r, err := bottleneck.Analyze(context.Background(), bytes.NewReader(recorded), bottleneck.Options{})
@@ -50,7 +50,7 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 		t.Error(err)
 	}
 	left := r.Ledger.Capacity
-	var longest time.Duration // that a goroutine ran which is alone in its box
+	var longest time.Duration // running time of a goroutine alone in its box
 	for _, b := range r.Bottle.Boxes {
 		left -= b.Running
 		if b.Kind == bottle.Application && b.Goroutines == 1 {
@@ -61,7 +61,7 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 		used := r.Ledger.Capacity
 		for _, i := range f.Rows {
 			switch row := &r.Ledger.Rows[i]; {
-			case f.Kind == diagnose.Saturated: // its rows are what ran
+			case f.Kind == diagnose.Saturated: // its rows are running time
 			case row.Category.Empty():
 				left -= row.Time
 				fallthrough
@@ -93,13 +93,13 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 	}
 	programs := causes.Programs
 	if raceEnabled {
-		programs = programs[:8] // the race detector has little to do here, and is slow
+		programs = programs[:8] // the race detector finds little here, and is slow
 	}
 	for _, p := range programs {
 		t.Run(strings.ReplaceAll(p.Name, " ", "-"), func(t *testing.T) {
-			// Other programs may take the processors away: then what the trace shows is
-			// their doing, too. And they may make waking up slow: then it is enough if
-			// the cause is among the findings.
+			// Other programs may take the processors away, which the trace then shows
+			// as well, and may slow down wake-ups: then it suffices that the cause is
+			// among the findings.
 			const tries = 6
 			missed, among := 0, 0
 			var v *diagnose.Verdict
@@ -116,7 +116,7 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 					}
 				}
 				switch {
-				case at == 0, at > 0 && p.Kind == string(diagnose.Leak): // what costs capacity comes before a leak, which costs none
+				case at == 0, at > 0 && p.Kind == string(diagnose.Leak): // findings that cost capacity come before a leak, which costs none
 					return
 				case at > 0:
 					among++
@@ -166,19 +166,19 @@ func TestLargestTask(t *testing.T) {
 	if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool {
 		return f.Kind == diagnose.Imbalance && strings.Contains(f.Title, `The largest task of "piece" ran for`) && strings.Contains(f.Title, want)
 	}) {
-		t.Errorf("no finding says what the largest task is: %+v", v.Findings)
+		t.Errorf("no finding names the largest task: %+v", v.Findings)
 	}
 }
 
-// delayed returns for how long threads of this process were ready and had no processor; 0 where the
-// system does not say.
+// delayed returns for how long threads of this process were ready without a processor; 0 if the
+// system does not report it.
 func delayed() time.Duration {
 	times, _ := schedstat.Read(os.Getpid())
 	return times.Delay
 }
 
-// found returns where the cause of a program is among the findings, negative if it is not. Causes
-// that cost nothing are not the first.
+// found returns the position of a program's cause among the findings, or a negative number. Causes
+// that cost nothing are not first.
 func found(v *diagnose.Verdict, p causes.Program) int {
 	f := naming(v, p)
 	switch {
@@ -190,7 +190,7 @@ func found(v *diagnose.Verdict, p causes.Program) int {
 	return slices.IndexFunc(v.Findings, func(other diagnose.Finding) bool { return other.Title == f.Title })
 }
 
-// naming returns the finding that names the cause of a program, nil if none does.
+// naming returns the finding that names the cause of a program, or nil.
 func naming(v *diagnose.Verdict, p causes.Program) *diagnose.Finding {
 	for i := range v.Findings {
 		if f := &v.Findings[i]; slices.Contains(strings.Split(p.Kind, "|"), string(f.Kind)) && at(f, p.Func) {
@@ -211,14 +211,14 @@ func at(f *diagnose.Finding, fn string) bool {
 }
 
 // masked returns a sentence with # for its numbers, their units and what depends on them. Whether
-// some of short calls take long depends on the machine's load.
+// some of the short calls take long depends on the machine's load.
 func masked(title string) string {
 	title = literals.ReplaceAllString(writes.ReplaceAllString(title, "causes.write "), "causes.func")
 	title = numbers.ReplaceAllString(title, "#")
 	return strings.NewReplacer(", and left # idle", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
 }
 
-// The names of function literals, and of what calls them, depend on what the compiler inlines.
+// The names of function literals, and of their callers, depend on inlining.
 var (
 	writes   = regexp.MustCompile(`causes\.(init\.func\d+\.)?write[.\w]* `)
 	literals = regexp.MustCompile(`causes\.\w+(\.\w+)*\.func\d+(\.\d+)*`)
@@ -226,7 +226,7 @@ var (
 
 var numbers = regexp.MustCompile(`[<>]?\b\d([\d,.]*\d)?( ?(ns|µs|ms|s)\b|%)?`)
 
-// sentences are what the findings say of the programs. Several lines are alternatives.
+// sentences are the expected findings of the programs. Several lines are alternatives.
 var sentences = map[string]string{
 	"serial part":                         "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
 	"pipeline":                            "While causes.pipeline.func2 ran alone, the other processors had nothing to do: # of the capacity.",

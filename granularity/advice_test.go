@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// The advice is followed in a simulated machine, and what comes out is compared with the best of
-// all sizes and numbers of workers. The machine knows nothing of the rules: it hands tasks to
-// workers in order, each at the price of an overhead.
+// The advice is applied in a simulated machine, and the result is compared with the best of all
+// sizes and numbers of workers. The machine is independent of the rules: it hands tasks to workers
+// in order, each with an overhead.
 
-// program is tasks and how they are executed.
+// program is a set of tasks and their execution.
 type program struct {
 	procs, workers int
 	tasks          []time.Duration
 }
 
-// run returns how long the program takes, and what a recorder would see of it.
+// run returns the time of the program and what a recorder would see of it.
 func (p program) run() (took time.Duration, busy time.Duration) {
-	lanes := make(lanes, min(p.procs, p.workers)) // more workers than processors take turns
+	lanes := make(lanes, min(p.procs, p.workers)) // more workers than processors alternate
 	for _, d := range p.tasks {
 		lanes[0] += d + empty0
 		busy += d + empty0
@@ -46,7 +46,7 @@ func (p program) profile() *Profile {
 	out := &Profile{Source: "test", Accuracy: "thread-time", Hz: hz, Procs: p.procs, Wall: took, Overhead: empty0, OverheadOrigin: "an empty task"}
 	out.Run = Sample{Wall: took, CPU: busy, Utilisation: used}
 	c := Class{Name: "work", Tasks: uint64(len(p.tasks)), ActiveShare: 1, Workers: p.workers}
-	turns := max(1, float64(p.workers)/float64(p.procs)) // a task waits for a processor while others have their turns
+	turns := max(1, float64(p.workers)/float64(p.procs)) // a task waits for a processor while others run
 	for _, d := range p.tasks {
 		c.Cycles.Add(uint64(d.Seconds() * hz))
 		c.WallNS.Add(uint64(float64(d) * turns))
@@ -58,7 +58,7 @@ func (p program) profile() *Profile {
 	return out
 }
 
-// merged returns the program with so many tasks in one.
+// merged returns the program with n tasks in one.
 func (p program) merged(n int) program {
 	out := program{procs: p.procs, workers: p.workers}
 	for i := 0; i < len(p.tasks); i += n {
@@ -71,7 +71,7 @@ func (p program) merged(n int) program {
 	return out
 }
 
-// split returns the program with tasks that are at most so large, the largest first.
+// split returns the program with tasks of at most the given size, the largest first.
 func (p program) split(most time.Duration) program {
 	out := program{procs: p.procs, workers: p.workers}
 	for _, d := range p.tasks {
@@ -91,7 +91,7 @@ func (p program) total() (sum time.Duration) {
 	return sum
 }
 
-// best returns the least time of all sizes, by trying them.
+// best returns the minimum time of all sizes, by trying them.
 func (p program) best() time.Duration {
 	best, _ := p.run()
 	for _, workers := range []int{p.workers, p.procs} {
@@ -109,7 +109,7 @@ func (p program) best() time.Duration {
 	return best
 }
 
-// advised returns the program as the advice says.
+// advised returns the program after following the advice.
 func (p program) advised() (program, Diagnosis) {
 	c := &p.profile().Classes[0]
 	switch c.Diagnosis {
@@ -133,8 +133,8 @@ func repeat(n int, each func(i int) time.Duration) (tasks []time.Duration) {
 	return tasks
 }
 
-// quicksort returns the tasks of sorting n numbers: one for each part, which takes time in
-// proportion to its length.
+// quicksort returns the tasks of sorting n numbers: one for each part, with a time proportional to
+// its length.
 func quicksort(n, cutoff int, rng *rand.Rand) []time.Duration {
 	if n <= cutoff {
 		return nil

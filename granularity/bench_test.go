@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// barePool is what Pool is without measuring: a channel, workers and a wait group.
+// barePool is Pool without measuring: a channel, workers and a wait group.
 type barePool struct {
 	tasks chan func()
 	wg    sync.WaitGroup
@@ -51,7 +51,7 @@ func (p *barePool) Close() {
 	p.done.Wait()
 }
 
-// worker returns a task that computes for about d, the same number of steps every time.
+// worker returns a task that computes for about d, always with the same number of steps.
 func worker(d time.Duration) func() {
 	if d == 0 {
 		return func() {}
@@ -78,8 +78,8 @@ func compute(steps int) {
 	sink.Store(x)
 }
 
-// A contest runs the same tasks bare and measured, in alternation in one process so that
-// both see the same machine.
+// A contest runs the same tasks bare and measured, alternately in one process, so that both see the
+// same machine.
 type contest struct {
 	name           string
 	bare, measured func(tasks int, f func())
@@ -139,13 +139,13 @@ var contests = []contest{
 	},
 }
 
-// run returns what both came to in several rounds.
+// run returns the results of both in several rounds.
 func (c contest) run(rounds, tasks int, f func()) (bare, measured results) {
 	for round := range rounds {
 		if round%2 == 0 {
 			bare.take(tasks, func() { c.bare(tasks, f) })
 			measured.take(tasks, func() { c.measured(tasks, f) })
-		} else { // going first must favour neither
+		} else { // the order must favor neither
 			measured.take(tasks, func() { c.measured(tasks, f) })
 			bare.take(tasks, func() { c.bare(tasks, f) })
 		}
@@ -154,8 +154,8 @@ func (c contest) run(rounds, tasks int, f func()) (bare, measured results) {
 }
 
 // results are per task, one for each round: nanoseconds of wall and processor time, and
-// allocations. The processor time of all threads, in ticks of constant length, is the reference
-// cycles of the whole run.
+// allocations. The processor time of all threads, in ticks of constant length, is the number of
+// reference cycles of the whole run.
 type results struct{ wall, cpu, allocs []float64 }
 
 func (r *results) take(tasks int, f func()) {
@@ -178,8 +178,8 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// BenchmarkOverhead prints the table of docs/measurements.md: the least of all rounds, and
-// ratios of the medians besides.
+// BenchmarkOverhead prints the table of docs/measurements.md: the minimum of all rounds, and ratios
+// of the medians.
 func BenchmarkOverhead(b *testing.B) {
 	Default()
 	for _, c := range contests {
@@ -204,10 +204,10 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkPerturbation prints by how much measuring grows the reference cycles of the whole run,
-// over all threads: in alternation, so many rounds that the interval of 95 % about the ratio, which
-// it prints too, is narrow. What the benchmark itself is off by is seen in the rows "none", of an
-// errgroup against itself.
+// BenchmarkPerturbation prints by how much measuring increases the reference cycles of the whole
+// run, over all threads. The runs alternate, with so many rounds that the 95 % interval of the
+// ratio, which it prints too, is narrow. The rows "none" compare an errgroup with itself and show
+// the error of the benchmark.
 func BenchmarkPerturbation(b *testing.B) {
 	Default()
 	none := contest{"none", contests[1].bare, contests[1].bare}
@@ -217,7 +217,7 @@ func BenchmarkPerturbation(b *testing.B) {
 				f := worker(d)
 				var ratios []float64
 				for b.Loop() {
-					bare, measured := c.run(120, int(80*time.Millisecond/d), f) // shorter rounds are at the beginning, after the collection, for long
+					bare, measured := c.run(120, int(80*time.Millisecond/d), f) // short rounds would mostly be just after the collection
 					ratios = ratios[:0]
 					for i := range bare.cpu {
 						ratios = append(ratios, measured.cpu[i]/bare.cpu[i])

@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// blockers are tasks that block, as programs with an errgroup have them.
+// blockers are tasks that block, as in programs with an errgroup.
 var blockers = map[string]func() (task func() error, end func()){
 	"http.Get": func() (func() error, func()) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
@@ -52,7 +52,7 @@ var blockers = map[string]func() (task func() error, end func()){
 // machine each takes so long that locks are within the budget of 1 to 2 %, which is fine as well.
 // BenchmarkBlocking shows what measuring costs them.
 func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
-	if cycles.Default(); !cycles.TurnsKnown() { // known once a clock is open
+	if cycles.Default(); !cycles.TurnsKnown() { // known after a clock was opened
 		t.Skip("on this processor it is not known which tasks have left their threads, and all are locked")
 	}
 	for name, make := range blockers {
@@ -90,7 +90,7 @@ func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 	}
 }
 
-// BenchmarkBlocking prints the ratio of wall times: of the least of all rounds, and of their
+// BenchmarkBlocking prints the ratios of wall times: of the minimum of all rounds, and of their
 // medians.
 func BenchmarkBlocking(b *testing.B) {
 	Default()
@@ -110,8 +110,8 @@ func BenchmarkBlocking(b *testing.B) {
 	}
 }
 
-// blocking runs the tasks in an errgroup and in a Group, in turn, and returns the wall time of a
-// task in each round.
+// blocking runs the tasks in an errgroup and in a Group, alternately, and returns the wall time of
+// a task in each round.
 func blocking(rounds, tasks int, task func() error) (bare, measured []float64) {
 	type group interface {
 		Go(func() error)

@@ -14,7 +14,7 @@ import (
 func TestCorrectProgramsStayCorrect(t *testing.T) {
 	for _, tt := range []struct {
 		what  string
-		run   func(ctx context.Context, rec *Recorder) bool // reports whether it is correct; on a goroutine of its own
+		run   func(ctx context.Context, rec *Recorder) bool // reports whether the result is correct; runs on its own goroutine
 		tasks uint64
 	}{
 		{"a task locks its goroutine for good", func(ctx context.Context, _ *Recorder) bool {

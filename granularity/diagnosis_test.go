@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// empty0 is what an empty task costs in the tests.
+// empty0 is the cost of an empty task in the tests.
 const empty0 = 200 * time.Nanosecond
 
-// a run of one class of tasks, in words.
+// run describes a run of one class of tasks.
 type run struct {
 	procs       int
 	tasks       int
-	each        time.Duration // what a task executes
-	uneven      bool          // the first task executes ten times as much
-	blocked     time.Duration // what a task is blocked besides
-	utilisation float64       // of the machine, per sample; negative: not sampled
-	besides     time.Duration // what the process used besides, for each task
+	each        time.Duration // execution time of a task
+	uneven      bool          // the first task takes ten times as long
+	blocked     time.Duration // additional blocked time of a task
+	utilisation float64       // of the machine, per sample; negative means not sampled
+	besides     time.Duration // additional usage of the process per task
 	unmeasured  uint64
 	accuracy    string
 	noHz        bool
@@ -67,7 +67,7 @@ func (r run) profile() *Profile {
 
 func TestDiagnosis(t *testing.T) {
 	const empty = empty0
-	big := 1000 * empty // executes long against any overhead
+	big := 1000 * empty // long compared with any overhead
 	for _, test := range []struct {
 		name string
 		run  run
@@ -76,7 +76,7 @@ func TestDiagnosis(t *testing.T) {
 	}{
 		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilisation: 1}, Fine, "merge ~77 tasks into one"},
 		{"100,000 empty tasks", run{procs: 4, tasks: 100000, utilisation: 1}, Fine, "100,000 tasks on 4 processors"},
-		{"tiny but hardly more than the processors need", run{procs: 16, tasks: 200, each: empty, utilisation: 1}, OK, ""},
+		{"tiny but few more than the processors need", run{procs: 16, tasks: 200, each: empty, utilisation: 1}, OK, ""},
 		{"tiny against their measured overhead", run{procs: 2, tasks: 10000, each: 50 * empty, besides: 10 * empty, utilisation: 1}, Unknown, "cannot tell whether they are too small: the process used 2µs a task besides its tasks"},
 		{"the same without that overhead", run{procs: 2, tasks: 10000, each: 50 * empty, utilisation: 1}, OK, ""},
 		{"a program that does mostly other things", run{procs: 2, tasks: 1000, each: 1000 * empty, besides: time.Second, utilisation: 1}, OK, ""},
@@ -84,7 +84,7 @@ func TestDiagnosis(t *testing.T) {
 		{"as many as processors, which are busy", run{procs: 8, tasks: 8, each: big, utilisation: 0.95}, OK, "used to 95 %"},
 		{"one processor cannot idle for lack of tasks", run{procs: 1, tasks: 1, each: big, utilisation: 0.5}, OK, ""},
 		{"few but blocked", run{procs: 4, tasks: 8, each: big, blocked: 9 * big, utilisation: 0.1}, Blocked, "blocked for at least 90 % of their time"},
-		{"few, large, and nobody knows the machine", run{procs: 4, tasks: 4, each: big, utilisation: -1}, Unknown, "Recorder.Start"},
+		{"few, large, and the machine is unknown", run{procs: 4, tasks: 4, each: big, utilisation: -1}, Unknown, "Recorder.Start"},
 		{"few, but perhaps blocked", run{procs: 4, tasks: 4, each: big, utilisation: 0.3, accuracy: "upper-bound"}, Unknown, "may have been blocked"},
 		{"too many not measured", run{procs: 4, tasks: 80, each: big, utilisation: 1, unmeasured: 20}, Unknown, "80 of 100 executions"},
 		{"nothing", run{procs: 4, utilisation: 1}, Unknown, "no execution has ended"},
@@ -111,7 +111,7 @@ func TestDiagnosis(t *testing.T) {
 			t.Errorf("%s: no reasons", test.name)
 		}
 		if test.run.accuracy == "core-cycles" && strings.Contains(text, "blocked for") {
-			t.Errorf("%s: cycles of varying length do not tell: %q", test.name, text)
+			t.Errorf("%s: cycles of varying length cannot show it: %q", test.name, text)
 		}
 		if (c.Merge >= 2) != (c.Diagnosis == Fine) || (c.Split > c.Tasks) != (c.Diagnosis == Coarse) {
 			t.Errorf("%s: %s, but merge %d, split %d", test.name, c.Diagnosis, c.Merge, c.Split)
@@ -148,7 +148,7 @@ func TestOneTask(t *testing.T) {
 	}
 	for _, s := range text {
 		if strings.HasPrefix(s, "split into") {
-			continue // what is then several
+			continue // these are plural then
 		}
 		for _, many := range []string{" they ", "they were", " them ", " their ", " each", " 1 tasks", " 1 executions", "of 1 tasks"} {
 			if strings.Contains(" "+s, many) {
@@ -186,10 +186,10 @@ func serviceRun() *Profile {
 
 func TestBlockedTasksAreNotFine(t *testing.T) {
 	for name, change := range map[string]func(*Profile){
-		"the service":                      func(*Profile) {},
-		"with an overhead as of before":    func(p *Profile) { p.Overhead = 89 * time.Microsecond },
-		"with an overhead that nobody has": func(p *Profile) { p.Overhead, p.OverheadOrigin = 0, "not known" },
-		"merged with itself":               func(p *Profile) { *p = *Merge(p, p) },
+		"the service":                   func(*Profile) {},
+		"with an overhead as of before": func(p *Profile) { p.Overhead = 89 * time.Microsecond },
+		"with an unknown overhead":      func(p *Profile) { p.Overhead, p.OverheadOrigin = 0, "not known" },
+		"merged with itself":            func(p *Profile) { *p = *Merge(p, p) },
 	} {
 		p := serviceRun()
 		change(p)
@@ -415,7 +415,7 @@ func TestUtilisationWhileActive(t *testing.T) {
 	}
 	c.ActiveShare = 0.1
 	if u := p.during(c); u == u {
-		t.Errorf("without samples, and hardly active: %g; want unknown", u)
+		t.Errorf("without samples, and seldom active: %g; want unknown", u)
 	}
 }
 
@@ -465,7 +465,7 @@ func TestJSON(t *testing.T) {
 	if want := []any{"main.feed (main.go:42)"}; !reflect.DeepEqual(c["created_at"], want) {
 		t.Errorf("created_at is %v; want %v", c["created_at"], want)
 	}
-	// Lists are never null; what was not measured always is.
+	// Lists are never null; unmeasured values always are.
 	empty, err := json.Marshal(&Profile{})
 	if err != nil || strings.Contains(strings.Replace(string(empty), `"hz":null`, "", 1), "null") {
 		t.Errorf("an empty profile: %s, %v; want lists, not null", empty, err)

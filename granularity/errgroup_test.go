@@ -65,7 +65,7 @@ func TestErrgroupsOwnTests(t *testing.T) {
 		}
 		write(t, filepath.Join(temp, filepath.Base(source)), bytes.ReplaceAll(text, []byte(theirs), []byte(ours)))
 	}
-	// A module of its own, with the versions that this one uses.
+	// A module of its own, with the versions of this one.
 	mod, err := os.ReadFile(filepath.Join(here, "..", "go.mod"))
 	if err != nil {
 		t.Skip("not in the source tree:", err)
@@ -80,7 +80,7 @@ func TestErrgroupsOwnTests(t *testing.T) {
 	write(t, filepath.Join(temp, "go.sum"), sum)
 
 	args := []string{"test", "-mod=mod", "-count=1", "-v"}
-	if slow > 1 { // as this test is; otherwise the whole standard library would be compiled for the race detector
+	if slow > 1 { // the race detector is on; otherwise the whole standard library would be compiled for it
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, ".")...)

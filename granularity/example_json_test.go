@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// A profile that is recorded now and looked at later.
+// A profile is saved now and analyzed later.
 func ExampleWriteJSON() {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	ctx := granularity.WithRecorder(context.Background(), rec)

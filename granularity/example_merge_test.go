@@ -6,7 +6,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// Profiles of several instances of a service become one.
+// Profiles of several instances of a service are merged into one.
 func ExampleMerge() {
 	traced := func() *granularity.Profile {
 		rec := granularity.NewRecorder(granularity.RecorderOptions{})

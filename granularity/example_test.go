@@ -39,7 +39,7 @@ func ExampleGroup() {
 	// Output: page 3 is missing context canceled
 }
 
-// In a pool of one's own, Do is put around each piece of work.
+// In your own pool, call Do around each piece of work.
 func ExampleDo() {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	ctx := granularity.WithRecorder(context.Background(), rec)
@@ -68,7 +68,7 @@ func ExamplePause() {
 		replies <- "done"
 	}()
 	granularity.Do(context.Background(), "call", func(context.Context) error {
-		paused := granularity.Pause() // what is waited for is not the task's work
+		paused := granularity.Pause() // the wait is not part of the task's work
 		reply := <-replies
 		paused.Resume()
 		fmt.Println(reply)
@@ -86,7 +86,7 @@ func ExampleRecorder() {
 	granularity.Do(ctx, "outer", func(ctx context.Context) error {
 		return granularity.Do(ctx, "inner", func(context.Context) error { return nil })
 	})
-	for _, t := range rec.Profile().Log { // by their ends
+	for _, t := range rec.Profile().Log { // ordered by their ends
 		fmt.Println(t.Class, t.Cycles <= t.TotalCycles, t.Outer)
 	}
 	// Output:
@@ -94,7 +94,7 @@ func ExampleRecorder() {
 	// outer true 0
 }
 
-// A profile that comes from somewhere else can be diagnosed and written, too.
+// A profile from another source can be diagnosed and written, too.
 func ExampleProfile() {
 	p := &granularity.Profile{Source: "trace-running", Accuracy: "upper-bound", Hz: 1e9, Procs: 4}
 	c := granularity.Class{Name: "parse", Tasks: 50_000}

@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// Elsewhere each reading of the clock is a system call: on a busy machine these take by more microseconds longer than
-// at the least than so small tasks and their overhead do.
+// On other systems each clock reading is a system call. On a busy machine the variation of these,
+// in microseconds, is larger than so small tasks and their overhead.
 
 // A pool that executes far too small tasks is diagnosed, with the line to change.
 func Example() {

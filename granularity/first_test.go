@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// firstChild prints how long the first task of a process takes to be handed over.
+// firstChild prints the time for handing over the first task of a process.
 func firstChild() {
 	from := time.Now()
 	var g Group
@@ -38,7 +38,7 @@ func TestFirstTaskIsQuick(t *testing.T) {
 			break
 		}
 	}
-	limit := 5*time.Millisecond + 500*cycles.Default().Info().Costs // where each reading of the clock is slow
+	limit := 5*time.Millisecond + 500*cycles.Default().Info().Costs // if each clock reading is slow
 	if t.Logf("at best %v", best); best > limit {
 		t.Errorf("the first Group.Go takes %v at best", best)
 	}

@@ -25,9 +25,9 @@ func TestClockStepsBack(t *testing.T) {
 	read(1400) // anchored anew
 	read(1600)
 	on = second
-	read(950) // another thread: its clock may be anything
+	read(950) // another thread: its clock may have any value
 	sh.pop()
-	read(900) // another root, on a clock that may be anything
+	read(900) // another root, on a clock with any value
 	want := []int64{1000, 1500, 1500, 1600, 950, 900}
 	for i := range want {
 		if got[i] != want[i] {

@@ -48,7 +48,7 @@ func TestHistogramAgainstSortedValues(t *testing.T) {
 	}
 }
 
-// checkCDF compares each point of the distribution with counting.
+// checkCDF compares each point of the distribution with a count.
 func checkCDF(t *testing.T, name string, h *Histogram, sorted []uint64) {
 	t.Helper()
 	points := h.CDF()
@@ -145,7 +145,7 @@ func TestSeriesActive(t *testing.T) {
 	s := &series.Series{Shift: seriesShift}
 	s.Add(0, 2*bin)                 // two whole bins
 	s.Add(3*bin, 3*bin+bin/2)       // half a bin …
-	s.Add(3*bin+bin/4, 3*bin+bin/2) // … and a quarter, which overlap, but that is not seen
+	s.Add(3*bin+bin/4, 3*bin+bin/2) // … and a quarter, whose overlap is not detected
 	s.Add(4*bin, 5*bin-1)
 	s.Add(4*bin, 5*bin-1)
 	for i, want := range []float64{1, 1, 0, 0.75, 1} {

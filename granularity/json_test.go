@@ -13,7 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// recorded is a profile as a recorder makes it.
+// recorded is a profile as made by a recorder.
 func recorded(t testing.TB) *Profile {
 	t.Helper()
 	rec := recorder(RecorderOptions{})

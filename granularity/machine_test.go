@@ -16,7 +16,7 @@ import (
 // The machine is sampled on the clock of the tasks, and the pauses of the collector are found.
 func TestSampling(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{Log: 4}) // so that they are measured although they are preempted
+	rec := recorder(RecorderOptions{Log: 4}) // so that they are measured even if preempted
 	rec.Start()
 	rec.Start() // does nothing
 	ctx := WithRecorder(context.Background(), rec)
@@ -85,7 +85,7 @@ func TestPausesAreLeftOut(t *testing.T) {
 		excluded bool
 	}{
 		{0, 1 / procs, false},
-		{20 * time.Millisecond, 1 / procs, false}, // 80 ms of work in the other 80
+		{20 * time.Millisecond, 1 / procs, false}, // 80 ms of work in the other 80 ms
 		{60 * time.Millisecond, 1 / procs, true},
 		{time.Second, 0, true},
 	} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// taskProfile is a profile of so many tasks of 1 µs each on two processors.
+// taskProfile is a profile of the given number of tasks of 1 µs each on two processors.
 func taskProfile(class string, tasks int) *Profile {
 	c := Class{Name: class, Tasks: uint64(tasks), ActiveShare: 1}
 	for range tasks {
@@ -65,7 +65,7 @@ func TestMergeInstances(t *testing.T) {
 func TestMergeKeepsUtilization(t *testing.T) {
 	at := time.Now()
 	procs := runtime.GOMAXPROCS(0)
-	used := time.Duration(procs)*800*time.Millisecond + 200*time.Millisecond // busy, but for the pauses
+	used := time.Duration(procs)*800*time.Millisecond + 200*time.Millisecond // busy, except for the pauses
 	run := newSample(&moment{at: at}, &moment{at: at.Add(time.Second), usage: usage{cpu: used}, paused: 200 * time.Millisecond}, 0)
 	m := Merge(&Profile{Source: "rseq-clock", Procs: procs, Wall: time.Second, Run: run})
 	if d := m.Run.Utilisation - run.Utilisation; d > 1e-9 || d < -1e-9 {

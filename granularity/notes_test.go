@@ -26,7 +26,7 @@ func TestNotesAreCountedOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range tasks {
 				ctx := WithRecorder(context.Background(), rec)
-				if i%3 == 0 { // so that a ring holds notes of both
+				if i%3 == 0 { // so that a ring has notes of both
 					ctx = WithRecorder(context.Background(), other)
 				}
 				Do(ctx, "noted", func(context.Context) error { return nil })
@@ -70,6 +70,6 @@ func TestExitedGoroutinesKeepTheirTasks(t *testing.T) {
 		t.Errorf("%d tasks, want %d", got, goroutines)
 	}
 	if n := kept() - before; n >= goroutines/2 {
-		t.Errorf("%d shadow stacks for goroutines of which a few lived at a time", n)
+		t.Errorf("%d shadow stacks, although few goroutines lived at a time", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// recorder returns one of the test's own.
+// recorder returns a recorder of the test's own.
 func recorder(opts RecorderOptions) *Recorder { return NewRecorder(opts) }
 
 // classNamed returns the profile's class of the name.
@@ -35,7 +35,7 @@ func classNamed(t *testing.T, p *Profile, name string) *Class {
 	return nil
 }
 
-// noLeak fails the test if goroutines that it started are still there at its end.
+// noLeak fails the test if goroutines that it started still exist at its end.
 func noLeak(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
@@ -247,7 +247,7 @@ func childMain(child string) {
 	fmt.Println("survived")
 }
 
-// stateChild measures tasks with the clock that is chosen, and prints which it was.
+// stateChild measures tasks with the chosen clock, and prints its name.
 func stateChild(child string) {
 	if child == "state-late" {
 		Default()

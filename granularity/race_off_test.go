@@ -2,5 +2,5 @@
 
 package granularity
 
-// slow is by how much the race detector slows the measuring of a task: not at all without it.
+// slow is the slowdown of measuring a task by the race detector: none without it.
 const slow = 1

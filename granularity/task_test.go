@@ -89,8 +89,8 @@ func TestAggregateNested(t *testing.T) {
 	}
 }
 
-// aggregates reports whether the cycles of a nested task are in the outer one's when they should:
-// busy goes by the wall, so that on a busy machine it may execute little.
+// aggregates reports whether the cycles of a nested task are included in the outer one's if they
+// should be: busy uses wall time, so on a busy machine it may execute little.
 func aggregates(t *testing.T) bool {
 	t.Helper()
 	each, whole := recorder(RecorderOptions{}), recorder(RecorderOptions{AggregateNested: true})
@@ -353,7 +353,7 @@ func TestUnlockInTask(t *testing.T) {
 	if c.Unmeasured > 30 && c.Diagnosis != Unknown {
 		t.Errorf("diagnosis %s although %d of 300 were not measured", c.Diagnosis, c.Unmeasured)
 	}
-	// Whatever they left behind, tasks that follow are measured rightly.
+	// Tasks that follow are measured correctly.
 	p = NewPool(PoolOptions{Workers: 6, Recorder: rec})
 	for range 100 {
 		p.Submit(func() { busy(10 * time.Microsecond) })
@@ -365,7 +365,7 @@ func TestUnlockInTask(t *testing.T) {
 }
 
 func TestPauseMisuse(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 100}) // so that tasks are locked and measured even if they are preempted
+	rec := recorder(RecorderOptions{Log: 100}) // so that tasks are locked, and measured even if preempted
 	ctx := WithRecorder(context.Background(), rec)
 	Pause().Resume() // outside of a task
 	Paused{}.Resume()
@@ -461,7 +461,7 @@ func TestPauseLeavesOut(t *testing.T) {
 		p.Submit(func() {
 			busy(100 * time.Microsecond)
 			paused := Pause()
-			busy(500 * time.Microsecond) // on our own time
+			busy(500 * time.Microsecond) // outside of the task's time
 			time.Sleep(500 * time.Microsecond)
 			paused.Resume()
 			busy(100 * time.Microsecond)
@@ -475,7 +475,7 @@ func TestPauseLeavesOut(t *testing.T) {
 	within := 0
 	for _, task := range prof.Log {
 		us := float64(task.Cycles) / prof.Hz * 1e6
-		if us < 500 { // 200 or less (busy goes by the wall), and interrupts
+		if us < 500 { // 200 or less (busy uses wall time), and interrupts
 			within++
 		}
 		if wall := task.EndedAt - task.StartedAt; wall < 1_150_000 {

@@ -56,7 +56,7 @@ func TestTasksAreRegions(t *testing.T) {
 			t.Errorf("by task: %s ran for %v; want 2 ms or so of %v", name, pools[name], pools)
 		}
 	}
-	// One that was preempted, and came to another thread, may be like none of those measured.
+	// A preempted task that moved to another thread may differ from all measured ones.
 	if c := classNamed(t, rec.Profile(), "by hand"); c.Executions() != 20 || c.Tasks < 10 {
 		t.Errorf("%d of %d tasks by hand were measured during the trace; want 20 of 20", c.Tasks, c.Executions())
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// truth is what a task really executed: at least lo and at most hi ticks. It is
-// the bracket of internal/cycles' test of the same name: steps of a loop that reads the TSC are
-// executed when they are short, and interrupts or stays off the processor when they are long.
+// truth is what a task really executed: between lo and hi ticks. It is the bracket of
+// internal/cycles' test of the same name: steps of a loop that reads the TSC are execution if they
+// are short, and interrupts or time off the processor if they are long.
 type truth struct{ lo, hi int64 }
 
 func (tr *truth) spin(d time.Duration) {
@@ -60,7 +60,7 @@ func TestTasksAreTrue(t *testing.T) {
 			p.Resume()
 			pausing += cycles.Ticks() - from
 			tr.spin(50 * time.Microsecond)
-			tr.hi += max(base.FromNS(2000), pausing) // the pause itself: TestPauseIsNotCounted asks for more
+			tr.hi += max(base.FromNS(2000), pausing) // the pause itself: TestPauseIsNotCounted is stricter
 		}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestTasksAreTrue(t *testing.T) {
 	}
 }
 
-// tasksInside measures 200 tasks in a pool and returns how many of the measurements lay in
-// their brackets, and the median of their relative distance from them.
+// tasksInside measures 200 tasks in a pool and returns how many of the measurements were in their
+// brackets, and the median of their relative distance from them.
 func tasksInside(workers int, work func(tr *truth)) (inside, all int, median float64) {
 	base := cycles.TimebaseOf()
 	rec := recorder(RecorderOptions{Log: 1000})
@@ -96,8 +96,8 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 	for i, task := range prof.Log {
 		tr := truths[i]
 		got := int64(task.Cycles)
-		// What the race detector makes of our own work is no share of a task, but some µs
-		// of each.
+		// The race detector's overhead on our own work is not proportional to a task, but
+		// some µs per task.
 		tr.hi += (slow-1)*base.FromNS(1000) + varies
 		slack := slow * (base.FromNS(1500) + tr.lo/500)
 		if got >= tr.lo-slack && got <= tr.hi+slack {
@@ -109,15 +109,15 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 	return inside, len(errs), errs[len(errs)/2]
 }
 
-// readingVaries returns the ticks by which reading the clock at both ends of a task mostly takes
-// longer than at the least, which is what a task is not charged with: where readings are system
-// calls, microseconds on some machines.
+// readingVaries returns the usual excess, in ticks, of the clock readings at both ends of a task
+// over their minimum, which is not charged to the task: microseconds on some machines, if readings
+// are system calls.
 func readingVaries(clock *cycles.Clock) int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var took []int64
 	for range 200 {
-		new(truth).spin(20 * time.Microsecond) // as in a task, which does not leave the caches to us
+		new(truth).spin(20 * time.Microsecond) // as in a task, which uses the caches itself
 		from := cycles.Ticks()
 		clock.Stop(clock.Start().Thread)
 		took = append(took, cycles.Ticks()-from)
@@ -134,11 +134,11 @@ func TestPauseIsNotCounted(t *testing.T) {
 		t.Skip("no fine thread clock: ", err)
 	}
 	var got, bias int64
-	for range 20 { // others may have the processor, and what system calls take changes with that
+	for range 20 { // other programs may use the processor, which changes the cost of system calls
 		rec := recorder(RecorderOptions{})
 		rec.bias, rec.clock, rec.anywhere = 0, clock, false
 		ctx := WithRecorder(context.Background(), rec)
-		little := func(class string, f func(context.Context) error) int64 { // of many; the very least may be a clock that stood
+		little := func(class string, f func(context.Context) error) int64 { // of many; the minimum itself may be from a clock that stood still
 			for range 1000 {
 				Do(ctx, class, f)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// BenchmarkObserver reads traces with the bottle graph alone, and with the ledger beside it.
+// BenchmarkObserver reads traces with the bottle graph alone, and with the ledger in addition.
 func BenchmarkObserver(b *testing.B) {
 	files, _ := filepath.Glob(filepath.Join("..", "testdata", "real", "*.trace.zst"))
 	for _, with := range []string{"graph", "graph+ledger"} {

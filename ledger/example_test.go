@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// Where the capacity of a program went that spends its time under one lock.
+// The use of the capacity of a program that spends its time under one lock.
 func ExampleReadTrace() {
 	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {

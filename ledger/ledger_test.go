@@ -68,8 +68,8 @@ func TestRowsSumToCapacity(t *testing.T) {
 		if capacity != l.Capacity {
 			t.Errorf("windows have a capacity of %v, the whole has %v", capacity, l.Capacity)
 		}
-		// The end of a window is not the end of the trace: its gaps have the cause that
-		// they have in the whole, but for those that are short in one of them.
+		// The end of a window is not the end of the trace: its gaps have the same cause as
+		// in the whole, except for those that are short in one of them.
 		for _, c := range Categories() {
 			if d := (sums[c] - l.Of(c)).Abs(); d > l.Capacity/500 {
 				t.Errorf("%s: %v in the windows, %v in the whole", c, sums[c], l.Of(c))
@@ -112,7 +112,7 @@ func TestRunningAgreesWithBottleGraph(t *testing.T) {
 				stopped += r.Time
 			}
 		}
-		if stopped < want["stopped by the collector"] { // others have nothing to run then
+		if stopped < want["stopped by the collector"] { // other processors have nothing to run then
 			t.Errorf("the world was stopped for %v; the goroutines that stopped it ran for %v", stopped, want["stopped by the collector"])
 		}
 		delete(want, "stopped by the collector")

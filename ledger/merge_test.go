@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// random returns a valid ledger of few distinct rows, so that some are in several ledgers.
+// random returns a valid ledger of few distinct rows, so that some rows are in several ledgers.
 func random(r *rand.Rand) *Ledger {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	l := &Ledger{
@@ -83,7 +83,7 @@ func TestMergeLaws(t *testing.T) {
 		}
 		for _, other := range []*Ledger{merge(t, ab, c), merge(t, a, merge(t, b, c)), merge(t, nil, c, b, nil, a)} {
 			if h, g := all.Heap, other.Heap; h != nil && g != nil && max(h.Live-g.Live, g.Live-h.Live, h.Peak-g.Peak, g.Peak-h.Peak) <= 2 {
-				h.Live, h.Peak = g.Live, g.Peak // are rounded
+				h.Live, h.Peak = g.Live, g.Peak // they are rounded
 			}
 			if !reflect.DeepEqual(all, other) {
 				t.Fatalf("a+b+c is\n%+v\nin another order\n%+v", all, other)

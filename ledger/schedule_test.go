@@ -11,9 +11,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// play shows an observer a random schedule on some processors, and integrates in steps of the
-// schedule, without slots and marks, what the ledger has to say: for how long processors were
-// empty, by who ran during that time.
+// play shows an observer a random schedule on some processors, and integrates step by step, without
+// slots and marks, the result that the ledger must have: for how long processors were empty, by the
+// group that ran during that time.
 func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, ran map[string]time.Duration, queue time.Duration) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	procs := 1 + r.IntN(6)
@@ -109,7 +109,7 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 			}
 		}
 		empty[who] += time.Duration(procs-running) * dt
-		if running == procs && known { // else it is not known that there are no more
+		if running == procs && known { // otherwise there may be more
 			queue += time.Duration(ready) * dt
 		}
 		for range 1 + r.IntN(3) {
@@ -180,7 +180,7 @@ func TestRandomSchedules(t *testing.T) {
 		for who, d := range empty {
 			total += d
 			if opt.From > 0 && d.Abs() < 100*time.Microsecond {
-				continue // a gap that the ledger has the end of only counts as the scheduler's
+				continue // if the ledger has only its end, the gap counts as the scheduler's
 			}
 			if d != 0 {
 				t.Errorf("seed %d: processors were empty for %v more while %s ran", seed, d, who)
@@ -203,10 +203,10 @@ func TestRandomSchedules(t *testing.T) {
 	}
 }
 
-// BenchmarkProcs shows an observer schedules on more and more processors: the cost of an event
-// should hardly follow their number. In "few", two goroutines run at a time and the others take
-// turns; in "half", half of the processors are occupied; in "full", all of them are, and as many
-// goroutines again are ready.
+// BenchmarkProcs shows an observer schedules on an increasing number of processors, on which the
+// cost of an event should depend little. In "few", two goroutines run at a time and the others
+// alternate; in "half", half of the processors are occupied; in "full", all of them are, and as
+// many goroutines again are ready.
 func BenchmarkProcs(b *testing.B) {
 	for _, load := range []string{"few", "half", "full"} {
 		for _, procs := range []int{2, 8, 32, 128, 512, 1024} {
@@ -240,8 +240,8 @@ func BenchmarkProcs(b *testing.B) {
 				oldest, next := 0, running%len(gs)
 				b.ResetTimer()
 				for range b.N {
-					// One goroutine makes another one ready and blocks; that
-					// one runs then.
+					// One goroutine makes another one ready and blocks; then
+					// that one runs.
 					turn(gs[next], timeline.Runnable, timeline.WaitChanReceive)
 					turn(gs[oldest], timeline.Waiting, timeline.WaitChanReceive)
 					turn(gs[next], timeline.Running, timeline.WaitNone)

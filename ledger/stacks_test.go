@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// stacksHold returns what is wrong with the stacks of a ledger: those of a row that was lost sum to
-// it, and no other row has any.
+// stacksHold returns an error of the stacks of a ledger: those of a lost row must sum to it, and no
+// other row may have any.
 func stacksHold(l *Ledger) string {
 	left := map[string]time.Duration{}
 	key := func(r *Row) string {
@@ -66,7 +66,7 @@ func TestStacksSumToRows(t *testing.T) {
 		plain := without.Ledger()
 		for _, l := range []*Ledger{l, plain} {
 			for i := range l.Rows {
-				l.Rows[i].Callers = nil // of rows that join several, whichever came last
+				l.Rows[i].Callers = nil // those of a joined row are the last ones
 			}
 		}
 		if !reflect.DeepEqual(l, plain) {

@@ -51,7 +51,7 @@ func TestWindowsAreTheLedgersOfTheirTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			got.Pinned, want.Pinned = nil, nil // a thread that ran the same before shows in want only
+			got.Pinned, want.Pinned = nil, nil // only want shows a thread that ran the same before
 			if len(got.Rows) != len(want.Rows) {
 				t.Errorf("%s, window %d: %d rows, want %d", name, i, len(got.Rows), len(want.Rows))
 			}

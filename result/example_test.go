@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// A result lists its columns once. Conditions and what changed between two runs follow from them.
+// A result lists its columns once. Conditions and differences between two runs use them.
 func Example() {
 	type phase struct {
 		name string

@@ -13,12 +13,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// part is a row: who used how much.
+// part is a row: an owner and its usage.
 type part struct {
 	who, what string
 	also      []string
 	time      time.Duration
-	share     float64 // negative: not known
+	share     float64 // negative means unknown
 	calls     int64
 }
 
@@ -149,7 +149,7 @@ func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		want  float64
-		share float64 // in percent of the whole; −1: it is not a part
+		share float64 // in percent of the whole; −1 means not a part
 	}{
 		{"time", 100, 100},
 		{"time(lock)", 70, 70},

@@ -89,7 +89,7 @@ func TestComponents(t *testing.T) {
 		if got := inWords(a); got != tt.want {
 			t.Errorf("%s:\n\t%s\n\t got %s\n\twant %s", tt.what, tt.run, got, tt.want)
 		}
-		for _, window := range []time.Duration{1, 3, 7, 100} { // cutting changes nothing but who gets a rounded nanosecond
+		for _, window := range []time.Duration{1, 3, 7, 100} { // cutting only changes which lane gets a rounded nanosecond
 			b := account(t, tt.run, max(0, tt.procs), Config{N: tt.n, Window: window})
 			if len(b.Windows) != int((a.Wall+window-1)/window) {
 				t.Errorf("%s: %d windows of %d ns in %d", tt.what, len(b.Windows), window, a.Wall)

@@ -7,7 +7,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// BenchmarkObserver is what the analysis adds to a pass: compare it with "alone".
+// BenchmarkObserver measures what the analysis adds to a pass: compare it with "alone".
 func BenchmarkObserver(b *testing.B) {
 	data := corpus()["otel-old.trace"]
 	for _, tt := range []struct {

@@ -78,7 +78,7 @@ func TestBoundIsAreaAndIdleTimeOfTheBottleGraph(t *testing.T) {
 	}
 }
 
-// besideOthers returns for how long the tracer's goroutines ran while another goroutine did.
+// besideOthers returns how long the tracer's goroutines ran while another goroutine did.
 func besideOthers(t *testing.T, data []byte) (beside time.Duration) {
 	o := &intervals{}
 	if _, err := timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{}, o); err != nil {
@@ -104,7 +104,7 @@ func besideOthers(t *testing.T, data []byte) (beside time.Duration) {
 	return beside
 }
 
-// intervals are when goroutines had a processor.
+// intervals has the times in which goroutines had a processor.
 type intervals struct {
 	timeline.Base
 	edges []edge
@@ -166,7 +166,7 @@ func TestRunsThatWaitForIOCannotBeEstimated(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
-	// Background goroutines that sleep are no workers of a serial program.
+	// Sleeping background goroutines are not workers of a serial program.
 	if err := outside(account(t, "m 0 run; w 0 sleep; w 0 network; end 100", 2, Config{N: 2, Workers: everyWorker}), everyWorker); err != nil {
 		t.Error(err)
 	}

@@ -40,7 +40,7 @@ var corpus = sync.OnceValue(func() map[string][]byte {
 	return out
 })
 
-// selectorFor is for the traces whose workers cannot be found.
+// selectorFor selects the workers of traces whose workers cannot be found.
 func selectorFor(name string) Selector {
 	if strings.HasPrefix(name, "sys-") {
 		s, _ := ParseSelector("work.sysReader,work.sysWriter")
@@ -49,7 +49,7 @@ func selectorFor(name string) Selector {
 	return Selector{}
 }
 
-// estimate is Estimate, of traces that it refuses as well.
+// estimate is Estimate, also for traces that it refuses.
 func estimate(t *testing.T, data []byte, opt Options) (*Stack, error) {
 	m, err := readMulti(t.Context(), bytes.NewReader(data), opt, "the trace")
 	if err != nil {

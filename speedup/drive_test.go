@@ -207,7 +207,7 @@ func (p *player) step(i int, at timeline.Time, s timeline.State, w timeline.Wait
 	}
 }
 
-// The state and the ranges of a Goroutine belong to the replay; here the player is the replay.
+// The replay owns the state and the ranges of a Goroutine; here the player replaces the replay.
 
 func setState(g *timeline.Goroutine, s timeline.State, w timeline.Wait) {
 	cur := reflect.ValueOf(g).Elem().FieldByName("cur")
@@ -231,7 +231,7 @@ func setAssist(g *timeline.Goroutine, on bool) {
 	}
 }
 
-// workers selects the w of words.
+// workers selects the goroutines w of words.
 var workers = ByFunction("main.work")
 
 // account plays a run in words.
@@ -247,7 +247,7 @@ func account(t testing.TB, text string, procs int, cfg Config) *Account {
 	return a
 }
 
-// inWords writes the times of an account: "run 30, sync-mutex 10".
+// inWords formats the times of an account: "run 30, sync-mutex 10".
 func inWords(a *Account) string {
 	var parts []string
 	for c := range Component(NumComponents) {
@@ -258,7 +258,7 @@ func inWords(a *Account) string {
 	return strings.Join(parts, ", ")
 }
 
-// checkSums checks the identities of integers that hold on every run.
+// checkSums checks the integer identities that hold for every run.
 func checkSums(t testing.TB, a *Account) {
 	t.Helper()
 	sum := func(a *Account) (d time.Duration) {

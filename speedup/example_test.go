@@ -27,7 +27,7 @@ func ExampleFromFiles() {
 	// 2 lanes, proto/work.computeWorker; the parts sum to 2.000000
 }
 
-// Four workers under one lock, two of which could run at a time.
+// Four workers under one lock. Two can run at a time.
 func ExampleEstimate() {
 	s, err := speedup.FromFiles(context.Background(), "", "../testdata/small/mutex-go1.26.8.trace", speedup.Options{})
 	if err != nil {
@@ -52,8 +52,8 @@ func ExampleParseSelector() {
 	// /worker[0-9]/ <nil>
 }
 
-// The way for whoever reads a trace for other analyses, too: a pass that finds the workers, and one that
-// accounts for what their lanes did.
+// For programs that also read a trace for other analyses: one pass finds the workers, and one
+// accounts for their lanes.
 func ExampleObserver() {
 	read := func(o timeline.Observer) {
 		f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
@@ -86,7 +86,7 @@ func ExampleObserver() {
 	// true
 }
 
-// Both passes of an estimate in one reading, beside a bottle graph.
+// Both passes of an estimate in one reading, together with a bottle graph.
 func ExampleEstimator() {
 	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The rules taken literally, an instant after the other: at each nanosecond, every goroutine's
-// state is looked up in the words, every lane is put into a component, and shared lanes are counted
-// as rationals.
+// The rules taken literally, instant by instant: at each nanosecond, every goroutine's state is
+// looked up in the words, every lane is put into a component, and shared lanes are counted as
+// rationals.
 
-// stateAt is what a goroutine does at an instant, "" if it does not live.
+// stateAt returns the state of a goroutine at an instant, "" if it is not alive.
 func (l life) stateAt(at timeline.Time) (what string) {
 	for _, a := range l.acts {
 		if a.at <= at && a.what[0] != '(' && a.what != ")" {
@@ -33,7 +33,7 @@ var oracleWaits = strings.NewReplacer("waitgroup", "sync-waitgroup", "mutex", "s
 	"semaphore", "sync-semaphore", "network", "io-network", "sleep", "io-sleep", "blocked", "io-syscall", "gc", "gc-wait", "runtime", "runtime-wait",
 	"coroutine", "sync-other", "forever", "sync-other", "other", "sync-other", "assist", "gc-assist")
 
-// waitedAt returns what a life that is ready waited for before; empty if for nothing.
+// waitedAt returns the wait before a ready state; "" if there was none.
 func (l life) waitedAt(at timeline.Time) (wait string) {
 	for _, a := range l.acts {
 		if a.at > at || a.what[0] == '(' || a.what == ")" || a.what == "ready" {
@@ -47,7 +47,7 @@ func (l life) waitedAt(at timeline.Time) (wait string) {
 	return wait
 }
 
-// instant says in which components the lanes are at an instant.
+// instant returns the components of the lanes at an instant.
 func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map[string]*big.Rat {
 	lanes := map[string]*big.Rat{}
 	add := func(c string, num, den int64) {
@@ -92,7 +92,7 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 		add("sequential", int64(n), 1)
 		return lanes
 	}
-	var keepers []string // each of which keeps a worker that is ready from running
+	var keepers []string // each keeps a ready worker from running
 	for _, h := range []struct {
 		kind byte
 		what string
@@ -107,7 +107,7 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 	}
 	rest := min(n-first, len(waiting)+ready)
 	free := procs - len(working) - len(keepers)
-	if free >= ready { // until they rise, they are in what they waited for
+	if free >= ready { // until they start, they count as waiting
 		ready = 0
 		for _, s := range risers {
 			if s == "" {
@@ -119,13 +119,13 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 	}
 	late := min(free, ready)
 	keepers = keepers[:min(len(keepers), ready-late)]
-	// Where no processor is free, a lane of a worker that is ready is kept from it.
+	// If no processor is free, a lane of a ready worker is kept from it.
 	kept := min(len(keepers), max(0, rest-free))
 	for _, c := range keepers {
 		add(c, int64(kept), int64(len(keepers)))
 	}
-	// All others that wait have equal parts of the other lanes. Of the parts of those that are
-	// ready, the free processors come first.
+	// All other waiting goroutines have equal parts of the other lanes. Among the parts of the
+	// ready ones, the free processors come first.
 	all, others := len(waiting)+ready-kept, rest-kept
 	for _, c := range waiting {
 		add(c, int64(others), int64(all))
@@ -151,8 +151,8 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 	return lanes
 }
 
-// peakAt is the first instant at which as many workers lived as ever, or n. Workers may live for no
-// time.
+// peakAt returns the first instant with the maximum number of live workers, or with n. Workers may
+// live for no time.
 func (w words) peakAt(n int) (at timeline.Time, peak int) {
 	type edge struct {
 		at   timeline.Time
@@ -193,7 +193,7 @@ func (w words) oracle(from, to timeline.Time, n, procs int) map[string]*big.Rat 
 	}
 	for at := from; at < to; at++ {
 		for c, x := range w.instant(at, n, procs, peakAt) {
-			if (c == "spawn" || c == "imbalance") && workers >= 2*peak { // workers live shortly
+			if (c == "spawn" || c == "imbalance") && workers >= 2*peak { // workers with short lives
 				c = "no-worker"
 			}
 			if sum[c] == nil {
@@ -205,8 +205,8 @@ func (w words) oracle(from, to timeline.Time, n, procs int) map[string]*big.Rat 
 	return sum
 }
 
-// randomWords makes a run with all kinds of goroutines. No more of them are on processors than
-// there are.
+// randomWords makes a run with all kinds of goroutines, with at most as many on processors as there
+// are processors.
 func randomWords(rng *rand.Rand) (text string, n, procs int) {
 	n, procs = 1+rng.IntN(5), 1+rng.IntN(6)
 	end := 20 + rng.IntN(200)
@@ -278,7 +278,7 @@ func TestByInstants(t *testing.T) {
 		parts := append([]*Account{a}, a.Windows...)
 		for i, p := range parts {
 			want := w.oracle(timeline.Time(p.Start), timeline.Time(p.Start+p.Wall), n, procs)
-			bound := int64(1) // of the rounding
+			bound := int64(1) // for rounding
 			if i == 0 {
 				bound = max(1, int64(len(a.Windows)))
 			}
@@ -295,7 +295,7 @@ func TestByInstants(t *testing.T) {
 				}
 			}
 		}
-		// What lanes tell of single workers sums to what the account tells of all.
+		// The lanes of single workers sum to the account of all.
 		if peak <= n {
 			checkLanes(t, a)
 		}

@@ -13,9 +13,9 @@ func TestSentence(t *testing.T) {
 		s.Remainder = 2 - s.Speedup - 0.5
 		return s
 	}
-	more := speedup.Stack{N: 2, Speedup: 0.5, Remainder: -0.7} // than all of the bar: without it, nothing would be left
+	more := speedup.Stack{N: 2, Speedup: 0.5, Remainder: -0.7} // more than the whole bar: without it, nothing would remain
 	more.Components[speedup.SyncMutex] = 2.2
-	quarters := speedup.Stack{N: 4, Speedup: 1.5, Remainder: 0.4} // of which each is less than something else
+	quarters := speedup.Stack{N: 4, Speedup: 1.5, Remainder: 0.4} // each of them is less than another part
 	for _, c := range []speedup.Component{speedup.GCStopTheWorld, speedup.GCAssist, speedup.GCWait, speedup.GCWorkers} {
 		quarters.Components[c] = 0.3
 	}

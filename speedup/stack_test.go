@@ -111,7 +111,7 @@ func TestEstimate(t *testing.T) {
 
 // Units of equal work that ran alone show how much longer the others took.
 func TestUnits(t *testing.T) {
-	// Alone, a unit takes 10; beside another, 16.
+	// Alone, a unit takes 10; in parallel with another, 16.
 	run := `w 0 run 0 (unit 10 ) 10 (unit 20 ) 20 (unit 30 ) 40 (unit 56 )
 		w 30 mutex 40 run 40 (unit 56 )
 		end 60`
@@ -122,7 +122,7 @@ func TestUnits(t *testing.T) {
 	}
 	s := estimated(multi)
 	checkStack(t, s)
-	// 80 ran, 62 of it in 5 units, of which each takes 10
+	// 80 ran, 62 of it in 5 units that take 10 each
 	if want := (80 - 62 + 50) / 60.0; math.Abs(s.Speedup-want) > 1e-15 || s.Remainder != (62-50)/60.0 {
 		t.Errorf("speed-up %v, want %v; remainder %v", s.Speedup, want, s.Remainder)
 	}

@@ -24,7 +24,7 @@ func TestShare(t *testing.T) {
 	}
 	c = &Counter{Values: make([]int64, 3)}
 	for range 1000 {
-		k.share(c, 7, []partOf{{0, 30}, {1, 70}}, 100) // nobody else's
+		k.share(c, 7, []partOf{{0, 30}, {1, 70}}, 100) // no other quantum has it
 	}
 	if v := c.Values; v[0]+v[1] != 7000 || v[0] < 2098 || v[0] > 2102 {
 		t.Errorf("30 %% and 70 %% of 7000 events are %v", v)
@@ -38,7 +38,7 @@ func TestShare(t *testing.T) {
 			parts = append(parts, partOf{int32(row), w})
 			all += w
 		}
-		all += random.Int64N(1_000_000) + 1 // nobody's
+		all += random.Int64N(1_000_000) + 1 // unattributed
 		d := random.Int64N(1 << random.IntN(45))
 		c := &Counter{Values: make([]int64, 4)}
 		k.share(c, d, parts, all)
@@ -78,8 +78,8 @@ func TestJoin(t *testing.T) {
 		{Kind: perfevent.Hit, Time: 450},
 		{Kind: perfevent.SwitchOut, Time: 600, CPU: 1},
 		{Kind: perfevent.Lost, Value: 4},
-		// Nothing, then 200 in [50, 150), of which the quantum has half; then 700 in [250,
-		// 600), of which it has 200/350.
+		// Nothing, then 200 in [50, 150), half of it of the quantum; then 700 in [250,
+		// 600), 200/350 of it of the quantum.
 		{Kind: perfevent.Reading, Time: 50, Values: []uint64{0, 0}},
 		{Kind: perfevent.Reading, Time: 200, Values: []uint64{0, 200}, Enabled: 100, Running: 100},
 		{Kind: perfevent.Reading, Time: 700, Values: []uint64{0, 900}, Enabled: 450, Running: 450},

@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// record takes a trace of f.
+// record records a trace of f.
 func record(t testing.TB, opt Options, f func()) *Recording {
 	t.Helper()
 	var buf bytes.Buffer
@@ -38,7 +38,7 @@ func receives(c chan int) int { return <-c }
 //go:noinline
 func yields() { runtime.Gosched() }
 
-// endings tells how the quanta of a group ended, and where.
+// endings lists how the quanta of a group ended, and where.
 func endings(r *Recording, group string) (out []string) {
 	names := []string{"other", "blocked", "syscall", "yielded", "preempted", "exited", "cut"}
 	for i := range r.Len() {
@@ -79,7 +79,7 @@ func TestQuantumEndings(t *testing.T) {
 		done.Wait()
 	})
 	got := endings(r, ".endsThrice")
-	// A busy machine may preempt somewhere, so most goroutines decide.
+	// A busy machine may preempt anywhere, so the majority of the goroutines counts.
 	for _, want := range []string{"blocked chan-receive in receives of endsThrice", "yielded in yields of endsThrice", "exited in endsThrice"} {
 		n := 0
 		for _, g := range got {
@@ -99,7 +99,7 @@ func TestQuantumEndings(t *testing.T) {
 // TestMarkers: the markers of Mark and of the requested categories, in order.
 func TestMarkers(t *testing.T) {
 	ctx := context.Background()
-	counters.Mark(ctx, "nobody listens") // no trace: nothing happens
+	counters.Mark(ctx, "no listener") // no trace: nothing happens
 	run := func() {
 		counters.Mark(ctx, "one")
 		trace.Log(ctx, "other", "two")

@@ -26,7 +26,7 @@ func corpus(t testing.TB) []string {
 	return files
 }
 
-// truth sums up what a recording must agree with, without making quanta.
+// truth has the sums that a recording must agree with, computed without quanta.
 type truth struct {
 	timeline.Base
 	onProc, syscall, runnable timeline.Time
@@ -47,8 +47,8 @@ func (o *truth) Transition(t *timeline.Transition) {
 	}
 }
 
-// onProcs shows a bottle graph no C code on threads of its own: quanta are of processors of the
-// scheduler.
+// onProcs hides C code on threads of its own from a bottle graph: quanta belong to processors of
+// the scheduler.
 type onProcs struct{ *bottle.Observer }
 
 func (o onProcs) Transition(t *timeline.Transition) {
@@ -115,8 +115,8 @@ func TestQuantaSumToTheRunningTime(t *testing.T) {
 	}
 }
 
-// compareGroups: a quantum belongs to one group, while a graph moves its goroutine into another box
-// for an assist.
+// compareGroups: a quantum belongs to one group, but a graph moves a goroutine into another box
+// during an assist.
 func compareGroups(t *testing.T, r *Recording, running map[string]time.Duration) {
 	t.Helper()
 	of := make([]time.Duration, len(r.Groups))
@@ -129,8 +129,8 @@ func compareGroups(t *testing.T, r *Recording, running map[string]time.Duration)
 		d := of[i] - running[g.Name]
 		off += max(d, -d)
 	}
-	// Quanta that assist or stop the world for a part of their time are the only difference,
-	// but for a late name here and there.
+	// Quanta that partly assist or stop the world are the only difference, except for a few
+	// late names.
 	within := time.Duration(r.Counter("gc-assist").Total)
 	for _, s := range r.Spans {
 		if strings.HasPrefix(s.Name, worldRange) {
@@ -142,7 +142,7 @@ func compareGroups(t *testing.T, r *Recording, running map[string]time.Duration)
 	}
 }
 
-// checkTable checks what is true of every recording.
+// checkTable checks what is true for every recording.
 func checkTable(t testing.TB, r *Recording) {
 	t.Helper()
 	n := r.Len()
@@ -180,7 +180,7 @@ func checkTable(t testing.TB, r *Recording) {
 	}
 }
 
-// checkCounters: the known values and the remainder are the total.
+// checkCounters checks that the known values and the remainder sum to the total.
 func checkCounters(t testing.TB, r *Recording) {
 	t.Helper()
 	for _, c := range r.Counters {
@@ -220,7 +220,7 @@ func TestQuantaDoNotOverlap(t *testing.T) {
 				unknown++
 				continue
 			}
-			// Steps of a coroutine switch, of the same time, are moved apart by a
+			// Steps of a coroutine switch with equal times are moved apart by a
 			// nanosecond each.
 			const slack = 3
 			if proc[p] > r.Begin[i]+slack || thread[th] > r.Begin[i]+slack {

@@ -98,7 +98,7 @@ func TestRowsPages(t *testing.T) {
 		for i, row := range all {
 			seen[row.Row] = true
 			if rec.Begin[row.Row] != row.Begin || rec.Groups[rec.Group[row.Row]].Name != row.Group || (rec.Proc[row.Row] < 0) != (row.Proc == nil) {
-				t.Fatalf("row %d is told wrongly: %+v", row.Row, row)
+				t.Fatalf("row %d is wrong: %+v", row.Row, row)
 			}
 			if i == 0 {
 				continue
@@ -155,7 +155,7 @@ func TestDensity(t *testing.T) {
 	for y := range 3 {
 		for x := range 4 {
 			edge := func(i int) string { return formatNumber(d.XRange[0] + (d.XRange[1]-d.XRange[0])*float64(i)/4) }
-			// The last bin has the upper end.
+			// The last bin includes the upper end.
 			filter := "duration >= " + edge(x) + " && duration " + map[bool]string{true: "<= ", false: "< "}[x == 3] + edge(x+1) + " && minor_faults " + map[bool]string{true: ">= ", false: "= "}[y == 2] + itoa(y)
 			want := chosen(t, e, filter).Count()
 			if got := d.Counts[y*4+x]; int(got) != want {
@@ -167,7 +167,7 @@ func TestDensity(t *testing.T) {
 	if d.Known+d.Unknown != 2000 || total+d.Outside != d.Known || d.Unknown == 0 || d.Outside != 0 {
 		t.Errorf("%d counted, %d outside, %d known, %d unknown", total, d.Outside, d.Known, d.Unknown)
 	}
-	// By logarithms: a seventh of the decades a bin, and zeros outside.
+	// On a logarithmic axis: a seventh of the decades per bin, and zeros outside.
 	d = answer(t, e, Query{Density: &Density{X: "duration", Y: "1", LogX: true, Width: 7, Height: 1}}).Density
 	edge := func(i int) string {
 		return formatNumber(d.XRange[0] * math.Pow(d.XRange[1]/d.XRange[0], float64(i)/7))

@@ -43,7 +43,7 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
-// A filter and the statistics of what passes: two million rows, half of them in the set.
+// A filter and the statistics of the selection: two million rows, half of them selected.
 func BenchmarkStatistics(b *testing.B) {
 	e := largeExplorer()
 	for _, c := range [][2]string{{"", "duration"}, {"duration > 500us", "instructions / cycles"}, {"duration > 500us", "cycles"}} {

@@ -71,7 +71,7 @@ func ExampleExplorer_Values() {
 		log.Fatal(err)
 	}
 	values, err := e.Values(context.Background(), "change(cycles) / 10", query.AllRows(6))
-	fmt.Println(values, err) // of each goroutine's first quantum the change is not known
+	fmt.Println(values, err) // the change of a goroutine's first quantum is unknown
 	// Output: [NaN NaN 8 -12 -6 -2] <nil>
 }
 

@@ -41,7 +41,7 @@ func valuesOf(t testing.TB, e *Explorer, metric string) []float64 {
 	return v
 }
 
-// syntaxOf returns the SyntaxError in an error; nil if there is none.
+// syntaxOf returns the SyntaxError in an error, or nil.
 func syntaxOf(t testing.TB, err error) *SyntaxError {
 	t.Helper()
 	var syntax *SyntaxError

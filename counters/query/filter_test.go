@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// slowRow gives the tests what filters are about, computed the slow way.
+// slowRow has the values that filters use, computed in a slow way.
 type slowRow struct {
 	rec *quanta.Recording
 	i   int
@@ -25,13 +25,13 @@ func (q slowRow) duration() int64 {
 	return q.rec.Duration[q.i]
 }
 
-// counter is a counter's value; ok if it is known.
+// counter returns the value of a counter, and whether it is known.
 func (q slowRow) counter(name string) (float64, bool) {
 	v := q.rec.Counter(name).Values[q.i]
 	return float64(v), v != quanta.Unknown
 }
 
-// before is the goroutine's quantum before.
+// before returns the previous quantum of the goroutine.
 func (q slowRow) before() (slowRow, bool) {
 	for i := q.i - 1; i >= 0; i-- {
 		if q.rec.Goroutine[i] == q.rec.Goroutine[q.i] {
@@ -41,8 +41,8 @@ func (q slowRow) before() (slowRow, bool) {
 	return slowRow{}, false
 }
 
-// rankAfter is how many quanta begin between the end of the latest collection and q, in the order
-// of rows, of those that same accepts, and before the next collection begins; −1 if q is not after
+// rankAfter returns the number of quanta that same accepts and that begin between the end of the
+// latest collection and q, in row order and before the next collection begins; −1 if q is not after
 // a collection.
 func (q slowRow) rankAfter(span string, same func(slowRow) bool) int {
 	var spans []quanta.Span
@@ -94,7 +94,7 @@ func (q slowRow) rankBefore(span string, same func(slowRow) bool) int {
 
 func any_(slowRow) bool { return true }
 
-// during reports whether a quantum overlaps a stretch of time.
+// during reports whether a quantum overlaps an interval.
 func (q slowRow) during(from, to int64) bool {
 	if q.duration() == 0 {
 		return q.begin() >= from && q.begin() < to
@@ -102,7 +102,7 @@ func (q slowRow) during(from, to int64) bool {
 	return max(q.begin(), from) < min(q.end(), to)
 }
 
-// between reports whether the latest of the markers that concern a quantum is the opening one.
+// between reports whether the latest of the markers that apply to a quantum is the opening one.
 func (q slowRow) between(each bool) bool {
 	open := false
 	for _, m := range q.rec.Markers {
@@ -118,8 +118,7 @@ func (q slowRow) between(each bool) bool {
 	return open
 }
 
-// filterCases are filters with what they mean, said in another language and computed in another
-// way.
+// filterCases are filters with an independent computation of their meaning.
 var filterCases = []struct {
 	filter string
 	in     func(q slowRow) bool

@@ -95,7 +95,7 @@ func TestBrokenJSON(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	// Names that a later version may write are others.
+	// Names from later versions are kept apart.
 	rec, err := quanta.ReadJSON(strings.NewReader(strings.ReplaceAll(good, `"mutex"`, `"futex"`)))
 	if err != nil || rec.Len() != 3 {
 		t.Error(err)

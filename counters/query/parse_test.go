@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// canonicalMetrics are metrics for the round trip, right and wrong ones.
+// canonicalMetrics are valid and invalid metrics for the round trip.
 var canonicalMetrics = []string{
 	"instructions/cycles", "1000*minor_faults/duration", "(a+b)*c", "a+b*c", "a-(b-c)", "a-b-c", "a/(b/c)", "a/b/c", "a*(b*c)", "-(a+b)", "-a+b", "--a", "-(-a)", "-a*b", "-(a*b)", "a- -b",
 	"((a))", "min(a,b+1, c)", "max(a)", "abs(-a)", "change(change(a))", `"msr/tsc" / 2`, `"with \"quotes\" and \\"`, `"\u0041\n"`, "1.50", "1e3", "1E+3", "1e-7", "123456789012345678901234567890", "0.1us", "5µs", "5ms*2", "3KiB", "1e21ns",
@@ -61,7 +61,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// roundTrip parses a text, and what it is written as.
+// parseMetric parses the text of a metric.
 func parseMetric(text string) (*node, error) { return parse(text, (*lexer).metric) }
 
 func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T, error)) {
@@ -73,7 +73,7 @@ func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T,
 	canonical := parsed.String()
 	again, err := parse(canonical)
 	if err != nil {
-		// It may be longer, and have parentheses more.
+		// It may be longer and have more parentheses.
 		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") {
 			t.Errorf("%q became %q: %v", text, canonical, err)
 		}
@@ -84,7 +84,8 @@ func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T,
 	}
 }
 
-// checkSyntaxError: an error is one of the language, and its position is in the text.
+// checkSyntaxError checks that the error is one of the language, and that its position is in the
+// text.
 func checkSyntaxError(t *testing.T, text string, err error) {
 	var syntax *SyntaxError
 	if !errors.As(err, &syntax) {
@@ -115,7 +116,7 @@ func FuzzFilter(f *testing.F) {
 		}
 		again, err := ParseFilter(filter.String())
 		if err != nil {
-			return // longer than what was written
+			return // longer than the input
 		}
 		if other, err := e.Select(t.Context(), again); err != nil || !other.Equal(set) {
 			t.Errorf("%q and %q are different sets: %v", text, filter, err)

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/queries.json anew")
 
-// vectors are what is on record: how texts parse, and the answers to queries.
+// vectors are the recorded results: how texts parse, and the answers to queries.
 type vectors struct {
 	Recordings map[string]json.RawMessage `json:"recordings"`
 	Parse      []parseVector              `json:"parse"`
@@ -36,11 +36,11 @@ type caseVector struct {
 	Query     Query           `json:"query"`
 	Set       []int           `json:"set"` // the rows
 	Answer    json.RawMessage `json:"answer,omitempty"`
-	Part      string          `json:"part,omitempty"` // which is wrong
+	Part      string          `json:"part,omitempty"` // the wrong part
 	Pos       *int            `json:"pos,omitempty"`
 }
 
-// vectorQueries are the questions of the vectors, beside those of filterCases.
+// vectorQueries are the queries of the vectors, in addition to those of filterCases.
 func vectorQueries() (out []Query) {
 	metrics := []string{"duration", "instructions/cycles", "1000*minor_faults/duration", `"msr/tsc"`, "heap", "change(heap)", "gap", "proc", "-cycles", "(cycles+instructions)/2", "min(cycles, 1e5)", "abs(gap)", "0/0"}
 	for _, filter := range []string{"", "ended = blocked", "none", "goroutine = 3"} {
@@ -69,7 +69,7 @@ func vectorQueries() (out []Query) {
 		Query{Filter: "first(10, gc)", Compare: []string{}},
 		Query{Filter: "group = main.worker", Against: "kind = gc", Compare: []string{"cycles", "heap", "1"}},
 		Query{Filter: "goroutine = 1", Against: "none", Compare: []string{"cycles"}},
-		// Wrong ones.
+		// Invalid ones.
 		Query{Filter: "cycels > 1"}, Query{Against: "duration >"}, Query{Stats: []string{"duration", "heap + begin"}},
 		Query{Table: &Table{By: "grup"}}, Query{Rows: &Rows{Sort: "x"}}, Query{Lanes: &Lanes{By: "proc", From: 5, To: 5}},
 		Query{Density: &Density{X: "cycles", Y: "cycles", Width: 1 << 30}}, Query{Lanes: &Lanes{By: "func"}}, Query{Correlate: []string{"cycles", "a b"}},
@@ -196,7 +196,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// vectorText writes a vector a line.
+// vectorText writes one vector a line.
 func vectorText(t *testing.T, v *vectors) []byte {
 	var b strings.Builder
 	b.WriteString("{\"recordings\":" + string(jsonOf(t, v.Recordings)) + ",\n\"parse\":[\n")

@@ -8,9 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// made is a recording of n quanta with everything that a filter may meet: unknown values, threads
-// and functions, several groups and kinds, collections, markers, quanta without duration, quanta
-// that begin at the same time. The same seed makes the same recording.
+// made is a recording of n quanta with all special cases for filters: unknown values, threads and
+// functions, several groups and kinds, collections, markers, quanta without duration, quanta that
+// begin at the same time. The same seed makes the same recording.
 func made(seed uint64, n int) *quanta.Recording {
 	r := rand.New(rand.NewPCG(seed, 7))
 	rec := &quanta.Recording{
@@ -76,7 +76,7 @@ func made(seed uint64, n int) *quanta.Recording {
 		}
 	}
 	rec.Wall = time.Duration(now + 300_000)
-	for i := range 4 { // the spans begin and end just when quanta begin
+	for i := range 4 { // spans begin and end exactly when quanta begin
 		if n == 0 {
 			break
 		}
@@ -93,7 +93,7 @@ func made(seed uint64, n int) *quanta.Recording {
 	return rec
 }
 
-// large is a recording of n quanta for benchmarks, made in no time.
+// large is a quickly made recording of n quanta for benchmarks.
 func large(n, goroutines int) *quanta.Recording {
 	rec := &quanta.Recording{Name: "large", Procs: 8, Funcs: []string{"", "main.work", "main.rest"}}
 	for i := range 40 {

@@ -115,8 +115,8 @@ func TestQuantiles(t *testing.T) {
 		slices.Sort(sorted)
 		got := quantiles(values, quantilesShown)
 		for i, q := range quantilesShown {
-			// The least value that at least the part q of all is not above; q in
-			// hundredths.
+			// The minimum value such that at least the part q of all values is not
+			// above it; q in hundredths.
 			hundredths, _ := strconv.Atoi(q[1:])
 			want := sorted[(hundredths*len(sorted)+99)/100-1]
 			if got[i] != want {

@@ -38,7 +38,7 @@ func BenchmarkCounters(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		if i > 0 { // the first is to warm up
+		if i > 0 { // the first one warms up
 			logs = append(logs, math.Log(rates[0]/rates[1]))
 			plain += rates[0] / float64(b.N)
 		}
@@ -65,7 +65,7 @@ func BenchmarkCounters(b *testing.B) {
 	}
 }
 
-// rated returns how many requests a second are answered, measured for a second.
+// rated returns the number of answered requests per second, measured for a second.
 func rated(l *load, recording bool) (rate float64, err error) {
 	if recording {
 		session, err := counters.Start(counters.StartOptions{})

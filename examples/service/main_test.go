@@ -52,8 +52,8 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 	}
 }
 
-// blocked reports whether the verdict is that tasks are blocked, or that they were off the processor for as long, and that it cannot be known why,
-// because the process had to wait for processors.
+// blocked reports whether the verdict is that tasks are blocked, or that they were off the
+// processor for as long for an unknown reason, because the process had to wait for processors.
 func blocked(c *granularity.Class) bool {
 	switch c.Diagnosis {
 	case granularity.Blocked:
@@ -89,7 +89,7 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// slowly collects what is written, and takes its time, so that lines queue up.
+// slowly collects its input slowly, so that lines queue.
 type slowly struct {
 	text   strings.Builder
 	writes int
@@ -150,7 +150,7 @@ func TestServeAndLoad(t *testing.T) {
 	for url, want := range map[string]int{
 		s.url + "item/1": 200, s.url + "item/-1": 404, s.url + "item/x": 404,
 		s.debug: 200, s.debug + "tasks?debug=1": 200, s.debug + "debug/bottleneck/metrics": 200,
-		s.url + "debug/bottleneck/": 404, s.url + "metrics": 404, // what a proxy before the service can reach
+		s.url + "debug/bottleneck/": 404, s.url + "metrics": 404, // reachable by a proxy in front of the service
 	} {
 		resp, err := http.Get(url)
 		if err != nil {
@@ -190,7 +190,7 @@ func TestStopWhileProfiled(t *testing.T) {
 	begin()
 	for profile("0.1") != http.StatusServiceUnavailable { // until the long one has begun
 		select {
-		case <-status: // it was refused, as the short one came first
+		case <-status: // refused, because the short one came first
 			begin()
 		case <-time.After(10 * time.Millisecond):
 		}

@@ -51,7 +51,7 @@ func TestSoak(t *testing.T) {
 	var others sync.WaitGroup
 	for i := range 3 {
 		others.Go(func() {
-			if i == 0 { // so that each is asked for, however short the time is
+			if i == 0 { // so that each is requested, however short the time is
 				for _, page := range pages {
 					k.ask(ctx, page, "", http.Header{})
 					for _, form := range forms {
@@ -95,7 +95,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
-// newSoak starts the service, with the Continuous or with the Recorder alone.
+// newSoak starts the service with the Continuous, or with the Recorder alone.
 func newSoak(t *testing.T, continuous bool) *soak {
 	s, err := start("127.0.0.1:0", "127.0.0.1:0", repairs{}, continuous)
 	if err != nil {
@@ -108,8 +108,8 @@ func newSoak(t *testing.T, continuous bool) *soak {
 	return &soak{s: s, load: l, answers: map[string]int{}, client: &http.Client{Transport: &http.Transport{}}}
 }
 
-// p99Alone runs the service under the same load with the Recorder alone: nobody asks for its pages and nothing is analyzed. It returns
-// how long requests took.
+// p99Alone runs the service under the same load with the Recorder alone, without requests for pages
+// and without analysis. It returns the durations of requests.
 func p99Alone(t *testing.T, length time.Duration) *granularity.Histogram {
 	k := newSoak(t, false)
 	ctx, cancel := context.WithTimeout(t.Context(), length)
@@ -125,7 +125,7 @@ func p99Alone(t *testing.T, length time.Duration) *granularity.Histogram {
 	return &k.latest
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the end of its input.
 type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -150,10 +150,10 @@ type soak struct {
 	// answers counts the answers by page and status.
 	answers map[string]int
 	wrong   []string
-	left    atomic.Int64 // requests that the client gave up
+	left    atomic.Int64 // requests that the client aborted
 }
 
-// watch measures until the time is over.
+// watch measures until the end of the time.
 func (k *soak) watch(t *testing.T, length time.Duration) {
 	k.every = max(length/60, 100*time.Millisecond)
 	begin, last, busy := time.Now(), k.load.count(), cpuSeconds()
@@ -181,7 +181,8 @@ func (k *soak) watch(t *testing.T, length time.Duration) {
 	t.Logf("process and load took %.2f %% of the machine, the analysis by its own account %.2f %%: %.1f %% of that", 100*cpu, 100*k.analysis(), 100*k.analysis()/cpu)
 }
 
-// memory returns what lives on the heap and what the process has from the system. The pages that are being made are in it: they come and go.
+// memory returns the live heap and the memory from the system, including pages in progress, which
+// vary.
 func memory() (heap, fromOS uint64) {
 	runtime.GC()
 	var m runtime.MemStats
@@ -189,24 +190,26 @@ func memory() (heap, fromOS uint64) {
 	return m.HeapAlloc, m.Sys - m.HeapReleased
 }
 
-// analysis is the part of the machine that the continuous analysis has used, by its own account.
+// analysis returns the part of the machine that the continuous analysis has used, by its own
+// account.
 func (k *soak) analysis() float64 {
 	st := k.s.continuous.Read().Stream
 	return float64(st.CPU) / float64(max(1, st.Elapsed)) / float64(runtime.GOMAXPROCS(0))
 }
 
-// cpuSeconds is the processor time that the process has used, as the runtime knows it: it is told at each garbage collection.
+// cpuSeconds returns the processor time of the process as of the last garbage collection, when the
+// runtime updates it.
 func cpuSeconds() float64 {
 	samples := []metrics.Sample{{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"}}
 	metrics.Read(samples)
 	return samples[0].Value.Float64() - samples[1].Value.Float64()
 }
 
-// verdict fails the test if something was not as it must be.
+// verdict fails the test if something was wrong.
 func (k *soak) verdict(t *testing.T) {
 	for name, v := range map[string][]uint64{"live heap": k.heaps, "from OS": k.fromOS} {
 		switch d := trend.Of(v, k.every); {
-		case *soakTime < time.Minute: // windows and caches are still being filled
+		case *soakTime < time.Minute: // windows and caches are still filling
 			t.Logf("%s: %s", name, d)
 		case d.Flat():
 			t.Logf("%s: flat: %s", name, d)
@@ -238,7 +241,7 @@ func (k *soak) verdict(t *testing.T) {
 	}
 }
 
-// probe asks for an item again and again, and notes how long that takes.
+// probe requests an item repeatedly, and records the durations.
 func (k *soak) probe(ctx context.Context) {
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -259,10 +262,10 @@ func (k *soak) probe(ctx context.Context) {
 // pages are those below the mount point; "" is the index.
 var pages = []string{"", "graph", "contention", "tasks", "speedup", "trace", "metrics", "wall"}
 
-// forms are those of all pages, one that the service does not have, and one that is none.
+// forms are the forms of all pages, one that the service does not have, and an invalid one.
 var forms = []string{"svg", "text", "json", "pprof", "trace", "png", "none"}
 
-// visit asks for pages at random.
+// visit requests random pages.
 func (k *soak) visit(ctx context.Context) {
 	for ctx.Err() == nil {
 		k.ask(ctx, pages[rand.IntN(len(pages))], randomQuery(), nil)
@@ -270,7 +273,8 @@ func (k *soak) visit(ctx context.Context) {
 	}
 }
 
-// randomQuery makes parameters, of which not all go together or are known everywhere.
+// randomQuery makes parameters. Some combinations are invalid, and some parameters are unknown to
+// some pages.
 func randomQuery() string {
 	q := url.Values{}
 	one := func(name string, values ...string) {
@@ -289,7 +293,7 @@ func randomQuery() string {
 	return q.Encode()
 }
 
-// scrape asks for metrics as a server of Prometheus would, but more often.
+// scrape requests metrics as Prometheus does, but more often.
 func (k *soak) scrape(ctx context.Context) {
 	for ctx.Err() == nil {
 		k.ask(ctx, "metrics", "", http.Header{"Accept": {"application/openmetrics-text,text/plain;q=0.5"}, "Accept-Encoding": {"gzip"}})
@@ -297,7 +301,7 @@ func (k *soak) scrape(ctx context.Context) {
 	}
 }
 
-// ask asks for a page and notes the answer. Some clients go away before it is there.
+// ask requests a page and records the answer. Some clients disconnect early.
 func (k *soak) ask(ctx context.Context, page, query string, header http.Header) {
 	hasty := header == nil && rand.IntN(10) == 0
 	if hasty {
@@ -326,7 +330,8 @@ func (k *soak) ask(ctx context.Context, page, query string, header http.Header) 
 	k.note(page, 0, fmt.Errorf("/%s?%s: %w", page, query, err))
 }
 
-// note counts an answer. A page may be busy, not there, or refuse a question; an error of the server is wrong.
+// note counts an answer. A page may be busy, missing, or refuse a query; an error of the server is
+// wrong.
 func (k *soak) note(page string, status int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -25,7 +25,7 @@ func TestLockIsBlamedBeforeTheRepair(t *testing.T) {
 	before := results[0]
 	tree, err := before.Profile.Aggregate("owner-func")
 	if err != nil || len(tree.Children) == 0 {
-		t.Fatal("nobody waited", err)
+		t.Fatal("no goroutine waited", err)
 	}
 	for _, c := range tree.Children {
 		if c.Blamed > 0 && !strings.HasSuffix(c.Key, ".(*shard).Update") {

@@ -1,6 +1,6 @@
-// Package coroutines tests what programs with coroutines ([iter.Pull]) do to the measurement of
-// tasks. It is a program of its own: that it contains coroutines changes how all of its tasks are
-// measured.
+// Package coroutines tests the effect of coroutines ([iter.Pull]) in a program on the measurement
+// of tasks. It is a program of its own, because containing coroutines changes how all of its tasks
+// are measured.
 package coroutines
 
 import (
@@ -58,7 +58,7 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 		}
 	}
 	if text := strings.Join(p.Warnings, "\n"); !strings.Contains(text, "coroutines") {
-		t.Errorf("nothing says why tasks are not measured:\n%s", text)
+		t.Errorf("no reason why tasks are not measured:\n%s", text)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestOthersTimeIsNotCharged(t *testing.T) {
 	ctx := granularity.WithRecorder(context.Background(), rec)
 	var stop atomic.Bool
 	defer stop.Store(true)
-	for range 4 { // others that want all processors
+	for range 4 { // others that use all processors
 		go func() {
 			for !stop.Load() {
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// pieced is a Observer that is cut again and again.
+// pieced is an Observer that is cut repeatedly.
 type pieced struct {
 	*Observer
 	every, next timeline.Time
@@ -94,12 +94,12 @@ func TestTraceGap(t *testing.T) {
 	}
 }
 
-// recorder returns one of the test's own.
+// recorder returns a recorder of the test's own.
 func recorder(opts granularity.RecorderOptions) *granularity.Recorder {
 	return granularity.NewRecorder(opts)
 }
 
-// leaf names the innermost call of a chain.
+// leaf returns the name of the innermost call of a chain.
 func leaf(chain []granularity.Frame) string {
 	if len(chain) == 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A program that knows nothing of this package, but marks its work by regions.
+// A program that does not use this package but marks its work by regions.
 func ExampleRead() {
 	var recorded bytes.Buffer
 	if err := trace.Start(&recorded); err != nil {

@@ -284,7 +284,7 @@ const nested = `
 	1180 1 runs 1 2
 	1200 1 allocates`
 
-// A request of 60 ns, for 25 of which it waits, and one of 50.
+// A request of 60 ns, with 25 ns of waiting, and one of 50.
 const requests = `
 	1001 1 has 0 1
 	1010 1 creates 7 net/http.(*conn).serve in ` + theServe + `
@@ -400,7 +400,7 @@ func TestGoroutinesOfRealTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, b := range g.Boxes { // in the graph, what they do for the collector is the collector's
+			for _, b := range g.Boxes { // in the graph, their work for the collector belongs to the collector
 				if ran := time.Duration(c.RunningNS.Sum()); b.Group == tt.class && (ran < b.Running || ran > b.Running+2*time.Millisecond+b.Running/100) {
 					t.Errorf("they ran for %v; in the graph for %v", ran, b.Running)
 				}

@@ -18,7 +18,7 @@ func TestTraceMachineSamples(t *testing.T) {
 	var m traceMachine
 	m.begin(begin)
 	var runs, pauses []ran
-	since := make([]timeline.Time, 4) // of those that run, by goroutine; 0 for the others
+	since := make([]timeline.Time, 4) // of running goroutines; 0 for the others
 	paused, now := timeline.Time(0), timeline.Time(begin)
 	for range 5000 {
 		now += timeline.Time(r.IntN(int(granularity.SampleEvery) / 20))

@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// traced records what f does.
+// traced records a trace of f.
 func traced(t *testing.T, f func()) []byte {
 	t.Helper()
 	if trace.IsEnabled() {

@@ -8,7 +8,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
-// A measurement that other programs took more than 3 % of the time from is made again, a few times.
+// If other programs took more than 3 % of the time, the measurement is repeated, a few times.
 func ExampleWatch() {
 	for range 5 {
 		began := time.Now()
@@ -16,7 +16,7 @@ func ExampleWatch() {
 		measured()
 		lost, known := m.Stop()
 		if !known || lost.Lost() < time.Since(began)*3/100 {
-			break // or the system does not tell
+			break // or the system does not report it
 		}
 		fmt.Println("disturbed")
 	}

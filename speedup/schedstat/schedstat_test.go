@@ -79,7 +79,7 @@ func TestDescendants(t *testing.T) {
 	defer func() { procRoot = old }()
 	got := descendants(10, func(c string) bool { return c == "x.test" || c == "x (1)\ntest" })
 	if len(got) < 2 || got[0] != 12 || got[1] != 13 {
-		t.Errorf("%v, want 12 and 13", got) // again and again: the children of 13 make a circle
+		t.Errorf("%v, want 12 and 13", got) // not repeated: the children of 13 form a cycle
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSelf(t *testing.T) {
 		t.Errorf("%+v, %v after 30 ms of work", d, ok)
 	}
 	if runtime.GOOS != "linux" && ok {
-		t.Error("measured without a kernel that tells")
+		t.Error("measured without a kernel that reports it")
 	}
 }
 
