@@ -1,10 +1,7 @@
 package timeline
 
 import (
-	"encoding/binary"
 	"io"
-
-	"golang.org/x/exp/trace"
 
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
@@ -30,9 +27,7 @@ type birthScan struct {
 	running map[uint64]uint64     // by thread: the running goroutine
 	born    map[uint64]birthStack // by goroutine
 	gone    []uint64
-	stacks  map[uint64][]byte // by number: the encoded frames
-	strings map[uint64]string
-	table   *stackTable
+	frameTable
 }
 
 // birthStack holds the call chains of a goroutine's start and of its go statement, by number; 0 is
@@ -43,12 +38,16 @@ type birthStack struct {
 }
 
 // scan adds the births of a generation. It skips data that it cannot read.
-func (b births) scan(g *generation, table *stackTable) {
+func (b births) scan(g *generation, version int, table *stackTable) {
 	raw, err := io.ReadAll(g.open())
 	if err != nil {
 		return
 	}
-	s := &birthScan{running: map[uint64]uint64{}, born: map[uint64]birthStack{}, stacks: map[uint64][]byte{}, strings: map[uint64]string{}, table: table}
+	dec, err := wireformat.New(raw, wireformat.Options{Version: version, Cut: true, Frequency: g.frequency})
+	if err != nil {
+		return
+	}
+	s := &birthScan{running: map[uint64]uint64{}, born: map[uint64]birthStack{}, frameTable: newFrameTable(dec, table)}
 	for len(raw) > 0 && raw[0] != evEndOfGeneration {
 		h, err := wireformat.ParseHead(raw[:min(len(raw), maxBatchHead)])
 		end := int(h.HeadLen + h.DataLen)
@@ -56,14 +55,7 @@ func (b births) scan(g *generation, table *stackTable) {
 			break
 		}
 		if data := raw[h.HeadLen:end]; raw[0] == evEventBatch && len(data) > 0 {
-			switch wireformat.Type(data[0]) {
-			case wireformat.Stacks:
-				s.stackBatch(data[1:])
-			case wireformat.Strings:
-				s.stringBatch(data[1:])
-			default:
-				s.events(h.M, data)
-			}
+			s.events(h.M, data) // none in a batch of a table
 		}
 		raw = raw[end:]
 	}
@@ -119,66 +111,9 @@ func (s *birthScan) status(m uint64, args [5]uint64) {
 	}
 }
 
-func (s *birthScan) stackBatch(data []byte) {
-	for len(data) > 0 && data[0] == byte(wireformat.Stack) {
-		var id, frames uint64
-		rest := data[1:]
-		if !numbers(&rest, &id, &frames) {
-			return
-		}
-		begin := rest
-		var skip uint64
-		for range 4 * frames {
-			if !numbers(&rest, &skip) {
-				return
-			}
-		}
-		s.stacks[id] = begin[:len(begin)-len(rest)]
-		data = rest
-	}
-}
-
-func (s *birthScan) stringBatch(data []byte) {
-	for len(data) > 0 && data[0] == byte(wireformat.String) {
-		var id, size uint64
-		rest := data[1:]
-		if !numbers(&rest, &id, &size) || size > uint64(len(rest)) {
-			return
-		}
-		s.strings[id] = string(rest[:size])
-		data = rest[size:]
-	}
-}
-
 // stack returns the call chain with the given number, or nil if there is none.
 func (s *birthScan) stack(id uint64) *Stack {
-	data := s.stacks[id]
-	if len(data) == 0 {
-		return nil
-	}
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	var frames []*Frame
-	for len(data) > 0 {
-		var pc, fn, file, line uint64
-		if !numbers(&data, &pc, &fn, &file, &line) {
-			return nil
-		}
-		frames = append(frames, s.table.frame(trace.StackFrame{PC: pc, Func: s.strings[fn], File: s.strings[file], Line: line}))
-	}
-	return s.table.internFrames(frames)
-}
-
-// numbers reads varints from the beginning of data. It returns false if data ends early.
-func numbers(data *[]byte, to ...*uint64) bool {
-	for _, p := range to {
-		v, n := binary.Uvarint(*data)
-		if n <= 0 {
-			return false
-		}
-		*p, *data = v, (*data)[n:]
-	}
-	return true
+	return s.intern(s.dec.StackNumbered(id))
 }
 
 // tell adds the births of earlier generations to d.

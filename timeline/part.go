@@ -69,7 +69,7 @@ func (s *selector) next() (*generation, error) {
 		}
 		if g.index < s.part.First || s.known && s.part.From > 0 && s.before() {
 			s.skipped++
-			s.births.scan(g, s.stacks)
+			s.births.scan(g, s.cut.version, s.stacks)
 			continue
 		}
 		if g.skipped = s.skipped; s.births != nil {

@@ -131,9 +131,8 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 	}
 	c := &wireCursor{
 		cursor:     newCursor(d, wd.stacks, wd.meter),
-		dec:        dec,
+		frameTable: newFrameTable(dec, wd.stacks),
 		stackOf:    make([]int32, dec.Stacks()),
-		frameOf:    make([]*Frame, len(dec.Frames())),
 		reasonOf:   make([]int32, dec.Strings()+1),
 		metricName: [...]int32{-1, -1, -1},
 	}
@@ -172,9 +171,8 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 // goroutine indexes of wireformat.
 type wireCursor struct {
 	cursor
-	dec      *wireformat.Decoder
+	frameTable
 	stackOf  []int32    // by index of wireformat: number of the call chain + 2, 0 = unknown
-	frameOf  []*Frame   // likewise
 	reasonOf []int32    // by index of the string + 1: number + 1
 	threadOf []int32    // by index: number + 1
 	recent   [][2]int32 // by goroutine: the two latest call chains, times 2, plus 1 if byItself
@@ -254,12 +252,23 @@ func (c *wireCursor) stack(i int32) int32 {
 	return id
 }
 
+// frameTable finds the call chains of a generation in the table of the pass.
+type frameTable struct {
+	dec     *wireformat.Decoder
+	stacks  *stackTable
+	frameOf []*Frame // by index of wireformat
+}
+
+func newFrameTable(dec *wireformat.Decoder, stacks *stackTable) frameTable {
+	return frameTable{dec, stacks, make([]*Frame, len(dec.Frames()))}
+}
+
 // intern returns the canonical *Stack of frames of the generation.
-func (c *wireCursor) intern(refs []int32) *Stack {
+func (c *frameTable) intern(refs []int32) *Stack {
 	if len(refs) == 0 {
 		return nil
 	}
-	t := c.table
+	t := c.stacks
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	frames := make([]*Frame, len(refs))

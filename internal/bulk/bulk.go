@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Input is a kind of trace.
@@ -30,12 +31,8 @@ var Inputs = []Input{
 		}
 	})},
 	{"long strings", oneGeneration(func(g *generation, n int) {
-		long := make([]byte, 1000)
-		for i := range long {
-			long[i] = 'x'
-		}
 		for i := range n {
-			g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, long)), 0)
+			g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))), 0)
 		}
 	})},
 	{"strings that no event uses", oneGeneration(func(g *generation, n int) {
@@ -52,15 +49,13 @@ var Inputs = []Input{
 				chain = append(chain, fmt.Sprintf("main.f%d_%d", bit, i>>bit&1))
 			}
 			g.ev(evGoStop, g.text("preempted"), g.stack(append(chain, "main.main")...))
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 	})},
 	{"functions", oneGeneration(func(g *generation, n int) {
 		for i := range n {
 			g.ev(evGoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 	})},
 	{"goroutines, one after the other", oneGeneration(func(g *generation, n int) {
@@ -68,8 +63,7 @@ var Inputs = []Input{
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
 			g.ev(evGoDestroy)
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 	})},
 	{"goroutines at the same time", oneGeneration(func(g *generation, n int) {
@@ -83,8 +77,7 @@ var Inputs = []Input{
 		for i := range n {
 			g.child(uint64(i)+2, g.stack(fmt.Sprintf("main.worker%d", i)), site)
 			g.ev(evGoDestroy)
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 	})},
 	{"waiters for one lock", oneGeneration(func(g *generation, n int) {
@@ -93,8 +86,7 @@ var Inputs = []Input{
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
 			g.ev(evGoBlock, g.text("sync"), lock)
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 		g.ev(evGoUnblock, 2, 2, g.stack("sync.(*Mutex).Unlock", "main.main"))
 		g.ev(evGoBlock, g.text("chan receive"), site)
@@ -112,8 +104,7 @@ var Inputs = []Input{
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
 			g.ev(evGoBlock, g.text("sync"), lock)
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 	})},
 	{"locks", oneGeneration(func(g *generation, n int) {
@@ -123,8 +114,7 @@ var Inputs = []Input{
 			id := uint64(i) + 2
 			g.child(id, start, site)
 			g.ev(evGoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", f, "main.worker"))
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 			g.ev(evGoUnblock, id, 2, g.stack("sync.(*Mutex).Unlock", f, "main.main"))
 			g.seq++
 			g.ev(evGoStop, g.text("runtime.Gosched"), site)
@@ -138,8 +128,7 @@ var Inputs = []Input{
 		g.child(2, start, site)
 		for i := range n {
 			g.ev(evGoBlock, g.text(fmt.Sprintf("reason %d", i)), site)
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 			g.ev(evGoUnblock, 2, uint64(2*i+2), site)
 			g.ev(evGoStop, g.text("runtime.Gosched"), site)
 			g.ev(evGoStart, 2, uint64(2*i+3))
@@ -160,8 +149,7 @@ var Inputs = []Input{
 		for i := range n {
 			if i%100 == 0 {
 				g.ev(evGoStop, g.text("preempted"), stack)
-				g.seq++
-				g.ev(evGoStart, 1, g.seq)
+				g.resume()
 			}
 			g.ev(evRegionEnd, 0, name, stack)
 		}
@@ -172,8 +160,7 @@ var Inputs = []Input{
 			g.child(uint64(i)+2, start, site)
 			g.ev(evRegionBegin, 0, name, site)
 			g.ev(evGoBlock, g.text("chan receive"), site)
-			g.seq++
-			g.ev(evGoStart, 1, g.seq)
+			g.resume()
 		}
 	})},
 	{"tasks, one after the other", oneGeneration(func(g *generation, n int) {
@@ -413,6 +400,12 @@ func (g *generation) child(id, start, site uint64) {
 	g.ev(evGoCreate, id, start, site)
 	g.ev(evGoStop, g.text("runtime.Gosched"), site)
 	g.ev(evGoStart, id, 1)
+}
+
+// resume runs goroutine 1 again.
+func (g *generation) resume() {
+	g.seq++
+	g.ev(evGoStart, 1, g.seq)
 }
 
 func (g *generation) ev(typ byte, args ...uint64) {

@@ -447,6 +447,14 @@ func (d *Decoder) Stack(i int32) []int32 {
 	return d.refs[s.begin:s.end]
 }
 
+// StackNumbered is Stack by the number in the trace. It returns nil if there is none.
+func (d *Decoder) StackNumbered(id uint64) []int32 {
+	if i, ok := d.stackIDs.index(id); ok && i >= 0 {
+		return d.Stack(i)
+	}
+	return nil
+}
+
 // Frames returns the frames of all call chains, one for each program counter.
 func (d *Decoder) Frames() []Frame { return d.frames }
 
