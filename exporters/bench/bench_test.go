@@ -35,7 +35,7 @@ func in(t *testing.T, name, value string) {
 	t.Cleanup(func() { flag.Set(name, old) })
 }
 
-// sink keeps the compiler from leaving the work out.
+// sink prevents the compiler from removing the work.
 var sink atomic.Uint64
 
 func spin(n int) {
@@ -52,7 +52,7 @@ func setup()    { spin(20_000_000) }
 func loop()     { spin(100_000) }
 func teardown() { spin(20_000_000) }
 
-// around runs a function as a goroutine, which shows as a group of its own.
+// around runs a function as a goroutine, which forms a group of its own.
 func around(f func(chan bool)) {
 	done := make(chan bool)
 	go f(done)
@@ -129,7 +129,7 @@ func TestMeasuredLoopOnly(t *testing.T) {
 	}
 }
 
-// measuredWrong runs a benchmark and says what is wrong with its graph.
+// measuredWrong runs a benchmark and describes what is wrong with its graph.
 func measuredWrong(t *testing.T, f func(b *testing.B)) string {
 	dir := t.TempDir()
 	in(t, "bottle.out", dir)
@@ -143,7 +143,8 @@ func measuredWrong(t *testing.T, f func(b *testing.B)) string {
 	}
 	g := readGraph(t, dir)
 	for _, box := range g.Boxes {
-		// Of a goroutine that has sent its result, which takes longer by far.
+		// ending bounds the time of a goroutine after it has sent its result. The work
+		// before takes much longer.
 		const ending = 100 * time.Microsecond
 		if (strings.Contains(box.Group, "setupG") || strings.Contains(box.Group, "teardownG")) && box.Running > ending {
 			return fmt.Sprintf("%s is in the graph, %v of %v", box.Group, box.Running, g.Wall)
@@ -285,7 +286,7 @@ func TestFailedAndSkippedBenchmarksReportNothing(t *testing.T) {
 	if len(r.Extra) != 0 || inner == 0 {
 		t.Errorf("%v, %v", r.Extra, inner)
 	}
-	// Somebody else's trace stays.
+	// A trace that other code has started stays.
 	if err := trace.Start(io.Discard); err != nil {
 		t.Skip(err)
 	}
@@ -359,7 +360,7 @@ func TestFiles(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
 		t.Errorf("%v", left)
 	}
-	// Who may read it is for the umask to say.
+	// The umask decides about read permissions.
 	if err := os.WriteFile(name+"2", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -372,8 +373,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkCost shows what is left in the measured loop, in alternation. The bare tracer, whose
-// trace goes nowhere, is what Trace is to be compared with.
+// BenchmarkCost shows what remains in the measured loop, alternately. Compare Trace with the bare
+// tracer, whose trace is discarded.
 //
 //	go test -run=- -bench=Cost -benchtime=300ms -count=12 ./exporters/bench >cost.txt && go tool benchstat -col /way cost.txt
 func BenchmarkCost(b *testing.B) {
@@ -416,11 +417,11 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// garbage keeps the compiler from leaving allocations out.
+// garbage prevents the compiler from removing allocations.
 var garbage []byte
 
-// handOver hands a value to another goroutine and back, which is several events of a trace each
-// time.
+// handOver passes a value to another goroutine and back, which causes several events in a trace
+// each time.
 func handOver(n int) {
 	there, back := make(chan int), make(chan int)
 	go func() {
@@ -435,7 +436,7 @@ func handOver(n int) {
 	close(there)
 }
 
-// BenchmarkTen are the ten benchmarks that benchstat reads.
+// BenchmarkTen has the ten benchmarks that benchstat reads.
 func BenchmarkTen(b *testing.B) {
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 		b.Run("name="+name, func(b *testing.B) {
@@ -481,13 +482,13 @@ func TestBenchstat(t *testing.T) {
 	}
 	for line := range strings.Lines(stderr.String()) {
 		if !strings.HasPrefix(line, "go: ") { // of the go command, which has to get benchstat first
-			t.Errorf("benchstat says: %s", line)
+			t.Errorf("benchstat: %s", line)
 		}
 	}
 	table := stdout.String()
 	for _, bad := range []string{"must be >0", "benchmark set differs"} {
 		if strings.Contains(table, bad) {
-			t.Errorf("benchstat says %q:\n%s", bad, table)
+			t.Errorf("benchstat prints %q:\n%s", bad, table)
 		}
 	}
 	for _, want := range []string{"parallelism", "neck-%", "geomean"} {

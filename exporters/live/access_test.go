@@ -170,7 +170,7 @@ func TestListenRefusesRemotelyReachableAddresses(t *testing.T) {
 
 // A proxy that adds no header makes all requests look local.
 func TestBehindNginx(t *testing.T) {
-	nginx := "/usr/sbin/nginx" // where Debian has it, off the PATH of most users
+	nginx := "/usr/sbin/nginx" // its place in Debian, outside the PATH of most users
 	if _, err := exec.LookPath(nginx); err != nil {
 		nginx = require.Program(t, "nginx")
 	}

@@ -189,7 +189,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	}
 }
 
-// onceBroken is an observer that panics in the first generation that it sees.
+// onceBroken is an observer that panics in its first generation.
 type onceBroken struct {
 	timeline.Base
 	mu     sync.Mutex
@@ -239,7 +239,7 @@ func TestPanickingObserver(t *testing.T) {
 			return false
 		}
 		if !strings.Contains(a.body, "panicked 1 time") {
-			t.Errorf("/graph does not say that what was before is lost: %s", a.body)
+			t.Errorf("/graph does not report the loss of earlier data: %s", a.body)
 		}
 		return true
 	})
@@ -250,9 +250,9 @@ func TestPanickingObserver(t *testing.T) {
 		t.Error("the analysis does not go on")
 	}
 	if v := metric(t, get(t, base+"metrics").body, "bottleneck_panics_total"); v != 1 {
-		t.Errorf("the metric says %v panics", v)
+		t.Errorf("the metric has %v panics", v)
 	}
 	if a := get(t, base); !strings.Contains(a.body, "a fault of the observer") {
-		t.Error("the index does not say it")
+		t.Error("the index does not report it")
 	}
 }

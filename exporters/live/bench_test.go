@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What an answer costs, without the network: of a continuous analysis with three groups, and of a
+// The cost of an answer without the network: of a continuous analysis with three groups, and of a
 // recorder with a trace of a busy HTTP server (0.15 s, 234,000 events).
 func BenchmarkAnswer(b *testing.B) {
 	c := newHandler(Options{}, nil, &made{live: report()})

@@ -32,7 +32,7 @@ func ExampleHandler() {
 	// Output: 400 Bad Request
 }
 
-// The pages have an address of their own, which a proxy before the service does not reach.
+// The pages have an address of their own, which a proxy in front of the service does not reach.
 func ExampleListenAndServe() {
 	var rec bottle.Recorder // keeps the last seconds of the execution trace
 	if err := rec.Start(); err != nil {

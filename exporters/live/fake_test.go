@@ -59,7 +59,7 @@ func readTape(t testing.TB, file string) *tape {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.HasSuffix(file, ".zst") { // snapshots are not packed
+	if strings.HasSuffix(file, ".zst") { // snapshots are not compressed
 		z, err := zstd.NewReader(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func readTape(t testing.TB, file string) *tape {
 const smallTrace = "small/mutex-go1.26.8.trace"
 const httpTrace = "real/nethttp-parallel4.trace.zst"
 
-// made is a continuous analysis whose reports are made up.
+// made is a continuous analysis with made-up reports.
 type made struct {
 	mu   sync.Mutex
 	live bottleneck.Live
@@ -94,7 +94,7 @@ func (c *made) Last(time.Duration) *bottleneck.Live { return c.Read() }
 
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// report is about ten seconds of a program with two processors, of which one was dropped.
+// report covers ten seconds of a program with two processors. One second was dropped.
 func report() bottleneck.Live {
 	box := func(group string, kind bottle.Kind, share, running time.Duration, waiting map[string]time.Duration) bottle.Box {
 		return bottle.Box{Group: group, Kind: kind, Goroutines: 1, Share: share, Running: running, Parallelism: float64(running) / float64(share),
@@ -122,15 +122,15 @@ func report() bottleneck.Live {
 	return live
 }
 
-// newHandler returns a handler with made-up sources, each of which may be nil, as on a listener of
-// its own.
+// newHandler returns a handler with made-up sources, as on a listener of its own. Each source may
+// be nil.
 func newHandler(opt Options, r recorder, c continuous) *handler {
 	if opt.PNG == nil {
 		opt.PNG = png.Write
 	}
 	h := Handler(opt).(*handler)
 	h.guard.own = true
-	h.patience = 3 * time.Minute // with the race detector on a busy machine, all takes long
+	h.patience = 3 * time.Minute // everything is slow with the race detector on a busy machine
 	if r != nil {
 		h.recorder = r
 	}
@@ -155,13 +155,13 @@ func serve(t testing.TB, h http.Handler, set func(*http.Server)) string {
 	return s.URL + "/debug/bottleneck/"
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	*http.Response
 	body string
 }
 
-// get asks as curl does, or with the headers given, name and value in alternation.
+// get sends a request as curl does, or with the given headers, names and values alternating.
 func get(t testing.TB, url string, headers ...string) answer {
 	t.Helper()
 	return do(t, http.MethodGet, url, headers...)

@@ -116,8 +116,8 @@ func TestSourceErrors(t *testing.T) {
 	}{
 		{"not started", &tape{off: true}, nil, "graph", 503, "the recorder is not running", true},
 		{"not started", &tape{off: true}, nil, "trace", 503, "the recorder is not running", true},
-		{"stopped meanwhile", &tape{write: failing(fmt.Errorf("x: %w", bottle.ErrRecorderStopped))}, nil, "graph", 503, "not running", true},
-		{"somebody else snapshots", &tape{write: failing(bottle.ErrBusy)}, nil, "trace", 503, "busy", true},
+		{"stopped during the request", &tape{write: failing(fmt.Errorf("x: %w", bottle.ErrRecorderStopped))}, nil, "graph", 503, "not running", true},
+		{"another snapshot is in progress", &tape{write: failing(bottle.ErrBusy)}, nil, "trace", 503, "busy", true},
 		{"another error", &tape{write: failing(errors.New("disk\r\nfull"))}, nil, "graph", 500, "no snapshot: disk", false},
 		{"no trace", &tape{data: []byte("hello")}, nil, "graph", 500, "cannot be read", false},
 		{"nothing", &tape{}, nil, "contention", 500, "cannot be read", false},
@@ -144,7 +144,7 @@ func failing(err error) func(io.Writer) (int64, error) {
 	return func(io.Writer) (int64, error) { return 0, err }
 }
 
-// dropsOnly is the report of an analysis that has dropped all.
+// dropsOnly is the report of an analysis that has dropped everything.
 func dropsOnly() (live bottleneck.Live) {
 	live.Stream.Dropped.Generations = 3
 	return live
@@ -234,7 +234,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// snapshot are the kinds that are busy.
+// snapshot returns the busy kinds.
 func (g *gate) snapshot() (kinds []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -262,7 +262,7 @@ func TestWriteTimeout(t *testing.T) {
 			t.Errorf("%s: %s %s", path, a.Status, a.body)
 		}
 	}
-	// So is an error that comes late.
+	// So is a late error.
 	write := r.write
 	r.write = func(io.Writer) (int64, error) {
 		time.Sleep(700 * time.Millisecond)
@@ -272,8 +272,7 @@ func TestWriteTimeout(t *testing.T) {
 		t.Errorf("a late error: %s %s", a.Status, a.body)
 	}
 	r.write = write
-	// Something around the writer hides it, as some middleware does: it is said before time is
-	// lost.
+	// Middleware may hide the underlying writer: the error comes before time is lost.
 	hidden := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) }), short)
 	began := r.calls.Load()
 	a := get(t, hidden+"wall?seconds=0.8")
@@ -298,7 +297,7 @@ func TestTooLongAnalysisIsAnswered(t *testing.T) {
 		return nil, fmt.Errorf("reading: %w", ctx.Err())
 	}
 	hidden := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) })
-	// The time is bounded by what the server leaves, of which some is kept for the answer.
+	// The time is bounded by that of the server, minus a part for the answer.
 	base := serve(t, hidden, func(s *http.Server) { s.WriteTimeout = 2 * time.Second })
 	a := get(t, base+"graph")
 	if a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "fewer seconds") || a.Header.Get("Retry-After") == "" {

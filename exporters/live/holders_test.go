@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// holdAndWait makes a goroutine wait for a lock that another one got after waiting itself, so that
-// the holder is known; release ends it.
+// holdAndWait makes a goroutine wait for a lock whose owner also had to wait, so that the owner is
+// known. release ends it.
 func holdAndWait(t *testing.T, lock, unlock func()) (release func()) {
 	t.Helper()
 	lock()

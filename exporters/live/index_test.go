@@ -65,17 +65,17 @@ func TestIndexShowsTheLatestVerdict(t *testing.T) {
 	page := get(t, base).body
 	for _, f := range g.Verdict.Findings {
 		if !strings.Contains(page, "<b>"+html.EscapeString(f.Title)+"</b>") {
-			t.Errorf("the index does not say %q", f.Title)
+			t.Errorf("the index does not show %q", f.Title)
 		}
 		for _, p := range f.Where {
 			if strings.HasPrefix(p.File, "/") {
-				t.Errorf("%s: the JSON tells where the program was built", p.File)
+				t.Errorf("%s: the JSON has paths of the build machine", p.File)
 			}
 		}
 	}
 	text := strings.Join(strings.Fields(get(t, base+"graph?format=text&seconds=5").body), " ")
 	if !strings.Contains(text, g.Verdict.Findings[0].Title) {
-		t.Errorf("the text does not say %q", g.Verdict.Findings[0].Title)
+		t.Errorf("the text does not show %q", g.Verdict.Findings[0].Title)
 	}
 }
 
@@ -90,14 +90,14 @@ func TestIndexShowsTheContinuousVerdict(t *testing.T) {
 	base := serve(t, h, nil)
 	for _, want := range []string{"<b>The lock a&lt;b kept it waiting.</b>", "Estimated from 9 bursts."} {
 		if page := get(t, base).body; !strings.Contains(page, want) {
-			t.Errorf("the index does not say %q", want)
+			t.Errorf("the index does not show %q", want)
 		}
 	}
 	text := strings.Join(strings.Fields(get(t, base+"graph?format=text").body), " ")
 	if !strings.Contains(text, "1. The lock a<b kept it waiting.") {
-		t.Errorf("the text does not say it: %s", text)
+		t.Errorf("the text does not show it: %s", text)
 	}
-	c.off = true // then the latest snapshot counts, of which there is none
+	c.off = true // then the latest snapshot counts, and there is none
 	if page := get(t, base).body; strings.Contains(page, "kept it waiting") {
 		t.Error("the index has the verdict of an analysis that does not go on")
 	}

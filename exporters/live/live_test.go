@@ -81,7 +81,7 @@ func TestNoPNGUnlessTheProgramHasIt(t *testing.T) {
 	}
 }
 
-// checkForm reads an answer as what it says it is.
+// checkForm parses an answer by its media type.
 func checkForm(t *testing.T, url string, f form, a answer) {
 	t.Helper()
 	if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, strings.TrimSuffix(contentTypes[f], "; charset=utf-8")) {
@@ -117,11 +117,10 @@ func checkForm(t *testing.T, url string, f form, a answer) {
 	}
 }
 
-// checkProfile holds a profile to what the scrapers of Pyroscope, Parca and Grafana Alloy want:
-// Alloy looks at the status, the media type and the first bytes; Parca at the identifiers, which
-// must be 1, 2, 3 …, and takes the time and the sort of profile from the profile itself, for which
-// there must be a period, and a duration where it covers some time; Pyroscope has no room for a "-"
-// in a name of a label.
+// checkProfile checks the requirements of the scrapers of Pyroscope, Parca and Grafana Alloy. Alloy
+// checks the status, the media type and the first bytes. Parca requires the identifiers 1, 2, 3 …,
+// and takes the time and the kind of profile from the profile itself, so that needs a period, and a
+// duration if it covers some time. Pyroscope does not allow a "-" in a label name.
 func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
 	t.Helper()
 	if !strings.HasPrefix(a.body, "\x1f\x8b") {
@@ -215,7 +214,7 @@ func TestMethods(t *testing.T) {
 	for path, want := range map[string]string{"": "text/html", "graph": "text/plain", "graph?format=pprof": "application/octet-stream", "wall?seconds=3000": "application/octet-stream"} {
 		a := do(t, http.MethodHead, base+path)
 		if path == "wall?seconds=3000" {
-			want = "text/plain" // curl takes anything
+			want = "text/plain" // curl accepts anything
 		}
 		if a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), want) || a.body != "" {
 			t.Errorf("HEAD %s: %s %v", path, a.Status, a.Header)

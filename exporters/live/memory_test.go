@@ -21,26 +21,26 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// peaks is what a child process has measured, in bytes: memory that it has from the operating
-// system, and has not given back.
+// peaks has the measurements of a child process, in bytes of memory obtained from the operating
+// system and not returned.
 type peaks struct {
 	Snapshot int64 // size
-	Before   int64 // the process with a recorder that is full
+	Before   int64 // the process with a full recorder
 	Answers  map[string]int64
 	Status   map[string]int
 	Slow     int64 // with many clients that read slowly
-	Admitted int   // of these
+	Admitted int   // number of admitted ones
 	Refused  int
 }
 
-// held is the memory that the process has from the operating system.
+// held returns the memory that the process has from the operating system.
 func held() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// peakOf returns the most memory that the process has while f goes on.
+// peakOf returns the maximum memory of the process during f.
 func peakOf(f func()) int64 {
 	debug.FreeOSMemory()
 	var peak atomic.Int64
@@ -74,17 +74,17 @@ func (t *fileTape) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(t.f, 0, info.Size())}, buf)
 }
 
-// memoryChild is the program of [TestMemory]: a busy service with a full recorder, whose pages are
-// asked for.
+// memoryChild is the program of [TestMemory]: a busy service with a full recorder and requests for
+// its pages.
 func memoryChild() {
 	var out peaks
 	rec := bottle.NewRecorder(bottle.RecorderOptions{MaxBytes: 6 << 20})
 	if err := rec.Start(); err != nil {
 		panic(err)
 	}
-	// From here on the snapshot is always the same, from a file. What goes on is counted, not
-	// timed: on a busy machine a recorder keeps much more than its limit, as a generation ends
-	// late.
+	// From here on the snapshot is always the same, from a file. Progress is counted, not
+	// timed: on a busy machine a recorder keeps much more than its limit, because generations
+	// end late.
 	f, err := os.CreateTemp("", "snapshot")
 	if err != nil {
 		panic(err)
@@ -125,7 +125,7 @@ func memoryChild() {
 	out.Before = held()
 
 	h := Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory}).(*handler)
-	h.patience = 3 * time.Minute // with the race detector on a busy machine, all takes long
+	h.patience = 3 * time.Minute // everything is slow with the race detector on a busy machine
 	s := httptest.NewServer(h)
 	defer s.Close()
 	out.Answers, out.Status = map[string]int64{}, map[string]int{}
@@ -170,8 +170,8 @@ func memoryChild() {
 	json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// slowClients is how many ask for traces, and read little of them, unless ten are told to come
-// again before that.
+// slowClients is the number of clients that request traces and read little of them, unless ten are
+// refused before that.
 const slowClients = 300
 
 // maxMemory is the limit of the child.
@@ -202,9 +202,9 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%s: %d, the peak is %d MB, want at most %d MB", path, p.Status[path], peak>>20, limit>>20)
 		}
 	}
-	// The collector leaves garbage until there is as much as lives.
+	// The collector keeps garbage of up to the size of the live heap.
 	if limit := p.Before + 2*maxMemory; p.Slow > limit || p.Admitted == 0 || p.Refused == 0 {
-		t.Errorf("slow clients: %d admitted, %d told to come again, the peak is %d MB, want at most %d MB", p.Admitted, p.Refused, p.Slow>>20, limit>>20)
+		t.Errorf("slow clients: %d admitted, %d refused, the peak is %d MB, want at most %d MB", p.Admitted, p.Refused, p.Slow>>20, limit>>20)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %g, want %g", name, got, want)
 		}
 	}
-	// A histogram's buckets only rise, and its sum is that of the recorder.
+	// The buckets of a histogram only rise, and its sum is that of the recorder.
 	last := 0.0
 	for _, m := range regexp.MustCompile(`task_cycles_bucket{class="check",le="[^"]*"} (\d+)`).FindAllStringSubmatch(a.body, -1) {
 		v, _ := strconv.ParseFloat(m[1], 64)
@@ -231,7 +231,7 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// familiesWithoutHelp returns the name of a metric that nothing was said of before.
+// familiesWithoutHelp returns the name of a metric without a preceding help text.
 func familiesWithoutHelp(text string) string {
 	family := ""
 	s := bufio.NewScanner(strings.NewReader(text))

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// run runs a program and returns all that it prints.
+// run runs a program and returns all its output.
 func run(t *testing.T, path string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -27,14 +27,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// prometheus is a real one, on a port of the loopback interface, that scrapes a handler.
+// prometheus is a real Prometheus on a port of the loopback interface that scrapes a handler.
 type prometheus struct {
 	t    *testing.T
 	base string
 }
 
-// startPrometheus starts one that scrapes the metrics below base twice a second, and evaluates the
-// rules of docs/fleet.
+// startPrometheus starts a Prometheus that scrapes the metrics below base twice a second, and
+// evaluates the rules of docs/fleet.
 func startPrometheus(t *testing.T, base string) *prometheus {
 	t.Helper()
 	path := require.Program(t, "prometheus")
@@ -97,7 +97,7 @@ scrape_configs:
 	return p
 }
 
-// until waits for a condition, for a minute and a half at most.
+// until waits for a condition, for at most a minute and a half.
 func (p *prometheus) until(what string, done func() bool) {
 	p.t.Helper()
 	for end := time.Now().Add(90 * time.Second); !done(); time.Sleep(100 * time.Millisecond) {
@@ -139,7 +139,7 @@ func (p *prometheus) query(expr string) (out []sample) {
 	return out
 }
 
-// one evaluates an expression that has one value or none yet.
+// one evaluates an expression that has one value, or none yet.
 func (p *prometheus) one(expr string) (v float64, ok bool) {
 	p.t.Helper()
 	out := p.query(expr)
@@ -152,8 +152,8 @@ func (p *prometheus) one(expr string) (v float64, ok bool) {
 	return out[0].value, true
 }
 
-// growing is a continuous analysis of a program that does the same thing for ever: of each second,
-// 0.6 belong to main.work at a parallelism of 3, 0.3 to main.main at 1, and 0.1 are idle.
+// growing is a continuous analysis of a program that never changes: of each second, 0.6 belong to
+// main.work at a parallelism of 3, 0.3 to main.main at 1, and 0.1 are idle.
 type growing struct{ since time.Time }
 
 func (c *growing) Enabled() bool                       { return true }
@@ -207,7 +207,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	}
 	near := func(expr string, want float64) {
 		t.Helper()
-		// Milliseconds of at least a second.
+		// Milliseconds, at least a second.
 		if got, ok := p.one(expr); !ok || math.Abs(got-want) > 0.01 {
 			t.Errorf("%s: %g (%v), want %g", expr, got, ok, want)
 		}
@@ -236,7 +236,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	}
 }
 
-// dashboardExpressions are those of the dashboard, by panel and legend.
+// dashboardExpressions returns the expressions of the dashboard, by panel and legend.
 func dashboardExpressions(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/fleet/grafana-dashboard.json")
@@ -291,8 +291,8 @@ func TestPrometheusAgrees(t *testing.T) {
 	}
 	const group = `{group=~".*TestPrometheusAgrees.func.*"}`
 	p.until("some seconds of the load are seen", func() bool {
-		// Functions of this test may be groups, too. What a group had when it was scraped
-		// first is in no rate.
+		// Functions of this test may be groups, too. The value of a group at its first
+		// scrape is in no rate.
 		v, ok := p.one("max(bottleneck_share_seconds_total" + group + " - min_over_time(bottleneck_share_seconds_total" + group + "[5m]))")
 		return ok && v > 4
 	})
@@ -338,16 +338,16 @@ func TestPrometheusAgrees(t *testing.T) {
 	t.Logf("parallelism of %s: graph %.4f, totals the same, rates %.4f; %v seen, %v dropped", box.Group, box.Parallelism, rates, g.Wall, c.Read().Stream.Dropped.Duration)
 }
 
-// load computes, and waits a little for a lock now and then.
+// load computes, and sometimes waits a little for a lock.
 func load(ctx context.Context) {
 	for ctx.Err() == nil {
 		busy(2 * time.Millisecond)
 		loadLock.Lock()
 		busy(100 * time.Microsecond)
 		loadLock.Unlock()
-		// A goroutine that never stops has no name in a trace that is younger than it. One
-		// that sleeps has the speed-up stack say that it cannot know, where a busy machine
-		// makes the sleep long.
+		// A goroutine that never stops has no name in a trace that is younger than it. If
+		// one sleeps for long on a busy machine, the speed-up stack reports that it cannot
+		// estimate.
 		runtime.Gosched()
 	}
 }

@@ -149,7 +149,7 @@ func FuzzQuery(f *testing.F) {
 				t.Errorf("%q: %q, %v", accept, got, ok)
 			}
 		}
-		// The index takes no parameters; what it says of them is text.
+		// The index takes no parameters; the names in it are text.
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr, r.Host, r.URL = "127.0.0.1:1", "localhost", &url.URL{Path: "/", RawQuery: raw}
 		w := httptest.NewRecorder()

@@ -24,7 +24,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// Names that a program under observation may have given, or been given.
+// Names that an observed program may contain.
 var hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\"b\\c\nd", "x}\nbottleneck_share_seconds_total{group=\"forged\"} 1", "\xff\xfe invalid", "", " ",
 	"\x1b[31mred", strings.Repeat("long", 500), "12 others", "(others)", "λ→😀", "{{.}}", "\u202eevil", "</style><script>", "-- \r\nSet-Cookie: a=b",
@@ -202,7 +202,7 @@ func recordHere(t *testing.T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	if err := trace.Start(&buf); err != nil {
-		t.Skip("somebody else records: ", err)
+		t.Skip("another recording is running: ", err)
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -273,8 +273,7 @@ func TestTrimCopies(t *testing.T) {
 
 const secretFile = "/home/ann/secret/shop/cache.go"
 
-// fillPaths makes one of everything in a value, and puts a path into each field that is called
-// File.
+// fillPaths fills a value with one of everything, and puts a path into each field named File.
 func fillPaths(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -306,7 +305,7 @@ func fillPaths(v reflect.Value, depth int) {
 	}
 }
 
-// countPaths counts the fields called File that have the path.
+// countPaths counts the fields named File that have the path.
 func countPaths(v reflect.Value) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// simulated is a program with a clock of its own: a number of goroutines at each time, which cost
-// so much in a sample.
+// simulated is a program with a simulated clock and a number of goroutines at each time, each with
+// a cost per sample.
 type simulated struct {
 	at         time.Duration // since the sampling began
 	goroutines func(time.Duration) int
-	cost       time.Duration // of each
+	cost       time.Duration // per goroutine
 	taken      []time.Duration
 }
 
@@ -44,7 +44,7 @@ func (p *simulated) sampler() *sampler {
 	return s
 }
 
-// goroutines is how many there were at a place, on average.
+// average returns the mean number of goroutines at a place.
 func (s *sampler) average(place uintptr) float64 {
 	at := s.stacks[[deepStack]uintptr{place}]
 	if at == nil {
@@ -62,11 +62,11 @@ func TestSamplesCostOnePercentOfAProcessor(t *testing.T) {
 			const d = 50 * time.Second
 			if err := s.run(t.Context(), d); err != nil {
 				if time.Duration(n)*firstCost > d/100 {
-					continue // refused, since one sample would be too much
+					continue // refused, because one sample would be too expensive
 				}
 				t.Fatal(n, cost, err)
 			}
-			// The first sample is not known to cost more than it should.
+			// The cost of the first sample is unknown.
 			if limit := d/100 + time.Duration(n)*cost; s.spent > limit {
 				t.Errorf("%d goroutines of %v: %d samples took %v, want at most %v", n, cost, s.samples, s.spent, limit)
 			}

@@ -54,7 +54,7 @@ func TestScrapers(t *testing.T) {
 	}
 }
 
-// profilePaths are the paths of the profiles in a configuration; each is a delta, and there are all
+// profilePaths returns the paths of the profiles in a configuration. Each is a delta, and there are
 // four.
 func profilePaths(t *testing.T, config string) []string {
 	t.Helper()

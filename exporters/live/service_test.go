@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// underLoad runs some goroutines until the test ends.
+// underLoad runs some goroutines until the end of the test.
 func underLoad(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -25,7 +25,7 @@ func underLoad(t *testing.T) {
 	t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// eventually asks until the answer is there.
+// eventually repeats a request until there is an answer.
 func eventually(t *testing.T, url string) answer {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -39,7 +39,7 @@ func eventually(t *testing.T, url string) answer {
 	}
 }
 
-// graphOf is the graph of a service; it must add up.
+// graphOf returns the graph of a service, whose sums must be right.
 func graphOf(t *testing.T, url string) *bottle.Graph {
 	t.Helper()
 	a := eventually(t, url)
@@ -190,7 +190,7 @@ func TestStopDuringRequests(t *testing.T) {
 // A trace or flight recorder that other code started is left running, and the answer says so.
 func TestForeignTracesAreLeftAlone(t *testing.T) {
 	if err := trace.Start(io.Discard); err != nil {
-		t.Skip("somebody else records: ", err)
+		t.Skip("another recording is running: ", err)
 	}
 	defer trace.Stop()
 	flight := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
@@ -212,16 +212,16 @@ func TestForeignTracesAreLeftAlone(t *testing.T) {
 	}
 	index := get(t, base).body
 	if strings.Count(index, "<b>stopped</b>") != 2 {
-		t.Error("the index does not say that both are stopped")
+		t.Error("the index does not show that both are stopped")
 	}
-	// The one that runs already can be the source.
+	// The running one can be the source.
 	base = serve(t, newHandler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: flight})}, nil, nil), nil)
 	if g := graphOf(t, base+"graph?format=json"); g.Wall <= 0 {
 		t.Errorf("from the flight recorder that runs: %v", g.Wall)
 	}
 }
 
-// panicking is a source of traces with a fault.
+// panicking is a source of traces that panics.
 type panicking struct{}
 
 func (panicking) WriteTo(io.Writer) (int64, error) { panic("a fault of the source") }

@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// A service that has what most have, the profiles and the tracer of the standard library and JSON;
-// the same with the analyses, and with the pages.
+// A typical service, with the profiles and the tracer of the standard library and JSON; the same
+// with the analyses, and with the pages.
 const (
 	plainService = `package main
 
@@ -80,11 +80,11 @@ func main() {
 `
 )
 
-// weight is what something adds to a program in bytes, with debugging information and without
-// (-ldflags="-s -w").
+// weight is the size that something adds to a program, in bytes, with debugging information and
+// without (-ldflags="-s -w").
 type weight struct{ full, bare int64 }
 
-// What the analyses and the pages add at most, with both releases of Go.
+// The maximum additions of the analyses and the pages, with both releases of Go.
 var (
 	mostAnalyses = weight{3_250_000, 2_270_000}
 	mostPages    = weight{2_280_000, 1_620_000}

@@ -49,7 +49,7 @@ func TestNamesAreHarmless(t *testing.T) {
 	}
 }
 
-// unescaped counts the characters that no backslash stands before.
+// unescaped counts the characters without a backslash before them.
 func unescaped(s string, chars ...rune) (n int) {
 	escaped := false
 	for _, r := range s {

@@ -8,7 +8,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A pass over a trace that nobody looks at, and one that is written.
+// A pass over a trace without output, and one with output.
 func BenchmarkWrite(b *testing.B) {
 	name := filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
 	for _, part := range []string{"timeline", "perfetto"} {

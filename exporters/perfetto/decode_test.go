@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A reader of Perfetto's format, written from the field numbers of its proto files and sharing
-// nothing with the writer.
+// A reader of Perfetto's format, written from the field numbers of its proto files, independent of
+// the writer.
 
 // field is one field of a protobuf message.
 type field struct {
@@ -89,7 +89,7 @@ type decoder struct {
 	names map[int]map[uint64]string // by field of InternedData
 }
 
-// decode reads a trace, and fails the test where it is not what Perfetto could read.
+// decode reads a trace, and fails the test if Perfetto could not read it.
 func decode(t *testing.T, data []byte) *decoded {
 	t.Helper()
 	d := &decoder{t: t, out: &decoded{tracks: map[uint64]*track{}, size: len(data)}, names: map[int]map[uint64]string{1: {}, 2: {}, 3: {}, 29: {}}}
@@ -284,8 +284,8 @@ func (d *decoder) note(e *event, data []byte) {
 	e.notes[name] = value
 }
 
-// slices pairs beginnings and ends on each track in the order of time, as Perfetto does, and
-// returns the beginnings.
+// slices pairs beginnings and ends on each track in time order, as Perfetto does, and returns the
+// beginnings.
 func (d *decoded) slices(t *testing.T) (out []*event) {
 	t.Helper()
 	sorted := slices.Clone(d.events)

@@ -24,7 +24,7 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var buf bytes.Buffer
 		w := perfetto.NewWriter(&buf, perfetto.Options{MaxTracks: 4})
-		// What was read before is written.
+		// Data read before an error is written.
 		_, _ = timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{Workers: 1}, w.Observer())
 		if err := w.Close(); err != nil {
 			t.Fatal(err)

@@ -35,15 +35,15 @@ func TestHandMade(t *testing.T) {
 	o.Task(&timeline.Task{Time: 1110, G: a, ID: 6, Type: "second", Begin: true})
 	o.Range(&timeline.Range{Time: 1120, Name: "stop-the-world (x)", Begin: true, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
 	o.Range(&timeline.Range{Time: 1130, Name: "stop-the-world (x)", Start: 1120, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
-	// Began before.
+	// It began before.
 	o.Range(&timeline.Range{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Scope: timeline.ScopeGlobal, Proc: -1})
 	o.Range(&timeline.Range{Time: 1150, Name: "GC incremental sweep", Begin: true, Scope: timeline.ScopeProc, Proc: 3})
 	o.Log(&timeline.Log{Time: 1160, G: a, Category: "c", Message: hostile})
 	o.Log(&timeline.Log{Time: 1160, Category: "only"})
-	b.Func = "main.late" // its name comes while it waits
+	b.Func = "main.late" // its name becomes known while it waits
 	o.Named(b, 1200)
 	o.Task(&timeline.Task{Time: 1300, G: a, ID: 6})
-	// Where the second was.
+	// The place of the second.
 	o.Task(&timeline.Task{Time: 1310, G: a, ID: 7, Type: "third", Begin: true})
 	c := &timeline.Goroutine{ID: 3, Index: 2}
 	at(c, 1320, 1320, timeline.Unknown, timeline.Waiting)

@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// traces are all of the repository's that are small enough.
+// traces returns all traces of the repository that are small enough.
 func traces(t testing.TB) (out []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.trace", "*.trace.zst"} {
@@ -29,7 +29,7 @@ func traces(t testing.TB) (out []string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The large ones are left to the run without the race detector.
+				// The large ones are tested without the race detector only.
 				if info.Size() < 50<<10 || !testing.Short() && !raceEnabled && info.Size() < 300<<10 {
 					out = append(out, name)
 				}
@@ -42,7 +42,7 @@ func traces(t testing.TB) (out []string) {
 	return out
 }
 
-// convert writes a trace as Perfetto reads it, and makes its bottle graph in the same pass.
+// convert writes a trace for Perfetto, and makes its bottle graph in the same pass.
 func convert(t testing.TB, name string, opt perfetto.Options) ([]byte, *bottle.Graph) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -145,7 +145,7 @@ func checkCounters(t *testing.T, d *decoded, graph *bottle.Graph, running, runna
 	}
 }
 
-// checkFlows: each flow leads from a wake to the goroutine that it made runnable, at the same time.
+// checkFlows checks that each flow leads from a wake-up to the woken goroutine, at the same time.
 func checkFlows(t *testing.T, d *decoded) {
 	t.Helper()
 	from, to := map[uint64]*event{}, map[uint64]*event{}

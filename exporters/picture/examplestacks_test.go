@@ -26,7 +26,7 @@ func ExampleDrawStacks() {
 	// Output: true
 }
 
-// From left to right: who waited, and for whom.
+// From left to right: the waiters, and what they waited for.
 func ExampleDrawContention() {
 	cache := &contention.Lock{ID: 1, Name: "cache"}
 	p := &contention.Profile{

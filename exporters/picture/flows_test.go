@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// flowsOf makes a profile of what groups waited for each other: a waiter, an owner, and the time.
+// flowsOf makes a profile of waits between groups: a waiter, an owner, and the time.
 func flowsOf(flows ...any) *contention.Profile {
 	l := &contention.Lock{ID: 1, Name: "cache"}
 	p := &contention.Profile{Locks: []*contention.Lock{l}, Duration: time.Second}
@@ -70,8 +70,8 @@ func crowdOf(n int) *contention.Profile {
 func flowSamples() map[string]*contention.Profile {
 	return map[string]*contention.Profile{
 		"three": threeGroups(), "60": crowdOf(60), "empty": {}, "one": flowsOf("main.main", "main.main", ms),
-		"hostile": flowsOf("</text><script>alert(1)</script>", "\x1b[2J\u202e\"'&\xff\n", ms, strings.Repeat("very long ", 500), "", 2*ms, " ", "]]>", 3*ms),
-		"nobody":  flowsOf("main.main", contention.UnattributedKey, 7*ms),
+		"hostile":      flowsOf("</text><script>alert(1)</script>", "\x1b[2J\u202e\"'&\xff\n", ms, strings.Repeat("very long ", 500), "", 2*ms, " ", "]]>", 3*ms),
+		"unattributed": flowsOf("main.main", contention.UnattributedKey, 7*ms),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// hostileNames are names that programs may have, or that somebody may put into a trace.
+// hostileNames are names that programs may have or that an attacker may put into a trace.
 var hostileNames = []string{
 	"</text><script>alert(1)</script>",
 	`"'&<>]]>`,
@@ -32,7 +32,7 @@ var hostileNames = []string{
 	"\ufffe\uffff\U000e0001",
 }
 
-// hostile is a graph of hostile names, and with numbers that no reader makes.
+// hostile is a graph with hostile names and with impossible numbers.
 func hostile() *bottle.Graph {
 	var boxes []bottle.Box
 	for i, name := range hostileNames {
@@ -52,7 +52,7 @@ func hostile() *bottle.Graph {
 	return g
 }
 
-// everything is the samples and the hostile ones, with the options to try each with.
+// everything calls check for the samples and the hostile graphs, with several options.
 func everything(t *testing.T, check func(t *testing.T, g *bottle.Graph, opt Options)) {
 	graphs := samples()
 	graphs["hostile"] = hostile()
@@ -158,13 +158,13 @@ func TestShapesAreInsideThePicture(t *testing.T) {
 	})
 }
 
-// drawnBox is what a reader sees of a box.
+// drawnBox is a visible box.
 type drawnBox struct {
 	name string
 	rect rect
 }
 
-// drawn finds the boxes of a chart by their tooltips, and how high the idle time is.
+// drawn finds the boxes of a chart by their tooltips, and the height of the idle time.
 func drawn(shapes []shape) (boxes []drawnBox, idle float64) {
 	walk(shapes, func(s shape) {
 		g, ok := s.(*group)
@@ -174,7 +174,7 @@ func drawn(shapes []shape) (boxes []drawnBox, idle float64) {
 		name, _, _ := strings.Cut(g.title, "\n")
 		switch first := g.shapes[0].(type) {
 		case rect:
-			if first.w != swatchSide || first.h != swatchSide { // not the legend's
+			if first.w != swatchSide || first.h != swatchSide { // not that of the legend
 				boxes = append(boxes, drawnBox{name, first})
 			}
 		case lines:
@@ -186,7 +186,7 @@ func drawn(shapes []shape) (boxes []drawnBox, idle float64) {
 	return boxes, idle
 }
 
-// unit is how long one unit of an axis is, read off the labels of its ticks as a reader would.
+// unit returns the length of one unit of an axis, from the labels of its ticks.
 func unit(t *testing.T, s *scene, vertical bool) float64 {
 	t.Helper()
 	places := map[string]float64{}
@@ -338,14 +338,14 @@ func TestMergedWindowsAreMentioned(t *testing.T) {
 		t.Errorf("merged windows wait for %v, and the first one for %v", got, parts[0].Boxes[0].Waiting["mutex"])
 	}
 	if !has(mustLayout(t, g, Options{}), "Each chart puts 3 windows together: one chart for each of the 100 would be more than fit.") {
-		t.Error("the picture does not say that windows were merged")
+		t.Error("the picture does not show that windows were merged")
 	}
 	if s := mustLayout(t, phases(8), Options{}); has(s, "Each chart puts") {
 		t.Error("nothing was merged")
 	}
 }
 
-// has reports whether a picture shows a text, maybe on several lines.
+// has reports whether a picture shows a text, possibly on several lines.
 func has(s *scene, want string) bool {
 	var all []string
 	for _, t := range texts(s) {
@@ -380,7 +380,7 @@ func TestManyGroupsAreFolded(t *testing.T) {
 		}
 	}
 	if want := fmt.Sprintf("%d groups never ran", never); never == 0 || !has(s, want) {
-		t.Errorf("the picture does not say %q", want)
+		t.Errorf("the picture does not show %q", want)
 	}
 	if got, _ := drawn(mustLayout(t, g, Options{Top: -1}).shapes); len(got) != 300-never {
 		t.Errorf("%d boxes, want all %d", len(got), 300-never)

@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// samples are graphs to look at, and to check.
+// samples are graphs for inspection and for tests.
 func samples() map[string]*bottle.Graph {
 	offered := lusearch()
 	offered.Offered = true

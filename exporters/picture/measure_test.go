@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture/internal/pixels"
 )
 
-// glyphOf is the number of a character's glyph, 0 if the font has none, and its width.
+// glyphOf returns the number of a character's glyph, 0 if the font has none, and its width.
 func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
 	t.Helper()
 	i, err := f.GlyphIndex(buf, r)
@@ -39,7 +39,7 @@ func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 				t.Errorf("bold %v: %q is %v wide in the table, %v in the font", bold, r, got, want)
 			}
 		}
-		// Of others the table may say too much, never too little for the room that is left.
+		// For other characters the table may overestimate, but never underestimate.
 		for r := rune(0xa0); r < 0x2200; r++ {
 			glyph, want := glyphOf(t, fonts[i], &buf, r)
 			if got := room(string(r), pixels.UnitsPerEm, bold); glyph != 0 && got < want && estimate(r) != 0 {
@@ -100,7 +100,7 @@ func TestFonts(t *testing.T) {
 			}
 		}
 	}
-	// The outline of a glyph has all of its contours, also where it is composed of others.
+	// The outline of a glyph has all of its contours, also if it is composed of others.
 	for r, want := range map[rune]int{' ': 0, 'l': 1, 'o': 2, 'i': 2, 'B': 3, 'é': 3, 'ö': 4} {
 		i, _ := glyphOf(t, fonts[0], &buf, r)
 		segments, err := fonts[0].LoadGlyph(&buf, i, pixels.UnitsPerEm, nil)

@@ -73,7 +73,7 @@ func StripPNG(w io.Writer, p *granularity.Profile, opt Options) error {
 	return pngForm(w)(DrawStrip(p, opt))
 }
 
-// pngOf is a picture as a reader of its file sees it.
+// pngOf returns a picture as decoded from its file.
 func pngOf(t testing.TB, g *bottle.Graph, opt Options) image.Image {
 	t.Helper()
 	var b bytes.Buffer
@@ -87,8 +87,8 @@ func pngOf(t testing.TB, g *bottle.Graph, opt Options) image.Image {
 	return img
 }
 
-// painted is a picture before it is compressed. Compression takes most of the time and
-// changes no pixel, as TestPNGIsExactAndDeterministic checks.
+// painted returns a picture before compression, which takes most of the time and changes no pixel,
+// as TestPNGIsExactAndDeterministic checks.
 func painted(t testing.TB, s *scene, opt Options) *image.RGBA {
 	t.Helper()
 	img, err := pixels.Paint(&Drawing{s, opt})
@@ -151,7 +151,7 @@ func kindOf(g *bottle.Graph, name string) bottle.Kind {
 	return ""
 }
 
-// ink counts the pixels of an area that differ from the colour of its first one.
+// inkIn counts the pixels of an area that differ from the color of its first one.
 func inkIn(img image.Image, x0, y0, x1, y1 float64) (n int) {
 	first := img.At(int(x0), int(y0))
 	for y := int(y0); y < int(y1); y++ {
@@ -175,7 +175,7 @@ func TestPNGDrawsTheTexts(t *testing.T) {
 			t.Errorf("%q is %d pixels, want %d", x.s, n, least)
 		}
 	}
-	// The title, in its own colours: the darkest pixels are ink.
+	// The title, in its own colors: the darkest pixels are ink.
 	title := texts(s)[0]
 	x0, y0, x1, y1 := title.bounds()
 	found := false

@@ -184,6 +184,6 @@ func TestRowProcessors(t *testing.T) {
 		t.Errorf("the lines of 1 and of 2 processors are %v apart", widths)
 	}
 	if !slices.Equal(necks, []bool{false, true}) {
-		t.Errorf("main.main is told to be part of the neck: %v", necks)
+		t.Errorf("main.main is shown as part of the neck: %v", necks)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// aStack makes a stack whose remainder is what is left.
+// aStack makes a stack whose remainder is the rest.
 func aStack(n int, s float64, components map[speedup.Component]float64) *speedup.Stack {
 	st := &speedup.Stack{N: n, Speedup: s, Remainder: float64(n) - s, Workers: speedup.Workers{Selector: "main.work", Count: n}}
 	for c, v := range components {

@@ -17,8 +17,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// allowed are all elements and attributes that a picture consists of: none of
-// them runs, loads or refers to anything.
+// allowed has all elements and attributes of a picture: none of them runs, loads or refers to
+// anything.
 var allowed = map[string]string{
 	"svg": "xmlns class role width height viewBox", "title": "", "desc": "", "style": "", "g": "",
 	"rect": "class fill x y width height stroke-width",
@@ -123,7 +123,7 @@ func TestSVGTooltipsAreComplete(t *testing.T) {
 		}
 	}
 	if found != 2 { // of the box and in the legend
-		t.Errorf("%d tooltips say\n%s\n, want 2; there are %q", found, want, content["title"])
+		t.Errorf("%d tooltips have\n%s\n, want 2; there are %q", found, want, content["title"])
 	}
 }
 
@@ -148,7 +148,7 @@ func TestSVGHasADarkMode(t *testing.T) {
 	}
 }
 
-// failing is a writer that breaks after n bytes.
+// failing is a writer that fails after n bytes.
 type failing struct{ n int }
 
 var errBroken = errors.New("broken")
@@ -200,8 +200,8 @@ func FuzzSVG(f *testing.F) {
 		// Bytes; longer names are shortened, which is slow: TestHostileNames has them.
 		const longest = 100
 		name, kind = name[:min(len(name), longest)], kind[:min(len(kind), longest)]
-		// A graph of more than three months, or 100,000 goroutines at once, is drawn, but
-		// its numbers need not fit.
+		// A graph of more than three months, or of 100,000 concurrent goroutines, is drawn,
+		// but its numbers need not fit.
 		share, idle = share%(1<<53), idle%(1<<53)
 		if math.Abs(parallelism) > 1e5 {
 			parallelism = math.Mod(parallelism, 1e5)
@@ -225,7 +225,7 @@ func FuzzSVG(f *testing.F) {
 		if err := writeSVG(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		// It is always the same, and reading XML takes most of the time.
+		// It is always the same, and parsing XML takes most of the time.
 		before, after, ok := bytes.Cut(b.Bytes(), style)
 		if !ok {
 			t.Fatalf("the style sheet has changed: %s", b.Bytes())

@@ -18,8 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// tasksProfile has n classes that last a second, each with tasks of lengths around a middle of its
-// own.
+// tasksProfile has n classes over a second, each with tasks of lengths around a center of its own.
 func tasksProfile(n, tasks int) *granularity.Profile {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := &granularity.Profile{

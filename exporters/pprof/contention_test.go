@@ -29,8 +29,8 @@ func chain(calls ...string) *contention.Stack {
 	return s
 }
 
-// search is a server with a cache under one lock and a log under another, after lusearch:
-// requests wait for 1 s in all, mostly because of evictions.
+// search is a server with a cache under one lock and a log under another, after lusearch: requests
+// wait for 1 s in total, mostly because of evictions.
 func search() *contention.Profile {
 	const serve = "net/http.(*conn).serve"
 	cache := &contention.Lock{ID: 1, Name: "example.com/cache.(*LRU).mu", Class: "example.com/cache.LRU"}
@@ -171,8 +171,8 @@ func goToolContention(t *testing.T, p *contention.Profile, view contention.View,
 	return goToolOn(t, func(w io.Writer) error { return pprof.WriteContention(w, p, pprof.ContentionOptions{View: view}) }, args...)
 }
 
-// crowd has n pairs of owners that differ, with call chains of the given depth and names of the
-// given length.
+// crowd has n distinct pairs of owners, with call chains of the given depth and names of the given
+// length.
 func crowd(n, depth, locks, name int) *contention.Profile {
 	p := &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 	for i := range locks {

@@ -59,7 +59,7 @@ func ExampleProfile() {
 	// 500ms 0s [idle]
 }
 
-// render shows a profile in words: a line a sample, root first.
+// render formats a profile in words: one sample a line, root first.
 func render(p *profile.Profile) string {
 	var s strings.Builder
 	for _, smp := range p.Sample {
@@ -237,7 +237,7 @@ func TestLimits(t *testing.T) {
 				running += s.Value[1]
 			}
 			if share != int64(c.g.Wall) || running != 2*int64(c.g.Wall-c.g.Idle) {
-				t.Errorf("shares sum to %d and running to %d; the wall time is %d, of which idle %d", share, running, c.g.Wall, c.g.Idle)
+				t.Errorf("shares sum to %d and running to %d; the wall time is %d, idle %d", share, running, c.g.Wall, c.g.Idle)
 			}
 		})
 	}
@@ -249,7 +249,7 @@ func goTool(t *testing.T, g *bottle.Graph, args ...string) string {
 	return goToolOn(t, func(w io.Writer) error { return pprof.Write(w, g, pprof.Options{}) }, args...)
 }
 
-// goToolOn runs go tool pprof on what write writes.
+// goToolOn runs go tool pprof on the output of write.
 func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string {
 	t.Helper()
 	require.Program(t, "go")

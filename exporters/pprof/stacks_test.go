@@ -91,7 +91,7 @@ func TestStacksOfBoxes(t *testing.T) {
 	}
 }
 
-// perBox adds up the samples of each box, by its root frame.
+// perBox sums the samples of each box, by its root frame.
 func perBox(p *profile.Profile) map[string][2]int64 {
 	sums := map[string][2]int64{}
 	for _, s := range p.Sample {

@@ -175,7 +175,7 @@ func TestContinuous(t *testing.T) {
 	defer wg.Wait()
 	defer stop.Store(true)
 	for range 2 {
-		wg.Go(func() { // calls nothing, so that every stack of it has this function
+		wg.Go(func() { // calls nothing, so every stack of it has this function
 			for !stop.Load() {
 			}
 		})
@@ -196,7 +196,7 @@ func TestContinuous(t *testing.T) {
 	}
 }
 
-// value sums up the metrics of the groups whose names contain something.
+// value sums the metrics of the groups whose names contain a text.
 func value(t *testing.T, g prometheus.Gatherer, name, group string) (sum float64) {
 	t.Helper()
 	families, err := g.Gather()

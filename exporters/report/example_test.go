@@ -13,7 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
-// A page of a graph alone: the other sections say why they are missing.
+// A page of a graph alone: the other sections state why they are missing.
 func ExampleWrite() {
 	g := &bottle.Graph{ // or one that package bottle has read from a trace
 		Wall: 900 * time.Millisecond, Idle: 40 * time.Millisecond, Procs: 4,

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// named puts a name everywhere.
+// named puts a name into every field.
 func named(name string) *Data {
 	lock := &contention.Lock{ID: 1, Name: name, Class: name}
 	who := contention.Party{Group: name, Stack: &contention.Stack{Frames: []contention.Frame{{Func: name, File: name, Line: 1}}}}
@@ -27,8 +27,8 @@ func named(name string) *Data {
 	}
 }
 
-// tags yields where elements begin and end, and comments: <[!/]?[a-zA-Z-]*. The page is too long
-// for a regular expression.
+// tags yields the positions at which elements and comments begin and end: <[!/]?[a-zA-Z-]*. The
+// page is too long for a regular expression.
 func tags(page string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -52,7 +52,7 @@ func tags(page string) iter.Seq[string] {
 	}
 }
 
-// hostile are names that would like to be more than text.
+// hostile are names that try to be more than text.
 var hostile = []string{
 	`<script>window.hacked = 1</script>`, `</script><img src=x onerror="window.hacked=1">`, `"><svg onload=window.hacked=1>`, `'; window.hacked = 1; //`, "evil\u202Egnp.exe\u2066x", "a\x00b\x1b[31m", "{{policy}}", "<!--", "]]>", `\u003cscript\u003e`, "=HYPERLINK(\"x\")", strings.Repeat("long.", 2000), "", "\xff\xfe", "한국어.함수", "مرحبا.دالة",
 }
@@ -73,15 +73,15 @@ func FuzzNames(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		// The picture for readers without scripts has as many lines as the name needs: its own
-		// tests look after it.
+		// The picture for readers without scripts has as many lines as the name needs; its
+		// own tests cover it.
 		d.Bottle = nil
 		var page bytes.Buffer
 		page.Grow(1 << 19)
 		if err := writePage(&page, d, form, false); err != nil {
 			f.Fatal(err)
 		}
-		// Most of the page, and always the same.
+		// Most of the page is always the same.
 		text, ok := strings.CutSuffix(page.String(), end.tail)
 		if !ok {
 			f.Fatalf("%.200q changes the end of the page", name)

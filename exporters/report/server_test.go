@@ -18,7 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// testData has n quanta of a program, one a microsecond, in alternation on eight processors.
+// testData has n quanta of a program, one a microsecond, alternating on eight processors.
 func testData(n int) *Data {
 	r := &quanta.Recording{Wall: time.Second, Funcs: []string{""}, Groups: []quanta.Group{{Name: "main.work", Kind: timeline.Application}}}
 	cycles := quanta.Counter{Name: "cycles", Accuracy: quanta.Exact}
@@ -43,7 +43,7 @@ func serve(t *testing.T, d *Data) *httptest.Server {
 	return s
 }
 
-// request makes one as a browser on this machine would, changed by change.
+// request makes a request like a browser on this machine, modified by change.
 func request(t *testing.T, s *httptest.Server, method, path, body string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
@@ -166,7 +166,7 @@ func TestServerWithoutCounters(t *testing.T) {
 func TestServerExport(t *testing.T) {
 	d := testData(300)
 	s := serve(t, d)
-	const n = 38 // of the processor 3: 300 in turns of 8
+	const n = 38 // of processor 3: 300 in groups of 8
 	_, csv := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"csv"}`, nil)
 	if strings.Count(csv, "\n") != n+1 {
 		t.Errorf("%d lines of CSV, want %d", strings.Count(csv, "\n"), n+1)

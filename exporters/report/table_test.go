@@ -24,8 +24,8 @@ func TestTableEscapesNames(t *testing.T) {
 	if err := WriteTable(&b, table); err != nil {
 		t.Fatal(err)
 	}
-	// Every tag is one of the page's own, with attributes of its own; the browser takes all
-	// else for text.
+	// Every tag is one of the page, with the page's attributes; the browser treats everything
+	// else as text.
 	own := regexp.MustCompile(`^</?(?:!DOCTYPE|html|head|meta|title|style|body|table|caption|thead|tbody|tfoot|tr|th|td)(?: (?:html|(?:lang|charset|http-equiv|content|name|scope|class|title)="[^"<>]*"))*>$`)
 	elements := map[string]int{}
 	for _, tag := range regexp.MustCompile(`<[^>]*>?`).FindAllString(b.String(), -1) {

@@ -28,7 +28,7 @@ func party(group string, calls ...string) contention.Party {
 	return contention.Party{Group: group, Stack: s}
 }
 
-// waits is a service whose requests wait for 1 s in all, mostly because a cache is swept.
+// waits is a service whose requests wait for 1 s in total, mostly because a cache is swept.
 func waits() *contention.Profile {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	sweep := party("main.janitor", "example.com/cache.(*LRU).Sweep", "main.janitor")

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// blockedWaits is what waits is, but that the sweep waits for a disk most of the time.
+// blockedWaits is like waits, but the sweep waits for a disk most of the time.
 func blockedWaits() *contention.Profile {
 	p := waits()
 	read := party("main.disk", "example.com/disk.Read", "main.disk")

@@ -93,7 +93,7 @@ No room for: blocked-%.
 	if err := WriteTasksDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
-	// Against a trace, which has no cycles, both are in time.
+	// Compared with a trace, which has no cycles, both are in time.
 	c := oneClass("a/x.crunch", 10, 1, "")
 	c.RunningNS.AddN(128, 10)
 	trace := &granularity.Profile{Source: granularity.SourceTrace, Classes: []granularity.Class{c}, Warnings: []string{"Short."}}
@@ -107,7 +107,7 @@ No room for: blocked-%.
 	}
 }
 
-// fullDisk takes nothing.
+// fullDisk accepts nothing.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

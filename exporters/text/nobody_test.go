@@ -26,7 +26,7 @@ func TestOutputNeverClaimsThatALockWasFree(t *testing.T) {
 		}
 		content, err := os.ReadFile(name)
 		if found := claim.Find(content); found != nil {
-			t.Errorf("%s says %q", name, found)
+			t.Errorf("%s claims %q", name, found)
 		}
 		read++
 		return err

@@ -21,8 +21,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// sorting is a program on 4 processors that sorts in parallel (3 s at 4) after
-// reading alone (1.5 s), with a collector beside it, and idle for 0.5 s.
+// sorting is a program on 4 processors that sorts in parallel (3 s at 4) after reading alone (1.5
+// s), with a collector in parallel, and idle for 0.5 s.
 func sorting() *bottle.Graph {
 	const s = time.Second
 	g := &bottle.Graph{
@@ -272,7 +272,7 @@ func TestHeights(t *testing.T) {
 			eighths[len(eighths)-1] += level
 		}
 	}
-	// d is too small to see and gets one eighth.
+	// d is too small to be visible and gets one eighth.
 	if got, want := fmt.Sprint(eighths), "[1 83 13 31]"; got != want {
 		t.Errorf("eighths: got %s, want %s in\n%s", got, want, out)
 	}
@@ -318,7 +318,8 @@ func TestAlignment(t *testing.T) {
 				} else if strings.Contains(line, "lost at least 5%") || strings.Contains(line, "lost: capacity") {
 					table = false
 				} else if i := strings.Index(line, "% "); table && i > 0 {
-					// The share's unit ends where its heading does, whatever stands before.
+					// The share's unit ends where its heading does, whatever
+					// comes before.
 					before := line[:strings.LastIndex(line[:i], "s ")+1]
 					if n := columnsOf(before); n != end {
 						t.Errorf("%.20q, %+v: the share ends in column %d, its heading in %d: %s", name, opt, n, end, line)

@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// later is sorting a second later: main.main has less of the time, and a new group is there.
+// later is sorting a second later: main.main has less of the time, and there is a new group.
 func later() *bottle.Graph {
 	g := sorting()
 	g.Warnings = nil
@@ -78,7 +78,7 @@ func hostileView(name string, groups int, wall time.Duration, problem string) *t
 		Rates: text.TopRates{ContentionsKnown: true, Contentions: float64(wall), StreamKnown: true, Seen: wall, Dropped: wall / 2}}
 }
 
-// checkFrame checks that a frame fits on its screen and says nothing to the terminal but colours.
+// checkFrame checks that a frame fits its screen and sends only colors to the terminal.
 func checkFrame(t *testing.T, frame string, opt text.TopOptions) {
 	t.Helper()
 	if !utf8.ValidString(frame) || !strings.HasSuffix(frame, "\n") {
@@ -131,7 +131,7 @@ func TestTopFits(t *testing.T) {
 	}
 }
 
-// column returns the first words of the lines below the heading.
+// groupsOf returns the first words of the lines below the heading.
 func groupsOf(frame string) (names []string) {
 	_, table, _ := strings.Cut(frame, "blocked on\n")
 	for line := range strings.Lines(table) {
@@ -189,7 +189,7 @@ func TestTopScrolls(t *testing.T) {
 	}
 	last := 0
 	keys := top(t, v, opt)[strings.Index(top(t, v, opt), "groups 6–"):]
-	// The last line of first is that of the keys.
+	// The last line of first lists the keys.
 	if _, err := fmt.Sscanf(keys, "groups 6–%d of 40", &last); err != nil || last != 5+len(first)-1 {
 		t.Errorf("%d groups from the sixth to the %dth (%v)", len(first)-1, last, err)
 	}
@@ -232,7 +232,7 @@ func FuzzTop(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("main.work", 3, int64(time.Second), "gone", 80, 24, 2)
 	f.Fuzz(func(t *testing.T, name string, groups int, wall int64, problem string, width, height, skip int) {
-		// More take longer, and are not different.
+		// More frames take longer and do not differ.
 		v := hostileView(name, max(0, min(groups, 40)), time.Duration(wall), problem)
 		v.Skip = skip
 		opt := text.TopOptions{Options: text.Options{Width: width, Colour: skip%2 == 0, ASCII: skip%3 == 0}, Height: min(height, 1000)}
@@ -252,7 +252,7 @@ func BenchmarkWriteTop(b *testing.B) {
 	}
 }
 
-// isPlain tells that columnsOf knows all letters of a text.
+// isPlain reports whether columnsOf supports all letters of a text.
 func isPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r > 0x2fff && r < 0x4e00 || r > 0x9fff || r >= 0x300 && r < 0x2000

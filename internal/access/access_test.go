@@ -63,7 +63,7 @@ func TestTokenAdmitsRequestsThatCarryIt(t *testing.T) {
 	for _, c := range []struct {
 		why, url, header string
 		want             error
-		query            string // of the request that goes on
+		query            string // of the request that is passed on
 	}{
 		{"header", "/graph?seconds=2", "Authorization: Bearer " + secret, nil, "seconds=2"},
 		{"header in lower case", "/graph", "Authorization: bearer " + secret, nil, ""},

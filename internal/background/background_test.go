@@ -72,7 +72,7 @@ func TestAllGoroutinesOfTheModuleStartHere(t *testing.T) {
 	}
 }
 
-// kinds notes which goroutines of the module a trace has, by what they call.
+// kinds records which goroutines of the module a trace has, by their calls.
 type kinds struct {
 	timeline.Base
 	own         map[string]bool // functions in call chains of our own goroutines

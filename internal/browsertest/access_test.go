@@ -11,8 +11,8 @@ func groupQuery(name string) query.Query {
 	return query.Query{Filter: "group = \"" + name + "\""}
 }
 
-// unnamed lists what a reader of screens could not tell: controls without a name, pictures and
-// tables without a label, ids that come twice, focus that nobody could see.
+// unnamed lists accessibility errors: controls without a name, pictures and tables without a label,
+// duplicate ids, invisible focus.
 const unnamed = `(() => {
 	const out = [], text = e => (e.getAttribute("aria-label") || e.textContent || e.title || "").trim();
 	for (const e of document.querySelectorAll("button,a,summary")) if (!text(e)) out.push("no name: " + e.outerHTML.slice(0, 120));

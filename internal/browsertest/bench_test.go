@@ -27,8 +27,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(buf.Len()), "B/page")
 }
 
-// BenchmarkServer measures the answers that a page of two million quanta waits for: with each
-// filter a new one.
+// BenchmarkServer measures the answers for a page of two million quanta, each with a new filter.
 func BenchmarkServer(b *testing.B) {
 	h, err := report.NewHandler(&report.Data{Counters: testRecording(searchNames(20), 2_000_000)}, report.HandlerOptions{})
 	if err != nil {
@@ -59,8 +58,8 @@ func BenchmarkServer(b *testing.B) {
 	}
 }
 
-// BenchmarkServedPage measures in the browser how long it takes, with two million quanta, from a
-// new filter to the new charts, and to draw them again.
+// BenchmarkServedPage measures in the browser, with two million quanta, the time from a new filter
+// to the new charts, and that of redrawing them.
 func BenchmarkServedPage(b *testing.B) {
 	if testing.Short() {
 		b.Skip("takes half a minute")
@@ -80,9 +79,9 @@ func BenchmarkServedPage(b *testing.B) {
 	for b.Loop() {
 		n++
 		var ms [2]float64
-		// From the change of the address, as a typed condition makes it, until the count in
-		// the charts' heading has changed; then a redraw for another colour scheme or width
-		// is what a resize does.
+		// From the change of the address, as by a typed condition, until the count in the
+		// heading of the charts has changed. A redraw for another color scheme or width is
+		// like a resize.
 		err := p.Eval(fmt.Sprintf(`new Promise(done => {
 			const at = document.querySelector("#counter-figures"), before = at.textContent, begin = performance.now();
 			const seen = new MutationObserver(() => {

@@ -1,6 +1,6 @@
-// Package browsertest opens the pages of package report and of package live in a headless Chromium,
-// and uses them with mouse and keyboard. It is a module of its own, since only its tests need a
-// client of the DevTools protocol. Without Chromium, its tests are skipped.
+// Package browsertest opens the pages of packages report and live in a headless Chromium, and uses
+// them with mouse and keyboard. It is a module of its own, because only its tests need a client of
+// the DevTools protocol. Without Chromium, its tests are skipped.
 package browsertest
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// theBrowser is one for all tests, started by the first that needs it.
+// theBrowser is shared by all tests. The first one that needs it starts it.
 var theBrowser struct {
 	start sync.Once
 	ctx   context.Context
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 func startBrowser() {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.DisableGPU,
-		chromedp.NoSandbox, // the pages are our own, and the sandbox needs rights that a test may not have
+		chromedp.NoSandbox, // the pages are ours, and the sandbox may need rights that a test lacks
 		chromedp.Flag("font-render-hinting", "none"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost")) // no network
 	alloc, _ := chromedp.NewExecAllocator(context.Background(), options...)
@@ -52,8 +52,8 @@ func startBrowser() {
 	theBrowser.err = chromedp.Do(theBrowser.ctx)
 }
 
-// window is how a page is looked at: its size in CSS pixels, and how many of the screen make one of
-// them, where 0 means 1.
+// window is the window of a page: its size in CSS pixels, and the number of screen pixels per CSS
+// pixel, where 0 means 1.
 type window struct {
 	Width, Height int64
 	Scale         float64
@@ -93,12 +93,12 @@ func open(t testing.TB, address string, w window) *page {
 	return p
 }
 
-// note keeps what goes wrong in the page.
+// note records errors in the page.
 func (p *page) note(m chromedp.ConsoleMessage) {
 	switch {
 	case !slices.Contains([]chromedp.ConsoleType{"error", "warning", "assert", chromedp.ConsoleException}, m.Type):
 	case path.Base(m.URL) == "favicon.ico" || strings.Contains(m.Text, "/favicon.ico"):
-		// The browser asks for it now and then, for pages and pictures that have no icon.
+		// The browser sometimes requests it for pages and pictures without an icon.
 	default:
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -106,15 +106,15 @@ func (p *page) note(m chromedp.ConsoleMessage) {
 	}
 }
 
-// Errors returns the errors and warnings of the console, exceptions that nothing caught, and
-// violations of the content security policy since the page was opened.
+// Errors returns the errors and warnings of the console, uncaught exceptions, and violations of the
+// content security policy since the page was opened.
 func (p *page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.errors)
 }
 
-// patience is how long a page may take to load, and a condition to become true.
+// patience is the maximum time for loading a page and for a condition to become true.
 const patience = 30 * time.Second
 
 func (p *page) do(steps ...chromedp.Action[chromedp.Void]) error {
@@ -160,7 +160,7 @@ func (p *page) Eval(expression string, out any) error {
 	return nil
 }
 
-// Wait waits until an expression, or the promise that it is, is true.
+// Wait waits until an expression or its promise is true.
 func (p *page) Wait(condition string) error {
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var ok bool
@@ -173,7 +173,7 @@ func (p *page) Wait(condition string) error {
 	}
 }
 
-// Screenshot returns the whole page, or what is in the window, as a PNG.
+// Screenshot returns the whole page, or the visible part, as a PNG.
 func (p *page) Screenshot(whole bool) ([]byte, error) {
 	if whole {
 		return chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
@@ -184,8 +184,8 @@ func (p *page) Screenshot(whole bool) ([]byte, error) {
 // point is a place in the window, in CSS pixels.
 type point struct{ X, Y float64 }
 
-// Find scrolls the first element that a selector finds into view and returns the middle of it. It
-// is an error if there is none, if it has no size, or if something else lies above it.
+// Find scrolls the first element that a selector matches into view and returns its center. It is an
+// error if there is none, if it has no size, or if another element covers it.
 func (p *page) Find(selector string) (point, error) {
 	var at struct {
 		point
@@ -208,7 +208,7 @@ func (p *page) Find(selector string) (point, error) {
 	return at.point, err
 }
 
-// Click clicks in the middle of the first element that a selector finds.
+// Click clicks in the center of the first element that a selector matches.
 func (p *page) Click(selector string) error {
 	at, err := p.Find(selector)
 	return errors.Join(err, p.Drag(at, at))
@@ -232,7 +232,7 @@ func (p *page) Drag(from, to point) error {
 	return p.do(append(steps, chromedp.MouseEvent(chromedp.MouseReleased, to.X, to.Y, chromedp.ButtonLeft, chromedp.ClickCount(1)))...)
 }
 
-// Type types text into what has the focus.
+// Type types text into the element with the focus.
 func (p *page) Type(text string) error {
 	_, err := chromedp.Call(p.ctx, input.InsertText, input.InsertTextParams{Text: text})
 	return err
@@ -303,7 +303,7 @@ func TestErrors(t *testing.T) {
 	if err := p.Eval("nothing.at.all", nil); err == nil {
 		t.Error("an exception is no error")
 	}
-	// The browser asks by itself for an icon that no page has.
+	// The browser itself requests an icon that no page has.
 	icon := &page{}
 	icon.note(chromedp.ConsoleMessage{Type: "error", Source: "network", Text: "status of 404", URL: "http://127.0.0.1:1/favicon.ico"})
 	if errs := icon.Errors(); len(errs) > 0 {

@@ -54,7 +54,7 @@ function differs(got, want, at) {
 const trouble = () => V.wants.map(w => differs(aggregate(V.profiles[w.Profile], w.By || []), w.Tree, (w.By || []).join())).filter(Boolean);`)
 }
 
-// order reads the aspects on the page.
+// order returns the aspects on the page.
 func (p *page) order() string {
 	return p.eval(`[...document.querySelectorAll("#aspects-used button")].map(b => b.dataset.aspect).join()`)
 }
@@ -95,12 +95,12 @@ func TestAspects(t *testing.T) {
 	}
 }
 
-// firstRow checks the first row of the tree against Go's.
+// firstRow compares the first row of the tree with Go's.
 func (p *page) firstRow(d *report.Data, by contention.Aspect) {
 	p.t.Helper()
 	tree, err := d.Contention.Aggregate(by)
 	p.must(err)
-	var first *contention.Tree // that costs most
+	var first *contention.Tree // with the largest cost
 	most := time.Duration(-1)
 	for _, c := range tree.Children {
 		costs := time.Duration(0)
@@ -119,7 +119,7 @@ func (p *page) firstRow(d *report.Data, by contention.Aspect) {
 	}
 }
 
-// costing is a profile without the waits that need not cost anything.
+// costing is a profile without the waits that may cost nothing.
 func costing(p *contention.Profile) *contention.Profile {
 	out := *p
 	out.Waits = slices.DeleteFunc(slices.Clone(p.Waits), func(w contention.Wait) bool { return w.ForWork() })
@@ -185,11 +185,11 @@ func TestTreeAndChains(t *testing.T) {
 		t.Errorf("selected and level are %s", got)
 	}
 	p.shows("#chains", "who waited", "who held it meanwhile", "lru.go")
-	// A waiter's chain narrows the owners.
+	// The chain of a waiter narrows the owners.
 	before := p.eval(`document.querySelectorAll("#chains .chain-list")[1].innerText`)
 	p.click("#chains .chain-list .chain")
 	if after := p.eval(`document.querySelectorAll("#chains .chain-list")[1].innerText`); after == before {
-		t.Log("the owners of the first waiter are those of all") // may be true
+		t.Log("the owners of the first waiter are those of all") // possible
 	}
 	if got := p.eval(`document.querySelector("#chains .chain").getAttribute("aria-pressed")`); got != "true" {
 		t.Errorf("aria-pressed is %s", got)

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// answer asks Go what the page should show.
+// answer returns the answer that the page should show, computed by Go.
 func answer(t *testing.T, d *report.Data, q query.Query) *query.Answer {
 	t.Helper()
 	e, err := query.NewExplorer(d.Counters)
@@ -124,7 +124,7 @@ func TestSyntaxTrouble(t *testing.T) {
 	p.shows("#bar", "everything")
 	p.must(p.Fill("#condition", "proc < 4"))
 	p.wait(`document.querySelector("#metric-trouble").innerText == ""`)
-	p.must(p.Eval(`location.hash = "where=no_such+%3E+1"`, nil)) // as in an address that was written for another recording
+	p.must(p.Eval(`location.hash = "where=no_such+%3E+1"`, nil)) // as in an address for another recording
 	p.wait(`document.querySelector("#metric-trouble").innerText.includes("no counter")`)
 	p.click("#bar .chip")
 	p.wait(`document.querySelector("#metric-trouble").innerText == ""`)
@@ -208,7 +208,7 @@ func TestLanes(t *testing.T) {
 	p.wait(`document.querySelectorAll("#lanes .lane-names li").length == 8`)
 	p.choose("#color", "instructions / cycles")
 	p.wait(`document.querySelector("#lanes .scale")?.innerText.includes("instructions / cycles")`)
-	// Something is painted in more than a few colours.
+	// The painted area has more than a few colors.
 	p.wait(`(() => { const c = document.querySelector("#lanes canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, 100).data, seen = new Set(); for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i+1] << 8 | d[i+2]); return seen.size > 50 })()`)
 	p.click("#lanes .lane-names li:nth-child(3) button")
 	p.shows("#bar", "processor", "2")

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// steady is a recording of n quanta, one a millisecond, the first after five seconds.
+// steady is a recording of n quanta, one per millisecond, the first after five seconds.
 func steady(n int) *quanta.Recording {
 	r := &quanta.Recording{Name: "steady", Wall: 7 * time.Second, Funcs: []string{""}, Groups: []quanta.Group{{Name: "main.work", Kind: timeline.Application}}}
 	goal := quanta.Counter{Name: "heap-goal", Unit: "bytes", Level: true, Accuracy: quanta.Observed}

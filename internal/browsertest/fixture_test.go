@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A recording that is made up, in which every number follows from few: four workers that search, a
+// A made-up recording in which every number follows from a few: four workers that search, a
 // goroutine that merges, and the collector.
 
 const ms = time.Millisecond
@@ -84,7 +84,7 @@ func testGoroutines(names []string) *bottle.Graph {
 	return g
 }
 
-// testContention is random, but keeps the promises of a profile.
+// testContention is random, but keeps the guarantees of a profile.
 func testContention(names []string, seed uint64) *contention.Profile {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	stack := func(n int) *contention.Stack {
@@ -234,7 +234,7 @@ func testRecording(names []string, rows int) *quanta.Recording {
 	return r
 }
 
-// testData is all of it.
+// testData has everything.
 func testData(groups, rows int) *report.Data {
 	names := searchNames(groups)
 	return &report.Data{

@@ -9,8 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// wideThings lists what sticks out of the page, where it is not within something that scrolls by
-// itself.
+// wideThings lists elements that overflow the page, unless they are within an element that scrolls.
 const wideThings = `(() => {
 	const limit = document.documentElement.clientWidth, out = [];
 	if (document.documentElement.scrollWidth > limit) out.push("the page is " + document.documentElement.scrollWidth + " wide");
@@ -23,7 +22,7 @@ const wideThings = `(() => {
 	return out.slice(0, 5).join("; ");
 })()`
 
-// smallText lists text that is too small to be read, or hidden by what it stands in.
+// smallText lists text that is too small to read, or hidden by its container.
 const smallText = `(() => {
 	const out = [];
 	for (const e of document.querySelectorAll("svg text")) {
@@ -47,10 +46,10 @@ func TestLayout(t *testing.T) {
 		p.answered(2500)
 		for _, w := range []window{{Width: 360, Height: 740}, {Width: 800, Height: 900}, {Width: 1280, Height: 900, Dark: true}, {Width: 3840, Height: 2160}} {
 			p.resize(w)
-			p.must(p.Wait(`new Promise(f => setTimeout(() => f(true), 200))`)) // charts are drawn anew
+			p.must(p.Wait(`new Promise(f => setTimeout(() => f(true), 200))`)) // charts are redrawn
 			p.settle()
 			where := fmt.Sprintf("%d groups, %d wide, dark %v", groups, w.Width, w.Dark)
-			if p.Wait(wideThings+` === ""`) != nil { // some of them later, on a machine that is busy
+			if p.Wait(wideThings+` === ""`) != nil { // on a busy machine, some are late
 				t.Errorf("%s: sticks out: %s", where, p.eval(wideThings))
 			}
 			if p.Wait(smallText+` === ""`) != nil {
@@ -64,7 +63,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// hostile are names that would like to be more than text.
+// hostile are names that try to be more than text.
 var hostile = []string{
 	`<script>window.hacked = 1</script>`, `</script><img src=x onerror="window.hacked=1">`, `"><svg onload=window.hacked=1>`, `'; window.hacked = 1; //`, "evil\u202Egnp.exe\u2066x", "a\x00b\x1b[31m", "{{policy}}", "<!--", "]]>", `\u003cscript\u003e`, "=HYPERLINK(\"x\")", strings.Repeat("long.", 2000), "", "\xff\xfe", "한국어.함수", "مرحبا.دالة",
 }

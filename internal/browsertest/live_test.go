@@ -14,8 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// serveLive serves the pages of a program in which two goroutines contend for a lock, with all that
-// the index page can show.
+// serveLive serves the pages of a program in which two goroutines contend for a lock, with
+// everything that the index page can show.
 func serveLive(t *testing.T) string {
 	t.Helper()
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
@@ -44,7 +44,7 @@ func serveLive(t *testing.T) string {
 	h := live.Handler(live.Options{Title: "shop", Continuous: c, Tasks: granularity.NewRecorder(granularity.RecorderOptions{}), AllowRemote: true})
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	for { // until there is something to show
+	for { // until there is data
 		resp, err := http.Get(s.URL + "/graph?format=svg")
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestLivePictures(t *testing.T) {
 	}
 }
 
-// keep checks that nothing went wrong in the page, and keeps a picture of it where that is wanted.
+// keep checks that there was no error in the page, and saves a picture of it if requested.
 func (p *page) keep(t *testing.T, name string) {
 	t.Helper()
 	if errs := p.Errors(); len(errs) > 0 {

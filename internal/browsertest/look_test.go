@@ -56,7 +56,7 @@ func TestReadmePictures(t *testing.T) {
 	const selected = "#x=heap_objects&y=task_clock&group=main.worker&ended=blocked"
 	for name, fragment := range map[string]string{"light": selected, "dark": selected + "&color=task_clock"} {
 		p := openURL(t, address+fragment, window{Width: 1400, Height: 1010, Dark: name == "dark"})
-		if name == "dark" { // below the bar with the selection, which stays
+		if name == "dark" { // below the bar with the selection, which remains
 			p.eval(`void scrollBy(0, document.querySelector("#counters-title").getBoundingClientRect().top - 70)`)
 		}
 		p.settle()

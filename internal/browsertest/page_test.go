@@ -14,14 +14,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
-// openURL opens an address, and checks at the end of the test that nothing went wrong in the page.
+// openURL opens an address, and checks at the end of the test that there was no error in the page.
 func openURL(t *testing.T, address string, w window) *page {
 	t.Helper()
 	p := open(t, address, w)
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
-			if !strings.Contains(e, "status of 422") { // the browser notes each refused query, which the page shows
-				t.Errorf("the page says: %s", e)
+			if !strings.Contains(e, "status of 422") { // the browser reports each refused query, and the page shows it
+				t.Errorf("error in the page: %s", e)
 			}
 		}
 	})
@@ -50,8 +50,8 @@ func openServed(t *testing.T, d *report.Data, fragment string, w window) *page {
 	return openURL(t, serve(t, d).URL+"#"+fragment, w)
 }
 
-// inBrowser runs scripts of the page, and then code of a test, in a browser. The code finds its
-// input in V, and its function trouble lists what is wrong.
+// inBrowser runs scripts of the page, and then code of a test, in a browser. The input of the code
+// is in V, and its function trouble lists errors.
 func inBrowser(t *testing.T, scripts []string, input any, code string) {
 	t.Helper()
 	script := ""
@@ -84,7 +84,7 @@ func (p *page) wait(condition string) { p.t.Helper(); p.must(p.Wait(condition)) 
 
 func (p *page) click(selector string) { p.t.Helper(); p.must(p.Click(selector)); p.settle() }
 
-// choose takes a value of a list.
+// choose selects a value of a list.
 func (p *page) choose(selector, value string) {
 	p.t.Helper()
 	p.must(p.Eval(fmt.Sprintf(`(() => { const s = document.querySelector(%q); s.value = %q; s.dispatchEvent(new Event("change")) })()`, selector, value), nil))
@@ -99,7 +99,7 @@ func (p *page) key(names ...string) {
 	p.settle()
 }
 
-// settle waits until two frames were drawn and no answer is awaited.
+// settle waits until two frames were drawn and no answer is pending.
 func (p *page) settle() {
 	p.t.Helper()
 	p.must(p.Eval(`new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))), 30))`, nil))
@@ -118,7 +118,7 @@ func (p *page) eval(format string, args ...any) string {
 	return s
 }
 
-// count is how many elements a selector finds.
+// count returns the number of elements that a selector matches.
 func (p *page) count(selector string) int {
 	p.t.Helper()
 	var n int
@@ -149,7 +149,7 @@ func serve(t testing.TB, d *report.Data) *httptest.Server {
 	return s
 }
 
-// dataOf is a part of the data in the page, as its scripts get it.
+// dataOf returns a part of the data in the page, as its scripts get it.
 func dataOf(t *testing.T, d *report.Data, part string) json.RawMessage {
 	t.Helper()
 	var buf bytes.Buffer

@@ -35,7 +35,7 @@ func TestEstimateIsLabeled(t *testing.T) {
 	p := openFile(t, d, "", wide)
 	p.shows("#speedup .badge", "estimate", "upper bound")
 	if got := p.eval(`document.querySelector("#speedup svg").textContent`); !strings.Contains(got, "at most 2.50") {
-		t.Errorf("the bar says %q", got)
+		t.Errorf("the bar shows %q", got)
 	}
 	p.click(`[data-part="sync-mutex"]`)
 	p.shows("#what-if", "at most")
@@ -63,7 +63,7 @@ func TestTasks(t *testing.T) {
 // Ticks of every axis are at their values: steps are equal, on logarithmic axes, too.
 func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 	d := testData(5, 50)
-	d.Tasks.Classes[0].Cycles.Add(940) // no decade begins where the smallest task is
+	d.Tasks.Classes[0].Cycles.Add(940) // no decade begins at the smallest task
 	p := openFile(t, d, "", wide)
 	var axes [][]float64
 	p.must(p.Eval(`[...document.querySelectorAll("g.axes")].flatMap(g => {
@@ -74,7 +74,7 @@ func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 		t.Fatalf("%d axes with more than two ticks", len(axes))
 	}
 	for _, ticks := range axes {
-		slices.Sort(ticks) // the bottle's are on both sides of 0
+		slices.Sort(ticks) // those of the bottle are on both sides of 0
 		ticks = slices.Compact(ticks)
 		step := (ticks[len(ticks)-1] - ticks[0]) / float64(len(ticks)-1)
 		for i, at := range ticks {
@@ -84,7 +84,7 @@ func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 			}
 		}
 	}
-	// The first decade of the distributions stands at the left edge of the plot.
+	// The first decade of the distributions is at the left edge of the plot.
 	if got := p.eval(`document.querySelector("#tasks .columns > div:first-child g.axes line").getAttribute("x1") - [...document.querySelectorAll("#tasks .columns > div:first-child g.axes line")].find(l => l.getAttribute("x1") === l.getAttribute("x2")).getAttribute("x1")`); got != "0" {
 		t.Errorf("the first decade is %s pixels away from the left edge", got)
 	}

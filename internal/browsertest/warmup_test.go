@@ -32,14 +32,14 @@ func TestWarmupReadme(t *testing.T) {
 		t.Helper()
 		for _, err := range errs {
 			if err != nil {
-				t.Fatalf("step %d: %v; the page says %q", step, err, p.Errors())
+				t.Fatalf("step %d: %v; errors of the page: %q", step, err, p.Errors())
 			}
 		}
 	}
 	look := func() {
 		step++
 		if folder := os.Getenv("BOTTLENECK_LOOK"); folder != "" {
-			time.Sleep(time.Second) // answers that are awaited
+			time.Sleep(time.Second) // pending answers
 			png, err := p.Screenshot(true)
 			must(err, os.WriteFile(filepath.Join(folder, fmt.Sprintf("warmup-%d.png", step)), png, 0o644))
 		}
@@ -49,7 +49,7 @@ func TestWarmupReadme(t *testing.T) {
 		must(p.Eval("String("+expression+")", &s))
 		return s
 	}
-	// of waits until the statistics are of so many quanta.
+	// of waits until the statistics cover the given number of quanta.
 	rows := `[...document.querySelectorAll("#stats-rows tbody tr")].map(r => r.innerText.replace(/\s+/g, " ")).join("\n")`
 	of := func(quanta int) error {
 		known := make([]string, 4) // some quanta may come before the first value
@@ -77,7 +77,7 @@ func TestWarmupReadme(t *testing.T) {
 	// 2. Over time.
 	must(p.Fill("#y", metric), p.Wait(`document.querySelector("#counters .u-over") !== null`))
 	look()
-	// 3. What differs.
+	// 3. The differences.
 	for _, filter := range []string{`last(20, gc, group) && group =~ "[.]worker$"`, `first(20, gc, group) && group =~ "[.]worker$"`} {
 		must(p.Click("#clear"), of(e.Recording().Len()))
 		must(p.Fill("#condition", filter), of(selected(filter)))
@@ -88,12 +88,12 @@ func TestWarmupReadme(t *testing.T) {
 		look()
 	}
 	for _, e := range p.Errors() {
-		t.Errorf("the page says %s", e)
+		t.Errorf("error in the page: %s", e)
 	}
 }
 
-// recordedPage records the program, and returns the address of the page, what the units are
-// measured by on this machine, and what answers its questions.
+// recordedPage records the program, and returns the address of the page, the metric of the units on
+// this machine, and the explorer of the recording.
 func recordedPage(t *testing.T) (address, metric string, e *query.Explorer) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "warmup.zip")

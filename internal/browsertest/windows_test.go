@@ -53,7 +53,7 @@ func estimateFile(name string, width time.Duration) (*speedup.Stack, error) {
 	return speedup.Estimate(context.Background(), f, speedup.Options{Window: width})
 }
 
-// splitTasks deals the tasks of a profile out to windows, each task whole.
+// splitTasks distributes the tasks of a profile over windows, each task whole.
 func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []report.Window[*granularity.Profile]) {
 	rnd := rand.New(rand.NewPCG(9, 9))
 	for i := range n {
@@ -79,7 +79,7 @@ func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []repor
 	return out
 }
 
-// touching are the parts of the windows that a stretch touches.
+// touching returns the parts of the windows that a time range touches.
 func touching[Part any](windows []report.Window[Part], from, to time.Duration) (out []Part) {
 	for _, w := range windows {
 		if w.To > from && w.From < to {

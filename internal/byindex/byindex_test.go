@@ -10,7 +10,7 @@ import (
 func TestTable(t *testing.T) {
 	var table Table[int]
 	if table.Known(0) != nil {
-		t.Error("an empty table knows 0")
+		t.Error("an empty table has 0")
 	}
 	var at []*int
 	want := []int{0, 1, 63, 64, 65, 1000}

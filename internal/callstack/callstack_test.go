@@ -130,7 +130,7 @@ func TestConcurrentCapture(t *testing.T) {
 	got := make([][]*Chain, 8)
 	for i := range got {
 		wg.Go(func() {
-			for n := range 100 { // the table grows twice meanwhile
+			for n := range 100 { // the table grows twice during that time
 				got[i] = append(got[i], deep(tab, n))
 			}
 		})
@@ -192,7 +192,7 @@ func elsewhere(t *Table, p *int) *Chain { return above(t, p) }
 
 func TestCaptureAbove(t *testing.T) {
 	if !haveG {
-		t.Skip("the portable version does not tell frames apart")
+		t.Skip("the portable version does not distinguish frames")
 	}
 	tab := NewTable(0)
 	a, b := twoPlaces(tab)
@@ -213,7 +213,7 @@ var kept *int
 
 func TestGoid(t *testing.T) {
 	if got, want := GoidSlowly(), stackGoid(); got != want || want == 0 {
-		t.Errorf("GoidSlowly() = %d, runtime.Stack says %d", got, want)
+		t.Errorf("GoidSlowly() = %d, runtime.Stack has %d", got, want)
 	}
 	if !haveG {
 		if got := Goid(); got != 0 {
@@ -225,7 +225,7 @@ func TestGoid(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			if got, want := Goid(), stackGoid(); got != want || want == 0 {
-				t.Errorf("Goid() = %d, runtime.Stack says %d", got, want)
+				t.Errorf("Goid() = %d, runtime.Stack has %d", got, want)
 			}
 		})
 	}

@@ -27,8 +27,8 @@ func threadNS() int64 {
 	return ts.Nano()
 }
 
-// childMain is what a child process of a test does: it restricts itself, opens
-// a clock and prints what it got.
+// childMain is the work of a test's child process: it restricts itself, opens a clock and prints
+// its source.
 func childMain(child string) {
 	switch child {
 	case "open":
@@ -77,8 +77,8 @@ func childMain(child string) {
 		}
 		threads.Wait()
 	}
-	// The choice, and whether a measurement with it makes sense; not every one: others may have
-	// the processor for long.
+	// The choice, and whether measurements with it make sense; not every one, because other
+	// programs may have the processor for long.
 	c := Default()
 	runtime.LockOSThread()
 	sound := false
@@ -100,7 +100,8 @@ type report struct {
 // refuse makes a system call fail with EPERM.
 const refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 
-// denySyscalls does the action instead of the system calls in all threads from now on.
+// denySyscalls makes the kernel do the action in place of the system calls, in all threads from now
+// on.
 func denySyscalls(action uint32, numbers ...uint32) error {
 	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}} // the number of the call
 	for i, n := range numbers {
@@ -173,7 +174,7 @@ func TestLabelsUnprivileged(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to change the user; the other tests already run unprivileged")
 	}
-	// The test binary lies in a directory of root's.
+	// The test binary is in a directory of root.
 	program := filepath.Join(t.TempDir(), "cycles.test")
 	data, err := os.ReadFile(os.Args[0])
 	if err != nil {
@@ -227,7 +228,7 @@ func TestCgo(t *testing.T) {
 			t.Errorf("%s: source %s; refused %q; want rseq-clock", name, own.Source, own.Refused)
 		}
 	}
-	// The whole truth, threads that exit and others that get their memory.
+	// The whole truth test, and threads that exit and others that get their memory.
 	truth := exec.Command(program, "-test.run=^(TestTruth/rseq-clock|TestThreadsExit)")
 	if out, err := truth.CombinedOutput(); err != nil {
 		t.Errorf("the truth tests fail in a cgo program: %v\n%s", err, out)

@@ -2,7 +2,8 @@
 
 package cycles
 
-// threadNS would read the thread's CPU clock by other means than the package: there are none.
+// threadNS would read the thread's CPU clock independently of the package, which is not possible
+// here.
 func threadNS() int64 { return 0 }
 
 func childMain(string) {}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// accuracies says what each source must be labelled with.
+// accuracies has the accuracy that each source must have.
 var accuracies = map[Source][]Accuracy{
 	RefCyclesRDPMC: {Counted, CountedUser},
 	RefCyclesRead:  {Counted, CountedUser},
@@ -40,12 +40,12 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%s has the frequency %g", s, info.Hz)
 		}
 		if info.Hz != 0 && (info.HzOrigin == "" || haveTSC && info.HzPPM == 0) {
-			t.Errorf("%s does not tell where its frequency is from: %+v", s, info)
+			t.Errorf("%s does not name the origin of its frequency: %+v", s, info)
 		}
 	}
 	for _, s := range []Source{RefCyclesRDPMC, RefCyclesRead, MSRTSC} {
 		if _, err := Open(s); !haveTSC && (err == nil || !strings.Contains(err.Error(), errNoTSC.Error())) {
-			t.Errorf("%s without a counter to know its frequency by: %v", s, err)
+			t.Errorf("%s without a counter for its frequency: %v", s, err)
 		}
 	}
 	if _, err := Open("trace-running"); err == nil {
@@ -86,7 +86,7 @@ func TestTimebase(t *testing.T) {
 	if got := b.Time(b.Tick(now)).Sub(now); got < -time.Microsecond || got > time.Microsecond {
 		t.Errorf("time → tick → time moved by %v", got)
 	}
-	// Two calibrations agree within what they claim.
+	// Two calibrations agree within their stated errors.
 	again := calibrate(20 * time.Millisecond)
 	if diff := (again.Hz/b.Hz - 1) * 1e6; diff > 3*(b.PPM+again.PPM)+5 || -diff > 3*(b.PPM+again.PPM)+5 {
 		t.Errorf("calibrated %f ± %g ppm and %f ± %g ppm", b.Hz, b.PPM, again.Hz, again.PPM)

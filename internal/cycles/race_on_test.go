@@ -2,5 +2,5 @@
 
 package cycles
 
-// raceSlow is by how much the race detector slows the reading of a clock.
+// raceSlow is the slowdown of a clock reading by the race detector.
 const raceSlow = 10

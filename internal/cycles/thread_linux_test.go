@@ -19,7 +19,7 @@ func TestThreadsExit(t *testing.T) {
 	if c.Info().Accuracy == UpperBound {
 		t.Skip("no thread clock")
 	}
-	// Where the thread was disturbed while it spun, a few may be wrong: the hypervisor may take
+	// If the thread was disturbed while it spun, a few may be wrong: the hypervisor may take
 	// the processor away between two readings.
 	wrong, disturbedWrong := 0, 0
 	for range 200 {
@@ -35,8 +35,8 @@ func TestThreadsExit(t *testing.T) {
 			tr.spin(20 * time.Microsecond)
 			time.Sleep(200 * time.Microsecond)
 			tr.spin(20 * time.Microsecond)
-			// The kernel takes what the hypervisor stole off the thread that runs when
-			// it notices.
+			// The kernel charges time stolen by the hypervisor to the thread that runs
+			// when it notices.
 			ran := c.base.FromNS(threadNS() - kernel)
 			executed := min(tr.lo, ran)
 			to := c.Stop(from.Thread)
@@ -51,10 +51,10 @@ func TestThreadsExit(t *testing.T) {
 				}
 				t.Logf("on a fresh thread: %d cycles of %d, ok %v, disturbed %v", cycles, executed, ok, disturbed)
 			}
-			// The scheduler may take part of the sleep to find out that there is
-			// nothing else to do for the thread.
+			// The scheduler may use part of the sleep to find that there is no other
+			// work for the thread.
 			if cycles > max(wall-c.base.FromNS(100_000), most+c.base.FromNS(20_000)) {
-				t.Errorf("a sleep of 200 µs counted: %d cycles in %d ticks, of which the system counts %d", cycles, wall, most)
+				t.Errorf("a sleep of 200 µs counted: %d cycles in %d ticks; the system counts %d", cycles, wall, most)
 			}
 		}()
 		<-done
@@ -64,7 +64,7 @@ func TestThreadsExit(t *testing.T) {
 	}
 }
 
-// preemptions returns how often the calling thread's processor was taken from it.
+// preemptions returns how often the calling thread was preempted.
 func preemptions() int64 {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
@@ -117,7 +117,7 @@ func TestReusedIdentityIsAnotherThread(t *testing.T) {
 	done := make(chan bool)
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // the thread exits in the end: its entries are spoiled
+		runtime.LockOSThread() // the thread exits at the end: its entries are invalid
 		first := threads.current()
 		atomic.StoreUint32(&first.area.life, 0) // as the kernel does
 		second := threads.current()
@@ -140,9 +140,9 @@ func TestExitedThreadStaysDead(t *testing.T) {
 	enter := func(id uintptr) *Thread {
 		entered := make(chan *Thread)
 		go func() {
-			runtime.LockOSThread() // the thread exits in the end: its entries are spoiled
+			runtime.LockOSThread() // the thread exits at the end: its entries are invalid
 			if old := threads.find(identity()); old != nil {
-				atomic.StoreUint32(&old.area.life, 0) // the kernel will not: it is told of another area
+				atomic.StoreUint32(&old.area.life, 0) // the kernel will not: it has another area
 			}
 			entered <- tab.register(id)
 			<-end
@@ -189,7 +189,7 @@ func TestRseqIsAvailable(t *testing.T) {
 	}
 }
 
-// glibcRegisters reports whether the C library says that it has registered an area.
+// glibcRegisters reports whether the C library has registered an area.
 func glibcRegisters() bool {
 	out, _ := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
 	var major, minor int
@@ -229,7 +229,7 @@ func TestMarker(t *testing.T) {
 	for range 100 {
 		before := switches()
 		time.Sleep(50 * time.Microsecond)
-		if a.standing() && switches() != before { // else it was over before the thread had left its processor
+		if a.standing() && switches() != before { // otherwise it ended before the thread had left its processor
 			t.Fatal("the marker stands after a sleep")
 		}
 		if c.Stop(nil); !a.standing() {
@@ -251,7 +251,7 @@ func TestMarker(t *testing.T) {
 // The probe must be able to fail: a marker unknown to the kernel survives every sleep.
 func TestProbeDetectsAMarkerThatSurvivesSleep(t *testing.T) {
 	if libcThreads {
-		t.Skip("the kernel knows of the C library's area")
+		t.Skip("the kernel has the area of the C library")
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// truth is what a piece of work really executed: at least lo and at most hi ticks.
+// truth is what a piece of work really executed: between lo and hi ticks.
 //
-// The work is spinning in a loop that reads the TSC. A step that takes less
-// than a microsecond was executed. A longer one is an interrupt, which a counter may or
-// may not charge to the thread, or a stay off the processor, which it must not: up to 50 µs
-// it widens the bracket, beyond that by two interrupts, which begin and end the stay. Each
-// blocking operation of the work may cost 10 µs (switching threads, and what the scheduler does
-// on the thread), or what this very operation cost by the system's own thread clock, and 2 µs for
-// reading that, where that is more: on virtual machines waking a thread can take 25 µs.
+// The work is spinning in a loop that reads the TSC. A step shorter than a microsecond was
+// executed. A longer step is an interrupt, which a counter may or may not charge to the thread, or
+// time off the processor, which it must not charge. Up to 50 µs it widens the bracket; above that,
+// two interrupts widen it, at the beginning and the end of the time off. Each blocking operation of
+// the work may cost 10 µs (switching threads, and the scheduler's work on the thread), or, if that
+// is more, the cost of this very operation by the system's own thread clock plus 2 µs for reading
+// that: on virtual machines waking a thread can take 25 µs.
 type truth struct {
 	base    *Timebase
 	lo, hi  int64
-	locked  bool  // the goroutine is, to its thread
-	allowed int64 // of hi, for blocks
-	blocked int64 // what the blocks cost by the system's thread clock; 0 where that is not known
+	locked  bool  // the goroutine is locked to its thread
+	allowed int64 // part of hi for blocks
+	blocked int64 // cost of the blocks by the system's thread clock; 0 if unknown
 }
 
 func (tr *truth) spin(d time.Duration) {
@@ -50,11 +50,11 @@ func (tr *truth) spin(d time.Duration) {
 type job struct {
 	name    string
 	workers int
-	hogs    int // other processes that compute meanwhile
+	hogs    int // concurrent computing processes
 	rounds  int
 	spin    time.Duration
 	blocks  int    // how often one call of block blocks
-	block   func() // nil: the work does not block
+	block   func() // nil if the work does not block
 }
 
 func (j job) run(tr *truth) {
@@ -66,9 +66,9 @@ func (j job) run(tr *truth) {
 	}
 }
 
-// block blocks, and widens the bracket by what that may cost.
+// block blocks, and widens the bracket by the possible cost.
 func (tr *truth) block(j job) {
-	if !tr.locked { // readings on different threads tell nothing
+	if !tr.locked { // readings on different threads are not comparable
 		j.block()
 		tr.hi += int64(j.blocks) * tr.base.FromNS(int64(flatBlock))
 		return
@@ -120,12 +120,12 @@ func (j job) each(times int, f func()) {
 	wg.Wait()
 }
 
-// trial is what many measurements of a job came to.
+// trial is the result of many measurements of a job.
 type trial struct {
-	inside, all int     // how many lay in their brackets
+	inside, all int     // number of measurements in their brackets
 	median      float64 // of the relative distance from it
-	perBlock    int64   // median of the ticks beyond the bracket, were nothing allowed for blocks, by block
-	bareBlock   int64   // median of what those blocks cost by the system's thread clock, by block
+	perBlock    int64   // median of the ticks beyond the bracket without an allowance for blocks, per block
+	bareBlock   int64   // median cost of those blocks by the system's thread clock, per block
 }
 
 // trials measures the job with the clock.
@@ -138,16 +138,16 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 		if pinned {
 			runtime.LockOSThread()
 		}
-		time.Sleep(200 * time.Microsecond) // what is known of the thread is out of date
+		time.Sleep(200 * time.Microsecond) // the data about the thread is out of date
 		asked := Ticks()
 		from := c.Start()
-		if !c.rseq { // which reads when all other work is done
+		if !c.rseq { // it reads after all other work
 			tr.hi += Ticks() - asked
 		}
 		j.run(tr)
 		asked = Ticks()
 		to := c.Stop(from.Thread)
-		tr.hi += Ticks() - asked // the reading is somewhere in between: a system call takes 1 µs or more after other work
+		tr.hi += Ticks() - asked // the reading is somewhere in between: a system call takes 1 µs or more
 		if pinned {
 			runtime.UnlockOSThread()
 		}
@@ -176,9 +176,9 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 	return t
 }
 
-// flatBlock is what a blocking operation may cost, at the median. Where these very blocks cost more
-// by the system's thread clock, the clock may count blockSlack beyond that: the cost is the
-// machine's, but what is added to it is the clock's.
+// flatBlock is the allowed median cost of a blocking operation. If these blocks cost more by the
+// system's thread clock, the clock may count blockSlack beyond that: the cost is due to the
+// machine, but the addition is due to the clock.
 const (
 	flatBlock  = 10 * time.Microsecond
 	blockSlack = 2 * time.Microsecond
@@ -189,7 +189,7 @@ const (
 // TestTruthRejectsAWrongClock shows that a wrong clock is far from that.
 func TestTruth(t *testing.T) {
 	if !haveTSC {
-		t.Skip("no counter of constant rate to know the truth by")
+		t.Skip("no counter of constant rate for the truth")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for _, source := range []Source{RefCyclesRDPMC, RefCyclesRead, RseqClock, MSRTSC, ThreadClock} {
@@ -224,7 +224,7 @@ func TestTruth(t *testing.T) {
 // measured wrongly.
 func TestTruthRejectsAWrongClock(t *testing.T) {
 	if !haveTSC {
-		t.Skip("no counter of constant rate to know the truth by")
+		t.Skip("no counter of constant rate for the truth")
 	}
 	c := Default()
 	if c.Info().Accuracy == UpperBound {
@@ -243,7 +243,7 @@ func TestTruthRejectsAWrongClock(t *testing.T) {
 	}
 }
 
-// startHogs burdens the machine with other processes that compute, until the test ends.
+// startHogs loads the machine with computing processes until the end of the test.
 func startHogs(t *testing.T, n int) {
 	t.Helper()
 	for range n {

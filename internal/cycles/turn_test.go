@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// known skips where the count of a goroutine's turns is not found. It must be on what we support.
+// known skips the test if the count of a goroutine's turns is not found. It must exist on supported
+// systems.
 func known(t *testing.T) {
 	t.Helper()
 	Default()
@@ -122,7 +123,7 @@ func lockedStays(c *Clock, f func()) bool {
 	return <-result
 }
 
-// later returns a channel on which something comes after the caller has waited.
+// later returns a channel that receives a value after the caller has waited.
 func later() chan int {
 	c := make(chan int)
 	go func() { time.Sleep(100 * time.Microsecond); c <- 1 }()

@@ -12,7 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// kernelRecord makes a record as the kernel writes it.
+// kernelRecord makes a record in the form of the kernel.
 func kernelRecord(kind uint32, misc uint16, body ...uint64) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, kind)
 	b = binary.NativeEndian.AppendUint16(b, misc)
@@ -182,7 +182,7 @@ func contains(t *testing.T, got string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(got, w) {
-			t.Errorf("%q does not say %q", got, w)
+			t.Errorf("%q does not contain %q", got, w)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func mustName(t testing.TB, name string) Spec {
 	return s
 }
 
-// touch has the kernel make n pages, each with a minor fault.
+// touch makes the kernel create n pages, each with a minor fault.
 func touch(t testing.TB, n int) {
 	b, err := unix.Mmap(-1, 0, n*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestSamplerHits(t *testing.T) {
 	tids := make(chan int, threads)
 	for range threads {
 		go func() {
-			runtime.LockOSThread() // and end with it: the thread is new
+			runtime.LockOSThread() // and never unlocks: the thread is new
 			touch(t, pages)
 			tids <- syscall.Gettid()
 			time.Sleep(20 * time.Millisecond)
@@ -96,7 +96,7 @@ func TestSamplerHits(t *testing.T) {
 		}
 	}
 	clock, hits, _, err := s.Totals()
-	// Faults are counted a moment before they have a ring to be recorded in.
+	// Faults are counted shortly before they have a ring for records.
 	if err != nil || hits[0].Value < uint64(all) || hits[0].Value > uint64(all+20) || clock.Value == 0 {
 		t.Errorf("the kernel counted %+v, %+v, %v; %d records", hits, clock, err, all)
 	}
@@ -127,7 +127,7 @@ func TestSamplerGroups(t *testing.T) {
 			unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
 			from = ts.Nano()
 		}
-		for range 10_000 { // without privileges there is no reading in the kernel, where the clock is asked
+		for range 10_000 { // without privileges there are no readings in kernel mode, in which the clock is read
 			quotient /= 1.0000001
 		}
 	}

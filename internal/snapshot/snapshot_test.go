@@ -28,7 +28,7 @@ func TestBufferHoldsWhatWasWritten(t *testing.T) {
 				rest = rest[n:]
 			}
 			b.DropTo(int64(drop))
-			b.DropTo(int64(drop) / 2) // of what is left
+			b.DropTo(int64(drop) / 2) // of the rest
 			left := want
 			for _, off := range []int{drop, drop / 2} {
 				if off > headerSize && off <= len(left) {
@@ -60,7 +60,7 @@ func TestBufferHoldsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// freeing looks how many chunks there are while the buffer is written out.
+// freeing checks the number of chunks while the buffer is written.
 type freeing struct {
 	b    *Buffer
 	t    *testing.T

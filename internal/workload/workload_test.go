@@ -44,7 +44,7 @@ func TestSameWork(t *testing.T) {
 func TestQueueOrder(t *testing.T) {
 	for _, tt := range []struct {
 		repair Repair
-		large  int // where the large file stands; −1 nowhere
+		large  int // position of the large file; −1 if none
 	}{
 		{Repair{}, 20},
 		{Repair{LargestFirst: true}, 0},

@@ -44,7 +44,7 @@ func TestLedgerAgainstRandomTotals(t *testing.T) {
 				seen[e.kind]++
 			}
 			for kind, want := range counted {
-				// Groups that come back from a fold may be counted late by name,
+				// Groups that return from a fold may be counted late by name, but
 				// never twice.
 				if sums[kind] < want || sums[kind] > want+lateness(&l, kind) {
 					t.Fatalf("seed %d: %s: the counters sum to %d, counted were %d (%+v)", seed, kind, sums[kind], want, l.entries())
@@ -57,8 +57,8 @@ func TestLedgerAgainstRandomTotals(t *testing.T) {
 	}
 }
 
-// lateness is by how much the counters of a kind may be ahead: what the others' counter had grown
-// to before a group came out of a fold.
+// lateness is the maximum lead of the counters of a kind: the value of the others' counter before a
+// group left a fold.
 func lateness(l *ledger, kind string) (ahead int64) {
 	var mine int64
 	for c, v := range l.own {
@@ -70,8 +70,7 @@ func lateness(l *ledger, kind string) (ahead int64) {
 	return max(0, s.others-(s.total-mine))
 }
 
-// folded keeps the k largest totals and adds the others up, by kind, under a name that says how
-// many.
+// folded keeps the k largest totals and sums the others, by kind, under a name with their number.
 func folded(totals map[cell]int64, k int) map[cell]int64 {
 	var cells []cell
 	for c := range totals {

@@ -65,7 +65,7 @@ func TestRestart(t *testing.T) {
 	r := NewReader(src, nil, Options{})
 	src.live.Bottle = graph(2, 10*time.Second)
 	r.Read()
-	src.live.From = time.Unix(1000, 30) // the same, by another reading of the clock
+	src.live.From = time.Unix(1000, 30) // the same, from another clock reading
 	if s := r.Read(); s.Wall != 20*time.Second {
 		t.Errorf("read twice: %v", s.Wall)
 	}
@@ -151,7 +151,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// What a reading costs beside what the analysis takes to sum up.
+// The cost of a reading beside the summing of the analysis.
 func BenchmarkRead(b *testing.B) {
 	src := &source{}
 	src.live.Bottle = graph(100, time.Second)
