@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
@@ -437,9 +438,12 @@ func (l *lazyTable) table() *callstack.Table {
 	return l.t
 }
 
-// firstSeen records the call chain of the lock's first waiter.
-func (a *account) firstSeen(chain *callstack.Chain) {
+// firstSeen records the call chain of the lock's first waiter, which is above frame.
+func (a *account) firstSeen(chain *callstack.Chain, frame unsafe.Pointer) {
 	if a.info.first.Load() == nil {
+		if chain == noChain {
+			chain = a.session.chains().CaptureAbove(frame)
+		}
 		a.info.first.CompareAndSwap(nil, chain)
 	}
 }

@@ -207,32 +207,37 @@ func workPerNS() float64 {
 	return n / float64(best)
 }
 
-// BenchmarkTraceLog is a wait behind one owner without the blocking: with collection, and with the
-// messages in the trace.
-func BenchmarkTraceLog(b *testing.B) {
-	run := func(b *testing.B) {
-		if err := Start(Options{Exact: true}); err != nil {
+// BenchmarkRecord is a wait behind one owner without the blocking: by the depth of the call chains,
+// without them, and with the messages in the trace.
+func BenchmarkRecord(b *testing.B) {
+	run := func(b *testing.B, depth int, noChains bool) {
+		if err := Start(Options{Exact: true, NoChains: noChains}); err != nil {
 			b.Fatal(err)
 		}
 		defer Stop()
 		var m Mutex
 		b.ReportAllocs()
-		for b.Loop() {
-			var w wait
-			m.arrive(&w, m.draw(), kindMutex, 0)
-			m.lockSlow(false, 0)
-			m.Unlock() // an exit, because w waits
-			m.mu.Lock()
-			m.acquired(&w)
-			m.Unlock()
-		}
+		recurse(depth, func() {
+			for b.Loop() {
+				var w wait
+				m.arrive(&w, m.draw(), kindMutex, 0)
+				m.lockSlow(false, 0)
+				m.Unlock() // an exit, as w waits
+				m.mu.Lock()
+				m.acquired(&w)
+				m.Unlock()
+			}
+		})
 	}
-	b.Run("collected", run)
-	b.Run("collected-and-traced", func(b *testing.B) {
+	for _, depth := range []int{0, 32} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) { run(b, depth, false) })
+		b.Run(fmt.Sprintf("depth=%d/without-chains", depth), func(b *testing.B) { run(b, depth, true) })
+	}
+	b.Run("traced", func(b *testing.B) {
 		if err := rtrace.Start(io.Discard); err != nil {
 			b.Skip(err)
 		}
 		defer rtrace.Stop()
-		run(b)
+		run(b, 0, false)
 	})
 }

@@ -187,10 +187,10 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	st.came.CompareAndSwap(0, w.start)
 	st.arrivals.Add(1)
 	// The waiter is registered: the following code delays no other goroutine.
-	w.chain = s.chains().CaptureAbove(unsafe.Pointer(w))
+	w.chain = s.capture(unsafe.Pointer(w))
 	w.g = s.goid()
 	w.account.begun.Add(1)
-	w.account.firstSeen(w.chain)
+	w.account.firstSeen(w.chain, unsafe.Pointer(w))
 	w.account.flights.begin(w)
 	st.reconsider(w.start)
 	return true
@@ -329,7 +329,7 @@ func (st *state) extend(r *release) bool {
 
 // caller returns the call chain of the Unlock, independent of the depth below it.
 func (r *release) caller() *callstack.Chain {
-	return r.st.account.Load().session.chains().CaptureAbove(unsafe.Pointer(r))
+	return r.st.account.Load().session.capture(unsafe.Pointer(r))
 }
 
 // finish records the owner that left, and settles the owner's own wait. The lock is free by then.

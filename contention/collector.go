@@ -19,6 +19,10 @@ type Options struct {
 	// an owner's holds of less than 4 µs are observed. Exact can take three quarters of the
 	// throughput of a hot lock.
 	Exact bool
+	// NoChains captures no call chains: rows are of locks, and the Stack of waiters and owners is
+	// nil. Recording a wait then takes 5 % less time, and 25 % less at a depth of 40 calls. While
+	// several Collectors are on, it applies if all have it.
+	NoChains bool
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains (0: 65536), of
 	// locks (0: 16384), and of rows in the profile (0: 65536). The excess is combined and counted
 	// in Profile.Dropped. With full tables, a collection takes about 60 MB. While a Collector is
@@ -146,7 +150,9 @@ func nextSession() {
 
 // activeOptions returns the options of a session for all Collectors that are on.
 func activeOptions() (o Options) {
+	o.NoChains = true
 	for c := active; c != nil; c = c.next {
+		o.NoChains = o.NoChains && c.options.NoChains
 		o.Goroutines = o.Goroutines || c.options.Goroutines
 		o.Exact = o.Exact || c.options.Exact
 		o.MaxChains = max(o.MaxChains, orDefault(c.options.MaxChains, callstack.DefaultLimit))

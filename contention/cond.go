@@ -85,9 +85,9 @@ func (c *Cond) Wait() {
 	st := c.state()
 	w.wait = wait{account: st.accountOf(s), kind: kindCond, weight: 1, count: 1, g: callstack.Goid()}
 	var here byte
-	w.chain = s.chains().CaptureAbove(unsafe.Pointer(&here))
+	w.chain = s.capture(unsafe.Pointer(&here))
 	w.account.begun.Add(1)
-	w.account.firstSeen(w.chain)
+	w.account.firstSeen(w.chain, unsafe.Pointer(&here))
 	c.recorded.Add(1)
 	c.mu.Lock()
 	w.start = now()
@@ -166,7 +166,7 @@ func (c *Cond) wake(n int, f func()) {
 	h.released = now()
 	for _, w := range c.queue[:n] {
 		w.signal = h
-		w.signal.chain = w.account.session.chains().CaptureAbove(unsafe.Pointer(&h))
+		w.signal.chain = w.account.session.capture(unsafe.Pointer(&h))
 	}
 	rest := copy(c.queue, c.queue[n:])
 	clear(c.queue[rest:])

@@ -3,6 +3,7 @@
 package contention
 
 import (
+	"bytes"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -139,6 +140,45 @@ func TestOneWait(t *testing.T) {
 }
 
 // A wait behind three owners is split among them by the time that each held the lock.
+// TestNoChains: without call chains, there is one row for a lock and a kind of wait, with all of the
+// time and the count, and the lock still has its class.
+func TestNoChains(t *testing.T) {
+	collecting(t, Options{NoChains: true, Exact: true})
+	var c cache
+	for range 3 {
+		c.mu.Lock()
+		go func() { c.get() }()
+		waitFor(t, "c.get to wait", func() bool { return c.mu.registered() == 1 })
+		time.Sleep(time.Millisecond)
+		c.mu.Unlock()
+		waitFor(t, "c.get to return", func() bool { return c.mu.registered() == 0 })
+	}
+	p := Snapshot()
+	checkConservation(t, p)
+	if len(p.Waits) != 1 || len(p.Pairs) != 1 {
+		t.Fatalf("%d waits and %d pairs, want one each", len(p.Waits), len(p.Pairs))
+	}
+	w, q := p.Waits[0], p.Pairs[0]
+	if w.Contentions != 3 || w.Blamed < 3*time.Millisecond || w.Waiter.Stack != nil || q.Owner.Stack != nil || q.Owner.Group != "" || !strings.HasSuffix(w.Lock.Class, "contention.cache") {
+		t.Errorf("%+v, owner %+v, class %q", w, q.Owner, w.Lock.Class)
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadJSON(&b); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Aggregate(ByOwnerFunc, ByLock, ByWaiterStack); err != nil {
+		t.Error(err)
+	}
+	for s := range p.Samples(JoinedView) {
+		if len(s.Stack) == 0 {
+			t.Errorf("empty stack: %+v", s)
+		}
+	}
+}
+
 func TestSplitAmongOwners(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex

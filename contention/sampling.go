@@ -160,11 +160,11 @@ func (t *tracker[L]) timed(w *wait) {
 	if w.end = at; w.took() < leastLong<<(2*s.raised.Load()) {
 		a.timed(w.kind, w.took())
 	} else {
-		w.chain = a.session.chains().CaptureAbove(unsafe.Pointer(w))
+		w.chain = a.session.capture(unsafe.Pointer(w))
 		if a.session.goroutines {
 			w.g = callstack.Goid()
 		}
-		a.firstSeen(w.chain)
+		a.firstSeen(w.chain, unsafe.Pointer(w))
 		a.timedLong(w)
 		s.longCost.Add(min(mostHeld, now()-at))
 	}

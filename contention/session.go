@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -18,6 +19,7 @@ type session struct {
 	table      atomic.Pointer[callstack.Table]
 	goroutines bool
 	exact      bool
+	noChains   bool
 	maxLocks   int
 	maxCells   int64
 	wall       int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
@@ -54,6 +56,7 @@ func newSession(o Options, start int64) *session {
 	s := &session{
 		goroutines: o.Goroutines,
 		exact:      o.Exact,
+		noChains:   o.NoChains,
 		maxLocks:   orDefault(o.MaxLocks, defaultLocks),
 		maxCells:   int64(orDefault(o.MaxPairs, defaultPairs)),
 		wall:       time.Now().UnixNano(),
@@ -73,6 +76,17 @@ func (s *session) shareChains(of *session) {
 
 // chains returns the call chains of the session.
 func (s *session) chains() *callstack.Table { return s.table.Load() }
+
+// noChain replaces all call chains with Options.NoChains.
+var noChain = new(callstack.Chain)
+
+// capture returns the call chain above frame.
+func (s *session) capture(frame unsafe.Pointer) *callstack.Chain {
+	if s.noChains {
+		return noChain
+	}
+	return s.chains().CaptureAbove(frame)
+}
 
 // leftover has the call chains of owners that leave a lock for which no goroutine has waited since
 // its session was forgotten.
@@ -345,6 +359,9 @@ func (s *session) stack(c *callstack.Chain) *Stack {
 }
 
 func (s *session) party(c *callstack.Chain, g uint64) Party {
+	if c == noChain {
+		return Party{Goroutine: g}
+	}
 	return newParty(s.stack(c), g)
 }
 
