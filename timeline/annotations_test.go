@@ -43,15 +43,15 @@ func TestRangesBeforeTheTrace(t *testing.T) {
 		ev(1600, wGCSweepEnd, 1, 1).ev(1700, wGCEnd, 4).ev(1800, wHeapAlloc, 1)
 	g.thread(3).ev(1513, wProcStatus, 2, pRunning).ev(1514, wGoStatus, 3, 3, sRunning).ev(1515, wAssistActive, 3).ev(1900, wAssistEnd)
 	want := []string{
-		"1010 GC mark assist begins, goroutine 3", // since the goroutine is known, not since its status came
+		"1010 GC mark assist begins, goroutine 3", // from the first event of the goroutine, not from its status
 		"1600 GC incremental sweep ends since 1010, P 1",
 		"1700 GC concurrent mark phase ends since 1010, global",
 		"1900 GC mark assist ends since 1010, goroutine 3",
 	}
 	var got []string
 	for _, r := range rangesOf(w.replay(t)) {
-		// Where ranges of Ps and of the process begin that were under way is
-		// not known better than at their status; only that they end is.
+		// The beginnings of open ranges of Ps and of the process are only known as the
+		// times of their statuses. Their ends are known.
 		if !strings.Contains(r, "sweep begins") && !strings.Contains(r, "phase begins") {
 			got = append(got, strings.NewReplacer("since 1506", "since 1010", "since 1505", "since 1010").Replace(r))
 		}
@@ -81,7 +81,7 @@ func rangesOf(fs *facts) []string {
 	return all
 }
 
-// noted is an Observer that tells regions, tasks and logs in words.
+// noted is an Observer that records regions, tasks and logs in words.
 type noted struct {
 	Base
 	all []string
@@ -213,8 +213,8 @@ func TestSamples(t *testing.T) {
 		t.Errorf("from %d to %d", fs.begin, fs.end)
 	}
 
-	// The last that happens is that a P goes: the trace ends there, and a sample before it is
-	// in time.
+	// The last event is that a P stops: the trace ends there, and a sample before it is within
+	// the trace.
 	w = newWire(26)
 	g := w.generation(1, 1000)
 	g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
 )
 
-// atLeastTwo lets goroutines run at the same time.
+// atLeastTwo lets goroutines run in parallel.
 func atLeastTwo(t *testing.T) {
 	if before := runtime.GOMAXPROCS(0); before < 2 {
 		runtime.GOMAXPROCS(2)
@@ -53,7 +53,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// rememberG notes a goroutine that it is shown.
+// rememberG keeps a goroutine that it is shown.
 type rememberG struct {
 	Base
 	g *Goroutine

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// cRule holds every instant of a pass against the rule of c.go, by looking at all goroutines: of
-// those in C without a P, as many count as running as processors are free, and they are the ones
+// cRule checks every instant of a pass against the rule of c.go, by looking at all goroutines:
+// among those in C without a P, as many count as running as there are free processors, namely those
 // that entered last.
 type cRule struct {
 	Base
 	procs    uint64
 	now      Time
 	onProc   map[int64]bool
-	detached []int64 // in the order in which they entered
+	detached []int64 // in order of entering
 	state    map[int64]State
 	seen     [numStates]int // transitions to each state
 	failures []string
@@ -24,7 +24,7 @@ type cRule struct {
 
 func (c *cRule) at(t Time) {
 	if t == c.now {
-		return // in the middle of what happens at an instant
+		return // in the middle of the events of an instant
 	}
 	c.now = t
 	want := min(len(c.detached), max(0, int(max(c.procs, 1))-len(c.onProc)))
@@ -207,7 +207,7 @@ func TestSite(t *testing.T) {
 		{"runtime.gopark", []*Frame{frame("runtime.gopark", ""), frame("runtime.bgsweep", "")}},
 		// A worker of a launcher waits for tasks.
 		{"github.com/sourcegraph/conc/pool.(*Pool).worker", []*Frame{frame("runtime.chanrecv2", ""), frame("github.com/sourcegraph/conc/pool.(*Pool).worker", ""), frame("github.com/sourcegraph/conc.(*WaitGroup).Go.func1", "")}},
-		// The benchmarks of the standard library are the program.
+		// The benchmarks of the standard library count as the program.
 		{"encoding/json.BenchmarkDecode", []*Frame{frame("encoding/json.(*Decoder).Decode", "/go/src/encoding/json/stream.go"), frame("encoding/json.BenchmarkDecode", "/go/src/encoding/json/bench_test.go"), frame("testing.(*B).runN", "/go/src/testing/benchmark.go")}},
 	} {
 		if got := siteOf(tt.frames).Func; got != tt.want {

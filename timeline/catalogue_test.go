@@ -24,19 +24,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// The catalogue: every way of waiting that a program can bring about, recorded
-// now with the Go that compiles this test, and how a pass tells of it. A scene blocks
-// in a region of its own name, by which its interval is found.
+// The catalogue: every way of waiting that a program can cause, recorded now with the Go that
+// compiles this test, and how a pass reports it. A scene blocks in a region of its own name, which
+// identifies its interval.
 
 // scene is one way of waiting.
 type scene struct {
 	name  string
 	wait  Wait
 	state State
-	// play blocks the goroutine that calls waits; it returns when that is over.
+	// play blocks the goroutine that calls waits, and returns after the wait.
 	play func(s *stage)
-	// rare scenes need luck and take several forms: when they are seen, only
-	// the kind of waiting is compared.
+	// rare scenes need luck and take several forms: if one is seen, only the kind of waiting is
+	// compared.
 	rare bool
 }
 
@@ -52,7 +52,7 @@ func (s *stage) waits(f func()) {
 	s.wg.Go(func() { trace.WithRegion(s.ctx, s.name, f) })
 }
 
-// blocked waits until a goroutine sits in a function of the given name.
+// blocked waits until a goroutine is in a function of the given name.
 func (s *stage) blocked(function string) {
 	buf := make([]byte, 1<<20)
 	for range 10000 {
@@ -266,7 +266,7 @@ func scenes() []scene {
 				panic(err)
 			}
 			s.waits(read)
-			time.Sleep(40 * time.Millisecond) // the P is taken away after 20 µs to 10 ms
+			time.Sleep(40 * time.Millisecond) // the P is retaken after 20 µs to 10 ms
 			write()
 			s.wg.Wait()
 			shut()
@@ -343,12 +343,12 @@ func listen() net.Listener {
 	return l
 }
 
-// spotter is an Observer that looks for the intervals of scenes.
+// spotter is an Observer that finds the intervals of scenes.
 type spotter struct {
 	Base
 	scenes map[string]scene
 	seen   map[string]string   // by scene: its line of the catalogue
-	others map[string][]string // what else happened in its region
+	others map[string][]string // other events in its region
 }
 
 // ours shortens the names of this test's own functions, which closures number.
@@ -378,8 +378,8 @@ func (sp *spotter) Transition(tr *Transition) {
 	if tr.Reason != "" {
 		line += fmt.Sprintf(", %q", tr.Reason)
 	}
-	// Who polls the network or runs the timers is chance: mostly nobody, but a
-	// goroutine that starts the world again does it too.
+	// It is random which goroutine polls the network or runs the timers: usually none, but a
+	// goroutine that starts the world does it, too.
 	byChance := s.wait == WaitNetwork || s.wait == WaitSleep || s.name == "timer"
 	if s.wait != WaitPreempted && s.wait != WaitGC { // these may be anywhere
 		if f := tr.Stack.Leaf(); f != nil {
@@ -410,8 +410,8 @@ func (sp *spotter) Transition(tr *Transition) {
 	}
 }
 
-// golden reads, or with -update writes, the golden catalogue. It is one for all releases of Go:
-// where a new one waits in another way, the test fails.
+// golden reads, or with -update writes, the golden catalogue. There is one for all releases of Go:
+// if a new release waits differently, the test fails.
 func golden(t *testing.T, kind string, seen []string) map[string]string {
 	t.Helper()
 	file := filepath.Join("testdata", "golden", kind+".txt")
@@ -441,7 +441,7 @@ func TestCatalogue(t *testing.T) {
 		all = append(all, s)
 		sp.scenes[s.name] = s
 	}
-	// Most scenes are certain to block; a few need a second chance on a busy machine.
+	// Most scenes always block; a few need a second attempt on a busy machine.
 	for try := range 5 {
 		missing := 0
 		data := recordTrace(t, func() {

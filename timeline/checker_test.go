@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checker is an Observer that holds every call against what is promised of a
-// pass. It knows nothing of how the pass works.
+// checker is an Observer that checks every call against the guarantees of a pass. It is independent
+// of the implementation.
 type checker struct {
 	strict bool // the trace is well formed: processors are exclusive
 
@@ -22,8 +22,8 @@ type checker struct {
 	away     map[int64]bool // before that gap
 	running  int            // goroutines on a P, with or without a known one
 
-	// GOMAXPROCS may be told only after the first goroutines have run, so each
-	// stretch between two values of the metric is judged by what is known in the end.
+	// GOMAXPROCS may become known only after the first goroutines have run, so each interval
+	// between two values of the metric is checked at its end.
 	gomaxprocs uint64
 	peak       int // most goroutines on a P at once since the metric's last value
 	known      bool
@@ -55,7 +55,7 @@ func (c *checker) failf(format string, args ...any) {
 	}
 }
 
-// call checks what holds for every call.
+// call checks the guarantees of every call.
 func (c *checker) call(what string, t Time) {
 	c.calls++
 	switch {
@@ -100,7 +100,7 @@ func (c *checker) Transition(tr *Transition) {
 		g = &checkedG{state: tr.State, index: tr.G.Index, since: tr.Start, born: tr.End, proc: -1}
 		c.gs[id] = g
 		if !c.away[id] {
-			c.goroutines++ // else it was counted before the gap
+			c.goroutines++ // otherwise it was counted before the gap
 		}
 		c.maxLive = max(c.maxLive, len(c.gs))
 		if other, ok := c.indexes[g.index]; ok {
@@ -119,7 +119,7 @@ func (c *checker) Transition(tr *Transition) {
 		c.failf("goroutine %d: its index changed from %d to %d", id, g.index, tr.G.Index)
 	}
 	if (tr.Waker != nil || tr.WakerStack != nil) && tr.State != Waiting && tr.State != NotExist {
-		c.failf("goroutine %d: somebody ends its state %v", id, tr.State)
+		c.failf("goroutine %d: another goroutine ends its state %v", id, tr.State)
 	}
 	if tr.Wait == WaitNone && (tr.State == Waiting || tr.State.inSyscall()) {
 		c.failf("goroutine %d: %v for nothing", id, tr.State)
@@ -207,7 +207,7 @@ func (c *checker) Task(k *Task)          { c.call("Task", k.Time) }
 func (c *checker) Log(l *Log)            { c.call("Log", l.Time) }
 func (c *checker) Sample(s *Sample)      { c.call("Sample", s.Time) }
 
-// Clock reads clocks; what it read may lie a little before the calls around it.
+// Clock records clocks, whose readings may be slightly earlier than the calls around them.
 func (c *checker) Clock(k *Clock) { c.call("Clock", c.now) }
 
 func (c *checker) Metric(m *Metric) {
@@ -234,7 +234,7 @@ func (c *checker) alive(what string, g *Goroutine) {
 	}
 }
 
-// Gap: nobody lives during a gap.
+// Gap checks that no goroutine lives during a gap.
 func (c *checker) Gap(g *Gap) {
 	c.call("Gap", g.To)
 	if g.To < g.From {
@@ -258,8 +258,7 @@ func (c *checker) End(e *End) {
 	c.ended = true
 }
 
-// verify reports what was wrong with the calls, and what the Info says
-// differently.
+// verify reports errors in the calls, and differences to the Info.
 func (c *checker) verify(t testing.TB, info *Info) {
 	t.Helper()
 	for _, f := range c.failures {

@@ -9,8 +9,7 @@ import (
 )
 
 // coroutineEnds is a trace in which a coroutine runs over the end of a generation, and ends in the
-// next one: the runtime does not tell its status there. If full, the thread's batch is as long as
-// it may be.
+// next one, which does not have its status. If full, the thread's batch has the maximum length.
 func coroutineEnds(version int, full bool) *wire {
 	w := newWire(version)
 	g := w.generation(1, 1000)

@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The corpus: recorded traces, shared with the other packages of the module.
-// Its README files in ../testdata say what each of them is.
+// The corpus: recorded traces, shared with the other packages of the module. The README files in
+// ../testdata describe them.
 
 // recorded is a trace of the corpus, unpacked.
 type recorded struct {
@@ -80,7 +80,7 @@ func smallTrace(t testing.TB, name string) []byte {
 	return nil
 }
 
-// mustRead replays a trace that must be good.
+// mustRead replays a trace that must be valid.
 func mustRead(t testing.TB, data []byte, opt Options, observers ...Observer) *Info {
 	t.Helper()
 	info, err := Read(context.Background(), bytes.NewReader(data), opt, observers...)

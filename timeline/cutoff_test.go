@@ -60,7 +60,7 @@ func TestCutTraceAgreesWithTheWhole(t *testing.T) {
 	}
 }
 
-// stretches is an Observer that keeps each goroutine's states.
+// stretches is an Observer that keeps the intervals of each goroutine.
 type stretches struct {
 	Base
 	begin, end Time
@@ -83,8 +83,8 @@ func (ss *stretches) Transition(tr *Transition) {
 	}
 }
 
-// within compares with the whole, of which it takes the same time. The Reader
-// moves events of one time apart by nanoseconds, more of them when it sees more.
+// within compares with the same time of the whole. The Reader moves simultaneous events apart by
+// nanoseconds, and more of them if it sees more.
 func (ss *stretches) within(t *testing.T, n int, whole *stretches) {
 	t.Helper()
 	near := func(a, b Time) bool { return a-b <= 8 && b-a <= 8 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// spent adds up what goroutines did, by goroutine and state, and notes intervals, regions and mark
+// spent sums the times of goroutines, by goroutine and state, and keeps intervals, regions and mark
 // phases with their times.
 type spent struct {
 	Base
@@ -83,7 +83,7 @@ func TestDuringIsTheOverlap(t *testing.T) {
 		third := info.Duration() / 3
 		for what, stretches := range all.stretches {
 			if region, is := strings.CutPrefix(what, "region:"); is && exits[region] {
-				continue // they end with the goroutine, which this count does not know
+				continue // they end with the goroutine, which this count ignores
 			}
 			d, err := ParseDuring(what)
 			if err != nil {
@@ -135,7 +135,7 @@ func TestDuringIsTheOverlap(t *testing.T) {
 	}
 }
 
-// overlap returns the time of each goroutine in each state that lies in disjoint stretches.
+// overlap returns the time of each goroutine in each state within disjoint ranges.
 func (s *spent) overlap(stretches [][2]Time) map[[2]int64]Time {
 	sums := map[[2]int64]Time{}
 	for i := range s.intervals {

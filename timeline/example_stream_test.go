@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// births counts the goroutines that are started, and notes where nothing is known.
+// births counts the started goroutines, and records the gaps.
 type births struct {
 	timeline.Base
 	born int
@@ -24,12 +24,12 @@ func (b *births) Transition(t *timeline.Transition) {
 
 func (b *births) Gap(g *timeline.Gap) { b.gaps += g.To - g.From }
 
-// A program reads its own trace while it runs, with a hundredth of the machine.
+// A program reads its own trace while it runs, with one percent of the machine.
 func ExampleStream() {
 	b := &births{}
 	stream := timeline.NewStream(timeline.StreamOptions{Budget: 0.01}, b)
 	if err := trace.Start(stream); err != nil {
-		log.Fatal(err) // somebody traces already
+		log.Fatal(err) // another trace is running
 	}
 	done := make(chan bool)
 	for range 3 {

@@ -11,9 +11,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// waits sums up for how long goroutines waited, for what and in which function.
+// waits sums the waiting times of goroutines by reason and function.
 type waits struct {
-	timeline.Base // ignores what it is not interested in
+	timeline.Base // ignores all other events
 	sum           map[place]timeline.Time
 }
 
@@ -34,7 +34,7 @@ func Example() {
 	w := &waits{sum: map[place]timeline.Time{}}
 	info, err := timeline.ReadFile(context.Background(), "../testdata/real/stdlog-file.trace.zst", timeline.Options{}, w)
 	if err != nil {
-		log.Fatal(err) // where the trace is broken, and what is missing
+		log.Fatal(err) // the position of the error, and what is missing
 	}
 	fmt.Printf("%s, %v, %d goroutines\n", info.GoVersion(), info.Duration().Round(time.Millisecond), info.Goroutines)
 	places := make([]place, 0, len(w.sum))

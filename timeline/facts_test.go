@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// facts is an Observer that keeps what a person wants to know of a trace, in
-// plain values that outlive the pass.
+// facts is an Observer that keeps the content of a trace in plain values that outlive the pass.
 type facts struct {
 	Base
 	begin, end Time
@@ -26,7 +25,7 @@ type facts struct {
 // fact is one interval.
 type fact struct {
 	G           int64
-	Func        string // as known when the interval ended
+	Func        string // as known at the end of the interval
 	Kind        Kind
 	State, To   State
 	Start, End  Time
@@ -48,8 +47,8 @@ type birthFact struct {
 	CreatorID                            int64
 }
 
-// String tells a fact as "state from start to end", the way hand-made traces
-// expect it, with what else is known of the interval.
+// String formats a fact as "state from start to end", as hand-made traces expect it, with the other
+// properties of the interval.
 func (f fact) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %d-%d", f.State, f.Start, f.End)
@@ -74,8 +73,7 @@ func (f fact) String() string {
 	return b.String()
 }
 
-// life returns the intervals of a goroutine in which it was part of the trace,
-// without those that are over as soon as they begin.
+// life returns the intervals of a goroutine in which it was part of the trace, without empty ones.
 func (fs *facts) life(id int64) string {
 	var s []string
 	for _, f := range fs.intervals {

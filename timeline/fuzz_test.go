@@ -10,11 +10,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// maxSeed keeps seeds so small that the targets come to 1,000 executions a second and more. Larger
-// traces are what the other tests read.
+// maxSeed keeps seeds so small that the targets reach at least 1,000 executions a second. The other
+// tests read larger traces.
 const maxSeed = 6000
 
-// seeds adds small traces of all versions, whole, in pieces and by hand.
+// seeds adds small traces of all versions: whole, in pieces and hand-made.
 func seeds(f *testing.F) {
 	for _, c := range corpus(f) {
 		if c.real || len(c.data) > 20000 {
@@ -109,7 +109,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// allocated returns how many bytes the process has allocated so far.
+// allocated returns the number of bytes that the process has allocated so far.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Hand-made traces, and what is true of them. Times are nanoseconds; the
-// statuses at the beginning of a generation come at 1001, the first real event
-// at 1010 unless a test is about something else.
+// Hand-made traces and their contents. Times are nanoseconds. The statuses at the beginning of a
+// generation are at 1001, and the first other event at 1010 unless a test requires another time.
 
 func TestHandMade(t *testing.T) {
 	lock := stk("sync.(*Mutex).Lock", "main.work")
@@ -58,7 +57,7 @@ func TestHandMade(t *testing.T) {
 			g.thread(2).ev(1003, wProcStatus, 1, pSyscall).ev(1004, wGoStatus, 5, 2, sSyscall).ev(1200, wSyscallEnd)
 		}, map[int64]string{5: "syscall 1010-1200 syscall P1; running 1200-1300 P1"}},
 
-		{"a status that comes late tells of the time before it", func(w *wire) {
+		{"a late status covers the time before it", func(w *wire) {
 			g := w.generation(1, 1000)
 			g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).
 				ev(1500, wGoStatusStack, 2, noM, sWaiting, stk("runtime.gopark", "runtime.chanrecv", "runtime.chanrecv1", "main.consumer")).ev(1501, wGoUnblock, 2, 1, stk("main.producer")).
@@ -94,7 +93,7 @@ func TestHandMade(t *testing.T) {
 			g.thread(2).runs(2003, 1, 2).ev(2100, wProcSteal, 0, 1, 1).ev(2300, wHeapAlloc, 1)
 		}, map[int64]string{1: "running 1010-1900 P0; syscall 1900-2100 syscall P0 in syscall.read; syscall-blocked 2100-2200 syscall in syscall.read; runnable 2200-2300 syscall in syscall.read"}},
 
-		{"a wait for a reason that nobody knows", func(w *wire) {
+		{"a wait for an unknown reason", func(w *wire) {
 			w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGoBlock, "quantum entanglement", stk("main.f")).ev(1100, wHeapAlloc, 1)
 		}, map[int64]string{1: `waiting 1010-1100 other "quantum entanglement" in main.f`}},
 
@@ -113,7 +112,7 @@ func TestHandMade(t *testing.T) {
 				ev(1010, wGoCreateBlocked, 7, stk("runtime.corostart"), stk("iter.Pull")).
 				ev(1020, wGoSwitch, 7, 1).ev(1050, wGoSwitch, 1, 1).ev(1070, wGoSwitch, 7, 2).ev(1090, wGoSwitchDestroy, 1, 2).ev(1100, wHeapAlloc, 1)
 		}, map[int64]string{
-			// A switch is three events of one time, which the Reader moves apart.
+			// A switch is three simultaneous events, which the Reader moves apart.
 			1: "running 1010-1021 P0; waiting 1021-1050 coroutine woken by 7; runnable 1050-1052 coroutine; running 1052-1071 P0; waiting 1071-1090 coroutine woken by 7; runnable 1090-1092 coroutine; running 1092-1100 P0",
 			7: "waiting 1010-1020 coroutine woken by 1; runnable 1020-1022 coroutine; running 1022-1051 P0; waiting 1051-1070 coroutine woken by 1; runnable 1070-1072 coroutine; running 1072-1091 P0",
 		}},
@@ -126,7 +125,7 @@ func TestHandMade(t *testing.T) {
 			g.thread(3).ev(1300, wGoUnblock, 1, 1, stk())
 		}, map[int64]string{
 			1: `running 1010-1100 P0; waiting 1100-1300 select "select" in main.main`,
-			// The call is left with its P, which the thread gives back.
+			// The call loses its P, which the thread gives back.
 			7: "syscall-blocked 1120-1140 c-thread; runnable 1140-1150 c-thread; running 1150-1200 P0; syscall 1200-1220 syscall P0 in main.callback; syscall-blocked 1220-1221 syscall in main.callback",
 		}},
 
@@ -149,7 +148,7 @@ func TestHandMade(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, version := range []int{22, 23, 25, 26} {
-			if version == 22 && (tt.what == "a coroutine" || strings.Contains(fmt.Sprint(tt.lives), "syscall.Read") || tt.what == "a status that comes late tells of the time before it") {
+			if version == 22 && (tt.what == "a coroutine" || strings.Contains(fmt.Sprint(tt.lives), "syscall.Read") || tt.what == "a late status covers the time before it") {
 				continue // Go 1.22 has no coroutines, and no call chains in statuses
 			}
 			t.Run(fmt.Sprintf("%s, 1.%d", tt.what, version), func(t *testing.T) {

@@ -23,8 +23,8 @@ func recordTrace(t testing.TB, f func()) []byte {
 	return buf.Bytes()
 }
 
-// recordLive records a bit of everything: tasks, regions, locks, system
-// calls, collections with assists, goroutines that come and go.
+// recordLive records some of everything: tasks, regions, locks, system calls, collections with
+// assists, goroutines that start and exit.
 func recordLive(t testing.TB) []byte {
 	t.Helper()
 	older := make(chan int)

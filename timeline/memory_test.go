@@ -117,7 +117,7 @@ func TestStreamStaysBelowItsMemoryLimit(t *testing.T) {
 		s := NewStream(StreamOptions{Budget: -1, MaxMemory: limit}, Base{})
 		most := highWater(func() {
 			for data := b.Bytes(); len(data) > 0; {
-				for s.Stats().Pending > 0 { // what waits to be read has a limit of its own
+				for s.Stats().Pending > 0 { // the backlog has a limit of its own
 					time.Sleep(time.Millisecond)
 				}
 				n := min(len(data), 64<<10)
@@ -151,8 +151,7 @@ func TestStreamForgetsGoroutinesBeyondItsMemoryLimit(t *testing.T) {
 	}
 }
 
-// highWater returns the most that the heap grows while f executes, as far as a look every now and
-// then shows it.
+// highWater returns the maximum growth of the heap while f executes, as seen by periodic readings.
 func highWater(f func()) (most int64) {
 	objects := func() int64 {
 		s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -179,7 +178,7 @@ func highWater(f func()) (most int64) {
 	return <-seen
 }
 
-// late is an observer that is slow at first, so that generations pile up before it.
+// late is an observer that is slow at first, so that generations accumulate before it.
 type late struct {
 	Base
 	seen bool

@@ -67,7 +67,7 @@ func TestNames(t *testing.T) {
 			if last.Func != tt.want {
 				t.Errorf("%q, want %q", last.Func, tt.want)
 			}
-			// What a generation tells of a name holds from its beginning.
+			// A name in a generation holds from the beginning of the generation.
 			if first := fs.born[5]; first.Func != tt.want {
 				t.Errorf("at first sight %q, want %q", first.Func, tt.want)
 			}
@@ -97,7 +97,7 @@ func TestCreators(t *testing.T) {
 	g := w.generation(1, 1000)
 	m := g.thread(1).ev(1001, wProcStatus, 0, pRunning).ev(1002, wGoStatusStack, 1, 1, sRunning, stk("main.busy", "main.main"))
 	m.ev(1010, wGoCreate, 2, stk("main.worker"), stk("main.spawn", "main.main")).ev(1020, wGoBlock, "select", stk("main.main"))
-	m.ev(1030, wGoCreate, 3, stk("main.timer"), stk()) // time.AfterFunc: the scheduler's own doing
+	m.ev(1030, wGoCreate, 3, stk("main.timer"), stk()) // time.AfterFunc: started by the scheduler
 	m.ev(1100, wHeapAlloc, 1)
 	fs := w.replay(t)
 	if got, want := fs.born[2], (birthFact{"main.worker", "main.main", "main.spawn", "", 1}); got != want {

@@ -81,7 +81,7 @@ func TestWrappedGoroutines(t *testing.T) {
 	}
 }
 
-// newNames notes every name that a goroutine gets.
+// newNames records every name that a goroutine gets.
 type newNames struct {
 	Base
 	got []string
@@ -115,17 +115,16 @@ func TestPlaceUntilKnown(t *testing.T) {
 	}
 }
 
-// life is what a goroutine does in a hand-made trace: a start function, the call chain of its
-// creation, and the call chains with which it blocks, one after the other; "preempted" before a
-// call chain makes it stopped.
+// life describes a goroutine in a hand-made trace: a start function, the call chain of its
+// creation, and the call chains with which it blocks, one after another; "preempted" before a call
+// chain makes it stopped.
 type life struct {
 	start   string
 	created []string
 	blocks  [][]string
 }
 
-// namesOf replays lives, one goroutine after the other, and returns the names of each in the order
-// in which it had them.
+// namesOf replays lives, one goroutine after another, and returns the names of each in order.
 func namesOf(t *testing.T, lives ...life) [][]string {
 	t.Helper()
 	w := newWire(26)
@@ -157,8 +156,8 @@ func namesOf(t *testing.T, lives ...life) [][]string {
 	return r.names
 }
 
-// allNames collects the names that goroutines 10, 11, … have in stretches of running that end with
-// a call chain.
+// allNames collects the names that goroutines 10, 11, … have in running intervals that end with a
+// call chain.
 type allNames struct {
 	Base
 	names [][]string
@@ -243,7 +242,7 @@ func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 			{ants, stk("github.com/panjf2000/ants/v2.(*goWorker).run@9", "github.com/panjf2000/ants/v2.(*Pool).Submit@8", "main.run@20"), [][]string{
 				sleeps("main.parse@3", ants+"@4"), {"runtime.chanrecv2", ants + "@5"}, {"preempted", "main.hot@9", "main.encode@3", ants + "@4"}, {"sync.(*Mutex).Lock", "github.com/panjf2000/ants/v2.(*Pool).revertWorker@3", ants + "@6"},
 			}},
-		}, [][]string{{ants, ants, ants, ants, ants}}}, // what ran between two call chains is not known
+		}, [][]string{{ants, ants, ants, ants, ants}}}, // the code between two call chains is unknown
 		{"a worker that does one thing only", []life{
 			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+"@4"), {"runtime.chanrecv2", ants + "@5"}}},
 			{ants, mainRun, [][]string{sleeps("main.encode@3", ants+"@4")}},

@@ -51,7 +51,7 @@ func TestOld(t *testing.T) {
 			if _, err := ReadSnapshot(t.Context(), io.NewSectionReader(bytes.NewReader(o.data), 0, int64(len(o.data))), Options{}, nil, func(*Info) Second { return Second{} }); !errors.Is(err, errOldSnapshot) {
 				t.Errorf("as a snapshot: %v", err)
 			}
-			// And it may be cut off, which its parser does not forgive.
+			// It may also be truncated, which its parser does not accept.
 			for _, n := range []int{len(o.data) / 2, len(o.data) - 1} {
 				if info, _, err := checkBroken(t, bytes.NewReader(o.data[:n])); err == nil && info.Events > 0 && !strings.Contains(o.name, "1_11") {
 					t.Logf("cut after %d of %d bytes: no error, %d events", n, len(o.data), info.Events)

@@ -18,8 +18,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// Goroutines that are older than the trace: each function blocks until leave
-// is closed, and with it everything that was prepared in old.
+// Goroutines that are older than the trace: each function blocks until leave is closed, together
+// with everything prepared in old.
 
 type old struct {
 	mu       sync.Mutex
@@ -28,7 +28,7 @@ type old struct {
 	cond     *sync.Cond
 	ch, send chan int
 	leave    chan int
-	final    chan int // all block here last, which tells their names
+	final    chan int // all block here last, which shows their names
 	stop     atomic.Bool
 	started  atomic.Int32
 }
@@ -59,10 +59,10 @@ func (o *old) spinning() {
 	<-o.final
 }
 
-// startOld starts them and waits until all are where they shall be.
+// startOld starts them and waits until all are in place.
 func startOld(t *testing.T) *old {
 	t.Helper()
-	until(t, func() bool { return blockedIn("(*old).") == 0 }) // those of another test
+	until(t, func() bool { return blockedIn("(*old).") == 0 }) // goroutines of another test
 	o := &old{ch: make(chan int), send: make(chan int), leave: make(chan int), final: make(chan int), cond: sync.NewCond(new(sync.Mutex))}
 	o.mu.Lock()
 	o.rw.RLock()
@@ -100,7 +100,7 @@ func blockedIn(function string) int {
 	return n
 }
 
-// end lets them all go.
+// end lets all of them exit.
 func (o *old) end() {
 	o.stop.Store(true)
 	o.mu.Unlock()
@@ -126,7 +126,7 @@ func TestGoroutinesOlderThanTheTrace(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 			if wake {
 				o.end()
-				until(t, func() bool { return blockedIn("(*old).") == 10 }) // all at their last block, or asleep
+				until(t, func() bool { return blockedIn("(*old).") == 10 }) // all at their last wait, or asleep
 			}
 		})
 		if !wake {
@@ -147,10 +147,11 @@ func TestGoroutinesOlderThanTheTrace(t *testing.T) {
 				continue
 			}
 			if name == "inSleep" && f.End != fs.end {
-				continue // it just wakes up
+				continue // it is just waking up
 			}
 			if name == "spinning" {
-				// It runs, unless the machine is busy: then it was just stopped.
+				// It runs, unless the machine is busy: then it may just have been
+				// stopped.
 				if f.State == Running || f.State == Runnable {
 					found[name] = true
 				}
@@ -159,12 +160,12 @@ func TestGoroutinesOlderThanTheTrace(t *testing.T) {
 			found[name] = true
 			expect := want[name]
 			if wake && f.Leaf == "" {
-				expect = WaitOther // the runtime tells the call chain only of those that wait all the time
+				expect = WaitOther // the trace has the call chain only of those that wait all the time
 			}
 			if f.State != Waiting || f.Wait != expect {
 				t.Errorf("wake %v: %s: %v", wake, name, f)
 			}
-			// The leaf is what a block event would have shown.
+			// The leaf is that of a block event.
 			if strings.HasPrefix(f.Leaf, "runtime.") && !entryFrames[f.Leaf] {
 				t.Errorf("wake %v: %s: the runtime's parking is in the call chain: %s", wake, name, f.Stack)
 			}
@@ -176,7 +177,7 @@ func TestGoroutinesOlderThanTheTrace(t *testing.T) {
 			}
 		}
 		for name := range want {
-			if !found[name] && name != "inSleep" { // it may just wake up
+			if !found[name] && name != "inSleep" { // it may be just waking up
 				t.Errorf("wake %v: %s was not found", wake, name)
 			}
 		}
@@ -297,8 +298,8 @@ func TestShortGenerations(t *testing.T) {
 	mustRead(t, data, Options{Workers: 8}, many)
 	many.sameAs(t, "8 workers", one)
 
-	// What one Reader over the whole says of states is the same: only the times of statuses and
-	// what they push away differ.
+	// The states agree with one Reader over the whole: only the times of statuses, and of
+	// events that these delay, differ.
 	whole := newChecker()
 	whole.verify(t, mustRead(t, data, Options{oneReader: true}, whole))
 	if whole.transitions != check.transitions || whole.goroutines != check.goroutines {

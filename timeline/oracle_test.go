@@ -91,7 +91,7 @@ func write(t *testing.T, name string, data []byte) {
 	}
 }
 
-// oracleG is what the oracle prints of a goroutine; see testdata/oracle.
+// oracleG is the oracle's output for a goroutine; see testdata/oracle.
 type oracleG struct {
 	ID                                 int64
 	Name                               string
@@ -110,7 +110,7 @@ type oracleFile struct {
 	Regions    int
 }
 
-// tally is an Observer that sums up each goroutine the way the oracle does.
+// tally is an Observer that sums each goroutine in the way of the oracle.
 type tally struct {
 	Base
 	gs    map[int64]*tallied
@@ -126,7 +126,7 @@ type tallied struct {
 	firstEnd    Time // end of its first interval, 0 while that lasts
 	last        State
 	lastSince   Time // of the state that it is in at the end
-	lastCall    Time // when the system call that it is in at the end began
+	lastCall    Time // start of the system call in progress at the end
 	alive       bool
 	forever     bool
 	foreverAt   Time
@@ -135,7 +135,7 @@ type tallied struct {
 	open        map[string]Time
 }
 
-// asSyscalls shows a tally calls of C as the scheduler, and the oracle, see them: as system calls.
+// asSyscalls shows a tally calls of C as system calls, as the scheduler and the oracle see them.
 type asSyscalls struct {
 	*tally
 	since map[int64]Time // of calls without a P
@@ -145,7 +145,7 @@ func (a *asSyscalls) Transition(tr *Transition) {
 	plain := *tr
 	plain.State, plain.To = asSyscall(tr.State), asSyscall(tr.To)
 	if plain.State == SyscallBlocked && plain.To == SyscallBlocked {
-		return // it counts as running now, or no more
+		return // it now counts as running, or does so no longer
 	}
 	if start, ok := a.since[tr.G.ID]; ok && plain.State == SyscallBlocked {
 		plain.Start = start
@@ -233,8 +233,7 @@ func (ty *tally) Task(k *Task) {
 
 func (ty *tally) End(e *End) { ty.end = e.Time }
 
-// expect turns what our pass says of a goroutine into what the oracle must
-// say of it, by the oracle's conventions.
+// expect converts the result of our pass for a goroutine into the oracle's conventions.
 func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 	e := g.oracleG
 	add := func(s State, reason string, dt int64) {
@@ -251,8 +250,8 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 			e.Block[reason] += dt
 		}
 	}
-	// A goroutine that is older than the trace begins at the Sync event, the
-	// earliest time of any batch; ours at the first event that is not a status.
+	// A goroutine that is older than the trace begins at the Sync event, the earliest time of
+	// any batch; in our pass it begins at the first event that is not a status.
 	e.Creation = int64(g.since)
 	if g.byStatus {
 		e.Creation = o.Creation
@@ -263,15 +262,15 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 			e.Start = o.Status // and it "starts" at its status
 		}
 		if g.first == SyscallBlocked && !o.StatusNoP {
-			// Traces before Go 1.22 tell of it on the P of the tracer, and the
-			// oracle believes that it holds this P.
+			// In traces before Go 1.22 it is on the P of the tracer, and the oracle
+			// counts it as holding this P.
 			e.SyscallBlock, e.Syscall = o.SyscallBlock, e.Syscall+e.SyscallBlock+int64(g.since)-o.Creation-o.SyscallBlock
 			if g.alive && g.last == SyscallBlocked && g.lastSince == g.since {
 				e.Syscall, e.Sched = o.Syscall, o.Sched // it never returned
 			}
 		} else if g.first == SyscallBlocked {
-			// A system call that had no P from the beginning is blocked only up
-			// to the status; from there the oracle takes it for one with a P.
+			// A system call that had no P from the beginning is blocked only until the
+			// status; from there the oracle counts it as one with a P.
 			stop := int64(g.firstEnd)
 			if g.firstEnd == 0 || !g.alive && g.firstEnd > end {
 				stop = int64(end)
@@ -281,7 +280,7 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 		}
 	}
 	if !g.byStatus && g.first == SyscallBlocked {
-		// A thread of C enters Go without a P; the oracle believes that it has one.
+		// A thread of C enters Go without a P; the oracle counts it as having one.
 		stop := g.firstEnd
 		if stop == 0 {
 			stop = end
@@ -289,12 +288,12 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 		add(SyscallBlocked, "", -int64(stop-g.since))
 		add(Syscall, "", int64(stop-g.since))
 	}
-	// What lives at the end lives up to the last event, statuses included; ours
-	// ends with the last that is not a status.
+	// A goroutine alive at the end lives until the last event, statuses included; in our pass
+	// until the last event that is not a status.
 	tail := int64(last - end)
 	switch {
 	case g.forever:
-		// "forever" is death to the oracle.
+		// The oracle treats "forever" as the goroutine's end.
 		e.Total = int64(g.foreverAt) - e.Creation
 		e.End = int64(g.foreverAt)
 	case !g.alive:
@@ -321,7 +320,7 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 			e.Range[name] += int64(last - start)
 		}
 	}
-	// A range that was under way at the beginning is counted from the Sync event.
+	// A range that is open at the beginning is counted from the Sync event.
 	for name := range e.Range {
 		if g.byStatus && name == assistRange && o.Range[name] != e.Range[name] && o.Range[name] == e.Range[name]+int64(g.since)-o.Creation {
 			e.Range[name] = o.Range[name]
@@ -331,8 +330,8 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 	return e
 }
 
-// diff says in which numbers two summaries of a goroutine differ by more than
-// slack, which is 0 but for old traces.
+// diff lists the numbers in which two summaries of a goroutine differ by more than slack, which is
+// 0 except for old traces.
 func (o *oracleG) diff(e *oracleG, slack int64) string {
 	var b strings.Builder
 	num := func(what string, oracle, ours int64) {
@@ -363,12 +362,11 @@ func (o *oracleG) diff(e *oracleG, slack int64) string {
 	return b.String()
 }
 
-// compare holds a pass with one Reader over data against the oracle.
+// compare compares a pass with one Reader over data with the oracle.
 //
-// The Reader brings the events of traces before Go 1.22 that have the same time
-// in an order that differs from run to run (it goes over a map of Ps) and adds a
-// nanosecond to make them differ: there, and only there, each transition may be off by a few
-// nanoseconds.
+// For traces before Go 1.22, the Reader orders simultaneous events differently from run to run (it
+// iterates over a map of Ps) and adds nanoseconds to separate them: only there, each transition may
+// be off by a few nanoseconds.
 func compare(t *testing.T, name string, data []byte, o *oracleFile) (nonzero map[string]int) {
 	t.Helper()
 	ty := &tally{}

@@ -110,7 +110,7 @@ func TestPart(t *testing.T) {
 			}
 		}
 		read(Part{}, 1, n)
-		read(Part{From: time.Hour}, n, n) // who asks says that there is nothing
+		read(Part{From: time.Hour}, n, n) // the caller reports that there is nothing
 		read(Part{To: 1}, 1, 1)
 		read(Part{From: time.Duration(begins[1] - begins[0])}, 2, n)
 		read(Part{To: time.Duration(begins[1] - begins[0])}, 1, 1)

@@ -4,8 +4,8 @@ package timeline
 
 import "syscall"
 
-// blockingPipe returns the ends of a pipe whose read is a system call that
-// blocks; those of os.Pipe wait in the network poller.
+// blockingPipe returns the ends of a pipe whose read is a blocking system call; those of os.Pipe
+// wait in the network poller.
 func blockingPipe() (read, write, shut func(), err error) {
 	var p [2]int
 	if err := syscall.Pipe(p[:]); err != nil {

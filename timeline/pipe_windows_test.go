@@ -2,7 +2,7 @@ package timeline
 
 import "os"
 
-// blockingPipe returns the ends of a pipe whose read is a system call that blocks.
+// blockingPipe returns the ends of a pipe whose read is a blocking system call.
 func blockingPipe() (read, write, shut func(), err error) {
 	r, w, err := os.Pipe()
 	if err != nil {

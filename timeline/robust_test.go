@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// checkBroken reads input that may be damaged, with the promises that hold for any input: no
-// panic, the calls balanced, a short error of one line that is an *Error.
+// checkBroken reads possibly damaged input and checks the guarantees for all inputs: no panic,
+// balanced calls, a short error of one line that is an *Error.
 func checkBroken(t testing.TB, r io.Reader) (*Info, *checker, error) {
 	t.Helper()
 	check := newChecker()
@@ -48,7 +48,7 @@ func checkBroken(t testing.TB, r io.Reader) (*Info, *checker, error) {
 		t.Errorf("%+v", e)
 	}
 	if e.Generation > 0 && !strings.Contains(msg, "offset ") {
-		t.Errorf("the error does not say where: %q", msg)
+		t.Errorf("the error has no position: %q", msg)
 	}
 	return info, check, err
 }
@@ -108,7 +108,7 @@ func TestForeign(t *testing.T) {
 					t.Fatalf("%s: no error", how)
 				}
 				if !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("%s: %q does not say %q", how, err, tt.want)
+					t.Errorf("%s: %q does not contain %q", how, err, tt.want)
 				}
 				if check.calls != 0 || info.Generations != 0 {
 					t.Errorf("%s: %d calls", how, check.calls)
@@ -118,8 +118,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// truncated are the traces that are cut at every byte: without and with marks
-// at the ends of generations.
+// truncated returns the traces that are cut at every byte: with and without marks at the ends of
+// generations.
 func truncated(t testing.TB) map[string][]byte {
 	return map[string][]byte{
 		"Go 1.22": smallTrace(t, "compute-go1.22.12.trace"),
@@ -133,7 +133,7 @@ func TestTruncated(t *testing.T) {
 	for name, data := range truncated(t) {
 		t.Run(name, func(t *testing.T) {
 			parts := generations(t, data)
-			ends := map[int]int{} // offset → generations that are whole there
+			ends := map[int]int{} // offset → complete generations there
 			off := headerSize
 			for i, p := range parts {
 				off += len(p) - headerSize
@@ -161,8 +161,8 @@ func TestTruncated(t *testing.T) {
 					t.Fatalf("cut after %d bytes: %v", n, err)
 				}
 				if err == nil {
-					// Without marks a cut between two batches cannot be seen,
-					// if what is missing are only strings or events.
+					// Without marks a cut between two batches is invisible if
+					// only strings or events are missing.
 					silent++
 					if ends[n] == 0 && strings.HasSuffix(name, "1.26") {
 						t.Fatalf("cut after %d bytes: no error", n)
@@ -216,7 +216,7 @@ func TestFlipped(t *testing.T) {
 				damaged := bytes.Clone(data)
 				at, bit := rng.IntN(len(data)), rng.IntN(8)
 				damaged[at] ^= 1 << bit
-				if rng.IntN(4) == 0 { // or a whole stretch of rubbish
+				if rng.IntN(4) == 0 { // or a longer piece of random bytes
 					for i := at; i < min(len(damaged), at+rng.IntN(40)); i++ {
 						damaged[i] = byte(rng.Uint32())
 					}
@@ -267,7 +267,7 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// failingFile is a file with random access whose bytes after n cannot be read.
+// failingFile is a file with random access that cannot be read after n bytes.
 type failingFile struct {
 	data []byte
 	n    int64

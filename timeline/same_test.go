@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// transcript is an Observer that writes down every call with everything in
-// it, call chains frame by frame. Two passes are the same if their transcripts are.
+// transcript is an Observer that records every call with all its data, call chains frame by frame.
+// Two passes are the same if their transcripts are.
 type transcript struct {
 	calls  []uint64 // a checksum a call, each over the one before too
 	text   []string // the calls in words, when keep is set
@@ -223,7 +223,7 @@ func TestObserversSeeTheSameCalls(t *testing.T) {
 			check("8 workers", bytes.NewReader(c.data), 8)
 			check("a stream of zstd", streamOnly{bytes.NewReader(packed(t, c.data, "zstd"))}, 2)
 			if large {
-				return // the rest is about how the bytes come in, for which the others are enough
+				return // the rest tests kinds of input, for which the others suffice
 			}
 			for _, n := range []int{2, 4} {
 				check(fmt.Sprintf("%d workers", n), bytes.NewReader(c.data), n)
@@ -289,7 +289,7 @@ func TestPiecesSumToTheWhole(t *testing.T) {
 	}
 }
 
-// times is an Observer that sums up every goroutine's time by state.
+// times is an Observer that sums every goroutine's time by state.
 type times struct {
 	Base
 	start, end Time
@@ -311,7 +311,7 @@ func (ts *times) Transition(tr *Transition) {
 		ts.of[tr.G.ID] = of
 	}
 	if tr.State.Alive() {
-		of[asSyscall(tr.State)] += tr.End - tr.Start // a generation alone does not tell a system call that goes on from C
+		of[asSyscall(tr.State)] += tr.End - tr.Start // a generation alone does not distinguish a continued system call from C
 	}
 	if tr.To == Unknown {
 		ts.last[tr.G.ID] = asSyscall(tr.State)

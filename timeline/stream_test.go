@@ -20,7 +20,8 @@ import (
 // unlimited is a stream that drops nothing.
 var unlimited = StreamOptions{Budget: -1, MaxPending: 1 << 40}
 
-// feed writes data to the stream in pieces and closes it. next tells the length of the next piece.
+// feed writes data to the stream in pieces and closes it. next returns the length of the next
+// piece.
 func feed(t testing.TB, s *Stream, data []byte, next func() int) error {
 	t.Helper()
 	for len(data) > 0 {
@@ -48,7 +49,7 @@ func TestStreamSame(t *testing.T) {
 		info := mustRead(t, c.data, Options{}, want)
 		rng := rand.New(rand.NewPCG(1, uint64(len(c.data))))
 		ways := map[string]func() int{"any pieces": func() int { return 1 + rng.IntN(1<<rng.IntN(18)) }}
-		if len(c.data) <= 200_000 { // what is cut, and where, is the same in large ones
+		if len(c.data) <= 200_000 { // large ones are cut in the same way
 			ways["whole"], ways["bytes"], ways["odd pieces"] = pieces(len(c.data)), pieces(1), pieces(1021)
 		}
 		for how, next := range ways {
@@ -69,8 +70,7 @@ func TestStreamSame(t *testing.T) {
 	}
 }
 
-// onProc is an observer that adds up for how long each goroutine was on a processor, outside of the
-// gaps.
+// onProc is an observer that sums how long each goroutine was on a processor, outside of the gaps.
 type onProc struct {
 	checker
 	out   []Gap // these times do not count
@@ -139,7 +139,7 @@ func TestStreamGaps(t *testing.T) {
 				t.Errorf("%s: %d read and %d dropped of %d", c.name, st.Generations, st.Dropped.Generations, n)
 			}
 			if int(st.Generations) != len(gens) {
-				t.Errorf("%s: told of %d generations, read %d", c.name, len(gens), st.Generations)
+				t.Errorf("%s: %d generations reported, %d read", c.name, len(gens), st.Generations)
 			}
 			if st.Generations == 0 {
 				continue
@@ -247,7 +247,7 @@ func TestStreamManyGaps(t *testing.T) {
 	for n := uint64(1); n <= 7; n++ {
 		base := 1000 * n
 		th := w.generation(n, base).thread(1)
-		if n%3 == 2 { // a system call that goes on when the generation ends
+		if n%3 == 2 { // a system call that continues at the end of the generation
 			th.runs(base+1, 0, 1).ev(base+10, wHeapAlloc, 1).ev(base+100, wSyscallBegin, 1, stk("syscall.read"))
 		} else { // another goroutine has the P
 			th.runs(base+1, 0, 100+n).ev(base+10, wHeapAlloc, 1).ev(base+200, wSyscallBegin, 1, stk("syscall.write")).ev(base+210, wSyscallEnd).ev(base+220, wHeapAlloc, 1)
@@ -315,7 +315,7 @@ func TestStreamTraces(t *testing.T) {
 	if !slices.Equal(ends, want) {
 		t.Errorf("traces %+v, want %+v", ends, want)
 	}
-	// Its status comes with the last events, which are not shown of the later two.
+	// Its status is among the last events, which are not shown for the later two.
 	if asleep.time != 790+1500+1500 {
 		t.Errorf("a goroutine that waited all the time did so for %d ns", asleep.time)
 	}
@@ -324,7 +324,7 @@ func TestStreamTraces(t *testing.T) {
 	}
 }
 
-// waitOf9 adds up for how long goroutine 9 waited.
+// waitOf9 sums how long goroutine 9 waited.
 type waitOf9 struct {
 	Base
 	time Time
@@ -367,7 +367,7 @@ func TestStreamBudget(t *testing.T) {
 	s := NewStream(StreamOptions{Budget: 1e-9, MaxPending: 1 << 40})
 	s.Write(data[:len(data)/2])
 	if st := s.Stats(); st.Generations > 1 { // the first slice
-		t.Errorf("read with hardly any budget: %+v", st)
+		t.Errorf("read with almost no budget: %+v", st)
 	}
 	if err := feed(t, s, data[len(data)/2:], pieces(512)); err != nil {
 		t.Fatal(err)
@@ -525,7 +525,7 @@ func TestStreamBroken(t *testing.T) {
 		}
 		st := s.Stats()
 		if st.Err != err || s.Close() != err {
-			t.Errorf("%s: Stats say %v, a second Close %v", c.what, st.Err, s.Close())
+			t.Errorf("%s: Stats has %v, a second Close returns %v", c.what, st.Err, s.Close())
 		}
 		if got := st.Bytes + st.Dropped.Bytes; got != int64(max(0, len(c.data)-headerSize)) {
 			t.Errorf("%s: %d of %d bytes after the header counted: %+v", c.what, got, len(c.data)-headerSize, st)
@@ -636,8 +636,8 @@ func (b both) Write(p []byte) (int, error) {
 	return b.s.Write(p)
 }
 
-// generationCounter counts the marks at the end of generations, which runtime/trace writes one by
-// one.
+// generationCounter counts the marks at the end of generations, which runtime/trace writes
+// separately.
 type generationCounter struct {
 	generations int
 	bytes       int64

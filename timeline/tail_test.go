@@ -60,7 +60,7 @@ func tailOf(trace []byte, d time.Duration) []byte {
 	return append(bytes.Clone(trace[:16]), trace[off:]...)
 }
 
-// longTrace is the one of the small fixtures with the most generations.
+// longTrace returns the small fixture with the most generations.
 func longTrace(t *testing.T) []byte {
 	files, err := filepath.Glob("../testdata/small/*.trace")
 	if err != nil || len(files) == 0 {

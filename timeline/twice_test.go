@@ -25,7 +25,7 @@ func TestReadTwice(t *testing.T) {
 		second.sameAs(t, c.name, first)
 		want := *mustRead(t, c.data, Options{}, &transcript{})
 		if info.Start != want.Start || info.End != want.End || info.Events != want.Events || info.Goroutines != want.Goroutines {
-			t.Errorf("%s: %+v, Read says %+v", c.name, info, want)
+			t.Errorf("%s: %+v, want that of Read: %+v", c.name, info, want)
 		}
 	}
 }

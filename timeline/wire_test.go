@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// wire writes traces by hand, in the format since Go 1.22. The clock ticks
-// nanoseconds, so the times that a test writes are the times that it expects, as long as no two
-// events have the same.
+// wire writes traces by hand, in the format since Go 1.22. The clock ticks in nanoseconds, so the
+// times that a test writes are the times that it expects, as long as no two events have the same
+// time.
 type wire struct {
 	version int
 	gens    []*wireGen
@@ -33,7 +33,7 @@ type wireGen struct {
 	noFreq  bool
 }
 
-// wireThread is what one thread writes: one batch.
+// wireThread is the output of one thread: one batch.
 type wireThread struct {
 	gen   *wireGen
 	m     uint64
@@ -42,7 +42,7 @@ type wireThread struct {
 	data  []byte
 }
 
-// The events that hand-made traces are written with, and the arguments that follow the time.
+// The events of hand-made traces, and the arguments that follow the time.
 const (
 	wProcsChange       = 9  // GOMAXPROCS, stack
 	wProcStart         = 10 // P, seq
@@ -100,15 +100,15 @@ func (w *wire) generation(number, base uint64) *wireGen {
 	return g
 }
 
-// thread begins what thread m writes.
+// thread begins the batch of thread m.
 func (g *wireGen) thread(m uint64) *wireThread {
 	t := &wireThread{gen: g, m: m}
 	g.threads = append(g.threads, t)
 	return t
 }
 
-// ev writes an event. Strings become their numbers, lists of functions (leaf
-// first) those of call chains.
+// ev writes an event. Strings become their numbers, and lists of functions (leaf first) those of
+// call chains.
 func (t *wireThread) ev(time uint64, typ byte, args ...any) *wireThread {
 	if len(t.data) == 0 {
 		t.start, t.last = time, time
@@ -124,7 +124,7 @@ func (t *wireThread) ev(time uint64, typ byte, args ...any) *wireThread {
 	return t
 }
 
-// runs tells that the thread runs goroutine id on P p, and has done so for an unknown time.
+// runs records that the thread runs goroutine id on P p, for an unknown time already.
 func (t *wireThread) runs(time, p, id uint64) *wireThread {
 	return t.ev(time, wProcStatus, p, pRunning).ev(time+1, wGoStatus, id, t.m, sRunning)
 }
@@ -162,8 +162,8 @@ func (g *wireGen) arg(a any) uint64 {
 	panic(fmt.Sprintf("argument %v", a))
 }
 
-// stk is a call chain, leaf first. "main.worker@57" is the one call instruction in line 57 of
-// main.worker, "main.worker@57 y.go" if it is in another file than all others.
+// stk is a call chain, leaf first. "main.worker@57" is a single call instruction in line 57 of
+// main.worker, and "main.worker@57 y.go" one in another file.
 func stk(functions ...string) []string { return functions }
 
 func (g *wireGen) sample(time, m, p, id uint64, stack []string) {

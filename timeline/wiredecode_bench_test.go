@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// BenchmarkDecode compares the decoders of a generation, in ns for each event, on one core.
-// BOTTLENECK_TRACE is a trace to use.
+// BenchmarkDecode compares the decoders of a generation, in ns per event, on one core.
+// BOTTLENECK_TRACE names a trace to use.
 func BenchmarkDecode(b *testing.B) {
 	file := os.Getenv("BOTTLENECK_TRACE")
 	if file == "" {

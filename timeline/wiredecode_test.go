@@ -20,7 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// The oracle of package wireformat is the Reader of golang.org/x/exp/trace: of each generation,
+// The oracle of package wireformat is the Reader of golang.org/x/exp/trace: for each generation,
 // both decoders must give the same records and tables.
 
 // bothDecode decodes the one generation of a trace with both decoders. The Reader does without the
@@ -38,7 +38,7 @@ func bothDecode(t testing.TB, data []byte) (want, got *decoded) {
 	return want, got
 }
 
-// unlike says in what two generations differ; "" if they are the same.
+// unlike describes the difference of two generations; "" if they are the same.
 func unlike(want, got *decoded) string {
 	w, g := recordsOf(want), recordsOf(got)
 	for i := range min(len(w), len(g)) {
@@ -106,8 +106,8 @@ func TestSameAsTheReader(t *testing.T) {
 	t.Logf("%d events", events)
 }
 
-// agree compares both decoders on each whole generation of any bytes. Both must stop at the same
-// event, if they do.
+// agree compares both decoders on each complete generation of any input. If they stop, it must be
+// at the same event.
 func agree(t testing.TB, data []byte) (events, broken int) {
 	t.Helper()
 	version, err := parseHeader(data)
@@ -152,8 +152,8 @@ func agree(t testing.TB, data []byte) (events, broken int) {
 	}
 }
 
-// endsInside reports whether a batch has the mark of the end for its first event. The Reader takes
-// that for the end of the generation.
+// endsInside reports whether the first event of a batch is the end mark, which the Reader takes for
+// the end of the generation.
 func endsInside(part []byte) bool {
 	for rest := part[headerSize:]; len(rest) > 0; {
 		h, err := wireformat.ParseHead(rest[:min(len(rest), maxBatchHead)])
@@ -240,7 +240,7 @@ func TestSameOnRules(t *testing.T) {
 			g.thread(1).ev(1001, wProcStatus, 0, pSyscall).ev(1002, wGoStatus, 1, 1, sSyscall).ev(1040, wSyscallEndBlocked)
 			g.thread(2).runs(1003, 1, 2).ev(1010, wProcStatus, 0, 4).ev(1011, wProcSteal, 0, 1, 1).ev(1020, wHeapAlloc, 1)
 		}},
-		{"a status is a number of two bytes", "", func(g *wireGen) { // of which the lower one counts
+		{"a status is a number of two bytes", "", func(g *wireGen) { // only the lower one counts
 			g.thread(1).ev(1001, wProcStatus, 0, pSyscall).ev(1002, wGoStatus, 1, 1, 256+sSyscall).ev(1040, wSyscallEndBlocked)
 			g.thread(2).runs(1003, 1, 2).ev(1010, wProcStatus, 0, 256+4).ev(1011, wProcSteal, 0, 1, 1).ev(1020, wHeapAlloc, 1)
 		}},
@@ -360,7 +360,7 @@ func TestFallback(t *testing.T) {
 	if got, want := fs.life(1), `waiting 1020-1030 select "select" in main.f`; got != want {
 		t.Errorf("\n got  %s\n want %s", got, want)
 	}
-	// A version that neither decoder knows.
+	// A version unknown to both decoders.
 	data := append([]byte("go 1.24 trace\x00\x00\x00"), w.bytes()[headerSize:]...)
 	if _, err := Read(t.Context(), bytes.NewReader(data), Options{}); err == nil {
 		t.Error("Go 1.24 has no format of its own")
@@ -453,8 +453,7 @@ func TestSameWhenDamaged(t *testing.T) {
 	}
 }
 
-// goTestTraces returns the traces of the tests of Go's internal/trace, as far as the Go that runs
-// this test has them.
+// goTestTraces returns the traces of the tests of Go's internal/trace that the running Go has.
 func goTestTraces(t testing.TB) map[string][]byte {
 	t.Helper()
 	traces := map[string][]byte{}
@@ -489,7 +488,7 @@ func goTestTraces(t testing.TB) map[string][]byte {
 	return traces
 }
 
-// fromText makes a trace of the text form that Go's tests have: an event a line, its arguments in
+// fromText makes a trace of the text form of Go's tests: one event per line, with its arguments in
 // the order of the format.
 func fromText(text string) ([]byte, error) {
 	_, text, ok := strings.Cut(text, "-- trace --\n")
@@ -548,7 +547,7 @@ func recordsOf(d *decoded) (all []record) {
 	return all
 }
 
-// plain returns the trace in a file, unpacked.
+// plain returns the uncompressed trace in a file.
 func plain(t testing.TB, file string) []byte {
 	t.Helper()
 	f, err := os.Open(file)
