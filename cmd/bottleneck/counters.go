@@ -43,6 +43,8 @@ stretches for which a goroutine ran without a break.
 It reads an archive of "bottleneck record -counters", or any execution trace,
 which has the scheduling delay, system calls, the collector and the heap. The
 input is a FILE, a URL, or standard input ("-", or nothing at all in a pipe).
+Other commands read the trace in an archive; only this one and report read what
+was counted.
 
 A condition such as 'group =~ "worker" && duration > 100us' selects quanta, and
 arithmetic such as '1000 * minor_faults / duration' is a metric. The page

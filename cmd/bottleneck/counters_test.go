@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -141,11 +144,26 @@ func TestCountersAnswers(t *testing.T) {
 // Every command that reads a trace reads the one in an archive.
 func TestArchivesAreTraces(t *testing.T) {
 	archive := counterArchive(t)
-	for _, command := range [][]string{{"graph"}, {"ledger"}, {"contention"}, {"tasks"}, {}} {
-		if r := bottleneck(append(command, archive)...); r.status != exitOK || r.out == "" {
-			t.Errorf("%q: status %d, %s", command, r.status, r.err)
+	data, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+	defer served.Close()
+	for _, command := range [][]string{{"graph"}, {"ledger"}, {"contention"}, {"tasks"}, {"verdict"}, {"explain", "1"}, {"counters"}, {}} {
+		of := map[string]outcome{"FILE": bottleneck(append(command, archive)...), "URL": bottleneck(append(command, served.URL)...), "-": commandWith(bytes.NewReader(data), append(command, "-")...)}
+		for input, r := range of {
+			// The last line has commands with the name of the input.
+			got, _, _ := strings.Cut(r.out, "\nMore: ")
+			if want, _, _ := strings.Cut(of["FILE"].out, "\nMore: "); r.status != exitOK || got != want || got == "" {
+				t.Errorf("%q of an archive from %s: status %d, %s, %s", command, input, r.status, r.err, r.out)
+			}
 		}
 	}
+	if r := bottleneck("diff", archive, archive); r.status != exitOK || !strings.Contains(r.out, "before: ") {
+		t.Errorf("diff of archives: status %d, %s", r.status, r.err)
+	}
+	bottleneck("speedup", "-estimate", archive).want(t, exitFailure, "", "the speed-up cannot be estimated from one trace") // the goroutines nap
 	other := filepath.Join(t.TempDir(), "other.zip")
 	if err := os.WriteFile(other, []byte("PK\x03\x04 and so on"), 0o666); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ type input struct {
 	// itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
-	// archives makes open return an archive of counters unchanged, rather than the trace in it.
+	// archives makes open and readInput pass an archive of counters, rather than the trace in it.
 	archives bool
 	// answered, if not nil, is called with the headers of a server's answer.
 	answered func(http.Header)
@@ -56,8 +56,14 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	}
 	defer r.Close()
 	from, head := unpackJSON(peek(r))
-	if holdsJSON(head) {
+	switch {
+	case holdsJSON(head):
 		from = savedInput(ctx, from)
+	case quanta.IsArchive(head) && !in.archives:
+		if from, head, err = traceIn(from); err != nil {
+			var none P
+			return none, reading(fileError(in.label, err))
+		}
 	}
 	p, err := read(opened, from, head)
 	if err != nil && opened.Err() != nil && ctx.Err() == nil {
@@ -65,6 +71,20 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 		err = context.Cause(opened)
 	}
 	return p, reading(err)
+}
+
+// traceIn returns the trace in an archive of counters, and its beginning.
+func traceIn(archive io.Reader) (trace io.Reader, head []byte, err error) {
+	at, size, err := seekable(archive)
+	if err != nil {
+		return nil, nil, err
+	}
+	section, err := quanta.TraceIn(at, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	trace, head = peek(section)
+	return trace, head, nil
 }
 
 // reading returns an error with "reading " before each line, except for usage errors.
