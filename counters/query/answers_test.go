@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"maps"
 	"math"
 	"testing"
 
@@ -272,6 +273,31 @@ func checkLane(t *testing.T, rec *quanta.Recording, e *Explorer, by string, lane
 			t.Errorf("%s: pixel %d has the value %v", lane.Key, cell.X, cell.Value)
 		}
 		next = cell.X + cell.Width
+	}
+}
+
+// The ending of a quantum is in the cell in which it ends, if the quantum is wide enough for a glyph
+// and does not continue after the picture.
+func TestLanesShowHowQuantaEnded(t *testing.T) {
+	rec := &quanta.Recording{Wall: 1000, Groups: []quanta.Group{{Name: "main.main"}}, Funcs: []string{""}}
+	for _, q := range []struct {
+		begin, duration int64
+		ending          quanta.Ending
+	}{{0, 200, quanta.Preempted}, {200, 30, quanta.Yielded}, {300, 100, quanta.Yielded}, {400, 105, quanta.Blocked}, {505, 95, quanta.Exited}, {700, 900, quanta.Blocked}} {
+		rec.Goroutine, rec.Group, rec.Thread, rec.Proc = append(rec.Goroutine, 1), append(rec.Group, 0), append(rec.Thread, 1), append(rec.Proc, 0)
+		rec.Begin, rec.Duration = append(rec.Begin, q.begin), append(rec.Duration, q.duration)
+		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, q.ending), append(rec.Wait, 0), append(rec.Func, 0)
+	}
+	// 10 ns are a pixel.
+	lane := answer(t, explorer(t, rec), Query{Lanes: &Lanes{By: "goroutine", Width: 100, From: 0, To: 1000}}).Lanes.Lanes[0]
+	got := map[int]quanta.Ending{}
+	for _, c := range lane.Cells {
+		if c.Ended != quanta.OtherEnding {
+			got[c.X+c.Width] = c.Ended
+		}
+	}
+	if want := map[int]quanta.Ending{20: quanta.Preempted, 40: quanta.Yielded, 51: quanta.Blocked, 60: quanta.Exited}; !maps.Equal(got, want) {
+		t.Errorf("endings at pixels %v, want %v", got, want)
 	}
 }
 

@@ -214,6 +214,28 @@ func TestLanes(t *testing.T) {
 	p.shows("#bar", "processor", "2")
 }
 
+// Each wide quantum of a lane ends with a glyph of how it ended, in a saved and in a served page.
+func TestLanesHaveGlyphsOfEndings(t *testing.T) {
+	d := testData(3, 3)
+	r := d.Counters
+	for row, ending := range []quanta.Ending{quanta.Preempted, quanta.Exited, quanta.Blocked} {
+		r.Goroutine[row], r.Ending[row], r.Begin[row], r.Duration[row] = 1, ending, int64(row)*1e9, 5e8
+	}
+	saved, served := openFile(t, d, "", wide), openServed(t, d, "", wide)
+	for name, p := range map[string]*page{"saved": saved, "served": served} {
+		p.answered(3)
+		if got := p.eval(`[...document.querySelectorAll("#lanes .glyph")].map(e => e.innerText.trim()).join()`); got != "preempted,blocked" {
+			t.Errorf("%s: the legend is %q", name, got)
+		}
+		// The colour before the end of each quantum is that of the glyph, except where it exited.
+		const at = `(() => { const c = document.querySelector("#lanes canvas"), k = c.width / 3280, y = c.height / c.clientHeight * 8, row = c.getContext("2d").getImageData(0, y, c.width, 1).data;
+			return [500, 1500, 2500].map(ms => { const i = 4 * (Math.round(ms * k) - 4); return row.slice(i, i + 3).join(" ") == "27 31 39" }).join() })()`
+		if got := p.eval(at); got != "true,false,true" {
+			t.Errorf("%s: glyphs at the ends: %s, want true,false,true", name, got)
+		}
+	}
+}
+
 // A lane has the label that Go gives it: the group of its goroutine, not that of its first
 // quantum.
 func TestLanesAreLabeledByGoroutine(t *testing.T) {

@@ -9,7 +9,7 @@ const laneHeight = () => Math.round(17 * zoom());
 function drawLanes(host, a) {
 	const names = h("ul.lane-names"), canvas = h("canvas", {role: "img", tabindex: "-1", "aria-label": `timelines of ${a.lanes.length} lanes by ${a.by}${a.metric ? ", colored by " + a.metric : ""}; the table by ${a.by} has sums`});
 	const box = h("div");
-	fill(host, h("div.lane-list", null, names, box), h("div.fields", null, laneScale(a), laneMore(a)));
+	fill(host, h("div.lane-list", null, names, box), h("div.fields", null, laneScale(a), glyphLegend(a), laneMore(a)));
 	box.append(canvas);
 	const width = Math.max(120, box.clientWidth), height = a.lanes.length * laneHeight() + 26 * zoom(), dpr = devicePixelRatio;
 	canvas.width = width * dpr;
@@ -47,13 +47,14 @@ function paintLanes(ctx, a, width, height) {
 	a.lanes.forEach((_, i) => ctx.fillRect(0, i * LANE + LANE - 1, width, 1));
 	a.lanes.forEach((lane, i) => {
 		const g = a.by === "group" ? groupOf(lane.key) : lane.group === undefined || lane.group === null ? -1 : groupOf(lane.group), color = g >= 0 ? D.groups[g].color : "#8c96a3";
-		for (const [x, w, busy, , , value] of lane.cells) {
+		for (const [x, w, busy, , , value, ended] of lane.cells) {
 			const full = busy / (w * (a.to - a.from) / a.width);
 			if (!a.metric) ctx.fillStyle = color;
 			else if (value === null) ctx.fillStyle = theme("limit");
 			else ctx.fillStyle = rgb(ramp(hi > lo ? (value - lo) / (hi - lo) : .5, dark));
 			ctx.globalAlpha = palest + (1 - palest) * Math.min(1, full);
 			ctx.fillRect(x * scale, i * LANE + 2, Math.max(1, w * scale), LANE - 5);
+			paintGlyph(ctx, ended, (x + w) * scale, i * LANE + (LANE - 1) / 2);
 		}
 	});
 	ctx.globalAlpha = 1;
@@ -70,6 +71,29 @@ function paintLanes(ctx, a, width, height) {
 		if (x > 18 && x < width - 22) ctx.fillText(tick(v / size) + (last ? " " + unit : ""), x, height - 6);
 	}
 }
+
+// GLYPHS show how quanta ended: paths around the end of the quantum, in units of a glyph.
+const GLYPHS = {preempted: "M-6-3.5L0 0L-6 3.5Z", yielded: "M-6 0A3 3 0 1 1 0 0A3 3 0 1 1-6 0Z", blocked: "M-6-3H0V3H-6Z"};
+
+function paintGlyph(ctx, ended, x, y) {
+	if (!GLYPHS[ended]) return;
+	ctx.save();
+	ctx.translate(x - 1, y);
+	ctx.scale(zoom(), zoom());
+	ctx.globalAlpha = 1;
+	ctx.lineWidth = 1;
+	ctx.fillStyle = theme("ink");
+	ctx.strokeStyle = theme("paper");
+	const path = new Path2D(GLYPHS[ended]);
+	ctx.fill(path);
+	ctx.stroke(path);
+	ctx.restore();
+}
+
+const glyphLegend = a => {
+	const seen = new Set(a.lanes.flatMap(lane => lane.cells.map(c => c[6])));
+	return Object.keys(GLYPHS).filter(ended => seen.has(ended)).map(ended => h("span.glyph", null, s("svg", {viewBox: "-7 -5 8 10", width: 10, height: 12, "aria-hidden": "true"}, s("path", {d: GLYPHS[ended]})), ended));
+};
 
 function laneScale(a) {
 	if (!a.metric) return h("span.muted", null, "colored by group; paler where it ran only in part");

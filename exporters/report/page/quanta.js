@@ -133,7 +133,7 @@ class PickingEngine {
 			ended: f.endings[this.ending[row]], wait: f.waits[this.wait[row]], func: f.funcs[this.func[row]] || ""};
 	}
 
-	// lanes have a cell for each pixel in which something ran: [x, width, busy, quanta, row, value].
+	// lanes have a cell for each pixel in which something ran: [x, width, busy, quanta, row, value, ended].
 	lanes(q, rows) {
 		const m = q.metric ? this.metric(q.metric) : null, scale = q.width / (q.to - q.from), end = row => this.begin[row] + this.duration[row];
 		const parts = this.parts(q.by, rows.filter(row => this.begin[row] < q.to && end(row) >= q.from)), shown = parts.slice(0, q.limit), rest = parts.slice(q.limit);
@@ -147,11 +147,12 @@ class PickingEngine {
 					c.value = m ? m.values[row] : NaN;
 					if (c.value === c.value) { c.weight += part; c.sum += c.value * part; }
 					c.n++;
+					if (x === last && last - Math.floor(b) >= 7 && end(row) <= q.to) c.ended = D.counters.endings[this.ending[row]];
 					cells.set(x, c);
 				}
 			}
 			return {key: p.key, number: p.number, group: q.by === "goroutine" ? this.groupOf(p.rows) : null, busy: p.duration, quanta: p.rows.length,
-				cells: [...cells].map(([x, c]) => [x, 1, c.busy, c.n, null, orNull(c.n === 1 ? c.value : c.sum / c.weight)])};
+				cells: [...cells].map(([x, c]) => [x, 1, c.busy, c.n, null, orNull(c.n === 1 ? c.value : c.sum / c.weight), c.ended])};
 		});
 		if (q.by !== "group") lanes.sort((a, b) => compareText(a.group || "", b.group || "") || (a.number ?? Infinity) - (b.number ?? Infinity) || 0);
 		return {...q, metric: q.metric || "", unit: m ? m.unit : "", lanes, omitted: rest.length, omitted_busy: rest.reduce((t, p) => t + p.duration, 0)};
