@@ -16,7 +16,7 @@
 //	bottleneck scale [flags] -- COMMAND [arguments]
 //	bottleneck run [flags] -- go run | go test | PROGRAM [arguments]
 //	bottleneck instrument -- go build | install | run | test [arguments]
-//	bottleneck diff [flags] OLD NEW
+//	bottleneck diff [flags] OLD NEW | OLD... -- NEW...
 //	bottleneck report [flags] FILE...
 //	bottleneck top [flags] URL | FILE.json
 //	bottleneck record [flags] URL
@@ -28,33 +28,14 @@
 //	bottleneck help [command]
 //	bottleneck version
 //
-// For a first look, in two seconds and without a trace:
+// These commands look at a known neck without a trace, trace a running service that has
+// net/http/pprof mounted, check a trace in continuous integration, and run a benchmark on one and
+// on two processors:
 //
 //	bottleneck demo
-//
-// Traces can come from a running service that has net/http/pprof mounted, from a benchmark, and
-// from a program that calls runtime/trace itself:
-//
 //	bottleneck graph 'http://localhost:6060/debug/pprof/trace?seconds=5'
-//	go test -bench Sort -trace trace.out && bottleneck graph trace.out
-//	bottleneck graph -o graph.svg -o graph.json trace.out
-//
-// This check for continuous integration fails if the mean parallelism is below three:
-//
-//	bottleneck graph -fail 'parallelism<3' trace.out
-//
-// These commands run the same benchmark on one and on two processors, and compare a run with an
-// earlier one:
-//
+//	bottleneck verdict -fail 'lost(lock)>10%' trace.out
 //	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
-//	bottleneck diff -fail 'neck-% > 1.1x' before.trace after.trace
-//
-// For services that have mounted package exporters/live, these commands show a live view, save the
-// last seconds to a file, and add up the results of several instances:
-//
-//	bottleneck top http://localhost:6060/debug/bottleneck/
-//	bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
-//	bottleneck merge -o fleet.svg a.json b.json c.json
 //
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its end, a file
 // that cannot be written, a condition of -fail that holds), 2 for wrong usage, and 3 if conditions of

@@ -3,6 +3,7 @@ package pprof
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,25 @@ import (
 )
 
 const docURL = "https://pkg.go.dev/github.com/bottleneck-go/bottleneck/exporters/pprof"
+
+// checked returns a profile, unless it is invalid.
+func checked(p *profile.Profile) (*profile.Profile, error) {
+	if err := p.CheckValid(); err != nil {
+		return nil, fmt.Errorf("pprof: building the profile: %w", err)
+	}
+	return p, nil
+}
+
+// write writes a profile, unless there was an error.
+func write(w io.Writer, p *profile.Profile, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := p.Write(w); err != nil {
+		return fmt.Errorf("pprof: writing the profile: %w", err)
+	}
+	return nil
+}
 
 // build returns the profile of a graph that is within the limits.
 func build(g *bottle.Graph, opt Options) *profile.Profile {

@@ -59,24 +59,14 @@ func Contention(p *contention.Profile, opt ContentionOptions) (*profile.Profile,
 	if _, err := contention.ParseView(string(opt.View)); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}
-	out := buildContention(p, opt)
-	if err := out.CheckValid(); err != nil {
-		return nil, fmt.Errorf("pprof: building the profile: %w", err)
-	}
-	return out, nil
+	return checked(buildContention(p, opt))
 }
 
 // WriteContention writes the profile of [Contention] to w, compressed with gzip. Its errors are
 // those of Contention and of w.
 func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	out, err := Contention(p, opt)
-	if err != nil {
-		return err
-	}
-	if err := out.Write(w); err != nil {
-		return fmt.Errorf("pprof: writing the profile: %w", err)
-	}
-	return nil
+	return write(w, out, err)
 }
 
 // A contention profile is converted to samples in four steps:

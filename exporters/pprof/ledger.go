@@ -49,24 +49,14 @@ func Ledger(l *ledger.Ledger, opt LedgerOptions) (*profile.Profile, error) {
 	if l == nil {
 		return nil, errors.New("pprof: no ledger")
 	}
-	out := buildLedger(l, opt)
-	if err := out.CheckValid(); err != nil {
-		return nil, fmt.Errorf("pprof: building the profile: %w", err)
-	}
-	return out, nil
+	return checked(buildLedger(l, opt))
 }
 
 // WriteLedger writes the profile of [Ledger] to w, compressed with gzip. Its errors are those of
 // Ledger and of w.
 func WriteLedger(w io.Writer, l *ledger.Ledger, opt LedgerOptions) error {
 	out, err := Ledger(l, opt)
-	if err != nil {
-		return err
-	}
-	if err := out.Write(w); err != nil {
-		return fmt.Errorf("pprof: writing the profile: %w", err)
-	}
-	return nil
+	return write(w, out, err)
 }
 
 // loss is a sample of a ledger.

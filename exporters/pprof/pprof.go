@@ -54,7 +54,6 @@
 package pprof
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -81,21 +80,12 @@ func Profile(g *bottle.Graph, opt Options) (*profile.Profile, error) {
 	g, notes := limit(g)
 	p := build(g, opt)
 	p.Comments = append(p.Comments, notes...)
-	if err := p.CheckValid(); err != nil {
-		return nil, fmt.Errorf("pprof: building the profile: %w", err)
-	}
-	return p, nil
+	return checked(p)
 }
 
 // Write writes the profile of a graph to w, compressed with gzip. Its errors are those of [Profile]
 // and of w.
 func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	p, err := Profile(g, opt)
-	if err != nil {
-		return err
-	}
-	if err := p.Write(w); err != nil {
-		return fmt.Errorf("pprof: writing the profile: %w", err)
-	}
-	return nil
+	return write(w, p, err)
 }

@@ -48,24 +48,14 @@ func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")
 	}
-	out := buildTasks(p, opt)
-	if err := out.CheckValid(); err != nil {
-		return nil, fmt.Errorf("pprof: building the profile: %w", err)
-	}
-	return out, nil
+	return checked(buildTasks(p, opt))
 }
 
 // WriteTasks writes the profile of [Tasks] to w, compressed with gzip. Its errors are those of
 // Tasks and of w.
 func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	out, err := Tasks(p, opt)
-	if err != nil {
-		return err
-	}
-	if err := out.Write(w); err != nil {
-		return fmt.Errorf("pprof: writing the profile: %w", err)
-	}
-	return nil
+	return write(w, out, err)
 }
 
 // A task profile is converted to samples in four steps:

@@ -32,20 +32,14 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	if !opt.Creation && !opt.Submission {
 		opt.Creation, opt.Submission = true, true
 	}
-	t := &tasksText{p: p, opt: opt, style: style{colour: opt.Colour, ascii: opt.ASCII}}
+	t := &tasksText{p: p, opt: opt, style: opt.style()}
 	t.choose()
 	t.headline()
 	t.table()
 	for i, c := range t.classes {
 		t.class(c, t.names[i])
 	}
-	for _, warning := range p.Warnings {
-		t.b.WriteString(t.style.paint(bold, "Warning:") + wrap(t.style.clean(warning), opt.Width, len("Warning:")) + "\n")
-	}
-	if _, err := io.WriteString(w, t.b.String()); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, t.b.String()+t.style.warnings(p.Warnings, opt.Width))
 }
 
 // tasksText is the text of a profile under construction.
