@@ -25,7 +25,7 @@ func TestAloneInCalls(t *testing.T) {
 		{ledger.Code, diagnose.Serial, "While main.main ran alone, the other processors had nothing to do: 50% of the capacity."},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-			{Category: ledger.NoWork, Meanwhile: "main.main", Time: time.Second, Count: 1},
+			{Category: ledger.NoWork, Beside: "main.main", Time: time.Second, Count: 1},
 			{Category: tt.ran, Group: "main.main", Site: at, Time: 800 * time.Millisecond, Count: 40_000},
 			{Category: ledger.Code, Group: "main.main", Site: at, Time: 200 * time.Millisecond, Count: 40_000},
 		}}
@@ -58,7 +58,7 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.consume", Site: receive, Time: tt.ran, Count: 100},
-			{Category: ledger.WakeUp, Group: "main.produce", Wait: "chan-send", Waker: "main.consume", Meanwhile: "main.consume", Time: 800 * time.Millisecond, Count: 100},
+			{Category: ledger.WakeUp, Group: "main.produce", Wait: "chan-send", Waker: "main.consume", Beside: "main.consume", Time: 800 * time.Millisecond, Count: 100},
 			{Category: ledger.Code, Group: "main.produce", Time: 1200*time.Millisecond - tt.ran, Count: 100},
 		}}
 		if err := l.CheckValid(); err != nil {
@@ -79,8 +79,8 @@ func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 	start := ledger.Place{Func: "main.start", File: "/src/main.go", Line: 7}
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 		{Category: ledger.Code, Group: "main.start.func1", Time: time.Second, Count: 100},
-		{Category: ledger.NoWork, Meanwhile: "main.start.func1", Time: 900 * time.Millisecond, Count: 1},
-		{Category: ledger.Idle, Group: "main.start.func1", Site: start, Wait: "created", Waker: "main.main", Meanwhile: ledger.Nobody, Time: 100 * time.Millisecond, Count: 100},
+		{Category: ledger.NoWork, Beside: "main.start.func1", Time: 900 * time.Millisecond, Count: 1},
+		{Category: ledger.Idle, Group: "main.start.func1", Site: start, Wait: "created", Waker: "main.main", Beside: ledger.None, Time: 100 * time.Millisecond, Count: 100},
 	}}
 	if err := l.CheckValid(); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestLittleWorkIsNotWaitedFor(t *testing.T) {
 	}{{10 * time.Millisecond, diagnose.Serial}, {300 * time.Millisecond, diagnose.Timer}} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.main", Time: 800 * time.Millisecond, Count: 80},
-			{Category: ledger.Outside, Group: "main.tick", Site: at, Wait: "select", Meanwhile: "main.main", Time: 600 * time.Millisecond, Count: 60},
+			{Category: ledger.Outside, Group: "main.tick", Site: at, Wait: "select", Beside: "main.main", Time: 600 * time.Millisecond, Count: 60},
 			{Category: ledger.Code, Group: "main.work", Time: 600*time.Millisecond - tt.ran, Count: 60},
 			{Category: ledger.Code, Group: "main.tick", Time: tt.ran, Count: 60},
 		}}
@@ -133,7 +133,7 @@ func TestServerIsNamedAfterItsHandler(t *testing.T) {
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: serve, Site: library, Time: time.Second, Count: 100},
-			{Category: ledger.Idle, Group: "main.main", Wait: "select", Meanwhile: serve, Time: 900 * time.Millisecond, Count: 100},
+			{Category: ledger.Idle, Group: "main.main", Wait: "select", Beside: serve, Time: 900 * time.Millisecond, Count: 100},
 			{Category: ledger.Code, Group: handle.Func, Site: handle, Time: 100 * time.Millisecond, Count: 10},
 		}}
 		if err := l.CheckValid(); err != nil {
@@ -160,7 +160,7 @@ func TestLockOnOneProcessor(t *testing.T) {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 3 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.add", Site: place(8), Time: tt.held, Count: 100},
 			{Category: ledger.Code, Group: "main.add", Site: place(12), Time: time.Second - tt.held - time.Microsecond, Count: 100},
-			{Category: ledger.WakeUp, Group: "main.add", Site: place(7), Wait: "mutex", Meanwhile: ledger.Nobody, Time: time.Microsecond, Count: 100},
+			{Category: ledger.WakeUp, Group: "main.add", Site: place(7), Wait: "mutex", Beside: ledger.None, Time: time.Microsecond, Count: 100},
 		}}
 		if err := l.CheckValid(); err != nil {
 			t.Fatal(err)

@@ -666,7 +666,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case ledger.Runtime:
 		return key{kind: Runtime}, true
 	}
-	ran := d.called(r.Meanwhile)
+	ran := d.called(r.Beside)
 	switch w := r.Wait; {
 	case isLock(w):
 		return key{kind: Lock, place: d.find(r.Site)}, true
@@ -701,7 +701,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 			return key{kind: Limit, place: site}, true
 		}
 	}
-	nothing := ran == ledger.Nobody || strings.HasPrefix(ran, "GC (") // of the program ran
+	nothing := ran == ledger.None || strings.HasPrefix(ran, "GC (") // of the program ran
 	switch {
 	case nothing && (strings.HasPrefix(r.Waker, "GC (") || strings.HasPrefix(r.Waker, "runtime.gc")):
 		return key{kind: Collector}, true
@@ -772,7 +772,7 @@ func (d *diagnosis) setsPace(name string) bool {
 // goroutine used one of them that has little to do: one that waits for connections, stops the
 // program, or looks at something at times. Without its waits, the processors would be as empty.
 func (d *diagnosis) spare(r *ledger.Row) bool {
-	if r.Meanwhile == ledger.Nobody {
+	if r.Beside == ledger.None {
 		return false
 	}
 	b := d.boxes[r.Group]

@@ -38,7 +38,7 @@ func TestSentencesCountWaitsNotGaps(t *testing.T) {
 			"Waiting for system calls at main.poll main.go:7 left 90% of the capacity idle (40 calls)."},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-			{Category: tt.category, Group: "main.poll", Site: at, Wait: tt.wait, Meanwhile: ledger.Nobody, Time: 1800 * time.Millisecond, Count: 120},
+			{Category: tt.category, Group: "main.poll", Site: at, Wait: tt.wait, Beside: ledger.None, Time: 1800 * time.Millisecond, Count: 120},
 			{Category: ledger.Code, Group: "main.poll", Site: at, Time: 199 * time.Millisecond, Count: 60},
 			{Category: ledger.Syscall, Group: "main.poll", Site: at, Time: time.Millisecond, Count: 40},
 		}}
@@ -104,7 +104,7 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.stage", Site: at, Time: time.Second, Count: tt.parks},
-			{Category: ledger.Idle, Group: "main.main", Wait: "chan-receive", Meanwhile: "main.stage", Time: time.Second, Count: tt.gaps},
+			{Category: ledger.Idle, Group: "main.main", Wait: "chan-receive", Beside: "main.stage", Time: time.Second, Count: tt.gaps},
 		}}
 		f := diagnose.New(diagnose.Results{
 			Ledger:     l,
@@ -134,7 +134,7 @@ func TestMostlyUnknownOwners(t *testing.T) {
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.add", Site: at, Time: 1600 * time.Millisecond, Count: 10},
-			{Category: ledger.Idle, Group: "main.add", Site: at, Wait: "mutex", Waker: "main.add", WakerSite: at, Meanwhile: "main.add", Time: 400 * time.Millisecond, Count: 10},
+			{Category: ledger.Idle, Group: "main.add", Site: at, Wait: "mutex", Waker: "main.add", WakerSite: at, Beside: "main.add", Time: 400 * time.Millisecond, Count: 10},
 		}}
 		lock := &contention.Lock{ID: 1, Hold: 100 * time.Microsecond}
 		f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{

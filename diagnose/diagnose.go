@@ -125,12 +125,12 @@ func New(r Results) *Verdict {
 		v.Parts = d.partsOfFocus()
 	}
 	if d.l.Capacity <= 0 {
-		v.Findings = []Finding{{Kind: CannotTell, Title: "The trace covers no time, so nothing can be told."}}
+		v.Findings = []Finding{{Kind: CannotTell, Title: "The trace covers no time."}}
 		return v
 	}
 	d.index()
 	if d.nameless() {
-		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: "The trace does not show which functions ran, as one that is cut off: what limits the program cannot be told."})
+		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: "The trace does not show which functions ran, so it does not show what limits the program. It may be truncated."})
 		return v
 	}
 	d.collect()

@@ -162,7 +162,7 @@ func TestVerdictText(t *testing.T) {
 // A trace without time, or in which nothing runs, gets a sentence and no division by zero.
 func TestEmptyTraces(t *testing.T) {
 	for _, l := range []*ledger.Ledger{{}, {Procs: 2, Wall: time.Second, Capacity: 2 * time.Second,
-		Rows: []ledger.Row{{Category: ledger.NoWork, Meanwhile: ledger.Nobody, Time: 2 * time.Second, Count: 1}}}} {
+		Rows: []ledger.Row{{Category: ledger.NoWork, Beside: ledger.None, Time: 2 * time.Second, Count: 1}}}} {
 		v := diagnose.New(diagnose.Results{Ledger: l})
 		if len(v.Findings) != 1 {
 			t.Errorf("got %v", v.Findings)

@@ -102,8 +102,8 @@ func (e *Evidence) addRan(r Results) {
 	places := map[string]map[ledger.Place]bool{} // by group; nil is all
 	for i := range e.Rows {
 		switch row := &e.Rows[i]; {
-		case row.Category.Empty() && row.Meanwhile != "" && row.Meanwhile != ledger.Nobody && row.Meanwhile != ledger.Several:
-			places[row.Meanwhile] = nil
+		case row.Category.Empty() && row.Beside != "" && row.Beside != ledger.None && row.Beside != ledger.Several:
+			places[row.Beside] = nil
 		case !row.Category.Empty() && row.Group != "" && row.Site.Func != "":
 			of, known := places[row.Group]
 			if !known {

@@ -19,7 +19,7 @@ import (
 
 // involves reports whether a group is part of a row.
 func involves(r *ledger.Row, group string) bool {
-	return r.Group == group || r.Waker == group || r.Meanwhile == group
+	return r.Group == group || r.Waker == group || r.Beside == group
 }
 
 // partsOfFocus returns the sums of the ledger by the role of the group. Each row counts for the
@@ -31,7 +31,7 @@ func (d *diagnosis) partsOfFocus() []Part {
 	}{
 		{"it ran", func(r *ledger.Row) bool { return !r.Category.Empty() && r.Group == d.Focus }},
 		{"others ran", func(r *ledger.Row) bool { return !r.Category.Empty() }},
-		{"idle while only it ran", func(r *ledger.Row) bool { return r.Meanwhile == d.Focus }},
+		{"idle while only it ran", func(r *ledger.Row) bool { return r.Beside == d.Focus }},
 		{"idle until it woke others", func(r *ledger.Row) bool { return r.Waker == d.Focus }},
 		{"idle until it ran", func(r *ledger.Row) bool { return r.Group == d.Focus }},
 		{"idle without it", func(*ledger.Row) bool { return true }},
@@ -69,8 +69,8 @@ func Group(l *ledger.Ledger, name string) (string, error) {
 	sums := map[string]time.Duration{}
 	for i := range l.Rows {
 		r := &l.Rows[i]
-		for _, group := range []string{r.Group, r.Waker, r.Meanwhile} {
-			if group != "" && group != ledger.Nobody && group != ledger.Several {
+		for _, group := range []string{r.Group, r.Waker, r.Beside} {
+			if group != "" && group != ledger.None && group != ledger.Several {
 				sums[group] += r.Time
 			}
 		}

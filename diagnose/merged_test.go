@@ -32,25 +32,25 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 		lost  time.Duration
 	}{
 		{"the next step of a barrier", []ledger.Row{
-			{Category: ledger.Idle, Group: main, Wait: "waitgroup", Site: at(main, 3), Waker: worker, Meanwhile: worker, Time: 30, Count: 1},
-			{Category: ledger.Idle, Group: worker, Wait: "created", Site: at(main, 4), Waker: main, Meanwhile: worker, Time: 20, Count: 1},
+			{Category: ledger.Idle, Group: main, Wait: "waitgroup", Site: at(main, 3), Waker: worker, Beside: worker, Time: 30, Count: 1},
+			{Category: ledger.Idle, Group: worker, Wait: "created", Site: at(main, 4), Waker: main, Beside: worker, Time: 20, Count: 1},
 		}, nil, "Uneven work: 25% of the capacity was idle while the last of the 3 main.worker ran.", 50},
 		{"the first step is no barrier's", []ledger.Row{
-			{Category: ledger.Idle, Group: main, Wait: "waitgroup", Site: at(main, 3), Waker: worker, Meanwhile: worker, Time: 30, Count: 1},
-			{Category: ledger.Idle, Group: worker, Wait: "created", Site: at(main, 4), Waker: "main.other", Meanwhile: worker, Time: 20, Count: 1},
+			{Category: ledger.Idle, Group: main, Wait: "waitgroup", Site: at(main, 3), Waker: worker, Beside: worker, Time: 30, Count: 1},
+			{Category: ledger.Idle, Group: worker, Wait: "created", Site: at(main, 4), Waker: "main.other", Beside: worker, Time: 20, Count: 1},
 		}, nil, "Uneven work: 15% of the capacity was idle while the last of the 3 main.worker ran.", 30},
 		{"workers that sleep, and others that wait for them", []ledger.Row{
-			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Meanwhile: ledger.Nobody, Time: 150, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 150, Count: 9},
 		}, &contention.Profile{Duration: 100, Pairs: []contention.Pair{{Kind: contention.ChanSendKind, Blamed: 90, Contentions: 9,
 			Waiter: contention.Party{Group: main, Stack: stack(main, 5)}, Owner: contention.Party{Group: worker, Stack: stack(worker, 8)}}}},
 			"The limit of how many main.worker work at a time, waited for at main.main main.go:5, kept 75% of the capacity idle: 0.90 waited on average while 3.00 slept at main.worker main.go:9.", 150},
 		{"a server without requests", []ledger.Row{
-			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Meanwhile: ledger.Nobody, Time: 150, Count: 9},
+			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 150, Count: 9},
 		}, nil, "Nothing to do for 75% of the capacity: all waited until requests came from the network.", 150},
 		{"a server that is not all that waits", []ledger.Row{
-			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Meanwhile: ledger.Nobody, Time: 60, Count: 9},
-			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Meanwhile: ledger.Nobody, Time: 50, Count: 9},
-			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Meanwhile: ledger.Nobody, Time: 40, Count: 9},
+			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 60, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 50, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Beside: ledger.None, Time: 40, Count: 9},
 		}, nil, "Waiting for the network left 30% of the capacity idle.", 60},
 	} {
 		l := &ledger.Ledger{Wall: 100, Procs: 2, Capacity: 200}
@@ -110,31 +110,31 @@ func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 	}{
 		{"a processor that was used once, to accept a connection", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
-			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Meanwhile: "main.work", Time: 900 * ms, Count: 1},
+			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Beside: "main.work", Time: 900 * ms, Count: 1},
 		}, diagnose.Serial, "While main.work ran alone", 900 * ms},
 		{"connections that come again and again", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
-			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Meanwhile: "main.work", Time: 900 * ms, Count: 20},
+			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Beside: "main.work", Time: 900 * ms, Count: 20},
 		}, diagnose.Network, "Waiting for the network", 900 * ms},
 		{"the collector ran, and nothing waited for it", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 600 * ms, Count: 9},
 			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 800 * ms, Count: 9},
-			{Category: ledger.NoWork, Meanwhile: "GC (dedicated)", Time: 600 * ms, Count: 1},
+			{Category: ledger.NoWork, Beside: "GC (dedicated)", Time: 600 * ms, Count: 1},
 		}, diagnose.Collector, "workers 40%, assists 0%, world stopped 0%, waits for it 0%", 800 * ms},
 		{"short calls, some of them long", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
 			{Category: ledger.Syscall, Group: "main.work", Site: at, Time: 500 * ms, Count: 500_000},
-			{Category: ledger.Outside, Group: "main.work", Site: at, Wait: "syscall", Meanwhile: ledger.Nobody, Time: 400 * ms, Count: 20},
+			{Category: ledger.Outside, Group: "main.work", Site: at, Wait: "syscall", Beside: ledger.None, Time: 400 * ms, Count: 20},
 		}, diagnose.Syscalls, "System calls at main.work main.go:7 held processors for 25% of the capacity, and left 20% idle (500,000 calls of 1 µs).", 900 * ms},
 		{"a goroutine that yields all the time", []ledger.Row{
-			{Category: ledger.NoWork, Meanwhile: "main.main", Time: 900 * ms, Count: 1},
+			{Category: ledger.NoWork, Beside: "main.main", Time: 900 * ms, Count: 1},
 			{Category: ledger.Code, Group: "main.main", Time: 700 * ms, Count: 9},
 			{Category: ledger.Scheduler, Group: "main.work", Site: at, Wait: "yield", Time: 200 * ms, Count: 100_000},
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 200 * ms, Count: 100_000},
 		}, diagnose.Switching, "Yielding at main.work", 200 * ms},
 		{"no names", []ledger.Row{
 			{Category: ledger.Code, Group: "(unnamed)", Time: 1100 * ms, Count: 9},
-			{Category: ledger.Idle, Group: "(unnamed)", Wait: "coroutine", Meanwhile: "(unnamed)", Time: 900 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "(unnamed)", Wait: "coroutine", Beside: "(unnamed)", Time: 900 * ms, Count: 9},
 		}, diagnose.CannotTell, "The trace does not show which functions ran", 0},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: c.rows}

@@ -48,7 +48,7 @@ func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
 	add(180, at("main.check", 12), at("main.load", 31), root)
 	add(190, at("main.emit", 13), at("main.write", 22), root)
 	add(240, at("main.sort", 14), root)
-	l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.worker", Wait: "created", Meanwhile: "main.main", Time: 1000, Count: 1})
+	l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.worker", Wait: "created", Beside: "main.main", Time: 1000, Count: 1})
 	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
 	if f.Kind != diagnose.Serial || len(f.Where) == 0 || f.Where[0] != at("main.load", 30) {
 		t.Errorf("%s %v", f.Title, f.Where)

@@ -23,7 +23,7 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 	profile := *d.Tasks
 	profile.Classes = slices.Clone(profile.Classes)
 	profile.Diagnose()
-	told := func(kind Kind) bool {
+	listed := func(kind Kind) bool {
 		return slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == kind })
 	}
 	for i := range profile.Classes {
@@ -50,7 +50,7 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 		default:
 			continue
 		}
-		if f.Kind != Tiny || !told(Tiny) {
+		if f.Kind != Tiny || !listed(Tiny) {
 			out = append(out, f)
 		}
 	}

@@ -49,7 +49,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		if hot, ok := d.hot(c.name); ok {
 			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
 		}
-		f.Advice = "Divide that among goroutines, begin it earlier, or let others do something else meanwhile."
+		f.Advice = "Divide that among goroutines, begin it earlier, or let the others do other work until it is done."
 	case Imbalance:
 		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
 		f.Where = d.from(c.place, c.callers(d))
@@ -118,7 +118,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 			place := d.inC(c.name)
 			f.Where = d.from(place.Site, place.Callers)
 			f.Title = fmt.Sprintf("C code at %s left %s of the capacity idle: no others ran beside %s, which calls it.", short(place.Site), lost, format.Func(c.name))
-			f.Advice = "Have several goroutines call it at a time, or make fewer calls. Whether it computes or waits, a trace does not show."
+			f.Advice = "Have several goroutines call it at a time, or make fewer calls. A trace does not show whether it computes or waits."
 			without(&f, "idle processors", "with fewer calls")
 		}
 	case Tracing:
@@ -878,7 +878,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 				break
 			}
 		}
-		f.Title = fmt.Sprintf("C code ran for %s of the capacity. The scheduler does not see it, so a trace cannot tell whether it computes or waits.", format.Percent(c, d.l.Capacity))
+		f.Title = fmt.Sprintf("C code ran for %s of the capacity. The scheduler does not see it, so a trace does not show whether it computes or waits.", format.Percent(c, d.l.Capacity))
 		out = append(out, f)
 	}
 	if f, ok := d.leaks(); ok {
@@ -893,9 +893,9 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	if used+little >= d.l.Capacity*85/100 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
 		ran := d.l.Of(ledger.Code)
 		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))}
-		f.Advice = "A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
+		f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
 		if len(costly) == 0 && len(out) == 0 {
-			f.Advice = "Nothing to repair shows here. " + f.Advice
+			f.Advice = "The trace shows nothing to repair. " + f.Advice
 		}
 		if group, place, share := d.hottest(); share > 0 {
 			f.Where = d.from(place, d.callersOf(group, place))

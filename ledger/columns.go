@@ -25,13 +25,13 @@ var Columns = []result.Column[Row]{
 		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.Func) }},
 	{Name: "waker_line", Title: "line", Help: "where in that function",
 		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.Source()) }},
-	{Name: "meanwhile", Title: "meanwhile", Unit: result.Func, Help: "the name of the goroutines that ran on other processors",
-		Value: func(r *Row) (result.Value, bool) { return text(r.Meanwhile) }},
+	{Name: "beside", Title: "beside", Unit: result.Func, Help: "the name of the goroutines that ran on other processors",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Beside) }},
 	{Name: "count", Title: "count", Unit: result.Count, Help: "how many slices of running, or gaps",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Count), true }},
 	{Name: "lost", Title: "lost", Unit: result.Duration, Part: true, Help: "the time, where the program's own code, C code or system calls did not run",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.lost()), true }},
-	{Name: "queue", Title: "queue", Unit: result.Duration, Help: "goroutines' time that others were ready meanwhile and all processors were in use",
+	{Name: "queue", Title: "queue", Unit: result.Duration, Help: "goroutines' time that others were ready and all processors were in use",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Queue), true }},
 }
 

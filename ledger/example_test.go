@@ -33,5 +33,5 @@ func ExampleReadTrace() {
 	// code    61%
 	// wake-up 1%
 	// idle    38%
-	// idle work.mutexWorker at work.mutexWorker work.go:172, after mutex, woken by work.mutexWorker at work.mutexWorker work.go:174; meanwhile work.mutexWorker ran
+	// idle work.mutexWorker at work.mutexWorker work.go:172, after mutex, woken by work.mutexWorker at work.mutexWorker work.go:174; while work.mutexWorker ran
 }

@@ -19,7 +19,7 @@ const (
 )
 
 func newGroups() groups {
-	return groups{of: map[string]who{others: otherGroups}, names: []string{Nobody, Several, others}}
+	return groups{of: map[string]who{others: otherGroups}, names: []string{None, Several, others}}
 }
 
 // number returns the number of a name.

@@ -16,7 +16,7 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 type who int32
 
 const (
-	nobody      who = 0
+	none        who = 0
 	several     who = 1
 	stopGC      who = -1 // the world is stopped, regardless of what runs
 	stopTracer  who = -2
@@ -110,7 +110,7 @@ func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 	for {
 		p := &h.pieces[i]
 		start := max(from, p.from)
-		if p.who != nobody {
+		if p.who != none {
 			into.add(p.who, to-start)
 		}
 		if p.from <= from {
@@ -160,7 +160,7 @@ func (h *history) block(level, n int) spells {
 		return b.sum
 	}
 	for i := n * blockSize; i < (n+1)*blockSize; i++ {
-		if p := &h.pieces[i]; p.who != nobody {
+		if p := &h.pieces[i]; p.who != none {
 			b.sum.add(p.who, h.pieces[i+1].from-p.from)
 		}
 	}

@@ -18,8 +18,8 @@ func TestHistorySums(t *testing.T) {
 		h := newHistory()
 		ran := []who{} // by nanosecond
 		cuts := []timeline.Time{0}
-		now, w := timeline.Time(0), nobody
-		whos := []who{stopGC, nobody, several, 3, 4, 5, 6}
+		now, w := timeline.Time(0), none
+		whos := []who{stopGC, none, several, 3, 4, 5, 6}
 		for range 400 {
 			w = whos[r.IntN(len(whos))]
 			h.begin(now, w)
@@ -58,7 +58,7 @@ func TestHistorySums(t *testing.T) {
 			}{{middle, now, late}, {from, middle, early}} {
 				want, got := map[who]timeline.Time{}, map[who]timeline.Time{}
 				for _, w := range ran[part.from:part.to] {
-					if w != nobody {
+					if w != none {
 						want[w]++
 					}
 				}

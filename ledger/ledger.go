@@ -100,9 +100,9 @@ func (c Category) Empty() bool {
 // Place is a place in the source.
 type Place = timeline.Place
 
-// Values of Row.Meanwhile that do not name a group of goroutines.
+// Values of Row.Beside that do not name a group of goroutines.
 const (
-	Nobody  = "nobody"
+	None    = "none"
 	Several = "several"
 	others  = "(others)"
 )
@@ -129,9 +129,9 @@ type Row struct {
 	// the place.
 	Waker     string `json:"waker,omitempty"`
 	WakerSite Place  `json:"waker_site,omitzero"`
-	// Meanwhile is the name of the goroutines that ran on other processors while this one was
-	// empty: [Nobody], a name if all had the same, or [Several].
-	Meanwhile string `json:"meanwhile,omitempty"`
+	// Beside is the name of the goroutines that ran on other processors while this one was
+	// empty: [None], a name if all had the same, or [Several].
+	Beside string `json:"beside,omitempty"`
 	// Time is in ns·processors.
 	Time time.Duration `json:"time"`
 	// Count is the number of slices in which goroutines ran or the processor was empty.
@@ -166,8 +166,8 @@ func (r *Row) String() string {
 			s += " at " + r.WakerSite.String()
 		}
 	}
-	if r.Meanwhile != "" {
-		s += "; meanwhile " + format.Func(r.Meanwhile) + " ran"
+	if r.Beside != "" {
+		s += "; while " + format.Func(r.Beside) + " ran"
 	}
 	return s
 }
@@ -182,14 +182,14 @@ func (r *Row) lost() time.Duration {
 
 // name is the part of a row that identifies it.
 type name struct {
-	category                      Category
-	group, wait, waker, meanwhile string
-	site, wakerSite               Place
-	sampled                       bool
+	category                   Category
+	group, wait, waker, beside string
+	site, wakerSite            Place
+	sampled                    bool
 }
 
 func (r *Row) name() name {
-	return name{r.Category, r.Group, r.Wait, r.Waker, r.Meanwhile, r.Site, r.WakerSite, r.Sampled}
+	return name{r.Category, r.Group, r.Wait, r.Waker, r.Beside, r.Site, r.WakerSite, r.Sampled}
 }
 
 // Ledger accounts for the capacity of a program's processors. Times are in ns·processors unless

@@ -34,7 +34,7 @@ func random(r *rand.Rand) *Ledger {
 	keys := map[name]bool{}
 	for range r.IntN(12) {
 		row := Row{Category: Categories()[r.IntN(3)], Group: pick("", "a", "b"), Site: Place{Func: pick("", "f"), Line: r.IntN(2)}, Wait: pick("", "mutex"),
-			Waker: pick("", "a"), Meanwhile: pick("", Nobody), Sampled: r.IntN(2) == 0}
+			Waker: pick("", "a"), Beside: pick("", None), Sampled: r.IntN(2) == 0}
 		if keys[row.name()] {
 			continue
 		}

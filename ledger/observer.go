@@ -61,10 +61,10 @@ type Observer struct {
 	unbooked        timeline.Time         // running time of these
 
 	history  history
-	nobody   timeline.Time // time in which nothing ran that is not booked yet
-	kept     timeline.Time // the part of nobody left for the next goroutine that had waited
+	idle     timeline.Time // time in which nothing ran that is not booked yet
+	kept     timeline.Time // the part of idle left for the next goroutine that had waited
 	who      who           // runs now
-	whoSince timeline.Time // if who is nobody, the time up to which nobody is counted
+	whoSince timeline.Time // if who is none, the time up to which idle is counted
 	groups   groups
 	active   []int32 // by group: goroutines that run
 	distinct int     // groups that run
@@ -221,8 +221,8 @@ const fracBits = 16
 
 // turn counts the time up to now in which nothing ran.
 func (o *Observer) turn() {
-	if o.who == nobody {
-		o.nobody += o.now - o.whoSince
+	if o.who == none {
+		o.idle += o.now - o.whoSince
 	}
 	o.whoSince = o.now
 }
@@ -249,7 +249,7 @@ func (o *Observer) look() {
 	case o.stop != 0:
 		w = o.stop
 	case o.distinct == 0:
-		w = nobody
+		w = none
 	case o.distinct == 1:
 		w = o.xor
 	}

@@ -24,7 +24,7 @@ type rowKey struct {
 	site      *timeline.Frame
 	wakerSite *timeline.Frame
 	groups    uint64 // group, and above it waker
-	kind      uint64 // meanwhile, and above it wait and category
+	kind      uint64 // beside, and above it wait and category
 }
 
 func keyOf(c category, group who, site *timeline.Frame) rowKey {
@@ -33,7 +33,7 @@ func keyOf(c category, group who, site *timeline.Frame) rowKey {
 
 func (k rowKey) category() category  { return category(k.kind >> 40) }
 func (k rowKey) wait() timeline.Wait { return timeline.Wait(k.kind >> 32) }
-func (k rowKey) meanwhile() who      { return who(k.kind) }
+func (k rowKey) beside() who         { return who(k.kind) }
 func (k rowKey) group() who          { return who(k.groups) }
 func (k rowKey) waker() who          { return who(k.groups >> 32) }
 
@@ -318,28 +318,28 @@ func goesOn(m *member, gap timeline.Time) bool {
 // closeAll books the time in which nothing ran, of all slots, when m ends it: m explains why all of
 // them were empty. A nil m is the end of the trace.
 func (o *Observer) closeAll(m *member) {
-	if o.nobody == 0 || o.procs == 0 {
+	if o.idle == 0 || o.procs == 0 {
 		return // kept while GOMAXPROCS is unknown
 	}
 	by := o.enderOf(m)
 	times := timeline.Time(o.procs)
 	if m != nil && by == nil {
-		if ready := min(o.now-m.readyAt, o.nobody-o.kept); goesOn(m, ready) {
-			o.empties(o.between(m, ready), &m.cause, spells{{nobody, ready * times}}, false)
-			o.nobody -= ready
+		if ready := min(o.now-m.readyAt, o.idle-o.kept); goesOn(m, ready) {
+			o.empties(o.between(m, ready), &m.cause, spells{{none, ready * times}}, false)
+			o.idle -= ready
 		}
-		o.kept = o.nobody
+		o.kept = o.idle
 		return // the rest is counted as part of the next time
 	}
 	if m == nil {
-		o.empties(keyOf(catNoWork, 0, nil), nil, spells{{nobody, o.nobody * times}}, true)
-		o.nobody, o.kept = 0, 0
+		o.empties(keyOf(catNoWork, 0, nil), nil, spells{{none, o.idle * times}}, true)
+		o.idle, o.kept = 0, 0
 		return
 	}
-	ready := min(o.now-m.readyAt, o.nobody)
-	o.empties(o.between(by, math.MaxInt64), &by.cause, spells{{nobody, ready * times}}, true)
-	o.empties(by.waited(), &by.cause, spells{{nobody, (o.nobody - ready) * times}}, true)
-	o.nobody, o.kept = 0, 0
+	ready := min(o.now-m.readyAt, o.idle)
+	o.empties(o.between(by, math.MaxInt64), &by.cause, spells{{none, ready * times}}, true)
+	o.empties(by.waited(), &by.cause, spells{{none, (o.idle - ready) * times}}, true)
+	o.idle, o.kept = 0, 0
 }
 
 // enderOf returns the goroutine that causes the end of a gap. It is m, unless m had been stopped.
@@ -370,9 +370,9 @@ func outside(c *cause) bool {
 	return false
 }
 
-// empties books the time of an empty slot, by who ran during that time if meanwhile is set. c is
+// empties books the time of an empty slot, by who ran during that time if divide is set. c is
 // its cause, or nil.
-func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
+func (o *Observer) empties(k rowKey, c *cause, s spells, divide bool) {
 	var stack *timeline.Stack
 	if c != nil {
 		stack = c.stack
@@ -388,7 +388,7 @@ func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
 			if sp.who == stopRuntime {
 				key.site = o.stopped.Site()
 			}
-		case meanwhile:
+		case divide:
 			key = k.whileRan(sp.who)
 		}
 		if o.opt.Stacks {
@@ -525,7 +525,7 @@ func (o *Observer) row(k rowKey) Row {
 	}
 	switch r.Category {
 	case NoWork:
-		r.Meanwhile = o.groups.names[k.meanwhile()]
+		r.Beside = o.groups.names[k.beside()]
 		return r
 	case GCStop, Runtime:
 		if r.Group == "" {
@@ -549,7 +549,7 @@ func (o *Observer) row(k rowKey) Row {
 	if k.waker() != 0 {
 		r.Waker, r.WakerSite = o.groups.names[k.waker()], placeOf(k.wakerSite)
 	}
-	r.Meanwhile = o.groups.names[k.meanwhile()]
+	r.Beside = o.groups.names[k.beside()]
 	return r
 }
 

@@ -102,7 +102,7 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 		who := Several
 		switch len(names) {
 		case 0:
-			who = Nobody
+			who = None
 		case 1:
 			for name := range names {
 				who = name
@@ -173,7 +173,7 @@ func TestRandomSchedules(t *testing.T) {
 			case r.Category == GCWorker:
 				ran["runtime.bgsweep"] -= r.Time
 			default:
-				empty[r.Meanwhile] -= r.Time
+				empty[r.Beside] -= r.Time
 			}
 		}
 		total := time.Duration(0)

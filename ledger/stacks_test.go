@@ -15,7 +15,7 @@ import (
 func stacksHold(l *Ledger) string {
 	left := map[string]time.Duration{}
 	key := func(r *Row) string {
-		return fmt.Sprintf("%q", []any{r.Category, r.Group, r.Site, r.Wait, r.Waker, r.WakerSite, r.Meanwhile})
+		return fmt.Sprintf("%q", []any{r.Category, r.Group, r.Site, r.Wait, r.Waker, r.WakerSite, r.Beside})
 	}
 	for i := range l.Rows {
 		if r := &l.Rows[i]; !r.Category.Used() && r.Time != 0 {

@@ -105,7 +105,7 @@ func (w *Windows) finish(l *Ledger) {
 
 // done reports whether everything that began before the end has ended.
 func (o *Observer) done() bool {
-	if o.nobody > 0 || o.who == nobody && o.whoSince < o.length {
+	if o.idle > 0 || o.who == none && o.whoSince < o.length {
 		return false
 	}
 	for i := range o.slots {

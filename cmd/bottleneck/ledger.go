@@ -124,7 +124,7 @@ var ledgerMeasures = func() measures {
 func namesOf(l *ledger.Ledger) (names []string) {
 	for i := range l.Rows {
 		r := &l.Rows[i]
-		names = append(names, r.Group, r.Waker, r.Meanwhile)
+		names = append(names, r.Group, r.Waker, r.Beside)
 		for _, p := range append([]ledger.Place{r.Site, r.WakerSite}, r.Callers...) {
 			names = append(names, p.Func, p.Source())
 		}
@@ -141,7 +141,7 @@ func ledgerWords() (words []string) {
 	for _, w := range timeline.Waits() {
 		words = append(words, w.String())
 	}
-	words = append(words, ledger.Nobody, ledger.Several)
+	words = append(words, ledger.None, ledger.Several)
 	slices.Sort(words)
 	return slices.Compact(words)
 }

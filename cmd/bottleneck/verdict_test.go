@@ -134,7 +134,7 @@ func TestExplain(t *testing.T) {
 			}
 			for _, c := range append(e.Blocked, e.Ran...) {
 				through := func(row ledger.Row) bool {
-					return c.Wait == "" && row.Category.Empty() && row.Meanwhile == c.Group || row.Wait == c.Wait && slices.Contains(c.Calls, row.Site)
+					return c.Wait == "" && row.Category.Empty() && row.Beside == c.Group || row.Wait == c.Wait && slices.Contains(c.Calls, row.Site)
 				}
 				if !slices.ContainsFunc(e.Rows, through) {
 					t.Errorf("%s: no row is about %+v", word, c)
@@ -207,7 +207,7 @@ func TestVerdictOnOneGroup(t *testing.T) {
 			t.Errorf("%s: %v, capacity %v, want %v", tt.group, err, v.Capacity, l.Capacity)
 		}
 		part := func(row *ledger.Row) bool {
-			return row.Group == v.Focus || row.Waker == v.Focus || row.Meanwhile == v.Focus
+			return row.Group == v.Focus || row.Waker == v.Focus || row.Beside == v.Focus
 		}
 		var ran, without time.Duration
 		for i := range l.Rows {

@@ -41,7 +41,7 @@ type LedgerOptions struct {
 //
 // Samples carry the labels part, the category; kind, the reason of the wait; group, the goroutines
 // that ran or that ended the gap; and, if known, waker, the goroutines that woke them, and
-// meanwhile, the goroutines that ran on other processors in that time.
+// beside, the goroutines that ran on other processors in that time.
 //
 // Like [Write], Ledger stays under 16,000 samples and 4 MB: the smallest are added up under
 // "[others]", and a comment of the profile records that.
@@ -66,7 +66,7 @@ type loss struct {
 	time   time.Duration
 }
 
-type lossLabels struct{ part, kind, group, waker, meanwhile string }
+type lossLabels struct{ part, kind, group, waker, beside string }
 
 var created = timeline.WaitCreated.String()
 
@@ -97,7 +97,7 @@ func buildLedger(l *ledger.Ledger, opt LedgerOptions) *profile.Profile {
 	rest, dropped := map[string]time.Duration{}, 0
 	for i := range losses {
 		s := &losses[i]
-		if n := s.labels; b.fits(s.stack, n.part, n.kind, n.group, n.waker, n.meanwhile) {
+		if n := s.labels; b.fits(s.stack, n.part, n.kind, n.group, n.waker, n.beside) {
 			b.addLoss(s)
 			continue
 		}
@@ -121,7 +121,7 @@ func buildLedger(l *ledger.Ledger, opt LedgerOptions) *profile.Profile {
 func (b *builder) addLoss(s *loss) {
 	n := s.labels
 	b.add([]int64{int64(s.time)}, s.stack, [2]string{"part", n.part}, [2]string{"kind", n.kind}, [2]string{"group", n.group},
-		[2]string{"waker", n.waker}, [2]string{"meanwhile", n.meanwhile})
+		[2]string{"waker", n.waker}, [2]string{"beside", n.beside})
 }
 
 // lossesOf returns the losses, equal stacks with equal labels combined, largest first.
@@ -133,9 +133,9 @@ func lossesOf(l *ledger.Ledger) (out []loss) {
 			return
 		}
 		x := loss{stack: lossStack(s), time: s.Time, labels: lossLabels{
-			part: cleanName(string(s.Category)), kind: orNoWait(cleanName(s.Wait)), group: orNone(cleanName(s.Group)), waker: cleanName(s.Waker), meanwhile: cleanName(s.Meanwhile)}}
+			part: cleanName(string(s.Category)), kind: orNoWait(cleanName(s.Wait)), group: orNone(cleanName(s.Group)), waker: cleanName(s.Waker), beside: cleanName(s.Beside)}}
 		key = key[:0]
-		for _, label := range []string{x.labels.part, x.labels.kind, x.labels.group, x.labels.waker, x.labels.meanwhile} {
+		for _, label := range []string{x.labels.part, x.labels.kind, x.labels.group, x.labels.waker, x.labels.beside} {
 			key = append(append(key, label...), '\n') // cleaned names contain no line feeds
 		}
 		for _, f := range x.stack {

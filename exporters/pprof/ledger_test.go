@@ -22,7 +22,7 @@ import (
 func pipeline() *ledger.Ledger {
 	idle := ledger.Row{
 		Category: ledger.Idle, Group: "main.write", Site: ledger.Place{Func: "main.next", File: "/src/main.go", Line: 20}, Wait: "chan-receive",
-		Waker: "main.read", WakerSite: ledger.Place{Func: "main.read", File: "/src/main.go", Line: 10}, Meanwhile: "main.read", Time: 6 * time.Second, Count: 3,
+		Waker: "main.read", WakerSite: ledger.Place{Func: "main.read", File: "/src/main.go", Line: 10}, Beside: "main.read", Time: 6 * time.Second, Count: 3,
 	}
 	return &ledger.Ledger{
 		Wall: 10 * time.Second, Procs: 2, Capacity: 20 * time.Second,
@@ -30,7 +30,7 @@ func pipeline() *ledger.Ledger {
 			{Category: ledger.Code, Group: "main.read", Time: 12 * time.Second},
 			idle,
 			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: time.Second},
-			{Category: ledger.NoWork, Meanwhile: ledger.Nobody, Time: time.Second},
+			{Category: ledger.NoWork, Beside: ledger.None, Time: time.Second},
 		},
 	}
 }
@@ -118,7 +118,7 @@ func TestLedgerStacks(t *testing.T) {
 	out := goToolOn(t, func(w io.Writer) error { return pprof.WriteLedger(w, withStacks(pipeline()), pprof.LedgerOptions{}) }, "-traces")
 	for _, want := range []string{
 		"ledger: 8 s lost of a capacity of 20 s (2 processors × 10 s)\nType: lost\n", "Duration: 10s, Total samples = 8s (80.00%)\n",
-		"      kind:  chan-receive\n      part:  idle\n     group:  main.write\n     waker:  main.read\n meanwhile:  main.read\n        4s   main.read\n             [woken by]\n             [wait] chan-receive\n             runtime.chanrecv1\n",
+		"      kind:  chan-receive\n      part:  idle\n     group:  main.write\n     waker:  main.read\n    beside:  main.read\n        4s   main.read\n             [woken by]\n             [wait] chan-receive\n             runtime.chanrecv1\n",
 		"      kind:  none\n      part:  gc-worker\n     group:  GC (dedicated)\n",
 	} {
 		if !strings.Contains(out, want) {

@@ -15,10 +15,10 @@ import (
 func books() *ledger.Ledger {
 	return &ledger.Ledger{Wall: time.Second, Procs: 4, Capacity: 4 * time.Second, Rows: []ledger.Row{
 		{Category: ledger.Code, Group: "example.com/shop/cart.(*Cart).work", Site: ledger.Place{Func: "example.com/shop/cart.(*Cart).total", File: "/src/cart.go", Line: 12}, Time: 2 * time.Second, Count: 1371, Queue: 3 * time.Millisecond},
-		{Category: ledger.Idle, Group: "main.serve", Site: ledger.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.flush", WakerSite: ledger.Place{Func: "main.flush"}, Meanwhile: "main.flush", Time: 900 * time.Millisecond, Count: 9},
-		{Category: ledger.Idle, Group: "main.serve", Site: ledger.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.serve", Meanwhile: ledger.Nobody, Time: 600 * time.Millisecond, Count: 1},
+		{Category: ledger.Idle, Group: "main.serve", Site: ledger.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.flush", WakerSite: ledger.Place{Func: "main.flush"}, Beside: "main.flush", Time: 900 * time.Millisecond, Count: 9},
+		{Category: ledger.Idle, Group: "main.serve", Site: ledger.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.serve", Beside: ledger.None, Time: 600 * time.Millisecond, Count: 1},
 		{Category: ledger.GCStop, Time: 499 * time.Millisecond, Count: 7},
-		{Category: ledger.NoWork, Time: time.Millisecond, Count: 1, Meanwhile: "\x1b[31mred\u202e"},
+		{Category: ledger.NoWork, Time: time.Millisecond, Count: 1, Beside: "\x1b[31mred\u202e"},
 	}}
 }
 
@@ -46,14 +46,14 @@ func TestTableText(t *testing.T) {
 499 ms   12%  gc-stop                                                   7    0 s
   1 ms   <1%  no-work                                                   1    0 s
    4 s  100%  all                                                   1,389   3 ms
-No room for: group, waker, waker_function, meanwhile, lost.
+No room for: group, waker, waker_function, beside, lost.
 `
 	const all = `What 1 s × 4 processors went to
 
-  time     %  category  waited for  function            line        goroutines         woken by    in          meanwhile   count    lost    %  queue
+  time     %  category  waited for  function            line        goroutines         woken by    in          beside      count    lost    %  queue
    2 s   50%  code                  cart.(*Cart).total  cart.go:12  cart.(*Cart).work                                      1,371     0 s   0%   3 ms
 900 ms   23%  idle      mutex       main.serve          main.go:3   main.serve         main.flush  main.flush  main.flush      9  900 ms  23%    0 s
-600 ms   15%  idle      mutex       main.serve          main.go:3   main.serve         main.serve              nobody          1  600 ms  15%    0 s
+600 ms   15%  idle      mutex       main.serve          main.go:3   main.serve         main.serve              none            1  600 ms  15%    0 s
 499 ms   12%  gc-stop                                                                                                          7  499 ms  12%    0 s
   1 ms   <1%  no-work                                                                                          ?[31mred?       1    1 ms  <1%    0 s
    4 s  100%  all                                                                                                          1,389     2 s  50%   3 ms
@@ -65,7 +65,7 @@ No room for: group, waker, waker_function, meanwhile, lost.
  1.5 s   38%  idle      mutex       main.serve          main.go:3      10    0 s
 500 ms   13%  2 others                                                  8    0 s
    4 s  100%  all                                                   1,389   3 ms
-No room for: group, waker, waker_function, meanwhile, lost.
+No room for: group, waker, waker_function, beside, lost.
 `
 	for _, tt := range []struct {
 		opt  Options
