@@ -226,6 +226,19 @@ var (
 
 var numbers = regexp.MustCompile(`[<>]?\b\d([\d,.]*\d)?( ?(ns|µs|ms|s)\b|%)?`)
 
+// handing returns the sentences about hand-overs, most of them for two of the groups.
+func handing(end string, groups ...string) string {
+	var all []string
+	for _, a := range groups {
+		for _, b := range groups {
+			if a != b {
+				all = append(all, fmt.Sprintf("Handing over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for %s (#) and %s (#)%s.", a, b, end))
+			}
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
 // sentences are the expected findings of the programs. Several lines are alternatives.
 var sentences = map[string]string{
 	"serial part":                         "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
@@ -243,8 +256,8 @@ var sentences = map[string]string{
 	"sleep":                               "Sleeping at causes.sleeper causes.go:# left # of the capacity idle (# times).",
 	"ticker":                              "Waiting for a timer at causes.ticking causes.go:# left # of the capacity idle (# times).",
 	"network":                             "Waiting for the network at causes.listen causes.go:# left # of the capacity idle (# times).",
-	"ping-pong":                           "Handing over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
-	"ping-pong of threads":                "Handing over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#); causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.\nHanding over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#); causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.",
+	"ping-pong":                           handing("", "causes.pingPong.func1", "causes.pingPong.func2"),
+	"ping-pong of threads":                handing("; causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake", "causes.pingPong.func1", "causes.pingPong.func2"),
 	"goroutines that never end":           "Goroutines are started and do not end: at the end, # of # causes.forget.func1 waited at causes.forget.func1 causes.go:#.",
 	"it scales":                           "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.parallel.func1 (#).",
 	"more goroutines than processors":     "For # of the time all processors were in use and other goroutines were ready: # on average.",
@@ -277,7 +290,7 @@ var sentences = map[string]string{
 	"one connection for all":              "The lock causes.peer cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).\nThe lock causes.peer kept # of the capacity idle (# waits, blocked for # in all).",
 	"the world stopped":                   "The world was stopped, but not for the collector: that took # of the capacity, most at causes.measure waits.go:#.",
 	"collections asked for":               "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #; at causes.collect waits.go:# the program asks for it.",
-	"calls on the main thread":            "Handing over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.mainThread.func1 (#) and diagnose_test.TestFirstFindingNamesTheCause.func1 (#); diagnose_test.TestFirstFindingNamesTheCause.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.\nHanding over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for diagnose_test.TestFirstFindingNamesTheCause.func1 (#) and causes.mainThread.func1 (#); diagnose_test.TestFirstFindingNamesTheCause.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.\nWhile diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
+	"calls on the main thread":            handing("; diagnose_test.TestFirstFindingNamesTheCause.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake", "causes.mainThread.func1", "diagnose_test.TestFirstFindingNamesTheCause.func1") + "\nWhile diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
 	"calls one after the other":           "Waiting for the network at causes.(*peer).ask libraries.go:# left # of the capacity idle (# times).\nWaiting for the network left # of the capacity idle (# times), most at causes.(*peer).ask libraries.go:# (#) and causes.oneByOne.func1 libraries.go:# (#).\nWaiting for the network left # of the capacity idle (# times), most at causes.oneByOne.func1 libraries.go:# (#) and causes.(*peer).ask libraries.go:# (#).\nWaiting for the network at causes.(*peer).ask libraries.go:# left # of the capacity idle (# times, # at a time).\nWaiting for the network left # of the capacity idle (# times, # at a time), most at causes.(*peer).ask libraries.go:# (#) and causes.oneByOne.func1 libraries.go:# (#).\nWaiting for the network left # of the capacity idle (# times, # at a time), most at causes.oneByOne.func1 libraries.go:# (#) and causes.(*peer).ask libraries.go:# (#).",
 	"a request under a lock":              "The lock causes.client kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.client cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).",
 	"requests past a limit":               "A limit at causes.limitedRequests libraries.go:# kept # of the capacity idle: # waited on average while # slept at causes.late libraries.go:#.",
@@ -287,7 +300,7 @@ var sentences = map[string]string{
 	"tiny tasks":                          "Tiny tasks: # of \"small\" ran for # each, on average.",
 	"tiny pieces of work":                 "Tiny pieces of work: causes.parallel.func1 ran for # between one wait for others and the next, on average (# times, most at causes.exchange waits.go:#); # of the capacity went to handing over.\nTiny pieces of work: causes.parallel.func1 ran for # between one wait for others and the next, on average (# times, most at causes.exchange waits.go:#).",
 	"results that come too late":          "Goroutines are started and do not end: at the end, # of # causes.offer waited at causes.offer waits.go:#.",
-	"tiny messages through one":           "Tiny pieces of work: causes.relay ran for # between one wait for others and the next, on average (# times, most at causes.relay waits.go:#); # of the capacity went to handing over.",
+	"tiny messages through one":           "Tiny pieces of work: causes.relay ran for # between one wait for others and the next, on average (# times, most at causes.relay waits.go:#); # of the capacity went to handing over." + "\n" + handing("", "causes.relayed.func1", "causes.relay", "diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed.func2"),
 	"a goroutine for each call":           "Tiny goroutines: # of causes.fibonacci.func1 ran for # each, on average; # of the capacity went to starting them and waiting for them.",
 	"a lock on one processor":             "The lock causes.counter limits, not the number of processors: its owners ran for some # of the time, and # goroutines waited for it on average (# waits, blocked for # in all).",
 	"spinning on one processor":           "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.spinning.func2 (#).",
