@@ -20,8 +20,8 @@ type Options struct {
 	// From and To bound the graph, relative to the beginning of the trace. A To of 0 is its
 	// end.
 	From, To time.Duration
-	// Part restricts what is read of the trace, by First and Last, or by During. Its From and To are
-	// ignored without During; with it, they are the only bounds of time.
+	// Part restricts what is read of the trace, by First and Last, or by During. Its From and
+	// To are ignored without During; with it, they are the only bounds of time.
 	Part timeline.Part
 	// Offered counts runnable goroutines as running; see [Graph.Offered].
 	Offered bool

@@ -16,9 +16,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ServeHTTP lists the captures and shows their files, if Options.Sink is a [Dir] or has methods List
-// and Open like it, and takes captures. It admits everyone: mount it where requests are checked, as
-// live.Options.Captures.
+// ServeHTTP lists the captures and shows their files, if Options.Sink is a [Dir] or has methods
+// List and Open like it, and takes captures. It admits everyone: mount it where requests are
+// checked, as live.Options.Captures.
 //
 //	GET  …                       the list, as HTML, text or, with format=json, JSON
 //	GET  …?capture=NAME&file=F   a file

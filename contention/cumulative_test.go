@@ -254,8 +254,8 @@ func (q *madeQueue) step() {
 	q.account.add(&w)
 }
 
-// TestSettlingDependsOnCallChains: ten and a hundred times as many waiters, each behind as many more
-// holds, take no more steps to settle a wait, as the owners have the same four call chains.
+// TestSettlingDependsOnCallChains: ten and a hundred times as many waiters, each behind as many
+// more holds, take no more steps to settle a wait, as the owners have the same four call chains.
 func TestSettlingDependsOnCallChains(t *testing.T) {
 	for _, waiters := range []int{50, 500, 5000} {
 		q := newMadeQueue(waiters)

@@ -139,9 +139,9 @@ func TestOneWait(t *testing.T) {
 	}
 }
 
-// A wait behind three owners is split among them by the time that each held the lock.
-// TestNoChains: without call chains, there is one row for a lock and a kind of wait, with all of the
-// time and the count, and the lock still has its class.
+// A wait behind three owners is split among them by the time that each held the lock. TestNoChains:
+// without call chains, there is one row for a lock and a kind of wait, with all of the time and the
+// count, and the lock still has its class.
 func TestNoChains(t *testing.T) {
 	collecting(t, Options{NoChains: true, Exact: true})
 	var c cache

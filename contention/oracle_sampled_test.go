@@ -324,8 +324,8 @@ func TestLongWaitsAreAlwaysRecorded(t *testing.T) {
 	}
 }
 
-// The limit rises while recording long waits takes more than 1 % of the time, and falls when it does
-// not any more.
+// The limit rises while recording long waits takes more than 1 % of the time, and falls when it
+// does not any more.
 func TestLongWaitsAreRecordedByCost(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	run := func(s *sampling, seconds int64, cost func(raised int32) int64) (share float64) {

@@ -90,7 +90,8 @@ func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 	}
 }
 
-// Processors that were empty beside a goroutine that ran did not wait for one that has little to do.
+// Processors that were empty beside a goroutine that ran did not wait for one that has little to
+// do.
 func TestLittleWorkIsNotWaitedFor(t *testing.T) {
 	at := ledger.Place{Func: "main.tick", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {

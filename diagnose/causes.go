@@ -386,8 +386,8 @@ func (d *diagnosis) mergeLate() {
 	}
 }
 
-// mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so little
-// work at a time that the hand-over takes as long. Dividing such work gains nothing.
+// mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so
+// little work at a time that the hand-over takes as long. Dividing such work gains nothing.
 func (d *diagnosis) mergePieces() {
 	var alone, handed []*cause
 	var sum time.Duration // of alone, less that of handed

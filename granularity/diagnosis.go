@@ -315,9 +315,10 @@ func (v *verdict) fine() bool {
 		}
 		return false
 	}
-	// The tasks that remain take long enough for processors to idle before them, so each may wake up
-	// a thread. Merge enough that this is 1 % of their cost, but keep 8 per processor, or as many as
-	// have the least sum of wake-ups, n·each/procs, and of the wait for the last of them, total/n.
+	// The tasks that remain take long enough for processors to idle before them, so each may
+	// wake up a thread. Merge enough that this is 1 % of their cost, but keep 8 per processor,
+	// or as many as have the least sum of wake-ups, n·each/procs, and of the wait for the last
+	// of them, total/n.
 	each, total := float64(max(v.most, (1+wakeUp)*v.overhead, leastWakeUp)), v.mean*float64(c.Tasks)
 	remain := min(float64(fewPerProc*procs), max(float64(procs), math.Sqrt(total*float64(procs)/each)))
 	merge := uint64(min(math.Ceil(each*(1/targetOverhead-1)/max(v.mean, 1)), float64(c.Tasks)/remain))

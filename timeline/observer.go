@@ -15,8 +15,8 @@ type Observer interface {
 	Transition(*Transition)
 	// Named: a goroutine that was already shown got its name (Goroutine.Func) or a better one.
 	Named(*Goroutine, Time)
-	// Label: the runtime labeled the work of a goroutine. Goroutine.Label has already changed; it is
-	// "" at the end of that work.
+	// Label: the runtime labeled the work of a goroutine. Goroutine.Label has already changed;
+	// it is "" at the end of that work.
 	Label(*Goroutine, Time)
 	// Range: a range of the runtime began or ended: a mark phase, a sweep, a mark assist or a
 	// stop-the-world.

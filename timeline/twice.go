@@ -180,9 +180,10 @@ func (r *replay) join(now Time) {
 }
 
 // TailOffset returns the offset of the last generations of a trace that cover the time d, or the
-// length of the 16-byte header. The bytes between the header and that offset can be omitted: the rest
-// is also a trace. Generations take about a second each, so it covers up to a second more. If the
-// trace is shorter, is compressed, is older than Go 1.22, or cannot be read, it is the whole trace.
+// length of the 16-byte header. The bytes between the header and that offset can be omitted: the
+// rest is also a trace. Generations take about a second each, so it covers up to a second more. If
+// the trace is shorter, is compressed, is older than Go 1.22, or cannot be read, it is the whole
+// trace.
 //
 // A flight recorder keeps enough for its longest queries; TailOffset serves the shorter ones. It
 // reads only the heads of the batches, which takes about 2 µs per megabyte.

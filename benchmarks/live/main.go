@@ -10,9 +10,9 @@
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots,
 // the same with a snapshot every two seconds; storm, the same with 10,000 triggers a second of a
-// capture.Capturer, which takes one every ten seconds; continuous, a bottleneck.Continuous; both, it
-// and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a few
-// seconds in turn, back and forth, and is compared to "flight" in the same round.
+// capture.Capturer, which takes one every ten seconds; continuous, a bottleneck.Continuous; both,
+// it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs
+// for a few seconds in turn, back and forth, and is compared to "flight" in the same round.
 //
 // The latency is that of clients that arrive at random times and use a third of the processors
 // together, from their scheduled time; for goroutines that wait for a mutex, from the request for

@@ -49,8 +49,8 @@ func TestGenerations(t *testing.T) {
 	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces")
 }
 
-// TestDuringWithinBounds: the times within and outside of the collector sum to the time between -from
-// and -to, in each command that has both flags.
+// TestDuringWithinBounds: the times within and outside of the collector sum to the time between
+// -from and -to, in each command that has both flags.
 func TestDuringWithinBounds(t *testing.T) {
 	trace := filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst")
 	bounds := []string{"-from", "20ms", "-to", "60ms", "-format", "json", trace}

@@ -38,9 +38,9 @@
 //	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
 //
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its end, a file
-// that cannot be written, a condition of -fail that holds), 2 for wrong usage, and 3 if conditions of
-// -fail could not be checked because the machine was disturbed. "bottleneck help COMMAND" describes
-// the flags of a command.
+// that cannot be written, a condition of -fail that holds), 2 for wrong usage, and 3 if conditions
+// of -fail could not be checked because the machine was disturbed. "bottleneck help COMMAND"
+// describes the flags of a command.
 package main
 
 import (

@@ -197,8 +197,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestAction: the script of the GitHub action passes its arguments on, adds the result to the summary
-// and fails as the command does, except where nothing could be measured.
+// TestAction: the script of the GitHub action passes its arguments on, adds the result to the
+// summary and fails as the command does, except where nothing could be measured.
 func TestAction(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil || runtime.GOOS == "windows" {

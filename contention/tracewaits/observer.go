@@ -75,8 +75,8 @@ import (
 // Memory is proportional to the live goroutines, the distinct call chains and the rows of the
 // profile. Each lock remembers only its latest releases.
 //
-// oracle_test.go compares the results with locks that log what they do; docs/measurements.md has the
-// table.
+// oracle_test.go compares the results with locks that log what they do; docs/measurements.md has
+// the table.
 
 // Options configures the analysis of a trace. The zero value is ready to use.
 type Options struct {
@@ -405,7 +405,8 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	return k
 }
 
-// maxSpare bounds the exited goroutines, and the waits, whose memory is kept for reuse. Tests set it to 0.
+// maxSpare bounds the exited goroutines, and the waits, whose memory is kept for reuse. Tests set
+// it to 0.
 var maxSpare = 1 << 10
 
 // letGo frees the state of a goroutine that has exited, except for the past that holds still need.

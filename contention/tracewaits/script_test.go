@@ -182,8 +182,8 @@ func (s *script) stack(chain string) *timeline.Stack {
 	return st
 }
 
-// profileText formats a profile in words, with times in microseconds: a line for each wait and, indented,
-// for each owner that is blamed for it.
+// profileText formats a profile in words, with times in microseconds: a line for each wait and,
+// indented, for each owner that is blamed for it.
 func profileText(p *contention.Profile) string {
 	var b strings.Builder
 	locks := map[*contention.Lock]int{} // numbered in order of appearance

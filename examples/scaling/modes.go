@@ -129,7 +129,8 @@ var modes = []*mode{
 			r.wait()
 		},
 		value: func(s *speedup.Stack) float64 { return s.Of(speedup.InputOutput) },
-		// T_p is that of the device: 20 of 25 ms per step, so S = 1.25. A single worker also waits, for the same time.
+		// T_p is that of the device: 20 of 25 ms per step, so S = 1.25. A single worker
+		// also waits, for the same time.
 		known: func(n float64, _ *observed) float64 { return n - 1.25 },
 	},
 	{

@@ -11,9 +11,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 )
 
-// BenchmarkCounters prints what recording the default counters costs the repaired service under full load: how many times as
-// long its requests take, and half the 95 % confidence interval of that. With and without go by turns, in one process with
-// the load; the flight recorder is off in both.
+// BenchmarkCounters prints the cost of recording the default counters for the repaired service
+// under full load: the ratio of the times of its requests, and half of its 95 % confidence
+// interval. Rounds with and without a recording alternate, in one process with the load; the flight
+// recorder is off in both.
 //
 //	go test -run - -bench Counters -benchtime 20x ./examples/service
 func BenchmarkCounters(b *testing.B) {

@@ -28,9 +28,10 @@ import (
 
 var soakTime = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
 
-// TestSoak runs the service under load with everything on: the Recorder, the Continuous, a scraper of metrics, "bottleneck top", and
-// clients that ask for all debug pages at random, some of which go away too early. It prints memory, processor time and goroutines, and
-// fails if memory grows, the analysis takes more than its budget, an answer is wrong, or a goroutine is left at the end.
+// TestSoak runs the service under load with everything on: the Recorder, the Continuous, a scraper
+// of metrics, "bottleneck top", and clients that request all debug pages at random and sometimes
+// disconnect early. It prints memory, processor time and goroutines, and fails if memory grows, the
+// analysis exceeds its budget, an answer is wrong, or a goroutine is left at the end.
 //
 //	go test ./examples/service -run Soak -soak 30m -timeout 0 -v
 //	go test -race ./examples/service -run Soak -soak 5m -v

@@ -1,6 +1,7 @@
-// Warmup is a program whose locality drops before each garbage collection and recovers after it, as in
-// figures 3, 8 and 9 of P. Sweeney, M. Hauswirth and others, "Using Hardware Performance Monitors to Understand the Behavior of
-// Java Applications" (VM 2004), where the collector's copying puts objects that belong together next to each other again.
+// Warmup is a program whose locality drops before each garbage collection and recovers after it, as
+// in figures 3, 8 and 9 of P. Sweeney, M. Hauswirth and others, "Using Hardware Performance
+// Monitors to Understand the Behavior of Java Applications" (VM 2004), where the collector's
+// copying puts objects that belong together next to each other again.
 //
 // A worker walks along a list, unit of work by unit of work, and replaces entries. Package counters
 // records each unit as a quantum. The program prints the time of a unit in each tenth of the

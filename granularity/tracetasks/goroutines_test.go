@@ -323,9 +323,9 @@ const (
 	workerTail = grpcWorks + "@6"
 )
 
-// Two requests, each on a goroutine of its own. The first waits for its message until 1050, takes 50
-// and runs for 30. The handler of the second is the first thing that is seen of its goroutine, so it
-// takes all of its 118, of which it runs for 33.
+// Two requests, each on a goroutine of its own. The first waits for its message until 1050, takes
+// 50 and runs for 30. The handler of the second is the first thing that is seen of its goroutine,
+// so it takes all of its 118, of which it runs for 33.
 const grpcStreams = `
 	1001 1 has 0 1
 	1010 1 creates 7 ` + stream + ` in ` + ofStreams + `
@@ -348,8 +348,9 @@ const grpcStreams = `
 	1140 1 runs 1 2
 	1400 1 allocates`
 
-// A worker of grpc.NumStreamWorkers waits for the next stream with a receive of its own. Requests are
-// from 1050 to 1090 and from 1120 to 1135: an interval that ends in that receive is the worker's.
+// A worker of grpc.NumStreamWorkers waits for the next stream with a receive of its own. Requests
+// are from 1050 to 1090 and from 1120 to 1135: an interval that ends in that receive is the
+// worker's.
 const grpcWorker = `
 	1001 1 has 0 1
 	1010 1 creates 7 ` + grpcWorks + ` in ` + ofWorkers + `

@@ -719,7 +719,8 @@ func join(parts []map[int]int) {
 	}
 }
 
-// besideTicker has a serial part, a parallel one, and a goroutine that does little, again and again.
+// besideTicker has a serial part, a parallel one, and a goroutine that does little, again and
+// again.
 func besideTicker(procs int) {
 	stop := make(chan struct{})
 	defer close(stop)

@@ -193,8 +193,8 @@ func TestLabelsUnprivileged(t *testing.T) {
 	}
 }
 
-// unprivileged returns the credentials of a user without privileges, who can then execute the program
-// in a directory of the test.
+// unprivileged returns the credentials of a user without privileges, who can then execute the
+// program in a directory of the test.
 func unprivileged(t *testing.T, program string) *syscall.Credential {
 	for dir := filepath.Dir(program); strings.Contains(dir, t.Name()); dir = filepath.Dir(dir) {
 		os.Chmod(dir, 0o755)

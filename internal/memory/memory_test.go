@@ -107,8 +107,8 @@ func TestNextPassDoesNotCountTheOneBefore(t *testing.T) {
 	}
 }
 
-// A small heap may double between two collections, a large one grows by a bounded amount, a huge one
-// by a quarter. Any other GOGC than the default stays.
+// A small heap may double between two collections, a large one grows by a bounded amount, a huge
+// one by a quarter. Any other GOGC than the default stays.
 func TestPace(t *testing.T) {
 	for _, tt := range []struct {
 		live int64

@@ -20,7 +20,8 @@ var prefixes = []string{
 	"golang.org/x/sys/", // called by those
 }
 
-// Is reports whether the function starts goroutines for its callers, or is part of the code that they start.
+// Is reports whether the function starts goroutines for its callers, or is part of the code that
+// they start.
 func Is(function string) bool {
 	for _, p := range prefixes {
 		if strings.HasPrefix(function, p) {
