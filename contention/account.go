@@ -428,6 +428,7 @@ func newLockInfo() *lockInfo { return &lockInfo{id: lockIDs.Add(1)} }
 // creation has the call chains of the New functions, which may be called before Start.
 var creation lazyTable
 
+// lazyTable is a small table that is made at first use. sync.OnceValue takes 1 kB more code.
 type lazyTable struct {
 	once sync.Once
 	t    *callstack.Table

@@ -114,7 +114,7 @@ func (t *tracker[L]) state() *state {
 }
 
 // register raises the number of registered waiters.
-func (t *tracker[L]) register(st *state) {
+func (t *tracker[L]) register() {
 	t.waiters.Add(1)
 	t.word().raise()
 }
@@ -132,7 +132,7 @@ type word interface {
 
 // deregister decrements the number of registered waiters and returns it. The caller has the lock,
 // unless it is a reader.
-func (t *tracker[L]) deregister(st *state) int32 {
+func (t *tracker[L]) deregister() int32 {
 	n := t.waiters.Add(-1)
 	t.word().lower()
 	return n
@@ -180,7 +180,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	w.lost = st.lost.Load()
 	w.pinned, w.first = st.pin()
 	if kind == kindMutex {
-		t.register(st)
+		t.register()
 	} else {
 		t.registerBesideReaders(st)
 	}
@@ -256,12 +256,12 @@ func (t *tracker[L]) leave(r *release) {
 		r.own = st.own
 		st.own.account = nil
 		r.own.account.flights.holder.Store(nil)
-		n = t.deregister(st)
+		n = t.deregister()
 	}
 	if st.forward != nil {
 		r.forward = st.forward
 		st.forward = nil
-		n = t.deregister(st)
+		n = t.deregister()
 	}
 	if n > 0 {
 		if st.rw { // a reader that has left may still be about to record that

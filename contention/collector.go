@@ -76,7 +76,7 @@ var (
 func Start(o Options) error { return std.start(o) }
 
 // Stop stops the default Collector.
-func Stop() error { return std.stop() }
+func Stop() error { return std.Stop() }
 
 // Snapshot returns the profile since [Start]; see [Collector.Snapshot].
 func Snapshot() *Profile { return std.Snapshot() }
@@ -108,9 +108,7 @@ func (c *Collector) start(o Options) error {
 
 // Stop ends the collection. Waits that have begun are still settled when they end, and a later
 // Snapshot includes them. It returns [ErrNotStarted] if c is off.
-func (c *Collector) Stop() error { return c.stop() }
-
-func (c *Collector) stop() error {
+func (c *Collector) Stop() error {
 	control.Lock()
 	defer control.Unlock()
 	if !c.on {

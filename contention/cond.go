@@ -239,49 +239,38 @@ func (l *condLocker) Lock() {
 	}
 }
 
-func (m *Mutex) lockAfterWait() {
-	got := m.mu.TryLock()
-	if !got || m.waiters.Load() != 0 {
-		m.lockSlow(got, Reacquire)
+func (m *Mutex) lockAfterWait()    { m.lockSlow(m.mu.TryLock(), Reacquire) }
+func (rw *RWMutex) lockAfterWait() { rw.lockSlow(rw.mu.TryLock(), Reacquire) }
+
+func (r *rlocker) lockAfterWait() {
+	rw := (*RWMutex)(r)
+	if !rw.mu.TryRLock() {
+		rw.rlockWait(Reacquire, rw.mu.RLock)
+	} else if rw.waiters.Load() != 0 {
+		rw.readerIn()
 	}
 }
 
 func (m *Mutex) unlockInWait(chain *callstack.Chain) *forward {
-	if m.waiters.Load() == 0 {
-		m.mu.Unlock()
-		return nil
-	}
-	var r release
-	f := m.leaveInWait(&r)
-	m.mu.Unlock()
-	r.finishInWait(chain)
-	return f
-}
-
-func (rw *RWMutex) lockAfterWait() {
-	got := rw.mu.TryLock()
-	if !got || rw.waiters.Load() != 0 {
-		rw.lockSlow(got, Reacquire)
-	}
+	return m.releaseInWait(m.mu.Unlock, chain)
 }
 
 func (rw *RWMutex) unlockInWait(chain *callstack.Chain) *forward {
-	if rw.waiters.Load() == 0 {
-		rw.mu.Unlock()
+	return rw.releaseInWait(rw.mu.Unlock, chain)
+}
+
+// releaseInWait unlocks the lock in a Wait with the given call chain. If goroutines wait, it returns
+// what the exit refers to.
+func (t *tracker[L]) releaseInWait(unlock func(), chain *callstack.Chain) *forward {
+	if t.waiters.Load() == 0 {
+		unlock()
 		return nil
 	}
 	var r release
-	f := rw.leaveInWait(&r)
-	rw.mu.Unlock()
+	f := t.leaveInWait(&r)
+	unlock()
 	r.finishInWait(chain)
 	return f
-}
-
-func (r *rlocker) lockAfterWait() {
-	got := r.mu.TryRLock()
-	if !got || r.waiters.Load() != 0 {
-		(*RWMutex)(r).rlockSlow(got, Reacquire)
-	}
 }
 
 // leaveInWait is leave with an exit that refers to a later Unlock, like the exits of earlier Waits

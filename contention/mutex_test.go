@@ -228,7 +228,7 @@ func victim(m *Mutex) { m.Lock(); m.Unlock() }
 func TestBargingOwner(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
-	m.register(m.state()) // as before a wait
+	m.register() // as before a wait
 	m.state().accountOf(current.Load())
 	m.state().pin()
 	if !m.TryLock() {

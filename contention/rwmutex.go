@@ -48,13 +48,7 @@ func (rw *RWMutex) Lock() {
 }
 
 // lockMore continues Lock if there are readers, other writers or waiters.
-func (rw *RWMutex) lockMore() {
-	got := rw.mu.TryLock()
-	if got && rw.waiters.Load() == 0 {
-		return
-	}
-	rw.lockSlow(got, 0)
-}
+func (rw *RWMutex) lockMore() { rw.lockSlow(rw.mu.TryLock(), 0) }
 
 // Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
 // writing. The blame goes to the call chain of the Unlock.
@@ -175,7 +169,9 @@ func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
 
 func (rw *RWMutex) lockSlow(got bool, flags Flags) {
 	if got {
-		rw.bargedIn()
+		if rw.waiters.Load() != 0 {
+			rw.bargedIn()
+		}
 		return
 	}
 	var w wait
@@ -193,14 +189,6 @@ func (rw *RWMutex) unlockSlow() {
 	rw.leave(&r)
 	rw.mu.Unlock()
 	r.finish()
-}
-
-func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
-	if got {
-		rw.readerIn()
-		return
-	}
-	rw.rlockWait(flags, rw.mu.RLock)
 }
 
 // rlockWait calls lock, which waits, and records the wait.
@@ -234,7 +222,7 @@ func (t *tracker[L]) registerBesideReaders(st *state) {
 	if t.waiters.Load() == 0 {
 		st.readers = st.readers[:0]
 	}
-	t.register(st)
+	t.register()
 	st.mu.Unlock()
 }
 
@@ -258,7 +246,7 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	w.last = st.seq.Load()
 	w.lost = st.lost.Load() - w.lost
 	w.waiters = t.waiters.Load()
-	t.deregister(st)
+	t.deregister()
 	st.mu.Unlock()
 	w.account.add(w)
 	st.sampling.over(w)

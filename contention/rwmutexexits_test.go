@@ -39,7 +39,7 @@ func TestReaderAndWriterAppendExitsInOrder(t *testing.T) {
 	if now := st.seq.Load(); now != before+1 {
 		t.Errorf("%d exits were added, want that of the writer", now-before)
 	}
-	rw.deregister(st) // there is no real waiter
+	rw.deregister() // there is no real waiter
 }
 
 // A reader settles its wait while it has the lock. A writer that arrives during that time does not

@@ -172,7 +172,7 @@ func TestExtendOnlyWithoutArrivals(t *testing.T) {
 	}
 	m, st, _ := underTest(t)
 	st.pin()
-	m.register(st)
+	m.register()
 	hold := func() {
 		m.Lock()
 		m.Unlock()
