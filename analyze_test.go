@@ -142,7 +142,7 @@ func TestDuringAndOutsideSumToTheWhole(t *testing.T) {
 		"contention": within.Contention.Warnings, "tasks": within.Tasks.Warnings,
 	} {
 		if !slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, d.String()) }) {
-			t.Errorf("the %s does not say that it is about the time %s: %q", name, d, warnings)
+			t.Errorf("the %s does not name its time %s: %q", name, d, warnings)
 		}
 	}
 }

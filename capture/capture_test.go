@@ -318,7 +318,7 @@ func TestConditions(t *testing.T) {
 
 	c.opt.When = When{Runnable: 1 << 30}
 	if r := w.reason(time.Now()); r != "" {
-		t.Errorf("not so many are ready: %q", r)
+		t.Errorf("unexpected reason: %q", r)
 	}
 }
 

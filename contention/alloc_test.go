@@ -81,7 +81,7 @@ func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 	var all uint64
 	for _, k := range []Kind{MutexKind, RWMutexWriterKind, RWMutexReaderKind} {
 		if all += uint64(waits[k]); waits[k] == 0 {
-			t.Errorf("nobody waited for a %s", k)
+			t.Errorf("no wait for a %s", k)
 		}
 	}
 	// The snapshots, the goroutines, and a longer history if a goroutine waits for longer than

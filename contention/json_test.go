@@ -238,7 +238,7 @@ func checkSums(t *testing.T, p *Profile) {
 			waited -= s.Delay
 		}
 		if waited != 0 {
-			t.Fatalf("samples of the view %s differ by %v from what was waited", v, waited)
+			t.Fatalf("samples of the view %s differ by %v from the waiting time", v, waited)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // both together are one look. Of the wait in between calling Lock and its return, the log has one
 // look too much.
 //
-// (The time-stamp counter takes a third, but unless the processor is told to wait, it reads it
+// (The time-stamp counter takes a third, but unless the processor waits first, it reads it
 // before the atomic operation of Lock is through: the log then has two owners at once.)
 //
 // So the truth is the user's view of a lock: it is asked for when Lock is called, and held from

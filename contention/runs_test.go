@@ -186,7 +186,7 @@ func TestRunsEndWithAnotherGoroutine(t *testing.T) {
 			}
 			st := m.st.Load()
 			if st.run.passing || st.run.left != 0 {
-				t.Errorf("%s: the run goes on: %+v", another, st.run)
+				t.Errorf("%s: the run continues: %+v", another, st.run)
 			}
 			for _, w := range []*wait{&second, &first} {
 				if w.account != nil {

@@ -74,7 +74,7 @@ func TestWaitsAreSampledByCost(t *testing.T) {
 	}
 	s := new(sampling)
 	if _, most, _, _ := run(s, 10, 0, func(uint32, int64) int64 { return ms }); most > 2 {
-		t.Errorf("w = %d though no wait was drawn any more", most)
+		t.Errorf("w = %d, although no wait was drawn", most)
 	}
 	s = new(sampling)
 	s.owed = 2 * advance

@@ -125,7 +125,7 @@ func TestJSONErrors(t *testing.T) {
 		t.Errorf("null: %v", err)
 	}
 	if err := WriteJSON(&bytes.Buffer{}, &Profile{Hz: math.NaN()}); err == nil {
-		t.Error("a frequency that is no number was written")
+		t.Error("an invalid frequency was written")
 	}
 }
 
@@ -151,7 +151,7 @@ func FuzzReadJSON(f *testing.F) {
 		}
 		again, err := ReadJSON(bytes.NewReader(first))
 		if err != nil {
-			t.Fatalf("%v, of what was written: %s", err, first)
+			t.Fatalf("%v, written: %s", err, first)
 		}
 		second, err := json.Marshal(again)
 		if err != nil || !bytes.Equal(first, second) {

@@ -185,7 +185,7 @@ func TestConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.Of(before); err == nil || !strings.Contains(err.Error(), "is not known of all rows") {
-		t.Errorf("the mean of what is not known: %v", err)
+		t.Errorf("the mean of unknown values: %v", err)
 	}
 	var unknown *result.UnknownName
 	for name, want := range map[string]string{

@@ -15,7 +15,7 @@ func TestInvariants(t *testing.T) {
 				info := mustRead(t, data, Options{Name: c.name}, check)
 				check.verify(t, info)
 				if info.Inconsistent != 0 {
-					t.Errorf("part %d: %d events contradict what is known before them", i, info.Inconsistent)
+					t.Errorf("part %d: %d events contradict earlier ones", i, info.Inconsistent)
 				}
 				if check.transitions < 50 || !check.known {
 					t.Errorf("part %d: only %d transitions, GOMAXPROCS known: %v", i, check.transitions, check.known)

@@ -89,7 +89,7 @@ func TestWaitOf(t *testing.T) {
 			t.Errorf("%q in %q: %v, want %v", tt.reason, tt.stack, got, tt.want)
 		}
 		if got := s.blockWait(tt.reason); got != tt.want {
-			t.Errorf("%q in %q, as it is kept: %v, want %v", tt.reason, tt.stack, got, tt.want)
+			t.Errorf("%q in %q, kept: %v, want %v", tt.reason, tt.stack, got, tt.want)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestWaitOfStatus(t *testing.T) {
 			t.Errorf("%q: %v, left with %s; want %v, %s", tt.stack, w, left, tt.want, tt.left)
 		}
 		if s != nil && (s.parked != tt.want || s.block.Leaf().Func != tt.left) {
-			t.Errorf("%q, as it is kept: %v, left with %v", tt.stack, s.parked, s.block)
+			t.Errorf("%q, kept: %v, left with %v", tt.stack, s.parked, s.block)
 		}
 	}
 }

@@ -25,6 +25,6 @@ func TestChurnKeepsHeapFlat(t *testing.T) {
 	}
 	t.Log("\n" + out.String())
 	if !strings.Contains(out.String(), "live heap: flat: ") {
-		t.Error("it does not say whether the heap is flat")
+		t.Error("the output does not state whether the heap is flat")
 	}
 }

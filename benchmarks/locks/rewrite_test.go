@@ -38,6 +38,6 @@ func TestReplaceLocks(t *testing.T) {
 		}
 	}
 	if _, _, err := replaceInFile("p.go", []byte("package")); err == nil {
-		t.Error("no error for what is no Go")
+		t.Error("no error for invalid Go code")
 	}
 }

@@ -132,6 +132,6 @@ func TestDemoInterrupt(t *testing.T) {
 	status := run(ctx, []string{"demo", "-time", "1h", "-factor", "1000000", "-o", filepath.Join(t.TempDir(), "x.svg")}, nil, &out, &errs)
 	outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
 	if trace.IsEnabled() {
-		t.Error("the tracer goes on")
+		t.Error("the tracer is still running")
 	}
 }

@@ -35,7 +35,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 			return r.out
 		}
 		if a, b := of(lockTrace), of(saved); a != b {
-			t.Errorf("%v: of the trace\n%s\nof what was saved\n%s", args, a, b)
+			t.Errorf("%v: from the trace\n%s\nfrom the saved result\n%s", args, a, b)
 		}
 	}
 	bottleneck("graph", saved).want(t, exitUsage, "", `ledger.json is a ledger: "bottleneck ledger" reads it`)

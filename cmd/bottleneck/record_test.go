@@ -76,7 +76,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 	bottleneck("record", s.URL+"/json", "-o", name+"2").want(t, exitFailure, "", "not an execution trace")
 	if _, err := os.Stat(name + "2"); err == nil {
-		t.Error("what is no trace is kept")
+		t.Error("an input that is not a trace is kept")
 	}
 	bottleneck("record", "-max-size", "much", s.URL, "-o", name+"2").want(t, exitUsage, "", "is no amount of memory")
 	bottleneck("merge", "-memory", "40MB", s.URL+"/json/trace", "-o", name+".json").want(t, exitFailure, "", "/json/trace: memory limit exceeded: it is longer than 5 MB, and the limit is 40 MB; raise it with -memory")
@@ -122,7 +122,7 @@ func TestRecordKeepsPartialTrace(t *testing.T) {
 	r := bottleneck("record", "-o", name, s.URL+"/broken/")
 	r.want(t, exitFailure, "", "the connection broke off; what had come is kept: ")
 	if !bytes.Equal(read(t, name), half) {
-		t.Error("not what had come")
+		t.Error("the file differs from the received data")
 	}
 	bottleneck("graph", name).want(t, exitFailure, "Bottle graph", "bottleneck: ")
 
@@ -147,7 +147,7 @@ func TestRecordKeepsPartialTrace(t *testing.T) {
 		t.Errorf("status %d, stderr:\n%s", status, errs.String())
 	}
 	if !bytes.Equal(read(t, name), half) {
-		t.Error("not what had come")
+		t.Error("the file differs from the received data")
 	}
 	if _, err := os.Stat(name + ".svg"); err == nil {
 		t.Error("a picture of half a trace")

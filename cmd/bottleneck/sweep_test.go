@@ -70,7 +70,7 @@ func TestSweepShowsTimesAndTasks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sweep.csv")
 	bench := []string{self, "-test.run=^$", "-test.bench=^BenchmarkSwept$", "-test.benchtime=3x"}
 	if filepath.Ext(self) != ".test" && filepath.Ext(self) != ".exe" {
-		t.Skip("the binary has a name of its own")
+		t.Skip("the binary has another name")
 	}
 	for name, tt := range map[string]struct {
 		args   []string

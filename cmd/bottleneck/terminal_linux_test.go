@@ -211,7 +211,7 @@ func TestTopTerminal(t *testing.T) {
 			<-graphs
 		}
 		if raw := termios(t, term); raw.Lflag&(unix.ICANON|unix.ECHO) != 0 {
-			t.Errorf("%s: the terminal echoes what is typed", how)
+			t.Errorf("%s: the terminal echoes the input", how)
 		}
 		if how == "key" {
 			keyboard.WriteString("q")
@@ -228,7 +228,7 @@ func TestTopTerminal(t *testing.T) {
 		}
 		cancel()
 		if stacks := make([]byte, 1<<20); strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "cancelreader") {
-			t.Errorf("%s: who reads the keys goes on", how)
+			t.Errorf("%s: the key reader is still running", how)
 		}
 		if after := termios(t, term); after != before {
 			t.Errorf("%s: the terminal is set to %+v, it was %+v", how, after, before)

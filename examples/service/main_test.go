@@ -166,7 +166,7 @@ func TestServeAndLoad(t *testing.T) {
 		t.Error(err)
 	}
 	if err := o.run(t.Context(), &out); err == nil {
-		t.Error("no error of a service that is gone")
+		t.Error("no error for a stopped service")
 	}
 }
 

@@ -97,7 +97,7 @@ func TestTraceDecidesWhatWasTimed(t *testing.T) {
 	add(start, 600)
 	add(stop, 700)
 	if spans, err := measured(all, 700); err != nil || len(spans) != 1 || spans[0] != (span{901, 1600}) {
-		t.Errorf("%v, %v; want what is after the reset", spans, err)
+		t.Errorf("%v, %v; want the part after the reset", spans, err)
 	}
 }
 

@@ -198,7 +198,7 @@ func TestDisconnect(t *testing.T) {
 		select {
 		case <-done:
 		case <-time.After(50 * time.Second):
-			t.Fatalf("%s: the collection goes on without a client", path)
+			t.Fatalf("%s: the collection continues without a client", path)
 		}
 		if busy := h.gate.snapshot(); len(busy) != 0 {
 			t.Errorf("%s: still busy: %v", path, busy)

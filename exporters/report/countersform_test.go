@@ -59,7 +59,7 @@ func TestColumnsAreExact(t *testing.T) {
 			t.Errorf("%v: type %s at %d, want %s", want.values, c.Type, c.Offset, want.kind)
 		}
 		if got := unpack(c, p.buf.Bytes(), len(want.values)); !slices.Equal(got, want.values) {
-			t.Errorf("%v comes back as %v", want.values, got)
+			t.Errorf("%v is read back as %v", want.values, got)
 		}
 	}
 }

@@ -235,7 +235,7 @@ func TestTraceCorpus(t *testing.T) {
 		}
 	}
 	if p, err := Read(context.Background(), strings.NewReader("no trace"), Options{}); p != nil || err == nil {
-		t.Error("something that is no trace was read")
+		t.Error("an input that is not a trace was read")
 	}
 }
 

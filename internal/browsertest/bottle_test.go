@@ -77,7 +77,7 @@ func TestWindows(t *testing.T) {
 	at := p.text("#window-text")
 	p.must(p.Wait(`new Promise(f => setTimeout(() => f(true), 600))`))
 	if now := p.text("#window-text"); now != at {
-		t.Errorf("a pause does not stop at %q but goes on to %q", at, now)
+		t.Errorf("a pause does not stop at %q but continues to %q", at, now)
 	}
 }
 

@@ -311,6 +311,6 @@ func TestErrors(t *testing.T) {
 	}
 	icon.note(chromedp.ConsoleMessage{Type: "error", Source: "network", Text: "status of 404", URL: "http://127.0.0.1:1/page.css"})
 	if errs := icon.Errors(); len(errs) != 1 || !strings.Contains(errs[0], "page.css") {
-		t.Errorf("%q; want what is missing", errs)
+		t.Errorf("%q; want the missing part", errs)
 	}
 }

@@ -134,7 +134,7 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 		if got := p.eval(`document.body.innerText.includes("<script>window.hacked = 1</script>")`); got != "true" {
-			t.Error("the name is not shown as it is")
+			t.Error("the name is shown changed")
 		}
 		if got := p.eval(`(document.body.innerText.match(/.{0,40}[\u202a-\u202e\u2066-\u2069\x00\x1b].{0,40}/) || [""])[0]`); got != "" {
 			t.Errorf("characters that reorder or control text are shown: %q", got)

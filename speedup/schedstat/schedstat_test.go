@@ -54,7 +54,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("a second Stop gives %+v", again)
 	}
 	if got.Lost() != 36 || (Times{1, 36, 20}).Lost() != 20 || (Times{1, 36, -1}).Lost() != 36 {
-		t.Error("what was lost is the delay, bounded by what others used where that is known")
+		t.Error("the lost time is not the delay, bounded by the usage of other programs where known")
 	}
 	if _, ok := Watch(12345).Stop(); ok {
 		t.Error("a process that does not exist was measured")
