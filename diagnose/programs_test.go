@@ -226,6 +226,12 @@ var (
 
 var numbers = regexp.MustCompile(`[<>]?\b\d([\d,.]*\d)?( ?(ns|µs|ms|s)\b|%)?`)
 
+// pieces returns the sentences about a group of goroutines that hand over too little work at a time.
+func pieces(group, at string) string {
+	s := fmt.Sprintf("Tiny pieces of work: %s ran for # between one wait for others and the next, on average (# times, most at %s waits.go:#)", group, at)
+	return s + ".\n" + s + "; # of the capacity went to handing over."
+}
+
 // handing returns the sentences about hand-overs, most of them for two of the groups.
 func handing(end string, groups ...string) string {
 	var all []string
@@ -298,10 +304,10 @@ var sentences = map[string]string{
 	"all goes through one":                "While causes.(*hub).route ran alone, the other processors had nothing to do: # of the capacity.",
 	"asking whether it is done":           "Yielding at causes.awaited waits.go:# took # of the capacity, from one goroutine to the next (# times).",
 	"tiny tasks":                          "Tiny tasks: # of \"small\" ran for # each, on average.",
-	"tiny pieces of work":                 "Tiny pieces of work: causes.parallel.func1 ran for # between one wait for others and the next, on average (# times, most at causes.exchange waits.go:#); # of the capacity went to handing over.\nTiny pieces of work: causes.parallel.func1 ran for # between one wait for others and the next, on average (# times, most at causes.exchange waits.go:#).",
+	"tiny pieces of work":                 pieces("causes.parallel.func1", "causes.exchange"),
 	"results that come too late":          "Goroutines are started and do not end: at the end, # of # causes.offer waited at causes.offer waits.go:#.",
-	"tiny messages through one":           "Tiny pieces of work: causes.relay ran for # between one wait for others and the next, on average (# times, most at causes.relay waits.go:#); # of the capacity went to handing over." + "\n" + handing("", "causes.relayed.func1", "causes.relay", "diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed.func2"),
-	"a goroutine for each call":           "Tiny goroutines: # of causes.fibonacci.func1 ran for # each, on average; # of the capacity went to starting them and waiting for them.",
+	"tiny messages through one":           pieces("causes.relay", "causes.relay") + "\n" + pieces("causes.relayed.func1", "causes.relayed.func1") + "\n" + pieces("diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed") + "\n" + handing("", "causes.relayed.func1", "causes.relay", "diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed.func2"),
+	"a goroutine for each call":           "Tiny goroutines: # of causes.fibonacci.func1 ran for # each, on average; # of the capacity went to starting them and waiting for them.\nTiny goroutines: # of causes.fibonacci.func1 ran for # each, on average.",
 	"a lock on one processor":             "The lock causes.counter limits, not the number of processors: its owners ran for some # of the time, and # goroutines waited for it on average (# waits, blocked for # in all).",
 	"spinning on one processor":           "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.spinning.func2 (#).",
 	"one request at a time":               "While causes.render ran alone, the other processors had nothing to do: # of the capacity.",
