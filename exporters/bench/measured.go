@@ -2,8 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,11 +15,6 @@ import (
 // world on the benchmark's goroutine, and the trace records the reason. Each call is a mark, and
 // its call stack identifies the caller. The timer runs from a start to a stop; a reset discards
 // what was before it.
-//
-// If the trace has no call stacks, the marks are paired. The timer is off at the end, so the last
-// mark is a stop, the one before it a start or a reset, and so on backwards, until a reset sets the
-// elapsed time to 0. The lengths of the pairs must sum to b.Elapsed. Because the program may also
-// read memory statistics after the loop, some of the last marks may be ignored.
 
 // mark is a call of runtime.ReadMemStats.
 type mark struct {
@@ -33,8 +26,7 @@ type mark struct {
 type caller uint8
 
 const (
-	unknown caller = iota // not in the trace
-	program
+	program caller = iota
 	start
 	stop
 	reset
@@ -43,7 +35,7 @@ const (
 // callerOf returns the caller, identified by the innermost function of package testing.
 func callerOf(s *timeline.Stack) caller {
 	if s.Leaf() == nil {
-		return unknown
+		return program
 	}
 	for _, f := range s.Frames {
 		switch f.Func {
@@ -95,23 +87,13 @@ func (m *marks) Range(r *timeline.Range) {
 	}
 }
 
-// mostAfter is the maximum number of marks after the loop that may belong to the program.
-const mostAfter = 8
-
 // errNoLoop reports that the measured part was not found.
 var errNoLoop = errors.New("the trace does not show when the benchmark's timer ran")
 
-// measured returns the spans in which the timer ran; they sum to about elapsed.
+// measured returns the spans in which the timer ran, between starts and stops; they sum to about
+// elapsed. A reset while the timer is off leaves no mark, so only the last spans that sum to it
+// count.
 func measured(all []mark, elapsed time.Duration) ([]span, error) {
-	if len(all) > 0 && !slices.ContainsFunc(all, func(m mark) bool { return m.by == unknown }) {
-		return told(all, elapsed)
-	}
-	return paired(all, elapsed)
-}
-
-// told returns the spans between starts and stops, by the callers of the marks. A reset while the
-// timer is off leaves no mark, so only the last spans that sum to elapsed count.
-func told(all []mark, elapsed time.Duration) ([]span, error) {
 	var spans []span
 	on, from := false, timeline.Time(0)
 	for _, m := range all {
@@ -135,32 +117,4 @@ func told(all []mark, elapsed time.Duration) ([]span, error) {
 		return nil, errNoLoop
 	}
 	return spans[first:], nil
-}
-
-// paired returns the spans between paired marks that sum to about elapsed.
-func paired(all []mark, elapsed time.Duration) ([]span, error) {
-	best, bestAt, bestPairs := timeline.Time(1<<62), 0, 0
-	for after := range min(mostAfter, len(all)) {
-		sum := timeline.Time(0)
-		for pairs, i := 1, len(all)-1-after; i >= 1; pairs, i = pairs+1, i-2 {
-			sum += all[i].begin - all[i-1].end
-			if off := max(sum-timeline.Time(elapsed), timeline.Time(elapsed)-sum); off < best {
-				best, bestAt, bestPairs = off, len(all)-1-after, pairs
-			}
-		}
-	}
-	if bestPairs == 0 {
-		return nil, errNoLoop
-	}
-	// The marks lie outside the measured time by the time that it takes to stop the world, and by
-	// more on a busy machine.
-	if allowed := timeline.Time(elapsed)/20 + timeline.Time(200*time.Millisecond)*timeline.Time(min(bestPairs, 5)); best > allowed {
-		return nil, fmt.Errorf("%w: what it shows differs from the measured %v by %v", errNoLoop, elapsed, time.Duration(best))
-	}
-	spans := make([]span, bestPairs)
-	for i := range spans {
-		at := bestAt - 2*i
-		spans[bestPairs-1-i] = span{all[at-1].end, all[at].begin}
-	}
-	return spans, nil
 }
