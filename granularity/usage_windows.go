@@ -16,3 +16,6 @@ func processUsage() usage {
 	hundreds := func(f windows.Filetime) int64 { return int64(f.HighDateTime)<<32 | int64(f.LowDateTime) }
 	return usage{known: true, cpu: time.Duration(100 * (hundreds(kernel) + hundreds(user)))}
 }
+
+// threadSwitches returns 0: this system has no counts for threads.
+func threadSwitches() int64 { return 0 }

@@ -33,9 +33,6 @@ type Mark struct {
 // Info describes the clock.
 func (c *Clock) Info() Info { return c.info }
 
-// Timebase returns the timebase of [Mark.Wall].
-func (c *Clock) Timebase() *Timebase { return c.base }
-
 // readSlow reads a source other than the rseq clock. Thread state is accessed only while the
 // goroutine is locked to the thread.
 func (c *Clock) readSlow() Mark {

@@ -31,7 +31,7 @@ func TestThreadsExit(t *testing.T) {
 			before := threadNS()
 			from := c.Start()
 			kernel := threadNS()
-			tr := &truth{base: c.Timebase()}
+			tr := &truth{base: c.base}
 			tr.spin(20 * time.Microsecond)
 			time.Sleep(200 * time.Microsecond)
 			tr.spin(20 * time.Microsecond)
@@ -204,7 +204,7 @@ func TestForkExec(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	for range 5 {
 		from := c.Start()
-		tr := &truth{base: c.Timebase()}
+		tr := &truth{base: c.base}
 		if err := exec.Command("/bin/true").Run(); err != nil {
 			t.Skip(err)
 		}

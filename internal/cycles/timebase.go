@@ -18,12 +18,11 @@ type Timebase struct {
 	// PPM is the uncertainty of Hz in parts per million.
 	PPM float64
 
-	tick0  int64     // a tick
-	time0  time.Time // the time at tick0
-	mono0  int64     // CLOCK_MONOTONIC at time0, nanoseconds
-	at0    int64     // time0 on the runtime's monotonic clock
-	err0   int64     // uncertainty of tick0, in ticks
-	nsTick float64   // nanoseconds per tick
+	tick0  int64   // a tick
+	mono0  int64   // CLOCK_MONOTONIC at tick0, nanoseconds
+	at0    int64   // the runtime's monotonic clock at tick0
+	err0   int64   // uncertainty of tick0, in ticks
+	nsTick float64 // nanoseconds per tick
 }
 
 // TimebaseOf returns the process's timebase. The first call takes 0.3 ms: it reads the counter and
@@ -39,17 +38,15 @@ func calibrate(interval time.Duration) *Timebase {
 	if !haveTSC {
 		now := time.Now()
 		return &Timebase{Hz: 1e9, Origin: "nanoseconds of the monotonic clock", nsTick: 1,
-			tick0: ticks(), time0: now, mono0: monotonic(now)}
+			tick0: ticks(), mono0: monotonic(now)}
 	}
 	t0, at0, err0 := pair()
 	for monotime.Now()-at0 < int64(interval) { // a sleep may take much longer
 	}
-	time0 := monotime.Time(at0)
 	b := &Timebase{
 		Origin: "calibrated against " + monotonicName,
 		tick0:  t0,
-		time0:  time0,
-		mono0:  monotonic(time0),
+		mono0:  monotonic(monotime.Time(at0)),
 		at0:    at0,
 		err0:   err0,
 	}
@@ -105,16 +102,6 @@ func (b *Timebase) FromNS(ns int64) int64 { return int64(float64(ns)*(b.Hz/1e9) 
 // Monotonic converts a reading of the counter to nanoseconds of the system's
 // monotonic clock (CLOCK_MONOTONIC on Linux, the runtime's clock elsewhere).
 func (b *Timebase) Monotonic(tick int64) int64 { return b.mono0 + b.NS(tick-b.tick0) }
-
-// Time converts a reading of the counter to a time of day.
-func (b *Timebase) Time(tick int64) time.Time {
-	return b.time0.Add(time.Duration(b.NS(tick - b.tick0)))
-}
-
-// Tick converts a time of day with a monotonic reading to a reading of the counter.
-func (b *Timebase) Tick(t time.Time) int64 {
-	return b.tick0 + b.FromNS(t.Sub(b.time0).Nanoseconds())
-}
 
 // start is the origin of the nanoseconds used as ticks.
 var start = time.Now()

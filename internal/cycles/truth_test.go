@@ -134,7 +134,7 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 	var errs []float64
 	var beyond, bare []int64
 	j.each(48/j.workers, func() {
-		tr := &truth{base: c.Timebase(), locked: pinned}
+		tr := &truth{base: c.base, locked: pinned}
 		if pinned {
 			runtime.LockOSThread()
 		}
@@ -152,7 +152,7 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 			runtime.UnlockOSThread()
 		}
 		got := to.CPU - from.CPU - c.bias
-		slack := raceSlow * (c.Timebase().FromNS(1500) + tr.lo/500)
+		slack := raceSlow * (c.base.FromNS(1500) + tr.lo/500)
 		mu.Lock()
 		defer mu.Unlock()
 		t.all++
@@ -206,15 +206,15 @@ func TestTruth(t *testing.T) {
 				var most int64
 				for range 4 {
 					r = j.trials(c, true)
-					most = raceSlow * max(c.Timebase().FromNS(int64(flatBlock)), r.bareBlock+c.Timebase().FromNS(int64(blockSlack)))
+					most = raceSlow * max(c.base.FromNS(int64(flatBlock)), r.bareBlock+c.base.FromNS(int64(blockSlack)))
 					t.Logf("%d of %d measurements inside their bracket, median relative distance from it %.4f; a block: %d ns, by the system's thread clock %d ns",
-						r.inside, r.all, r.median, c.Timebase().NS(r.perBlock), c.Timebase().NS(r.bareBlock))
+						r.inside, r.all, r.median, c.base.NS(r.perBlock), c.base.NS(r.bareBlock))
 					if r.inside*10 >= r.all*8 && r.median <= limit && r.perBlock <= most {
 						return
 					}
 				}
 				t.Errorf("%d of %d measurements inside their bracket, median relative distance from it %.4f, %d ns a block; want at least 80 %%, at most %.4f and %d",
-					r.inside, r.all, r.median, c.Timebase().NS(r.perBlock), limit, c.Timebase().NS(most))
+					r.inside, r.all, r.median, c.base.NS(r.perBlock), limit, c.base.NS(most))
 			})
 		}
 	}
