@@ -38,9 +38,6 @@ type Account struct {
 	Peak int
 	// Workers is the number of goroutines that were workers.
 	Workers int
-	// Lanes is what individual workers did, longest-lived first. Excess workers are folded into
-	// one lane.
-	Lanes []Lane
 	// Windows are the accounts of the windows of the run, if requested. Their times sum to
 	// those of this account.
 	Windows []*Account

@@ -71,11 +71,9 @@ type Observer struct {
 	busy, idle  int64 // Σ solo
 	waking      int64 // the part of idle in which a goroutine of the program was ready
 	tracer      int64 // see Account.Tracer
-	globe       globe
 	whole       Account
 	windowFrom  timeline.Time
 	companyFrom timeline.Time // units.company, at windowFrom
-	lanes       []Lane
 	units       units
 	scratch     [2][NumComponents]part
 }
@@ -92,7 +90,6 @@ type member struct {
 	assist           bool
 	state            timeline.State
 	wait             timeline.Wait
-	lane             *lane
 	unit             unit
 }
 
@@ -144,13 +141,10 @@ func (o *Observer) spend(dt timeline.Time) {
 	switch {
 	case dt == 0:
 	case o.worldGC > 0:
-		o.globe.gc += dt
 		o.purse.ns[GCStopTheWorld] += all
 	case o.world > 0:
-		o.globe.runtime += dt
 		o.purse.ns[RuntimeStopTheWorld] += all
 	case o.sequential():
-		o.globe.sequential += dt
 		o.purse.ns[Sequential] += all
 	default:
 		o.spendLanes(int64(dt))
@@ -171,9 +165,6 @@ func (o *Observer) spendLanes(dt int64) {
 			nOn++
 			busy += n
 		}
-	}
-	if o.free(busy) >= o.counts[ready] {
-		o.globe.free += timeline.Time(dt)
 	}
 	lanes := int64(o.cfg.N)
 	if lanesOn := min(lanes, busy); lanesOn > 0 {
@@ -323,7 +314,6 @@ func (o *Observer) leave(m *member) {
 		o.holders[m.holder]--
 		return
 	}
-	m.lane.settle(o.now, o.globe, m.own, m.before)
 	o.counts[m.own]--
 	if m.own == ready {
 		o.risers[m.before]--
@@ -334,11 +324,8 @@ func (o *Observer) leave(m *member) {
 // enter adds a member to the counts of its current state.
 func (o *Observer) enter(m *member) {
 	alive := m.state.Alive()
-	was := m.lane != nil
+	was := m.worker
 	m.worker = alive && (m.selected || m.worker && o.cfg.Workers.stays)
-	if was && !m.worker {
-		o.closeLane(m)
-	}
 	if !alive {
 		return
 	}
@@ -347,13 +334,9 @@ func (o *Observer) enter(m *member) {
 		o.holders[m.holder]++
 		return
 	}
-	if !was {
-		m.lane = &lane{since: o.now, globe: o.globe}
-		m.lane.Goroutine, m.lane.From = m.g.ID, time.Duration(o.now-o.begin)
-		if !m.known {
-			m.known = true
-			o.whole.Workers++
-		}
+	if !m.known {
+		m.known = true
+		o.whole.Workers++
 	}
 	own := ownComponent(m.state, m.wait, m.assist)
 	if own == ready {
@@ -383,16 +366,6 @@ func (o *Observer) newPeak() {
 		o.purse.ns[Imbalance] = 0
 	}
 	o.peak = o.live
-}
-
-func (o *Observer) closeLane(m *member) {
-	l := &m.lane.Lane
-	l.Func, l.To = m.g.Name(), time.Duration(o.now-o.begin)
-	m.lane = nil
-	o.lanes = append(o.lanes, *l)
-	if len(o.lanes) > 4*maxLanes {
-		o.lanes = foldLanes(o.lanes, maxLanes)
-	}
 }
 
 // Transition implements [timeline.Observer].
@@ -486,7 +459,6 @@ func (o *Observer) End(e *timeline.End) {
 func (o *Observer) Account() *Account {
 	a := o.whole
 	a.N, a.Peak = o.cfg.N, int(o.peak)
-	a.Lanes = foldLanes(o.lanes, maxLanes)
 	if o.cfg.Unit != "" {
 		a.Units = o.units.sum()
 	}

@@ -295,31 +295,5 @@ func TestByInstants(t *testing.T) {
 				}
 			}
 		}
-		// The lanes of single workers sum to the account of all.
-		if peak <= n {
-			checkLanes(t, a)
-		}
-	}
-}
-
-// checkLanes compares lanes with the account, where no lane is shared.
-func checkLanes(t testing.TB, a *Account) {
-	t.Helper()
-	var sum Lane
-	for _, l := range a.Lanes {
-		for f := range l.Time {
-			sum.Time[f] += l.Time[f]
-		}
-	}
-	if sum.Time[Running] != a.Time[Run] || sum.Time[Synchronisation] != a.Family(Synchronisation) || sum.Time[InputOutput] != a.Family(InputOutput) ||
-		sum.Time[SystemCalls] != a.Time[Syscall] || sum.Time[Scheduling] != a.Family(Scheduling)+a.Time[GCWorkers] {
-		t.Errorf("lanes sum to %v, the account is %s", sum.Time, inWords(a))
-	}
-	n := 0
-	for _, l := range a.Lanes {
-		n += max(1, l.Folded)
-	}
-	if n != a.Workers {
-		t.Errorf("%d lanes, %d workers", n, a.Workers)
 	}
 }

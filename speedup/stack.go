@@ -123,29 +123,10 @@ func (s *Stack) Of(f Family) (sum float64) {
 // remainder the result is N. It is +Inf if nothing else is left.
 func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
 
-// WhatIfFamily is [Stack.WhatIf] for all components of a family.
-func (s *Stack) WhatIfFamily(f Family) float64 {
-	if f == Running {
-		return s.Speedup
-	}
-	return s.without(s.Of(f))
-}
-
 func (s *Stack) without(part float64) float64 {
 	n := float64(s.N)
 	if part >= n {
 		return math.Inf(1)
 	}
 	return s.Speedup * n / (n - part)
-}
-
-// Largest returns the component that keeps the speed-up down most, or false if there is none.
-func (s *Stack) Largest() (Component, bool) {
-	best := Run
-	for _, c := range Delimiters() {
-		if s.Components[c] > 0 && (best == Run || s.Components[c] > s.Components[best]) {
-			best = c
-		}
-	}
-	return best, best != Run
 }

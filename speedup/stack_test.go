@@ -40,8 +40,7 @@ func TestWhatIf(t *testing.T) {
 	for _, tt := range []struct{ got, want float64 }{
 		{s.WhatIf(SyncMutex), 2 * 4 / 3.0},
 		{s.WhatIf(GCAssist), 2 * 4 / 4.25},
-		{s.WhatIfFamily(Synchronisation), 2 * 4 / 2.5},
-		{s.WhatIfFamily(Running), 2},
+		{s.without(s.Of(Synchronisation)), 2 * 4 / 2.5},
 		{s.WhatIf(Spawn), 2},
 		{(&Stack{N: 1, Components: [NumComponents]float64{Sequential: 1}}).WhatIf(Sequential), math.Inf(1)},
 	} {
@@ -49,11 +48,22 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("%v, want %v", tt.got, tt.want)
 		}
 	}
-	if c, ok := s.Largest(); c != SyncMutex || !ok {
-		t.Errorf("largest: %v, %v", c, ok)
+}
+
+// Eq. 4: of the collector's part, what the single-threaded run has as well is subtracted.
+func TestEquation4(t *testing.T) {
+	single, multi := &Account{N: 1, Wall: 300, Workers: 1}, &Account{N: 4, Wall: 100, Workers: 4}
+	single.Time[GCStopTheWorld], single.Time[GCAssist], single.Time[Run] = 12, 30, 258
+	multi.Time[GCStopTheWorld], multi.Time[GCAssist], multi.Time[GCWorkers], multi.Time[Run] = 40, 20, 60, 280
+	s := New(single, multi)
+	checkStack(t, s)
+	for c, want := range map[Component]float64{GCStopTheWorld: 4*10.0/100 - 12.0/100, GCAssist: -0.10, GCWorkers: 0.60} {
+		if got := s.Components[c]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v is %v, want %v", c, got, want)
+		}
 	}
-	if _, ok := (&Stack{N: 2, Speedup: 2}).Largest(); ok {
-		t.Error("a perfect stack has a largest component")
+	if got := s.Of(GarbageCollection); math.Abs(got-0.78) > 1e-12 {
+		t.Errorf("the collector's part is %v, want 0.78", got)
 	}
 }
 
