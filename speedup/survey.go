@@ -33,7 +33,6 @@ type Survey struct {
 	chosen     surveyGroup // of an explicit selector
 	all        surveyGroup // of the application
 	regions    map[string]int
-	tasks      map[string]int
 }
 
 type surveyed struct {
@@ -59,7 +58,7 @@ const maxTypes = 1000
 
 // NewSurvey returns a survey for one pass. The zero value of workers requests the automatic choice.
 func NewSurvey(workers Selector) *Survey {
-	return &Survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}, tasks: map[string]int{}}
+	return &Survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}}
 }
 
 // Begin implements [timeline.Observer].
@@ -183,13 +182,6 @@ func (s *Survey) Region(e *timeline.RegionEvent) {
 	s.again(e.G, e.Time)
 }
 
-// Task implements [timeline.Observer].
-func (s *Survey) Task(e *timeline.Task) {
-	if e.Begin {
-		count(s.tasks, e.Type)
-	}
-}
-
 func count(m map[string]int, name string) {
 	if _, ok := m[name]; ok || len(m) < maxTypes {
 		m[name]++
@@ -277,23 +269,6 @@ func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 		}
 	}
 	return max(peak, s.together(workers.functions)), goroutines
-}
-
-// running returns the summed running time of the workers.
-func (s *Survey) running(workers Selector) time.Duration {
-	if s.workers.match != nil {
-		return time.Duration(s.chosen.running)
-	}
-	if workers.name == everyone {
-		return time.Duration(s.all.running)
-	}
-	var sum timeline.Time
-	for _, name := range workers.functions {
-		if g := s.groups[name]; g != nil {
-			sum += g.running
-		}
-	}
-	return time.Duration(sum)
 }
 
 // Lanes returns the number of lanes: the largest number of workers that lived at the same time, but

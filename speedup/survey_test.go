@@ -121,8 +121,8 @@ func TestNamedLate(t *testing.T) {
 	if got := inWords(o.Account()); got != "run 6, sequential 4" {
 		t.Error(got)
 	}
-	if s.running(workers) != 6 {
-		t.Error(s.running(workers))
+	if s.chosen.running != 6 {
+		t.Error(s.chosen.running)
 	}
 }
 

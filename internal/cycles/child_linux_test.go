@@ -53,7 +53,7 @@ func childMain(child string) {
 		runtime.LockOSThread()
 		Default()
 		if c := WithoutThreadState(); c.rseq {
-			fmt.Fprintln(os.Stderr, "the clock is", c.Info())
+			fmt.Fprintln(os.Stderr, "the clock is", c.Info().Source)
 			os.Exit(3)
 		}
 		runtime.UnlockOSThread()

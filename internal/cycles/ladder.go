@@ -285,12 +285,3 @@ type Info struct {
 	// Refused has the reason why each better source was not taken.
 	Refused []string
 }
-
-// String returns a one-line description, such as "rseq-clock (thread-time), 2.0000 GHz ±1 ppm,
-// calibrated against CLOCK_MONOTONIC".
-func (i Info) String() string {
-	if i.Hz == 0 {
-		return fmt.Sprintf("%s (%s)", i.Source, i.Accuracy)
-	}
-	return fmt.Sprintf("%s (%s), %.4f GHz ±%.2g ppm, %s", i.Source, i.Accuracy, i.Hz/1e9, i.HzPPM, i.HzOrigin)
-}
