@@ -314,8 +314,8 @@ func (c *Clock) Stop(likely *Thread) Mark {
 func (c *Clock) stop(p *place, likely *Thread) Mark {
 	if th := likely; th != nil && th.id == p.thread && th.alive() && th.stands(p.marker) {
 		m := Mark{Wall: p.tick, CPU: th.area.offset + p.tick, Thread: th, Turn: p.turn}
-		if turn() != p.turn {
-			m.Turn = 0 // it left the thread before the offset was read
+		if t := turn(); t != p.turn && t&p.turn&turnLocked == 0 {
+			m.Turn = 0 // it may have left the thread before the offset was read
 		}
 		return m
 	}
