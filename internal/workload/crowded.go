@@ -15,6 +15,6 @@ func Crowded(cpu, running time.Duration) string {
 		return ""
 	}
 	return fmt.Sprintf("The process got %s of processor time but its goroutines seem to have run for %s: "+
-		"other programs used the processors meanwhile, and the boxes include the time that goroutines had to wait for them.",
+		"other programs used the processors during that time, and the boxes include the time for which goroutines waited for them.",
 		format.Duration(cpu), format.Duration(running))
 }
