@@ -28,7 +28,7 @@ var systems = []string{"aix", "android", "darwin", "dragonfly", "freebsd", "illu
 // Command changes a command go build, install, run or test, such as "go", "test", "./...", so that
 // it builds an instrumented program. The caller must call remove when the command has ended. What
 // the go command itself rejects, such as a package that does not compile, it reports when it runs.
-func Command(ctx context.Context, args ...string) (changed []string, remove func(), err error) {
+func Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(), err error) {
 	b := &build{ctx: ctx}
 	if err := b.parse(args); err != nil {
 		return nil, nil, err
@@ -44,8 +44,10 @@ func Command(ctx context.Context, args ...string) (changed []string, remove func
 	if err != nil {
 		return nil, nil, fmt.Errorf("instrument: %w", err)
 	}
-	changed = slices.Concat(b.head, []string{"-overlay=" + overlay}, b.flags, b.packages, b.rest)
-	return changed, func() { os.Remove(overlay) }, nil
+	all := slices.Concat(b.head[1:], []string{"-overlay=" + overlay}, b.flags, b.packages, b.rest)
+	cmd = exec.Command(b.head[0], all...)
+	cmd.Env = append(cmd.Environ(), b.toolchain...)
+	return cmd, func() { os.Remove(overlay) }, nil
 }
 
 // IsGo reports whether a command is the go command: go or go1.27.4, in any directory.
@@ -62,7 +64,9 @@ type build struct {
 	flags    []string // up to the first package
 	packages []string // of build, install and run
 	rest     []string
-	env      struct{ GOROOT, GOVERSION, GOOS, GOFLAGS, GOMODCACHE string }
+	// toolchain has environment variables that select the toolchain.
+	toolchain []string
+	env       struct{ GOROOT, GOVERSION, GOOS, GOFLAGS, GOMODCACHE string }
 }
 
 // parse splits the arguments.
@@ -144,6 +148,7 @@ func (b *build) ask() error {
 // output runs the go command.
 func (b *build) output(args []string, more ...string) ([]byte, error) {
 	cmd := exec.CommandContext(b.ctx, b.head[0], append(args, more...)...)
+	cmd.Env = append(cmd.Environ(), b.toolchain...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -161,6 +166,11 @@ func (b *build) replacements() (map[string]string, error) {
 	}
 	sum := sha256.Sum256([]byte(b.env.GOROOT))
 	cache = filepath.Join(cache, "bottleneck", "instrument", fmt.Sprintf("%s-%x", b.env.GOVERSION, sum[:6]))
+	if b.inModuleCache(b.env.GOROOT) {
+		if err := b.link(cache); err != nil {
+			return nil, err
+		}
+	}
 	replace, err := library(b.env.GOROOT, cache)
 	if err != nil || b.verb == "test" {
 		return replace, err
@@ -178,8 +188,8 @@ func (b *build) replacements() (map[string]string, error) {
 		return nil, err
 	}
 	for _, dir := range dirs {
-		if rel, err := filepath.Rel(b.env.GOMODCACHE, dir); err == nil && filepath.IsLocal(rel) {
-			return nil, fmt.Errorf("the main package in %s is in the module cache, where the go command allows no overlay: build it in a copy of its module", dir)
+		if b.inModuleCache(dir) {
+			return nil, fmt.Errorf("the main package in %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module", dir)
 		}
 		replace[filepath.Join(dir, mainFile)] = source
 	}
@@ -187,6 +197,31 @@ func (b *build) replacements() (map[string]string, error) {
 		b.packages = append(slices.Clone(b.packages), filepath.Join(filepath.Dir(b.packages[0]), mainFile))
 	}
 	return replace, nil
+}
+
+// inModuleCache reports whether a directory is in the module cache, where the go command allows no
+// overlay.
+func (b *build) inModuleCache(dir string) bool {
+	rel, err := filepath.Rel(b.env.GOMODCACHE, dir)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// link gives the toolchain, which the go command has downloaded into the module cache, another name.
+func (b *build) link(cache string) error {
+	name := filepath.Join(cache, "goroot")
+	if to, err := os.Readlink(name); err != nil || to != b.env.GOROOT {
+		os.Remove(name)
+		if err := os.MkdirAll(cache, 0o777); err != nil {
+			return err
+		}
+		if err := os.Symlink(b.env.GOROOT, name); err != nil && !errors.Is(err, os.ErrExist) { // by another command
+			return fmt.Errorf("the toolchain %s is in the module cache, where the go command allows no overlay, and cannot be linked elsewhere: %w", b.env.GOVERSION, err)
+		}
+	}
+	b.env.GOROOT = name
+	b.toolchain = []string{"GOROOT=" + name, "GOTOOLCHAIN=local"}
+	b.head[0] = filepath.Join(name, "bin", "go")
+	return nil
 }
 
 // mains returns the directories of the main packages. If the go command rejects the packages, there

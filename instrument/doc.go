@@ -6,18 +6,16 @@
 //		"context"
 //		"log"
 //		"os"
-//		"os/exec"
 //
 //		"github.com/bottleneck-go/bottleneck/instrument"
 //	)
 //
 //	func main() {
-//		args, remove, err := instrument.Command(context.Background(), "go", "test", "./...")
+//		cmd, remove, err := instrument.Command(context.Background(), "go", "test", "./...")
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		cmd := exec.Command(args[0], args[1:]...)
-//		cmd.Env = append(os.Environ(), instrument.Variable+"="+os.TempDir())
+//		cmd.Env = append(cmd.Env, instrument.Variable+"="+os.TempDir())
 //		err = cmd.Run()
 //		remove()
 //		if err != nil {

@@ -36,13 +36,12 @@ func goCommand(t *testing.T, dir string, env []string, args ...string) (string, 
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
-	changed, remove, err := instrument.Command(t.Context(), args...)
+	cmd, remove, err := instrument.Command(t.Context(), args...)
 	if err != nil {
 		return "", err
 	}
 	defer remove()
-	cmd := exec.Command(changed[0], changed[1:]...)
-	cmd.Env = append(cmd.Environ(), env...)
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

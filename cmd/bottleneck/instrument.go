@@ -54,24 +54,23 @@ func onlyCommand(args []string, dash int) error {
 
 // runGo runs a go command so that it builds an instrumented program. See [runCommand].
 func runGo(ctx context.Context, std stdio, args, env []string) error {
-	args, remove, err := instrument.Command(ctx, args...)
+	cmd, remove, err := instrument.Command(ctx, args...)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	return runCommand(std, args, env)
+	return runCommand(std, cmd, env)
 }
 
 // runCommand runs a command with the standard streams and more environment variables, and passes
 // signals on to it. If the command fails, the error is a *programError.
-func runCommand(std stdio, args, env []string) error {
+func runCommand(std stdio, cmd *exec.Cmd, env []string) error {
 	ourWait.Store(true)
 	defer ourWait.Store(false)
-	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	cmd.Env = append(cmd.Environ(), env...)
 	if err := cmd.Start(); err != nil {
-		return notRun(args[0], err)
+		return notRun(cmd.Args[0], err)
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, forwarded(onTerminal(std.in))...)
@@ -90,7 +89,7 @@ func runCommand(std stdio, args, env []string) error {
 			if exit.ExitCode() > 0 {
 				return &programError{exit.ExitCode()}
 			}
-			fmt.Fprintf(std.err, "bottleneck: %s: %v\n", args[0], exit)
+			fmt.Fprintf(std.err, "bottleneck: %s: %v\n", cmd.Args[0], exit)
 			return &programError{exitFailure}
 		}
 	}

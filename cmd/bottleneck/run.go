@@ -73,7 +73,7 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	if instrument.IsGo(args[0]) {
 		ran = runGo(ctx, std, args, env)
 	} else {
-		ran = runCommand(std, args, env)
+		ran = runCommand(std, exec.Command(args[0], args[1:]...), env)
 	}
 	var failed *programError
 	if ran != nil && !errors.As(ran, &failed) {
