@@ -32,10 +32,10 @@ var edits = []edit{
 		"\t\t} else {\n\t\t\told = m.state\n\t\t}\n\t}; if bottleneckStart != 0 || bottleneckLocks.Load() != 0 { bottleneckGot(m, bottleneckStart) }\n"},
 	{"internal/sync/mutex.go", "old|mutexLocked) {\n\t\treturn false\n\t}\n",
 		"old|mutexLocked) {\n\t\treturn false\n\t}; if old != 0 && bottleneckLocks.Load() != 0 { bottleneckGot(m, 0) }\n"},
-	// An owner leaves while goroutines wait. The runtime must leave out one more call.
-	{"internal/sync/mutex.go", "func (m *Mutex) unlockSlow(", "func (m *Mutex) unlockPlain("},
-	{"internal/sync/mutex.go", "runtime_Semrelease(&m.sema, false, 2)", "runtime_Semrelease(&m.sema, false, 3)"},
-	{"internal/sync/mutex.go", "runtime_Semrelease(&m.sema, true, 2)", "runtime_Semrelease(&m.sema, true, 3)"},
+	// An owner leaves while goroutines wait. The defer statement keeps the depth of the call of
+	// runtime_Semrelease, which leaves out as many calls as it may.
+	{"internal/sync/mutex.go", "func (m *Mutex) unlockSlow(new int32) {",
+		"func (m *Mutex) unlockSlow(new int32) { if bottleneckLocks.Load() != 0 { defer bottleneckLeft(m, bottleneckLeave(m)) }"},
 	// The program ends.
 	{"runtime/panic.go", "\tif traceEnabled() {\n\t\ttraceAdvance(false)\n",
 		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},

@@ -64,6 +64,7 @@ func spin(l *store.Locked[int], n int) {
 
 func main() {
 	runtime.SetBlockProfileRate(1)
+	runtime.SetMutexProfileFraction(1)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
