@@ -79,7 +79,8 @@ function stripRow(g, c, y, a) {
 
 function stripPanel(g, title, y, a, value, write, top) {
 	const values = D.tasks.samples.map(value), most = top || Math.max(1e-9, ...values), base = y + 92;
-	g.append(s("text.label", {x: a.left, y: y + 18}, title));
+	const label = [title, title.replace(/ of .* by /, " by "), title.replace(/ of [^:]*/, ""), title.replace(/ of [^:]*|\s\(.*/g, "")].find(t => fitText(t, a.w) === t) || fitText(title, a.w);
+	g.append(s("g", null, s("title", null, title), s("text.label", {x: a.left, y: y + 18}, label)));
 	for (const f of [0, .5, 1]) g.append(s("g.axes", null, s("line", {x1: a.left, x2: a.left + a.w, y1: base - 62 * f, y2: base - 62 * f}), s("text", {x: a.left - 6, y: base - 62 * f, "text-anchor": "end", "dominant-baseline": "central"}, write(f * most))));
 	const steps = value => D.tasks.samples.filter(v => !v.excluded && value(v) > 0).map(v => `M${a.px(v.begin).toFixed(1)} ${base}V${(base - 62 * Math.min(1, value(v) / most)).toFixed(1)}H${a.px(v.end).toFixed(1)}V${base}Z`).join("");
 	g.append(s("path.machine", {d: steps(value)}));
