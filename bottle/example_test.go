@@ -122,7 +122,7 @@ func ExampleByRegexp() {
 
 // Groupings have names for command lines.
 func ExampleParseGrouping() {
-	for _, s := range []string{"creator", "/^net/", "colour"} {
+	for _, s := range []string{"creator", "/^net/", "color"} {
 		by, err := bottle.ParseGrouping(s)
 		if err != nil {
 			fmt.Println(err)
@@ -133,7 +133,7 @@ func ExampleParseGrouping() {
 	// Output:
 	// by creator
 	// by /^net/
-	// unknown grouping "colour": want function, start, creator, goroutine, region, task, kind or /regexp/
+	// unknown grouping "color": want function, start, creator, goroutine, region, task, kind or /regexp/
 }
 
 // The neck is the box that lost most of the capacity: look at it first.

@@ -50,7 +50,7 @@ type Dir struct {
 
 const (
 	partial    = ".partial-"   // prefix of captures that are being written
-	partialAge = 2 * time.Hour // after which nobody writes them any more
+	partialAge = 2 * time.Hour // after which they are leftovers of a killed process
 )
 
 // Store implements [Sink]. It first removes the oldest captures, so that the new one fits.

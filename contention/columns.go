@@ -162,7 +162,7 @@ func (p *Profile) lines() (rows []line) {
 		q := &p.Pairs[i]
 		add(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed).pair = q
 	}
-	handOff, unattributed, ready := nobody(HandOffKey), nobody(UnattributedKey), nobody(ReadyKey)
+	handOff, unattributed, ready := unknownParty(HandOffKey), unknownParty(UnattributedKey), unknownParty(ReadyKey)
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		if w.HandOff > 0 {
@@ -178,7 +178,7 @@ func (p *Profile) lines() (rows []line) {
 	return rows
 }
 
-func nobody(key string) *Party {
+func unknownParty(key string) *Party {
 	return &Party{Group: key, Stack: &Stack{Frames: []Frame{{Func: key}}}}
 }
 
@@ -196,9 +196,9 @@ func (p *Profile) Table() *result.Table {
 		holder := &u.Holder
 		switch {
 		case !u.OfLock():
-			holder = nobody("")
+			holder = unknownParty("")
 		case holder.Group == "":
-			holder = nobody(cannotTellKey)
+			holder = unknownParty(cannotTellKey)
 		}
 		rows = append(rows, line{kind: u.Kind, lock: u.Lock, waiter: &u.Waiter, owner: holder, unfinished: u})
 	}
@@ -253,7 +253,7 @@ func Summary() []result.Column[Profile] {
 		{Name: "parks", Title: "parks", Unit: result.Count, Help: "how often they blocked", Value: summed(func(w *Wait) int64 { return w.Parks })},
 		{Name: "waiting", Title: "waiting at a time", Unit: result.Number, Help: "goroutines that waited, on average", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.Waited }, p.Duration) })},
 		{Name: "handoff-%", Title: "hand-off", Unit: result.Ratio, Help: "part of the waits in which the lock was on its way", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.HandOff }, p.waited()) })},
-		{Name: "unattributed-%", Title: "unattributed", Unit: result.Ratio, Help: "part of the waits that is blamed on nobody", Value: result.Floats(func(p *Profile) float64 {
+		{Name: "unattributed-%", Title: "unattributed", Unit: result.Ratio, Help: "part of the waits that is blamed on no owner", Value: result.Floats(func(p *Profile) float64 {
 			return p.part(func(w *Wait) time.Duration { return w.Unattributed }, p.waited())
 		})},
 		{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time of the profile", Value: result.Ints(func(p *Profile) time.Duration { return p.Duration })},

@@ -11,7 +11,7 @@ import (
 // Conditional waiting
 //
 // A wait on a Cond is not contention for a lock, but another goroutine ends it. It is recorded with
-// kind cond. The time until the Signal or Broadcast is blamed on its call chain, flagged Signaller;
+// kind cond. The time until the Signal or Broadcast is blamed on its call chain, flagged Signaler;
 // the time from then until the waiter ran is hand-off.
 //
 // Package sync wakes waiters first in, first out. A queue of our own in the same order shows which
@@ -155,7 +155,7 @@ func (c *Cond) Broadcast() {
 // wake wakes waiters by f, and records that in the first n of the queue, or in all if n is
 // negative.
 func (c *Cond) wake(n int, f func()) {
-	h := holder{g: callstack.Goid(), flags: Signaller}
+	h := holder{g: callstack.Goid(), flags: Signaler}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n < 0 || n > len(c.queue) {

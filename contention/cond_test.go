@@ -66,7 +66,7 @@ func TestCondWait(t *testing.T) {
 				found = true
 				if q.Lock.Name != "ready" || !strings.Contains(q.Lock.Class, "TestCondWait") ||
 					leaf(q.Waiter.Stack) != "consumer" || leaf(q.Owner.Stack) != "producer" ||
-					q.Flags != Signaller || q.Contentions != 3 || q.Blamed < 15*time.Millisecond {
+					q.Flags != Signaler || q.Contentions != 3 || q.Blamed < 15*time.Millisecond {
 					t.Errorf("pair %+v of %+v", q, q.Lock)
 				}
 			}
@@ -198,7 +198,7 @@ func TestBroadcastAndUnrelatedWaiters(t *testing.T) {
 	checkConservation(t, p)
 	var n int64
 	for _, q := range p.Pairs {
-		if q.Kind == CondKind && q.Flags&Signaller != 0 && leaf(q.Owner.Stack) == "TestBroadcastAndUnrelatedWaiters" {
+		if q.Kind == CondKind && q.Flags&Signaler != 0 && leaf(q.Owner.Stack) == "TestBroadcastAndUnrelatedWaiters" {
 			n += q.Contentions
 		}
 	}

@@ -125,7 +125,7 @@ func ExampleCond() {
 		}
 	}
 	// Output:
-	// await waited for announce (signaller)
+	// await waited for announce (signaler)
 }
 
 func await(c *contention.Cond, ready *atomic.Bool) {

@@ -47,9 +47,9 @@ type Profile struct {
 	piece Piece // for Merge
 }
 
-// TellsReady reports whether the profile separates the time for which goroutines were ready after
+// HasReady reports whether the profile separates the time for which goroutines were ready after
 // their waits. If it does, Waited is the time for which they were blocked.
-func (p *Profile) TellsReady() bool {
+func (p *Profile) HasReady() bool {
 	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
 }
 
@@ -135,9 +135,9 @@ const (
 	ReadOwner
 	// PendingWriter marks a writer that did not hold the lock yet but held back readers.
 	PendingWriter
-	// Signaller marks an owner that held no lock: it ended a wait on a Cond by Signal or
+	// Signaler marks an owner that held no lock: it ended a wait on a Cond by Signal or
 	// Broadcast.
-	Signaller
+	Signaler
 	// InWait marks an owner that released the lock in Cond.Wait, and whose final Unlock was not
 	// known yet: its call chain is that of the Wait.
 	InWait
@@ -150,7 +150,7 @@ const (
 // WaiterFlags has the flags that describe the waiter.
 const WaiterFlags = Reacquire | Estimated | Logged
 
-var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaller", "in-wait", "logged"}
+var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaler", "in-wait", "logged"}
 
 // String returns the names of the flags, such as "reacquire,read-owner".
 func (f Flags) String() string {

@@ -30,7 +30,7 @@ type holder struct {
 	acquired, released, pending int64
 	gaps                        int64 // the free time between the two
 	shared                      bool
-	flags                       Flags // InWait, Signaller
+	flags                       Flags // InWait, Signaler
 	chain                       *callstack.Chain
 	g                           uint64
 	number                      uint64 // number of the exit

@@ -88,7 +88,7 @@ type outside struct {
 	c              *collector
 	trace, samples string // file names
 	file           *os.File
-	told           int // number of warnings passed on
+	passed         int // number of warnings passed on
 }
 
 // run runs the command. The first error is the command's own.
@@ -102,7 +102,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 		}
 		r.cmd.Env = append(r.cmd.Env, TraceVariable+"="+r.trace)
 	}
-	if err := startStopped(r.cmd, func(pid int) { r.c.open(pid, r.opt.Period); r.tell() }); err != nil {
+	if err := startStopped(r.cmd, func(pid int) { r.c.open(pid, r.opt.Period); r.warn() }); err != nil {
 		return nil, errors.Join(fmt.Errorf("counters: start %s: %w", r.cmd.Path, err), r.file.Close())
 	}
 	ended := make(chan error, 1)
@@ -116,7 +116,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 			counting = false
 			err = errors.Join(err, r.c.close())
 			r.c.flush()
-			r.tell()
+			r.warn()
 			err = errors.Join(err, r.file.Close())
 		}
 	}
@@ -146,11 +146,11 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 	}
 }
 
-// tell passes on the new warnings.
-func (r *outside) tell() {
-	for ; r.told < len(r.c.meta.Warnings); r.told++ {
+// warn passes on the new warnings.
+func (r *outside) warn() {
+	for ; r.passed < len(r.c.meta.Warnings); r.passed++ {
 		if r.opt.Warning != nil {
-			r.opt.Warning(r.c.meta.Warnings[r.told])
+			r.opt.Warning(r.c.meta.Warnings[r.passed])
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (p program) profile() *Profile {
 	took, busy := p.run()
 	used := float64(busy) / float64(took) / float64(p.procs)
 	out := &Profile{Source: "test", Accuracy: "thread-time", Hz: hz, Procs: p.procs, Wall: took, Overhead: empty0, OverheadOrigin: "an empty task"}
-	out.Run = Sample{Wall: took, CPU: busy, Utilisation: used}
+	out.Run = Sample{Wall: took, CPU: busy, Utilization: used}
 	c := Class{Name: "work", Tasks: uint64(len(p.tasks)), ActiveShare: 1, Workers: p.workers}
 	turns := max(1, float64(p.workers)/float64(p.procs)) // a task waits for a processor while others run
 	for _, d := range p.tasks {
@@ -197,7 +197,7 @@ func TestPreemptedStraggler(t *testing.T) {
 		c.Unmeasured, c.Longest = 1, 50*ms
 		prof.Wall += 50 * ms
 		prof.Run.Wall, prof.Run.CPU = prof.Wall, 19*ms+besides
-		prof.Run.Utilisation = float64(prof.Run.CPU) / float64(prof.Wall) / 2
+		prof.Run.Utilization = float64(prof.Run.CPU) / float64(prof.Wall) / 2
 		if prof.Diagnose(); c.Diagnosis != want {
 			t.Errorf("%v besides: %s, want %s: %q", besides, c.Diagnosis, want, c.Reasons)
 		}

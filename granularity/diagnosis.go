@@ -78,7 +78,7 @@ const (
 	fineOverhead    = 0.05
 	fewPerProc      = 8
 	coarseOverheads = 100
-	fullUtilisation = 0.80
+	fullUtilization = 0.80
 	targetOverhead  = 0.01 // the goal of merging
 	measuredEnough  = 0.9
 	mostlyBlocked   = 0.5
@@ -103,7 +103,7 @@ type verdict struct {
 	rest        time.Duration // what the process used in total besides its tasks
 	mean        float64       // mean execution time of a task, in ns
 	p25, p75    float64
-	utilisation float64 // NaN: unknown
+	utilization float64 // NaN: unknown
 }
 
 // Diagnose sets the diagnosis, reasons and advice of each class from the profile's other fields.
@@ -204,15 +204,15 @@ func (v *verdict) decide() {
 	}
 	g := v.p.Granularity(c)
 	v.mean, v.p25, v.p75 = v.ns(g.Mean()), v.ns(g.Quantile(.25)), v.ns(g.Quantile(.75))
-	v.utilisation = v.p.during(c)
+	v.utilization = v.p.during(c)
 	if v.blocked() || v.tooManyWorkers() || v.fine() || v.tooFewWorkers() || v.coarse() || v.straggler() || len(c.Reasons) > 0 {
 		return
 	}
 	c.Diagnosis = OK
 	v.because("%s on %s %s; %s", tasks(c.Tasks), processors(v.p.allProcs()),
 		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), v.cost(v.mean))
-	if !math.IsNaN(v.utilisation) {
-		v.because("the processors were used to %.0f %% while %s under way", 100*v.utilisation, one(c.Tasks, "it was", "they were"))
+	if !math.IsNaN(v.utilization) {
+		v.because("the processors were used to %.0f %% while %s under way", 100*v.utilization, one(c.Tasks, "it was", "they were"))
 	}
 	if off := c.offShare(); off > mostlyBlocked && v.p.blockedKnown() {
 		v.because("%s off the processor for %.0f %% of %s time: blocked, or waiting for a processor", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"))
@@ -269,7 +269,7 @@ func (v *verdict) blocked() bool {
 		return false
 	}
 	if off-ready <= mostlyBlocked*wall {
-		if most && !exact && !(v.utilisation >= fullUtilisation) {
+		if most && !exact && !(v.utilization >= fullUtilization) {
 			v.because("cannot tell whether %s blocked: %s off the processor for %s of %s time, but goroutines and threads of the process waited for processors for %s",
 				were, were, percent(off/wall), their, duration(ready))
 		}
@@ -347,17 +347,17 @@ func (v *verdict) coarse() bool {
 	if procs == 1 || c.Workers == 1 || !few || !large || c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
 		return false
 	}
-	if !(v.utilisation > 0) { // 0: the clock is too coarse for so short a run
+	if !(v.utilization > 0) { // 0: the clock is too coarse for so short a run
 		v.because("%s %s few and large, but how far %s used the processors is not known: sample the machine (Recorder.Start)",
 			v.each(""), one(c.Tasks, "is", "are"), one(c.Tasks, "it", "they"))
 		return false
 	}
-	if v.utilisation >= fullUtilisation {
+	if v.utilization >= fullUtilization {
 		return false
 	}
 	if !v.p.blockedKnown() {
 		v.because("%s while the processors were used to %.0f %%: %s may have been blocked, the source %s does not tell",
-			v.each("at most "), 100*v.utilisation, one(c.Tasks, "it", "they"), v.p.Source)
+			v.each("at most "), 100*v.utilization, one(c.Tasks, "it", "they"), v.p.Source)
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
@@ -371,7 +371,7 @@ func (v *verdict) coarse() bool {
 	v.because("%s on %s%s: few and large", tasks(c.Tasks), processors(procs),
 		one(c.Tasks, " executes "+duration(v.mean), fmt.Sprintf(", three quarters of them execute %s or more", duration(v.p25))))
 	v.because("the processors were used to %.0f %% while %s under way: at most %.2f times faster if all were busy",
-		100*v.utilisation, one(c.Tasks, "it was", "they were"), 1/v.utilisation)
+		100*v.utilization, one(c.Tasks, "it was", "they were"), 1/v.utilization)
 	if g := v.p.Granularity(c); g.Mean() > 0 && c.Tasks > 1 {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
@@ -392,7 +392,7 @@ func (v *verdict) straggler() bool {
 	if cpu := float64(v.p.Run.CPU); cpu > 0 {
 		total = min(total, cpu) // estimated tasks may appear to have executed more
 	}
-	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilisation > 0) || v.utilisation >= fullUtilisation || v.instances() > 1 ||
+	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilization > 0) || v.utilization >= fullUtilization || v.instances() > 1 ||
 		largest < coarseOverheads*float64(v.most) || !(largest >= dominant*total/float64(procs) || v.late(largest, total)) ||
 		c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
 		return false
@@ -405,7 +405,7 @@ func (v *verdict) straggler() bool {
 	}
 	v.because("the largest of %s executes %s%s, %s of all: on %s %s would take %s if it were not for that",
 		tasks(c.Executions()), duration(largest), unmeasured, percent(largest/total), processors(procs), consequence, duration(total/float64(procs)))
-	v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
+	v.because("the processors were used to %.0f %% while they were under way", 100*v.utilization)
 	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
 	v.where()
 	return true
@@ -415,7 +415,7 @@ func (v *verdict) straggler() bool {
 // long as they would if it came last.
 func (v *verdict) late(largest, total float64) bool {
 	procs := float64(v.p.allProcs())
-	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.utilisation)
+	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.utilization)
 	return largest >= total/procs/2 && largest*(procs-1) >= explained*idle
 }
 
@@ -435,13 +435,13 @@ func (v *verdict) underWay() float64 {
 func (v *verdict) tooFewWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
 	workers := uint64(c.Workers)
-	if workers == 0 || workers >= procs || c.Tasks < 2*workers || !(v.utilisation > 0) || v.utilisation >= fullUtilisation ||
+	if workers == 0 || workers >= procs || c.Tasks < 2*workers || !(v.utilization > 0) || v.utilization >= fullUtilization ||
 		!(v.underWay() >= busyWorkers*float64(workers)) || c.offShare() > mostlyBlocked && v.p.blockedKnown() {
 		return false
 	}
 	c.Diagnosis = TooFewWorkers
 	v.because("%s have %s on %s, which were used to %.0f %%, and the workers were busy for %.0f %% of the time",
-		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), 100*v.utilisation, min(100, 100*v.underWay()/float64(workers)))
+		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), 100*v.utilization, min(100, 100*v.underWay()/float64(workers)))
 	v.advise("use %d workers, one for each processor: %.2g times faster at most", procs, float64(procs)/float64(workers))
 	v.where()
 	return true
@@ -451,7 +451,7 @@ func (v *verdict) tooFewWorkers() bool {
 // processors.
 func (v *verdict) tooManyWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
-	if uint64(c.Workers) <= procs || !(v.utilisation >= fullUtilisation) || !(v.underWay() >= crowded*float64(procs)) || len(c.Reasons) > 0 ||
+	if uint64(c.Workers) <= procs || !(v.utilization >= fullUtilization) || !(v.underWay() >= crowded*float64(procs)) || len(c.Reasons) > 0 ||
 		v.mean < float64(v.most) || v.mean*float64(c.Tasks) < 0.5*v.c.ActiveShare*float64(v.p.Wall)*float64(procs) {
 		return false
 	}
@@ -552,13 +552,13 @@ func (p *Profile) during(c *Class) float64 {
 		}
 		active := c.activeTime(p.Start, s.At-int64(s.Wall), s.At)
 		weight += active
-		used += active * s.Utilisation
+		used += active * s.Utilization
 	}
 	switch {
 	case weight > 0:
 		return used / weight
 	case p.Run.Wall > 0 && c.ActiveShare >= 0.5:
-		return p.Run.Utilisation
+		return p.Run.Utilization
 	}
 	return math.NaN()
 }

@@ -23,7 +23,7 @@ type run struct {
 	each        time.Duration // execution time of a task
 	uneven      bool          // the first task takes ten times as long
 	blocked     time.Duration // additional blocked time of a task
-	utilisation float64       // of the machine, per sample; negative means not sampled
+	utilization float64       // of the machine, per sample; negative means not sampled
 	besides     time.Duration // additional usage of the process per task
 	unmeasured  uint64
 	accuracy    string
@@ -54,12 +54,12 @@ func (r run) profile() *Profile {
 	c.Sites = []Site{{Pool: "p", Created: []Frame{{"main.feed", "/src/main.go", 42}}, Submitted: []Frame{{"main.send", "/src/main.go", 7}}, Tasks: uint64(r.tasks)}}
 	for i := range 10 {
 		c.Series = append(c.Series, Bin{At: int64(i+1) * 1e8, Active: 1})
-		if r.utilisation >= 0 {
-			p.Samples = append(p.Samples, Sample{At: int64(i+1) * 1e8, Wall: SampleEvery, Utilisation: r.utilisation, Voluntary: 300, Involuntary: 7})
+		if r.utilization >= 0 {
+			p.Samples = append(p.Samples, Sample{At: int64(i+1) * 1e8, Wall: SampleEvery, Utilization: r.utilization, Voluntary: 300, Involuntary: 7})
 		}
 	}
-	if r.utilisation >= 0 {
-		p.Run = Sample{Wall: time.Second, CPU: executed + r.besides*time.Duration(r.tasks), Utilisation: r.utilisation}
+	if r.utilization >= 0 {
+		p.Run = Sample{Wall: time.Second, CPU: executed + r.besides*time.Duration(r.tasks), Utilization: r.utilization}
 	}
 	p.Classes = []Class{c}
 	return p
@@ -74,28 +74,28 @@ func TestDiagnosis(t *testing.T) {
 		want Diagnosis
 		text string // in reasons or advice
 	}{
-		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilisation: 1}, Fine, "merge ~77 tasks into one"},
-		{"100,000 empty tasks", run{procs: 4, tasks: 100000, utilisation: 1}, Fine, "100,000 tasks on 4 processors"},
-		{"tiny but few more than the processors need", run{procs: 16, tasks: 200, each: empty, utilisation: 1}, OK, ""},
-		{"tiny against their measured overhead", run{procs: 2, tasks: 10000, each: 50 * empty, besides: 10 * empty, utilisation: 1}, Unknown, "cannot tell whether they are too small: the process used 2µs a task besides its tasks"},
-		{"the same without that overhead", run{procs: 2, tasks: 10000, each: 50 * empty, utilisation: 1}, OK, ""},
-		{"a program that does mostly other things", run{procs: 2, tasks: 1000, each: 1000 * empty, besides: time.Second, utilisation: 1}, OK, ""},
-		{"two uneven tasks on two processors", run{procs: 2, tasks: 2, each: big, uneven: true, utilisation: 0.6}, Coarse, "split into at least 16 tasks"},
-		{"as many as processors, which are busy", run{procs: 8, tasks: 8, each: big, utilisation: 0.95}, OK, "used to 95 %"},
-		{"one processor cannot idle for lack of tasks", run{procs: 1, tasks: 1, each: big, utilisation: 0.5}, OK, ""},
-		{"few but blocked", run{procs: 4, tasks: 8, each: big, blocked: 9 * big, utilisation: 0.1}, Blocked, "blocked for at least 90 % of their time"},
-		{"few, large, and the machine is unknown", run{procs: 4, tasks: 4, each: big, utilisation: -1}, Unknown, "Recorder.Start"},
-		{"few, but perhaps blocked", run{procs: 4, tasks: 4, each: big, utilisation: 0.3, accuracy: "upper-bound"}, Unknown, "may have been blocked"},
-		{"too many not measured", run{procs: 4, tasks: 80, each: big, utilisation: 1, unmeasured: 20}, Unknown, "80 of 100 executions"},
-		{"nothing", run{procs: 4, utilisation: 1}, Unknown, "no execution has ended"},
-		{"none measured", run{procs: 4, utilisation: 1, unmeasured: 3}, Unknown, "0 of 3 executions"},
-		{"few empty tasks", run{procs: 4, tasks: 5, utilisation: 1}, OK, "is 100 % of its cost"},
+		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilization: 1}, Fine, "merge ~77 tasks into one"},
+		{"100,000 empty tasks", run{procs: 4, tasks: 100000, utilization: 1}, Fine, "100,000 tasks on 4 processors"},
+		{"tiny but few more than the processors need", run{procs: 16, tasks: 200, each: empty, utilization: 1}, OK, ""},
+		{"tiny against their measured overhead", run{procs: 2, tasks: 10000, each: 50 * empty, besides: 10 * empty, utilization: 1}, Unknown, "cannot tell whether they are too small: the process used 2µs a task besides its tasks"},
+		{"the same without that overhead", run{procs: 2, tasks: 10000, each: 50 * empty, utilization: 1}, OK, ""},
+		{"a program that does mostly other things", run{procs: 2, tasks: 1000, each: 1000 * empty, besides: time.Second, utilization: 1}, OK, ""},
+		{"two uneven tasks on two processors", run{procs: 2, tasks: 2, each: big, uneven: true, utilization: 0.6}, Coarse, "split into at least 16 tasks"},
+		{"as many as processors, which are busy", run{procs: 8, tasks: 8, each: big, utilization: 0.95}, OK, "used to 95 %"},
+		{"one processor cannot idle for lack of tasks", run{procs: 1, tasks: 1, each: big, utilization: 0.5}, OK, ""},
+		{"few but blocked", run{procs: 4, tasks: 8, each: big, blocked: 9 * big, utilization: 0.1}, Blocked, "blocked for at least 90 % of their time"},
+		{"few, large, and the machine is unknown", run{procs: 4, tasks: 4, each: big, utilization: -1}, Unknown, "Recorder.Start"},
+		{"few, but perhaps blocked", run{procs: 4, tasks: 4, each: big, utilization: 0.3, accuracy: "upper-bound"}, Unknown, "may have been blocked"},
+		{"too many not measured", run{procs: 4, tasks: 80, each: big, utilization: 1, unmeasured: 20}, Unknown, "80 of 100 executions"},
+		{"nothing", run{procs: 4, utilization: 1}, Unknown, "no execution has ended"},
+		{"none measured", run{procs: 4, utilization: 1, unmeasured: 3}, Unknown, "0 of 3 executions"},
+		{"few empty tasks", run{procs: 4, tasks: 5, utilization: 1}, OK, "is 100 % of its cost"},
 		{"few and large, and a clock that is too coarse", run{procs: 4, tasks: 1, each: big}, Unknown, "is not known"},
-		{"few, perhaps blocked, on a core of varying speed", run{procs: 4, tasks: 5, each: big, blocked: 2 * big, utilisation: 0.3, accuracy: "core-cycles", noHz: true}, Unknown, "may have been blocked"},
-		{"blocked or not, on a core of varying speed", run{procs: 4, tasks: 64, each: big, blocked: 9 * big, utilisation: 0.9, accuracy: "core-cycles", noHz: true}, OK, "64 tasks on 4 processors"},
-		{"a sensible number", run{procs: 2, tasks: 64, each: big, utilisation: 0.9}, OK, "64 tasks on 2 processors"},
-		{"cycles of varying length", run{procs: 2, tasks: 2, each: big, utilisation: 0.5, noHz: true}, Coarse, "split"},
-		{"few tasks too small to split that far", run{procs: 2, tasks: 2, each: 101 * empty, utilisation: 0.5}, OK, ""},
+		{"few, perhaps blocked, on a core of varying speed", run{procs: 4, tasks: 5, each: big, blocked: 2 * big, utilization: 0.3, accuracy: "core-cycles", noHz: true}, Unknown, "may have been blocked"},
+		{"blocked or not, on a core of varying speed", run{procs: 4, tasks: 64, each: big, blocked: 9 * big, utilization: 0.9, accuracy: "core-cycles", noHz: true}, OK, "64 tasks on 4 processors"},
+		{"a sensible number", run{procs: 2, tasks: 64, each: big, utilization: 0.9}, OK, "64 tasks on 2 processors"},
+		{"cycles of varying length", run{procs: 2, tasks: 2, each: big, utilization: 0.5, noHz: true}, Coarse, "split"},
+		{"few tasks too small to split that far", run{procs: 2, tasks: 2, each: 101 * empty, utilization: 0.5}, OK, ""},
 	} {
 		p := test.run.profile()
 		if test.name == "cycles of varying length" {
@@ -135,12 +135,12 @@ func TestOneTask(t *testing.T) {
 	p.warnTrace()
 	text := append(p.Warnings, aggregated.Classes[0].Reasons...)
 	for _, r := range []run{
-		{procs: 4, tasks: 1, each: big, utilisation: 0.9},
-		{procs: 4, tasks: 1, each: big, blocked: 9 * big, utilisation: 0.1},
-		{procs: 4, tasks: 1, each: big, utilisation: 0.1},
-		{procs: 4, tasks: 1, each: big, utilisation: -1},
-		{procs: 4, tasks: 1, each: big, utilisation: 0.1, accuracy: "upper-bound"},
-		{procs: 4, utilisation: 1, unmeasured: 1},
+		{procs: 4, tasks: 1, each: big, utilization: 0.9},
+		{procs: 4, tasks: 1, each: big, blocked: 9 * big, utilization: 0.1},
+		{procs: 4, tasks: 1, each: big, utilization: 0.1},
+		{procs: 4, tasks: 1, each: big, utilization: -1},
+		{procs: 4, tasks: 1, each: big, utilization: 0.1, accuracy: "upper-bound"},
+		{procs: 4, utilization: 1, unmeasured: 1},
 	} {
 		p := r.profile()
 		p.Diagnose()
@@ -160,7 +160,7 @@ func TestOneTask(t *testing.T) {
 
 // A trace does not show the cost of an empty task, and it may be read on another machine.
 func TestOverheadOfTracesIsTypicalNotMeasured(t *testing.T) {
-	p := run{procs: 2, tasks: 1000, each: time.Microsecond, besides: time.Hour, utilisation: 1}.profile()
+	p := run{procs: 2, tasks: 1000, each: time.Microsecond, besides: time.Hour, utilization: 1}.profile()
 	p.Source, p.Overhead, p.OverheadOrigin = SourceTrace, 0, ""
 	p.Diagnose()
 	if p.Overhead != 300*time.Nanosecond || p.OverheadOrigin != "typical of Go programs, not measured" || p.Classes[0].Diagnosis != Fine {
@@ -178,7 +178,7 @@ func verdictOn(p *Profile) (Diagnosis, string) {
 // service is the pool of examples/service: its tasks execute for 230 µs and wait for a lock for 81
 // ms, while the goroutines of an HTTP server and its clients use processors and switch.
 func serviceRun() *Profile {
-	p := run{procs: 2, tasks: 583, each: 230 * time.Microsecond, blocked: 81 * time.Millisecond, besides: 700 * time.Microsecond, utilisation: 0.07}.profile()
+	p := run{procs: 2, tasks: 583, each: 230 * time.Microsecond, blocked: 81 * time.Millisecond, besides: 700 * time.Microsecond, utilization: 0.07}.profile()
 	p.Wall, p.Run.Wall, p.Run.Voluntary = 4*time.Second, 4*time.Second, 19_000
 	p.Run.Ready, p.Run.Delayed = 150*time.Millisecond, 50*time.Millisecond
 	return p
@@ -207,11 +207,11 @@ func TestBlockedTasksAreNotFine(t *testing.T) {
 }
 
 func TestFineAndBlockedIsBlocked(t *testing.T) {
-	p := run{procs: 2, tasks: 5000, each: 300, blocked: 400 * time.Microsecond, utilisation: 0.1}.profile()
+	p := run{procs: 2, tasks: 5000, each: 300, blocked: 400 * time.Microsecond, utilization: 0.1}.profile()
 	if d, text := verdictOn(p); d != Blocked || !strings.Contains(text, "they are small as well: the overhead of a task, 200ns (an empty task), is 40 % of its cost; judge the size again") {
 		t.Errorf("%s, because %q", d, text)
 	}
-	p = run{procs: 2, tasks: 5000, each: 300, blocked: 200, utilisation: 0.9}.profile()
+	p = run{procs: 2, tasks: 5000, each: 300, blocked: 200, utilization: 0.9}.profile()
 	if d, text := verdictOn(p); d != Fine {
 		t.Errorf("tasks that are off the processor for 40 %% of half a microsecond: %s, because %q", d, text)
 	}
@@ -226,7 +226,7 @@ func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 				20 * time.Microsecond:  {OK, Unknown},
 				500 * time.Microsecond: {OK},
 			} {
-				p := run{procs: 2, tasks: 5000, each: each, besides: besides, utilisation: 0.9}.profile()
+				p := run{procs: 2, tasks: 5000, each: each, besides: besides, utilization: 0.9}.profile()
 				p.Run.Voluntary = switches
 				if d, text := verdictOn(p); !slices.Contains(want, d) || p.Overhead != empty0 || d == Unknown && (!strings.Contains(text, "it may be other work") || besides == 0) {
 					t.Errorf("tasks of %v, %v besides, %d switches: %s, because %q; want %s", each, besides, switches, d, text, want)
@@ -234,7 +234,7 @@ func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 			}
 		}
 	}
-	few := run{procs: 2, tasks: 5000, each: 20 * time.Microsecond, besides: 10 * time.Millisecond, utilisation: 0.9}.profile()
+	few := run{procs: 2, tasks: 5000, each: 20 * time.Microsecond, besides: 10 * time.Millisecond, utilization: 0.9}.profile()
 	few.Run.Voluntary = 5
 	if d, text := verdictOn(few); d != OK {
 		t.Errorf("a program whose threads never sleep: %s, because %q", d, text)
@@ -243,13 +243,13 @@ func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 
 // Tasks that wait for a processor are not blocked.
 func TestReadyIsNotBlocked(t *testing.T) {
-	many := run{procs: 2, tasks: 64, each: 10 * time.Millisecond, blocked: 90 * time.Millisecond, utilisation: 1}
+	many := run{procs: 2, tasks: 64, each: 10 * time.Millisecond, blocked: 90 * time.Millisecond, utilization: 1}
 	p := many.profile()
 	p.Run.Ready, p.Run.Delayed = 5*time.Second, time.Second
 	if d, text := verdictOn(p); d != OK || !strings.Contains(text, "off the processor for 90 % of their time: blocked, or waiting for a processor") {
 		t.Errorf("64 tasks on two busy processors: %s, because %q", d, text)
 	}
-	many.utilisation = 0.2
+	many.utilization = 0.2
 	p = many.profile()
 	p.Run.Ready, p.Run.Delayed = 3*time.Second, time.Second
 	if d, text := verdictOn(p); d != Unknown || !strings.Contains(text, "cannot tell whether they were blocked") {
@@ -268,7 +268,7 @@ func TestReadyIsNotBlocked(t *testing.T) {
 
 // A class is not blocked because other programs preempt a few of its tasks for long.
 func TestFewLongPreemptionsAreNotBlocking(t *testing.T) {
-	p := run{procs: 2, tasks: 100_000, each: 40, utilisation: 0.9}.profile()
+	p := run{procs: 2, tasks: 100_000, each: 40, utilization: 0.9}.profile()
 	c := &p.Classes[0]
 	c.WallNS.AddN(4e6, 50) // 50 tasks wait for 4 ms
 	c.BlockedNS.AddN(4e6, 50)
@@ -283,7 +283,7 @@ func TestFewLongPreemptionsAreNotBlocking(t *testing.T) {
 // If the cost of an empty task is unknown, tasks that may be small are not judged.
 func TestUnknownOverheadIsStated(t *testing.T) {
 	for each, want := range map[time.Duration]Diagnosis{time.Microsecond: Unknown, 100 * time.Microsecond: Unknown, 2 * time.Millisecond: OK} {
-		p := run{procs: 2, tasks: 1000, each: each, utilisation: 1}.profile()
+		p := run{procs: 2, tasks: 1000, each: each, utilization: 1}.profile()
 		p.Overhead, p.OverheadOrigin = 0, "not known, because the process was busy when the recorder was made"
 		if d, text := verdictOn(p); d != want || !strings.Contains(text, "the overhead of a task is not known, because the process was busy") {
 			t.Errorf("tasks of %v: %s, because %q; want %s", each, d, text, want)
@@ -350,7 +350,7 @@ func TestWaitsForProcessorsAreMeasured(t *testing.T) {
 
 // The tasks of a line are those of all call chains that end there.
 func TestLinesAreSummed(t *testing.T) {
-	p := run{procs: 2, tasks: 9000, utilisation: 1}.profile()
+	p := run{procs: 2, tasks: 9000, utilization: 1}.profile()
 	leaf := Frame{"main.submit", "/src/main.go", 5}
 	p.Classes[0].Sites = nil
 	for i, tasks := range []uint64{5000, 2000, 1000} {
@@ -395,17 +395,17 @@ func TestFirstBin(t *testing.T) {
 	}
 }
 
-func TestUtilisationWhileActive(t *testing.T) {
-	p := run{procs: 4, tasks: 4, each: time.Millisecond, utilisation: 0.2}.profile()
+func TestUtilizationWhileActive(t *testing.T) {
+	p := run{procs: 4, tasks: 4, each: time.Millisecond, utilization: 0.2}.profile()
 	c := &p.Classes[0]
 	for i := range 10 { // active in the first half only, when the processors were busy
 		if i < 5 {
-			p.Samples[i].Utilisation = 0.9
+			p.Samples[i].Utilization = 0.9
 		} else {
 			c.Series[i].Active = 0
 		}
 	}
-	p.Samples[2].Utilisation, p.Samples[2].Excluded = 0, true // a collector's pause
+	p.Samples[2].Utilization, p.Samples[2].Excluded = 0, true // a collector's pause
 	if u := p.during(c); u < 0.89 || u > 0.91 {
 		t.Errorf("used to %g; want 0.9", u)
 	}
@@ -421,7 +421,7 @@ func TestUtilisationWhileActive(t *testing.T) {
 
 // The keys of the JSON are an interface. This is the list of them.
 func TestJSON(t *testing.T) {
-	p := run{procs: 2, tasks: 1000, utilisation: 1}.profile()
+	p := run{procs: 2, tasks: 1000, utilization: 1}.profile()
 	p.Diagnose()
 	text, err := json.Marshal(p)
 	if err != nil {

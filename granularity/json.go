@@ -168,8 +168,8 @@ func (p *Profile) CheckValid() error {
 		return errors.New("run_ns or overhead_ns is negative")
 	}
 	for i, s := range append([]Sample{p.Run}, p.Samples...) {
-		if s.Wall < 0 || s.Paused < 0 || s.CPU < 0 || s.Ready < 0 || s.Delayed < 0 || s.Throttled < 0 || !(s.Utilisation >= 0 && s.Utilisation < math.MaxFloat32) {
-			return fmt.Errorf("sample %d (0 is the run): a time or the utilisation is negative or too large", i)
+		if s.Wall < 0 || s.Paused < 0 || s.CPU < 0 || s.Ready < 0 || s.Delayed < 0 || s.Throttled < 0 || !(s.Utilization >= 0 && s.Utilization < math.MaxFloat32) {
+			return fmt.Errorf("sample %d (0 is the run): a time or the utilization is negative or too large", i)
 		}
 	}
 	for i, g := range p.Pauses {

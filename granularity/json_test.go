@@ -29,7 +29,7 @@ func recorded(t testing.TB) *Profile {
 
 // A profile that is written and read again is unchanged, except for the log.
 func TestJSONRoundTrip(t *testing.T) {
-	given := run{procs: 2, tasks: 1000, each: time.Millisecond, uneven: true, blocked: time.Microsecond, utilisation: 1}.profile()
+	given := run{procs: 2, tasks: 1000, each: time.Millisecond, uneven: true, blocked: time.Microsecond, utilization: 1}.profile()
 	given.Pauses = []GCPause{{At: 5, Length: 7}}
 	given.Diagnose()
 	for name, p := range map[string]*Profile{"recorded": recorded(t), "given": given, "empty": {}} {
@@ -72,7 +72,7 @@ func TestJSONDiagnoses(t *testing.T) {
 
 // The error names what is wrong, and the profile is unchanged.
 func TestJSONErrors(t *testing.T) {
-	p := run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()
+	p := run{procs: 2, tasks: 10, each: time.Millisecond, utilization: 1}.profile()
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestJSONErrors(t *testing.T) {
 // text.
 func FuzzReadJSON(f *testing.F) {
 	fuzzing.Brief(f)
-	for _, p := range []*Profile{{}, run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()} {
+	for _, p := range []*Profile{{}, run{procs: 2, tasks: 10, each: time.Millisecond, utilization: 1}.profile()} {
 		text, err := json.Marshal(p)
 		if err != nil {
 			f.Fatal(err)

@@ -88,8 +88,8 @@ type Sample struct {
 	// Both are known only for the whole run ([Profile].Run); 0 means unknown.
 	Ready   time.Duration `json:"ready_ns,omitempty"`
 	Delayed time.Duration `json:"delayed_ns,omitempty"`
-	// Utilisation is CPU ÷ (Wall × GOMAXPROCS), with pauses excluded from both.
-	Utilisation float64 `json:"utilisation"`
+	// Utilization is CPU ÷ (Wall × GOMAXPROCS), with pauses excluded from both.
+	Utilization float64 `json:"utilization"`
 	// Excluded is set if most of the interval was a pause, so that it shows nothing about the
 	// tasks.
 	Excluded bool `json:"excluded,omitempty"`
@@ -103,16 +103,16 @@ func (s *Sample) ThrottledShare(procs int) float64 {
 	return min(1, float64(s.Throttled)/float64(s.Wall)/float64(procs))
 }
 
-// MeanUtilisation returns the mean of the samples' utilization, weighted by their time outside
+// MeanUtilization returns the mean of the samples' utilization, weighted by their time outside
 // pauses, and half the width of its 95 % confidence interval. The interval comes from the variation
 // among the samples, as for the ratio of two sums, and supposes that they are independent. Excluded
 // samples do not count. With fewer than three, half is NaN.
-func (p *Profile) MeanUtilisation() (mean, half float64) {
+func (p *Profile) MeanUtilization() (mean, half float64) {
 	var n, weight, sum, squares float64
 	each := func(f func(w, u float64)) {
 		for i := range p.Samples {
-			if s := &p.Samples[i]; !s.Excluded && s.Wall > s.Paused && !math.IsNaN(s.Utilisation) {
-				f(float64(s.Wall-s.Paused), s.Utilisation)
+			if s := &p.Samples[i]; !s.Excluded && s.Wall > s.Paused && !math.IsNaN(s.Utilization) {
+				f(float64(s.Wall-s.Paused), s.Utilization)
 			}
 		}
 	}
@@ -125,9 +125,9 @@ func (p *Profile) MeanUtilisation() (mean, half float64) {
 	return mean, t975(n-1) * math.Sqrt(n/(n-1)*squares) / weight
 }
 
-// UtilisationName names what [Sample].Utilisation is of, with its mean: "CPU utilization of 4
+// UtilizationName names what [Sample].Utilization is of, with its mean: "CPU utilization of 4
 // processors by the process: 63 % ± 4 % (95 % confidence)".
-func (p *Profile) UtilisationName() string {
+func (p *Profile) UtilizationName() string {
 	name := "CPU utilization"
 	if p.Procs > 0 {
 		name += " of " + format.Plural(p.Procs, "processor", "processors")
@@ -140,7 +140,7 @@ func (p *Profile) UtilisationName() string {
 		whose = "an average process"
 	}
 	name += " by " + whose
-	mean, half := p.MeanUtilisation()
+	mean, half := p.MeanUtilization()
 	switch {
 	case math.IsNaN(mean):
 		return name

@@ -39,7 +39,7 @@ func TestSampling(t *testing.T) {
 	var wall, cpu time.Duration
 	for i, s := range p.Samples {
 		wall, cpu = wall+s.Wall, cpu+s.CPU
-		if s.Utilisation < 0 || s.CPU < 0 || s.Paused > s.Wall {
+		if s.Utilization < 0 || s.CPU < 0 || s.Paused > s.Wall {
 			t.Errorf("sample %d makes no sense: %+v", i, s)
 		}
 		if i > 0 && s.At <= p.Samples[i-1].At {
@@ -91,8 +91,8 @@ func TestPausesAreLeftOut(t *testing.T) {
 	} {
 		to.paused = from.paused + test.paused
 		s := newSample(&from, &to, 0)
-		if d := s.Utilisation - test.want; d > 1e-9 || d < -1e-9 || s.Excluded != test.excluded {
-			t.Errorf("%v of 100 ms paused: used to %g, excluded %v; want %g, %v", test.paused, s.Utilisation, s.Excluded, test.want, test.excluded)
+		if d := s.Utilization - test.want; d > 1e-9 || d < -1e-9 || s.Excluded != test.excluded {
+			t.Errorf("%v of 100 ms paused: used to %g, excluded %v; want %g, %v", test.paused, s.Utilization, s.Excluded, test.want, test.excluded)
 		}
 	}
 }
@@ -114,13 +114,13 @@ func TestSamplesAreBounded(t *testing.T) {
 
 // Equal intervals of 50, 60 and 70 %: mean 60 %, deviation 10 %, Student's t for two degrees of
 // freedom 4.303.
-func TestMeanUtilisation(t *testing.T) {
+func TestMeanUtilization(t *testing.T) {
 	p := &Profile{Procs: 4}
 	for _, u := range []float64{.5, .6, .7} {
-		p.Samples = append(p.Samples, Sample{Wall: 100, Utilisation: u})
+		p.Samples = append(p.Samples, Sample{Wall: 100, Utilization: u})
 	}
-	p.Samples = append(p.Samples, Sample{Wall: 100, Utilisation: 1, Excluded: true})
-	mean, half := p.MeanUtilisation()
+	p.Samples = append(p.Samples, Sample{Wall: 100, Utilization: 1, Excluded: true})
+	mean, half := p.MeanUtilization()
 	if want := 4.303 * .1 / math.Sqrt(3); math.Abs(mean-.6) > 1e-12 || math.Abs(half-want) > 1e-12 {
 		t.Errorf("%v ± %v, want .6 ± %v", mean, half, want)
 	}
@@ -132,21 +132,21 @@ func TestMeanUtilisation(t *testing.T) {
 		{Profile{Procs: 4, Samples: p.Samples[:2], Source: SourceTrace}, "CPU utilization of 4 processors by running goroutines: 55 %"},
 		{Profile{Procs: 1, Instances: 2}, "CPU utilization of 1 processor by an average process"},
 	} {
-		if got := c.p.UtilisationName(); got != c.want {
+		if got := c.p.UtilizationName(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }
 
 // About 95 of 100 intervals hold the true mean, whatever the lengths of the samples.
-func TestMeanUtilisationCoverage(t *testing.T) {
+func TestMeanUtilizationCoverage(t *testing.T) {
 	r, inside := rand.New(rand.NewPCG(3, 3)), 0
 	for range 2000 {
 		p := &Profile{Procs: 1}
 		for range 30 {
-			p.Samples = append(p.Samples, Sample{Wall: time.Duration(50 + r.IntN(50)), Utilisation: .5 + .1*r.NormFloat64()})
+			p.Samples = append(p.Samples, Sample{Wall: time.Duration(50 + r.IntN(50)), Utilization: .5 + .1*r.NormFloat64()})
 		}
-		if mean, half := p.MeanUtilisation(); math.Abs(mean-.5) <= half {
+		if mean, half := p.MeanUtilization(); math.Abs(mean-.5) <= half {
 			inside++
 		}
 	}

@@ -360,13 +360,13 @@ func FoldSamples(samples []Sample) []Sample {
 // a pause is therefore its length, which a trace does not count.
 func (s *Sample) Judge(procs int, trace bool) {
 	s.Excluded = 2*s.Paused > s.Wall
-	s.Utilisation = 0
+	s.Utilization = 0
 	cpu := s.CPU
 	if !trace {
 		cpu = max(cpu-s.Paused, 0)
 	}
 	if open := s.Wall - s.Paused; open > 0 && procs > 0 {
-		s.Utilisation = float64(cpu) / float64(open) / float64(procs)
+		s.Utilization = float64(cpu) / float64(open) / float64(procs)
 	}
 }
 

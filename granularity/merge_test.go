@@ -33,8 +33,8 @@ func TestMergeInstances(t *testing.T) {
 	if x.Tasks != 20_000 || x.RunningNS.Sum() != 20_000_000 || len(x.Sites) != 1 || x.Sites[0].Tasks != 20_000 {
 		t.Errorf("%+v", x)
 	}
-	if x.ActiveShare < 0.66 || x.ActiveShare > 0.67 || m.Run.Utilisation != 0.5 {
-		t.Errorf("active for %v of the time, utilisation %v; want 2/3, 0.5", x.ActiveShare, m.Run.Utilisation)
+	if x.ActiveShare < 0.66 || x.ActiveShare > 0.67 || m.Run.Utilization != 0.5 {
+		t.Errorf("active for %v of the time, utilization %v; want 2/3, 0.5", x.ActiveShare, m.Run.Utilization)
 	}
 	if x.Diagnosis != Fine {
 		t.Errorf("20,000 tasks of 1 µs are %s: %q", x.Diagnosis, x.Reasons)
@@ -68,8 +68,8 @@ func TestMergeKeepsUtilization(t *testing.T) {
 	used := time.Duration(procs)*800*time.Millisecond + 200*time.Millisecond // busy, except for the pauses
 	run := newSample(&moment{at: at}, &moment{at: at.Add(time.Second), usage: usage{cpu: used}, paused: 200 * time.Millisecond}, 0)
 	m := Merge(&Profile{Source: "rseq-clock", Procs: procs, Wall: time.Second, Run: run})
-	if d := m.Run.Utilisation - run.Utilisation; d > 1e-9 || d < -1e-9 {
-		t.Errorf("used to %g; merged, to %g", run.Utilisation, m.Run.Utilisation)
+	if d := m.Run.Utilization - run.Utilization; d > 1e-9 || d < -1e-9 {
+		t.Errorf("used to %g; merged, to %g", run.Utilization, m.Run.Utilization)
 	}
 }
 

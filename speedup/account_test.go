@@ -37,7 +37,7 @@ func TestComponents(t *testing.T) {
 		{what: "one in a system call without is", run: "m 0 run; w 0 blocked; w 0 mutex; end 10", want: "sequential 20"},
 
 		{what: "locks", run: "w 0 run; w 0 run 2 mutex 4 rwmutex-writer 6 rwmutex-reader 7 once 8 run; end 10", want: "run 14, sync-mutex 2, sync-rwmutex 3, sync-once 1"},
-		{what: "other synchronisation", run: "w 0 run; w 0 waitgroup 1 cond 3 chan-send 4 chan-receive 5 select 7 semaphore 8 coroutine 9 forever; end 10",
+		{what: "other synchronization", run: "w 0 run; w 0 waitgroup 1 cond 3 chan-send 4 chan-receive 5 select 7 semaphore 8 coroutine 9 forever; end 10",
 			want: "run 10, sync-waitgroup 1, sync-cond 2, sync-chan-send 1, sync-chan-receive 1, sync-select 2, sync-semaphore 1, sync-other 2"},
 		{what: "a wait for an unknown reason", run: "w 0 run; w 0 other; end 10", want: "run 10, sync-other 10"},
 		{what: "network, sleep, system calls", run: "w 0 run; w 0 network 3 sleep 5 blocked 6 syscall; end 10", want: "run 10, io-network 3, io-sleep 2, io-syscall 1, syscall 4"},

@@ -116,7 +116,7 @@ const (
 	Running Family = iota
 	GarbageCollection
 	SequentialPart
-	Synchronisation
+	Synchronization
 	InputOutput
 	SystemCalls
 	ImbalanceFamily
@@ -129,10 +129,10 @@ const (
 )
 
 var familyNames = [NumFamilies]string{
-	"running", "garbage collection", "sequential", "synchronisation", "I/O and network", "system calls", "imbalance", "spawn", "no worker", "scheduling", "runtime",
+	"running", "garbage collection", "sequential", "synchronization", "I/O and network", "system calls", "imbalance", "spawn", "no worker", "scheduling", "runtime",
 }
 
-// String returns the name, such as "synchronisation".
+// String returns the name, such as "synchronization".
 func (f Family) String() string {
 	if int(f) < NumFamilies {
 		return familyNames[f]
@@ -150,7 +150,7 @@ func (c Component) Family() Family {
 	case c == Sequential:
 		return SequentialPart
 	case c <= SyncOther:
-		return Synchronisation
+		return Synchronization
 	case c <= IOSyscall:
 		return InputOutput
 	case c == Syscall:

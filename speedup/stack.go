@@ -76,7 +76,7 @@ func New(single, multi *Account) *Stack {
 	s := &Stack{N: multi.N, Single: single, Multi: multi}
 	if single.Workers == 0 && multi.Workers > 0 {
 		s.Single = assumeWorkers(single, multi)
-		s.Warnings = append(s.Warnings, "The single-threaded run has no goroutine of the workers: its sequential part cannot be told from its work and is taken to be as long as that of the other run.")
+		s.Warnings = append(s.Warnings, "The single-threaded run has no goroutine of the workers: its sequential part cannot be separated from its work and is taken to be as long as that of the other run.")
 	}
 	t := float64(multi.Wall)
 	if multi.Wall <= 0 {

@@ -40,7 +40,7 @@ func TestWhatIf(t *testing.T) {
 	for _, tt := range []struct{ got, want float64 }{
 		{s.WhatIf(SyncMutex), 2 * 4 / 3.0},
 		{s.WhatIf(GCAssist), 2 * 4 / 4.25},
-		{s.without(s.Of(Synchronisation)), 2 * 4 / 2.5},
+		{s.without(s.Of(Synchronization)), 2 * 4 / 2.5},
 		{s.WhatIf(Spawn), 2},
 		{(&Stack{N: 1, Components: [NumComponents]float64{Sequential: 1}}).WhatIf(Sequential), math.Inf(1)},
 	} {

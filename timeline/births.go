@@ -116,8 +116,8 @@ func (s *birthScan) stack(id uint64) *Stack {
 	return s.intern(s.dec.StackNumbered(id))
 }
 
-// tell adds the births of earlier generations to d.
-func (b births) tell(d *decoded) {
+// addTo adds the births of earlier generations to d.
+func (b births) addTo(d *decoded) {
 	names, sites := map[string]int32{}, map[*Stack]int32{}
 	for i := range d.gs {
 		l := &d.gs[i]

@@ -715,9 +715,9 @@ func siteIn(s *Stack, st *start) *Frame {
 	return s.Frames[0]
 }
 
-// baptise names a goroutine by the call chains of the generation. It reports whether the name is
+// setName names a goroutine by the call chains of the generation. It reports whether the name is
 // new.
-func (r *replay) baptise(g *Goroutine, l *localG) bool {
+func (r *replay) setName(g *Goroutine, l *localG) bool {
 	if g.start == nil {
 		if l.name < 0 {
 			return false

@@ -115,7 +115,7 @@ func (r *replay) skip(g *generation, d *decoded) {
 		return
 	}
 	r.origin = g.origin
-	g.births.tell(d)
+	g.births.addTo(d)
 	r.info.Skipped = g.skipped
 	first := "The first generation of the trace was"
 	if g.skipped > 1 {

@@ -412,7 +412,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		return p.failure(g, full, g.off, false)
 	}
 	if len(d.lost) > 0 && err == nil {
-		if running := p.replay.runners(); d.knowsLost(running) {
+		if running := p.replay.runners(); d.hasLost(running) {
 			d.release()
 			dec := p.decoder(p.ctx, g)
 			dec.running = running

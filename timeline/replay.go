@@ -266,7 +266,7 @@ func (r *replay) enter(t Time) {
 		}
 		l := &d.gs[i]
 		if g := r.local[i]; g != nil {
-			if before := g.Name(); r.baptise(g, l) {
+			if before := g.Name(); r.setName(g, l) {
 				r.renamed.add(g, before, t)
 				for _, o := range r.observers {
 					o.Named(g, t)
@@ -292,7 +292,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 	g := r.add(l.id)
 	g.cur.since = t
 	r.recall(g)
-	r.baptise(g, l)
+	r.setName(g, l)
 	r.first(g, i)
 	stack := r.stackAt(l.stack)
 	cur := interval{state: l.status, since: t, proc: -1, thread: -1}
@@ -518,7 +518,7 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	}
 	g := r.add(l.id)
 	r.local[rec.g] = g
-	r.baptise(g, l)
+	r.setName(g, l)
 	r.first(g, rec.g)
 	g.cur.since = t
 	if !created {

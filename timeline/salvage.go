@@ -56,7 +56,7 @@ type salvagedThread struct {
 // salvage reads what it can from a truncated generation. It returns nil if that is nothing.
 func (p *pass) salvage(g *generation) *decoded {
 	raw, err := io.ReadAll(g.open())
-	if err != nil || !wireformat.Knows(p.in.version) {
+	if err != nil || !wireformat.Supports(p.in.version) {
 		return nil
 	}
 	s := &salvage{

@@ -377,7 +377,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	d := dec.decode(open)
 	// The state before a gap is unknown.
 	if len(d.lost) > 0 && s.missing.Generations == 0 && !s.cut {
-		if running := s.replay.runners(); d.knowsLost(running) {
+		if running := s.replay.runners(); d.hasLost(running) {
 			d.release()
 			dec.running = running
 			d = dec.decode(open)

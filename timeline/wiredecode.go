@@ -27,7 +27,7 @@ func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
 		return &decoded{err: readerError(err)}
 	}
 	version, err := parseHeader(header[:])
-	if err != nil || !wireformat.Knows(version) {
+	if err != nil || !wireformat.Supports(version) {
 		return wd.instead(&decoded{err: fmt.Errorf("traces of Go 1.%d are not known", version)}, open)
 	}
 	data, err := wd.load(in)
@@ -527,9 +527,9 @@ func (r *replay) runners() map[int64]int64 {
 	return on
 }
 
-// knowsLost reports whether running contains a coroutine whose end is its only event in the
+// hasLost reports whether running contains a coroutine whose end is its only event in the
 // generation and which does not have its actual ID yet.
-func (d *decoded) knowsLost(running map[int64]int64) bool {
+func (d *decoded) hasLost(running map[int64]int64) bool {
 	for _, l := range d.lost {
 		if _, ok := running[l.Thread]; ok && l.G == wireformat.LostGoroutine(l.Thread) {
 			return true

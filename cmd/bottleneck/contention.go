@@ -95,8 +95,8 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	if f.to.draw.aspects, err = parseAspects(f.by); err != nil {
 		return "", err
 	}
-	tellsBy := func(form string) bool { return form == "text" || form == "json" && f.to.draw.goroutines() }
-	if f.by != "" && !slices.ContainsFunc(f.to.asked(), tellsBy) {
+	showsBy := func(form string) bool { return form == "text" || form == "json" && f.to.draw.goroutines() }
+	if f.by != "" && !slices.ContainsFunc(f.to.asked(), showsBy) {
 		return "", usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
 	}
 	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {

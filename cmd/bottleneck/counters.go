@@ -57,7 +57,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	fs.StringVar(&f.query.By, "by", "", "a row for each `KEY`: group, func, caller, proc, how-ended, goroutine, kind, thread or wait")
 	fs.StringArrayVar(&f.query.Metrics, "metric", nil, "statistics of `METRIC`, a counter or arithmetic; may be given several times; if not, of the duration and all counters")
 	fs.StringVar(&f.stats, "stat", "mean,p50,p99", "`STATISTICS`: mean, sum, min, max, deviation, ratio (of the sums of a quotient), or quantiles such as p99.9")
-	fs.StringVar(&f.compare, "compare", "", "what tells the quanta of two conditions apart: `A,B`")
+	fs.StringVar(&f.compare, "compare", "", "compare the quanta of two conditions: `A,B`")
 	defineGroup(fs, &f.options.Group, "")
 	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
 	f.to.only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}

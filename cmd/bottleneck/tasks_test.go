@@ -31,7 +31,7 @@ func tasksFile(t *testing.T) string {
 		c.Series = []granularity.Bin{{At: 5e8, Ended: 1000, Busy: 4e5, Active: 0.1}}
 		p.Classes = append(p.Classes, c)
 	}
-	p.Samples = []granularity.Sample{{At: 1e9, Wall: time.Second, Utilisation: 0.5, Voluntary: 9}}
+	p.Samples = []granularity.Sample{{At: 1e9, Wall: time.Second, Utilization: 0.5, Voluntary: 9}}
 	p.Diagnose()
 	var b bytes.Buffer
 	if err := granularity.WriteJSON(&b, p); err != nil {

@@ -15,10 +15,10 @@ import (
 
 // terminal holds the properties of an output terminal.
 type terminal struct {
-	width  int
-	colour bool
-	ascii  bool
-	dumb   bool // cannot move its cursor
+	width int
+	color bool
+	ascii bool
+	dumb  bool // cannot move its cursor
 }
 
 // terminalOf reports whether w is a terminal, and returns its properties.
@@ -31,7 +31,7 @@ func terminalOf(w any) (terminal, bool) {
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		t.width = width
 	}
-	t.colour = !t.dumb && os.Getenv("NO_COLOR") == ""
+	t.color = !t.dumb && os.Getenv("NO_COLOR") == ""
 	return t, true
 }
 
@@ -49,7 +49,7 @@ func utf8Locale(getenv func(string) string) bool {
 
 // textOptions returns the options of text for this terminal; without a terminal, those for a file.
 func (t terminal) textOptions() text.Options {
-	return text.Options{Width: t.width, Colour: t.colour, ASCII: t.ascii}
+	return text.Options{Width: t.width, Color: t.color, ASCII: t.ascii}
 }
 
 // progress is a progress line on the terminal. It appears after progressDelay and is erased at the

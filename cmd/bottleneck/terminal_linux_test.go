@@ -67,10 +67,10 @@ func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output fun
 // Color and width are those of the terminal. NO_COLOR and dumb terminals have no color.
 func TestTerminal(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		env    map[string]string
-		colour bool
-		ascii  bool
+		name  string
+		env   map[string]string
+		color bool
+		ascii bool
 	}{
 		{"plain", nil, true, false},
 		{"NO_COLOR", map[string]string{"NO_COLOR": "1"}, false, false},
@@ -92,8 +92,8 @@ func TestTerminal(t *testing.T) {
 			if status != exitOK {
 				t.Errorf("status %d", status)
 			}
-			if colour := strings.Contains(out, "\x1b["); colour != tt.colour {
-				t.Errorf("colour: %v, want %v", colour, tt.colour)
+			if color := strings.Contains(out, "\x1b["); color != tt.color {
+				t.Errorf("color: %v, want %v", color, tt.color)
 			}
 			if ascii := !strings.Contains(out, "█"); ascii != tt.ascii {
 				t.Errorf("ASCII: %v, want %v", ascii, tt.ascii)

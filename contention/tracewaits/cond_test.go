@@ -123,7 +123,7 @@ func TestTraceCondQueue(t *testing.T) {
 	got, n := map[[2]string]time.Duration{}, map[string]int64{}
 	for _, c := range p.Pairs {
 		if owner := nameIn(c.Owner.Stack); c.Kind == contention.CondKind && owner != "?" { // the final Broadcast is not logged
-			if c.Flags != contention.Signaller {
+			if c.Flags != contention.Signaler {
 				t.Errorf("flags %v", c.Flags)
 			}
 			got[[2]string{nameIn(c.Waiter.Stack), owner}] += c.Blamed

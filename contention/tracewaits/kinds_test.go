@@ -90,7 +90,7 @@ func TestTraceKinds(t *testing.T) {
 			|  g1 main.w:12: 100 of 1
 			|  g3 main.r:22: 98 of 1 [read-owner]`},
 
-		{"cond: the signaller, then the lock again; it is let go of in Wait", Options{}, `
+		{"cond: the signaler, then the lock again; it is let go of in Wait", Options{}, `
 			100 1 blocks cond in sync.(*Cond).Wait < main.c:5
 			150 3 blocks mutex in L:f:10
 			160 2 wakes 3 in sync.(*Mutex).Unlock < sync.(*Cond).Wait < main.c:5
@@ -102,7 +102,7 @@ func TestTraceKinds(t *testing.T) {
 			255 1 runs
 			300 ends`, `
 			|cond #1 main.c:5: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
-			|  main.s:8: 100 of 1 [signaller]
+			|  main.s:8: 100 of 1 [signaler]
 			|mutex [reacquire] #2 main.c:5: 1 waited 44 = blamed 44 + hand-off 0 + unattributed 0; ready 5
 			|  main.f:12: 44 of 1
 			|mutex #2 main.f:10: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0

@@ -267,34 +267,34 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 	if start < o.cuts.at-tolerance || end > at+tolerance {
 		return true // a part of it is in another profile, or it is not over
 	}
-	var told waiting
+	var logged waiting
 	var g *tracedGoroutine
 	for _, k := range slices.Clone(l.kept[int64(w.Goroutine)]) {
 		if k.w.began < start-tolerance || k.w.resumed > end+tolerance || min(k.w.resumed, end) <= max(k.w.began, start) {
 			continue
 		}
 		if g == nil {
-			g, told = k.g, waiting{site: k.w.site, flags: k.w.flags & contention.Reacquire}
+			g, logged = k.g, waiting{site: k.w.site, flags: k.w.flags & contention.Reacquire}
 		}
-		told.blocks += k.w.blocks
+		logged.blocks += k.w.blocks
 		l.drop(k)
 	}
 	if g == nil {
 		return false // it did not block, or not in the trace
 	}
-	lock := l.lock(o, w, told.site)
+	lock := l.lock(o, w, logged.site)
 	if lock == nil {
-		lock = o.lockOf(told.site)
+		lock = o.lockOf(logged.site)
 	}
-	told.lock = lock
-	o.fill(&told, w, start, at)
+	logged.lock = lock
+	o.fill(&logged, w, start, at)
 	lock.waiters = max(lock.waiters, int32(w.Waiters))
 	lock.contended += timeline.Time(w.Contended)
-	told.resumed = min(end, at)
-	o.windows.waiters(lock, told.resumed, int32(w.Waiters))
-	o.windows.contended(lock, min(start, told.resumed-1), told.resumed, timeline.Time(w.Contended))
+	logged.resumed = min(end, at)
+	o.windows.waiters(lock, logged.resumed, int32(w.Waiters))
+	o.windows.contended(lock, min(start, logged.resumed-1), logged.resumed, timeline.Time(w.Contended))
 	l.exact++
-	o.book(g, &told)
+	o.book(g, &logged)
 	return true
 }
 
@@ -311,18 +311,18 @@ func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
 	l.ties++
 }
 
-// fill sets the fields of told, a wait that began at start, from its message, which came now.
-func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time) {
-	told.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
-	told.flags |= contention.Logged
+// fill sets the fields of logged, a wait that began at start, from its message, which came now.
+func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Time) {
+	logged.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
+	logged.flags |= contention.Logged
 	if w.Reacquire {
-		told.flags |= contention.Reacquire
+		logged.flags |= contention.Reacquire
 	}
-	told.waited, told.handOff, told.unattributed = timeline.Time(w.Waited), timeline.Time(w.HandOff), timeline.Time(w.Unattributed)
+	logged.waited, logged.handOff, logged.unattributed = timeline.Time(w.Waited), timeline.Time(w.HandOff), timeline.Time(w.Unattributed)
 	// The message does not contain the times of the hand-off and of the unknown owners.
-	end := start + told.waited
-	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.handOff, what: handOffSpan}, now)
-	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.unattributed, what: unattributedSpan}, now)
+	end := start + logged.waited
+	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.handOff, what: handOffSpan}, now)
+	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.unattributed, what: unattributedSpan}, now)
 	for i := range w.Parts {
 		p := &w.Parts[i]
 		by, known := o.logs.exits[loggedExit{w.Lock, p.Number}]
@@ -341,8 +341,8 @@ func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time
 		from := start + timeline.Time(p.From)
 		did := by.past.between(from, from+timeline.Time(p.Length))
 		did.scale(timeline.Time(p.NS))
-		told.blame(by.owner, timeline.Time(p.NS), &did)
-		o.windows.noteLogged(told, waitSpan{from: from, to: from + timeline.Time(p.Length), ns: timeline.Time(p.NS), what: blamedSpan, by: by.owner, past: by.past}, now)
+		logged.blame(by.owner, timeline.Time(p.NS), &did)
+		o.windows.noteLogged(logged, waitSpan{from: from, to: from + timeline.Time(p.Length), ns: timeline.Time(p.NS), what: blamedSpan, by: by.owner, past: by.past}, now)
 	}
 }
 
@@ -377,7 +377,7 @@ func (o *Observer) warnLogged(p *contention.Profile) {
 		}
 	}
 	if exact > 0 {
-		p.Warnings = append(p.Warnings, format.Percent(exact, all)+" of the waiting for locks is exact, as the program's own locks told it; it is flagged logged. The rest is inferred.")
+		p.Warnings = append(p.Warnings, format.Percent(exact, all)+" of the waiting for locks is exact, as the program's own locks logged it; it is flagged so. The rest is inferred.")
 	}
 	if o.logs.bad > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d log messages of the category %s are not understood, and were left out.", o.logs.bad, waitlog.Category))

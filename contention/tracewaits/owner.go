@@ -114,11 +114,11 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 // lockOfRelease returns the lock of a release at r that woke a goroutine waiting at the place at,
 // and the index in waker.held of the waker's own wait for it, or −1.
 func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tracedLock, own int) {
-	if !o.places.tell(r) {
+	if !o.places.known(r) {
 		return o.lockOf(at.site), -1
 	}
 	lock = o.lockOf(r.site)
-	if o.places.tell(at) {
+	if o.places.known(at) {
 		lock = unite(lock, o.lockOf(at.site))
 	}
 	for i := len(waker.held) - 1; i >= 0; i-- {
@@ -229,7 +229,7 @@ func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
 		return
 	}
 	at := o.places.of(stack)
-	if !o.places.tell(at) {
+	if !o.places.known(at) {
 		return
 	}
 	l := o.lockOf(at.site)

@@ -84,8 +84,8 @@ func newPlaces(limit int) places {
 	}
 }
 
-// tell reports whether a place identifies a lock.
-func (p *places) tell(at *place) bool { return at != p.unknown && at != p.dropped }
+// known reports whether a place identifies a lock.
+func (p *places) known(at *place) bool { return at != p.unknown && at != p.dropped }
 
 // of returns the place of a call chain.
 func (p *places) of(s *timeline.Stack) *place {

@@ -338,7 +338,7 @@ func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 		}
 	}
 	w.unattributed += max(0, c.at-c.start)
-	o.windows.noteNobody(w, unattributedSpan, c.start, c.at)
+	o.windows.noteUnowned(w, unattributedSpan, c.start, c.at)
 	if c.lost {
 		o.lost++
 	}
@@ -483,7 +483,7 @@ func (c *cutter) stretch(spans []heldSpan) {
 		switch sp.what {
 		case handOffSpan:
 			c.w.handOff += to - from
-			c.o.windows.noteNobody(c.w, handOffSpan, from, to)
+			c.o.windows.noteUnowned(c.w, handOffSpan, from, to)
 			if c.placed {
 				c.give(givenTime{from: from, to: to})
 			}
@@ -502,7 +502,7 @@ func (c *cutter) stretch(spans []heldSpan) {
 // unknown accounts for a time in which the holder of the lock is unknown.
 func (c *cutter) unknown(from, to timeline.Time) {
 	c.w.unattributed += to - from
-	c.o.windows.noteNobody(c.w, unattributedSpan, from, to)
+	c.o.windows.noteUnowned(c.w, unattributedSpan, from, to)
 }
 
 // held blames the holders of the lock.

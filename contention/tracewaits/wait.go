@@ -339,13 +339,13 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 	case t.Waker == nil:
 		w.lock = o.pseudoLock(kind, at.site)
 		w.unattributed += waited
-		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
+		o.windows.noteUnowned(w, unattributedSpan, t.Start, t.End)
 	default:
 		w.lock = o.pseudoLock(kind, at.site)
 		by := o.ownerOf(waker, o.places.of(t.WakerStack))
 		by.flags = 0
 		if t.Wait == timeline.WaitCond {
-			by.flags = contention.Signaller
+			by.flags = contention.Signaler
 		}
 		o.blameWaker(g, waker, t, by, waited)
 	}
@@ -395,7 +395,7 @@ func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *pla
 	if t.Waker == nil || at == o.places.dropped {
 		w.lock, w.by = o.lockOf(at.site), nil
 		w.unattributed += o.cuts.since(t.Start, t.End)
-		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
+		o.windows.noteUnowned(w, unattributedSpan, t.Start, t.End)
 		return
 	}
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
@@ -445,7 +445,7 @@ func (o *Observer) readied(w *waiting, t timeline.Time) {
 	idle := o.idle.until(t)
 	w.ready += t - w.readied
 	w.idle += min(t-w.readied, idle-w.idleThen)
-	o.windows.noteNobody(w, readySpan, w.readied, t)
+	o.windows.noteUnowned(w, readySpan, w.readied, t)
 	if o.windows != nil {
 		o.windows.note(w, waitSpan{from: w.readied, to: t, ns: min(t-w.readied, idle-w.idleThen), what: idleSpan})
 	}

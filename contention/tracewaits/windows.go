@@ -121,8 +121,8 @@ func (s *traceWindows) note(w *waiting, sp waitSpan) {
 
 func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
 
-// noteNobody adds a span without an owner.
-func (s *traceWindows) noteNobody(w *waiting, what spanKind, from, to timeline.Time) {
+// noteUnowned adds a span without an owner.
+func (s *traceWindows) noteUnowned(w *waiting, what spanKind, from, to timeline.Time) {
 	if s != nil {
 		s.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
 	}

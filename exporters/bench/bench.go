@@ -76,7 +76,7 @@ func tellUntraced(b *testing.B, err error) {
 	switch {
 	case b.Name() == untraced:
 	case trace.IsEnabled():
-		b.Logf("bench: no parallelism and neck-%%: a trace is being taken already, as by -trace; \"bottleneck graph\" tells them of it")
+		b.Logf("bench: no parallelism and neck-%%: a trace is being taken already, as by -trace; \"bottleneck graph\" reads them from it")
 	default:
 		b.Logf("bench: no parallelism and neck-%%: %v", err)
 	}

@@ -27,13 +27,13 @@ import (
 type guard struct {
 	authorize func(*http.Request) error
 	token     access.Token
-	everybody bool
+	anyone    bool
 	own       bool // requests come from a listener of Serve
 }
 
 func newGuard(opt *Options) guard {
-	g := guard{authorize: opt.Authorize, token: access.NewToken(opt.Token, opt.TokenFile), everybody: opt.AllowRemote}
-	if g.authorize == nil && !g.token.IsSet() && !g.everybody {
+	g := guard{authorize: opt.Authorize, token: access.NewToken(opt.Token, opt.TokenFile), anyone: opt.AllowRemote}
+	if g.authorize == nil && !g.token.IsSet() && !g.anyone {
 		g.token = access.NewToken(os.Getenv("BOTTLENECK_TOKEN"), os.Getenv("BOTTLENECK_TOKEN_FILE"))
 	}
 	return g
@@ -41,7 +41,7 @@ func newGuard(opt *Options) guard {
 
 // closed reports whether the guard refuses all requests.
 func (g *guard) closed() bool {
-	return g.authorize == nil && !g.token.IsSet() && !g.everybody && !g.own
+	return g.authorize == nil && !g.token.IsSet() && !g.anyone && !g.own
 }
 
 var errClosed = errors.New("this handler has no token, and behind a proxy all requests seem to come from this machine: set live.Options.Token or TokenFile " +
@@ -60,7 +60,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*http.Request, er
 			return nil, &problem{status: http.StatusUnauthorized, text: err.Error()}
 		}
 		return r, refused(err)
-	case g.everybody:
+	case g.anyone:
 		return r, nil
 	case g.own:
 		return r, refused(access.Local(r))

@@ -315,7 +315,7 @@ func difference(before, after *profile.Profile) (*profile.Profile, error) {
 var speedupEndpoint = endpoint{
 	name:       "speedup",
 	title:      "Speedup stack (estimate)",
-	about:      "Why N workers were not N times faster than one, in the last seconds. Nobody has run the same work with one worker, so the speed-up is an estimate: an upper bound if one worker does the same work at the same speed, too large by what is lost in caches and memory and by work that is only done because there are several workers. A program that mostly waits for timers or the network has none.",
+	about:      "Why N workers were not N times faster than one, in the last seconds. The same work has not been run with one worker, so the speed-up is an estimate: an upper bound if one worker does the same work at the same speed, too large by what is lost in caches and memory and by work that is only done because there are several workers. A program that mostly waits for timers or the network has none.",
 	forms:      allForms[:4], // no profile
 	parameters: usual,
 	missing: func(h *handler) string {

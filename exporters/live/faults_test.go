@@ -309,7 +309,7 @@ func TestTooLongAnalysisIsAnswered(t *testing.T) {
 func TestIncompleteAnswersAreDetectable(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(&handler{guard: guard{everybody: true}, sendTime: sendTime, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
+		(&handler{guard: guard{anyone: true}, sendTime: sendTime, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
 	})
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -209,7 +209,7 @@ at once; the wall-clock profile takes the seconds to come. Where less is known, 
 <div><dt><code>format=</code></dt><dd>svg, text, json or pprof, and png if the program has it. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
 <div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>
 </dl>
-<p>One collection of a kind goes on at a time; others are told when to come again (503 and Retry-After). Names of functions and groups are the program's own`)
+<p>One collection of a kind goes on at a time; others get the time to come again (503 and Retry-After). Names of functions and groups are the program's own`)
 	if h.opt.FilePaths {
 		m.add(", and so are\nthe names of source files in profiles and JSON")
 	} else {

@@ -19,7 +19,7 @@ func TestContrast(t *testing.T) {
 		}
 		for _, r := range roles {
 			if _, ok := theme[r]; !ok {
-				t.Errorf("%s has no colour for role %d", name, r)
+				t.Errorf("%s has no color for role %d", name, r)
 			}
 		}
 	}
@@ -34,19 +34,19 @@ func TestEveryColorStandsOut(t *testing.T) {
 			}
 			l := labelColor(c, h)
 			if got := min(contrast(l, c), contrast(l, h)); got < 4.5 {
-				t.Errorf("%s colour %d (%v): contrast of its label is %.2f, want 4.5", kind, i, c, got)
+				t.Errorf("%s color %d (%v): contrast of its label is %.2f, want 4.5", kind, i, c, got)
 			}
 			if h != c && contrast(h, c) < 1.15 {
-				t.Errorf("%s colour %d: the hatch cannot be seen", kind, i)
+				t.Errorf("%s color %d: the hatch cannot be seen", kind, i)
 			}
 			for _, theme := range []map[role]color.RGBA{lightTheme, darkTheme} {
 				if got := contrast(c, theme[paper]); got < 1.25 {
-					t.Errorf("%s colour %d (%v): contrast with the paper is %.2f", kind, i, c, got)
+					t.Errorf("%s color %d (%v): contrast with the paper is %.2f", kind, i, c, got)
 				}
 			}
 			for j, other := range list[:i] {
 				if other == c {
-					t.Errorf("%s colours %d and %d are the same", kind, i, j)
+					t.Errorf("%s colors %d and %d are the same", kind, i, j)
 				}
 			}
 		}
@@ -99,7 +99,7 @@ func TestNeckIsWarmAndBold(t *testing.T) {
 			t.Errorf("%s: neck is %v", e.label, e.neck)
 		}
 		if e.label == "main" && e.fill != warmColors[0] {
-			t.Errorf("main is not in the strongest warm colour")
+			t.Errorf("main is not in the strongest warm color")
 		}
 	}
 	for _, x := range texts(mustLayout(t, lusearch(), Options{})) {

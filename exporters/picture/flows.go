@@ -246,7 +246,7 @@ func (m *flowModel) sentence() string {
 
 // waited returns the verb for the time in which groups waited: in a trace, they were blocked.
 func (m *flowModel) waited() string {
-	if m.p.TellsReady() {
+	if m.p.HasReady() {
 		return "blocked"
 	}
 	return "waited"
@@ -260,10 +260,10 @@ func (m *flowModel) notes() (out []string) {
 	return append(out, warningNotes(m.p.Warnings)...)
 }
 
-// say describes a flow in words.
-func (m *flowModel) say(f *flow) string {
+// sentenceOf describes a flow in words.
+func (m *flowModel) sentenceOf(f *flow) string {
 	verb := "waited"
-	if m.p.TellsReady() {
+	if m.p.HasReady() {
 		verb = "was blocked"
 	}
 	s := fmt.Sprintf("%s %s %s (%s) for %s", f.from.full, verb, format.Duration(f.time), format.Percent(f.time, m.whole), f.to.full)
@@ -271,7 +271,7 @@ func (m *flowModel) say(f *flow) string {
 		s += ", in " + format.Plural(f.contentions, "contention", "contentions")
 	}
 	if of := f.did.Total(); f.did.Unknown < of {
-		s += fmt.Sprintf("; meanwhile it ran %s, was ready to run %s, was itself blocked %s",
+		s += fmt.Sprintf("; during the waits it ran %s, was ready to run %s, was itself blocked %s",
 			format.Percent(f.did.Running, of), format.Percent(f.did.Runnable, of), format.Percent(f.did.BlockedTotal(), of))
 	}
 	return s
@@ -464,7 +464,7 @@ func (m *flowModel) ribbons(x1, x2 float64) (out []shape) {
 	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(b.time, a.time) })
 	for _, f := range flows {
 		r := ribbon{x1: x1, top1: from[f], x2: x2, top2: to[f], h: max(leastFlow, m.thickness(f)), fill: f.to.fill}
-		out = append(out, &group{title: m.say(f), shapes: []shape{r}})
+		out = append(out, &group{title: m.sentenceOf(f), shapes: []shape{r}})
 	}
 	return out
 }

@@ -203,7 +203,7 @@ func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := m.layout()
-	words := strings.TrimPrefix(strings.Join(textsOf(s), "\n"), s.title) + m.say(m.flows[0])
+	words := strings.TrimPrefix(strings.Join(textsOf(s), "\n"), s.title) + m.sentenceOf(m.flows[0])
 	if strings.Contains(words, "waited") || !strings.Contains(words, "1.09 s blocked in 1 s; most for ") || !strings.Contains(words, " was blocked ") {
 		t.Errorf("%q", words)
 	}
@@ -281,10 +281,10 @@ func TestFlowTooltipHasTheOwnersActivity(t *testing.T) {
 	}
 	var tips []string
 	for _, f := range m.flows {
-		tips = append(tips, m.say(f))
+		tips = append(tips, m.sentenceOf(f))
 	}
 	all := strings.Join(tips, "\n")
-	if want := "for main.(*janitor).loop, in 3 contentions; meanwhile it ran 10%, was ready to run 20%, was itself blocked 60%"; !strings.Contains(all, want) || strings.Count(all, "meanwhile") != 1 {
+	if want := "for main.(*janitor).loop, in 3 contentions; during the waits it ran 10%, was ready to run 20%, was itself blocked 60%"; !strings.Contains(all, want) || strings.Count(all, "meanwhile") != 1 {
 		t.Errorf("%s\nwant once %s", all, want)
 	}
 }

@@ -261,7 +261,7 @@ func TestBoxesAreToScale(t *testing.T) {
 func TestWindowsShareScaleAndColors(t *testing.T) {
 	g := phases(8)
 	s := mustLayout(t, g, Options{})
-	colour := map[string]paint{}
+	color := map[string]paint{}
 	panel := 0
 	walk(s.shapes, func(sh shape) {
 		gr, ok := sh.(*group)
@@ -276,10 +276,10 @@ func TestWindowsShareScaleAndColors(t *testing.T) {
 		sum := idle
 		for i, b := range w.Boxes {
 			d := boxes[i]
-			if c, ok := colour[d.name]; ok && c != d.rect.fill {
-				t.Errorf("%s changes its colour in window %d", d.name, panel)
+			if c, ok := color[d.name]; ok && c != d.rect.fill {
+				t.Errorf("%s changes its color in window %d", d.name, panel)
 			}
-			colour[d.name] = d.rect.fill
+			color[d.name] = d.rect.fill
 			perNano, perParallelism := d.rect.h/float64(b.Share), d.rect.w/b.Parallelism
 			first, _ := drawn(s.shapes)
 			if f := g.Windows[0].Boxes[0]; math.Abs(perNano/(first[0].rect.h/float64(f.Share))-1) > 1e-6 ||
@@ -297,9 +297,9 @@ func TestWindowsShareScaleAndColors(t *testing.T) {
 		t.Errorf("%d windows drawn, want 8", panel)
 	}
 	seen := map[paint]string{}
-	for name, c := range colour {
+	for name, c := range color {
 		if other := seen[c]; other != "" {
-			t.Errorf("%s and %s have the same colour", name, other)
+			t.Errorf("%s and %s have the same color", name, other)
 		}
 		seen[c] = name
 	}
@@ -391,7 +391,7 @@ func TestManyGroupsAreFolded(t *testing.T) {
 	for _, w := range m.windows {
 		for i := range w.Boxes {
 			if m.byKey[keyOf(&w.Boxes[i])] == nil {
-				t.Errorf("%s has no colour", w.Boxes[i].Group)
+				t.Errorf("%s has no color", w.Boxes[i].Group)
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func TestPNGShowsTheBoxes(t *testing.T) {
 				}
 				hatched := kindHatch[kindOf(g, b.name)] != 0
 				if fill == 0 || hatched != (len(other) > 0) {
-					t.Errorf("%s at scale %v: %s has %d pixels of its colour and %d other colours; hatched %v", name, scale, b.name, fill, len(other), hatched)
+					t.Errorf("%s at scale %v: %s has %d pixels of its color and %d other colors; hatched %v", name, scale, b.name, fill, len(other), hatched)
 				}
 				if c := at(r.x-3, r.y+r.h/2); c == r.fill.rgb {
 					t.Errorf("%s: %s is wider than its rectangle", name, b.name)

@@ -70,7 +70,7 @@ var familyColors = [speedup.NumFamilies][]color.RGBA{
 	speedup.Running:           {hex(0x0072b2)},
 	speedup.GarbageCollection: gcColors,
 	speedup.SequentialPart:    {hex(0x009e73)},
-	speedup.Synchronisation: {hex(0xd55e00), hex(0xe69f00), hex(0xf08c5a), hex(0xa84a00), hex(0xf7c46c),
+	speedup.Synchronization: {hex(0xd55e00), hex(0xe69f00), hex(0xf08c5a), hex(0xa84a00), hex(0xf7c46c),
 		hex(0x8a5a00), hex(0xf2b8a0), hex(0xb8860b), hex(0xe8b98a), hex(0xe8d27a)},
 	speedup.InputOutput:     {hex(0x8cd17d), hex(0x5fc8a8), hex(0xbfe3b4)},
 	speedup.SystemCalls:     {hex(0x00695c)},

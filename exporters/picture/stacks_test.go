@@ -183,7 +183,7 @@ func TestStackErrors(t *testing.T) {
 func TestStackSentence(t *testing.T) {
 	all := stackSamples()
 	for what, want := range map[string]string{
-		all["scaling"][3].Sentence():  "9.30 times faster with 16 workers; most is lost to synchronisation, 4.40; without it, 12.83 times",
+		all["scaling"][3].Sentence():  "9.30 times faster with 16 workers; most is lost to synchronization, 4.40; without it, 12.83 times",
 		all["estimate"][0].Sentence(): "at most 1.22 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); most is lost to mutex, 0.72; without it, at most 1.91 times",
 		all["one"][0].Sentence():      "1.00 times faster with 1 worker; nothing is lost",
 		aStack(4, 2, nil).Sentence():  "2.00 times faster with 4 workers; most is lost to the remainder, 2.00",

@@ -47,7 +47,7 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 	if len(profile.Samples) > 0 {
 		more, below := m.switches(st, y)
 		s.add(more...)
-		more, y = m.utilisation(st, below)
+		more, y = m.utilization(st, below)
 		s.add(more...)
 	} else {
 		notes = append(notes, "The machine was not sampled, so context switches and utilization are not known: Recorder.Start samples it.")
@@ -135,15 +135,15 @@ func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64
 	return append(out, m.steps(st, base, func(i int) float64 { return rate[i] / top }, runtimeColors[0])), base
 }
 
-// utilisation draws the utilization of the processors.
-func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom float64) {
+// utilization draws the utilization of the processors.
+func (m *tasksModel) utilization(st *strip, y float64) (out []shape, bottom float64) {
 	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
-	title, throttled := m.p.UtilisationName(), func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) }
+	title, throttled := m.p.UtilizationName(), func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) }
 	if m.p.Run.Throttles > 0 {
 		title += "; in front: throttled by the control group"
 	}
 	out, base := st.panel(title, ticks, y)
-	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilisation }, runtimeColors[0]), m.steps(st, base, throttled, gcColors[0])), base
+	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilization }, runtimeColors[0]), m.steps(st, base, throttled, gcColors[0])), base
 }
 
 // panel draws the rules and labels of a panel and returns the position of its base.

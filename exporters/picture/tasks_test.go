@@ -44,7 +44,7 @@ func tasksProfile(n, tasks int) *granularity.Profile {
 	}
 	for i := range 10 {
 		p.Samples = append(p.Samples, granularity.Sample{
-			At: p.Start + int64(i+1)*1e8, Wall: granularity.SampleEvery, Voluntary: uint64(rng.IntN(900)), Utilisation: rng.Float64(), Excluded: i == 7,
+			At: p.Start + int64(i+1)*1e8, Wall: granularity.SampleEvery, Voluntary: uint64(rng.IntN(900)), Utilization: rng.Float64(), Excluded: i == 7,
 		})
 	}
 	p.Pauses = []granularity.GCPause{{At: p.Start + 3e8, Length: 2e5}, {At: p.Start + 71e7, Length: 6e7}}
@@ -67,7 +67,7 @@ func tasksSamples() map[string]*granularity.Profile {
 		c.Series = append(c.Series, granularity.Bin{At: math.MinInt64, Busy: math.MaxInt64})
 	}
 	wild.Source, wild.Accuracy, wild.OverheadOrigin, wild.Warnings = hostileNames[0], hostileNames[7], hostileNames[8], hostileNames
-	wild.Samples = append(wild.Samples, granularity.Sample{At: math.MinInt64, Wall: math.MaxInt64, Utilisation: math.NaN(), Voluntary: math.MaxUint64})
+	wild.Samples = append(wild.Samples, granularity.Sample{At: math.MinInt64, Wall: math.MaxInt64, Utilization: math.NaN(), Voluntary: math.MaxUint64})
 	wild.Pauses = append(wild.Pauses, granularity.GCPause{At: math.MaxInt64, Length: math.MaxInt64})
 	noHz := tasksProfile(3, 30)
 	noHz.Hz, noHz.Samples, noHz.Pauses = 0, nil, nil

@@ -245,7 +245,7 @@ func contentionComments(p *contention.Profile, view contention.View) []string {
 	}
 	if p.Duration > 0 {
 		verb := "waited"
-		if p.TellsReady() {
+		if p.HasReady() {
 			verb = "blocked"
 		}
 		what += fmt.Sprintf(": %s %s in %s", format.Duration(waited), verb, format.Duration(p.Duration))

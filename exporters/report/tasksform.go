@@ -17,7 +17,7 @@ type tasksForm struct {
 	Procs          int          `json:"procs"`
 	Wall           int64        `json:"wall"`
 	Switches       string       `json:"switches"`
-	Utilisation    string       `json:"utilisation"` // title
+	Utilization    string       `json:"utilization"` // title
 	Warnings       []string     `json:"warnings"`
 	Classes        []classForm  `json:"classes"`
 	Samples        []sampleForm `json:"samples"`
@@ -55,7 +55,7 @@ type sampleForm struct {
 	Begin       int64   `json:"begin"`
 	End         int64   `json:"end"`
 	Switches    float64 `json:"switches"` // per second
-	Utilisation float64 `json:"utilisation"`
+	Utilization float64 `json:"utilization"`
 	Throttled   float64 `json:"throttled,omitempty"` // share of the processors
 	Excluded    bool    `json:"excluded,omitempty"`
 }
@@ -64,7 +64,7 @@ type sampleForm struct {
 func newTasksForm(p *granularity.Profile) *tasksForm {
 	f := &tasksForm{
 		Source: p.Source, Accuracy: p.Accuracy, Hz: finite(p.Hz), ByTime: p.ByTime(), FineBelow: finite(p.FineBelow()),
-		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Procs: p.Procs, Wall: int64(p.Wall), Switches: p.SwitchesName(), Utilisation: p.UtilisationName(),
+		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Procs: p.Procs, Wall: int64(p.Wall), Switches: p.SwitchesName(), Utilization: p.UtilizationName(),
 		Warnings: append([]string{}, p.Warnings...), Classes: []classForm{}, Samples: []sampleForm{}, Pauses: [][2]int64{},
 	}
 	names := make([]string, len(p.Classes))
@@ -76,7 +76,7 @@ func newTasksForm(p *granularity.Profile) *tasksForm {
 	}
 	for i := range p.Samples {
 		s := &p.Samples[i]
-		form := sampleForm{Begin: s.At - int64(s.Wall) - p.Start, End: s.At - p.Start, Utilisation: finite(s.Utilisation), Throttled: s.ThrottledShare(p.Procs), Excluded: s.Excluded}
+		form := sampleForm{Begin: s.At - int64(s.Wall) - p.Start, End: s.At - p.Start, Utilization: finite(s.Utilization), Throttled: s.ThrottledShare(p.Procs), Excluded: s.Excluded}
 		if s.Wall > 0 {
 			form.Switches = (float64(s.Voluntary) + float64(s.Involuntary)) / s.Wall.Seconds()
 		}

@@ -49,7 +49,7 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
 	}
-	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.TellsReady(), style: opt.style()}
+	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.HasReady(), style: opt.style()}
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.trees(idle), m.locks())
@@ -69,7 +69,7 @@ type contentionModel struct {
 	costs *contention.Profile // the waits in p that are shown first; see split
 	tree  *contention.Tree
 	opt   ContentionOptions
-	ready bool // see contention.Profile.TellsReady
+	ready bool // see contention.Profile.HasReady
 	style style
 }
 
@@ -705,7 +705,7 @@ func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 func (m *contentionModel) unfinished() string {
 	var rows []*contention.Unfinished
 	for i := range m.p.Unfinished {
-		if u := &m.p.Unfinished[i]; u.Waited >= m.opt.Min && m.tellsUnfinished(u) {
+		if u := &m.p.Unfinished[i]; u.Waited >= m.opt.Min && m.showsUnfinished(u) {
 			rows = append(rows, u)
 		}
 	}
@@ -733,9 +733,9 @@ func (m *contentionModel) unfinished() string {
 	return s
 }
 
-// tellsUnfinished reports whether a wait in progress is worth a line. Waits for work are, only if
+// showsUnfinished reports whether a wait in progress is worth a line. Waits for work are, only if
 // their kinds were requested.
-func (m *contentionModel) tellsUnfinished(u *contention.Unfinished) bool {
+func (m *contentionModel) showsUnfinished(u *contention.Unfinished) bool {
 	switch u.Kind {
 	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:
 		return true

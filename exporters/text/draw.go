@@ -126,7 +126,7 @@ func (p *plot) box(r *row, label string) []string {
 		if i == 0 {
 			cells = p.cells(halves, top)
 		}
-		lines[i] = p.beside(cells, r.colour, label, i == rows/2)
+		lines[i] = p.beside(cells, r.color, label, i == rows/2)
 	}
 	return lines
 }
@@ -158,9 +158,9 @@ func (p *plot) cells(halves, eighths int) string {
 }
 
 // beside paints a line of a box and adds the label, with dots that lead to it.
-func (p *plot) beside(cells, colour, label string, labelled bool) string {
+func (p *plot) beside(cells, color, label string, labelled bool) string {
 	drawn := strings.TrimLeft(cells, " ")
-	line := cells[:len(cells)-len(drawn)] + p.paint(colour, drawn)
+	line := cells[:len(cells)-len(drawn)] + p.paint(color, drawn)
 	if !labelled {
 		return line
 	}

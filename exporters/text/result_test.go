@@ -29,7 +29,7 @@ func textOf(t *testing.T, table *result.Table, opt Options) string {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(b.String(), "\n") {
-		if columns(line) > opt.withDefaults().Width && !opt.Colour {
+		if columns(line) > opt.withDefaults().Width && !opt.Color {
 			t.Errorf("line %d is wider than %d: %q", i+1, opt.withDefaults().Width, line)
 		}
 	}
@@ -88,7 +88,7 @@ No room for: group, waker, waker_function, beside, lost.
 func TestTableWidths(t *testing.T) {
 	for width := 48; width < 240; width += 3 {
 		for top := range 6 {
-			got := textOf(t, books().Table(), Options{Width: width, Top: top, Colour: top == 5})
+			got := textOf(t, books().Table(), Options{Width: width, Top: top, Color: top == 5})
 			if !strings.Contains(got, " 4 s  100%  all") {
 				t.Errorf("width %d, top %d:\n%s", width, top, got)
 			}

@@ -182,12 +182,12 @@ func (t *stackTable) bar(r stackRow, used int) string {
 	if room < 10 || n < 1 {
 		return ""
 	}
-	mark, colour := t.style.bar(math.Abs(r.values[0])/float64(n), room), coolColours[0]
+	mark, color := t.style.bar(math.Abs(r.values[0])/float64(n), room), coolColors[0]
 	switch {
 	case r.values[0] < 0:
-		mark, colour = strings.Repeat("-", columns(mark)), dim
+		mark, color = strings.Repeat("-", columns(mark)), dim
 	case r.attribute == "":
-		colour = warmColours[0]
+		color = warmColors[0]
 	}
-	return "  " + t.style.paint(colour, mark)
+	return "  " + t.style.paint(color, mark)
 }

@@ -65,7 +65,7 @@ Warning: a ?[31mhostile warning
 	for i := range many {
 		many[i] = two
 	}
-	if err := WriteStacks(&narrow, many, Options{Width: 60, Colour: true}); err != nil {
+	if err := WriteStacks(&narrow, many, Options{Width: 60, Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	// 18 columns for names, 7 for each of 6 numbers.
@@ -81,7 +81,7 @@ Warning: a ?[31mhostile warning
 	if err != nil || len(rows) != 10 || strings.Join(rows[7], ",") != "four,4,true,false,speedup,speedup,1.5," {
 		t.Errorf("%v, %q", err, rows)
 	}
-	if got := strings.Join(rows[2], ","); got != ",2,false,false,synchronisation,sync-mutex,0.875,2.2222222222222223" {
+	if got := strings.Join(rows[2], ","); got != ",2,false,false,synchronization,sync-mutex,0.875,2.2222222222222223" {
 		t.Error(got)
 	}
 	for _, bad := range [][]*speedup.Stack{nil, {nil}} {

@@ -9,7 +9,7 @@ import (
 )
 
 // style holds the capabilities of the terminal.
-type style struct{ colour, ascii bool }
+type style struct{ color, ascii bool }
 
 // Terminal attributes for paint. Colors are 38;5;n.
 const (
@@ -19,7 +19,7 @@ const (
 
 // paint returns s with an attribute, or unchanged without colors.
 func (st style) paint(attribute, s string) string {
-	if !st.colour || s == "" || attribute == "" {
+	if !st.color || s == "" || attribute == "" {
 		return s
 	}
 	return "\x1b[" + attribute + "m" + s + "\x1b[0m"
@@ -28,28 +28,28 @@ func (st style) paint(attribute, s string) string {
 // The colors of the pictures in the palette of 256-color terminals, in the same order: cool ones
 // (blue, sky blue, green, …), and warm ones for the neck.
 var (
-	coolColours    = []string{"38;5;32", "38;5;117", "38;5;36", "38;5;114", "38;5;62", "38;5;153", "38;5;29", "38;5;151"}
-	warmColours    = []string{"38;5;202", "38;5;214", "38;5;227", "38;5;166", "38;5;221", "38;5;209", "38;5;178", "38;5;223"}
-	gcColours      = []string{"38;5;175", "38;5;132", "38;5;218", "38;5;96"}
-	runtimeColours = []string{"38;5;246", "38;5;243", "38;5;249"}
-	tracerColours  = []string{"38;5;251", "38;5;253"}
-	othersColour   = "38;5;109"
+	coolColors    = []string{"38;5;32", "38;5;117", "38;5;36", "38;5;114", "38;5;62", "38;5;153", "38;5;29", "38;5;151"}
+	warmColors    = []string{"38;5;202", "38;5;214", "38;5;227", "38;5;166", "38;5;221", "38;5;209", "38;5;178", "38;5;223"}
+	gcColors      = []string{"38;5;175", "38;5;132", "38;5;218", "38;5;96"}
+	runtimeColors = []string{"38;5;246", "38;5;243", "38;5;249"}
+	tracerColors  = []string{"38;5;251", "38;5;253"}
+	othersColor   = "38;5;109"
 )
 
 // palette hands out the colors of each list in turn.
 type palette map[string]int
 
 func (p palette) pick(kind bottle.Kind, neck bool) string {
-	list := coolColours
+	list := coolColors
 	switch {
 	case kind == bottle.GC:
-		list = gcColours
+		list = gcColors
 	case kind == bottle.Runtime:
-		list = runtimeColours
+		list = runtimeColors
 	case kind == bottle.Tracer:
-		list = tracerColours
+		list = tracerColors
 	case neck:
-		list = warmColours
+		list = warmColors
 	}
 	n := p[list[0]]
 	p[list[0]]++

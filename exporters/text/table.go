@@ -118,7 +118,7 @@ func newTable(m *model) *tableText {
 	sum := bottle.Box{Share: g.Wall, Lost: g.Lost(), Parallelism: g.MeanParallelism(), Waiting: map[string]time.Duration{}}
 	for i := len(m.rows) - 1; i >= 0; i-- {
 		r := &m.rows[i]
-		line(&r.box, m.withKind(r.name, r.box.Kind), t.mark(r.colour, r.neck), r.attribute(), func(*boxColumn) bool { return true })
+		line(&r.box, m.withKind(r.name, r.box.Kind), t.mark(r.color, r.neck), r.attribute(), func(*boxColumn) bool { return true })
 		sum.Goroutines += r.box.Goroutines
 		sum.Running += r.box.Running
 		sum.Runnable += r.box.Runnable
@@ -170,12 +170,12 @@ func (m *model) percentOf(b *bottle.Box) string {
 }
 
 // mark returns the mark before a name: the color of its box, and a star for the neck.
-func (t *tableText) mark(colour string, neck bool) string {
+func (t *tableText) mark(color string, neck bool) string {
 	swatch, star := "", "  "
-	if t.m.style.colour {
+	if t.m.style.color {
 		swatch = "  "
-		if colour != "" {
-			swatch = t.m.style.paint(colour, t.m.style.or("■", "#")) + " "
+		if color != "" {
+			swatch = t.m.style.paint(color, t.m.style.or("■", "#")) + " "
 		}
 	}
 	if neck {
@@ -185,7 +185,7 @@ func (t *tableText) mark(colour string, neck bool) string {
 }
 
 func (t *tableText) markWidth() int {
-	if t.m.style.colour {
+	if t.m.style.color {
 		return 4
 	}
 	return 2

@@ -46,7 +46,7 @@ func checks() *granularity.Profile {
 		at := int64(i+1) * 1e8
 		tiny.Series = append(tiny.Series, granularity.Bin{At: at, Busy: time.Duration(i) * 1e7})
 		report.Series = append(report.Series, granularity.Bin{At: at, Busy: time.Duration(1-i/5) * 1e8})
-		p.Samples = append(p.Samples, granularity.Sample{At: at, Wall: 1e8, Voluntary: 30, Utilisation: 0.5})
+		p.Samples = append(p.Samples, granularity.Sample{At: at, Wall: 1e8, Voluntary: 30, Utilization: 0.5})
 	}
 	p.Classes = []granularity.Class{report, tiny}
 	return p
@@ -90,12 +90,12 @@ func TestWriteTasksIsHarmless(t *testing.T) {
 		c.Series = append(c.Series, granularity.Bin{At: math.MinInt64, Busy: math.MaxInt64}, granularity.Bin{At: math.MaxInt64, Busy: -1})
 		wild.Classes = append(wild.Classes, c)
 		wild.Source, wild.OverheadOrigin = name, name
-		wild.Samples = append(wild.Samples, granularity.Sample{At: int64(i), Wall: math.MaxInt64, Utilisation: math.NaN()})
+		wild.Samples = append(wild.Samples, granularity.Sample{At: int64(i), Wall: math.MaxInt64, Utilization: math.NaN()})
 	}
 	byTime := checks()
 	byTime.Source, byTime.Hz = granularity.SourceTrace, 0
 	for _, p := range []*granularity.Profile{wild, byTime, checks(), {}, {Wall: math.MaxInt64, Start: math.MaxInt64}} {
-		for _, opt := range []text.Options{{Width: 48}, {Width: 80, ASCII: true}, {}, {Width: 240, Top: -1}, {Top: 1, Colour: true}} {
+		for _, opt := range []text.Options{{Width: 48}, {Width: 80, ASCII: true}, {}, {Width: 240, Top: -1}, {Top: 1, Color: true}} {
 			var b bytes.Buffer
 			if err := text.WriteTasks(&b, p, text.TasksOptions{Options: opt}); err != nil {
 				t.Fatal(err)
@@ -103,11 +103,11 @@ func TestWriteTasksIsHarmless(t *testing.T) {
 			width := map[int]int{0: 100, 48: 48}[opt.Width]
 			for line := range strings.Lines(b.String()) {
 				line = strings.TrimSuffix(line, "\n")
-				if n := utf8.RuneCountInString(line); width > 0 && !opt.Colour && n > width+8 {
+				if n := utf8.RuneCountInString(line); width > 0 && !opt.Color && n > width+8 {
 					t.Errorf("%d columns of %d: %q", n, width, line)
 				}
 				for _, r := range line {
-					if unicode.IsControl(r) && !(opt.Colour && r == 0x1b) || opt.ASCII && r > 127 {
+					if unicode.IsControl(r) && !(opt.Color && r == 0x1b) || opt.ASCII && r > 127 {
 						t.Fatalf("%q in %q", r, line)
 					}
 				}

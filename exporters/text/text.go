@@ -18,7 +18,7 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		if err := text.Write(os.Stdout, g, text.Options{Width: 120, Colour: true}); err != nil {
+//		if err := text.Write(os.Stdout, g, text.Options{Width: 120, Color: true}); err != nil {
 //			log.Fatal(err)
 //		}
 //	}
@@ -47,9 +47,9 @@ type Options struct {
 	// Width is the number of columns; 0 means 100. Values below 48 and above 240 are clamped.
 	// Narrower tables have fewer columns.
 	Width int
-	// Colour writes escape sequences for 256-color terminals. The colors are those of the pictures:
+	// Color writes escape sequences for 256-color terminals. The colors are those of the pictures:
 	// warm ones mark the neck.
-	Colour bool
+	Color bool
 	// ASCII limits the output to ASCII, for terminals without Unicode: the drawing is coarser, and
 	// other characters in names become question marks.
 	ASCII bool
@@ -95,7 +95,7 @@ func (opt Options) withDefaults() Options {
 	return opt
 }
 
-func (opt *Options) style() style { return style{colour: opt.Colour, ascii: opt.ASCII} }
+func (opt *Options) style() style { return style{color: opt.Color, ascii: opt.ASCII} }
 
 // emit writes a text.
 func emit(w io.Writer, s string) error {
@@ -169,10 +169,10 @@ type model struct {
 
 // row is a box as it is shown.
 type row struct {
-	box    bottle.Box
-	name   string
-	neck   bool
-	colour string
+	box   bottle.Box
+	name  string
+	neck  bool
+	color string
 }
 
 // attribute makes the names of the neck bold.
@@ -211,16 +211,16 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 	if top > 0 && len(ran.Boxes) > top+1 { // a line for "1 other" would be no shorter
 		shown = ran.Top(top)
 	}
-	colours := palette{}
+	colors := palette{}
 	for _, b := range shown.Boxes {
 		r := row{box: b, neck: m.necks[key{b.Group, b.Kind}]}
 		var single bool
 		if r.name, single = m.names[key{b.Group, b.Kind}]; !single {
 			r.name = st.clean(b.Group) // "12 others"
 		}
-		r.colour = othersColour
+		r.color = othersColor
 		if single || b.Kind != bottle.Application {
-			r.colour = colours.pick(b.Kind, r.neck)
+			r.color = colors.pick(b.Kind, r.neck)
 		}
 		m.rows = append(m.rows, r)
 	}

@@ -297,7 +297,7 @@ func columnsOf(s string) (n int) {
 // Names of any length and width keep the numbers aligned and the lines within the width.
 func TestAlignment(t *testing.T) {
 	for _, name := range []string{"", "x", strings.Repeat("main.long", 45), "解析器.解析する", strings.Repeat("解析", 200), "e\u0301" + strings.Repeat("\u0301", 300), "＝ｆｕｌｌ", "한국어.함수"} {
-		for _, opt := range []text.Options{{}, {Width: 48}, {Width: 77}, {Width: 120, Colour: true}, {Width: 240}, {Width: 60, ASCII: true, Colour: true}} {
+		for _, opt := range []text.Options{{}, {Width: 48}, {Width: 77}, {Width: 120, Color: true}, {Width: 240}, {Width: 60, ASCII: true, Color: true}} {
 			g := phases()
 			g.Boxes[1].Group = name
 			g.Windows[0].Boxes[0].Group = name
@@ -337,15 +337,15 @@ func TestColor(t *testing.T) {
 	g := sorting()
 	plain := write(t, g, text.Options{})
 	if strings.Contains(plain, "\x1b") {
-		t.Error("an escape sequence without Colour")
+		t.Error("an escape sequence without Color")
 	}
-	out := write(t, g, text.Options{Colour: true})
+	out := write(t, g, text.Options{Color: true})
 	for what, want := range map[string]string{
 		"the widest box is blue":    "\x1b[38;5;32m▐██",
 		"the neck's box is warm":    "\x1b[38;5;202m▐██",
 		"the collector's is purple": "\x1b[38;5;175m▐██",
 		"the neck's name is bold":   "\x1b[1mmain.main",
-		"the table has the colours": "\x1b[38;5;202m■\x1b[0m * \x1b[1mmain.main",
+		"the table has the colors":  "\x1b[38;5;202m■\x1b[0m * \x1b[1mmain.main",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s: want %q", what, want)
@@ -371,7 +371,7 @@ func TestOddGraphs(t *testing.T) {
 		"nil windows":      {Wall: 5, Idle: 5, Windows: []*bottle.Graph{nil}},
 		"empty windows":    {Wall: 5, Idle: 5, Windows: []*bottle.Graph{{}, {}}},
 	} {
-		for _, opt := range []text.Options{{}, {ASCII: true, Width: 1}, {Colour: true, Width: 1 << 30}} {
+		for _, opt := range []text.Options{{}, {ASCII: true, Width: 1}, {Color: true, Width: 1 << 30}} {
 			if out := write(t, g, opt); strings.Count(out, "\n") > 60 {
 				t.Errorf("%s: %d lines", name, strings.Count(out, "\n"))
 			}
@@ -432,15 +432,15 @@ func FuzzWrite(f *testing.F) {
 	f.Add("\x1b]0;title\x07\x1b[2J", "\x9b31m", "\u202eabc\r\n", 48, true, true)
 	f.Add("解析器.(*解析)", "e\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 500), 60, false, false)
 	f.Add("👩‍👩‍👧 family\u00ad", "\ufeff", "\xff\xfe", 80, false, true)
-	f.Fuzz(func(t *testing.T, name, reason, warning string, width int, colour, ascii bool) {
+	f.Fuzz(func(t *testing.T, name, reason, warning string, width int, color, ascii bool) {
 		g := phases()
 		g.GroupBy, g.Warnings = reason, []string{warning}
 		g.Boxes[0].Group, g.Boxes[2].Group = name, reason+name
 		g.Boxes[2].Waiting = map[string]time.Duration{reason: 5, name: 7}
 		g.Boxes[1].Kind = bottle.Kind(warning)
 		g.Windows[0].Boxes[1].Group = name
-		out := write(t, g, text.Options{Width: width, Colour: colour, ASCII: ascii})
-		if colour {
+		out := write(t, g, text.Options{Width: width, Color: color, ASCII: ascii})
+		if color {
 			out = escape.ReplaceAllString(out, "")
 		}
 		for line := range strings.Lines(out) {
@@ -475,7 +475,7 @@ func BenchmarkWrite(b *testing.B) {
 			}
 			g.Wall = time.Duration(n) * 1000
 			for b.Loop() {
-				if err := text.Write(io.Discard, g, text.Options{Colour: true}); err != nil {
+				if err := text.Write(io.Discard, g, text.Options{Color: true}); err != nil {
 					b.Fatal(err)
 				}
 			}

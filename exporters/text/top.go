@@ -474,7 +474,7 @@ func (t *topFrame) layout(rows []topRow) (shown []*columnText) {
 				if i == 0 {
 					return cell
 				}
-				return t.st.paint(topColour(&rows[i-1]), cell)
+				return t.st.paint(topColor(&rows[i-1]), cell)
 			}
 		case "blocked on":
 			of = func(t *topFrame, r *topRow) string { return shortest(t.st, reasonsOf(t.m, r.box), c.width) }
@@ -499,7 +499,7 @@ func (t *topFrame) groups(lines int) []string {
 		switch {
 		case i == 0:
 			out[i] = t.st.paint(dim, out[i])
-		case t.v.Problem != "" && t.st.colour: // out of date
+		case t.v.Problem != "" && t.st.color: // out of date
 			out[i] = t.st.paint(dim, stripped(out[i]))
 		}
 	}
@@ -537,9 +537,9 @@ func stripped(line string) string {
 	}
 }
 
-// topColour returns the color of necks, of the program's other groups, of the collector or of the
+// topColor returns the color of necks, of the program's other groups, of the collector or of the
 // runtime. A group keeps its color from frame to frame.
-func topColour(r *topRow) string { return palette{}.pick(r.box.Kind, r.neck) }
+func topColor(r *topRow) string { return palette{}.pick(r.box.Kind, r.neck) }
 
 // bars returns the share as a bar of at most width columns, to an eighth of one.
 func (t *topFrame) bars(r *topRow, width int) string {

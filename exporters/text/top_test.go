@@ -90,8 +90,8 @@ func checkFrame(t *testing.T, frame string, opt text.TopOptions) {
 	}
 	for _, line := range lines {
 		plain := escape.ReplaceAllString(line, "")
-		if opt.Colour == false && plain != line {
-			t.Errorf("colours in %q", line)
+		if opt.Color == false && plain != line {
+			t.Errorf("colors in %q", line)
 		}
 		for _, r := range plain {
 			if r < ' ' || r == 0x7f || opt.ASCII && r > 0x7e {
@@ -110,7 +110,7 @@ func TestTopFits(t *testing.T) {
 		for _, width := range []int{1, 48, 60, 80, 100, 132, 240} {
 			for _, height := range []int{0, 1, 2, 5, 24, 400} {
 				for i, problem := range []string{"", "no answer for 3 s: " + name} {
-					opt := text.TopOptions{Options: text.Options{Width: width, Colour: i == 0, ASCII: width == 80}, Height: height}
+					opt := text.TopOptions{Options: text.Options{Width: width, Color: i == 0, ASCII: width == 80}, Height: height}
 					for _, groups := range []int{0, 3, 300} {
 						v := hostileView(name, groups, 2*time.Second, problem)
 						v.Skip = 7
@@ -235,7 +235,7 @@ func FuzzTop(f *testing.F) {
 		// More frames take longer and do not differ.
 		v := hostileView(name, max(0, min(groups, 40)), time.Duration(wall), problem)
 		v.Skip = skip
-		opt := text.TopOptions{Options: text.Options{Width: width, Colour: skip%2 == 0, ASCII: skip%3 == 0}, Height: min(height, 1000)}
+		opt := text.TopOptions{Options: text.Options{Width: width, Color: skip%2 == 0, ASCII: skip%3 == 0}, Height: min(height, 1000)}
 		opt.Width = max(0, min(opt.Width, 240))
 		if opt.Width == 0 {
 			opt.Width = 100
@@ -246,7 +246,7 @@ func FuzzTop(f *testing.F) {
 
 func BenchmarkWriteTop(b *testing.B) {
 	v := hostileView("main.work", 300, time.Second, "")
-	opt := text.TopOptions{Options: text.Options{Width: 120, Colour: true}, Height: 50}
+	opt := text.TopOptions{Options: text.Options{Width: 120, Color: true}, Height: 50}
 	for b.Loop() {
 		text.WriteTop(&bytes.Buffer{}, v, opt)
 	}

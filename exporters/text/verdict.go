@@ -16,30 +16,30 @@ import (
 
 // capacityStyle is the style of a part of the capacity in the bar.
 type capacityStyle struct {
-	colour      string
+	color       string
 	fill, ascii string
 }
 
 // capacityStyles holds the styles of the parts by name: running parts are dense, idle parts are
 // not.
 var capacityStyles = map[string]capacityStyle{
-	"your code":                 {coolColours[0], "█", "#"},
-	"C code":                    {coolColours[1], "▓", "%"},
-	"system calls":              {coolColours[2], "▒", "="},
-	"collector":                 {gcColours[0], "░", "o"},
-	"tracer and runtime":        {runtimeColours[0], "◦", "t"},
-	"scheduler":                 {warmColours[2], "+", "+"},
-	"waking up":                 {warmColours[1], "/", "/"},
-	"idle":                      {warmColours[0], "·", "."},
-	"idle, waiting for outside": {warmColours[3], "~", "~"},
+	"your code":                 {coolColors[0], "█", "#"},
+	"C code":                    {coolColors[1], "▓", "%"},
+	"system calls":              {coolColors[2], "▒", "="},
+	"collector":                 {gcColors[0], "░", "o"},
+	"tracer and runtime":        {runtimeColors[0], "◦", "t"},
+	"scheduler":                 {warmColors[2], "+", "+"},
+	"waking up":                 {warmColors[1], "/", "/"},
+	"idle":                      {warmColors[0], "·", "."},
+	"idle, waiting for outside": {warmColors[3], "~", "~"},
 
 	// Parts of one group.
-	"it ran":                    {coolColours[0], "█", "#"},
-	"others ran":                {runtimeColours[0], "▒", "="},
-	"idle while only it ran":    {warmColours[0], "·", "."},
-	"idle until it woke others": {warmColours[1], "/", "/"},
-	"idle until it ran":         {warmColours[2], "+", "+"},
-	"idle without it":           {warmColours[3], "~", "~"},
+	"it ran":                    {coolColors[0], "█", "#"},
+	"others ran":                {runtimeColors[0], "▒", "="},
+	"idle while only it ran":    {warmColors[0], "·", "."},
+	"idle until it woke others": {warmColors[1], "/", "/"},
+	"idle until it ran":         {warmColors[2], "+", "+"},
+	"idle without it":           {warmColors[3], "~", "~"},
 }
 
 // Verdict writes what limits a program: a bar of the use of the capacity, and the findings. It has
@@ -161,7 +161,7 @@ func capacityBar(v *verdict.Verdict, st style, width int) string {
 		to := int(sum*float64(width) + 0.5)
 		look := capacityStyles[p.Name]
 		fill := st.or(look.fill, look.ascii)
-		bar.WriteString(st.paint(look.colour, strings.Repeat(fill, max(to-drawn, 0))))
+		bar.WriteString(st.paint(look.color, strings.Repeat(fill, max(to-drawn, 0))))
 		drawn = max(drawn, to)
 		if p.Share >= 0.005 {
 			parts = append(parts, fmt.Sprintf("%s %s %s", fill, p.Name, format.Percent(p.Time, v.Capacity)))

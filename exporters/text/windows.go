@@ -129,11 +129,11 @@ func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) str
 	for i, s := range spans {
 		line := right(starts[i], startWidth) + "  " + right(l.m.parallelism(s.mean()), 6) + "  "
 		bar := l.bars(s)
-		colour := coolColours[0]
+		color := coolColors[0]
 		if s.lost > s.of/2 {
-			colour = warmColours[0]
+			color = warmColors[0]
 		}
-		line += st.paint(colour, bar) + spaces(l.bar-columns(bar)) + "  "
+		line += st.paint(color, bar) + spaces(l.bar-columns(bar)) + "  "
 		line += right(st.plain(format.Percent(max(0, s.lost), s.of)), 5)
 		if s.lost > 0 && s.lost >= s.of/100 {
 			room := max(4, width-startWidth-l.bar-6-5-4*2)

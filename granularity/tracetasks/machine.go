@@ -114,8 +114,8 @@ func (m *traceMachine) finish(t timeline.Time) {
 	}
 }
 
-// utilisation computes the values that depend on GOMAXPROCS, and the sample of the whole run.
-func (m *traceMachine) utilisation(p *granularity.Profile) {
+// utilization computes the values that depend on GOMAXPROCS, and the sample of the whole run.
+func (m *traceMachine) utilization(p *granularity.Profile) {
 	p.Run = m.run
 	p.Run.Judge(p.Procs, true)
 	for i := range p.Samples {

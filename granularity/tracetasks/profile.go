@@ -22,7 +22,7 @@ func (o *Observer) Profile() *granularity.Profile {
 		p.Of = granularity.OfGoroutines
 	}
 	if o.opt.Hz > 0 {
-		p.Hz, p.HzOrigin = o.opt.Hz, "told"
+		p.Hz, p.HzOrigin = o.opt.Hz, "given"
 	}
 	if !o.clock.Wall.IsZero() {
 		p.Time = o.clock.Wall.Add(time.Duration(o.begin - o.clock.Trace))
@@ -31,7 +31,7 @@ func (o *Observer) Profile() *granularity.Profile {
 		p.Procs = o.machine.mostRunning
 		p.Warnings = append(p.Warnings, fmt.Sprintf("The trace does not tell GOMAXPROCS; at most %s ran at once.", format.Plural(p.Procs, "goroutine", "goroutines")))
 	}
-	o.machine.utilisation(p)
+	o.machine.utilization(p)
 	o.build(p)
 	o.warn(p)
 	p.Diagnose()

@@ -224,7 +224,7 @@ func TestTraceCorpus(t *testing.T) {
 			if _, err := granularity.ReadJSON(&written); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if u := p.Run.Utilisation; u < 0 || u > 1.001 || len(p.Warnings) == 0 {
+			if u := p.Run.Utilization; u < 0 || u > 1.001 || len(p.Warnings) == 0 {
 				t.Errorf("%s: used to %g, warnings %q", name, u, p.Warnings)
 			}
 		}

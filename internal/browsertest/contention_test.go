@@ -184,7 +184,7 @@ func TestTreeAndChains(t *testing.T) {
 	if got := p.eval(`document.activeElement.getAttribute("aria-selected")+document.activeElement.getAttribute("aria-level")`); got != "true2" {
 		t.Errorf("selected and level are %s", got)
 	}
-	p.shows("#chains", "who waited", "who held it meanwhile", "lru.go")
+	p.shows("#chains", "who waited", "who held it", "lru.go")
 	// The chain of a waiter narrows the owners.
 	before := p.eval(`document.querySelectorAll("#chains .chain-list")[1].innerText`)
 	p.click("#chains .chain-list .chain")

@@ -227,7 +227,7 @@ func TestLanesHaveGlyphsOfEndings(t *testing.T) {
 		if got := p.eval(`[...document.querySelectorAll("#lanes .glyph")].map(e => e.innerText.trim()).join()`); got != "preempted,blocked" {
 			t.Errorf("%s: the legend is %q", name, got)
 		}
-		// The colour before the end of each quantum is that of the glyph, except where it exited.
+		// The color before the end of each quantum is that of the glyph, except where it exited.
 		const at = `(() => { const c = document.querySelector("#lanes canvas"), k = c.width / 3280, y = c.height / c.clientHeight * 8, row = c.getContext("2d").getImageData(0, y, c.width, 1).data;
 			return [500, 1500, 2500].map(ms => { const i = 4 * (Math.round(ms * k) - 4); return row.slice(i, i + 3).join(" ") == "27 31 39" }).join() })()`
 		if got := p.eval(at); got != "true,false,true" {

@@ -171,7 +171,7 @@ func testTasks() *granularity.Profile {
 		p.Classes = append(p.Classes, c)
 	}
 	for i := range 32 {
-		p.Samples = append(p.Samples, granularity.Sample{At: 1000 + int64(i+1)*int64(100*ms), Wall: 100 * ms, CPU: 300 * ms, Voluntary: uint64(100 * (i % 7)), Utilisation: .3 + .02*float64(i)})
+		p.Samples = append(p.Samples, granularity.Sample{At: 1000 + int64(i+1)*int64(100*ms), Wall: 100 * ms, CPU: 300 * ms, Voluntary: uint64(100 * (i % 7)), Utilization: .3 + .02*float64(i)})
 	}
 	p.Pauses = []granularity.GCPause{{At: 1000 + int64(700*ms), Length: 5 * ms}}
 	return p

@@ -25,8 +25,8 @@ type Options struct {
 	Room func(size int64) bool
 }
 
-// Knows reports whether the package decodes a version of the format.
-func Knows(version int) bool {
+// Supports reports whether the package decodes a version of the format.
+func Supports(version int) bool {
 	return version == 22 || version == 23 || version == 25 || version == 26
 }
 

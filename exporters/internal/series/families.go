@@ -130,7 +130,7 @@ func (s *Snapshot) groupFamilies() []Family {
 			Help:   "The time for which the group's goroutines were ready, but had no processor, summed."},
 		{Name: "bottleneck_c_seconds_total", OTel: "bottleneck.c", Unit: "s", Type: Counter, Labels: by,
 			Points: each(func(g *Group) time.Duration { return g.InC }),
-			Help:   "The time for which the group's goroutines were in C code, summed. It is part of the running time while a processor was free for it; whether C computes or waits cannot be told."},
+			Help:   "The time for which the group's goroutines were in C code, summed. It is part of the running time while a processor was free for it; whether C computes or waits is unknown."},
 		blocked,
 	}
 }

@@ -102,14 +102,14 @@ func (r *Reader) Read() *Snapshot {
 			r.readContention(live)
 			s.exemplars = exemplars(live)
 		}
-		r.tellGroups(s)
-		r.tellWhole(s)
+		r.showGroups(s)
+		r.showWhole(s)
 	}
 	if r.tasks != nil {
 		if p := r.tasks.Profile(); p != nil {
 			r.readTasks(p)
 		}
-		r.tellTasks(s)
+		r.showTasks(s)
 	}
 	return s
 }
@@ -159,8 +159,8 @@ func (r *Reader) readGroups(live *bottleneck.Live) {
 	r.blocked.update(r.epoch, blocked, r.groups.has)
 }
 
-// tellGroups adds the counters of the groups to the snapshot.
-func (r *Reader) tellGroups(s *Snapshot) {
+// showGroups adds the counters of the groups to the snapshot.
+func (r *Reader) showGroups(s *Snapshot) {
 	index := map[cell]int{}
 	group := func(c cell) *Group {
 		c.part = ""
@@ -251,8 +251,8 @@ func (r *Reader) readContention(live *bottleneck.Live) {
 	r.contended.update(r.epoch, totals, r.kinds.has)
 }
 
-// tellContention adds the counters of contention to the snapshot.
-func (r *Reader) tellContention(s *Snapshot) {
+// showContention adds the counters of contention to the snapshot.
+func (r *Reader) showContention(s *Snapshot) {
 	for _, e := range r.contended.entries() { // sorted by name
 		if n := len(s.Contention); n == 0 || s.Contention[n-1].Kind != e.name {
 			s.Contention = append(s.Contention, Contention{Kind: e.name})
@@ -273,12 +273,12 @@ func (r *Reader) tellContention(s *Snapshot) {
 	}
 }
 
-func (r *Reader) tellWhole(s *Snapshot) {
+func (r *Reader) showWhole(s *Snapshot) {
 	value := func(kind, part string) int64 { return r.whole.own[cell{kind: kind, part: part}] }
 	s.Procs = r.procs
 	s.Wall, s.Idle = time.Duration(value("", wall)), time.Duration(value("", idle))
 	s.Seen, s.Bursts = time.Duration(value("", seen)), value("", bursts)
-	r.tellContention(s)
+	r.showContention(s)
 	s.Stream = Stream{Generations: value("", generations), Bytes: value("", bytes), CPU: time.Duration(value("", cpu))}
 	for _, reason := range droppedReasons {
 		s.Stream.Dropped = append(s.Stream.Dropped, Dropped{
@@ -309,7 +309,7 @@ func (r *Reader) readTasks(p *granularity.Profile) {
 	r.sizes.update(p.Time, totals, r.classes.has)
 }
 
-func (r *Reader) tellTasks(s *Snapshot) {
+func (r *Reader) showTasks(s *Snapshot) {
 	for _, e := range r.sizes.entries() {
 		if n := len(s.Tasks); n == 0 || s.Tasks[n-1].Class != e.name {
 			s.Tasks = append(s.Tasks, Tasks{Class: e.name, Buckets: make([]uint64, len(TaskBounds))})

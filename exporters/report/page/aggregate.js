@@ -104,9 +104,9 @@ function aggregate(c, aspects, filter) {
 	return root;
 }
 
-// tellsReady tells whether the time that goroutines were ready after their waits is told from the waits: in traces, not by wrapped locks.
-const tellsReady = c => c.source === "trace" || (c.waits.parks || []).some(n => n > 0);
-const waitedWord = c => tellsReady(c) ? "blocked" : "waited";
+// hasReady reports whether the profile separates the time for which goroutines were ready after their waits: those of traces do, those of wrapped locks do not.
+const hasReady = c => c.source === "trace" || (c.waits.parks || []).some(n => n > 0);
+const waitedWord = c => hasReady(c) ? "blocked" : "waited";
 
 function finish(t) {
 	t.waited = t.blamed + t.handOff + t.unattributed;

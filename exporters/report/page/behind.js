@@ -16,7 +16,7 @@ function drawBehind() {
 
 const goroutinesMissing = () => D.bottle.groupBy && D.bottle.groupBy !== "function" ? "Single goroutines are shown for graphs by function." : "The recording does not tell single goroutines apart.";
 
-// waitBars shows how the time of the groups' goroutines passed, in the window at hand.
+// waitBars shows how the time of the groups' goroutines passed, in the selected window.
 function waitBars(groups) {
 	const parts = new Map([["running", 0], ["ready to run", 0]]);
 	for (const b of graphAt().boxes) {

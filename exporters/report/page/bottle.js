@@ -50,7 +50,7 @@ function makeBottle() {
 	Object.assign(bottleSection, {chart, table, lead, top: false});
 	onWidth(chart, drawBottle);
 	return section("bottle", "bottle graph", h("p.about", null,
-		"Each box is a group of goroutines: as tall as its share of the time, as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost: what lost most of it is the neck, in bold."), parts);
+		"Each box is a group of goroutines: as tall as its share of the time, as wide as the number of goroutines that ran during that time. Where few ran, the capacity of the other processors was lost: what lost most of it is the neck, in bold."), parts);
 }
 
 function drawBottle() {
@@ -66,7 +66,7 @@ function drawBottle() {
 	}
 }
 
-// inNeck tells whether a box is part of the neck of the graph that is shown; its colour is that of the whole recording.
+// inNeck tells whether a box is part of the neck of the graph that is shown; its color is that of the whole recording.
 const inNeck = (b, g) => neckOf(g).some(l => l.boxes.includes(b));
 
 // drawLead says what is shown. What limits the program is at the top of the page.

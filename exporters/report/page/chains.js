@@ -53,7 +53,7 @@ function drawChains(filter) {
 		}
 	}
 	drawActivity(pairs);
-	fill(byID("chains"), chainList("waiter", "who waited", waiters), chainList("owner", "who held it meanwhile", owners));
+	fill(byID("chains"), chainList("waiter", "who waited", waiters), chainList("owner", "who held it", owners));
 }
 
 function chainList(side, title, map) {
@@ -74,7 +74,7 @@ function drawActivity(pairs) {
 		for (const [k, t] of P.blocked[i]) put("blocked: " + D.contention.kinds[k], t);
 	}
 	const rows = [...parts].sort((a, b) => b[1] - a[1]), total = rows.reduce((t, r) => t + r[1], 0), known = rows.some(([what]) => what !== "not known");
-	fill(byID("activity"), known ? [h("h4", null, "what the owners did meanwhile"), barTable("what owners did", rows, total)] : null);
+	fill(byID("activity"), known ? [h("h4", null, "what the owners did"), barTable("what owners did", rows, total)] : null);
 }
 
 const NO_OWNER = {[HAND_OFF]: "on its way to the next owner", [UNATTRIBUTED]: "not known"};

@@ -4,7 +4,7 @@ function makeContention() {
 	const c = D.contention;
 	c.hasGoroutines = (c.waits.wid || []).some(id => id > 0);
 	c.hasRoots = (c.roots.links || []).some(n => n > 0);
-	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (the lock was on its way to its next owner) or unattributed (it is not known who held it, or whether it was held)." + (tellsReady(c) ? " Ready is the time after a wait until the goroutine had a processor." : "") + " The root is who was at the end of a chain of owners that waited themselves."),
+	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it during the wait. Time that belongs to no owner is hand-off (the lock was on its way to its next owner) or unattributed (it is not known who held it, or whether it was held)." + (hasReady(c) ? " Ready is the time after a wait until the goroutine had a processor." : "") + " The root is the owner at the end of a chain of owners that waited themselves."),
 		h("p.lead#contention-lead"), makeAspects(),
 		h("p.key", {"aria-hidden": "true"}, [["blamed", "blamed on an owner"], ["handoff", "hand-off"], ["unattributed", "unattributed"]].map(([what, words]) => h("span", null, h("i." + what), words))),
 		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), h("div#unfinished"), notes(contentionNotes(c), "notes on contention"));
@@ -92,7 +92,7 @@ function lockTable(filter) {
 			{title: "kind", text: r => r.kind || "", cell: r => show(r.kind || "")},
 			{title: "waits", num: true, value: r => r.n, cell: r => count(r.n)},
 			{title: waitedWord(c), num: true, value: r => r.waited, cell: r => duration(r.waited)},
-			...(tellsReady(c) ? [{title: "ready", num: true, value: r => r.ready, cell: r => r.parks ? duration(r.ready) : "–", help: "after the wait, until they had a processor"},
+			...(hasReady(c) ? [{title: "ready", num: true, value: r => r.ready, cell: r => r.parks ? duration(r.ready) : "–", help: "after the wait, until they had a processor"},
 			{title: "idle", num: true, value: r => r.idle, cell: r => r.ready ? percent(r.idle, r.ready) : "–", wide: true, help: "part of ready in which a processor was idle"},
 			{title: "parks", num: true, value: r => r.parks, cell: r => r.parks ? count(r.parks) : "–", wide: true, help: "how often they blocked, as the runtime's profiles count: a goroutine that is woken, loses the race and blocks again counts twice"}] : []),
 			{title: "blamed", num: true, value: r => r.blamed, cell: r => percent(r.blamed, r.waited)},

@@ -6,7 +6,7 @@ colorGroups(D.groups, D.bottle);
 // groupTitle is what people call a group.
 const groupTitle = g => D.groups[g] ? show(D.groups[g].short, 120) : "(unknown)";
 
-// swatch is a small square in a colour, which says nothing to readers of screens.
+// swatch is a small square in a color, which says nothing to readers of screens.
 const swatch = color => h("span.swatch", {style: {background: color}, "aria-hidden": "true"});
 
 // groupName is the name of a group with its color, of most characters.

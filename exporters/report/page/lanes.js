@@ -1,4 +1,4 @@
-// Timelines: a row for each goroutine, processor, thread or group; each stretch in the colour of a metric, or of the group.
+// Timelines: a row for each goroutine, processor, thread or group; each stretch in the color of a metric, or of the group.
 
 const lanesShown = {n: 40};
 const MOST_LANES = 1000; // that can be asked for
@@ -32,7 +32,7 @@ function laneName(a, lane) {
 		onclick: ev => toggle(key, value, ev.shiftKey || ev.ctrlKey || ev.metaKey)}, g >= 0 ? swatch(D.groups[g].color) : null, h("bdi", null, show(words, 60))));
 }
 
-// valueRange is between which values of the metric the colours go: from the 2nd to the 98th of 100 cells, so that a few extremes
+// valueRange is between which values of the metric the colors go: from the 2nd to the 98th of 100 cells, so that a few extremes
 // do not hide all else.
 function valueRange(a) {
 	const v = [];

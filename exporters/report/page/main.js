@@ -1,4 +1,4 @@
-// The page: heading, sections, and who is told of changes.
+// The page: heading, sections, and what is redrawn upon changes.
 
 const MAKE = {bottle: makeBottle, contention: makeContention, tasks: makeTasks, speedup: makeSpeedup, counters: makeCounters};
 const TITLES = {bottle: "bottle graph", contention: "contention", tasks: "tasks", speedup: "speed-up", counters: "counters"};

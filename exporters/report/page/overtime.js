@@ -1,4 +1,4 @@
-// Values over time, and the scatter of two metrics: every quantum of the selection is a point in the colour of its group. More than
+// Values over time, and the scatter of two metrics: every quantum of the selection is a point in the color of its group. More than
 // can be drawn singly are shown as density, and labelled so.
 
 // drawOverTime draws the metric y against the time at which quanta begin.

@@ -86,7 +86,7 @@ function hover(host, u, p) {
 	});
 }
 
-// paintPoints draws each point in the colour of its group.
+// paintPoints draws each point in the color of its group.
 function paintPoints(u, ctx, xs, ys, groups) {
 	const dpr = devicePixelRatio, size = Math.max(1, (xs.length > 20000 ? 1 : xs.length > 3000 ? 1.5 : xs.length > 500 ? 2 : 3.5)) * dpr;
 	const [x0, x1] = u.scales.x.range(), [y0, y1] = u.scales.y.range(), {left, top, width, height} = u.bbox;

@@ -1,7 +1,7 @@
 // Speedup stacks, side by side, and what if: a part is switched off, and the speed-up is shown that the run would have if
 // the part took no time. As Stack.WhatIf has it: S' = S · N / (N − Σ parts).
 
-const FAMILY_COLORS = {"garbage collection": "#cc79a7", sequential: "#d55e00", synchronisation: "#e69f00", "I/O and network": "#8cd17d", "system calls": "#009e73", imbalance: "#f0e442", spawn: "#e8b98a", "no worker": "#f5efa0", scheduling: "#8c96a3", runtime: "#6a7480", remainder: "#56b4e9", running: "#0072b2"};
+const FAMILY_COLORS = {"garbage collection": "#cc79a7", sequential: "#d55e00", synchronization: "#e69f00", "I/O and network": "#8cd17d", "system calls": "#009e73", imbalance: "#f0e442", spawn: "#e8b98a", "no worker": "#f5efa0", scheduling: "#8c96a3", runtime: "#6a7480", remainder: "#56b4e9", running: "#0072b2"};
 
 const speedupSection = {};
 

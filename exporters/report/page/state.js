@@ -70,7 +70,7 @@ function selectionText(sel) {
 	return p.toString();
 }
 
-// A group is told by its name, and by its number, too, where there are several of that name.
+// A group is identified by its name, and by its number where several have that name.
 const groupKey = i => D.groups.findIndex(g => g.name === D.groups[i].name) === i ? D.groups[i].name : i + ":" + D.groups[i].name;
 
 function groupOf(key) {

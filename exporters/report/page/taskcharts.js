@@ -48,7 +48,7 @@ function drawStrip(at, classes) {
 	for (const c of classes) y = stripRow(g, c, y, {left, w, px});
 	if (t.samples.length) {
 		y = stripPanel(g, t.switches + " a second", y, {left, w, px}, v => v.switches, v => quantity(v));
-		y = stripPanel(g, t.utilisation, y, {left, w, px}, v => v.utilisation, v => Math.round(100 * v) + "%", 1);
+		y = stripPanel(g, t.utilization, y, {left, w, px}, v => v.utilization, v => Math.round(100 * v) + "%", 1);
 	}
 	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
 	const axes = s("g.axes", {"aria-hidden": "true"});

@@ -31,7 +31,7 @@ function taskClasses() {
 	return cover ? D.tasks.classes.map(c => classIn(c, cover.lo, cover.hi)).filter(c => c.tasks > 0) : D.tasks.classes;
 }
 
-// shownClasses are those that the groups of the selection have to do with, the chosen ones first drawn in full colour.
+// shownClasses are those that the groups of the selection have to do with, the chosen ones first drawn in full color.
 const shownClasses = () => taskClasses().filter(taskFilter({...state.sel, tasks: []}));
 
 function drawTaskCharts() {
@@ -59,8 +59,8 @@ function drawTasks() {
 		],
 		selected: c => state.sel.tasks.includes(c.name), onselect: (c, more) => toggle("tasks", c.name, more),
 	}));
-	const told = rows.filter(c => state.sel.tasks.length ? state.sel.tasks.includes(c.name) : c.advice.length).slice(0, 6);
-	fill(taskSection.advice, told.map(adviceCard));
+	const shown = rows.filter(c => state.sel.tasks.length ? state.sel.tasks.includes(c.name) : c.advice.length).slice(0, 6);
+	fill(taskSection.advice, shown.map(adviceCard));
 }
 
 function adviceCard(c) {

@@ -4,7 +4,7 @@
 const openNodes = new Set(); // paths
 const pathSeparator = "\u0001";
 
-function makeTree() { return h("div.scroll#tree-scroll", {tabindex: "-1"}, h("div.tree#tree" + (tellsReady(D.contention) ? ".ready-told" : ""), {role: "tree", "aria-label": "totals of the waits"})); }
+function makeTree() { return h("div.scroll#tree-scroll", {tabindex: "-1"}, h("div.tree#tree" + (hasReady(D.contention) ? ".has-ready" : ""), {role: "tree", "aria-label": "totals of the waits"})); }
 
 function drawTree(root, total) {
 	const tree = byID("tree"), focus = document.activeElement && tree.contains(document.activeElement) ? document.activeElement.dataset.path : null;
@@ -47,7 +47,7 @@ function treeRow(t, level, path, total, i, siblings) {
 		h("span.tree-name", null, h("span.aspect", null, t.aspect.replace("-", " ")), h("bdi.name", {title: show(t.key, 1000)}, nodeTitle(t))),
 		h("span.tree-bar", {"aria-hidden": "true"}, bar("blamed", t.blamed), bar("handoff", t.handOff), bar("unattributed", t.unattributed)),
 		h("span.num", null, duration(t.waited)), h("span.num.muted", null, percent(t.waited, total)), h("span.num.muted.wide", null, count(t.n) + " ×"),
-		tellsReady(D.contention) ? h("span.num.muted.wide", {title: "ready after the wait, until they had a processor"}, t.ready ? "+" + duration(t.ready) : "") : null);
+		hasReady(D.contention) ? h("span.num.muted.wide", {title: "ready after the wait, until they had a processor"}, t.ready ? "+" + duration(t.ready) : "") : null);
 	return row;
 }
 
