@@ -284,7 +284,7 @@ func TestFlowTooltipHasTheOwnersActivity(t *testing.T) {
 		tips = append(tips, m.sentenceOf(f))
 	}
 	all := strings.Join(tips, "\n")
-	if want := "for main.(*janitor).loop, in 3 contentions; during the waits it ran 10%, was ready to run 20%, was itself blocked 60%"; !strings.Contains(all, want) || strings.Count(all, "meanwhile") != 1 {
+	if want := "for main.(*janitor).loop, in 3 contentions; during the waits it ran 10%, was ready to run 20%, was itself blocked 60%"; !strings.Contains(all, want) || strings.Count(all, "during the waits") != 1 {
 		t.Errorf("%s\nwant once %s", all, want)
 	}
 }
