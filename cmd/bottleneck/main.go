@@ -45,11 +45,477 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
+
+// The exit statuses.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+	// exitUnmeasurable: conditions of -fail were not checked, because the machine was disturbed.
+	exitUnmeasurable = 3
+)
+
+// stdio holds the streams of a command: os.Stdin and so on, or those of a test.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// app is one run of the command, with the flags that many subcommands share.
+type app struct {
+	stdio
+	credentials credentials
+	memory      int64 // limit in bytes; 0 means the default
+	unwritten   error // error of writing the help
+}
+
+// root returns the command with all its subcommands.
+func (a *app) root() *cobra.Command {
+	cobra.EnableCommandSorting = false // subcommands are in the order of their use
+	root := &cobra.Command{Use: "bottleneck", Short: "show which goroutines limit the scaling of a Go program", Long: overview, Example: overviewExamples,
+		SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true, DisableAutoGenTag: true, Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return unknownCommand(a.root(), args[0]) }}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetHelpFunc(a.describe)
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(a.verdict(), a.graph(), a.ledger(), a.explain(), a.demo(), a.contention(), a.tasks(), a.speedup(), a.scale(), a.run(), a.instrument(),
+		a.diff(), a.counters(), a.report(), a.top(), a.record(), a.merge(), a.version(), a.man(root))
+	root.SetHelpCommand(a.help(root))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	completion := subcommand(root, "completion")
+	completion.Short = "print a completion script for bash, zsh, fish or PowerShell"
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("want bash, zsh, fish or powershell, not %q", args[0])
+		}
+		return c.Help()
+	}
+	for _, shell := range completion.Commands() {
+		shell.Args = func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unexpected argument %q", args[0])
+			}
+			return nil
+		}
+	}
+	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // a file alone means its verdict
+	}
+	return root
+}
+
+// action runs a subcommand with its arguments, after its flags have been parsed.
+type action func(ctx context.Context, std stdio, args []string) error
+
+// command returns a subcommand.
+func (a *app) command(use, short, long string, do action) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Long: long, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, err := a.credentials.of(c.Context())
+			if err != nil {
+				return err
+			}
+			if c.Flags().Lookup("memory") != nil {
+				limit := memory.Limit(ctx, a.memory)
+				guard(limit)
+				ctx = memory.WithLimit(ctx, limit)
+			}
+			return do(ctx, a.stdio, args)
+		}}
+}
+
+// usageError is an error in the arguments: exit status 2.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// run runs the whole command, without the process around it.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdio: stdio{stdin, stdout, stderr}}
+	root := a.root()
+	if len(args) == 0 {
+		root.SetOut(stderr)
+		a.describe(root, nil)
+		return exitUsage
+	}
+	switch args[0] {
+	case "-h", "-help", "--help":
+		args = append([]string{"help"}, args[1:]...)
+	case "-version", "--version":
+		args = append([]string{"version"}, args[1:]...)
+	}
+	c := subcommand(root, args[0])
+	if verdict := subcommand(root, "verdict"); c == nil && (isInput(args[0]) || flagOf(verdict, args[0]) != nil) {
+		c, args = verdict, append([]string{"verdict"}, args...)
+	}
+	switch completion := args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd; {
+	case completion:
+		completeChoices(root)
+		if c := subcommand(root, args[min(1, len(args)-1)]); c != nil && len(args) > 2 {
+			last := len(args) - 1 // the word to complete
+			args = slices.Concat(args[:2], doubleDashes(c, args[2:last]), args[last:])
+		}
+	case c == nil:
+		return a.status(ctx, root, unknownCommand(root, args[0]))
+	default:
+		args = append([]string{args[0]}, doubleDashes(c, args[1:])...)
+	}
+	root.SetArgs(args)
+	c, err := root.ExecuteContextC(ctx)
+	return a.status(ctx, c, errors.Join(err, a.unwritten))
+}
+
+// choices is the annotation of a flag with the words that it accepts.
+const choices = "choices"
+
+// completeChoices registers the words with cobra, which keeps them forever.
+func completeChoices(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if words := f.Annotations[choices]; words != nil {
+				c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+			}
+		})
+	}
+}
+
+// subcommand returns the subcommand with a name, or nil.
+func subcommand(root *cobra.Command, name string) *cobra.Command {
+	if i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
+		return root.Commands()[i]
+	}
+	return nil
+}
+
+// isInput reports whether the first argument is the input of a verdict rather than a command. No
+// command has a dot or a slash in its name, so a word with one is a file name, even if the file
+// does not exist.
+func isInput(word string) bool {
+	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
+		return true
+	}
+	_, err := os.Stat(word)
+	return err == nil
+}
+
+// cutFlag splits an argument such as -top=3; the name is "" if it is not a flag.
+func cutFlag(arg string) (name string, joined bool) {
+	name, flag := strings.CutPrefix(arg, "-")
+	if name, _, joined = strings.Cut(strings.TrimPrefix(name, "-"), "="); !flag || strings.HasPrefix(name, "-") {
+		return "", false
+	}
+	return name, joined
+}
+
+// flagOf returns the flag to which an argument refers, or nil.
+func flagOf(c *cobra.Command, arg string) *pflag.Flag {
+	name, _ := cutFlag(arg)
+	if len(name) == 1 {
+		return c.Flags().ShorthandLookup(name)
+	}
+	return c.Flags().Lookup(name)
+}
+
+// doubleDashes converts flags to the syntax of package pflag: -format to --format, and --o to -o.
+// The documentation follows package flag, which accepts one dash or two.
+func doubleDashes(c *cobra.Command, args []string) []string {
+	out := slices.Clone(args)
+	for i := 0; i < len(out) && out[i] != "--"; i++ {
+		name, joined := cutFlag(out[i])
+		if name == "" {
+			continue
+		}
+		f := flagOf(c, out[i])
+		out[i] = strings.TrimLeft(out[i], "-")
+		switch {
+		case f != nil && joined: // -o= has an empty value
+			out[i] = "--" + f.Name + strings.TrimPrefix(out[i], name)
+		case len(name) == 1:
+			out[i] = "-" + out[i]
+		default:
+			out[i] = "--" + out[i]
+		}
+		if f != nil && f.NoOptDefVal == "" && !joined {
+			i++ // its value
+		}
+	}
+	return out
+}
+
+// status reports an error, one line each, and returns the exit status.
+func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
+	var usage *usageError
+	var program *programError
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent() // the shells of completion
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &program):
+		return program.status
+	case errors.As(err, &usage) && !c.HasParent():
+		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(usage.msg))
+		return exitUsage
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.err, "bottleneck: %s: %s (see \"bottleneck help %s\")\n", c.Name(), oneLine(usage.msg), c.Name())
+		return exitUsage
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailure // the reader of the output, such as head, has closed it
+	case ctx.Err() != nil:
+		fmt.Fprintln(a.err, "bottleneck: interrupted")
+		return exitFailure
+	}
+	exit := exitUnmeasurable
+	for _, e := range flatten(err) {
+		fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
+		if _, only := e.(*unmeasurableError); !only {
+			exit = exitFailure
+		}
+	}
+	return exit
+}
+
+// flatten returns the parts of joined errors.
+func flatten(err error) (parts []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		parts = append(parts, flatten(e)...)
+	}
+	return parts
+}
+
+// shortest returns the name of a flag for messages.
+func shortest(f *pflag.Flag) string {
+	if f.Shorthand != "" {
+		return f.Shorthand
+	}
+	return f.Name
+}
+
+// wanted describes the values of flags by type.
+var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a whole number", "float64": "a number", "duration": "a duration, such as 500ms"}
+
+// flagError returns the error for an invalid flag, with a suggestion.
+func flagError(c *cobra.Command, err error) error {
+	var usage *usageError
+	var unknown *pflag.NotExistError
+	var lacking *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &usage):
+		return usage
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, shortest(f)) })
+		if near := spelling.Nearest(name, names); near != "" && len(name) > 1 {
+			return usagef("unknown flag -%s; did you mean -%s?", name, near)
+		}
+		return usagef("unknown flag -%s", name)
+	case errors.As(err, &lacking):
+		return usagef("flag needs an argument: -%s", lacking.GetSpecifiedName())
+	case errors.As(err, &wrong):
+		value, why := wrong.GetValue(), wrong.Unwrap().Error()
+		if value == "" || strings.ContainsAny(value, " \t\"") {
+			value = strconv.Quote(value)
+		}
+		if want := wanted[wrong.GetFlag().Value.Type()]; want != "" {
+			why = "want " + want
+		}
+		return usagef("-%s %s: %s", shortest(wrong.GetFlag()), value, why)
+	}
+	return usagef("%v", err)
+}
+
+// unknownCommand returns the error for a command that does not exist, with a suggestion.
+func unknownCommand(root *cobra.Command, word string) error {
+	msg := fmt.Sprintf("unknown command %q", format.Clean(word))
+	if strings.HasPrefix(word, "-") {
+		return usagef(`unknown flag %s: flags of a command follow it, as in "bottleneck graph -h"`, format.Clean(word))
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := spelling.Nearest(word, names); near != "" {
+		return usagef("%s; did you mean %q?", msg, near)
+	}
+	return usagef(`%s; "bottleneck help" lists the commands`, msg)
+}
+
+// oneLine keeps a message on its line and harmless for the terminal, regardless of file names and
+// server answers in it.
+func oneLine(s string) string { return format.Clean(s) }
+
+const overview = `Bottleneck shows which goroutines limit the scaling of a Go program.
+
+"bottleneck FILE" reads an execution trace and prints what limits the program,
+where in its code, and what to do. "bottleneck graph" draws a bottle graph, with
+a box for each group of goroutines. The height of a box is the group's share of
+the time, its width the mean number of goroutines that ran during that time. A
+tall and narrow box is the neck: look there first.`
+
+const overviewExamples = `  bottleneck demo
+      See a neck in two seconds, without a trace of your own.
+  go test -bench Sort -trace trace.out && bottleneck graph trace.out
+      Draw the graph of a benchmark in the terminal.
+  bottleneck graph -o graph.svg \
+          'http://localhost:6060/debug/pprof/trace?seconds=5'
+      Draw five seconds of a service that has net/http/pprof mounted.
+  bottleneck top http://localhost:6060/debug/bottleneck/
+      Show what limits a running service, every second.
+
+"bottleneck help COMMAND" describes a command. Flags take one dash or two.`
+
+// helpWidth is the number of columns of a help text.
+const helpWidth = 80
+
+// describe writes the help of a command.
+func (a *app) describe(c *cobra.Command, _ []string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage:\n\n", strings.TrimSpace(c.Long))
+	if !c.HasParent() {
+		b.WriteString("  bottleneck [flags of verdict] FILE | URL | -\n")
+		fmt.Fprintf(&b, "  bottleneck COMMAND [flags] [arguments]\n\nCommands:\n\n")
+		for _, sub := range c.Commands() {
+			fmt.Fprintf(&b, "  %-10s  %s\n", sub.Name(), sub.Short)
+		}
+	} else {
+		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+		if flags := c.LocalFlags().FlagUsagesWrapped(helpWidth); flags != "" {
+			fmt.Fprintf(&b, "\nFlags:\n\n%s", flags)
+		}
+	}
+	if c.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n\n%s\n", c.Example)
+	}
+	_, a.unwritten = io.WriteString(c.OutOrStdout(), b.String())
+}
+
+// wrapped wraps words to the width of a help text; it indents all lines except the first.
+func wrapped(indent int, words string) string {
+	var b strings.Builder
+	at := indent
+	for i, word := range strings.Fields(words) {
+		n := len([]rune(word)) + 1
+		if i > 0 && at+n > helpWidth {
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		} else if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
+}
+
+func (a *app) help(root *cobra.Command) *cobra.Command {
+	return a.command("help [COMMAND]", "describe a command", "Help describes a command, or lists all of them.", func(_ context.Context, _ stdio, args []string) error {
+		c := root
+		switch {
+		case len(args) > 1:
+			return usagef("more than one command: %s", strings.Join(args, " "))
+		case len(args) == 1:
+			if c = subcommand(root, args[0]); c == nil {
+				return unknownCommand(root, args[0])
+			}
+		}
+		c.InitDefaultHelpFlag()
+		return c.Help()
+	})
+}
+
+func (a *app) man(root *cobra.Command) *cobra.Command {
+	return a.command("man DIR", "write a manual page for each command", "Man writes manual pages for man(1) to a directory: bottleneck.1,\nbottleneck-graph.1 and so on.", func(_ context.Context, _ stdio, args []string) error {
+		if len(args) != 1 {
+			return usagef("want DIR, the directory of the pages")
+		}
+		if err := os.MkdirAll(args[0], 0o777); err != nil {
+			return writeError(args[0], err)
+		}
+		for _, c := range root.Commands() {
+			// Markdown preserves these lines.
+			c.Long = strings.ReplaceAll(c.Long, "\n  ", "\n      ")
+			c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", `\<`) })
+		}
+		return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "bottleneck", Manual: "bottleneck"}, args[0])
+	})
+}
+
+func (a *app) version() *cobra.Command {
+	return a.command("version", "print the version", "Version prints the version of the command and of the traces that it reads.", printVersion)
+}
+
+func printVersion(_ context.Context, std stdio, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	info, _ := debug.ReadBuildInfo()
+	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, and of Go 1.27, which writes the format of Go 1.26\n",
+		version(info), timeline.FirstVersion, timeline.LastVersion)
+	return err
+}
+
+// version describes a build: the module's version, or the commit.
+func version(info *debug.BuildInfo) string {
+	platform := fmt.Sprintf("(%s, %s/%s)", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if info == nil {
+		return "(version not known) " + platform
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	v := info.Main.Version
+	commit := settings["vcs.revision"]
+	if commit = commit[:min(12, len(commit))]; v == "" || v == "(devel)" {
+		v = "devel"
+		if commit != "" {
+			v += " " + commit
+		}
+	} else if commit != "" && !strings.Contains(v, commit) {
+		v += " " + commit
+	}
+	if settings["vcs.modified"] == "true" && !strings.Contains(v, "dirty") {
+		v += " with changes"
+	}
+	return v + " " + platform
+}
 
 // patience is how long an interrupted command may take to clean up.
 const patience = time.Second

@@ -1,5 +1,11 @@
 #include "textflag.h"
 
+// func getg() uintptr
+TEXT ·getg(SB), NOSPLIT, $0-8
+	MOVQ (TLS), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
 // func rdtsc() int64
 TEXT ·rdtsc(SB), NOSPLIT, $0-8
 	RDTSC
