@@ -305,10 +305,14 @@ func TestConditions(t *testing.T) {
 	mu := contention.NewMutex("cache")
 	mu.Lock()
 	var waiter sync.WaitGroup
-	waiter.Go(func() { mu.Lock(); mu.Unlock() })
+	waited := false
+	waiter.Go(func() { mu.Lock(); waited = true; mu.Unlock() })
 	wait(t, func() bool { return strings.HasPrefix(w.reason(time.Now()), "a goroutine has waited ") })
 	mu.Unlock()
 	waiter.Wait()
+	if !waited {
+		t.Error("the goroutine did not get the lock")
+	}
 	if r := w.reason(time.Now()); !strings.HasPrefix(r, "a goroutine waited ") || !strings.Contains(r, "cache") {
 		t.Errorf("after the wait: %q", r)
 	}
