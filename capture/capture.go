@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	ofhost "github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
@@ -179,11 +180,17 @@ func (c *Capturer) Trigger(reason string) bool {
 	if !c.admit() {
 		return false
 	}
-	go c.take(reason, true)
+	c.takeLater(reason)
 	return true
 }
 
-// admit decides whether a capture may be taken now. If so, the caller must call take.
+// takeLater takes a capture in the background, on a goroutine that traces do not count as one of the
+// program.
+func (c *Capturer) takeLater(reason string) {
+	background.Go(func() { c.take(reason, true) })
+}
+
+// admit decides whether a capture may be taken now. If so, the caller must call take or takeLater.
 func (c *Capturer) admit() bool {
 	now := int64(time.Since(c.born))
 	next := c.next.Load()

@@ -8,6 +8,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -33,7 +34,11 @@ func (c *Capturer) Start() {
 		signal.Notify(signals, c.opt.When.Signals...)
 	}
 	quit := c.hurry
-	c.watcher.Go(func() { c.watch(quit, signals) })
+	c.watcher.Add(1)
+	background.Go(func() {
+		defer c.watcher.Done()
+		c.watch(quit, signals)
+	})
 }
 
 // Stop ends the watching, and returns when a capture in progress is stored; it no longer rests.
@@ -135,7 +140,7 @@ func (w *watcher) reason(now time.Time) string {
 func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
 	t := time.AfterFunc(d, func() {
 		if c.admit() {
-			c.take(what+" runs for more than "+d.String(), true)
+			c.takeLater(what + " runs for more than " + d.String())
 		}
 	})
 	return func() { t.Stop() }
@@ -148,7 +153,7 @@ func (c *Capturer) SlowRequests(h http.Handler, d time.Duration) http.Handler {
 		method, path := r.Method, r.URL.Path // h may change the request
 		t := time.AfterFunc(d, func() {
 			if c.admit() {
-				c.take(method+" "+path+" runs for more than "+d.String(), true)
+				c.takeLater(method + " " + path + " runs for more than " + d.String())
 			}
 		})
 		defer t.Stop()

@@ -141,8 +141,9 @@ func checkOwners(t *testing.T, out []byte, p *contention.Profile) {
 		}
 	}
 	for fn, n := range truth.Parks {
-		// The runtime's profile has no park that took less than a tick of its clock.
-		if got := parks[fn]; got < n || got > n+n/100+1 {
+		// The runtime counts a goroutine once that is woken, finds the semaphore taken, and parks
+		// again, as happens where processors are scarce.
+		if got := parks[fn]; got < n || got > n+n/2+10 {
 			t.Errorf("%s: parked %d times, the runtime counts %d", fn, got, n)
 		}
 	}
