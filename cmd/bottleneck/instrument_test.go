@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // TestRunUsage: commands that cannot be recorded are rejected with the reason.
@@ -43,8 +45,8 @@ func TestRunUsage(t *testing.T) {
 
 // TestRun goes the whole way with a program that imports nothing.
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
+	if !require.All() {
+		t.Skip("building the standard library takes long: BOTTLENECK_REQUIRE_ALL=1 does")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)

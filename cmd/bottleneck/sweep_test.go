@@ -77,7 +77,7 @@ func TestSweepShowsTimesAndTasks(t *testing.T) {
 		rounds int
 	}{
 		"a benchmark": {append([]string{"-sweep", swept + "=2,50", "-runs", "2", "-class", "inPieces", "-o", file, "--"}, bench...), 4}, // b.N is 1, then 3
-		"a program":   {[]string{"-sweep", "N=2,50", "-runs", "1", "-class", "inPieces", "-o", file, "--", "env", scaled + "={N}:{trace}", self, "-test.run=^TestSweptProgram$"}, 1},
+		"a program":   {[]string{"-sweep", "N=2,50", "-runs", "1", "-class", "inPieces", "-o", file, "--", "/usr/bin/env", scaled + "={N}:{trace}", self, "-test.run=^TestSweptProgram$"}, 1},
 	} {
 		bottleneck(append([]string{"tasks"}, tt.args...)...).want(t, exitOK, "", "")
 		text, err := os.ReadFile(file)
