@@ -136,9 +136,10 @@ func FuzzMetric(f *testing.F) {
 		if err != nil {
 			return
 		}
-		values, err := e.Values(t.Context(), m.String(), AllRows(130))
+		canonical := m.String()
+		values, err := e.Values(t.Context(), canonical, AllRows(130))
 		if err != nil {
-			checkSyntaxError(t, text, err)
+			checkSyntaxError(t, canonical, err)
 			return
 		}
 		for _, v := range values {
