@@ -40,8 +40,10 @@ type Options struct {
 
 	// When has the conditions that [Capturer.Start] watches.
 	When When
-	// Continuous is the analysis that When.Lost looks at.
-	Continuous *bottleneck.Continuous
+	// Continuous, a *bottleneck.Continuous, is the analysis that When.Lost looks at.
+	Continuous interface {
+		Last(time.Duration) *bottleneck.Live
+	}
 	// Locks, if not nil, has the waits for wrapped locks, for When.Wait and for the file
 	// locks.json of each capture. It is a *contention.Collector that is on, as a rule.
 	Locks interface{ Snapshot() *contention.Profile }
@@ -85,7 +87,7 @@ type Capturer struct {
 	opt      Options
 	born     time.Time
 	next     atomic.Int64 // when the next capture may be taken, since born; math.MaxInt64 while one is taken
-	taking   sync.WaitGroup
+	taking   sync.Mutex   // held from the admission of a capture until it is stored
 	captured atomic.Int64
 	ignored  atomic.Int64
 	failed   atomic.Int64
@@ -97,8 +99,7 @@ type Capturer struct {
 	lastErr  error
 	reported int64         // triggers suppressed up to the last capture
 	hurry    chan struct{} // closed by Stop: no more rests
-	watching bool
-	watcher  sync.WaitGroup
+	watched  chan struct{} // closed when the watching has ended; nil if there is none
 }
 
 // Stats counts what a Capturer did since it was made.
@@ -198,7 +199,7 @@ func (c *Capturer) admit() bool {
 		c.ignored.Add(1)
 		return false
 	}
-	c.taking.Add(1)
+	c.taking.Lock()
 	return true
 }
 
@@ -219,14 +220,14 @@ func (c *Capturer) Counts() (stored, suppressed, failed int64) {
 
 // take takes a capture and stores it. A gentle one rests during the analysis.
 func (c *Capturer) take(reason string, gentle bool) {
-	defer c.taking.Done()
+	defer c.taking.Unlock()
 	begin, ignored := time.Now(), c.ignored.Load()
 	info, err := c.store(reason, begin, ignored, gentle)
 	every := c.opt.Every
 	if err != nil {
 		every = min(every, max(every/10, time.Second)) // so that the next chance is not missed, too
 	}
-	c.next.Store(int64(max(begin.Add(every).Sub(c.born), time.Since(c.born))))
+	defer func() { c.next.Store(int64(max(begin.Add(every).Sub(c.born), time.Since(c.born)))) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -363,7 +364,7 @@ func name(info *Info) string {
 		}, s)
 		return strings.Trim(s[:min(len(s), most)], "-")
 	}
-	return fmt.Sprintf("%s-%s-%d-%s", info.Time.UTC().Format("20060102T150405.000Z"), word(info.Host, 30), info.PID, word(info.Reason, 40))
+	return fmt.Sprintf("%s-%s-%d-%s", info.Time.UTC().Format("20060102T150405.000000Z"), word(info.Host, 30), info.PID, word(info.Reason, 40))
 }
 
 // A gentle analysis works for workSlice, and then rests for restFactor times as long: it takes a

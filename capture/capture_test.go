@@ -326,6 +326,73 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// More goroutines than the limit must be ready in each look for the whole time.
+func TestReadyGoroutinesForLong(t *testing.T) {
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, When: When{Runnable: 10, For: 3 * time.Second}})
+	w := newWatcher(c)
+	for i, look := range []struct {
+		ready uint64
+		want  bool
+	}{{11, false}, {11, false}, {10, false}, {11, false}, {12, false}, {13, false}, {14, true}, {15, true}, {0, false}} {
+		w.ready = func() uint64 { return look.ready }
+		if r := w.reason(time.Unix(int64(i), 0)); (r != "") != look.want {
+			t.Errorf("look %d, %d ready: %q", i, look.ready, r)
+		}
+	}
+}
+
+type fakeContinuous struct{ live *bottleneck.Live }
+
+func (f fakeContinuous) Last(time.Duration) *bottleneck.Live { return f.live }
+
+func TestLostCapacity(t *testing.T) {
+	now := time.Unix(100, 0)
+	// One box of 4 s on 2 processors, which ran alone: half of the capacity of 8 s is lost.
+	g := &bottle.Graph{Wall: 4 * time.Second, Procs: 2, Capacity: 8 * time.Second,
+		Boxes: []bottle.Box{{Group: "main.main", Goroutines: 1, Share: 4 * time.Second, Running: 4 * time.Second, Lost: 4 * time.Second}}}
+	for _, c := range []struct {
+		limit        float64
+		from, to     int64
+		want         string
+		withoutGraph bool
+	}{
+		{0.4, 96, 100, "50% of the capacity lost in 4 s", false},
+		{0.6, 96, 100, "", false},
+		{0.4, 99, 100, "", false}, // too short to say
+		{0.4, 56, 60, "", false},  // long ago
+		{0.4, 96, 100, "", true},
+	} {
+		live := &bottleneck.Live{From: time.Unix(c.from, 0), To: time.Unix(c.to, 0)}
+		if !c.withoutGraph {
+			live.Bottle = g
+		}
+		w := newWatcher(New(Options{Recorder: recording2(t), Sink: &memorySink{}, Continuous: fakeContinuous{live}, When: When{Lost: c.limit}}))
+		if r := w.reason(now); r != c.want {
+			t.Errorf("%+v: %q", c, r)
+		}
+	}
+}
+
+// Triggers, Start and Stop may come from any goroutine at any time.
+func TestStopAmongTriggers(t *testing.T) {
+	c := New(Options{Recorder: recording2(t), Sink: &memorySink{}, NoVerdict: true, Every: time.Nanosecond})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 200 {
+				c.Trigger("storm")
+				c.Start()
+				c.Stop()
+			}
+		})
+	}
+	wg.Wait()
+	c.Stop()
+	if s := c.Stats(); s.Captured+s.Suppressed != 800 || s.Failed != 0 {
+		t.Errorf("stats are %+v", s)
+	}
+}
+
 func TestWatchingStartsAndStops(t *testing.T) {
 	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, When: When{Runnable: 1 << 30}})
 	c.Stop()

@@ -20,10 +20,9 @@ const look = time.Second
 func (c *Capturer) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watching {
+	if c.watched != nil {
 		return
 	}
-	c.watching = true
 	select {
 	case <-c.hurry: // stopped before
 		c.hurry = make(chan struct{})
@@ -33,10 +32,10 @@ func (c *Capturer) Start() {
 	if len(c.opt.When.Signals) > 0 {
 		signal.Notify(signals, c.opt.When.Signals...)
 	}
-	quit := c.hurry
-	c.watcher.Add(1)
+	quit, ended := c.hurry, make(chan struct{})
+	c.watched = ended
 	background.Go(func() {
-		defer c.watcher.Done()
+		defer close(ended)
 		c.watch(quit, signals)
 	})
 }
@@ -44,15 +43,19 @@ func (c *Capturer) Start() {
 // Stop ends the watching, and returns when a capture in progress is stored; it no longer rests.
 func (c *Capturer) Stop() {
 	c.mu.Lock()
-	c.watching = false
+	watched := c.watched
+	c.watched = nil
 	select {
 	case <-c.hurry:
 	default:
 		close(c.hurry)
 	}
 	c.mu.Unlock()
-	c.watcher.Wait()
-	c.taking.Wait()
+	if watched != nil {
+		<-watched
+	}
+	c.taking.Lock() // until a capture in progress is stored
+	c.taking.Unlock()
 }
 
 func (c *Capturer) watch(quit <-chan struct{}, signals chan os.Signal) {
@@ -79,32 +82,38 @@ func (c *Capturer) watch(quit <-chan struct{}, signals chan os.Signal) {
 // watcher looks at the conditions of a Capturer.
 type watcher struct {
 	*Capturer
-	samples []metrics.Sample
+	ready   func() uint64 // the number of goroutines that are ready to run
 	since   time.Time     // since when more goroutines than When.Runnable were ready; zero if not
 	longest time.Duration // wait for a lock that has ended
 }
 
 func newWatcher(c *Capturer) *watcher {
-	return &watcher{Capturer: c, samples: []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}}
+	samples := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}
+	return &watcher{Capturer: c, ready: func() uint64 {
+		metrics.Read(samples)
+		if samples[0].Value.Kind() != metrics.KindUint64 {
+			return 0 // a future release may lack this metric
+		}
+		return samples[0].Value.Uint64()
+	}}
 }
 
 // reason returns the reason for a capture, or "".
 func (w *watcher) reason(now time.Time) string {
 	when := &w.opt.When
 	if when.Runnable > 0 {
-		metrics.Read(w.samples)
-		v := w.samples[0].Value
+		n := w.ready()
 		switch {
-		case v.Kind() != metrics.KindUint64 || v.Uint64() <= uint64(when.Runnable):
+		case n <= uint64(when.Runnable):
 			w.since = time.Time{}
 		case w.since.IsZero():
 			w.since = now
 		case now.Sub(w.since) >= when.For:
-			return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", v.Uint64(), format.Duration(now.Sub(w.since).Round(time.Second)), when.Runnable)
+			return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", n, format.Duration(now.Sub(w.since).Round(time.Second)), when.Runnable)
 		}
 	}
 	if c := w.opt.Continuous; when.Lost > 0 && c != nil {
-		if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && now.Sub(l.To) < 30*time.Second {
+		if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && l.To.Sub(l.From) >= when.For/2 && now.Sub(l.To) < 30*time.Second {
 			g := l.Bottle
 			if float64(g.Lost()) > when.Lost*float64(g.Capacity) {
 				return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(l.To.Sub(l.From)))
