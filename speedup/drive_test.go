@@ -18,7 +18,7 @@ import (
 //
 //	w 0 run 10 mutex 20 ready 25 run 30 exit
 //
-// The first letter tells what it is: w a worker, m another goroutine of the application (main), g
+// The first letter is the kind: w a worker, m another goroutine of the application (main), g
 // the collector, r the runtime, t the tracer, and x is no goroutine but the world: "x 5 GC mark
 // termination 7 go". States are run, assist, syscall, blocked, ready, exit, and the names of waits;
 // "(type" begins a region, ")" ends one, at once. The last line is the end: "end 40".

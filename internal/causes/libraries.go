@@ -319,7 +319,7 @@ func (v *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func render(http.ResponseWriter, *http.Request) { Spin(2_000_000) }
 
-// served has so many clients of a server, with so many requests.
+// served runs a server, and clients that together send it a number of requests.
 func served(handler http.Handler, clients, requests int) {
 	server := httptest.NewServer(handler)
 	defer server.Close()
