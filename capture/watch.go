@@ -55,7 +55,7 @@ func (c *Capturer) Stop() {
 		<-watched
 	}
 	c.taking.Lock() // until a capture in progress is stored
-	c.taking.Unlock()
+	defer c.taking.Unlock()
 }
 
 func (c *Capturer) watch(quit <-chan struct{}, signals chan os.Signal) {
