@@ -3,8 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -44,15 +42,12 @@ func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]
 	if len(metrics) == 0 {
 		metrics = e.candidates()
 	}
-	if len(metrics) > 200 {
-		return nil, &PartError{"compare", errors.New("more than 200 metrics")}
+	compiled, err := e.compileAll("compare", 200, metrics...)
+	if err != nil {
+		return nil, err
 	}
 	out := []Comparison{}
-	for _, text := range metrics {
-		c, err := e.compilePart("compare", text)
-		if err != nil {
-			return nil, err
-		}
+	for _, c := range compiled {
 		var sides [2]Statistics
 		for i, set := range []*Set{a, b} {
 			side, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, []string{"deviation"}, false)
@@ -141,21 +136,21 @@ func newSample(values []float64) *sample {
 // ns per row and pair, and 150 ns per row and metric for the ranks, or per row and pair if some
 // values are unknown (BenchmarkAnswer). Pairs are computed concurrently.
 func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*Correlation, error) {
-	metrics, err := e.compileAll("correlate", texts, 20)
+	metrics, err := e.compileAll("correlate", 20, texts...)
 	if err != nil {
 		return nil, err
 	}
 	k := len(metrics)
 	if rows := set.Count(); int64(rows)*int64(k) > 1<<27 {
-		return nil, &PartError{"correlate", fmt.Errorf("%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, rows)}
+		return nil, partError("correlate", "%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, rows)
 	}
 	out := &Correlation{[]string{}, make([][]int, k), make([][]Value, k), make([][]Value, k)}
 	samples := make([]*sample, k)
 	for i, c := range metrics {
 		out.Metrics = append(out.Metrics, c.name)
 		out.N[i], out.Pearson[i], out.Spearman[i] = make([]int, k), make([]Value, k), make([]Value, k)
-		values := make([]float64, 0, set.Count())
-		if err := visit(ctx, set, []column{c.column}, func(_ int, v []float64) { values = append(values, v[0]) }); err != nil {
+		values, err := valuesIn(ctx, c.column, set)
+		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(values, math.IsNaN) {
@@ -196,24 +191,12 @@ func bothKnown(x, y *sample) (*sample, *sample) {
 
 // pearson returns the correlation of two columns without unknown values, in two passes.
 func pearson(x, y []float64, mx, my moments) float64 {
-	if len(x) < 2 {
-		return math.NaN()
-	}
-	var xy sum
-	for i, v := range x {
-		xy.add(float64((v - mx.mean) * (y[i] - my.mean)))
-	}
 	a, b := math.Sqrt(mx.squares), math.Sqrt(my.squares)
-	if !(a > 0 && b > 0) || mx.constant || my.constant {
+	if len(x) < 2 || !(a > 0 && b > 0) || mx.constant || my.constant {
 		return math.NaN()
 	}
-	return max(-1, min(1, xy.total()/a/b))
-}
-
-// constantColumn reports whether all values are equal. Rounding may make the mean of equal values
-// differ from them.
-func constantColumn(x []float64) bool {
-	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
+	xy := sumOf(len(x), func(i int) float64 { return float64((x[i] - mx.mean) * (y[i] - my.mean)) })
+	return max(-1, min(1, xy/a/b))
 }
 
 // ranks returns the ranks of the values, from 1; equal ones share the mean of their ranks.

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 )
 
@@ -43,7 +42,7 @@ type axis struct {
 
 // density answers the question of a [Density] for a set. It takes about 15 ns per row.
 func (e *Explorer) density(ctx context.Context, q Density, set *Set) (*Density, error) {
-	metrics, err := e.compileAll("density", []string{q.X, q.Y}, 2)
+	metrics, err := e.compileAll("density", 2, q.X, q.Y)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func (e *Explorer) density(ctx context.Context, q Density, set *Set) (*Density, 
 		Width: cmp.Or(q.Width, 200), Height: cmp.Or(q.Height, 100), LogX: q.LogX, LogY: q.LogY,
 	}
 	if d.Width < 0 || d.Height < 0 || d.Width > 1<<20 || int64(d.Width)*int64(d.Height) > 1<<20 {
-		return nil, &PartError{"density", fmt.Errorf("%d × %d bins are not between 1 and a million", d.Width, d.Height)}
+		return nil, partError("density", "%d × %d bins are not between 1 and a million", d.Width, d.Height)
 	}
 	d.Counts = make([]int32, d.Width*d.Height)
 	x, y := axis{q.LogX, d.Width, math.Inf(1), math.Inf(-1), 0, 0}, axis{q.LogY, d.Height, math.Inf(1), math.Inf(-1), 0, 0}

@@ -55,21 +55,38 @@ type Name struct {
 	Accuracy quanta.Accuracy `json:"accuracy,omitempty"`
 }
 
-// builtins are the names available in every recording.
-var builtins = []Name{
-	{Name: "duration", Title: "duration of the quantum", Unit: "ns", Builtin: true},
-	{Name: "gap", Title: "time since the goroutine's quantum before", Unit: "ns", Builtin: true},
-	{Name: "begin", Title: "beginning of the quantum", Unit: "ns", Builtin: true},
-	{Name: "end", Title: "end of the quantum", Unit: "ns", Builtin: true},
-	{Name: "goroutine", Title: "number of the goroutine", Builtin: true},
-	{Name: "thread", Title: "number of the thread", Builtin: true},
-	{Name: "proc", Title: "number of the P", Builtin: true},
+// builtinName is a name that is available in every recording.
+type builtinName struct {
+	Name
+	column func(*Explorer) column
+}
+
+var builtins = []builtinName{
+	{builtin("duration", "duration of the quantum", "ns"), func(e *Explorer) column { return integers(e.rec.Duration, quanta.Unknown) }},
+	{builtin("gap", "time since the goroutine's quantum before", "ns"), func(e *Explorer) column {
+		return sincePrevious(e, func(row, prev int) float64 {
+			return float64(e.rec.Begin[row] - e.rec.Begin[prev] - e.rec.Duration[prev])
+		})
+	}},
+	{builtin("begin", "beginning of the quantum", "ns"), func(e *Explorer) column { return integers(e.rec.Begin, quanta.Unknown) }},
+	{builtin("end", "end of the quantum", "ns"), func(e *Explorer) column {
+		return byRow(func(row int) float64 { return float64(e.rec.Begin[row] + e.rec.Duration[row]) })
+	}},
+	{builtin("goroutine", "number of the goroutine", ""), func(e *Explorer) column { return integers(e.rec.Goroutine, quanta.Unknown) }},
+	{builtin("thread", "number of the thread", ""), func(e *Explorer) column { return integers(e.rec.Thread, 0) }},
+	{builtin("proc", "number of the P", ""), func(e *Explorer) column { return integers(e.rec.Proc, 0) }},
+}
+
+func builtin(name, title, unit string) Name {
+	return Name{Name: name, Title: title, Unit: unit, Builtin: true}
 }
 
 // Names returns the names that metrics can use: the built-in ones, and the counters of this
 // recording.
-func (e *Explorer) Names() []Name {
-	out := slices.Clone(builtins)
+func (e *Explorer) Names() (out []Name) {
+	for _, b := range builtins {
+		out = append(out, b.Name)
+	}
 	for i := range e.rec.Counters {
 		c := &e.rec.Counters[i]
 		out = append(out, Name{
@@ -85,22 +102,19 @@ func (e *Explorer) written(counter int) string {
 	name := e.rec.Counters[counter].Name
 	word := strings.ReplaceAll(name, "-", "_")
 	root, err := parse(word, (*lexer).metric)
-	builtin := slices.ContainsFunc(builtins, func(b Name) bool { return b.Name == word })
-	if err == nil && root.op == opName && root.word == word && !builtin && e.counter(word) == counter {
+	taken := slices.IndexFunc(builtins, func(b builtinName) bool { return b.Name.Name == word }) >= 0
+	if err == nil && root.op == opName && root.text == word && !taken && e.counter(word, false) == counter {
 		return word
 	}
 	return quote(strings.ToValidUTF8(name, "\uFFFD"))
 }
 
-// counter returns the counter with a name, possibly with every "-" replaced by "_"; −1 if there is
-// none.
-func (e *Explorer) counter(word string) int {
-	if i := e.exactly(word); i >= 0 {
-		return i
+// counter returns the counter with a name or, unless exact, that with "-" instead of "_"; −1 if
+// there is none.
+func (e *Explorer) counter(word string, exact bool) int {
+	i := slices.IndexFunc(e.rec.Counters, func(c quanta.Counter) bool { return c.Name == word })
+	if i < 0 && !exact {
+		i = slices.IndexFunc(e.rec.Counters, func(c quanta.Counter) bool { return strings.ReplaceAll(c.Name, "-", "_") == word })
 	}
-	return slices.IndexFunc(e.rec.Counters, func(c quanta.Counter) bool { return strings.ReplaceAll(c.Name, "-", "_") == word })
-}
-
-func (e *Explorer) exactly(name string) int {
-	return slices.IndexFunc(e.rec.Counters, func(c quanta.Counter) bool { return c.Name == name })
+	return i
 }

@@ -111,15 +111,18 @@ func TestNames(t *testing.T) {
 }
 
 // A table, for goroutines with close IDs, and a map number goroutines alike.
-func TestNumberer(t *testing.T) {
+func TestNumbered(t *testing.T) {
 	near := []int64{7, 3, 7, 9, 3, -1, 8}
 	far := []int64{7e15, 3, 7e15, 9e12, 3, math.MinInt64, math.MaxInt64}
 	want := []int32{0, 1, 0, 2, 1, 3, 4}
 	for _, ids := range [][]int64{near, far} {
-		number := numberer(ids)
-		for i, id := range ids {
-			if got := number(id); got != want[i] {
-				t.Errorf("%d: %d, want %d", id, got, want[i])
+		number, of := numbered(ids, math.MinInt64)
+		if !slices.Equal(number, want) {
+			t.Errorf("%d: %d, want %d", ids, number, want)
+		}
+		for i, n := range number {
+			if of[n] != ids[i] {
+				t.Errorf("the number %d is that of %d, want %d", n, of[n], ids[i])
 			}
 		}
 	}

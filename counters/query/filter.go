@@ -26,8 +26,8 @@ type Filter struct {
 // Parsing takes microseconds.
 func ParseFilter(text string) (*Filter, error) {
 	root, err := parse(text, func(l *lexer) *node {
-		if l.space(); l.at == len(text) {
-			return &node{op: opAll}
+		if l.pos() == len(text) {
+			return &node{op: "all"}
 		}
 		return l.filter()
 	})
@@ -41,8 +41,7 @@ func ParseFilter(text string) (*Filter, error) {
 func ParseFilters(text string) (out []*Filter, err error) {
 	_, err = parse(text, func(l *lexer) *node {
 		for more := true; more; more = l.take(",") {
-			root := l.filter()
-			out = append(out, &Filter{root, text})
+			out = append(out, &Filter{l.filter(), text})
 		}
 		return nil
 	})
@@ -59,64 +58,68 @@ func (f *Filter) String() string { return f.root.String() }
 // that depend only on names.
 func (e *Explorer) Select(ctx context.Context, f *Filter) (set *Set, err error) {
 	defer recovered(&err)
-	s := selector{resolver: resolver{e: e, text: f.text}, ctx: ctx}
-	set = s.eval(f.root)
-	if s.err != nil {
-		return nil, s.err
+	v := evaluator{e: e, text: f.text, ctx: ctx}
+	set = v.set(f.root)
+	if v.err != nil {
+		return nil, v.err
 	}
 	return set, nil
 }
 
-// selector evaluates a filter, one set per node.
-type selector struct {
-	resolver
-	ctx context.Context
-	err error
-}
-
-func (s *selector) eval(n *node) *Set {
-	rows := s.e.rec.Len()
-	if s.err == nil {
-		s.err = s.ctx.Err()
+// set evaluates a filter, one set per node.
+func (v *evaluator) set(n *node) *Set {
+	if v.err == nil {
+		v.err = v.ctx.Err()
 	}
+	rows := v.e.rec.Len()
 	switch n.op {
-	case opAnd, opOr:
-		a := s.eval(n.kids[0])
-		b := s.eval(n.kids[1]) // even if a is empty, to find unknown names
-		if n.op == opAnd {
+	case "all":
+		return AllRows(rows)
+	case "none":
+		return NoRows(rows)
+	case opNot:
+		return v.set(n.kids[0]).Complement()
+	case "&&", "||":
+		a := v.set(n.kids[0])
+		b := v.set(n.kids[1]) // even if a is empty, to find unknown names
+		if n.op == "&&" {
 			return a.Intersect(b)
 		}
 		return a.Union(b)
-	case opNot:
-		return s.eval(n.kids[0]).Complement()
-	case opAll:
-		return AllRows(rows)
-	case opCompare:
-		return s.compare(n)
-	case opIn:
-		return s.in(n)
-	case opText, opTextIn:
-		return s.text(n)
-	case opKnown:
-		return s.known(n)
-	case opFirst, opLast:
-		return s.ranked(n)
-	case opDuring:
-		return s.during(n)
-	case opBetween:
-		return s.between(n)
+	case "first", "last":
+		return v.ranked(n)
+	case "during":
+		return v.during(n)
+	case "between":
+		return v.between(n)
 	}
-	return NoRows(rows)
+	if field := n.kids[0]; field.op == opField {
+		keys, _ := v.e.by(field.text)
+		match := matcher(n)
+		return keys.where(rows, func(key int32) bool { return key != keys.unknown && match(keys.name(key)) })
+	}
+	left, u := v.metric(n.kids[0])
+	switch n.op {
+	case "known":
+		return v.where(left, func(v float64) bool { return v == v })
+	case opIn:
+		return v.where(left, v.in(n, u))
+	}
+	right, w := v.metric(n.kids[1])
+	v.same(n, u, w)
+	// By IEEE 754, the sign of a difference is that of the comparison: it never underflows to 0, and
+	// if it overflows, the infinity has the correct sign.
+	return v.where(combined(left, right, func(a, b float64) float64 { return a - b }), relations[n.op])
 }
 
 // where returns the set of the rows whose value passes a test.
-func (s *selector) where(c column, test func(float64) bool) *Set {
-	set := NoRows(s.e.rec.Len())
+func (v *evaluator) where(c column, test func(float64) bool) *Set {
+	set := NoRows(v.e.rec.Len())
 	values := make([]float64, blockRows)
-	for lo := 0; lo < set.n && s.err == nil; lo += blockRows {
-		size := min(blockRows, set.n-lo)
-		c(values[:size], lo)
-		for i, v := range values[:size] {
+	for lo := 0; lo < set.n && v.err == nil; lo += blockRows {
+		block := values[:min(blockRows, set.n-lo)]
+		c(block, lo)
+		for i, v := range block {
 			if test(v) {
 				set.add(lo + i)
 			}
@@ -125,8 +128,8 @@ func (s *selector) where(c column, test func(float64) bool) *Set {
 	return set
 }
 
-// relationTests has the tests of a difference.
-var relationTests = map[string]func(d float64) bool{
+// relations has the tests of a difference.
+var relations = map[string]func(d float64) bool{
 	"=":  func(d float64) bool { return d == 0 },
 	"!=": func(d float64) bool { return d < 0 || d > 0 },
 	"<":  func(d float64) bool { return d < 0 },
@@ -135,134 +138,96 @@ var relationTests = map[string]func(d float64) bool{
 	">=": func(d float64) bool { return d >= 0 },
 }
 
-func (s *selector) compare(n *node) *Set {
-	left, u := s.compile(n.kids[0])
-	right, v := s.compile(n.kids[1])
-	if _, ok := u.with(v); !ok {
-		s.fail(n, "the units differ: "+unitName(u)+" and "+unitName(v), "")
-	}
-	return s.where(difference(left, right), relationTests[n.word])
-}
-
-// difference returns a − b. By IEEE 754, its sign is that of the comparison of a with b: it never
-// underflows to 0, and if it overflows, the infinity has the correct sign.
-func difference(a, b column) column {
-	buf := make([]float64, blockRows)
-	return func(dst []float64, lo int) {
-		right := buf[:len(dst)]
-		a(dst, lo)
-		b(right, lo)
-		for i, v := range right {
-			dst[i] -= v
-		}
-	}
-}
-
-// in returns the set of the rows whose value is in one of the intervals.
-func (s *selector) in(n *node) *Set {
-	c, u := s.compile(n.kids[0])
-	type bounds struct{ low, high float64 }
-	var list []bounds
+// in returns whether a value of the given unit is one of the numbers or in one of the ranges of a
+// node.
+func (v *evaluator) in(n *node, u unit) func(float64) bool {
+	var ranges [][2]float64
 	single := map[float64]bool{} // so that a thousand goroutines cost as little as one
-	for _, item := range n.list {
-		low := s.bound(item.low, u)
-		high := low
-		if item.high != item.low {
-			high = s.bound(item.high, u)
+	for _, item := range n.kids[1:] {
+		ends := []*node{item}
+		if item.op == opRange {
+			ends = item.kids
 		}
+		low, high := v.constant(ends[0], u), v.constant(ends[len(ends)-1], u)
 		if low == high {
 			single[low] = true
 		} else {
-			list = append(list, bounds{low, high})
+			ranges = append(ranges, [2]float64{low, high})
 		}
 	}
-	return s.where(c, func(v float64) bool {
-		for _, b := range list {
-			if v >= b.low && v <= b.high {
+	return func(v float64) bool {
+		for _, r := range ranges {
+			if v >= r[0] && v <= r[1] {
 				return true
 			}
 		}
 		return len(single) > 0 && single[v]
-	})
-}
-
-// bound returns the value of a number in a list, whose unit must match.
-func (s *selector) bound(item *node, u unit) float64 {
-	value, v := s.constant(item)
-	if _, ok := u.with(v); !ok {
-		s.fail(item, "the units differ: "+unitName(u)+" and "+unitName(v), "")
 	}
-	return value
 }
 
-// matcher returns a function that reports whether a text matches.
+// constant returns the value of an expression without names, whose unit must be u.
+func (v *evaluator) constant(n *node, u unit) float64 {
+	c, w := v.metric(n)
+	v.same(n, u, w)
+	var out [1]float64
+	c(out[:], 0)
+	return out[0]
+}
+
+// matcher returns a function that reports whether a text passes the test of a field.
 func matcher(n *node) func(string) bool {
-	switch n.word {
+	switch n.op {
+	case "known":
+		return func(string) bool { return true }
 	case "=~", "!~":
-		re, err := compileRegexp(n.texts[0]) // cannot fail: the parser compiled it
-		if err != nil {
-			return func(string) bool { return false }
-		}
-		return func(text string) bool { return re.MatchString(text) == (n.word == "=~") }
-	case "!=":
-		return func(text string) bool { return text != n.texts[0] }
+		re, err := compileRegexp(n.kids[1].text) // cannot fail: the parser compiled it
+		return func(text string) bool { return err == nil && re.MatchString(text) == (n.op == "=~") }
 	}
-	set := map[string]bool{}
-	for _, text := range n.texts {
-		set[text] = true
+	texts := map[string]bool{}
+	for _, kid := range n.kids[1:] {
+		texts[kid.text] = true
 	}
-	return func(text string) bool { return set[text] }
-}
-
-func (s *selector) text(n *node) *Set {
-	keys, _ := s.e.by(n.field)
-	match := matcher(n)
-	return keys.where(s.e.rec.Len(), func(key int32) bool { return key != keys.unknown && match(keys.name(key)) })
-}
-
-func (s *selector) known(n *node) *Set {
-	if n.field != "" {
-		keys, _ := s.e.by(n.field)
-		return keys.where(s.e.rec.Len(), func(key int32) bool { return key != keys.unknown })
-	}
-	c, _ := s.compile(n.kids[0])
-	return s.where(c, func(v float64) bool { return v == v })
+	return func(text string) bool { return texts[text] == (n.op != "!=") }
 }
 
 // Filters by events besides the quanta: spans, such as those of garbage collections, and markers.
 
-// spans returns the spans with a name, in the order of their beginnings. An unknown name is an
-// error, unless it is gc and the program never collected.
-func (s *selector) spans(n *node) (out []quanta.Span) {
+// spans returns the spans with the name of a node, in the order of their beginnings. An unknown
+// name is an error at the node of, unless it is gc and the program never collected.
+func (v *evaluator) spans(of, n *node) (out []quanta.Span) {
+	name := n.text
+	if n.op == opWord {
+		name = gcSpan
+	}
 	var names []string
-	for _, span := range s.e.rec.Spans {
-		if span.Name == n.span {
+	for _, span := range v.e.rec.Spans {
+		if span.Name == name {
 			out = append(out, span)
 		} else {
 			names = append(names, span.Name)
 		}
 	}
-	if len(out) == 0 && n.span != gcSpan {
-		s.missing(n, "span", n.span, names)
+	if len(out) == 0 && name != gcSpan {
+		v.missing(of, "span", name, names)
 	}
 	slices.SortStableFunc(out, func(a, b quanta.Span) int { return cmp.Compare(a.Begin, b.Begin) })
 	return out
 }
 
 // missing fails because the recording has no span or marker of a name.
-func (s *selector) missing(n *node, what, text string, known []string) {
+func (v *evaluator) missing(n *node, what, text string, known []string) {
 	known = slices.Compact(slices.Sorted(slices.Values(known)))
 	near := spelling.Nearest(text, known[:min(len(known), 1000)])
 	if near != "" {
 		near = quote(near)
 	}
-	s.fail(n, "this recording has no "+what+" "+quote(text), near)
+	v.fail(n, "this recording has no "+what+" "+quote(text), near)
 }
 
 // from returns the first row that begins at t or later.
-func (s *selector) from(t int64) int {
-	begin := s.e.rec.Begin
-	return sort.Search(len(begin), func(i int) bool { return begin[i] >= t })
+func (v *evaluator) from(t int64) int {
+	row, _ := slices.BinarySearch(v.e.rec.Begin, t)
+	return row
 }
 
 // ranked returns the first n quanta after each span, or the last n before it.
@@ -270,30 +235,30 @@ func (s *selector) from(t int64) int {
 // first: of the quanta that begin at the end of the span or later and before the next span begins,
 // the first n. last: of the quanta that end before the span begins and begin at the end of the
 // previous span or later, the last n.
-func (s *selector) ranked(n *node) *Set {
-	rec, each := s.e.rec, func(int) int32 { return 0 }
-	if n.each != "" {
-		keys, _ := s.e.by(n.each)
+func (v *evaluator) ranked(n *node) *Set {
+	rec, count, each := v.e.rec, int(n.kids[0].value), func(int) int32 { return 0 }
+	if len(n.kids) > 2 {
+		keys, _ := v.e.by(n.kids[2].text)
 		each = keys.of
 	}
 	set := NoRows(rec.Len())
-	spans := s.spans(n)
+	spans := v.spans(n, n.kids[1])
 	for i, span := range spans {
 		seen := map[int32]int{}
 		take := func(row int) (full bool) {
 			key := each(row)
-			if seen[key] < n.count {
+			if seen[key] < count {
 				seen[key]++
 				set.add(row)
 			}
-			return n.each == "" && seen[key] == n.count
+			return len(n.kids) == 2 && seen[key] == count
 		}
-		if n.op == opFirst {
+		if n.op == "first" {
 			until := int64(math.MaxInt64)
 			if i+1 < len(spans) {
 				until = spans[i+1].Begin
 			}
-			for row := s.from(span.End); row < rec.Len() && rec.Begin[row] < until && !take(row); row++ {
+			for row := v.from(span.End); row < rec.Len() && rec.Begin[row] < until && !take(row); row++ {
 			}
 			continue
 		}
@@ -301,7 +266,7 @@ func (s *selector) ranked(n *node) *Set {
 		if i > 0 {
 			since = spans[i-1].End
 		}
-		for row := s.from(span.Begin+1) - 1; row >= 0 && rec.Begin[row] >= since; row-- {
+		for row := v.from(span.Begin+1) - 1; row >= 0 && rec.Begin[row] >= since; row-- {
 			if rec.Begin[row]+rec.Duration[row] <= span.Begin && take(row) {
 				break
 			}
@@ -312,27 +277,26 @@ func (s *selector) ranked(n *node) *Set {
 
 // during returns the set of the quanta that overlap an interval or a span. A quantum without
 // duration counts as its beginning.
-func (s *selector) during(n *node) *Set {
-	rec := s.e.rec
-	if len(n.kids) > 0 {
-		low, u := s.constant(n.kids[0])
-		high, v := s.constant(n.kids[1])
-		for i, u := range []unit{u, v} {
-			if _, ok := nanoseconds.with(u); !ok {
-				s.fail(n.kids[i], "a time is needed, not "+unitName(u), "")
+func (v *evaluator) during(n *node) *Set {
+	rec := v.e.rec
+	if len(n.kids) > 1 {
+		var ends [2]float64
+		for i, kid := range n.kids {
+			c, u := v.metric(kid)
+			if u != nanoseconds && !u.free {
+				v.fail(kid, "a time is needed, not "+unitName(u), "")
 			}
+			c(ends[i:i+1], 0)
 		}
 		return RowsWhere(rec.Len(), func(row int) bool {
 			begin, end := float64(rec.Begin[row]), float64(rec.Begin[row]+rec.Duration[row])
-			return begin < high && (end > low || begin >= low)
+			return begin < ends[1] && (end > ends[0] || begin >= ends[0])
 		})
 	}
-	spans := s.spans(n)
-	// The latest end among the spans up to each one.
-	ends := make([]int64, len(spans))
+	spans := v.spans(n, n.kids[0])
+	ends := make([]int64, len(spans)) // the latest end among the spans up to each one
 	for i, span := range spans {
-		ends[i] = span.End
-		if i > 0 {
+		if ends[i] = span.End; i > 0 {
 			ends[i] = max(ends[i], ends[i-1])
 		}
 	}
@@ -345,47 +309,38 @@ func (s *selector) during(n *node) *Set {
 	})
 }
 
-// constant returns the value of an expression without names.
-func (s *selector) constant(n *node) (float64, unit) {
-	c, u := s.compile(n)
-	var out [1]float64
-	c(out[:], 0)
-	return out[0], u
-}
-
 // between returns the set of the quanta that begin between two markers: from each with the first
 // text up to the next with the second, or the end of the recording. It sweeps rows and markers in
 // the order of time.
-func (s *selector) between(n *node) *Set {
-	rec := s.e.rec
+func (v *evaluator) between(n *node) *Set {
+	rec, each := v.e.rec, len(n.kids) > 2
 	markers := slices.Clone(rec.Markers)
 	slices.SortStableFunc(markers, func(a, b quanta.Marker) int { return cmp.Compare(a.Time, b.Time) })
 	var known []string
 	for _, m := range markers {
 		known = append(known, m.Text)
 	}
-	for _, text := range n.texts {
-		if !slices.Contains(known, text) {
-			s.missing(n, "marker", text, known)
+	for _, kid := range n.kids[:2] {
+		if !slices.Contains(known, kid.text) {
+			v.missing(n, "marker", kid.text, known)
 		}
 	}
 	open, next := map[int64]bool{}, 0 // by goroutine, or 0
+	key := func(goroutine int64) int64 {
+		if each {
+			return goroutine
+		}
+		return 0
+	}
 	return RowsWhere(rec.Len(), func(row int) bool {
 		for ; next < len(markers) && markers[next].Time <= rec.Begin[row]; next++ {
-			m, key := &markers[next], int64(0)
-			if n.each != "" {
-				key = m.Goroutine
-			}
-			switch m.Text {
-			case n.texts[0]:
-				open[key] = true
-			case n.texts[1]:
-				delete(open, key)
+			switch m := &markers[next]; m.Text {
+			case n.kids[0].text:
+				open[key(m.Goroutine)] = true
+			case n.kids[1].text:
+				delete(open, key(m.Goroutine))
 			}
 		}
-		if n.each == "" {
-			return open[0]
-		}
-		return open[rec.Goroutine[row]]
+		return open[key(rec.Goroutine[row])]
 	})
 }

@@ -213,7 +213,7 @@ func TestValuesAsJSON(t *testing.T) {
 		}
 	}
 	n := int64(7)
-	got, err := json.Marshal([]Lane{{Key: "a<b", Number: &n, Busy: 3, Quanta: 2, Cells: []LaneCell{{1, 2, 3, 4, 5, 6.5, quanta.Blocked}, {2, 1, 0, 2, -1, Value(math.NaN()), 0}}}, {Key: "b"}})
+	got, err := json.Marshal([]Lane{{Key: "a<b", Number: &n, Busy: 3, Quanta: 2, Cells: []LaneCell{{1, 2, 3, 4, 5, 6.5, quanta.Blocked}, {2, 1, 0, 2, -1, Value(math.NaN()), 0}}}, {Key: "b", Cells: []LaneCell{}}})
 	const want = `[{"key":"a\u003cb","number":7,"busy":3,"quanta":2,"cells":[[1,2,3,4,5,6.5,"blocked"],[2,1,0,2,null,null,null]]},{"key":"b","busy":0,"quanta":0,"cells":[]}]`
 	if err != nil || string(got) != want {
 		t.Errorf("lanes are written\n%s, want\n%s (%v)", got, want, err)

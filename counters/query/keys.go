@@ -56,79 +56,59 @@ func (k *keys) longest(counts []int, running func(key int32) float64) (used []in
 	return used
 }
 
+// one is the key of all quanta.
+var one = keys{n: 1, of: func(int) int32 { return 0 }, unknown: -1, name: func(int32) string { return "all" }}
+
 // by returns the keys of a property; it returns false if there is none of this name.
 func (e *Explorer) by(name string) (keys, bool) {
 	rec := e.rec
-	k := keys{unknown: -1}
+	few := func(of func(row int) int32, name func(key int32) string) keys {
+		return keys{256, of, -1, name, nil, nil}
+	}
+	function := func(column []int32) keys {
+		return keys{max(len(rec.Funcs), 1), func(row int) int32 { return column[row] }, 0, func(key int32) string { return rec.Funcs[key] }, nil, nil}
+	}
+	numbers := func(number []int32, ids []int64, groups []int32) keys {
+		return keys{len(ids), func(row int) int32 { return number[row] }, int32(slices.Index(ids, -1)), func(key int32) string { return strconv.FormatInt(ids[key], 10) }, ids, groups}
+	}
 	switch name {
+	case "":
+		return one, true
 	case "group":
-		k.n, k.of = len(rec.Groups), func(row int) int32 { return rec.Group[row] }
-		k.name = func(key int32) string { return rec.Groups[key].Name }
+		return keys{len(rec.Groups), func(row int) int32 { return rec.Group[row] }, -1, func(key int32) string { return rec.Groups[key].Name }, nil, nil}, true
 	case "kind":
-		k.n, k.of = 256, func(row int) int32 { return int32(rec.Groups[rec.Group[row]].Kind) }
-		k.name = func(key int32) string { return timeline.Kind(key).String() }
-	case "func", "caller":
-		column := rec.Func
-		if name == "caller" {
-			column = e.callers
-		}
-		k.n, k.unknown, k.of = max(len(rec.Funcs), 1), 0, func(row int) int32 { return column[row] }
-		k.name = func(key int32) string { return rec.Funcs[key] }
+		return few(func(row int) int32 { return int32(rec.Groups[rec.Group[row]].Kind) }, func(key int32) string { return timeline.Kind(key).String() }), true
+	case "func":
+		return function(rec.Func), true
+	case "caller":
+		return function(e.callers), true
 	case "ended":
-		k.n, k.of = 256, func(row int) int32 { return int32(rec.Ending[row]) }
-		k.name = func(key int32) string { return quanta.Ending(key).String() }
+		return few(func(row int) int32 { return int32(rec.Ending[row]) }, func(key int32) string { return quanta.Ending(key).String() }), true
 	case "wait":
-		k.n, k.of = 256, func(row int) int32 { return int32(rec.Wait[row]) }
-		k.name = func(key int32) string { return timeline.Wait(key).String() }
+		return few(func(row int) int32 { return int32(rec.Wait[row]) }, func(key int32) string { return timeline.Wait(key).String() }), true
 	case "goroutine":
 		e.index()
-		k.n, k.of, k.ids, k.groups = len(e.ids), func(row int) int32 { return e.number[row] }, e.ids, e.groups
-	case "proc":
-		byNumber(&k, rec.Proc)
+		k := numbers(e.number, e.ids, e.groups)
+		k.unknown = -1 // a goroutine always has a number
+		return k, true
 	case "thread":
-		byNumber(&k, rec.Thread)
-	default:
-		return k, false
+		number, ids := numbered(rec.Thread, -1)
+		return numbers(number, ids, nil), true
+	case "proc":
+		number, ids := numbered(rec.Proc, -1)
+		return numbers(number, ids, nil), true
 	}
-	if k.ids != nil {
-		k.name = func(key int32) string { return strconv.FormatInt(k.ids[key], 10) }
-	}
-	return k, true
-}
-
-// byNumber sets the keys to a column of numbers, in which negative values are unknown.
-func byNumber[T int32 | int64](k *keys, column []T) {
-	wide := make([]int64, len(column))
-	for row, v := range column {
-		wide[row] = max(int64(v), -1)
-	}
-	number, numbers := make([]int32, len(wide)), numberer(wide)
-	k.ids = []int64{}
-	for row, v := range wide {
-		number[row] = numbers(v)
-		if int(number[row]) == len(k.ids) {
-			k.ids = append(k.ids, v)
-		}
-	}
-	k.n, k.of, k.unknown = len(k.ids), func(row int) int32 { return number[row] }, int32(slices.Index(k.ids, -1))
+	return keys{}, false
 }
 
 // index links the rows of each goroutine, once.
 func (e *Explorer) index() {
 	e.once.Do(func() {
-		n := e.rec.Len()
-		e.prev, e.number, e.ids = make([]int32, n), make([]int32, n), []int64{}
-		numbers := numberer(e.rec.Goroutine)
-		var last []int32
-		for row, id := range e.rec.Goroutine {
-			number := numbers(id)
-			if int(number) == len(e.ids) {
-				e.ids = append(e.ids, id)
-				last = append(last, -1)
-			}
-			e.number[row] = number
-			e.prev[row] = last[number]
-			last[number] = int32(row)
+		e.number, e.ids = numbered(e.rec.Goroutine, quanta.Unknown)
+		e.prev = make([]int32, len(e.number))
+		last := slices.Repeat([]int32{-1}, len(e.ids))
+		for row, number := range e.number {
+			e.prev[row], last[number] = last[number], int32(row)
 		}
 		e.groups = e.mainGroups()
 	})
@@ -143,16 +123,13 @@ func (e *Explorer) mainGroups() []int32 {
 	for row, g := range e.number {
 		ran[pair{g, rec.Group[row]}] += rec.Duration[row]
 	}
-	groups := make([]int32, len(e.ids))
-	for i := range groups {
-		groups[i] = -1
-	}
 	other := func(group int32) int { // 0 for a group of the application
 		if rec.Groups[group].Kind == timeline.Application {
 			return 0
 		}
 		return 1
 	}
+	groups := slices.Repeat([]int32{-1}, len(e.ids))
 	for p, d := range ran {
 		best := &groups[p.goroutine]
 		if *best < 0 || cmp.Or(cmp.Compare(other(p.group), other(*best)), cmp.Compare(ran[pair{p.goroutine, *best}], d), cmp.Compare(p.group, *best)) < 0 {
@@ -162,33 +139,37 @@ func (e *Explorer) mainGroups() []int32 {
 	return groups
 }
 
-// numberer returns a function that numbers ids from 0 in the order of its calls. It uses a table if
-// the ids are close together, as those of goroutines are, which takes a tenth of the time of a map.
-func numberer(ids []int64) func(int64) int32 {
-	if len(ids) == 0 {
-		return nil
+// numbered numbers ids from 0 in the order of their first rows, and returns the number of each row
+// and the id of each number. Ids below least count as least. A table serves for ids that are close
+// together, as those of goroutines are: it takes a tenth of the time of a map.
+func numbered[T int32 | int64](column []T, least int64) (number []int32, ids []int64) {
+	number, ids = make([]int32, len(column)), []int64{}
+	if len(column) == 0 {
+		return number, ids
 	}
-	next := int32(0)
-	low, high := slices.Min(ids), slices.Max(ids)
-	if span := high - low; span >= 0 && span < int64(8*len(ids)+1024) {
-		table := make([]int32, span+1)
-		return func(id int64) int32 {
-			number := &table[id-low]
-			if *number == 0 {
-				next++
-				*number = next
+	low, high := max(int64(slices.Min(column)), least), max(int64(slices.Max(column)), least)
+	var table []int32
+	if span := high - low; span >= 0 && span < int64(8*len(column)+1024) {
+		table = make([]int32, span+1)
+	}
+	far := map[int64]int32{}
+	for row, v := range column {
+		id := max(int64(v), least)
+		n := int32(0)
+		if table != nil {
+			n = table[id-low]
+		} else {
+			n = far[id]
+		}
+		if n == 0 {
+			ids = append(ids, id)
+			if n = int32(len(ids)); table != nil {
+				table[id-low] = n
+			} else {
+				far[id] = n
 			}
-			return *number - 1
 		}
+		number[row] = n - 1
 	}
-	table := map[int64]int32{}
-	return func(id int64) int32 {
-		number, ok := table[id]
-		if !ok {
-			number = next
-			table[id] = number
-			next++
-		}
-		return number
-	}
+	return number, ids
 }

@@ -1,14 +1,11 @@
 package query
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
@@ -56,44 +53,15 @@ type LaneCell struct {
 }
 
 // MarshalJSON writes [x, width, busy, quanta, row, value, ended].
-func (c LaneCell) MarshalJSON() ([]byte, error) { return c.append(nil), nil }
-
-func (c *LaneCell) append(b []byte) []byte {
-	b = append(b, '[')
-	for _, n := range [...]int64{int64(c.X), int64(c.Width), c.Busy, int64(c.Quanta)} {
-		b = append(strconv.AppendInt(b, n, 10), ',')
-	}
+func (c LaneCell) MarshalJSON() ([]byte, error) {
+	fields := []any{c.X, c.Width, c.Busy, c.Quanta, nil, c.Value, nil}
 	if c.Row >= 0 {
-		b = strconv.AppendInt(b, int64(c.Row), 10)
-	} else {
-		b = append(b, "null"...)
+		fields[4] = c.Row
 	}
-	b = append(c.Value.append(append(b, ',')), ',')
-	if c.Ended == quanta.OtherEnding {
-		return append(b, "null]"...)
+	if c.Ended != quanta.OtherEnding {
+		fields[6] = c.Ended
 	}
-	return append(append(append(b, '"'), c.Ended.String()...), '"', ']')
-}
-
-// MarshalJSON returns the fields of a lane. It encodes the many cells at once: one by one would
-// take longer than computing them.
-func (l Lane) MarshalJSON() ([]byte, error) {
-	type fields Lane // has no MarshalJSON
-	cells := l.Cells
-	l.Cells = nil
-	head, err := json.Marshal(fields(l))
-	if err != nil {
-		return nil, err
-	}
-	b := append(make([]byte, 0, len(head)+32*len(cells)), bytes.TrimSuffix(head, []byte("null}"))...)
-	b = append(b, '[')
-	for i := range cells {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = cells[i].append(b)
-	}
-	return append(b, "]}"...), nil
+	return json.Marshal(fields)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -129,20 +97,20 @@ const laneGlyph = 8
 func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error) {
 	keys, ok := e.by(q.By)
 	if !ok || keys.ids == nil && q.By != "group" {
-		return nil, &PartError{"lanes", fmt.Errorf("no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))}
+		return nil, partError("lanes", "no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))
 	}
 	q.Width, q.Limit = cmp.Or(q.Width, 1000), cmp.Or(q.Limit, 100)
 	q.Lanes, q.Omitted, q.OmittedBusy, q.Unit = []Lane{}, 0, 0, ""
 	if q.Limit < 0 || q.Limit > 1000 || q.Width < 0 || q.Width > 10_000 {
-		return nil, &PartError{"lanes", fmt.Errorf("%d lanes of %d pixels are not between 1 and 1000 of 10000", q.Limit, q.Width)}
+		return nil, partError("lanes", "%d lanes of %d pixels are not between 1 and 1000 of 10000", q.Limit, q.Width)
 	}
 	metric := constant(math.NaN())
 	if q.Metric != "" {
-		c, err := e.compilePart("lanes", q.Metric)
+		c, err := e.compileAll("lanes", 1, q.Metric)
 		if err != nil {
 			return nil, err
 		}
-		metric, q.Metric, q.Unit = c.column, c.name, c.unit.String()
+		metric, q.Metric, q.Unit = c[0].column, c[0].name, c[0].unit.String()
 	}
 	var err error
 	if q.From, q.To, err = e.window(q.From, q.To); err != nil {

@@ -39,79 +39,110 @@ func (e *Explorer) compile(text string) (c *compiled, err error) {
 		return nil, err
 	}
 	defer recovered(&err)
-	r := resolver{e: e, text: text}
+	v := evaluator{e: e, text: text}
 	c = &compiled{name: root.String()}
-	if root.op != opDiv {
-		c.column, c.unit = r.compile(root)
+	if root.op != "/" {
+		c.column, c.unit = v.metric(root)
 		return c, nil
 	}
-	var u, v unit
-	c.over, u = r.compile(root.kids[0])
-	c.under, v = r.compile(root.kids[1])
-	c.column, c.unit = arithmetic(opDiv, c.over, c.under), u.over(v)
+	var a, b unit
+	c.over, a = v.metric(root.kids[0])
+	c.under, b = v.metric(root.kids[1])
+	c.column, c.unit = combined(c.over, c.under, arithmetic["/"]), a.times(b, -1)
 	return c, nil
 }
 
-// compilePart is compile for a part of a query. The error is a *PartError.
-func (e *Explorer) compilePart(part, text string) (*compiled, error) {
-	c, err := e.compile(text)
-	if err != nil {
-		return nil, &PartError{part, err}
+// compileAll compiles at most most metrics of a part of a query. The error is a *PartError.
+func (e *Explorer) compileAll(part string, most int, texts ...string) (out []*compiled, err error) {
+	if len(texts) > most {
+		return nil, partError(part, "%d metrics are more than %d", len(texts), most)
 	}
-	return c, nil
+	for _, text := range texts {
+		c, err := e.compile(text)
+		if err != nil {
+			return nil, &PartError{part, err}
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 // maxChanges bounds the number of columns that a metric computes in advance.
 const maxChanges = 8
 
-type resolver struct {
+// evaluator evaluates the nodes of an expression for a recording.
+type evaluator struct {
 	e       *Explorer
 	text    string
 	changes int
+	ctx     context.Context // of a filter
+	err     error           // that of ctx
 }
 
-func (r *resolver) fail(n *node, message, near string) {
-	panic(syntaxError(r.text, n.pos, message, near))
+func (v *evaluator) fail(n *node, message, near string) {
+	panic(syntaxError(v.text, n.pos, message, near))
 }
 
-// compile returns the column of a node, and its unit.
-func (r *resolver) compile(n *node) (column, unit) {
+// arithmetic has the functions of two values. The conversion keeps the compiler from fusing a
+// multiplication and an addition, which would round differently on some processors.
+var arithmetic = map[string]func(a, b float64) float64{
+	"+":   func(a, b float64) float64 { return finite(a + b) },
+	"-":   func(a, b float64) float64 { return finite(a - b) },
+	"*":   func(a, b float64) float64 { return finite(float64(a * b)) },
+	"/":   func(a, b float64) float64 { return finite(a / b) },
+	"min": func(a, b float64) float64 { return min(a, b) },
+	"max": func(a, b float64) float64 { return max(a, b) },
+}
+
+// metric returns the column of a node, and its unit.
+func (v *evaluator) metric(n *node) (column, unit) {
 	switch n.op {
 	case opNumber:
 		u := unit{free: true}
-		if n.word != "" {
-			u = suffixes[n.word].unit
+		if n.text != "" {
+			u = suffixes[n.text].unit
 		}
-		return constant(n.num), u
-	case opName, opQuoted:
-		return r.named(n)
-	case opNeg, opAbs:
-		kid, u := r.compile(n.kids[0])
-		if n.op == opNeg {
-			return each(kid, func(v float64) float64 { return -v }), u
-		}
-		return each(kid, math.Abs), u
-	case opChange:
-		return r.change(n)
+		return constant(n.value), u
+	case opName, opString:
+		return v.named(n)
 	}
-	out, u := r.compile(n.kids[0])
-	for _, kid := range n.kids[1:] {
-		next, v := r.compile(kid)
-		switch n.op {
-		case opMul:
-			u = u.times(v)
-		case opDiv:
-			u = u.over(v)
-		default:
-			both, ok := u.with(v)
-			if !ok {
-				r.fail(n, "the units differ: "+unitName(u)+" and "+unitName(v), "")
-			}
-			u = both
+	out, u := v.metric(n.kids[0])
+	switch n.op {
+	case opNeg:
+		return each(out, func(v float64) float64 { return -v }), u
+	case "abs":
+		return each(out, math.Abs), u
+	case "change":
+		if v.changes++; v.changes > maxChanges {
+			v.fail(n, "more than 8 changes in one metric", "")
 		}
-		out = arithmetic(n.op, out, next)
+		return changeOf(v.e, out), u
+	}
+	for _, kid := range n.kids[1:] {
+		next, w := v.metric(kid)
+		switch n.op {
+		case "*":
+			u = u.times(w, 1)
+		case "/":
+			u = u.times(w, -1)
+		default:
+			u = v.same(n, u, w)
+		}
+		out = combined(out, next, arithmetic[n.op])
 	}
 	return out, u
+}
+
+// same returns the unit of a sum or comparison, and fails if the units differ. A free number has
+// every unit.
+func (v *evaluator) same(n *node, a, b unit) unit {
+	switch {
+	case a.free:
+		return b
+	case !b.free && a != b:
+		v.fail(n, "the units differ: "+unitName(a)+" and "+unitName(b), "")
+	}
+	return a
 }
 
 func unitName(u unit) string {
@@ -121,13 +152,7 @@ func unitName(u unit) string {
 	return u.String()
 }
 
-func constant(v float64) column {
-	return func(dst []float64, _ int) {
-		for i := range dst {
-			dst[i] = v
-		}
-	}
-}
+func constant(v float64) column { return byRow(func(int) float64 { return v }) }
 
 func each(kid column, f func(float64) float64) column {
 	return func(dst []float64, lo int) {
@@ -138,39 +163,15 @@ func each(kid column, f func(float64) float64) column {
 	}
 }
 
-// arithmetic combines two columns. The conversions keep the compiler from fusing a multiplication
-// and an addition, which would round differently on some processors.
-func arithmetic(op nodeOp, a, b column) column {
+// combined returns the column of a function of two columns.
+func combined(a, b column, f func(a, b float64) float64) column {
 	buf := make([]float64, blockRows)
 	return func(dst []float64, lo int) {
 		right := buf[:len(dst)]
 		a(dst, lo)
 		b(right, lo)
-		switch op {
-		case opAdd:
-			for i, v := range right {
-				dst[i] = finite(dst[i] + v)
-			}
-		case opSub:
-			for i, v := range right {
-				dst[i] = finite(dst[i] - v)
-			}
-		case opMul:
-			for i, v := range right {
-				dst[i] = finite(float64(dst[i] * v))
-			}
-		case opDiv:
-			for i, v := range right {
-				dst[i] = finite(dst[i] / v)
-			}
-		case opMin:
-			for i, v := range right {
-				dst[i] = min(dst[i], v)
-			}
-		case opMax:
-			for i, v := range right {
-				dst[i] = max(dst[i], v)
-			}
+		for i, v := range right {
+			dst[i] = f(dst[i], v)
 		}
 	}
 }
@@ -184,40 +185,24 @@ func finite(v float64) float64 {
 }
 
 // named returns the column of a name: built in, or a counter.
-func (r *resolver) named(n *node) (column, unit) {
-	rec := r.e.rec
+func (v *evaluator) named(n *node) (column, unit) {
 	if n.op == opName {
-		switch n.word {
-		case "duration":
-			return integers(rec.Duration, math.MinInt64), nanoseconds
-		case "begin":
-			return integers(rec.Begin, math.MinInt64), nanoseconds
-		case "end":
-			return byRow(func(row int) float64 { return float64(rec.Begin[row] + rec.Duration[row]) }), nanoseconds
-		case "gap":
-			return sincePrevious(r.e, func(row, prev int) float64 { return float64(rec.Begin[row] - rec.Begin[prev] - rec.Duration[prev]) }), nanoseconds
-		case "goroutine":
-			return integers(rec.Goroutine, math.MinInt64), plainCount
-		case "thread":
-			return integers(rec.Thread, 0), plainCount
-		case "proc":
-			return integers(rec.Proc, 0), plainCount
+		for _, b := range builtins {
+			if b.Name.Name == n.text {
+				return b.column(v.e), parseUnit(b.Unit)
+			}
 		}
 	}
-	i := -1
-	if n.op == opQuoted {
-		i = r.e.exactly(n.word)
-	} else {
-		i = r.e.counter(n.word)
-	}
+	i := v.e.counter(n.text, n.op == opString)
 	if i < 0 {
 		var known []string
-		for _, name := range r.e.Names() {
+		for _, name := range v.e.Names() {
 			known = append(known, name.Name)
 		}
-		r.fail(n, "this recording has no counter "+quote(n.word), spelling.Nearest(n.word, known))
+		v.fail(n, "this recording has no counter "+quote(n.text), spelling.Nearest(n.text, known))
 	}
-	return integers(rec.Counters[i].Values, quanta.Unknown+1), parseUnit(rec.Counters[i].Unit)
+	c := &v.e.rec.Counters[i]
+	return integers(c.Values, quanta.Unknown+1), parseUnit(c.Unit)
 }
 
 // byRow returns the column of a function of the row.
@@ -251,16 +236,8 @@ func integers[T int32 | int64](values []T, least int64) column {
 	}
 }
 
-// change returns the difference to the goroutine's previous quantum. That may be far back, so it
+// changeOf returns the difference to the goroutine's previous quantum. That may be far back, so it
 // needs the whole column.
-func (r *resolver) change(n *node) (column, unit) {
-	if r.changes++; r.changes > maxChanges {
-		r.fail(n, "more than 8 changes in one metric", "")
-	}
-	kid, u := r.compile(n.kids[0])
-	return changeOf(r.e, kid), u
-}
-
 func changeOf(e *Explorer, kid column) column {
 	values := make([]float64, e.rec.Len())
 	for lo := 0; lo < len(values); lo += blockRows {
@@ -306,8 +283,12 @@ func (e *Explorer) Values(ctx context.Context, metric string, set *Set) ([]float
 	if err != nil {
 		return nil, err
 	}
+	return valuesIn(ctx, c.column, set)
+}
+
+func valuesIn(ctx context.Context, c column, set *Set) ([]float64, error) {
 	out := make([]float64, 0, set.Count())
-	err = visit(ctx, set, []column{c.column}, func(_ int, v []float64) { out = append(out, v[0]) })
+	err := visit(ctx, set, []column{c}, func(_ int, v []float64) { out = append(out, v[0]) })
 	return out, err
 }
 
@@ -325,52 +306,31 @@ var (
 )
 
 func parseUnit(s string) unit {
-	switch s {
-	case "ns":
-		return nanoseconds
-	case "bytes":
-		return inBytes
-	}
-	return plainCount
+	return map[string]unit{"ns": nanoseconds, "bytes": inBytes}[s]
 }
 
 // String returns "ns", "bytes/ns", "1/ns", "ns^2"; "" for a plain count.
 func (u unit) String() string {
-	var over, under []string
+	over, under := "", ""
 	add := func(name string, power int) {
 		if power > 1 || power < -1 {
 			name += "^" + strconv.Itoa(max(power, -power))
 		}
 		if power > 0 {
-			over = append(over, name)
+			over += "*" + name
 		} else if power < 0 {
-			under = append(under, name)
+			under += "/" + name
 		}
 	}
 	add("ns", u.ns)
 	add("bytes", u.bytes)
-	if len(over) == 0 && len(under) > 0 {
-		over = []string{"1"}
+	if over == "" && under != "" {
+		over = "1"
 	}
-	return strings.Join(append([]string{strings.Join(over, "*")}, under...), "/")
+	return strings.TrimPrefix(over, "*") + under
 }
 
-// times and over multiply and divide units; a free number changes nothing.
-func (u unit) times(v unit) unit {
-	return unit{u.ns + v.ns, u.bytes + v.bytes, u.free && v.free}
-}
-
-func (u unit) over(v unit) unit {
-	return unit{u.ns - v.ns, u.bytes - v.bytes, u.free && v.free}
-}
-
-// with returns the unit of a sum, if the two can be added and compared.
-func (u unit) with(v unit) (unit, bool) {
-	switch {
-	case u.free:
-		return v, true
-	case v.free:
-		return u, true
-	}
-	return u, u == v
+// times multiplies a unit by a power of another; a free number changes nothing.
+func (u unit) times(v unit, power int) unit {
+	return unit{u.ns + power*v.ns, u.bytes + power*v.bytes, u.free && v.free}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -16,414 +17,137 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// This file parses the language of filters and metrics by recursive descent. The package comment
+// This file parses the language of filters and metrics by precedence climbing. The package comment
 // describes its meaning.
 //
-//	filter  = and { "||" and } .
-//	and     = not { "&&" not } .
-//	not     = "!" not | test .
-//	test    = sum [ relation sum | "in" numbers ] | field relation value | field "in" "(" value { "," value } ")"
-//	        | "(" filter ")" | "all" | "none" | "first(…)" | "last(…)" | "during(…)" | "between(…)" | "known(…)" .
-//	sum     = product { ( "+" | "-" ) product } .
-//	product = unary { ( "*" | "/" ) unary } .
-//	unary   = "-" unary | number | name | string | "min(…)" | "max(…)" | "abs(…)" | "change(…)" | "(" sum ")" .
+//	expression = operand { operator operand } | field relation value | field "in" "(" value { "," value } ")"
+//	           | expression "in" ( range | "(" range { "," range } ")" ) | "!" expression .
+//	operand    = "-" operand | "(" expression ")" | number | name | string | "all" | "none" | function "(" … ")" .
 //
-// A "(" may open a filter or a metric: both are parsed as a filter, and the result is checked
-// afterwards.
+// A filter is an expression that denotes a set of quanta, a metric one that denotes a number. A "("
+// may open either: the operators check their operands.
+
+// node is an operation of an expression, or a leaf. Filters denote sets of quanta, metrics numbers.
+type node struct {
+	op    string // an operator, a function, or one of the constants below
+	pos   int    // in bytes
+	kids  []*node
+	text  string  // of a leaf: the name, the text, or the unit of a number
+	value float64 // of a number, including the unit
+	plain float64 // of a number, as written
+}
+
+const (
+	opNot    = "!"
+	opIn     = "in" // a number or field, then numbers and ranges, or texts
+	opRange  = ".."
+	opNeg    = "negative"
+	opNumber = "number"
+	opName   = "name"
+	opString = "string" // a text, or the counter of exactly this name
+	opField  = "field"
+	opWord   = "word" // a text that is canonical without quotes
+)
+
+// bindings are the precedences of operators; higher ones bind tighter.
+var bindings = map[string]int{
+	"||": 1, "&&": 2, opNot: bindNot, "=": bindTest, "!=": bindTest, "<": bindTest, "<=": bindTest, ">": bindTest, ">=": bindTest, "=~": bindTest, "!~": bindTest, opIn: bindTest,
+	"+": bindSum, "-": bindSum, "*": 6, "/": 6, opNeg: bindNeg,
+}
+
+const bindNot, bindTest, bindSum, bindNeg, bindLeaf = 3, 4, 5, 7, 8
+
+// operators lists the infix operators, longer ones before their prefixes.
+var operators = []string{"||", "&&", "==", "=~", "=", "!=", "!~", "<=", "<", ">=", ">", "+", "-", "*", "/"}
+
+var (
+	setFunctions    = []string{"first", "last", "during", "between", "known"}
+	numberFunctions = []string{"min", "max", "abs", "change"}
+)
+
+// isSet reports whether the node is a filter rather than a metric.
+func (n *node) isSet() bool {
+	b := bindings[n.op]
+	return b > 0 && b <= bindTest || n.op == "all" || n.op == "none" || slices.Contains(setFunctions, n.op)
+}
+
+// String returns the canonical form, which parses to the same tree.
+func (n *node) String() string {
+	switch n.op {
+	case "all", "none":
+		return n.op
+	case opName, opField, opWord:
+		return n.text
+	case opString:
+		return quote(n.text)
+	case opNumber:
+		return formatNumber(n.plain) + n.text
+	case opRange:
+		return n.kids[0].String() + ".." + n.kids[1].String()
+	case opNot:
+		return "!" + n.kids[0].within(bindLeaf)
+	case opNeg:
+		return "-" + n.kids[0].within(bindNeg)
+	case opIn:
+		return n.kids[0].String() + " in (" + joined(n.kids[1:]) + ")"
+	}
+	if b := bindings[n.op]; b > 0 {
+		return n.kids[0].within(b) + " " + n.op + " " + n.kids[1].within(b+1)
+	}
+	return n.op + "(" + joined(n.kids) + ")"
+}
+
+func joined(nodes []*node) string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// within returns the node, in parentheses if it binds less tightly than binding.
+func (n *node) within(binding int) string {
+	if b := bindings[n.op]; b > 0 && b < binding {
+		return "(" + n.String() + ")"
+	}
+	return n.String()
+}
+
+// formatNumber formats a number of 0 or more as JSON and JavaScript do.
+func formatNumber(v float64) string {
+	text, _ := json.Marshal(Value(v)) // cannot fail
+	return string(text)
+}
+
+// quote returns a JSON string with minimal escaping.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
 
 // gcSpan is the span that "gc" stands for in a filter: the phase between the two pauses of a
 // collection.
 const gcSpan = "GC concurrent mark phase"
-
-// parse parses a whole text.
-func parse(text string, rule func(*lexer) *node) (n *node, err error) {
-	switch {
-	case len(text) > maxText:
-		return nil, &SyntaxError{Input: text[:0], Message: "the text is longer than 16384 bytes"}
-	case !utf8.ValidString(text):
-		return nil, &SyntaxError{Message: "the text is not valid UTF-8"}
-	}
-	defer recovered(&err)
-	l := &lexer{text: text}
-	n = rule(l)
-	if l.space(); l.at < len(text) {
-		l.fail("unexpected " + l.next())
-	}
-	return n, nil
-}
-
-// recovered turns the panic of a parser or resolver into an error. It is deferred.
-func recovered(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case *SyntaxError:
-		*err = r
-	default:
-		panic(r)
-	}
-}
-
-// nested counts the nesting depth while rule runs.
-func (l *lexer) nested(rule func() *node) *node {
-	if l.depth++; l.depth > maxNesting {
-		l.fail("nested more than 64 deep")
-	}
-	n := rule()
-	l.depth--
-	return n
-}
-
-// operation returns a node, and counts it.
-func (l *lexer) operation(op nodeOp, pos int, kids ...*node) *node {
-	if l.operators++; l.operators > maxOperators {
-		l.failAt(pos, "more than 500 operations", "")
-	}
-	return &node{op: op, pos: pos, kids: kids}
-}
-
-func (l *lexer) wantSet(n *node) *node {
-	if !n.isSet() {
-		l.failAt(n.pos, "this is a number, not a filter: compare it with something", "")
-	}
-	return n
-}
-
-func (l *lexer) wantNumber(n *node) *node {
-	if n.isSet() {
-		l.failAt(n.pos, "this is a filter, not a number", "")
-	}
-	return n
-}
-
-func (l *lexer) filter() *node { return l.wantSet(l.or()) }
-func (l *lexer) metric() *node { return l.wantNumber(l.or()) }
-
-func (l *lexer) or() *node      { return l.binary(l.and, l.wantSet, opOr) }
-func (l *lexer) and() *node     { return l.binary(l.not, l.wantSet, opAnd) }
-func (l *lexer) sum() *node     { return l.binary(l.product, l.wantNumber, opAdd, opSub) }
-func (l *lexer) product() *node { return l.binary(l.unary, l.wantNumber, opMul, opDiv) }
-
-// binary parses operations of one precedence between operands of one sort.
-func (l *lexer) binary(operand func() *node, want func(*node) *node, ops ...nodeOp) *node {
-	n := operand()
-	for {
-		pos := l.pos()
-		i := slices.IndexFunc(ops, func(op nodeOp) bool { return l.take(strings.TrimSpace(infix[op])) })
-		if i < 0 {
-			return n
-		}
-		n = l.operation(ops[i], pos, want(n), want(operand()))
-	}
-}
-
-func (l *lexer) not() *node {
-	pos := l.pos()
-	if !l.take("!") {
-		return l.test()
-	}
-	return l.operation(opNot, pos, l.wantSet(l.nested(l.not)))
-}
-
-// relations lists relations, longer ones before their prefixes.
-var relations = []string{"==", "=~", "=", "!=", "!~", "<=", "<", ">=", ">"}
-
-func (l *lexer) relation() string {
-	for _, r := range relations {
-		if l.take(r) {
-			if r == "==" {
-				return "="
-			}
-			return r
-		}
-	}
-	return ""
-}
-
-func (l *lexer) test() *node {
-	pos := l.pos()
-	if field := l.peekName(); isField(field) {
-		l.name()
-		return l.textTest(field, pos)
-	}
-	n := l.sum()
-	if n.isSet() {
-		return n
-	}
-	at := l.pos()
-	switch r := l.relation(); {
-	case r == "=~" || r == "!~":
-		l.failAt(at, "a regular expression needs text on its left: group, kind, func, caller, ended or wait", "")
-	case r != "":
-		c := l.operation(opCompare, pos, n, l.wantNumber(l.sum()))
-		c.word = r
-		return c
-	case l.peekName() == "in":
-		l.name()
-		in := l.operation(opIn, pos, n)
-		in.list = l.intervals()
-		return in
-	}
-	return n
-}
-
-// textTest parses the test after the name of a field.
-func (l *lexer) textTest(field string, pos int) *node {
-	if l.peekName() == "in" {
-		l.name()
-		n := l.operation(opTextIn, pos)
-		n.field = field
-		l.must("(")
-		for more := true; more; more = l.take(",") {
-			n.texts = append(n.texts, l.value(field, ""))
-		}
-		l.must(")")
-		return n
-	}
-	at := l.pos()
-	n := l.operation(opText, pos)
-	n.field, n.word = field, l.relation()
-	switch n.word {
-	case "=", "!=", "=~", "!~":
-	default:
-		l.failAt(at, field+" is text: test it with =, !=, =~, !~ or in", "")
-	}
-	n.texts = []string{l.value(field, n.word)}
-	return n
-}
-
-// value parses and checks the text with which a field is compared.
-func (l *lexer) value(field, relation string) string {
-	pos := l.pos()
-	text, ok := l.quoted()
-	if !ok {
-		text = l.bareWord()
-		if text == "" {
-			l.failAt(pos, "expected a string or a word, not "+l.next(), "")
-		}
-	}
-	if relation == "=~" || relation == "!~" {
-		if _, err := compileRegexp(text); err != nil {
-			l.failAt(pos, err.Error(), "")
-		}
-		return text
-	}
-	if values := fieldValues(field); values != nil && !slices.Contains(values, text) {
-		l.failAt(pos, field+" is never "+quote(text), spelling.Nearest(text, values))
-	}
-	return text
-}
-
-// intervals parses one or more numbers or ranges of them.
-func (l *lexer) intervals() []interval {
-	if !l.take("(") {
-		return []interval{l.interval()}
-	}
-	list := []interval{l.interval()}
-	for l.take(",") {
-		list = append(list, l.interval())
-	}
-	l.must(")")
-	return list
-}
-
-func (l *lexer) interval() interval {
-	low := l.signed()
-	if !l.take("..") {
-		return interval{low, low}
-	}
-	return interval{low, l.signed()}
-}
-
-// signed parses a number with or without a minus.
-func (l *lexer) signed() *node {
-	pos := l.pos()
-	minus := l.take("-")
-	n := l.number()
-	switch {
-	case n == nil:
-		l.fail("expected a number, not " + l.next())
-	case minus:
-		return &node{op: opNeg, pos: pos, kids: []*node{n}}
-	}
-	return n
-}
-
-func (l *lexer) unary() *node {
-	pos := l.pos()
-	if l.take("-") {
-		return l.operation(opNeg, pos, l.wantNumber(l.nested(l.unary)))
-	}
-	if l.take("(") {
-		n := l.nested(l.or)
-		l.must(")")
-		return n
-	}
-	if n := l.number(); n != nil {
-		return n
-	}
-	if name, ok := l.quoted(); ok {
-		return &node{op: opQuoted, pos: pos, word: name}
-	}
-	name := l.name()
-	switch {
-	case name == "":
-		l.failAt(pos, "expected a name, a number or a test, not "+l.next(), "")
-	case isField(name):
-		l.failAt(pos, name+" is text, not a number", "")
-	case name == "all":
-		return &node{op: opAll, pos: pos}
-	case name == "none":
-		return &node{op: opNone, pos: pos}
-	case name == "in":
-		l.failAt(pos, `expected a number before "in"`, "")
-	}
-	if op, ok := callOf(name); ok {
-		return l.call(op, pos)
-	}
-	return &node{op: opName, pos: pos, word: name}
-}
-
-var fields = []string{"group", "kind", "func", "caller", "ended", "wait"}
-
-func isField(name string) bool { return slices.Contains(fields, name) }
-
-var (
-	waitValues  = names(timeline.Waits())
-	endingNames = names(quanta.Endings())
-	kindValues  = names([]timeline.Kind{timeline.Application, timeline.GC, timeline.Runtime, timeline.Tracer})
-)
-
-func names[T interface{ String() string }](values []T) (out []string) {
-	for _, v := range values {
-		out = append(out, v.String())
-	}
-	return out
-}
-
-// fieldValues returns the values of a field with a fixed set of values; nil for others.
-func fieldValues(field string) []string {
-	return map[string][]string{"kind": kindValues, "ended": endingNames, "wait": waitValues}[field]
-}
-
-func callOf(name string) (nodeOp, bool) {
-	for op, n := range callNames {
-		if n == name {
-			return op, true
-		}
-	}
-	return 0, false
-}
-
-// call parses the arguments of a function.
-func (l *lexer) call(op nodeOp, pos int) *node {
-	n := l.operation(op, pos)
-	l.must("(")
-	switch op {
-	case opFirst, opLast:
-		l.ranked(n)
-	case opDuring:
-		if n.span = l.maybeSpan(); n.span == "" {
-			n.kids = append(n.kids, l.argument())
-			l.must(",")
-			n.kids = append(n.kids, l.argument())
-			for _, kid := range n.kids {
-				l.wantConstant(kid)
-			}
-		}
-	case opBetween:
-		l.between(n)
-	case opKnown:
-		if field := l.peekName(); isField(field) {
-			n.field = l.name()
-		} else {
-			n.kids = append(n.kids, l.argument())
-		}
-	default:
-		n.kids = append(n.kids, l.argument())
-		for (op == opMin || op == opMax) && l.take(",") {
-			n.kids = append(n.kids, l.argument())
-		}
-	}
-	l.must(")")
-	return n
-}
-
-func (l *lexer) argument() *node { return l.wantNumber(l.nested(l.or)) }
-
-// ranked parses "20, gc, goroutine".
-func (l *lexer) ranked(n *node) {
-	pos := l.pos()
-	num := l.number()
-	if num == nil || num.word != "" || num.num != float64(int32(num.num)) || num.num < 1 {
-		l.failAt(pos, "expected a whole number of quanta from 1 to 2147483647", "")
-	}
-	n.count = int(num.num)
-	l.must(",")
-	if n.span = l.maybeSpan(); n.span == "" {
-		l.fail("expected gc or the name of a span as a string, not " + l.next())
-	}
-	if l.take(",") {
-		n.each = l.eachOf([]string{"goroutine", "group", "proc", "thread"})
-	}
-}
-
-// between parses the texts of two markers.
-func (l *lexer) between(n *node) {
-	for i := range 2 {
-		if i > 0 {
-			l.must(",")
-		}
-		text, ok := l.quoted()
-		if !ok {
-			l.fail("expected the text of a marker as a string, not " + l.next())
-		}
-		n.texts = append(n.texts, text)
-	}
-	if l.take(",") {
-		n.each = l.eachOf([]string{"goroutine"})
-	}
-}
-
-func (l *lexer) eachOf(allowed []string) string {
-	pos := l.pos()
-	name := l.name()
-	if !slices.Contains(allowed, name) {
-		l.failAt(pos, "expected "+allowed[0]+" here", spelling.Nearest(name, allowed))
-	}
-	return name
-}
-
-// maybeSpan parses the name of a span, if one is next: gc, or a string followed only by "," or ")".
-func (l *lexer) maybeSpan() string {
-	at := l.pos()
-	if l.peekName() == "gc" {
-		l.name()
-		return gcSpan
-	}
-	if name, ok := l.quoted(); ok {
-		if name == "" {
-			l.failAt(at, "a span has a name", "")
-		}
-		return name
-	}
-	return ""
-}
-
-// wantConstant fails at the first name in an expression that must not depend on the quantum.
-func (l *lexer) wantConstant(n *node) {
-	if n.op == opName || n.op == opQuoted || n.op == opChange {
-		l.failAt(n.pos, "expected a time that does not depend on the quantum, such as 2ms", "")
-	}
-	for _, kid := range n.kids {
-		l.wantConstant(kid)
-	}
-}
 
 // The limits of an expression. Input from a page is untrusted until it has been parsed.
 const (
 	maxText      = 16 << 10 // bytes
 	maxNesting   = 64
 	maxOperators = 500
+	maxRegexp    = 1000 // bytes
 )
 
 // SyntaxError is an error in an expression, with its position. It also reports valid expressions
@@ -444,13 +168,364 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
+func syntaxError(text string, at int, message, near string) *SyntaxError {
+	return &SyntaxError{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message, Near: near}
+}
+
+// parse parses a whole text.
+func parse(text string, rule func(*lexer) *node) (n *node, err error) {
+	switch {
+	case len(text) > maxText:
+		return nil, &SyntaxError{Input: text[:0], Message: "the text is longer than 16384 bytes"}
+	case !utf8.ValidString(text):
+		return nil, &SyntaxError{Message: "the text is not valid UTF-8"}
+	}
+	defer recovered(&err)
+	l := &lexer{text: text}
+	n = rule(l)
+	if l.pos() < len(text) {
+		l.fail("unexpected " + l.next())
+	}
+	return n, nil
+}
+
+// recovered turns the panic of a parser or evaluator into an error. It is deferred.
+func recovered(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case *SyntaxError:
+		*err = r
+	default:
+		panic(r)
+	}
+}
+
 // lexer reads an expression. The parser requests the kind of token it expects, because a "-" is
 // part of a word in some places and an operator in others.
 type lexer struct {
-	text      string
-	at        int // in bytes
-	depth     int
-	operators int
+	text       string
+	at         int // in bytes
+	depth      int
+	operations int
+}
+
+func (l *lexer) filter() *node { return l.wantSet(l.expression(1)) }
+func (l *lexer) metric() *node { return l.wantNumber(l.expression(1)) }
+
+func (l *lexer) wantSet(n *node) *node {
+	if !n.isSet() {
+		l.failAt(n.pos, "this is a number, not a filter: compare it with something", "")
+	}
+	return n
+}
+
+func (l *lexer) wantNumber(n *node) *node {
+	if n.isSet() {
+		l.failAt(n.pos, "this is a filter, not a number", "")
+	}
+	return n
+}
+
+// nested parses an expression inside another one.
+func (l *lexer) nested(least int) *node {
+	if l.depth++; l.depth > maxNesting {
+		l.fail("nested more than 64 deep")
+	}
+	n := l.expression(least)
+	l.depth--
+	return n
+}
+
+// operation returns a node, and counts it.
+func (l *lexer) operation(op string, pos int, kids ...*node) *node {
+	if l.operations++; l.operations > maxOperators {
+		l.failAt(pos, "more than 500 operations", "")
+	}
+	return &node{op: op, pos: pos, kids: kids}
+}
+
+// expression parses operands and the operators between them that bind at least as tightly as least.
+func (l *lexer) expression(least int) (n *node) {
+	start := l.pos()
+	switch {
+	case least <= bindNot && l.take(opNot):
+		n = l.operation(opNot, start, l.wantSet(l.nested(bindNot)))
+	case least <= bindTest && isField(l.peekName()):
+		n = l.textTest()
+	default:
+		n = l.operand()
+	}
+	for {
+		at := l.pos()
+		op, binding := l.operator(least, n)
+		switch {
+		case op == "":
+			return n
+		case op == opIn:
+			n = l.operation(opIn, start, append([]*node{n}, l.ranges()...)...)
+		case op == "=~" || op == "!~":
+			l.failAt(at, "a regular expression needs text on its left: group, kind, func, caller, ended or wait", "")
+		case binding == bindTest:
+			n = l.operation(op, start, n, l.wantNumber(l.expression(bindSum)))
+		case binding < bindTest:
+			n = l.operation(op, at, l.wantSet(n), l.wantSet(l.expression(binding+1)))
+		default:
+			n = l.operation(op, at, l.wantNumber(n), l.wantNumber(l.expression(binding+1)))
+		}
+	}
+}
+
+// operator consumes the next operator if it may follow n and binds at least as tightly as least.
+func (l *lexer) operator(least int, n *node) (op string, binding int) {
+	before, test := l.at, least <= bindTest && !n.isSet()
+	if test && l.peekName() == opIn {
+		return l.name(), bindTest
+	}
+	for _, op := range operators {
+		if !l.take(op) {
+			continue
+		}
+		if op == "==" {
+			op = "="
+		}
+		if b := bindings[op]; b >= least && (b != bindTest || test) {
+			return op, b
+		}
+		break
+	}
+	l.at = before
+	return "", 0
+}
+
+// textTest parses the test of a field.
+func (l *lexer) textTest() *node {
+	pos := l.pos()
+	field := &node{op: opField, pos: pos, text: l.name()}
+	if l.peekName() == opIn {
+		l.name()
+		n := l.operation(opIn, pos, field)
+		l.must("(")
+		for more := true; more; more = l.take(",") {
+			n.kids = append(n.kids, l.value(field.text, false))
+		}
+		l.must(")")
+		return n
+	}
+	at := l.pos()
+	relation, _ := l.operator(bindTest, field)
+	if !slices.Contains([]string{"=", "!=", "=~", "!~"}, relation) {
+		l.failAt(at, field.text+" is text: test it with =, !=, =~, !~ or in", "")
+	}
+	return l.operation(relation, pos, field, l.value(field.text, relation[1:] == "~"))
+}
+
+// value parses and checks the text with which a field is compared.
+func (l *lexer) value(field string, pattern bool) *node {
+	pos := l.pos()
+	n := l.quoted()
+	if n == nil {
+		n = &node{op: opString, pos: pos, text: l.word(isWordByte)}
+		l.at += len(n.text)
+		if n.text == "" {
+			l.failAt(pos, "expected a string or a word, not "+l.next(), "")
+		}
+	}
+	values := fieldValues[field]
+	switch {
+	case pattern:
+		if _, err := compileRegexp(n.text); err != nil {
+			l.failAt(pos, err.Error(), "")
+		}
+	case values == nil:
+	case slices.Contains(values, n.text):
+		n.op = opWord
+	default:
+		l.failAt(pos, field+" is never "+quote(n.text), spelling.Nearest(n.text, values))
+	}
+	return n
+}
+
+// ranges parses one or more numbers or ranges of them.
+func (l *lexer) ranges() (list []*node) {
+	if !l.take("(") {
+		return []*node{l.rangeOf()}
+	}
+	for more := true; more; more = l.take(",") {
+		list = append(list, l.rangeOf())
+	}
+	l.must(")")
+	return list
+}
+
+func (l *lexer) rangeOf() *node {
+	pos := l.pos()
+	low := l.signed()
+	if !l.take(opRange) {
+		return low
+	}
+	return &node{op: opRange, pos: pos, kids: []*node{low, l.signed()}}
+}
+
+// signed parses a number with or without a minus.
+func (l *lexer) signed() *node {
+	pos := l.pos()
+	minus := l.take("-")
+	n := l.number()
+	switch {
+	case n == nil:
+		l.fail("expected a number, not " + l.next())
+	case minus:
+		return &node{op: opNeg, pos: pos, kids: []*node{n}}
+	}
+	return n
+}
+
+func (l *lexer) operand() *node {
+	pos := l.pos()
+	if l.take("-") {
+		return l.operation(opNeg, pos, l.wantNumber(l.nested(bindNeg)))
+	}
+	if l.take("(") {
+		n := l.nested(1)
+		l.must(")")
+		return n
+	}
+	if n := l.number(); n != nil {
+		return n
+	}
+	if n := l.quoted(); n != nil {
+		return n
+	}
+	name := l.name()
+	switch {
+	case name == "":
+		l.failAt(pos, "expected a name, a number or a test, not "+l.next(), "")
+	case isField(name):
+		l.failAt(pos, name+" is text, not a number", "")
+	case name == opIn:
+		l.failAt(pos, `expected a number before "in"`, "")
+	case name == "all" || name == "none":
+		return &node{op: name, pos: pos}
+	case slices.Contains(setFunctions, name) || slices.Contains(numberFunctions, name):
+		return l.call(l.operation(name, pos))
+	}
+	return &node{op: opName, pos: pos, text: name}
+}
+
+// call parses the arguments of a function.
+func (l *lexer) call(n *node) *node {
+	add := func(kid *node) { n.kids = append(n.kids, kid) }
+	l.must("(")
+	switch n.op {
+	case "first", "last":
+		pos := l.pos()
+		count := l.number()
+		if count == nil || count.text != "" || count.value != float64(int32(count.value)) || count.value < 1 {
+			l.failAt(pos, "expected a whole number of quanta from 1 to 2147483647", "")
+		}
+		add(count)
+		l.must(",")
+		span := l.span()
+		if span == nil {
+			l.fail("expected gc or the name of a span as a string, not " + l.next())
+		}
+		add(span)
+		l.each(n, "goroutine", "group", "proc", "thread")
+	case "during":
+		if span := l.span(); span != nil {
+			add(span)
+			break
+		}
+		add(l.argument())
+		l.must(",")
+		add(l.argument())
+		for _, kid := range n.kids {
+			l.wantConstant(kid)
+		}
+	case "between":
+		for i := range 2 {
+			if i > 0 {
+				l.must(",")
+			}
+			text := l.quoted()
+			if text == nil {
+				l.fail("expected the text of a marker as a string, not " + l.next())
+			}
+			add(text)
+		}
+		l.each(n, "goroutine")
+	case "known":
+		if pos := l.pos(); isField(l.peekName()) {
+			add(&node{op: opField, pos: pos, text: l.name()})
+			break
+		}
+		fallthrough
+	default:
+		add(l.argument())
+		for (n.op == "min" || n.op == "max") && l.take(",") {
+			add(l.argument())
+		}
+	}
+	l.must(")")
+	return n
+}
+
+func (l *lexer) argument() *node { return l.wantNumber(l.nested(1)) }
+
+// each parses an optional last argument, one of the allowed words.
+func (l *lexer) each(n *node, allowed ...string) {
+	if !l.take(",") {
+		return
+	}
+	word := &node{op: opWord, pos: l.pos(), text: l.name()}
+	if !slices.Contains(allowed, word.text) {
+		l.failAt(word.pos, "expected "+allowed[0]+" here", spelling.Nearest(word.text, allowed))
+	}
+	n.kids = append(n.kids, word)
+}
+
+// span parses the name of a span, if one is next: gc or a string.
+func (l *lexer) span() *node {
+	pos := l.pos()
+	if l.peekName() == "gc" {
+		return &node{op: opWord, pos: pos, text: l.name()}
+	}
+	n := l.quoted()
+	switch {
+	case n == nil:
+	case n.text == "":
+		l.failAt(pos, "a span has a name", "")
+	case n.text == gcSpan:
+		return &node{op: opWord, pos: pos, text: "gc"}
+	}
+	return n
+}
+
+// wantConstant fails at the first name in an expression that must not depend on the quantum.
+func (l *lexer) wantConstant(n *node) {
+	if n.op == opName || n.op == opString || n.op == "change" {
+		l.failAt(n.pos, "expected a time that does not depend on the quantum, such as 2ms", "")
+	}
+	for _, kid := range n.kids {
+		l.wantConstant(kid)
+	}
+}
+
+func isField(name string) bool {
+	return slices.Contains([]string{"group", "kind", "func", "caller", "ended", "wait"}, name)
+}
+
+// fieldValues are the values of the fields with a fixed set of them.
+var fieldValues = map[string][]string{
+	"kind":  names([]timeline.Kind{timeline.Application, timeline.GC, timeline.Runtime, timeline.Tracer}),
+	"ended": names(quanta.Endings()), "wait": names(timeline.Waits()),
+}
+
+func names[T fmt.Stringer](values []T) (out []string) {
+	for _, v := range values {
+		out = append(out, v.String())
+	}
+	return out
 }
 
 // failAt fails at a byte of the text, with a suggestion if near is not "".
@@ -458,28 +533,17 @@ func (l *lexer) failAt(at int, message, near string) {
 	panic(syntaxError(l.text, at, message, near))
 }
 
-func syntaxError(text string, at int, message, near string) *SyntaxError {
-	return &SyntaxError{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message, Near: near}
-}
-
 func (l *lexer) fail(message string) { l.failAt(l.pos(), message, "") }
 
 // pos returns the position of the next token.
 func (l *lexer) pos() int {
-	l.space()
+	l.at = len(l.text) - len(strings.TrimLeft(l.text[l.at:], " \t\r\n"))
 	return l.at
-}
-
-func (l *lexer) space() {
-	for l.at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.at]) >= 0 {
-		l.at++
-	}
 }
 
 // take consumes a symbol of the language if it is next.
 func (l *lexer) take(sign string) bool {
-	l.space()
-	if !strings.HasPrefix(l.text[l.at:], sign) {
+	if !strings.HasPrefix(l.text[l.pos():], sign) {
 		return false
 	}
 	l.at += len(sign)
@@ -494,40 +558,33 @@ func (l *lexer) must(sign string) {
 
 // next returns the next token, for messages.
 func (l *lexer) next() string {
-	l.space()
-	rest := l.text[l.at:]
+	rest := l.text[l.pos():]
 	if rest == "" {
 		return "the end"
 	}
-	end := l.wordEnd(isNameByte)
-	if end == l.at {
-		_, size := utf8.DecodeRuneInString(rest)
-		end = l.at + size
+	end := strings.IndexFunc(rest, func(r rune) bool { return !isNameByte(r) })
+	if end < 0 {
+		end = len(rest)
+	} else if end == 0 {
+		_, end = utf8.DecodeRuneInString(rest)
 	}
-	return quote(l.text[l.at:min(end, l.at+40)])
+	return quote(rest[:min(end, 40)])
 }
 
-func isLetter(c byte) bool   { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
-func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
-func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
-func isWordByte(c byte) bool { return isNameByte(c) || c == '.' || c == '/' || c == '-' }
+func isLetter(r rune) bool   { return r|0x20 >= 'a' && r|0x20 <= 'z' || r == '_' }
+func isNameByte(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' }
+func isWordByte(r rune) bool { return isNameByte(r) || r == '.' || r == '/' || r == '-' }
 
-func (l *lexer) wordEnd(ok func(byte) bool) int {
-	end := l.at
-	for end < len(l.text) && ok(l.text[end]) {
-		end++
-	}
-	return end
-}
-
-// peekName returns the name that is next, or "".
-func (l *lexer) peekName() string {
-	l.space()
-	if l.at == len(l.text) || !isLetter(l.text[l.at]) {
+// word returns the next word of the given letters, such as chan-receive; "" if there is none.
+func (l *lexer) word(letters func(rune) bool) string {
+	rest := l.text[l.pos():]
+	if rest == "" || !isLetter(rune(rest[0])) {
 		return ""
 	}
-	return l.text[l.at:l.wordEnd(isNameByte)]
+	return rest[:len(rest)-len(strings.TrimLeftFunc(rest, letters))]
 }
+
+func (l *lexer) peekName() string { return l.word(isNameByte) }
 
 func (l *lexer) name() string {
 	name := l.peekName()
@@ -535,39 +592,22 @@ func (l *lexer) name() string {
 	return name
 }
 
-// bareWord parses a value that needs no quotes, such as chan-receive.
-func (l *lexer) bareWord() string {
-	l.space()
-	if l.at == len(l.text) || !isLetter(l.text[l.at]) {
-		return ""
-	}
-	from := l.at
-	l.at = l.wordEnd(isWordByte)
-	return l.text[from:l.at]
-}
-
 // quoted parses a JSON string, if one is next.
-func (l *lexer) quoted() (string, bool) {
-	l.space()
-	if l.at == len(l.text) || l.text[l.at] != '"' {
-		return "", false
+func (l *lexer) quoted() *node {
+	n := &node{op: opString, pos: l.pos()}
+	rest := l.text[l.at:]
+	if !strings.HasPrefix(rest, `"`) {
+		return nil
 	}
-	end := l.at + 1
-	for end < len(l.text) && l.text[end] != '"' {
-		if l.text[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	if end >= len(l.text) {
+	d := json.NewDecoder(strings.NewReader(rest))
+	switch err := d.Decode(&n.text); {
+	case err == io.ErrUnexpectedEOF:
 		l.fail("the string is not closed")
-	}
-	var s string
-	if json.Unmarshal([]byte(l.text[l.at:end+1]), &s) != nil {
+	case err != nil:
 		l.fail(`not a string as in JSON: only \" \\ \/ \b \f \n \r \t \u1234 are escapes`)
 	}
-	l.at = end + 1
-	return s, true
+	l.at += int(d.InputOffset())
+	return n
 }
 
 // suffixes are the units that a number may have.
@@ -590,32 +630,26 @@ func (l *lexer) number() *node {
 		return nil
 	}
 	l.at += len(text)
-	var err error
-	if n.plain, err = strconv.ParseFloat(text, 64); err != nil {
-		l.failAt(n.pos, "the number is too large", "")
-	}
+	n.plain, _ = strconv.ParseFloat(text, 64) // infinite if it is too large
 	scale := 1.0
 	switch rest := l.text[l.at:]; {
-	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"):
-		// The micro sign and the Greek letter.
-		n.word, scale = "us", 1e3
+	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"): // the micro sign and the Greek letter
+		n.text, scale = "us", 1e3
 		l.at += len("µs")
-	case rest != "" && isLetter(rest[0]):
+	case rest != "" && isLetter(rune(rest[0])):
 		at := l.at
-		n.word = l.name()
-		suffix, ok := suffixes[n.word]
+		n.text = l.name()
+		suffix, ok := suffixes[n.text]
 		if !ok {
-			l.failAt(at, "unknown unit "+quote(n.word)+" of a number: there are ns, us, ms, s, B, kB, MB, GB, KiB, MiB, GiB", "")
+			l.failAt(at, "unknown unit "+quote(n.text)+" of a number: there are ns, us, ms, s, B, kB, MB, GB, KiB, MiB, GiB", "")
 		}
 		scale = suffix.scale
 	}
-	if n.num = n.plain * scale; math.IsInf(n.num, 0) {
+	if n.value = n.plain * scale; math.IsInf(n.value, 0) {
 		l.failAt(n.pos, "the number is too large", "")
 	}
 	return n
 }
-
-const maxRegexp = 1000
 
 // compileRegexp compiles a regular expression of package regexp.
 func compileRegexp(text string) (*regexp.Regexp, error) {

@@ -15,8 +15,7 @@ type Query struct {
 	Filter string `json:"filter,omitempty"`
 	// Against selects a second set, for Compare. "" means all quanta that are not in the first.
 	Against string `json:"against,omitempty"`
-	// Units are metrics whose units are returned, at most the first 50. Their values are not
-	// computed.
+	// Units are metrics whose units are returned, at most 50. Their values are not computed.
 	Units []string `json:"units,omitempty"`
 	// Stats are metrics to summarize, at most 50.
 	Stats   []string `json:"stats,omitempty"`
@@ -57,6 +56,10 @@ type PartError struct {
 	Err  error
 }
 
+func partError(part, format string, args ...any) error {
+	return &PartError{part, fmt.Errorf(format, args...)}
+}
+
 // Error returns the invalid part of the query, and the error.
 func (e *PartError) Error() string { return "query: " + e.Part + ": " + e.Err.Error() }
 
@@ -65,14 +68,10 @@ func (e *PartError) Unwrap() error { return e.Err }
 
 // MarshalJSON returns the error as JSON.
 func (e *PartError) MarshalJSON() ([]byte, error) {
-	out := struct {
-		Error string `json:"error"`
-		Part  string `json:"part"`
-		Pos   *int   `json:"pos,omitempty"`
-	}{Error: e.Err.Error(), Part: e.Part}
+	out := map[string]any{"error": e.Err.Error(), "part": e.Part}
 	var syntax *SyntaxError
 	if errors.As(e.Err, &syntax) {
-		out.Pos = &syntax.Pos
+		out["pos"] = syntax.Pos
 	}
 	return json.Marshal(out)
 }
@@ -85,64 +84,49 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 	}
 	a := &Answer{Filter: canonical, Of: e.rec.Len(), Count: set.Count(), Duration: Value(e.duration(set))}
 	var other *Set
-	switch {
-	case q.Against != "":
-		if other, a.Against, err = e.selectText(ctx, "against", q.Against); err != nil {
-			return nil, err
+	part := func(asked bool, answer func() error) {
+		if asked && err == nil {
+			err = answer()
 		}
-	case q.Compare != nil:
+	}
+	part(q.Against != "", func() (err error) {
+		other, a.Against, err = e.selectText(ctx, "against", q.Against)
+		return err
+	})
+	if q.Against == "" && q.Compare != nil {
 		other = set.Complement()
 	}
 	if other != nil {
 		a.AgainstCount = other.Count()
 	}
 	for i, text := range q.Units[:min(len(q.Units), 50)] {
-		c, err := e.compilePart(fmt.Sprintf("units[%d]", i), text)
-		if err != nil {
-			return nil, err
-		}
-		a.Units = append(a.Units, c.unit.String())
+		part(true, func() error {
+			c, err := e.compileAll(fmt.Sprintf("units[%d]", i), 1, text)
+			if err == nil {
+				a.Units = append(a.Units, c[0].unit.String())
+			}
+			return err
+		})
 	}
-	metrics, err := e.compileAll("stats", q.Stats, 50)
+	part(len(q.Stats) > 0, func() error {
+		metrics, err := e.compileAll("stats", 50, q.Stats...)
+		for _, c := range metrics {
+			s, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, quantilesShown, true)
+			if err != nil {
+				return err
+			}
+			a.Stats = append(a.Stats, s...)
+		}
+		return err
+	})
+	part(q.Table != nil, func() (err error) { a.Table, err = e.table(ctx, *q.Table, set); return err })
+	part(q.Rows != nil, func() (err error) { a.Rows, err = e.rows(ctx, *q.Rows, set); return err })
+	part(q.Density != nil, func() (err error) { a.Density, err = e.density(ctx, *q.Density, set); return err })
+	part(q.Lanes != nil, func() (err error) { a.Lanes, err = e.lanes(ctx, *q.Lanes, set); return err })
+	part(len(q.Correlate) > 0, func() (err error) { a.Correlation, err = e.correlate(ctx, q.Correlate, set); return err })
+	part(q.Compare != nil, func() (err error) { a.Comparison, err = e.compare(ctx, q.Compare, set, other); return err })
 	if err != nil {
 		return nil, err
-	}
-	for _, c := range metrics {
-		s, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, quantilesShown, true)
-		if err != nil {
-			return nil, err
-		}
-		a.Stats = append(a.Stats, s...)
-	}
-	if q.Table != nil {
-		if a.Table, err = e.table(ctx, *q.Table, set); err != nil {
-			return nil, err
-		}
-	}
-	if q.Rows != nil {
-		if a.Rows, err = e.rows(ctx, *q.Rows, set); err != nil {
-			return nil, err
-		}
-	}
-	if q.Density != nil {
-		if a.Density, err = e.density(ctx, *q.Density, set); err != nil {
-			return nil, err
-		}
-	}
-	if q.Lanes != nil {
-		if a.Lanes, err = e.lanes(ctx, *q.Lanes, set); err != nil {
-			return nil, err
-		}
-	}
-	if len(q.Correlate) > 0 {
-		if a.Correlation, err = e.correlate(ctx, q.Correlate, set); err != nil {
-			return nil, err
-		}
-	}
-	if q.Compare != nil {
-		if a.Comparison, err = e.compare(ctx, q.Compare, set, other); err != nil {
-			return nil, err
-		}
 	}
 	return a, nil
 }

@@ -49,12 +49,12 @@ type Row struct {
 // rows answers the question of [Rows] for a set. Rows with an unknown value come last, equal ones
 // in the order of the recording.
 func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
-	metrics, err := e.compileAll("rows", q.Metrics, 20)
+	metrics, err := e.compileAll("rows", 20, q.Metrics...)
 	if err != nil {
 		return nil, err
 	}
 	if q.Offset < 0 || q.Limit < 0 || q.Limit > 10_000 {
-		return nil, &PartError{"rows", fmt.Errorf("cannot give %d rows from %d on: at most 10000 at a time", q.Limit, q.Offset)}
+		return nil, partError("rows", "cannot give %d rows from %d on: at most 10000 at a time", q.Limit, q.Offset)
 	}
 	q.Limit = cmp.Or(q.Limit, 100)
 	order, err := e.ordered(ctx, q, set)
@@ -104,35 +104,28 @@ func (e *Explorer) row(i int) Row {
 // ordered returns the rows of a set, sorted up to the end of the requested page.
 func (e *Explorer) ordered(ctx context.Context, q Rows, set *Set) ([]int32, error) {
 	rows := make([]int32, 0, set.Count())
+	for row := range set.Rows() {
+		rows = append(rows, int32(row))
+	}
 	if q.Sort == "" {
-		for row := range set.Rows() {
-			rows = append(rows, int32(row))
-		}
 		if q.Descending {
 			slices.Reverse(rows)
 		}
 		return rows, nil
 	}
-	c, err := e.compilePart("rows", q.Sort)
+	c, err := e.compileAll("rows", 1, q.Sort)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]float64, 0, cap(rows))
-	err = visit(ctx, set, []column{c.column}, func(row int, v []float64) {
-		rows = append(rows, int32(row))
-		switch {
-		case v[0] != v[0]:
-			values = append(values, math.Inf(1))
-		case q.Descending:
-			values = append(values, -v[0])
-		default:
-			values = append(values, v[0])
+	values, err := valuesIn(ctx, c[0].column, set)
+	for i, v := range values {
+		if v != v {
+			values[i] = math.Inf(1)
+		} else if q.Descending {
+			values[i] = -v
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	return sortPage(rows, values, q.Offset+q.Limit), nil
+	return sortPage(rows, values, q.Offset+q.Limit), err
 }
 
 // sortPage sorts only the first n rows by values. Selecting the last of their values first is
@@ -183,13 +176,9 @@ func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(record) // csv.Writer keeps the first error
 	err := visit(ctx, set, nil, func(i int, _ []float64) {
-		r, proc := e.row(i), (*int64)(nil)
-		if r.Proc != nil {
-			proc = new(int64)
-			*proc = int64(*r.Proc)
-		}
+		r := e.row(i)
 		record = append(record[:0], number(&r.Begin), number(&r.Duration), number(&r.Goroutine), harmless(r.Group), r.Kind,
-			number(r.Thread), number(proc), r.Ended, r.Wait, harmless(r.Func), harmless(r.Caller))
+			number(r.Thread), number(r.Proc), r.Ended, r.Wait, harmless(r.Func), harmless(r.Caller))
 		for j := range e.rec.Counters {
 			v := &e.rec.Counters[j].Values[i]
 			if *v == quanta.Unknown {
@@ -210,11 +199,11 @@ func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set) error {
 }
 
 // number formats a number; "" if unknown.
-func number(v *int64) string {
+func number[T int32 | int64](v *T) string {
 	if v == nil {
 		return ""
 	}
-	return strconv.FormatInt(*v, 10)
+	return strconv.FormatInt(int64(*v), 10)
 }
 
 // harmless makes a name safe for terminals and spreadsheets.

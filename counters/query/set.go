@@ -16,14 +16,7 @@ type Set struct {
 }
 
 // AllRows returns the set of all n rows.
-func AllRows(n int) *Set {
-	s := NoRows(n)
-	for i := range s.words {
-		s.words[i] = ^uint64(0)
-	}
-	s.trim()
-	return s
-}
+func AllRows(n int) *Set { return RowsWhere(n, func(int) bool { return true }) }
 
 // NoRows returns the empty set of n rows.
 func NoRows(n int) *Set {
@@ -49,13 +42,6 @@ func RowsWhere(n int, in func(row int) bool) *Set {
 }
 
 func (s *Set) add(row int) { s.words[row>>6] |= 1 << (row & 63) }
-
-// trim clears the bits after the last row.
-func (s *Set) trim() {
-	if tail := s.n & 63; tail > 0 {
-		s.words[len(s.words)-1] &= 1<<tail - 1
-	}
-}
 
 // Len returns the number of rows of the recording, whether in the set or not.
 func (s *Set) Len() int { return s.n }
@@ -105,15 +91,13 @@ func (s *Set) Equal(t *Set) bool { return s.n == t.n && slices.Equal(s.words, t.
 
 func (s *Set) combine(t *Set, op func(a, b uint64) uint64) *Set {
 	out := NoRows(max(s.n, t.n))
+	copy(out.words, s.words)
 	for i := range out.words {
-		var a, b uint64
-		if i < len(s.words) {
-			a = s.words[i]
-		}
+		var b uint64
 		if i < len(t.words) {
 			b = t.words[i]
 		}
-		out.words[i] = op(a, b)
+		out.words[i] = op(out.words[i], b)
 	}
 	return out
 }

@@ -19,20 +19,10 @@ func (v Value) Known() bool { return v == v }
 
 // MarshalJSON returns the number, or null.
 func (v Value) MarshalJSON() ([]byte, error) {
-	return v.append(nil), nil
-}
-
-// append appends the value as encoding/json formats a float64.
-func (v Value) append(b []byte) []byte {
-	f := math.Abs(float64(v))
-	switch {
-	case !v.Known() || math.IsInf(f, 0):
-		return append(b, "null"...)
-	case f != 0 && (f < 1e-6 || f >= 1e21): // with an exponent
-		text, _ := json.Marshal(float64(v)) // cannot fail: it is finite
-		return append(b, text...)
+	if v-v != 0 {
+		return []byte("null"), nil
 	}
-	return strconv.AppendFloat(b, float64(v), 'f', -1, 64)
+	return json.Marshal(float64(v))
 }
 
 // UnmarshalJSON parses the output of MarshalJSON.
@@ -86,7 +76,7 @@ func CheckStats(names []string) error {
 		return fmt.Errorf("%d statistics are more than 20", len(names))
 	}
 	for _, name := range names {
-		if _, ok := quantileOf(name); !ok && !slices.Contains([]string{"mean", "sum", "min", "max", "deviation", "ratio"}, name) {
+		if _, ok := quantileOf(name); !ok && statistic[name] == nil {
 			return fmt.Errorf("no statistic is called %s: there are mean, sum, min, max, deviation, ratio, and quantiles such as p50 or p99.9", quote(name))
 		}
 	}
@@ -99,21 +89,17 @@ func quantileOf(name string) (float64, bool) {
 	return p / 100, found && err == nil && p >= 0 && p <= 100
 }
 
+// statistic has the statistics with a name of their own.
+var statistic = map[string]func(*Statistics) Value{
+	"mean": func(s *Statistics) Value { return s.Mean }, "sum": func(s *Statistics) Value { return s.Sum },
+	"min": func(s *Statistics) Value { return s.Min }, "max": func(s *Statistics) Value { return s.Max },
+	"deviation": func(s *Statistics) Value { return s.Deviation }, "ratio": func(s *Statistics) Value { return s.RatioOfSums },
+}
+
 // value returns a statistic by its name.
 func (s *Statistics) value(name string) Value {
-	switch name {
-	case "mean":
-		return s.Mean
-	case "sum":
-		return s.Sum
-	case "min":
-		return s.Min
-	case "max":
-		return s.Max
-	case "deviation":
-		return s.Deviation
-	case "ratio":
-		return s.RatioOfSums
+	if of := statistic[name]; of != nil {
+		return of(s)
 	}
 	return s.Quantiles[name]
 }
@@ -193,7 +179,7 @@ func (t *tally) statistics(wanted []string) Statistics {
 		MeanChange: Value(finite(t.change.total() / float64(t.changes))), Changes: t.changes,
 		moments: momentsOf(t.values),
 	}
-	s.Deviation = Value(s.moments.deviation())
+	s.Deviation = Value(math.Sqrt(s.moments.Variance()))
 	if t.known > 0 {
 		s.Sum, s.Min, s.Max = Value(t.sum.total()), Value(t.min), Value(t.max)
 		s.Mean = Value(finite(t.sum.total() / float64(t.known)))
@@ -224,20 +210,11 @@ func (k *sum) add(v float64) {
 // total returns the sum, or NaN if it exceeds the range of a float64.
 func (k *sum) total() float64 { return finite(k.s + k.c) }
 
-func sumOf(values []float64) float64 {
+// sumOf returns the sum of f(0) to f(n-1).
+func sumOf(n int, f func(i int) float64) float64 {
 	var k sum
-	for _, v := range values {
-		k.add(v)
-	}
-	return k.total()
-}
-
-// squares returns Σ (v − mean)².
-func squares(values []float64, mean float64) float64 {
-	var k sum
-	for _, v := range values {
-		d := v - mean
-		k.add(float64(d * d))
+	for i := range n {
+		k.add(f(i))
 	}
 	return k.total()
 }
@@ -251,9 +228,12 @@ type moments struct {
 
 // momentsOf returns the moments of known values. A moment that needs more values is NaN.
 func momentsOf(values []float64) moments {
-	n := float64(len(values))
-	mean := finite(sumOf(values) / n)
-	return moments{n, mean, squares(values, mean), constantColumn(values)}
+	n := len(values)
+	mean := finite(sumOf(n, func(i int) float64 { return values[i] }) / float64(n))
+	squares := sumOf(n, func(i int) float64 { return float64((values[i] - mean) * (values[i] - mean)) })
+	// Rounding may make the mean of equal values differ from them.
+	constant := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
+	return moments{float64(n), mean, squares, constant}
 }
 
 // Weight returns the number of values.
@@ -269,8 +249,6 @@ func (m moments) Variance() float64 {
 	}
 	return m.squares / (m.n - 1)
 }
-
-func (m moments) deviation() float64 { return math.Sqrt(m.Variance()) }
 
 // rank returns the index of a quantile among n sorted values, by nearest rank. The small number
 // corrects for rounding of the product: .07·100 is 7, not 7.000000000000001.

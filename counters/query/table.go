@@ -56,12 +56,9 @@ func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error)
 	if err := CheckStats(q.Stats); err != nil {
 		return nil, &PartError{"stat", err}
 	}
-	keys := keys{n: 1, of: func(int) int32 { return 0 }, unknown: -1, name: func(int32) string { return "all" }}
-	if q.By != "" {
-		var ok bool
-		if keys, ok = e.by(q.By); !ok {
-			return nil, &PartError{"by", fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(q.By))}
-		}
+	keys, ok := e.by(q.By)
+	if !ok {
+		return nil, partError("by", "cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(q.By))
 	}
 	metrics, all := q.Metrics, len(q.Metrics) == 0
 	if all {
@@ -70,7 +67,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error)
 			metrics = append(metrics, e.written(i))
 		}
 	}
-	compiled, err := e.compileAll("table", metrics, 50)
+	compiled, err := e.compileAll("table", 50, metrics...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +75,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error)
 	bin := func(int) int { return 0 }
 	if q.Bins != 0 {
 		if q.Bins < 0 || q.Bins > 10_000 {
-			return nil, &PartError{"table", fmt.Errorf("%d bins are not between 1 and 10000", q.Bins)}
+			return nil, partError("table", "%d bins are not between 1 and 10000", q.Bins)
 		}
 		if out.From, out.To, err = e.window(0, 0); err != nil {
 			return nil, &PartError{"table", err}
@@ -166,21 +163,6 @@ func (e *Explorer) parts(t *Table, keys keys, limit int, set *Set) (of func(row 
 		t.Others.Duration = Value(rest.total())
 	}
 	return func(row int) int { return index[keys.of(row)] }
-}
-
-// compileAll compiles metrics given as texts.
-func (e *Explorer) compileAll(part string, texts []string, most int) (out []*compiled, err error) {
-	if len(texts) > most {
-		return nil, &PartError{part, fmt.Errorf("%d metrics are more than %d", len(texts), most)}
-	}
-	for _, text := range texts {
-		c, err := e.compilePart(part, text)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
 }
 
 // A recording's statistics are tables in three forms: one for programs, with the unit as text, and
