@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -22,36 +23,74 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// analysis holds what graph, contention and tasks have in common: each reads one input, makes a T
-// of it, writes that in the requested forms, and checks the conditions of -fail.
+// analysis is a command that reads one input, makes a T of it, writes that in the requested forms,
+// and checks the conditions of -fail.
 type analysis[T any] struct {
 	flags *pflag.FlagSet // of the whole command, which adds its own
 	to    destination
+	forms formsOf[T]
 	fail  conditions
-	part  timeline.Part
+	opt   bn.Options
 }
 
-// define adds the common flags.
-func (a *analysis[T]) define(c *cobra.Command, forms formsOf[*T], about *measures) {
-	a.flags = c.Flags()
+// define adds the common flags, without -fail if about is nil.
+func (a *analysis[T]) define(c *cobra.Command, forms formsOf[T], about *measures) {
+	a.flags, a.forms = c.Flags(), forms
 	a.to.define(c, formsIn(forms.has))
-	a.fail.about = []*measures{about}
-	a.flags.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about.example+"; separate several by commas", a.fail.add)
-	definePart(a.flags, &a.part)
-	c.Long = strings.TrimSpace(c.Long) + "\n\n" + about.help()
-}
-
-// input checks the common flags and returns the input; what names the input in messages.
-func (a *analysis[T]) input(std stdio, args []string, what string) (source string, err error) {
-	if err := a.to.settle(std); err != nil {
-		return "", err
+	definePart(a.flags, &a.opt.Bottle.Part)
+	if about != nil {
+		a.fail.define(c, "", about)
+		c.Long = strings.TrimSpace(c.Long) + "\n\n" + about.help()
 	}
-	return oneInput(args, what)
 }
 
-// reader makes a result of an input. If it returns an error, its result may be non-nil: it then
-// covers the part that could be read.
-type reader[T any] func(ctx context.Context, std stdio, in *input) (*T, error)
+// settle rejects invalid common flags before anything is read. With -during, the pass over the
+// trace cuts the time.
+func (a *analysis[T]) settle(std stdio) error {
+	opt := &a.opt.Bottle
+	if err := checkBounds(a.flags, opt.From, opt.To); err != nil {
+		return err
+	}
+	if !opt.Part.During.All() {
+		opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
+	}
+	return a.to.settle(std)
+}
+
+// run runs the command. It makes the result of a trace or of saved JSON, which is of one of the
+// kinds.
+func (a *analysis[T]) run(ctx context.Context, std stdio, args []string, result func(artifact) (T, error), kinds ...kind) error {
+	in, err := oneInput(std, args)
+	if err != nil {
+		return err
+	}
+	read, err := readArtifact(ctx, std, in, a.opt, kinds...)
+	if read.value == nil || ctx.Err() != nil { // the part read before an interrupt is arbitrary
+		return err
+	}
+	if err := rejectTraceFlags(a.flags, read); err != nil {
+		return err
+	}
+	v, failed := result(read)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	a.to.draw.source = shownSource(in.label)
+	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return a.forms[form](w, v, d) })
+	return errors.Join(err, written, a.fail.checkOne(std, v))
+}
+
+// theValue is the result that is the artifact itself.
+func theValue[T any](a artifact) (T, error) { return a.value.(T), nil }
+
+// shownSource returns the name of the trace in pictures: a URL, or a file name without local
+// directories.
+func shownSource(label string) string {
+	if strings.Contains(label, "://") {
+		return label
+	}
+	return filepath.Base(label)
+}
 
 // analyze makes results of a trace. All commands use it to read traces.
 func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.Report, error) {
@@ -85,71 +124,22 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 	return report, err
 }
 
-// readResult makes a result of a trace, or reads a saved one that check accepts. If it returns an
-// error, the result may be non-nil: it then covers the part that could be read.
-func readResult[T any](ctx context.Context, std stdio, in *input, k *row[*T], opt bn.Options, check func(*T) error) (*T, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*T, error) {
-		if holdsJSON(head) {
-			v, err := readSaved(r, in.label, k)
-			if err == nil {
-				err = check(v)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return v, nil
-		}
-		opt.Want = k.want
-		report, err := analyze(ctx, in, r, opt)
-		if report == nil {
-			return nil, err
-		}
-		return k.of(report), err
-	})
-}
-
-// reader returns the reader of a kind of result.
-func (a *analysis[T]) reader(k *row[*T], opt bn.Options) reader[T] {
-	return func(ctx context.Context, std stdio, in *input) (*T, error) {
-		return readResult(ctx, std, in, k, opt, func(v *T) error {
-			if g, ok := any(v).(*bottle.Graph); ok {
-				return rejectTraceFlags(a.flags, in.label, g.GroupBy)
-			}
-			return rejectTraceFlags(a.flags, in.label, "")
-		})
-	}
-}
-
 // traceFlags are the flags that affect the analysis of a trace.
 var traceFlags = []string{"group", "window", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
 
 // rejectTraceFlags rejects flags that have no effect on a saved result, whose grouping is fixed.
-func rejectTraceFlags(flags *pflag.FlagSet, label, group string) (err error) {
+func rejectTraceFlags(flags *pflag.FlagSet, a artifact) (err error) {
+	group := ""
+	if g, ok := a.value.(*bottle.Graph); ok {
+		group = g.GroupBy
+	}
 	flags.Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
-		if err == nil && slices.Contains(traceFlags, f.Name) && value != f.DefValue && !(f.Name == "group" && value == group) {
-			err = usagef("-%s is for traces; %s is a saved result", f.Name, label)
+		if err == nil && a.Info == nil && slices.Contains(traceFlags, f.Name) && value != f.DefValue && !(f.Name == "group" && value == group) {
+			err = usagef("-%s is for traces; %s is a saved result", f.Name, a.name)
 		}
 	})
 	return err
-}
-
-// run runs the command as the flags specify.
-func (a *analysis[T]) run(ctx context.Context, std stdio, source string, forms formsOf[*T], read reader[T]) error {
-	in, err := findInput(std, source)
-	if err != nil {
-		return err
-	}
-	if err := a.to.outputs.check(); err != nil { // before reading anything
-		return err
-	}
-	v, err := read(ctx, std, in)
-	if v == nil || ctx.Err() != nil { // the part read before an interrupt is arbitrary
-		return err
-	}
-	a.to.draw.source = shownSource(in.label)
-	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, v, d) })
-	return errors.Join(err, written, a.fail.checkOne(std, v))
 }
 
 // definePart adds -generations, -during and -outside.
@@ -201,16 +191,6 @@ func defineBounds(fs *pflag.FlagSet, from, to *time.Duration, of string) {
 	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of "+of)
 }
 
-// settleBounds is checkBounds for a command with a part of the trace. With -during, the pass over
-// the trace cuts the time.
-func settleBounds(fs *pflag.FlagSet, opt *bottle.Options) error {
-	if err := checkBounds(fs, opt.From, opt.To); err != nil || opt.Part.During.All() {
-		return err
-	}
-	opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
-	return nil
-}
-
 // checkBounds rejects an empty interval of -from and -to.
 func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
 	if from < 0 {
@@ -260,6 +240,13 @@ func parsePart(s string) (p timeline.Part, err error) {
 		return p, errors.New("the last is before the first")
 	}
 	return p, nil
+}
+
+// reads adds the flags of a command that reads files and URLs.
+func (a *app) reads(c *cobra.Command) *cobra.Command {
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
 // limited adds the memory flag of a command that reads traces or saved results.

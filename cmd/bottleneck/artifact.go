@@ -15,6 +15,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -27,13 +28,11 @@ import (
 // artifact is a result that commands load, compare, add up and write.
 type artifact struct {
 	kind  kind
-	value any    // of the type of the kind
-	name  string // file name, for messages
-	// Additional results of a graph of a trace. ledger is also set for a ledger.
-	ledger     *ledger.Ledger
-	contention *contention.Profile
-	verdict    *verdict.Verdict // of a graph or a ledger, or nil
-	runs       []artifact       // all runs of its side of a comparison
+	value any    // of the type of the kind; nil if nothing could be read
+	name  string // of the input
+	// The Report has all results of the trace or, without Info, those of a saved result.
+	*bn.Report
+	runs []artifact // all runs of its side of a comparison
 }
 
 // kind is a row of the table of artifacts, a *row of the type of its values.
@@ -127,7 +126,7 @@ var (
 		of:       func(r *bn.Report) *granularity.Profile { return r.Tasks }, load: granularity.ReadJSON, fails: &tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
 		counted: func(p *granularity.Profile) int { return p.Instances }, warnings: func(p *granularity.Profile) *[]string { return &p.Warnings },
 	}
-	countersKind = &row[any]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}}
+	countersKind = &row[*quanta.Recording]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}, load: quanta.ReadJSON}
 	verdictKind  = &row[*verdict.Verdict]{kindInfo: kindInfo{name: "verdict", what: "verdict", key: "findings"}, load: readVerdict}
 	pprofKind    = &row[*profile.Profile]{
 		kindInfo: kindInfo{what: "profile of pprof", merged: true}, add: mergeProfiles,
@@ -156,7 +155,7 @@ func adding[T any](merge func(...T) T) func(...T) (T, error) {
 // comparing compares the values of a pair.
 func comparing[T any](compare func(w io.Writer, before, after T, opt text.Options) error) func(io.Writer, diffPair, drawing) error {
 	return func(w io.Writer, p diffPair, d drawing) error {
-		return compare(w, p[0].value.(T), p[1].value.(T), d.terminal.textOptions())
+		return compare(w, p[0].value.(T), p[1].value.(T), d.Options)
 	}
 }
 
@@ -189,71 +188,66 @@ func (a artifact) what() string {
 	return a.kind.about().what
 }
 
-// loadArtifact reads an input that begins with head: a trace, analyzed as requested, or a saved
-// result, which must be of the requested kind, if any.
-func loadArtifact(ctx context.Context, in *input, r io.Reader, head []byte, want kind, opt bottle.Options) (a artifact, err error) {
-	if !holdsJSON(head) {
-		return artifactOfTrace(ctx, in, r, want, opt)
-	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return a, fileError(in.label, err)
-	}
-	k := kindOfJSON(data)
-	switch {
-	case k == nil:
-		k = graphKind // to return its error
-	case k.about().compare == nil:
-		return a, errKind(in.label, k)
-	}
-	if want != nil && want != k {
-		return a, usagef("%s is a %s: that is no -kind %s", in.label, k.about().what, want.about().name)
-	}
-	if a, err = readArtifact(data, k); err != nil {
-		return artifact{}, fmt.Errorf("%s: %w", in.label, err)
-	}
-	a.name = in.label
-	return a, nil
+// readArtifact reads a trace, of which it makes the first kind, or a saved result of one of the
+// kinds. If it returns an error, the artifact may have a value: it then covers the part that could
+// be read.
+func readArtifact(ctx context.Context, std stdio, in *input, opt bn.Options, kinds ...kind) (artifact, error) {
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
+		return load(ctx, in, r, head, opt, kinds...)
+	})
 }
 
-// artifactOfTrace reads a trace, by default as a graph with a ledger.
-func artifactOfTrace(ctx context.Context, in *input, r io.Reader, want kind, opt bottle.Options) (a artifact, err error) {
-	a.kind, a.name = graphKind, in.label
-	if want != nil {
-		a.kind = want
+// load is readArtifact for an open input that begins with head.
+func load(ctx context.Context, in *input, r io.Reader, head []byte, opt bn.Options, kinds ...kind) (a artifact, err error) {
+	if holdsJSON(head) {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return a, fileError(in.label, err)
+		}
+		return artifactOfJSON(in.label, data, kinds...)
 	}
-	report, err := analyze(ctx, in, r, bn.Options{Want: a.kind.about().want, Bottle: opt, Speedup: speedup.Options{MultiName: in.label}})
-	if report == nil {
+	k := kinds[0]
+	a.kind, a.name = k, in.label
+	opt.Want |= k.about().want
+	opt.Speedup.MultiName = in.label
+	if a.Report, err = analyze(ctx, in, r, opt); a.Report == nil {
 		return a, err
 	}
-	if a.value = a.kind.take(report); a.kind == stackKind && err == nil {
-		err = report.SpeedupErr
-	}
-	a.verdict = report.Verdict
-	switch {
-	case want == nil:
-		a.ledger, a.contention = report.Ledger, report.Contention
-	case want == ledgerKind:
-		a.ledger = report.Ledger
+	if a.value = k.take(a.Report); k == stackKind && err == nil {
+		err = a.SpeedupErr
 	}
 	return a, err
 }
 
-// readArtifact reads saved JSON of a kind.
-func readArtifact(data []byte, k kind) (a artifact, err error) {
-	a.kind = k
-	if a.value, err = k.read(bytes.NewReader(data)); err != nil {
-		return a, err
+// artifactOfJSON reads a saved result of one of the kinds.
+func artifactOfJSON(name string, data []byte, kinds ...kind) (a artifact, err error) {
+	a.kind, a.name = kindOfJSON(data), name
+	switch {
+	case a.kind == nil && (len(kinds) > 1 || kinds[0] == countersKind) && json.Valid(data):
+		var whats []string
+		for _, k := range kinds {
+			whats = append(whats, k.about().what)
+		}
+		return a, fmt.Errorf("%s: it is JSON, but not a %s that this program saved", name, either(whats))
+	case a.kind == nil:
+		a.kind = kinds[0] // to return its error
+	case !slices.Contains(kinds, a.kind):
+		return a, usagef("%s is a %s: \"bottleneck %s\" reads it", name, a.what(), cmp.Or(a.kind.about().reader, a.kind.about().name))
 	}
-	switch v := a.value.(type) {
+	v, err := a.kind.read(bytes.NewReader(data))
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", name, err)
+	}
+	a.value, a.Report = v, &bn.Report{}
+	switch v := v.(type) {
 	case *bottle.Graph:
-		a.verdict = v.Verdict
+		a.Bottle, a.Verdict = v, v.Verdict
 	case *ledger.Ledger:
-		if a.ledger, a.verdict = v, v.Verdict; a.verdict == nil {
-			a.verdict = diagnose.New(diagnose.Results{Ledger: v})
+		if a.Ledger, a.Verdict = v, v.Verdict; a.Verdict == nil {
+			a.Verdict = diagnose.New(diagnose.Results{Ledger: v})
 		}
 	case *verdict.Verdict:
-		a.verdict = v
+		a.Verdict = v
 	}
 	return a, nil
 }
@@ -270,24 +264,4 @@ func kindOfJSON(data []byte) kind {
 		}
 	}
 	return nil
-}
-
-// readSaved reads saved JSON, which should be of a certain kind.
-func readSaved[P any](r io.Reader, label string, want *row[P]) (p P, err error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return p, fileError(label, err)
-	}
-	if p, err = want.load(bytes.NewReader(data)); err == nil {
-		return p, nil
-	}
-	if k := kindOfJSON(data); k != nil && k.about().key != want.key {
-		return p, errKind(label, k)
-	}
-	return p, fmt.Errorf("%s: %w", label, err)
-}
-
-// errKind is the error for a saved result of a kind that the command does not read.
-func errKind(label string, k kind) error {
-	return usagef("%s is a %s: \"bottleneck %s\" reads it", label, k.about().what, cmp.Or(k.about().reader, k.about().name))
 }

@@ -12,11 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	bn "github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -27,7 +24,7 @@ import (
 
 // contentionFlags holds the flags of contention.
 type contentionFlags struct {
-	analysis[contention.Profile]
+	analysis[*contention.Profile]
 	by, kinds, focus, view string
 	filter                 contention.Filter
 }
@@ -66,16 +63,14 @@ which; .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
 	fs.StringVar(&f.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
 	fs.DurationVar(&f.to.draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
 	f.to.only["pprof"] = []string{"pprof", "folded"}
-	f.to.only["top"] = []string{"text", "svg", "png"}
+	f.to.only["top"] = []string{"text", "svg", "png", "html"}
 	c.Example = `  bottleneck contention trace.out
   bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
   bottleneck contention -by root-func,owner-func,lock trace.out
   bottleneck contention -o joined.pb.gz -pprof joined locks.json
   bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
   bottleneck contention -kind locks -fail 'waiting>1.5' trace.out`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // kindsOf joins names.
@@ -87,20 +82,28 @@ func kindsOf[K ~string](kinds []K, by string) string {
 	return strings.Join(names, by)
 }
 
-// parse parses the flags and rejects invalid ones before anything is read.
-func (f *contentionFlags) parse(std stdio, args []string) (source string, err error) {
-	if source, err = f.input(std, args, "input"); err != nil {
-		return "", err
+func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) error {
+	if err := f.settle(std); err != nil {
+		return err
 	}
+	if err := f.parse(); err != nil {
+		return err
+	}
+	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: f.opt.Bottle.Part}
+	return f.analysis.run(ctx, std, args, f.keep, contentionKind)
+}
+
+// parse parses the flags and rejects invalid ones.
+func (f *contentionFlags) parse() (err error) {
 	if f.to.draw.aspects, err = parseAspects(f.by); err != nil {
-		return "", err
+		return err
 	}
 	showsBy := func(form string) bool { return form == "text" || form == "json" && f.to.draw.goroutines() }
 	if f.by != "" && !slices.ContainsFunc(f.to.asked(), showsBy) {
-		return "", usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
+		return usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
 	}
 	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
-		return "", err
+		return err
 	}
 	f.to.draw.kinds = f.filter.Kinds
 	if f.by == "" && slices.Equal(f.filter.Kinds, []contention.Kind{contention.SyscallKind}) {
@@ -109,18 +112,18 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	}
 	if f.focus != "" {
 		if f.filter.Focus, err = regexp.Compile(f.focus); err != nil {
-			return "", usagef("-focus: %v", err)
+			return usagef("-focus: %v", err)
 		}
 	}
 	if f.view != "" {
 		if f.to.draw.view, err = contention.ParseView(f.view); err != nil {
-			return "", usagef("-pprof: unknown view %q: want owner, waiter, joined or root", f.view)
+			return usagef("-pprof: unknown view %q: want owner, waiter, joined or root", f.view)
 		}
 	}
 	if f.to.draw.least < 0 {
-		return "", usagef("-min %v: want a positive duration, such as 1ms", f.to.draw.least)
+		return usagef("-min %v: want a positive duration, such as 1ms", f.to.draw.least)
 	}
-	return source, nil
+	return nil
 }
 
 // parseAspects parses the levels of the tree; none means the default.
@@ -173,29 +176,14 @@ func parseKinds(s string) (kinds []contention.Kind, err error) {
 	return kinds, err
 }
 
-func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) error {
-	source, err := f.parse(std, args)
-	if err != nil {
-		return err
-	}
-	read := f.reader(contentionKind, bn.Options{Bottle: bottle.Options{Part: f.part},
-		Contention: tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: f.part}})
-	return f.analysis.run(ctx, std, source, contentionForms, func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
-		p, err := read(ctx, std, in)
-		if p != nil {
-			p = f.keep(p)
-		}
-		return p, err
-	})
-}
-
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
-func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
+func (f *contentionFlags) keep(a artifact) (*contention.Profile, error) {
+	p := a.value.(*contention.Profile)
 	kept := p.Filter(f.filter)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
 	}
-	return kept
+	return kept, nil
 }
 
 // goroutines reports whether an aspect is that of individual goroutines.
@@ -206,25 +194,22 @@ func (d drawing) goroutines() bool {
 }
 
 // contentionForms are the forms of contention profiles.
-var contentionForms = drawn(formsOf[*contention.Profile]{
-	"text": func(w io.Writer, p *contention.Profile, d drawing) error {
-		return text.WriteContention(w, p, text.ContentionOptions{Options: d.text(), By: d.aspects, Min: d.least, Kinds: d.kinds})
-	},
-	"json": func(w io.Writer, p *contention.Profile, d drawing) error { return contention.WriteJSON(w, d.waits(p)) },
-	"csv":  func(w io.Writer, p *contention.Profile, d drawing) error { return text.TableCSV(w, d.waits(p).Table()) },
-	"md": func(w io.Writer, p *contention.Profile, d drawing) error {
-		return markdown.Write(w, d.waits(p).Table())
-	},
-	"dot": func(w io.Writer, p *contention.Profile, d drawing) error { return text.DOT(w, p, d.least) },
-	"folded": func(w io.Writer, p *contention.Profile, d drawing) error {
-		return text.FoldedStacks(w, d.waits(p), cmp.Or(d.view, contention.JoinedView))
-	},
-	"pprof": func(w io.Writer, p *contention.Profile, d drawing) error {
-		return pprof.WriteContention(w, d.waits(p), pprof.ContentionOptions{View: d.view, File: d.source})
-	},
-}, func(p *contention.Profile, d drawing) (*picture.Drawing, error) {
-	return picture.DrawContention(p, picture.ContentionOptions{Options: d.picture(), Min: d.least})
-})
+var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Table, error) { return d.waits(p).Table(), nil },
+	func(p *contention.Profile, d drawing) (*picture.Drawing, error) {
+		return picture.DrawContention(p, picture.ContentionOptions{Options: d.picture(), Min: d.least})
+	}, formsOf[*contention.Profile]{
+		"text": func(w io.Writer, p *contention.Profile, d drawing) error {
+			return text.WriteContention(w, p, text.ContentionOptions{Options: d.Options, By: d.aspects, Min: d.least, Kinds: d.kinds})
+		},
+		"json": func(w io.Writer, p *contention.Profile, d drawing) error { return contention.WriteJSON(w, d.waits(p)) },
+		"dot":  func(w io.Writer, p *contention.Profile, d drawing) error { return text.DOT(w, p, d.least) },
+		"folded": func(w io.Writer, p *contention.Profile, d drawing) error {
+			return text.FoldedStacks(w, d.waits(p), cmp.Or(d.view, contention.JoinedView))
+		},
+		"pprof": func(w io.Writer, p *contention.Profile, d drawing) error {
+			return pprof.WriteContention(w, d.waits(p), pprof.ContentionOptions{View: d.view, File: d.source})
+		},
+	})
 
 // waits removes short rows, for forms that cannot summarize them.
 func (d drawing) waits(p *contention.Profile) *contention.Profile {

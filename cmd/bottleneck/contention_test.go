@@ -97,6 +97,11 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 			t.Errorf("md:\n%s", content)
 		}
 	},
+	"html": func(t *testing.T, content string) {
+		if !strings.Contains(content, "<th scope=\"col\" title=") || !strings.Contains(content, "work.mutexWorker</td>") || !strings.Contains(content, "data:image/svg+xml") {
+			t.Errorf("html:\n%s", content)
+		}
+	},
 	"dot": func(t *testing.T, content string) {
 		if !strings.HasPrefix(content, "digraph contention {\n") || !strings.HasSuffix(content, "}\n") || !strings.Contains(content, "mutexWorker") {
 			t.Errorf("dot:\n%s", content)
@@ -112,7 +117,7 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 func TestContentionForms(t *testing.T) {
 	args := []string{"contention"}
 	dir := t.TempDir()
-	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "md": "a.md", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
+	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "md": "a.md", "html": "a.html", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
 	for name, check := range contentionChecks {
 		r := bottleneck("contention", "-format", name, mutexTrace)
 		if r.status != exitOK || r.err != "" {
@@ -308,7 +313,7 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
 		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
-		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `-format gif: want svg, png, pprof, json, csv, md, text, dot or folded`},
+		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `-format gif: want svg, png, pprof, json, csv, md, html, text, dot or folded`},
 		{[]string{"-o", "a.gif", mutexTrace}, exitUsage, "", "want a file ending in .svg, .png, .pb.gz"},
 		{[]string{"-o", "a.svg", "-o", "./a.svg", mutexTrace}, exitUsage, "", "given twice"},
 		{[]string{"-fail", "waited", mutexTrace}, exitUsage, "", `"waited" is not a condition`},

@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -68,55 +68,49 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
   bottleneck counters -compare 'first(20, gc, goroutine),all' a.zip
   bottleneck counters -o quanta.pb.gz a.zip && go tool pprof -top quanta.pb.gz
   bottleneck counters -list`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // parse rejects invalid flags before anything is read.
-func (f *countersFlags) parse(std stdio, args []string) (source string, err error) {
+func (f *countersFlags) parse(std stdio) (err error) {
 	if err := f.to.settle(std); err != nil {
-		return "", err
+		return err
 	}
 	if f.query.By == "how-ended" {
 		f.query.By = "ended"
 	}
 	if f.query.Stats = strings.Split(f.stats, ","); query.CheckStats(f.query.Stats) != nil {
-		return "", usagef("-stat: %v", query.CheckStats(f.query.Stats))
+		return usagef("-stat: %v", query.CheckStats(f.query.Stats))
 	}
 	if f.compare != "" {
 		if f.sides, err = query.ParseFilters(f.compare); err != nil {
-			return "", usagef("-compare: %v", err)
+			return usagef("-compare: %v", err)
 		}
 		if len(f.sides) != 2 {
-			return "", usagef("-compare: want two conditions, with a comma between them; got %d", len(f.sides))
+			return usagef("-compare: want two conditions, with a comma between them; got %d", len(f.sides))
 		}
 		if f.query.By != "" {
-			return "", usagef("-compare and -by: a comparison has no parts")
+			return usagef("-compare and -by: a comparison has no parts")
 		}
 	}
 	if _, err := query.ParseFilter(f.where); err != nil {
-		return "", usagef("%s: %v", f.where, err)
+		return usagef("%s: %v", f.where, err)
 	}
-	return oneInput(args, "recording")
+	return nil
 }
 
 func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error {
 	if f.list {
 		return listCounters(std, args)
 	}
-	source, err := f.parse(std, args)
-	if err != nil {
+	if err := f.parse(std); err != nil {
 		return err
 	}
-	in, err := findInput(std, source)
+	in, err := oneInput(std, args)
 	if err != nil {
 		return err
 	}
 	in.archives = true
-	if err := f.to.outputs.check(); err != nil {
-		return err
-	}
 	rec, broken := readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*quanta.Recording, error) {
 		f.options.Name, f.options.Progress = in.label, in.decoded
 		switch {
@@ -125,14 +119,11 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 			if err != nil {
 				return nil, fileError(in.label, err)
 			}
-			switch k := kindOfJSON(data); k {
-			case countersKind:
-				return quanta.ReadJSON(bytes.NewReader(data))
-			case nil:
-				return nil, fmt.Errorf("%s: it is JSON, but not a recording of counters that this program saved", in.label)
-			default:
-				return nil, errKind(in.label, k)
+			a, err := artifactOfJSON(in.label, data, countersKind)
+			if err != nil {
+				return nil, err
 			}
+			return a.value.(*quanta.Recording), nil
 		case !quanta.IsArchive(head):
 			return quanta.Read(ctx, r, f.options)
 		}
@@ -193,7 +184,7 @@ func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 		return tables, nil
 	}
 	q := c.query
-	q.Limit = top
+	q.Limit = max(0, top)
 	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Table: &q})
 	if err != nil {
 		return nil, err
@@ -201,29 +192,19 @@ func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 	return a.Tables(people), nil
 }
 
-// countersTable makes a form from a writer of tables for programs.
-func countersTable(write func(io.Writer, *result.Table) error) func(io.Writer, *counted, drawing) error {
-	return func(w io.Writer, c *counted, d drawing) error {
-		t, err := c.tables(d.top, false)
-		if err != nil {
-			return err
-		}
-		return write(w, t[0])
+// table returns the table for programs.
+func (c *counted) table(d drawing) (*result.Table, error) {
+	t, err := c.tables(d.Top, false)
+	if err != nil {
+		return nil, err
 	}
+	return t[0], nil
 }
 
-var countersForms = drawn(formsOf[*counted]{
+var countersForms = forms((*counted).table, (*counted).picture, formsOf[*counted]{
 	"text": writeCountersText,
-	"json": countersTable(func(w io.Writer, t *result.Table) error {
-		b, err := t.MarshalJSON()
-		if err == nil {
-			_, err = w.Write(append(b, '\n'))
-		}
-		return err
-	}),
-	"csv":  countersTable(text.TableCSV),
-	"md":   countersTable(markdown.Write),
-	"html": countersTable(report.WriteTable),
+	"json": tableForm((*counted).table, func(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) }),
+	"html": tableForm((*counted).table, report.WriteTable), // the picture has no comparison
 	"pprof": func(w io.Writer, c *counted, _ drawing) error {
 		filter, err := query.ParseFilter(c.where)
 		if err != nil {
@@ -235,12 +216,13 @@ var countersForms = drawn(formsOf[*counted]{
 		}
 		return c.e.WriteProfile(w, set)
 	},
-}, func(c *counted, d drawing) (*picture.Drawing, error) {
+})
+
+// picture draws the means over time.
+func (c *counted) picture(d drawing) (*picture.Drawing, error) {
 	const parts, bins = 4, 240
 	q := c.query
-	if q.Stats, q.Bins, q.Limit = nil, bins, d.top; !d.topSet {
-		q.Limit = parts
-	}
+	q.Stats, q.Bins, q.Limit = nil, bins, max(0, cmp.Or(d.Top, parts))
 	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Table: &q})
 	if err != nil {
 		return nil, err
@@ -268,24 +250,19 @@ var countersForms = drawn(formsOf[*counted]{
 		sentence = "Quanta of " + d.source + " with " + c.where
 	}
 	return picture.DrawSeries(list, sentence, picture.Options{Title: d.title})
-})
+}
 
 func writeCountersText(w io.Writer, c *counted, d drawing) error {
 	const parts = 10
-	top := d.top
-	if !d.topSet {
-		top = parts
-	}
-	tables, err := c.tables(top, true)
+	tables, err := c.tables(cmp.Or(d.Top, parts), true)
 	if err != nil {
 		return err
 	}
-	opt := d.terminal.textOptions()
 	for i, t := range tables {
 		if i > 0 {
 			io.WriteString(w, "\n")
 		}
-		if err := text.WriteTable(w, t, opt); err != nil {
+		if err := text.WriteTable(w, t, d.Options); err != nil {
 			return err
 		}
 	}
@@ -319,8 +296,7 @@ func listCounters(std stdio, args []string) error {
 		{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Source })},
 		{Name: "reason", Title: "not counted here, because", Help: "why this machine does not count it", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Reason })},
 	}, all, 0)
-	terminal, _ := terminalOf(std.out)
-	opt := terminal.textOptions()
+	opt := textOn(std.out)
 	opt.Width = max(opt.Width, 240) // reasons are sentences
 	return text.WriteTable(std.out, t, opt)
 }

@@ -177,7 +177,7 @@ func TestCountersOfOtherJSON(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"a":1}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	bottleneck("counters", file).want(t, exitFailure, "", "it is JSON, but not a recording of counters")
+	bottleneck("counters", file).want(t, exitFailure, "", "it is JSON, but not a recording of hardware counters")
 	bottleneck("graph", "-o", file, mutexTrace).want(t, exitOK, "", "")
 	bottleneck("counters", file).want(t, exitUsage, "", `x.json is a bottle graph: "bottleneck graph" reads it`)
 }

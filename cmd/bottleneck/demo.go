@@ -114,8 +114,7 @@ type demoRun struct {
 
 // record runs the program under the tracer and reads the trace.
 func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
-	p := startProgress(std.err, d.progress)
-	defer p.stop()
+	defer startProgress(std.err, d.progress)()
 	config := workload.Config{Workers: d.workers, Small: d.files - 1, Factor: d.factor}
 	config.Unit = config.StepsFor(d.time, d.procs)
 
@@ -166,14 +165,13 @@ func (d *demo) show(std stdio, r *demoRun) error {
 		title:  "Bottle graph of the demo, by worker",
 		source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
 	}
-	draw.terminal, _ = terminalOf(std.out)
-	if err := text.Verdict(std.out, r.graph.Verdict, draw.terminal.textOptions()); err != nil {
+	opt := textOn(std.out)
+	if err := text.Verdict(std.out, r.graph.Verdict, opt); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(std.out, "\n"); err != nil {
 		return err
 	}
-	opt := draw.terminal.textOptions()
 	opt.Judged = true
 	if err := text.Write(std.out, r.graph, opt); err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"github.com/aclements/go-moremath/stats"
 	"github.com/spf13/cobra"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
@@ -69,11 +69,12 @@ NAME is that of -fail of the command that shows the result:
 	defineGroup(fs, &f.opt.Group, "of graphs of traces: ")
 	f.to.define(c, formsIn(diffForms.has))
 	f.to.defineBy("of -kind ledger: sum the rows that are equal in `COLUMNS`; default category,wait,function,group")
-	f.fail.pairs = true
+	var about []*measures
 	for _, k := range kinds {
-		f.fail.about = append(f.fail.about, k.measures())
+		about = append(about, k.measures())
 	}
-	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as 'neck-% > 1.1x'; separate several by commas", f.fail.add)
+	f.fail.define(c, ", or 'neck-% > 1.1x'", about...)
+	f.fail.pairs = true
 	c.Example = `  bottleneck diff before.trace after.trace
   bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
   bottleneck diff -fail 'wall > 1.05x' old-*.trace -- new-*.trace
@@ -81,9 +82,7 @@ NAME is that of -fail of the command that shows the result:
   bottleneck diff -kind ledger -fail 'lost(mutex) > 1.1x' old.trace new.trace
   bottleneck diff -kind contention -fail 'waited > 1.1x' old.trace new.trace
   bottleneck diff -fail 'tasks(main.crunch).p50 > 1.2x' main.json branch.json`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // parse returns the names of the runs of both sides.
@@ -114,9 +113,6 @@ func (f *diffFlags) parse(std stdio, rest []string, dash int) (sides [2][]string
 func (f *diffFlags) run(ctx context.Context, std stdio, args []string, dash int) error {
 	sides, err := f.parse(std, args, dash)
 	if err != nil {
-		return err
-	}
-	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	var pair diffPair
@@ -164,9 +160,18 @@ func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifac
 	if err != nil {
 		return a, err
 	}
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
-		return loadArtifact(ctx, in, r, head, f.kind, f.opt)
-	})
+	opt, of := bn.Options{Bottle: f.opt}, kinds
+	if f.kind != nil {
+		of = append([]kind{f.kind}, kinds...)
+	}
+	a, err = readArtifact(ctx, std, in, opt, of...)
+	switch {
+	case err == nil && f.kind != nil && a.kind != f.kind:
+		err = usagef("%s is a %s: that is no -kind %s", name, a.what(), f.name)
+	case f.kind == graphKind && a.Info != nil:
+		a.Ledger = nil // compare only the graphs
+	}
+	return a, err
 }
 
 // diffPair holds the two runs.
@@ -204,7 +209,7 @@ func (p diffPair) values(about *measures) [][]any {
 	case about == p[0].kind.measures():
 		return of(func(a *artifact) any { return a.value })
 	case about == &ledgerMeasures && p.booked():
-		return of(func(a *artifact) any { return a.ledger })
+		return of(func(a *artifact) any { return a.Ledger })
 	}
 	return nil
 }
@@ -273,13 +278,13 @@ func (p diffPair) have(c *conditions) error {
 }
 
 // diffForms write a pair; pictures exist only for kinds that can be drawn.
-var diffForms = drawn(formsOf[diffPair]{
+var diffForms = forms(diffPair.table, func(p diffPair, d drawing) (*picture.Drawing, error) { return p[0].kind.about().draw(p, d) }, formsOf[diffPair]{
 	"text": func(w io.Writer, p diffPair, d drawing) error {
-		if err := text.VerdictDiff(w, p[0].verdict, p[1].verdict, d.terminal.textOptions()); err != nil {
+		if err := text.VerdictDiff(w, p[0].Verdict, p[1].Verdict, d.Options); err != nil {
 			return err
 		}
 		if t := p.means(); t != nil {
-			if err := text.WriteTable(w, t, d.terminal.textOptions()); err != nil {
+			if err := text.WriteTable(w, t, d.Options); err != nil {
 				return err
 			}
 			fmt.Fprintln(w)
@@ -294,14 +299,13 @@ var diffForms = drawn(formsOf[diffPair]{
 			}
 			fmt.Fprintln(w)
 		}
-		return p.table(w, d, markdown.Write)
+		return tableForm(diffPair.table, markdown.Write)(w, p, d)
 	},
-	"csv":  func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, text.TableCSV) },
-	"html": func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, report.WriteTable) },
-}, func(p diffPair, d drawing) (*picture.Drawing, error) { return p[0].kind.about().draw(p, d) })
+	"html": tableForm(diffPair.table, report.WriteTable), // not all kinds have pictures
+})
 
 func compareLedgers(w io.Writer, p diffPair, d drawing) error {
-	return p.table(w, d, func(w io.Writer, t *result.Table) error { return text.WriteTable(w, t, d.textOfRows()) })
+	return tableForm(diffPair.table, d.rowsText)(w, p, d)
 }
 
 // compareGraphs also compares the use of the capacity if both runs have a ledger.
@@ -316,7 +320,7 @@ func compareGraphs(w io.Writer, p diffPair, d drawing) error {
 	if err != nil {
 		return err
 	}
-	return text.WriteTable(w, t, d.terminal.textOptions())
+	return text.WriteTable(w, t, d.Options)
 }
 
 // drawPair draws two runs side by side.
@@ -333,7 +337,7 @@ func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
 }
 
 // booked reports whether both runs have ledgers.
-func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
+func (p diffPair) booked() bool { return p[0].Ledger != nil && p[1].Ledger != nil }
 
 // ledgers compares the ledgers by some columns; by default without the lines, because every edit of
 // a file moves them.
@@ -341,7 +345,7 @@ func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	if by == nil {
 		by = []string{"category", "wait", "function", "group"}
 	}
-	before, after := p[0].ledger, p[1].ledger
+	before, after := p[0].Ledger, p[1].Ledger
 	t, err := result.Diff(before.Table(), after.Table(), append([]string{"time"}, by...)...)
 	if err != nil {
 		return nil, err
@@ -350,16 +354,12 @@ func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	return t, nil
 }
 
-// table writes the changes with a writer of tables.
-func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Table) error) error {
-	if changes := p[0].kind.about().changes; changes != nil { // of ledgers, the rows themselves
-		return write(w, changes(p))
+// table returns the changes.
+func (p diffPair) table(d drawing) (*result.Table, error) {
+	if changes := p[0].kind.about().changes; changes != nil {
+		return changes(p), nil
 	}
-	t, err := p.ledgers(d.by)
-	if err != nil {
-		return err
-	}
-	return write(w, t)
+	return p.ledgers(d.by) // the rows themselves
 }
 
 // measureJSON is a measure of both runs, with times in nanoseconds; null if unknown.
@@ -392,8 +392,8 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	if changes := p[0].kind.about().changes; changes != nil {
 		out.Changes = changes(p)
 	}
-	if p[0].verdict != nil || p[1].verdict != nil {
-		out.Verdicts = &verdictsJSON{p[0].verdict, p[1].verdict}
+	if p[0].Verdict != nil || p[1].Verdict != nil {
+		out.Verdicts = &verdictsJSON{p[0].Verdict, p[1].Verdict}
 	}
 	if p.booked() {
 		by := d.by
@@ -405,12 +405,7 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 			return err
 		}
 	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(format.EscapeJSON(b), '\n'))
-	return err
+	return writeJSON(w, out)
 }
 
 // measures returns the -fail measures of both runs.

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/aclements/go-moremath/stats"
+	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
@@ -242,6 +243,12 @@ type condition struct {
 type limited struct {
 	measure
 	limit float64
+}
+
+// define adds -fail. more is the end of its help.
+func (c *conditions) define(cmd *cobra.Command, more string, about ...*measures) {
+	c.about = about
+	cmd.Flags().Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about[0].example+more+"; separate several by commas", c.add)
 }
 
 // add implements -fail: it adds conditions.

@@ -3,30 +3,24 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // graphFlags holds the flags of graph.
 type graphFlags struct {
-	analysis[bottle.Graph]
-	opt bottle.Options
+	analysis[*bottle.Graph]
 }
 
 func (a *app) graph() *cobra.Command {
@@ -59,13 +53,12 @@ Generations of the trace outside of -from and -to are not decoded. Goroutines
 that started in one of them are named by what they do later. For -group creator,
 region or task, everything before -from is decoded.`, f.run)
 	f.define(c, graphForms, &graphMeasures)
-	f.to.only["title"] = append(f.to.only["title"], "html")
 	f.to.defineTop("groups", "15 in text and pictures, all in other forms")
-	fs := c.Flags()
-	defineGroup(fs, &f.opt.Group, "")
-	defineWindow(fs, &f.opt.Window, "draw one graph for each `DURATION`, such as 500ms")
-	fs.BoolVar(&f.opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
-	defineBounds(fs, &f.opt.From, &f.opt.To, "the trace, or of -generations")
+	fs, opt := c.Flags(), &f.opt.Bottle
+	defineGroup(fs, &opt.Group, "")
+	defineWindow(fs, &opt.Window, "draw one graph for each `DURATION`, such as 500ms")
+	fs.BoolVar(&opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
+	defineBounds(fs, &opt.From, &opt.To, "the trace, or of -generations")
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
   bottleneck graph -window 500ms -format json trace.out  # one object a line
@@ -73,37 +66,22 @@ region or task, everything before -from is decoded.`, f.run)
   bottleneck graph -o b.pb.gz trace.out && go tool pprof -http=: b.pb.gz
   bottleneck graph -o row.svg one.trace two.trace four.trace
   bottleneck graph -fail 'parallelism<3,neck-%>30' trace.out`
-	a.urls(c)
-	a.limited(c)
-	return c
-}
-
-// parse rejects invalid flags before anything is read.
-func (f *graphFlags) parse(std stdio, args []string) (source string, err error) {
-	if source, err = f.input(std, args, "trace"); err != nil {
-		return "", err
-	}
-	f.opt.Part = f.part
-	return source, settleBounds(f.flags, &f.opt)
+	return a.reads(c)
 }
 
 func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
+	if err := f.settle(std); err != nil {
+		return err
+	}
 	if len(args) > 1 {
 		return f.runRow(ctx, std, args)
 	}
-	source, err := f.parse(std, args)
-	if err != nil {
-		return err
-	}
-	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	return f.analysis.run(ctx, std, source, graphForms, f.reader(graphKind, bn.Options{Bottle: f.opt}))
+	f.opt.Bottle.Stacks = slices.Contains(f.to.asked(), "pprof")
+	return f.analysis.run(ctx, std, args, theValue[*bottle.Graph], graphKind)
 }
 
 // runRow draws several traces side by side.
 func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error {
-	if _, err := f.parse(std, nil); err != nil {
-		return err
-	}
 	for _, name := range []string{"window", "fail"} {
 		if f.flags.Changed(name) {
 			return usagef("-%s is for one trace, not %d", name, len(args))
@@ -115,10 +93,6 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 	if at := slices.Index(args, "-"); at >= 0 && slices.Contains(args[at+1:], "-") {
 		return usagef("standard input is named twice")
 	}
-	if err := f.to.outputs.check(); err != nil {
-		return err
-	}
-	read := f.reader(graphKind, bn.Options{Bottle: f.opt})
 	var runs []picture.Run
 	var broken []error
 	for _, arg := range args {
@@ -126,12 +100,15 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 		if err != nil {
 			return err
 		}
-		g, err := read(ctx, std, in)
-		if g == nil || ctx.Err() != nil {
+		read, err := readArtifact(ctx, std, in, f.opt, graphKind)
+		if read.value == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := rejectTraceFlags(f.flags, read); err != nil {
 			return err
 		}
 		broken = append(broken, err)
-		runs = append(runs, picture.Run{Name: runName(in.label), Graph: g})
+		runs = append(runs, picture.Run{Name: runName(in.label), Graph: read.value.(*bottle.Graph)})
 	}
 	for i := range runs {
 		if base := runs[i].Name; slices.ContainsFunc(runs[:i], func(r picture.Run) bool { return r.Name == base }) {
@@ -140,7 +117,8 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			}
 		}
 	}
-	return errors.Join(append(broken, writeRow(&f.to, std, runs))...)
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return rowForms[form](w, runs, d) })
+	return errors.Join(append(broken, written)...)
 }
 
 // runName returns the caption of a run: the name of its file without the usual endings.
@@ -152,36 +130,25 @@ func runName(label string) string {
 	return cmp.Or(name, label)
 }
 
-func writeRow(to *destination, std stdio, runs []picture.Run) error {
-	return to.write(std, func(w io.Writer, form string, d drawing) error { return rowForms[form](w, runs, d) })
-}
-
 // rowForms are the forms of several graphs side by side.
-var rowForms = drawn(formsOf[[]picture.Run]{
+var rowForms = forms(func(runs []picture.Run, d drawing) (*result.Table, error) {
+	t := bottle.Row(ofRuns(runs))
+	t.Title = "Shares of the time"
+	return t.Top(d.Top), nil
+}, func(runs []picture.Run, d drawing) (*picture.Drawing, error) {
+	return picture.DrawRow(runs, d.picture())
+}, formsOf[[]picture.Run]{
 	"text": func(w io.Writer, runs []picture.Run, d drawing) error {
 		names, graphs := ofRuns(runs)
-		return text.WriteRow(w, names, graphs, d.text())
+		return text.WriteRow(w, names, graphs, d.Options)
 	},
 	"json": func(w io.Writer, runs []picture.Run, d drawing) error {
 		names, graphs := ofRuns(runs)
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return writeJSON(w, struct {
 			Runs   []string      `json:"runs"`
 			Groups *result.Table `json:"groups"`
 		}{names, bottle.Row(names, graphs)})
 	},
-	"csv": rowTable(text.TableCSV),
-	"md":  rowTable(markdown.Write),
-	"html": func(w io.Writer, runs []picture.Run, d drawing) error {
-		p, err := picture.DrawRow(runs, d.picture())
-		if err != nil {
-			return err
-		}
-		return rowTable(func(w io.Writer, t *result.Table) error { return writePage(w, t, p) })(w, runs, d)
-	},
-}, func(runs []picture.Run, d drawing) (*picture.Drawing, error) {
-	return picture.DrawRow(runs, d.picture())
 })
 
 func ofRuns(runs []picture.Run) (names []string, graphs []*bottle.Graph) {
@@ -191,57 +158,16 @@ func ofRuns(runs []picture.Run) (names []string, graphs []*bottle.Graph) {
 	return names, graphs
 }
 
-func rowTable(write func(io.Writer, *result.Table) error) func(io.Writer, []picture.Run, drawing) error {
-	return func(w io.Writer, runs []picture.Run, d drawing) error {
-		t := bottle.Row(ofRuns(runs))
-		t.Title = "Shares of the time"
-		return write(w, t.Top(d.top))
-	}
-}
-
-// writePage writes a picture and its table as a page.
-func writePage(w io.Writer, t *result.Table, p *picture.Drawing) error {
-	var svg strings.Builder
-	if err := p.SVG(&svg); err != nil {
-		return err
-	}
-	return report.WritePicture(w, t, svg.String())
-}
-
-// readGraph reads a trace or a saved graph.
-func readGraph(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
-	return readResult(ctx, std, in, graphKind, bn.Options{}, func(*bottle.Graph) error { return nil })
-}
-
-// progressDelay is the time after which a command shows progress.
-const progressDelay = 500 * time.Millisecond
-
-// shownSource returns the name of the trace in pictures: a URL, or a file name without local
-// directories.
-func shownSource(label string) string {
-	if strings.Contains(label, "://") {
-		return label
-	}
-	return filepath.Base(label)
-}
-
 // graphForms are the forms of graphs.
-var graphForms = drawn(formsOf[*bottle.Graph]{
-	"text": func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.text()) },
-	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.top)) },
-	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.top).Table()) },
-	"md":   func(w io.Writer, g *bottle.Graph, d drawing) error { return markdown.Write(w, g.Top(d.top).Groups()) },
-	"html": func(w io.Writer, g *bottle.Graph, d drawing) error {
-		p, err := picture.Draw(g, d.picture())
-		if err != nil {
-			return err
-		}
-		return writePage(w, g.Top(d.top).Groups(), p)
-	},
-	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
-		return pprof.Write(w, g.Top(d.top), pprof.Options{File: d.source})
-	},
-}, func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) })
+var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) { return g.Top(d.Top).Groups(), nil },
+	func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) }, formsOf[*bottle.Graph]{
+		"text": func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.Options) },
+		"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },
+		"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
+		"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
+			return pprof.Write(w, g.Top(d.Top), pprof.Options{File: d.source})
+		},
+	})
 
 var graphMeasures = measures{
 	example: "parallelism<4",

@@ -47,8 +47,7 @@ type input struct {
 func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	progress := startProgress(std.err, in.progress)
-	defer progress.stop()
+	defer startProgress(std.err, in.progress)()
 	r, err := in.open(opened, cancel)
 	if err != nil {
 		var none P
@@ -128,6 +127,17 @@ func holdsJSON(head []byte) bool {
 
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+// oneInput returns the input of a command that reads one: the argument, or standard input.
+func oneInput(std stdio, args []string) (*input, error) {
+	switch len(args) {
+	case 0:
+		return findInput(std, "")
+	case 1:
+		return findInput(std, args[0])
+	}
+	return nil, usagef("more than one input: %q and %q", args[0], args[1])
 }
 
 // findInput returns the input for an argument. It reads nothing.

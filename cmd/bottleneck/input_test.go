@@ -257,7 +257,6 @@ func TestWrongKind(t *testing.T) {
 		{"contention " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
 		{"contention " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
 		{"contention " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
-		{"top " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
 		{"diff " + counted + " " + graph, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
 		{"merge " + graph + " " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
 		{"graph " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: bottle: reading JSON: object 1, from byte 0: this is no bottle graph: wall_ns"},

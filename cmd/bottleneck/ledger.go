@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,11 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -22,8 +20,7 @@ import (
 
 // ledgerFlags holds the flags of ledger.
 type ledgerFlags struct {
-	analysis[ledger.Ledger]
-	opt bottle.Options
+	analysis[*ledger.Ledger]
 }
 
 func (a *app) ledger() *cobra.Command {
@@ -51,8 +48,9 @@ and the one that ended the wait. Columns of text, for -by, are
 `+texts.String(), f.run)
 	f.define(c, ledgerForms, &ledgerMeasures)
 	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
-	defineBounds(c.Flags(), &f.opt.From, &f.opt.To, "the trace, or of -generations")
-	defineGroup(c.Flags(), &f.opt.Group, "")
+	opt := &f.opt.Bottle
+	defineBounds(c.Flags(), &opt.From, &opt.To, "the trace, or of -generations")
+	defineGroup(c.Flags(), &opt.Group, "")
 	f.to.defineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
 	f.to.only["by"] = []string{"text", "csv", "md", "html"}
 	f.to.only["top"] = f.to.only["by"]
@@ -61,9 +59,7 @@ and the one that ended the wait. Columns of text, for -by, are
   bottleneck ledger -from 1s -to 2s -o ledger.csv trace.out
   bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
   bottleneck ledger -o lost.pb.gz trace.out && go tool pprof -http=: lost.pb.gz`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // rows returns the requested rows of a ledger.
@@ -74,45 +70,28 @@ func (d drawing) rows(l *ledger.Ledger) (*result.Table, error) {
 	return l.Table().By(d.by...)
 }
 
-// textOfRows returns the options of the text of a table.
-func (d drawing) textOfRows() text.Options {
-	opt := d.terminal.textOptions()
-	if opt.Top = d.top; !d.topSet {
-		opt.Top = ledgerTop
-	}
-	return opt
+// rowsText writes rows of a ledger, by default 20 of them.
+func (d drawing) rowsText(w io.Writer, t *result.Table) error {
+	opt := d.Options
+	opt.Top = cmp.Or(opt.Top, 20)
+	return text.WriteTable(w, t, opt)
 }
 
-// ledgerTop is the default number of rows in text.
-const ledgerTop = 20
-
-// written writes a ledger with a writer of tables.
-func (d drawing) written(w io.Writer, l *ledger.Ledger, write func(io.Writer, *result.Table) error) error {
+var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error) {
 	t, err := d.rows(l)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return write(w, t)
-}
-
-var ledgerForms = formsOf[*ledger.Ledger]{
+	return t.Top(d.Top), nil
+}, nil, formsOf[*ledger.Ledger]{
 	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return d.written(w, l, func(w io.Writer, t *result.Table) error { return text.WriteTable(w, t, d.textOfRows()) })
+		return tableForm(func(l *ledger.Ledger, d drawing) (*result.Table, error) { return d.rows(l) }, d.rowsText)(w, l, d)
 	},
 	"json": func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
-	"csv": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return d.written(w, l, func(w io.Writer, t *result.Table) error { return text.TableCSV(w, t.Top(d.top)) })
-	},
-	"md": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return d.written(w, l, func(w io.Writer, t *result.Table) error { return markdown.Write(w, t.Top(d.top)) })
-	},
-	"html": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return d.written(w, l, func(w io.Writer, t *result.Table) error { return report.WriteTable(w, t.Top(d.top)) })
-	},
 	"pprof": func(w io.Writer, l *ledger.Ledger, d drawing) error {
 		return pprof.WriteLedger(w, l, pprof.LedgerOptions{File: d.source})
 	},
-}
+})
 
 var ledgerMeasures = func() measures {
 	ms := measures{example: "lost>30%", parts: "of all rows, or as NAME(FILTER) of those that have FILTER in a column of text, such as lost(idle), lost(mutex) or time(main.worker). A FILTER that is in no row is an error, unless a ? follows it. Values of time and lost may be parts of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
@@ -146,15 +125,6 @@ func ledgerWords() (words []string) {
 	return slices.Compact(words)
 }
 
-func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error) {
-	if source, err = f.input(std, args, "trace"); err != nil {
-		return "", err
-	}
-	f.opt.Part = f.part
-	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	return source, settleBounds(f.flags, &f.opt)
-}
-
 // defineBy adds -by.
 func (d *destination) defineBy(usage string) {
 	d.flags.Func("by", usage, func(s string) error {
@@ -168,7 +138,7 @@ func (d *destination) defineBy(usage string) {
 
 // groupOf returns the group of a goroutine of the program.
 func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
-	group, kind := f.opt.Group.BoxOf(g, "")
+	group, kind := f.opt.Bottle.Group.BoxOf(g, "")
 	if kind != bottle.Application { // assists of the collector, for example
 		return g.Name()
 	}
@@ -176,15 +146,16 @@ func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
 }
 
 func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
-	source, err := f.parse(std, args)
-	if err != nil {
+	if err := f.settle(std); err != nil {
 		return err
 	}
-	k, opt := *ledgerKind, bn.Options{Bottle: f.opt}
-	if f.opt.Group.String() != bottle.ByFunction.String() {
-		books := ledger.NewObserver(ledger.Options{From: f.opt.From, To: f.opt.To, Stacks: f.opt.Stacks, Group: f.groupOf})
-		opt.Observers = []timeline.Observer{books}
-		k.of = func(*bn.Report) *ledger.Ledger { return books.Ledger() }
+	opt := &f.opt.Bottle
+	opt.Stacks = slices.Contains(f.to.asked(), "pprof")
+	value := theValue[*ledger.Ledger]
+	if opt.Group.String() != bottle.ByFunction.String() {
+		books := ledger.NewObserver(ledger.Options{From: opt.From, To: opt.To, Stacks: opt.Stacks, Group: f.groupOf})
+		f.opt.Observers = []timeline.Observer{books}
+		value = func(artifact) (*ledger.Ledger, error) { return books.Ledger(), nil }
 	}
-	return f.analysis.run(ctx, std, source, ledgerForms, f.reader(&k, opt))
+	return f.analysis.run(ctx, std, args, value, ledgerKind)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
@@ -84,9 +85,7 @@ with the number of groups, not with that of sources.`, f.run)
   bottleneck merge -kind contention -o fleet.pb.gz one.trace two.trace
   bottleneck merge -o day.pb.gz morning.pb.gz evening.pb.gz
   find . -name '*.json' | bottleneck merge -partial -files-from - -o fleet.svg`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 func (f *mergeFlags) parse(std stdio, sources []string) error {
@@ -109,6 +108,9 @@ func (f *mergeFlags) parse(std stdio, sources []string) error {
 			return usagef("-spread %s: -o writes the same file", name)
 		}
 	}
+	if err := f.spread.check(); err != nil {
+		return err
+	}
 	return f.to.settle(std)
 }
 
@@ -119,11 +121,6 @@ func (f *mergeFlags) run(ctx context.Context, std stdio, args []string) error {
 	sources, err := f.listed(ctx, std, args)
 	if err != nil {
 		return err
-	}
-	for _, o := range []outputs{f.to.outputs, f.spread} {
-		if err := o.check(); err != nil {
-			return err
-		}
 	}
 	sum := &mergeSum{sources: len(sources)}
 	if err := f.readAll(ctx, std, sources, sum); err != nil {
@@ -202,23 +199,27 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part a
 	if err != nil {
 		return part, err
 	}
+	opt, of := bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")}}, kinds
+	if f.kind != nil {
+		of = append([]kind{f.kind}, kinds...)
+	}
 	part, err = readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
-		if isProfile(head) {
+		switch {
+		case isProfile(head):
 			p, err := readProfile(r, in.label)
 			return artifact{kind: pprofKind, value: p, name: in.label}, err
-		}
-		want := f.kind
-		if want == graphKind && !holdsJSON(head) {
-			want = nil // for a trace: a graph with a ledger, from which the verdict follows
-		}
-		if !holdsJSON(head) {
+		case !holdsJSON(head):
 			traces.Lock() // a pass is concurrent itself, and the memory limit is for one pass
 			defer traces.Unlock()
 		}
-		return loadArtifact(ctx, in, r, head, want, bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")})
+		return load(ctx, in, r, head, opt, of...)
 	})
-	if err == nil && !part.kind.about().merged {
+	switch {
+	case err != nil:
+	case !part.kind.about().merged:
 		err = usagef("%s is a %s: there is no sum of them", in.label, part.what())
+	case f.kind != nil && part.kind != f.kind && part.kind != pprofKind:
+		err = usagef("%s is a %s: that is no -kind %s", in.label, part.what(), f.name)
 	}
 	return part, err
 }
@@ -300,13 +301,13 @@ func mergeParts(parts []artifact) (sum artifact, err error) {
 	var ledgers []*ledger.Ledger
 	var waits []*contention.Profile
 	for _, p := range parts {
-		if p.ledger == nil {
+		if p.Report == nil || p.Ledger == nil {
 			return sum, nil
 		}
-		ledgers, waits = append(ledgers, p.ledger), append(waits, p.contention)
+		ledgers, waits = append(ledgers, p.Ledger), append(waits, p.Contention)
 	}
-	sum.ledger, err = ledger.Merge(ledgers...)
-	sum.contention = contention.Merge(waits...)
+	sum.Report = &bn.Report{Contention: contention.Merge(waits...)}
+	sum.Ledger, err = ledger.Merge(ledgers...)
 	return sum, err
 }
 
@@ -429,10 +430,9 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 			break
 		}
 	}
-	progress := startProgress(std.err, func(time.Duration) string {
+	defer startProgress(std.err, func(time.Duration) string {
 		return fmt.Sprintf("merging: %d of %d", sum.done.Load(), len(sources))
-	})
-	defer progress.stop()
+	})()
 	quiet := std
 	if len(sources) > 1 {
 		quiet.err = io.Discard // each would show its own progress
@@ -492,8 +492,8 @@ func (s *mergeSum) result() (artifact, error) {
 	if err := s.flush(); err != nil {
 		return artifact{}, err
 	}
-	if g, ok := s.sum.value.(*bottle.Graph); ok && s.sum.ledger != nil { // of traces only
-		g.Verdict = diagnose.New(diagnose.Results{Ledger: s.sum.ledger, Graph: g, Contention: s.sum.contention})
+	if g, ok := s.sum.value.(*bottle.Graph); ok && s.sum.Report != nil { // of traces only
+		g.Verdict = diagnose.New(diagnose.Results{Ledger: s.sum.Ledger, Graph: g, Contention: s.sum.Contention})
 	}
 	if len(s.missing) > 0 {
 		const named = 20
@@ -680,11 +680,8 @@ func (s *spread) writeText(w io.Writer, d drawing) error {
 		return nil // two sources have no outlier
 	}
 	show := func(v float64) string { c := s.cell(v); return s.form.Format(c.Value) }
-	rows, limit := slices.DeleteFunc(s.oddest(), func(r oddity) bool { return show(r.value) == show(r.median) }), spreadTop
-	if d.topSet {
-		limit = d.top
-	}
-	if limit > 0 {
+	rows := slices.DeleteFunc(s.oddest(), func(r oddity) bool { return show(r.value) == show(r.median) })
+	if limit := cmp.Or(d.Top, spreadTop); limit > 0 {
 		rows = rows[:min(limit, len(rows))]
 	}
 	title := fmt.Sprintf("Spread over %s: %s, the oddest first", format.Plural(s.sources, "source", "sources"), s.what)
@@ -705,7 +702,7 @@ func (s *spread) writeText(w io.Writer, d drawing) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return text.WriteTable(w, table, d.terminal.textOptions())
+	return text.WriteTable(w, table, d.Options)
 }
 
 // writeCSV writes all rows.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,9 +20,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // outputs holds the files of -o.
@@ -186,7 +193,7 @@ type destination struct {
 // define adds the flags, without -top.
 func (d *destination) define(c *cobra.Command, can writings) {
 	d.can, d.flags = can, c.Flags()
-	d.only = map[string][]string{"title": {"svg", "png"}}
+	d.only = map[string][]string{"title": {"svg", "png", "html"}}
 	d.flags.FuncP("output", "o", "write `FILE` in the form of its extension: "+can.endings()+"; may be repeated", d.add)
 	d.flags.StringVar(&d.format, "format", "", "write `FORM` to standard output: "+can.String()+"; default text without -o")
 	d.flags.SetAnnotation("format", choices, can)
@@ -198,7 +205,7 @@ func (d *destination) define(c *cobra.Command, can writings) {
 // defineTop adds -top.
 func (d *destination) defineTop(counted, usual string) {
 	d.counted = counted
-	d.flags.IntVar(&d.draw.top, "top", 0, "show `N` "+counted+", or all if 0; default "+usual)
+	d.flags.IntVar(&d.draw.Top, "top", 0, "show `N` "+counted+", or all if 0; default "+usual)
 }
 
 // add implements -o.
@@ -209,11 +216,13 @@ func (d *destination) add(name string) error {
 	return d.outputs.add(name)
 }
 
-// settle rejects invalid flags before anything is read, and sets defaults.
+// settle rejects invalid flags and files before anything is read, and sets defaults.
 func (d *destination) settle(std stdio) error {
-	d.draw.topSet = d.flags.Changed("top")
-	if d.draw.top < 0 {
-		return usagef("-top %d: want a number of %s, or 0 for all", d.draw.top, d.counted)
+	switch top := &d.draw.Top; {
+	case *top < 0:
+		return usagef("-top %d: want a number of %s, or 0 for all", *top, d.counted)
+	case *top == 0 && d.flags.Changed("top"):
+		*top = -1
 	}
 	if d.format == "" && len(d.outputs) == 0 {
 		d.format = "text"
@@ -226,7 +235,10 @@ func (d *destination) settle(std stdio) error {
 			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", d.format, extensionOf(d.format))
 		}
 	}
-	return d.effective()
+	if err := d.effective(); err != nil {
+		return err
+	}
+	return d.outputs.check() // before anything is read
 }
 
 // effective rejects flags that would have no effect on the requested forms.
@@ -259,57 +271,70 @@ func (d *destination) write(std stdio, write func(w io.Writer, form string, draw
 	if d.format == "" {
 		return err
 	}
-	draw := d.draw
-	draw.terminal, _ = terminalOf(std.out)
+	draw, t := d.draw, textOn(std.out)
+	draw.Options, draw.Top = t, d.draw.Top
 	return errors.Join(err, write(std.out, d.format, draw))
-}
-
-// oneInput returns the argument of a command that reads one input, or "" if there is none.
-func oneInput(args []string, what string) (string, error) {
-	switch len(args) {
-	case 0:
-		return "", nil
-	case 1:
-		return args[0], nil
-	}
-	return "", usagef("more than one %s: %q and %q", what, args[0], args[1])
 }
 
 // drawing configures how a result is written, in any form.
 type drawing struct {
-	title    string
-	source   string   // name of the trace
-	top      int      // 0 = all
-	topSet   bool     // otherwise each form has its own default
-	by       []string // columns by which the rows of a ledger are summed; nil means all
-	terminal terminal
+	text.Options // of the terminal, with Top from -top: 0 is the default of a form, −1 all
+	title        string
+	source       string   // name of the trace
+	by           []string // columns by which the rows of a ledger are summed; nil means all
 
 	// For contention.
 	aspects []contention.Aspect
 	kinds   []contention.Kind // to which the profile was filtered
 	view    contention.View   // "" means the default of the form
 	least   time.Duration
-	// For tasks.
-	creation, submission, strip bool
+	strip   bool // for tasks
+}
+
+func (d drawing) picture() picture.Options {
+	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.Top}
 }
 
 // formsOf holds the forms in which a result can be written, by the names of -format.
 type formsOf[T any] map[string]func(w io.Writer, v T, d drawing) error
 
-// drawn adds the picture forms.
-func drawn[T any](forms formsOf[T], draw func(v T, d drawing) (*picture.Drawing, error)) formsOf[T] {
-	in := func(write func(*picture.Drawing, io.Writer) error) func(io.Writer, T, drawing) error {
-		return func(w io.Writer, v T, d drawing) error {
-			p, err := draw(v, d)
-			if err != nil {
+// tableForm returns the form of a result whose table write writes.
+func tableForm[T any](table func(v T, d drawing) (*result.Table, error), write func(io.Writer, *result.Table) error) func(io.Writer, T, drawing) error {
+	return func(w io.Writer, v T, d drawing) error {
+		t, err := table(v, d)
+		if err != nil {
+			return err
+		}
+		return write(w, t)
+	}
+}
+
+// forms returns the forms that follow from the table of a result and, unless draw is nil, from its
+// picture. more adds or replaces some.
+func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v T, d drawing) (*picture.Drawing, error), more formsOf[T]) formsOf[T] {
+	out := formsOf[T]{"csv": tableForm(table, text.TableCSV), "md": tableForm(table, markdown.Write), "html": tableForm(table, report.WriteTable)}
+	if draw != nil {
+		drawn := func(write func(w io.Writer, v T, d drawing, p *picture.Drawing) error) func(io.Writer, T, drawing) error {
+			return func(w io.Writer, v T, d drawing) error {
+				p, err := draw(v, d)
+				if err != nil {
+					return err
+				}
+				return write(w, v, d, p)
+			}
+		}
+		out["svg"] = drawn(func(w io.Writer, _ T, _ drawing, p *picture.Drawing) error { return p.SVG(w) })
+		out["png"] = drawn(func(w io.Writer, _ T, _ drawing, p *picture.Drawing) error { return png.Write(w, p) })
+		out["html"] = drawn(func(w io.Writer, v T, d drawing, p *picture.Drawing) error {
+			var svg strings.Builder
+			if err := p.SVG(&svg); err != nil {
 				return err
 			}
-			return write(p, w)
-		}
+			return tableForm(table, func(w io.Writer, t *result.Table) error { return report.WritePicture(w, t, svg.String()) })(w, v, d)
+		})
 	}
-	forms["svg"] = in((*picture.Drawing).SVG)
-	forms["png"] = in(func(p *picture.Drawing, w io.Writer) error { return png.Write(w, p) })
-	return forms
+	maps.Copy(out, more)
+	return out
 }
 
 // fileForms lists all forms with their file name endings, in the order of messages.
@@ -375,22 +400,15 @@ func extensionOf(form string) string {
 	return ""
 }
 
-// exporterTop returns the number of groups in the convention of exporters: 0 means their default,
-// negative means all.
-func (d drawing) exporterTop() int {
-	if d.topSet && d.top == 0 {
-		return -1
+// writeJSON writes an indented object.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
 	}
-	return d.top
-}
-
-// text returns the options of text.
-func (d drawing) text() text.Options {
-	opt := d.terminal.textOptions()
-	opt.Top = d.exporterTop()
-	return opt
-}
-
-func (d drawing) picture() picture.Options {
-	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.exporterTop()}
+	_, err := w.Write(format.EscapeJSON(b.Bytes()))
+	return err
 }

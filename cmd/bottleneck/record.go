@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
@@ -103,21 +104,29 @@ func (f *recordFlags) parse(rest []string) error {
 		return err
 	}
 	switch {
-	case len(rest) == 0:
-		return usagef("no service: give the URL where it has mounted exporters/live or net/http/pprof")
-	case len(f.outputs) == 0:
+	case len(f.outputs) == 0 && len(rest) > 0:
 		return usagef("no file: say -o FILE")
 	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
 		return usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
 	}
-	arg, err := oneInput(rest, "service")
-	if err != nil {
-		return err
+	var err error
+	f.source, err = serviceURL(rest)
+	return err
+}
+
+// serviceURL returns the URL of a service, the argument.
+func serviceURL(args []string) (*url.URL, error) {
+	switch {
+	case len(args) == 0:
+		return nil, usagef("no service: give the URL where it has mounted exporters/live or net/http/pprof")
+	case len(args) > 1:
+		return nil, usagef("more than one service: %q and %q", args[0], args[1])
 	}
-	if f.source, err = url.Parse(arg); err != nil || !isURL(arg) || f.source.Host == "" {
-		return usagef("%q is not the URL of a service", arg)
+	u, err := url.Parse(args[0])
+	if err != nil || !isURL(args[0]) || u.Host == "" {
+		return nil, usagef("%q is not the URL of a service", args[0])
 	}
-	return nil
+	return u, nil
 }
 
 func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
@@ -131,7 +140,8 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 	if len(r.traces) > 0 {
 		return r.store(ctx, std)
 	}
-	g, err := readGraph(ctx, std, urlInput(f.traceURL()))
+	read, err := readArtifact(ctx, std, urlInput(f.traceURL()), bn.Options{}, graphKind)
+	g, _ := read.value.(*bottle.Graph)
 	var status *statusError
 	if errors.As(err, &status) && status.status == http.StatusNotImplemented {
 		g, err = r.fetchGraph(ctx, std) // it sends no traces
@@ -286,9 +296,9 @@ func (r *recording) use(ctx context.Context, std stdio) error {
 	if len(r.graph.outputs) == 0 {
 		return errors.Join(errs...)
 	}
-	g, err := readGraph(ctx, std, fileInput(r.traces[0]))
-	if errs = append(errs, err); g != nil {
-		errs = append(errs, r.draw(std, g))
+	read, err := readArtifact(ctx, std, fileInput(r.traces[0]), bn.Options{}, graphKind)
+	if errs = append(errs, err); read.value != nil {
+		errs = append(errs, r.draw(std, read.value.(*bottle.Graph)))
 	}
 	return errors.Join(errs...)
 }
@@ -309,8 +319,7 @@ func (r *recording) draw(std stdio, g *bottle.Graph) error {
 
 // fetchGraph requests the graph of a service that sends no traces.
 func (r *recording) fetchGraph(ctx context.Context, std stdio) (*bottle.Graph, error) {
-	p := startProgress(std.err, func(time.Duration) string { return "asking " + r.flags.source.Redacted() })
-	defer p.stop()
+	defer startProgress(std.err, func(time.Duration) string { return "asking " + r.flags.source.Redacted() })()
 	g, err := newTopLive(r.flags.mount(), r.flags.seconds).graph(ctx)
 	if err != nil {
 		return nil, urlError(ctx, r.flags.source.Redacted(), err)

@@ -41,8 +41,6 @@ type reportFlags struct {
 	window   time.Duration
 	from, to time.Duration
 	grouping bottle.Grouping
-	only     string
-	filter   *query.Filter
 	workers  string
 	title    string
 }
@@ -73,15 +71,12 @@ goroutines.`, f.run)
 	defineWindow(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
 	defineBounds(fs, &f.from, &f.to, "the recording")
 	defineGroup(fs, &f.grouping, "")
-	fs.StringVar(&f.only, "only", "", "keep only the quanta for which `CONDITION` holds, such as 'group =~ \"worker\" && duration > 10us'")
 	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speedup are; see \"bottleneck help speedup\"")
 	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")
 	c.Example = `  bottleneck report trace.out -o report.html
   bottleneck report -http=localhost:0 trace.out
   bottleneck report -o report.html trace.out tasks.json stacks.json`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // add implements -o.
@@ -95,9 +90,6 @@ func (f *reportFlags) add(name string) error {
 func (f *reportFlags) parse(files []string) (err error) {
 	if err := checkBounds(f.flags, f.from, f.to); err != nil {
 		return err
-	}
-	if f.filter, err = query.ParseFilter(f.only); err != nil {
-		return usagef("-only: %v", err)
 	}
 	switch {
 	case len(files) == 0:
@@ -209,9 +201,7 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 			return nil, err
 		}
 	}
-	if err := r.narrow(ctx); err != nil {
-		return nil, err
-	}
+	r.narrow()
 	return r.data, errors.Join(broken...)
 }
 
@@ -415,33 +405,19 @@ func niceWindow(wall time.Duration) time.Duration {
 
 // json reads a saved result.
 func (r *reportReading) json(name string, data []byte) error {
-	wrap := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
-	k := kindOfJSON(data)
-	switch k {
-	case ledgerKind, verdictKind:
-		return errKind(name, k)
-	case countersKind:
-		rec, err := quanta.ReadJSON(bytes.NewReader(data))
-		if err != nil {
-			return wrap(err)
-		}
-		r.save(report.CountersSection, name, func() { r.data.Counters = rec })
-		return nil
-	case stackKind: // all widths
-		stacks, err := speedup.ReadJSON(bytes.NewReader(data))
-		if err != nil {
-			return wrap(err)
-		}
-		r.save(report.SpeedupSection, name, func() { r.data.Speedup = stacks })
-		return nil
-	case nil:
-		k = graphKind // to return its error
-	}
-	a, err := readArtifact(data, k)
+	a, err := artifactOfJSON(name, data, graphKind, stackKind, contentionKind, tasksKind, countersKind)
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	switch v := a.value.(type) {
+	case *quanta.Recording:
+		r.save(report.CountersSection, name, func() { r.data.Counters = v })
+	case *speedup.Stack:
+		all, err := speedup.ReadJSON(bytes.NewReader(data))
+		if err != nil {
+			return err
+		}
+		r.save(report.SpeedupSection, name, func() { r.data.Speedup = all })
 	case *contention.Profile:
 		r.save(report.ContentionSection, name, func() { r.data.Contention, r.data.ContentionWindows = v, nil })
 	case *granularity.Profile:
@@ -465,34 +441,20 @@ func (r *reportReading) save(s report.Section, name string, apply func()) {
 	})
 }
 
-// narrow keeps the quanta that -from, -to and -only select, with a warning.
-func (r *reportReading) narrow(ctx context.Context) error {
+// narrow keeps the quanta that -from and -to select, with a warning.
+func (r *reportReading) narrow() {
 	f, rec := r.flags, r.data.Counters
-	if f.from > 0 || f.to > 0 {
-		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.from, f.to)))
-		r.narrowWindows()
+	if f.from == 0 && f.to == 0 {
+		return
 	}
-	if rec == nil || f.only == "" && f.from == 0 && f.to == 0 {
-		return nil
+	r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.from, f.to)))
+	r.narrowWindows()
+	if rec != nil {
+		kept := query.RowsWhere(rec.Len(), func(row int) bool {
+			return rec.Begin[row] >= int64(f.from) && (f.to == 0 || rec.Begin[row] < int64(f.to))
+		})
+		r.data.Counters = rec.Only(kept.Rows())
 	}
-	e, err := query.NewExplorer(rec)
-	if err != nil {
-		return err
-	}
-	set, err := e.Select(ctx, f.filter)
-	if err != nil {
-		return usagef("-only: %v", err)
-	}
-	to := int64(f.to)
-	inside := query.RowsWhere(rec.Len(), func(row int) bool {
-		return rec.Begin[row] >= int64(f.from) && (to == 0 || rec.Begin[row] < to)
-	})
-	kept := set.Intersect(inside)
-	r.data.Counters = rec.Only(kept.Rows())
-	if f.only != "" {
-		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Only the quanta with %s were kept: %d of %d.", f.filter, kept.Count(), rec.Len()))
-	}
-	return nil
 }
 
 func stretch(from, to time.Duration) string {
@@ -601,9 +563,6 @@ func (w *taskWindows) double() {
 // edges, with a warning.
 func (r *reportReading) narrowWindows() {
 	f, d := r.flags, r.data
-	if f.from == 0 && f.to == 0 {
-		return
-	}
 	edges := func(from, to time.Duration, what string) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: those from %v to %v, the windows that the time asked for touches.", what, from, to))
 	}

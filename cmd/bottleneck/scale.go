@@ -122,7 +122,7 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int
 	if f.dir != "" {
 		delete(f.to.only, "title") // stack.svg has a title
 	}
-	if err := f.ready(std); err != nil {
+	if err := f.to.settle(std); err != nil {
 		return err
 	}
 	target, err := newTarget(f.command)
@@ -175,8 +175,7 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 	}
 	errs = append(errs, f.write(std, stacks), f.fail.checkOne(std, stacks))
 	if f.to.format == "text" {
-		t, _ := terminalOf(std.out)
-		opt := t.textOptions()
+		opt := textOn(std.out)
 		opt.Top = 6
 		for i, g := range graphs {
 			_, err := fmt.Fprintf(std.out, "\n%s\n\n", taken[i].title())
@@ -480,10 +479,9 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 		cmd.Stdout = io.MultiWriter(&out, r.std.err)
 		cmd.Stderr = cmd.Stdout
 	}
-	p := startProgress(r.std.err, func(since time.Duration) string {
+	defer startProgress(r.std.err, func(since time.Duration) string {
 		return fmt.Sprintf("running with %s: %s, %.0f s", where, strings.Join(r.flags.command, " "), since.Seconds())
-	})
-	defer p.stop()
+	})()
 	if err := cmd.Start(); err != nil {
 		return "", notRun(args[0], err)
 	}

@@ -16,7 +16,6 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -41,8 +40,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
 	f.to.define(c, formsIn(stackForms.has))
-	f.fail.about = []*measures{&scaledMeasures}
-	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+scaledMeasures.example+", or 3 if the machine was disturbed; separate several by commas", f.fail.add)
+	f.fail.define(c, ", or 3 if the machine was disturbed", &scaledMeasures)
 	c.Long = strings.TrimSpace(c.Long) + "\n\n" + scaledMeasures.help()
 }
 
@@ -116,7 +114,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	if err := f.parse(traces); err != nil {
 		return err
 	}
-	if err := f.ready(std); err != nil {
+	if err := f.to.settle(std); err != nil {
 		return err
 	}
 	stacks, err := f.read(ctx, std, traces)
@@ -135,14 +133,6 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	return errors.Join(f.write(std, stacks), failed)
 }
 
-// ready rejects invalid outputs before anything is read.
-func (f *speedupFlags) ready(std stdio) error {
-	if err := f.to.settle(std); err != nil {
-		return err
-	}
-	return f.to.outputs.check()
-}
-
 func (f *speedupFlags) write(std stdio, stacks []*speedup.Stack) error {
 	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return stackForms[form](w, stacks, d) })
 }
@@ -154,8 +144,7 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 		single, multis = traces[0], traces[1:]
 	}
 	m := &meter{}
-	p := startProgress(std.err, func(time.Duration) string { return "reading traces" + m.String() })
-	defer p.stop()
+	defer startProgress(std.err, func(time.Duration) string { return "reading traces" + m.String() })()
 	for _, multi := range multis {
 		report, err := analyzeFile(ctx, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Progress: m.decoded, Bottle: bottle.Options{Part: f.part}})
 		if err != nil {
@@ -167,19 +156,15 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 }
 
 // stackForms are the forms of speedup stacks.
-var stackForms = drawn(formsOf[[]*speedup.Stack]{
-	"text": func(w io.Writer, s []*speedup.Stack, d drawing) error {
-		return text.WriteStacks(w, s, d.terminal.textOptions())
-	},
-	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
-	"csv":  func(w io.Writer, s []*speedup.Stack, _ drawing) error { return text.TableCSV(w, speedup.Table(s...)) },
-	"md": func(w io.Writer, s []*speedup.Stack, _ drawing) error {
-		t := speedup.Table(s...)
-		t.Title = widest(s).Sentence()
-		return markdown.Write(w, t)
-	},
+var stackForms = forms(func(s []*speedup.Stack, _ drawing) (*result.Table, error) {
+	t := speedup.Table(s...)
+	t.Title = widest(s).Sentence()
+	return t, nil
 }, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
 	return picture.DrawStacks(s, d.picture())
+}, formsOf[[]*speedup.Stack]{
+	"text": func(w io.Writer, s []*speedup.Stack, d drawing) error { return text.WriteStacks(w, s, d.Options) },
+	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
 })
 
 // widest returns the stack with the most workers.

@@ -17,25 +17,21 @@ import (
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // tasksFlags holds the flags of tasks.
 type tasksFlags struct {
-	analysis[granularity.Profile]
-	class, site string
-	only        *regexp.Regexp // from class; nil means all
-	sweep       string
-	runs        int
-	trace       tracetasks.Options
+	analysis[*granularity.Profile]
+	class string
+	only  *regexp.Regexp // from class; nil means all
+	sweep string
+	runs  int
 }
 
 func (a *app) tasks() *cobra.Command {
@@ -72,15 +68,13 @@ without a trace, or a program that writes its trace to {trace}.`, func(ctx conte
 	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
 	fs.StringVar(&f.class, "class", "", "show only classes whose name matches `REGEXP`")
-	fs.StringVar(&f.site, "site", "", "the stacks of .pb.gz, and the lines in text, are those of the `SITE` creation or submission; default creation in .pb.gz, both in text")
 	fs.BoolVar(&f.to.draw.strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
-	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
-	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
-	fs.Float64Var(&f.trace.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
+	fs.BoolVar(&f.opt.Tasks.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
+	fs.BoolVar(&f.opt.Tasks.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
+	fs.Float64Var(&f.opt.Tasks.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
 	fs.StringVar(&f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100")
 	fs.IntVar(&f.runs, "runs", 5, "with -sweep, run `N` times for each value")
-	f.to.only["strip"] = []string{"svg", "png"}
-	f.to.only["site"] = []string{"pprof", "text"}
+	f.to.only["strip"] = []string{"svg", "png", "html"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
   bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
   bottleneck tasks -strip -o strip.svg pmd.json
@@ -89,47 +83,30 @@ without a trace, or a program that writes its trace to {trace}.`, func(ctx conte
   bottleneck tasks -fail 'fine-tasks-%>10,cycles/task<20000' pmd.json
   bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'
   bottleneck tasks -sweep GRAIN=1,10,100 -- go test -run='^$' -bench=Sort .`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
-// parse parses the flags and rejects invalid ones before anything is read.
-func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) {
-	if source, err = f.input(std, args, "input"); err != nil {
-		return "", err
-	}
+// settle rejects invalid flags before anything is read.
+func (f *tasksFlags) settle(std stdio) (err error) {
 	if f.class != "" {
 		if f.only, err = regexp.Compile(f.class); err != nil {
-			return "", usagef("-class: %v", err)
+			return usagef("-class: %v", err)
 		}
 	}
-	f.to.draw.creation, f.to.draw.submission = f.site == "creation", f.site == "submission"
-	switch {
-	case f.site != "" && !f.to.draw.creation && !f.to.draw.submission:
-		return "", usagef("-site %q: want creation or submission", f.site)
-	case !(f.trace.Hz >= 0 && f.trace.Hz <= 1e12):
-		return "", usagef("-hz %v: want a frequency, such as 2.4e9", f.trace.Hz)
+	if hz := f.opt.Tasks.Hz; !(hz >= 0 && hz <= 1e12) {
+		return usagef("-hz %v: want a frequency, such as 2.4e9", hz)
 	}
-	return source, nil
+	return f.analysis.settle(std)
 }
 
 func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
-	source, err := f.parse(std, args)
-	if err != nil {
+	if err := f.settle(std); err != nil {
 		return err
 	}
-	read := f.reader(tasksKind, bn.Options{Tasks: f.trace, Bottle: bottle.Options{Part: f.part}})
-	return f.analysis.run(ctx, std, source, tasksForms, func(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-		p, err := read(ctx, std, in)
-		if p == nil {
-			return nil, err
-		}
-		if none := f.choose(p); none != nil {
-			return nil, errors.Join(err, none)
-		}
-		return p, err
-	})
+	return f.analysis.run(ctx, std, args, func(a artifact) (*granularity.Profile, error) {
+		p := a.value.(*granularity.Profile)
+		return p, f.choose(p)
+	}, tasksKind)
 }
 
 // choose keeps the classes that -class selects.
@@ -156,36 +133,33 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 }
 
 // tasksForms are the forms of profiles of tasks.
-var tasksForms = drawn(formsOf[*granularity.Profile]{
-	"text": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return text.WriteTasks(w, p, text.TasksOptions{Options: d.text(), Creation: d.creation, Submission: d.submission})
-	},
+var tasksForms = forms(func(p *granularity.Profile, d drawing) (*result.Table, error) {
+	return d.largest(p).ClassTable(p.ByTime()), nil
+}, func(p *granularity.Profile, d drawing) (*picture.Drawing, error) {
+	if d.strip {
+		return picture.DrawStrip(p, d.picture())
+	}
+	return picture.DrawTasks(p, d.picture())
+}, formsOf[*granularity.Profile]{
+	"text": func(w io.Writer, p *granularity.Profile, d drawing) error { return text.WriteTasks(w, p, d.Options) },
 	"json": func(w io.Writer, p *granularity.Profile, d drawing) error {
 		return granularity.WriteJSON(w, d.largest(p))
 	},
 	"csv": func(w io.Writer, p *granularity.Profile, d drawing) error {
 		return text.TableCSV(w, d.largest(p).Table())
 	},
-	"md": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return markdown.Write(w, d.largest(p).ClassTable(p.ByTime()))
-	},
 	"pprof": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{Submission: d.submission, File: d.source})
+		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{File: d.source})
 	},
-}, func(p *granularity.Profile, d drawing) (*picture.Drawing, error) {
-	if d.strip {
-		return picture.DrawStrip(p, d.picture())
-	}
-	return picture.DrawTasks(p, d.picture())
 })
 
 // largest keeps the classes with the largest sums, for forms that do not do it themselves.
 func (d drawing) largest(p *granularity.Profile) *granularity.Profile {
-	if d.top == 0 || d.top >= len(p.Classes) {
+	if d.Top <= 0 || d.Top >= len(p.Classes) {
 		return p
 	}
 	out := *p
-	out.Classes = p.Classes[:d.top]
+	out.Classes = p.Classes[:d.Top]
 	return &out
 }
 
@@ -242,12 +216,10 @@ type sweeper struct {
 }
 
 // sweepForms are the forms of the result.
-var sweepForms = map[string]func(io.Writer, *result.Table, text.Options) error{
-	"text": text.WriteTable,
-	"csv":  func(w io.Writer, t *result.Table, _ text.Options) error { return text.TableCSV(w, t) },
-	"md":   func(w io.Writer, t *result.Table, _ text.Options) error { return markdown.Write(w, t) },
-	"json": func(w io.Writer, t *result.Table, _ text.Options) error { return json.NewEncoder(w).Encode(t) },
-}
+var sweepForms = forms(func(t *result.Table, _ drawing) (*result.Table, error) { return t, nil }, nil, formsOf[*result.Table]{
+	"text": func(w io.Writer, t *result.Table, d drawing) error { return text.WriteTable(w, t, d.Options) },
+	"json": func(w io.Writer, t *result.Table, _ drawing) error { return json.NewEncoder(w).Encode(t) },
+})
 
 // runSweep implements -sweep.
 func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string, dash int) error {
@@ -264,12 +236,12 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string, das
 	case len(f.fail.list) > 0:
 		return usagef("-fail is not for -sweep")
 	}
-	if _, err := f.parse(std, nil); err != nil {
+	if err := f.settle(std); err != nil {
 		return err
 	}
 	for _, form := range f.to.asked() {
-		if sweepForms[form] == nil {
-			return usagef("-sweep writes text, csv, md or json, not %s", form)
+		if !sweepForms.has(form) {
+			return usagef("-sweep writes %s, not %s", formsIn(sweepForms.has), form)
 		}
 	}
 	temp, err := os.MkdirTemp("", "bottleneck-sweep-")
@@ -283,7 +255,7 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string, das
 		return err
 	}
 	table := points.Table(s.name)
-	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return sweepForms[form](w, table, d.text()) })
+	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return sweepForms[form](w, table, d) })
 }
 
 // measure runs the command for all values in turn, several times. The last run of each is traced;
@@ -342,7 +314,7 @@ func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint,
 	if _, err := s.scaler.run(ctx, args, 0, nil); err != nil {
 		return 0, err
 	}
-	report, err := analyzeFile(ctx, trace, "", bn.Options{Want: tasksKind.want, Tasks: s.trace})
+	report, err := analyzeFile(ctx, trace, "", bn.Options{Want: tasksKind.want, Tasks: s.opt.Tasks})
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("%s has written no trace to %s", args[0], trace)
 	}

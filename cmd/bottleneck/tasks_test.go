@@ -49,7 +49,7 @@ func TestTasks(t *testing.T) {
 	for _, tt := range []struct{ args, out string }{
 		{"", "shop.price  1,000  700  700  700  700  700   700  fine"},
 		{"", "1,000 tasks created at main.create (main.go:3)"},
-		{"-site submission", "1,000 tasks submitted at main.submit (main.go:4)"},
+		{"", "1,000 tasks submitted at main.submit (main.go:4)"},
 		{"-class ^stock$", "1,000 tasks of 1 class "},
 		{"-format csv", "example.com/shop.price,fine,shop,main.create (main.go:3),main.submit (main.go:4),1000,700,"},
 		{"-format json -top 1", `{"source":"rseq-clock","accuracy":"thread-time","hz":2000000000,"warnings":[],"classes":[{"class":"example.com/shop.price","tasks":1000,"cycles":{"p1":700,`},
@@ -60,9 +60,6 @@ func TestTasks(t *testing.T) {
 		{"-format pprof", "\x1f\x8b"},
 	} {
 		bottleneck(append(append([]string{"tasks"}, strings.Fields(tt.args)...), file)...).want(t, exitOK, tt.out, "")
-	}
-	if r := bottleneck("tasks", "-site", "creation", file); strings.Contains(r.out, "tasks submitted at") {
-		t.Errorf("by creation:\n%s", r.out)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -78,7 +75,7 @@ func TestTasks(t *testing.T) {
 func TestTasksFiles(t *testing.T) {
 	dir, file := t.TempDir(), tasksFile(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	bottleneck("tasks", "-o", at("a.json"), "-o", at("a.pb.gz"), "-o", at("a.svg"), "-o", at("a.png"), "-o", at("a.csv"), "-o", at("a.txt"), "-site", "submission", file).want(t, exitOK, "", "")
+	bottleneck("tasks", "-o", at("a.json"), "-o", at("a.pb.gz"), "-o", at("a.svg"), "-o", at("a.png"), "-o", at("a.csv"), "-o", at("a.txt"), file).want(t, exitOK, "", "")
 	before, err1 := os.ReadFile(file)
 	after, err2 := os.ReadFile(at("a.json"))
 	if err1 != nil || err2 != nil || !bytes.Equal(before, after) {
@@ -90,7 +87,7 @@ func TestTasksFiles(t *testing.T) {
 	}
 	defer f.Close()
 	p, err := profile.Parse(f)
-	if err != nil || p.Sample[0].Location[1].Line[0].Function.Name != "main.submit" {
+	if err != nil || p.Sample[0].Location[1].Line[0].Function.Name != "main.create" {
 		t.Errorf("%v: %v", err, p)
 	}
 }
@@ -132,7 +129,6 @@ func TestTasksErrors(t *testing.T) {
 	}{
 		{"-class ( " + file, exitUsage, "-class: error parsing regexp"},
 		{"-class nothing " + file, exitFailure, `no class matches "nothing"; there are example.com/shop.price, stock`},
-		{"-site nowhere " + file, exitUsage, `-site "nowhere": want creation or submission`},
 		{"-top -1 " + file, exitUsage, "-top -1"},
 		{"-hz -1 " + file, exitUsage, "-hz -1"},
 		{"-hz 1e9 " + file, exitUsage, "-hz is for traces"},

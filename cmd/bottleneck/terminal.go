@@ -15,10 +15,8 @@ import (
 
 // terminal holds the properties of an output terminal.
 type terminal struct {
-	width int
-	color bool
-	ascii bool
-	dumb  bool // cannot move its cursor
+	text.Options
+	dumb bool // cannot move its cursor
 }
 
 // terminalOf reports whether w is a terminal, and returns its properties.
@@ -27,11 +25,11 @@ func terminalOf(w any) (terminal, bool) {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return terminal{}, false
 	}
-	t := terminal{width: 80, dumb: os.Getenv("TERM") == "dumb" || !enableEscapes(f), ascii: !utf8Locale(os.Getenv)}
+	dumb := os.Getenv("TERM") == "dumb" || !enableEscapes(f)
+	t := terminal{text.Options{Width: 80, ASCII: !utf8Locale(os.Getenv), Color: !dumb && os.Getenv("NO_COLOR") == ""}, dumb}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-		t.width = width
+		t.Width = width
 	}
-	t.color = !t.dumb && os.Getenv("NO_COLOR") == ""
 	return t, true
 }
 
@@ -47,22 +45,21 @@ func utf8Locale(getenv func(string) string) bool {
 	return true
 }
 
-// textOptions returns the options of text for this terminal; without a terminal, those for a file.
-func (t terminal) textOptions() text.Options {
-	return text.Options{Width: t.width, Color: t.color, ASCII: t.ascii}
+// textOn returns the options of text on w: those of a file unless it is a terminal.
+func textOn(w any) text.Options {
+	t, _ := terminalOf(w)
+	return t.Options
 }
 
-// progress is a progress line on the terminal. It appears after progressDelay and is erased at the
-// end.
-type progress struct {
-	quit func()
-}
+// progressDelay is the time after which a command shows progress.
+const progressDelay = 500 * time.Millisecond
 
-// startProgress shows the results of say on w, if that is a terminal.
-func startProgress(w io.Writer, say func(since time.Duration) string) *progress {
+// startProgress shows the results of say as a line on w, if that is a terminal, after
+// progressDelay. stop erases it.
+func startProgress(w io.Writer, say func(since time.Duration) string) (stop func()) {
 	t, ok := terminalOf(w)
 	if !ok || t.dumb {
-		return &progress{quit: func() {}}
+		return func() {}
 	}
 	begin := time.Now()
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -75,7 +72,7 @@ func startProgress(w io.Writer, say func(since time.Duration) string) *progress 
 			select {
 			case <-tick.C:
 				shown = true
-				fmt.Fprintf(w, "\r\x1b[K%s", fitLine(say(time.Since(begin)), t.width-1))
+				fmt.Fprintf(w, "\r\x1b[K%s", fitLine(say(time.Since(begin)), t.Width-1))
 				tick.Reset(progressDelay / 2)
 			case <-quit:
 				if shown {
@@ -85,11 +82,8 @@ func startProgress(w io.Writer, say func(since time.Duration) string) *progress 
 			}
 		}
 	}()
-	return &progress{quit: sync.OnceFunc(func() { close(quit); <-done })}
+	return sync.OnceFunc(func() { close(quit); <-done })
 }
-
-// stop erases the line.
-func (p *progress) stop() { p.quit() }
 
 // fitLine keeps the beginning and the end of a line, which are more useful than its middle: the
 // input, and the progress.

@@ -169,9 +169,9 @@ func TestProgress(t *testing.T) {
 // A short operation shows no progress.
 func TestNoProgress(t *testing.T) {
 	term, output := openTerminal(t, 80)
-	p := startProgress(term, func(time.Duration) string { return "working" })
-	p.stop()
-	p.stop()
+	stop := startProgress(term, func(time.Duration) string { return "working" })
+	stop()
+	stop()
 	if shown := output(); shown != "" {
 		t.Errorf("the terminal got %q", shown)
 	}

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
@@ -23,15 +30,13 @@ type topFlags struct {
 	interval time.Duration
 	seconds  float64
 	group    bottle.Grouping
-	sort     string
 	top      int
-	topSet   bool
 	frames   int
 }
 
 func (a *app) top() *cobra.Command {
 	f := &topFlags{}
-	c := a.command("top [flags] URL | FILE.json", "watch the bottle graph of a running service", `
+	c := a.command("top [flags] URL", "watch the bottle graph of a running service", `
 Top shows which groups of goroutines limit a running service, refreshed like
 top.
 
@@ -44,9 +49,6 @@ takes a snapshot each time.
 A service with only net/http/pprof works as well: give the URL of /debug/pprof/.
 Top then traces one second in three, which costs the service more, and analyzes
 the traces itself.
-
-A FILE.json is a graph as "bottleneck graph -o FILE.json" writes it. It is read
-again when it changes. Windows are shown one after the other.
 
 Columns are the share of the time of each group, as a bar and in percent; its
 change since the last refresh, in percentage points; the parallelism; the mean
@@ -61,15 +63,12 @@ tries again at every refresh.`, f.run)
 	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; default 1s, 3s for net/http/pprof")
 	fs.Float64Var(&f.seconds, "seconds", 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
 	defineGroup(fs, &f.group, "of net/http/pprof: ")
-	fs.StringVar(&f.sort, "sort", "lost", "sort by `ORDER`: "+kindsOf(text.TopSorts, ", "))
 	fs.IntVar(&f.top, "top", 0, "show `N` groups, or all if 0; default 15, or as many as fit on a terminal")
 	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and exit; without -n, output that is not a terminal gets frames until top is interrupted")
 	c.Example = `  bottleneck top http://localhost:6060/debug/bottleneck/
   bottleneck top http://localhost:6060/debug/pprof/
   bottleneck top -n 3 http://localhost:6060/debug/bottleneck/ >> log`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // The shortest and the longest interval, and the longest period of a graph.
@@ -79,41 +78,31 @@ const (
 	mostSeconds   = 3600
 )
 
-func (f *topFlags) parse(rest []string) (source string, err error) {
-	f.topSet = f.flags.Changed("top")
+func (f *topFlags) parse() error {
 	switch {
 	case f.flags.Changed("interval") && (f.interval < leastInterval || f.interval > mostInterval):
-		return "", usagef("-interval %v: want from %v to %v", f.interval, leastInterval, mostInterval)
+		return usagef("-interval %v: want from %v to %v", f.interval, leastInterval, mostInterval)
 	case f.flags.Changed("seconds") && !(f.seconds >= 0.01 && f.seconds <= mostSeconds):
-		return "", usagef("-seconds %v: want from 0.01 to %d", f.seconds, mostSeconds)
+		return usagef("-seconds %v: want from 0.01 to %d", f.seconds, mostSeconds)
 	case f.flags.Changed("number") && f.frames < 1:
-		return "", usagef("-n %d: want a number of frames", f.frames)
+		return usagef("-n %d: want a number of frames", f.frames)
 	case f.top < 0:
-		return "", usagef("-top %d: want a number of groups, or 0 for all", f.top)
-	case sortOf(f.sort) == "":
-		return "", usagef("-sort %q: want lost, share, parallelism, running, runnable, blocked or name", f.sort)
-	case len(rest) == 0:
-		return "", usagef("no service: give the URL where it has mounted exporters/live or net/http/pprof")
+		return usagef("-top %d: want a number of groups, or 0 for all", f.top)
+	case f.top == 0 && f.flags.Changed("top"):
+		f.top = -1 // all
 	}
-	return oneInput(rest, "source")
-}
-
-// sortOf returns the order with a name, or "".
-func sortOf(name string) text.TopSort {
-	for _, s := range text.TopSorts {
-		if string(s) == name {
-			return s
-		}
-	}
-	return ""
+	return nil
 }
 
 func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
-	arg, err := f.parse(args)
+	if err := f.parse(); err != nil {
+		return err
+	}
+	u, err := serviceURL(args)
 	if err != nil {
 		return err
 	}
-	source, err := f.open(ctx, std, arg)
+	source, err := f.open(ctx, std, u)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // top ends with an interrupt
@@ -132,28 +121,13 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 }
 
 // open determines the kind of source.
-func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, error) {
-	grouped := f.group.String() != bottle.ByFunction.String()
-	if !isURL(arg) {
-		if arg == "-" {
-			return nil, usagef("top reads a URL, or a file that changes, again and again; for standard input, run \"bottleneck graph -\"")
-		}
-		if grouped {
-			return nil, usagef("-group is for net/http/pprof, whose traces top reads itself")
-		}
-		return newTopFile(arg)
-	}
-	u, err := url.Parse(arg)
-	if err != nil || u.Host == "" {
-		return nil, usagef("%q is not a URL", arg)
-	}
-	p := startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })
-	defer p.stop()
+func (f *topFlags) open(ctx context.Context, std stdio, u *url.URL) (topSource, error) {
+	defer startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })()
 	source, err := findService(ctx, u, f.seconds, bottle.Options{Group: f.group})
 	if err != nil {
 		return nil, err
 	}
-	if _, traces := source.(*topTraces); !traces && grouped {
+	if _, traces := source.(*topTraces); !traces && f.group.String() != bottle.ByFunction.String() {
 		return nil, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
 	}
 	return source, nil
@@ -178,8 +152,8 @@ type topLoop struct {
 }
 
 func newTopLoop(source topSource, f *topFlags) *topLoop {
-	l := &topLoop{source: source, interval: f.interval, height: 24, top: drawing{top: f.top, topSet: f.topSet}.exporterTop()}
-	l.view.Source, l.view.Sort = source.label(), sortOf(f.sort)
+	l := &topLoop{source: source, interval: f.interval, height: 24, top: f.top}
+	l.view.Source, l.view.Sort = source.label(), text.SortLost
 	return l
 }
 
@@ -257,7 +231,7 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 			return nil
 		}
 		l.accept(topAnswer{sample, err}, time.Now())
-		frame := l.frame(text.TopOptions{Options: t.textOptions()}, time.Now())
+		frame := l.frame(text.TopOptions{Options: t.Options}, time.Now())
 		if n > 0 {
 			frame = "\n" + frame
 		}
@@ -276,7 +250,7 @@ func (l *topLoop) Init() tea.Cmd { return tea.Batch(l.ask(), l.tick()) }
 
 // View returns the frame for the screen.
 func (l *topLoop) View() tea.View {
-	opt := text.TopOptions{Options: l.terminal.textOptions(), Height: l.height}
+	opt := text.TopOptions{Options: l.terminal.Options, Height: l.height}
 	v := tea.NewView(strings.TrimSuffix(l.frame(opt, time.Now()), "\n"))
 	v.AltScreen = true
 	return v
@@ -296,7 +270,7 @@ func (l *topLoop) tick() tea.Cmd {
 func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		l.terminal.width, l.height = msg.Width, msg.Height
+		l.terminal.Width, l.height = msg.Width, msg.Height
 	case topTick:
 		switch {
 		case msg != l.ticks:
@@ -455,4 +429,277 @@ var topKeysHelp = []string{
 	"            runnable ones wait for a processor",
 	"blocked on  the largest reason, and its part of the time blocked",
 	"*           the neck: low parallelism, which more processors do not help",
+}
+
+// topSource is the source of top's graphs. Its methods are called by one goroutine at a time.
+type topSource interface {
+	// label returns the name of the source.
+	label() string
+	// pace returns the default interval.
+	pace() time.Duration
+	// next returns the current graph.
+	next(ctx context.Context) (topSample, error)
+	// regroup changes to the next grouping and returns its name.
+	regroup() (string, error)
+}
+
+// topSample is the state of a source at one moment.
+type topSample struct {
+	graph *bottle.Graph
+	rates text.TopRates
+	note  string
+}
+
+// topPatience is how long top waits for an answer, in addition to the time of a trace.
+const topPatience = 15 * time.Second
+
+// findService determines which handlers a service has mounted. The URL may be that of the service
+// itself.
+func findService(ctx context.Context, u *url.URL, seconds float64, opt bottle.Options) (topSource, error) {
+	at := strings.TrimRight(u.Path, "/")
+	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
+		return newTopTraces(withPath(u, before+"/debug/pprof/trace"), seconds, opt), nil
+	}
+	at = strings.TrimSuffix(at, "/graph")
+	live := newTopLive(withPath(u, at+"/"), seconds)
+	first := live.probe(ctx)
+	if first == nil {
+		return live, nil
+	}
+	if at == "" && ctx.Err() == nil && answered(first) { // the default paths
+		if live := newTopLive(withPath(u, "/debug/bottleneck/"), seconds); live.probe(ctx) == nil {
+			return live, nil
+		}
+		if body, err := get(ctx, withPath(u, "/debug/pprof/cmdline")); err == nil {
+			body.Close()
+			return newTopTraces(withPath(u, "/debug/pprof/trace"), seconds, opt), nil
+		}
+	}
+	if answered(first) {
+		first = fmt.Errorf("%w; give the URL where the service has mounted exporters/live, or that of /debug/pprof/", first)
+	}
+	return nil, urlError(ctx, u.Redacted(), first)
+}
+
+// answered reports whether there is a server, and only the path is wrong.
+func answered(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.status == http.StatusNotFound || errors.Is(err, errNoGraph)
+}
+
+func withPath(u *url.URL, path string) *url.URL {
+	out := *u
+	out.Path, out.RawPath, out.Fragment = path, "", ""
+	return &out
+}
+
+// below returns a URL below a mount point, with parameters added to those of the user.
+func below(mount *url.URL, name string, parameters ...string) *url.URL {
+	out := withPath(mount, path.Join("/", mount.Path, name))
+	q := out.Query()
+	for i := 0; i+1 < len(parameters); i += 2 {
+		q.Set(parameters[i], parameters[i+1])
+	}
+	out.RawQuery = q.Encode()
+	return out
+}
+
+// causeOf returns an error without the URL, which is shown above it.
+func causeOf(err error) error {
+	var ue *url.Error
+	if !errors.As(err, &ue) {
+		return err
+	}
+	if ue.Timeout() {
+		return errors.New("the service does not answer")
+	}
+	return ue.Err
+}
+
+// topLive is a service that has mounted package exporters/live.
+type topLive struct {
+	mount   *url.URL
+	seconds float64
+	counts  *topCounts // nil before the first
+	none    bool       // no counts available
+}
+
+func newTopLive(mount *url.URL, seconds float64) *topLive {
+	if seconds == 0 {
+		seconds = 2
+	}
+	return &topLive{mount: mount, seconds: seconds}
+}
+
+func (s *topLive) label() string            { return s.mount.Redacted() }
+func (s *topLive) pace() time.Duration      { return time.Second }
+func (s *topLive) regroup() (string, error) { return "", errors.New("the service serves one grouping") }
+
+// probe returns an error if the service is of another kind. A service without a graph yet is
+// accepted.
+func (s *topLive) probe(ctx context.Context) error {
+	_, err := s.graph(ctx)
+	var status *statusError
+	if errors.As(err, &status) && status.status == http.StatusServiceUnavailable {
+		return nil
+	}
+	return err
+}
+
+func (s *topLive) next(ctx context.Context) (sample topSample, err error) {
+	if sample.graph, err = s.graph(ctx); err != nil {
+		return sample, causeOf(err)
+	}
+	if s.none {
+		return sample, nil
+	}
+	counts, err := s.count(ctx)
+	var status *statusError
+	switch {
+	case errors.As(err, &status):
+		s.none = true // the service has no counters
+	case err == nil:
+		sample.rates = counts.rates(s.counts)
+		s.counts = counts
+	}
+	return sample, nil
+}
+
+// errNoGraph is the error for an answer that is not a graph.
+var errNoGraph = errors.New("the answer is not a bottle graph")
+
+// mostJSON exceeds the size of any service's answer, in bytes.
+const mostJSON = 64 << 20
+
+func (s *topLive) graph(ctx context.Context) (*bottle.Graph, error) {
+	ctx, cancel := context.WithTimeout(ctx, topPatience)
+	defer cancel()
+	body, err := get(ctx, below(s.mount, "graph", "format", "json", "seconds", strconv.FormatFloat(s.seconds, 'f', -1, 64)))
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	r := bufio.NewReader(io.LimitReader(body, mostJSON))
+	if head, err := r.Peek(1); err == nil && !holdsJSON(head) {
+		return nil, errNoGraph
+	}
+	g, err := bottle.ReadJSON(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoGraph, err)
+	}
+	return g, nil
+}
+
+// topCounts holds the counters of a service that top shows.
+type topCounts struct {
+	contentions   float64
+	seen, dropped float64 // in seconds
+}
+
+// count reads the service's metrics.
+func (s *topLive) count(ctx context.Context) (*topCounts, error) {
+	ctx, cancel := context.WithTimeout(ctx, topPatience)
+	defer cancel()
+	body, err := get(ctx, below(s.mount, "metrics"))
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return parseCounts(io.LimitReader(body, mostJSON))
+}
+
+// parseCounts parses the counters of top from the Prometheus text format.
+func parseCounts(r io.Reader) (*topCounts, error) {
+	c, found := &topCounts{}, false
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		name, labels := lines.Text(), ""
+		if i := strings.IndexAny(name, "{ "); i >= 0 {
+			name, labels = name[:i], name[i:]
+		}
+		v, err := strconv.ParseFloat(labels[strings.LastIndexByte(labels, ' ')+1:], 64)
+		if err != nil || !(v >= 0) {
+			continue
+		}
+		switch name {
+		case "bottleneck_contentions_total":
+			if slices.ContainsFunc(lockKinds, func(k contention.Kind) bool { return strings.Contains(labels, `kind="`+string(k)+`"`) }) {
+				c.contentions += v
+			}
+		case "bottleneck_wall_seconds_total":
+			c.seen, found = v, true
+		case "bottleneck_stream_dropped_seconds_total":
+			c.dropped += v
+		}
+	}
+	switch {
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case !found:
+		return nil, &statusError{text: "nothing is counted"}
+	}
+	return c, nil
+}
+
+// rates returns the rates since an earlier count: contentions per traced second.
+func (c *topCounts) rates(before *topCounts) text.TopRates {
+	r := text.TopRates{Seen: seconds(c.seen), Dropped: seconds(c.dropped), StreamKnown: true}
+	// The first, or the service restarted.
+	if before == nil || c.seen <= before.seen || c.contentions < before.contentions {
+		return r
+	}
+	r.Contentions, r.ContentionsKnown = (c.contentions-before.contentions)/(c.seen-before.seen), true
+	return r
+}
+
+func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * float64(time.Second)) }
+
+// topTraces is a service with net/http/pprof: top requests traces and analyzes them itself.
+type topTraces struct {
+	trace   *url.URL
+	seconds float64
+	opt     bottle.Options
+}
+
+func newTopTraces(trace *url.URL, seconds float64, opt bottle.Options) *topTraces {
+	if seconds == 0 {
+		seconds = 1
+	}
+	return &topTraces{trace: trace, seconds: seconds, opt: opt}
+}
+
+func (s *topTraces) label() string       { return s.trace.Redacted() }
+func (s *topTraces) pace() time.Duration { return max(3*time.Second, 3*seconds(s.seconds)) }
+
+// topGroupings are the groupings that g cycles through.
+var topGroupings = []bottle.Grouping{bottle.ByFunction, bottle.ByStart, bottle.ByCreator, bottle.ByRegion, bottle.ByTask, bottle.ByGoroutine}
+
+func (s *topTraces) regroup() (string, error) {
+	i := slices.IndexFunc(topGroupings, func(g bottle.Grouping) bool { return g.String() == s.opt.Group.String() })
+	s.opt.Group = topGroupings[(i+1)%len(topGroupings)]
+	return s.opt.Group.String(), nil
+}
+
+func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
+	ctx, cancel := context.WithTimeout(ctx, topPatience+seconds(s.seconds))
+	defer cancel()
+	u := below(s.trace, "", "seconds", strconv.FormatFloat(s.seconds, 'f', -1, 64))
+	body, err := get(ctx, u)
+	if err != nil {
+		return sample, causeOf(err)
+	}
+	defer body.Close()
+	report, err := bn.Analyze(ctx, body, bn.Options{Name: "the trace", Want: bn.WantVerdict, Bottle: s.opt})
+	if report == nil {
+		return sample, causeOf(err)
+	}
+	sample.graph = report.Bottle
+	p := report.Contention.Filter(contention.Filter{Kinds: lockKinds})
+	if p.Duration > 0 {
+		sample.rates.ContentionsKnown = true
+		sample.rates.Contentions = float64(sumOf(p, contentions)) / p.Duration.Seconds()
+	}
+	sample.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", seconds(s.seconds))
+	return sample, nil
 }

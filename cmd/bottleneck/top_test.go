@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -106,19 +105,6 @@ func TestTopTraces(t *testing.T) {
 	bottleneck("top", "-n", "1", "-group", "creator", s.URL+"/debug/pprof/").want(t, exitOK, "main.main", "")
 }
 
-// The windows of a file are shown one after another.
-func TestTopFile(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "g.json")
-	bottleneck("graph", "-window", "100ms", "-o", name, phasesTrace).want(t, exitOK, "", "")
-	r := bottleneck("top", "-n", "3", "-interval", "100ms", name)
-	r.want(t, exitOK, "Window 1 of ", "")
-	if !strings.Contains(r.out, "Window 3 of ") || !strings.Contains(r.out, "from 200ms on") {
-		t.Errorf("not the windows:\n%s", r.out)
-	}
-	bottleneck("graph", "-o", name, mutexTrace).want(t, exitOK, "", "")
-	bottleneck("top", "-n", "1", name).want(t, exitOK, "mutexWorker", "")
-}
-
 func TestTopMistakes(t *testing.T) {
 	mount := liveService(t, false)
 	mux := http.NewServeMux()
@@ -129,27 +115,20 @@ func TestTopMistakes(t *testing.T) {
 	mux.HandleFunc("/none/", http.NotFound)
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	file := filepath.Join(t.TempDir(), "x.json")
-	if err := os.WriteFile(file, []byte(`{"wall_ns":1}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		args   string
 		status int
 		err    string
 	}{
 		{"", exitUsage, "no service"},
-		{"a b", exitUsage, "more than one source"},
+		{"a b", exitUsage, "more than one service"},
 		{"-interval 1ms x", exitUsage, "-interval 1ms: want from"},
 		{"-seconds -1 x", exitUsage, "-seconds -1: want"},
 		{"-n 0 x", exitUsage, "-n 0: want a number"},
-		{"-sort size x", exitUsage, `-sort "size": want lost`},
 		{"-top -1 x", exitUsage, "-top -1: want"},
 		{"-group nothing " + mount, exitUsage, "nothing"},
 		{"-group creator " + mount, exitUsage, "-group is for net/http/pprof"},
-		{"missing.json", exitFailure, "missing.json: "},
-		{mutexTrace, exitFailure, "run \"bottleneck graph\""},
-		{file, exitFailure, "this is no bottle graph"},
+		{mutexTrace, exitUsage, "is not the URL of a service"},
 		{"-n 1 http://127.0.0.1:1/", exitFailure, "http://127.0.0.1:1/: dial tcp"},
 		{"-n 1 " + s.URL + "/text/", exitFailure, "the answer is not a bottle graph; give the URL where"},
 		{"-n 1 " + s.URL + "/json/", exitFailure, "the answer is not a bottle graph: "},
@@ -182,15 +161,6 @@ func TestTopBusy(t *testing.T) {
 	n.Store(-1000)
 	r = bottleneck("top", "-n", "2", "-interval", "100ms", s.URL+"/")
 	r.want(t, exitFailure, "No graph yet", "no graph in 2 refreshes: the server answers 503")
-}
-
-// top refuses inputs that it cannot read repeatedly.
-func TestTopReadsFilesThatChange(t *testing.T) {
-	bottleneck("top", "-").want(t, exitUsage, "", "for standard input, run \"bottleneck graph -\"")
-	bottleneck("top", t.TempDir()).want(t, exitFailure, "", "top wants a URL or the JSON of a graph in a regular file")
-	if _, err := os.Stat("/dev/zero"); err == nil {
-		bottleneck("top", "/dev/zero").want(t, exitFailure, "", "/dev/zero: top wants a URL or the JSON of a graph in a regular file")
-	}
 }
 
 // scripted is a source with the answers of a test.
@@ -239,8 +209,8 @@ type session struct {
 
 func startTop(source topSource) *session {
 	s := &session{msgs: make(chan tea.Msg), ended: make(chan error, 1)}
-	s.loop = newTopLoop(source, &topFlags{interval: time.Second, sort: "share"})
-	s.loop.terminal.width, s.loop.ctx = 100, context.Background()
+	s.loop = newTopLoop(source, &topFlags{interval: time.Second})
+	s.loop.terminal.Width, s.loop.view.Sort, s.loop.ctx = 100, text.SortShare, context.Background()
 	go s.run()
 	return s
 }
@@ -436,8 +406,8 @@ func TestTopRegroups(t *testing.T) {
 }
 
 func TestTopKeys(t *testing.T) {
-	l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})
-	l.view.Graph = &bottle.Graph{Boxes: make([]bottle.Box, 40)}
+	l := newTopLoop(&scripted{}, &topFlags{interval: time.Second})
+	l.view.Graph, l.view.Sort = &bottle.Graph{Boxes: make([]bottle.Box, 40)}, text.SortShare
 	for _, tt := range []struct {
 		key  tea.KeyPressMsg
 		skip int
@@ -475,7 +445,7 @@ func FuzzTopKeys(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("q+-sSjk1g")
 	f.Fuzz(func(t *testing.T, typed string) {
-		l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})
+		l := newTopLoop(&scripted{}, &topFlags{interval: time.Second})
 		for _, k := range typed {
 			l.Update(keyPress(k))
 		}

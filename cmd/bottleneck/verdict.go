@@ -43,26 +43,23 @@ on one group of a saved ledger does not include what the owners of locks did.`, 
   bottleneck 'http://localhost:6060/debug/pprof/trace?seconds=5'
   bottleneck verdict -fail 'lost>30%, lost(lock)>10%' trace.out
   bottleneck verdict -format md trace.out >> "$GITHUB_STEP_SUMMARY"`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // verdictFlags holds the flags of verdict.
 type verdictFlags struct {
-	analysis[diagnosis]
-	opt   bn.Options
+	analysis[*diagnosis]
 	focus string
 }
 
 var verdictForms = formsOf[*diagnosis]{
 	"text": func(w io.Writer, v *diagnosis, d drawing) error {
-		if err := text.Verdict(w, v.Verdict, d.terminal.textOptions()); err != nil {
+		if err := text.Verdict(w, v.Verdict, d.Options); err != nil {
 			return err
 		}
 		if v.windows() != nil {
 			fmt.Fprintln(w)
-			if err := text.Phases(w, v.report.Bottle, d.terminal.textOptions()); err != nil {
+			if err := text.Phases(w, v.report.Bottle, d.Options); err != nil {
 				return err
 			}
 		}
@@ -79,17 +76,15 @@ var verdictForms = formsOf[*diagnosis]{
 		return text.PhasesMarkdown(w, v.report.Bottle)
 	},
 	"json": func(w io.Writer, v *diagnosis, _ drawing) error {
-		e := json.NewEncoder(w)
 		if windows := v.windows(); windows != nil {
 			for _, g := range windows {
-				if err := e.Encode(g.Verdict); err != nil {
+				if err := json.NewEncoder(w).Encode(g.Verdict); err != nil {
 					return err
 				}
 			}
 			return nil
 		}
-		e.SetIndent("", "  ")
-		return e.Encode(v.Verdict)
+		return writeJSON(w, v.Verdict)
 	},
 }
 
@@ -142,7 +137,7 @@ func (v *diagnosis) explain(w io.Writer, d drawing) error {
 		if _, err := fmt.Fprintf(w, "\nBehind finding %d:\n\n", i+1); err != nil {
 			return err
 		}
-		if err := text.Evidence(w, diagnose.Explain(resultsOf(v.report), v.Verdict, i+1), d.text()); err != nil {
+		if err := text.Evidence(w, diagnose.Explain(resultsOf(v.report), v.Verdict, i+1), d.Options); err != nil {
 			return err
 		}
 	}
@@ -158,38 +153,6 @@ func partFlags(fs *pflag.FlagSet) (flags []string) {
 		}
 	})
 	return flags
-}
-
-// readJudged makes the verdict on a trace or a saved ledger, or reads that of a saved graph.
-func readJudged(ctx context.Context, std stdio, in *input, flags *pflag.FlagSet, opt bn.Options) (*bn.Report, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*bn.Report, error) {
-		if !holdsJSON(head) {
-			return analyze(ctx, in, r, opt)
-		}
-		if err := rejectTraceFlags(flags, in.label, ""); err != nil {
-			return nil, err
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return nil, fileError(in.label, err)
-		}
-		k := kindOfJSON(data)
-		if k == nil {
-			return nil, fmt.Errorf("%s: it is JSON, but not a ledger, a graph or a verdict that this program saved", in.label)
-		}
-		if k != ledgerKind && k != graphKind && k != verdictKind {
-			return nil, errKind(in.label, k)
-		}
-		saved, err := readArtifact(data, k)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", in.label, err)
-		case saved.verdict == nil:
-			return nil, fmt.Errorf("%s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", in.label)
-		}
-		graph, _ := saved.value.(*bottle.Graph)
-		return &bn.Report{Bottle: graph, Ledger: saved.ledger, Verdict: saved.verdict}, nil
-	})
 }
 
 // focusOn replaces the verdict by one on a single group.
@@ -208,37 +171,41 @@ func focusOn(report *bn.Report, label, name string) error {
 }
 
 func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error {
-	source, err := f.input(std, args, "trace")
-	if err != nil {
-		return err
-	}
 	if f.opt.Bottle.Window > 0 && f.focus != "" {
 		return usagef("-window and -focus exclude each other")
 	}
-	f.opt.Want, f.opt.Bottle.Part = bn.WantVerdict, f.part
-	if err := settleBounds(f.flags, &f.opt.Bottle); err != nil {
+	if err := f.settle(std); err != nil {
 		return err
 	}
-	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
-		report, err := readJudged(ctx, std, in, f.flags, f.opt)
-		if report == nil {
+	return f.analysis.run(ctx, std, args, f.judged, judged...)
+}
+
+// judged are the kinds that have a verdict.
+var judged = []kind{graphKind, ledgerKind, verdictKind}
+
+// judged returns the verdict on a trace or a saved ledger, or that of a saved graph.
+func (f *verdictFlags) judged(a artifact) (*diagnosis, error) {
+	v := &diagnosis{report: a.Report, verbose: f.opt.Bottle.Stacks, part: partFlags(f.flags)}
+	if a.Ledger == nil && len(f.fail.list) > 0 {
+		return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", a.name)
+	}
+	if f.focus != "" {
+		if err := focusOn(a.Report, a.name, f.focus); err != nil {
 			return nil, err
 		}
-		if report.Ledger == nil && len(f.fail.list) > 0 {
-			return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", in.label)
-		}
-		if f.focus != "" {
-			if err := focusOn(report, in.label, f.focus); err != nil {
-				return nil, err
-			}
-		}
-		v := &diagnosis{Verdict: report.Verdict, report: report, verbose: f.opt.Bottle.Stacks, part: partFlags(f.flags)}
-		if report.Info != nil { // a trace
-			v.file = source
-		}
-		return v, err
 	}
-	return f.analysis.run(ctx, std, source, verdictForms, read)
+	if a.Info != nil && a.name != "-" && !isURL(a.name) { // a trace
+		v.file = a.name
+	}
+	v.Verdict = a.Verdict
+	return v, a.hasVerdict()
+}
+
+func (a artifact) hasVerdict() error {
+	if a.Verdict == nil {
+		return fmt.Errorf("reading %s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", a.name)
+	}
+	return nil
 }
 
 // explained is a finding with its evidence.
@@ -246,17 +213,14 @@ type explained struct{ *diagnose.Evidence }
 
 var explainForms = formsOf[*explained]{
 	"text": func(w io.Writer, e *explained, d drawing) error {
-		return text.Explanation(w, e.Evidence, d.text())
+		return text.Explanation(w, e.Evidence, d.Options)
 	},
 	"json": func(w io.Writer, e *explained, d drawing) error {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
 		out := *e.Evidence
-		if d.topSet && d.top > 0 {
-			out.Rows, out.Blocked, out.Ran = out.Rows[:min(d.top, len(out.Rows))], out.Blocked[:min(d.top, len(out.Blocked))], out.Ran[:min(d.top, len(out.Ran))]
+		if n := d.Top; n > 0 {
+			out.Rows, out.Blocked, out.Ran = out.Rows[:min(n, len(out.Rows))], out.Blocked[:min(n, len(out.Blocked))], out.Ran[:min(n, len(out.Ran))]
 		}
-		return enc.Encode(out)
+		return writeJSON(w, out)
 	},
 }
 
@@ -271,60 +235,36 @@ serial or collector, which means the first of that kind. The trace is a FILE, a
 URL, or standard input: "-", or no argument in a pipe. It may be packed with
 gzip or zstd, or in an archive of "record -counters". A ledger that was saved as
 JSON has rows but no call chains; a saved graph or verdict has only the finding.`, f.run)
-	f.to.define(c, formsIn(explainForms.has))
+	f.define(c, explainForms, nil)
 	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
 	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To, "the trace, or of -generations")
-	definePart(c.Flags(), &f.opt.Bottle.Part)
 	c.Example = `  bottleneck explain 1 trace.out
   bottleneck explain lock trace.out
   bottleneck explain -format json collector trace.out`
-	a.urls(c)
-	a.limited(c)
-	return c
+	return a.reads(c)
 }
 
 // explainFlags holds the flags of explain.
-type explainFlags struct {
-	to  destination
-	opt bn.Options
-}
+type explainFlags struct{ analysis[*explained] }
 
-func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error {
-	to, opt := &f.to, f.opt
-	opt.Want, opt.Bottle.Stacks = bn.WantVerdict, true
-	if err := to.settle(std); err != nil {
+func (f *explainFlags) run(ctx context.Context, std stdio, args []string) error {
+	f.opt.Bottle.Stacks = true
+	if err := f.settle(std); err != nil {
 		return err
 	}
-	if err := settleBounds(to.flags, &opt.Bottle); err != nil {
-		return err
+	if len(args) == 0 || isInput(args[0]) && findingNumber(args[0]) == 0 {
+		return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", strings.Join(append(args, "trace.out")[:1], ""))
 	}
-	if len(rest) == 0 || isInput(rest[0]) && findingNumber(rest[0]) == 0 {
-		return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", strings.Join(append(rest, "trace.out")[:1], ""))
-	}
-	source, err := oneInput(rest[1:], "trace")
-	if err != nil {
-		return err
-	}
-	in, err := findInput(std, source)
-	if err != nil {
-		return err
-	}
-	if err := to.outputs.check(); err != nil {
-		return err
-	}
-	report, broken := readJudged(ctx, std, in, to.flags, opt)
-	if report == nil || ctx.Err() != nil {
-		return broken
-	}
-	n, err := findFinding(report.Verdict, rest[0])
-	if err != nil {
-		return err
-	}
-	e := &explained{diagnose.Explain(resultsOf(report), report.Verdict, n)}
-	if err := to.write(std, func(w io.Writer, form string, d drawing) error { return explainForms[form](w, e, d) }); err != nil {
-		return err
-	}
-	return broken
+	return f.analysis.run(ctx, std, args[1:], func(a artifact) (*explained, error) {
+		if err := a.hasVerdict(); err != nil {
+			return nil, err
+		}
+		n, err := findFinding(a.Verdict, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return &explained{diagnose.Explain(resultsOf(a.Report), a.Verdict, n)}, nil
+	}, judged...)
 }
 
 func resultsOf(r *bn.Report) diagnose.Results {

@@ -389,7 +389,7 @@ func TestFlagsBeforeTrace(t *testing.T) {
 	if err := os.WriteFile(other, []byte(`{"a":1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bottleneck(other).want(t, exitFailure, "", "it is JSON, but not a ledger, a graph or a verdict that this program saved")
+	bottleneck(other).want(t, exitFailure, "", "it is JSON, but not a bottle graph, ledger or verdict that this program saved")
 }
 
 // All commands give a window the verdict of its time.

@@ -66,7 +66,7 @@ func (o options) run(w io.Writer) error {
 			return err
 		}
 	}
-	if err := text.WriteTasks(w, profile, text.TasksOptions{}); err != nil {
+	if err := text.WriteTasks(w, profile, text.Options{}); err != nil {
 		return err
 	}
 	c := &profile.Classes[0]

@@ -54,7 +54,7 @@ func (o options) run(w io.Writer) error {
 		return fmt.Errorf("%d violations instead of %d", got, want)
 	}
 	profile := rec.Profile()
-	if err := text.WriteTasks(w, profile, text.TasksOptions{}); err != nil {
+	if err := text.WriteTasks(w, profile, text.Options{}); err != nil {
 		return err
 	}
 	c := &profile.Classes[0]

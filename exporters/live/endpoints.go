@@ -235,7 +235,7 @@ var tasksEndpoint = endpoint{
 		}
 		return &shown{
 			draw: func() (*picture.Drawing, error) { return picture.DrawTasks(p, look) },
-			text: func(w io.Writer) error { return text.WriteTasks(w, p, text.TasksOptions{}) },
+			text: func(w io.Writer) error { return text.WriteTasks(w, p, text.Options{}) },
 			json: func(w io.Writer) error { return granularity.WriteJSON(w, p) },
 			profile: func() (*profile.Profile, error) {
 				return since(time.Now().Add(-p.Wall))(pprof.Tasks(p, pprof.TasksOptions{File: program}))

@@ -13,25 +13,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// TasksOptions configures [WriteTasks]. The zero value is suitable for a file.
-type TasksOptions struct {
-	Options // Top is the number of classes; 0 means 15
-	// Creation and Submission select the call sites to list; both if neither is set.
-	Creation, Submission bool
-}
-
 // WriteTasks writes a task profile: a sentence, a table with the quantiles and the diagnosis of
 // each class, and for each class the reasons, the advice and the call sites that create and submit
 // its tasks. Granularity is in cycles, with the equivalent time, or in time if cycles are unknown.
-// The error is that of w.
-func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
+// Options.Top is the number of classes; 0 means 15. The error is that of w.
+func WriteTasks(w io.Writer, p *granularity.Profile, opt Options) error {
 	if p == nil {
 		return errors.New("text: no profile of tasks")
 	}
-	opt.Options = opt.withDefaults()
-	if !opt.Creation && !opt.Submission {
-		opt.Creation, opt.Submission = true, true
-	}
+	opt = opt.withDefaults()
 	t := &tasksText{p: p, opt: opt, style: opt.style()}
 	t.choose()
 	t.headline()
@@ -45,7 +35,7 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 // tasksText is the text of a profile under construction.
 type tasksText struct {
 	p       *granularity.Profile
-	opt     TasksOptions
+	opt     Options
 	style   style
 	classes []*granularity.Class
 	names   []string // display names
@@ -138,12 +128,8 @@ func (t *tasksText) class(c *granularity.Class, name string) {
 		s := &c.Sites[i]
 		created, submitted = addSite(created, s.Created, s.Tasks), addSite(submitted, s.Submitted, s.Tasks)
 	}
-	if t.opt.Creation {
-		t.sites("created", created)
-	}
-	if t.opt.Submission {
-		t.sites("submitted", submitted)
-	}
+	t.sites("created", created)
+	t.sites("submitted", submitted)
 }
 
 // sitesOf is a line of code that tasks come from, with their number.
