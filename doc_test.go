@@ -23,7 +23,7 @@ import (
 // in Markdown files compile, too.
 func TestProgramsInDocumentation(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs go build")
+		t.Skip("runs the compiler")
 	}
 	top, err := os.Getwd()
 	if err != nil {
@@ -86,7 +86,7 @@ func TestProgramsInDocumentation(t *testing.T) {
 	if err := os.WriteFile(list, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", append([]string{"build", "-buildvcs=false", "-overlay", list}, dirs...)...).CombinedOutput()
+	out, err := exec.Command("go", append([]string{"list", "-export", "-overlay", list}, dirs...)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s\n%v", err, out, origin)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -28,7 +29,7 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 		growsLong(t)
 		return
 	}
-	const n = 1500
+	const n = 1500 / min(race.Slowdown, 3)
 	for _, in := range bulk.Inputs {
 		allocated := func(n int) uint64 {
 			var b bytes.Buffer

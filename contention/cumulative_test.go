@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // madeHold is a hold of a made-up history: the owner, the time of the hold, how long the lock was
@@ -33,7 +34,7 @@ func (h *madeHold) lost(w *wait) (held, because int64) {
 // the order in which they began, and are settled in another order, partly before the call chains
 // of the owners are known. The blame in the profile is what each wait lost to each hold.
 func TestBlameByCumulativeSums(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(60 / min(race.Slowdown, 3)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		s := newSession(Options{}, now())
 		info := newLockInfo()
@@ -257,7 +258,7 @@ func (q *madeQueue) step() {
 // TestSettlingDependsOnCallChains: ten and a hundred times as many waiters, each behind as many
 // more holds, take no more steps to settle a wait, as the owners have the same four call chains.
 func TestSettlingDependsOnCallChains(t *testing.T) {
-	for _, waiters := range []int{50, 500, 5000} {
+	for _, waiters := range []int{50, 500, 5000 / race.Slowdown} {
 		q := newMadeQueue(waiters)
 		for range 3 * waiters { // the sums reach their final size
 			q.step()

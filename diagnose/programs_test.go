@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"os"
 	"regexp"
 	"runtime"
@@ -92,7 +93,7 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 		t.Skip("needs two processors")
 	}
 	programs := causes.Programs
-	if raceEnabled {
+	if race.Enabled {
 		programs = programs[:8] // the race detector finds little here, and is slow
 	}
 	for _, p := range programs {
@@ -139,7 +140,7 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 // the ledger.
 func TestLargestTask(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
-	if procs < 2 || raceEnabled {
+	if procs < 2 || race.Enabled {
 		t.Skip("needs two processors that compute")
 	}
 	before, begin := delayed(), time.Now()

@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"bytes"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +81,7 @@ func TestErrgroupsOwnTests(t *testing.T) {
 	write(t, filepath.Join(temp, "go.sum"), sum)
 
 	args := []string{"test", "-mod=mod", "-count=1", "-v"}
-	if slow > 1 { // the race detector is on; otherwise the whole standard library would be compiled for it
+	if race.Enabled { // the race detector is on; otherwise the whole standard library would be compiled for it
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, ".")...)

@@ -3,6 +3,7 @@ package granularity
 import (
 	"context"
 	"errors"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"os"
 	"os/exec"
 	"runtime"
@@ -92,7 +93,7 @@ func TestGroupNilFunction(t *testing.T) {
 }
 
 func TestGroupDoesNotAllocate(t *testing.T) {
-	if slow > 1 {
+	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
 	rec := recorder(RecorderOptions{})

@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"context"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"runtime"
 	"slices"
 	"testing"
@@ -98,8 +99,8 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 		got := int64(task.Cycles)
 		// The race detector's overhead on our own work is not proportional to a task, but
 		// some µs per task.
-		tr.hi += (slow-1)*base.FromNS(1000) + varies
-		slack := slow * (base.FromNS(1500) + tr.lo/500)
+		tr.hi += (race.Slowdown-1)*base.FromNS(1000) + varies
+		slack := race.Slowdown * (base.FromNS(1500) + tr.lo/500)
 		if got >= tr.lo-slack && got <= tr.hi+slack {
 			inside++
 		}

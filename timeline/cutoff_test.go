@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"testing"
 )
 
@@ -13,7 +14,7 @@ import (
 // waiting goroutine may be missing: its status comes last in a generation.)
 func TestCutTraceAgreesWithTheWhole(t *testing.T) {
 	step := 41
-	if raceEnabled {
+	if race.Enabled {
 		step = 397
 	}
 	traces := truncated(t)

@@ -4,6 +4,7 @@ package timeline
 
 import (
 	"context"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -287,14 +288,14 @@ func TestShortGenerations(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := newChecker()
-	one := &transcript{keep: !raceEnabled}
+	one := &transcript{keep: !race.Enabled}
 	info := mustRead(t, data, Options{Workers: 1}, check, one)
 	check.verify(t, info)
 	if info.Generations < 4 || info.Inconsistent != 0 {
 		t.Errorf("%+v", info)
 	}
 	t.Logf("%d bytes, %d generations, %d events, reordered %d", len(data), info.Generations, info.Events, info.Reordered)
-	many := &transcript{keep: !raceEnabled}
+	many := &transcript{keep: !race.Enabled}
 	mustRead(t, data, Options{Workers: 8}, many)
 	many.sameAs(t, "8 workers", one)
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -140,12 +141,12 @@ func TestTruncated(t *testing.T) {
 				ends[off] = i + 1
 			}
 			step, whole, silent := 1, 0, 0
-			if raceEnabled {
+			if race.Enabled {
 				step = 17
 			}
 			began := time.Now()
 			for n := 0; n < len(data); n += step {
-				if raceEnabled && time.Since(began) > 40*time.Second {
+				if race.Enabled && time.Since(began) > 40*time.Second {
 					t.Logf("stopped at byte %d", n)
 					break
 				}
@@ -205,7 +206,7 @@ func TestTruncatedCompressed(t *testing.T) {
 // TestFlipped: a trace with any bit flipped does no harm.
 func TestFlipped(t *testing.T) {
 	flips := 3000
-	if raceEnabled {
+	if race.Enabled {
 		flips = 150
 	}
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"hash/crc64"
 	"io"
 	"os"
@@ -188,7 +189,7 @@ type streamOnly struct{ io.Reader }
 // workers and any kind of input.
 func TestObserversSeeTheSameCalls(t *testing.T) {
 	for _, c := range corpus(t) {
-		if raceEnabled && c.real && c.name != "pgzip.trace.zst" && c.name != "gocompile-c2.trace.zst" {
+		if race.Enabled && c.real && c.name != "pgzip.trace.zst" && c.name != "gocompile-c2.trace.zst" {
 			continue // the others have one generation; they take long under the race detector
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestObserversSeeTheSameCalls(t *testing.T) {
 			defer f.Close()
 			check("a file", f, 0)
 			check("a stream", streamOnly{bytes.NewReader(c.data)}, 4)
-			if raceEnabled && large {
+			if race.Enabled && large {
 				return
 			}
 			check("8 workers", bytes.NewReader(c.data), 8)

@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"errors"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -42,7 +43,7 @@ func pieces(n int) func() int { return func() int { return n } }
 // in whatever pieces it arrives.
 func TestStreamSame(t *testing.T) {
 	for _, c := range corpus(t) {
-		if len(c.data) > 3<<20 || raceEnabled && len(c.data) > 200_000 {
+		if len(c.data) > 3<<20 || race.Enabled && len(c.data) > 200_000 {
 			continue
 		}
 		want := &transcript{}
@@ -109,7 +110,7 @@ func TestStreamGaps(t *testing.T) {
 	tried := 0
 	for _, c := range corpus(t) {
 		n := len(generations(t, c.data))
-		if n < 3 || len(c.data) > 8<<20 || raceEnabled && len(c.data) > 1<<20 {
+		if n < 3 || len(c.data) > 8<<20 || race.Enabled && len(c.data) > 1<<20 {
 			continue
 		}
 		for _, refuse := range []func(k uint64) bool{

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"io"
 	"os"
 	"os/exec"
@@ -437,7 +438,7 @@ func TestSameWhenDamaged(t *testing.T) {
 	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.25.5.trace", "mutex-go1.26.8.trace"} {
 		data := smallTrace(t, name)
 		step := 11
-		if raceEnabled {
+		if race.Enabled {
 			step = 97
 		}
 		broken := 0

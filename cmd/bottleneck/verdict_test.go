@@ -16,6 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
@@ -89,7 +90,7 @@ func TestOneVerdictOnARecording(t *testing.T) {
 	for _, part := range [][]string{nil, {"-from", "50ms", "-to", "120ms"}} {
 		with := func(args ...string) []string { return append(append(args, part...), lockTrace) }
 		want := parse(with("verdict", "-format", "json")...)
-		for _, args := range [][]string{{}, {"-group", "start"}, {"-group", "goroutine"}, {"-offered"}} {
+		for _, args := range [][]string{{}, {"-offered"}, {"-group", "start"}, {"-group", "goroutine"}}[:4/min(race.Slowdown, 2)] {
 			g, err := bottle.ReadJSON(strings.NewReader(bottleneck(with(append([]string{"graph", "-format", "json"}, args...)...)...).out))
 			if err != nil {
 				t.Fatal(err)
@@ -465,7 +466,7 @@ func TestFailOnUnknownName(t *testing.T) {
 		if want != "" {
 			code = exitFailure
 		}
-		for _, command := range []string{"verdict", "ledger"} {
+		for _, command := range []string{"ledger", "verdict"}[:2/min(race.Slowdown, 2)] {
 			if r := bottleneck(command, "-fail", condition, lockTrace); r.status != code || !strings.Contains(r.err, want) {
 				t.Errorf("%s -fail %q: exit status %d, %q", command, condition, r.status, r.err)
 			}

@@ -1,6 +1,7 @@
 package tracewaits
 
 import (
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"runtime"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 
 // manyChains is the number of call chains in the tests of bounded memory.
 func manyChains() int {
-	if raceEnabled {
+	if race.Enabled {
 		return 1 << 17
 	}
 	return 1 << 20

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"runtime"
 	rtrace "runtime/trace"
 	"strings"
@@ -391,7 +392,7 @@ func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 		}
 		joined, own := float64(waitedBy(p, contention.Logged))/float64(all), float64(profilers)/float64(all)
 		tries += fmt.Sprintf("%.1f %% of the waiting joins the trace, and the profiler's own is %.1f %% of it\n", 100*joined, 100*own)
-		if joined >= 0.95 && (own < 0.1 || raceEnabled) { // the race detector slows the profiler most
+		if joined >= 0.95 && (own < 0.1 || race.Enabled) { // the race detector slows the profiler most
 			t.Log(tries)
 			return
 		}

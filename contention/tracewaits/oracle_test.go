@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"math/rand/v2"
 	"runtime"
 	rtrace "runtime/trace"
@@ -312,7 +313,7 @@ func TestTraceOracle(t *testing.T) {
 		}
 		t.Run(wl.name, func(t *testing.T) {
 			instants := 0.95
-			if raceEnabled {
+			if race.Enabled {
 				instants = 0.9 // a clock reading takes a part of a short hold
 			}
 			// All in one attempt. The recall depends on how soon woken threads run; but

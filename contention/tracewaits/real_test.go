@@ -2,6 +2,7 @@ package tracewaits
 
 import (
 	"context"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func TestTraceAll(t *testing.T) {
 	if len(files) < 12 {
 		t.Fatalf("%d traces", len(files))
 	}
-	if raceEnabled {
+	if race.Enabled {
 		files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".zst") }) // slow, and nothing runs in parallel here
 	}
 	for _, file := range files {

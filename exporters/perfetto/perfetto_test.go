@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,7 @@ func traces(t testing.TB) (out []string) {
 					t.Fatal(err)
 				}
 				// The large ones are tested without the race detector only.
-				if info.Size() < 50<<10 || !testing.Short() && !raceEnabled && info.Size() < 300<<10 {
+				if info.Size() < 50<<10 || !testing.Short() && !race.Enabled && info.Size() < 300<<10 {
 					out = append(out, name)
 				}
 			}

@@ -1,6 +1,7 @@
 package cycles
 
 import (
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"os"
 	"os/exec"
 	"runtime"
@@ -152,7 +153,7 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 			runtime.UnlockOSThread()
 		}
 		got := to.CPU - from.CPU - c.bias
-		slack := raceSlow * (c.base.FromNS(1500) + tr.lo/500)
+		slack := race.Slowdown * (c.base.FromNS(1500) + tr.lo/500)
 		mu.Lock()
 		defer mu.Unlock()
 		t.all++
@@ -202,11 +203,11 @@ func TestTruth(t *testing.T) {
 			t.Run(string(source)+"/"+j.name, func(t *testing.T) {
 				startHogs(t, j.hogs)
 				var r trial
-				limit := 0.005 * raceSlow
+				limit := 0.005 * race.Slowdown
 				var most int64
 				for range 4 {
 					r = j.trials(c, true)
-					most = raceSlow * max(c.base.FromNS(int64(flatBlock)), r.bareBlock+c.base.FromNS(int64(blockSlack)))
+					most = race.Slowdown * max(c.base.FromNS(int64(flatBlock)), r.bareBlock+c.base.FromNS(int64(blockSlack)))
 					t.Logf("%d of %d measurements inside their bracket, median relative distance from it %.4f; a block: %d ns, by the system's thread clock %d ns",
 						r.inside, r.all, r.median, c.base.NS(r.perBlock), c.base.NS(r.bareBlock))
 					if r.inside*10 >= r.all*8 && r.median <= limit && r.perBlock <= most {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package tracewaits
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package perfetto_test
-
-const raceEnabled = false

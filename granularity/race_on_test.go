@@ -1,6 +1,0 @@
-//go:build race
-
-package granularity
-
-// slow is the slowdown of measuring a task by the race detector.
-const slow = 10

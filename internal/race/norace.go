@@ -1,0 +1,7 @@
+//go:build !race
+
+package race
+
+const Enabled = false
+
+const Slowdown = 1

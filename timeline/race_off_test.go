@@ -1,5 +1,0 @@
-//go:build !race
-
-package timeline
-
-const raceEnabled = false
