@@ -35,7 +35,18 @@ var edits = []edit{
 	// An owner leaves while goroutines wait. The defer statement keeps the depth of the call of
 	// runtime_Semrelease, which leaves out as many calls as it may.
 	{"internal/sync/mutex.go", "func (m *Mutex) unlockSlow(new int32) {",
-		"func (m *Mutex) unlockSlow(new int32) { if bottleneckLocks.Load() != 0 { defer bottleneckLeft(m, bottleneckLeave(m)) }"},
+		"func (m *Mutex) unlockSlow(new int32) { if bottleneckLocks.Load() != 0 { defer BottleneckLeft(m, bottleneckLeave(m, false)) }"},
+	// An RWMutex, whose fast paths keep their size: a reader waits and leaves,
+	{"sync/rwmutex.go", "runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)", "rw.bottleneckRLock()"},
+	{"sync/rwmutex.go", "\t// A writer is pending.\n", "\tdefer isync.BottleneckLeft(&rw.w.mu, isync.BottleneckReaderLeave(&rw.w.mu)) // A writer is pending.\n"},
+	// and a writer.
+	{"sync/rwmutex.go", "\t\truntime_SemacquireRWMutex(&rw.writerSem, false, 0)\n",
+		"\t\tstart := isync.BottleneckWriterArrive(&rw.w.mu); runtime_SemacquireRWMutex(&rw.writerSem, false, 0); isync.BottleneckWriterGot(&rw.w.mu, start)\n"},
+	{"sync/rwmutex.go", "\t// Unblock blocked readers, if any.\n",
+		"\tvar hold uint64; if r > 0 { hold = isync.BottleneckWriterLeave(&rw.w.mu) } // Unblock blocked readers, if any.\n"},
+	{"sync/rwmutex.go", "\t// Allow other writers to proceed.\n\trw.w.Unlock()\n",
+		"\t// Allow other writers to proceed.\n\trw.w.Unlock(); isync.BottleneckLeft(&rw.w.mu, hold)\n"},
+	{"sync/rwmutex.go", "import (\n\t\"internal/race\"\n", "import (\n\t\"internal/race\"; isync \"internal/sync\"\n"},
 	// The program ends.
 	{"runtime/panic.go", "\tif traceEnabled() {\n\t\ttraceAdvance(false)\n",
 		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},
@@ -47,6 +58,7 @@ var edits = []edit{
 var added = map[string]string{
 	"internal/sync/bottleneck.go": "sync.go.txt",
 	"os/signal/bottleneck.go":     "signal.go.txt",
+	"sync/bottleneck.go":          "rwmutex.go.txt",
 	"runtime/bottleneck.go":       "panic.go.txt",
 	"runtime/trace/bottleneck.go": "trace.go.txt",
 }

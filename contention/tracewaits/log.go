@@ -274,7 +274,7 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 			continue
 		}
 		if g == nil {
-			g, logged = k.g, waiting{site: k.w.site, flags: k.w.flags & contention.Reacquire}
+			g, logged = k.g, waiting{site: k.w.site, kind: k.w.kind, flags: k.w.flags & contention.Reacquire}
 		}
 		logged.blocks += k.w.blocks
 		l.drop(k)
@@ -313,7 +313,9 @@ func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
 
 // fill sets the fields of logged, a wait that began at start, from its message, which came now.
 func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Time) {
-	logged.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
+	if w.Kind != waitlog.Mutex || w.Lock&waitlog.SyncLock == 0 { // a Mutex of package sync may be in an RWMutex
+		logged.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
+	}
 	logged.flags |= contention.Logged
 	if w.Reacquire {
 		logged.flags |= contention.Reacquire

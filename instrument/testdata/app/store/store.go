@@ -54,10 +54,11 @@ func (t *Table) Put(i int, hold func()) {
 	hold()
 }
 
-// Get reads.
-func (t *Table) Get(i int) string {
+// Get reads, and holds the lock for some time.
+func (t *Table) Get(i int, hold func()) string {
 	t.guard.RLock()
 	defer t.guard.RUnlock()
+	hold()
 	return t.rows[i]
 }
 
