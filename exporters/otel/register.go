@@ -46,9 +46,8 @@ func register(meter metric.Meter, source series.Source, opt Options) (metric.Reg
 		tasks = opt.Tasks
 	}
 	o := &observer{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups, Lean: opt.Lean, Version: opt.Version}), instruments: map[string]metric.Float64Observable{}}
-	empty := series.Snapshot{Live: source != nil, Lean: opt.Lean}
 	var all []metric.Observable
-	for _, f := range empty.Families() {
+	for _, f := range o.reader.Families() {
 		made, err := o.instrument(meter, &f)
 		if err != nil {
 			return nil, fmt.Errorf("otel: %s: %w", f.OTel, err)
@@ -96,7 +95,7 @@ func (o *observer) instrument(meter metric.Meter, f *series.Family) ([]metric.Ob
 
 // observe is the callback of the meter.
 func (o *observer) observe(_ context.Context, to metric.Observer) error {
-	for _, f := range o.reader.Read().Families() {
+	for _, f := range o.reader.Read() {
 		for i := range f.Points {
 			p := &f.Points[i]
 			attributes := make([]attribute.KeyValue, len(p.Values))

@@ -49,8 +49,7 @@ func newCollector(source series.Source, opt Options) *Collector {
 		tasks = opt.Tasks
 	}
 	c := &Collector{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups, Lean: opt.Lean, Version: opt.Version}), descs: map[string]*prometheus.Desc{}}
-	empty := series.Snapshot{Live: source != nil, Lean: opt.Lean}
-	for _, f := range empty.Families() {
+	for _, f := range c.reader.Families() {
 		c.descs[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 	}
 	return c
@@ -65,7 +64,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, f := range c.reader.Read().Families() {
+	for _, f := range c.reader.Read() {
 		desc := c.descs[f.Name]
 		for i := range f.Points {
 			ch <- metric(desc, f.Type, &f.Points[i])

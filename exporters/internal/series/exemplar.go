@@ -23,14 +23,11 @@ type Label struct{ Name, Value string }
 // characters, as required by OpenMetrics.
 const maxExemplar = 128
 
-// exemplarKey identifies the counter of an exemplar: a part of a kind of contention, or a reason
-// for which a group is blocked.
-type exemplarKey struct{ group, kind, part string }
-
-// exemplars returns the exemplars of a report.
-func exemplars(live *bottleneck.Live) map[exemplarKey]*Exemplar {
-	out := map[exemplarKey]*Exemplar{}
-	take := func(key exemplarKey, d time.Duration, labels ...Label) {
+// exemplarsOf returns the exemplars of a report: of the parts of a kind of contention, and of the
+// reasons for which a group is blocked.
+func exemplarsOf(live *bottleneck.Live) map[cell]*Exemplar {
+	out := map[cell]*Exemplar{}
+	take := func(key cell, d time.Duration, labels ...Label) {
 		if old := out[key]; d > 0 && (old == nil || d.Seconds() > old.Value) {
 			out[key] = &Exemplar{Labels: fitting(labels), Value: d.Seconds(), Time: live.To}
 		}
@@ -38,15 +35,14 @@ func exemplars(live *bottleneck.Live) map[exemplarKey]*Exemplar {
 	if p := live.Contention; p != nil {
 		for i := range p.Pairs {
 			q := &p.Pairs[i]
-			take(exemplarKey{kind: label(string(q.Kind)), part: blamed}, q.Blamed,
+			take(cell{metric: waits, name: label(string(q.Kind)), part: contentionParts[0]}, q.Blamed,
 				Label{"lock", lockTitle(q.Lock)}, Label{"waiter", q.Waiter.Group}, Label{"owner", q.Owner.Group})
 		}
 		for i := range p.Waits {
 			w := &p.Waits[i]
-			kind := label(string(w.Kind))
-			labels := []Label{{"lock", lockTitle(w.Lock)}, {"waiter", w.Waiter.Group}}
-			take(exemplarKey{kind: kind, part: handOff}, w.HandOff, labels...)
-			take(exemplarKey{kind: kind, part: unattributed}, w.Unattributed, labels...)
+			for i, d := range []time.Duration{w.HandOff, w.Unattributed} {
+				take(cell{metric: waits, name: label(string(w.Kind)), part: contentionParts[1+i]}, d, Label{"lock", lockTitle(w.Lock)}, Label{"waiter", w.Waiter.Group})
+			}
 		}
 	}
 	if g := live.Bottle; g != nil {
@@ -54,7 +50,7 @@ func exemplars(live *bottleneck.Live) map[exemplarKey]*Exemplar {
 			b := &g.Boxes[i]
 			for reason, sites := range b.Sites {
 				if len(sites) > 0 {
-					take(exemplarKey{label(b.Group), label(string(b.Kind)), label(reason)}, sites[0].Time, Label{"at", sites[0].Func})
+					take(cell{blocked, label(b.Group), label(string(b.Kind)), label(reason)}, sites[0].Time, Label{"at", sites[0].Func})
 				}
 			}
 		}

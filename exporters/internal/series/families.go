@@ -3,9 +3,7 @@ package series
 import (
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
-	"time"
 )
 
 // Type is the type of a metric.
@@ -43,182 +41,94 @@ type Point struct {
 	Count   uint64
 }
 
-// Families returns the counters of a snapshot as families: always the same ones in the same order.
-func (s *Snapshot) Families() []Family {
-	var out []Family
-	if s.Live {
-		out = append(out, s.buildFamily())
-		out = append(out, s.whole()...)
-		out = append(out, s.groupFamilies()...)
-		out = append(out, s.contention()...)
-		out = append(out, s.stream()...)
-	}
-	out = append(out, s.taskFamily())
-	if s.Lean {
-		out = slices.DeleteFunc(out, func(f Family) bool { return !slices.Contains(leanFamilies, f.Name) })
-	}
-	return out
+// labels are what distinguishes the points of a family.
+type labels string
+
+const (
+	none     labels = ""
+	program  labels = "version revision goversion bottleneck"
+	groups   labels = "group kind"
+	reasons  labels = "group kind reason" // for which a group was blocked
+	kinds    labels = "kind"              // of contention
+	parts    labels = "kind part"         // of waits
+	dropped  labels = "reason"            // for dropping data
+	classes  labels = "class"             // of tasks
+	maxKinds        = 100                 // of contention, unless lean
+)
+
+// The names to which the reader refers.
+const (
+	recording   = "bottleneck_recording"
+	panics      = "bottleneck_panics_total"
+	procs       = "bottleneck_gomaxprocs"
+	blocked     = "bottleneck_blocked_seconds_total"
+	waits       = "bottleneck_contention_wait_seconds_total"
+	contentions = "bottleneck_contentions_total"
+	tasks       = "bottleneck_task_cycles"
+)
+
+// families lists all families. A lean reader has those with a number, which is the maximum number
+// of their series: with "(others)", there are up to 12 groups and 5 kinds.
+var families = []struct {
+	name, otel, unit string
+	typ              Type
+	by               labels
+	lean             int
+	help             string
+}{
+	{"bottleneck_build_info", "bottleneck.build", "1", Gauge, program, 1, "1, with the version of the program, the commit that it was built from, the version of Go and that of bottleneck."},
+	{recording, "bottleneck.recording", "1", Gauge, none, 1, "Whether the continuous analysis goes on."},
+	{panics, "bottleneck.panics", "{panic}", Counter, none, 1, "How often an observer or a grouping of the continuous analysis has panicked. The analysis rests after each panic, and ends after ten."},
+	{procs, "bottleneck.gomaxprocs", "{processor}", Gauge, none, 1, "The largest GOMAXPROCS so far; 0 if it is not known yet."},
+	{"bottleneck_wall_seconds_total", "bottleneck.wall", "s", Counter, none, 1, "The time of the analysis, estimated from what was seen, as are all times and numbers of groups and contention. The shares of all groups and the idle time sum to it."},
+	{"bottleneck_idle_seconds_total", "bottleneck.idle", "s", Counter, none, 1, "The time in which no goroutine ran."},
+	{"bottleneck_seen_seconds_total", "bottleneck.seen", "s", Counter, none, 1, "The time that was seen, in bursts of tracing. Divided by the wall time, it is the coverage."},
+	{"bottleneck_bursts_total", "bottleneck.bursts", "{burst}", Counter, none, 1, "Bursts of tracing that were analyzed. Shares of a time with few of them are not known well."},
+	{"bottleneck_share_seconds_total", "bottleneck.share", "s", Counter, groups, 12, "The group's share of the time: while r goroutines run, each is given 1/r of it."},
+	{"bottleneck_running_seconds_total", "bottleneck.running", "s", Counter, groups, 12, "The time for which the group's goroutines ran, summed. Divided by the share, it is the group's parallelism."},
+	{"bottleneck_runnable_seconds_total", "bottleneck.runnable", "s", Counter, groups, 0, "The time for which the group's goroutines were ready, but had no processor, summed."},
+	{"bottleneck_c_seconds_total", "bottleneck.c", "s", Counter, groups, 0, "The time for which the group's goroutines were in C code, summed. It is part of the running time while a processor was free for it; whether C computes or waits is unknown."},
+	{blocked, "bottleneck.blocked", "s", Counter, reasons, 0, "The time for which the group's goroutines were blocked, summed, by reason."},
+	{contentions, "bottleneck.contentions", "{contention}", Counter, kinds, 5, "How often goroutines waited for each other, by what they waited for."},
+	{waits, "bottleneck.contention.wait", "s", Counter, parts, 15, "How long they were blocked: while a known owner was to blame, while the lock was on its way to its next owner (hand-off), and unattributed."},
+	{"bottleneck_contention_ready_seconds_total", "bottleneck.contention.ready", "s", Counter, kinds, 0, "How long they were ready after that, until they had a processor."},
+	{"bottleneck_stream_generations_total", "bottleneck.stream.generations", "{generation}", Counter, none, 0, "Generations of the execution trace that were analyzed, one a burst or two."},
+	{"bottleneck_stream_bytes_total", "bottleneck.stream.size", "By", Counter, none, 0, "Bytes of the execution trace that were analyzed."},
+	{"bottleneck_stream_cpu_seconds_total", "bottleneck.stream.cpu", "s", Counter, none, 1, "Processor time that the analysis took."},
+	{"bottleneck_stream_dropped_generations_total", "bottleneck.stream.dropped.generations", "{generation}", Counter, dropped, 0, "Generations that were dropped, and are in no other number: they did not fit into memory, or were broken."},
+	{"bottleneck_stream_dropped_bytes_total", "bottleneck.stream.dropped.size", "By", Counter, dropped, 0, "Bytes of dropped generations."},
+	{"bottleneck_stream_dropped_seconds_total", "bottleneck.stream.dropped.time", "s", Counter, dropped, 3, "The time that dropped generations were about."},
+	{tasks, "bottleneck.task.cycles", "{cycle}", Histogram, classes, 3, "Reference cycles that tasks execute."}, // one class with one bucket
 }
 
-// leanFamilies are the families of a lean reader, with their number of series.
-var leanFamilies = []string{
-	"bottleneck_build_info", "bottleneck_recording", "bottleneck_panics_total", "bottleneck_gomaxprocs", "bottleneck_wall_seconds_total", "bottleneck_idle_seconds_total",
-	"bottleneck_seen_seconds_total", "bottleneck_bursts_total", // 8
-	"bottleneck_share_seconds_total", "bottleneck_running_seconds_total", // 2 × (8 groups + 4 kinds of others)
-	"bottleneck_contentions_total", "bottleneck_contention_wait_seconds_total", // (1 + 3 parts) × (4 kinds + others)
-	"bottleneck_stream_cpu_seconds_total", "bottleneck_stream_dropped_seconds_total", // 1 + 4 reasons
-	"bottleneck_task_cycles", // 3: one class with one bucket
-}
-
-func (s *Snapshot) buildFamily() Family {
-	b := &s.Build
-	return Family{Name: "bottleneck_build_info", OTel: "bottleneck.build", Unit: "1", Type: Gauge, Labels: []string{"version", "revision", "goversion", "bottleneck"},
-		Points: []Point{{Values: []string{b.Version, b.Revision, b.GoVersion, b.Bottleneck}, Value: 1}},
-		Help:   "1, with the version of the program, the commit that it was built from, the version of Go and that of bottleneck."}
-}
-
-func one(v float64) []Point { return []Point{{Value: v}} }
-
-func (s *Snapshot) whole() []Family {
-	recording := 0.0
-	if s.Recording {
-		recording = 1
+// TaskBounds are the upper bounds of the buckets of task sizes, in cycles: powers of 4, from 0.1 µs
+// to half a minute at 2 GHz. A bucket of a [granularity.Histogram] that straddles a bound, 1.6 %
+// wide, counts as above it.
+var TaskBounds = func() (bounds []float64) {
+	for b := 256.0; b <= 1<<36; b *= 4 {
+		bounds = append(bounds, b)
 	}
-	return []Family{
-		{Name: "bottleneck_recording", OTel: "bottleneck.recording", Unit: "1", Type: Gauge, Points: one(recording),
-			Help: "Whether the continuous analysis goes on."},
-		{Name: "bottleneck_panics_total", OTel: "bottleneck.panics", Unit: "{panic}", Type: Counter, Points: one(float64(s.Panics)),
-			Help: "How often an observer or a grouping of the continuous analysis has panicked. The analysis rests after each panic, and ends after ten."},
-		{Name: "bottleneck_gomaxprocs", OTel: "bottleneck.gomaxprocs", Unit: "{processor}", Type: Gauge, Points: one(float64(s.Procs)),
-			Help: "The largest GOMAXPROCS so far; 0 if it is not known yet."},
-		{Name: "bottleneck_wall_seconds_total", OTel: "bottleneck.wall", Unit: "s", Type: Counter, Points: one(s.Wall.Seconds()),
-			Help: "The time of the analysis, estimated from what was seen, as are all times and numbers of groups and contention. The shares of all groups and the idle time sum to it."},
-		{Name: "bottleneck_idle_seconds_total", OTel: "bottleneck.idle", Unit: "s", Type: Counter, Points: one(s.Idle.Seconds()),
-			Help: "The time in which no goroutine ran."},
-		{Name: "bottleneck_seen_seconds_total", OTel: "bottleneck.seen", Unit: "s", Type: Counter, Points: one(s.Seen.Seconds()),
-			Help: "The time that was seen, in bursts of tracing. Divided by the wall time, it is the coverage."},
-		{Name: "bottleneck_bursts_total", OTel: "bottleneck.bursts", Unit: "{burst}", Type: Counter, Points: one(float64(s.Bursts)),
-			Help: "Bursts of tracing that were analyzed. Shares of a time with few of them are not known well."},
-	}
-}
+	return bounds
+}()
 
-func (s *Snapshot) groupFamilies() []Family {
-	by := []string{"group", "kind"}
-	each := func(of func(*Group) time.Duration) (points []Point) {
-		for i := range s.Groups {
-			g := &s.Groups[i]
-			points = append(points, Point{Values: []string{g.Name, g.Kind}, Value: of(g).Seconds()})
-		}
-		return points
-	}
-	blocked := Family{Name: "bottleneck_blocked_seconds_total", OTel: "bottleneck.blocked", Unit: "s", Type: Counter, Labels: []string{"group", "kind", "reason"},
-		Help: "The time for which the group's goroutines were blocked, summed, by reason."}
-	for _, g := range s.Groups {
-		for _, b := range g.Blocked {
-			blocked.Points = append(blocked.Points, Point{Values: []string{g.Name, g.Kind, b.Name}, Value: b.Time.Seconds(), Exemplar: s.exemplars[exemplarKey{g.Name, g.Kind, b.Name}]})
-		}
-	}
-	return []Family{
-		{Name: "bottleneck_share_seconds_total", OTel: "bottleneck.share", Unit: "s", Type: Counter, Labels: by,
-			Points: each(func(g *Group) time.Duration { return g.Share }),
-			Help:   "The group's share of the time: while r goroutines run, each is given 1/r of it."},
-		{Name: "bottleneck_running_seconds_total", OTel: "bottleneck.running", Unit: "s", Type: Counter, Labels: by,
-			Points: each(func(g *Group) time.Duration { return g.Running }),
-			Help:   "The time for which the group's goroutines ran, summed. Divided by the share, it is the group's parallelism."},
-		{Name: "bottleneck_runnable_seconds_total", OTel: "bottleneck.runnable", Unit: "s", Type: Counter, Labels: by,
-			Points: each(func(g *Group) time.Duration { return g.Runnable }),
-			Help:   "The time for which the group's goroutines were ready, but had no processor, summed."},
-		{Name: "bottleneck_c_seconds_total", OTel: "bottleneck.c", Unit: "s", Type: Counter, Labels: by,
-			Points: each(func(g *Group) time.Duration { return g.InC }),
-			Help:   "The time for which the group's goroutines were in C code, summed. It is part of the running time while a processor was free for it; whether C computes or waits is unknown."},
-		blocked,
-	}
-}
-
-func (s *Snapshot) contention() []Family {
-	times := Family{Name: "bottleneck_contentions_total", OTel: "bottleneck.contentions", Unit: "{contention}", Type: Counter, Labels: []string{"kind"},
-		Help: "How often goroutines waited for each other, by what they waited for."}
-	wait := Family{Name: "bottleneck_contention_wait_seconds_total", OTel: "bottleneck.contention.wait", Unit: "s", Type: Counter, Labels: []string{"kind", "part"},
-		Help: "How long they were blocked: while a known owner was to blame, while the lock was on its way to its next owner (hand-off), and unattributed."}
-	after := Family{Name: "bottleneck_contention_ready_seconds_total", OTel: "bottleneck.contention.ready", Unit: "s", Type: Counter, Labels: []string{"kind"},
-		Help: "How long they were ready after that, until they had a processor."}
-	for _, c := range s.Contention {
-		times.Points = append(times.Points, Point{Values: []string{c.Kind}, Value: float64(c.Contentions)})
-		for _, p := range []Part{{blamed, c.Blamed}, {handOff, c.HandOff}, {unattributed, c.Unattributed}} {
-			wait.Points = append(wait.Points, Point{Values: []string{c.Kind, p.Name}, Value: p.Time.Seconds(), Exemplar: s.exemplars[exemplarKey{"", c.Kind, p.Name}]})
-		}
-		after.Points = append(after.Points, Point{Values: []string{c.Kind}, Value: c.Ready.Seconds()})
-	}
-	return []Family{times, wait, after}
-}
-
-func (s *Snapshot) stream() []Family {
-	by := []string{"reason"}
-	each := func(of func(*Dropped) float64) (points []Point) {
-		for i := range s.Stream.Dropped {
-			d := &s.Stream.Dropped[i]
-			points = append(points, Point{Values: []string{d.Reason}, Value: of(d)})
-		}
-		return points
-	}
-	return []Family{
-		{Name: "bottleneck_stream_generations_total", OTel: "bottleneck.stream.generations", Unit: "{generation}", Type: Counter, Points: one(float64(s.Stream.Generations)),
-			Help: "Generations of the execution trace that were analyzed, one a burst or two."},
-		{Name: "bottleneck_stream_bytes_total", OTel: "bottleneck.stream.size", Unit: "By", Type: Counter, Points: one(float64(s.Stream.Bytes)),
-			Help: "Bytes of the execution trace that were analyzed."},
-		{Name: "bottleneck_stream_cpu_seconds_total", OTel: "bottleneck.stream.cpu", Unit: "s", Type: Counter, Points: one(s.Stream.CPU.Seconds()),
-			Help: "Processor time that the analysis took."},
-		{Name: "bottleneck_stream_dropped_generations_total", OTel: "bottleneck.stream.dropped.generations", Unit: "{generation}", Type: Counter, Labels: by,
-			Points: each(func(d *Dropped) float64 { return float64(d.Generations) }),
-			Help:   "Generations that were dropped, and are in no other number: they did not fit into memory, or were broken."},
-		{Name: "bottleneck_stream_dropped_bytes_total", OTel: "bottleneck.stream.dropped.size", Unit: "By", Type: Counter, Labels: by,
-			Points: each(func(d *Dropped) float64 { return float64(d.Bytes) }),
-			Help:   "Bytes of dropped generations."},
-		{Name: "bottleneck_stream_dropped_seconds_total", OTel: "bottleneck.stream.dropped.time", Unit: "s", Type: Counter, Labels: by,
-			Points: each(func(d *Dropped) float64 { return d.Time.Seconds() }),
-			Help:   "The time that dropped generations were about."},
-	}
-}
-
-func (s *Snapshot) taskFamily() Family {
-	f := Family{Name: "bottleneck_task_cycles", OTel: "bottleneck.task.cycles", Unit: "{cycle}", Type: Histogram, Labels: []string{"class"},
-		Help: "Reference cycles that tasks execute."}
-	for _, t := range s.Tasks {
-		if s.Lean {
-			t.Buckets = nil
-		}
-		f.Points = append(f.Points, Point{Values: []string{t.Class}, Value: t.Cycles, Buckets: t.Buckets, Count: t.Count})
-	}
-	return f
-}
-
-// Build identifies the running program, so that series of a fleet can be compared by version.
-type Build struct {
-	// Version is the version of the program's module, or the one that the program sets. Revision is
-	// the commit of the build. Bottleneck is the version of this module. Each is "" if unknown.
-	Version, Revision, GoVersion, Bottleneck string
-}
-
-// theBuild returns the build information of the running program.
-var theBuild = sync.OnceValue(func() Build {
-	b := Build{GoVersion: runtime.Version()}
+// build returns the values of the labels of the running program, so that series of a fleet can be
+// compared by version: the version of its module, the commit of the build, and the versions of Go
+// and of this module. Each is "" if unknown.
+var build = sync.OnceValue(func() (b [4]string) {
+	b[2] = runtime.Version()
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	const module = "github.com/bottleneck-go/bottleneck"
-	b.Version = info.Main.Version
-	if info.Main.Path == module {
-		b.Bottleneck = info.Main.Version
-	}
-	for _, d := range info.Deps {
-		if d.Path == module {
-			b.Bottleneck = d.Version
+	b[0] = info.Main.Version
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == "github.com/bottleneck-go/bottleneck" {
+			b[3] = m.Version
 		}
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			b.Revision = s.Value
+			b[1] = s.Value
 		}
 	}
 	return b

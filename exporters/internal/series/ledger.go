@@ -2,6 +2,10 @@ package series
 
 import (
 	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
@@ -28,8 +32,17 @@ type ledger struct {
 	sums  map[cell]sum   // by cell without a name
 }
 
-// cell identifies a total. Ledgers without kinds or parts leave these fields empty.
-type cell struct{ name, kind, part string }
+// cell identifies a total. Metrics without names, kinds or parts leave these fields empty.
+type cell struct{ metric, name, kind, part string }
+
+func compareCells(a, b cell) int {
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind), cmp.Compare(a.part, b.part))
+}
+
+func (c cell) unnamed() cell {
+	c.name = ""
+	return c
+}
 
 // sum is the total over all names of a kind and part.
 type sum struct {
@@ -57,14 +70,14 @@ func (l *ledger) update(epoch any, totals map[cell]int64, named func(cell) bool)
 	all, mine := map[cell]int64{}, map[cell]int64{}
 	prev := make(map[cell]int64, len(totals))
 	for c, v := range totals {
-		all[cell{kind: c.kind, part: c.part}] += v
+		all[c.unnamed()] += v
 		prev[c] = max(v, l.prev[c])
 		if grown := prev[c] - l.prev[c]; named(c) {
 			l.own[c] += grown
 		}
 	}
 	for c, v := range l.own {
-		mine[cell{kind: c.kind, part: c.part}] += v
+		mine[c.unnamed()] += v
 		if _, there := totals[c]; !there && l.prev[c] > 0 {
 			prev[c] = l.prev[c] // it may come back
 		}
@@ -85,7 +98,7 @@ type entry struct {
 	value int64
 }
 
-// entries returns the counters that are not 0, sorted.
+// entries returns the counters that are not 0, sorted by name, kind and part.
 func (l *ledger) entries() (out []entry) {
 	for c, v := range l.own {
 		if v > 0 {
@@ -98,8 +111,45 @@ func (l *ledger) entries() (out []entry) {
 			out = append(out, entry{c, s.others})
 		}
 	}
-	order.Stable(out, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind), cmp.Compare(a.part, b.part))
-	})
+	order.Stable(out, func(a, b entry) int { return compareCells(a.cell, b.cell) })
 	return out
+}
+
+// names is the set of names with their own counters: the largest ones when there was room.
+type names struct {
+	limit int
+	known map[cell]bool // cells with a name and a kind only
+}
+
+// elect gives counters to the largest names without one while there is room.
+func (n *names) elect(sizes map[cell]int64) {
+	if n.known == nil {
+		n.known = map[cell]bool{}
+	}
+	if len(n.known) >= n.limit {
+		return
+	}
+	candidates := slices.Collect(maps.Keys(sizes))
+	order.Stable(candidates, func(a, b cell) int {
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), compareCells(a, b))
+	})
+	for _, c := range candidates {
+		// Such as goroutines of the runtime that only wait.
+		if len(n.known) >= n.limit || sizes[c] <= 0 {
+			return
+		}
+		if !collective(c.name) {
+			n.known[c] = true
+		}
+	}
+}
+
+// has reports whether the name of a cell has its own counters.
+func (n *names) has(c cell) bool { return n.known[cell{name: c.name, kind: c.kind}] }
+
+// collective reports whether a name stands for folded groups, such as "12 others (gc)". Such names
+// come and go.
+func collective(name string) bool {
+	digits := len(name) - len(strings.TrimLeft(name, "0123456789"))
+	return name == Others || digits > 0 && (name[digits:] == " others" || strings.HasPrefix(name[digits:], " others ("))
 }

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,75 +44,145 @@ type Options struct {
 // counts.
 const MaxLean = 60
 
-// The limits of a lean reader: with "(others)" of each of the four kinds of groups, 24 series of
-// groups, and 20 of contention.
-const (
-	leanGroups = 8
-	leanKinds  = 4
-	maxKinds   = 100 // of contention, unless lean
-)
-
 // Reader produces counters. It is safe for concurrent use.
 type Reader struct {
 	source Source
 	tasks  Tasker
+	build  [4]string
+	lean   bool
 
-	mu                       sync.Mutex
-	groups, classes, kinds   names
-	contended                ledger // keyed by kind of contention as the name
-	build                    Build
-	lean                     bool
-	share, running, runnable ledger
-	inC                      ledger
-	blocked                  ledger
-	whole                    ledger // values that have no groups
-	sizes                    ledger
-	procs                    int
-	epoch                    int           // number of starts of the analysis
-	from                     time.Time     // start of its first window; zero before it
-	elapsed                  time.Duration // since its start
+	mu                     sync.Mutex
+	groups, kinds, classes names
+	live, sizes            ledger // of the analysis and of the tasks
+	procs                  int64
+	epoch                  int           // number of starts of the analysis
+	from                   time.Time     // start of its first window; zero before it
+	elapsed                time.Duration // since its start
 }
 
 // NewReader returns a reader of a continuous analysis and a task recorder. Either may be nil.
 func NewReader(source Source, tasks Tasker, opt Options) *Reader {
-	if opt.MaxGroups <= 0 {
-		opt.MaxGroups = 50
-	}
-	r := &Reader{source: source, tasks: tasks, groups: names{limit: opt.MaxGroups}, classes: names{limit: opt.MaxGroups}, kinds: names{limit: maxKinds}, build: theBuild(), lean: opt.Lean}
+	n := cmp.Or(max(opt.MaxGroups, 0), 50)
+	r := &Reader{source: source, tasks: tasks, build: build(), lean: opt.Lean, groups: names{limit: n}, kinds: names{limit: maxKinds}, classes: names{limit: n}}
 	if opt.Lean {
-		r.groups.limit, r.classes.limit, r.kinds.limit = leanGroups, 0, leanKinds
+		r.groups.limit, r.kinds.limit, r.classes.limit = 8, 4, 0
 	}
 	if opt.Version != "" {
-		r.build.Version = label(opt.Version)
+		r.build[0] = label(opt.Version)
 	}
 	return r
 }
 
-// Read returns the current counters.
-func (r *Reader) Read() *Snapshot {
+// Families returns the families that the reader produces, without their points: always the same
+// ones in the same order.
+func (r *Reader) Families() (out []Family) {
+	for _, f := range families {
+		if (r.source != nil || f.name == tasks) && (f.lean > 0 || !r.lean) {
+			out = append(out, Family{Name: f.name, Help: f.help, OTel: f.otel, Unit: f.unit, Type: f.typ, Labels: strings.Fields(string(f.by))})
+		}
+	}
+	return out
+}
+
+// Read returns the current counters. All except the gauges only grow from reading to reading.
+func (r *Reader) Read() []Family {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &Snapshot{Build: r.build, Lean: r.lean}
+	values, rows, exemplars := map[cell]int64{}, map[labels][]cell{}, map[cell]*Exemplar(nil)
 	if r.source != nil {
-		s.Live, s.Recording = true, r.source.Enabled()
-		if live := r.source.Read(); live != nil {
-			s.Panics = live.Panics
-			r.notice(live)
-			r.readGroups(live)
-			r.readWhole(live)
-			r.readContention(live)
-			s.exemplars = exemplars(live)
+		if r.source.Enabled() {
+			values[cell{metric: recording}] = 1
 		}
-		r.showGroups(s)
-		r.showWhole(s)
+		if live := r.source.Read(); live != nil {
+			values[cell{metric: panics}] = int64(live.Panics)
+			r.notice(live)
+			r.live.update(r.epoch, r.totals(live), r.named)
+			exemplars = exemplarsOf(live)
+		}
+		values[cell{metric: procs}] = r.procs
 	}
 	if r.tasks != nil {
 		if p := r.tasks.Profile(); p != nil {
-			r.readTasks(p)
+			r.sizes.update(p.Time, r.taskTotals(p), r.classes.has)
 		}
-		r.showTasks(s)
 	}
-	return s
+	for _, e := range append(r.live.entries(), r.sizes.entries()...) {
+		values[e.cell] = e.value
+		by := labelsOf[e.metric]
+		row := cell{name: e.name, kind: e.kind}
+		switch by {
+		case reasons:
+			rows[by] = append(rows[by], cell{name: e.name, kind: e.kind, part: e.part})
+			by = groups
+		case parts:
+			by = kinds
+		}
+		rows[by] = append(rows[by], row)
+	}
+	for by := range rows {
+		order.Stable(rows[by], compareCells)
+		rows[by] = slices.Compact(rows[by])
+	}
+	out := r.Families()
+	for i := range out {
+		r.addPoints(&out[i], values, rows, exemplars)
+	}
+	return out
+}
+
+var labelsOf = func() map[string]labels {
+	of := map[string]labels{}
+	for _, f := range families {
+		of[f.name] = f.by
+	}
+	return of
+}()
+
+// contentionParts are the parts of waits, and droppedReasons the reasons for dropping data.
+var (
+	contentionParts = []string{"blamed", "hand-off", "unattributed"}
+	droppedReasons  = []string{"behind", "broken", "over-memory"}
+)
+
+// addPoints adds the points of a family.
+func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]cell, exemplars map[cell]*Exemplar) {
+	add := func(c cell, of ...string) {
+		c.metric = f.Name
+		p := Point{Values: of, Value: float64(values[c]), Exemplar: exemplars[c]}
+		if f.Unit == "s" {
+			p.Value = time.Duration(values[c]).Seconds()
+		}
+		f.Points = append(f.Points, p)
+	}
+	by := labelsOf[f.Name]
+	switch by {
+	case none:
+		add(cell{})
+	case program:
+		f.Points = []Point{{Values: r.build[:], Value: 1}}
+	case dropped:
+		for _, reason := range droppedReasons {
+			add(cell{part: reason}, reason)
+		}
+	case parts:
+		for _, c := range rows[kinds] {
+			for _, part := range contentionParts {
+				add(cell{name: c.name, part: part}, c.name, part)
+			}
+		}
+	}
+	for _, c := range rows[by] {
+		switch by {
+		case groups:
+			add(c, c.name, c.kind)
+		case reasons:
+			add(c, c.name, c.kind, c.part)
+		case kinds:
+			add(c, c.name)
+		case classes:
+			f.Points = append(f.Points, r.taskPoint(c.name, values))
+		}
+	}
 }
 
 // notice detects a restart of the analysis, which resets its totals to 0. A restart changes the
@@ -128,203 +199,101 @@ func (r *Reader) notice(live *bottleneck.Live) {
 	r.elapsed = live.Stream.Elapsed
 }
 
-// readGroups updates the ledgers of groups from the boxes of the graph.
-func (r *Reader) readGroups(live *bottleneck.Live) {
-	g := live.Bottle
-	if g == nil {
-		return
+// named reports whether a cell has a counter of its own.
+func (r *Reader) named(c cell) bool {
+	switch labelsOf[c.metric] {
+	case groups, reasons:
+		return r.groups.has(c)
+	case kinds, parts:
+		return r.kinds.has(c)
 	}
-	r.procs = max(r.procs, g.Procs)
-	n := len(g.Boxes)
-	share, running, runnable, blocked := make(map[cell]int64, n), make(map[cell]int64, n), make(map[cell]int64, n), make(map[cell]int64, n)
-	inC, sizes := make(map[cell]int64, n), make(map[cell]int64, n)
-	for i := range g.Boxes {
-		b := &g.Boxes[i]
-		c := cell{name: label(b.Group), kind: label(string(b.Kind))}
-		share[c] += int64(b.Share)
-		running[c] += int64(b.Running)
-		runnable[c] += int64(b.Runnable)
-		inC[c] += int64(b.InC)
-		sizes[c] += int64(b.Share)
-		for reason, d := range b.Waiting {
-			c.part = label(reason)
-			blocked[c] += int64(d)
-		}
-	}
-	r.groups.elect(sizes)
-	r.share.update(r.epoch, share, r.groups.has)
-	r.running.update(r.epoch, running, r.groups.has)
-	r.runnable.update(r.epoch, runnable, r.groups.has)
-	r.inC.update(r.epoch, inC, r.groups.has)
-	r.blocked.update(r.epoch, blocked, r.groups.has)
+	return true
 }
 
-// showGroups adds the counters of the groups to the snapshot.
-func (r *Reader) showGroups(s *Snapshot) {
-	index := map[cell]int{}
-	group := func(c cell) *Group {
-		c.part = ""
-		i, ok := index[c]
-		if !ok {
-			i = len(s.Groups)
-			index[c] = i
-			s.Groups = append(s.Groups, Group{Name: c.name, Kind: c.kind})
-		}
-		return &s.Groups[i]
-	}
-	for _, e := range r.share.entries() {
-		group(e.cell).Share = time.Duration(e.value)
-	}
-	for _, e := range r.running.entries() {
-		group(e.cell).Running = time.Duration(e.value)
-	}
-	for _, e := range r.inC.entries() {
-		group(e.cell).InC = time.Duration(e.value)
-	}
-	for _, e := range r.runnable.entries() {
-		group(e.cell).Runnable = time.Duration(e.value)
-	}
-	for _, e := range r.blocked.entries() {
-		g := group(e.cell)
-		g.Blocked = append(g.Blocked, Part{e.part, time.Duration(e.value)})
-	}
-	order.Stable(s.Groups, func(a, b Group) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Kind, b.Kind)
-	})
-}
-
-// The cells of values without groups. A kind of contention, or a reason for dropping, is the kind.
-const (
-	wall, idle, seen, bursts                          = "wall", "idle", "seen", "bursts"
-	contentions, blamed, handOff, unattributed, ready = "contentions", "blamed", "hand-off", "unattributed", "ready"
-	generations, bytes, cpu                           = "generations", "bytes", "cpu"
-	droppedGenerations, droppedBytes, droppedDuration = "dropped generations", "dropped bytes", "dropped time"
-)
-
-// droppedReasons are the label values of the reasons for dropping.
-var droppedReasons = []string{"behind", "broken", "over-memory"}
-
-func (r *Reader) readWhole(live *bottleneck.Live) {
+// totals returns the totals of an analysis, and elects the names with counters of their own.
+func (r *Reader) totals(live *bottleneck.Live) map[cell]int64 {
 	totals := map[cell]int64{}
-	add := func(kind, part string, v int64) { totals[cell{kind: kind, part: part}] += v }
+	add := func(metric, name, kind, part string, v int64) { totals[cell{metric, name, kind, part}] += v }
 	if g := live.Bottle; g != nil {
-		add("", wall, int64(g.Wall))
-		add("", idle, int64(g.Idle))
-		add("", seen, int64(live.Covered))
-		add("", bursts, int64(live.Windows))
+		r.procs = max(r.procs, int64(g.Procs))
+		add("bottleneck_wall_seconds_total", "", "", "", int64(g.Wall))
+		add("bottleneck_idle_seconds_total", "", "", "", int64(g.Idle))
+		add("bottleneck_seen_seconds_total", "", "", "", int64(live.Covered))
+		add("bottleneck_bursts_total", "", "", "", int64(live.Windows))
+		sizes := map[cell]int64{}
+		for i := range g.Boxes {
+			b := &g.Boxes[i]
+			name, kind := label(b.Group), label(string(b.Kind))
+			sizes[cell{name: name, kind: kind}] += int64(b.Share)
+			add("bottleneck_share_seconds_total", name, kind, "", int64(b.Share))
+			add("bottleneck_running_seconds_total", name, kind, "", int64(b.Running))
+			add("bottleneck_runnable_seconds_total", name, kind, "", int64(b.Runnable))
+			add("bottleneck_c_seconds_total", name, kind, "", int64(b.InC))
+			for reason, d := range b.Waiting {
+				add(blocked, name, kind, label(reason), int64(d))
+			}
+		}
+		r.groups.elect(sizes)
+	}
+	if p := live.Contention; p != nil {
+		sizes := map[cell]int64{}
+		for i := range p.Waits {
+			w := &p.Waits[i]
+			kind := label(string(w.Kind))
+			sizes[cell{name: kind}] += int64(w.Waited + 1)
+			add(contentions, kind, "", "", w.Contentions)
+			add("bottleneck_contention_ready_seconds_total", kind, "", "", int64(w.Ready))
+			for i, d := range []time.Duration{w.Blamed, w.HandOff, w.Unattributed} {
+				add(waits, kind, "", contentionParts[i], int64(d))
+			}
+		}
+		r.kinds.elect(sizes)
 	}
 	st := &live.Stream
-	add("", generations, st.Generations)
-	add("", bytes, st.Bytes)
-	add("", cpu, int64(st.CPU))
+	add("bottleneck_stream_generations_total", "", "", "", st.Generations)
+	add("bottleneck_stream_bytes_total", "", "", "", st.Bytes)
+	add("bottleneck_stream_cpu_seconds_total", "", "", "", int64(st.CPU))
 	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverMemory} {
-		add(droppedReasons[i], droppedGenerations, d.Generations)
-		add(droppedReasons[i], droppedBytes, d.Bytes)
-		add(droppedReasons[i], droppedDuration, int64(d.Duration))
+		add("bottleneck_stream_dropped_generations_total", "", "", droppedReasons[i], d.Generations)
+		add("bottleneck_stream_dropped_bytes_total", "", "", droppedReasons[i], d.Bytes)
+		add("bottleneck_stream_dropped_seconds_total", "", "", droppedReasons[i], int64(d.Duration))
 	}
-	r.whole.update(r.epoch, totals, func(cell) bool { return true })
+	return totals
 }
 
-// readContention updates the ledgers of contention.
-func (r *Reader) readContention(live *bottleneck.Live) {
-	p := live.Contention
-	if p == nil {
-		return
-	}
-	totals, sizes := map[cell]int64{}, map[cell]int64{}
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		c := cell{name: label(string(w.Kind))}
-		sizes[c] += int64(w.Waited + 1)
-		for _, part := range []struct {
-			name  string
-			value int64
-		}{{contentions, w.Contentions}, {blamed, int64(w.Blamed)}, {handOff, int64(w.HandOff)}, {unattributed, int64(w.Unattributed)}, {ready, int64(w.Ready)}} {
-			c.part = part.name
-			totals[c] += part.value
-		}
-	}
-	r.kinds.elect(sizes)
-	r.contended.update(r.epoch, totals, r.kinds.has)
-}
-
-// showContention adds the counters of contention to the snapshot.
-func (r *Reader) showContention(s *Snapshot) {
-	for _, e := range r.contended.entries() { // sorted by name
-		if n := len(s.Contention); n == 0 || s.Contention[n-1].Kind != e.name {
-			s.Contention = append(s.Contention, Contention{Kind: e.name})
-		}
-		c := &s.Contention[len(s.Contention)-1]
-		switch d := time.Duration(e.value); e.part {
-		case contentions:
-			c.Contentions = e.value
-		case blamed:
-			c.Blamed = d
-		case handOff:
-			c.HandOff = d
-		case unattributed:
-			c.Unattributed = d
-		case ready:
-			c.Ready = d
-		}
-	}
-}
-
-func (r *Reader) showWhole(s *Snapshot) {
-	value := func(kind, part string) int64 { return r.whole.own[cell{kind: kind, part: part}] }
-	s.Procs = r.procs
-	s.Wall, s.Idle = time.Duration(value("", wall)), time.Duration(value("", idle))
-	s.Seen, s.Bursts = time.Duration(value("", seen)), value("", bursts)
-	r.showContention(s)
-	s.Stream = Stream{Generations: value("", generations), Bytes: value("", bytes), CPU: time.Duration(value("", cpu))}
-	for _, reason := range droppedReasons {
-		s.Stream.Dropped = append(s.Stream.Dropped, Dropped{
-			Reason: reason, Generations: value(reason, droppedGenerations), Bytes: value(reason, droppedBytes),
-			Time: time.Duration(value(reason, droppedDuration)),
-		})
-	}
-}
-
-// sumPart is the part of a class that holds the sum of the cycles instead of a bucket.
+// sumPart is the part of a class that holds the sum of the cycles. Other parts are buckets.
 const sumPart = "sum"
 
-func (r *Reader) readTasks(p *granularity.Profile) {
+func (r *Reader) taskTotals(p *granularity.Profile) map[cell]int64 {
 	totals, sizes := map[cell]int64{}, map[cell]int64{}
 	for i := range p.Classes {
 		class := &p.Classes[i]
 		c := cell{name: label(class.Name)}
 		sizes[c] += int64(class.Cycles.Sum())
+		c.metric, c.part = tasks, sumPart
+		totals[c] += int64(class.Cycles.Sum())
 		for b := range class.Cycles.Buckets() {
 			at, _ := slices.BinarySearch(TaskBounds, float64(b.High))
 			c.part = strconv.Itoa(at)
 			totals[c] += int64(b.Count)
 		}
-		c.part = sumPart
-		totals[c] += int64(class.Cycles.Sum())
 	}
 	r.classes.elect(sizes)
-	r.sizes.update(p.Time, totals, r.classes.has)
+	return totals
 }
 
-func (r *Reader) showTasks(s *Snapshot) {
-	for _, e := range r.sizes.entries() {
-		if n := len(s.Tasks); n == 0 || s.Tasks[n-1].Class != e.name {
-			s.Tasks = append(s.Tasks, Tasks{Class: e.name, Buckets: make([]uint64, len(TaskBounds))})
-		}
-		t := &s.Tasks[len(s.Tasks)-1]
-		if e.part == sumPart {
-			t.Cycles = float64(e.value)
-			continue
-		}
-		t.Count += uint64(e.value)
-		at, _ := strconv.Atoi(e.part)
-		for i := at; i < len(t.Buckets); i++ {
-			t.Buckets[i] += uint64(e.value)
+// taskPoint returns the histogram of a class.
+func (r *Reader) taskPoint(class string, values map[cell]int64) Point {
+	c := cell{metric: tasks, name: class, part: sumPart}
+	p := Point{Values: []string{class}, Value: float64(values[c])}
+	for i := range len(TaskBounds) + 1 {
+		c.part = strconv.Itoa(i)
+		p.Count += uint64(values[c])
+		if i < len(TaskBounds) && !r.lean {
+			p.Buckets = append(p.Buckets, p.Count)
 		}
 	}
+	return p
 }
 
 // maxLabel is the maximum length of a label value.

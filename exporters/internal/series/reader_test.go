@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -34,6 +35,32 @@ func graph(n int, each time.Duration) *bottle.Graph {
 	return g
 }
 
+// sumOf returns the sum of the points of a family with the given values of its labels, of which ""
+// is any, and their number. Times are in nanoseconds.
+func sumOf(families []Family, name string, values ...string) (sum time.Duration, n int) {
+	for _, f := range families {
+		for _, p := range f.Points {
+			fits := f.Name == name
+			for i, v := range values {
+				fits = fits && (v == "" || p.Values[i] == v)
+			}
+			if fits {
+				n++
+				if f.Unit == "s" {
+					p.Value *= 1e9
+				}
+				sum += time.Duration(math.Round(p.Value))
+			}
+		}
+	}
+	return sum, n
+}
+
+func wallOf(families []Family) time.Duration {
+	wall, _ := sumOf(families, "bottleneck_wall_seconds_total")
+	return wall
+}
+
 // There are few series, however many groups there are, and they sum to the wall time.
 func TestBoundedGroups(t *testing.T) {
 	src := &source{}
@@ -41,20 +68,13 @@ func TestBoundedGroups(t *testing.T) {
 	for n := 5; n < 500; n += 45 {
 		src.live.Bottle = graph(n, time.Second)
 		s := r.Read()
-		if len(s.Groups) > 11 {
-			t.Fatalf("%d groups", len(s.Groups))
+		share, groups := sumOf(s, "bottleneck_share_seconds_total")
+		if groups > 11 {
+			t.Fatalf("%d groups", groups)
 		}
-		var share, mutex time.Duration
-		for _, g := range s.Groups {
-			share += g.Share
-			for _, b := range g.Blocked {
-				if b.Name == "mutex" {
-					mutex += b.Time
-				}
-			}
-		}
-		if want := time.Duration(n) * time.Second; share != want || s.Wall != want || mutex != want {
-			t.Errorf("%d groups: shares %v, blocked %v, wall %v", n, share, mutex, s.Wall)
+		mutex, _ := sumOf(s, "bottleneck_blocked_seconds_total", "", "", "mutex")
+		if want := time.Duration(n) * time.Second; share != want || wallOf(s) != want || mutex != want {
+			t.Errorf("%d groups: shares %v, blocked %v, wall %v", n, share, mutex, wallOf(s))
 		}
 	}
 }
@@ -66,16 +86,17 @@ func TestRestart(t *testing.T) {
 	src.live.Bottle = graph(2, 10*time.Second)
 	r.Read()
 	src.live.From = time.Unix(1000, 30) // the same, from another clock reading
-	if s := r.Read(); s.Wall != 20*time.Second {
-		t.Errorf("read twice: %v", s.Wall)
+	if wall := wallOf(r.Read()); wall != 20*time.Second {
+		t.Errorf("read twice: %v", wall)
 	}
 	src.live.From, src.live.Bottle = time.Unix(2000, 0), graph(2, time.Second)
-	if s := r.Read(); s.Wall != 22*time.Second || s.Groups[0].Share != 11*time.Second {
-		t.Errorf("after a restart: %v, %+v", s.Wall, s.Groups)
+	s := r.Read()
+	if share, _ := sumOf(s, "bottleneck_share_seconds_total", "main.f0"); wallOf(s) != 22*time.Second || share != 11*time.Second {
+		t.Errorf("after a restart: wall %v, share %v", wallOf(s), share)
 	}
 	src.live = bottleneck.Live{} // nothing yet after another start
-	if s := r.Read(); s.Wall != 22*time.Second {
-		t.Errorf("after a restart with nothing: %v", s.Wall)
+	if wall := wallOf(r.Read()); wall != 22*time.Second {
+		t.Errorf("after a restart with nothing: %v", wall)
 	}
 }
 
@@ -94,14 +115,13 @@ func TestDropsBeforeWindows(t *testing.T) {
 				src.live.Bottle = graph(1, time.Second)
 			}
 			total++
-			s := r.Read()
-			if d := s.Stream.Dropped[1]; d.Reason != "broken" || d.Generations != total {
-				t.Fatalf("start %d, second %d: %+v, want %d generations", start, second, d, total)
+			if got, n := sumOf(r.Read(), "bottleneck_stream_dropped_generations_total", "broken"); n != 1 || int64(got) != total {
+				t.Fatalf("start %d, second %d: %d, want %d generations", start, second, got, total)
 			}
 		}
 	}
-	if s := r.Read(); s.Wall != 3*time.Second {
-		t.Errorf("wall %v after 3 starts with a window each", s.Wall)
+	if wall := wallOf(r.Read()); wall != 3*time.Second {
+		t.Errorf("wall %v after 3 starts with a window each", wall)
 	}
 }
 
@@ -117,27 +137,28 @@ func TestTaskBuckets(t *testing.T) {
 		tasks.p.Classes = append(tasks.p.Classes, c)
 	}
 	s := NewReader(nil, tasks, Options{}).Read()
-	if s.Live || len(s.Tasks) != 2 {
+	if len(s) != 1 || len(s[0].Points) != 2 {
 		t.Fatalf("%+v", s)
 	}
-	for _, got := range s.Tasks {
+	for _, got := range s[0].Points {
+		class := got.Values[0]
 		var sum uint64
 		for i, bound := range TaskBounds {
 			want := uint64(0)
-			for _, v := range values[got.Class] {
+			for _, v := range values[class] {
 				if float64(v) <= bound {
 					want++
 				}
 			}
 			if got.Buckets[i] != want {
-				t.Errorf("%s: %d up to %g, want %d", got.Class, got.Buckets[i], bound, want)
+				t.Errorf("%s: %d up to %g, want %d", class, got.Buckets[i], bound, want)
 			}
 		}
-		for _, v := range values[got.Class] {
+		for _, v := range values[class] {
 			sum += v
 		}
-		if got.Count != uint64(len(values[got.Class])) || got.Cycles != float64(sum) {
-			t.Errorf("%s: %d tasks, %g cycles", got.Class, got.Count, got.Cycles)
+		if got.Count != uint64(len(values[class])) || got.Value != float64(sum) {
+			t.Errorf("%s: %d tasks, %g cycles", class, got.Count, got.Value)
 		}
 	}
 }
@@ -192,9 +213,9 @@ func largest() (*source, *tasker) {
 func TestLean(t *testing.T) {
 	src, tasks := largest()
 	lean, whole := NewReader(src, tasks, Options{Lean: true}), NewReader(src, tasks, Options{})
-	sums := func(s *Snapshot) (n int, sum map[string]float64) {
+	sums := func(all []Family) (n int, sum map[string]float64) {
 		sum = map[string]float64{}
-		for _, f := range s.Families() {
+		for _, f := range all {
 			for _, p := range f.Points {
 				n++
 				if f.Type == Histogram {
@@ -219,8 +240,8 @@ func TestLean(t *testing.T) {
 				t.Errorf("%s: %g in all, want %g", name, v, want[name])
 			}
 		}
-		if len(got) != len(leanFamilies) {
-			t.Errorf("%d families, want %d", len(got), len(leanFamilies))
+		if len(got) != 15 {
+			t.Errorf("%d families, want 15", len(got))
 		}
 		for i := range src.live.Bottle.Boxes { // others are the largest now
 			src.live.Bottle.Boxes[i].Share += time.Duration(10_000-i) * time.Millisecond
@@ -234,6 +255,22 @@ func TestLean(t *testing.T) {
 	}
 }
 
+// Every total and exemplar belongs to a family.
+func TestMetricsHaveFamilies(t *testing.T) {
+	src, tasks := largest()
+	r := NewReader(src, tasks, Options{})
+	metrics := r.totals(&src.live)
+	maps.Copy(metrics, r.taskTotals(&tasks.p))
+	for c := range exemplarsOf(&src.live) {
+		metrics[c] = 0
+	}
+	for c := range metrics {
+		if _, ok := labelsOf[c.metric]; !ok {
+			t.Errorf("no family is called %q", c.metric)
+		}
+	}
+}
+
 // An exemplar names the largest contribution to a counter, and fits into the limits of
 // OpenMetrics.
 func TestExemplars(t *testing.T) {
@@ -242,7 +279,7 @@ func TestExemplars(t *testing.T) {
 	src.live.Contention.Pairs[0] = contention.Pair{Kind: contention.Kinds[0], Lock: &contention.Lock{Class: long}, Waiter: contention.Party{Group: long}, Owner: contention.Party{Group: "main.o"}, Blamed: time.Hour}
 	src.live.Bottle.Boxes[0].Sites = map[string][]bottle.Site{"mutex": {{Func: "main.(*cache).get", Time: time.Second}, {Func: "main.other", Time: time.Millisecond}}}
 	found := map[string]int{}
-	for _, f := range NewReader(src, nil, Options{MaxGroups: 10_000}).Read().Families() {
+	for _, f := range NewReader(src, nil, Options{MaxGroups: 10_000}).Read() {
 		for _, p := range f.Points {
 			e := p.Exemplar
 			if e == nil {
@@ -283,8 +320,8 @@ func TestExemplars(t *testing.T) {
 
 // The version is a label: the program's own version, or the one that it sets.
 func TestBuild(t *testing.T) {
-	for want, opt := range map[string]Options{theBuild().Version: {}, "v7\uFFFD": {Version: "v7\xff"}} {
-		for _, f := range NewReader(&source{}, nil, opt).Read().Families() {
+	for want, opt := range map[string]Options{build()[0]: {}, "v7\uFFFD": {Version: "v7\xff"}} {
+		for _, f := range NewReader(&source{}, nil, opt).Read() {
 			if f.Name == "bottleneck_build_info" && (len(f.Points) != 1 || f.Points[0].Values[0] != want || f.Points[0].Values[2] != runtime.Version() || f.Points[0].Value != 1) {
 				t.Errorf("%+v, want version %q", f.Points, want)
 			}
