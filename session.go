@@ -123,6 +123,7 @@ func (s *session) took(b burst, t *timeline.Traced, throttling host.Throttling) 
 		return
 	}
 	w.throttling = throttling
+	w.graph.Throttles, w.graph.Throttled = throttling.Throttled, throttling.For
 	budget := s.c.opt.budget(w.graph)
 	s.stream.SetBudget(budget)
 	cpu := s.stream.Stats().CPU

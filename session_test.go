@@ -1,12 +1,16 @@
 package bottleneck
 
 import (
+	"bytes"
+	"runtime/trace"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -43,8 +47,8 @@ func TestThrottlingIsInTheWarnings(t *testing.T) {
 	c := NewContinuous(ContinuousOptions{})
 	for i, throttled := range []int64{0, 5, 0, 1} {
 		c.add(&window{
-			graph: &bottle.Graph{Wall: time.Second, Idle: time.Second}, waits: &contention.Profile{}, tasks: &granularity.Profile{},
-			ledger: &ledger.Ledger{Wall: time.Second},
+			graph: &bottle.Graph{Wall: time.Second, Idle: time.Second, Procs: 2, Capacity: 2 * time.Second, IdleLost: 2 * time.Second, Throttles: throttled, Throttled: time.Duration(throttled) * 100 * time.Millisecond}, waits: &contention.Profile{}, tasks: &granularity.Profile{},
+			ledger: &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{{Category: ledger.NoWork, Time: 2 * time.Second}}},
 			sample: sample{bursts: 1, seen: time.Second},
 			info:   timeline.Info{Start: timeline.Time(i) * 1e9, End: timeline.Time(i+1) * 1e9, Generations: 1},
 
@@ -61,12 +65,42 @@ func TestThrottlingIsInTheWarnings(t *testing.T) {
 		{"the second", c.Windows()[1], "throttled in 50% of its periods"},
 		{"the third", c.Windows()[2], ""},
 	} {
+		finding := slices.IndexFunc(w.live.Verdict.Findings, func(f diagnose.Finding) bool { return f.Kind == diagnose.Throttled })
+		if (finding >= 0) != (w.want != "") {
+			t.Errorf("%s: finding %d of %+v", w.name, finding, w.live.Verdict.Findings)
+		}
 		for what, warnings := range map[string][]string{"graph": w.live.Bottle.Warnings, "verdict": w.live.Verdict.Warnings} {
 			got := strings.Join(warnings, " ")
 			if w.want == "" && strings.Contains(got, "throttled") || !strings.Contains(got, w.want) {
 				t.Errorf("%s, %s: want %q in %q", w.name, what, w.want, got)
 			}
 		}
+	}
+}
+
+// TestNotedThrottlingIsInTheVerdict: a recording that notes the throttling of its control group
+// has it as its first finding. The notes are made up, because the machine of a test has no quota.
+func TestNotedThrottlingIsInTheVerdict(t *testing.T) {
+	var b bytes.Buffer
+	if err := trace.Start(&b); err != nil {
+		t.Skip(err)
+	}
+	for n := range int64(2) {
+		note := host.Machine{Processors: 1, All: 8, Throttling: host.Throttling{Periods: 50 + 20*n, Throttled: 5 + 17*n, For: time.Duration(1+n) * time.Second}}
+		trace.Log(t.Context(), "bottleneck.machine", note.String())
+		time.Sleep(time.Millisecond)
+	}
+	trace.Stop()
+	r, err := Analyze(t.Context(), &b, Options{Want: WantVerdict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Bottle.Throttles != 17 || r.Bottle.Throttled != time.Second {
+		t.Errorf("throttled %d times for %v, want 17 and 1s", r.Bottle.Throttles, r.Bottle.Throttled)
+	}
+	at := slices.IndexFunc(r.Verdict.Findings, func(f diagnose.Finding) bool { return f.Kind == diagnose.Throttled })
+	if at < 0 || at > 1 || !strings.Contains(r.Verdict.Findings[at].Title, "used up its quota of processor time 17 times") {
+		t.Errorf("finding %d of %+v", at, r.Verdict.Findings)
 	}
 }
 

@@ -32,6 +32,8 @@ func (o *Observer) Graph() *Graph {
 	g.finish()
 	g.Windows = o.windows
 	g.setCPUs(o.cpus)
+	t := o.throttling[1].Since(o.throttling[0])
+	g.Throttles, g.Throttled = t.Throttled, t.For
 	g.Warnings = append(g.Warnings, o.warnings(g)...)
 	return g
 }

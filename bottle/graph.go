@@ -45,6 +45,12 @@ type Graph struct {
 	// recordings of this module, which contain it. It is 0 if unknown, as for a file of
 	// runtime/trace alone. See [Graph.Oversubscribed].
 	CPUs float64 `json:"cpus,omitempty"`
+	// Throttles is how often a cgroup of the process used up its quota during the graph
+	// (nr_throttled), and Throttled is the processor time that it took away (throttled_usec). They
+	// are known under the same conditions as CPUs, for recordings with a beginning and an end, and
+	// else 0. See [Graph.Throttling].
+	Throttles int64         `json:"throttles,omitempty"`
+	Throttled time.Duration `json:"throttled_ns,omitempty"`
 	// GoVersion is the version of the trace format, such as "go1.26".
 	GoVersion string `json:"go_version"`
 	// Start is the beginning of the graph, relative to the beginning of the trace.

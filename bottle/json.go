@@ -228,8 +228,10 @@ func (g *Graph) CheckValid() error {
 		return fmt.Errorf("gomaxprocs is negative: %d", g.Procs)
 	case !(g.CPUs >= 0) || g.CPUs > math.MaxInt32:
 		return fmt.Errorf("cpus is out of range: %v", g.CPUs)
+	case g.Throttles < 0 || g.Throttles > 1<<30:
+		return fmt.Errorf("throttles is out of range: %d", g.Throttles)
 	}
-	for _, t := range []namedTime{{"wall_ns", g.Wall}, {"idle_ns", g.Idle}, {"capacity_ns", g.Capacity}} {
+	for _, t := range []namedTime{{"wall_ns", g.Wall}, {"idle_ns", g.Idle}, {"capacity_ns", g.Capacity}, {"throttled_ns", g.Throttled}} {
 		if err := t.checkValid(); err != nil {
 			return err
 		}

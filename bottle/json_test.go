@@ -74,7 +74,7 @@ func ExampleReadJSON() {
 // of each kind.
 func full() *bottle.Graph {
 	g := &bottle.Graph{
-		CPUs: 1.5, Start: 5 * time.Second, Wall: 1000, Idle: 100, Procs: 4, GoVersion: "go1.26", Offered: true, GroupBy: "creator",
+		CPUs: 1.5, Throttles: 3, Throttled: 40, Start: 5 * time.Second, Wall: 1000, Idle: 100, Procs: 4, GoVersion: "go1.26", Offered: true, GroupBy: "creator",
 		Boxes: []bottle.Box{
 			{Group: "main.worker", Kind: bottle.Application, Goroutines: 3, Share: 500, Running: 1601, Parallelism: 1601. / 500, SelfParallelism: 1. / 3, Runnable: 7,
 				Waiting: map[string]time.Duration{"mutex": 12, "chan-receive": 1 << 60}},
@@ -150,7 +150,7 @@ func TestJSONForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"wall_ns":1000,"idle_ns":100,"capacity_ns":4000,"idle_lost_ns":400,"gomaxprocs":4,"cpus":1.5,"go_version":"go1.26","start_ns":5000000000,"offered":true,"group_by":"creator",` +
+	want := `{"wall_ns":1000,"idle_ns":100,"capacity_ns":4000,"idle_lost_ns":400,"gomaxprocs":4,"cpus":1.5,"throttles":3,"throttled_ns":40,"go_version":"go1.26","start_ns":5000000000,"offered":true,"group_by":"creator",` +
 		`"warnings":["The trace ends early: <half> & half."],"boxes":[` +
 		`{"group":"main.worker","kind":"application","goroutines":3,"share_ns":500,"running_ns":1601,"lost_ns":399,"parallelism":3.202,"runnable_ns":7,"waiting_ns":{"chan-receive":1152921504606846976,"mutex":12},"self_parallelism":0.3333333333333333},` +
 		`{"group":"2 others","kind":"gc","goroutines":2,"share_ns":300,"running_ns":600,"lost_ns":600,"parallelism":2,"runnable_ns":0,"waiting_ns":{},"self_parallelism":null}],` +
@@ -268,6 +268,7 @@ func TestReadJSONErrors(t *testing.T) {
 		{"lost capacity without capacity", lost(`"capacity_ns":0,"idle_lost_ns":0`, strings.Replace(box, `"share_ns"`, `"lost_ns":1,"share_ns"`, 1)), "lost_ns is 1, but capacity_ns is 0"},
 		{"parts of a verdict", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"wall":1,"capacity":4,"parts":[{"name":"idle","time":3,"share":0.75}]}}`, "the parts sum to 3 ns, and the capacity is 4 ns"},
 		{"a finding without a title", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"findings":[{"kind":"lock"}]}}`, "finding 1 has no title"},
+		{"negative throttles", `{"wall_ns":1,"idle_ns":1,"throttles":-1,"boxes":[]}`, "throttles is out of range: -1"},
 		{"negative cpus", `{"wall_ns":1,"idle_ns":1,"cpus":-1,"boxes":[]}`, "cpus is out of range: -1"},
 		{"end beyond all time", `{"wall_ns":9,"idle_ns":9,"start_ns":9223372036854775807,"boxes":[]}`, "start_ns is out of range"},
 		{"no share", with(`"share_ns":6,`, ``), `box 1 ("main.main"): share_ns is missing`},

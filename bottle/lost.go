@@ -2,11 +2,13 @@ package bottle
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
@@ -198,8 +200,19 @@ func (g *Graph) Oversubscribed() string {
 	return host.Oversubscribed(g.Procs, g.CPUs)
 }
 
+// Throttling returns a warning if a cgroup of the process took away at least 1 % of the capacity,
+// else "".
+func (g *Graph) Throttling() string {
+	if g.Throttles <= 0 || g.Capacity <= 0 || g.Throttled < g.Capacity/100 {
+		return ""
+	}
+	return fmt.Sprintf("The control group of the process used up its quota of processor time %s and took away %s of the capacity: goroutines that count as running did not run then.",
+		format.Plural(g.Throttles, "time", "times"), format.Percent(min(g.Throttled, g.Capacity), g.Capacity))
+}
+
 // Sentences returns the text to show above the graph: the sentences of its verdict, the most costly
-// finding first. Without a verdict, it returns only the warning of Oversubscribed, if any.
+// finding first. Without a verdict, it returns only the warnings of Oversubscribed and Throttling,
+// if any.
 func (g *Graph) Sentences() (out []string) {
 	if g.Verdict != nil {
 		for i := range g.Verdict.Findings {
@@ -207,8 +220,10 @@ func (g *Graph) Sentences() (out []string) {
 		}
 		return out
 	}
-	if warning := g.Oversubscribed(); warning != "" {
-		return []string{warning}
+	for _, warning := range []string{g.Oversubscribed(), g.Throttling()} {
+		if warning != "" {
+			out = append(out, warning)
+		}
 	}
-	return nil
+	return out
 }

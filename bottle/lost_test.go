@@ -42,6 +42,13 @@ func TestSentencesAreThoseOfTheVerdict(t *testing.T) {
 	if got := g.Sentences(); len(got) != 1 || !strings.HasPrefix(got[0], "GOMAXPROCS is 4, but the machine or its control group gives the process 2 processors") {
 		t.Errorf("of 4 processors where there are 2: %q", got)
 	}
+	g.CPUs, g.Throttles, g.Throttled = 4, 7, 400*ms
+	if got := g.Sentences(); len(got) != 1 || got[0] != "The control group of the process used up its quota of processor time 7 times and took away 10% of the capacity: goroutines that count as running did not run then." {
+		t.Errorf("throttled for a tenth of the capacity: %q", got)
+	}
+	if g.Throttled = 39 * ms; g.Sentences() != nil {
+		t.Errorf("throttled for less than 1 %%: %q", g.Sentences())
+	}
 	g.Verdict = &verdict.Verdict{Findings: []verdict.Finding{{Title: "One."}, {Title: "Two."}}}
 	if got := g.Sentences(); !slices.Equal(got, []string{"One.", "Two."}) {
 		t.Errorf("with a verdict: %q", got)
@@ -130,7 +137,11 @@ func TestMergedLostCapacity(t *testing.T) {
 	b := graphOf(2, 5, Box{Group: "a", Share: 10, Parallelism: 2}, Box{Group: "b", Share: 10, Parallelism: 1})
 	unknown := graphOf(0, 5, Box{Group: "a", Share: 10, Parallelism: 2})
 	a.CPUs, b.CPUs = 2, 2
+	a.Throttles, a.Throttled, b.Throttles, b.Throttled = 1, 20, 2, 30
 	g, err := Merge(a, b)
+	if g.Throttles != 3 || g.Throttled != 50 {
+		t.Errorf("throttled %d times for %v, want 3 and 50ns", g.Throttles, g.Throttled)
+	}
 	if err != nil || g.Capacity != a.Capacity+b.Capacity || g.Lost() != a.Lost()+b.Lost() || g.IdleLost != 50 || boxNamed(t, g, "a").Lost != 30 || g.CPUs != 2 {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -159,5 +170,26 @@ func TestSnapshotHasTheProcessorsOfTheMachine(t *testing.T) {
 	}
 	if g, err := ReadFile(t.Context(), file, Options{}); err != nil || g.CPUs != 0 || g.Oversubscribed() != "" {
 		t.Errorf("a file has %v processors; %v", g.CPUs, err)
+	}
+}
+
+// The throttling of a graph is that between the first and the last note of its time.
+func TestThrottlingIsThatOfTheTime(t *testing.T) {
+	for _, c := range []struct {
+		opt       Options
+		throttles int64
+		throttled time.Duration
+	}{{Options{}, 9, 90 * ms}, {Options{From: 2, To: 5}, 5, 50 * ms}, {Options{From: 4}, 7, 70 * ms}, {Options{From: 9}, 0, 0}} {
+		o := NewObserver(c.opt)
+		o.Begin(&timeline.Begin{Time: 100})
+		for at, n := range []int64{3, 3, 4, 5, 8, 9, 12} {
+			o.Log(&timeline.Log{Time: timeline.Time(101 + at), Category: "bottleneck.machine",
+				Message: host.Machine{Processors: 2, All: 8, Throttling: host.Throttling{Periods: 100 + n, Throttled: n, For: time.Duration(n) * 10 * ms}}.String()})
+		}
+		o.Log(&timeline.Log{Time: 108, Category: "bottleneck.machine", Message: "2 of 8 processors, throttled in -7 of 200 periods for 1h"}) // not a note
+		o.End(&timeline.End{Time: 110})
+		if g := o.Graph(); g.CPUs != 2 || g.Throttles != c.throttles || g.Throttled != c.throttled {
+			t.Errorf("from %d to %d: %v processors, throttled %d times for %v, want %d and %v", c.opt.From, c.opt.To, g.CPUs, g.Throttles, g.Throttled, c.throttles, c.throttled)
+		}
 	}
 }

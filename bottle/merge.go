@@ -100,6 +100,8 @@ func (m *merger) add(g *Graph) {
 		m.warn(g.Oversubscribed())
 		o.CPUs = 0
 	}
+	o.Throttles += g.Throttles
+	o.Throttled += g.Throttled
 	o.Procs = max(o.Procs, g.Procs)
 	if g.GoVersion != o.GoVersion {
 		if g.GoVersion != "" && o.GoVersion != "" { // else it is unknown

@@ -64,6 +64,9 @@ type Observer struct {
 	idleCapacity    int64
 	pieces          pieces
 	cpus            float64 // see [Graph.CPUs]
+	// throttling is that until the first and the last note within the graph.
+	throttling [2]host.Throttling
+	noted      bool
 	// inC is the number of goroutines that were in C, inCOf the number of the graph for which
 	// it counts.
 	inC       int
@@ -573,11 +576,19 @@ func (o *Observer) Sample(s *timeline.Sample) {
 	}
 }
 
-// Log implements [timeline.Observer]. Recordings of this module contain the number of processors as
-// a log message.
+// Log implements [timeline.Observer]. Recordings of this module contain log messages with the number
+// of processors, and the throttling until then.
 func (o *Observer) Log(l *timeline.Log) {
-	if n, ok := host.ReadNote(l.Category, l.Message); ok {
-		o.cpus = n
+	m, ok := host.ReadNote(l.Category, l.Message)
+	if !ok {
+		return
+	}
+	o.cpus = m.Processors
+	if l.Time >= o.from && (o.opt.To <= 0 || l.Time <= o.to) {
+		if !o.noted {
+			o.noted, o.throttling[0] = true, m.Throttling
+		}
+		o.throttling[1] = m.Throttling
 	}
 }
 

@@ -302,6 +302,7 @@ func FromEnvironment() (stop func()) {
 	}
 	host.Note()
 	return func() {
+		host.Note()
 		trace.Stop()
 		f.Close()
 	}

@@ -122,6 +122,7 @@ func (s *Session) halt() error {
 	}
 	s.over = true
 	if s.file != nil {
+		host.Note()
 		trace.Stop()
 	}
 	close(s.stop)

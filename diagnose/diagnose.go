@@ -91,6 +91,7 @@ const (
 	Switching    Kind = "scheduler"     // the scheduler
 	NoWork       Kind = "no-work"       // no work
 	Oversized    Kind = "oversized"     // GOMAXPROCS above the number of available processors
+	Throttled    Kind = "throttled"     // the control group took processors away
 	OneProc      Kind = "one-processor" // GOMAXPROCS 1
 	MoreProcs    Kind = "more-procs"    // goroutines were ready without a processor
 	Saturated    Kind = "saturated"     // the program's code used the processors
@@ -105,7 +106,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Serial, Imbalance, Starved, Lock, Limit, HandOver, Collector, Syscalls, Blocking, Sleep, Timer, Network, Cgo, Tiny, Leak,
-		Tracing, Runtime, Switching, NoWork, Oversized, OneProc, MoreProcs, Saturated, CannotTell,
+		Tracing, Runtime, Switching, NoWork, Oversized, Throttled, OneProc, MoreProcs, Saturated, CannotTell,
 	}
 }
 

@@ -838,6 +838,9 @@ func (d *diagnosis) before() []Finding {
 		if s := d.Graph.Oversubscribed(); s != "" {
 			out = append(out, Finding{Kind: Oversized, Title: s, Advice: "Leave GOMAXPROCS to the runtime, which sets it to what the machine and its control group allow."})
 		}
+		if s := d.Graph.Throttling(); s != "" {
+			out = append(out, Finding{Kind: Throttled, Title: s, Basis: "cannot tell: a trace does not show which goroutines were stopped", Advice: "Raise the CPU limit of the container, or lower GOMAXPROCS, so that bursts do not use up the quota."})
+		}
 	}
 	return out
 }

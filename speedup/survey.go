@@ -87,8 +87,8 @@ func (s *Survey) Transition(t *timeline.Transition) {
 // Log implements [timeline.Observer]. Recordings of this module log the processors of their
 // machine.
 func (s *Survey) Log(l *timeline.Log) {
-	if n, ok := host.ReadNote(l.Category, l.Message); ok {
-		s.cpus = n
+	if m, ok := host.ReadNote(l.Category, l.Message); ok {
+		s.cpus = m.Processors
 	}
 }
 

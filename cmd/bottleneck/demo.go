@@ -124,6 +124,7 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 	}
 	host.Note()
 	res, err := config.Run(ctx, repairs[d.repair])
+	host.Note()
 	trace.Stop()
 	if err != nil {
 		return nil, err

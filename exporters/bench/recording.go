@@ -49,6 +49,7 @@ func (r *recording) Write(p []byte) (int, error) {
 func (r *recording) stop() {
 	if !r.stopped {
 		r.stopped = true
+		host.Note()
 		trace.Stop()
 	}
 }

@@ -46,7 +46,7 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	body := writeMetrics(append(h.series.Read().Families(), h.captureFamilies()...), open)
+	body := writeMetrics(append(h.series.Read(), h.captureFamilies()...), open)
 	if packed {
 		var buf bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&buf, gzip.BestSpeed)

@@ -3,43 +3,63 @@ package host
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/trace"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// An execution trace has GOMAXPROCS, but not the number of processors that the process could use.
-// Recordings by this module note it for readers on other machines, in a message of
-// runtime/trace.Log, which every trace may contain.
+// An execution trace has GOMAXPROCS, but neither the number of processors that the process could
+// use nor the throttling of its control group. Recordings by this module note both for readers on
+// other machines, at their beginning and end, in messages of runtime/trace.Log, which every trace
+// may contain.
 
 // category is the category of the messages.
 const category = "bottleneck.machine"
 
-const noteFormat = "%v of %d processors"
+// Machine is the content of a note.
+type Machine struct {
+	Processors float64 // of the process: see [Processors]
+	All        int     // processors of the machine
+	Throttling         // until the note: see [Throttled]; zero without a quota
+}
 
-// Note writes [Processors] and the number of the machine's processors into the current execution
-// trace, if there is one. It takes a microsecond.
+// String returns the message of a note.
+func (m Machine) String() string {
+	text := fmt.Sprintf("%v of %d processors", m.Processors, m.All)
+	if m.Periods > 0 {
+		text += fmt.Sprintf(", throttled in %d of %d periods for %v", m.Throttled, m.Periods, m.For)
+	}
+	return text
+}
+
+// Note writes a note into the current execution trace, if there is one. It takes a microsecond, and
+// a few more to read the throttling if there is a quota.
 func Note() {
 	if trace.IsEnabled() {
-		trace.Log(context.Background(), category, fmt.Sprintf(noteFormat, Processors(), runtime.NumCPU()))
+		trace.Log(context.Background(), category, Machine{Processors(), runtime.NumCPU(), Throttled()}.String())
 	}
 }
 
-// ReadNote returns the number of processors of the recording process from a message of
-// runtime/trace.Log, or false if the message is not a note.
-func ReadNote(of, message string) (processors float64, ok bool) {
-	if of != category {
-		return 0, false
+// ReadNote returns the content of a note from a message of runtime/trace.Log, or false if the
+// message is not a note.
+func ReadNote(of, message string) (m Machine, ok bool) {
+	text, throttling, _ := strings.Cut(message, ", throttled in ")
+	processors, rest, _ := strings.Cut(text, " of ")
+	all, _, _ := strings.Cut(rest, " ")
+	m.Processors, _ = strconv.ParseFloat(processors, 64)
+	m.All, _ = strconv.Atoi(all)
+	throttled, rest, _ := strings.Cut(throttling, " of ")
+	periods, length, _ := strings.Cut(rest, " periods for ")
+	m.Throttled, _ = strconv.ParseInt(throttled, 10, 64)
+	m.Periods, _ = strconv.ParseInt(periods, 10, 64)
+	m.For, _ = time.ParseDuration(length)
+	if of != category || m.String() != message || !(m.Processors > 0) || m.Processors > float64(m.All) || m.All > math.MaxInt32 || min(m.Throttled, m.Periods, int64(m.For)) < 0 {
+		return Machine{}, false
 	}
-	first, rest, _ := strings.Cut(message, " of ")
-	second, unit, _ := strings.Cut(rest, " ")
-	processors, err := strconv.ParseFloat(first, 64)
-	all, wrong := strconv.ParseInt(second, 10, 32)
-	if err != nil || wrong != nil || unit != "processors" || !(processors > 0) || processors > float64(all) {
-		return 0, false
-	}
-	return processors, true
+	return m, true
 }
 
 // Oversubscribed warns that GOMAXPROCS exceeds the number of processors of the process. It returns
