@@ -164,7 +164,7 @@ func (b placedBox) inside(size float64) (text, bool) {
 	if short := shorten(s, size, bold, width); short != s {
 		// Most of a name in a roomy box is better than all of it far away.
 		enough := float64(len([]rune(short))) >= 0.7*float64(len([]rune(s)))
-		if width < 110 || !enough && width < 220 {
+		if width < 110 || !enough && width < 150 {
 			return text{}, false
 		}
 		s = short

@@ -42,7 +42,7 @@ func layoutTasks(profile *granularity.Profile, opt Options) *scene {
 	s.add(m.cdf(&p)...)
 	y = p.y + p.h + 88
 	if len(m.classes) > 0 {
-		table, bottom := m.table(opt.Width-left-margin).draw(left, y+4.8)
+		table, bottom := m.table(opt.Width-left-margin).draw(left, y+4.8, opt.Width-margin)
 		s.add(table...)
 		y = bottom - 5
 	} else {

@@ -95,7 +95,7 @@ func TestFlowLook(t *testing.T) {
 		write(name+".svg", ContentionSVG, p, ContentionOptions{Options: Options{Subtitle: name + ".trace"}})
 	}
 	write("60all.svg", ContentionSVG, crowdOf(60), ContentionOptions{Options: Options{Top: -1}})
-	write("narrow.svg", ContentionSVG, threeGroups(), ContentionOptions{Options: Options{Width: 480}})
+	write("narrow.svg", ContentionSVG, threeGroups(), ContentionOptions{Options: Options{Width: 400}})
 	write("three.png", ContentionPNG, threeGroups(), ContentionOptions{})
 	write("dark.png", ContentionPNG, crowdOf(60), ContentionOptions{Options: Options{Dark: true}})
 }
@@ -103,7 +103,7 @@ func TestFlowLook(t *testing.T) {
 // Everything is inside the picture, and no texts overlap.
 func TestFlowLayout(t *testing.T) {
 	for name, p := range flowSamples() {
-		for _, opt := range []Options{{}, {Top: -1}, {Top: 3}, {Width: 480}, {Width: 4000}, {Title: "A title", Subtitle: "a subtitle"}} {
+		for _, opt := range []Options{{}, {Top: -1}, {Top: 3}, {Width: 400}, {Width: 4000}, {Title: "A title", Subtitle: "a subtitle"}} {
 			s, err := layoutFlows(p, ContentionOptions{Options: opt})
 			if err != nil {
 				t.Fatal(err)

@@ -81,7 +81,7 @@ func everything(t *testing.T, check func(t *testing.T, g *bottle.Graph, opt Opti
 	graphs["nanosecond"] = graph(2, 1, box("main", bottle.Application, 1, 1))
 	for name, g := range graphs {
 		for _, opt := range []Options{
-			{}, {Width: 480}, {Width: 700}, {Width: 900, Top: 4}, {Width: 2000, Top: -1}, {Top: 60, Panels: 7},
+			{}, {Width: 400}, {Width: 700}, {Width: 900, Top: 4}, {Width: 2000, Top: -1}, {Top: 60, Panels: 7},
 			{Title: strings.Repeat("A very long title ", 30), Subtitle: "line <b>\n" + strings.Repeat("subtitle ", 60)},
 		} {
 			t.Run(fmt.Sprintf("%s/width=%v,top=%d,panels=%d,title=%d", name, opt.Width, opt.Top, opt.Panels, len(opt.Title)), func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestShapesAreInsideThePicture(t *testing.T) {
 				}
 			}
 		})
-		if s.height > 1700 && opt.Top >= 0 && opt.Top < 50 && opt.Width != 480 {
+		if s.height > 1700 && opt.Top >= 0 && opt.Top < 50 && opt.Width != 400 {
 			t.Errorf("the picture is %v high", s.height)
 		}
 	})

@@ -128,8 +128,8 @@ func blockedBy(b *bottle.Box) string {
 	return shorten(format.Clean(w[0].reason), tableSize, false, 150) + " " + format.Duration(w[0].time)
 }
 
-// legendNotes explains what the table does not: bold names, hatches, missing groups.
-func (m *model) legendNotes() (out []note) {
+// kindNotes explains the hatches.
+func (m *model) kindNotes() (out []note) {
 	seen := map[bottle.Kind]*entry{}
 	for _, e := range m.entries {
 		if largest := seen[e.box.Kind]; largest == nil || e.box.Share > largest.box.Share {
@@ -141,6 +141,12 @@ func (m *model) legendNotes() (out []note) {
 			out = append(out, note{e, k.name})
 		}
 	}
+	return out
+}
+
+// legendNotes explains what the table does not: bold names, hatches, missing groups.
+func (m *model) legendNotes() []note {
+	out := m.kindNotes()
 	if m.whole.Capacity > 0 {
 		out = append(out, note{text: "lost: capacity (GOMAXPROCS × time) not used while the group ran"})
 	}
@@ -192,8 +198,22 @@ func (t *table) squeeze(width, least float64) {
 	t.nameWidth = max(min(t.nameWidth, least), min(t.nameWidth, t.nameWidth-(t.width()-width)))
 }
 
-// draw positions the table, with the header at a baseline, and returns its end.
-func (t *table) draw(x, baseline float64) (out []shape, bottom float64) {
+// fits reports whether the table fits into a width with names of the given width.
+func (t *table) fits(width, names float64) bool {
+	return t.width()-t.nameWidth+min(t.nameWidth, names) <= width
+}
+
+// fit omits the last columns until there is room for names, and shortens the names.
+func (t *table) fit(width float64) {
+	for !t.fits(width, tinyName) && len(t.widths) > 1 {
+		t.drop(len(t.widths) - 1)
+	}
+	t.squeeze(width, 0)
+}
+
+// draw positions the table, with the header at a baseline, and returns its end. Its notes may be
+// wider than the table, up to right.
+func (t *table) draw(x, baseline, right float64) (out []shape, bottom float64) {
 	out = t.cells(x, baseline, row{name: t.header[0].s, cells: t.header[1:], fill: muted})
 	for _, r := range t.rows {
 		if r.rule != 0 {
@@ -210,7 +230,7 @@ func (t *table) draw(x, baseline float64) (out []shape, bottom float64) {
 		}
 		out = append(out, shapes...)
 	}
-	notes, bottom := t.drawNotes(x, baseline+12)
+	notes, bottom := t.drawNotes(x, baseline+12, right)
 	return append(out, notes...), bottom
 }
 
@@ -262,8 +282,7 @@ func (t *table) cells(x, baseline float64, r row) (out []shape) {
 }
 
 // drawNotes positions the notes under the table: kinds side by side, other notes on separate lines.
-func (t *table) drawNotes(x, y float64) (out []shape, bottom float64) {
-	right := x + t.width()
+func (t *table) drawNotes(x, y, right float64) (out []shape, bottom float64) {
 	at := x
 	baseline := y + noteLine
 	for _, n := range t.notes {
@@ -280,7 +299,7 @@ func (t *table) drawNotes(x, y float64) (out []shape, bottom float64) {
 		if at > x {
 			at, baseline = x, baseline+noteLine+2
 		}
-		for _, line := range wrap(n.text, noteSize, t.width(), 3) {
+		for _, line := range wrap(n.text, noteSize, right-x, 3) {
 			out = append(out, text{x: x, y: baseline, s: line, size: noteSize, fill: themed(muted)})
 			baseline += noteLine
 		}

@@ -35,8 +35,11 @@ var (
 
 // otherWidths are the widths of non-ASCII characters in our own texts, and of letters wider than
 // estimate assumes, in the bold font.
-var otherWidths = map[rune]uint16{'–': 1139, '…': 2048, '·': 568, 'µ': 1251, '±': 1196, '×': 1196, 'Σ': 1266, '\ufffd': 2048,
+var otherWidths = map[rune]uint16{'–': 1139, '…': 2048, '·': 568, 'µ': 1251, '±': 1196, '×': 1196, '−': 1196, 'Σ': 1266, '\ufffd': 2048,
 	'æ': 1821, 'œ': 1933, 'ǽ': 1821, 'љ': 1984, 'њ': 1856}
+
+// minus is the sign of negative numbers.
+const minus = "−"
 
 // advance returns the width of a line of text in the Go fonts.
 func advance(s string, size float64, bold bool) float64 {

@@ -17,7 +17,7 @@ type Options struct {
 	Subtitle string
 	// Width is the width of the picture in units. A unit is one pixel of an SVG, and Scale pixels
 	// of a PNG. 0 means a width between 900 and 1240 that depends on the names; the height always
-	// follows from the content. Values below 480 and above 4000 are clamped.
+	// follows from the content. Values below 400 and above 4000 are clamped.
 	Width float64
 	// Top is the number of groups that are drawn as separate boxes, those with the largest shares;
 	// the others are folded into one box per kind. 0 means those that are visible, with at least a
@@ -35,7 +35,7 @@ type Options struct {
 
 // Limits of Options.Width.
 const (
-	minWidth = 480.0
+	minWidth = 400.0
 	maxWidth = 4000.0
 )
 

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,17 +73,14 @@ func layoutRow(runs []Run, opt Options) (*scene, error) {
 		s.add(m.rowChart(p, label(runs[i].Name), w, ymax, min(procs, w.Procs))...)
 	}
 	s.add(text{x: left + max(span, 300)/2, y: p.bottom() + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
-	bottom := p.bottom() + axisFoot
+	foot := p.bottom() + axisFoot
 	at, baseline := width-margin-l.width(), y-14+0.7*l.rowHeight
 	if below {
-		at, baseline = left, bottom+10+0.7*l.rowHeight
-		bottom += 24
-	} else {
-		bottom = max(bottom, y-14+l.height()) - l.height()
+		at, baseline = left, foot+10+0.7*l.rowHeight
 	}
-	legend, _ := l.draw(at, baseline)
+	legend, bottom := l.draw(at, baseline, width-margin)
 	s.add(legend...)
-	return s.finish(m.notes(), left, bottom+l.height()), nil
+	return s.finish(m.notes(), left, max(foot, bottom)), nil
 }
 
 // newRowModel returns the model of a graph with the runs as windows: it folds and colors groups the
@@ -146,7 +144,7 @@ func (m *model) rowChart(p plot, name string, w *bottle.Graph, ymax float64, pro
 // rowLegend returns a table with a row for each group, its share in each run and, of two runs, the
 // change.
 func (m *model) rowLegend(runs []Run) *table {
-	t := &table{header: []cell{{s: "group"}}, wide: true, gap: 14, rowHeight: 24}
+	t := &table{header: []cell{{s: "group"}}, gap: 16, rowHeight: 23}
 	for _, r := range runs {
 		t.header = append(t.header, cell{s: shorten(label(r.Name), tableSize, true, 100)})
 	}
@@ -156,32 +154,37 @@ func (m *model) rowLegend(runs []Run) *table {
 	add := func(r row, of func(i int) time.Duration) {
 		var texts []string
 		for i := range runs {
-			texts = append(texts, format.Duration(of(i)))
+			text := "–" // the group is not in the run
+			if of(i) > 0 {
+				text = format.Duration(of(i))
+			}
+			texts = append(texts, text)
 		}
 		if len(runs) == 2 {
-			change := format.Duration(of(1) - of(0))
-			if of(1) > of(0) {
-				change = "+" + change
+			sign, change := "+", of(1)-of(0)
+			if change < 0 {
+				sign, change = minus, -change
 			}
-			texts = append(texts, change)
+			texts = append(texts, sign+format.Duration(change))
 		}
-		r.fill, r.cells = ink, cellsOf(r.bold, texts...)
+		r.cells = cellsOf(false, texts...)
 		t.rows = append(t.rows, r)
+	}
+	if slices.ContainsFunc(m.windows, func(w *bottle.Graph) bool { return w.Idle > 0 }) {
+		add(row{swatch: idleSwatch, name: "idle", fill: ink}, func(i int) time.Duration { return m.windows[i].Idle })
 	}
 	for i := len(m.entries) - 1; i >= 0; i-- {
 		e := m.entries[i]
-		add(row{swatch: e.bordered, name: shorten(e.label, tableSize, e.neck, 240), bold: e.neck}, func(i int) time.Duration { return m.shareOf(i, e) })
+		add(row{title: fullName(e.box.Group), swatch: e.swatchAt, name: e.label, bold: e.neck, fill: ink}, func(i int) time.Duration { return m.shareOf(i, e) })
 	}
-	add(row{name: "idle"}, func(i int) time.Duration { return m.windows[i].Idle })
-	add(row{name: "all"}, func(i int) time.Duration { return m.windows[i].Wall })
+	add(row{name: "all", fill: muted, rule: grid, space: 5}, func(i int) time.Duration { return m.windows[i].Wall })
+	t.notes = m.kindNotes()
+	if slices.ContainsFunc(m.entries, func(e *entry) bool { return e.neck }) {
+		t.notes = append(t.notes, note{text: "bold: lost at least 5% in one of the runs"})
+	}
 	t.measure()
+	t.nameWidth = min(t.nameWidth, 300)
 	return t
-}
-
-func (e *entry) bordered(x, baseline float64) []shape {
-	r := swatchRect(x, baseline)
-	r.border = true
-	return e.swatch(r)
 }
 
 // shareOf returns the share of a group in one of the runs.

@@ -1,6 +1,8 @@
 package picture
 
 import (
+	"strings"
+
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -8,7 +10,7 @@ const (
 	plotWidth  = 470.0 // preferred width
 	goodPlot   = 390.0 // minimum width before names are shortened
 	leastName  = 110.0
-	tinyName   = 24.0  // width in the narrowest picture with the longest numbers
+	tinyName   = 90.0  // with less, columns of numbers are omitted
 	leastPlot  = 330.0 // with less, the legend goes below
 	goodName   = 220.0 // with less, the reasons of waits are omitted
 	plotHeight = 390.0
@@ -30,7 +32,7 @@ func layoutSingle(m *model, opt Options) *scene {
 		p.w = width - left - margin
 	} else {
 		// A long legend makes the chart taller, up to a limit.
-		_, bottom := t.draw(0, tableSize)
+		_, bottom := t.draw(0, tableSize, t.width())
 		p.h = min(tallest, max(plotHeight, bottom-axisFoot))
 	}
 	s.add(m.chart(p)...)
@@ -40,7 +42,7 @@ func layoutSingle(m *model, opt Options) *scene {
 	if below {
 		legendX, legendY = min(left, legendX), foot+10
 	}
-	legend, bottom := t.draw(legendX, legendY+tableSize)
+	legend, bottom := t.draw(legendX, legendY+tableSize, width-margin)
 	s.add(legend...)
 	return s.finish(m.notes(), left, max(foot, bottom))
 }
@@ -69,12 +71,11 @@ func (m *model) columns(wanted, empty float64) (width float64, t *table, below b
 	}
 	for _, d := range []detail{allCells, mostCells, fewCells} {
 		t = m.newTable(d)
-		t.squeeze(width-2*margin, leastName/2)
-		if t.width() <= width-2*margin {
+		if t.fits(width-2*margin, leastName) {
 			break
 		}
 	}
-	t.squeeze(width-2*margin, tinyName)
+	t.fit(width - 2*margin)
 	return width, t, true
 }
 
@@ -89,7 +90,11 @@ func (m *model) chart(p plot) (out []shape) {
 	}
 	out = append(out, m.boxes(p, m.whole, labelSize, 6)...)
 	out = append(out, drawOutside(settle(labels, p.y-2), right)...)
-	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: shorten(m.axisTitle(), labelSize, false, p.w+30), size: labelSize, anchor: middle, fill: themed(ink)})
+	title := m.axisTitle()
+	if short, _, _ := strings.Cut(title, " ("); room(title, labelSize, false) > p.w+30 {
+		title = short
+	}
+	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: title, size: labelSize, anchor: middle, fill: themed(ink)})
 }
 
 // gutter returns the labels that stand beside the boxes. If they would leave the plot, it makes the

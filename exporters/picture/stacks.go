@@ -260,9 +260,10 @@ func (m *stackModel) layout() *scene {
 	foot := p.y + p.h + stackFoot
 	legendX, legendY := p.x+p.w+gap, y-4
 	if below {
-		legendX, legendY = left, foot+8
+		legend.fit(width - 2*margin)
+		legendX, legendY = min(left, width-margin-legend.width()), foot+8
 	}
-	table, _ := legend.draw(legendX, legendY+0.7*legend.rowHeight)
+	table, _ := legend.draw(legendX, legendY+0.7*legend.rowHeight, width-margin)
 	s.add(table...)
 	return s.finish(warningNotes(m.warnings()), left, max(foot, legendY+legend.height()))
 }
@@ -342,10 +343,11 @@ func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 }
 
 func valueText(v float64) string {
+	digits := 2
 	if math.Abs(v) >= 9.95 {
-		return strconv.FormatFloat(v, 'f', 1, 64)
+		digits = 1
 	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
+	return strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", minus, 1)
 }
 
 // whatIf returns a sentence on the speed-up without a component.

@@ -116,7 +116,7 @@ func TestStackHeights(t *testing.T) {
 // Everything is inside the picture at every width.
 func TestStackStaysInsideThePicture(t *testing.T) {
 	for name, stacks := range stackSamples() {
-		for _, width := range []float64{0, 480, 700, 1200, 5000} {
+		for _, width := range []float64{0, 400, 700, 1200, 5000} {
 			s, err := layoutStacks(stacks, Options{Width: width, Title: strings.Repeat("a long title ", 30)})
 			if err != nil {
 				t.Fatal(err)

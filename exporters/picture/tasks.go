@@ -226,7 +226,7 @@ func (m *tasksModel) sentence() string {
 // notes returns notes on the reliability of the numbers.
 func (m *tasksModel) notes() (out []string) {
 	if m.p.Overhead > 0 && m.p.FineBelow() > 0 {
-		out = append(out, fmt.Sprintf("Shaded: the overhead of a task, %s, is 5 %% or more of its cost. It is %s.", format.Duration(m.p.Overhead), strings.TrimSpace(format.Clean(m.p.OverheadOrigin))))
+		out = append(out, fmt.Sprintf("Shaded: the overhead of a task, %s, is 5%% or more of its cost. It is %s.", format.Duration(m.p.Overhead), strings.TrimSpace(format.Clean(m.p.OverheadOrigin))))
 	}
 	source := "Source: " + format.Clean(m.p.Source) + ", accuracy: " + format.Clean(m.p.Accuracy)
 	if m.p.Hz > 0 {

@@ -78,7 +78,7 @@ func layoutWindows(m *model, opt Options) *scene {
 	var legend []shape
 	if a.span()+gap+t.width() <= space {
 		var end float64
-		legend, end = t.draw(left+a.span()+gap, y-14+tableSize)
+		legend, end = t.draw(left+a.span()+gap, y-14+tableSize, width-margin)
 		bottom = max(bottom, end)
 	} else {
 		if t.width() > space {
@@ -87,9 +87,8 @@ func layoutWindows(m *model, opt Options) *scene {
 		if t.width() > space && t.nameWidth > leastName {
 			t = m.newTable(fewCells)
 		}
-		t.squeeze(width-2*margin, leastName/2)
-		t.squeeze(width-2*margin, tinyName)
-		legend, bottom = t.draw(min(left, width-margin-t.width()), bottom+26+tableSize)
+		t.fit(width - 2*margin)
+		legend, bottom = t.draw(min(left, width-margin-t.width()), bottom+26+tableSize, width-margin)
 	}
 	s.add(legend...)
 	return s.finish(m.notes(), left, bottom+4)
