@@ -89,7 +89,7 @@ var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error)
 	},
 	"json": func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
 	"pprof": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return pprof.WriteLedger(w, l, pprof.LedgerOptions{File: d.source})
+		return pprof.WriteLedger(w, l, pprof.Options{File: d.source})
 	},
 })
 

@@ -43,22 +43,8 @@ func build(g *bottle.Graph, opt Options) *profile.Profile {
 	if g.Offered {
 		share, running = "offered_share", "offered_running"
 	}
-	p := &profile.Profile{
-		SampleType: []*profile.ValueType{
-			{Type: share, Unit: "nanoseconds"},
-			{Type: running, Unit: "nanoseconds"},
-		},
-		DefaultSampleType: share,
-		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-		Period:            1, // not sampled: each nanosecond counts
-		DurationNanos:     int64(g.Wall),
-		DocURL:            docURL,
-		Comments:          comments(g),
-	}
-	if !opt.Time.IsZero() {
-		p.TimeNanos = opt.Time.UnixNano()
-	}
-	b := &graphBuilder{builder: newBuilder(p, opt.File, opt.BuildID), grouped: g.GroupBy}
+	b := &graphBuilder{builder: newBuilder(opt, g.Wall, share, [2]string{share, "nanoseconds"}, [2]string{running, "nanoseconds"}), grouped: g.GroupBy}
+	b.p.Comments = comments(g)
 	for _, window := range g.Windows {
 		b.graph(window, true)
 	}
@@ -66,7 +52,7 @@ func build(g *bottle.Graph, opt Options) *profile.Profile {
 		b.chooseStacks(g)
 		b.graph(g, false)
 	}
-	return p
+	return b.p
 }
 
 // graphBuilder makes the samples of graphs.
@@ -86,7 +72,7 @@ type stackSum struct {
 // graph adds the samples of a graph or window: boxes from the bottom up, then idle time.
 func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 	add := func(stack []frame, share, running time.Duration, group, kind, source string) {
-		s := b.add([]int64{int64(share), int64(running)}, stack, [2]string{"group", group}, [2]string{"source", source})
+		s := b.add(sample{stack, [][2]string{{"group", group}, {"source", source}}, []int64{int64(share), int64(running)}})
 		s.Label["kind"] = []string{kind}
 		if isWindow {
 			s.NumLabel = map[string][]int64{"window_start": {int64(g.Start)}}
@@ -253,14 +239,4 @@ func warningComments(warnings []string) (out []string) {
 		out = append(out, format.Plural(more, "more warning", "more warnings"))
 	}
 	return out
-}
-
-// codeMapping returns the mapping of the program's code. Its file is the first word of the title
-// that pprof shows; without one, pprof shows "unknown". The mapping declares that all symbols are
-// known, so pprof does not look for them in the file.
-func codeMapping(file, buildID string) *profile.Mapping {
-	if file == "" {
-		file = "program"
-	}
-	return &profile.Mapping{ID: 1, File: file, BuildID: buildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}
 }

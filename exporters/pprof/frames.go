@@ -1,7 +1,17 @@
 package pprof
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
 	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // builder builds the tables of a profile; ids count from 1 in the order of first use.
@@ -23,16 +33,31 @@ type frame struct {
 	line         int
 }
 
-func newBuilder(p *profile.Profile, file, buildID string) *builder {
+// newBuilder returns a builder of a profile of the given wall time. Each type is the name and the
+// unit of a value; main is the default one.
+func newBuilder(opt Options, wall time.Duration, main string, types ...[2]string) *builder {
 	b := &builder{
-		p: p,
-		// HasFunctions keeps pprof from looking for the executable.
-		code:      codeMapping(file, buildID),
+		p: &profile.Profile{
+			DefaultSampleType: main,
+			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+			Period:            1, // not sampled: each nanosecond counts
+			DurationNanos:     int64(wall),
+			DocURL:            docURL,
+		},
+		// The file is the first word of the title that pprof shows. All symbols are known, so pprof
+		// does not look for them in the file.
+		code:      &profile.Mapping{ID: 1, File: cmp.Or(opt.File, "program"), BuildID: opt.BuildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
 		frames:    map[frame]*profile.Location{},
 		functions: map[frame]*profile.Function{},
 		strings:   map[string]bool{},
 	}
-	p.Mapping = []*profile.Mapping{b.code}
+	b.p.Mapping = []*profile.Mapping{b.code}
+	for _, t := range types {
+		b.p.SampleType = append(b.p.SampleType, &profile.ValueType{Type: t[0], Unit: t[1]})
+	}
+	if !opt.Time.IsZero() {
+		b.p.TimeNanos = opt.Time.UnixNano()
+	}
 	return b
 }
 
@@ -76,7 +101,7 @@ const (
 )
 
 // fits reports whether there is room for one more sample, and reserves it.
-func (b *builder) fits(stack []frame, labels ...string) bool {
+func (b *builder) fits(stack []frame, labels ...[2]string) bool {
 	n := valuesBytes + 3*len(stack)
 	var fresh []string
 	text := func(s string) {
@@ -95,8 +120,8 @@ func (b *builder) fits(stack []frame, labels ...string) bool {
 			}
 		}
 	}
-	for _, s := range labels {
-		text(s)
+	for _, label := range labels {
+		text(label[1])
 	}
 	if b.samples+1 >= maxSamples || b.bytes+n > maxBytes-maxBytes/16 {
 		return false
@@ -109,17 +134,104 @@ func (b *builder) fits(stack []frame, labels ...string) bool {
 	return true
 }
 
-// add adds a sample with a stack from the root. It omits labels without a value.
-func (b *builder) add(values []int64, stack []frame, labels ...[2]string) *profile.Sample {
-	s := &profile.Sample{Value: values, Label: map[string][]string{}}
-	for _, label := range labels {
+// sample is a sample before it has locations. Labels are pairs of a name and a value; those without
+// a value are omitted.
+type sample struct {
+	stack  []frame // root first
+	labels [][2]string
+	values []int64
+}
+
+// add adds a sample to the profile.
+func (b *builder) add(s sample) *profile.Sample {
+	out := &profile.Sample{Value: s.values, Label: map[string][]string{}}
+	for _, label := range s.labels {
 		if label[1] != "" {
-			s.Label[label[0]] = []string{label[1]}
+			out.Label[label[0]] = []string{label[1]}
 		}
 	}
-	for i := len(stack) - 1; i >= 0; i-- {
-		s.Location = append(s.Location, b.location(stack[i]))
+	for _, f := range slices.Backward(s.stack) {
+		out.Location = append(out.Location, b.location(f))
 	}
-	b.p.Sample = append(b.p.Sample, s)
-	return s
+	b.p.Sample = append(b.p.Sample, out)
+	return out
+}
+
+// plus adds the values of another sample, up to a limit.
+func (s *sample) plus(o *sample) {
+	for i, v := range o.values {
+		s.values[i] = min(s.values[i]+v, maxValue)
+	}
+}
+
+// maxValue bounds values, so that sums of two do not overflow.
+const maxValue = 1<<62 - 1
+
+// samples holds samples, those with equal stacks and labels combined.
+type samples struct {
+	all   []sample
+	index map[string]int
+	key   []byte
+}
+
+func (s *samples) add(x sample) {
+	s.key = s.key[:0]
+	for _, label := range x.labels {
+		s.key = append(append(s.key, label[1]...), '\n') // cleaned names contain no line feeds
+	}
+	for _, f := range x.stack {
+		s.key = append(append(s.key, f.name...), '\n')
+		s.key = append(append(s.key, f.file...), '\n')
+		s.key = append(append(strconv.AppendInt(s.key, int64(f.line), 10), f.aspect...), '\n')
+	}
+	at, known := s.index[string(s.key)]
+	if known {
+		s.all[at].plus(&x)
+		return
+	}
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	s.index[string(s.key)] = len(s.all)
+	s.all = append(s.all, x)
+}
+
+// foldedKinds is the maximum number of samples of what does not fit.
+const foldedKinds = 20
+
+// fill adds the samples that fit, those with the largest value of the default type first. The
+// others are added up, one sample for each value of their first label: fold returns the stack and
+// the labels of that sample. none is the only sample if there is no other, because some tools
+// reject a profile without samples.
+func (b *builder) fill(all []sample, fold func(sample) sample, none sample) *profile.Profile {
+	main := slices.IndexFunc(b.p.SampleType, func(t *profile.ValueType) bool { return t.Type == b.p.DefaultSampleType })
+	order.Stable(all, func(x, y sample) int { return cmp.Compare(y.values[main], x.values[main]) })
+	b.samples = foldedKinds
+	rest, dropped := map[string]sample{}, 0
+	for i := range all {
+		s := &all[i]
+		if b.fits(s.stack, s.labels...) {
+			b.add(*s)
+			continue
+		}
+		dropped++
+		r, ok := rest[s.labels[0][1]]
+		if !ok {
+			r = fold(*s)
+			r.values = make([]int64, len(s.values))
+			rest[s.labels[0][1]] = r
+		}
+		r.plus(s)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(rest)) {
+		b.add(rest[kind])
+	}
+	if dropped > 0 {
+		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the least time are added up under [others]", format.Plural(dropped, "stack", "stacks")))
+	}
+	if len(b.p.Sample) == 0 {
+		none.values = make([]int64, len(b.p.SampleType))
+		b.add(none)
+	}
+	return b.p
 }

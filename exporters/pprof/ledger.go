@@ -6,23 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
-
-// LedgerOptions adds information that a ledger does not contain. The zero value is ready to use.
-type LedgerOptions struct {
-	// File and BuildID identify the traced executable. If File is empty, pprof shows "program" in
-	// titles.
-	File, BuildID string
-}
 
 // Ledger returns a ledger as a profile of the lost capacity, with the sample type lost/nanoseconds,
 // in ns·processors:
@@ -45,7 +36,7 @@ type LedgerOptions struct {
 //
 // Like [Write], Ledger stays under 16,000 samples and 4 MB: the smallest are added up under
 // "[others]", and a comment of the profile records that.
-func Ledger(l *ledger.Ledger, opt LedgerOptions) (*profile.Profile, error) {
+func Ledger(l *ledger.Ledger, opt Options) (*profile.Profile, error) {
 	if l == nil {
 		return nil, errors.New("pprof: no ledger")
 	}
@@ -54,19 +45,10 @@ func Ledger(l *ledger.Ledger, opt LedgerOptions) (*profile.Profile, error) {
 
 // WriteLedger writes the profile of [Ledger] to w, compressed with gzip. Its errors are those of
 // Ledger and of w.
-func WriteLedger(w io.Writer, l *ledger.Ledger, opt LedgerOptions) error {
+func WriteLedger(w io.Writer, l *ledger.Ledger, opt Options) error {
 	out, err := Ledger(l, opt)
 	return write(w, out, err)
 }
-
-// loss is a sample of a ledger.
-type loss struct {
-	stack  []frame // root first
-	labels lossLabels
-	time   time.Duration
-}
-
-type lossLabels struct{ part, kind, group, waker, beside string }
 
 var created = timeline.WaitCreated.String()
 
@@ -76,79 +58,33 @@ var (
 	noLosses = frame{name: "[nothing lost]", aspect: "none"}
 )
 
-func buildLedger(l *ledger.Ledger, opt LedgerOptions) *profile.Profile {
+func buildLedger(l *ledger.Ledger, opt Options) *profile.Profile {
 	losses := lossesOf(l)
 	var lost time.Duration
 	for i := range losses {
-		lost += losses[i].time
+		lost += time.Duration(losses[i].values[0])
 	}
-	what := fmt.Sprintf("ledger: %s lost of a capacity of %s (%s × %s)", format.Duration(lost), format.Duration(l.Capacity),
-		format.Plural(l.Procs, "processor", "processors"), format.Duration(l.Wall))
-	b := newBuilder(&profile.Profile{
-		SampleType:        []*profile.ValueType{{Type: "lost", Unit: "nanoseconds"}},
-		DefaultSampleType: "lost",
-		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-		Period:            1,
-		DurationNanos:     int64(l.Wall),
-		DocURL:            docURL,
-		Comments:          append([]string{what}, warningComments(l.Warnings)...),
-	}, opt.File, opt.BuildID)
-	b.samples = len(ledger.Categories())
-	rest, dropped := map[string]time.Duration{}, 0
-	for i := range losses {
-		s := &losses[i]
-		if n := s.labels; b.fits(s.stack, n.part, n.kind, n.group, n.waker, n.beside) {
-			b.addLoss(s)
-			continue
-		}
-		dropped++
-		rest[s.labels.part] += s.time
-	}
-	for _, c := range ledger.Categories() {
-		if part := string(c); rest[part] > 0 {
-			b.addLoss(&loss{stack: []frame{partFrame(part), otherStacks}, labels: lossLabels{part: part, kind: "[others]", group: "[others]"}, time: rest[part]})
-		}
-	}
-	if dropped > 0 {
-		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the least time are added up under [others]", format.Plural(dropped, "stack", "stacks")))
-	}
-	if len(b.p.Sample) == 0 { // some tools reject a profile without samples
-		b.addLoss(&loss{stack: []frame{noLosses}, labels: lossLabels{part: "none", kind: "none", group: "[none]"}})
-	}
-	return b.p
+	b := newBuilder(opt, l.Wall, "lost", [2]string{"lost", "nanoseconds"})
+	b.p.Comments = append([]string{fmt.Sprintf("ledger: %s lost of a capacity of %s (%s × %s)", format.Duration(lost), format.Duration(l.Capacity),
+		format.Plural(l.Procs, "processor", "processors"), format.Duration(l.Wall))}, warningComments(l.Warnings)...)
+	return b.fill(losses, func(s sample) sample {
+		part := s.labels[0][1]
+		return sample{stack: []frame{partFrame(part), otherStacks}, labels: lossLabels(part, "[others]", "[others]", "", "")}
+	}, sample{stack: []frame{noLosses}, labels: lossLabels("none", "none", "[none]", "", "")})
 }
 
-func (b *builder) addLoss(s *loss) {
-	n := s.labels
-	b.add([]int64{int64(s.time)}, s.stack, [2]string{"part", n.part}, [2]string{"kind", n.kind}, [2]string{"group", n.group},
-		[2]string{"waker", n.waker}, [2]string{"beside", n.beside})
+func lossLabels(part, kind, group, waker, beside string) [][2]string {
+	return [][2]string{{"part", part}, {"kind", kind}, {"group", group}, {"waker", waker}, {"beside", beside}}
 }
 
-// lossesOf returns the losses, equal stacks with equal labels combined, largest first.
-func lossesOf(l *ledger.Ledger) (out []loss) {
-	index := map[string]int{}
-	var key []byte
+// lossesOf returns the losses, equal stacks with equal labels combined.
+func lossesOf(l *ledger.Ledger) []sample {
+	var out samples
 	add := func(s *ledger.Stack) {
-		if s.Category.Used() || s.Time == 0 {
-			return
+		if !s.Category.Used() && s.Time != 0 {
+			out.add(sample{lossStack(s), lossLabels(cleanName(string(s.Category)), cmp.Or(cleanName(s.Wait), "none"), orNone(cleanName(s.Group)), cleanName(s.Waker), cleanName(s.Beside)),
+				[]int64{int64(s.Time)}})
 		}
-		x := loss{stack: lossStack(s), time: s.Time, labels: lossLabels{
-			part: cleanName(string(s.Category)), kind: orNoWait(cleanName(s.Wait)), group: orNone(cleanName(s.Group)), waker: cleanName(s.Waker), beside: cleanName(s.Beside)}}
-		key = key[:0]
-		for _, label := range []string{x.labels.part, x.labels.kind, x.labels.group, x.labels.waker, x.labels.beside} {
-			key = append(append(key, label...), '\n') // cleaned names contain no line feeds
-		}
-		for _, f := range x.stack {
-			key = append(append(key, f.name...), '\n')
-			key = append(append(key, f.file...), '\n')
-			key = append(append(strconv.AppendInt(key, int64(f.line), 10), f.aspect...), '\n')
-		}
-		if at, known := index[string(key)]; known {
-			out[at].time += x.time
-			return
-		}
-		index[string(key)] = len(out)
-		out = append(out, x)
 	}
 	for i := range l.Stacks {
 		add(&l.Stacks[i])
@@ -158,18 +94,10 @@ func lossesOf(l *ledger.Ledger) (out []loss) {
 			add(&ledger.Stack{Row: l.Rows[i]})
 		}
 	}
-	order.Stable(out, func(a, b loss) int { return cmp.Compare(b.time, a.time) })
-	return out
+	return out.all
 }
 
 func partFrame(part string) frame { return frame{name: "[" + part + "]", aspect: "part"} }
-
-func orNoWait(wait string) string {
-	if wait == "" {
-		return "none"
-	}
-	return wait
-}
 
 // lossStack returns the stack of a row, root first.
 func lossStack(s *ledger.Stack) []frame {

@@ -50,7 +50,7 @@ func ExampleLedger() {
 	if err != nil {
 		panic(err)
 	}
-	p, err := pprof.Ledger(l, pprof.LedgerOptions{})
+	p, err := pprof.Ledger(l, pprof.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -99,7 +99,7 @@ func TestLedgerStacks(t *testing.T) {
 0s [nothing lost]
 `},
 	} {
-		p, err := pprof.Ledger(c.l, pprof.LedgerOptions{})
+		p, err := pprof.Ledger(c.l, pprof.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestLedgerStacks(t *testing.T) {
 			t.Errorf("%s: got %s want %s", c.name, got, c.want)
 		}
 	}
-	out := goToolOn(t, func(w io.Writer) error { return pprof.WriteLedger(w, withStacks(pipeline()), pprof.LedgerOptions{}) }, "-traces")
+	out := goToolOn(t, func(w io.Writer) error { return pprof.WriteLedger(w, withStacks(pipeline()), pprof.Options{}) }, "-traces")
 	for _, want := range []string{
 		"ledger: 8 s lost of a capacity of 20 s (2 processors × 10 s)\nType: lost\n", "Duration: 10s, Total samples = 8s (80.00%)\n",
 		"      kind:  chan-receive\n      part:  idle\n     group:  main.write\n     waker:  main.read\n    beside:  main.read\n        4s   main.read\n             [woken by]\n             [wait] chan-receive\n             runtime.chanrecv1\n",
@@ -148,7 +148,7 @@ func TestLedgerSums(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := o.Ledger()
-			p, err := pprof.Ledger(l, pprof.LedgerOptions{})
+			p, err := pprof.Ledger(l, pprof.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func TestLedgerFits(t *testing.T) {
 			l.Stacks = append(l.Stacks, s)
 			l.Capacity += s.Time
 		}
-		p, err := pprof.Ledger(l, pprof.LedgerOptions{})
+		p, err := pprof.Ledger(l, pprof.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,7 @@ package pprof
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -14,7 +12,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // TasksOptions configures [Tasks]. The zero value is ready to use.
@@ -58,72 +55,17 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	return write(w, out, err)
 }
 
-// A task profile is converted to samples in four steps:
-//
-//  1. Divide the tasks of each site by the decade of their granularity.
-//  2. Sort the samples, longest time first.
-//  3. Select those that fit, by an upper estimate of their size.
-//  4. Add up the others, one sample per decade.
-
-// taskSample is a sample before it has locations. It reuses labels: kind is the decade, lock the
-// diagnosis, owner the pool.
-type taskSample struct {
-	blame
-	tasks, cycles, time float64
-}
-
 func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
-	b := newBuilder(&profile.Profile{
-		SampleType:        []*profile.ValueType{{Type: "tasks", Unit: "count"}, {Type: "cycles", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
-		DefaultSampleType: "time",
-		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-		Period:            1,
-		DurationNanos:     int64(p.Wall),
-		DocURL:            docURL,
-		Comments:          tasksComments(p, opt),
-	}, opt.File, opt.BuildID)
-	b.samples = foldedKinds
-	if !p.Time.IsZero() {
-		b.p.TimeNanos = p.Time.UnixNano()
+	b := newBuilder(Options{Time: p.Time, File: opt.File, BuildID: opt.BuildID}, p.Wall, "time",
+		[2]string{"tasks", "count"}, [2]string{"cycles", "count"}, [2]string{"time", "nanoseconds"})
+	b.p.Comments = tasksComments(p, opt)
+	labels := func(granularity, class, diagnosis, pool string) [][2]string {
+		return [][2]string{{"granularity", granularity}, {"class", class}, {"diagnosis", diagnosis}, {"pool", pool}}
 	}
-	rest, dropped := map[string]*taskSample{}, 0
-	for _, s := range taskSamples(p, opt) {
-		if b.fitsBlame(&s.blame) {
-			b.addTasks(s)
-			continue
-		}
-		dropped++
-		r := rest[s.labels.kind]
-		if r == nil {
-			r = &taskSample{blame: *folded(blameLabels{kind: s.labels.kind})}
-			r.labels.lock = "[others]"
-			rest[s.labels.kind] = r
-		}
-		r.tasks += s.tasks
-		r.cycles += s.cycles
-		r.time += s.time
-	}
-	for _, kind := range slices.Sorted(maps.Keys(rest)) {
-		b.addTasks(rest[kind])
-	}
-	if dropped > 0 {
-		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest times are added up under [others]", format.Plural(dropped, "sample", "samples")))
-	}
-	if len(b.p.Sample) == 0 { // some tools reject a profile without samples
-		none := &taskSample{blame: blame{stack: []frame{{name: "[no tasks]", aspect: "none"}}}}
-		none.labels = blameLabels{kind: "none", class: "[none]", lock: "unknown"}
-		b.addTasks(none)
-	}
-	return b.p
-}
-
-// taskSamples returns the samples of all sites and decades, longest time first. A class without
-// known sites is its own site.
-func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
+	var all []sample
 	for i := range p.Classes {
 		c := &p.Classes[i]
-		perCycle := nsPerCycle(p, c)
-		sites := c.Sites
+		sites := c.Sites // a class without known sites is its own site
 		if !slices.ContainsFunc(sites, func(s granularity.Site) bool { return p.SiteGranularity(&s).Count() > 0 }) {
 			sites = []granularity.Site{{Tasks: c.Tasks, Cycles: c.Cycles, RunningNS: c.RunningNS}}
 		}
@@ -133,16 +75,17 @@ func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
 			if opt.Submission {
 				chain = s.Submitted
 			}
-			like := taskSample{blame: blame{stack: taskStack(chain, c.Name), labels: blameLabels{
-				class: orNone(cleanName(c.Name)), lock: string(c.Diagnosis.OrUnknown()), owner: cleanName(s.Pool),
-			}}}
-			out = append(out, decades(p, s, like, perCycle)...)
+			for _, d := range decades(p, s, nsPerCycle(p, c)) {
+				all = append(all, sample{taskStack(chain, c.Name), labels(d.name, orNone(cleanName(c.Name)), string(c.Diagnosis.OrUnknown()), cleanName(s.Pool)),
+					[]int64{whole(d.tasks), whole(d.cycles), whole(d.time)}})
+			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *taskSample) int {
-		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.tasks, a.tasks))
-	})
-	return out
+	// If times are equal, the number of tasks decides.
+	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(b.values[0], a.values[0]) })
+	return b.fill(all, func(s sample) sample {
+		return sample{stack: []frame{otherStacks}, labels: labels(s.labels[0][1], otherStacks.name, otherStacks.name, "")}
+	}, sample{stack: []frame{{name: "[no tasks]", aspect: "none"}}, labels: labels("none", "[none]", "unknown", "")})
 }
 
 // taskStack returns the stack of a class's tasks, root first.
@@ -165,10 +108,16 @@ func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
 	return 0
 }
 
+// decade holds the tasks of a site whose granularity is between two powers of ten.
+type decade struct {
+	name                string
+	tasks, cycles, time float64
+}
+
 // decades divides the tasks of a site by size, using the counts in the buckets of its distribution.
-func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCycle float64) (out []*taskSample) {
+func decades(p *granularity.Profile, s *granularity.Site, perCycle float64) (out []*decade) {
 	h := p.SiteGranularity(s)
-	byDecade := map[int]*taskSample{}
+	byDecade := map[int]*decade{}
 	sum := 0.0
 	for bucket := range h.Buckets() {
 		n := float64(bucket.Count)
@@ -176,9 +125,7 @@ func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCy
 		d := int(math.Floor(math.Log10(max(v, 1)) + 1e-12))
 		x := byDecade[d]
 		if x == nil {
-			copied := like
-			x = &copied
-			x.labels.kind = decadeName(p, d)
+			x = &decade{name: decadeName(p, d)}
 			byDecade[d] = x
 			out = append(out, x)
 		}
@@ -211,14 +158,8 @@ func power(d int) string {
 	return "1" + strings.Repeat("0", d%3) + [...]string{"ns", "µs", "ms", "s", "ks", "Ms", "Gs"}[d/3]
 }
 
-func (b *builder) addTasks(s *taskSample) {
-	l := s.labels
-	b.add([]int64{whole(s.tasks), whole(s.cycles), whole(s.time)}, s.stack,
-		[2]string{"granularity", l.kind}, [2]string{"class", l.class}, [2]string{"diagnosis", l.lock}, [2]string{"pool", l.owner})
-}
-
-// whole rounds to an integer, limited so that sums of a few do not overflow.
-func whole(v float64) int64 { return int64(math.Round(min(v, 1<<62))) }
+// whole rounds to an integer.
+func whole(v float64) int64 { return int64(math.Round(min(v, maxValue))) }
 
 // tasksComments returns a description of the profile, and its warnings.
 func tasksComments(p *granularity.Profile, opt TasksOptions) []string {
