@@ -35,22 +35,15 @@
 // separate sample, "[idle]". Without call stacks, as in a graph with windows or one saved as JSON,
 // a box is one sample. Frames in brackets are not code: their file name gives their meaning.
 //
-// Samples carry the labels group, kind and source, and, in a graph with windows, window_start
-// (nanoseconds from the beginning of the trace). The source is the origin of the call stack: "cpu
-// samples" if a CPU profile was recorded as well; "scheduling events" if the event that stopped the
-// goroutine stands for the time before it; "not sampled" or "none". So
-//
-//	go tool pprof -top -tagfocus=window_start=1s:2s bottle.pb.gz
-//	go tool pprof -http=: -tagroot=window_start bottle.pb.gz
-//
-// show one phase, or all phases. Goroutine ids are never labels.
+// Samples carry the labels group, kind and source (of the call stack: "cpu samples", or "scheduling
+// events" if the event that stopped the goroutine stands for the time before it), and, in a graph
+// with windows, window_start. So "go tool pprof -tagroot=window_start" shows all phases. Goroutine
+// ids are never labels.
 //
 // Databases refuse large profiles. Write stays under 16,000 samples and 4 MB: it folds the smallest
-// boxes and call stacks, or drops the windows, and the profile's comments (go tool pprof -comments)
-// record that.
+// boxes and call stacks, or drops the windows, and the profile's comments record that.
 //
-// Writing a graph of 12 boxes takes 0.4 ms, one of 300 boxes 2.5 ms, mostly for gzip: see
-// BenchmarkWrite.
+// Writing a graph of 12 boxes takes 0.4 ms, one of 300 boxes 2.5 ms (BenchmarkWrite).
 package pprof
 
 import (

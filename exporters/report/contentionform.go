@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -26,10 +27,15 @@ type contentionForm struct {
 	Kinds    []string           `json:"kinds"`
 	FlagSets []string           `json:"flagSets"`
 	Locks    []lockForm         `json:"locks"`
-	Waits    waitColumns        `json:"waits"`
-	Pairs    pairColumns        `json:"pairs"`
-	Roots    rootColumns        `json:"roots"`
-	Windows  *contentionWindows `json:"windows"` // nil if the times of the waits are unknown
+	// Columns that waits and pairs share are kind, lock, n, longest, flags; wg, wid and ws, the
+	// waiter's group, goroutine and stack; and forWork, 1 for waits that need not cost anything.
+	// Pairs have og, oid and os of the owner, and what it did during the wait: blocked has pairs of
+	// a kind's number and a time. Roots are the ends of the chains of blame, including pairs that
+	// are their own root; via is −1 for the owner itself.
+	Waits   columns            `json:"waits"`
+	Pairs   columns            `json:"pairs"`
+	Roots   columns            `json:"roots"`
+	Windows *contentionWindows `json:"windows"` // nil if the times of the waits are unknown
 
 	Unfinished []unfinishedForm `json:"unfinished"` // locks first, waits for work last
 }
@@ -66,55 +72,18 @@ type lockForm struct {
 	Contended int64  `json:"contended"`
 }
 
-// waiterColumns are the columns that waits and pairs share.
-type waiterColumns struct {
-	Kind        []int    `json:"kind"`
-	Lock        []int    `json:"lock"`
-	Group       []int    `json:"wg"`
-	Goroutine   []uint64 `json:"wid"`
-	Stack       []int    `json:"ws"`
-	Flags       []int    `json:"flags"`
-	ForWork     []int    `json:"forWork"` // 1 for waits that need not cost anything
-	Contentions []int64  `json:"n"`
-	Longest     []int64  `json:"longest"`
+// columns holds rows in columns, by name; an empty one has none.
+type columns map[string][]any
+
+// add adds a row: names and values in turn.
+func (c columns) add(cells ...any) {
+	for i := 0; i < len(cells); i += 2 {
+		c[cells[i].(string)] = append(c[cells[i].(string)], cells[i+1])
+	}
 }
 
-type waitColumns struct {
-	waiterColumns
-	Waited       []int64 `json:"waited"`
-	Blamed       []int64 `json:"blamed"`
-	HandOff      []int64 `json:"handOff"`
-	Unattributed []int64 `json:"unattributed"`
-	Ready        []int64 `json:"ready"`
-	ReadyIdle    []int64 `json:"idle"`
-	Parks        []int64 `json:"parks"`
-}
-
-type pairColumns struct {
-	waiterColumns
-	OwnerGroup     []int    `json:"og"`
-	OwnerGoroutine []uint64 `json:"oid"`
-	OwnerStack     []int    `json:"os"`
-	Blamed         []int64  `json:"blamed"`
-	// The activity of the owner during the wait. Blocked has pairs of a kind's number and a time.
-	Running  []int64      `json:"running"`
-	Runnable []int64      `json:"runnable"`
-	Unknown  []int64      `json:"unknown"`
-	Blocked  [][][2]int64 `json:"blocked"`
-}
-
-// rootColumns are the ends of the chains of blame, by pair, including pairs that are their own
-// root.
-type rootColumns struct {
-	Pair        []int    `json:"pair"`
-	Group       []int    `json:"rg"`
-	Goroutine   []uint64 `json:"rid"`
-	Stack       []int    `json:"rs"`
-	Links       []int    `json:"links"`
-	Via         []int    `json:"via"` // −1 for the owner itself
-	Contentions []int64  `json:"n"`
-	Blamed      []int64  `json:"blamed"`
-}
+// rows counts the rows, each of which has the column.
+func (c columns) rows(column string) int { return len(c[column]) }
 
 // contentionTables numbers the items to which rows refer.
 type contentionTables struct {
@@ -130,14 +99,14 @@ type contentionTables struct {
 func newContentionForm(p *contention.Profile, windows []Window[*contention.Profile], n *namer) *contentionForm {
 	f := &contentionForm{
 		Source: string(p.Source), Accuracy: string(p.Accuracy), Duration: int64(p.Duration), InFlight: p.InFlight, Dropped: p.Dropped,
-		Warnings: append([]string{}, p.Warnings...), Stacks: []chainForm{}, PartyOf: []int{}, Locks: []lockForm{},
+		Warnings: append([]string{}, p.Warnings...), Stacks: []chainForm{}, PartyOf: []int{}, Locks: []lockForm{}, Waits: columns{}, Pairs: columns{}, Roots: columns{},
 	}
 	t := &contentionTables{form: f, funcs: newTable(), files: newTable(), parties: newTable(), kinds: newTable(), flags: newTable(),
 		stacks: map[*contention.Stack]int{}, locks: map[*contention.Lock]int{}, byID: map[uint64]int{}}
 	for _, l := range p.Locks {
 		t.lock(l)
 	}
-	t.rows(p, &f.Waits, &f.Pairs, &f.Roots)
+	t.rows(p, f.Waits, f.Pairs, f.Roots)
 	t.unfinished(p)
 	if len(windows) > 0 {
 		for _, l := range p.Locks {
@@ -154,40 +123,35 @@ func newContentionForm(p *contention.Profile, windows []Window[*contention.Profi
 }
 
 // rows adds the rows of a profile to columns.
-func (t *contentionTables) rows(p *contention.Profile, waits *waitColumns, pairs *pairColumns, roots *rootColumns) {
+func (t *contentionTables) rows(p *contention.Profile, waits, pairs, roots columns) {
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		t.waiter(&waits.waiterColumns, w.Kind, w.Lock, &w.Waiter, w.Flags, w.ForWork(), w.Contentions, int64(w.Longest))
-		waits.Waited = append(waits.Waited, int64(w.Waited))
-		waits.Blamed = append(waits.Blamed, int64(w.Blamed))
-		waits.HandOff = append(waits.HandOff, int64(w.HandOff))
-		waits.Unattributed = append(waits.Unattributed, int64(w.Unattributed))
-		waits.Ready = append(waits.Ready, int64(w.Ready))
-		waits.ReadyIdle = append(waits.ReadyIdle, int64(w.ReadyIdle))
-		waits.Parks = append(waits.Parks, w.Parks)
+		t.waiter(waits, w.Kind, w.Lock, &w.Waiter, w.Flags, w.ForWork(), w.Contentions, w.Longest)
+		waits.add("waited", w.Waited, "blamed", w.Blamed, "handOff", w.HandOff, "unattributed", w.Unattributed, "ready", w.Ready, "idle", w.ReadyIdle, "parks", w.Parks)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		t.waiter(&pairs.waiterColumns, q.Kind, q.Lock, &q.Waiter, q.Flags, q.ForWork(), q.Contentions, int64(q.Longest))
-		pairs.OwnerGroup = append(pairs.OwnerGroup, t.parties.number(q.Owner.Group))
-		pairs.OwnerGoroutine = append(pairs.OwnerGoroutine, q.Owner.Goroutine)
-		pairs.OwnerStack = append(pairs.OwnerStack, t.stack(q.Owner.Stack))
-		pairs.Blamed = append(pairs.Blamed, int64(q.Blamed))
-		t.activity(pairs, q.OwnerActivity())
-		t.roots(roots, len(pairs.Blamed)-1, q)
+		t.waiter(pairs, q.Kind, q.Lock, &q.Waiter, q.Flags, q.ForWork(), q.Contentions, q.Longest)
+		did, blocked := q.OwnerActivity(), [][2]int64{}
+		for _, k := range did.BlockedKinds() {
+			blocked = append(blocked, [2]int64{int64(t.kinds.number(string(k))), int64(did.Blocked[k])})
+		}
+		pairs.add("og", t.parties.number(q.Owner.Group), "oid", q.Owner.Goroutine, "os", t.stack(q.Owner.Stack), "blamed", q.Blamed,
+			"running", did.Running, "runnable", did.Runnable, "unknown", did.Unknown, "blocked", blocked)
+		for _, r := range q.RootOwners() {
+			via := -1
+			if r.Via != "" {
+				via = t.kinds.number(string(r.Via))
+			}
+			roots.add("pair", pairs.rows("kind")-1, "rg", t.parties.number(r.Owner.Group), "rid", r.Owner.Goroutine, "rs", t.stack(r.Owner.Stack),
+				"links", r.Links, "via", via, "n", r.Contentions, "blamed", r.Blamed)
+		}
 	}
 }
 
-func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, forWork bool, contentions, longest int64) {
-	c.Kind = append(c.Kind, t.kinds.number(string(kind)))
-	c.Lock = append(c.Lock, t.lock(l))
-	c.Group = append(c.Group, t.parties.number(who.Group))
-	c.Goroutine = append(c.Goroutine, who.Goroutine)
-	c.Stack = append(c.Stack, t.stack(who.Stack))
-	c.Flags = append(c.Flags, t.flags.number(flags.String()))
-	c.ForWork = append(c.ForWork, map[bool]int{true: 1}[forWork])
-	c.Contentions = append(c.Contentions, contentions)
-	c.Longest = append(c.Longest, longest)
+func (t *contentionTables) waiter(c columns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, forWork bool, contentions int64, longest time.Duration) {
+	c.add("kind", t.kinds.number(string(kind)), "lock", t.lock(l), "wg", t.parties.number(who.Group), "wid", who.Goroutine, "ws", t.stack(who.Stack),
+		"flags", t.flags.number(flags.String()), "forWork", map[bool]int{true: 1}[forWork], "n", contentions, "longest", longest)
 }
 
 // unfinished adds the waits in progress at the end.
@@ -218,34 +182,6 @@ func lockTitle(name string) string {
 		return name
 	}
 	return format.Func(name)
-}
-
-func (t *contentionTables) activity(c *pairColumns, a contention.Activity) {
-	c.Running = append(c.Running, int64(a.Running))
-	c.Runnable = append(c.Runnable, int64(a.Runnable))
-	c.Unknown = append(c.Unknown, int64(a.Unknown))
-	blocked := [][2]int64{}
-	for _, k := range a.BlockedKinds() {
-		blocked = append(blocked, [2]int64{int64(t.kinds.number(string(k))), int64(a.Blocked[k])})
-	}
-	c.Blocked = append(c.Blocked, blocked)
-}
-
-func (t *contentionTables) roots(c *rootColumns, pair int, q *contention.Pair) {
-	for _, r := range q.RootOwners() {
-		c.Pair = append(c.Pair, pair)
-		c.Group = append(c.Group, t.parties.number(r.Owner.Group))
-		c.Goroutine = append(c.Goroutine, r.Owner.Goroutine)
-		c.Stack = append(c.Stack, t.stack(r.Owner.Stack))
-		c.Links = append(c.Links, r.Links)
-		via := -1
-		if r.Via != "" {
-			via = t.kinds.number(string(r.Via))
-		}
-		c.Via = append(c.Via, via)
-		c.Contentions = append(c.Contentions, r.Contentions)
-		c.Blamed = append(c.Blamed, int64(r.Blamed))
-	}
 }
 
 func (t *contentionTables) lock(l *contention.Lock) int {

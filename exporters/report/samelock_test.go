@@ -61,10 +61,10 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	}
 	f := newContentionForm(p, nil, newNamer())
 	var onPage [2]int64
-	for i, l := range f.Waits.Lock {
-		if f.Locks[l].Name == row.String() {
-			onPage[0] += f.Waits.Waited[i]
-			onPage[1] += f.Waits.Ready[i]
+	for i, l := range f.Waits["lock"] {
+		if f.Locks[l.(int)].Name == row.String() {
+			onPage[0] += int64(f.Waits["waited"][i].(time.Duration))
+			onPage[1] += int64(f.Waits["ready"][i].(time.Duration))
 		}
 	}
 	if onPage != delay {

@@ -32,29 +32,23 @@ func edgesOf[Part any](windows []Window[Part]) (f edgesForm) {
 // contentionWindows holds the rows of all windows; they refer to the tables of the whole profile.
 type contentionWindows struct {
 	edgesForm
-	Waits struct {
-		waitColumns
-		Window []int `json:"window"`
-	} `json:"waits"`
-	Pairs struct {
-		pairColumns
-		Window []int `json:"window"`
-	} `json:"pairs"`
-	Roots rootColumns `json:"roots"`
+	// Rows of waits and pairs also have the number of their window.
+	Waits columns `json:"waits"`
+	Pairs columns `json:"pairs"`
+	Roots columns `json:"roots"`
 }
 
 func newContentionWindows(t *contentionTables, windows []Window[*contention.Profile]) *contentionWindows {
-	f := &contentionWindows{edgesForm: edgesOf(windows)}
+	f := &contentionWindows{edgesForm: edgesOf(windows), Waits: columns{}, Pairs: columns{}, Roots: columns{}}
 	for i, w := range windows {
 		if w.Part == nil {
 			continue
 		}
-		t.rows(w.Part, &f.Waits.waitColumns, &f.Pairs.pairColumns, &f.Roots)
-		for len(f.Waits.Window) < len(f.Waits.Kind) {
-			f.Waits.Window = append(f.Waits.Window, i)
-		}
-		for len(f.Pairs.Window) < len(f.Pairs.Kind) {
-			f.Pairs.Window = append(f.Pairs.Window, i)
+		t.rows(w.Part, f.Waits, f.Pairs, f.Roots)
+		for _, c := range []columns{f.Waits, f.Pairs} {
+			for c.rows("window") < c.rows("kind") {
+				c.add("window", i)
+			}
 		}
 	}
 	return f

@@ -91,7 +91,7 @@ function bottleScale() {
 }
 
 function bottleSVG(g, width) {
-	const narrow = width < 460, left = narrow ? 44 : 58, right = narrow ? 14 : 120, top = 22, foot = 52;
+	const narrow = width < 460, left = narrow ? 56 : 58, right = narrow ? 14 : 120, top = 22, foot = 52;
 	const height = Math.round(Math.min(620, Math.max(360, width * 0.72)));
 	const w = width - left - right, hgt = height - top - foot;
 	const xmax = bottleScale(), total = Math.max(1, g.wall);
@@ -148,7 +148,7 @@ function fitText(text, width, bold) {
 		if (room(show(text, mid)) <= width) lo = mid;
 		else hi = mid - 1;
 	}
-	return lo > 2 ? show(text, lo) : "";
+	return lo > 5 ? show(text, lo) : "";
 }
 
 // placeLabels puts labels of boxes that are too small to hold them to their right, the largest first, as far as there is room.
@@ -166,7 +166,7 @@ function placeLabels(root, labels, right, top, bottom) {
 function drawIdle(root, g, x, y0, y1) {
 	if (!(g.idle > 0) || y0 - y1 < 1) return; // less is a smudge; the line below the table has it
 	const title = `idle: no goroutine ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})`;
-	root.append(s("g.idle", null, s("title", null, title), s("path", {d: `M${x} ${y0}V${y1}M${x - 7} ${y1}H${x + 7}`}),
+	root.append(s("g.idle", null, s("title", null, title), s("path", {d: `M${x} ${y0}V${y1}`, "stroke-dasharray": y0 - y1 < 12 ? null : "4 3"}), s("path", {d: `M${x - 7} ${y1}H${x + 7}`}),
 		y0 - y1 >= 15 ? s("text.outside", {x: x + 12, y: (y0 + y1) / 2, "dominant-baseline": "central"}, `idle ${duration(g.idle)}`) : null));
 }
 
@@ -219,7 +219,7 @@ function bottleTable(g) {
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
-			{title: "group", cell: b => groupName(b.g, 20), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
+			{title: "group", cell: b => groupName(b.g, innerWidth > 640 ? 27 : 20), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used while the group ran"},
@@ -227,7 +227,7 @@ function bottleTable(g) {
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true, roomy: true},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, until they had a processor"},
 			...(rows.some(b => b.c) ? [{title: "in C", num: true, value: b => b.c || 0, cell: b => b.c ? duration(b.c) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
-			{title: "mostly blocked on, and where", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "all of it is behind the box"},
+			{title: "blocked on, and where", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "what it was blocked on longest; all of it is behind the box"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
 	}), h("p.muted#bottle-idle", null, g.idle > 0 ? `Nothing ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})${g.capacity ? `, which lost ${percent(g.idleLost, g.capacity)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran.` : null)];

@@ -110,28 +110,16 @@ function laneMore(a) {
 	return h("span", null, h("span.muted", null, `${plural(a.omitted, "lane", "lanes")} more, which ran ${duration(a.omitted_busy)} `), lanesShown.n >= MOST_LANES ? null : h("button", {type: "button", onclick: () => { lanesShown.n = Math.min(MOST_LANES, lanesShown.n * 3); drawCounters("view"); }}, "show more"));
 }
 
+// dragLanes selects time by dragging, and a lane by a click.
 function dragLanes(box, canvas, a, width) {
-	let from = null, mark = null;
-	const x = ev => Math.min(width, Math.max(0, ev.clientX - canvas.getBoundingClientRect().x)), at = v => a.from + v / width * (a.to - a.from);
+	let mark = null;
 	box.style.setProperty("position", "relative");
-	canvas.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); canvas.setPointerCapture(ev.pointerId); } });
-	canvas.addEventListener("pointermove", ev => {
-		if (from === null || Math.abs(x(ev) - from) < 4 && !mark) return;
+	dragTime(canvas, (from, to) => {
 		if (!mark) box.append(mark = h("div.u-select.mark"));
-		mark.style.setProperty("left", Math.min(from, x(ev)) + "px");
-		mark.style.setProperty("width", Math.abs(x(ev) - from) + "px");
-	});
-	canvas.addEventListener("pointercancel", () => {
-		if (mark) mark.remove();
-		from = mark = null;
-	});
-	canvas.addEventListener("pointerup", ev => {
-		if (from === null) return;
-		const start = from, dragged = mark;
-		if (mark) mark.remove();
-		from = mark = null;
-		if (dragged) return selectTime(at(Math.min(start, x(ev))), at(Math.max(start, x(ev))));
-		const lane = a.lanes[Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / laneHeight())];
-		if (lane) box.parentNode.querySelectorAll("button")[a.lanes.indexOf(lane)].click();
+		mark.style.setProperty("left", from + "px");
+		mark.style.setProperty("width", to - from + "px");
+	}, () => { mark.remove(); mark = null; }, x => a.from + x / width * (a.to - a.from), ev => {
+		const lane = Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / laneHeight());
+		if (a.lanes[lane]) box.parentNode.querySelectorAll("button")[lane].click();
 	});
 }

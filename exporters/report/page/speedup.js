@@ -94,7 +94,7 @@ function speedupTable() {
 	return dataTable({
 		id: "part-rows", label: "parts of the stack", rows: parts, limit: 24,
 		columns: [
-			{title: "switch off", text: p => p.words, cell: check}, {title: "family", text: p => p.family, wide: true}, {title: "of the bar", num: true, value: p => p.value, cell: p => two(p.value).replace("-", "−")},
+			{title: "switch off", text: p => p.words, cell: check}, {title: "family", text: p => p.family, wide: true}, {title: "of the bar", num: true, value: p => p.value, cell: p => two(p.value)},
 			{title: last.estimate ? "speed-up without, at most" : "speed-up without", num: true, value: p => p.value, cell: gain},
 		],
 	});

@@ -43,23 +43,28 @@ function drawStrip(at, classes) {
 	let end = Math.max(1, t.wall);
 	for (const c of classes) if (c.series.length) end = Math.max(end, c.series[c.series.length - 1][1]);
 	const px = v => left + Math.min(1, Math.max(0, v / end)) * w;
-	const g = s("g");
+	const g = s("g"), bands = [], a = {left, w, px, bands}; // bands are where bars are: [top, base]
 	let y = 8;
-	for (const c of classes) y = stripRow(g, c, y, {left, w, px});
+	for (const c of classes) y = stripRow(g, c, y, a);
 	if (t.samples.length) {
-		y = stripPanel(g, t.switches + " a second", y, {left, w, px}, v => v.switches, v => quantity(v));
-		y = stripPanel(g, t.utilization, y, {left, w, px}, v => v.utilization, v => Math.round(100 * v) + "%", 1);
+		y = stripPanel(g, t.switches + " a second", y, a, v => v.switches, v => quantity(v));
+		y = stripPanel(g, t.utilization, y, a, v => v.utilization, v => Math.round(100 * v) + "%", 1);
 	}
 	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
 	const axes = s("g.axes", {"aria-hidden": "true"});
 	for (let v = 0; v <= end / size * 1.0001; v += step) axes.append(s("line", {x1: px(v * size), x2: px(v * size), y1: 4, y2: y + 4}), s("text", {x: px(v * size), y: y + 18, "text-anchor": "middle"}, tick(v)));
 	axes.append(s("text.axis", {x: left + w / 2, y: height - 6, "text-anchor": "middle"}, `time (${unit})`));
 	const root = drawing("svg.plot", width, height, {role: "img", "aria-label": "tasks over time: " + classes.map(c => `${show(c.short, 60)} ${plural(c.tasks, "task", "tasks")}`).join(", ")}, axes, g);
-	const pauses = t.pauses.map(([a, b]) => `M${px((a + b) / 2).toFixed(1)} 4V${y}`).join("");
+	const pauses = t.pauses.map(([a, b]) => bands.map(([from, to]) => `M${px((a + b) / 2).toFixed(1)} ${from}V${to}`).join("")).join("");
 	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.pauses.length, "pause", "pauses")} of the garbage collector`)));
 	if (state.sel.time) root.append(s("rect.chosen", {x: px(state.sel.time[0]), width: Math.max(1, px(state.sel.time[1]) - px(state.sel.time[0])), y: 2, height: y}));
 	fill(at, root);
-	dragTime(root, x => (x - left) / w * end, px);
+	let mark = null;
+	dragTime(root, (from, to) => {
+		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, height - 50)}));
+		mark.setAttribute("x", from / zoom());
+		mark.setAttribute("width", (to - from) / zoom());
+	}, () => { mark.remove(); mark = null; }, x => (x / zoom() - left) / w * end);
 }
 
 function stripRow(g, c, y, a) {
@@ -70,6 +75,7 @@ function stripRow(g, c, y, a) {
 		const x0 = a.px(from), x1 = Math.max(a.px(to), x0 + .7), h0 = Math.max(.8, 28 * level[i] / most);
 		if (level[i] > 0) path += `M${x0.toFixed(1)} ${base}V${(base - h0).toFixed(1)}H${x1.toFixed(1)}V${base}Z`;
 	});
+	a.bands.push([base - 28, base]);
 	const bad = badTasks(c), after = plural(c.tasks, "task", "tasks") + (most > 1e-9 ? `, up to ${quantity(most)} at once` : "");
 	const room = Math.max(60, a.w - after.length * 6.4 - 12);
 	g.append(s("g" + (on ? "" : ".off"), null, s("title", null, show(c.short)), s("text.label" + (bad ? ".b" : ""), {x: a.left, y: y + 14}, fitText(show(c.short), room, bad) || "…"),
@@ -82,32 +88,39 @@ function stripPanel(g, title, y, a, value, write, top) {
 	const label = [title, title.replace(/ of .* by /, " by "), title.replace(/ of [^:]*/, ""), title.replace(/ of [^:]*|\s\(.*/g, "")].find(t => fitText(t, a.w) === t) || fitText(title, a.w);
 	g.append(s("g", null, s("title", null, title), s("text.label", {x: a.left, y: y + 18}, label)));
 	for (const f of [0, .5, 1]) g.append(s("g.axes", null, s("line", {x1: a.left, x2: a.left + a.w, y1: base - 62 * f, y2: base - 62 * f}), s("text", {x: a.left - 6, y: base - 62 * f, "text-anchor": "end", "dominant-baseline": "central"}, write(f * most))));
+	a.bands.push([base - 62, base]);
 	const steps = value => D.tasks.samples.filter(v => !v.excluded && value(v) > 0).map(v => `M${a.px(v.begin).toFixed(1)} ${base}V${(base - 62 * Math.min(1, value(v) / most)).toFixed(1)}H${a.px(v.end).toFixed(1)}V${base}Z`).join("");
 	g.append(s("path.machine", {d: steps(value)}));
 	if (top && steps(v => v.throttled)) g.append(s("path.throttled", {d: steps(v => v.throttled)}, s("title", null, "processors that the control group's quota took away")));
 	return base + 8;
 }
 
-// dragTime selects a stretch of time by dragging over a picture.
-function dragTime(root, timeAt, px) {
-	let from = null, mark = null;
-	const x = ev => (ev.clientX - root.getBoundingClientRect().x) / zoom();
-	root.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); root.setPointerCapture(ev.pointerId); } });
-	root.addEventListener("pointermove", ev => {
-		if (from === null || Math.abs(x(ev) - from) < 4 && !mark) return;
-		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, root.viewBox.baseVal.height - 50)}));
-		mark.setAttribute("x", Math.min(from, x(ev)));
-		mark.setAttribute("width", Math.abs(x(ev) - from));
+// dragTime selects a stretch of time by dragging over a picture: draw(from, to) shows the stretch in pixels of the picture, erase
+// removes it, and timeAt is the time at a pixel. click, if there is one, gets the event if the pointer was not dragged.
+function dragTime(picture, draw, erase, timeAt, click) {
+	let from = null, moved = false;
+	const x = ev => {
+		const r = picture.getBoundingClientRect();
+		return Math.min(r.width, Math.max(0, ev.clientX - r.x));
+	};
+	const end = () => {
+		if (moved) erase();
+		from = null;
+		moved = false;
+	};
+	picture.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); picture.setPointerCapture(ev.pointerId); } });
+	picture.addEventListener("pointermove", ev => {
+		if (from === null || Math.abs(x(ev) - from) < 4 && !moved) return;
+		moved = true;
+		draw(Math.min(from, x(ev)), Math.max(from, x(ev)));
 	});
-	root.addEventListener("pointercancel", () => {
-		if (mark) mark.remove();
-		from = mark = null;
-	});
-	root.addEventListener("pointerup", ev => {
-		const to = x(ev), moved = mark;
-		const range = [timeAt(Math.min(from, to)), timeAt(Math.max(from, to))];
-		from = mark = null;
-		if (moved) selectTime(range[0], range[1]);
+	picture.addEventListener("pointercancel", end);
+	picture.addEventListener("pointerup", ev => {
+		if (from === null) return;
+		const range = [timeAt(Math.min(from, x(ev))), timeAt(Math.max(from, x(ev)))], dragged = moved;
+		end();
+		if (dragged) selectTime(...range);
+		else if (click) click(ev);
 	});
 }
 

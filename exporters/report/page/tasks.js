@@ -12,7 +12,7 @@ function makeTasks() {
 	const cdf = h("div.chart"), strip = h("div.chart"), table = h("div"), advice = h("div#advice.columns");
 	Object.assign(taskSection, {cdf, strip, table, advice, lead: h("p.lead#tasks-lead")});
 	onWidth(cdf, () => drawTaskCharts());
-	const known = t.overhead > 0 ? `The overhead of a task, ${duration(t.overhead)}, is ${show(t.overheadOrigin || "known", 200)}. Shaded: it is 5 % or more of the task’s cost. ` : "";
+	const known = t.overhead > 0 ? `The overhead of a task, ${duration(t.overhead)}, is ${show(t.overheadOrigin || "known", 200)}. Shaded: it is 5% or more of the task’s cost. ` : "";
 	return section("tasks", "tasks", h("p.about", null, `How large tasks are, and whether that is a sensible size. ${known}Source: ${show(t.source)}, accuracy: ${show(t.accuracy)}.`), taskSection.lead,
 		h("div.columns", null, h("div", null, h("h3", null, "part of the tasks that execute at most so much"), cdf), h("div", null, h("h3", null, "workload over time"), strip)), table, advice, notes(t.warnings, "notes on tasks"));
 }
@@ -49,7 +49,7 @@ function drawTasks() {
 		stretchNote(covered(D.tasks.windows, state.sel.time), "the profile does not say when tasks ended"),
 		rows.some(c => c.partial) ? h("span.muted", null, " Diagnoses, advice and places are of the whole recording.") : null);
 	drawTaskCharts();
-	const q = key => ({title: key, num: true, value: c => c.q[key], cell: c => D.tasks.byTime ? duration(c.q[key]) : quantity(c.q[key])});
+	const q = key => ({title: key, num: true, value: c => c.q[key], cell: c => !c.tasks ? "–" : D.tasks.byTime ? duration(c.q[key]) : quantity(c.q[key])});
 	fill(taskSection.table, dataTable({
 		id: "class-rows", label: "classes of tasks", rows, limit: 12,
 		columns: [

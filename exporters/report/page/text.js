@@ -47,7 +47,7 @@ function quantity(v) {
 function two(v) {
 	if (!Number.isFinite(v)) return "–";
 	const between = v * 8 % 1 === 0 && v * 4 % 1 !== 0, n = Math.floor(v * 100);
-	return (between ? (n + Math.abs(n % 2)) / 100 : v).toFixed(2);
+	return (between ? (n + Math.abs(n % 2)) / 100 : v).toFixed(2).replace("-", "−");
 }
 
 // measure writes a value of a metric: a duration where the unit is ns, else a number.
