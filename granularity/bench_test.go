@@ -234,3 +234,37 @@ func BenchmarkPerturbation(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSteps prints what the steps of measuring a task take, in a loop in which everything is
+// in the cache. Two readings of the clock and the hash of the call chain cannot be left out.
+func BenchmarkSteps(b *testing.B) {
+	rec := NewRecorder(RecorderOptions{})
+	pool := rec.poolName("")
+	f := func() {}
+	s := rec.site(&siteKey{fn: functionOf(f), created: chains.Capture(), pool: pool})
+	s.mode.Store(0) // its tasks stay on their threads
+	b.Run("two readings of the clock", func(b *testing.B) {
+		for b.Loop() {
+			mark := rec.clock.Start()
+			rec.clock.End(&mark)
+		}
+	})
+	b.Run("call chain", func(b *testing.B) {
+		for b.Loop() {
+			chains.Capture()
+		}
+	})
+	b.Run("site", func(b *testing.B) {
+		var usual usualSite
+		for b.Loop() {
+			usual.site(rec, pool, functionOf(f), s.created)
+		}
+	})
+	b.Run("begin and end", func(b *testing.B) {
+		for b.Loop() {
+			var x execution
+			x.begin(s, nil)
+			x.end()
+		}
+	})
+}

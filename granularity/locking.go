@@ -112,22 +112,32 @@ func (f *frame) gaveWay(turns uint8) int64 {
 //
 //go:norace
 func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
-	cost := r.base.FromNS(int64(blockCost)) * turns
+	cost := max(r.base.FromNS(int64(blockCost))*turns, r.base.FromNS(int64(lockCost)))
 	switch s := f.site; f.lock {
 	case lockFirst, lockCheap:
 		r.locked.Add(-1)
-		if turns > 0 {
+		if turns > 0 || f.lock == lockCheap {
 			costs, walls := lockBudget*s.costs.Add(cost), s.walls.Add(wall)
 			if f.lock == lockFirst || costs > 2*walls {
 				s.decide(wall, cost, costs <= walls, true)
 			}
 		}
 	case lockSample:
-		cost = max(cost, r.base.FromNS(int64(lockCost))) + max(0, wall-4*s.longest.Load())
+		cost = max(cost, wall-4*s.usual())
 		r.spent.Add(cost)
 		s.nextSample.Store(cycles.Ticks() + lockBudget*cost*r.blocking.Load())
 		r.nextSample.Store(0)
 	}
+}
+
+// usual returns the mean time of the tasks that have left their threads, in ticks.
+func (s *site) usual() int64 {
+	s.cell.mu.Lock()
+	defer s.cell.mu.Unlock()
+	if s.cell.left == nil {
+		return s.longest.Load()
+	}
+	return s.rec.base.FromNS(int64(s.cell.left.wall.Mean()))
 }
 
 // sample reports whether a task of the site that begins now should be locked to its thread.
@@ -145,12 +155,12 @@ func (r *Recorder) sample(s *site, now int64) bool {
 	return now >= next && r.nextSample.CompareAndSwap(next, math.MaxInt64)
 }
 
-// learn records a task of the site that has left its thread. The caller holds the lock of the
-// site's cell.
-func (s *site) learn(n *note) {
+// learn records tasks of the site that have left their threads: the longest took wall ticks, and
+// one let others run turns times. The caller holds the lock of the site's cell.
+func (s *site) learn(wall int64, turns uint8) {
 	r := s.rec
-	cost := max(s.cost.Load(), r.base.FromNS(int64(blockCost))*int64(max(n.turns, 1)))
-	s.decide(n.wall, cost, lockBudget*cost <= r.base.FromNS(int64(s.cell.left.wall.Mean())), false)
+	cost := max(s.cost.Load(), r.base.FromNS(int64(blockCost))*int64(max(turns, 1)))
+	s.decide(wall, cost, lockBudget*cost <= r.base.FromNS(int64(s.cell.left.wall.Mean())), false)
 }
 
 // decide chooses which tasks of the site are locked, after a task that took wall ticks and whose

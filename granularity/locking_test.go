@@ -49,6 +49,21 @@ func TestLongTasksStayLocked(t *testing.T) {
 	}
 }
 
+// Where a long task was preempted, short ones are not locked for long: locking them costs too much.
+func TestShortTasksDoNotStayLocked(t *testing.T) {
+	r := NewRecorder(RecorderOptions{})
+	s := r.site(&siteKey{name: "computes"})
+	s.decide(r.base.FromNS(int64(10*time.Millisecond)), 1, true, true)
+	for range 5 {
+		f := &frame{site: s, lock: lockCheap}
+		r.locked.Add(1)
+		f.lockEnds(r, r.base.FromNS(int64(time.Microsecond)), 0)
+	}
+	if s.mode.Load() != sampleLocked {
+		t.Errorf("after tasks of 1 µs, the mode is %d", s.mode.Load())
+	}
+}
+
 // Where a task was preempted once, those that do not block are locked at most every 10 µs, not all.
 func TestTasksThatDoNotBlockAreRarelySampled(t *testing.T) {
 	if cycles.Default(); !cycles.TurnsKnown() || cycles.Coroutines() {

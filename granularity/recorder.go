@@ -240,7 +240,6 @@ func (c *cell) addLeft(n *note, wall uint64) {
 		return
 	}
 	c.left.wall.Add(wall)
-	n.site.learn(n)
 }
 
 // enter adds an execution to the log.
@@ -389,28 +388,37 @@ func (n *notes) learn(s *site) {
 
 // count counts the notes so far.
 func (n *notes) count() {
-	var in *site
-	for i := range n.list[:n.n] {
-		note := &n.list[i]
-		if note.site != in {
-			in.unlock()
-			in = note.site
-			in.cell.mu.Lock()
-			in.class.mu.Lock()
-		}
-		in.cell.add(note)
-		note.site = nil // releases the recorder, too
+	for i := 0; i < n.n; {
+		i += n.list[i].site.add(n.list[i:n.n])
 	}
-	in.unlock()
 	n.n = 0
 }
 
-// unlock releases the locks of the site's cell and class; those of nil are none.
-func (s *site) unlock() {
-	if s != nil {
-		s.class.mu.Unlock()
-		s.cell.mu.Unlock()
+// add counts the first of the notes that are of the site and returns their number.
+func (s *site) add(notes []note) (n int) {
+	s.cell.mu.Lock()
+	defer s.cell.mu.Unlock()
+	s.class.mu.Lock()
+	defer s.class.mu.Unlock()
+	var left bool
+	var longest int64
+	var turns uint8
+	for i := range notes {
+		note := &notes[i]
+		if note.site != s {
+			break
+		}
+		n++
+		s.cell.add(note)
+		if note.kind&noteLeft != 0 && note.kind&noteAggregated == 0 {
+			left, longest, turns = true, max(longest, note.wall), max(turns, note.turns)
+		}
+		note.site = nil // releases the recorder, too
 	}
+	if left {
+		s.learn(longest, turns)
+	}
+	return n
 }
 
 // countNotes counts the notes of all threads.

@@ -144,12 +144,11 @@ func (x *execution) begin(s *site, log *pending) {
 		f.log, f.more = log, true
 	}
 	r, mode := s.rec, s.mode.Load()
-	lock := r.locks && (log != nil || mode != 0 || !cycles.TurnsKnown())
-	if lock {
+	if r.locks && (mode == firstLocked || mode == allLocked || log != nil || !cycles.TurnsKnown()) {
 		f.lockFor(r)
 	}
 	f.start = r.clock.Start()
-	if lock && f.lock == 0 && mode == sampleLocked && r.sample(s, f.start.Wall) {
+	if mode == sampleLocked && f.lock == 0 && r.locks && r.sample(s, f.start.Wall) {
 		f.lockAs(lockSample)
 		f.start = r.clock.Start()
 	}
@@ -214,8 +213,7 @@ func (sh *shadow) top() uint64 {
 	return 0
 }
 
-// end finishes the measurement and records it. It is deferred, so it also handles panics and
-// runtime.Goexit.
+// end finishes the measurement and records it. A deferred call handles panics and runtime.Goexit.
 //
 //go:norace
 func (x *execution) end() {

@@ -20,6 +20,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -176,6 +178,15 @@ func scenes() []scene {
 			g.Go(func() error { <-leave; return nil })
 			s.waits(func() { g.Go(func() error { return nil }) })
 			s.blocked("golang.org/x/sync/errgroup.(*Group).Go")
+			close(leave)
+		}},
+		{name: "granularity.Group, limit", wait: WaitSemaphore, state: Waiting, play: func(s *stage) {
+			var g granularity.Group
+			g.SetLimit(1)
+			leave := make(chan int)
+			g.Go(func() error { <-leave; return nil })
+			s.waits(func() { g.Go(func() error { return nil }) })
+			s.blocked("granularity.(*Group).Go")
 			close(leave)
 		}},
 		{name: "errgroup, wait", wait: WaitWaitGroup, state: Waiting, play: func(s *stage) {

@@ -132,7 +132,8 @@ func waitOf(reason string, s *Stack) Wait {
 
 // isLimit reports whether fn, which blocks on a channel, is used as a semaphore.
 func isLimit(fn string) bool {
-	return strings.HasPrefix(fn, "golang.org/x/sync/semaphore.") || strings.HasPrefix(fn, "golang.org/x/sync/errgroup.")
+	return strings.HasPrefix(fn, "golang.org/x/sync/semaphore.") || strings.HasPrefix(fn, "golang.org/x/sync/errgroup.") ||
+		strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/granularity.(*Group).")
 }
 
 // waitOfStop classifies the reason for a transition from Running to Runnable.

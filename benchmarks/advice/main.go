@@ -10,9 +10,10 @@
 // interleaved, and the minimum of the rounds counts.
 //
 // A time is what the program would take if no other program used the processors: its processor
-// time, divided by GOMAXPROCS or, if that is more, the part of the worker with the most work. So
-// times do not include the load of other programs. The load does affect the diagnosis, which
-// depends on the utilization of the processors: the quickest of many runs is diagnosed.
+// time, multiplied by the part of the work that the worker with the most work has. That part follows
+// from the times of the tasks: it was measured once, but which worker takes a task depends on the
+// load. The load does affect the diagnosis, which depends on the utilization of the processors: the
+// quickest of many runs is diagnosed.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -126,22 +128,12 @@ func (p program) advised(c *granularity.Class) program {
 
 // run executes the program, and returns its time and the profile of its tasks.
 func (p program) run() (time.Duration, *granularity.Profile) {
+	runtime.GC() // a collection would be a large part of the time
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	pool := granularity.NewPool(granularity.PoolOptions{Workers: p.workers, Recorder: rec})
-	total := p.total()
-	large := total > time.Duration(len(p.tasks))*10*time.Microsecond // small tasks are shared equally
-	lanes := make([]time.Duration, p.workers)
-	free := make(chan int, p.workers)
-	for lane := range lanes {
-		free <- lane
-	}
 	for _, parts := range p.tasks {
 		pool.Submit(func() {
-			if large {
-				lane := <-free
-				lanes[lane] += sum(parts)
-				defer func() { free <- lane }()
-			}
 			for _, d := range parts {
 				compute(d)
 			}
@@ -149,8 +141,17 @@ func (p program) run() (time.Duration, *granularity.Profile) {
 	}
 	pool.Close()
 	profile := rec.Profile()
-	most := max(float64(slices.Max(lanes))/float64(total), 1/float64(runtime.GOMAXPROCS(0)))
-	return time.Duration(float64(profile.Run.CPU) * most), profile
+	return time.Duration(float64(profile.Run.CPU) * p.mostWork()), profile
+}
+
+// mostWork returns the part of the work that the worker with the most of it has if the workers take
+// the tasks in order.
+func (p program) mostWork() float64 {
+	lanes := make([]time.Duration, min(p.workers, runtime.GOMAXPROCS(0)))
+	for _, parts := range p.tasks {
+		lanes[slices.Index(lanes, slices.Min(lanes))] += sum(parts)
+	}
+	return float64(slices.Max(lanes)) / float64(p.total())
 }
 
 // diagnosed returns the diagnosis of the quickest of some runs, which was disturbed least.

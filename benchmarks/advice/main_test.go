@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -30,5 +31,16 @@ func TestEverySizeDoesTheSameWork(t *testing.T) {
 	small := program{workers: 2, tasks: plain(8, func(int) time.Duration { return time.Microsecond })}
 	if _, profile := small.run(); profile.Classes[0].Executions() != 8 {
 		t.Errorf("%d executions", profile.Classes[0].Executions())
+	}
+}
+
+func TestMostWork(t *testing.T) {
+	const ms = time.Millisecond
+	p := program{workers: 2, tasks: [][]time.Duration{{4 * ms}, {ms}, {ms, ms}, {ms}}} // 4 | 1, 2, 1
+	if got := p.mostWork(); got != 0.5 && runtime.GOMAXPROCS(0) > 1 {
+		t.Errorf("%v of the work, want half", got)
+	}
+	if p.workers = 1; p.mostWork() != 1 {
+		t.Errorf("one worker has %v of the work", p.mostWork())
 	}
 }

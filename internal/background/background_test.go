@@ -30,6 +30,7 @@ import (
 func TestAllGoroutinesOfTheModuleStartHere(t *testing.T) {
 	others := map[string]string{
 		"granularity/pool.go":          "executes the program's tasks",
+		"granularity/group.go":         "executes the program's tasks",
 		"counters/run.go":              "of the command that runs a program",
 		"internal/causes/causes.go":    "programs that are traced",
 		"internal/causes/libraries.go": "programs that are traced",
