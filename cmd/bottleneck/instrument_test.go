@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
@@ -29,18 +33,80 @@ func TestRunUsage(t *testing.T) {
 		got := bottleneck(strings.Fields(c.args)...)
 		got.want(t, c.status, "", c.want)
 	}
-	plain, err := os.Executable()
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := filepath.Join(t.TempDir(), "plain.exe")
-	if err := os.WriteFile(copied, []byte("a program"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	bottleneck("run", "--", copied).want(t, exitFailure, "", "does not record itself: build it with")
-	if err := checkProgram(plain); err != nil { // it has the name of the variable
+	if err := checkProgram(self); err != nil { // it has the name of the variable
 		t.Error(err)
 	}
+	program := read(t, self)
+	for want, change := range map[string]func([]byte) []byte{
+		"is no Go program": func([]byte) []byte { return []byte("a program") },
+		"or add -trace-url": func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte(instrument.Variable), []byte(strings.ToLower(instrument.Variable)))
+		},
+		"does not contain net/http/pprof: build it with": func(b []byte) []byte {
+			b = bytes.ReplaceAll(b, []byte("/debug/pprof/"), []byte("/DEBUG/PPROF/"))
+			return bytes.ReplaceAll(b, []byte(instrument.Variable), []byte(strings.ToLower(instrument.Variable)))
+		},
+	} {
+		changed := filepath.Join(t.TempDir(), "changed.exe")
+		if err := os.WriteFile(changed, change(program), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		bottleneck("run", "--", changed).want(t, exitFailure, "", want)
+	}
+}
+
+// TestServe serves a trace once, for TestRunServing.
+func TestServe(t *testing.T) {
+	address := os.Getenv("BOTTLENECK_TEST_SERVE")
+	if address == "" {
+		t.Skip("it is run by another test")
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan bool)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, mutexTrace)
+		close(served)
+	})}
+	go server.Serve(l)
+	<-served
+	if err := server.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRunServing: the verdict on a program as it is comes from the trace that it serves.
+func TestRunServing(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	t.Setenv("BOTTLENECK_TEST_SERVE", l.Addr().String())
+	dir := t.TempDir()
+	url := "http://" + l.Addr().String()
+	got := bottleneck("run", "-dir", dir, "-trace-url", url, "--", self, "-test.run=^TestServe$")
+	if want := bottleneck(mutexTrace).out; got.status != exitOK || !strings.Contains(got.out, want) || want == "" {
+		t.Errorf("status %d, %s%s, want %s", got.status, got.out, got.err, want)
+	}
+	if kept, err := filepath.Glob(filepath.Join(dir, "*.zip")); err != nil || len(kept) != 1 {
+		t.Error(kept, err)
+	}
+	got = bottleneck("run", "-dir", t.TempDir(), "-trace-url", url, "--", self, "-test.run=^$")
+	if got.status != exitFailure || !strings.Contains(got.err, "the program ended before it answered") {
+		t.Errorf("status %d, %s%s", got.status, got.out, got.err)
+	}
+	bottleneck("run", "-trace-url", url, "--", "go", "test").want(t, exitUsage, "", "-trace-url is for a PROGRAM")
 }
 
 // TestRun goes the whole way with a program that imports nothing.

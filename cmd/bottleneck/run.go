@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/instrument"
 )
@@ -30,7 +33,11 @@ After -- there is one of
             the program or the tests are built by "bottleneck instrument", with
             no change in their source
   PROGRAM [arguments]
-            a program that "bottleneck instrument -- go build" has built
+            a program that "bottleneck instrument -- go build" has built, or
+            with -trace-url one that serves its trace, as net/http/pprof does
+
+A trace that is served does not begin before main, and does not have the owners
+of each lock. It is kept with the processor time of the program's threads.
 
 The recording is an execution trace for all other commands. If several processes
 record, such as the tests of several packages, all recordings are kept, and the
@@ -40,9 +47,11 @@ verdict is on the longest. The exit status is that of the program if it is not
 	})
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
+	c.Flags().StringVar(&f.serves, "trace-url", "", "of a PROGRAM as it is: read the trace from `URL`, where the program serves it; the verdict follows when the program ends")
 	c.Example = `  bottleneck run -- go run ./cmd/server
   bottleneck run -dir /tmp -- go test -run=TestLoad ./store
-  bottleneck run -fail 'lost(lock)>10%' -- go test -bench=. ./store`
+  bottleneck run -fail 'lost(lock)>10%' -- go test -bench=. ./store
+  bottleneck run -trace-url http://localhost:6060/debug/pprof/trace -- ./server`
 	a.limited(c)
 	return c
 }
@@ -51,6 +60,7 @@ verdict is on the longest. The exit status is that of the program if it is not
 type runFlags struct {
 	verdict verdictFlags
 	dir     string
+	serves  string // URL of the program's trace
 }
 
 func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) error {
@@ -60,8 +70,15 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	if st, err := os.Stat(f.dir); err != nil || !st.IsDir() {
 		return usagef("-dir %s: it is no directory", f.dir)
 	}
-	if err := checkProgram(args[0]); err != nil {
-		return err
+	switch {
+	case f.serves == "":
+		if err := checkProgram(args[0]); err != nil {
+			return err
+		}
+	case instrument.IsGo(args[0]):
+		return usagef("-trace-url is for a PROGRAM: what the go command runs records itself")
+	default:
+		return f.runServing(ctx, std, args)
 	}
 	dir, err := os.MkdirTemp("", "bottleneck-run-")
 	if err != nil {
@@ -91,6 +108,21 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	return errors.Join(err, f.verdict.run(context.WithoutCancel(ctx), std, []string{longest}), ran)
 }
 
+// runServing runs a program as it is, and prints the verdict on the trace that it serves.
+func (f *runFlags) runServing(ctx context.Context, std stdio, args []string) error {
+	name := filepath.Join(f.dir, fmt.Sprintf("%s.%d.zip", filepath.Base(args[0]), os.Getpid()))
+	r := &recordFlags{flags: pflag.NewFlagSet("", pflag.ContinueOnError), outputs: outputs{name}}
+	r.programFlags = programFlags{counters: "task-clock", serves: f.serves, period: time.Millisecond}
+	ran := r.runProgram(ctx, std, nil, args)
+	st, err := os.Stat(name)
+	if err != nil {
+		return ran
+	}
+	fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(st.Size()))
+	fmt.Fprintln(std.out)
+	return errors.Join(f.verdict.run(context.WithoutCancel(ctx), std, []string{name}), ran)
+}
+
 // checkProgram returns an error if a program is known not to record itself.
 func checkProgram(name string) error {
 	if instrument.IsGo(name) {
@@ -100,10 +132,17 @@ func checkProgram(name string) error {
 	if err != nil {
 		return notRun(name, err)
 	}
-	if program, err := os.ReadFile(path); err == nil && !bytes.Contains(program, []byte(instrument.Variable)) {
-		return fmt.Errorf(`%s does not record itself: build it with "bottleneck instrument -- go build"; of a service that has mounted net/http/pprof as it is, "bottleneck http://localhost:6060/debug/pprof/trace?seconds=5" prints the verdict`, name)
+	if _, err := buildinfo.ReadFile(path); err != nil {
+		return fmt.Errorf("%s is no Go program, so it has no execution trace", name)
 	}
-	return nil
+	program, err := os.ReadFile(path)
+	switch {
+	case err != nil || bytes.Contains(program, []byte(instrument.Variable)):
+		return nil
+	case bytes.Contains(program, []byte("/debug/pprof/")):
+		return fmt.Errorf(`%s does not record itself: build it with "bottleneck instrument -- go build", or add -trace-url 'http://ADDRESS/debug/pprof/trace?seconds=5' for what it serves there`, name)
+	}
+	return fmt.Errorf(`%s does not record itself and does not contain net/http/pprof: build it with "bottleneck instrument -- go build"; from outside, no system shows what goroutines wait for`, name)
 }
 
 // keep moves the recordings out of dir, and returns the name of the longest, "" if there is none.
