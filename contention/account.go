@@ -32,8 +32,6 @@ type account struct {
 	begun   atomic.Int64 // number of waits that were registered
 	rw      bool         // of an RWMutex
 
-	flights flights
-
 	// See sampling.go.
 	unrecorded atomic.Pointer[timedWaits]
 
@@ -41,26 +39,22 @@ type account struct {
 	settled int64
 	waits   map[waitKey]*waitCell
 	pairs   map[pairKey]*pairCell
-	lost    uint64 // exits that happened during waits and were not recorded
+	missed  uint64 // exits that happened during waits and were not recorded
 	waiters int32  // maximum number of simultaneous waiters
 	longest int64
 	// contended is the time in which the lock was held while a goroutine waited.
 	contended int64
 
 	// deferred has the waits behind an owner whose call chain is not yet known.
-	deferred   []wait
-	oldest     uint64 // the exits that they may need come after this one
-	cumulative cumulative
-	splitter   splitter
-	holders    []holder
-	found      []waitedPiece // this and the next two are scratch memory of follow and remember
-	pieces     []waitedPiece
-	whole      []waitedPiece
-	merging    bool   // the pieces of the current wait are combined by root
-	logClass   string // see logwrite.go
+	deferred []wait
+	oldest   uint64 // the exits that they may need come after this one
+	sums     sums
+	lost     []part // this and the next two are scratch memory
+	found    []waitedPiece
+	pieces   []waitedPiece
+	logClass string // see logwrite.go
 
 	forgotten bool // nothing is booked anymore
-	sealed    bool // see seal
 }
 
 const (
@@ -127,31 +121,9 @@ type pairCell struct {
 	roots        *pairRoots // nil if the owner was never seen to be blocked
 }
 
-// seal makes waits that end from now on count in the current session, if no wait is in progress,
-// and reports whether it did.
-func (a *account) seal() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.sealed = a.sealed || a.begun.Load() == a.settled
-	return a.sealed
-}
-
-// lockLive locks and returns the account for a finished wait of a.
-func (a *account) lockLive() *account {
-	a.mu.Lock()
-	for s := current.Load(); a.sealed && s != nil && s != a.session; s = current.Load() {
-		a.settled++
-		a.mu.Unlock()
-		a = s.open(a.info, a.rw)
-		a.begun.Add(1)
-		a.mu.Lock()
-	}
-	return a
-}
-
 // add settles a finished wait, at once or when all its owners are known.
 func (a *account) add(w *wait) {
-	a = a.lockLive()
+	a.mu.Lock()
 	a.represent(w)
 	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
 		a.settleDeferred(true)
@@ -177,8 +149,7 @@ func (a *account) forget() {
 	}
 	a.forgotten = true
 	a.deferred, a.waits, a.pairs = nil, nil, nil
-	a.cumulative, a.splitter, a.holders = cumulative{}, splitter{}, nil
-	a.found, a.pieces, a.whole = nil, nil, nil
+	a.sums, a.lost, a.found, a.pieces = sums{}, nil, nil, nil
 }
 
 // putAside defers a wait.
@@ -216,52 +187,10 @@ func (a *account) settleDeferred(final bool) {
 	clear(all[len(a.deferred):])
 }
 
-// gather lists the owners during w. If the call chain of one is still missing, it returns false and
-// requests a call of retry once it is set. If force is set, it lists the owners without it.
-func (a *account) gather(w *wait, force bool) bool {
-	a.holders = a.holders[:0]
-	w.missing = nil
-	doubt := false
-	c := w.pinned
-	for k := w.first + 1; k <= w.last; k++ {
-		for k >= c.first+chunkExits {
-			c = c.next.Load()
-			a.cumulative.visits++
-		}
-		a.cumulative.visits++
-		e := &c.exits[k-c.first]
-		if e.released <= w.start {
-			continue
-		}
-		if !force && !e.known() {
-			e.want(a)
-			if !e.known() {
-				w.missing = e
-				return false
-			}
-		}
-		a.holders = append(a.holders, holder{})
-		h := &a.holders[len(a.holders)-1]
-		e.holder(h)
-		h.number = k
-		doubt = doubt || h.doubt != 0
-	}
-	if doubt {
-		w.flags |= Estimated
-		a.session.markSampled()
-	}
-	return true
-}
-
-// settle divides w among its owners and books the parts. It returns false if an owner is still
-// unknown.
+// settle divides w among its owners and books the parts. If the call chain of an owner is still
+// missing, it returns false and requests a call of retry once it is set, unless force is set.
 func (a *account) settle(w *wait, force bool) bool {
-	if !force {
-		if settled, done := a.bySums(w); done {
-			return settled
-		}
-	}
-	if !a.gather(w, force) {
+	if w.missing = a.sums.extend(a, w, force); w.missing != nil {
 		return false
 	}
 	a.book(w)
@@ -269,75 +198,51 @@ func (a *account) settle(w *wait, force bool) bool {
 	return true
 }
 
-// book divides w among a.holders and adds the parts to the cells.
+// book adds what w has lost, by the sums, to the cells.
 func (a *account) book(w *wait) {
 	a.settled++
 	if w.weight > 1 || w.count > 1 {
 		w.flags |= Estimated
 	}
-	parts, handOff := a.splitter.split(w.start, w.end, w.kind == kindReader, a.holders)
-	free := handOff
-	var blamed, unattributed, contended int64
-	if len(parts) == 0 || w.lost > 0 {
-		// An owner held the lock and left no exit.
-		handOff, unattributed = 0, handOff
-		a.lost += w.lost
+	var contended int64
+	a.lost, contended = a.sums.lost(w, a.lost[:0])
+	// The other waits that it represents may have been for the same holds.
+	a.contended += contended * max(1, w.weight/max(1, int64(w.waiters)))
+	for i := range a.lost {
+		if a.lost[i].doubt != 0 {
+			w.flags |= Estimated
+			a.session.markSampled()
+			break
+		}
 	}
 	k, c := a.cellOf(a.keyOf(w))
-	a.merging = len(parts) > mostApart && !a.session.goroutines
-	var pair *pairCell
-	var owner *holder // owner of pair
-	var flags Flags   // flags of pair
-	for i := range parts {
-		p := &parts[i]
-		h := &a.holders[p.holder]
-		if h.chain == nil {
-			unattributed += p.ns
-			a.piece(w, nil, 0, 1, p.from, p.to, 1)
-			continue
+	free := w.end - w.start
+	var blamed, unknown int64
+	for i := range a.lost {
+		l := &a.lost[i]
+		free -= l.held
+		unknown += l.unknown
+		if l.owner == nil {
+			unknown += l.held
+		} else {
+			a.blame(w, k, c, l)
+			blamed += l.held
 		}
-		if p.ns == 0 && h.doubt == 0 {
-			continue
-		}
-		blamed += p.ns
-		longer := h.extend(p.ns)
-		contended += longer
-		a.contended += longer * w.weight
-		if owner == nil || h.chain != owner.chain || p.flags|h.flags != flags || a.session.goroutines && h.g != owner.g {
-			owner, flags = h, p.flags|h.flags
-			key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | flags}
-			if a.session.goroutines {
-				key.ownerG = h.g
-			}
-			pair = a.pairOf(c, key)
-		}
-		if pair.wait != a.settled {
-			pair.wait, pair.inWait = a.settled, 0
-			pair.count += w.count
-		}
-		pair.inWait += p.ns
-		pair.blamed += p.ns * w.weight
-		pair.longest = max(pair.longest, pair.inWait)
-		pair.variance.add(a.settled, w.weight, p.ns)
-		if h.doubt != 0 {
-			pair.variance.addShared(h.doubt, h.booked.Add(w.weight), w.weight)
-			unknown := min(h.unknown, handOff)
-			handOff -= unknown
-			unattributed += unknown
-			pair.unsure += h.unsure * w.weight
-		}
-		a.follow(pair, h, p, w)
+		a.piece(w, l.root, l.rootG, l.links+1, l.from, l.to, l.held)
 	}
-	a.remember(w, free, len(parts) == 0 || w.lost > 0)
+	rest := w.end - w.start - blamed
+	unattributed := min(unknown, rest)
+	if len(a.lost) == 0 || w.lost > 0 {
+		// An owner held the lock and left no exit.
+		unattributed = rest
+		a.missed += w.lost
+	}
 	if a.session.tracing() {
-		a.logWait(w, parts, handOff, unattributed, contended)
+		a.logWait(w, rest-unattributed, unattributed, contended)
 	}
-	a.close(w, c, blamed, handOff, unattributed)
-}
-
-// close adds a wait to its cell.
-func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int64) {
+	a.remember(w, free, len(a.lost) == 0 || w.lost > 0)
 	c.count += w.count
+	handOff := rest - unattributed
 	c.observed++
 	c.waited += w.took() * w.weight
 	c.variance.add(a.settled, w.weight-w.long, w.took())
@@ -349,13 +254,49 @@ func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int6
 	a.waiters = max(a.waiters, w.waiters)
 }
 
+// blame adds what w has lost to the cell of the pair.
+func (a *account) blame(w *wait, k waitKey, c *waitCell, l *part) {
+	if l.held == 0 && l.doubt == 0 {
+		return
+	}
+	pair := a.pairOf(c, pairKey{waiter: k.chain, waiterG: k.g, owner: l.owner, ownerG: l.ownerG, kind: k.kind, flags: k.flags | l.flags})
+	if pair.wait != a.settled {
+		pair.wait, pair.inWait = a.settled, 0
+		pair.count += w.count
+	}
+	pair.inWait += l.held
+	pair.blamed += l.held * w.weight
+	pair.longest = max(pair.longest, pair.inWait)
+	pair.variance.add(a.settled, w.weight, l.held)
+	if l.doubt != 0 {
+		// All waits behind those holds share this error. There are at most as many as waiters, and
+		// all may be in this row: then this sums to the square of their number.
+		pair.variance.sum += l.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
+		pair.unsure += l.unsure * w.weight
+	}
+	if !l.blocked || l.held == 0 {
+		return
+	}
+	if pair.roots == nil {
+		pair.roots = new(pairRoots)
+	}
+	pair.roots.blocked[l.via] += l.held * w.weight
+	if l.links > 0 {
+		pair.roots.add(pairCause{chain: l.root, g: l.rootG, via: l.via, links: l.links, count: w.count, ns: l.held * w.weight, wait: a.settled})
+	}
+}
+
+// idOf returns the ID of a goroutine if rows are separated by it.
+func (a *account) idOf(g uint64) uint64 {
+	if a.session.goroutines {
+		return g
+	}
+	return 0
+}
+
 // keyOf returns the key of the row of w.
 func (a *account) keyOf(w *wait) waitKey {
-	k := waitKey{chain: w.chain, kind: w.kind, flags: w.flags}
-	if a.session.goroutines {
-		k.g = w.g
-	}
-	return k
+	return waitKey{chain: w.chain, g: a.idOf(w.g), kind: w.kind, flags: w.flags}
 }
 
 // cellOf returns the cell of a row and its key. If there is no room for a new cell, it returns the
@@ -419,6 +360,7 @@ type lockInfo struct {
 	name    atomic.Pointer[string]
 	created atomic.Pointer[callstack.Chain]
 	first   atomic.Pointer[callstack.Chain] // the first waiter's
+	flights flights
 }
 
 var lockIDs atomic.Uint64

@@ -54,8 +54,9 @@ type state struct {
 	history
 	// arrivals counts registrations.
 	arrivals atomic.Uint32
-	// came is the time of the first registration since holds of a run pass unseen, or 0.
-	came atomic.Int64
+	// first is when the first one of the present waiters came, and came the time of the first
+	// registration since holds of a run pass unseen, or 0.
+	first, came atomic.Int64
 	// extended counts the exits that were merged into an earlier one.
 	extended atomic.Uint64
 	sampling sampling
@@ -75,16 +76,20 @@ type state struct {
 	// Readers of an RWMutex that got the lock while a goroutine waited.
 	mu      sync.Mutex
 	readers []reader
+	granted int64 // when a writer left
 }
 
 // wait is one contention, from the request of a lock until it is granted.
 type wait struct {
 	_ incomparable
 
-	account     *account // where to record it; nil: nowhere
+	account     *account   // where to record it; nil: nowhere
+	more        []*account // of the other Collectors
 	chain       *callstack.Chain
 	g           uint64
 	start, end  int64
+	granted     int64 // for a reader: when the writer left that admitted it; 0 if unknown
+	history     *history
 	pinned      *chunk // has exit first, or will have the one after it
 	first, last uint64 // the exits during the wait are those in (first, last]
 	lost        uint64 // exits during the wait that could not be recorded
@@ -113,9 +118,11 @@ func (t *tracker[L]) state() *state {
 	return t.st.Load()
 }
 
-// register raises the number of registered waiters.
-func (t *tracker[L]) register() {
-	t.waiters.Add(1)
+// register raises the number of registered waiters, for one that came at an instant.
+func (t *tracker[L]) register(at int64) {
+	if t.waiters.Add(1) == 1 {
+		t.state().first.Store(at)
+	}
 	t.word().raise()
 }
 
@@ -152,7 +159,7 @@ func (t *tracker[L]) setName(name string) {
 // draw decides whether a wait that begins now is recorded whole, if collection is on.
 func (t *tracker[L]) draw() draw {
 	if st := t.st.Load(); st != nil {
-		if s := current.Load(); s != nil && !s.exact {
+		if c := current.Load(); c != nil && !c.exact {
 			return st.draw()
 		}
 	}
@@ -168,32 +175,44 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	}
 	w.start = now()
 	st := t.state()
-	w.account = st.accountOf(s)
+	w.enter(st, s)
 	w.kind, w.flags = kind, flags
 	if d.passed() {
 		return false
 	}
-	if d.rest != 0 {
-		s.markSampled()
-	}
 	w.weight, w.count = 1, 1
 	w.lost = st.lost.Load()
+	w.history = &st.history
 	w.pinned, w.first = st.pin()
 	if kind == kindMutex {
-		t.register()
+		t.register(w.start)
 	} else {
-		t.registerBesideReaders(st)
+		t.registerBesideReaders(w.start)
 	}
 	st.came.CompareAndSwap(0, w.start)
 	st.arrivals.Add(1)
 	// The waiter is registered: the following code delays no other goroutine.
 	w.chain = s.capture(unsafe.Pointer(w))
 	w.g = s.goid()
-	w.account.begun.Add(1)
+	w.begun(d.rest != 0)
 	w.account.firstSeen(w.chain, unsafe.Pointer(w))
-	w.account.flights.begin(w)
+	st.info.flights.begin(w)
 	st.reconsider(w.start)
 	return true
+}
+
+// begun counts a wait that begins and was drawn, from a part of the waits if sampled is set.
+func (w *wait) begun(sampled bool) {
+	count := func(a *account) {
+		a.begun.Add(1)
+		if sampled {
+			a.session.markSampled()
+		}
+	}
+	count(w.account)
+	for _, a := range w.more {
+		count(a)
+	}
 }
 
 // acquired records that the caller, a registered waiter, got the lock exclusively. The hold begins
@@ -208,7 +227,7 @@ func (t *tracker[L]) acquired(w *wait) {
 	w.waiters = t.waiters.Load()
 	w.last = st.seq.Load()
 	w.over()
-	w.account.flights.holds(w)
+	st.info.flights.holds(w)
 	st.pending = w.start
 	st.own = *w
 	st.since = now()
@@ -255,7 +274,7 @@ func (t *tracker[L]) leave(r *release) {
 	if st.own.account != nil {
 		r.own = st.own
 		st.own.account = nil
-		r.own.account.flights.holder.Store(nil)
+		st.info.flights.holder.Store(nil)
 		n = t.deregister()
 	}
 	if st.forward != nil {
@@ -267,6 +286,7 @@ func (t *tracker[L]) leave(r *release) {
 		if st.rw { // a reader that has left may still be about to record that
 			st.mu.Lock()
 			st.forgetStrays()
+			st.granted = r.released
 		}
 		if r.inWait || !st.extend(r) {
 			st.exit(r)
@@ -296,7 +316,9 @@ func (st *state) exit(r *release) {
 	}
 	st.run.end()
 	r.exit, r.chunk = e, c
-	e.acquired = st.since
+	if e.acquired = st.since; e.acquired == 0 {
+		e.acquired = st.first.Load()
+	}
 	e.pending = st.pending
 	e.arrivals = st.arrivals.Load()
 	e.g = callstack.Goid()
@@ -351,7 +373,7 @@ func (r *release) finish() {
 		}
 	}
 	if r.own.account != nil {
-		r.own.account.add(&r.own)
+		r.own.each((*account).add)
 		r.st.sampling.over(&r.own)
 	}
 	r.cost(from)

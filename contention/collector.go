@@ -9,7 +9,6 @@ import (
 )
 
 // Options configures collection. The zero value is ready to use, also in long-running processes.
-// While several Collectors are on, all collect what any of their Options requests.
 type Options struct {
 	// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner. Programs
 	// that start a goroutine for each request then have very many rows.
@@ -17,7 +16,7 @@ type Options struct {
 	// Exact records every wait and every hold during it. By default, a random part of the waits
 	// is recorded if recording all of them would take more than 2 % of the time, and only some of
 	// an owner's holds of less than 4 µs are observed. Exact can take three quarters of the
-	// throughput of a hot lock.
+	// throughput of a hot lock. While several Collectors are on, it applies if one has it.
 	Exact bool
 	// NoChains captures no call chains: rows are of locks, and the Stack of waiters and owners is
 	// nil. Recording a wait then takes 5 % less time, and 25 % less at a depth of 40 calls. While
@@ -35,35 +34,26 @@ type Options struct {
 // time, such as those of a program and of a library in it: each has all waits that began while it
 // was on. [Start], [Stop] and [Snapshot] use a default Collector.
 type Collector struct {
-	// All fields are guarded by control.
-	on      bool
-	options Options
+	session *session   // since the last Start; this and the next one are guarded by control
 	next    *Collector // next Collector that is on
-	parts   []*session // since Start; the last one is current while the Collector is on
-	// past is the sum of finished parts without waits in progress; nil if there is none.
-	past *Profile
+	on      bool
 }
 
-// Sessions
-//
-// At any time, waits are recorded in one session or, if no Collector is on, in none. Each Start and
-// Stop ends the current session and begins another one for the Collectors that are on. The result
-// of a Collector is the sum of its sessions; with a single Collector, that is one session.
-// Consecutive sessions share a table of call chains, since the owners during one wait may leave in
-// different sessions.
+// collection has the sessions of the Collectors that are on. It is immutable. Each wait is recorded
+// in all of them. They share a table of call chains.
+type collection struct {
+	*session
+	more  []*session
+	exact bool
+}
 
 var (
-	// current is the current session. If it is nil, collection is off.
-	current atomic.Pointer[session]
+	// current is nil if collection is off.
+	current atomic.Pointer[collection]
 
 	control sync.Mutex
 	active  *Collector // the first Collector that is on, guarded by control
 	std     Collector
-
-	// join adds up the sessions of a Collector. With only the default Collector, there is one
-	// session, and the program does not link Merge: [Collector.Start] sets join, guarded by
-	// control.
-	join func(limit int, past *Profile, parts ...*session) *Profile
 )
 
 // The errors of Start and Stop.
@@ -73,7 +63,7 @@ var (
 )
 
 // Start starts the default Collector, as [Collector.Start] does.
-func Start(o Options) error { return std.start(o) }
+func Start(o Options) error { return std.Start(o) }
 
 // Stop stops the default Collector.
 func Stop() error { return std.Stop() }
@@ -84,25 +74,21 @@ func Snapshot() *Profile { return std.Snapshot() }
 // Start begins to collect. While no Collector is on, locks record nothing. Start drops the earlier
 // results of c, once a Snapshot of them in progress is done. It returns [ErrStarted] if c is on.
 func (c *Collector) Start(o Options) error {
-	control.Lock()
-	join = joinParts
-	control.Unlock()
-	return c.start(o)
-}
-
-func (c *Collector) start(o Options) error {
 	callstack.Goid() // its first call takes some 100 µs: make it before locking
 	control.Lock()
 	defer control.Unlock()
 	if c.on {
 		return ErrStarted
 	}
-	for _, s := range c.parts {
-		s.release()
+	if c.session != nil {
+		c.session.forget()
 	}
-	c.on, c.options, c.parts, c.past = true, o, nil, nil
+	c.on, c.session = true, newSession(o, now())
+	if active != nil {
+		c.session.shareChains(active.session)
+	}
 	active, c.next = c, active
-	nextSession()
+	nextCollection()
 	return nil
 }
 
@@ -120,66 +106,29 @@ func (c *Collector) Stop() error {
 		at = &(*at).next
 	}
 	*at, c.next = c.next, nil
-	nextSession()
+	nextCollection()
+	c.session.end(now())
 	return nil
 }
 
-// nextSession ends the current session and begins one for the Collectors that are on.
-func nextSession() {
-	var next *session
-	at := now()
-	if active != nil {
-		next = newSession(activeOptions(), at)
+// nextCollection makes waits that begin from now on be recorded for the Collectors that are on.
+func nextCollection() {
+	var next *collection
+	noChains := true
+	for c := active; c != nil; c = c.next {
+		if next == nil {
+			next = &collection{session: c.session}
+		} else {
+			next.more = append(next.more, c.session)
+		}
+		next.exact = next.exact || c.session.options.Exact
+		noChains = noChains && c.session.options.NoChains
 	}
-	last := current.Load()
-	if last != nil && next != nil {
-		next.shareChains(last)
+	for c := active; c != nil; c = c.next {
+		c.session.noChains.Store(noChains)
 	}
 	current.Store(next)
-	if last != nil {
-		last.end(at)
-	}
-	for c := active; c != nil; c = c.next {
-		c.addUp(last)
-		c.parts = append(c.parts, next)
-		next.users++
-	}
 }
-
-// activeOptions returns the options of a session for all Collectors that are on.
-func activeOptions() (o Options) {
-	o.NoChains = true
-	for c := active; c != nil; c = c.next {
-		o.NoChains = o.NoChains && c.options.NoChains
-		o.Goroutines = o.Goroutines || c.options.Goroutines
-		o.Exact = o.Exact || c.options.Exact
-		o.MaxChains = max(o.MaxChains, orDefault(c.options.MaxChains, callstack.DefaultLimit))
-		o.MaxLocks = max(o.MaxLocks, orDefault(c.options.MaxLocks, defaultLocks))
-		o.MaxPairs = max(o.MaxPairs, orDefault(c.options.MaxPairs, defaultPairs))
-	}
-	return o
-}
-
-// addUp combines the sessions without a wait in progress into one profile, so that the number of
-// sessions is bounded by that of such waits. In the last session, a wait may still be about to
-// begin. If a goroutine was preempted for so long that its wait begins later, the wait is booked in
-// the session in which it ends.
-func (c *Collector) addUp(last *session) {
-	kept := c.parts[:0]
-	for _, s := range c.parts {
-		if s == last || !s.seal() {
-			kept = append(kept, s)
-			continue
-		}
-		c.past = join(c.limit(), c.past, s)
-		c.past.InFlight, c.past.Unfinished = 0, nil // such a wait is in another session now
-		s.release()
-	}
-	clear(c.parts[len(kept):])
-	c.parts = kept
-}
-
-func (c *Collector) limit() int { return orDefault(c.options.MaxPairs, defaultPairs) }
 
 // Snapshot returns the profile of c since its last Start, until its Stop if there was one. It may
 // be called at any time, by any goroutine; recording continues in that time. It takes about 1 µs
@@ -187,47 +136,17 @@ func (c *Collector) limit() int { return orDefault(c.options.MaxPairs, defaultPa
 // 40 ms if an owner was preempted right after it unlocked, to get its call chain.
 func (c *Collector) Snapshot() *Profile {
 	control.Lock()
-	past, limit := c.past, c.limit()
-	parts := append([]*session(nil), c.parts...)
-	for _, s := range parts {
-		s.kept.RLock()
-		defer s.kept.RUnlock()
-	}
-	control.Unlock()
-	switch {
-	case len(parts) == 0:
+	s := c.session
+	if s == nil {
+		control.Unlock()
 		return &Profile{
 			Source:   FromWrappers,
 			Accuracy: Exact,
 			Warnings: []string{"Collection has not been started; see contention.Start."},
 		}
-	case len(parts) == 1 && past == nil:
-		return parts[0].snapshot()
 	}
-	return join(limit, past, parts...)
-}
-
-// joinParts adds up consecutive sessions, and the earlier profile past unless it is nil. The result
-// has at most limit rows.
-func joinParts(limit int, past *Profile, parts ...*session) *Profile {
-	var all []*Profile
-	if past != nil {
-		copied := *past
-		all = append(all, &copied)
-	}
-	for _, s := range parts {
-		all = append(all, s.snapshot())
-	}
-	pass := new(int)
-	for i, p := range all {
-		p.piece = Piece{Pass: pass, First: i, Last: i, SameIDs: true}
-	}
-	p := Merge(all...).Top(limit)
-	p.piece = Piece{}
-	for _, l := range p.Locks {
-		if l.Name == OtherLocks {
-			l.ID = otherLocksID
-		}
-	}
-	return p
+	s.kept.RLock()
+	defer s.kept.RUnlock()
+	control.Unlock()
+	return s.snapshot()
 }

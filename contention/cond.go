@@ -83,15 +83,16 @@ func (c *Cond) Wait() {
 	}
 	w := condWaits.Get().(*condWait)
 	st := c.state()
-	w.wait = wait{account: st.accountOf(s), kind: kindCond, weight: 1, count: 1, g: callstack.Goid()}
+	w.wait = wait{kind: kindCond, weight: 1, count: 1, g: callstack.Goid()}
+	w.enter(st, s)
 	var here byte
 	w.chain = s.capture(unsafe.Pointer(&here))
-	w.account.begun.Add(1)
+	w.begun(false)
 	w.account.firstSeen(w.chain, unsafe.Pointer(&here))
 	c.recorded.Add(1)
 	c.mu.Lock()
 	w.start = now()
-	w.account.flights.begin(&w.wait)
+	st.info.flights.begin(&w.wait)
 	c.queue = append(c.queue, w)
 	c.entering = w
 	c.cond.Wait() // unlocks c.mu and c.L, and locks c.L
@@ -108,7 +109,7 @@ func (c *Cond) awake(w *condWait) {
 	c.recorded.Add(-1)
 	w.end = max(w.start, w.signal.released, min(c.woken.Load(), now()))
 	w.over()
-	w.account.addCond(w)
+	w.each(func(a *account, mine *wait) { a.addCond(mine, w.signal) })
 	*w = condWait{}
 	condWaits.Put(w)
 }
@@ -295,7 +296,7 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 		r.st.account.Load().session.exited(r, chain)
 	}
 	if r.own.account != nil {
-		r.own.account.add(&r.own)
+		r.own.each((*account).add)
 	}
 }
 
@@ -304,20 +305,23 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 func (t *tracker[L]) adopt(f *forward) {
 	st := t.st.Load()
 	st.forward = f
-	t.waiters.Add(1)
+	if t.waiters.Add(1) == 1 {
+		st.first.Store(now())
+	}
 	t.word().raiseOwn()
 }
 
-// addCond settles a Wait.
-func (a *account) addCond(w *condWait) {
-	a = a.lockLive()
+// addCond settles a Wait that signal has ended.
+func (a *account) addCond(w *wait, signal holder) {
+	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.forgotten {
 		return
 	}
-	a.holders = a.holders[:0]
-	if w.signal.chain != nil {
-		a.holders = append(a.holders, w.signal)
+	a.sums.restart(w)
+	if signal.chain != nil {
+		signal.acquired = w.start
+		a.sums.add(a, &signal)
 	}
-	a.book(&w.wait)
+	a.book(w)
 }

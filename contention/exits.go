@@ -25,7 +25,7 @@ const (
 type exit struct {
 	_ incomparable
 
-	acquired int64 // when this owner got the lock; 0: before any present waiter came
+	acquired int64 // when this owner got the lock or, if that is unknown, the first waiter came
 	released int64
 	// pending is, for writers of an RWMutex, when they began to hold back readers; 0 if at once.
 	pending int64
@@ -33,12 +33,10 @@ type exit struct {
 	// repeatedly before any waiter wakes leaves one exit for all holds.
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
-	// doubt is the variance of the time for which the owner held the lock, in ns², and booked the
-	// number of times that it has counted in profiles; see sampling.go. unknown is the part of
-	// gaps in which it is unknown whether the lock was held; unsure also includes the part that
-	// is only likely.
+	// doubt is the variance of the time for which the owner held the lock, in ns²; see sampling.go.
+	// unknown is the part of gaps in which it is unknown whether the lock was held; unsure also
+	// includes the part that is only likely.
 	doubt           float64
-	booked          atomic.Int64
 	unknown, unsure int64
 	shared          bool // a reader's
 	g               uint64
@@ -47,9 +45,6 @@ type exit struct {
 	chain atomic.Pointer[callstack.Chain]
 	// wanted is set by a waiter that needs the chain before it is set.
 	wanted atomic.Pointer[account]
-
-	// contended is the longest time that a wait has blamed on this exit.
-	contended atomic.Int64
 
 	// forward is set by an owner that unlocked in Cond.Wait: the blame goes to the call chain of
 	// the final Unlock.
@@ -130,9 +125,7 @@ func (h *history) next() (*exit, *chunk) {
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
 	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
-	e.contended.Store(0)
 	e.doubt, e.unknown, e.unsure = 0, 0, 0
-	e.booked.Store(0)
 	return e, c
 }
 
@@ -193,8 +186,11 @@ func (e *exit) want(a *account) {
 // holder copies the known data of the owner to h.
 func (e *exit) holder(h *holder) {
 	h.acquired, h.released, h.pending, h.gaps = e.acquired, e.released, e.pending, e.gaps
-	h.shared, h.chain, h.g, h.contended = e.shared, e.chain.Load(), e.g, &e.contended
-	h.doubt, h.booked, h.unknown, h.unsure = e.doubt, &e.booked, e.unknown, e.unsure
+	h.chain, h.g = e.chain.Load(), e.g
+	h.doubt, h.unknown, h.unsure = e.doubt, e.unknown, e.unsure
+	if e.shared {
+		h.flags = ReadOwner
+	}
 	if e.forward != nil && h.chain != nil {
 		if final := e.forward.chain.Load(); final != nil {
 			h.chain = final

@@ -11,7 +11,7 @@ import (
 // Waits in progress
 //
 // A wait is booked when it is over. To show those in progress, each recorded waiter takes a place
-// in its lock's account while it waits: by the number of its goroutine, or one of the next three. A
+// at its lock while it waits: by the number of its goroutine, or one of the next three. A
 // lock has 128 places. A waiter that finds its places taken is in InFlight, but in no row of
 // Profile.Unfinished.
 //
@@ -89,10 +89,13 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 		kind  kindID
 		party Party
 	}
-	s, at := a.session, now()
+	s, at, f := a.session, now(), &a.info.flights
+	s.mu.Lock()
+	until := s.stop // 0 unless the session is over
+	s.mu.Unlock()
 	rows := map[waiter]int{}
-	for i := range a.flights.blocks {
-		block := a.flights.blocks[i].Load()
+	for i := range f.blocks {
+		block := f.blocks[i].Load()
 		if block == nil {
 			continue
 		}
@@ -100,13 +103,10 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 			place := &block[j]
 			since := place.since.Load()
 			chain, g, kind := place.chain.Load(), place.g.Load(), kindID(place.kind.Load())
-			if since <= 0 || at-since < leastFlight || place.since.Load() != since {
+			if since < s.start || at-since < leastFlight || place.since.Load() != since || until != 0 && since > until {
 				continue
 			}
-			if !s.goroutines {
-				g = 0
-			}
-			k := waiter{kind, s.party(chain, g)}
+			k := waiter{kind, s.party(chain, a.idOf(g))}
 			n, ok := rows[k]
 			if !ok {
 				n = len(p.Unfinished)
@@ -124,13 +124,8 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 
 // holder returns the holder of the lock, if it is known.
 func (a *account) holder() (p Party) {
-	chain := a.flights.holder.Load()
-	if chain == nil || a.info.name.Load() != nil && *a.info.name.Load() == OtherLocks {
-		return p
+	if chain := a.info.flights.holder.Load(); chain != nil {
+		p = a.session.party(chain, a.idOf(a.info.flights.holderG.Load()))
 	}
-	g := a.flights.holderG.Load()
-	if !a.session.goroutines {
-		g = 0
-	}
-	return a.session.party(chain, g)
+	return p
 }

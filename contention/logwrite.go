@@ -47,9 +47,9 @@ func (s *session) logExit(r *release) {
 	}
 }
 
-// logWait prepares the messages about a wait that was divided into parts. The caller holds a.mu.
-func (a *account) logWait(w *wait, parts []part, handOff, unattributed, contended int64) {
-	if w.kind == kindCond || w.g == 0 || len(parts) > waitlog.MaxParts || len(a.logClass) == 0 && !a.classify() {
+// logWait prepares the messages about a wait that has been settled. The caller holds a.mu.
+func (a *account) logWait(w *wait, handOff, unattributed, contended int64) {
+	if w.kind == kindCond || w.g == 0 || w.last-w.first > waitlog.MaxParts || len(a.logClass) == 0 && !a.classify() {
 		return
 	}
 	m := waitlog.Wait{
@@ -59,13 +59,9 @@ func (a *account) logWait(w *wait, parts []part, handOff, unattributed, contende
 	if name := a.info.name.Load(); name != nil {
 		m.Name = *name
 	}
-	for i := range parts {
-		p, h := &parts[i], &a.holders[parts[i].holder]
-		if h.chain != nil {
-			m.Parts = append(m.Parts, waitlog.Part{
-				Number: h.number, Goroutine: h.g, From: p.from - w.start, Length: p.to - p.from, NS: p.ns, Flags: logFlags(p.flags | h.flags),
-			})
-		}
+	for e, c, k := (*exit)(nil), w.pinned, w.first+1; k <= w.last; k++ {
+		e, c = a.sums.exit(c, k)
+		m.Parts = a.sums.appendLog(m.Parts, w, e, k)
 	}
 	q := &a.session.logs
 	q.mu.Lock()

@@ -229,7 +229,7 @@ func victim(m *Mutex) { m.Lock(); m.Unlock() }
 func TestBargingOwner(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
-	m.register() // as before a wait
+	m.register(now()) // as before a wait
 	m.state().accountOf(current.Load())
 	m.state().pin()
 	if !m.TryLock() {

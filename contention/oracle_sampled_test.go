@@ -120,21 +120,21 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 					}
 					if (draw{rest: w - 1, random: rng.Uint32()}).passed() {
 						if r.took < leastLong {
-							a.timed(kindMutex, r.took)
+							a.timed(&wait)
 						} else {
 							a.timedLong(&wait)
 						}
 						continue
 					}
-					a.holders = a.holders[:0]
+					var owners []holder
 					from := at
 					for by, ns := range r.lost {
-						a.holders = append(a.holders, holder{acquired: from, released: from + ns, chain: chains[by]})
+						owners = append(owners, holder{acquired: from, released: from + ns, chain: chains[by]})
 						from += ns
 					}
 					a.represent(&wait)
 					a.begun.Add(1)
-					a.book(&wait)
+					a.bookBehind(&wait, owners...)
 				}
 				p := &Profile{Accuracy: Exact}
 				a.copyTo(p)

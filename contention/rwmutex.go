@@ -217,12 +217,13 @@ type reader struct {
 
 // registerBesideReaders raises the number of waiters. For the first waiter, it clears the readers:
 // all came before it, and may have left while no goroutine waited.
-func (t *tracker[L]) registerBesideReaders(st *state) {
+func (t *tracker[L]) registerBesideReaders(at int64) {
+	st := t.st.Load()
 	st.mu.Lock()
 	if t.waiters.Load() == 0 {
 		st.readers = st.readers[:0]
 	}
-	t.register()
+	t.register(at)
 	st.mu.Unlock()
 }
 
@@ -246,9 +247,12 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	w.last = st.seq.Load()
 	w.lost = st.lost.Load() - w.lost
 	w.waiters = t.waiters.Load()
+	if st.granted > w.start {
+		w.granted = st.granted
+	}
 	t.deregister()
 	st.mu.Unlock()
-	w.account.add(w)
+	w.each((*account).add)
 	st.sampling.over(w)
 	st.sampling.after.Add(min(mostAfter+mostForExit*int64(w.last-w.first), now()-w.end))
 	if t.waiters.Load() != 0 { // also if they came while the wait was settled
@@ -286,7 +290,9 @@ func (t *tracker[L]) readerLeave(r *release) {
 	if r.exit, r.chunk = st.next(); r.exit != nil {
 		r.exit.shared = true
 		r.exit.g = g
-		r.exit.acquired = since
+		if r.exit.acquired = since; since == 0 {
+			r.exit.acquired = st.first.Load()
+		}
 		r.exit.released = r.released
 		st.publish()
 	}

@@ -126,7 +126,7 @@ func stratum(ns int64) int {
 type timedWaits struct {
 	_ incomparable
 
-	sums [2]struct { // index 1: readers
+	sums [views]struct {
 		ns    atomic.Int64
 		count [lengths]atomic.Int64 // by length
 	}
@@ -158,31 +158,30 @@ func (t *tracker[L]) timed(w *wait) {
 	at, st := now(), t.st.Load()
 	s := &st.sampling
 	if w.end = at; w.took() < leastLong<<(2*s.raised.Load()) {
-		a.timed(w.kind, w.took())
+		w.each((*account).timed)
 	} else {
 		w.chain = a.session.capture(unsafe.Pointer(w))
-		if a.session.goroutines {
-			w.g = callstack.Goid()
-		}
+		w.g = callstack.Goid()
 		a.firstSeen(w.chain, unsafe.Pointer(w))
-		a.timedLong(w)
+		w.each((*account).timedLong)
 		s.longCost.Add(min(mostHeld, now()-at))
 	}
 	st.reconsider(at)
 }
 
-// timed counts a wait that was not drawn and took took ns.
-func (a *account) timed(kind kindID, took int64) {
-	c := &a.timedWaits().sums[readers(kind)]
-	c.ns.Add(took)
-	c.count[stratum(took)].Add(1)
-	a.moveTimed()
+// timed counts a wait that was not drawn.
+func (a *account) timed(w *wait) {
+	c := &a.timedWaits().sums[viewOf(w.kind)]
+	c.ns.Add(w.took())
+	c.count[stratum(w.took())].Add(1)
+	a.session.markSampled()
 }
 
 // timedLong records a long wait that was not drawn. Its time belongs to the row of its waiter, but
 // is unattributed until drawn waits represent it.
 func (a *account) timedLong(w *wait) {
-	l := longWait{waitKey{chain: w.chain, g: w.g, kind: w.kind, flags: w.flags | Estimated}, w.took()}
+	l := longWait{a.keyOf(w), w.took()}
+	l.flags |= Estimated
 	u := a.timedWaits()
 	u.mu.Lock()
 	u.long = append(u.long, l)
@@ -192,34 +191,7 @@ func (a *account) timedLong(w *wait) {
 		a.bookLong(u)
 		a.mu.Unlock()
 	}
-	a.moveTimed()
-}
-
-// moveTimed moves the waits that came after the account was added up to the current session.
-func (a *account) moveTimed() {
 	a.session.markSampled()
-	s := current.Load()
-	if !a.session.addedUp.Load() || s == nil {
-		return
-	}
-	from, into := a.timedWaits(), s.open(a.info, a.rw).timedWaits()
-	if from == into {
-		return
-	}
-	for i := range from.sums {
-		into.sums[i].ns.Add(from.sums[i].ns.Swap(0))
-		for j := range from.sums[i].count {
-			into.sums[i].count[j].Add(from.sums[i].count[j].Swap(0))
-		}
-	}
-	from.mu.Lock()
-	long := from.long
-	from.long = nil
-	from.mu.Unlock()
-	into.mu.Lock()
-	into.long = append(into.long, long...)
-	into.mu.Unlock()
-	s.markSampled()
 }
 
 func (a *account) timedWaits() *timedWaits {
@@ -228,14 +200,6 @@ func (a *account) timedWaits() *timedWaits {
 	}
 	a.unrecorded.CompareAndSwap(nil, new(timedWaits))
 	return a.unrecorded.Load()
-}
-
-// readers returns the index in timedWaits.
-func readers(k kindID) int {
-	if k == kindReader {
-		return 1
-	}
-	return 0
 }
 
 // unowned counts the long waits of a row whose owners no drawn wait represents yet.
@@ -284,7 +248,7 @@ func (a *account) represent(w *wait) {
 	if u == nil || w.kind == kindCond {
 		return
 	}
-	i, c := stratum(took), &u.sums[readers(w.kind)]
+	i, c := stratum(took), &u.sums[viewOf(w.kind)]
 	n := c.count[i].Swap(0)
 	w.count += n
 	if took > 0 {
@@ -327,7 +291,7 @@ func (a *account) settleTimed() {
 		}
 		k := waitKey{chain: unsampled, kind: kindMutex, flags: Estimated}
 		switch {
-		case i == readers(kindReader):
+		case i == viewReaders:
 			k.kind = kindReader
 		case a.rw:
 			k.kind = kindWriter
@@ -442,14 +406,6 @@ func (v *variance) add(wait, weight, ns int64) {
 	before, after := float64(v.lost), float64(v.lost+ns)
 	v.lost += ns
 	v.sum += float64(weight) * float64(weight-1) * (after*after - before*before)
-}
-
-// addShared adds an error with variance doubt that waits of this weight share with earlier ones in
-// this row or others. sum is the total weight including this wait. The sum of the rows then has the
-// variance of the sum.
-func (v *variance) addShared(doubt float64, sum, weight int64) {
-	after, before := float64(sum), float64(sum-weight)
-	v.sum += doubt * (after*after - before*before)
 }
 
 // stdErr returns the standard error of the row.
@@ -590,13 +546,13 @@ func (st *state) seen(e *exit, held, free int64) {
 		r.first = false
 		return
 	}
-	s := st.account.Load().session
+	c := current.Load()
 	if held+free > longCycle {
 		st.long.held += held
 		st.long.free += free
 		st.long.n++
 	}
-	if held+free > longCycle || held+free <= 0 || st.rw || s.exact || s.tracing() {
+	if held+free > longCycle || held+free <= 0 || st.rw || c == nil || c.exact || c.tracing() {
 		r.end()
 		return
 	}

@@ -92,7 +92,7 @@ func TestSamplingEnds(t *testing.T) {
 	s.rest.Store(1<<10 - 1)
 	at := now()
 	s.began.Store(at - 2*int64(time.Second))
-	a.timed(kindMutex, 10)
+	a.timed(&wait{start: 1, end: 1 + 10})
 	st.reconsider(at)
 	if w := s.rest.Load() + 1; w != 1 {
 		t.Errorf("w is %d", w)
@@ -106,7 +106,7 @@ func TestProfileIsSampledEvenIfNoWaitWasDrawn(t *testing.T) {
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
 	for i := range int64(100) {
-		a.timed(kindMutex, i*i*i)
+		a.timed(&wait{start: 1, end: 1 + i*i*i})
 	}
 	p := Snapshot()
 	checkConservation(t, p)
@@ -128,7 +128,7 @@ func TestDrawnWaitRepresentsWaitsOfItsLength(t *testing.T) {
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
 	for _, took := range []int64{5000, 6000, 7000, 500_000} {
-		a.timed(kindMutex, took)
+		a.timed(&wait{start: 1, end: 1 + took})
 	}
 	w := wait{start: 1, end: 5001, weight: 1, count: 1}
 	a.represent(&w)

@@ -97,7 +97,7 @@ func (s *sequenced) cycle() {
 			}
 		})
 	} else {
-		session := current.Load()
+		session := current.Load().session
 		seen := false
 		from := do(func() { seen = t.arrive(&w, t.draw(), kindMutex, 0) })
 		if seen {
@@ -185,7 +185,7 @@ func TestBlameOfSequences(t *testing.T) {
 			if err := Start(Options{Exact: true, Goroutines: rng.IntN(2) == 0}); err != nil {
 				t.Fatal(err)
 			}
-			session := current.Load()
+			session := current.Load().session
 			for range 100 + rng.IntN(400) {
 				if last = q.pick(rng, all, last, false); last != nil {
 					last.take()

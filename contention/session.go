@@ -14,12 +14,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
-// session has the records from one Start or Stop of a Collector to the next.
+// session has the records of a Collector from its Start to its Stop.
 type session struct {
 	table      atomic.Pointer[callstack.Table]
+	options    Options
 	goroutines bool
-	exact      bool
-	noChains   bool
+	noChains   atomic.Bool
 	maxLocks   int
 	maxCells   int64
 	wall       int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
@@ -33,16 +33,13 @@ type session struct {
 	cells   atomic.Int64  // number of rows in all accounts
 	crowded atomic.Uint64 // number of times there was no room for another row
 
-	kept    sync.RWMutex // held by Snapshot against forget
-	users   int          // number of Collectors that need it, guarded by control
-	addedUp atomic.Bool  // Collectors add its rows to others
+	kept sync.RWMutex // held by Snapshot against forget
 
 	mu        sync.Mutex
 	accounts  map[*lockInfo]*account
 	others    *account // of locks beyond the limit
 	left      uint64   // number of those locks
 	stop      int64    // end of the session; 0 until then
-	sealed    bool     // new accounts are sealed
 	stacks    any      // map[*callstack.Chain]*Stack; not linked into programs that take no Snapshot
 	forgotten bool
 }
@@ -54,20 +51,20 @@ const (
 
 func newSession(o Options, start int64) *session {
 	s := &session{
+		options:    o,
 		goroutines: o.Goroutines,
-		exact:      o.Exact,
-		noChains:   o.NoChains,
 		maxLocks:   orDefault(o.MaxLocks, defaultLocks),
 		maxCells:   int64(orDefault(o.MaxPairs, defaultPairs)),
 		wall:       time.Now().UnixNano(),
 		start:      start,
 		accounts:   make(map[*lockInfo]*account),
 	}
+	s.noChains.Store(o.NoChains)
 	s.table.Store(callstack.NewTable(o.MaxChains))
 	return s
 }
 
-// shareChains makes the session, which has not begun, use the call chains of an earlier one.
+// shareChains makes the session, which has not begun, use the call chains of another one.
 func (s *session) shareChains(of *session) {
 	table := of.chains()
 	s.table.Store(table)
@@ -82,7 +79,7 @@ var noChain = new(callstack.Chain)
 
 // capture returns the call chain above frame.
 func (s *session) capture(frame unsafe.Pointer) *callstack.Chain {
-	if s.noChains {
+	if s.noChains.Load() {
 		return noChain
 	}
 	return s.chains().CaptureAbove(frame)
@@ -105,29 +102,6 @@ func (s *session) end(at int64) {
 	s.stop = at
 	s.mu.Unlock()
 	s.flushLogs()
-}
-
-// seal prepares the session for adding up its rows, and reports whether no wait is in progress.
-func (s *session) seal() bool {
-	s.mu.Lock()
-	accounts := s.allAccounts()
-	s.sealed = true
-	s.mu.Unlock()
-	sealed := true
-	for _, a := range accounts {
-		sealed = a.seal() && sealed
-	}
-	if sealed {
-		s.addedUp.Store(true)
-	}
-	return sealed
-}
-
-// release notes that a Collector no longer needs the session. The caller holds control.
-func (s *session) release() {
-	if s.users--; s.users == 0 {
-		s.forget()
-	}
 }
 
 // forget drops the results of the session. Locks that were waited for in it point to it until they
@@ -177,14 +151,35 @@ func (s *session) room() bool {
 	return true
 }
 
-// accountOf returns the lock's account in the session.
-func (st *state) accountOf(s *session) *account {
+// accountOf returns the lock's account in the first session.
+func (st *state) accountOf(c *collection) *account {
 	a := st.account.Load()
-	if a == nil || a.session != s {
-		a = s.open(st.info, st.rw)
+	if a == nil || a.session != c.session {
+		a = c.open(st.info, st.rw)
 		st.account.Store(a)
 	}
 	return a
+}
+
+// enter sets the accounts of a wait that begins.
+func (w *wait) enter(st *state, c *collection) {
+	w.account = st.accountOf(c)
+	for _, s := range c.more {
+		w.more = append(w.more, s.open(st.info, st.rw))
+	}
+}
+
+// each calls f for each account of w, with a copy of w for that account; the copies pin the exits as
+// w does.
+func (w *wait) each(f func(a *account, w *wait)) {
+	for _, a := range w.more {
+		c := *w
+		if c.account, c.more = a, nil; c.pinned != nil {
+			c.pinned.pins.Add(1)
+		}
+		f(a, &c)
+	}
+	f(w.account, w)
 }
 
 func (s *session) open(info *lockInfo, rw bool) *account {
@@ -216,7 +211,6 @@ func (s *session) newAccount(info *lockInfo, rw bool) *account {
 		waits:     make(map[waitKey]*waitCell),
 		pairs:     make(map[pairKey]*pairCell),
 		forgotten: s.forgotten,
-		sealed:    s.sealed,
 	}
 }
 
@@ -278,7 +272,7 @@ func (a *account) copyTo(p *Profile) {
 	a.mu.Lock()
 	a.settleTimed()
 	p.InFlight += a.begun.Load() - a.settled
-	p.Dropped.Exits += a.lost
+	p.Dropped.Exits += a.missed
 	waits := make(map[waitKey]waitCell, len(a.waits))
 	for k, c := range a.waits {
 		waits[k] = c.whole()

@@ -10,20 +10,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// bruteSplit does the same as split, nanosecond by nanosecond.
+// bruteSplit divides a wait nanosecond by nanosecond.
 func bruteSplit(start, end int64, reader bool, hs []holder) (blame []float64, handOff float64) {
 	blame = make([]float64, len(hs))
 	for t := start; t < end; t++ {
 		var writers, readers, pending []int
+		next := false // the next writer is known
 		for i, h := range hs {
 			held := h.acquired <= t && t < h.released
 			switch {
-			case held && h.shared:
+			case held && h.flags == ReadOwner:
 				readers = append(readers, i)
 			case held:
 				writers = append(writers, i)
-			case !h.shared && h.pending != 0 && h.pending <= t && t < h.acquired:
-				pending = append(pending, i)
+			case h.flags == 0 && t < h.acquired && !next:
+				if next = true; h.pending != 0 && h.pending <= t {
+					pending = append(pending, i) // it holds readers back
+				}
 			}
 		}
 		share := writers
@@ -46,7 +49,7 @@ func bruteSplit(start, end int64, reader bool, hs []holder) (blame []float64, ha
 func randomHolders(rng *rand.Rand) []holder {
 	var hs []holder
 	t := 1 + rng.Int64N(50)
-	for range rng.IntN(6) {
+	for range rng.IntN(12) {
 		if rng.IntN(2) == 0 {
 			h := holder{acquired: t, released: t + 1 + rng.Int64N(60)}
 			if rng.IntN(3) > 0 {
@@ -57,7 +60,7 @@ func randomHolders(rng *rand.Rand) []holder {
 		} else {
 			last := t
 			for range 1 + rng.IntN(4) {
-				h := holder{shared: true, acquired: t + rng.Int64N(20)}
+				h := holder{flags: ReadOwner, acquired: t + rng.Int64N(20)}
 				h.released = h.acquired + 1 + rng.Int64N(60)
 				last = max(last, h.released)
 				hs = append(hs, h)
@@ -69,28 +72,70 @@ func randomHolders(rng *rand.Rand) []holder {
 	return hs
 }
 
+// newSums returns the account of a lock with the given owners, each of which has a call chain of
+// its own unless there are fewer chains.
+func newSums(rw bool, chains int, hs []holder) *account {
+	a := newSession(Options{}, now()).newAccount(newLockInfo(), rw)
+	all := make([]*callstack.Chain, chains)
+	for i := range all {
+		all[i] = new(callstack.Chain)
+	}
+	for i := range hs {
+		hs[i].chain = all[i%chains]
+	}
+	a.sums.restart(new(wait))
+	return a
+}
+
 func TestSplitAgainstBruteForce(t *testing.T) {
+	const rounding = 12
 	rng := rand.New(rand.NewPCG(5, 6))
-	var s splitter
 	for range 5000 {
 		hs := randomHolders(rng)
-		start := 1 + rng.Int64N(200)
-		end := start + rng.Int64N(200)
-		reader := rng.IntN(2) == 0
-		parts, handOff := s.split(start, end, reader, hs)
-		want, wantHandOff := bruteSplit(start, end, reader, hs)
-		got := make([]float64, len(hs))
-		sum := handOff
-		for _, p := range parts {
-			got[p.holder] += float64(p.ns)
-			sum += p.ns
+		chains := 1 + rng.IntN(8)
+		a := newSums(true, chains, hs)
+		w := wait{kind: kindWriter, start: 1 + rng.Int64N(300)}
+		w.end = w.start + rng.Int64N(300)
+		if rng.IntN(2) == 0 {
+			w.kind = kindReader
 		}
-		if sum != end-start || float64(handOff) != wantHandOff {
-			t.Fatalf("%d to %d, reader %v, %+v: parts and hand-off sum to %d; hand-off %d, want %v", start, end, reader, hs, sum, handOff, wantHandOff)
+		for range hs {
+			for _, h := range hs {
+				if w.kind == kindWriter && h.flags == ReadOwner && h.acquired < w.end {
+					w.end = max(w.end, h.released) // when it gets the lock
+				}
+			}
+		}
+		added := 0
+		for ; added < len(hs) && (w.kind == kindReader || hs[added].acquired < w.end); added++ {
+			a.sums.add(a, &hs[added])
+		}
+		if w.kind == kindWriter {
+			a.sums.share(w.start, w.end)
+		}
+		for ; added < len(hs); added++ { // another wait may be settled first
+			a.sums.add(a, &hs[added])
+		}
+		lost, _ := a.sums.lost(&w, nil)
+		brute, wantHandOff := bruteSplit(w.start, w.end, w.kind == kindReader, hs)
+		got, want := map[*callstack.Chain]float64{}, map[*callstack.Chain]float64{}
+		handOff := w.took()
+		for _, l := range lost {
+			got[l.owner] += float64(l.held)
+			handOff -= l.held
+			if l.held > 0 && (l.from < w.start || l.to > w.end || l.held > l.to-l.from+rounding) {
+				t.Fatalf("%d of the time from %d to %d", l.held, l.from, l.to)
+			}
 		}
 		for i := range hs {
-			if math.Abs(got[i]-want[i]) > 12 { // the last reader gets the remainders
-				t.Fatalf("%d to %d, reader %v, %+v: holder %d gets %v, want %v", start, end, reader, hs, i, got[i], want[i])
+			want[hs[i].chain] += brute[i]
+		}
+		if handOff < 0 || math.Abs(float64(handOff)-wantHandOff) > rounding {
+			t.Fatalf("%d to %d, kind %v, %+v: hand-off %d, want %v", w.start, w.end, w.kind, hs, handOff, wantHandOff)
+		}
+		for c := range want {
+			if math.Abs(got[c]-want[c]) > rounding {
+				t.Fatalf("%d to %d, kind %v, %+v: a chain gets %v, want %v", w.start, w.end, w.kind, hs, got[c], want[c])
 			}
 		}
 	}
@@ -98,14 +143,14 @@ func TestSplitAgainstBruteForce(t *testing.T) {
 
 // An owner that acquired the lock repeatedly leaves one exit. The gaps are hand-off.
 func TestSplitWithGaps(t *testing.T) {
-	var s splitter
-	parts, handOff := s.split(100, 1000, false, []holder{
-		{acquired: 0, released: 200},
-		{acquired: 250, released: 800, gaps: 150},
-		{acquired: 2, released: 150}, // before the others: it has no part
-	})
-	if len(parts) != 2 || parts[0].ns != 100 || parts[1].ns != 400 || handOff != 50+150+200 {
-		t.Errorf("parts %+v, hand-off %d", parts, handOff)
+	hs := []holder{{acquired: 0, released: 200}, {acquired: 250, released: 800, gaps: 150}}
+	a := newSums(false, 2, hs)
+	a.bookBehind(&wait{chain: new(callstack.Chain), start: 100, end: 1000, weight: 1, count: 1}, hs...)
+	p := &Profile{}
+	a.begun.Add(1)
+	a.copyTo(p)
+	if len(p.Pairs) != 2 || p.Pairs[0].Blamed+p.Pairs[1].Blamed != 500 || p.Waits[0].HandOff != 50+150+200 {
+		t.Errorf("pairs %+v, waits %+v", p.Pairs, p.Waits)
 	}
 }
 
@@ -172,7 +217,7 @@ func TestExtendOnlyWithoutArrivals(t *testing.T) {
 	}
 	m, st, _ := underTest(t)
 	st.pin()
-	m.register()
+	m.register(now())
 	hold := func() {
 		m.Lock()
 		m.Unlock()

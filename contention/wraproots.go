@@ -19,8 +19,8 @@ import (
 // waited for a second lock, and releases it before the first one, has settled that wait by then.
 // What else an owner was blocked on, or whether it ran, is unknown.
 //
-// A wait behind many owners is remembered as one piece for each of its roots, which spans and
-// counts all of the wait that is due to that root, and one for the time in which the lock was free.
+// A wait is remembered as one piece for each of its roots, which spans and counts all of the wait
+// that is due to that root, and one for the time in which the lock was free.
 //
 // Goroutines share a fixed number of slots. A goroutine whose slot is taken by another one has no
 // past: it is itself the root.
@@ -28,10 +28,6 @@ import (
 const (
 	waitedSlots  = 1 << 12
 	waitedPieces = 64
-	// A wait of more than mostApart parts is remembered by root. A part is merged with one of the
-	// last seenRoots pieces if that has the same root.
-	mostApart = 16
-	seenRoots = 8
 	// maxCauses is the maximum number of roots of a pair; others are combined.
 	maxCauses = 16
 )
@@ -128,15 +124,6 @@ func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
 	s.latest.Store(latest)
 }
 
-// overlap returns the length of the part of the piece between two instants.
-func (p *waitedPiece) overlap(from, to int64) int64 { return max(0, min(p.to, to)-max(p.from, from)) }
-
-// share returns the part of the piece that is due to a goroutine that held a lock for a share of
-// the time between two instants.
-func (p *waitedPiece) share(from, to int64, share float64) int64 {
-	return int64(float64(p.overlap(from, to))*float64(p.ns)/float64(p.to-p.from)*share + 0.5)
-}
-
 // pairRoots has the time for which an owner was blocked, and the roots of that time. The owner
 // itself is the root of the rest.
 type pairRoots struct {
@@ -184,120 +171,39 @@ func (r *pairRoots) clone() *pairRoots {
 	return &c
 }
 
-// follow finds the roots of p, for which the owner h is blamed. It adds them to the cell of the
-// pair and to the pieces of the waiter.
-func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
-	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
-	sortPieces(a.found) // a wait is settled when its lock is released
-	if len(a.found) == 0 && p.ns == p.to-p.from {
-		a.piece(w, h.chain, h.g, 1, p.from, p.to, 1)
+// piece adds the part of w that is due to a root, or to the waiter itself if links is 0.
+func (a *account) piece(w *wait, root *callstack.Chain, g uint64, links int32, from, to, ns int64) {
+	if w.g == 0 || ns <= 0 {
 		return
 	}
-	at, share := p.from, float64(p.ns)/float64(max(1, p.to-p.from))
-	left := p.ns
-	for i := range a.found {
-		f := &a.found[i]
-		from, to := max(f.from, p.from), min(f.to, p.to)
-		a.piece(w, h.chain, h.g, 1, at, from, share)
-		at = max(at, to)
-		ns := min(left, f.share(p.from, p.to, share))
-		if ns <= 0 {
-			continue
-		}
-		left -= ns
-		if c.roots == nil {
-			c.roots = new(pairRoots)
-		}
-		c.roots.blocked[f.kind] += ns * w.weight
-		chain, g := f.chain, f.g
-		if f.links == 0 {
-			chain, g = h.chain, h.g
-		} else {
-			cause := pairCause{chain: chain, via: f.kind, links: f.links, count: w.count, ns: ns * w.weight, wait: a.settled}
-			if a.session.goroutines {
-				cause.g = g
-			}
-			c.roots.add(cause)
-		}
-		a.piece(w, chain, g, f.links+1, from, to, float64(ns)/float64(to-from))
-	}
-	a.piece(w, h.chain, h.g, 1, at, p.to, share)
-}
-
-// piece adds a piece of w: the time between two instants, or a share of it, was due to a root.
-func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, from, to int64, share float64) {
-	if to <= from || w.g == 0 {
-		return
-	}
-	ns := to - from
-	if share != 1 {
-		ns = int64(float64(ns)*share + 0.5)
-	}
-	if a.merging {
-		n := len(a.pieces)
-		for i := n - 1; i >= max(0, n-seenRoots); i-- {
-			if p := &a.pieces[i]; p.chain == chain && p.links == links {
-				p.from, p.to, p.ns = min(p.from, from), max(p.to, to), p.ns+ns
-				return
-			}
+	for i := range a.pieces {
+		if p := &a.pieces[i]; p.chain == root && p.g == g && p.links == links {
+			p.from, p.to, p.ns = min(p.from, from), max(p.to, to), p.ns+ns
+			return
 		}
 	}
-	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: chain, g: g})
+	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: root, g: g})
 }
 
 // remember stores the pieces of w for waits behind its goroutine. free is the time without an
-// owner. Its root is the waiter itself or, if an unknown goroutine held the lock, unknown.
+// owner: at the end, if that was long enough, or somewhere after the first owner. Its root is the
+// waiter itself or, if an unknown goroutine held the lock, unknown.
 func (a *account) remember(w *wait, free int64, unknown bool) {
-	if w.g == 0 {
-		return
-	}
-	if a.merging {
-		if free > 0 {
-			var links int32
-			if unknown {
-				links = 1
-			}
-			a.pieces = append(a.pieces, waitedPiece{from: w.start, to: w.end, ns: free, kind: w.kind, links: links})
-		}
-		a.session.waited.add(w.g, a.pieces)
-		a.pieces = a.pieces[:0]
-		return
-	}
-	sortPieces(a.pieces) // readers may have held the lock together
-	gap := waitedPiece{kind: w.kind, from: w.start}
-	if unknown {
-		gap.links = 1
-	}
-	a.whole = a.whole[:0]
-	until := func(to int64) {
-		if gap.to = to; gap.to > gap.from {
-			gap.ns = gap.to - gap.from
-			a.whole = joinPiece(a.whole, &gap)
-		}
-	}
+	first, last := w.end, w.start
 	for i := range a.pieces {
-		p := &a.pieces[i]
-		until(p.from)
-		a.whole = joinPiece(a.whole, p)
-		gap.from = max(gap.from, p.to)
+		first, last = min(first, a.pieces[i].to), max(last, a.pieces[i].to)
 	}
-	until(w.end)
-	a.session.waited.add(w.g, a.whole)
+	from := min(first, w.end-free)
+	if w.end-last >= free {
+		from = w.end - free
+	}
+	var links int32
+	if unknown {
+		links = 1
+	}
+	a.piece(w, nil, 0, links, max(w.start, from), w.end, free)
+	a.session.waited.add(w.g, a.pieces)
 	a.pieces = a.pieces[:0]
-}
-
-// joinPiece appends a piece, or merges it with the last one if it directly follows that and has the
-// same root.
-func joinPiece(pieces []waitedPiece, p *waitedPiece) []waitedPiece {
-	if n := len(pieces) - 1; n >= 0 {
-		q := &pieces[n]
-		whole := q.ns == q.to-q.from && p.ns == p.to-p.from
-		if whole && q.to == p.from && q.kind == p.kind && q.links == p.links && q.chain == p.chain && q.g == p.g {
-			q.to, q.ns = p.to, q.ns+p.ns
-			return pieces
-		}
-	}
-	return append(pieces, *p)
 }
 
 // ownerRoots sets the activity and the roots of q from its cell.

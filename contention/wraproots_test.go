@@ -97,9 +97,8 @@ func TestFollowWaitChains(t *testing.T) {
 	}
 	settle := func(g uint64, start, end int64, holders ...holder) *account {
 		a := s.open(newLockInfo(), false)
-		a.holders = holders
 		a.begun.Add(1)
-		a.book(&wait{account: a, chain: chains[g-1], g: g, start: start, end: end, weight: 1, count: 1})
+		a.bookBehind(&wait{account: a, chain: chains[g-1], g: g, start: start, end: end, weight: 1, count: 1}, holders...)
 		return a
 	}
 	owner := func(g uint64, from, to int64) holder {
@@ -141,20 +140,20 @@ func TestManyOwnersAreKeptByRoot(t *testing.T) {
 	}
 	a := s.open(newLockInfo(), false)
 	at := int64(100)
+	var owners []holder
 	for i := range int64(n) {
 		hold := 10 * (1 + i%2)
-		a.holders = append(a.holders, holder{acquired: at, released: at + hold, chain: chains[1+i%2], g: uint64(10 + i)})
+		owners = append(owners, holder{acquired: at, released: at + hold, chain: chains[1+i%2], g: uint64(10 + i)})
 		at += hold + 1
 	}
 	a.begun.Add(1)
-	a.book(&wait{account: a, chain: chains[0], g: 1, start: 100, end: at, weight: 1, count: 1})
+	a.bookBehind(&wait{account: a, chain: chains[0], g: 1, start: 100, end: at, weight: 1, count: 1}, owners...)
 	if slot := s.waited.slots.Load()[1].Load(); slot.n != 3 {
 		t.Errorf("%d pieces", slot.n)
 	}
 	b := s.open(newLockInfo(), false)
-	b.holders = []holder{{acquired: 50, released: at + 50, chain: chains[0], g: 1}}
 	b.begun.Add(1)
-	b.book(&wait{account: b, chain: chains[3], g: 2, start: 60, end: at + 70, weight: 1, count: 1})
+	b.bookBehind(&wait{account: b, chain: chains[3], g: 2, start: 60, end: at + 70, weight: 1, count: 1}, holder{acquired: 50, released: at + 50, chain: chains[0], g: 1})
 	p := s.snapshot()
 	checkConservation(t, p)
 	roots, blocked := map[string]time.Duration{}, time.Duration(0)
@@ -172,6 +171,18 @@ func TestManyOwnersAreKeptByRoot(t *testing.T) {
 	}
 }
 
+// bookBehind books a wait behind the given owners.
+func (a *account) bookBehind(w *wait, owners ...holder) {
+	a.sums.restart(w)
+	for i := range owners {
+		a.sums.add(a, &owners[i])
+	}
+	if w.kind == kindWriter {
+		a.sums.share(w.start, w.end)
+	}
+	a.book(w)
+}
+
 // TestFollowOverlapping: the stored data of an owner contradicts itself. The sums stay right.
 func TestFollowOverlapping(t *testing.T) {
 	s := newSession(Options{}, now())
@@ -181,9 +192,8 @@ func TestFollowOverlapping(t *testing.T) {
 		{from: 0, to: 50, ns: 50, links: 1, chain: c}, {from: 10, to: 60, ns: 50, kind: kindReader, links: 1, chain: other}, {from: 5, to: 20, ns: 15, kind: kindCond, links: 2},
 	})
 	a := s.open(newLockInfo(), false)
-	a.holders = []holder{{released: 60, chain: c, g: 1}}
 	a.begun.Add(1)
-	a.book(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3, count: 3})
+	a.bookBehind(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3, count: 3}, holder{released: 60, chain: c, g: 1})
 	p := s.snapshot()
 	checkConservation(t, p)
 	if q := p.Pairs[0]; q.Blamed != 3*58 || q.Activity.BlockedTotal() != 3*58 {
