@@ -154,6 +154,7 @@ func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 	}
 	w.earlier += w.waited
 	w.waited, w.blamed, w.handOff, w.unattributed, w.parts = 0, 0, 0, 0, w.parts[:0]
+	w.full = false
 	w.ready, w.idle = 0, 0
 }
 

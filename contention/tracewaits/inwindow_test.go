@@ -245,7 +245,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	}
 	sameSums(t, "bounded", whole, contention.Merge(windows...))
 
-	w := newTraceWindows(0, time.Microsecond, newTraceRows(1).rest, maxWindowCells)
+	w := newTraceWindows(0, time.Microsecond, maxWindowCells)
 	g, lock := &tracedGoroutine{g: &timeline.Goroutine{ID: 1}}, &tracedLock{}
 	for i := range 3 * maxWindowCells / 2 { // another call chain each time
 		site := &callSite{stack: &contention.Stack{}, id: i}
@@ -260,7 +260,7 @@ func TestWindowsAreBounded(t *testing.T) {
 
 // A message of a wrapped lock can contain times outside the trace.
 func TestWindowsTakeAnyTime(t *testing.T) {
-	w := newTraceWindows(1000, time.Microsecond, nil, maxWindowCells)
+	w := newTraceWindows(1000, time.Microsecond, maxWindowCells)
 	for _, sp := range []waitSpan{
 		{from: -1 << 62, to: -1 << 61, ns: 5}, {from: 1 << 61, to: 1 << 62, ns: 1 << 60}, {from: 5000, to: 5000, ns: 7}, {from: 900, to: 1100, ns: 100},
 	} {

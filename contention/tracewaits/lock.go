@@ -2,6 +2,8 @@ package tracewaits
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 	"sort"
 	"unique"
@@ -113,22 +115,65 @@ const (
 	anyPlace                       // possibly before others
 )
 
-// placeAt returns where the waiter that x woke entered its queue. A release leaves a token for the
-// waiter that it wakes. A goroutine that arrives before that waiter runs takes the token, tries the
-// lock, and blocks at the head of the queue if another goroutine was faster.
-func (l *tracedLock) placeAt(x *hold) queuePlace {
-	after := sort.Search(len(l.history), func(i int) bool { return l.history[i].to > x.asked+overlap })
-	for i := after - 1; i >= 0; i-- {
-		y := l.history[i]
-		if y.ran == 0 || y.ran > x.asked-overlap {
-			return anyPlace
+// placeAt returns where the waiter that x woke entered its queue, and the number of releases and
+// sums that it visited. A release leaves a token for the waiter that it wakes. A goroutine that
+// arrives before that waiter runs takes the token, tries the lock, and blocks at the head of the
+// queue if another goroutine was faster.
+func (l *tracedLock) placeAt(x *hold) (at queuePlace, steps int) {
+	i := sort.Search(len(l.history), func(i int) bool { return l.history[i].to > x.asked+overlap })
+	for i > 0 && l.history[i-1].to >= x.asked-placeWindow {
+		steps++
+		if n := l.allRanBefore(i, x.asked-overlap, &steps); n > 0 {
+			i -= n
+			continue
 		}
-		if y.to < x.asked-placeWindow {
-			break
+		i--
+		if y := l.history[i]; y.ran == 0 || y.ran > x.asked-overlap {
+			return anyPlace, steps
 		}
 	}
-	return lastPlace
+	return lastPlace, steps
 }
+
+// allRanBefore returns the number of releases of the largest sum that ends before release i and
+// whose waiters all ran at time t, or 0.
+func (l *tracedLock) allRanBefore(i int, t timeline.Time, steps *int) int {
+	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(l.sums)) - 1; level >= 0; level-- {
+		size := 1 << ((level + 1) * fanBits)
+		if l.ranBy(level, i/size-1, steps) <= t {
+			return size
+		}
+	}
+	return 0
+}
+
+// ranBy returns when the latest waiter that was woken in sum number i of a level ran. It is computed
+// once all of them have run.
+func (l *tracedLock) ranBy(level, i int, steps *int) timeline.Time {
+	s := l.sums[level][i]
+	if s.ran != 0 {
+		return s.ran
+	}
+	latest := timeline.Time(0)
+	for j := i * fanOut; j < (i+1)*fanOut; j++ {
+		*steps++
+		ran := timeline.Time(0)
+		if level > 0 {
+			ran = l.ranBy(level-1, j, steps)
+		} else {
+			ran = l.history[j].ran
+		}
+		if ran == 0 || ran == never {
+			return never
+		}
+		latest = max(latest, ran)
+	}
+	s.ran = latest
+	return latest
+}
+
+// never is a time after all others.
+const never timeline.Time = math.MaxInt64
 
 // placeWindow is how long before the arrival of a waiter to search for a release whose token it may
 // have taken.
@@ -281,7 +326,7 @@ func (o *Observer) lockOf(s *callSite) *tracedLock {
 }
 
 // unite merges two locks into the older one and returns it.
-func unite(a, b *tracedLock) *tracedLock {
+func (o *Observer) unite(a, b *tracedLock) *tracedLock {
 	if a == b {
 		return a
 	}
@@ -289,13 +334,12 @@ func unite(a, b *tracedLock) *tracedLock {
 		a, b = b, a
 	}
 	b.parent = a
-	a.history = append(a.history, b.history...)
-	slices.SortStableFunc(a.history, func(x, y *hold) int { return cmp.Compare(x.to, y.to) })
+	a.waitingSince = earlier(a.waitingSince, b.waitingSince)
+	o.work += a.mergeHistory(b)
 	for i := range b.waiting {
 		a.waiting[i] += b.waiting[i]
 	}
 	a.peak = max(a.peak, b.peak, a.waits())
-	a.waitingSince = earlier(a.waitingSince, b.waitingSince)
 	a.firstPark, a.lastPark = earlier(a.firstPark, b.firstPark), max(a.lastPark, b.lastPark)
 	if a.woken == nil || b.woken != nil && b.woken.to > a.woken.to {
 		a.woken = b.woken
@@ -304,14 +348,7 @@ func unite(a, b *tracedLock) *tracedLock {
 		a.past = b.past
 	}
 	a.seen = append(a.seen, b.seen...)
-	b.seen, b.sums, b.woken = nil, nil, nil
-	if len(b.history) > 0 {
-		a.sumAgain()
-	}
-	if len(a.history) >= 2*a.memory() {
-		a.evict()
-	}
-	a.evicted = a.evicted || b.evicted
+	b.seen, b.woken = nil, nil
 	a.holds.merge(&b.holds)
 	a.compared += b.compared
 	a.early += b.early
@@ -324,9 +361,41 @@ func unite(a, b *tracedLock) *tracedLock {
 	a.longest = max(a.longest, b.longest)
 	a.contended += b.contended
 	a.readers = append(a.readers, b.readers...)
+	a.readers = slices.Delete(a.readers, 0, max(0, len(a.readers)-maxSeenReaders))
 	a.readersLeft = max(a.readersLeft, b.readersLeft)
-	b.history, b.readers = nil, nil
+	b.readers = nil
 	return a
+}
+
+// mergeHistory moves the releases of b to a, and returns the number of releases that it visited.
+// Those before all current waits are of no use. Without that limit, each of many locks that turn
+// out to be one would have all releases after its own first one summed up again.
+func (a *tracedLock) mergeHistory(b *tracedLock) int {
+	x, y := a.history, b.history // the latest release is in x
+	if len(x) == 0 || len(y) > 0 && x[len(x)-1].to < y[len(y)-1].to {
+		x, y = y, x
+		a.sums = b.sums
+	}
+	needed := never
+	if a.waitingSince != 0 {
+		needed = a.waitingSince - placeWindow
+	}
+	y = y[sort.Search(len(y), func(i int) bool { return y[i].to >= needed }):]
+	b.history, b.sums = nil, nil
+	a.evicted = a.evicted || b.evicted
+	a.history = x
+	if len(y) == 0 {
+		return 0
+	}
+	first := sort.Search(len(x), func(i int) bool { return x[i].to > y[0].to })
+	a.history = append(x, y...)
+	slices.SortStableFunc(a.history[first:], func(x, y *hold) int { return cmp.Compare(x.to, y.to) })
+	a.sumFrom(first)
+	work := len(a.history) - first
+	if len(a.history) >= 2*a.memory() {
+		a.evict()
+	}
+	return work
 }
 
 // earlier returns the earlier of two times; 0 means no time.

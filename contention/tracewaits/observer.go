@@ -218,6 +218,7 @@ type Observer struct {
 	cuts    traceCuts
 	windows *traceWindows // nil without Options.Window
 	idle    idleTime
+	work    int           // releases, sums and parts visited so far, for tests
 	marking bool          // the collector is marking
 	marked  timeline.Time // time of the latest begin or end of marking
 
@@ -256,7 +257,7 @@ func orUsual(n int) int {
 // Begin implements [timeline.Observer].
 func (o *Observer) Begin(b *timeline.Begin) {
 	o.begin, o.end, o.cuts.at, o.idle.at = b.Time, b.Time, b.Time, b.Time
-	o.windows = newTraceWindows(b.Time, o.opt.Window, o.rows.rest, min(o.rows.max, maxWindowCells))
+	o.windows = newTraceWindows(b.Time, o.opt.Window, min(o.rows.max, maxWindowCells))
 }
 
 // End implements [timeline.Observer].

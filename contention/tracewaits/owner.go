@@ -119,11 +119,11 @@ func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tr
 	}
 	lock = o.lockOf(r.site)
 	if o.places.known(at) {
-		lock = unite(lock, o.lockOf(at.site))
+		lock = o.unite(lock, o.lockOf(at.site))
 	}
 	for i := len(waker.held) - 1; i >= 0; i-- {
 		if o.fit(waker.held[i].site, r.site) && waker.held[i].mayEndAt(r.site) {
-			return unite(lock, o.lockOf(waker.held[i].site)), i
+			return o.unite(lock, o.lockOf(waker.held[i].site)), i
 		}
 	}
 	return lock, -1

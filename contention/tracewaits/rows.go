@@ -19,9 +19,8 @@ type traceRows struct {
 	rows    map[traceRowKey]*traceRow
 	cells   int // number of rows and pairs
 	max     int
-	crowded uint64    // number of times there was no room for a row or a pair
-	serial  uint64    // number of waits
-	rest    *callSite // stands for call chains in excess of max
+	crowded uint64 // number of times there was no room for a row or a pair
+	serial  uint64 // number of waits
 }
 
 type traceRowKey struct {
@@ -77,9 +76,11 @@ type tracePair struct {
 }
 
 func newTraceRows(limit int) traceRows {
-	rest := &contention.Stack{Frames: []contention.Frame{{Func: callstack.Dropped}}}
-	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit, rest: &callSite{stack: rest}}
+	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit}
 }
+
+// restSite stands for the call chains in excess of a limit. It is never written.
+var restSite = &callSite{stack: &contention.Stack{Frames: []contention.Frame{{Func: callstack.Dropped}}}}
 
 // add books a finished wait.
 func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
@@ -97,6 +98,9 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	r.serial++
 	for i := range w.parts {
 		p := &w.parts[i]
+		if p.owner.site == restSite {
+			r.crowded++
+		}
 		r.pairOf(row, &p.owner, goroutines).add(p, r.serial, goroutines)
 	}
 }
@@ -137,7 +141,7 @@ func (r *traceRows) row(k traceRowKey, e *recentRow) *traceRow {
 	dropped := row == nil && r.cells >= r.max
 	if dropped {
 		r.crowded++
-		k.waiter, k.group, k.g = r.rest, group{}, 0
+		k.waiter, k.group, k.g = restSite, group{}, 0
 		row = r.rows[k]
 	}
 	if row == nil {
@@ -163,7 +167,7 @@ func (r *traceRows) pair(row *traceRow, k traceOwnerKey) *tracePair {
 	}
 	if r.cells >= r.max {
 		r.crowded++
-		k.site, k.group, k.g = r.rest, group{}, 0
+		k.site, k.group, k.g = restSite, group{}, 0
 		p = row.pairs[k]
 	}
 	if p == nil {

@@ -1,6 +1,7 @@
 package tracewaits
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -188,9 +189,11 @@ type spanSum struct {
 	from, to              timeline.Time
 	handOff, unattributed timeline.Time
 	parts                 []blamedPart
+	all                   []blamedPart // see together
 	// asked is, by queue, when the latest of their waiters asked, except those that may be out of
 	// order; see inOrder.
 	asked [queues]timeline.Time
+	ran   timeline.Time // see ranBy; 0 if not known yet
 }
 
 // none is a time before all others.
@@ -216,6 +219,37 @@ func (s *spanSum) add(t *spanSum) {
 	s.unattributed += t.unattributed
 	for i := range t.parts {
 		s.blame(t.parts[i].owner, t.parts[i].ns).merge(&t.parts[i].did)
+	}
+}
+
+// maxParts bounds the parts of a sum and about those of a wait. Otherwise, the work for n waits
+// behind n different owners would grow with n², while a profile has room for few of the pairs.
+const maxParts = 512
+
+// together returns the parts of s as one without a call chain.
+func (s *spanSum) together() []blamedPart {
+	if s.all == nil && len(s.parts) > 0 {
+		s.all = []blamedPart{{owner: owner{site: restSite}}}
+		for i := range s.parts {
+			s.all[0].ns += s.parts[i].ns
+			s.all[0].did.merge(&s.parts[i].did)
+		}
+	}
+	return s.all
+}
+
+// fold merges the smallest of too many parts into one without a call chain.
+func (s *spanSum) fold() {
+	if len(s.parts) <= maxParts {
+		return
+	}
+	slices.SortStableFunc(s.parts, func(a, b blamedPart) int {
+		return cmp.Compare(b.ns, a.ns)
+	})
+	small := s.parts[maxParts-1:]
+	s.parts = s.parts[: maxParts-1 : maxParts-1]
+	for i := range small {
+		s.blame(owner{site: restSite}, small[i].ns).merge(&small[i].did)
 	}
 }
 
@@ -294,6 +328,7 @@ func (l *tracedLock) sumOf(level, i int) *spanSum {
 		for _, t := range below {
 			s.add(t)
 		}
+		s.fold()
 		return s
 	}
 	stretches := l.history[i*fanOut:][:fanOut]
@@ -306,15 +341,16 @@ func (l *tracedLock) sumOf(level, i int) *spanSum {
 	return s
 }
 
-// sumAgain recomputes all sums, for a changed history.
-func (l *tracedLock) sumAgain() {
-	l.sums = nil
+// sumFrom recomputes the sums from release number first on.
+func (l *tracedLock) sumFrom(first int) {
 	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
-		sums := make([]*spanSum, 0, n)
-		for i := range n {
-			sums = append(sums, l.sumOf(level, i))
+		if first /= fanOut; level == len(l.sums) {
+			l.sums = append(l.sums, nil)
 		}
-		l.sums = append(l.sums, sums)
+		l.sums[level] = l.sums[level][:min(first, len(l.sums[level]))]
+		for i := len(l.sums[level]); i < n; i++ {
+			l.sums[level] = append(l.sums[level], l.sumOf(level, i))
+		}
 	}
 }
 
@@ -355,6 +391,7 @@ type cutter struct {
 	lost      bool  // the wait is older than the history, or needs too many steps
 	placed    bool  // the past of the goroutine gets each of the pieces
 	steps     int
+	parts     int // of the sums that were added
 }
 
 // cutRoom is memory that cuts reuse.
@@ -363,7 +400,6 @@ type cutRoom struct {
 	edges   []timeline.Time
 	spans   []heldSpan
 	chained []heldSpan // see cutter.chained
-	steps   int        // of all cuts
 }
 
 // noSums makes tests divide waits stretch by stretch.
@@ -384,7 +420,7 @@ const maxSteps = 4096
 // bySums goes back over the time line of the lock, from sum to sum.
 func (c *cutter) bySums() {
 	i := len(c.lock.history) // everything from here on is accounted for
-	defer func() { c.o.cutRoom.steps += c.steps }()
+	defer func() { c.o.work += c.steps + c.parts }()
 	for i > 0 && c.at > c.start {
 		if c.steps++; c.steps > maxSteps {
 			c.lost = true
@@ -425,12 +461,17 @@ func (c *cutter) sum(i int) int {
 		}
 		c.w.handOff += s.handOff
 		c.w.unattributed += s.unattributed
-		for j := range s.parts {
-			p := &s.parts[j]
+		parts := s.parts
+		if c.w.full {
+			parts = s.together()
+		}
+		c.parts += len(parts)
+		for j := range parts {
+			p := &parts[j]
 			c.w.blame(p.owner, p.ns, &p.did)
 		}
 		if c.o.windows != nil {
-			c.noteSum(s)
+			c.noteSum(s, parts)
 		}
 		c.at = s.from
 		return size
@@ -439,11 +480,11 @@ func (c *cutter) sum(i int) int {
 }
 
 // noteSum adds a sum to the time line of the wait.
-func (c *cutter) noteSum(s *spanSum) {
+func (c *cutter) noteSum(s *spanSum, parts []blamedPart) {
 	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
 	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
-	for j := range s.parts {
-		p := &s.parts[j]
+	for j := range parts {
+		p := &parts[j]
 		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
 	}
 }
@@ -663,7 +704,10 @@ func (c *cutter) inOrder(x *hold) bool {
 		return true
 	}
 	if x.place == unknownPlace {
-		if x.place = c.lock.placeAt(x); x.place == lastPlace {
+		at, steps := c.lock.placeAt(x)
+		x.place = at
+		c.o.work += steps
+		if at == lastPlace {
 			c.lock.early++
 		}
 	}

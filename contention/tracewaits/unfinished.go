@@ -78,21 +78,23 @@ func (o *Observer) holderSeen(u *unfinishedWait) contention.Party {
 // holderWoken returns the goroutine that was woken last for a lock, if it seems to hold the lock
 // still: some of the current waiters have waited since before it ran, and it has not left the code
 // after its Lock.
-func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait) contention.Party {
+func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*hold]leftHolding) contention.Party {
 	x := l.woken
 	if x == nil || x.ran == 0 || x.again ||
 		!slices.ContainsFunc(waits, func(u unfinishedWait) bool { return u.queue == exclusiveQueue && u.from < x.ran }) {
 		return contention.Party{}
 	}
-	for _, left := range o.left {
-		i := slices.IndexFunc(left.g.held, func(h heldLock) bool { return h.by == x })
-		if at := o.places.of(left.stack); i >= 0 && left.g.g.ID == x.wokenG && at.flags&contention.InWait == 0 &&
-			o.sections.stillIn(left.g.held[i].site.frames, left.stack) {
-			by := o.ownerAs(left.g, nil, 0)
-			return at.party(&by)
-		}
+	h, ok := left[x]
+	if !ok || h.g.g.ID != x.wokenG {
+		return contention.Party{}
 	}
-	return contention.Party{}
+	at := o.places.of(h.stack)
+	i := slices.IndexFunc(h.g.held, func(h heldLock) bool { return h.by == x })
+	if at.flags&contention.InWait != 0 || !o.sections.stillIn(h.g.held[i].site.frames, h.stack) {
+		return contention.Party{}
+	}
+	by := o.ownerAs(h.g, nil, 0)
+	return at.party(&by)
 }
 
 // party returns an owner at a place.
@@ -138,10 +140,16 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 	}
 	at := map[key]int{}
 	var rows []contention.Unfinished
+	left := map[*hold]leftHolding{}
+	for _, h := range o.left {
+		for i := range h.g.held {
+			left[h.g.held[i].by] = h
+		}
+	}
 	woken := map[*tracedLock]contention.Party{}
 	for l, waits := range byLock {
 		if lockWait(waits[0].kind) && !l.several() {
-			woken[l] = o.holderWoken(l, waits)
+			woken[l] = o.holderWoken(l, waits, left)
 		}
 	}
 	for i := range o.waiting {

@@ -141,6 +141,7 @@ type waiting struct {
 	// earlier is the time waited before the latest cut, which is in another profile.
 	earlier timeline.Time
 	parts   []blamedPart
+	full    bool        // no parts for further owners
 	more    *moreOfWait // nil if all of its fields are
 }
 
@@ -509,14 +510,40 @@ func (w *waiting) blameOnly(by owner, ns timeline.Time, did doing) {
 	p.did.add(did, ns)
 }
 
-// part returns the part of an owner: a new one if it is not among the latest.
+// part returns the part of an owner: a new one if it is not among the latest. If there are too many
+// owners, it returns the part of the rest.
 func (w *waiting) part(by owner) *blamedPart {
+	if len(w.parts) >= maxParts && !w.full {
+		w.compact()
+	}
+	if w.full {
+		by = owner{site: restSite}
+	}
 	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
 		if w.parts[i].owner == by {
 			return &w.parts[i]
 		}
 	}
 	return w.newPart(by)
+}
+
+// compact merges the parts of the same owners.
+func (w *waiting) compact() {
+	at := make(map[owner]int, maxParts)
+	n := 0
+	for i := range w.parts {
+		p := &w.parts[i]
+		if j, ok := at[p.owner]; ok {
+			w.parts[j].ns += p.ns
+			w.parts[j].did.merge(&p.did)
+			continue
+		}
+		at[p.owner] = n
+		w.parts[n] = *p
+		n++
+	}
+	w.parts = w.parts[:n]
+	w.full = n > maxParts/2
 }
 
 // newPart returns a new part for an owner.

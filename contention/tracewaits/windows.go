@@ -37,8 +37,7 @@ const (
 type traceWindows struct {
 	begin, width timeline.Time
 	list         []*traceWindow
-	cells, max   int       // of all windows
-	rest         *callSite // stands for call chains in excess of the limit
+	cells, max   int // of all windows
 	latest       []latestBlame
 }
 
@@ -89,11 +88,11 @@ type latestBlame struct {
 	ns int64
 }
 
-func newTraceWindows(begin timeline.Time, width time.Duration, rest *callSite, limit int) *traceWindows {
+func newTraceWindows(begin timeline.Time, width time.Duration, limit int) *traceWindows {
 	if width <= 0 {
 		return nil
 	}
-	return &traceWindows{begin: begin, width: timeline.Time(width), rest: rest, max: limit}
+	return &traceWindows{begin: begin, width: timeline.Time(width), max: limit}
 }
 
 // note adds a span to the time line of a wait.
@@ -160,7 +159,7 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 	}
 	for i >= len(s.list) {
 		win := &traceWindow{rows: newTraceRows(s.max), locks: map[*tracedLock]*lockFacts{}}
-		win.rows.rest, win.rows.recent = s.rest, nil // there are many windows
+		win.rows.recent = nil // there are many windows
 		s.list = append(s.list, win)
 	}
 	return s.list[i]
