@@ -94,7 +94,7 @@ func (f *countersFlags) parse(std stdio) (err error) {
 		}
 	}
 	if _, err := query.ParseFilter(f.where); err != nil {
-		return usagef("%s: %v", f.where, err)
+		return usagef("-where: %v", err)
 	}
 	return nil
 }
@@ -146,7 +146,11 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	})
 	var part *query.PartError
 	if errors.As(written, &part) {
-		written = usagef("%v", part)
+		flag, ok := map[string]string{"by": "-by", "table": "-metric", "filter": "-where", "against": "-compare", "compare": "-metric"}[part.Part]
+		if !ok {
+			flag = part.Part
+		}
+		written = usagef("%s: %v", flag, part.Err)
 	}
 	return errors.Join(broken, written)
 }

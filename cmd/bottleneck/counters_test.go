@@ -131,7 +131,7 @@ func TestCountersAnswers(t *testing.T) {
 	bottleneck("counters", "-list").want(t, exitOK, "sched-delay", "")
 	for want, args := range map[string][]string{
 		"no statistic is called":      {"-stat", "median", archive},
-		"cannot group by":             {"-by", "color", archive},
+		"-by: cannot group by":        {"-by", "color", archive},
 		"did you mean duration?":      {"-where", "duratoin > 5", archive},
 		"want two conditions":         {"-compare", "all", archive},
 		"-compare and -by":            {"-compare", "all,none", "-by", "group", archive},

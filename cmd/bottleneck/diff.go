@@ -100,7 +100,7 @@ func (f *diffFlags) parse(std stdio, rest []string, dash int) (sides [2][]string
 	case f.to.flags.Changed("group") && f.name != "" && f.kind != graphKind:
 		return sides, usagef("-group is for graphs: -kind %s has no boxes", f.name)
 	case dash < 0 || len(sides[0]) == 0 || len(sides[1]) == 0:
-		return sides, usagef("want two runs to compare, OLD and NEW; there are %d; of several runs, -- separates the sides", len(rest))
+		return sides, usagef("want two runs to compare, OLD and NEW, not %d; of several runs, -- separates the sides", len(rest))
 	case len(rest) > 2 && min(len(sides[0]), len(sides[1])) == 1:
 		return sides, usagef("one run on a side has no confidence interval: want one on each, or several")
 	}

@@ -170,7 +170,7 @@ func TestDiffErrors(t *testing.T) {
 		err    string
 	}{
 		{"", exitUsage, "want two runs"},
-		{"a", exitUsage, "want two runs to compare, OLD and NEW; there are 1"},
+		{"a", exitUsage, "want two runs to compare, OLD and NEW, not 1;"},
 		{"-format dot a b", exitUsage, `-format dot: want`},
 		{"-o x.dot a b", exitUsage, "-o x.dot"},
 		{"-group nonsense a b", exitUsage, "unknown grouping"},

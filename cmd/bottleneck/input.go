@@ -23,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // input is the source of a trace: a file, a URL or standard input.
@@ -192,7 +193,7 @@ func fileInput(name string) *input {
 		}
 		if st.IsDir() {
 			f.Close()
-			return nil, errDirectory(name)
+			return nil, fmt.Errorf("%s: is a directory", name)
 		}
 		if st.Mode().IsRegular() {
 			head := make([]byte, 4)
@@ -209,7 +210,7 @@ func fileInput(name string) *input {
 				io.Closer
 			}{trace, f}, nil
 		}
-		return &interruptible{ctx: ctx, r: f, close: f.Close}, nil
+		return interruptible(ctx, f), nil
 	}
 	in.progress = func(time.Duration) string { return "reading " + name + in.meter.String() }
 	return in
@@ -224,14 +225,10 @@ func stdinInput(r io.Reader) *input {
 				return f, nil
 			}
 		}
-		return &interruptible{ctx: ctx, r: r, close: func() error { return nil }}, nil
+		return interruptible(ctx, io.NopCloser(r)), nil
 	}
 	in.progress = func(time.Duration) string { return "reading standard input" + in.meter.String() }
 	return in
-}
-
-func errDirectory(name string) error {
-	return fmt.Errorf("%s: is a directory", name)
 }
 
 // fileError returns the error of a file with its name, without the system call.
@@ -243,51 +240,19 @@ func fileError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// interruptible ends reads of a pipe or a terminal when the context ends. A read in progress cannot
-// be canceled: it continues in the background, into its own buffer.
-type interruptible struct {
-	ctx     context.Context
-	r       io.Reader
-	close   func() error
-	buf     []byte // of the reading goroutine, if there is one
-	rest    []byte // read but not yet delivered
-	results chan chunk
-}
-
-// chunk is the result of a Read.
-type chunk struct {
-	n   int
-	err error
-}
-
-func (i *interruptible) Read(p []byte) (int, error) {
-	if len(i.rest) > 0 {
-		n := copy(p, i.rest)
-		i.rest = i.rest[n:]
-		return n, nil
-	}
-	if i.results == nil {
-		i.results = make(chan chunk, 1)
-		i.buf = make([]byte, 1<<16)
-	}
+// interruptible returns a reader of a pipe or a terminal whose reads end when the context ends. A
+// read in progress cannot be canceled: it continues in the background.
+func interruptible(ctx context.Context, from io.ReadCloser) io.ReadCloser {
+	r, w := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
 	go func() {
-		n, err := i.r.Read(i.buf)
-		i.results <- chunk{n, err}
+		defer stop()
+		defer from.Close()
+		_, err := io.Copy(w, from)
+		w.CloseWithError(err)
 	}()
-	select {
-	case res := <-i.results:
-		n := copy(p, i.buf[:res.n])
-		i.rest = i.buf[n:res.n]
-		if len(i.rest) > 0 {
-			return n, nil // the next read returns a final error again
-		}
-		return n, res.err
-	case <-i.ctx.Done():
-		return 0, context.Cause(i.ctx)
-	}
+	return r
 }
-
-func (i *interruptible) Close() error { return i.close() }
 
 // meter counts the bytes processed, for the progress line.
 type meter struct{ done, size atomic.Int64 }
@@ -309,16 +274,8 @@ func (m *meter) String() string {
 	return ": " + bytesOf(done)
 }
 
-// bytesOf formats a number of bytes in a suitable unit.
-func bytesOf(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.0f kB", float64(n)/1e3)
-}
+// bytesOf formats a number of bytes.
+func bytesOf(n int64) string { return result.Bytes.Format(result.Int(n)) }
 
 // unpackJSON decompresses saved JSON compressed with gzip or zstd, and returns the head of the
 // JSON. It does not decompress other data: the readers of traces and pprof profiles do that

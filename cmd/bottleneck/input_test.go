@@ -207,7 +207,7 @@ func TestInterrupt(t *testing.T) {
 // The wrapper of pipes loses no data, whatever the sizes of reads and writes.
 func TestInterruptible(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
-	r := &interruptible{ctx: context.Background(), r: pipe(t, want)}
+	r := interruptible(context.Background(), io.NopCloser(pipe(t, want)))
 	var got []byte
 	for size := 1; ; size = size*7%200_003 + 1 {
 		p := make([]byte, size)
@@ -418,9 +418,9 @@ func TestURLProgress(t *testing.T) {
 		want  string
 	}{
 		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 0, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s"},
-		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 1_250_000, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s, 1.2 MB"},
-		{"http://h/debug/pprof/trace?seconds=5", 7 * time.Second, 3e9, "fetching http://h/debug/pprof/trace?seconds=5, 3.0 GB"},
-		{"http://h/trace", time.Second, 2000, "fetching http://h/trace, 2 kB"},
+		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 1_250_000, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s, 1.25MB"},
+		{"http://h/debug/pprof/trace?seconds=5", 7 * time.Second, 3e9, "fetching http://h/debug/pprof/trace?seconds=5, 3GB"},
+		{"http://h/trace", time.Second, 2000, "fetching http://h/trace, 2kB"},
 		{"http://h/trace?seconds=x", time.Second, 0, "fetching http://h/trace?seconds=x"},
 	} {
 		u, err := url.Parse(tt.url)

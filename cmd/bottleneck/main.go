@@ -5,42 +5,15 @@
 // Usage:
 //
 //	bottleneck [flags of verdict] FILE | URL | -
-//	bottleneck verdict [flags] [FILE | URL | -]
-//	bottleneck explain [flags] FINDING [FILE | URL | -]
-//	bottleneck graph [flags] [FILE | URL | -]...
-//	bottleneck ledger [flags] [FILE | URL | -]
-//	bottleneck contention [flags] [FILE | URL | -]
-//	bottleneck tasks [flags] [FILE | URL | -]
-//	bottleneck demo [flags]
-//	bottleneck speedup [flags] SINGLE MULTI...
-//	bottleneck scale [flags] -- COMMAND [arguments]
-//	bottleneck run [flags] -- go run | go test | PROGRAM [arguments]
-//	bottleneck instrument -- go build | install | run | test [arguments]
-//	bottleneck diff [flags] OLD NEW | OLD... -- NEW...
-//	bottleneck report [flags] FILE...
-//	bottleneck top [flags] URL | FILE.json
-//	bottleneck record [flags] URL
-//	bottleneck record -counters LIST -o FILE -- COMMAND [arguments]
-//	bottleneck counters [flags] [FILE | URL | -]
-//	bottleneck merge [flags] FILE | URL...
-//	bottleneck completion bash | zsh | fish | powershell
-//	bottleneck man DIR
-//	bottleneck help [command]
-//	bottleneck version
+//	bottleneck COMMAND [flags] [arguments]
 //
-// These commands look at a known neck without a trace, trace a running service that has
-// net/http/pprof mounted, check a trace in continuous integration, and run a benchmark on one and
-// on two processors:
-//
-//	bottleneck demo
-//	bottleneck graph 'http://localhost:6060/debug/pprof/trace?seconds=5'
-//	bottleneck verdict -fail 'lost(lock)>10%' trace.out
-//	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
+// "bottleneck help" lists the commands: verdict, graph, ledger, explain, demo, contention, tasks,
+// speedup, scale, run, instrument, diff, counters, report, top, record, merge, completion and man.
+// "bottleneck help COMMAND" describes a command and its flags.
 //
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its end, a file
 // that cannot be written, a condition of -fail that holds), 2 for wrong usage, and 3 if conditions
-// of -fail could not be checked because the machine was disturbed. "bottleneck help COMMAND"
-// describes the flags of a command.
+// of -fail could not be checked because the machine was disturbed.
 package main
 
 import (
@@ -117,17 +90,20 @@ func (a *app) root() *cobra.Command {
 		return c.Help()
 	}
 	for _, shell := range completion.Commands() {
-		shell.Args = func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unexpected argument %q", args[0])
-			}
-			return nil
-		}
+		shell.Args = noArgs
 	}
 	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault // a file alone means its verdict
 	}
 	return root
+}
+
+// noArgs rejects arguments.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	return nil
 }
 
 // action runs a subcommand with its arguments, after its flags have been parsed.
@@ -399,7 +375,12 @@ const overviewExamples = `  bottleneck demo
   bottleneck top http://localhost:6060/debug/bottleneck/
       Show what limits a running service, every second.
 
-"bottleneck help COMMAND" describes a command. Flags take one dash or two.`
+"bottleneck help COMMAND" describes a command. Flags take one dash or two.
+
+The exit status is 0 for success, 1 for a failure, such as a broken trace or a
+condition of -fail that holds, 2 for wrong usage, and 3 if conditions could not
+be checked because the machine was disturbed. That of run, record and instrument
+is the status of the program if it is not 0.`
 
 // helpWidth is the number of columns of a help text.
 const helpWidth = 80
@@ -478,17 +459,14 @@ func (a *app) man(root *cobra.Command) *cobra.Command {
 }
 
 func (a *app) version() *cobra.Command {
-	return a.command("version", "print the version", "Version prints the version of the command and of the traces that it reads.", printVersion)
-}
-
-func printVersion(_ context.Context, std stdio, args []string) error {
-	if len(args) > 0 {
-		return usagef("unexpected argument %q", args[0])
-	}
-	info, _ := debug.ReadBuildInfo()
-	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, and of Go 1.27, which writes the format of Go 1.26\n",
-		version(info), timeline.FirstVersion, timeline.LastVersion)
-	return err
+	c := a.command("version", "print the version", "Version prints the version of the command and of the traces that it reads.", func(_ context.Context, std stdio, args []string) error {
+		info, _ := debug.ReadBuildInfo()
+		_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, and of Go 1.27, which writes the format of Go 1.26\n",
+			version(info), timeline.FirstVersion, timeline.LastVersion)
+		return err
+	})
+	c.Args = noArgs
+	return c
 }
 
 // version describes a build: the module's version, or the commit.

@@ -124,7 +124,7 @@ func serviceURL(args []string) (*url.URL, error) {
 	}
 	u, err := url.Parse(args[0])
 	if err != nil || !isURL(args[0]) || u.Host == "" {
-		return nil, usagef("%q is not the URL of a service", args[0])
+		return nil, usagef("%q is not the URL of a service, such as http://localhost:6060/debug/pprof/", args[0])
 	}
 	return u, nil
 }

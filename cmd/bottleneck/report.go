@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -35,14 +34,13 @@ import (
 
 // reportFlags holds the flags of report.
 type reportFlags struct {
-	flags    *pflag.FlagSet
-	outputs  outputs
-	http     string
-	window   time.Duration
-	from, to time.Duration
-	grouping bottle.Grouping
-	workers  string
-	title    string
+	to         destination
+	http       string
+	window     time.Duration
+	begin, end time.Duration
+	grouping   bottle.Grouping
+	workers    string
+	title      string
 }
 
 func (a *app) report() *cobra.Command {
@@ -65,11 +63,14 @@ A .perfetto-trace is for https://ui.perfetto.dev: tracks for groups of
 goroutines, the number of running goroutines, and arrows from wakers to woken
 goroutines.`, f.run)
 	fs := c.Flags()
-	f.flags = fs
-	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.add)
+	f.to.can, f.to.flags, f.to.only = reportForms, fs, map[string][]string{}
+	for _, name := range []string{"window", "from", "to", "group", "workers", "title"} {
+		f.to.only[name] = []string{"html"}
+	}
+	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.to.add)
 	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
 	defineWindow(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
-	defineBounds(fs, &f.from, &f.to, "the recording")
+	defineBounds(fs, &f.begin, &f.end, "the recording")
 	defineGroup(fs, &f.grouping, "")
 	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speedup are; see \"bottleneck help speedup\"")
 	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")
@@ -79,45 +80,29 @@ goroutines.`, f.run)
 	return a.reads(c)
 }
 
-// add implements -o.
-func (f *reportFlags) add(name string) error {
-	if reportForms.formOf(name) == "" {
-		return errors.New("unknown extension: want a file ending in " + reportForms.endings())
-	}
-	return f.outputs.add(name)
-}
-
-func (f *reportFlags) parse(files []string) (err error) {
-	if err := checkBounds(f.flags, f.from, f.to); err != nil {
+func (f *reportFlags) parse(files []string) error {
+	if err := checkBounds(f.to.flags, f.begin, f.end); err != nil {
 		return err
 	}
 	switch {
 	case len(files) == 0:
 		return usagef("no recording: name a trace, an archive or a saved profile")
-	case len(f.outputs) == 0 && f.http == "":
+	case len(f.to.outputs) == 0 && f.http == "":
 		return usagef("say where the page goes: -o FILE.html, or -http=localhost:0 to serve it")
 	case f.http != "":
-		return checkLoopback(f.http)
-	case !f.page():
-		f.flags.Visit(func(fl *pflag.Flag) {
-			if err == nil && f.isOwn(fl) {
-				err = usagef("-%s is for the page, and none is written: add -o FILE.html, or leave it out", fl.Name)
-			}
-		})
+		if err := checkLoopback(f.http); err != nil {
+			return err
+		}
+	default:
+		if err := f.to.effective(); err != nil {
+			return err
+		}
 	}
-	return err
-}
-
-// isOwn reports whether a flag affects the page.
-func (f *reportFlags) isOwn(fl *pflag.Flag) bool {
-	return !slices.Contains([]string{"output", "header", "token-file", "memory"}, fl.Name)
+	return f.to.outputs.check()
 }
 
 func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error {
 	if err := f.parse(files); err != nil {
-		return err
-	}
-	if err := f.outputs.check(); err != nil {
 		return err
 	}
 	d, readErr := f.read(ctx, std, files)
@@ -127,8 +112,12 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 	if d.Title = f.title; d.Title == "" {
 		d.Title = shownSource(files[0])
 	}
-	d.Source = strings.Join(shownSources(files), ", ")
-	pages := slices.DeleteFunc(slices.Clone(f.outputs), isPerfetto) // the pass writes the others
+	var shown []string
+	for _, name := range files {
+		shown = append(shown, shownSource(name))
+	}
+	d.Source = strings.Join(shown, ", ")
+	pages := slices.DeleteFunc(slices.Clone(f.to.outputs), isPerfetto) // the pass writes the others
 	errs := append([]error{readErr}, pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d, report.Options{}) }))
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
@@ -143,23 +132,16 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 // reportForms are the forms of the files of -o.
 var reportForms = writings{"html", "perfetto"}
 
-func isPerfetto(name string) bool { return reportForms.formOf(name) == "perfetto" }
-
 // perfetto returns the output files for Perfetto.
 func (f *reportFlags) perfetto() []string {
-	return slices.DeleteFunc(slices.Clone(f.outputs), func(name string) bool { return !isPerfetto(name) })
+	return slices.DeleteFunc(slices.Clone(f.to.outputs), func(name string) bool { return !isPerfetto(name) })
 }
+
+func isPerfetto(name string) bool { return reportForms.formOf(name) == "perfetto" }
 
 // page reports whether a page is requested, and not only the trace in another form.
 func (f *reportFlags) page() bool {
-	return f.http != "" || len(f.perfetto()) < len(f.outputs)
-}
-
-func shownSources(files []string) (out []string) {
-	for _, name := range files {
-		out = append(out, shownSource(name))
-	}
-	return out
+	return f.http != "" || len(f.perfetto()) < len(f.to.outputs)
 }
 
 // reportReading fills the sections of a page from files.
@@ -188,7 +170,7 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 		var partial *partialError
 		switch {
 		case errors.As(err, &partial):
-			broken = append(broken, partial.err)
+			broken = append(broken, reading(partial.err))
 		case err != nil:
 			return nil, err
 		}
@@ -280,12 +262,12 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) error {
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo, Whole: true}
-	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.from, To: f.to})
+	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.begin, To: f.end})
 	var inWindows *taskWindows
 	var rows *quanta.Observer
 	if f.page() {
 		opt.Want = bn.WantVerdict
-		opt.Bottle = bottle.Options{Group: f.grouping, From: f.from, To: f.to}
+		opt.Bottle = bottle.Options{Group: f.grouping, From: f.begin, To: f.end}
 		workers, err := speedup.ParseSelector(f.workers)
 		if err == nil {
 			opt.Want |= bn.WantSpeedup
@@ -444,14 +426,14 @@ func (r *reportReading) save(s report.Section, name string, apply func()) {
 // narrow keeps the quanta that -from and -to select, with a warning.
 func (r *reportReading) narrow() {
 	f, rec := r.flags, r.data.Counters
-	if f.from == 0 && f.to == 0 {
+	if f.begin == 0 && f.end == 0 {
 		return
 	}
-	r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.from, f.to)))
+	r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.begin, f.end)))
 	r.narrowWindows()
 	if rec != nil {
 		kept := query.RowsWhere(rec.Len(), func(row int) bool {
-			return rec.Begin[row] >= int64(f.from) && (f.to == 0 || rec.Begin[row] < int64(f.to))
+			return rec.Begin[row] >= int64(f.begin) && (f.end == 0 || rec.Begin[row] < int64(f.end))
 		})
 		r.data.Counters = rec.Only(kept.Rows())
 	}
@@ -566,11 +548,11 @@ func (r *reportReading) narrowWindows() {
 	edges := func(from, to time.Duration, what string) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: those from %v to %v, the windows that the time asked for touches.", what, from, to))
 	}
-	if some := touched(d.ContentionWindows, f.from, f.to); len(some) > 0 {
+	if some := touched(d.ContentionWindows, f.begin, f.end); len(some) > 0 {
 		d.ContentionWindows, d.Contention = some, contention.Merge(partsOf(some)...)
 		edges(some[0].From, some[len(some)-1].To, "Waits")
 	}
-	if some := touched(d.TaskWindows, f.from, f.to); len(some) > 0 && d.Tasks != nil {
+	if some := touched(d.TaskWindows, f.begin, f.end); len(some) > 0 && d.Tasks != nil {
 		d.TaskWindows, d.Tasks = some, granularity.Merge(partsOf(some)...)
 		edges(some[0].From, some[len(some)-1].To, "Tasks")
 	}

@@ -218,7 +218,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"contention", "-by", "lock", "-format", "json", "x"}, "-by is for text"},
 		{[]string{"contention", "-by", "owner-goroutine", "-o", "x.svg", "x"}, "-by is for text, and for single goroutines in JSON"},
 		{[]string{"tasks", "-strip", "-format", "json", "x"}, "-strip is for svg, png or html"},
-		{[]string{"report", "-window", "1s", "-o", "x.perfetto-trace", "x"}, "-window is for the page, and none is written: add -o FILE.html"},
+		{[]string{"report", "-window", "1s", "-o", "x.perfetto-trace", "x"}, "-window is for html, and none is written: add -o FILE.html"},
 	} {
 		r := bottleneck(tt.args...)
 		r.want(t, exitUsage, "", tt.want)

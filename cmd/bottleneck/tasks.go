@@ -129,7 +129,7 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 	case n > most:
 		names = append(names[:most], fmt.Sprintf("%d others", n-most))
 	}
-	return fmt.Errorf("no class matches %q; there are %s", f.class, strings.Join(names, ", "))
+	return fmt.Errorf("no class matches %q: the classes are %s", f.class, strings.Join(names, ", "))
 }
 
 // tasksForms are the forms of profiles of tasks.

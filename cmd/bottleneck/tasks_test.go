@@ -128,7 +128,7 @@ func TestTasksErrors(t *testing.T) {
 		err    string
 	}{
 		{"-class ( " + file, exitUsage, "-class: error parsing regexp"},
-		{"-class nothing " + file, exitFailure, `no class matches "nothing"; there are example.com/shop.price, stock`},
+		{"-class nothing " + file, exitFailure, `no class matches "nothing": the classes are example.com/shop.price, stock`},
 		{"-top -1 " + file, exitUsage, "-top -1"},
 		{"-hz -1 " + file, exitUsage, "-hz -1"},
 		{"-hz 1e9 " + file, exitUsage, "-hz is for traces"},

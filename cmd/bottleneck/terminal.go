@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,23 +25,11 @@ func terminalOf(w any) (terminal, bool) {
 		return terminal{}, false
 	}
 	dumb := os.Getenv("TERM") == "dumb" || !enableEscapes(f)
-	t := terminal{text.Options{Width: 80, ASCII: !utf8Locale(os.Getenv), Color: !dumb && os.Getenv("NO_COLOR") == ""}, dumb}
+	t := terminal{text.Options{Width: 80, Color: !dumb && os.Getenv("NO_COLOR") == ""}, dumb}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		t.Width = width
 	}
 	return t, true
-}
-
-// utf8Locale reports whether the terminal shows more than ASCII. It returns false only for a locale
-// with another charset, because many systems set no locale and have terminals that show UTF-8.
-func utf8Locale(getenv func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(getenv(name)); v != "" {
-			_, charset, named := strings.Cut(v, ".")
-			return !named || strings.HasPrefix(charset, "utf8") || strings.HasPrefix(charset, "utf-8")
-		}
-	}
-	return true
 }
 
 // textOn returns the options of text on w: those of a file unless it is a terminal.

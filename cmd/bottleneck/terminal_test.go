@@ -20,25 +20,17 @@ func TestFitLine(t *testing.T) {
 	}
 }
 
-func TestBytesOf(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 kB", 1500: "2 kB", 1_250_000: "1.2 MB", 53_000_000: "53.0 MB", 3_400_000_000: "3.4 GB"} {
-		if got := bytesOf(n); got != want {
-			t.Errorf("%d is written as %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestMeter(t *testing.T) {
 	var m meter
 	if got := m.String(); got != "" {
 		t.Errorf("%q before the first byte", got)
 	}
 	m.decoded(5_000_000, -1)
-	if got := m.String(); got != ": 5.0 MB" {
+	if got := m.String(); got != ": 5MB" {
 		t.Errorf("%q", got)
 	}
 	m.decoded(5_000_000, 20_000_000)
-	if got := m.String(); got != ": 25% of 20.0 MB" {
+	if got := m.String(); got != ": 25% of 20MB" {
 		t.Errorf("%q", got)
 	}
 }

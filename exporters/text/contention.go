@@ -73,15 +73,11 @@ type contentionModel struct {
 	style style
 }
 
-func (m *contentionModel) duration(d time.Duration) string { return m.style.plain(format.Duration(d)) }
-
 // percent formats a part of the wait time.
-func (m *contentionModel) percent(d time.Duration) string {
-	return m.style.plain(format.Percent(d, m.tree.Waited))
-}
+func (m *contentionModel) percent(d time.Duration) string { return format.Percent(d, m.tree.Waited) }
 
 func (m *contentionModel) paragraph(attribute, s string) string {
-	return m.style.paintLines(attribute, wrap(m.style.clean(s), m.opt.Width, 0)) + "\n"
+	return m.style.paintLines(attribute, wrap(clean(s), m.opt.Width, 0)) + "\n"
 }
 
 // headline returns the sentences on how long goroutines waited, for what, and for which owner.
@@ -141,7 +137,7 @@ func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
 	if i < 0 {
 		return "", 0
 	}
-	return m.style.fit(m.style.clean(format.Func(t.Children[i].Key)), maxName), t.Children[i].Blamed
+	return fit(clean(format.Func(t.Children[i].Key)), maxName), t.Children[i].Blamed
 }
 
 // kinds returns the times by kind if there are several kinds.
@@ -269,11 +265,11 @@ func (m *contentionModel) treeText(tree *contention.Tree) string {
 	}
 	name.short = func(i, width int) string {
 		if lines[i-1].stack {
-			return head(name.cells[i], width-1) + m.style.or("…", "~")
+			return head(name.cells[i], width-1) + "…"
 		}
-		return m.style.fit(name.cells[i], width)
+		return fit(name.cells[i], width)
 	}
-	for _, line := range linesOf(append(table, name), m.style) {
+	for _, line := range linesOf(append(table, name)) {
 		b.WriteString(line + "\n")
 	}
 	return b.String()
@@ -304,7 +300,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 		} else if s, ok := short[name]; ok {
 			name = s
 		}
-		if l.name = m.style.clean(name); strings.TrimSpace(l.name) == "" {
+		if l.name = clean(name); strings.TrimSpace(l.name) == "" {
 			l.name = "(none)"
 		}
 		if depth == 0 {
@@ -333,9 +329,9 @@ func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	if t.Contentions > 0 { // otherwise there is no owner
 		count = format.Count(t.Contentions)
 	}
-	waited, percent, ready := m.duration(t.Waited), m.percent(t.Waited), ""
+	waited, percent, ready := format.Duration(t.Waited), m.percent(t.Waited), ""
 	if t.Ready > 0 {
-		if ready = m.duration(t.Ready); t.Waited == 0 {
+		if ready = format.Duration(t.Ready); t.Waited == 0 {
 			waited, percent = "", ""
 		}
 	}
@@ -484,7 +480,7 @@ func (m *contentionModel) lockColumns() []lockColumn {
 	// of wrapped locks, it is not known what was after the wait
 	ready := func(l *lockLine, of func() string) string {
 		if l.Parks == 0 {
-			return m.style.plain(format.Unknown)
+			return format.Unknown
 		}
 		return of()
 	}
@@ -493,25 +489,25 @@ func (m *contentionModel) lockColumns() []lockColumn {
 		case l.several:
 			return ""
 		case !known:
-			return m.style.plain(format.Unknown)
+			return format.Unknown
 		}
-		return m.style.plain(of())
+		return of()
 	}
 	all := []lockColumn{
-		{m.heading(), true, func(l *lockLine) string { return m.duration(l.Waited) }},
+		{m.heading(), true, func(l *lockLine) string { return format.Duration(l.Waited) }},
 		{"%", true, func(l *lockLine) string { return m.percent(l.Waited) }},
-		{"ready", m.ready, func(l *lockLine) string { return ready(l, func() string { return m.duration(l.Ready) }) }},
+		{"ready", m.ready, func(l *lockLine) string { return ready(l, func() string { return format.Duration(l.Ready) }) }},
 		{"idle%", m.ready, func(l *lockLine) string {
 			return ready(l, func() string {
 				if l.Ready == 0 {
 					return ""
 				}
-				return m.style.plain(format.Percent(l.ReadyIdle, l.Ready))
+				return format.Percent(l.ReadyIdle, l.Ready)
 			})
 		}},
 		{"contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) }},
 		{"parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) }},
-		{"longest", true, func(l *lockLine) string { return m.duration(l.Longest) }},
+		{"longest", true, func(l *lockLine) string { return format.Duration(l.Longest) }},
 		{"at once", true, func(l *lockLine) string {
 			return single(l, l.Waiters > 0, func() string { return strconv.Itoa(l.Waiters) })
 		}},
@@ -616,7 +612,7 @@ func (m *contentionModel) lockLines(lines []lockLine, names []string) string {
 		}
 		lock := newColumns("lock")[0]
 		for _, name := range names {
-			lock.add(m.style.clean(name))
+			lock.add(clean(name))
 		}
 		lock.width = max(minName, m.opt.Width-used)
 		writeColumns(&b, append(slices.Clone(table[from:to]), lock), m.style)
@@ -646,11 +642,10 @@ func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]st
 		return out
 	}
 	if a.Unknown >= blamed {
-		unknown := m.style.plain(format.Unknown)
-		return [3]string{unknown, unknown, unknown}
+		return [3]string{format.Unknown, format.Unknown, format.Unknown}
 	}
 	for i, d := range []time.Duration{a.Running, a.Runnable, a.BlockedTotal()} {
-		out[i] = m.style.plain(format.Percent(d, blamed))
+		out[i] = format.Percent(d, blamed)
 	}
 	return out
 }

@@ -85,13 +85,13 @@ contentions: a wait behind several owners counts for each of them.
 
 waited    %  contentions  longest  at once  held%  lock
 900 ms  90%           40    90 ms        7    25%  cache
-100 ms  10%            1   100 ms        -      -  main.main#2
+100 ms  10%            1   100 ms        –      –  main.main#2
 at once: most goroutines that waited at the same time; held%: part of the time in which the lock is
   known to have been held while others waited.
 
-Warning: a ?[31mhostile warning
+Warning: a �[31mhostile warning
 `
-	if got := contentionText(t, waits(), ContentionOptions{Options: Options{ASCII: true}}); got != want {
+	if got := contentionText(t, waits(), ContentionOptions{Options: Options{}}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	got := contentionText(t, waits(), ContentionOptions{
@@ -232,7 +232,7 @@ func FuzzContention(f *testing.F) {
 			return WriteContention(w, p, ContentionOptions{Options: Options{Width: 1}, By: contention.Aspects})
 		},
 		func(w io.Writer, p *contention.Profile) error {
-			return WriteContention(w, p, ContentionOptions{Options: Options{ASCII: true}})
+			return WriteContention(w, p, ContentionOptions{Options: Options{}})
 		},
 		func(w io.Writer, p *contention.Profile) error { return DOT(w, p, 0) },
 		func(w io.Writer, p *contention.Profile) error { return TableCSV(w, p.Table()) },
@@ -418,7 +418,7 @@ Still waiting when the trace ended (in none of the sums):
 1 goroutine in main.main: rwmutex-reader of main.table#2, for 100 ms; cannot
   tell who holds it, because no event of the trace shows it.
 `
-	if got := contentionText(t, p, ContentionOptions{Options: Options{ASCII: true, Width: 80}}); got != want {
+	if got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	const asked = head + `3 goroutines in main.worker: chan-receive of main.worker#3, for up to 1 s, 3 s in all.
@@ -561,7 +561,7 @@ Still waiting at the end (in none of the sums):
 5 goroutines in cache.(*LRU).Get: mutex of cache, for up to 2 s, 10 s in all;
   cannot tell who holds it, because that goroutine did not wait for it.
 `
-	if got := contentionText(t, p, ContentionOptions{Options: Options{ASCII: true, Width: 80}}); got != want {
+	if got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

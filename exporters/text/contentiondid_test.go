@@ -53,14 +53,14 @@ contentions: a wait behind several owners counts for each of them.
 
 waited    %  contentions  longest  at once  held%  run%  ready%  block%  lock
 900 ms  90%           40    90 ms        7    25%   26%      4%     70%  cache
-100 ms  10%            1   100 ms        -      -     -       -       -  main.main#2
+100 ms  10%            1   100 ms        –      –     –       –       –  main.main#2
 at once: most goroutines that waited at the same time; held%: part of the time in which the lock is
   known to have been held while others waited.
 
-Warning: a ?[31mhostile warning
+Warning: a �[31mhostile warning
 `
 	got := contentionText(t, blockedWaits(), ContentionOptions{
-		Options: Options{ASCII: true}, By: []contention.Aspect{contention.ByRootFunc, contention.ByOwnerFunc},
+		Options: Options{}, By: []contention.Aspect{contention.ByRootFunc, contention.ByOwnerFunc},
 	})
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -121,7 +121,7 @@ func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Optio
 			if u.Whole() {
 				small = u.Format(result.Int(int64(least)))
 			}
-			b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "row", "rows")+" changed by less than "+st.plain(small)+".", opt.Width, 0)) + "\n")
+			b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "row", "rows")+" changed by less than "+small+".", opt.Width, 0)) + "\n")
 		}
 	}
 	return emit(w, b.String()+st.warnings(warnings, opt.Width))
@@ -148,7 +148,7 @@ func writeTotals(b *strings.Builder, names []string, whole []*result.Table, st s
 		}
 		for i := range cells {
 			if known && all != 0 {
-				t[i].add(st.plain(cells[i]))
+				t[i].add(cells[i])
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func WriteRow(w io.Writer, names []string, graphs []*bottle.Graph, opt Options) 
 	var short, warnings []string
 	var whole []*result.Table
 	for i, g := range graphs {
-		short = append(short, st.fit(st.clean(names[i]), 16))
+		short = append(short, fit(clean(names[i]), 16))
 		whole = append(whole, result.New(bottle.Summary(), []bottle.Graph{*g}, 0))
 		for _, warning := range g.Warnings {
 			warnings = append(warnings, names[i]+": "+warning)
@@ -194,7 +194,7 @@ func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error
 	for i, v := range []*verdict.Verdict{before, after} {
 		s := "(no verdict: it is a sum of several recordings)"
 		if v != nil && len(v.Findings) > 0 {
-			s = st.clean(v.Findings[0].Title)
+			s = clean(v.Findings[0].Title)
 		}
 		name := [2]string{"before: ", "after:  "}[i]
 		b.WriteString(st.paintLines(bold, name+indent(wrap(s, opt.Width-column, 0), column-2)) + "\n")

@@ -36,7 +36,7 @@ No room for: parallelism.
 1 row changed by less than 1.2 ms.
 `
 	var b bytes.Buffer
-	if err := WriteDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
+	if err := WriteDiff(&b, before, after, Options{}); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
 	after.GroupBy = "region"

@@ -33,7 +33,7 @@ waited             110 ms  330 ms   3.00x
 contentions            10      20   2.00x
 waiting at a time    0.11    0.33   3.00x
 hand-off             9.1%    3.0%   0.33x
-unattributed         0.0%    6.1%       -
+unattributed         0.0%    6.1%       –
 wall time             1 s     1 s       =
 
 time before   after   change  waits before  after  change  kind
@@ -45,12 +45,12 @@ time before   after   change         kind   lock       waiter       owner
         0 s   20 ms   +20 ms  added  mutex  lru.Cache  main.worker  [unattributed]
      100 ms  320 ms  +220 ms         all
 No room for: contentions.
-1 row changed by less than 330 us.
+1 row changed by less than 330 µs.
 Warning: the profiles differ in accuracy: exact and sampled.
 Warning: after: It rained.
 `
 	var b bytes.Buffer
-	if err := WriteContentionDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
+	if err := WriteContentionDiff(&b, before, after, Options{}); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
 	if sums := contention.Changes(before, after).Total(); sums[0].Int != int64(110*time.Millisecond) || sums[1].Int != int64(330*time.Millisecond) {
@@ -90,7 +90,7 @@ tasks before  after  change  p50 before  after  change         class     diagnos
 No room for: blocked-%.
 `
 	var b bytes.Buffer
-	if err := WriteTasksDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
+	if err := WriteTasksDiff(&b, before, after, Options{}); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
 	// Compared with a trace, which has no cycles, both are in time.
@@ -98,7 +98,7 @@ No room for: blocked-%.
 	c.RunningNS.AddN(128, 10)
 	trace := &granularity.Profile{Source: granularity.SourceTrace, Classes: []granularity.Class{c}, Warnings: []string{"Short."}}
 	b.Reset()
-	if err := WriteTasksDiff(&b, before, trace, Options{ASCII: true}); err != nil || !bytes.Contains(b.Bytes(), []byte("64 ns  128 ns")) ||
+	if err := WriteTasksDiff(&b, before, trace, Options{}); err != nil || !bytes.Contains(b.Bytes(), []byte("64 ns  128 ns")) ||
 		!bytes.Contains(b.Bytes(), []byte("measured differently, by rseq-clock and by trace-running")) || !bytes.Contains(b.Bytes(), []byte("after: Short.")) {
 		t.Errorf("%v\n%s", err, b.String())
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // This file draws a bottle. Each box starts on its own line, so that its label stands beside it and
@@ -116,9 +118,6 @@ func (p *plot) box(r *row, label string) []string {
 		n-- // leave a gap above
 	}
 	rows, top := (n+7)/8, n%8
-	if p.ascii { // ASCII has no partial blocks
-		rows, top = max(1, (n+4)/8), 8
-	}
 	halves := p.halves(width(&r.box))
 	lines := make([]string, rows)
 	for i := range lines {
@@ -136,7 +135,7 @@ func (p *plot) column(d time.Duration, label string) []string {
 	rows := (p.eighths(d) + 4) / 8
 	lines := make([]string, max(1, rows))
 	for i := range lines {
-		lines[i] = p.beside(spaces(p.columns/2)+p.or("│", "|"), dim, label, i == len(lines)/2)
+		lines[i] = p.beside(spaces(p.columns/2)+"│", dim, label, i == len(lines)/2)
 	}
 	return lines
 }
@@ -145,10 +144,10 @@ func (p *plot) column(d time.Duration, label string) []string {
 // filled from below to the given eighths.
 func (p *plot) cells(halves, eighths int) string {
 	full := (halves - 1) | 1 // whole columns: the one of 0 has half a column on each side
-	blocks := strings.Repeat(p.or(string([]rune(" ▁▂▃▄▅▆▇█")[eighths]), "#"), full)
+	blocks := strings.Repeat(string([]rune(" ▁▂▃▄▅▆▇█")[eighths]), full)
 	indent := p.columns/2 - full/2
 	switch {
-	case halves%2 == 1 || p.ascii || eighths < 3: // no half columns, or too low for half blocks
+	case halves%2 == 1 || eighths < 3: // no half columns, or too low for half blocks
 		return spaces(indent) + blocks
 	case eighths < 6:
 		return spaces(indent-1) + "▗" + blocks + "▖"
@@ -165,7 +164,7 @@ func (p *plot) beside(cells, color, label string, labelled bool) string {
 		return line
 	}
 	gap := p.columns - columns(cells) + len(gutter)
-	dots := strings.Repeat(p.or("┄", "."), max(0, gap-2))
+	dots := strings.Repeat("┄", max(0, gap-2))
 	if gap < 6 {
 		dots = spaces(gap - 2)
 	}
@@ -175,8 +174,8 @@ func (p *plot) beside(cells, color, label string, labelled bool) string {
 // axis draws the axis with its numbers, which increase from 0 to both sides, and a caption.
 func (p *plot) axis(caption string) []string {
 	middle := p.columns / 2
-	line := []rune(strings.Repeat(p.or("─", "-"), p.columns))
-	tick := []rune(p.or("┬", "+"))[0]
+	line := []rune(strings.Repeat("─", p.columns))
+	tick := []rune("┬")[0]
 	numbers := []rune(spaces(p.columns + len(gutter)))
 	ticks := middle / p.perTick
 	for i := -ticks; i <= ticks; i++ {
@@ -186,7 +185,7 @@ func (p *plot) axis(caption string) []string {
 		from := max(0, at-(len(number)-1)/2)
 		copy(numbers[from:], []rune(number))
 	}
-	if ticks*p.perTick == middle && !p.ascii {
+	if ticks*p.perTick == middle {
 		line[0], line[2*middle] = '┌', '┐'
 	}
 	return []string{
@@ -203,10 +202,10 @@ type labels struct {
 }
 
 func newLabels(m *model) *labels {
-	l := &labels{m: m, name: columns("idle"), share: columns(m.duration(m.graph.Idle))}
+	l := &labels{m: m, name: columns("idle"), share: columns(format.Duration(m.graph.Idle))}
 	for i := range m.rows {
 		l.name = max(l.name, columns(m.rows[i].name))
-		l.share = max(l.share, columns(m.duration(m.rows[i].box.Share)))
+		l.share = max(l.share, columns(format.Duration(m.rows[i].box.Share)))
 	}
 	return l
 }
@@ -217,6 +216,6 @@ func (l *labels) width() int { return l.name + len("  ") + l.share + len(" 100%"
 func (l *labels) shrink(width int) { l.name -= max(0, l.width()-width) }
 
 func (l *labels) text(name string, share time.Duration, attribute string) string {
-	name = left(l.m.style.fit(name, l.name), l.name)
-	return l.m.style.paint(attribute, name) + "  " + right(l.m.duration(share), l.share) + " " + right(l.m.percent(share), 4)
+	name = left(fit(name, l.name), l.name)
+	return l.m.style.paint(attribute, name) + "  " + right(format.Duration(share), l.share) + " " + right(l.m.percent(share), 4)
 }

@@ -20,7 +20,7 @@ func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 	st := opt.style()
 	var b strings.Builder
 	if t.Title != "" {
-		b.WriteString(st.paint(bold, st.fit(st.clean(t.Title), opt.Width)) + "\n\n")
+		b.WriteString(st.paint(bold, fit(clean(t.Title), opt.Width)) + "\n\n")
 	}
 	if len(t.Rows) == 0 {
 		b.WriteString("No rows.\n")
@@ -31,7 +31,7 @@ func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 }
 
 func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
-	shown, hidden := newRows(t, top, st).fit(width)
+	shown, hidden := newRows(t, top).fit(width)
 	texts := func(columns []*columnText) (names []string) {
 		for _, c := range columns {
 			if c.key {
@@ -43,7 +43,7 @@ func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
 	if texts(hidden) != nil {
 		if same, err := t.By(texts(shown)...); err == nil {
 			more := []*columnText(nil)
-			shown, more = newRows(same, top, st).fit(width)
+			shown, more = newRows(same, top).fit(width)
 			hidden = append(slices.DeleteFunc(hidden, func(c *columnText) bool { return !c.key }), more...)
 		}
 	}
@@ -100,7 +100,7 @@ func (c *columnText) add(cell string) {
 // minText is the minimum useful width of a text column.
 const minText = 18
 
-func newRows(t *result.Table, top int, st style) (r rowsText) {
+func newRows(t *result.Table, top int) (r rowsText) {
 	rows := slices.Clone(t.Top(top).Rows)
 	sums, summed := t.Total(), false
 	for k := range sums {
@@ -127,12 +127,12 @@ func newRows(t *result.Table, top int, st style) (r rowsText) {
 		if k > 0 && !full[cmp.Or(h.Of, h.Name)] {
 			continue
 		}
-		c := &columnText{name: h.Name, of: h.Of, cells: []string{st.clean(h.Title)}, left: h.Unit.IsText(), key: h.Unit.IsText() && !h.Note}
+		c := &columnText{name: h.Name, of: h.Of, cells: []string{clean(h.Title)}, left: h.Unit.IsText(), key: h.Unit.IsText() && !h.Note}
 		percents := &columnText{of: h.Of, more: true, cells: []string{"%"}}
 		for _, row := range rows {
 			cell := &row[k]
-			c.cells = append(c.cells, formatCell(h, cell, st))
-			percents.cells = append(percents.cells, st.plain(h.Percent(cell)))
+			c.cells = append(c.cells, formatCell(h, cell))
+			percents.cells = append(percents.cells, h.Percent(cell))
 		}
 		if k == t.Label() && summed {
 			c.cells[len(c.cells)-1] = "all"
@@ -146,11 +146,11 @@ func newRows(t *result.Table, top int, st style) (r rowsText) {
 	return r
 }
 
-func formatCell(h *result.Head, c *result.Cell, st style) string {
+func formatCell(h *result.Head, c *result.Cell) string {
 	if h.Unit.IsText() {
-		return st.clean(h.Format(c))
+		return clean(h.Format(c))
 	}
-	return st.plain(h.Format(c))
+	return h.Format(c)
 }
 
 // fit decides which columns are shown, and their widths. The first column, the label and short
@@ -220,7 +220,7 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 
 // linesOf returns the lines of a table, the heading first. The heading of a column of numbers may
 // extend into the blanks before it.
-func linesOf(shown []*columnText, st style) []string {
+func linesOf(shown []*columnText) []string {
 	lines := make([]string, len(shown[0].cells))
 	for i := range lines {
 		line, end := "", 0
@@ -244,7 +244,7 @@ func linesOf(shown []*columnText, st style) []string {
 				if c.short != nil && i > 0 {
 					cell = c.short(i, c.width)
 				} else {
-					cell = st.fit(cell, c.width)
+					cell = fit(cell, c.width)
 				}
 			}
 			switch {
@@ -268,7 +268,7 @@ func linesOf(shown []*columnText, st style) []string {
 
 // writeColumns writes a table with a dim heading and a dim line of sums.
 func writeColumns(b *strings.Builder, shown []*columnText, st style) {
-	lines := linesOf(shown, st)
+	lines := linesOf(shown)
 	for i, line := range lines {
 		attribute := ""
 		if i == 0 || i == len(lines)-1 && slices.ContainsFunc(shown, func(c *columnText) bool { return c.cells[i] == "all" }) {

@@ -55,7 +55,7 @@ No room for: group, waker, waker_function, beside, lost.
 900 ms   23%  idle      mutex       main.serve          main.go:3   main.serve         main.flush  main.flush  main.flush      9  900 ms  23%    0 s
 600 ms   15%  idle      mutex       main.serve          main.go:3   main.serve         main.serve              none            1  600 ms  15%    0 s
 499 ms   12%  gc-stop                                                                                                          7  499 ms  12%    0 s
-  1 ms   <1%  no-work                                                                                          ?[31mred?       1    1 ms  <1%    0 s
+  1 ms   <1%  no-work                                                                                          �[31mred�       1    1 ms  <1%    0 s
    4 s  100%  all                                                                                                          1,389     2 s  50%   3 ms
 `
 	const top = `What 1 s × 4 processors went to
@@ -73,7 +73,7 @@ No room for: group, waker, waker_function, beside, lost.
 	}{
 		{Options{Width: 80}, at80},
 		{Options{Width: 80, Top: 2}, top},
-		{Options{Width: 200, ASCII: true}, strings.ReplaceAll(all, "×", "?")},
+		{Options{Width: 200}, all},
 	} {
 		if got := textOf(t, books().Table(), tt.opt); got != tt.want {
 			t.Errorf("%+v:\n%s\nwant\n%s", tt.opt, got, tt.want)

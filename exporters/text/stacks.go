@@ -34,10 +34,10 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 			most = s
 		}
 	}
-	b.WriteString(t.style.paintLines(bold, wrap(t.style.clean(most.Sentence()), opt.Width, 0)) + "\n\n")
+	b.WriteString(t.style.paintLines(bold, wrap(clean(most.Sentence()), opt.Width, 0)) + "\n\n")
 	t.write(&b)
 	if stacks[0].Workers.Selector != "" {
-		b.WriteString("\n" + t.style.paintLines(dim, wrap(t.style.clean(workersLine(most)), opt.Width, 0)) + "\n")
+		b.WriteString("\n" + t.style.paintLines(dim, wrap(clean(workersLine(most)), opt.Width, 0)) + "\n")
 	}
 	var warnings []string
 	for _, s := range stacks {
@@ -140,11 +140,11 @@ func (t *stackTable) write(b *strings.Builder) {
 	}
 	labels := make([]string, len(t.stacks))
 	for i, s := range t.stacks {
-		labels[i] = t.style.clean(s.Label)
+		labels[i] = clean(s.Label)
 		if labels[i] == "" {
 			labels[i] = strconv.Itoa(s.N)
 		}
-		labels[i] = t.style.fit(labels[i], 16)
+		labels[i] = fit(labels[i], 16)
 		cell = max(cell, columns(labels[i]))
 	}
 	fit := max(1, (t.width-name)/(cell+2))
@@ -182,7 +182,7 @@ func (t *stackTable) bar(r stackRow, used int) string {
 	if room < 10 || n < 1 {
 		return ""
 	}
-	mark, color := t.style.bar(math.Abs(r.values[0])/float64(n), room), coolColors[0]
+	mark, color := bar(math.Abs(r.values[0])/float64(n), room), coolColors[0]
 	switch {
 	case r.values[0] < 0:
 		mark, color = strings.Repeat("-", columns(mark)), dim

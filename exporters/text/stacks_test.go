@@ -28,15 +28,15 @@ func TestStacks(t *testing.T) {
   times
 
 workers                 2  without it
-remainder            0.12              ###
-network             -0.25              -----
-mutex                0.88        2.22  ##################
+remainder            0.12              ██▌
+network             -0.25              ------
+mutex                0.88        2.22  ██████████████████
 2 small components   0.00
-speed-up             1.25              ##########################
+speed-up             1.25              █████████████████████████▋
 
 Workers: main.work, 2 goroutines. Parts are in units of the speed-up; they sum
   to N.
-Warning: a ?[31mhostile warning
+Warning: a �[31mhostile warning
 `
 	const wantBoth = `at most 1.50 times faster with 4 workers than with one, if one does the same work at the same speed (an estimate from one run);
   most is lost to mutex, 2.00; without it, at most 3.00 times
@@ -49,14 +49,14 @@ mutex                0.88   2.00
 speed-up (at most)   1.25   1.50
 
 Workers: main.work, 4 goroutines. Parts are in units of the speed-up; they sum to N.
-Warning: a ?[31mhostile warning
+Warning: a �[31mhostile warning
 `
 	for _, tt := range []struct {
 		stacks []*speedup.Stack
 		want   string
 	}{{[]*speedup.Stack{one}, wantOne}, {[]*speedup.Stack{one, two}, wantBoth}} {
 		var b bytes.Buffer
-		if err := WriteStacks(&b, tt.stacks, Options{ASCII: true, Width: 80 + 48*(len(tt.stacks)-1)}); err != nil || b.String() != tt.want {
+		if err := WriteStacks(&b, tt.stacks, Options{Width: 80 + 48*(len(tt.stacks)-1)}); err != nil || b.String() != tt.want {
 			t.Errorf("%v\n%s\nwant\n%s", err, b.String(), tt.want)
 		}
 	}

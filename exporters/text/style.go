@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// style holds the capabilities of the terminal.
-type style struct{ color, ascii bool }
+// style paints text, if the terminal has colors.
+type style struct{ color bool }
 
 // Terminal attributes for paint. Colors are 38;5;n.
 const (
@@ -60,35 +60,9 @@ func (p palette) pick(kind bottle.Kind, neck bool) string {
 func (st style) warnings(list []string, width int) string {
 	var b strings.Builder
 	for _, w := range list {
-		b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(w), width, len("Warning:")) + "\n")
+		b.WriteString(st.paint(bold, "Warning:") + wrap(clean(w), width, len("Warning:")) + "\n")
 	}
 	return b.String()
-}
-
-// or returns u, or its substitute on a terminal without Unicode.
-func (st style) or(u, ascii string) string {
-	if st.ascii {
-		return ascii
-	}
-	return u
-}
-
-// plain converts the few special characters in formatted numbers ("µs", "–") to ASCII if necessary.
-func (st style) plain(s string) string {
-	if !st.ascii {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < unicode.MaxASCII:
-			return r
-		case r == 'µ':
-			return 'u'
-		case r == '–':
-			return '-'
-		}
-		return '?'
-	}, s)
 }
 
 // maxMarks is the maximum number of consecutive combining marks on a letter: enough for any script,
@@ -96,10 +70,9 @@ func (st style) plain(s string) string {
 const maxMarks = 3
 
 // clean makes text from a trace safe for one line of this terminal.
-func (st style) clean(s string) string {
-	s = format.Clean(s)
+func clean(s string) string {
 	marks := 0
-	s = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 0xFE00 && r <= 0xFE0F:
 			return -1 // variation selectors: terminals disagree on the width of the result
@@ -111,12 +84,8 @@ func (st style) clean(s string) string {
 			marks++
 		}
 		return r
-	}, s)
-	return st.plain(s)
+	}, format.Clean(s))
 }
-
-// fit shortens cleaned text to at most width columns.
-func (st style) fit(s string, width int) string { return truncate(s, width, st.or("…", "~")) }
 
 // Terminals give most characters one column, East Asian ones and most emoji two, and combining
 // marks none.
@@ -168,18 +137,18 @@ func columns(s string) (n int) {
 	return n
 }
 
-// truncate cuts s in the middle, where function names differ least, and inserts the ellipsis there,
-// so that it takes at most width columns.
-func truncate(s string, width int, ellipsis string) string {
+// fit cuts cleaned text in the middle, where function names differ least, so that it takes at most
+// width columns.
+func fit(s string, width int) string {
 	if columns(s) <= width {
 		return s
 	}
-	room := width - columns(ellipsis)
+	room := width - 1
 	if room < 2 {
 		return head(s, max(0, width))
 	}
 	front := head(s, (room+1)/2)
-	return front + ellipsis + tail(s, room-columns(front))
+	return front + "…" + tail(s, room-columns(front))
 }
 
 // head returns the longest prefix of s of at most width columns.

@@ -42,14 +42,14 @@ type boxColumn struct {
 // is none of sameColumns, follows them if there is room.
 var boxColumns = []boxColumn{
 	{"goroutines", 6, false, func(_ *model, b *bottle.Box) string { return format.Count(b.Goroutines) }},
-	{"share", 0, true, func(m *model, b *bottle.Box) string { return m.duration(b.Share) }},
+	{"share", 0, true, func(m *model, b *bottle.Box) string { return format.Duration(b.Share) }},
 	{"%", 0, true, (*model).percentOf},
 	{"lost", 0, true, func(m *model, b *bottle.Box) string { return m.lost(b.Lost) }},
-	{"all", 0, false, func(m *model, b *bottle.Box) string { return m.parallelism(b.Parallelism) }},
-	{"self", 2, false, func(m *model, b *bottle.Box) string { return m.parallelism(b.SelfParallelism) }},
-	{"running", 1, false, func(m *model, b *bottle.Box) string { return m.duration(b.Running) }},
-	{"runnable", 3, false, func(m *model, b *bottle.Box) string { return m.duration(b.Runnable) }},
-	{"blocked", 5, false, func(m *model, b *bottle.Box) string { return m.duration(b.Blocked()) }},
+	{"all", 0, false, func(m *model, b *bottle.Box) string { return parallelism(b.Parallelism) }},
+	{"self", 2, false, func(m *model, b *bottle.Box) string { return parallelism(b.SelfParallelism) }},
+	{"running", 1, false, func(m *model, b *bottle.Box) string { return format.Duration(b.Running) }},
+	{"runnable", 3, false, func(m *model, b *bottle.Box) string { return format.Duration(b.Runnable) }},
+	{"blocked", 5, false, func(m *model, b *bottle.Box) string { return format.Duration(b.Blocked()) }},
 }
 
 // spareReasons is the place of the reasons of waits among the columns to omit.
@@ -69,7 +69,7 @@ func moreColumns() (out []boxColumn) {
 		h := result.Heads([]result.Column[bottle.Box]{c})[0]
 		out = append(out, boxColumn{c.Title, -1, false, func(m *model, b *bottle.Box) string {
 			v, known := c.Value(b)
-			return formatCell(&h, &result.Cell{Value: v, Known: known}, m.style)
+			return formatCell(&h, &result.Cell{Value: v, Known: known})
 		}})
 	}
 	return out
@@ -134,9 +134,9 @@ func newTable(m *model) *tableText {
 		if world, found := strings.CutPrefix(name, "stop-the-world ("); found {
 			name = "STW (" + world // they differ in the reason, which must not be cut
 		}
-		return m.style.fit(name, width)
+		return fit(name, width)
 	}
-	t.reasons.short = func(i, width int) string { return shortest(m.style, ways[i-1], width) }
+	t.reasons.short = func(i, width int) string { return shortest(ways[i-1], width) }
 	return t
 }
 
@@ -152,7 +152,7 @@ func columnsOfHeading(heading string) int {
 // withKind appends the kind to the name of a group that is not the program's own, unless the name
 // includes it.
 func (m *model) withKind(name string, kind bottle.Kind) string {
-	suffix := "(" + m.style.clean(string(kind)) + ")"
+	suffix := "(" + clean(string(kind)) + ")"
 	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
 		return name
 	}
@@ -164,7 +164,7 @@ func (m *model) withKind(name string, kind bottle.Kind) string {
 func (m *model) percentOf(b *bottle.Box) string {
 	s := m.percent(b.Share)
 	if b.ShareError > 0 {
-		s += " " + m.style.or("±", "+-") + " " + m.percent(b.ShareError)
+		s += " " + "±" + " " + m.percent(b.ShareError)
 	}
 	return s
 }
@@ -175,7 +175,7 @@ func (t *tableText) mark(color string, neck bool) string {
 	if t.m.style.color {
 		swatch = "  "
 		if color != "" {
-			swatch = t.m.style.paint(color, t.m.style.or("■", "#")) + " "
+			swatch = t.m.style.paint(color, "■") + " "
 		}
 	}
 	if neck {
@@ -202,9 +202,9 @@ func reasonsOf(m *model, b *bottle.Box) []string {
 		return cmp.Or(cmp.Compare(b.Waiting[y], b.Waiting[x]), strings.Compare(x, y))
 	})
 	text := func(name string) string {
-		return m.style.clean(name) + " " + m.style.plain(format.Percent(b.Waiting[name], blocked))
+		return clean(name) + " " + format.Percent(b.Waiting[name], blocked)
 	}
-	out := []string{text(names[0]), m.style.clean(names[0])}
+	out := []string{text(names[0]), clean(names[0])}
 	if len(names) > 1 && b.Waiting[names[1]] > 0 {
 		out = slices.Insert(out, 0, out[0]+", "+text(names[1]))
 	}
@@ -212,10 +212,10 @@ func reasonsOf(m *model, b *bottle.Box) []string {
 }
 
 // shortest returns the first of several ways to write something that fits.
-func shortest(st style, ways []string, width int) string {
+func shortest(ways []string, width int) string {
 	for i, way := range ways {
 		if columns(way) <= width || i == len(ways)-1 {
-			return st.fit(way, width)
+			return fit(way, width)
 		}
 	}
 	return ""
@@ -294,17 +294,17 @@ func (t *tableText) write(b *strings.Builder) {
 		shown = append(shown, t.reasons)
 	}
 	b.WriteString(t.m.style.paint(dim, above) + "\n")
-	for i, line := range linesOf(shown, t.m.style) {
+	for i, line := range linesOf(shown) {
 		if i == 0 {
 			line = t.m.style.paint(dim, line)
 		}
 		b.WriteString(line + "\n")
 		if starts := t.starts[i]; len(starts) > 0 {
-			started := "started as " + t.m.style.clean(format.Func(starts[0]))
+			started := "started as " + clean(format.Func(starts[0]))
 			if n := len(starts) - 1; n > 0 {
 				started += fmt.Sprintf(" and %d more", n)
 			}
-			b.WriteString(spaces(t.markWidth()+2) + t.m.style.paint(dim, t.m.style.fit(started, t.width-t.markWidth()-2)) + "\n")
+			b.WriteString(spaces(t.markWidth()+2) + t.m.style.paint(dim, fit(started, t.width-t.markWidth()-2)) + "\n")
 		}
 	}
 }
@@ -327,23 +327,24 @@ func (t *tableText) legend() string {
 	} else {
 		parts = append(parts, "all: goroutines "+running+" while the group ran (mean); self: its own.")
 	}
-	return t.m.style.or(strings.Join(parts, " "), strings.ReplaceAll(strings.Join(parts, " "), "×", "x"))
+	return strings.Join(parts, " ")
 }
 
 // neverRan returns the number of groups that are not shown because they never ran.
 func neverRan(m *model) string {
 	n := len(m.never)
 	if n == 1 {
-		return "Not shown: 1 group that never ran, " + m.style.fit(m.never[0], maxName) + "."
+		return "Not shown: 1 group that never ran, " + fit(m.never[0], maxName) + "."
 	}
-	return fmt.Sprintf("Not shown: %s groups that never ran, such as %s.", format.Count(n), m.style.fit(m.never[0], maxName))
+	return fmt.Sprintf("Not shown: %s groups that never ran, such as %s.", format.Count(n), fit(m.never[0], maxName))
 }
 
 // sites lists where the groups of the program waited most, for each significant reason, and where
 // they were in C.
 func sites(m *model, width int) string {
-	var lines [][3]string
-	var places []string
+	table := newColumns("group", "reason", "time")
+	table[1].left = true
+	place := newColumns("the place where most of it was spent")[0]
 	for i := len(m.rows) - 1; i >= 0; i-- {
 		r := &m.rows[i]
 		if r.box.Kind != bottle.Application {
@@ -351,42 +352,36 @@ func sites(m *model, width int) string {
 		}
 		name := r.name
 		for _, wait := range siteReasons(&r.box) {
-			site := r.box.TopSite(wait)
-			if site == nil {
-				continue
+			if site := r.box.TopSite(wait); site != nil {
+				table[0].add(name)
+				table[1].add(clean(wait))
+				table[2].add(format.Duration(site.Time))
+				place.add(clean(site.String()))
+				name = ""
 			}
-			lines = append(lines, [3]string{name, m.style.clean(wait), m.duration(site.Time)})
-			places = append(places, m.style.clean(site.String()))
-			name = ""
 		}
 	}
-	if len(lines) == 0 {
+	if len(place.cells) == 1 {
 		return ""
 	}
-	heads := [3]string{"group", "reason", "time"}
-	var wide [3]int
-	for _, l := range append(lines, heads) {
-		for c := range l {
-			wide[c] = max(wide[c], columns(l[c]))
-		}
+	table[0].width = min(table[0].width, width/3)
+	table[1].width = min(table[1].width, 16)
+	used := 8 + table[0].width + table[1].width + table[2].width
+	below := slices.ContainsFunc(place.cells[1:], func(s string) bool { return columns(s) > max(16, width-used) })
+	if !below { // otherwise each place has a line of its own
+		place.width = width - used
+		table = append(table, place)
 	}
-	wide[0] = min(wide[0], width/3)
-	wide[1] = min(wide[1], 16)
 	var b strings.Builder
-	used := 2 + wide[0] + 2 + wide[1] + 2 + wide[2] + 2
-	below := slices.ContainsFunc(places, func(s string) bool { return columns(s) > max(16, width-used) })
-	write := func(l [3]string, place, attribute string) {
-		text := "  " + left(m.style.fit(l[0], wide[0]), wide[0]) + "  " + left(m.style.fit(l[1], wide[1]), wide[1]) + "  " + right(l[2], wide[2])
-		if below { // each place has a line of its own
-			text += "\n" + spaces(4) + m.style.fit(place, width-4)
-		} else {
-			text = strings.TrimRight(text+"  "+m.style.fit(place, width-used), " ")
+	for i, line := range linesOf(table) {
+		line = "  " + line
+		if below {
+			line += "\n" + spaces(4) + fit(place.cells[i], width-4)
 		}
-		b.WriteString(m.style.paintLines(attribute, text) + "\n")
-	}
-	write(heads, "the place where most of it was spent", dim)
-	for i, l := range lines {
-		write(l, places[i], "")
+		if i == 0 {
+			line = m.style.paintLines(dim, line)
+		}
+		b.WriteString(line + "\n")
 	}
 	return b.String()
 }

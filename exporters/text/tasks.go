@@ -59,7 +59,7 @@ func (t *tasksText) choose() {
 	}
 	t.more = len(t.p.Classes) - top
 	for _, name := range format.Funcs(full) {
-		if name = strings.TrimSpace(t.style.clean(name)); name == "" {
+		if name = strings.TrimSpace(clean(name)); name == "" {
 			name = "(no name)"
 		}
 		t.names = append(t.names, name)
@@ -80,7 +80,7 @@ func (t *tasksText) headline() {
 	if p.Procs > 0 {
 		s += fmt.Sprintf(", GOMAXPROCS %d", p.Procs)
 	}
-	t.b.WriteString(t.style.paintLines(bold, wrap(t.style.plain(s), t.opt.Width, 0)) + "\n")
+	t.b.WriteString(t.style.paintLines(bold, wrap(s, t.opt.Width, 0)) + "\n")
 	s = "Source: " + p.Source + ", accuracy: " + p.Accuracy
 	if p.Hz > 0 {
 		s += fmt.Sprintf(", %.4g GHz", p.Hz/1e9)
@@ -88,7 +88,7 @@ func (t *tasksText) headline() {
 	if p.Overhead > 0 {
 		s += "; overhead of a task " + format.Duration(p.Overhead) + ": " + p.OverheadOrigin
 	}
-	t.b.WriteString(t.style.paintLines(dim, wrap(t.style.clean(s), t.opt.Width, 0)) + "\n\n")
+	t.b.WriteString(t.style.paintLines(dim, wrap(clean(s), t.opt.Width, 0)) + "\n\n")
 }
 
 // table writes a line for each class.
@@ -113,15 +113,15 @@ func (t *tasksText) table() {
 
 // class writes the reasons, the advice and the call sites of a class.
 func (t *tasksText) class(c *granularity.Class, name string) {
-	t.b.WriteString("\n" + t.style.paint(bold, t.style.fit(name, t.opt.Width-12)) + ": " + string(c.Diagnosis.OrUnknown()) + "\n")
+	t.b.WriteString("\n" + t.style.paint(bold, fit(name, t.opt.Width-12)) + ": " + string(c.Diagnosis.OrUnknown()) + "\n")
 	paragraph := func(mark, s string) {
-		t.b.WriteString("  " + mark + " " + strings.ReplaceAll(wrap(t.style.clean(s), t.opt.Width-4, 0), "\n", "\n  ") + "\n")
+		t.b.WriteString("  " + mark + " " + strings.ReplaceAll(wrap(clean(s), t.opt.Width-4, 0), "\n", "\n  ") + "\n")
 	}
 	for _, s := range c.Reasons {
 		paragraph("-", s)
 	}
 	for _, s := range c.Advice {
-		paragraph(t.style.or("→", ">"), s)
+		paragraph("→", s)
 	}
 	var created, submitted []sitesOf
 	for i := range c.Sites {
@@ -163,6 +163,6 @@ func (t *tasksText) sites(verb string, sites []sitesOf) {
 			return
 		}
 		head := "  " + format.Plural(s.tasks, "task", "tasks") + " " + verb + " at "
-		t.b.WriteString(head + t.style.fit(t.style.clean(s.line), max(20, t.opt.Width-columns(head))) + "\n")
+		t.b.WriteString(head + fit(clean(s.line), max(20, t.opt.Width-columns(head))) + "\n")
 	}
 }

@@ -95,7 +95,7 @@ func TestWriteTasksIsHarmless(t *testing.T) {
 	byTime := checks()
 	byTime.Source, byTime.Hz = granularity.SourceTrace, 0
 	for _, p := range []*granularity.Profile{wild, byTime, checks(), {}, {Wall: math.MaxInt64, Start: math.MaxInt64}} {
-		for _, opt := range []text.Options{{Width: 48}, {Width: 80, ASCII: true}, {}, {Width: 240, Top: -1}, {Top: 1, Color: true}} {
+		for _, opt := range []text.Options{{Width: 48}, {Width: 80}, {}, {Width: 240, Top: -1}, {Top: 1, Color: true}} {
 			var b bytes.Buffer
 			if err := text.WriteTasks(&b, p, opt); err != nil {
 				t.Fatal(err)
@@ -107,7 +107,7 @@ func TestWriteTasksIsHarmless(t *testing.T) {
 					t.Errorf("%d columns of %d: %q", n, width, line)
 				}
 				for _, r := range line {
-					if unicode.IsControl(r) && !(opt.Color && r == 0x1b) || opt.ASCII && r > 127 {
+					if unicode.IsControl(r) && !(opt.Color && r == 0x1b) {
 						t.Fatalf("%q in %q", r, line)
 					}
 				}

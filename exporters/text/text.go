@@ -50,9 +50,6 @@ type Options struct {
 	// Color writes escape sequences for 256-color terminals. The colors are those of the pictures:
 	// warm ones mark the neck.
 	Color bool
-	// ASCII limits the output to ASCII, for terminals without Unicode: the drawing is coarser, and
-	// other characters in names become question marks.
-	ASCII bool
 	// Top is the number of groups that are shown separately, those with the largest shares; the
 	// others are added up, one line per kind. 0 means up to 15, those with at least half a percent
 	// of the wall time; a negative value means all.
@@ -95,7 +92,7 @@ func (opt Options) withDefaults() Options {
 	return opt
 }
 
-func (opt *Options) style() style { return style{color: opt.Color, ascii: opt.ASCII} }
+func (opt *Options) style() style { return style{color: opt.Color} }
 
 // emit writes a text.
 func emit(w io.Writer, s string) error {
@@ -110,9 +107,9 @@ func headline(m *model, opt Options) string {
 	g, width := m.graph, opt.Width
 	what := "Bottle graph"
 	if g.GroupBy != "" {
-		what += " by " + m.style.fit(m.style.clean(g.GroupBy), maxName)
+		what += " by " + fit(clean(g.GroupBy), maxName)
 	}
-	parts := []string{m.duration(g.Wall)}
+	parts := []string{format.Duration(g.Wall)}
 	if g.Procs > 0 {
 		parts = append(parts, "GOMAXPROCS "+strconv.Itoa(g.Procs))
 	}
@@ -120,7 +117,7 @@ func headline(m *model, opt Options) string {
 	if g.Offered {
 		kind = "mean offered parallelism (running + runnable) "
 	}
-	parts = append(parts, kind+m.parallelism(g.MeanParallelism()))
+	parts = append(parts, kind+parallelism(g.MeanParallelism()))
 	first := wrap(what+": "+strings.Join(parts, ", "), width, 0)
 	var b strings.Builder
 	b.WriteString(m.style.paintLines(bold, first) + "\n")
@@ -128,7 +125,7 @@ func headline(m *model, opt Options) string {
 		b.WriteString(findings(g, m.style, width))
 	}
 	if all, _ := g.InC(); all > 0 && all >= g.Wall/20 {
-		b.WriteString(wrap(fmt.Sprintf("Goroutines were in C code for %s, which the scheduler does not see.", m.duration(all)), width, 0) + "\n")
+		b.WriteString(wrap(fmt.Sprintf("Goroutines were in C code for %s, which the scheduler does not see.", format.Duration(all)), width, 0) + "\n")
 	}
 	return b.String()
 }
@@ -136,17 +133,11 @@ func headline(m *model, opt Options) string {
 // maxName is the maximum number of columns of a name in running text.
 const maxName = 60
 
-func (m *model) duration(d time.Duration) string { return m.style.plain(format.Duration(d)) }
-
 // lost formats a part of the capacity.
-func (m *model) lost(d time.Duration) string {
-	return m.style.plain(format.Percent(d, m.graph.Capacity))
-}
+func (m *model) lost(d time.Duration) string { return format.Percent(d, m.graph.Capacity) }
 
 // percent formats a part of the wall time.
-func (m *model) percent(d time.Duration) string {
-	return m.style.plain(format.Percent(d, m.graph.Wall))
-}
+func (m *model) percent(d time.Duration) string { return format.Percent(d, m.graph.Wall) }
 
 // paintLines paints each line separately, so that a pager can split them.
 func (st style) paintLines(attribute, s string) string {
@@ -216,7 +207,7 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 		r := row{box: b, neck: m.necks[key{b.Group, b.Kind}]}
 		var single bool
 		if r.name, single = m.names[key{b.Group, b.Kind}]; !single {
-			r.name = st.clean(b.Group) // "12 others"
+			r.name = clean(b.Group) // "12 others"
 		}
 		r.color = othersColor
 		if single || b.Kind != bottle.Application {
@@ -276,7 +267,7 @@ func (m *model) addNames() {
 		names = format.Funcs(names)
 	}
 	for i, k := range keys {
-		if name := strings.TrimSpace(m.style.clean(names[i])); name != "" {
+		if name := strings.TrimSpace(clean(names[i])); name != "" {
 			m.names[k] = name
 		} else {
 			m.names[k] = "(no name)"
@@ -287,13 +278,12 @@ func (m *model) addNames() {
 // name returns the name of a box of the graph or of one of its windows.
 func (m *model) name(b *bottle.Box) string { return m.names[key{b.Group, b.Kind}] }
 
-// Number formats for this terminal.
-
-func (m *model) parallelism(p float64) string {
+// parallelism formats a number of goroutines.
+func parallelism(p float64) string {
 	if p >= 1e6 {
 		return ">1M" // impossible, but a file may contain it
 	}
-	return m.style.plain(format.Parallelism(p))
+	return format.Parallelism(p)
 }
 
 // width returns a parallelism that can be drawn, even for a damaged file.

@@ -297,7 +297,7 @@ func columnsOf(s string) (n int) {
 // Names of any length and width keep the numbers aligned and the lines within the width.
 func TestAlignment(t *testing.T) {
 	for _, name := range []string{"", "x", strings.Repeat("main.long", 45), "解析器.解析する", strings.Repeat("解析", 200), "e\u0301" + strings.Repeat("\u0301", 300), "＝ｆｕｌｌ", "한국어.함수"} {
-		for _, opt := range []text.Options{{}, {Width: 48}, {Width: 77}, {Width: 120, Color: true}, {Width: 240}, {Width: 60, ASCII: true, Color: true}} {
+		for _, opt := range []text.Options{{}, {Width: 48}, {Width: 77}, {Width: 120, Color: true}, {Width: 240}, {Width: 60, Color: true}} {
 			g := phases()
 			g.Boxes[1].Group = name
 			g.Windows[0].Boxes[0].Group = name
@@ -325,9 +325,6 @@ func TestAlignment(t *testing.T) {
 						t.Errorf("%.20q, %+v: the share ends in column %d, its heading in %d: %s", name, opt, n, end, line)
 					}
 				}
-			}
-			if opt.ASCII && strings.IndexFunc(out, func(r rune) bool { return r > '~' }) >= 0 {
-				t.Errorf("%.20q, %+v: not ASCII:\n%s", name, opt, out)
 			}
 		}
 	}
@@ -371,7 +368,7 @@ func TestOddGraphs(t *testing.T) {
 		"nil windows":      {Wall: 5, Idle: 5, Windows: []*bottle.Graph{nil}},
 		"empty windows":    {Wall: 5, Idle: 5, Windows: []*bottle.Graph{{}, {}}},
 	} {
-		for _, opt := range []text.Options{{}, {ASCII: true, Width: 1}, {Color: true, Width: 1 << 30}} {
+		for _, opt := range []text.Options{{}, {Width: 1}, {Color: true, Width: 1 << 30}} {
 			if out := write(t, g, opt); strings.Count(out, "\n") > 60 {
 				t.Errorf("%s: %d lines", name, strings.Count(out, "\n"))
 			}
@@ -428,25 +425,25 @@ func TestCSVIsHarmless(t *testing.T) {
 // requested.
 func FuzzWrite(f *testing.F) {
 	fuzzing.Brief(f)
-	f.Add("main.main", "mutex", "A warning.", 100, true, false)
-	f.Add("\x1b]0;title\x07\x1b[2J", "\x9b31m", "\u202eabc\r\n", 48, true, true)
-	f.Add("解析器.(*解析)", "e\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 500), 60, false, false)
-	f.Add("👩‍👩‍👧 family\u00ad", "\ufeff", "\xff\xfe", 80, false, true)
-	f.Fuzz(func(t *testing.T, name, reason, warning string, width int, color, ascii bool) {
+	f.Add("main.main", "mutex", "A warning.", 100, true)
+	f.Add("\x1b]0;title\x07\x1b[2J", "\x9b31m", "\u202eabc\r\n", 48, true)
+	f.Add("解析器.(*解析)", "e\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 500), 60, false)
+	f.Add("👩‍👩‍👧 family\u00ad", "\ufeff", "\xff\xfe", 80, false)
+	f.Fuzz(func(t *testing.T, name, reason, warning string, width int, color bool) {
 		g := phases()
 		g.GroupBy, g.Warnings = reason, []string{warning}
 		g.Boxes[0].Group, g.Boxes[2].Group = name, reason+name
 		g.Boxes[2].Waiting = map[string]time.Duration{reason: 5, name: 7}
 		g.Boxes[1].Kind = bottle.Kind(warning)
 		g.Windows[0].Boxes[1].Group = name
-		out := write(t, g, text.Options{Width: width, Color: color, ASCII: ascii})
+		out := write(t, g, text.Options{Width: width, Color: color})
 		if color {
 			out = escape.ReplaceAllString(out, "")
 		}
 		for line := range strings.Lines(out) {
 			line = strings.TrimSuffix(line, "\n")
 			for _, r := range line {
-				if r != ' ' && !unicode.IsPrint(r) && r != utf8.RuneError || ascii && r > '~' {
+				if r != ' ' && !unicode.IsPrint(r) && r != utf8.RuneError {
 					t.Fatalf("%q in %q", r, line)
 				}
 			}

@@ -101,7 +101,7 @@ func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {
 	case len(v.Help) > 0:
 		lines = append(lines, "")
 		for _, h := range v.Help {
-			lines = append(lines, t.st.fit(t.st.clean(h), t.width))
+			lines = append(lines, fit(clean(h), t.width))
 		}
 	case v.Graph != nil:
 		lines = append(lines, "")
@@ -175,9 +175,9 @@ const inverse = "7"
 func (t *topFrame) fitLine(parts []string, attribute string) string {
 	line := ""
 	for i, p := range parts {
-		p = t.st.clean(p)
+		p = clean(p)
 		if i == 0 {
-			line = t.st.fit(p, t.width)
+			line = fit(p, t.width)
 		} else if columns(line)+3+columns(p) <= t.width {
 			line += "   " + p
 		}
@@ -192,13 +192,13 @@ func (t *topFrame) title() string {
 		when = append(when, t.v.Taken.Format("15:04:05"))
 	}
 	if t.v.Interval > 0 {
-		when = append(when, "every "+t.m.orNew(t.st).duration(t.v.Interval))
+		when = append(when, "every "+format.Duration(t.v.Interval))
 	}
 	if t.v.Paused {
 		when = append(when, "PAUSED")
 	}
 	right := strings.Join(when, "  ")
-	left := t.st.fit("bottleneck top: "+t.st.clean(t.v.Source), t.width-columns(right)-2)
+	left := fit("bottleneck top: "+clean(t.v.Source), t.width-columns(right)-2)
 	gap := spaces(t.width - columns(left) - columns(right))
 	if right == "" {
 		gap = ""
@@ -206,20 +206,12 @@ func (t *topFrame) title() string {
 	return t.st.paint(bold, left) + gap + right
 }
 
-// orNew returns m, or a model for formatting, which needs only the style.
-func (m *model) orNew(st style) *model {
-	if m != nil {
-		return m
-	}
-	return &model{style: st}
-}
-
 // summary returns the totals of the graph.
 func (t *topFrame) summary() []string {
 	g := t.v.Graph
-	parts := []string{t.m.duration(g.Wall) + " seen", "mean parallelism " + t.m.parallelism(g.MeanParallelism())}
+	parts := []string{format.Duration(g.Wall) + " seen", "mean parallelism " + parallelism(g.MeanParallelism())}
 	if g.Offered {
-		parts[1] = "mean offered parallelism " + t.m.parallelism(g.MeanParallelism())
+		parts[1] = "mean offered parallelism " + parallelism(g.MeanParallelism())
 	}
 	if g.Procs > 0 {
 		parts = append(parts, "GOMAXPROCS "+strconv.Itoa(g.Procs))
@@ -256,14 +248,14 @@ func (t *topFrame) waiting() []string {
 			locks += t.v.Graph.Boxes[i].Waiting[reason]
 		}
 	}
-	parts := []string{"waiting for locks: " + t.st.plain(meanOf(locks, t.v.Graph.Wall)) + " goroutines"}
+	parts := []string{"waiting for locks: " + meanOf(locks, t.v.Graph.Wall) + " goroutines"}
 	r := t.v.Rates
 	if r.ContentionsKnown {
 		parts = append(parts, "contentions "+perSecond(r.Contentions))
 	}
 	switch {
 	case r.StreamKnown && r.Dropped > 0:
-		parts = append(parts, "dropped "+t.m.duration(r.Dropped)+" of "+t.m.duration(r.Seen+r.Dropped))
+		parts = append(parts, "dropped "+format.Duration(r.Dropped)+" of "+format.Duration(r.Seen+r.Dropped))
 	case r.StreamKnown:
 		parts = append(parts, "dropped nothing")
 	}
@@ -313,7 +305,7 @@ func (t *topFrame) keys() string {
 	if n := len(t.rows); n > t.shown[1]-t.shown[0] && len(t.v.Help) == 0 && n > 0 {
 		line += fmt.Sprintf("  groups %d–%d of %d", min(n, t.shown[0]+1), t.shown[1], n)
 	}
-	return t.st.paint(dim, t.st.fit(t.st.plain(line), t.width))
+	return t.st.paint(dim, fit(line, t.width))
 }
 
 // sortTop sorts rows; equal rows by name.
@@ -477,7 +469,7 @@ func (t *topFrame) layout(rows []topRow) (shown []*columnText) {
 				return t.st.paint(topColor(&rows[i-1]), cell)
 			}
 		case "blocked on":
-			of = func(t *topFrame, r *topRow) string { return shortest(t.st, reasonsOf(t.m, r.box), c.width) }
+			of = func(t *topFrame, r *topRow) string { return shortest(reasonsOf(t.m, r.box), c.width) }
 		}
 		for i := range rows {
 			c.cells = append(c.cells, of(t, &rows[i]))
@@ -494,7 +486,7 @@ func (t *topFrame) groups(lines int) []string {
 	}
 	from, to := t.window(room)
 	t.shown = [2]int{from, to}
-	out := linesOf(t.layout(t.rows[from:to]), t.st)
+	out := linesOf(t.layout(t.rows[from:to]))
 	for i := range out {
 		switch {
 		case i == 0:
@@ -547,17 +539,17 @@ func (t *topFrame) bars(r *topRow, width int) string {
 	if wall <= 0 || r.box.Share <= 0 {
 		return ""
 	}
-	if bar := t.st.bar(float64(r.box.Share)/float64(wall), width); bar != "" {
+	if bar := bar(float64(r.box.Share)/float64(wall), width); bar != "" {
 		return bar
 	}
-	return t.st.or("▏", "#")
+	return "▏"
 }
 
 func (t *topFrame) parallelism(r *topRow) string {
 	if r.box.Running <= 0 {
-		return t.st.plain(format.Unknown) // it never ran
+		return format.Unknown // it never ran
 	}
-	return t.m.parallelism(r.box.Parallelism)
+	return parallelism(r.box.Parallelism)
 }
 
 // leastTrend is the smallest change that is shown, in percentage points.
@@ -570,9 +562,9 @@ func (t *topFrame) trend(r *topRow) string {
 	case math.IsNaN(r.trend) || math.Abs(r.trend) < leastTrend:
 		return ""
 	case r.trend > 0:
-		return t.st.or("▲", "+") + strconv.FormatFloat(r.trend, 'f', 1, 64)
+		return "▲" + strconv.FormatFloat(r.trend, 'f', 1, 64)
 	}
-	return t.st.or("▼", "-") + strconv.FormatFloat(-r.trend, 'f', 1, 64)
+	return "▼" + strconv.FormatFloat(-r.trend, 'f', 1, 64)
 }
 
-func (t *topFrame) mean(d time.Duration) string { return t.st.plain(meanOf(d, t.v.Graph.Wall)) }
+func (t *topFrame) mean(d time.Duration) string { return meanOf(d, t.v.Graph.Wall) }

@@ -94,7 +94,7 @@ func checkFrame(t *testing.T, frame string, opt text.TopOptions) {
 			t.Errorf("colors in %q", line)
 		}
 		for _, r := range plain {
-			if r < ' ' || r == 0x7f || opt.ASCII && r > 0x7e {
+			if r < ' ' || r == 0x7f {
 				t.Errorf("%q in the line %q", r, line)
 			}
 		}
@@ -110,7 +110,7 @@ func TestTopFits(t *testing.T) {
 		for _, width := range []int{1, 48, 60, 80, 100, 132, 240} {
 			for _, height := range []int{0, 1, 2, 5, 24, 400} {
 				for i, problem := range []string{"", "no answer for 3 s: " + name} {
-					opt := text.TopOptions{Options: text.Options{Width: width, Color: i == 0, ASCII: width == 80}, Height: height}
+					opt := text.TopOptions{Options: text.Options{Width: width, Color: i == 0}, Height: height}
 					for _, groups := range []int{0, 3, 300} {
 						v := hostileView(name, groups, 2*time.Second, problem)
 						v.Skip = 7
@@ -235,7 +235,7 @@ func FuzzTop(f *testing.F) {
 		// More frames take longer and do not differ.
 		v := hostileView(name, max(0, min(groups, 40)), time.Duration(wall), problem)
 		v.Skip = skip
-		opt := text.TopOptions{Options: text.Options{Width: width, Color: skip%2 == 0, ASCII: skip%3 == 0}, Height: min(height, 1000)}
+		opt := text.TopOptions{Options: text.Options{Width: width, Color: skip%2 == 0}, Height: min(height, 1000)}
 		opt.Width = max(0, min(opt.Width, 240))
 		if opt.Width == 0 {
 			opt.Width = 100

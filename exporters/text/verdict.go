@@ -16,30 +16,30 @@ import (
 
 // capacityStyle is the style of a part of the capacity in the bar.
 type capacityStyle struct {
-	color       string
-	fill, ascii string
+	color string
+	fill  string
 }
 
 // capacityStyles holds the styles of the parts by name: running parts are dense, idle parts are
 // not.
 var capacityStyles = map[string]capacityStyle{
-	"your code":                 {coolColors[0], "█", "#"},
-	"C code":                    {coolColors[1], "▓", "%"},
-	"system calls":              {coolColors[2], "▒", "="},
-	"collector":                 {gcColors[0], "░", "o"},
-	"tracer and runtime":        {runtimeColors[0], "◦", "t"},
-	"scheduler":                 {warmColors[2], "+", "+"},
-	"waking up":                 {warmColors[1], "/", "/"},
-	"idle":                      {warmColors[0], "·", "."},
-	"idle, waiting for outside": {warmColors[3], "~", "~"},
+	"your code":                 {coolColors[0], "█"},
+	"C code":                    {coolColors[1], "▓"},
+	"system calls":              {coolColors[2], "▒"},
+	"collector":                 {gcColors[0], "░"},
+	"tracer and runtime":        {runtimeColors[0], "◦"},
+	"scheduler":                 {warmColors[2], "+"},
+	"waking up":                 {warmColors[1], "/"},
+	"idle":                      {warmColors[0], "·"},
+	"idle, waiting for outside": {warmColors[3], "~"},
 
 	// Parts of one group.
-	"it ran":                    {coolColors[0], "█", "#"},
-	"others ran":                {runtimeColors[0], "▒", "="},
-	"idle while only it ran":    {warmColors[0], "·", "."},
-	"idle until it woke others": {warmColors[1], "/", "/"},
-	"idle until it ran":         {warmColors[2], "+", "+"},
-	"idle without it":           {warmColors[3], "~", "~"},
+	"it ran":                    {coolColors[0], "█"},
+	"others ran":                {runtimeColors[0], "▒"},
+	"idle while only it ran":    {warmColors[0], "·"},
+	"idle until it woke others": {warmColors[1], "/"},
+	"idle until it ran":         {warmColors[2], "+"},
+	"idle without it":           {warmColors[3], "~"},
 }
 
 // Verdict writes what limits a program: a bar of the use of the capacity, and the findings. It has
@@ -49,7 +49,7 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	width := min(opt.Width, 80)
 	st := opt.style()
 	var b strings.Builder
-	b.WriteString(wrap(st.clean(v.Head())+":", width, 0) + "\n")
+	b.WriteString(wrap(clean(v.Head())+":", width, 0) + "\n")
 	b.WriteString(capacityBar(v, st, width))
 	warnings := ""
 	for i, warning := range v.Warnings {
@@ -115,7 +115,7 @@ func findings(g *bottle.Graph, st style, width int) string {
 	var b strings.Builder
 	if g.Verdict == nil {
 		for _, s := range g.Sentences() {
-			b.WriteString(wrap(st.clean(s), width, 0) + "\n")
+			b.WriteString(wrap(clean(s), width, 0) + "\n")
 		}
 		return b.String()
 	}
@@ -123,7 +123,7 @@ func findings(g *bottle.Graph, st style, width int) string {
 		f := &g.Verdict.Findings[i]
 		b.WriteString(numbered(f, i+1, st, width))
 		if where := placesOf(f); where != "" {
-			b.WriteString(labelled("where", st.clean(where), width))
+			b.WriteString(labelled("where", clean(where), width))
 		}
 	}
 	return b.String()
@@ -132,7 +132,7 @@ func findings(g *bottle.Graph, st style, width int) string {
 // numbered returns the sentence of a finding with its number.
 func numbered(f *verdict.Finding, number int, st style, width int) string {
 	head := strconv.Itoa(number) + ". "
-	return st.paintLines(bold, head+indent(wrap(st.clean(f.Title), width-len(head), 0), len(head)-2)) + "\n"
+	return st.paintLines(bold, head+indent(wrap(clean(f.Title), width-len(head), 0), len(head)-2)) + "\n"
 }
 
 // finding formats a finding, with the advice if there is room.
@@ -140,13 +140,13 @@ func finding(f *verdict.Finding, number int, st style, width int, advice bool) s
 	var b strings.Builder
 	b.WriteString("\n" + numbered(f, number, st, width))
 	if where := placesOf(f); where != "" {
-		b.WriteString(labelled("where", st.clean(where), width))
+		b.WriteString(labelled("where", clean(where), width))
 	}
 	if f.Advice != "" && advice {
-		b.WriteString(labelled("do", st.clean(f.Advice), width))
+		b.WriteString(labelled("do", clean(f.Advice), width))
 	}
 	if gain := f.Bound(); gain != "" {
-		b.WriteString(labelled("gain", st.clean(gain), width))
+		b.WriteString(labelled("gain", clean(gain), width))
 	}
 	return b.String()
 }
@@ -160,7 +160,7 @@ func capacityBar(v *verdict.Verdict, st style, width int) string {
 		sum += p.Share
 		to := int(sum*float64(width) + 0.5)
 		look := capacityStyles[p.Name]
-		fill := st.or(look.fill, look.ascii)
+		fill := look.fill
 		bar.WriteString(st.paint(look.color, strings.Repeat(fill, max(to-drawn, 0))))
 		drawn = max(drawn, to)
 		if p.Share >= 0.005 {
@@ -281,7 +281,7 @@ func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	writeChains(&b, "Waited there", e.Blocked, chains, opt.Width, st)
 	writeChains(&b, "Ran during the waits, or there", e.Ran, chains, opt.Width, st)
 	if e.Missing != "" {
-		b.WriteString(wrap(st.clean(e.Missing), opt.Width, 0) + "\n")
+		b.WriteString(wrap(clean(e.Missing), opt.Width, 0) + "\n")
 	}
 	return emit(w, b.String())
 }
@@ -297,17 +297,17 @@ func writeChains(b *strings.Builder, title string, chains []diagnose.Chain, top,
 	b.WriteString("\n" + st.paint(bold, title) + "\n")
 	for i := range chains {
 		if top >= 0 && i == top {
-			fmt.Fprintf(b, "\n%s\n", st.plain(format.Plural(len(chains)-i, "more call chain", "more call chains")))
+			fmt.Fprintf(b, "\n%s\n", format.Plural(len(chains)-i, "more call chain", "more call chains"))
 			return
 		}
 		c := &chains[i]
-		b.WriteString("\n" + wrap(st.clean(headOfChain(c)), width, 0) + "\n")
+		b.WriteString("\n" + wrap(clean(headOfChain(c)), width, 0) + "\n")
 		for k, p := range c.Calls {
 			if k == maxCalls && len(c.Calls) > maxCalls+1 {
 				fmt.Fprintf(b, "   (%d more)\n", len(c.Calls)-k)
 				break
 			}
-			b.WriteString("   " + st.fit(st.clean(p.String()), width-3) + "\n")
+			b.WriteString("   " + fit(clean(p.String()), width-3) + "\n")
 		}
 	}
 }

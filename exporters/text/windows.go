@@ -127,17 +127,17 @@ func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) str
 	}
 	b.WriteString(st.paint(dim, right("start", startWidth)+"  "+right("mean", 6)+"  "+scale+"  "+" lost"+"  "+"mostly") + "\n")
 	for i, s := range spans {
-		line := right(starts[i], startWidth) + "  " + right(l.m.parallelism(s.mean()), 6) + "  "
+		line := right(starts[i], startWidth) + "  " + right(parallelism(s.mean()), 6) + "  "
 		bar := l.bars(s)
 		color := coolColors[0]
 		if s.lost > s.of/2 {
 			color = warmColors[0]
 		}
 		line += st.paint(color, bar) + spaces(l.bar-columns(bar)) + "  "
-		line += right(st.plain(format.Percent(max(0, s.lost), s.of)), 5)
+		line += right(format.Percent(max(0, s.lost), s.of), 5)
 		if s.lost > 0 && s.lost >= s.of/100 {
 			room := max(4, width-startWidth-l.bar-6-5-4*2)
-			line += "  " + st.fit(s.mostly(), room)
+			line += "  " + fit(s.mostly(), room)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
@@ -153,7 +153,7 @@ func (l *windowList) title(graphs []*bottle.Graph) string {
 		same = same && w.Wall == length
 	}
 	if same {
-		title += " of " + l.m.duration(length)
+		title += " of " + format.Duration(length)
 	}
 	if l.perLine > 1 {
 		title += fmt.Sprintf(", %d a line", l.perLine)
@@ -165,9 +165,9 @@ func (l *windowList) title(graphs []*bottle.Graph) string {
 // column; several as vertical bars side by side, each the maximum of the windows it stands for.
 func (l *windowList) bars(s *span) string {
 	if l.perLine == 1 {
-		return l.m.style.bar(s.each[0]/l.scale, l.bar)
+		return bar(s.each[0]/l.scale, l.bar)
 	}
-	levels := []rune(l.m.style.or("▁▂▃▄▅▆▇█", ".:-=+*%#"))
+	levels := []rune("▁▂▃▄▅▆▇█")
 	each := (l.perLine + l.bar - 1) / l.bar // windows per column
 	var b strings.Builder
 	for part := range slices.Chunk(s.each, each) {
@@ -178,11 +178,8 @@ func (l *windowList) bars(s *span) string {
 }
 
 // bar returns a bar for a part of 1, with columns columns for 1.
-func (st style) bar(part float64, columns int) string {
+func bar(part float64, columns int) string {
 	n := int(math.Round(min(1, part) * float64(columns*8)))
-	if st.ascii {
-		return strings.Repeat("#", (n+4)/8)
-	}
 	return strings.Repeat("█", n/8) + strings.TrimSpace(string([]rune(" ▏▎▍▌▋▊▉")[n%8]))
 }
 
@@ -261,9 +258,9 @@ func phasesText(g *bottle.Graph, st style, width int) string {
 	b.WriteString(st.paint(bold, "By time:") + "\n")
 	for i := range all[:min(len(all), maxPhases)] {
 		p := &all[i]
-		b.WriteString(p.when() + ":\n   " + indent(wrap(st.clean(p.Title), width-3, 0), 1) + "\n")
+		b.WriteString(p.when() + ":\n   " + indent(wrap(clean(p.Title), width-3, 0), 1) + "\n")
 		if where := placesOf(p.Finding); where != "" {
-			b.WriteString(labelled("where", st.clean(where), width))
+			b.WriteString(labelled("where", clean(where), width))
 		}
 	}
 	if more := len(all) - maxPhases; more > 0 {
