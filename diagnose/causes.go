@@ -66,6 +66,7 @@ type cause struct {
 	rows   []int
 	lost   time.Duration
 	count  int64
+	waits  int64    // of goroutines, once times has counted them; 0 if unknown
 	inside []inside // of a limit
 	// alone is the part of lost in which processors were idle while the caller of the system
 	// calls ran alone.
@@ -616,7 +617,7 @@ func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool)
 
 // findAsked finds the places where the program requests collections. There goroutines wait for the
 // collector and yield until it has swept, but do not assist it, as they do where memory is
-// allocated.
+// allocated. The place may be in package testing, which collects before each run of a benchmark.
 func (d *diagnosis) findAsked() {
 	d.asked = map[ledger.Place]int64{}
 	if d.Contention == nil {
@@ -638,8 +639,11 @@ func (d *diagnosis) findAsked() {
 		if w.Kind != contention.GCKind || w.Waiter.Stack == nil {
 			continue
 		}
-		if p, _ := d.placeIn(w.Waiter.Stack); yields[p] {
-			d.asked[p] += w.Contentions
+		for _, f := range w.Waiter.Stack.Frames {
+			if p := (ledger.Place{Func: f.Func, File: f.File, Line: f.Line}); yields[p] {
+				d.asked[p] += w.Contentions
+				break
+			}
 		}
 	}
 }
@@ -680,6 +684,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case r.Category == ledger.Outside && ran != d.called(r.Group) && (d.busy(ran) || d.spare(r)):
 		// What ran during that time set the pace.
+	case r.Category == ledger.Scheduler && w != timeline.WaitYield.String() && w != timeline.WaitCreated.String():
+		return key{kind: Switching}, true
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
@@ -717,7 +723,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true
-	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs:
+	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
 	}
 	return key{kind: Serial, name: ran}, true
@@ -787,6 +793,13 @@ const littleWork = 8
 func (d *diagnosis) isGroup(name string) bool {
 	b := d.boxes[name]
 	return b != nil && b.Goroutines > 1
+}
+
+// oneAtATime reports whether the goroutines of a group ran one after the other, such as benchmarks
+// that wait for each other: their work is serial, not uneven.
+func (d *diagnosis) oneAtATime(name string) bool {
+	p := d.boxes[name].SelfParallelism
+	return p > 0 && p < 1.05
 }
 
 // own reports whether a place is in the program's own code.

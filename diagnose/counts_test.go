@@ -148,3 +148,88 @@ func TestMostlyUnknownOwners(t *testing.T) {
 		}
 	}
 }
+
+// Rows as in traces of public modules. Each was reported as something else before.
+func TestRowsOfPublicModules(t *testing.T) {
+	place := func(fn string) ledger.Place { return ledger.Place{Func: fn, File: "/src/main.go", Line: 7} }
+	const half = 500 * time.Millisecond
+	code := func(group string, count int64) ledger.Row {
+		return ledger.Row{Category: ledger.Code, Group: group, Site: place(group), Time: half, Count: count}
+	}
+	runN := ledger.Place{Func: "testing.(*B).runN", File: "/go/src/testing/benchmark.go", Line: 207}
+	many := func(group string) bottle.Box {
+		return bottle.Box{Kind: bottle.Application, Group: group, Goroutines: 200_000, Running: half, SelfParallelism: 1}
+	}
+	for _, tt := range []struct {
+		name       string
+		rows       []ledger.Row
+		heap       *ledger.Heap
+		boxes      []bottle.Box
+		waits      []contention.Wait
+		kind       diagnose.Kind
+		title, has string // the title begins with title; the advice contains has
+	}{
+		{
+			"benchmarks that wait for each other are serial, not uneven",
+			[]ledger.Row{code("main.bench", 8), {Category: ledger.Idle, Group: "main.main", Site: place("main.main"), Wait: "waitgroup", Beside: "main.bench", Time: half, Count: 8}}, nil,
+			[]bottle.Box{{Kind: bottle.Application, Group: "main.bench", Goroutines: 8, Running: half, SelfParallelism: 1}}, nil,
+			diagnose.Serial, "While main.bench ran, and no others, the other processors had nothing to do: 50% of the capacity.", "",
+		}, {
+			"what waits for the caller does not wait for its calls",
+			[]ledger.Row{
+				{Category: ledger.Outside, Group: "main.save", Site: place("main.sync"), Wait: "syscall", Beside: ledger.None, Time: half / 2, Count: 100},
+				{Category: ledger.Idle, Group: "main.send", Site: place("main.send"), Wait: "chan-receive", Waker: "main.save", Beside: "main.save", Time: half / 2, Count: 100},
+				{Category: ledger.Syscall, Group: "main.save", Site: place("main.sync"), Time: half, Count: 1000},
+			}, nil,
+			[]bottle.Box{{Kind: bottle.Application, Group: "main.send", Goroutines: 600, Sites: map[string][]bottle.Site{"chan-receive": {{Func: "main.send", File: "/src/main.go", Line: 7, Time: 600 * time.Second}}}}}, nil,
+			diagnose.Blocking, "Waiting for system calls at main.sync main.go:7 left 75% of the capacity idle (1,000 calls); while main.save ran alone, the other processors had nothing to do for 25%.", "",
+		}, {
+			"package testing collects before each run",
+			[]ledger.Row{code("main.bench", 8), {Category: ledger.Scheduler, Group: "main.bench", Site: runN, Wait: "yield", Time: half, Count: 100_000}},
+			&ledger.Heap{Collections: 10}, nil,
+			[]contention.Wait{{Kind: contention.GCKind, Contentions: 20, Waiter: contention.Party{Group: "main.bench", Stack: &contention.Stack{Frames: []contention.Frame{
+				{Func: "runtime.GC"}, {Func: runN.Func, File: runN.File, Line: runN.Line}, {Func: "main.bench", File: "/src/main.go", Line: 7},
+			}}}}},
+			diagnose.Collector, "The garbage collector took 50% of the capacity", "package testing does that before each run",
+		}, {
+			"goroutines of two groups are tiny together",
+			[]ledger.Row{
+				{Category: ledger.Code, Group: "main.send", Site: place("main.send"), Time: half * 8 / 25, Count: 200_000},
+				{Category: ledger.Code, Group: "main.send.func1", Site: place("main.send"), Time: half * 8 / 25, Count: 200_000},
+				{Category: ledger.WakeUp, Group: "main.send", Site: place("main.publish"), Wait: "created", Beside: ledger.None, Time: half * 9 / 50, Count: 200_000},
+				{Category: ledger.GCWorker, Time: half / 2, Count: 10},
+				{Category: ledger.Code, Group: "main.main", Site: place("main.main"), Time: half * 17 / 25, Count: 100},
+			}, nil, []bottle.Box{many("main.send"), many("main.send.func1")}, nil,
+			diagnose.Tiny, "Tiny goroutines: 200,000 of main.send ran for 2.5 µs each", "",
+		}, {
+			"a switch to a goroutine that had slept is not a sleep",
+			[]ledger.Row{code("main.nap", 1_000_000), {Category: ledger.Scheduler, Group: "main.nap", Site: place("main.nap"), Wait: "sleep", Time: half, Count: 1_000_000}}, nil, nil, nil,
+			diagnose.Switching, "The scheduler took 50% of the capacity, from one goroutine to the next (1,000,000 times).", "",
+		}, {
+			"an empty processor took 5 µs, whatever the queue of ready goroutines",
+			[]ledger.Row{code("main.work", 100_000), {Category: ledger.WakeUp, Group: "main.work", Site: place("main.work"), Wait: "chan-receive", Beside: ledger.None, Time: half, Count: 100_000}}, nil, nil,
+			[]contention.Wait{{Kind: contention.ChanReceiveKind, Contentions: 100, Ready: time.Hour, ReadyIdle: time.Hour, Waiter: contention.Party{Group: "main.work"}}},
+			diagnose.HandOver, "Handing over", "They ran 5 µs after they were woken, on average: as long as it takes to wake a thread.",
+		}, {
+			"one wait of many is no place",
+			[]ledger.Row{
+				code("main.work", 100),
+				{Category: ledger.Idle, Group: "main.main", Site: place("main.TestMain"), Wait: "chan-receive", Beside: ledger.Several, Time: half * 3 / 5, Count: 1},
+				{Category: ledger.Idle, Group: "main.work", Site: place("main.receive"), Wait: "chan-receive", Beside: ledger.Several, Time: half * 2 / 5, Count: 100},
+			}, nil, nil, nil,
+			diagnose.Starved, "Too little parallel work: for 50% of the capacity", "",
+		},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Born: 400_000, Rows: tt.rows, Heap: tt.heap}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(tt.name, err)
+		}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: l.Wall, Boxes: tt.boxes}, Contention: &contention.Profile{Duration: l.Wall, Waits: tt.waits}}).Findings[0]
+		if f.Kind != tt.kind || !strings.HasPrefix(f.Title, tt.title) || !strings.Contains(f.Advice, tt.has) {
+			t.Errorf("%s:\n got  %s: %s %s\n want %s: %s %s", tt.name, f.Kind, f.Title, f.Advice, tt.kind, tt.title, tt.has)
+		}
+		if tt.kind == diagnose.Starved && f.Where[0] != place("main.receive") {
+			t.Errorf("%s: %v", tt.name, f.Where)
+		}
+	}
+}

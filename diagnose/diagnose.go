@@ -193,8 +193,8 @@ func ratio(a, b time.Duration) float64 {
 // their running is not work. A lock with a queue costs more than the processors that it kept idle.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
-	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ran(c.name) >= d.l.Capacity/4):
-		return 1 << 62
+	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ranTiny() >= d.l.Capacity/4):
+		return 1<<62 + f.Lost
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
 	case f.Kind == Switching && c.place != ledger.Place{}:

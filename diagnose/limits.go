@@ -323,10 +323,11 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	}
 	var sum time.Duration
 	done := map[seen]bool{}
+	call := timeline.WaitSyscall.String()
 	for _, i := range c.rows {
 		r := &d.l.Rows[i]
-		s := seen{cmp.Or(r.Wait, timeline.WaitSyscall.String()), r.Site}
-		if !done[s] {
+		s := seen{cmp.Or(r.Wait, call), r.Site}
+		if !done[s] && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
 			done[s] = true
 			sum += d.blockedAt(s.site, s.wait)
 		}
@@ -378,7 +379,7 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle", what, lost)
 	if waiting := d.waitedAt(l); waiting >= 0.05 {
-		f.Title += ": " + format.Parallelism(waiting) + " waited on average"
+		f.Title += ": " + number(waiting) + " waited on average"
 		if len(c.inside) > 0 {
 			f.Title += " while " + d.doing(c.inside)
 			for _, in := range c.inside {
@@ -394,7 +395,7 @@ func (d *diagnosis) doing(all []inside) string {
 	in := all[0]
 	did := map[Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]
 	if in.mean > 0 {
-		did = format.Parallelism(in.mean) + " " + did
+		did = number(in.mean) + " " + did
 	} else {
 		did = "others " + did
 	}

@@ -212,11 +212,11 @@ func at(f *diagnose.Finding, fn string) bool {
 }
 
 // masked returns a sentence with # for its numbers, their units and what depends on them. Whether
-// some of the short calls take long depends on the machine's load.
+// some of the short calls take long, and how late goroutines run, depends on the machine's load.
 func masked(title string) string {
 	title = literals.ReplaceAllString(writes.ReplaceAllString(title, "causes.write "), "causes.func")
 	title = numbers.ReplaceAllString(title, "#")
-	return strings.NewReplacer(", and left # idle", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
+	return strings.NewReplacer(", and left # idle", "", " and then ready for #", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
 }
 
 // The names of function literals, and of their callers, depend on inlining.

@@ -149,7 +149,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if waking := time.Duration(c.count) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
+	if waking := time.Duration(d.switches(c)) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
 		without(&f, "these waits", "because waiting and waking take running time, too")
 	}
 	return f
@@ -167,14 +167,28 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
 }
 
+// switches returns how often goroutines blocked or woke up for a cause. Most of these times, no
+// processor may have been idle.
+func (d *diagnosis) switches(c *cause) int64 {
+	n := max(c.count, c.waits)
+	if c.kind == HandOver {
+		for i := range d.l.Rows {
+			if r := &d.l.Rows[i]; r.Category == ledger.Scheduler {
+				n += r.Count
+			}
+		}
+	}
+	return n
+}
+
 // wakeCost is the approximate running time of two goroutines for one block and wake-up.
 const wakeCost = 5 * time.Microsecond
 
-// firstPlaces returns the first place in a row of a cause, with its callers. If no row has a place,
+// firstPlaces returns the place where goroutines waited most for a cause, with its callers. If no row has a place,
 // it returns the place where the program ran most.
 func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
 	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; d.own(r.Site) {
+		if r := &d.l.Rows[i]; d.own(r.Site) && r.Count > 1 { // a single wait is chance
 			return d.from(r.Site, r.Callers)
 		}
 	}
@@ -222,11 +236,11 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 // time if more than one; "" if neither is known. A wait may leave several processors idle, or none.
 func (d *diagnosis) times(c *cause, one, many string) string {
 	var said []string
-	if n := d.waits(c); n > 0 {
-		said = append(said, format.Plural(n, one, many))
+	if c.waits = d.waits(c); c.waits > 0 {
+		said = append(said, format.Plural(c.waits, one, many))
 	}
 	if n := d.atATime(c); n >= 1.5 {
-		said = append(said, format.Parallelism(n)+" at a time")
+		said = append(said, number(n)+" at a time")
 	}
 	if len(said) == 0 {
 		return ""
@@ -284,7 +298,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 // network describes the connection that goroutines wait for.
 func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 	times := d.times(c, "time", "times")
-	f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
+	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
 	switch {
 	case d.forRequests(c):
 		f.Kind = NoWork
@@ -373,21 +387,20 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
 		return
 	}
-	if latency := d.latency(c); latency > 0 {
-		took := "They ran " + format.Duration(latency) + " after they were woken, on average"
-		pinned := slices.DeleteFunc(slices.Clone(d.l.Pinned), func(group string) bool { return !slices.Contains(groups, group) })
-		switch {
-		case latency < threadSwitch:
-		case len(pinned) > 0:
-			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.", format.Func(pinned[0]))
-			f.Advice = took + ". Do without LockOSThread where no C library needs it, or do more for each message."
-			return
-		case latency < lateThread:
-			took += ": as long as it takes to wake a thread"
-		default:
-			took += ": longer than it takes to wake a thread, so other programs may have used the processors"
-		}
-		f.Advice = took + ". " + f.Advice
+	latency := d.latency(c)
+	if latency < threadSwitch {
+		return
+	}
+	took := "They ran " + format.Duration(latency) + " after they were woken, on average"
+	pinned := slices.DeleteFunc(slices.Clone(d.l.Pinned), func(group string) bool { return !slices.Contains(groups, group) })
+	switch {
+	case len(pinned) > 0:
+		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.", format.Func(pinned[0]))
+		f.Advice = took + ". Do without LockOSThread where no C library needs it, or do more for each message."
+	case latency < lateThread:
+		f.Advice = took + ": as long as it takes to wake a thread. " + f.Advice
+	default:
+		f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors. " + f.Advice
 	}
 }
 
@@ -397,33 +410,33 @@ const threadSwitch = 3 * time.Microsecond
 // lateThread is the latency above which a thread's wake-up is late, even in a virtual machine.
 const lateThread = 100 * time.Microsecond
 
-// latency returns the mean time between wake-up and running of the goroutines of a cause, or 0 if
-// it is unknown.
+// latency returns how long processors were empty, on average, until a goroutine of a cause ran that
+// was ready; 0 if none was. While nothing ran, a gap counts for all processors. Rows that differ only
+// in what ran are parts of the same gaps.
 func (d *diagnosis) latency(c *cause) time.Duration {
-	if d.Contention == nil {
-		return 0
+	type wakes struct {
+		group, wait string
+		site        ledger.Place
 	}
-	groups := map[string]bool{}
+	var empty time.Duration
+	gaps := map[wakes]int64{}
 	for _, i := range c.rows {
-		groups[d.l.Rows[i].Group] = true
-	}
-	var ready, idle time.Duration
-	var n int64
-	for i := range d.Contention.Waits {
-		w := &d.Contention.Waits[i]
-		switch w.Kind {
-		case contention.ChanSendKind, contention.ChanReceiveKind, contention.SelectKind, contention.CondKind, contention.WaitGroupKind:
-			if groups[w.Waiter.Group] {
-				ready += w.Ready
-				idle += w.ReadyIdle
-				n += w.Contentions
-			}
+		r := &d.l.Rows[i]
+		if r.Category != ledger.WakeUp {
+			continue
 		}
+		t, of := r.Time, wakes{r.Group, r.Wait, r.Site}
+		if r.Beside == ledger.None {
+			t /= time.Duration(max(d.l.Procs, 1))
+		}
+		empty += t
+		gaps[of] = max(gaps[of], r.Count)
 	}
-	if idle < ready/2 {
-		return 0 // they waited for a processor
+	var n int64
+	for _, count := range gaps {
+		n += count
 	}
-	return ready / time.Duration(max(n, 1))
+	return empty / time.Duration(max(n, 1))
 }
 
 // serial describes the group of goroutines that ran alone.
@@ -438,7 +451,7 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	if d.isGroup(c.name) {
 		what = "ran, and no others"
 		if b := d.boxes[c.name]; b.SelfParallelism > 1.5 {
-			what = "ran, " + format.Parallelism(b.SelfParallelism) + " at a time"
+			what = "ran, " + number(b.SelfParallelism) + " at a time"
 		}
 	}
 	for _, i := range c.rows {
@@ -449,7 +462,7 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && b.Goroutines < d.l.Procs {
 		f.Kind = Starved
-		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Parallelism(b.SelfParallelism), lost)
+		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, number(b.SelfParallelism), lost)
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 		return
 	}
@@ -522,6 +535,9 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		return
 	}
 	waits := fmt.Sprintf("(%s, blocked for %s in all)", format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
+	if row.Ready > row.Waited/2 {
+		waits = strings.TrimSuffix(waits, " in all)") + fmt.Sprintf(" and then ready for %s in all)", format.Duration(row.Ready))
+	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle %s.", name, lost, waits)
 	var in, calls time.Duration // in methods of the lock, in system calls under it
 	for _, i := range c.rows {
@@ -546,8 +562,9 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	}
 	if c.queue {
 		ready := mean(d.l.Queue, d.l.Wall)
-		f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", mean(row.Waited, d.l.Wall), ready) + f.Advice
-		if f.Share < worthTelling {
+		if f.Share >= worthTelling {
+			f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", mean(row.Waited, d.l.Wall), ready) + f.Advice
+		} else {
 			f.Title = fmt.Sprintf("%s limits, not the number of processors: %s goroutines waited for it on average, and %s for a processor %s.", name, mean(row.Waited, d.l.Wall), ready, waits)
 			if d.onOne() {
 				f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*d.held(c.place), mean(row.Waited, d.l.Wall), waits)
@@ -750,7 +767,11 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	if h := d.l.Heap; h != nil && asked > 1 && asked*2 >= h.Collections {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; at %s the program asks for it.", short(most))
 		f.Where = d.places(most)
-		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: leave that to the runtime, or do it less often.", format.Plural(h.Collections, "time", "times"), format.Count(min(asked, h.Collections)))
+		instead := "leave that to the runtime, or do it less often"
+		if !d.own(most) {
+			instead = "package testing does that before each run, so have a benchmark run for longer (-benchtime)"
+		}
+		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: %s.", format.Plural(h.Collections, "time", "times"), format.Count(min(asked, h.Collections)), instead)
 	}
 }
 
@@ -831,6 +852,16 @@ func (d *diagnosis) ran(group string) (sum time.Duration) {
 	return sum
 }
 
+// ranTiny returns how long the groups of goroutines ran that are too short.
+func (d *diagnosis) ranTiny() (sum time.Duration) {
+	for group, tiny := range d.tiny {
+		if tiny {
+			sum += d.ran(group)
+		}
+	}
+	return sum
+}
+
 // before returns the findings that come first regardless of their cost.
 func (d *diagnosis) before() []Finding {
 	var out []Finding
@@ -863,7 +894,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 			f.Kind = OneProc
 			f.Title = "GOMAXPROCS is 1: " + strings.Replace(strings.ToLower(f.Title[:1])+f.Title[1:], "all processors were", "the processor was", 1)
 		}
-		f.Advice = fmt.Sprintf("Up to %d processors would help, unless goroutines then wait for each other.", d.enough())
+		f.Advice = fmt.Sprintf("There is work for up to %s processors, unless goroutines then wait for each other, or for memory that they share.", format.Count(d.enough()))
 		group, place, _ := d.hottest()
 		f.Where = d.from(place, d.callersOf(group, place))
 		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 && d.spreads() {
@@ -1034,12 +1065,18 @@ func (d *diagnosis) enough() int {
 	return max(len(d.l.Offered)-1, 1)
 }
 
-func mean(sum, over time.Duration) string {
-	if over == 0 {
-		return "0"
+// number formats a number of goroutines with three digits or more.
+func number(n float64) string {
+	switch {
+	case n < 10:
+		return format.Parallelism(n)
+	case n < 100:
+		return strconv.FormatFloat(n, 'f', 1, 64)
 	}
-	return strconv.FormatFloat(float64(sum)/float64(over), 'f', 1, 64)
+	return format.Count(int64(n + 0.5))
 }
+
+func mean(sum, over time.Duration) string { return number(ratio(sum, over)) }
 
 // short returns the name of a place in a sentence.
 func short(p ledger.Place) string {

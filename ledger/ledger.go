@@ -72,7 +72,7 @@ const (
 	GCStop    Category = "gc-stop"   // the collector had stopped the world
 	Tracer    Category = "tracer"    // the execution tracer and this module's goroutines
 	Runtime   Category = "runtime"   // other goroutines of the runtime; the world stopped for other reasons
-	Scheduler Category = "scheduler" // between two goroutines; the next one was ready
+	Scheduler Category = "scheduler" // briefly between two goroutines; the next one, or others, were ready
 	WakeUp    Category = "wake-up"   // nothing ran, though the goroutine that ran next was ready
 	Idle      Category = "idle"      // nothing to run until a goroutine made another one ready
 	Outside   Category = "outside"   // nothing to run until a timer, the network or the operating system made a goroutine ready

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -146,4 +147,65 @@ func TestQueueSums(t *testing.T) {
 			t.Errorf("rows have %v of a queue of %v; %v by number of goroutines, and %v with a queue, of %v", sum, l.Queue, offered, l.Queued, l.Wall)
 		}
 	})
+}
+
+// A short gap is the scheduler's if others are ready when it ends, or if the only processor runs a
+// goroutine that was ready before. Otherwise it belongs to what made the goroutine ready.
+func TestShortGaps(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		procs  uint64
+		gap    timeline.Time
+		before bool // the next goroutine was ready before the gap
+		others int  // that are ready as well
+		want   Category
+	}{
+		{"a timer that the scheduler ran", 1, 2000, false, 1, Scheduler},
+		{"a timer, and nothing else to run", 1, 2000, false, 0, Outside},
+		{"a long wait for a timer", 1, 50_000, false, 1, Outside},
+		{"a switch on one processor", 1, 2000, true, 0, Scheduler},
+		{"late on one processor", 1, 50_000, true, 0, WakeUp},
+		{"a wake-up on another processor", 2, 2000, true, 0, WakeUp},
+		{"a switch on one of two", 2, 2000, true, 1, Scheduler},
+	} {
+		o := NewObserver(Options{})
+		o.Begin(&timeline.Begin{Version: 26})
+		o.Metric(&timeline.Metric{Name: procsMetric, Value: tt.procs})
+		now := timeline.Time(0)
+		turn := func(g *timeline.Goroutine, to timeline.State, wait timeline.Wait) {
+			cur := reflect.ValueOf(g).Elem().FieldByName("cur")
+			tr := &timeline.Transition{To: to}
+			tr.G, tr.State, tr.Wait, tr.End = g, g.State(), g.Wait(), now
+			*field[timeline.State](cur, "state"), *field[timeline.Wait](cur, "wait") = to, wait
+			o.Transition(tr)
+		}
+		gs := make([]*timeline.Goroutine, 2+tt.others)
+		for i := range gs {
+			gs[i] = &timeline.Goroutine{ID: int64(i + 1), Index: i, Func: "main.f"}
+			turn(gs[i], timeline.Waiting, timeline.WaitSleep)
+			if i != 1 {
+				turn(gs[i], timeline.Runnable, timeline.WaitNone)
+			}
+		}
+		turn(gs[0], timeline.Running, timeline.WaitNone)
+		now += 1_000_000
+		if tt.before {
+			turn(gs[1], timeline.Runnable, timeline.WaitNone)
+		}
+		now += 1000
+		turn(gs[0], timeline.Waiting, timeline.WaitSleep)
+		now += tt.gap
+		if !tt.before {
+			turn(gs[1], timeline.Runnable, timeline.WaitNone)
+		}
+		turn(gs[1], timeline.Running, timeline.WaitNone)
+		l := o.Finish(now)
+		if err := l.CheckValid(); err != nil {
+			t.Error(tt.name, err)
+		}
+		got := l.Sum(func(r *Row) bool { return r.Category == tt.want && r.Beside != "main.f" })
+		if want := time.Duration(tt.procs) * time.Duration(tt.gap); got != want {
+			t.Errorf("%s: %v in %s, want %v: %+v", tt.name, got, tt.want, want, l.Rows)
+		}
+	}
 }

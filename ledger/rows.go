@@ -281,11 +281,17 @@ func (o *Observer) close(s *slot, m *member) {
 		s.pending.addAll(idle)
 		s.pending.addAll(ready)
 	default:
+		gap := o.now - s.start
+		switch {
+		case len(idle) == 0:
+		case o.switches(gap):
+			ready.addAll(idle)
+			idle = idle[:0]
+		default:
+			gap = math.MaxInt64 // others waited for the goroutine
+		}
 		if len(ready) > 0 {
-			k := o.between(by, o.now-s.start)
-			if len(idle) > 0 {
-				k = o.between(by, math.MaxInt64) // others waited for the goroutine
-			}
+			k := o.between(by, gap)
 			o.empties(k, &by.cause, ready, k.category() == catWakeUp)
 		}
 		if len(s.pending) > 0 {
@@ -298,6 +304,11 @@ func (o *Observer) close(s *slot, m *member) {
 	}
 	o.wait, o.latency = idle, ready
 }
+
+// switches reports whether a gap that ends now was only the way from one goroutine to the next: it
+// was short, and others are ready. A timer that the scheduler runs there, or the network, may have
+// made the next one ready, but the processor did not wait for that.
+func (o *Observer) switches(gap timeline.Time) bool { return gap <= shortGap && o.ready > 0 }
 
 // between returns the row of a gap in which m was ready.
 func (o *Observer) between(m *member, gap timeline.Time) rowKey {
@@ -336,8 +347,15 @@ func (o *Observer) closeAll(m *member) {
 		o.idle, o.kept = 0, 0
 		return
 	}
-	ready := min(o.now-m.readyAt, o.idle)
-	o.empties(o.between(by, math.MaxInt64), &by.cause, spells{{none, ready * times}}, true)
+	ready, gap := min(o.now-m.readyAt, o.idle), timeline.Time(math.MaxInt64)
+	switch {
+	case o.switches(o.idle):
+		ready, gap = o.idle, o.idle
+	case o.procs == 1 && ready == o.idle:
+		gap = ready // nothing else could have run it
+	}
+	k := o.between(by, gap)
+	o.empties(k, &by.cause, spells{{none, ready * times}}, k.category() == catWakeUp)
 	o.empties(by.waited(), &by.cause, spells{{none, (o.idle - ready) * times}}, true)
 	o.idle, o.kept = 0, 0
 }
