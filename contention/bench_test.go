@@ -160,25 +160,29 @@ func BenchmarkParallelReaders(b *testing.B) {
 }
 
 func BenchmarkContended(b *testing.B) {
-	benchmarkContended(b, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[Mutex]() })
+	benchmarkContended(b, Options{}, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[Mutex]() })
+}
+
+func BenchmarkContendedExact(b *testing.B) {
+	benchmarkContended(b, Options{Exact: true}, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[Mutex]() })
 }
 
 // BenchmarkContendedItself is the error of the others: the ratio of two locks of package sync.
 func BenchmarkContendedItself(b *testing.B) {
-	benchmarkContended(b, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[sync.Mutex]() })
+	benchmarkContended(b, Options{}, func() (plain, wrapped sync.Locker) { return alone[sync.Mutex](), alone[sync.Mutex]() })
 }
 
 func BenchmarkContendedWriters(b *testing.B) {
-	benchmarkContended(b, func() (plain, wrapped sync.Locker) { return alone[sync.RWMutex](), alone[RWMutex]() })
+	benchmarkContended(b, Options{}, func() (plain, wrapped sync.Locker) { return alone[sync.RWMutex](), alone[RWMutex]() })
 }
 
-func benchmarkContended(b *testing.B, locks func() (plain, wrapped sync.Locker)) {
+func benchmarkContended(b *testing.B, o Options, locks func() (plain, wrapped sync.Locker)) {
 	const round = 5 * time.Millisecond
 	perNS := workPerNS()
 	for _, hold := range []int{50, 1000} {
 		for _, g := range []int{2, 8, 64} {
 			b.Run(fmt.Sprintf("hold=%dns/goroutines=%d", hold, g), func(b *testing.B) {
-				collect(b, Options{})
+				collect(b, o)
 				n := int(float64(hold) * perNS)
 				var c contest
 				for range b.N {

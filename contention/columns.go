@@ -46,31 +46,27 @@ func times(name, title, help string, of func(*line) (time.Duration, bool)) resul
 }
 
 // did returns a function for a time in the activity of the owner.
-func did(of func(Activity) time.Duration) func(*line) (time.Duration, bool) {
+func did(activity func(Activity) time.Duration) func(*line) (time.Duration, bool) {
+	return of(func(l *line) *Pair { return l.pair }, func(q *Pair) int64 { return int64(activity(q.OwnerActivity())) })
+}
+
+// of returns a function for a number in a part of the line that may be missing.
+func of[T any](part func(*line) *T, number func(*T) int64) func(*line) (time.Duration, bool) {
 	return func(l *line) (time.Duration, bool) {
-		if l.pair == nil {
+		p := part(l)
+		if p == nil {
 			return 0, false
 		}
-		return of(l.pair.OwnerActivity()), true
+		return time.Duration(number(p)), true
 	}
 }
 
-func ofReady(of func(*Wait) int64) func(*line) (time.Duration, bool) {
-	return func(l *line) (time.Duration, bool) {
-		if l.ready == nil {
-			return 0, false
-		}
-		return time.Duration(of(l.ready)), true
-	}
+func ofReady(number func(*Wait) int64) func(*line) (time.Duration, bool) {
+	return of(func(l *line) *Wait { return l.ready }, number)
 }
 
-func ofUnfinished(of func(*Unfinished) int64) func(*line) (time.Duration, bool) {
-	return func(l *line) (time.Duration, bool) {
-		if l.unfinished == nil {
-			return 0, false
-		}
-		return time.Duration(of(l.unfinished)), true
-	}
+func ofUnfinished(number func(*Unfinished) int64) func(*line) (time.Duration, bool) {
+	return of(func(l *line) *Unfinished { return l.unfinished }, number)
 }
 
 // asCount converts a column of times to one of counts.
@@ -79,20 +75,13 @@ func asCount(c result.Column[line]) result.Column[line] {
 	return c
 }
 
-// root returns the goroutine at the end of the chain of blame for the longest part.
-func (l *line) root() *Party {
-	if l.pair == nil {
-		return nil
-	}
-	return &l.pair.RootOwners()[0].Owner
-}
-
+// ofRoot returns a function for the goroutine at the end of the chain of blame for the longest part.
 func ofRoot(of func(*Party) string) func(*line) (result.Value, bool) {
 	return func(l *line) (result.Value, bool) {
 		if l.pair == nil {
 			return result.Value{}, false
 		}
-		return result.Str(of(l.root())), true
+		return result.Str(of(&l.pair.RootOwners()[0].Owner)), true
 	}
 }
 
@@ -116,12 +105,7 @@ func lineColumns() []result.Column[line] {
 		{Name: "root_group", Title: "root", Unit: result.Func, Help: "the goroutines at the end of the chain of blame", Value: ofRoot(func(p *Party) string { return p.Group })},
 		{Name: "root_func", Title: "root in", Unit: result.Func, Help: "their function", Value: ofRoot(leafFunc)},
 		{Name: "root_stack", Title: "root stack", Help: "their call chain, leaf first", Value: ofRoot(func(p *Party) string { return p.Stack.String() })},
-		times("root_ns", "by root", "for how long they were at the end", func(l *line) (time.Duration, bool) {
-			if l.pair == nil {
-				return 0, false
-			}
-			return l.pair.RootOwners()[0].Blamed, true
-		}),
+		times("root_ns", "by root", "for how long they were at the end", of(func(l *line) *Pair { return l.pair }, func(q *Pair) int64 { return int64(q.RootOwners()[0].Blamed) })),
 		times("ready_ns", "then ready", "for how long they were ready after the waits", ofReady(func(w *Wait) int64 { return int64(w.Ready) })),
 		times("ready_idle_ns", "beside an idle processor", "the part in which a processor was idle", ofReady(func(w *Wait) int64 { return int64(w.ReadyIdle) })),
 		asCount(times("parks", "parks", "how often they blocked", ofReady(func(w *Wait) int64 { return w.Parks }))),

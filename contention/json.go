@@ -183,8 +183,9 @@ type jsonTables struct {
 
 // form copies a profile into its JSON form, with [] instead of null.
 func (p *Profile) form() (*profileJSON, error) {
+	sums, kinds := p.sums()
 	f := &profileJSON{
-		profileFields: profileFields(*p), sumsJSON: p.sums(), Kinds: p.kinds(),
+		profileFields: profileFields(*p), sumsJSON: sums, Kinds: kinds,
 		Pairs: make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
 		Stacks: []*Stack{}, Unfinished: make([]unfinishedJSON, len(p.Unfinished)),
 	}
@@ -227,30 +228,22 @@ func (p *Profile) form() (*profileJSON, error) {
 	return f, nil
 }
 
-func (p *Profile) sums() sumsJSON {
-	waited := p.waited()
-	return sumsJSON{
-		Wait:         &waited,
-		HandOff:      sum(p, func(w *Wait) time.Duration { return w.HandOff }),
-		Unattributed: sum(p, func(w *Wait) time.Duration { return w.Unattributed }),
-		Ready:        sum(p, func(w *Wait) time.Duration { return w.Ready }),
-		ReadyIdle:    sum(p, func(w *Wait) time.Duration { return w.ReadyIdle }),
-		Contentions:  sum(p, func(w *Wait) int64 { return w.Contentions }),
-		Parks:        sum(p, func(w *Wait) int64 { return w.Parks }),
-	}
-}
-
-func (p *Profile) kinds() map[Kind]kindJSON {
-	kinds := map[Kind]kindJSON{}
+// sums returns the sums of the waits, in all and by kind.
+func (p *Profile) sums() (s sumsJSON, kinds map[Kind]kindJSON) {
+	s.Wait, kinds = new(time.Duration), map[Kind]kindJSON{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
+		*s.Wait += w.Waited
+		s.HandOff += w.HandOff
+		s.Unattributed += w.Unattributed
+		s.Ready += w.Ready
+		s.ReadyIdle += w.ReadyIdle
+		s.Contentions += w.Contentions
+		s.Parks += w.Parks
 		k := kinds[w.Kind]
-		k.Contentions += w.Contentions
-		k.Wait += w.Waited
-		k.Ready += w.Ready
-		kinds[w.Kind] = k
+		kinds[w.Kind] = kindJSON{k.Contentions + w.Contentions, k.Wait + w.Waited, k.Ready + w.Ready}
 	}
-	return kinds
+	return s, kinds
 }
 
 func (t *jsonTables) row(k Kind, l *Lock, waiter *Party, flags Flags) rowJSON {
@@ -495,7 +488,8 @@ func (r *jsonReader) readUnfinished() (err error) {
 
 // sums checks the sums at the top of the object.
 func (r *jsonReader) sums() error {
-	got, want := r.form.sumsJSON, r.p.sums()
+	got := r.form.sumsJSON
+	want, kinds := r.p.sums()
 	for _, s := range []struct {
 		field     string
 		got, want int64
@@ -508,7 +502,7 @@ func (r *jsonReader) sums() error {
 			return fmt.Errorf("%s is %d, but the waits sum to %d", s.field, s.got, s.want)
 		}
 	}
-	if !maps.Equal(r.form.Kinds, r.p.kinds()) {
+	if !maps.Equal(r.form.Kinds, kinds) {
 		return errors.New("kinds is not what the waits sum to")
 	}
 	return nil

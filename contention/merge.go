@@ -158,13 +158,7 @@ func (m *merger) add(p *Profile) {
 		w := &p.Waits[i]
 		lock := locks[w.Lock]
 		k := mergedKey{kind: w.Kind, lock: lock, waiter: m.stacks.of(w.Waiter.Stack), waiterGroup: w.Waiter.Group, waiterG: m.goroutine(w.Waiter), flags: w.Flags}
-		at, ok := m.waits[k]
-		if !ok {
-			at = len(m.out.Waits)
-			m.waits[k] = at
-			m.out.Waits = append(m.out.Waits, Wait{Kind: w.Kind, Lock: lock.lock, Waiter: m.party(w.Waiter), Flags: w.Flags})
-		}
-		m.out.Waits[at].add(w)
+		rowOf(&m.out.Waits, m.waits, k, Wait{Kind: w.Kind, Lock: lock.lock, Waiter: m.party(w.Waiter), Flags: w.Flags}).add(w)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
@@ -174,14 +168,9 @@ func (m *merger) add(p *Profile) {
 			waiter: m.stacks.of(q.Waiter.Stack), waiterGroup: q.Waiter.Group, waiterG: m.goroutine(q.Waiter),
 			owner: m.stacks.of(q.Owner.Stack), ownerGroup: q.Owner.Group, ownerG: m.goroutine(q.Owner),
 		}
-		at, ok := m.pairs[k]
-		if !ok {
-			at = len(m.out.Pairs)
-			m.pairs[k] = at
-			m.out.Pairs = append(m.out.Pairs, Pair{Kind: q.Kind, Lock: lock.lock, Waiter: m.party(q.Waiter), Owner: m.party(q.Owner), Flags: q.Flags})
-		}
-		m.out.Pairs[at].add(q)
-		m.addRoots(&m.out.Pairs[at], q)
+		into := rowOf(&m.out.Pairs, m.pairs, k, Pair{Kind: q.Kind, Lock: lock.lock, Waiter: m.party(q.Waiter), Owner: m.party(q.Owner), Flags: q.Flags})
+		into.add(q)
+		m.addRoots(into, q)
 	}
 }
 

@@ -299,6 +299,17 @@ func (q *Pair) waiterKey() rowKey {
 	return rowKey{kind: q.Kind, lock: q.Lock, waiter: q.Waiter, flags: q.Flags & WaiterFlags}
 }
 
+// rowOf returns the row with a key, and appends row if there is none yet.
+func rowOf[K comparable, R any](rows *[]R, index map[K]int, k K, row R) *R {
+	at, ok := index[k]
+	if !ok {
+		at = len(*rows)
+		index[k] = at
+		*rows = append(*rows, row)
+	}
+	return &(*rows)[at]
+}
+
 // Dropped counts what did not fit into bounded memory. All of it is still in the totals, but under
 // names such as "[call chains dropped]", or as unattributed.
 type Dropped struct {

@@ -16,30 +16,24 @@ import (
 // Sampling
 //
 // During a recorded wait, every owner that leaves records when it came and left, under the lock.
-// For a lock that is held for 50 ns by one goroutine after another, that would more than halve the
-// throughput (for a lock that the same goroutine takes repeatedly, see Runs below). Therefore the
-// cost of recording is measured. Each lock earns 2 % of the time, and pays for the time that
-// recording takes. It may spend in advance what it earns in a quarter of a second, so a burst of
-// waits is recorded whole. A lock that is overdrawn halves the fraction of waits that it records:
-// one in w, w = 1, 2, 4, … A lock that owes nothing doubles it, until it records all.
+// For a lock that is held for 50 ns by one goroutine after another, that would cost a quarter of
+// the throughput. So each lock earns 2 % of the time, and pays for the measured time of recording.
+// It may spend in advance what it earns in a quarter of a second. A lock that is overdrawn halves
+// the fraction of waits that it records: one in w, w = 1, 2, 4, … A lock that owes nothing doubles
+// it, until it records all.
 //
-// A wait is drawn before it begins, with probability 1/w, independently of all others and of all
-// that happens during it (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey
-// Sampling, 1992, section 3.5).
+// A wait is drawn before it begins, with probability 1/w, independently of all else (Poisson
+// sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
+// Every wait is timed, so the number and the total of a lock's waits are exact. Only the division
+// among owners is estimated. A drawn wait represents the earlier waits that were only timed and are
+// about as long (within a factor of 4: stratification by length). It counts k-fold if there are
+// k - 1 of them, but the total is never more than was timed. Timed waits that no drawn wait
+// represents at a snapshot have a row of their own, "[not sampled]", and are unattributed.
 //
-// Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits
-// are exact. Only the division among owners is estimated. A drawn wait represents the earlier waits
-// that were only timed and are about as long (within a factor of 4: stratification by length). It
-// counts k-fold if there are k - 1 of them, but the total is never more than was timed. Timed waits
-// that no drawn wait represents at a snapshot have a row of their own, "[not sampled]", in which
-// all time is unattributed.
-//
-// A wait of 1 ms or more that was not drawn is recorded when it is over, with its waiter. So all
-// such waits, and their time, are in the row of their call chain. Their owners have left no
-// records. So a drawn wait of that length also represents, for the owners, the earlier ones of its
-// own row that were not; what is left of these is unattributed. A lock may spend another 1 % of the
-// time on that. If its waits are so many and so long that it takes more, only those of 4 ms, 16 ms,
-// … count as long.
+// A wait of 1 ms or more that was not drawn is recorded when it is over, in the row of its waiter.
+// Its owners have left no records: a drawn wait of that length represents the earlier ones of its
+// own row; the time of the rest is unattributed. A lock may spend another 1 % of the time on that.
+// If it takes more, only waits of 4 ms, 16 ms, … count as long.
 //
 // The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, where y is the time. That
 // is the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and is
@@ -428,26 +422,23 @@ func bothErrors(a, b time.Duration) time.Duration {
 // Runs
 //
 // While waiters sleep, a goroutine may take a Mutex many times in a row. Such a run of holds is one
-// exit. A wait can contain some ten thousand holds of 50 ns. Reading the clock at both ends of each
+// exit. A wait can contain some ten thousand holds of 50 ns: reading the clock at both ends of each
 // would take more time than the holds do.
 //
 // Therefore short holds of a run, with the same call chain, are observed in pairs: two consecutive
-// holds, and the time in between in which the lock is free. Between two pairs, a random number of
-// holds pass unseen. That number doubles with each pair, up to mostBetween on average, or to as
-// many as last for longStretch. Thus the clock takes less than 1 % of the time for which the lock
-// is held, except for the shortest holds. A hold of another call chain, a long hold, another owner
-// or a new waiter ends this.
+// holds, and the free time in between. Between two pairs, a random number of holds pass unseen. It
+// doubles with each pair, up to mostBetween on average, or to as many as last for longStretch. A
+// hold of another call chain, a long hold, another owner or a new waiter ends this.
 //
 // The length of a stretch of unseen holds is known, as observed holds precede and follow it. It is
-// divided between the run's owner and free time in the same proportion as the pairs of the run. At
-// worst, the error is the whole stretch. Therefore each stretch adds a quarter of its square to the
-// variance of the blame, and the rows are flagged Estimated. That error is the same for all waits
-// behind the run, so it is summed over these before it is squared.
+// divided between owner and free time in the proportion of the pairs. At worst, the error is the
+// whole stretch, so a quarter of its square adds to the variance of the blame, and the rows are
+// flagged Estimated. All waits behind the run share that error.
 //
-// If a stretch lasted much longer than its number of holds suggests, it contains a long hold, or
-// its goroutine lost its processor (P). The excess is divided in the same proportion as the long
-// holds observed for this lock, or is unattributed if there are fewer than fewLong. The error of
-// the row includes all of it.
+// A stretch that lasted much longer than its number of holds suggests contains a long hold, or its
+// goroutine lost its processor (P). The excess is divided in the proportion of the long holds
+// observed for this lock, or is unattributed if there are fewer than fewLong. The error of the row
+// includes all of it.
 //
 // With Options.Exact, or while an execution trace is being recorded, all holds are observed.
 

@@ -254,13 +254,7 @@ func (f *topFolder) wait(w *Wait, keep bool) {
 		return
 	}
 	k := f.folded(w.Kind, w.Flags)
-	at, ok := f.waits[k]
-	if !ok {
-		at = len(f.out.Waits)
-		f.out.Waits = append(f.out.Waits, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags})
-		f.waits[k] = at
-	}
-	f.out.Waits[at].add(w)
+	rowOf(&f.out.Waits, f.waits, k, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags}).add(w)
 	f.other.Longest = max(f.other.Longest, w.Longest)
 }
 
@@ -279,13 +273,7 @@ func (f *topFolder) pair(q *Pair, keep bool) {
 		return
 	}
 	k.owner = Party{Stack: f.rest}
-	at, ok := f.pairs[k]
-	if !ok {
-		at = len(f.out.Pairs)
-		f.out.Pairs = append(f.out.Pairs, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
-		f.pairs[k] = at
-	}
-	into := &f.out.Pairs[at]
+	into := rowOf(&f.out.Pairs, f.pairs, k, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
 	stdErr := into.StdErr + q.StdErr // both may be estimated from the same waits
 	into.add(q)
 	into.StdErr = stdErr
