@@ -51,7 +51,8 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 // added without the number of active goroutines in the group exceeding the
 // configured limit. The first error cancels the group's context and is returned by Wait.
 func (g *Group) Go(f func() error) {
-	s, log := g.site(f, chains.Capture()), g.log()
+	s := g.site(f, chains.Capture()) // sets g.rec
+	log := g.rec.submitting()
 	if g.slots != nil {
 		g.slots <- struct{}{}
 	}
@@ -69,7 +70,7 @@ func (g *Group) TryGo(f func() error) bool {
 			return false
 		}
 	}
-	g.start(f, s, g.log())
+	g.start(f, s, g.rec.submitting())
 	return true
 }
 
@@ -152,17 +153,6 @@ func (g *Group) site(f func() error, chain *callstack.Chain) *site {
 	return g.usual.site(g.rec, g.name, functionOf(f), chain)
 }
 
-// log returns a place in the log for a task that the calling goroutine creates and submits now; nil
-// if there is none.
-func (g *Group) log() *pending {
-	if g.rec.opts.Log == 0 {
-		return nil
-	}
-	log := g.rec.logging(callstack.Goid)
-	log.submit(callstack.Goid)
-	return log
-}
-
 type recorderKey struct{}
 
 // WithRecorder returns a context whose tasks ([Do]) and groups ([WithContext])
@@ -198,7 +188,7 @@ func Do(ctx context.Context, class string, f func(context.Context) error) error 
 		key.fn = functionOf(f)
 	}
 	var x execution
-	x.begin(r.site(&key), r.logging(callstack.Goid))
+	x.begin(r.site(&key), r.logging())
 	defer x.end()
 	return f(ctx)
 }

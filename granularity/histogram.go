@@ -77,11 +77,16 @@ func (h *Histogram) AddN(v, n uint64) {
 	h.count += n
 	h.sum += v * n
 	pageNo, slot := bucket(v)
-	if i := pageNo - h.first; uint(i) < uint(len(h.pages)) && h.pages[i] != nil {
-		h.pages[i][slot] += n
-		return
-	}
 	h.page(pageNo)[slot] += n
+}
+
+// countAt returns the count of the bucket of v.
+func (h *Histogram) countAt(v uint64) uint64 {
+	pageNo, slot := bucket(v)
+	if i := pageNo - h.first; uint(i) < uint(len(h.pages)) && h.pages[i] != nil {
+		return h.pages[i][slot]
+	}
+	return 0
 }
 
 // page returns a page, creating it if necessary.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -168,7 +169,7 @@ func (p *Profile) CheckValid() error {
 		return errors.New("run_ns or overhead_ns is negative")
 	}
 	for i, s := range append([]Sample{p.Run}, p.Samples...) {
-		if s.Wall < 0 || s.Paused < 0 || s.CPU < 0 || s.Ready < 0 || s.Delayed < 0 || s.Throttled < 0 || !(s.Utilization >= 0 && s.Utilization < math.MaxFloat32) {
+		if slices.ContainsFunc(s.times(), func(d *time.Duration) bool { return *d < 0 }) || !(s.Utilization >= 0 && s.Utilization < math.MaxFloat32) {
 			return fmt.Errorf("sample %d (0 is the run): a time or the utilization is negative or too large", i)
 		}
 	}
@@ -208,7 +209,7 @@ func (c *Class) checkValid() error {
 			return fmt.Errorf("bin %d of the series: busy_ns or active is out of range, or at_ns is before that of the bin before", i+1)
 		}
 	}
-	if err := checkCounts(c.Tasks, &c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS); err != nil {
+	if err := checkCounts(c.Tasks, c.histograms()); err != nil {
 		return err
 	}
 	var tasks uint64
@@ -216,7 +217,7 @@ func (c *Class) checkValid() error {
 		s := &c.Sites[i]
 		err := addTo(&tasks, s.Tasks)
 		if err == nil {
-			err = checkCounts(s.Tasks, &s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS)
+			err = checkCounts(s.Tasks, s.histograms())
 		}
 		if err != nil {
 			return fmt.Errorf("site %d: %w", i+1, err)
@@ -226,7 +227,7 @@ func (c *Class) checkValid() error {
 }
 
 // checkCounts checks the histograms of a class or site against its number of tasks.
-func checkCounts(tasks uint64, all ...*Histogram) error {
+func checkCounts(tasks uint64, all []*Histogram) error {
 	for _, h := range all {
 		if h.count > tasks {
 			return fmt.Errorf("a histogram counts %d values of %d tasks", h.count, tasks)

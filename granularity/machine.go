@@ -95,6 +95,13 @@ type Sample struct {
 	Excluded bool `json:"excluded,omitempty"`
 }
 
+// times and counts return the fields that add up.
+func (s *Sample) times() []*time.Duration {
+	return []*time.Duration{&s.Wall, &s.Paused, &s.CPU, &s.Ready, &s.Delayed, &s.Throttled}
+}
+
+func (s *Sample) counts() []*uint64 { return []*uint64{&s.Voluntary, &s.Involuntary, &s.Throttles} }
+
 // ThrottledShare returns the share of the processors that throttling took away, at most 1.
 func (s *Sample) ThrottledShare(procs int) float64 {
 	if s.Wall <= 0 || procs <= 0 {
@@ -243,7 +250,7 @@ func newSample(from, to *moment, at int64) Sample {
 	s.Paused = min(to.paused-from.paused, s.Wall)
 	t := to.throttling.Since(from.throttling)
 	s.Throttles, s.Throttled = uint64(t.Throttled), t.For
-	s.Judge(runtime.GOMAXPROCS(0), false)
+	s.judge(runtime.GOMAXPROCS(0), false)
 	return s
 }
 
@@ -255,7 +262,7 @@ func (m *machine) add(s Sample) {
 	}
 	m.samples = FoldSamples(m.samples)
 	for i := range m.samples {
-		m.samples[i].Judge(runtime.GOMAXPROCS(0), false)
+		m.samples[i].judge(runtime.GOMAXPROCS(0), false)
 	}
 }
 

@@ -187,15 +187,25 @@ func (m *merger) warnings(ws []string) {
 // Add adds the counts of another sample, of the time after it or of another process.
 func (s *Sample) Add(b *Sample) {
 	s.At = max(s.At, b.At)
-	s.Wall += b.Wall
-	s.Paused += b.Paused
-	s.CPU += b.CPU
-	s.Ready += b.Ready
-	s.Delayed += b.Delayed
-	s.Voluntary += b.Voluntary
-	s.Involuntary += b.Involuntary
-	s.Throttles += b.Throttles
-	s.Throttled += b.Throttled
+	combine(s.times(), b.times(), func(x, y time.Duration) time.Duration { return x + y })
+	combine(s.counts(), b.counts(), func(x, y uint64) uint64 { return x + y })
+}
+
+// combine replaces each x by f(x, y), with the y at its place.
+func combine[T any](xs, ys []*T, f func(x, y T) T) {
+	for i, x := range xs {
+		*x = f(*x, *ys[i])
+	}
+}
+
+// less returns x − y, or 0 if y is larger.
+func less[T uint64 | time.Duration](x, y T) T { return x - min(x, y) }
+
+// mergeAll adds the values of each histogram to the one at its place.
+func mergeAll(into, from []*Histogram) {
+	for i, h := range into {
+		h.Merge(from[i])
+	}
 }
 
 func (m *merger) class(c *Class, p *Profile) {
@@ -222,18 +232,10 @@ func (m *merger) class(c *Class, p *Profile) {
 
 // Add adds the tasks of another class, except for its sites and its series.
 func (c *Class) Add(o *Class) {
-	c.Tasks += o.Tasks
-	c.Unmeasured += o.Unmeasured
-	c.Estimated += o.Estimated
+	combine(c.counts(), o.counts(), func(x, y uint64) uint64 { return x + y })
 	c.Longest = max(c.Longest, o.Longest)
 	c.Workers = max(c.Workers, o.Workers)
-	c.Nested += o.Nested
-	c.Aggregated += o.Aggregated
-	c.Cycles.Merge(&o.Cycles)
-	c.RunningNS.Merge(&o.RunningNS)
-	c.WallNS.Merge(&o.WallNS)
-	c.BlockedNS.Merge(&o.BlockedNS)
-	c.ReadyNS.Merge(&o.ReadyNS)
+	mergeAll(c.histograms(), o.histograms())
 }
 
 func (m *merger) site(c *Class, s *Site) {
@@ -249,10 +251,7 @@ func (m *merger) site(c *Class, s *Site) {
 
 func (s *Site) add(b *Site) {
 	s.Tasks += b.Tasks
-	s.Cycles.Merge(&b.Cycles)
-	s.RunningNS.Merge(&b.RunningNS)
-	s.WallNS.Merge(&b.WallNS)
-	s.BlockedNS.Merge(&b.BlockedNS)
+	mergeAll(s.histograms(), b.histograms())
 }
 
 func chainKey(chain []Frame) string {
@@ -328,9 +327,7 @@ func (m *merger) result() *Profile {
 		}
 	}
 	p.sort()
-	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {
-		s.Judge(p.Procs, p.Source == SourceTrace)
-	}
+	p.JudgeSamples()
 	if !m.foreign && m.n > 0 {
 		p.Warnings = nil
 		p.warnTrace()
@@ -341,7 +338,7 @@ func (m *merger) result() *Profile {
 	return p
 }
 
-// FoldSamples merges pairs of neighboring samples, in place. [Sample.Judge] completes them.
+// FoldSamples merges pairs of neighboring samples, in place. [Profile.JudgeSamples] completes them.
 func FoldSamples(samples []Sample) []Sample {
 	n := len(samples) / 2
 	for i := range n {
@@ -356,9 +353,17 @@ func FoldSamples(samples []Sample) []Sample {
 	return samples[:n]
 }
 
-// Judge computes the derived fields. While the world is stopped, one thread works. The CPU time of
+// JudgeSamples computes the derived fields of Run and Samples.
+func (p *Profile) JudgeSamples() {
+	p.Run.judge(p.Procs, p.Source == SourceTrace)
+	for i := range p.Samples {
+		p.Samples[i].judge(p.Procs, p.Source == SourceTrace)
+	}
+}
+
+// judge computes the derived fields. While the world is stopped, one thread works. The CPU time of
 // a pause is therefore its length, which a trace does not count.
-func (s *Sample) Judge(procs int, trace bool) {
+func (s *Sample) judge(procs int, trace bool) {
 	s.Excluded = 2*s.Paused > s.Wall
 	s.Utilization = 0
 	cpu := s.CPU
@@ -396,13 +401,6 @@ func (p *Profile) warnTrace() {
 	}
 }
 
-func pointers(samples []Sample) (out []*Sample) {
-	for i := range samples {
-		out = append(out, &samples[i])
-	}
-	return out
-}
-
 // Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed. It
 // estimates a period from a random sample of 1/n of it. Because n is an integer, nothing is
 // rounded. Data over time is unchanged: samples, pauses, the log, and the series of classes. n must
@@ -411,26 +409,26 @@ func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), uint64(n)
 	out.Wall *= k
-	r := &out.Run
-	for _, d := range []*time.Duration{&r.Wall, &r.Paused, &r.CPU, &r.Ready, &r.Delayed} {
+	for _, d := range out.Run.times() {
 		*d *= k
 	}
-	r.Voluntary *= count
-	r.Involuntary *= count
+	for _, v := range out.Run.counts() {
+		*v *= count
+	}
 	out.Classes = slices.Clone(p.Classes)
 	for i := range out.Classes {
 		c := &out.Classes[i]
-		for _, v := range []*uint64{&c.Tasks, &c.Unmeasured, &c.Estimated, &c.Nested, &c.Aggregated} {
+		for _, v := range c.counts() {
 			*v *= count
 		}
-		for _, h := range []*Histogram{&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS} {
+		for _, h := range c.histograms() {
 			*h = h.scaled(count)
 		}
 		c.Sites = slices.Clone(c.Sites)
 		for j := range c.Sites {
 			s := &c.Sites[j]
 			s.Tasks *= count
-			for _, h := range []*Histogram{&s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS} {
+			for _, h := range s.histograms() {
 				*h = h.scaled(count)
 			}
 		}
@@ -440,20 +438,16 @@ func (p *Profile) Scale(n int) *Profile {
 }
 
 // scaled returns a histogram of the same values, each counted n times as often.
-func (h *Histogram) scaled(n uint64) Histogram {
-	out := *h
+func (h *Histogram) scaled(n uint64) (out Histogram) {
+	out.Merge(h)
 	out.count *= n
 	out.sum *= n
-	out.pages = slices.Clone(h.pages)
-	for i, from := range h.pages {
-		if from == nil {
-			continue
+	for _, p := range out.pages {
+		if p != nil {
+			for slot := range p {
+				p[slot] *= n
+			}
 		}
-		to := *from
-		for slot := range to {
-			to[slot] *= n
-		}
-		out.pages[i] = &to
 	}
 	return out
 }
@@ -464,16 +458,11 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 	out := *p
 	begin := earlier.Start + int64(earlier.Wall)
 	out.Start, out.Time, out.Wall = begin, earlier.Time.Add(earlier.Wall), p.Wall-earlier.Wall
-	r, e := &out.Run, &earlier.Run
-	r.Wall -= e.Wall
-	r.Paused -= e.Paused
-	r.CPU -= e.CPU
-	r.Voluntary -= e.Voluntary
-	r.Involuntary -= e.Involuntary
-	r.Ready -= min(r.Ready, e.Ready)
-	r.Delayed -= min(r.Delayed, e.Delayed)
+	r := &out.Run
+	combine(r.times(), earlier.Run.times(), less)
+	combine(r.counts(), earlier.Run.counts(), less)
 	if r.Wall > 0 {
-		r.Judge(runtime.GOMAXPROCS(0), false)
+		r.judge(runtime.GOMAXPROCS(0), false)
 	}
 	out.Samples = slices.DeleteFunc(slices.Clone(p.Samples), func(s Sample) bool { return s.At <= begin })
 	out.Pauses = slices.DeleteFunc(slices.Clone(p.Pauses), func(g GCPause) bool { return g.At <= begin })
@@ -497,21 +486,16 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 
 // since returns the later part of a class.
 func (c Class) since(e *Class) Class {
-	for _, pair := range [...][2]*uint64{{&c.Tasks, &e.Tasks}, {&c.Unmeasured, &e.Unmeasured}, {&c.Estimated, &e.Estimated}, {&c.Nested, &e.Nested}, {&c.Aggregated, &e.Aggregated}} {
-		*pair[0] -= min(*pair[0], *pair[1]) // formerly unmeasured tasks may be estimated by now
-	}
-	for _, pair := range [...][2]*Histogram{{&c.Cycles, &e.Cycles}, {&c.RunningNS, &e.RunningNS}, {&c.WallNS, &e.WallNS}, {&c.BlockedNS, &e.BlockedNS}, {&c.ReadyNS, &e.ReadyNS}} {
-		*pair[0] = pair[0].since(pair[1])
-	}
+	combine(c.counts(), e.counts(), less) // formerly unmeasured tasks may be estimated by now
+	combine(c.histograms(), e.histograms(), Histogram.since)
 	var sites []Site
 	for i := range c.Sites {
 		s := c.Sites[i]
 		for j := range e.Sites {
 			o := &e.Sites[j]
 			if s.Pool == o.Pool && slices.Equal(s.Created, o.Created) && slices.Equal(s.Submitted, o.Submitted) {
-				s.Tasks -= min(s.Tasks, o.Tasks)
-				s.Cycles, s.RunningNS = s.Cycles.since(&o.Cycles), s.RunningNS.since(&o.RunningNS)
-				s.WallNS, s.BlockedNS = s.WallNS.since(&o.WallNS), s.BlockedNS.since(&o.BlockedNS)
+				s.Tasks = less(s.Tasks, o.Tasks)
+				combine(s.histograms(), o.histograms(), Histogram.since)
 				break
 			}
 		}
@@ -533,24 +517,10 @@ func (c *Class) cutSeries(begin, wall int64) {
 
 // since returns the values that are in h but not in o, an earlier state of h. Min and Max are known
 // to the precision of the buckets.
-func (h *Histogram) since(o *Histogram) (out Histogram) {
-	counts := map[[2]int]uint64{}
-	for i, p := range o.pages {
-		if p != nil {
-			for slot, n := range p {
-				counts[[2]int{o.first + i, slot}] = n
-			}
-		}
-	}
-	for i, p := range h.pages {
-		if p == nil {
-			continue
-		}
-		for slot, n := range p {
-			if before := counts[[2]int{h.first + i, slot}]; n > before {
-				lo, hi := bounds(h.first+i, slot)
-				out.AddN(max(lo, h.min)+(min(hi, h.max)-max(lo, h.min))/2, n-before)
-			}
+func (h Histogram) since(o Histogram) (out Histogram) {
+	for b := range h.Buckets() {
+		if before := o.countAt(b.Low); b.Count > before {
+			out.AddN(b.Low+(b.High-b.Low)/2, b.Count-before)
 		}
 	}
 	if h.count-min(h.count, o.count) == out.count && h.sum >= o.sum {

@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
 // ErrClosed is returned by [Pool.Submit] after [Pool.Close]. [Pool.Go] panics with it.
@@ -96,7 +94,7 @@ func (p *Pool) Submit(f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	p.tasks <- job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.log()}
+	p.tasks <- job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.rec.submitting()}
 	return nil
 }
 
@@ -109,7 +107,7 @@ func (p *Pool) Go(f func() error) {
 	if !p.enter() {
 		panic(ErrClosed)
 	}
-	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.log()}
+	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.rec.submitting()}
 }
 
 // SubmitContext is Submit, but if the context ends before there is room in the queue, it returns
@@ -125,7 +123,7 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.log()}
+	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.rec.submitting()}
 	select {
 	case p.tasks <- j:
 		return nil
@@ -154,14 +152,6 @@ func (p *Pool) leave() {
 		p.idle.Broadcast()
 		p.mu.Unlock()
 	}
-}
-
-// log returns a place in the log for a task that the calling goroutine creates and submits now; nil
-// if there is none.
-func (p *Pool) log() *pending {
-	log := p.rec.logging(callstack.Goid)
-	log.submit(callstack.Goid)
-	return log
 }
 
 func (p *Pool) start() {

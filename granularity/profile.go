@@ -123,6 +123,19 @@ type Class struct {
 	Workers int `json:"workers,omitempty"`
 }
 
+// counts returns the numbers of executions, all of which add up.
+func (c *Class) counts() []*uint64 {
+	return []*uint64{&c.Tasks, &c.Unmeasured, &c.Estimated, &c.Nested, &c.Aggregated}
+}
+
+func (c *Class) histograms() []*Histogram {
+	return []*Histogram{&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS}
+}
+
+func (s *Site) histograms() []*Histogram {
+	return []*Histogram{&s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS}
+}
+
 // Executions returns the number of executions of the class, measured or not.
 func (c *Class) Executions() uint64 { return c.Tasks + c.Unmeasured }
 

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
@@ -95,14 +97,22 @@ func NewRecorder(opts RecorderOptions) *Recorder {
 	return r
 }
 
-// prepared returns a recorder without measuring the cost of an empty task.
+// prepared returns a recorder without measuring the cost of an empty task. It reads the system's
+// files, which takes as long as choosing the clock, at the same time.
 func prepared(opts RecorderOptions) *Recorder {
+	waited := make(chan waits, 1)
+	background.Go(func() {
+		host.Throttled() // the first call looks for the control group
+		waited <- processWaits()
+	})
 	r := newRecorder(opts)
 	if r.clock == cycles.Default() {
 		r.bias = bias()
 	} else {
 		r.bias = secondBias()
 	}
+	r.waited = <-waited
+	r.began = r.now()
 	return r
 }
 
@@ -136,6 +146,7 @@ func measureBias(opts RecorderOptions) int64 {
 	return int64(empty.cell.cycles.Min())
 }
 
+// newRecorder returns a recorder that does not know its bias or what the process has used so far.
 func newRecorder(opts RecorderOptions) *Recorder {
 	if opts.MaxSites <= 0 {
 		opts.MaxSites = 2048
@@ -155,7 +166,7 @@ func newRecorder(opts RecorderOptions) *Recorder {
 		locks:   !cycles.Coroutines(),
 	}
 	r.anywhere = r.clock.Info().Source == cycles.WallTSC
-	r.began, r.waited = r.now(), processWaits()
+	r.began.tick = cycles.Ticks()
 	r.other = r.addSite(siteKey{name: "(other)"})
 	return r
 }
@@ -277,9 +288,9 @@ type entry struct {
 	tid        int
 }
 
-// logging reserves a place in the log for a task that is created now by the goroutine. It returns
+// logging reserves a place in the log for a task that the calling goroutine creates now. It returns
 // nil if there is no log, or it is full.
-func (r *Recorder) logging(goid func() uint64) *pending {
+func (r *Recorder) logging() *pending {
 	if r.opts.Log == 0 {
 		return nil
 	}
@@ -292,7 +303,7 @@ func (r *Recorder) logging(goid func() uint64) *pending {
 		r.unlogged.Add(1)
 		return nil
 	}
-	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: goid()}
+	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: callstack.Goid()}
 }
 
 // unlog returns the place reserved by logging for a task that will not be in the log even if there
@@ -307,11 +318,13 @@ func (r *Recorder) unlog(p *pending) {
 	}
 }
 
-// submit records the submission.
-func (p *pending) submit(goid func() uint64) {
+// submitting is logging for a task that the calling goroutine creates and submits now.
+func (r *Recorder) submitting() *pending {
+	p := r.logging()
 	if p != nil {
-		p.submitted, p.submitter = cycles.Ticks(), goid()
+		p.submitted, p.submitter = p.created, p.creator
 	}
+	return p
 }
 
 // The result of a task is first noted. Notes are counted when there are many of them, or for a

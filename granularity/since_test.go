@@ -48,3 +48,14 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
+
+// What happened before the earlier profile is not in the later one.
+func TestSinceSubtractsTheRun(t *testing.T) {
+	earlier := &Profile{Run: Sample{Wall: 4, CPU: 3, Throttles: 2, Throttled: 3, Ready: 9}}
+	later := &Profile{Run: Sample{Wall: 10, CPU: 8, Throttles: 5, Throttled: 7, Ready: 8}}
+	got := later.Since(earlier).Run
+	got.Utilization = 0
+	if want := (Sample{Wall: 6, CPU: 5, Throttles: 3, Throttled: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -49,49 +49,63 @@ const (
 	NumComponents int = iota // number of components
 )
 
-var componentNames = [NumComponents]string{
-	"run",
-	"gc-stop-the-world", "gc-assist", "gc-wait", "gc-workers",
-	"sequential",
-	"sync-mutex", "sync-rwmutex", "sync-waitgroup", "sync-cond", "sync-once", "sync-chan-send", "sync-chan-receive",
-	"sync-select", "sync-semaphore", "sync-other",
-	"io-network", "io-sleep", "io-syscall", "syscall",
-	"imbalance", "spawn", "no-worker",
-	"sched-workers", "sched-application", "sched-runtime", "sched-wakeup", "sched-c",
-	"runtime-stop-the-world", "runtime-wait",
+// components has the name, the words and the family of each component.
+var components = [NumComponents]struct {
+	name, words string
+	family      Family
+}{
+	Run:                 {"run", "running", Running},
+	GCStopTheWorld:      {"gc-stop-the-world", "GC: stop-the-world", GarbageCollection},
+	GCAssist:            {"gc-assist", "GC: mark assist", GarbageCollection},
+	GCWait:              {"gc-wait", "GC: waiting for it", GarbageCollection},
+	GCWorkers:           {"gc-workers", "GC: its workers run", GarbageCollection},
+	Sequential:          {"sequential", "sequential", SequentialPart},
+	SyncMutex:           {"sync-mutex", "mutex", Synchronization},
+	SyncRWMutex:         {"sync-rwmutex", "RWMutex", Synchronization},
+	SyncWaitGroup:       {"sync-waitgroup", "WaitGroup", Synchronization},
+	SyncCond:            {"sync-cond", "Cond", Synchronization},
+	SyncOnce:            {"sync-once", "Once", Synchronization},
+	SyncChanSend:        {"sync-chan-send", "channel send", Synchronization},
+	SyncChanReceive:     {"sync-chan-receive", "channel receive", Synchronization},
+	SyncSelect:          {"sync-select", "select", Synchronization},
+	SyncSemaphore:       {"sync-semaphore", "semaphore", Synchronization},
+	SyncOther:           {"sync-other", "other waits", Synchronization},
+	IONetwork:           {"io-network", "network", InputOutput},
+	IOSleep:             {"io-sleep", "sleep", InputOutput},
+	IOSyscall:           {"io-syscall", "blocking system call", InputOutput},
+	Syscall:             {"syscall", "system call", SystemCalls},
+	Imbalance:           {"imbalance", "imbalance", ImbalanceFamily},
+	Spawn:               {"spawn", "spawn", SpawnFamily},
+	NoWorker:            {"no-worker", "no worker", NoWorkerFamily},
+	SchedWorkers:        {"sched-workers", "other workers run", Scheduling},
+	SchedApplication:    {"sched-application", "other goroutines run", Scheduling},
+	SchedRuntime:        {"sched-runtime", "runtime or tracer runs", Scheduling},
+	SchedWakeup:         {"sched-wakeup", "wake-up latency", Scheduling},
+	SchedC:              {"sched-c", "in C, no processor free", Scheduling},
+	RuntimeStopTheWorld: {"runtime-stop-the-world", "stop-the-world (not GC)", RuntimeFamily},
+	RuntimeWait:         {"runtime-wait", "suspended by the runtime", RuntimeFamily},
 }
 
 // String returns the name, such as "sync-mutex".
 func (c Component) String() string {
 	if int(c) < NumComponents {
-		return componentNames[c]
+		return components[c].name
 	}
 	return "other"
-}
-
-var componentWords = [NumComponents]string{
-	"running",
-	"GC: stop-the-world", "GC: mark assist", "GC: waiting for it", "GC: its workers run",
-	"sequential",
-	"mutex", "RWMutex", "WaitGroup", "Cond", "Once", "channel send", "channel receive", "select", "semaphore", "other waits",
-	"network", "sleep", "blocking system call", "system call",
-	"imbalance", "spawn", "no worker",
-	"other workers run", "other goroutines run", "runtime or tracer runs", "wake-up latency", "in C, no processor free",
-	"stop-the-world (not GC)", "suspended by the runtime",
 }
 
 // Words returns the component as pictures and tables call it, such as "mutex".
 func (c Component) Words() string {
 	if int(c) < NumComponents {
-		return componentWords[c]
+		return components[c].words
 	}
 	return "other"
 }
 
 // ParseComponent returns the component with the given name.
 func ParseComponent(name string) (Component, error) {
-	for c, n := range componentNames {
-		if n == name {
+	for c := range components {
+		if components[c].name == name {
 			return Component(c), nil
 		}
 	}
@@ -141,28 +155,4 @@ func (f Family) String() string {
 }
 
 // Family returns the class that the component belongs to.
-func (c Component) Family() Family {
-	switch {
-	case c == Run:
-		return Running
-	case c <= GCWorkers:
-		return GarbageCollection
-	case c == Sequential:
-		return SequentialPart
-	case c <= SyncOther:
-		return Synchronization
-	case c <= IOSyscall:
-		return InputOutput
-	case c == Syscall:
-		return SystemCalls
-	case c == Imbalance:
-		return ImbalanceFamily
-	case c == Spawn:
-		return SpawnFamily
-	case c == NoWorker:
-		return NoWorkerFamily
-	case c <= SchedC:
-		return Scheduling
-	}
-	return RuntimeFamily
-}
+func (c Component) Family() Family { return components[c].family }

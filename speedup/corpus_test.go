@@ -51,11 +51,15 @@ func selectorFor(name string) Selector {
 
 // estimate is Estimate, also for traces that it refuses.
 func estimate(t *testing.T, data []byte, opt Options) (*Stack, error) {
-	m, err := readMulti(t.Context(), bytes.NewReader(data), opt, "the trace")
+	e := NewEstimator(opt)
+	info, err := e.read(t.Context(), bytes.NewReader(data))
+	if err == nil {
+		err = e.ended(info)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return estimated(m.account), nil
+	return estimated(e.run.account), nil
 }
 
 // TestIdentities checks every trace of the corpus against the identities that are exact for all.

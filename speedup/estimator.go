@@ -1,11 +1,13 @@
 package speedup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -27,7 +29,7 @@ type Estimator struct {
 
 // NewEstimator returns an estimator for one trace.
 func NewEstimator(opt Options) *Estimator {
-	return &Estimator{opt: opt, run: run{name: nameOr(opt.MultiName, "the trace"), survey: NewSurvey(opt.Workers)}}
+	return &Estimator{opt: opt, run: run{name: cmp.Or(opt.MultiName, "the trace"), survey: NewSurvey(opt.Workers)}}
 }
 
 // First returns the observer of the first pass, which finds the workers.
@@ -54,7 +56,16 @@ func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err
 	}
-	return e.run.estimate(e.opt)
+	m := &e.run
+	if err := outside(m.account, m.workers); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	stack := estimated(m.account)
+	stack.describe(m)
+	stack.Warnings = append(stack.Warnings, estimateWarnings(stack, e.opt.Unit)...)
+	stack.Warnings = append(stack.Warnings, limits(m)...)
+	stack.judge(m, e.opt.MultiDelay)
+	return stack, nil
 }
 
 // Compare is [FromTraces] after the second pass: it reads the trace of the single-worker run.
@@ -62,7 +73,24 @@ func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timelin
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err
 	}
-	return e.run.compare(ctx, single, e.opt)
+	opt, m := e.opt, &e.run
+	opt.N, opt.Workers, opt.Window = 1, m.workers, 0
+	s := &run{name: cmp.Or(opt.SingleName, "the single-threaded run"), survey: NewSurvey(m.workers)}
+	observer := NewObserver(opt.config())
+	var err error
+	if s.info, err = read(ctx, single, s.name, opt, s.survey, observer); err != nil {
+		return nil, err
+	}
+	s.account = observer.Account()
+	stack := New(s.account, m.account)
+	stack.describe(m)
+	stack.Warnings = append(stack.Warnings, compare(s, m)...)
+	if opt.Unit != "" && s.account.Units.Count == 0 && m.account.Units.Count == 0 {
+		stack.Warnings = append(stack.Warnings, fmt.Sprintf("Neither run has a region of type %q that began and ended: they do not tell whether the runs did the same work.", format.Clean(opt.Unit)))
+	}
+	stack.judge(s, opt.SingleDelay)
+	stack.judge(m, opt.MultiDelay)
+	return stack, nil
 }
 
 // ended records what the second pass found, if there was one.
@@ -93,17 +121,4 @@ func (opt Options) chosen(m *run) (Options, error) {
 		return opt, fmt.Errorf("%s: %v on %d lanes is more than can be counted", m.name, d, opt.N)
 	}
 	return opt, nil
-}
-
-// estimate returns the stack of a run with many workers, without a single-worker run.
-func (m *run) estimate(opt Options) (*Stack, error) {
-	if err := outside(m.account, m.workers); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.name, err)
-	}
-	stack := estimated(m.account)
-	stack.describe(m)
-	stack.Warnings = append(stack.Warnings, estimateWarnings(stack, opt.Unit)...)
-	stack.Warnings = append(stack.Warnings, limits(m)...)
-	stack.judge(m, opt.MultiDelay)
-	return stack, nil
 }

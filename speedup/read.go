@@ -2,6 +2,7 @@ package speedup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -53,33 +53,13 @@ const MaxDelay = 0.03
 // memory. An incomplete trace is an error, because its time is not that of the run. Other limits of
 // the result are in [Stack.Warnings].
 func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Stack, error) {
-	m, err := readMulti(ctx, multi, opt, "the run with many workers")
+	opt.MultiName = cmp.Or(opt.MultiName, "the run with many workers")
+	e := NewEstimator(opt)
+	info, err := e.read(ctx, multi)
 	if err != nil {
 		return nil, err
 	}
-	return m.compare(ctx, single, opt)
-}
-
-// compare returns the stack of a run with many workers and a single-worker run, which it reads.
-func (m *run) compare(ctx context.Context, single io.Reader, opt Options) (*Stack, error) {
-	one := opt
-	one.N, one.Workers, one.Window = 1, m.workers, 0
-	s := &run{name: nameOr(opt.SingleName, "the single-threaded run"), survey: NewSurvey(m.workers)}
-	observer := NewObserver(one.config())
-	var err error
-	if s.info, err = read(ctx, single, s.name, opt, s.survey, observer); err != nil {
-		return nil, err
-	}
-	s.account = observer.Account()
-	stack := New(s.account, m.account)
-	stack.describe(m)
-	stack.Warnings = append(stack.Warnings, compare(s, m)...)
-	if opt.Unit != "" && s.account.Units.Count == 0 && m.account.Units.Count == 0 {
-		stack.Warnings = append(stack.Warnings, fmt.Sprintf("Neither run has a region of type %q that began and ended: they do not tell whether the runs did the same work.", format.Clean(opt.Unit)))
-	}
-	stack.judge(s, opt.SingleDelay)
-	stack.judge(m, opt.MultiDelay)
-	return stack, nil
+	return e.Compare(ctx, single, info)
 }
 
 // Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an
@@ -88,16 +68,17 @@ func (m *run) compare(ctx context.Context, single io.Reader, opt Options) (*Stac
 // [Options.Unit]. The error is [ErrOutside] if timers, the network or a disk determined the length
 // of the run.
 func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error) {
-	m, err := readMulti(ctx, multi, opt, "the trace")
+	e := NewEstimator(opt)
+	info, err := e.read(ctx, multi)
 	if err != nil {
 		return nil, err
 	}
-	return m.estimate(opt)
+	return e.Stack(info)
 }
 
 // FromFiles is [FromTraces] with files. If single is "", it returns an [Estimate].
 func FromFiles(ctx context.Context, single, multi string, opt Options) (*Stack, error) {
-	opt.SingleName, opt.MultiName = nameOr(opt.SingleName, single), nameOr(opt.MultiName, multi)
+	opt.SingleName, opt.MultiName = cmp.Or(opt.SingleName, single), cmp.Or(opt.MultiName, multi)
 	m, err := os.Open(multi)
 	if err != nil {
 		return nil, err
@@ -123,31 +104,26 @@ type run struct {
 	account *Account
 }
 
-// readMulti reads the run with many workers, in two passes.
-func readMulti(ctx context.Context, r io.Reader, opt Options, name string) (*run, error) {
-	if opt.N < 0 {
-		return nil, fmt.Errorf("speedup: %d workers: want at least 1, or 0 to find their number", opt.N)
+// read makes both passes over the run with many workers.
+func (e *Estimator) read(ctx context.Context, r io.Reader) (*timeline.Info, error) {
+	if e.opt.N < 0 {
+		return nil, fmt.Errorf("speedup: %d workers: want at least 1, or 0 to find their number", e.opt.N)
 	}
-	m := &run{name: nameOr(opt.MultiName, name), survey: NewSurvey(opt.Workers)}
 	again, err := rereadable(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.name, err)
+		return nil, fmt.Errorf("%s: %w", e.run.name, err)
 	}
-	if _, err = read(ctx, again, m.name, opt, m.survey); err != nil {
+	if _, err = read(ctx, again, e.run.name, e.opt, e.First()); err != nil {
 		return nil, err
 	}
-	if opt, err = opt.chosen(m); err != nil {
+	second, err := e.Second()
+	if err != nil {
 		return nil, err
 	}
 	if _, err := again.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.name, err)
+		return nil, fmt.Errorf("%s: %w", e.run.name, err)
 	}
-	observer := NewObserver(opt.config())
-	if m.info, err = read(ctx, again, m.name, opt, observer); err != nil {
-		return nil, err
-	}
-	m.account = observer.Account()
-	return m, nil
+	return read(ctx, again, e.run.name, e.opt, second)
 }
 
 func (opt Options) config() Config {
@@ -180,11 +156,4 @@ func rereadable(r io.Reader) (io.ReadSeeker, error) {
 		return nil, err
 	}
 	return bytes.NewReader(data), nil
-}
-
-func nameOr(name, otherwise string) string {
-	if name != "" {
-		return name
-	}
-	return otherwise
 }

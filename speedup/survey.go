@@ -15,11 +15,6 @@ import (
 
 // Survey is an observer that collects what an account needs before it begins: the workers and the
 // number of lanes. It also collects evidence of whether two runs did the same work.
-//
-// The automatic choice is the start function with the largest area (running time summed over
-// goroutines) among the start functions with at least two goroutines that lived at the same time.
-// If there is none, it is the stages of a pipeline: see stages. The number of lanes is the largest
-// number of workers that lived at the same time, but at most GOMAXPROCS.
 type Survey struct {
 	timeline.Base
 	workers Selector

@@ -113,12 +113,3 @@ func (m *traceMachine) finish(t timeline.Time) {
 		m.closeSample()
 	}
 }
-
-// utilization computes the values that depend on GOMAXPROCS, and the sample of the whole run.
-func (m *traceMachine) utilization(p *granularity.Profile) {
-	p.Run = m.run
-	p.Run.Judge(p.Procs, true)
-	for i := range p.Samples {
-		p.Samples[i].Judge(p.Procs, true)
-	}
-}

@@ -31,7 +31,8 @@ func (o *Observer) Profile() *granularity.Profile {
 		p.Procs = o.machine.mostRunning
 		p.Warnings = append(p.Warnings, fmt.Sprintf("The trace does not tell GOMAXPROCS; at most %s ran at once.", format.Plural(p.Procs, "goroutine", "goroutines")))
 	}
-	o.machine.utilization(p)
+	p.Run = o.machine.run
+	p.JudgeSamples()
 	o.build(p)
 	o.warn(p)
 	p.Diagnose()

@@ -84,7 +84,7 @@ func TestTimebase(t *testing.T) {
 		t.Errorf("the counter is off by %v from the monotonic clock", off)
 	}
 	// Two calibrations agree within their stated errors.
-	again := calibrate(20 * time.Millisecond)
+	again := calibrate(20*time.Millisecond, func() {})
 	if diff := (again.Hz/b.Hz - 1) * 1e6; diff > 3*(b.PPM+again.PPM)+5 || -diff > 3*(b.PPM+again.PPM)+5 {
 		t.Errorf("calibrated %f ± %g ppm and %f ± %g ppm", b.Hz, b.PPM, again.Hz, again.PPM)
 	}

@@ -257,7 +257,7 @@ func probeRseq(th *Thread, base *Timebase) error {
 // can be over before it has begun, and then correctly leaves the marker set.
 func (a *area) probeSleep(base *Timebase) error {
 	slept := 0
-	for try := 0; try < 30 && slept < 3; try++ {
+	for try := 0; try < 30 && slept < 2; try++ {
 		if _, _, ok := a.anchor(base); !ok {
 			continue
 		}

@@ -26,21 +26,25 @@ type Timebase struct {
 }
 
 // TimebaseOf returns the process's timebase. The first call takes 0.3 ms: it reads the counter and
-// the monotonic clock at both ends of an interval of that length. At each end the tightest of
-// several pairs counts. The tightness is the uncertainty, which [Timebase.Refined] later reduces.
+// the monotonic clock at both ends of an interval of that length, and uses the time between to
+// locate the runtime's state. At each end the tightest of several pairs counts. The tightness is the
+// uncertainty, which [Timebase.Refined] later reduces.
 func TimebaseOf() *Timebase {
-	return theTimebase.Get(func() *Timebase { return calibrate(300 * time.Microsecond) })
+	return theTimebase.Get(func() *Timebase { return calibrate(300*time.Microsecond, prepare) })
 }
 
 var theTimebase lazy.Value[*Timebase]
 
-func calibrate(interval time.Duration) *Timebase {
+// calibrate returns a timebase from at least that interval, in which it calls f.
+func calibrate(interval time.Duration, f func()) *Timebase {
 	if !haveTSC {
+		f()
 		now := time.Now()
 		return &Timebase{Hz: 1e9, Origin: "nanoseconds of the monotonic clock", nsTick: 1,
 			tick0: ticks(), mono0: monotonic(now)}
 	}
 	t0, at0, err0 := pair()
+	f()
 	for monotime.Now()-at0 < int64(interval) { // a sleep may take much longer
 	}
 	b := &Timebase{
