@@ -228,7 +228,7 @@ func (b *build) link(cache string) error {
 // are none: it reports the reason again when it builds.
 func (b *build) mains() (dirs []string, err error) {
 	args := append([]string{"list"}, b.head[2:]...)
-	args = append(args, "-e", "-find", `-f={{if eq .Name "main"}}{{.Dir}}{{end}}`)
+	args = append(args, "-e", "-find", `-f={{if and (eq .Name "main") (or .GoFiles .CgoFiles)}}{{.Dir}}{{end}}`)
 	for i := 0; i < len(b.flags); i++ {
 		switch name, _, joined := strings.Cut(strings.TrimLeft(b.flags[i], "-"), "="); name {
 		case "o", "exec":

@@ -125,7 +125,7 @@ func TestRun(t *testing.T) {
 	exe := filepath.Join(dir, "app.exe")
 	bottleneck("instrument", "--", "go", "build", "-o", exe).want(t, exitOK, "", "")
 	got := bottleneck("run", "-dir", dir, "--", exe, "exit")
-	got.want(t, 3, "The lock store.Locked kept", "bottleneck: recorded "+dir)
+	got.want(t, 3, "The lock store.Table kept", "bottleneck: recorded "+dir)
 	traces, err := filepath.Glob(filepath.Join(dir, "app.exe.*.trace"))
 	if err != nil || len(traces) != 1 {
 		t.Fatal(traces, err)
