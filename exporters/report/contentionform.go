@@ -31,7 +31,7 @@ type contentionForm struct {
 	// waiter's group, goroutine and stack; and forWork, 1 for waits that need not cost anything.
 	// Pairs have og, oid and os of the owner, and what it did during the wait: blocked has pairs of
 	// a kind's number and a time. Roots are the ends of the chains of blame, including pairs that
-	// are their own root; via is −1 for the owner itself.
+	// are their own root.
 	Waits   columns            `json:"waits"`
 	Pairs   columns            `json:"pairs"`
 	Roots   columns            `json:"roots"`
@@ -66,9 +66,7 @@ type lockForm struct {
 	Name      string `json:"name"` // Lock.String
 	Title     string `json:"title"`
 	Class     string `json:"class"`
-	Created   int    `json:"created"`
 	Waiters   int    `json:"waiters"`
-	Longest   int64  `json:"longest"`
 	Contended int64  `json:"contended"`
 }
 
@@ -127,7 +125,7 @@ func (t *contentionTables) rows(p *contention.Profile, waits, pairs, roots colum
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		t.waiter(waits, w.Kind, w.Lock, &w.Waiter, w.Flags, w.ForWork(), w.Contentions, w.Longest)
-		waits.add("waited", w.Waited, "blamed", w.Blamed, "handOff", w.HandOff, "unattributed", w.Unattributed, "ready", w.Ready, "idle", w.ReadyIdle, "parks", w.Parks)
+		waits.add("handOff", w.HandOff, "unattributed", w.Unattributed, "ready", w.Ready, "idle", w.ReadyIdle, "parks", w.Parks)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
@@ -139,12 +137,8 @@ func (t *contentionTables) rows(p *contention.Profile, waits, pairs, roots colum
 		pairs.add("og", t.parties.number(q.Owner.Group), "oid", q.Owner.Goroutine, "os", t.stack(q.Owner.Stack), "blamed", q.Blamed,
 			"running", did.Running, "runnable", did.Runnable, "unknown", did.Unknown, "blocked", blocked)
 		for _, r := range q.RootOwners() {
-			via := -1
-			if r.Via != "" {
-				via = t.kinds.number(string(r.Via))
-			}
 			roots.add("pair", pairs.rows("kind")-1, "rg", t.parties.number(r.Owner.Group), "rid", r.Owner.Goroutine, "rs", t.stack(r.Owner.Stack),
-				"links", r.Links, "via", via, "n", r.Contentions, "blamed", r.Blamed)
+				"links", r.Links, "n", r.Contentions, "blamed", r.Blamed)
 		}
 	}
 }
@@ -197,8 +191,8 @@ func (t *contentionTables) lock(l *contention.Lock) int {
 		if title == "" {
 			title = lockTitle(l.String())
 		}
-		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: title, Class: l.Class, Created: t.stack(l.Created),
-			Waiters: l.Waiters, Longest: int64(l.Longest), Contended: int64(l.Contended)})
+		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: title, Class: l.Class,
+			Waiters: l.Waiters, Contended: int64(l.Contended)})
 	}
 	return i
 }

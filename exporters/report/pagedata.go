@@ -109,13 +109,11 @@ func (p *pageData) has(s Section) bool {
 // bottleForm is a graph and its windows.
 type bottleForm struct {
 	graphForm
-	GroupBy string `json:"groupBy"`
-	Offered bool   `json:"offered"`
-	// A sentence if GOMAXPROCS exceeds the processors.
-	Oversubscribed string      `json:"oversubscribed,omitempty"`
-	Warnings       []string    `json:"warnings"`
-	Windows        []graphForm `json:"windows"`
-	Reasons        []string    `json:"reasons"` // reasons of waits, referenced by boxes
+	GroupBy  string      `json:"groupBy"`
+	Offered  bool        `json:"offered"`
+	Warnings []string    `json:"warnings"`
+	Windows  []graphForm `json:"windows"`
+	Reasons  []string    `json:"reasons"` // reasons of waits, referenced by boxes
 }
 
 type graphForm struct {
@@ -139,7 +137,6 @@ type boxForm struct {
 	Running     int64       `json:"running"`
 	Lost        int64       `json:"lost"`
 	Parallelism float64     `json:"p"`
-	Self        *float64    `json:"self,omitempty"`
 	Runnable    int64       `json:"runnable,omitempty"`
 	Waiting     [][2]int64  `json:"waiting,omitempty"`
 	InC         int64       `json:"c,omitempty"`
@@ -155,7 +152,7 @@ type placeForm struct {
 
 func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
 	reasons := newTable()
-	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Oversubscribed: g.Oversubscribed(), Warnings: append([]string{}, g.Warnings...), Windows: []graphForm{}}
+	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Warnings: append([]string{}, g.Warnings...), Windows: []graphForm{}}
 	f.graphForm = newGraphForm(g, n, reasons)
 	for _, w := range g.Windows {
 		f.Windows = append(f.Windows, newGraphForm(w, n, reasons))
@@ -168,15 +165,11 @@ func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
 	f := graphForm{Start: int64(g.Start), Wall: int64(g.Wall), Idle: int64(g.Idle), Procs: g.Procs, Capacity: int64(g.Capacity), IdleLost: int64(g.IdleLost), Boxes: make([]boxForm, 0, len(g.Boxes))}
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
-		form := boxForm{
+		f.Boxes = append(f.Boxes, boxForm{
 			Group: n.group(b.Group, string(b.Kind)), Starts: b.Starts, Goroutines: b.Goroutines,
 			Share: int64(b.Share), Running: int64(b.Running), Lost: int64(b.Lost), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
 			Waiting: waitingForm(b, reasons), InC: int64(b.InC), Sites: placeForms(b, reasons),
-		}
-		if s := b.SelfParallelism; !math.IsNaN(s) && !math.IsInf(s, 0) {
-			form.Self = &s
-		}
-		f.Boxes = append(f.Boxes, form)
+		})
 	}
 	return f
 }
@@ -261,11 +254,8 @@ type stackForm struct {
 	Label      string     `json:"label"`
 	Speedup    float64    `json:"speedup"`
 	Estimate   bool       `json:"estimate"`
-	Disturbed  bool       `json:"disturbed"`
 	Remainder  float64    `json:"remainder"`
 	Components []partForm `json:"components"`
-	Workers    string     `json:"workers"`
-	Count      int        `json:"count"`
 	Sentence   string     `json:"sentence"`
 	Warnings   []string   `json:"warnings"`
 	// Windows are stacks of intervals, whose components are numbered as in Parts.
@@ -282,8 +272,8 @@ type partForm struct {
 
 func newStackForm(s *speedup.Stack) stackForm {
 	f := stackForm{
-		N: s.N, Label: s.Label, Speedup: finite(s.Speedup), Estimate: s.Estimate, Disturbed: s.Disturbed, Remainder: finite(s.Remainder),
-		Components: []partForm{}, Workers: format.Clean(s.Workers.Selector), Count: s.Workers.Count, Sentence: s.Sentence(), Warnings: append([]string{}, s.Warnings...),
+		N: s.N, Label: s.Label, Speedup: finite(s.Speedup), Estimate: s.Estimate, Remainder: finite(s.Remainder),
+		Components: []partForm{}, Sentence: s.Sentence(), Warnings: append([]string{}, s.Warnings...),
 		Windows: newStackWindows(s), Parts: []partForm{},
 	}
 	for _, c := range speedup.Delimiters() {

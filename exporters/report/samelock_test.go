@@ -63,8 +63,13 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	var onPage [2]int64
 	for i, l := range f.Waits["lock"] {
 		if f.Locks[l.(int)].Name == row.String() {
-			onPage[0] += int64(f.Waits["waited"][i].(time.Duration))
+			onPage[0] += int64(f.Waits["handOff"][i].(time.Duration) + f.Waits["unattributed"][i].(time.Duration))
 			onPage[1] += int64(f.Waits["ready"][i].(time.Duration))
+		}
+	}
+	for i, l := range f.Pairs["lock"] {
+		if f.Locks[l.(int)].Name == row.String() {
+			onPage[0] += int64(f.Pairs["blamed"][i].(time.Duration))
 		}
 	}
 	if onPage != delay {

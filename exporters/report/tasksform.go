@@ -14,7 +14,6 @@ type tasksForm struct {
 	FineBelow      float64      `json:"fineBelow"`
 	Overhead       int64        `json:"overhead"`
 	OverheadOrigin string       `json:"overheadOrigin"`
-	Procs          int          `json:"procs"`
 	Wall           int64        `json:"wall"`
 	Switches       string       `json:"switches"`
 	Utilization    string       `json:"utilization"` // title
@@ -26,27 +25,23 @@ type tasksForm struct {
 }
 
 type classForm struct {
-	Name       string                `json:"name"`
-	Short      string                `json:"short"`
-	Tasks      uint64                `json:"tasks"`
-	Unmeasured uint64                `json:"unmeasured"`
-	Nested     uint64                `json:"nested"`
-	Quantiles  map[string]float64    `json:"q"`
-	Blocked    *float64              `json:"blocked"` // part of the wall time; nil if unknown
-	Diagnosis  granularity.Diagnosis `json:"diagnosis"`
-	Reasons    []string              `json:"reasons"`
-	Advice     []string              `json:"advice"`
-	Curve      [][2]float64          `json:"curve"` // value, and fraction of tasks up to it
-	Series     [][4]float64          `json:"series"`
-	Sites      []siteForm            `json:"sites"`
-	Windows    []taskWindow          `json:"windows,omitempty"`
+	Name      string                `json:"name"`
+	Short     string                `json:"short"`
+	Tasks     uint64                `json:"tasks"`
+	Quantiles map[string]float64    `json:"q"`
+	Blocked   *float64              `json:"blocked"` // part of the wall time; nil if unknown
+	Diagnosis granularity.Diagnosis `json:"diagnosis"`
+	Reasons   []string              `json:"reasons"`
+	Advice    []string              `json:"advice"`
+	Curve     [][2]float64          `json:"curve"` // value, and fraction of tasks up to it
+	Series    [][4]float64          `json:"series"`
+	Sites     []siteForm            `json:"sites"`
+	Windows   []taskWindow          `json:"windows,omitempty"`
 }
 
 type siteForm struct {
 	Pool      string   `json:"pool"`
 	Tasks     uint64   `json:"tasks"`
-	Median    float64  `json:"median"`
-	Sum       float64  `json:"sum"` // of granularity
 	Created   []string `json:"created"`
 	Submitted []string `json:"submitted"`
 }
@@ -64,7 +59,7 @@ type sampleForm struct {
 func newTasksForm(p *granularity.Profile) *tasksForm {
 	f := &tasksForm{
 		Source: p.Source, Accuracy: p.Accuracy, Hz: finite(p.Hz), ByTime: p.ByTime(), FineBelow: finite(p.FineBelow()),
-		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Procs: p.Procs, Wall: int64(p.Wall), Switches: p.SwitchesName(), Utilization: p.UtilizationName(),
+		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Wall: int64(p.Wall), Switches: p.SwitchesName(), Utilization: p.UtilizationName(),
 		Warnings: append([]string{}, p.Warnings...), Classes: []classForm{}, Samples: []sampleForm{}, Pauses: [][2]int64{},
 	}
 	names := make([]string, len(p.Classes))
@@ -91,7 +86,7 @@ func newTasksForm(p *granularity.Profile) *tasksForm {
 func newClassForm(p *granularity.Profile, c *granularity.Class, short string) classForm {
 	h := p.Granularity(c)
 	f := classForm{
-		Name: c.Name, Short: short, Tasks: c.Tasks, Unmeasured: c.Unmeasured, Nested: c.Nested, Diagnosis: c.Diagnosis,
+		Name: c.Name, Short: short, Tasks: c.Tasks, Diagnosis: c.Diagnosis,
 		Quantiles: map[string]float64{"min": float64(h.Min()), "p1": h.Quantile(.01), "p25": h.Quantile(.25), "p50": h.Quantile(.5),
 			"p75": h.Quantile(.75), "p99": h.Quantile(.99), "max": float64(h.Max()), "mean": finite(h.Mean()), "sum": h.Sum()},
 		Reasons: append([]string{}, c.Reasons...), Advice: append([]string{}, c.Advice...),
@@ -114,7 +109,7 @@ func newClassForm(p *granularity.Profile, c *granularity.Class, short string) cl
 	}
 	for i := range c.Sites {
 		s := &c.Sites[i]
-		f.Sites = append(f.Sites, siteForm{Pool: s.Pool, Tasks: s.Tasks, Median: p.SiteGranularity(s).Quantile(.5), Sum: p.SiteGranularity(s).Sum(),
+		f.Sites = append(f.Sites, siteForm{Pool: s.Pool, Tasks: s.Tasks,
 			Created: chainTexts(s.Created), Submitted: chainTexts(s.Submitted)})
 	}
 	return f

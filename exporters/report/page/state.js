@@ -52,7 +52,6 @@ function toggle(key, value, more) {
 	else select({[key]: has && list.length === 1 ? [] : [value]});
 }
 
-const isEmpty = sel => sameSelection(sel, emptySelection());
 const sameSelection = (a, b) => selectionText(a) === selectionText(b);
 
 // The address.
