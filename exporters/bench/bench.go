@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"fmt"
+	"io"
 	"runtime"
 	"runtime/trace"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -119,8 +122,10 @@ func (s *session) finish() {
 	for _, m := range graphMetrics(g) {
 		s.b.ReportMetric(m.value, m.unit)
 	}
-	s.write(*bottleOut, ".svg", func(w file) error { return drawGraph(w, g, s) })
-	s.write(*bottleOut, ".json", func(w file) error { return writeGraph(w, g) })
+	s.write(*bottleOut, ".svg", func(w io.Writer) error {
+		return picture.SVG(w, g, picture.Options{Title: fileName(s.b.Name(), s.procs), Subtitle: fmt.Sprintf("the measured loop, %d iterations", s.b.N)})
+	})
+	s.write(*bottleOut, ".json", func(w io.Writer) error { return bottle.WriteJSON(w, g) })
 }
 
 type metric struct {

@@ -9,10 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-
-	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
 // The flags of the test binary.
@@ -22,10 +18,8 @@ var (
 	tasksOut      = flag.String("tasks.out", "", "write the task profile, after each benchmark that package bench observes, into the `directory`")
 )
 
-type file = io.Writer
-
 // write writes a file for the benchmark atomically. It logs errors.
-func (s *session) write(dir, ext string, content func(w file) error) {
+func (s *session) write(dir, ext string, content func(io.Writer) error) {
 	if dir == "" {
 		return
 	}
@@ -34,7 +28,7 @@ func (s *session) write(dir, ext string, content func(w file) error) {
 	}
 }
 
-func writeWhole(name string, content func(w file) error) error {
+func writeWhole(name string, content func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
@@ -68,20 +62,6 @@ func fileName(benchmark string, procs int) string {
 		return '_'
 	}, benchmark)
 	return fmt.Sprintf("%s-%d", strings.TrimLeft(safe, "."), procs)
-}
-
-func drawGraph(w io.Writer, g *bottle.Graph, s *session) error {
-	return picture.SVG(w, g, picture.Options{Title: fileName(s.b.Name(), s.procs), Subtitle: fmt.Sprintf("the measured loop, %d iterations", s.b.N)})
-}
-
-func writeGraph(w io.Writer, g *bottle.Graph) error { return bottle.WriteJSON(w, g) }
-
-func writeTasks(w io.Writer, p *granularity.Profile) error {
-	b, err := p.MarshalJSON()
-	if err == nil {
-		_, err = w.Write(b)
-	}
-	return err
 }
 
 // units declares which direction is better for benchstat (golang.org/x/perf/benchfmt, "Unit

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"io"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -45,7 +46,7 @@ func (p *profiles) report(s *session) {
 		for _, m := range measured {
 			s.b.ReportMetric(m.value, m.unit)
 		}
-		s.write(*tasksOut, ".tasks.json", func(w file) error { return writeTasks(w, profile) })
+		s.write(*tasksOut, ".tasks.json", func(w io.Writer) error { return granularity.WriteJSON(w, profile) })
 	}
 	if p.waits == nil {
 		return
@@ -61,5 +62,5 @@ func (p *profiles) report(s *session) {
 	}
 	s.b.ReportMetric(max(leastPerOp, float64(waited)/float64(s.b.N)), "blocked-ns/op")
 	s.b.ReportMetric(max(leastPerOp, float64(contentions)/float64(s.b.N)), "contentions/op")
-	s.write(*contentionOut, ".contention.json", func(w file) error { return contention.WriteJSON(w, p.waits) })
+	s.write(*contentionOut, ".contention.json", func(w io.Writer) error { return contention.WriteJSON(w, p.waits) })
 }

@@ -122,7 +122,7 @@ func (h *handler) continuousStates() []indexState {
 		states = append(states, seen)
 	}
 	if live.Throttled > 0 {
-		states = append(states, indexState{Name: "Throttled", Value: fmt.Sprintf("%.3g %%", 100*live.Throttled), Note: "of the periods of the control group: its quota of processor time was used up", Bad: live.Throttled >= 0.01})
+		states = append(states, indexState{Name: "Throttled", Value: fmt.Sprintf("%.3g%%", 100*live.Throttled), Note: "of the periods of the control group: its quota of processor time was used up", Bad: live.Throttled >= 0.01})
 	}
 	dropped := indexState{Name: "Dropped", Value: format.Plural(st.Dropped.Generations, "generation", "generations"), Note: fmt.Sprintf("of %d", st.Dropped.Generations+st.Generations)}
 	if n := st.Dropped; n.Generations > 0 {
@@ -141,9 +141,9 @@ func (h *handler) continuousStates() []indexState {
 
 func percent(part, whole time.Duration) string {
 	if whole <= 0 {
-		return "0 %"
+		return "0%"
 	}
-	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(whole))
+	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(whole))
 }
 
 // indexPage returns the page.
@@ -180,6 +180,7 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 		m.add("</dd></div>\n")
 	}
 	m.add("</dl>\n")
+	h.indexVerdict(&m)
 	if h.continuous != nil && h.continuous.Enabled() {
 		seconds := strconv.Itoa(int(usualTime.Seconds()))
 		m.add(`
@@ -187,7 +188,6 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 <p class="picture"><a href="graph?format=svg"><img src="graph?format=svg" alt="Bottle graph of the last %s seconds: which groups of goroutines take how much of the time, at which parallelism. The same as text is below."></a></p>
 `, seconds, seconds)
 	}
-	h.indexVerdict(&m)
 	m.add("\n<h2>Look closer</h2>\n<ul class=\"ends\">\n")
 	for _, e := range endpoints {
 		h.indexEnd(&m, e)

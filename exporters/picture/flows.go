@@ -15,8 +15,7 @@ import (
 
 // ContentionOptions configures a picture of contention. The zero value is ready to use. In
 // [Options], Top is the number of groups on either side; the rest is folded into one. 0 means those
-// with at least a hundredth of the time, but at most 15; a negative value means all. Panels is
-// ignored.
+// with at least a hundredth of the time, but at most 15; a negative value means all.
 type ContentionOptions struct {
 	Options
 	// Min omits shorter flows between two groups; a note in the picture has their sum.
@@ -208,19 +207,17 @@ func present(t *contention.Tree, nodes map[string]*flowNode) (out []*flowNode) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *flowNode) int {
-		return cmp.Or(compareBool(a.last, b.last), cmp.Compare(b.time, a.time))
+		return cmp.Or(a.group()-b.group(), cmp.Compare(b.time, a.time))
 	})
 	return out
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+// group returns 1 for nodes that stay at the bottom.
+func (n *flowNode) group() int {
+	if n.last {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // sentence returns the total wait time, and the main owner.
@@ -337,7 +334,7 @@ func (m *flowModel) sweep(side, other []*flowNode, ends func(*flow) (here, there
 		weight[here] += float64(f.time)
 	}
 	slices.SortStableFunc(side, func(a, b *flowNode) int {
-		return cmp.Or(compareBool(a.last, b.last), cmp.Compare(sum[a]/weight[a], sum[b]/weight[b]))
+		return cmp.Or(a.group()-b.group(), cmp.Compare(sum[a]/weight[a], sum[b]/weight[b]))
 	})
 }
 

@@ -81,10 +81,10 @@ func everything(t *testing.T, check func(t *testing.T, g *bottle.Graph, opt Opti
 	graphs["nanosecond"] = graph(2, 1, box("main", bottle.Application, 1, 1))
 	for name, g := range graphs {
 		for _, opt := range []Options{
-			{}, {Width: 400}, {Width: 700}, {Width: 900, Top: 4}, {Width: 2000, Top: -1}, {Top: 60, Panels: 7},
+			{}, {Width: 400}, {Width: 700}, {Width: 900, Top: 4}, {Width: 2000, Top: -1}, {Top: 60, panels: 7},
 			{Title: strings.Repeat("A very long title ", 30), Subtitle: "line <b>\n" + strings.Repeat("subtitle ", 60)},
 		} {
-			t.Run(fmt.Sprintf("%s/width=%v,top=%d,panels=%d,title=%d", name, opt.Width, opt.Top, opt.Panels, len(opt.Title)), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/width=%v,top=%d,panels=%d,title=%d", name, opt.Width, opt.Top, opt.panels, len(opt.Title)), func(t *testing.T) {
 				check(t, g, opt)
 			})
 		}
@@ -307,7 +307,7 @@ func TestWindowsShareScaleAndColors(t *testing.T) {
 
 func TestMergedWindowsAreMentioned(t *testing.T) {
 	g := phases(100)
-	m := newModel(g, Options{Top: 15, Panels: 48})
+	m := newModel(g, Options{Top: 15, panels: 48})
 	if len(m.windows) != 34 || m.merged != 3 {
 		t.Fatalf("%d windows of %d", len(m.windows), m.merged)
 	}
@@ -387,7 +387,7 @@ func TestManyGroupsAreFolded(t *testing.T) {
 	}
 	// Windows fold the same groups as the whole.
 	g.Windows = []*bottle.Graph{many(300), many(120)}
-	m := newModel(g, Options{Top: 5, Panels: 48})
+	m := newModel(g, Options{Top: 5, panels: 48})
 	for _, w := range m.windows {
 		for i := range w.Boxes {
 			if m.byKey[keyOf(&w.Boxes[i])] == nil {

@@ -68,8 +68,8 @@ func newModel(g *bottle.Graph, opt Options) *model {
 		whole.Wall, whole.Idle = max(whole.Wall, sum.Wall), max(whole.Idle, sum.Idle)
 		whole.Capacity, whole.IdleLost = sum.Capacity, sum.IdleLost
 	}
-	if m.count > opt.Panels {
-		m.merged = (m.count + opt.Panels - 1) / opt.Panels
+	if m.count > opt.panels {
+		m.merged = (m.count + opt.panels - 1) / opt.panels
 		m.windows = mergeWindows(m.windows, m.merged)
 	}
 	m.necks = neckOf(&whole)

@@ -23,14 +23,15 @@ type Options struct {
 	// the others are folded into one box per kind. 0 means those that are visible, with at least a
 	// thousandth of the time, but at most 15. A negative value means all.
 	Top int
-	// Panels is the maximum number of windows that are drawn side by side. If there are more,
-	// adjacent ones are merged, with a note. 0 means 48, or fewer in a narrow picture.
-	Panels int
 	// Scale is the number of PNG pixels per unit; 0 means 2. An SVG ignores it.
 	Scale float64
 	// Dark draws a PNG in light colors on a dark background. An SVG follows its reader's
 	// preference.
 	Dark bool
+
+	// panels is the maximum number of windows that are drawn side by side. If there are more,
+	// adjacent ones are merged, with a note. 0 means 48, or fewer in a narrow picture.
+	panels int
 }
 
 // Limits of Options.Width.
@@ -72,8 +73,8 @@ func layout(g *bottle.Graph, opt Options) (*scene, error) {
 	if err := opt.checkWidth(); err != nil {
 		return nil, err
 	}
-	if opt.Panels <= 0 {
-		opt.Panels = mostPanels(opt.Width)
+	if opt.panels <= 0 {
+		opt.panels = mostPanels(opt.Width)
 	}
 	m := newModel(g, opt)
 	if len(m.windows) > 0 {

@@ -20,7 +20,7 @@ type Run struct {
 const MaxRuns = 16
 
 // DrawRow lays out bottle graphs side by side, on the same scales and with the same color for a
-// group in all of them, so that runs can be compared. It ignores Options.Panels and Options.Width.
+// group in all of them, so that runs can be compared. It ignores Options.Width.
 func DrawRow(runs []Run, opt Options) (*Drawing, error) {
 	s, err := layoutRow(runs, opt)
 	return newDrawing(s, err, opt)
@@ -97,7 +97,7 @@ func newRowModel(runs []Run, opt Options) *model {
 			all.Warnings = append(all.Warnings, r.Name+": "+w)
 		}
 	}
-	opt.Panels = len(runs)
+	opt.panels = len(runs)
 	m := newModel(all, opt)
 	m.addEntries(m.windows...) // the neck of the sum may be the neck of none
 	return m

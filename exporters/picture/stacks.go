@@ -21,7 +21,7 @@ var errNoStack = errors.New("picture: no speedup stack")
 // Negative components, which helped, hang below the zero line and are hatched; the others then rise
 // above N by as much. Marks on both sides of a bar show N.
 //
-// Components that are too small to be seen are combined. Top and Panels are ignored. DrawStacks
+// Components that are too small to be seen are combined. Top is ignored. DrawStacks
 // returns an error if the options are invalid.
 func DrawStacks(stacks []*speedup.Stack, opt Options) (*Drawing, error) {
 	s, err := layoutStacks(stacks, opt)

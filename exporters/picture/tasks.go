@@ -24,7 +24,7 @@ var errNoTasks = errors.New("picture: no profile of tasks")
 // In the shaded area on the left, the overhead of a task is 5 % or more of its cost.
 //
 // The classes with the largest sums have separate curves (Options.Top, 8 if 0, at most 12); the
-// others share one. The table below names them, with their diagnoses. Panels is ignored. DrawTasks
+// others share one. The table below names them, with their diagnoses. DrawTasks
 // returns an error about the options.
 func DrawTasks(p *granularity.Profile, opt Options) (*Drawing, error) {
 	return drawTasks(p, opt, layoutTasks)

@@ -70,13 +70,9 @@ function aggregate(c, aspects, filter) {
 		if (!keep.wait(i)) continue;
 		for (const t of wayOf(root, c, W, i, aspects.slice(0, owners), "")) t.n += W.n[i];
 		if (!keep.unowned) continue;
-		if (W.handOff[i] > 0) for (const t of wayOf(root, c, W, i, aspects, HAND_OFF)) {
-			t.handOff += W.handOff[i];
-			if (W.forWork[i]) t.forWork += W.handOff[i];
-		}
-		if (W.unattributed[i] > 0) for (const t of wayOf(root, c, W, i, aspects, UNATTRIBUTED)) {
-			t.unattributed += W.unattributed[i];
-			if (W.forWork[i]) t.forWork += W.unattributed[i];
+		for (const [what, key] of [["handOff", HAND_OFF], ["unattributed", UNATTRIBUTED]]) if (W[what][i] > 0) for (const t of wayOf(root, c, W, i, aspects, key)) {
+			t[what] += W[what][i];
+			if (W.forWork[i]) t.forWork += W[what][i];
 		}
 		if (W.ready[i] > 0) for (const t of wayOf(root, c, W, i, aspects, READY)) {
 			t.ready += W.ready[i];

@@ -29,11 +29,7 @@ function sumOfWindows(lo, hi) {
 		for (const b of w.boxes) {
 			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, lost: 0, runnable: 0, c: 0, reasons: new Map()};
 			t.n = Math.max(t.n, b.n);
-			t.share += b.share;
-			t.running += b.running;
-			t.lost += b.lost;
-			t.runnable += b.runnable || 0;
-			t.c += b.c || 0;
+			for (const key of ["share", "running", "lost", "runnable", "c"]) t[key] += b[key] || 0;
 			for (const [r, ns] of b.waiting || []) t.reasons.set(r, (t.reasons.get(r) || 0) + ns);
 			boxes.set(b.g, t);
 		}

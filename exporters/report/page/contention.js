@@ -70,13 +70,8 @@ function lockTable(filter) {
 	for (let i = 0; i < (W.kind || []).length; i++) {
 		if (!filter.wait(i)) continue;
 		const r = rows[W.lock[i]];
-		r.n += W.n[i];
-		r.handOff += W.handOff[i];
-		r.unattributed += W.unattributed[i];
+		for (const key of ["n", "handOff", "unattributed", "ready", "idle", "parks"]) r[key] += W[key][i];
 		if (W.forWork[i]) r.forWork += W.handOff[i] + W.unattributed[i];
-		r.ready += W.ready[i];
-		r.idle += W.idle[i];
-		r.parks += W.parks[i];
 		r.kind = c.kinds[W.kind[i]];
 		r.longest = Math.max(r.longest, W.longest[i]);
 	}

@@ -14,7 +14,7 @@ function statsTable(stats) {
 		columns: [
 			{title: "metric", text: r => r.metric, cell: r => h("bdi.code", null, show(r.metric, 80))}, {title: "known", num: true, value: r => r.known, cell: r => count(r.known), wide: true},
 			{...col("sum", r => r.sum, true), cell: r => levels.has(r.metric) ? "" : measure(r.sum ?? NaN, r.unit)}, col("mean", r => r.mean), {...col("of sums", r => r.ratio_of_sums, true, "sum of the left side ÷ sum of the right side")}, col("deviation", r => r.deviation, true), col("min", r => r.min, true),
-			col("5 %", r => r.quantiles.p5, true), col("median", r => r.quantiles.p50), col("95 %", r => r.quantiles.p95), col("max", r => r.max), col("mean change", r => r.mean_change, true, "from a quantum to the next one of the same goroutine"),
+			col("5%", r => r.quantiles.p5, true), col("median", r => r.quantiles.p50), col("95%", r => r.quantiles.p95), col("max", r => r.max), col("mean change", r => r.mean_change, true, "from a quantum to the next one of the same goroutine"),
 		],
 	});
 }

@@ -1,20 +1,16 @@
-// The slider over windows: the same graph for each stretch of the time. It can be dragged, stepped with the arrow keys and
-// played. Above it runs the parallelism over time. A window that is chosen also filters what is known by time.
-
-const PLAY_EVERY = 400; // ms
-let playing = 0;
+// The slider over windows: the same graph for each stretch of the time. It can be dragged, or stepped with the arrow keys.
+// Above it runs the parallelism over time. A window that is chosen also filters what is known by time.
 
 function makeWindows() {
 	const last = D.bottle.windows.length - 1;
 	const slider = h("input#window", {type: "range", min: -1, max: last, step: 1, value: state.view.window, "aria-label": "window of time; the leftmost place is the whole recording",
 		oninput: ev => showWindow(Number(ev.target.value))});
-	const play = h("button#play", {type: "button", "aria-pressed": "false", onclick: () => playing ? stopPlaying() : startPlaying()}, "▶ play");
-	const whole = h("button#whole", {type: "button", onclick: () => { stopPlaying(); showWindow(-1); }}, "whole run");
+	const whole = h("button#whole", {type: "button", onclick: () => showWindow(-1)}, "whole run");
 	const strip = h("div.profile", {"aria-hidden": "true"});
 	onWidth(strip, () => drawProfile(strip));
-	Object.assign(bottleSection, {slider, play, strip, text: h("output#window-text", {for: "window"})});
+	Object.assign(bottleSection, {slider, strip, text: h("output#window-text", {for: "window"})});
 	return h("div.windows", {role: "group", "aria-label": "windows of time", onkeydown: windowKey},
-		h("div.track", null, strip, slider), h("div.controls", null, play, whole,
+		h("div.track", null, strip, slider), h("div.controls", null, whole,
 			h("button#previous", {type: "button", "aria-label": "previous window", onclick: () => step(-1)}, "◀"),
 			h("button#next", {type: "button", "aria-label": "next window", onclick: () => step(1)}, "▶"),
 			bottleSection.text));
@@ -31,28 +27,6 @@ function showWindow(i) {
 }
 
 const step = by => showWindow(state.view.window + by);
-
-function startPlaying() {
-	const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
-	playing = setInterval(() => {
-		if (state.view.window >= D.bottle.windows.length - 1) return stopPlaying();
-		step(1);
-	}, reduced ? 3 * PLAY_EVERY : PLAY_EVERY);
-	if (state.view.window >= D.bottle.windows.length - 1) showWindow(0);
-	else step(1);
-	drawPlay();
-}
-
-function stopPlaying() {
-	clearInterval(playing);
-	playing = 0;
-	drawPlay();
-}
-
-function drawPlay() {
-	bottleSection.play.textContent = playing ? "❚❚ pause" : "▶ play";
-	bottleSection.play.setAttribute("aria-pressed", String(!!playing));
-}
 
 function windowKey(ev) {
 	if (ev.target.tagName === "BUTTON" && (ev.key === "ArrowLeft" || ev.key === "ArrowRight")) {
