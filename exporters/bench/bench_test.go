@@ -348,10 +348,10 @@ func TestFiles(t *testing.T) {
 	}
 	dir := t.TempDir()
 	name := filepath.Join(dir, "new", "f")
-	if err := writeWhole(name, func(w file) error { _, err := io.WriteString(w, "old"); return err }); err != nil {
+	if err := writeWhole(name, func(w io.Writer) error { _, err := io.WriteString(w, "old"); return err }); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeWhole(name, func(w file) error { io.WriteString(w, "half"); return errors.New("broken") }); err == nil || !strings.Contains(err.Error(), "broken") {
+	if err := writeWhole(name, func(w io.Writer) error { io.WriteString(w, "half"); return errors.New("broken") }); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Error(err)
 	}
 	if b, _ := os.ReadFile(name); string(b) != "old" {

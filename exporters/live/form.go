@@ -3,6 +3,7 @@ package live
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,36 +55,37 @@ func choose(header http.Header, forms []form) (form, bool) {
 	if len(ranges) == 0 {
 		return preferred(forms, formPprof, formText), true
 	}
-	best, most := form(""), rank{}
-	for _, f := range orderFor(forms) {
-		if r := rankOf(f, forms, ranges); r.quality > 0 && most.less(r) {
-			best, most = f, r
+	best, most, exact := form(""), 0.0, 0
+	// Text first, for clients that accept anything.
+	for _, f := range append([]form{preferred(forms, formText)}, forms...) {
+		media := asked[f]
+		if f == formText && !slices.Contains(forms, formSVG) {
+			media = append([]string{"text/html"}, media...) // a browser gets text, because there is no picture
+		}
+		for _, m := range media {
+			family, _, _ := strings.Cut(m, "/")
+			for exactness, name := range []string{m, family + "/*", "*/*"} {
+				q, named := ranges[name]
+				if named && (q > most || q == most && q > 0 && -exactness > exact) {
+					best, most, exact = f, q, -exactness
+				}
+				if named {
+					break // the most specific range applies
+				}
+			}
 		}
 	}
 	return best, best != ""
 }
 
-// preferred returns the first of the favourites that is among the forms, or else the first form.
-func preferred(forms []form, favourites ...form) form {
-	for _, want := range favourites {
-		for _, f := range forms {
-			if f == want {
-				return f
-			}
+// preferred returns the first of the favorites that is among the forms, or else the first form.
+func preferred(forms []form, favorites ...form) form {
+	for _, want := range favorites {
+		if slices.Contains(forms, want) {
+			return want
 		}
 	}
 	return forms[0]
-}
-
-// orderFor puts text first, for clients that accept anything.
-func orderFor(forms []form) []form {
-	out := []form{preferred(forms, formText)}
-	for _, f := range forms {
-		if f != out[0] {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // qualities parses headers such as "image/*;q=0.8, text/html" into the quality of each media range.
@@ -109,37 +111,4 @@ func qualities(headers []string) map[string]float64 {
 		}
 	}
 	return out
-}
-
-// rank orders formats by quality, then by how specific the media range was.
-type rank struct {
-	quality   float64
-	exactness int
-}
-
-func (r rank) less(o rank) bool {
-	return r.quality < o.quality || r.quality == o.quality && r.exactness < o.exactness
-}
-
-// rankOf returns the rank of a format among others: the rank of its best media type, to which the
-// most specific range applies.
-func rankOf(f form, forms []form, ranges map[string]float64) (best rank) {
-	media := asked[f]
-	if f == formText && preferred(forms, formSVG) != formSVG {
-		// A browser gets text, because there is no picture.
-		media = append([]string{"text/html"}, media...)
-	}
-	for _, m := range media {
-		var r rank
-		family, _, _ := strings.Cut(m, "/")
-		for e, media := range []string{"*/*", family + "/*", m} {
-			if quality, named := ranges[media]; named {
-				r = rank{quality, e + 1}
-			}
-		}
-		if best.less(r) {
-			best = r
-		}
-	}
-	return best
 }
