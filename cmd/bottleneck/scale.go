@@ -439,24 +439,13 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 		run := same[(len(same)-1)/2]
 		run.walls = walls
 		if f.dir != "" {
-			if err := keepTrace(run, f.dir); err != nil {
+			if err := copyFile(filepath.Join(f.dir, fmt.Sprintf("trace-%d.out", run.width)), run.trace); err != nil {
 				return nil, err
 			}
 		}
 		taken = append(taken, run)
 	}
 	return taken, nil
-}
-
-// keepTrace copies a run's trace to the directory that the user chose.
-func keepTrace(run *scaleRun, dir string) error {
-	in, err := os.Open(run.trace)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	name := filepath.Join(dir, fmt.Sprintf("trace-%d.out", run.width))
-	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 }
 
 // tools are the commands that build a test, which are not measured. The kernel keeps 15 bytes of a

@@ -144,7 +144,6 @@ type topLoop struct {
 	asked    time.Time
 	failing  time.Time // when answers stopped; zero if there are answers
 	failure  error
-	regroup  bool // the next request has another grouping
 	ctx      context.Context
 	terminal terminal
 	height   int // of the terminal
@@ -281,9 +280,6 @@ func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case topAnswer:
 		l.asked = time.Time{}
-		if l.regroup { // the answer has the old grouping
-			return l, l.ask()
-		}
 		l.accept(msg, time.Now())
 	case tea.KeyPressMsg:
 		return l, l.press(msg.String())
@@ -295,15 +291,6 @@ func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (l *topLoop) ask() tea.Cmd {
 	if !l.asked.IsZero() {
 		return nil
-	}
-	if l.regroup {
-		l.regroup = false
-		name, err := l.source.regroup()
-		if err != nil {
-			l.view.Note = "No other grouping: " + err.Error() + "."
-			return nil
-		}
-		l.view.Note = "Next: grouped by " + name + "."
 	}
 	l.asked = time.Now()
 	return func() (msg tea.Msg) {
@@ -363,11 +350,6 @@ func (l *topLoop) press(key string) tea.Cmd {
 		l.sort(-1)
 	case "1", "2", "3", "4", "5", "6", "7":
 		v.Sort, v.Skip = text.TopSorts[key[0]-'1'], 0
-	case "r":
-		v.Reverse = !v.Reverse
-	case "g":
-		l.regroup = true
-		return l.ask()
 	case "up", "k":
 		l.scroll(-1, page)
 	case "down", "j":
@@ -415,9 +397,8 @@ var topKeysHelp = []string{
 	"q, ctrl-C       quit                        p       pause, go on",
 	"up, down, k, j  scroll by a line            blank   refresh at once",
 	"page up, down   scroll by a page            + -     refresh more, less often",
-	"home, end       to the first, the last      r       reverse the order",
-	"s, S            next, previous order        g       next grouping, of pprof only",
-	"h, ?            this help                   ctrl-Z  suspend",
+	"home, end       to the first, the last      ctrl-Z  suspend",
+	"s, S            next, previous order        h, ?    this help",
 	"1 to 7          order by lost, share, parallelism, running, runnable, blocked, name",
 	"",
 	"lost        part of the capacity (GOMAXPROCS × time) not used while the group ran",
@@ -439,8 +420,6 @@ type topSource interface {
 	pace() time.Duration
 	// next returns the current graph.
 	next(ctx context.Context) (topSample, error)
-	// regroup changes to the next grouping and returns its name.
-	regroup() (string, error)
 }
 
 // topSample is the state of a source at one moment.
@@ -531,9 +510,8 @@ func newTopLive(mount *url.URL, seconds float64) *topLive {
 	return &topLive{mount: mount, seconds: seconds}
 }
 
-func (s *topLive) label() string            { return s.mount.Redacted() }
-func (s *topLive) pace() time.Duration      { return time.Second }
-func (s *topLive) regroup() (string, error) { return "", errors.New("the service serves one grouping") }
+func (s *topLive) label() string       { return s.mount.Redacted() }
+func (s *topLive) pace() time.Duration { return time.Second }
 
 // probe returns an error if the service is of another kind. A service without a graph yet is
 // accepted.
@@ -671,15 +649,6 @@ func newTopTraces(trace *url.URL, seconds float64, opt bottle.Options) *topTrace
 
 func (s *topTraces) label() string       { return s.trace.Redacted() }
 func (s *topTraces) pace() time.Duration { return max(3*time.Second, 3*seconds(s.seconds)) }
-
-// topGroupings are the groupings that g cycles through.
-var topGroupings = []bottle.Grouping{bottle.ByFunction, bottle.ByStart, bottle.ByCreator, bottle.ByRegion, bottle.ByTask, bottle.ByGoroutine}
-
-func (s *topTraces) regroup() (string, error) {
-	i := slices.IndexFunc(topGroupings, func(g bottle.Grouping) bool { return g.String() == s.opt.Group.String() })
-	s.opt.Group = topGroupings[(i+1)%len(topGroupings)]
-	return s.opt.Group.String(), nil
-}
 
 func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, topPatience+seconds(s.seconds))

@@ -167,18 +167,10 @@ func TestTopBusy(t *testing.T) {
 type scripted struct {
 	answer func(n int) (topSample, error)
 	n      atomic.Int64
-	groups []string
 }
 
 func (s *scripted) label() string       { return "the service" }
 func (s *scripted) pace() time.Duration { return time.Second }
-func (s *scripted) regroup() (string, error) {
-	if len(s.groups) == 0 {
-		return "", errors.New("there is one")
-	}
-	s.groups = append(s.groups[1:], s.groups[0])
-	return s.groups[0], nil
-}
 func (s *scripted) next(context.Context) (topSample, error) {
 	return s.answer(int(s.n.Add(1)))
 }
@@ -378,33 +370,6 @@ func TestTopWaits(t *testing.T) {
 }
 
 // g changes the grouping. Graphs of different groupings are not compared.
-func TestTopRegroups(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		source := growing()
-		source.groups = []string{"function", "creator"}
-		answer := source.answer
-		source.answer = func(n int) (topSample, error) {
-			sample, err := answer(n)
-			if len(source.groups) > 0 {
-				sample.graph.GroupBy = source.groups[0]
-			}
-			return sample, err
-		}
-		s := startTop(source)
-		synctest.Wait()
-		s.press("g")
-		if s.has(t, " 20%"); s.loop.view.Graph.GroupBy != "creator" || strings.Contains(s.last(), "▲") {
-			t.Errorf("grouped by %s:\n%s", s.loop.view.Graph.GroupBy, s.last())
-		}
-		source.groups = nil
-		s.press("g")
-		s.has(t, "No other grouping: there is one.", "main.main")
-		passed(1)
-		s.has(t, " 30%")
-		s.end(t)
-	})
-}
-
 func TestTopKeys(t *testing.T) {
 	l := newTopLoop(&scripted{}, &topFlags{interval: time.Second})
 	l.view.Graph, l.view.Sort = &bottle.Graph{Boxes: make([]bottle.Box, 40)}, text.SortShare

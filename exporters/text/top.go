@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,9 +38,8 @@ type TopView struct {
 	// Paused is set while the user has paused the refreshes.
 	Paused bool
 
-	// Sort is the order of the groups; "" means by lost capacity. Reverse reverses it.
-	Sort    TopSort
-	Reverse bool
+	// Sort is the order of the groups; "" means by lost capacity.
+	Sort TopSort
 	// Skip is the number of groups that are scrolled past.
 	Skip int
 	// Help replaces the groups if it is not empty.
@@ -135,7 +135,7 @@ func newTopFrame(v *TopView, opt TopOptions) *topFrame {
 		t.m = &model{style: t.st, graph: v.Graph, necks: necks(v.Graph), names: map[key]string{}}
 		t.m.addNames()
 		t.rows = topRows(t.m, v.Before)
-		sortTop(t.rows, v.Sort, v.Reverse)
+		sortTop(t.rows, v.Sort)
 	}
 	return t
 }
@@ -298,7 +298,7 @@ func meanOf(d, wall time.Duration) string {
 
 // keys returns the last line of a screen.
 func (t *topFrame) keys() string {
-	line := "q quit  h help  p pause  s sort  g group"
+	line := "q quit  h help  p pause  s sort"
 	if sort := t.v.Sort; sort != "" {
 		line = strings.Replace(line, "s sort", "s sorted by "+string(sort), 1)
 	}
@@ -309,7 +309,7 @@ func (t *topFrame) keys() string {
 }
 
 // sortTop sorts rows; equal rows by name.
-func sortTop(rows []topRow, by TopSort, reverse bool) {
+func sortTop(rows []topRow, by TopSort) {
 	of := func(r *topRow) float64 {
 		switch by {
 		case SortShare:
@@ -331,19 +331,7 @@ func sortTop(rows []topRow, by TopSort, reverse bool) {
 		return float64(r.box.Lost)
 	}
 	order.Stable(rows, func(a, b topRow) int {
-		order := 0
-		switch x, y := of(&a), of(&b); {
-		case x > y:
-			order = -1
-		case x < y:
-			order = 1
-		default:
-			order = strings.Compare(a.name, b.name)
-		}
-		if reverse {
-			return -order
-		}
-		return order
+		return cmp.Or(cmp.Compare(of(&b), of(&a)), strings.Compare(a.name, b.name))
 	})
 }
 
