@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func (f *countersFlags) parse(std stdio) (err error) {
 	}
 	if f.compare != "" {
 		if f.sides, err = query.ParseFilters(f.compare); err != nil {
-			return usagef("-compare: %v", err)
+			return wrongExpression("-compare", err)
 		}
 		if len(f.sides) != 2 {
 			return usagef("-compare: want two conditions, with a comma between them; got %d", len(f.sides))
@@ -94,9 +95,21 @@ func (f *countersFlags) parse(std stdio) (err error) {
 		}
 	}
 	if _, err := query.ParseFilter(f.where); err != nil {
-		return usagef("-where: %v", err)
+		return wrongExpression("-where", err)
+	}
+	if err := query.CheckBy(f.query.By); err != nil {
+		return usagef("-by: %v", err)
 	}
 	return nil
+}
+
+// wrongExpression returns the error of a flag with the expression that it is about.
+func wrongExpression(flag string, err error) error {
+	var syntax *query.SyntaxError
+	if errors.As(err, &syntax) && syntax.Input != "" {
+		flag += " " + format.Clean(syntax.Input)
+	}
+	return usagef("%s: %v", flag, err)
 }
 
 func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error {
@@ -142,15 +155,15 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	}
 	f.to.draw.source = shownSource(in.label)
 	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
-		return countersForms[form](w, &counted{ctx, f, e}, d)
+		return countersForms[form](w, &counted{ctx, f, e, nil}, d)
 	})
 	var part *query.PartError
 	if errors.As(written, &part) {
-		flag, ok := map[string]string{"by": "-by", "table": "-metric", "filter": "-where", "against": "-compare", "compare": "-metric"}[part.Part]
-		if !ok {
-			flag = part.Part
+		flag := map[string]string{"filter": "-where", "table": "-metric", "compare": "-metric"}[part.Part]
+		if f.compare != "" && flag == "-where" || part.Part == "against" {
+			flag = "-compare"
 		}
-		written = usagef("%s: %v", flag, part.Err)
+		written = wrongExpression(cmp.Or(flag, "-"+part.Part), part.Err)
 	}
 	return errors.Join(broken, written)
 }
@@ -159,7 +172,8 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 type counted struct {
 	ctx context.Context
 	*countersFlags
-	e *query.Explorer
+	e     *query.Explorer
+	notes []string // for people, from tables
 }
 
 // tables returns tables for people, or one for programs.
@@ -185,6 +199,8 @@ func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 			}
 			t.Title += "A is " + a.Filter + ", B is " + a.Against
 		}
+		c.note(a.Count, a.Of, a.Filter)
+		c.note(a.AgainstCount, a.Of, a.Against)
 		return tables, nil
 	}
 	q := c.query
@@ -193,7 +209,18 @@ func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.note(a.Count, a.Of, a.Filter)
 	return a.Tables(people), nil
+}
+
+// note notes that no quanta are selected, for people.
+func (c *counted) note(n, of int, filter string) {
+	switch {
+	case of == 0:
+		c.notes = []string{"The recording has no quanta."}
+	case n == 0:
+		c.notes = append(c.notes, fmt.Sprintf("None of the %s fulfills %s.", format.Plural(of, "quantum", "quanta"), filter))
+	}
 }
 
 // table returns the table for programs.
@@ -230,6 +257,9 @@ func (c *counted) picture(d drawing) (*picture.Drawing, error) {
 	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Table: &q})
 	if err != nil {
 		return nil, err
+	}
+	if a.Count == 0 {
+		return nil, fmt.Errorf("no quantum fulfills %s", a.Filter)
 	}
 	t := a.Table
 	rows := t.Rows
@@ -270,15 +300,19 @@ func writeCountersText(w io.Writer, c *counted, d drawing) error {
 			return err
 		}
 	}
-	var b bytes.Buffer
+	notes := c.notes
 	for _, warning := range c.e.Recording().Warnings {
-		b.WriteString("\nWarning: " + format.Clean(warning))
+		notes = append(notes, "Warning: "+warning)
 	}
-	if b.Len() > 0 {
-		b.WriteByte('\n')
+	if len(tables) > 0 && len(notes) > 0 {
+		io.WriteString(w, "\n")
 	}
-	_, err = w.Write(b.Bytes())
-	return err
+	for _, note := range notes {
+		if _, err := io.WriteString(w, wrapped(2, format.Clean(note))+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // listCounters lists the counters that are available.
@@ -294,13 +328,24 @@ func listCounters(std stdio, args []string) error {
 	for _, c := range own.Counters {
 		all = append(all, counters.Available{Name: c.Name, Source: c.Source + ", always"})
 	}
-	slices.SortStableFunc(all, func(a, b counters.Available) int { return strings.Compare(a.Reason, b.Reason) })
+	refused := map[string][]string{} // by reason
+	all = slices.DeleteFunc(all, func(a counters.Available) bool {
+		if a.Reason != "" {
+			refused[a.Reason] = append(refused[a.Reason], a.Name)
+		}
+		return a.Reason != ""
+	})
 	t := result.New([]result.Column[counters.Available]{
 		{Name: "counter", Title: "counter", Help: "as -counters of record has it", Value: result.Texts(func(a *counters.Available) string { return a.Name })},
 		{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Source })},
-		{Name: "reason", Title: "not counted here, because", Help: "why this machine does not count it", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Reason })},
 	}, all, 0)
-	opt := textOn(std.out)
-	opt.Width = max(opt.Width, 240) // reasons are sentences
-	return text.WriteTable(std.out, t, opt)
+	if err := text.WriteTable(std.out, t, textOn(std.out)); err != nil {
+		return err
+	}
+	for _, reason := range slices.Sorted(maps.Keys(refused)) {
+		if _, err := fmt.Fprintf(std.out, "\n%s\n  %s\n", wrapped(0, "Not counted here, because "+reason+":"), wrapped(2, strings.Join(refused[reason], ", "))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

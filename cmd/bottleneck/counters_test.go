@@ -129,10 +129,17 @@ func TestCountersAnswers(t *testing.T) {
 	bottleneck("counters", "-compare", `group =~ "napping",all`, archive).want(t, exitOK, `A is group =~ "napping", B is all`, "")
 	bottleneck("counters", "-metric", "gc_assist / duration", archive).want(t, exitOK, "Quotients", "")
 	bottleneck("counters", "-list").want(t, exitOK, "sched-delay", "")
+	bottleneck("counters", "-where", "none", archive).want(t, exitOK, "quanta fulfills none.", "")
+	bottleneck("counters", "-compare", "all,kind = gc && none", archive).want(t, exitOK, "quanta fulfills kind = gc && none.", "")
+	bottleneck("counters", "-where", "none", "-o", filepath.Join(t.TempDir(), "x.svg"), archive).want(t, exitFailure, "", "no quantum fulfills none")
 	for want, args := range map[string][]string{
-		"no statistic is called":      {"-stat", "median", archive},
-		"-by: cannot group by":        {"-by", "color", archive},
-		"did you mean duration?":      {"-where", "duratoin > 5", archive},
+		"no statistic is called":     {"-stat", "median", archive},
+		"cannot group by":            {"-by", "color", archive},
+		"-by: cannot group by \"x\"": {"-by", "x", "no such file"},
+		"-where duratoin > 5: at character 1: this recording has no counter \"duratoin\"; did you mean duration?": {"-where", "duratoin > 5", archive},
+		"-compare duration > 5ms && x,all: at character 19: this is a number":                                     {"-compare", "duration > 5ms && x,all", archive},
+		"-compare duration = y: at character 12: this recording has no counter":                                   {"-compare", "all, duration = y", archive},
+		"-metric heap_allocs + duration: at character 13: the units differ":                                       {"-metric", "heap_allocs + duration", archive},
 		"want two conditions":         {"-compare", "all", archive},
 		"-compare and -by":            {"-compare", "all,none", "-by", "group", archive},
 		"-list is about this machine": {"-list", archive},

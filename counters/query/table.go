@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -56,10 +57,10 @@ func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error)
 	if err := CheckStats(q.Stats); err != nil {
 		return nil, &PartError{"stat", err}
 	}
-	keys, ok := e.by(q.By)
-	if !ok {
-		return nil, partError("by", "cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(q.By))
+	if err := CheckBy(q.By); err != nil {
+		return nil, &PartError{"by", err}
 	}
+	keys, _ := e.by(q.By)
 	metrics, all := q.Metrics, len(q.Metrics) == 0
 	if all {
 		metrics = []string{"duration"}
@@ -110,6 +111,14 @@ func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error)
 		}
 	}
 	return out, nil
+}
+
+// CheckBy returns an error if there is no property of the name by which a [Table] can group quanta.
+func CheckBy(name string) error {
+	if _, ok := (&Explorer{rec: &quanta.Recording{}}).by(name); !ok {
+		return fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(name))
+	}
+	return nil
 }
 
 // all returns the rows, with that of the others.
