@@ -4,8 +4,8 @@
 //
 // An [Event] only counts. A [Sampler] records events of all threads of a process, including threads
 // created later: when they get and lose a processor, each occurrence of rare events such as page
-// faults, and readings of groups of counters. (sampleropen_linux.go opens events, ring.go takes
-// what the kernel writes, record.go parses it.)
+// faults, and readings of groups of counters. (ring.go takes what the kernel writes, record.go
+// parses it.)
 //
 // Counts are not scaled. An event that shared its counter with others has Running < Enabled in its
 // [Count], and the caller decides what to do.

@@ -25,32 +25,40 @@ type Event struct {
 // If the kernel denies counting in kernel mode (EACCES, EPERM), OpenThread tries again without it;
 // see Spec.
 func OpenThread(spec Spec) (*Event, error) {
-	e, err := open(spec)
-	if !spec.ExcludeKernel && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)) {
-		spec.ExcludeKernel = true
-		if user, userErr := open(spec); userErr == nil {
-			return user, nil
-		}
-	}
-	return e, err
-}
-
-func open(spec Spec) (*Event, error) {
-	attr := unix.PerfEventAttr{
-		Type:        spec.Type,
-		Config:      spec.Config,
-		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
-	}
-	attr.Size = uint32(unsafe.Sizeof(attr))
-	if spec.ExcludeKernel {
-		attr.Bits |= unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv
-	}
 	const thisThread, anyCPU, noGroup = 0, -1, -1
-	fd, err := unix.PerfEventOpen(&attr, thisThread, anyCPU, noGroup, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, granted, err := openGranted(spec, func(spec Spec) (int, error) { return openEvent(attrOf(spec), thisThread, anyCPU, noGroup) })
 	if err != nil {
 		return nil, fmt.Errorf("perfevent: open %s: %w", spec.Name, err)
 	}
-	return &Event{fd: fd, spec: spec}, nil
+	return &Event{fd: fd, spec: granted}, nil
+}
+
+// openGranted opens an event, without counting in kernel mode if that is denied.
+func openGranted(spec Spec, open func(Spec) (int, error)) (int, Spec, error) {
+	fd, err := open(spec)
+	if !spec.ExcludeKernel && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)) {
+		spec.ExcludeKernel = true
+		if user, userErr := open(spec); userErr == nil {
+			return user, spec, nil
+		}
+	}
+	return fd, spec, err
+}
+
+// attrOf returns the attributes of an event that only counts. perf_event_open(2) documents the
+// fields.
+func attrOf(spec Spec) unix.PerfEventAttr {
+	a := unix.PerfEventAttr{Type: spec.Type, Config: spec.Config, Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING}
+	if spec.ExcludeKernel {
+		a.Bits |= unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv
+	}
+	return a
+}
+
+// openEvent opens one event of a thread, on one processor or on any (cpu −1).
+func openEvent(attr unix.PerfEventAttr, tid, cpu, group int) (int, error) {
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	return unix.PerfEventOpen(&attr, tid, cpu, group, unix.PERF_FLAG_FD_CLOEXEC)
 }
 
 // Spec returns what the event counts, with ExcludeKernel as granted.

@@ -139,10 +139,10 @@ func TestSamplerGroups(t *testing.T) {
 	s.Drain(func(r *Record) {
 		if r.Kind == Reading && r.Thread == self && r.Event == 0 {
 			readings++
-			if len(r.Values) != s.extra()+len(s.Groups()[0]) {
+			if len(r.Values) != s.Extra()+len(s.Groups()[0]) {
 				t.Fatalf("%d values", len(r.Values))
 			}
-			if v := r.Values[s.extra()]; v < last {
+			if v := r.Values[s.Extra()]; v < last {
 				t.Errorf("the clock went back from %d to %d", last, v)
 			} else {
 				last = v
