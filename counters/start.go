@@ -25,9 +25,6 @@ type StartOptions struct {
 	// Period is the interval at which counters that cannot be recorded event by event are read on a
 	// running thread, in addition to its switches. 0 means 1 ms.
 	Period time.Duration
-	// OwnTrace is set if the program takes the execution trace itself and passes it to
-	// [Session.StopWith].
-	OwnTrace bool
 	// MaxBytes bounds the size of the records: six bytes per event, and twenty per reading of
 	// counters. Exceeding it is an error. 0 means 1 GB.
 	MaxBytes int64
@@ -55,7 +52,7 @@ var ErrStopped = errors.New("counters: the recording is over already")
 //
 // An event that the machine refuses is not an error: the recording has a warning with the reason.
 // On systems other than Linux, only the trace and the runtime's metrics are recorded. An unknown
-// counter is an error, and so is an execution trace in progress (use [StartOptions].OwnTrace).
+// counter is an error, and so is an execution trace in progress.
 //
 // For a busy service whose requests compute for 0.5 ms, a recording took 1.4 % of the processor
 // time, including the cost of the trace: docs/measurements.md has the table of benchmarks/counters.
@@ -75,11 +72,9 @@ func startPlan(opt StartOptions, p plan, warnings []string) (*Session, error) {
 	s.c.open(0, opt.Period)
 	s.metrics = newMetricReader(p.metrics)
 	s.metrics.read()
-	if !opt.OwnTrace {
-		if err := s.startTrace(); err != nil {
-			s.c.close()
-			return nil, err
-		}
+	if err := s.startTrace(); err != nil {
+		s.c.close()
+		return nil, err
 	}
 	background.Go(s.collect)
 	return s, nil
@@ -93,7 +88,7 @@ func (s *Session) startTrace() error {
 	if err := trace.Start(f); err != nil {
 		f.Close()
 		os.Remove(f.Name())
-		return fmt.Errorf("counters: %w; if the program takes a trace itself, say so by StartOptions.OwnTrace", err)
+		return fmt.Errorf("counters: %w", err)
 	}
 	host.Note()
 	s.file = f
@@ -115,65 +110,29 @@ func (s *Session) collect() {
 	}
 }
 
-// halt ends the trace and the counting.
-func (s *Session) halt() error {
-	if s.over {
-		return ErrStopped
-	}
-	s.over = true
-	if s.file != nil {
-		host.Note()
-		trace.Stop()
-	}
-	close(s.stop)
-	return <-s.done
-}
-
-func (s *Session) removeTrace() {
-	if s.file != nil {
-		s.file.Close()
-		os.Remove(s.file.Name())
-	}
-}
-
 // StopTo ends the recording and writes it as an archive. The error, if any, describes what is
 // missing from the archive. Package counters/quanta turns an archive into a table of quanta, in
 // this program or another one.
 func (s *Session) StopTo(w io.Writer) error {
-	if s.opt.OwnTrace {
-		return errors.New("counters: the program takes the trace itself: hand it to StopWith")
+	if s.over {
+		return ErrStopped
 	}
-	err := s.halt()
-	if err == ErrStopped {
-		return err
-	}
-	defer s.removeTrace()
+	s.over = true
+	host.Note()
+	trace.Stop()
+	close(s.stop)
+	err := <-s.done
+	defer os.Remove(s.file.Name())
+	defer s.file.Close()
 	if _, serr := s.file.Seek(0, io.SeekStart); serr != nil {
 		return errors.Join(err, serr)
 	}
-	return errors.Join(err, s.write(s.file, w))
-}
-
-// StopWith is [Session.StopTo] for a program that takes the trace itself. The trace must have been
-// stopped and must lie within the session.
-func (s *Session) StopWith(trace io.Reader, w io.Writer) error {
-	if !s.opt.OwnTrace {
-		return errors.New("counters: the session takes the trace: call StopTo")
-	}
-	err := s.halt()
-	if err == ErrStopped {
-		return err
-	}
-	return errors.Join(err, s.write(trace, w))
-}
-
-func (s *Session) write(trace io.Reader, w io.Writer) error {
 	s.c.meta.MetricNames, s.c.meta.Metrics = s.c.plan.metrics, s.metrics.samples
 	var samples io.Reader
 	if s.c.meta.Begin != 0 {
 		samples = bytes.NewReader(s.c.buf)
 	}
-	return archive.Write(w, &s.c.meta, samples, trace)
+	return errors.Join(err, archive.Write(w, &s.c.meta, samples, s.file))
 }
 
 // metricReader reads counters of the runtime every few milliseconds, for the whole process.

@@ -48,14 +48,6 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// withTrace is a session whose trace the program itself records.
-type withTrace struct {
-	*Session
-	trace io.Reader
-}
-
-func (s withTrace) StopTo(w io.Writer) error { return s.StopWith(s.trace, w) }
-
 // TestStartRefuses: invalid options are errors that state valid ones.
 func TestStartRefuses(t *testing.T) {
 	if _, err := Start(StartOptions{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
@@ -66,22 +58,18 @@ func TestStartRefuses(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	if _, err := Start(StartOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "OwnTrace") {
+	if _, err := Start(StartOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a second trace: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	// The program's own trace is used instead.
-	s, err := Start(StartOptions{OwnTrace: true, Counters: []string{"task-clock", "heap-allocs"}})
+	trace.Stop()
+	s, err := Start(StartOptions{Dir: dir, Counters: []string{"task-clock", "heap-allocs"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.StopTo(io.Discard); err == nil {
-		t.Error("Stop without the trace")
-	}
-	trace.Stop()
-	r, err := quanta.Stop(t.Context(), withTrace{s, &buf}, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +77,11 @@ func TestStartRefuses(t *testing.T) {
 	if r.Counter("heap-allocs") == nil {
 		t.Error("no heap-allocs")
 	}
-	if err := s.StopWith(&buf, io.Discard); err != ErrStopped {
+	if err := s.StopTo(io.Discard); err != ErrStopped {
 		t.Errorf("a second time: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }
 

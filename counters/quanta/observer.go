@@ -3,6 +3,7 @@ package quanta
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,9 +42,6 @@ type Options struct {
 	// MaxRows bounds the number of quanta, of about 100 bytes each; exceeding it is an error. 0
 	// means 10 million.
 	MaxRows int
-	// Categories are categories of runtime/trace.Log whose messages become markers, in addition to
-	// that of counters.Mark.
-	Categories []string
 	// Name is the name of the recording in errors and pages.
 	Name string
 	// Progress is called with the number of bytes read, and the total (−1 if unknown).
@@ -52,8 +50,6 @@ type Options struct {
 	// means half of the machine's memory.
 	MaxMemory int64
 }
-
-const defaultMaxRows = 10_000_000
 
 // Observer makes a Recording in a pass over a trace, together with other analyses. [ReadFile] is
 // simpler if you need only the recording.
@@ -82,7 +78,7 @@ type Observer struct {
 // NewObserver returns an observer for one pass.
 func NewObserver(opt Options) *Observer {
 	if opt.MaxRows <= 0 {
-		opt.MaxRows = defaultMaxRows
+		opt.MaxRows = 10_000_000
 	}
 	o := &Observer{opt: opt, groups: map[Group]int32{}, funcs: map[string]int32{"": 0}, leaves: map[*timeline.Stack][2]int32{nil: {}}, open: map[string]timeline.Time{}, sweeps: map[int32]sweep{}}
 	o.rec = &Recording{Name: opt.Name, Funcs: []string{""}}
@@ -162,7 +158,10 @@ func (o *Observer) start(q *quantum, t *timeline.Transition) {
 	r := o.rec
 	if len(r.Begin) >= o.opt.MaxRows {
 		if o.err == nil {
-			o.err = fmt.Errorf("%smore than %d quanta by %v of the trace: a shorter trace is needed, or a larger limit", o.prefix(), o.opt.MaxRows, time.Duration(t.End-o.begin))
+			o.err = fmt.Errorf("more than %d quanta by %v of the trace: a shorter trace is needed, or a larger limit", o.opt.MaxRows, time.Duration(t.End-o.begin))
+			if o.opt.Name != "" {
+				o.err = fmt.Errorf("%s: %w", o.opt.Name, o.err)
+			}
 		}
 		return
 	}
@@ -295,7 +294,10 @@ func (o *Observer) function(name string) int32 {
 // End implements [timeline.Observer].
 func (o *Observer) End(e *timeline.End) {
 	o.end = e.Time
-	o.endSpans(e.Time)
+	for _, name := range slices.Sorted(maps.Keys(o.open)) {
+		o.addSpan(name, o.open[name], e.Time)
+	}
+	clear(o.open)
 }
 
 // Recording returns the recording after the pass, or an error if it had too many quanta.
@@ -318,14 +320,6 @@ func (o *Observer) Recording() (*Recording, error) {
 	d.Remainder -= d.Total // a second call must return the same
 	slices.SortStableFunc(r.Spans, func(a, b Span) int { return cmp.Compare(a.Begin, b.Begin) })
 	return r, nil
-}
-
-// prefix names the trace at the beginning of an error.
-func (o *Observer) prefix() string {
-	if o.opt.Name == "" {
-		return ""
-	}
-	return o.opt.Name + ": "
 }
 
 // The counters that are sums over a quantum, in the order of the columns.
@@ -362,15 +356,11 @@ var levelOf = map[string]int{
 
 func (o *Observer) addColumns() {
 	const source = "execution trace"
-	ns := func(name string) *Counter {
-		return &Counter{Name: name, Unit: "ns", Source: source, Accuracy: Exact}
+	for i, name := range []string{"sched-delay", "syscall", "gc-assist", "gc-sweep"} {
+		o.cols[i] = &Counter{Name: name, Unit: "ns", Source: source, Accuracy: Exact}
 	}
-	level := func(name, unit string) *Counter {
-		return &Counter{Name: name, Unit: unit, Level: true, Source: source, Accuracy: Observed}
-	}
-	o.cols = [numColumns]*Counter{
-		ns("sched-delay"), ns("syscall"), ns("gc-assist"), ns("gc-sweep"),
-		level("heap-objects", "bytes"), level("heap-goal", "bytes"), level("gomaxprocs", ""),
+	for i, unit := range []string{"bytes", "bytes", ""} {
+		o.cols[numSums+i] = &Counter{Name: []string{"heap-objects", "heap-goal", "gomaxprocs"}[i], Unit: unit, Level: true, Source: source, Accuracy: Observed}
 	}
 }
 
@@ -434,9 +424,9 @@ func (o *Observer) settleSweep(q *quantum, t timeline.Time) {
 
 // goroutineRange follows assists and stop-the-world phases.
 func (o *Observer) goroutineRange(e *timeline.Range) {
-	world := len(e.Name) > len(worldRange) && e.Name[:len(worldRange)] == worldRange
-	if world {
-		o.worldSpan(e)
+	world := strings.HasPrefix(e.Name, worldRange)
+	if world { // it affects all goroutines
+		o.span(e)
 	}
 	q := o.quantumOf(e.G)
 	if q == nil {
@@ -544,30 +534,13 @@ func (o *Observer) span(e *timeline.Range) {
 	o.addSpan(e.Name, e.Start, e.Time)
 }
 
-// worldSpan follows a stop-the-world phase: a range of the goroutine that stops the world, but it
-// affects all.
-func (o *Observer) worldSpan(e *timeline.Range) { o.span(e) }
-
 func (o *Observer) addSpan(name string, from, to timeline.Time) {
 	o.rec.Spans = append(o.rec.Spans, Span{Name: name, Begin: int64(max(from, o.begin) - o.begin), End: int64(to - o.begin)})
 }
 
-// endSpans closes the open ranges at the end of the trace.
-func (o *Observer) endSpans(t timeline.Time) {
-	names := make([]string, 0, len(o.open))
-	for name := range o.open {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		o.addSpan(name, o.open[name], t)
-	}
-	clear(o.open)
-}
-
 // Log implements [timeline.Observer].
 func (o *Observer) Log(l *timeline.Log) {
-	if l.Category != archive.MarkCategory && !slices.Contains(o.opt.Categories, l.Category) {
+	if l.Category != archive.MarkCategory {
 		return
 	}
 	m := Marker{Time: int64(l.Time - o.begin), Text: l.Message}

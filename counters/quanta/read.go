@@ -24,8 +24,12 @@ import (
 // or if it has too many quanta.
 func Read(ctx context.Context, r io.Reader, opt Options) (*Recording, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.Read(ctx, r, opt.pass(), o)
 	return o.result(info, err)
+}
+
+func (o *Options) pass() timeline.Options {
+	return timeline.Options{Name: o.Name, Progress: o.Progress, MaxMemory: o.MaxMemory}
 }
 
 // ReadFile returns the recording of the execution trace in a file. See [Read].
@@ -34,7 +38,7 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Recording, error)
 		opt.Name = name
 	}
 	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.ReadFile(ctx, name, opt.pass(), o)
 	return o.result(info, err)
 }
 
@@ -53,7 +57,7 @@ func (o *Observer) result(info *timeline.Info, err error) (*Recording, error) {
 // readJoined makes a recording of a trace and samples.
 func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *archive.Meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
+	info, err := timeline.Read(ctx, traceReader, opt.pass(), append(observers, o)...)
 	r, err := o.result(info, err)
 	if r == nil {
 		return nil, err

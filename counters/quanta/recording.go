@@ -83,35 +83,40 @@ func (r *Recording) CheckValid() error {
 	if n > math.MaxInt32 {
 		return fmt.Errorf("%d rows are more than %d", n, math.MaxInt32)
 	}
-	lengths := []struct {
-		name string
-		n    int
-	}{{"Goroutine", len(r.Goroutine)}, {"Group", len(r.Group)}, {"Thread", len(r.Thread)}, {"Proc", len(r.Proc)},
-		{"Duration", len(r.Duration)}, {"Ending", len(r.Ending)}, {"Wait", len(r.Wait)}, {"Func", len(r.Func)}}
-	for i := range r.Counters {
-		lengths = append(lengths, struct {
-			name string
-			n    int
-		}{"counter " + strconv.Quote(r.Counters[i].Name), len(r.Counters[i].Values)})
-	}
-	for _, column := range lengths {
-		if column.n != n {
-			return fmt.Errorf("column %s has %d rows, column Begin %d", column.name, column.n, n)
+	var err error
+	column := func(name string, rows int) {
+		if err == nil && rows != n {
+			err = fmt.Errorf("column %s has %d rows, column Begin %d", name, rows, n)
 		}
 	}
-	if len(r.Caller) > 0 && len(r.Caller) != n {
-		return fmt.Errorf("column Caller has %d rows, column Begin %d", len(r.Caller), n)
+	column("Goroutine", len(r.Goroutine))
+	column("Group", len(r.Group))
+	column("Thread", len(r.Thread))
+	column("Proc", len(r.Proc))
+	column("Duration", len(r.Duration))
+	column("Ending", len(r.Ending))
+	column("Wait", len(r.Wait))
+	column("Func", len(r.Func))
+	if len(r.Caller) > 0 {
+		column("Caller", len(r.Caller))
 	}
-	if r.Wall < 0 {
-		return errors.New("the wall time is negative")
+	for i := range r.Counters {
+		column("counter "+strconv.Quote(r.Counters[i].Name), len(r.Counters[i].Values))
 	}
+	if err == nil && r.Wall < 0 {
+		err = errors.New("the wall time is negative")
+	}
+	if err != nil {
+		return err
+	}
+	function := func(i int32) bool { return i == 0 || i > 0 && int(i) < len(r.Funcs) }
 	for row := range n {
 		switch {
 		case int(r.Group[row]) < 0 || int(r.Group[row]) >= len(r.Groups):
 			return fmt.Errorf("row %d: there is no group %d", row, r.Group[row])
-		case int(r.Func[row]) < 0 || int(r.Func[row]) >= len(r.Funcs) && r.Func[row] != 0:
+		case !function(r.Func[row]):
 			return fmt.Errorf("row %d: there is no function %d", row, r.Func[row])
-		case len(r.Caller) > 0 && (r.Caller[row] < 0 || int(r.Caller[row]) >= len(r.Funcs) && r.Caller[row] != 0):
+		case len(r.Caller) > 0 && !function(r.Caller[row]):
 			return fmt.Errorf("row %d: there is no function %d", row, r.Caller[row])
 		case r.Duration[row] < 0 || r.Begin[row] > math.MaxInt64-r.Duration[row]:
 			return fmt.Errorf("row %d: impossible duration %d", row, r.Duration[row])
