@@ -1,8 +1,6 @@
 package perfetto
 
-import (
-	"github.com/bottleneck-go/bottleneck/timeline"
-)
+import "github.com/bottleneck-go/bottleneck/timeline"
 
 // observer turns the events of a trace into packets, in the order of time. The slices of processors
 // are an exception: they are written when they end, because only then does the trace identify the
@@ -50,26 +48,17 @@ type processor struct {
 func (o *observer) init(w *Writer) {
 	*o = observer{
 		w: w, groups: map[string]*group{}, threads: map[int64]bool{}, procs: map[int32]*processor{},
-		gauges: map[string]*gauge{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]openTask{}},
+		gauges: map[string]*gauge{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]int{}},
 	}
 }
 
-// start describes the tracks of the whole program.
-func (o *observer) start() {
-	if o.begun {
-		return
-	}
-	o.begun = true
+// Begin implements [timeline.Observer]. It describes the tracks of the whole program.
+func (o *observer) Begin(b *timeline.Begin) {
+	o.now, o.begun = b.Time, true
 	o.program = o.w.process(programPID, clean(o.w.opt.Name))
 	o.running = gauge{track: o.w.counterTrack(o.program, "running goroutines (parallelism)", unitCount)}
 	o.runnable = gauge{track: o.w.counterTrack(o.program, "runnable goroutines", unitCount)}
 	o.w.process(processorsPID, "processors")
-}
-
-// Begin implements [timeline.Observer].
-func (o *observer) Begin(b *timeline.Begin) {
-	o.now = b.Time
-	o.start()
 }
 
 // lane returns the lane of a live goroutine.
@@ -171,30 +160,26 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 
 // leave ends the slice of the state of an interval, and adds what is known only at its end.
 func (o *observer) leave(l *lane, i *timeline.Interval) {
-	var notes [6]note
-	n := 0
-	add := func(x note) { notes[n] = x; n++ }
-	if i.State.OnProc() {
-		if i.Proc >= 0 {
-			add(number("proc", int64(i.Proc)))
-		}
-		if i.Thread >= 0 {
-			add(number("thread", i.Thread))
-		}
+	notes := make([]note, 0, 6)
+	if i.State.OnProc() && i.Proc >= 0 {
+		notes = append(notes, number("proc", int64(i.Proc)))
+	}
+	if i.State.OnProc() && i.Thread >= 0 {
+		notes = append(notes, number("thread", i.Thread))
 	}
 	if i.State == timeline.Waiting && i.Reason != "" {
-		add(text("reason", o.w.name(i.Reason)))
+		notes = append(notes, text("reason", o.w.name(i.Reason)))
 	}
 	if i.Stack != nil {
-		add(text("stack", o.w.chain(i.Stack)))
+		notes = append(notes, text("stack", o.w.chain(i.Stack)))
 	}
 	if i.Waker != nil {
-		add(text("woken_by", o.w.name(i.Waker.Name())))
+		notes = append(notes, text("woken_by", o.w.name(i.Waker.Name())))
 		if i.WakerStack != nil {
-			add(text("waker_stack", o.w.chain(i.WakerStack)))
+			notes = append(notes, text("waker_stack", o.w.chain(i.WakerStack)))
 		}
 	}
-	o.w.end(o.now, l.track, notes[:n]...)
+	o.w.end(o.now, l.track, notes...)
 	l.open = false
 }
 
@@ -238,12 +223,11 @@ func (o *observer) onProc(t *timeline.Transition) {
 	case timeline.InC:
 		category = "c"
 	}
-	notes := [2]note{number("goroutine", t.G.ID), number("thread", t.Thread)}
-	n := len(notes)
+	notes := []note{number("goroutine", t.G.ID), number("thread", t.Thread)}
 	if t.Thread < 0 {
-		n-- // not known
+		notes = notes[:1] // not known
 	}
-	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), notes[:n]...)
+	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), notes...)
 	o.w.end(t.End, p.track)
 }
 
@@ -256,11 +240,6 @@ func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 		return
 	}
 	open, state := l.open, l.state
-	if open {
-		o.w.end(t, l.track)
-		l.open = false
-	}
-	l.inner.closeAll(o.w, t)
 	o.gone(l, g.Index)
 	moved := o.appear(g)
 	moved.inner.until = t // do not show the truncated slices again in full

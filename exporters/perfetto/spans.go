@@ -112,14 +112,12 @@ func (o *observer) Region(r *timeline.RegionEvent) {
 		return
 	}
 	name := o.w.name(r.Region.Type)
-	s := o.innerOf(l)
-	if !r.Begin {
+	switch s := o.innerOf(l); {
+	case !r.Begin:
 		s.end(o.w, r.Region.Start, r.Time, "region", name)
-		return
-	}
-	if r.Region.Task != "" {
+	case r.Region.Task != "":
 		s.begin(o.w, r.Time, "region", name, text("task", o.w.name(r.Region.Task)))
-	} else {
+	default:
 		s.begin(o.w, r.Time, "region", name)
 	}
 }
@@ -128,11 +126,9 @@ func (o *observer) Region(r *timeline.RegionEvent) {
 type taskLanes struct {
 	parent uint64
 	tracks []uint64
-	free   []int // lanes without a task
-	open   map[uint64]openTask
+	free   []int          // lanes without a task
+	open   map[uint64]int // lanes, by task
 }
-
-type openTask struct{ lane int }
 
 // maxTasks bounds the number of tasks that are shown at the same time.
 const maxTasks = 1000
@@ -142,10 +138,10 @@ func (o *observer) Task(t *timeline.Task) {
 	o.at(t.Time)
 	k := &o.tasks
 	if !t.Begin {
-		if task, ok := k.open[t.ID]; ok {
-			o.w.end(t.Time, k.tracks[task.lane])
+		if lane, ok := k.open[t.ID]; ok {
+			o.w.end(t.Time, k.tracks[lane])
 			delete(k.open, t.ID)
-			k.free = append(k.free, task.lane)
+			k.free = append(k.free, lane)
 		}
 		return
 	}
@@ -162,7 +158,7 @@ func (o *observer) Task(t *timeline.Task) {
 	} else {
 		k.tracks = append(k.tracks, o.w.track(k.parent, "tasks "+strconv.Itoa(lane+1)))
 	}
-	k.open[t.ID] = openTask{lane}
+	k.open[t.ID] = lane
 	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", o.w.name(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
 }
 
@@ -225,7 +221,7 @@ func (o *observer) closeSpans() {
 		o.spans[name].closeAll(o.w, o.now)
 	}
 	for _, id := range slices.Sorted(maps.Keys(o.tasks.open)) {
-		lane := o.tasks.open[id].lane
+		lane := o.tasks.open[id]
 		o.w.end(o.now, o.tasks.tracks[lane])
 		o.tasks.free = append(o.tasks.free, lane)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -87,12 +88,6 @@ func (w *Writer) Close() error {
 		return fmt.Errorf("perfetto: %w", w.err)
 	}
 	return nil
-}
-
-// uuid returns the number of a new track.
-func (w *Writer) uuid() uint64 {
-	w.nextUUID++
-	return w.nextUUID
 }
 
 // put writes a packet with one field of the given number.
@@ -180,17 +175,15 @@ func (w *Writer) chain(s *timeline.Stack) string {
 	if out, ok := w.chains[s]; ok {
 		return out
 	}
-	out := ""
+	var names []string
 	for i, f := range s.Frames {
 		if i == maxFrames {
-			out += " < …"
+			names = append(names, "…")
 			break
 		}
-		if i > 0 {
-			out += " < "
-		}
-		out += w.name(f.Func)
+		names = append(names, w.name(f.Func))
 	}
+	out := strings.Join(names, " < ")
 	if len(w.chains) < maxInterned {
 		w.chains[s] = out
 	}
@@ -215,31 +208,35 @@ func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, nam
 	w.put(t, packetTrackEvent, w.event)
 }
 
-// begin starts an event in w.event.
+// start starts an event of a track in w.event.
+func (w *Writer) start(kind, track uint64) {
+	w.event = w.event[:0]
+	w.event.integer(eventType, kind)
+	w.event.integer(eventTrackUUID, track)
+}
+
+// begin starts an event with a name in w.event.
 func (w *Writer) begin(kind, track uint64, category, name string) {
 	if name == "" {
 		name = "(no name)"
 	}
-	w.event = w.event[:0]
-	w.event.integer(eventType, kind)
-	w.event.integer(eventTrackUUID, track)
-	if iid := w.intern(internedEventCategories, category); iid > 0 {
-		w.event.integer(eventCategoryIIDs, iid)
+	w.start(kind, track)
+	w.named(&w.event, internedEventCategories, eventCategoryIIDs, eventCategories, category)
+	w.named(&w.event, internedEventNames, eventNameIID, eventName, name)
+}
+
+// named appends an interned name, or the name itself if there are too many.
+func (w *Writer) named(m *message, table, iidField, textField int, name string) {
+	if iid := w.intern(table, name); iid > 0 {
+		m.integer(iidField, iid)
 	} else {
-		w.event.text(eventCategories, category)
-	}
-	if iid := w.intern(internedEventNames, name); iid > 0 {
-		w.event.integer(eventNameIID, iid)
-	} else {
-		w.event.text(eventName, name)
+		m.text(textField, name)
 	}
 }
 
 // end ends the innermost slice of a track.
 func (w *Writer) end(t timeline.Time, track uint64, notes ...note) {
-	w.event = w.event[:0]
-	w.event.integer(eventType, typeSliceEnd)
-	w.event.integer(eventTrackUUID, track)
+	w.start(typeSliceEnd, track)
 	w.annotate(notes)
 	w.put(t, packetTrackEvent, w.event)
 }
@@ -250,17 +247,10 @@ func (w *Writer) annotate(notes []note) {
 		w.note = w.note[:0]
 		// There are few names.
 		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name))
-		iid := uint64(0)
 		if n.isText {
-			iid = w.intern(internedDebugAnnotationStringValues, n.text)
-		}
-		switch {
-		case !n.isText:
+			w.named(&w.note, internedDebugAnnotationStringValues, annotationStringIID, annotationString, n.text)
+		} else {
 			w.note.integer(annotationInt, uint64(n.number))
-		case iid > 0:
-			w.note.integer(annotationStringIID, iid)
-		default:
-			w.note.text(annotationString, n.text)
 		}
 		w.event.embed(eventDebugAnnotations, w.note)
 	}
@@ -268,9 +258,7 @@ func (w *Writer) annotate(notes []note) {
 
 // counter writes a value of a counter track.
 func (w *Writer) counter(t timeline.Time, track uint64, v int64) {
-	w.event = w.event[:0]
-	w.event.integer(eventType, typeCounter)
-	w.event.integer(eventTrackUUID, track)
+	w.start(typeCounter, track)
 	w.event.integer(eventCounterValue, uint64(v))
 	w.put(t, packetTrackEvent, w.event)
 }
@@ -286,53 +274,54 @@ const (
 	otherTIDs = 1_000_000_000
 )
 
+// describe describes a new track and returns it. fill adds what is specific to its kind.
+func (w *Writer) describe(fill func(d *message)) uint64 {
+	w.nextUUID++
+	var d message
+	d.integer(descriptorUuid, w.nextUUID)
+	fill(&d)
+	w.put(0, packetTrackDescriptor, d)
+	return w.nextUUID
+}
+
 // process describes a process and returns its track.
 func (w *Writer) process(pid int64, name string) uint64 {
-	var p, d message
-	p.integer(processPid, uint64(pid))
-	p.text(processName, name)
-	uuid := w.uuid()
-	d.integer(descriptorUuid, uuid)
-	d.embed(descriptorProcess, p)
-	w.put(0, packetTrackDescriptor, d)
-	return uuid
+	return w.describe(func(d *message) {
+		var p message
+		p.integer(processPid, uint64(pid))
+		p.text(processName, name)
+		d.embed(descriptorProcess, p)
+	})
 }
 
 // thread describes a thread of a process and returns its track.
 func (w *Writer) thread(pid, tid int64, name string) uint64 {
-	var t, d message
-	t.integer(threadPid, uint64(pid))
-	t.integer(threadTid, uint64(tid))
-	t.text(threadName, name)
-	uuid := w.uuid()
-	d.integer(descriptorUuid, uuid)
-	d.embed(descriptorThread, t)
-	w.put(0, packetTrackDescriptor, d)
-	return uuid
+	return w.describe(func(d *message) {
+		var t message
+		t.integer(threadPid, uint64(pid))
+		t.integer(threadTid, uint64(tid))
+		t.text(threadName, name)
+		d.embed(descriptorThread, t)
+	})
 }
 
 // track describes a track below another one and returns it.
 func (w *Writer) track(parent uint64, name string) uint64 {
-	var d message
-	uuid := w.uuid()
-	d.integer(descriptorUuid, uuid)
-	d.integer(descriptorParentUUID, parent)
-	d.text(descriptorName, name)
-	w.put(0, packetTrackDescriptor, d)
-	return uuid
+	return w.describe(func(d *message) {
+		d.integer(descriptorParentUUID, parent)
+		d.text(descriptorName, name)
+	})
 }
 
 // counterTrack describes a counter track.
 func (w *Writer) counterTrack(parent uint64, name string, unit uint64) uint64 {
-	var c, d message
-	c.integer(counterUnit, unit)
-	uuid := w.uuid()
-	d.integer(descriptorUuid, uuid)
-	d.integer(descriptorParentUUID, parent)
-	d.text(descriptorName, name)
-	d.embed(descriptorCounter, c)
-	w.put(0, packetTrackDescriptor, d)
-	return uuid
+	return w.describe(func(d *message) {
+		var c message
+		c.integer(counterUnit, unit)
+		d.integer(descriptorParentUUID, parent)
+		d.text(descriptorName, name)
+		d.embed(descriptorCounter, c)
+	})
 }
 
 // group is a process for goroutines that belong together.
@@ -360,11 +349,11 @@ func (o *observer) groupOf(g *timeline.Goroutine) *group {
 	if found := o.groups[name]; found != nil {
 		return found
 	}
-	if len(o.groups) >= o.w.opt.MaxGroups {
-		name = othersGroup
-		if found := o.groups[name]; found != nil {
+	if len(o.groups) >= o.w.opt.MaxGroups && name != othersGroup {
+		if found := o.groups[othersGroup]; found != nil {
 			return found
 		}
+		name = othersGroup
 	}
 	made := &group{name: name, pid: groupsPID + int64(len(o.groups))}
 	o.groups[name] = made
