@@ -1,11 +1,11 @@
 package quanta
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
@@ -76,16 +76,15 @@ func (c *Counter) settle() {
 
 // join adds all counters of the samples.
 func (j *joiner) join(s *archive.Samples) {
+	const source = "switches of threads"
 	for _, name := range j.meta.Switched {
 		switch name {
 		case archive.TaskClock:
-			j.taskClock(s)
-		case archive.CtxSwitches:
-			j.moments(s, archive.CtxSwitches, "switches of threads", func(t *archive.Thread) []int64 { return t.Leavings(false) })
-		case archive.Preemptions:
-			j.moments(s, archive.Preemptions, "switches of threads", func(t *archive.Thread) []int64 { return t.Leavings(true) })
+			j.taskClock(s, source)
+		case archive.CtxSwitches, archive.Preemptions:
+			j.moments(s, name, source, func(t *archive.Thread) []int64 { return t.Leavings(name == archive.Preemptions) })
 		case archive.Migrations:
-			j.moments(s, archive.Migrations, "switches of threads", func(t *archive.Thread) []int64 { return t.Moved })
+			j.moments(s, name, source, func(t *archive.Thread) []int64 { return t.Moved })
 		}
 	}
 	for n, e := range j.meta.Hits {
@@ -128,8 +127,8 @@ func (j *joiner) moments(s *archive.Samples, name, source string, of func(*archi
 }
 
 // taskClock adds the counter archive.TaskClock, the time in which a quantum really had a processor.
-func (j *joiner) taskClock(s *archive.Samples) {
-	c := j.column(Counter{Name: archive.TaskClock, Unit: "ns", Source: "switches of threads", Accuracy: Exact})
+func (j *joiner) taskClock(s *archive.Samples, source string) {
+	c := j.column(Counter{Name: archive.TaskClock, Unit: "ns", Source: source, Accuracy: Exact})
 	for id, rows := range j.rows {
 		on := j.on(s.Threads[id])
 		for _, row := range rows {
@@ -176,17 +175,6 @@ func overlap(on []archive.Stretch, from, to int64) (sum int64) {
 	return sum
 }
 
-// later returns the stretches from the first one that ends after a time.
-func later(on []archive.Stretch, t int64) []archive.Stretch {
-	i, _ := slices.BinarySearchFunc(on, t, func(o archive.Stretch, t int64) int {
-		if o.To <= t {
-			return -1
-		}
-		return cmp.Compare(1, 0)
-	})
-	return on[i:]
-}
-
 // Dividing uniform counters
 //
 // A group of counters is read when its thread leaves a processor, if the kernel permits that, and
@@ -206,10 +194,7 @@ func (j *joiner) uniform(s *archive.Samples, group int, events []archive.Event) 
 		if e.Name == archive.TaskClock {
 			c.Unit = "ns"
 		}
-		c.Values = make([]int64, j.rec.Len())
-		for row := range c.Values {
-			c.Values[row] = Unknown
-		}
+		c.Values = slices.Repeat(Values{Unknown}, j.rec.Len())
 		cols[i] = &c
 	}
 	scaled := 1.0
@@ -284,7 +269,8 @@ type partOf struct {
 
 // parts divides the time in which the thread had a processor between two readings among rows.
 func (j *joiner) parts(t *archive.Thread, from, to int64, rows []int32) (parts []partOf, all int64) {
-	on := later(j.on(t), from)
+	on := j.on(t)
+	on = on[sort.Search(len(on), func(i int) bool { return on[i].To > from }):]
 	all = overlap(on, from, to)
 	for _, row := range rows {
 		a, b := j.span(row)

@@ -7,31 +7,41 @@ import (
 	"fmt"
 )
 
-// Event is one open counting event of one thread. It is not supported on this system.
-type Event struct{}
+// event and sampler have the methods of the types that embed them. There are no events and no
+// samplers on this system, so nothing calls the methods.
+type (
+	event interface {
+		Spec() Spec
+		Read() (Count, error)
+		MapUser() error
+		ReadUser() (value uint64, ok bool)
+		Close() error
+	}
+	sampler interface {
+		Hits() []Spec
+		Groups() [][]Spec
+		Extra() int
+		AtSwitches() bool
+		Fill() float64
+		Drain(func(*Record))
+		Follow(func(tid int)) error
+		Final(func(*Record)) error
+		Totals() (clock Count, hits, groups []Count, err error)
+		Stop()
+		Close() error
+	}
+)
+
+// Event is one open counting event of one thread.
+type Event struct{ event }
+
+// A Sampler records events of the threads of a process.
+type Sampler struct{ sampler }
 
 // OpenThread fails with [errors.ErrUnsupported] on this system.
 func OpenThread(spec Spec) (*Event, error) {
 	return nil, fmt.Errorf("perfevent: open %s: %w", spec.Name, errors.ErrUnsupported)
 }
-
-// Spec returns what the event counts.
-func (e *Event) Spec() Spec { return Spec{} }
-
-// Read fails with [errors.ErrUnsupported] on this system.
-func (e *Event) Read() (Count, error) { return Count{}, errors.ErrUnsupported }
-
-// MapUser fails with [errors.ErrUnsupported] on this system.
-func (e *Event) MapUser() error { return errors.ErrUnsupported }
-
-// ReadUser reports false on this system.
-func (e *Event) ReadUser() (value uint64, ok bool) { return 0, false }
-
-// Close does nothing on this system.
-func (e *Event) Close() error { return nil }
-
-// A Sampler records events of the threads of a process. It is not supported on this system.
-type Sampler struct{}
 
 // NewSampler fails with [errors.ErrUnsupported] on this system.
 func NewSampler(SamplerOptions) (*Sampler, []Refusal, error) {
@@ -45,38 +55,3 @@ func Reason(_ Spec, err error) string {
 	}
 	return err.Error()
 }
-
-// Hits returns nothing on this system.
-func (s *Sampler) Hits() []Spec { return nil }
-
-// Groups returns nothing on this system.
-func (s *Sampler) Groups() [][]Spec { return nil }
-
-// Extra returns 0 on this system.
-func (s *Sampler) Extra() int { return 0 }
-
-// AtSwitches reports false on this system.
-func (s *Sampler) AtSwitches() bool { return false }
-
-// Fill returns 0 on this system.
-func (s *Sampler) Fill() float64 { return 0 }
-
-// Drain does nothing on this system.
-func (s *Sampler) Drain(func(*Record)) {}
-
-// Follow does nothing on this system.
-func (s *Sampler) Follow(func(int)) error { return nil }
-
-// Final does nothing on this system.
-func (s *Sampler) Final(func(*Record)) error { return nil }
-
-// Totals fails on this system.
-func (s *Sampler) Totals() (clock Count, hits, groups []Count, err error) {
-	return clock, nil, nil, errors.ErrUnsupported
-}
-
-// Stop does nothing on this system.
-func (s *Sampler) Stop() {}
-
-// Close does nothing on this system.
-func (s *Sampler) Close() error { return nil }

@@ -61,6 +61,7 @@ type Decoder struct {
 	thread int64
 	time   int64
 	n      int64
+	err    error // of the current record
 }
 
 // NewDecoder returns a decoder of the output of an Encoder.
@@ -73,66 +74,53 @@ func (d *Decoder) Next(r *perfevent.Record) error {
 	if err != nil {
 		return err
 	}
+	d.err = nil
 	*r = perfevent.Record{Kind: perfevent.Kind(kind), Values: r.Values[:0]}
 	if r.Kind == 0 || r.Kind >= perfevent.NumKinds {
 		return fmt.Errorf("samples: record %d is of no kind that is known: %d", d.n, kind)
 	}
-	cpu := d.uvarint(&err)
-	d.thread += d.varint(&err)
-	d.time += d.varint(&err)
-	if cpu > 1<<20 {
-		err = fmt.Errorf("processor %d", cpu)
-	}
-	r.CPU, r.Thread, r.Time = int(cpu)-1, int(d.thread), d.time
+	cpu := d.below(1<<20+1, "processor")
+	d.thread += number(d, binary.ReadVarint)
+	d.time += number(d, binary.ReadVarint)
+	r.CPU, r.Thread, r.Time = cpu-1, int(d.thread), d.time
 	switch r.Kind {
 	case perfevent.Hit:
-		r.Event = d.event(&err)
+		r.Event = d.below(MaxValues, "event")
 	case perfevent.Lost:
-		r.Value = d.uvarint(&err)
+		r.Value = number(d, binary.ReadUvarint)
 	case perfevent.Reading:
-		r.Event = d.event(&err)
-		r.Enabled, r.Running = d.uvarint(&err), d.uvarint(&err)
-		n := d.uvarint(&err)
-		if n > MaxValues {
-			err = fmt.Errorf("a reading of %d values", n)
-			n = 0
-		}
-		for range n {
-			r.Values = append(r.Values, d.uvarint(&err))
+		r.Event = d.below(MaxValues, "event")
+		r.Enabled, r.Running = number(d, binary.ReadUvarint), number(d, binary.ReadUvarint)
+		for range d.below(MaxValues+1, "number of values") {
+			r.Values = append(r.Values, number(d, binary.ReadUvarint))
 		}
 	}
-	if err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return fmt.Errorf("samples: record %d: %w", d.n, err)
+	if d.err == io.EOF {
+		d.err = io.ErrUnexpectedEOF
+	}
+	if d.err != nil {
+		return fmt.Errorf("samples: record %d: %w", d.n, d.err)
 	}
 	d.n++
 	return nil
 }
 
-func (d *Decoder) event(err *error) int {
-	n := d.uvarint(err)
-	if n >= MaxValues && *err == nil {
-		*err = fmt.Errorf("event %d", n)
+// below returns a number below limit, or 0 after an error.
+func (d *Decoder) below(limit uint64, what string) int {
+	n := number(d, binary.ReadUvarint)
+	if n >= limit && d.err == nil {
+		d.err = fmt.Errorf("%s %d", what, n)
 	}
-	return int(n % MaxValues)
-}
-
-func (d *Decoder) uvarint(err *error) uint64 {
-	if *err != nil {
+	if d.err != nil {
 		return 0
 	}
-	var v uint64
-	v, *err = binary.ReadUvarint(d.r)
-	return v
+	return int(n)
 }
 
-func (d *Decoder) varint(err *error) int64 {
-	if *err != nil {
-		return 0
+// number returns a number, or 0 after an error.
+func number[T uint64 | int64](d *Decoder, read func(io.ByteReader) (T, error)) (v T) {
+	if d.err == nil {
+		v, d.err = read(d.r)
 	}
-	var v int64
-	v, *err = binary.ReadVarint(d.r)
 	return v
 }
