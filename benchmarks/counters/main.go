@@ -50,11 +50,8 @@ func main() {
 		{name: "trace alone", record: true, opt: counters.StartOptions{Counters: []string{}}},
 		{name: "trace and counters", record: true, opt: counters.StartOptions{Counters: strings.Split(*list, ",")}},
 	}
-	s, err := newService(*work)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.close()
+	s := newService(*work)
+	defer s.Close()
 	for round := range *rounds + 1 {
 		for i := range ways {
 			w := ways[(i+round)%len(ways)] // so that no way is always first

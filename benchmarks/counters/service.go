@@ -5,40 +5,32 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // service is an HTTP service on this machine, with its clients: it parses a request, computes,
 // looks things up in shared data, and writes an answer.
 type service struct {
-	server *http.Server
-	url    string
-	client *http.Client
+	*httptest.Server
 	blocks int // hashed per request
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	seen   map[uint64]int
 }
 
 const clients = 16
 
-func newService(work time.Duration) (*service, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &service{url: "http://" + l.Addr().String() + "/", seen: map[uint64]int{}}
-	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
-	s.server = &http.Server{Handler: http.HandlerFunc(s.serve)}
-	s.blocks = blocksFor(work)
-	go s.server.Serve(l)
-	return s, nil
+func newService(work time.Duration) *service {
+	s := &service{seen: map[uint64]int{}, blocks: blocksFor(work)}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = clients
+	return s
 }
-
-func (s *service) close() { s.server.Close() }
 
 // blocksFor returns the number of blocks whose hashing takes about the given time, by the fastest
 // of several tries.
@@ -85,25 +77,18 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request) {
 // load sends the requests and waits for the answers.
 func (s *service) load(requests int) error {
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make(chan error, clients)
+	var group errgroup.Group
 	for range clients {
-		wg.Go(func() {
-			for {
-				i := next.Add(1)
-				if i > int64(requests) {
-					return
-				}
+		group.Go(func() error {
+			for i := next.Add(1); i <= int64(requests); i = next.Add(1) {
 				if err := s.ask(uint64(i % 1000)); err != nil {
-					errs <- err
-					return
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	close(errs)
-	return <-errs
+	return group.Wait()
 }
 
 func (s *service) ask(key uint64) error {
@@ -111,7 +96,7 @@ func (s *service) ask(key uint64) error {
 	go func() {
 		pw.CloseWithError(json.NewEncoder(pw).Encode(request{Key: key, Words: []string{"what", "is", "it", "worth"}}))
 	}()
-	res, err := s.client.Post(s.url, "application/json", pr)
+	res, err := s.Client().Post(s.URL, "application/json", pr)
 	if err != nil {
 		return err
 	}

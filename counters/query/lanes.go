@@ -201,21 +201,17 @@ func (d *drawer) draw(row int, value float64) {
 	first := min(len(pixels)-1, int(b/time*width))
 	last := max(first, min(len(pixels)-1, int(math.Ceil(e/time*width))-1))
 	for x := first; x <= last; x++ {
-		low, high := max(b, time*float64(x)/width), min(e, time*float64(x+1)/width)
-		pixels[x].add(row, value, max(0, high-low))
+		p, overlap := &pixels[x], max(0, min(e, time*float64(x+1)/width)-max(b, time*float64(x)/width))
+		p.n++
+		p.row, p.value = int32(row), value
+		p.busy += overlap
+		if value == value {
+			p.weight += overlap
+			p.weighted += float64(value * overlap)
+		}
 	}
 	if last-first >= laneGlyph-1 && d.e.rec.Begin[row]+d.e.rec.Duration[row] <= d.out.To {
 		pixels[last].ended = d.e.rec.Ending[row]
-	}
-}
-
-func (p *pixel) add(row int, value, overlap float64) {
-	p.n++
-	p.row, p.value = int32(row), value
-	p.busy += overlap
-	if value == value {
-		p.weight += overlap
-		p.weighted += float64(value * overlap)
 	}
 }
 

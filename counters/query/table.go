@@ -249,6 +249,10 @@ func UnitOf(unit string) result.Unit {
 	return result.Number
 }
 
+func textColumn[Row any](name, title, help string, unit result.Unit, of func(*Row) string) result.Column[Row] {
+	return result.Column[Row]{Name: name, Title: title, Unit: unit, Help: help, Note: name == "unit", Value: result.Texts(of)}
+}
+
 // differ reports whether a text is not the same in all rows.
 func differ[Row any](rows []Row, of func(*Row) string) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return of(&r) != of(&rows[0]) })
@@ -261,12 +265,12 @@ func (t *Table) columns(rows []line, unit result.Unit, people bool) (out []resul
 	if t.By == "group" || t.By == "func" || t.By == "caller" {
 		partUnit = result.Func
 	}
-	out = append(out, result.Column[line]{Name: "metric", Title: "metric", Help: "what was counted", Value: result.Texts(func(l *line) string { return l.Metric })})
+	out = append(out, textColumn("metric", "metric", "what was counted", result.Text, func(l *line) string { return l.Metric }))
 	if !people || differ(rows, part) {
-		out = append(out, result.Column[line]{Name: "part", Title: "part", Unit: partUnit, Help: "what the quanta have in common", Value: result.Texts(part)})
+		out = append(out, textColumn("part", "part", "what the quanta have in common", partUnit, part))
 	}
 	if !people || unit == result.Number && differ(rows, unitText) {
-		out = append(out, result.Column[line]{Name: "unit", Title: "unit", Help: "the unit of the values; empty for a plain count", Note: true, Value: result.Texts(unitText)})
+		out = append(out, textColumn("unit", "unit", "the unit of the values; empty for a plain count", result.Text, unitText))
 	}
 	for i, stat := range t.Stats {
 		out = append(out, numberColumn(stat, stat, "the "+stat+" over the quanta whose value is known", unit, func(l *line) Value { return l.values[i] }))
@@ -279,7 +283,7 @@ func (t *Table) columns(rows []line, unit result.Unit, people bool) (out []resul
 
 func comparisonColumns(rows []Comparison, unit result.Unit, people bool) []result.Column[Comparison] {
 	out := []result.Column[Comparison]{
-		{Name: "metric", Title: "metric", Help: "what is compared", Value: result.Texts(func(c *Comparison) string { return c.Metric })},
+		textColumn("metric", "metric", "what is compared", result.Text, func(c *Comparison) string { return c.Metric }),
 		numberColumn("standardized", "standardized", "the difference in units of the deviation within the sets: 0.2 is small, 0.8 is large", result.Number, func(c *Comparison) Value { return c.Standardized }),
 		numberColumn("a", "mean of A", "the mean of the first set", unit, func(c *Comparison) Value { return c.A.Mean }),
 		numberColumn("b", "mean of B", "the mean of the second set", unit, func(c *Comparison) Value { return c.B.Mean }),
@@ -290,7 +294,7 @@ func comparisonColumns(rows []Comparison, unit result.Unit, people bool) []resul
 		countColumn("b_known", "of B", "quanta of the second set whose value is known", func(c *Comparison) int { return c.B.Known }),
 	}
 	if !people || unit == result.Number && slices.ContainsFunc(rows, func(c Comparison) bool { return c.Unit != "" }) {
-		out = append(out, result.Column[Comparison]{Name: "unit", Title: "unit", Help: "the unit of the means; empty for a plain count", Note: true, Value: result.Texts(func(c *Comparison) string { return c.Unit })})
+		out = append(out, textColumn("unit", "unit", "the unit of the means; empty for a plain count", result.Text, func(c *Comparison) string { return c.Unit }))
 	}
 	return out
 }
