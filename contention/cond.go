@@ -267,37 +267,23 @@ func (t *tracker[L]) releaseInWait(unlock func(), chain *callstack.Chain) *forwa
 		unlock()
 		return nil
 	}
-	var r release
-	f := t.leaveInWait(&r)
-	unlock()
-	r.finishInWait(chain)
-	return f
-}
-
-// leaveInWait is leave with an exit that refers to a later Unlock, like the exits of earlier Waits
-// before the same Unlock.
-func (t *tracker[L]) leaveInWait(r *release) *forward {
-	r.inWait = true
-	t.leave(r)
-	f := r.forward
-	r.forward = nil
+	r := release{inWait: true}
+	t.leave(&r)
+	f := r.forward // of earlier Waits before the same Unlock
 	if r.exit != nil {
 		if f == nil {
 			f = new(forward)
 		}
 		r.exit.forward = f
 	}
-	return f
-}
-
-// finishInWait is finish for leaveInWait; chain is the call chain of the Wait.
-func (r *release) finishInWait(chain *callstack.Chain) {
+	unlock()
 	if r.exit != nil {
-		r.st.account.Load().session.exited(r, chain)
+		r.st.account.Load().session.exited(&r, chain)
 	}
 	if r.own.account != nil {
 		r.own.each((*account).add)
 	}
+	return f
 }
 
 // adopt makes the exclusive owner resolve f when it unlocks. It registers the owner as if it were a
