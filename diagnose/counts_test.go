@@ -211,6 +211,15 @@ func TestRowsOfPublicModules(t *testing.T) {
 			[]contention.Wait{{Kind: contention.ChanReceiveKind, Contentions: 100, Ready: time.Hour, ReadyIdle: time.Hour, Waiter: contention.Party{Group: "main.work"}}},
 			diagnose.HandOver, "Handing over", "They ran 5 µs after they were woken, on average: as long as it takes to wake a thread.",
 		}, {
+			"several small causes beside what uses the processors",
+			[]ledger.Row{
+				{Category: ledger.Code, Group: "main.read", Site: place("main.read"), Time: half * 8 / 5, Count: 100},
+				{Category: ledger.GCWorker, Time: half * 9 / 50, Count: 10},
+				{Category: ledger.Idle, Group: "main.read", Site: place("main.read"), Wait: "chan-receive", Beside: ledger.Several, Time: half / 10, Count: 100},
+				{Category: ledger.Runtime, Time: half * 6 / 50, Count: 100},
+			}, nil, nil, nil,
+			diagnose.Saturated, "It uses its processors: the program's own code ran for 80% of the capacity", "",
+		}, {
 			"one wait of many is no place",
 			[]ledger.Row{
 				code("main.work", 100),

@@ -918,10 +918,8 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	little := d.l.Capacity / 10 // idle only because some goroutines end before others
-	if slices.ContainsFunc(costly, func(f Finding) bool {
-		return f.Kind != Serial && f.Kind != Starved && f.Kind != Imbalance || f.Share >= 0.1
-	}) {
+	little := d.l.Capacity / 10 // lost to several small causes, such as goroutines that end before others
+	if slices.ContainsFunc(costly, func(f Finding) bool { return f.Share >= 0.1 }) {
 		little = 0
 	}
 	if used+little >= d.l.Capacity*85/100 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
