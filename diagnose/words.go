@@ -764,7 +764,7 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 			most = p
 		}
 	}
-	if h := d.l.Heap; h != nil && asked > 1 && asked*2 >= h.Collections {
+	if h := d.l.Heap; h != nil && asked > 1 && asked*4 >= h.Collections*3 {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; at %s the program asks for it.", short(most))
 		f.Where = d.places(most)
 		instead := "leave that to the runtime, or do it less often"
