@@ -98,7 +98,7 @@ const (
 	// maxPlaced is the maximum number of pieces into which the roots divide one wait. If there
 	// are more, only the longest are separate, and the others between them are sums. If there are
 	// more than maxSeen, the whole wait is one sum.
-	maxPlaced = 128
+	maxPlaced = 16
 	maxSeen   = 1024
 )
 

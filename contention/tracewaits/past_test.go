@@ -171,6 +171,35 @@ func TestTraceDeepChain(t *testing.T) {
 	}
 }
 
+// TestPiecesOfAWaitAreBounded: a goroutine waits for one that is blocked 300 times. Its past has few
+// pieces, and the roots have all of the time. In a pipeline, each stage would otherwise have the
+// pieces of all stages before it.
+func TestPiecesOfAWaitAreBounded(t *testing.T) {
+	const n = 300
+	s := newScript(t, Options{})
+	s.play(short.Replace("0 2 blocks chan-receive in runtime.chanrecv1 < main.first:1"))
+	for i := range n {
+		s.play(fmt.Sprintf("%d 1 blocks chan-receive in runtime.chanrecv1 < main.second:1\n%d 3 wakes 1 in runtime.chansend1 < main.third:1\n%d 1 runs", 10*i+5, 10*i+10, 10*i+10))
+	}
+	s.play(fmt.Sprintf("%d 1 wakes 2 in runtime.chansend1 < main.second:2\n%d 2 runs", 10*n, 10*n))
+	if got := len(s.o.goroutines[s.gs[2].Index].past.segs); got > 50 {
+		t.Errorf("%d pieces", got)
+	}
+	s.play(fmt.Sprintf("%d ends", 10*n+1))
+	p := s.o.Profile()
+	for _, q := range p.Pairs {
+		if q.Waiter.Stack.Frames[0].Func != "main.first" {
+			continue
+		}
+		r := q.Roots[0]
+		if q.Blamed != 10*n*time.Microsecond || len(q.Roots) != 2 || r.Owner.Stack.Frames[0].Func != "main.third" || r.Blamed != 5*n*time.Microsecond {
+			t.Errorf("%+v", q)
+		}
+		return
+	}
+	t.Error("no pair")
+}
+
 // TestTraceManyRoots: the owner waits for 100 others during a wait for it. The shortest are
 // combined.
 func TestTraceManyRoots(t *testing.T) {
