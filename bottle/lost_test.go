@@ -186,7 +186,7 @@ func TestThrottlingIsThatOfTheTime(t *testing.T) {
 			o.Log(&timeline.Log{Time: timeline.Time(101 + at), Category: "bottleneck.machine",
 				Message: host.Machine{Processors: 2, All: 8, Throttling: host.Throttling{Periods: 100 + n, Throttled: n, For: time.Duration(n) * 10 * ms}}.String()})
 		}
-		o.Log(&timeline.Log{Time: 108, Category: "bottleneck.machine", Message: "2 of 8 processors, throttled in -7 of 200 periods for 1h"}) // not a note
+		o.Log(&timeline.Log{Time: 108, Category: "bottleneck.machine", Message: "2 of 8 processors, throttled in -7 of 200 periods for 3600000000000 ns"}) // not a note
 		o.End(&timeline.End{Time: 110})
 		if g := o.Graph(); g.CPUs != 2 || g.Throttles != c.throttles || g.Throttled != c.throttled {
 			t.Errorf("from %d to %d: %v processors, throttled %d times for %v, want %d and %v", c.opt.From, c.opt.To, g.CPUs, g.Throttles, g.Throttled, c.throttles, c.throttled)

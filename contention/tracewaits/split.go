@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -243,7 +244,7 @@ func (s *spanSum) fold() {
 	if len(s.parts) <= maxParts {
 		return
 	}
-	slices.SortStableFunc(s.parts, func(a, b blamedPart) int {
+	order.Stable(s.parts, func(a, b blamedPart) int {
 		return cmp.Compare(b.ns, a.ns)
 	})
 	small := s.parts[maxParts-1:]

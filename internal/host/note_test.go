@@ -8,7 +8,7 @@ import (
 // The throttling in a note is the one that was written.
 func TestNotesHaveTheThrottling(t *testing.T) {
 	want := Machine{1.5, 64, Throttling{Periods: 300, Throttled: 12, For: 1500 * time.Millisecond}}
-	const text = "1.5 of 64 processors, throttled in 12 of 300 periods for 1.5s"
+	const text = "1.5 of 64 processors, throttled in 12 of 300 periods for 1500000000 ns"
 	if got, ok := ReadNote(category, text); !ok || got != want || want.String() != text {
 		t.Errorf("%q is read as %+v, and %+v is written %q", text, got, want, want)
 	}
@@ -20,9 +20,9 @@ func TestNotesAreReadStrictly(t *testing.T) {
 		want              float64
 	}{
 		{category, "8 of 8 processors, throttled in 1 of 2 periods", 0},
-		{category, "8 of 8 processors, throttled in -1 of 2 periods for 1s", 0},
-		{category, "8 of 8 processors, throttled in 1 of 2 periods for -1s", 0},
-		{category, "8 of 8 processors, throttled in 0 of 2 periods for 0s", 8},
+		{category, "8 of 8 processors, throttled in -1 of 2 periods for 1000000000 ns", 0},
+		{category, "8 of 8 processors, throttled in 1 of 2 periods for -1000000000 ns", 0},
+		{category, "8 of 8 processors, throttled in 0 of 2 periods for 0 ns", 8},
 		{category, "8 of 8 processors.", 0},
 		{category, "8 of 8 processors", 8},
 		{category, "1.5 of 64 processors", 1.5},
