@@ -173,9 +173,9 @@ func (a *app) instrument() *cobra.Command {
 	var c *cobra.Command
 	c = a.command("instrument -- go build | install | run | test [arguments]", "build a program that records itself, unchanged", `
 Instrument runs a command of go so that the program records itself: its
-execution trace, and the owners of each sync.Mutex while goroutines wait for it,
-in the program, in its dependencies and in the standard library. No source is
-changed, and nothing is written beside it.
+execution trace, and the owners of each sync.Mutex and sync.RWMutex while
+goroutines wait for it, in the program, in its dependencies and in the standard
+library. No source is changed, and nothing is written beside it.
 
 The program records from before main to its end, if the environment variable
 BOTTLENECK_RECORD has the name of a directory. Each process writes a trace
