@@ -1,0 +1,370 @@
+// Package fleet analyzes any number of execution traces and saved results with Apache Beam, and
+// writes what limits which service, version and host to Parquet files.
+//
+// A trace is analyzed where its bytes are read, in bounded memory. One that cannot be read is a row
+// in the table of errors and does not end the run. Results are added up by service, version, host
+// and window of time, as "bottleneck merge" does, and written as the tables boxes, ledger, pairs,
+// tasks and stacks; the findings of each trace are the table findings. docs/fleet describes the
+// columns, with queries.
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"log"
+//
+//		"github.com/apache/beam/sdks/v2/go/pkg/beam"
+//		_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
+//		"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
+//
+//		"github.com/bottleneck-go/bottleneck/fleet"
+//	)
+//
+//	func main() {
+//		beam.Init()
+//		p, s := beam.NewPipelineWithRoot()
+//		if err := fleet.Build(s, fleet.Options{In: []string{"traces/*.trace"}, Out: "parquet"}); err != nil {
+//			log.Fatal(err)
+//		}
+//		if err := beamx.Run(context.Background(), p); err != nil {
+//			log.Fatal(err)
+//		}
+//	}
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"path"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/fileio"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/verdict"
+)
+
+// Options configures [Build].
+type Options struct {
+	// In are patterns of file names, with * and ?, such as "gs://bucket/traces/*/*.trace". A
+	// trace may be compressed with gzip or zstd. The name of saved results ends in ".json".
+	In []string
+	// Out is the directory of the Parquet files. Files of an earlier run are replaced.
+	Out string
+	// Key is a regular expression for the names of files. Its groups named service, version,
+	// host and window are the key. "" means [DefaultKey].
+	Key string
+	// Window is the length of a window. Without a group named window in Key, the time of a
+	// trace is that of the last modification of its file. 0 means that all time is one window.
+	Window time.Duration
+	// Shards is the number of files for each table; 0 means 1. As many can be written at once.
+	Shards int
+	// MaxMemory bounds the memory of an analysis, in bytes, as in bottleneck.Options. A worker
+	// analyzes as many traces at once as it has processors.
+	MaxMemory int64
+}
+
+// DefaultKey takes the service, version and host from the directories of a file, as in
+// SERVICE/VERSION/HOST/FILE. Those that are missing are empty.
+const DefaultKey = `^(?:.*/)?(?P<service>[^/]+)/(?P<version>[^/]+)/(?P<host>[^/]+)/[^/]+$`
+
+// Key identifies what is added up.
+type Key struct{ Service, Version, Host, Window string }
+
+var keyColumns = []string{"service", "version", "host", "window"}
+
+// Build adds the pipeline to s. It returns an error if the options are invalid.
+func Build(s beam.Scope, opt Options) error {
+	key, err := regexp.Compile(cmp.Or(opt.Key, DefaultKey))
+	switch {
+	case err != nil:
+		return fmt.Errorf("fleet: Key: %w", err)
+	case len(opt.In) == 0:
+		return errors.New("fleet: no input: Options.In is empty")
+	case opt.Out == "":
+		return errors.New("fleet: no output: Options.Out is empty")
+	case opt.Window < 0 || opt.Shards < 0:
+		return errors.New("fleet: Window and Shards must not be negative")
+	}
+	for _, name := range key.SubexpNames() {
+		if name != "" && !strings.Contains(" service version host window ", " "+name+" ") {
+			return fmt.Errorf("fleet: Key: unknown group %q: groups are service, version, host and window", name)
+		}
+	}
+	shards := max(1, opt.Shards)
+	files := beam.Reshuffle(s, fileio.MatchAll(s, beam.CreateList(s, opt.In), fileio.MatchEmptyDisallow()))
+	results, traces := beam.ParDo2(s, &analyzeFn{Key: key.String(), Window: opt.Window, MaxMemory: opt.MaxMemory}, files)
+	sums := beam.CombinePerKey(s, &mergeFn{}, results)
+	beam.ParDo0(s, &writeSumsFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardSumsFn{Shards: shards}, sums)))
+	// With one element for each shard, tables without rows are written as well.
+	beam.ParDo0(s, &writeTracesFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardTracesFn{Shards: shards}, traces)))
+	return nil
+}
+
+// Trace is what is known of a single file.
+type Trace struct {
+	Key      Key
+	File     string
+	Findings []verdict.Finding
+	Capacity int64
+	Err      string
+}
+
+// Sum is the sum of the results for a key.
+type Sum struct {
+	Key     Key
+	Results Results
+}
+
+func init() {
+	register.DoFn4x1[context.Context, fileio.FileMetadata, func(Key, Results), func(Trace), error](&analyzeFn{})
+	register.Emitter2[Key, Results]()
+	register.Emitter1[Trace]()
+	register.Combiner1[Results](&mergeFn{})
+	register.DoFn2x2[Key, Results, int, Sum](&shardSumsFn{})
+	register.DoFn1x2[Trace, int, Trace](&shardTracesFn{})
+	register.DoFn3x1[context.Context, int, func(*Sum) bool, error](&writeSumsFn{})
+	register.DoFn3x1[context.Context, int, func(*Trace) bool, error](&writeTracesFn{})
+	register.Iter1[Sum]()
+	register.Iter1[Trace]()
+	beam.RegisterType(reflect.TypeFor[Key]())
+	beam.RegisterCoder(reflect.TypeFor[Results](), encodeResults, decodeResults)
+	beam.RegisterCoder(reflect.TypeFor[Sum](), encodeSum, decodeSum)
+	beam.RegisterCoder(reflect.TypeFor[Trace](), encodeTrace, decodeTrace)
+}
+
+// analyzeFn analyzes files, as many at once as there are processors: a runner passes them one after
+// the other.
+type analyzeFn struct {
+	Key       string
+	Window    time.Duration
+	MaxMemory int64
+
+	key     *regexp.Regexp
+	pending []chan analyzed // in the order of the files
+}
+
+type analyzed struct {
+	Trace
+	results *Results
+	err     error // the run ends, not the trace
+}
+
+func (fn *analyzeFn) Setup() { fn.key = regexp.MustCompile(fn.Key) }
+
+func (fn *analyzeFn) StartBundle(context.Context, func(Key, Results), func(Trace)) { fn.pending = nil }
+
+func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, Results), traces func(Trace)) error {
+	done := make(chan analyzed, 1)
+	go func() { done <- fn.analyze(ctx, file) }()
+	fn.pending = append(fn.pending, done)
+	return fn.emit(runtime.GOMAXPROCS(0)-1, results, traces)
+}
+
+func (fn *analyzeFn) FinishBundle(_ context.Context, results func(Key, Results), traces func(Trace)) error {
+	return fn.emit(0, results, traces)
+}
+
+// emit waits until at most this many files are pending.
+func (fn *analyzeFn) emit(most int, results func(Key, Results), traces func(Trace)) error {
+	for len(fn.pending) > most {
+		a := <-fn.pending[0]
+		fn.pending = fn.pending[1:]
+		if a.err != nil {
+			return a.err
+		}
+		if a.results != nil {
+			results(a.Key, *a.results)
+		}
+		traces(a.Trace)
+	}
+	return nil
+}
+
+func (fn *analyzeFn) analyze(ctx context.Context, file fileio.FileMetadata) (a analyzed) {
+	a.Key, a.File = fn.keyOf(file), file.Path
+	var err error
+	if a.results, err = fn.read(ctx, file.Path); err != nil {
+		a.Err = err.Error()
+	}
+	if a.results != nil && a.results.Verdict != nil {
+		v := a.results.Verdict
+		a.Findings, a.Capacity = v.Findings, int64(v.Capacity)
+	}
+	a.err = ctx.Err()
+	if a.results != nil && a.err == nil {
+		// Graphs in memory have fractions of nanoseconds, which those that were written lack. Sums
+		// must not depend on what a runner added up before it wrote it.
+		if a.results.encoded, a.err = encodeResults(*a.results); a.err == nil {
+			*a.results = decodeResults(a.results.encoded)
+		}
+	}
+	return a
+}
+
+func (fn *analyzeFn) read(ctx context.Context, name string) (*Results, error) {
+	fs, err := filesystem.New(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer fs.Close()
+	f, err := fs.OpenRead(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Analyze(ctx, f, name, fn.MaxMemory)
+}
+
+func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k Key) {
+	m := fn.key.FindStringSubmatch(file.Path)
+	part := func(name string) string {
+		if i := fn.key.SubexpIndex(name); m != nil && i >= 0 {
+			return m[i]
+		}
+		return ""
+	}
+	k = Key{part("service"), part("version"), part("host"), part("window")}
+	if fn.Window > 0 && fn.key.SubexpIndex("window") < 0 && !file.LastModified.IsZero() {
+		k.Window = file.LastModified.UTC().Truncate(fn.Window).Format(time.RFC3339)
+	}
+	return k
+}
+
+// mergeFn adds results up.
+type mergeFn struct{}
+
+func (*mergeFn) MergeAccumulators(a, b Results) (Results, error) {
+	r, err := Merge(&a, &b)
+	if err != nil {
+		return Results{}, err
+	}
+	return *r, nil
+}
+
+func shard(k Key, n int) int {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%q", k)
+	return int(h.Sum32() % uint32(n))
+}
+
+type shardSumsFn struct{ Shards int }
+
+func (fn *shardSumsFn) ProcessElement(k Key, r Results) (int, Sum) {
+	return shard(k, fn.Shards), Sum{k, r}
+}
+
+type shardTracesFn struct{ Shards int }
+
+func (fn *shardTracesFn) ProcessElement(t Trace) (int, Trace) { return shard(t.Key, fn.Shards), t }
+
+// writeSumsFn writes the tables of the sums in a shard.
+type writeSumsFn struct {
+	Out    string
+	Shards int
+}
+
+func (fn *writeSumsFn) ProcessElement(ctx context.Context, shard int, next func(*Sum) bool) error {
+	var names []string
+	var columns [][]result.Head
+	for _, t := range tables {
+		names = append(names, t.name)
+		columns = append(columns, t.of(empty).Columns)
+	}
+	return writeFiles(ctx, fn.Out, shard, fn.Shards, names, columns, func(to []*writer) error {
+		for s := (Sum{}); next(&s); s = (Sum{}) {
+			if err := s.Results.load(); err != nil {
+				return err
+			}
+			for i, t := range tables {
+				if rows := t.of(&s.Results); rows != nil {
+					if err := to[i].write(s.Key, rows); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// writeTracesFn writes the findings and errors of the traces in a shard.
+type writeTracesFn struct {
+	Out    string
+	Shards int
+}
+
+func (fn *writeTracesFn) ProcessElement(ctx context.Context, shard int, next func(*Trace) bool) error {
+	columns := [][]result.Head{result.Heads(findingColumns), result.Heads(errorColumns)}
+	return writeFiles(ctx, fn.Out, shard, fn.Shards, []string{"findings", "errors"}, columns, func(to []*writer) error {
+		for t := (Trace{}); next(&t); t = (Trace{}) {
+			var findings []finding
+			for i := range t.Findings {
+				findings = append(findings, finding{t.File, &t.Findings[i]})
+			}
+			if err := to[0].write(t.Key, result.New(findingColumns, findings, t.Capacity)); err != nil {
+				return err
+			}
+			if t.Err != "" {
+				if err := to[1].write(t.Key, result.New(errorColumns, []traceError{{t.File, t.Err}}, 0)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// writeFiles writes one Parquet file for each table. Where files can be renamed, they get their
+// names when all are complete, so a repeated attempt replaces what a failed one left.
+func writeFiles(ctx context.Context, dir string, shard, shards int, tables []string, columns [][]result.Head, rows func([]*writer) error) (err error) {
+	fs, err := filesystem.New(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	renamer, renames := fs.(filesystem.Renamer)
+	temporary, final := make([]string, len(tables)), make([]string, len(tables))
+	to, files := make([]*writer, len(tables)), make([]io.Closer, len(tables))
+	for i, name := range tables {
+		final[i] = join(dir, fmt.Sprintf("%s-%05d-of-%05d.parquet", name, shard, shards))
+		temporary[i] = final[i]
+		if renames {
+			temporary[i] += ".part"
+		}
+		f, err := fs.OpenWrite(ctx, temporary[i])
+		if err != nil {
+			return err
+		}
+		files[i], to[i] = f, newWriter(f, name, columns[i])
+	}
+	err = rows(to)
+	for i := range tables {
+		err = errors.Join(err, to[i].close(), files[i].Close())
+	}
+	for i := range tables {
+		if renames && err == nil {
+			err = renamer.Rename(ctx, temporary[i], final[i])
+		}
+	}
+	return err
+}
+
+// join is path.Join for names that may begin with a scheme.
+func join(dir, name string) string {
+	if scheme, rest, ok := strings.Cut(dir, "://"); ok {
+		return scheme + "://" + path.Join(rest, name)
+	}
+	return path.Join(dir, name)
+}

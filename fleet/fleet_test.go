@@ -1,0 +1,374 @@
+//go:build cgo
+
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
+	_ "github.com/duckdb/duckdb-go/v2"
+)
+
+var update = flag.Bool("update", false, "rewrite the answers in docs/fleet/queries.md")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	beam.Init()
+	os.Exit(m.Run())
+}
+
+// weeks is the key of the fleet of these tests: SERVICE/VERSION/HOST/WEEK.trace.zst.
+const weeks = `(?P<service>[^/]+)/(?P<version>[^/]+)/(?P<host>[^/]+)/(?P<window>[^/.]+)\.[^/]*$`
+
+// testFleet has the real traces of testdata as if they were of the hosts of two services, and one that
+// ends in the middle. It returns its directory.
+func testFleet(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, of := range map[string]string{
+		"api/v1/web-1/2026-W46":   "nethttp-parallel4",
+		"api/v1/web-2/2026-W46":   "nethttp-parallel4",
+		"api/v2/web-1/2026-W47":   "stdlog-file",
+		"api/v2/web-2/2026-W47":   "nethttp-parallel4",
+		"batch/v1/job-1/2026-W46": "pgzip",
+		"batch/v1/job-1/2026-W47": "pgzip",
+		"batch/v1/job-2/2026-W46": "json-gogc5",
+	} {
+		data, err := os.ReadFile("../testdata/real/" + of + ".trace.zst")
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name+".trace.zst"), data)
+	}
+	write(t, filepath.Join(dir, "batch/v1/job-2/2026-W47.trace"), []byte("go 1.26 trace\x00\x00\x00\x01\x05"))
+	return dir
+}
+
+func write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runFleet(t *testing.T, opt Options) error {
+	t.Helper()
+	p, s := beam.NewPipelineWithRoot()
+	if err := Build(s, opt); err != nil {
+		return err
+	}
+	_, err := prism.Execute(context.Background(), p)
+	return err
+}
+
+// query returns the rows of a query as texts, after the names of the columns.
+func query(t *testing.T, q string) (rows [][]string) {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r, err := db.Query(q)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, q)
+	}
+	defer r.Close()
+	columns, err := r.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows = append(rows, columns)
+	for r.Next() {
+		values, to := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			to[i] = &values[i]
+		}
+		if err := r.Scan(to...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(columns))
+		for i, v := range values {
+			if v != nil {
+				row[i] = fmt.Sprint(v)
+			}
+		}
+		rows = append(rows, row)
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// The sums of the pipeline are those of adding the results of the files one after the other, and
+// each table keeps the invariant of its result.
+func TestSumsEqualSerialMerge(t *testing.T) {
+	dir, out := testFleet(t), t.TempDir()
+	if err := runFleet(t, Options{In: []string{dir + "/*/*/*/*"}, Out: out, Key: weeks, Shards: 3}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[Key]*Results{}
+	files, err := filepath.Glob(dir + "/*/*/*/*.zst")
+	if err != nil || len(files) != 7 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Analyze(t.Context(), f, file, 0)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := strings.Split(strings.TrimSuffix(filepath.ToSlash(file), ".trace.zst"), "/")
+		part = part[len(part)-4:]
+		k := Key{part[0], part[1], part[2], part[3]}
+		if want[k] != nil {
+			t.Fatal("two traces for ", k)
+		}
+		want[k] = r
+	}
+	for _, tt := range []struct {
+		table, sum string
+		of         func(*Results) int64
+	}{
+		{"boxes", "share_ns", func(r *Results) int64 { return int64(r.Graph.Wall) }},
+		{"ledger", "time", func(r *Results) int64 { return int64(r.Ledger.Capacity) }},
+		{"stacks", "share_ns", func(r *Results) int64 { return int64(r.Graph.Wall - r.Graph.Idle) }},
+		{"pairs", "coalesce(wait_ns, 0)", func(r *Results) (sum int64) {
+			for i := range r.Contention.Waits {
+				sum += int64(r.Contention.Waits[i].Waited)
+			}
+			return sum
+		}},
+		{"tasks", "coalesce(running_ns_sum, 0)", func(r *Results) (sum int64) {
+			for i := range r.Tasks.Classes {
+				sum += int64(r.Tasks.Classes[i].RunningNS.Sum())
+			}
+			return sum
+		}},
+		{"findings", "lost", func(r *Results) (sum int64) {
+			for i := range r.Verdict.Findings {
+				sum += int64(r.Verdict.Findings[i].Lost)
+			}
+			return sum
+		}},
+	} {
+		for _, by := range []string{"service", "service, version, host, \"window\""} {
+			sums := map[string]int64{}
+			for k, r := range want {
+				key := k.Service
+				if by != "service" {
+					key = strings.Join([]string{k.Service, k.Version, k.Host, k.Window}, " ")
+				}
+				sums[key] += tt.of(r)
+			}
+			rows := query(t, fmt.Sprintf("select %s, sum(%s)::bigint from '%s/%s-*.parquet' group by %[1]s", by, tt.sum, out, tt.table))[1:]
+			for _, row := range rows {
+				key := strings.Join(row[:len(row)-1], " ")
+				if got := row[len(row)-1]; got != fmt.Sprint(sums[key]) {
+					t.Errorf("%s of %s by %s: %s, want %d", tt.sum, tt.table, key, got, sums[key])
+				}
+				delete(sums, key)
+			}
+			for key, sum := range sums {
+				if sum != 0 {
+					t.Errorf("%s has no rows of %s, which sum to %d", tt.table, key, sum)
+				}
+			}
+		}
+	}
+}
+
+// All traces of a key are added up, in any order.
+func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
+	dir, out := testFleet(t), t.TempDir()
+	if err := runFleet(t, Options{In: []string{dir + "/*/*/*/*.zst"}, Out: out, Key: "(?P<service>batch|api)/"}); err != nil {
+		t.Fatal(err)
+	}
+	var sum *Results
+	files, _ := filepath.Glob(dir + "/batch/*/*/*.zst")
+	slices.Reverse(files)
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Analyze(t.Context(), f, file, 0)
+		f.Close()
+		var written []byte
+		if err == nil {
+			written, err = encodeResults(*r)
+		}
+		if read := decodeResults(written); err == nil && sum != nil {
+			r, err = Merge(sum, &read)
+		} else if err == nil {
+			r = &read
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum = r
+	}
+	if err := sum.load(); err != nil || sum.Traces != 3 {
+		t.Fatalf("%d traces", sum.Traces)
+	}
+	rows := query(t, fmt.Sprintf(`select "group", share_ns, running_ns, goroutines from '%s/boxes-*.parquet' where service = 'batch' order by all`, out))[1:]
+	var want [][]string
+	table := sum.Graph.Table()
+	at := func(name string) int {
+		for i := range table.Columns {
+			if table.Columns[i].Name == name {
+				return i
+			}
+		}
+		t.Fatal("no column ", name)
+		return 0
+	}
+	for _, cells := range table.Rows {
+		var row []string
+		for _, name := range []string{"group", "share_ns", "running_ns", "goroutines"} {
+			h, c := &table.Columns[at(name)], &cells[at(name)]
+			if row = append(row, ""); c.Known {
+				row[len(row)-1] = h.Unit.Machine(c.Value)
+			}
+		}
+		want = append(want, row)
+	}
+	for _, rows := range [][][]string{rows, want} {
+		slices.SortFunc(rows, slices.Compare[[]string])
+	}
+	if !slices.EqualFunc(rows, want, slices.Equal[[]string]) {
+		t.Errorf("got %q\nwant %q", rows, want)
+	}
+}
+
+// A trace that cannot be read is a row; saved results are read as well; a second run replaces the
+// files of the first one, and what a failed one left.
+func TestBrokenTracesAreRows(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Analyze(t.Context(), bytes.NewReader(data), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := r.Graph.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "s/v/h/good.trace"), data)
+	write(t, filepath.Join(dir, "s/v/h/cut.trace"), data[:len(data)*2/3])
+	write(t, filepath.Join(dir, "s/v/h/no.trace"), []byte("no trace"))
+	write(t, filepath.Join(dir, "s/v/h/empty.trace"), nil)
+	write(t, filepath.Join(dir, "s/v/h/graph.json"), saved)
+	write(t, filepath.Join(dir, "s/v/h/other.json"), []byte(`{"a": 1}`))
+	write(t, filepath.Join(out, "boxes-00000-of-00001.parquet.part"), []byte("of a worker that died"))
+	opt := Options{In: []string{dir + "/*/*/*/*"}, Out: out}
+	for range 2 {
+		if err := runFleet(t, opt); err != nil {
+			t.Fatal(err)
+		}
+		var files []string
+		for _, row := range query(t, fmt.Sprintf("select file, error from '%s/errors-*.parquet' where service = 's' and host = 'h' order by file", out))[1:] {
+			if row[1] == "" {
+				t.Error("no reason for ", row[0])
+			}
+			files = append(files, filepath.Base(row[0]))
+		}
+		if want := []string{"cut.trace", "empty.trace", "no.trace", "other.json"}; !slices.Equal(files, want) {
+			t.Errorf("errors of %q, want %q", files, want)
+		}
+		share := query(t, fmt.Sprintf("select sum(share_ns)::bigint >= %d from '%s/boxes-*.parquet'", 2*r.Graph.Wall, out))
+		if share[1][0] != "true" {
+			t.Error("the trace and the saved graph of it are not both in the boxes")
+		}
+		all, err := os.ReadDir(out)
+		if err != nil || len(all) != 7 {
+			t.Errorf("files: %v, %v", all, err)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for want, opt := range map[string]Options{
+		"no input":               {Out: "x"},
+		"no output":              {In: []string{"x"}},
+		"missing closing )":      {In: []string{"x"}, Out: "x", Key: "("},
+		`unknown group "hots"`:   {In: []string{"x"}, Out: "x", Key: "(?P<hots>x)"},
+		"must not be negative":   {In: []string{"x"}, Out: "x", Shards: -1},
+		"no files matching patt": {In: []string{filepath.Join(t.TempDir(), "*.trace")}, Out: t.TempDir()},
+	} {
+		if err := runFleet(t, opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", opt, err, want)
+		}
+	}
+}
+
+// Each query of the documentation has the answer that stands below it.
+func TestQueriesOfTheDocumentation(t *testing.T) {
+	const name = "../docs/fleet/queries.md"
+	doc, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	absolute, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := testFleet(t)
+	t.Chdir(dir)
+	if err := runFleet(t, Options{In: []string{"*/*/*/*.trace*"}, Out: "parquet", Key: weeks, Shards: 2}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	got := regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```\n").ReplaceAllStringFunc(string(doc), func(block string) string {
+		n++
+		q, _, _ := strings.Cut(strings.TrimPrefix(block, "```sql\n"), "```")
+		var b strings.Builder
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		rows := query(t, q)
+		if len(rows) < 2 {
+			t.Errorf("no answer to\n%s", q)
+		}
+		for _, row := range rows {
+			fmt.Fprintln(w, strings.Join(row, "\t"))
+		}
+		w.Flush()
+		answer := regexp.MustCompile(`(?m) +$`).ReplaceAllString(b.String(), "")
+		return "```sql\n" + q + "```\n\n```text\n" + answer + "```\n"
+	})
+	if n < 10 {
+		t.Errorf("%d queries with answers", n)
+	}
+	if got == string(doc) {
+		return
+	}
+	if !*update {
+		t.Fatalf("other answers; go test -update writes them. Now:\n%s", got)
+	}
+	if err := os.WriteFile(absolute, []byte(got), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

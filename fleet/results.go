@@ -1,0 +1,220 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/verdict"
+)
+
+// Results are the results of one trace, or their sum over several. Results that a file does not
+// have are nil.
+type Results struct {
+	Traces     int                  `json:"traces"` // including saved results
+	Graph      *bottle.Graph        `json:"graph,omitempty"`
+	Ledger     *ledger.Ledger       `json:"ledger,omitempty"`
+	Contention *contention.Profile  `json:"contention,omitempty"`
+	Tasks      *granularity.Profile `json:"tasks,omitempty"`
+	Stacks     []Stack              `json:"stacks,omitempty"`
+
+	// Verdict is that of one trace. A sum has none.
+	Verdict *verdict.Verdict `json:"-"`
+
+	encoded []byte // of results that have only been passed on
+}
+
+// load decodes the results if they are encoded.
+func (r *Results) load() error {
+	if r.encoded == nil {
+		return nil
+	}
+	data := r.encoded
+	r.encoded = nil
+	return json.Unmarshal(data, r)
+}
+
+// Stack is the part of a box that belongs to one call chain, in ns. Shares sum to the wall time
+// without the idle time.
+type Stack struct {
+	Group   string `json:"group"`
+	Calls   string `json:"stack"` // function names, the caller first, with ";" between them
+	Share   int64  `json:"share_ns"`
+	Running int64  `json:"running_ns"`
+}
+
+// Analyze returns the results of a trace, or reads saved results: a graph, ledger, contention or
+// task profile in JSON. With results and an error, the trace is damaged, and the results are those
+// of its beginning. Memory is bounded by maxMemory as in [bottleneck.Options].
+func Analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (out *Results, err error) {
+	defer func() {
+		if p := recover(); p != nil { // one trace must not end the run
+			out, err = nil, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if strings.HasSuffix(name, ".json") {
+		return readSaved(r)
+	}
+	report, err := bottleneck.Analyze(ctx, r, bottleneck.Options{
+		Name:      name,
+		MaxMemory: maxMemory,
+		Workers:   1,                      // several traces are analyzed at once
+		Want:      bottleneck.WantVerdict, // with all that it is based on, but without the estimate of the speed-up
+		Bottle:    bottle.Options{Stacks: true},
+	})
+	if report == nil || report.Bottle == nil {
+		return nil, err
+	}
+	out = &Results{Traces: 1, Graph: report.Bottle, Ledger: report.Ledger, Contention: report.Contention, Tasks: report.Tasks, Verdict: report.Verdict}
+	sum := stackSums{}
+	for i := range report.Bottle.Boxes {
+		b := &report.Bottle.Boxes[i]
+		for _, s := range b.Stacks {
+			calls := "[" + string(s.Source) + "]"
+			if s.Calls != nil {
+				var names []string
+				for _, f := range slices.Backward(s.Calls.Code()) {
+					names = append(names, f.Func)
+				}
+				calls = strings.Join(names, ";")
+			}
+			sum.add(Stack{b.Group, calls, int64(s.Share), int64(s.Running)})
+		}
+	}
+	out.Stacks = sum.list()
+	return out, err
+}
+
+// readSaved reads results in JSON, whichever they are.
+func readSaved(r io.Reader) (*Results, error) {
+	const most = 256 << 20
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > most {
+		return nil, errors.New("saved results of more than 256 MB")
+	}
+	graph, err := bottle.ReadJSON(bytes.NewReader(data))
+	if err == nil {
+		return &Results{Traces: 1, Graph: graph}, nil
+	}
+	all := []error{err}
+	if l, err := ledger.ReadJSON(bytes.NewReader(data)); err == nil {
+		return &Results{Traces: 1, Ledger: l}, nil
+	} else {
+		all = append(all, err)
+	}
+	if p, err := contention.ReadJSON(bytes.NewReader(data)); err == nil {
+		return &Results{Traces: 1, Contention: p}, nil
+	} else {
+		all = append(all, err)
+	}
+	if p, err := granularity.ReadJSON(bytes.NewReader(data)); err == nil {
+		return &Results{Traces: 1, Tasks: p}, nil
+	} else {
+		all = append(all, err)
+	}
+	return nil, errors.Join(all...)
+}
+
+// Merge adds results as the Merge functions of their packages do. It does not modify what they
+// contain.
+func Merge(a, b *Results) (out *Results, err error) {
+	if err := errors.Join(a.load(), b.load()); err != nil {
+		return nil, err
+	}
+	out = &Results{Traces: a.Traces + b.Traces}
+	if a.Graph == nil || b.Graph == nil {
+		out.Graph = cmp.Or(a.Graph, b.Graph)
+	} else if out.Graph, err = bottle.Merge(a.Graph, b.Graph); err != nil {
+		return nil, err
+	}
+	if a.Ledger == nil || b.Ledger == nil {
+		out.Ledger = cmp.Or(a.Ledger, b.Ledger)
+	} else if out.Ledger, err = ledger.Merge(a.Ledger, b.Ledger); err != nil {
+		return nil, err
+	}
+	if a.Contention == nil || b.Contention == nil {
+		out.Contention = cmp.Or(a.Contention, b.Contention)
+	} else {
+		out.Contention = contention.Merge(a.Contention, b.Contention)
+	}
+	if a.Tasks == nil || b.Tasks == nil {
+		out.Tasks = cmp.Or(a.Tasks, b.Tasks)
+	} else {
+		out.Tasks = granularity.Merge(a.Tasks, b.Tasks)
+	}
+	sum := stackSums{}
+	for _, s := range slices.Concat(a.Stacks, b.Stacks) {
+		sum.add(s)
+	}
+	out.Stacks = sum.list()
+	return out, nil
+}
+
+// stackSums adds stacks by group and calls.
+type stackSums map[[2]string]*Stack
+
+func (m stackSums) add(s Stack) {
+	key := [2]string{s.Group, s.Calls}
+	if sum := m[key]; sum != nil {
+		sum.Share += s.Share
+		sum.Running += s.Running
+		return
+	}
+	m[key] = &s
+}
+
+// list returns the stacks, largest share first.
+func (m stackSums) list() []Stack {
+	out := make([]Stack, 0, len(m))
+	for _, s := range m {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Stack) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Calls, b.Calls))
+	})
+	return out
+}
+
+// Beam has a coder for each type by the name of its functions, so that they cannot be generic.
+
+func encodeResults(r Results) ([]byte, error) {
+	if r.encoded != nil {
+		return r.encoded, nil
+	}
+	return json.Marshal(&r)
+}
+
+func decodeResults(data []byte) Results { return Results{encoded: bytes.Clone(data)} }
+
+// encodeSum writes the key in a line before the results.
+func encodeSum(s Sum) ([]byte, error) {
+	key, err := json.Marshal(&s.Key)
+	if err != nil {
+		return nil, err
+	}
+	results, err := encodeResults(s.Results)
+	return slices.Concat(key, []byte{'\n'}, results), err
+}
+
+func decodeSum(data []byte) (s Sum, err error) {
+	key, results, _ := bytes.Cut(data, []byte{'\n'})
+	s.Results = decodeResults(results)
+	return s, json.Unmarshal(key, &s.Key)
+}
+
+func encodeTrace(t Trace) ([]byte, error)          { return json.Marshal(&t) }
+func decodeTrace(data []byte) (t Trace, err error) { err = json.Unmarshal(data, &t); return t, err }
