@@ -27,7 +27,7 @@ type pageData struct {
 	Missing       map[string]string
 	Warnings      []string
 	Bottle        *struct{ Windows []json.RawMessage }
-	Contention    *struct{ Waits struct{ Waited []int64 } }
+	Contention    *struct{ Waits struct{ N []int64 } }
 	Tasks         *struct{ Classes []json.RawMessage }
 	Speedup       []struct{ Estimate bool }
 	Counters      *struct {
@@ -296,15 +296,10 @@ func tracedRegions(t *testing.T) string {
 // windowedPage is the data of a page by time.
 type windowedPage struct {
 	Contention struct {
-		Waits struct {
-			Waited, N []int64
-		}
+		pageWaits
 		Windows struct {
 			From, To []int64
-			Waits    struct {
-				Waited, N []int64
-				Window    []int
-			}
+			pageWaits
 		}
 	}
 	Tasks struct {
@@ -323,6 +318,38 @@ type windowedPage struct {
 	}
 	Bottle   struct{ Windows []struct{ Start, Wall int64 } }
 	Warnings []string
+}
+
+// pageWaits has the rows of waits, and of the owners blamed for them.
+type pageWaits struct {
+	Waits struct {
+		N, HandOff, Unattributed []int64
+		Window                   []int
+	}
+	Pairs struct {
+		Blamed []int64
+		Window []int
+	}
+}
+
+// waited returns the time waited in windows [from, to).
+func (w *pageWaits) waited(from, to int) (sum int64) {
+	for i, at := range w.Waits.Window {
+		if at >= from && at < to {
+			sum += w.Waits.HandOff[i] + w.Waits.Unattributed[i]
+		}
+	}
+	for i, at := range w.Pairs.Window {
+		if at >= from && at < to {
+			sum += w.Pairs.Blamed[i]
+		}
+	}
+	return sum
+}
+
+// total returns the time waited in rows without windows.
+func (w *pageWaits) total() int64 {
+	return total(w.Waits.HandOff) + total(w.Waits.Unattributed) + total(w.Pairs.Blamed)
 }
 
 func readWindowedPage(t *testing.T, args ...string) (p windowedPage) {
@@ -349,9 +376,10 @@ func total(values []int64) (sum int64) {
 // The windows of the page sum to the whole and are those of the slider.
 func TestReportWindows(t *testing.T) {
 	p := readWindowedPage(t, "-window", "2ms", tracedRegions(t))
-	c, w := p.Contention.Waits, p.Contention.Windows
-	if total(c.Waited) == 0 || total(c.Waited) != total(w.Waits.Waited) || total(c.N) != total(w.Waits.N) || len(w.Waits.Window) != len(w.Waits.N) {
-		t.Errorf("%d ns waited in %d waits, in windows %d in %d", total(c.Waited), total(c.N), total(w.Waits.Waited), total(w.Waits.N))
+	c, w := &p.Contention, &p.Contention.Windows
+	n := total(c.Waits.N)
+	if c.total() == 0 || c.total() != w.waited(0, len(w.From)) || n != total(w.Waits.N) || len(w.Waits.Window) != len(w.Waits.N) {
+		t.Errorf("%d ns waited in %d waits, in windows %d in %d", c.total(), n, w.waited(0, len(w.From)), total(w.Waits.N))
 	}
 	for i, b := range p.Bottle.Windows {
 		if i < len(w.From) && (w.From[i] != b.Start || w.To[i] != b.Start+b.Wall) {
@@ -367,7 +395,7 @@ func TestReportWindows(t *testing.T) {
 	if len(p.Tasks.Classes) != 1 || p.Tasks.Classes[0].Tasks != 60 {
 		t.Fatalf("tasks: %+v", p.Tasks)
 	}
-	n := int64(0)
+	n = 0
 	for _, x := range p.Tasks.Classes[0].Windows {
 		n += x.Tasks
 	}
@@ -390,13 +418,8 @@ func TestReportWindows(t *testing.T) {
 func TestReportPartOfWindows(t *testing.T) {
 	whole := readWindowedPage(t, "-window", "10ms", mutexTrace)
 	part := readWindowedPage(t, "-window", "10ms", "-from", "15ms", "-to", "38ms", mutexTrace)
-	want := int64(0)
-	for i, at := range whole.Contention.Windows.Waits.Window {
-		if at >= 1 && at < 4 {
-			want += whole.Contention.Windows.Waits.Waited[i]
-		}
-	}
-	if got := total(part.Contention.Waits.Waited); got != want || want == 0 {
+	want := whole.Contention.Windows.waited(1, 4)
+	if got := part.Contention.total(); got != want || want == 0 {
 		t.Errorf("%d ns waited, want %d", got, want)
 	}
 	if s := strings.Join(part.Warnings, " "); !regexp.MustCompile("Waits: those from 10ms to 40ms").MatchString(s) {
