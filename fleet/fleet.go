@@ -51,6 +51,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
@@ -167,7 +168,7 @@ func (fn *analyzeFn) StartBundle(context.Context, func(Key, Results), func(Trace
 
 func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, Results), traces func(Trace)) error {
 	done := make(chan analyzed, 1)
-	go func() { done <- fn.analyze(ctx, file) }()
+	background.Go(func() { done <- fn.analyze(ctx, file) })
 	fn.pending = append(fn.pending, done)
 	return fn.emit(runtime.GOMAXPROCS(0)-1, results, traces)
 }
