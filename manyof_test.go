@@ -16,7 +16,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
-	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -29,7 +28,7 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 		growsLong(t)
 		return
 	}
-	const n = 1500 / min(race.Slowdown, 3)
+	const n = 1500
 	for _, in := range bulk.Inputs {
 		allocated := func(n int) uint64 {
 			var b bytes.Buffer
