@@ -373,7 +373,7 @@ func (r *release) finish() {
 		}
 	}
 	if r.own.account != nil {
-		r.own.each((*account).add)
+		r.own.record(granted, nil)
 		r.st.sampling.over(&r.own)
 	}
 	r.cost(from)

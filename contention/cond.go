@@ -109,7 +109,7 @@ func (c *Cond) awake(w *condWait) {
 	c.recorded.Add(-1)
 	w.end = max(w.start, w.signal.released, min(c.woken.Load(), now()))
 	w.over()
-	w.each(func(a *account, mine *wait) { a.addCond(mine, w.signal) })
+	w.record(signaled, &w.signal)
 	*w = condWait{}
 	condWaits.Put(w)
 }
@@ -281,7 +281,7 @@ func (t *tracker[L]) releaseInWait(unlock func(), chain *callstack.Chain) *forwa
 		r.st.account.Load().session.exited(&r, chain)
 	}
 	if r.own.account != nil {
-		r.own.each((*account).add)
+		r.own.record(granted, nil)
 	}
 	return f
 }

@@ -25,7 +25,7 @@ func (m *Mutex) SetName(name string) { m.setName(name) }
 // Lock locks m. If the lock is already in use, the calling goroutine blocks until
 // it is available, and the wait is recorded if collection is on.
 func (m *Mutex) Lock() {
-	if !m.mu.word.CompareAndSwap(0, wordLocked) {
+	if !m.mu.Word.CompareAndSwap(0, wordLocked) {
 		m.lockMore()
 	}
 }
@@ -36,7 +36,7 @@ func (m *Mutex) lockMore() { m.lockSlow(m.mu.tryQueued(), 0) }
 // Unlock unlocks m. It is a fatal error if m is not locked. As with sync.Mutex, a goroutine may
 // unlock a mutex that another one has locked. The blame goes to the call chain of the Unlock.
 func (m *Mutex) Unlock() {
-	if w := m.mu.word.Add(-wordLocked); w != 0 {
+	if w := m.mu.Word.Add(-wordLocked); w != 0 {
 		m.unlockMore(w)
 	}
 }
@@ -49,7 +49,7 @@ func (m *Mutex) unlockMore(w int32) {
 		m.mu.unlockQueued(w)
 		return
 	}
-	m.mu.word.Add(wordLocked) // what unlockSlow subtracts
+	m.mu.Word.Add(wordLocked) // what unlockSlow subtracts
 	m.unlockSlow()
 }
 
@@ -57,13 +57,13 @@ func (m *Mutex) unlockMore(w int32) {
 // recorded.
 func (m *Mutex) TryLock() bool {
 	// A failure only reads the word, as in package sync: a write takes nine times as long.
-	return m.mu.word.Load() != wordLocked && m.tryMore()
+	return m.mu.Word.Load() != wordLocked && m.tryMore()
 }
 
 // tryMore continues TryLock if the lock is free or goroutines wait.
 func (m *Mutex) tryMore() bool {
-	if m.mu.word.Load() >= 0 {
-		return m.mu.word.CompareAndSwap(0, wordLocked)
+	if m.mu.Word.Load() >= 0 {
+		return m.mu.Word.CompareAndSwap(0, wordLocked)
 	}
 	if !m.mu.tryQueued() {
 		return false

@@ -46,7 +46,7 @@ func TestRaceDetectorSeesLockOrder(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if w := rw.mu.word.Load(); x != 4*125 || w != 0 {
+	if w := rw.mu.Word.Load(); x != 4*125 || w != 0 {
 		t.Errorf("counted %d, the word is %d", x, w)
 	}
 }

@@ -53,7 +53,7 @@ func (rw *RWMutex) lockMore() { rw.lockSlow(rw.mu.TryLock(), 0) }
 // Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
 // writing. The blame goes to the call chain of the Unlock.
 func (rw *RWMutex) Unlock() {
-	raceRelease(unsafe.Pointer(&rw.mu.word))
+	raceRelease(unsafe.Pointer(&rw.mu.Word))
 	if rw.mu.replace(-oneWriter, 0) {
 		rw.mu.writers.Unlock()
 		return
@@ -78,7 +78,7 @@ func (rw *RWMutex) RLock() {
 	if raceDetector {
 		raceDisable()
 	}
-	c := rw.mu.word.Add(1)
+	c := rw.mu.Word.Add(1)
 	if raceDetector {
 		raceEnable()
 	}
@@ -86,7 +86,7 @@ func (rw *RWMutex) RLock() {
 		rw.rlockMore(c)
 	}
 	if raceDetector {
-		raceAcquire(unsafe.Pointer(&rw.mu.word))
+		raceAcquire(unsafe.Pointer(&rw.mu.Word))
 	}
 }
 
@@ -109,7 +109,7 @@ func (rw *RWMutex) RUnlock() {
 		raceReleaseMerge(unsafe.Pointer(&rw.mu.gates))
 		raceDisable()
 	}
-	c := rw.mu.word.Add(-1)
+	c := rw.mu.Word.Add(-1)
 	if raceDetector {
 		raceEnable()
 	}
@@ -252,7 +252,7 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	}
 	t.deregister()
 	st.mu.Unlock()
-	w.each((*account).add)
+	w.record(granted, nil)
 	st.sampling.over(w)
 	st.sampling.after.Add(min(mostAfter+mostForExit*int64(w.last-w.first), now()-w.end))
 	if t.waiters.Load() != 0 { // also if they came while the wait was settled

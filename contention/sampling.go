@@ -152,12 +152,12 @@ func (t *tracker[L]) timed(w *wait) {
 	at, st := now(), t.st.Load()
 	s := &st.sampling
 	if w.end = at; w.took() < leastLong<<(2*s.raised.Load()) {
-		w.each((*account).timed)
+		w.record(notDrawn, nil)
 	} else {
 		w.chain = a.session.capture(unsafe.Pointer(w))
 		w.g = callstack.Goid()
 		a.firstSeen(w.chain, unsafe.Pointer(w))
-		w.each((*account).timedLong)
+		w.record(longNotDrawn, nil)
 		s.longCost.Add(min(mostHeld, now()-at))
 	}
 	st.reconsider(at)

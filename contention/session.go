@@ -169,18 +169,40 @@ func (w *wait) enter(st *state, c *collection) {
 	}
 }
 
-// each calls f for each account of w, with a copy of w for that account; the copies pin the exits as
-// w does.
-func (w *wait) each(f func(a *account, w *wait)) {
-	for _, a := range w.more {
+// record records a wait that is over in each of its accounts: a copy of it in those of other
+// Collectors, which pins the exits as w does. With a function for the outcome, waits would escape
+// to the heap.
+func (w *wait) record(what outcome, signal *holder) {
+	for len(w.more) > 0 {
 		c := *w
-		if c.account, c.more = a, nil; c.pinned != nil {
+		c.account, c.more = w.more[0], nil
+		w.more = w.more[1:]
+		if c.pinned != nil {
 			c.pinned.pins.Add(1)
 		}
-		f(a, &c)
+		c.record(what, signal)
 	}
-	f(w.account, w)
+	switch a := w.account; what {
+	case granted:
+		a.add(w)
+	case signaled:
+		a.addCond(w, *signal)
+	case notDrawn:
+		a.timed(w)
+	case longNotDrawn:
+		a.timedLong(w)
+	}
 }
+
+// An outcome is how a wait ended, and so what is known of it.
+type outcome uint8
+
+const (
+	granted      outcome = iota // it got the lock, and exits name the owners
+	signaled                    // the signal of a Cond ended it
+	notDrawn                    // only its time is known
+	longNotDrawn                // also the waiter
+)
 
 func (s *session) open(info *lockInfo, rw bool) *account {
 	s.mu.Lock()

@@ -22,7 +22,7 @@ func TestLightWeight(t *testing.T) {
 	}
 	size := func(program string) int64 {
 		name := filepath.Join(t.TempDir(), program)
-		cmd := exec.Command(goTool, "build", "-ldflags=-s -w", "-o", name, "./testdata/size/"+program)
+		cmd := exec.Command(goTool, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", name, "./testdata/size/"+program)
 		cmd.Env = append(os.Environ(), "GOFLAGS=-pgo=off", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)

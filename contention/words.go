@@ -16,26 +16,28 @@ import (
 // an uncontended operation is one atomic instruction on it, which fails if there is more to do.
 // Goroutines wait in locks of package sync, through their public methods only.
 //
+// Fields are exported, since their names are in those of all methods of tracker, in each binary.
+//
 // A wordMutex is just a word while no goroutine waits for it. From when a goroutine has to wait
 // until none does, it is a sync.Mutex:
 //
 //	0                               free
 //	wordLocked                      locked
-//	wordQueued + n·inLine + unlocks the lock is mu, locked or not; n goroutines need this form
+//	wordQueued + n·inLine + unlocks the lock is Mu, locked or not; n goroutines need this form
 //
 // Unlock subtracts wordLocked in each form, which is faster than compare-and-swap. In the last
 // form, that decrements unlocks, which is raised again when it gets low.
 //
-// A goroutine that finds the word locked locks mu on behalf of the owner (a Mutex does not belong
-// to a goroutine), and then changes the word; the owner's Unlock sees that, and unlocks mu. An
-// owner that leaves while n is 0 sometimes changes the word back before it unlocks mu. It does so
+// A goroutine that finds the word locked locks Mu on behalf of the owner (a Mutex does not belong
+// to a goroutine), and then changes the word; the owner's Unlock sees that, and unlocks Mu. An
+// owner that leaves while n is 0 sometimes changes the word back before it unlocks Mu. It does so
 // only sometimes because a lock that always has waiters is faster in the last form. So in the first
-// two forms, mu is locked only by a goroutine that is about to unlock it or to change the form. A
-// goroutine that waits in mu when the word is changed back then counts in n, so it loses its place
+// two forms, Mu is locked only by a goroutine that is about to unlock it or to change the form. A
+// goroutine that waits in Mu when the word is changed back then counts in n, so it loses its place
 // in line at most once.
 type wordMutex struct {
-	word atomic.Int32
-	mu   sync.Mutex
+	Word atomic.Int32
+	Mu   sync.Mutex
 }
 
 const (
@@ -50,54 +52,54 @@ const (
 
 // TryLock tries to lock m.
 func (m *wordMutex) TryLock() bool {
-	return m.word.CompareAndSwap(0, wordLocked) || m.tryQueued()
+	return m.Word.CompareAndSwap(0, wordLocked) || m.tryQueued()
 }
 
 func (m *wordMutex) tryQueued() bool {
-	if m.word.Load() >= 0 || !m.mu.TryLock() {
+	if m.Word.Load() >= 0 || !m.Mu.TryLock() {
 		return false
 	}
-	if m.word.Load() < 0 {
+	if m.Word.Load() < 0 {
 		return true
 	}
-	m.mu.Unlock()
-	return m.word.CompareAndSwap(0, wordLocked)
+	m.Mu.Unlock()
+	return m.Word.CompareAndSwap(0, wordLocked)
 }
 
 // Lock locks m, which was not free when last checked.
 func (m *wordMutex) Lock() {
-	if m.word.Load() < 0 {
-		m.mu.Lock()
-		if m.word.Load() < 0 {
+	if m.Word.Load() < 0 {
+		m.Mu.Lock()
+		if m.Word.Load() < 0 {
 			return
 		}
-		m.mu.Unlock()
+		m.Mu.Unlock()
 	}
 	m.raise()
-	m.mu.Lock()
+	m.Mu.Lock()
 	m.lower()
 }
 
 // raise makes mu the lock, until lower has been called as often as raise.
 func (m *wordMutex) raise() {
 	for {
-		if w := m.word.Load(); w < 0 {
-			if m.word.CompareAndSwap(w, w+inLine) {
+		if w := m.Word.Load(); w < 0 {
+			if m.Word.CompareAndSwap(w, w+inLine) {
 				return
 			}
 			continue
 		}
-		m.mu.Lock()
-		for m.word.Load() >= 0 {
-			if m.word.CompareAndSwap(wordLocked, queued+inLine) {
+		m.Mu.Lock()
+		for m.Word.Load() >= 0 {
+			if m.Word.CompareAndSwap(wordLocked, queued+inLine) {
 				return // mu is the owner's now
 			}
-			if m.word.CompareAndSwap(0, queued+inLine) {
-				m.mu.Unlock()
+			if m.Word.CompareAndSwap(0, queued+inLine) {
+				m.Mu.Unlock()
 				return
 			}
 		}
-		m.mu.Unlock()
+		m.Mu.Unlock()
 	}
 }
 
@@ -105,14 +107,14 @@ func (m *wordMutex) raise() {
 // goroutine had locked mu on its behalf.
 func (m *wordMutex) raiseOwn() {
 	for {
-		w := m.word.Load()
+		w := m.Word.Load()
 		switch {
 		case w < 0:
-			if m.word.CompareAndSwap(w, w+inLine) {
+			if m.Word.CompareAndSwap(w, w+inLine) {
 				return
 			}
-		case m.mu.TryLock(): // no goroutine has locked it for the owner, so the word is unchanged
-			m.word.Store(queued + inLine)
+		case m.Mu.TryLock(): // no goroutine has locked it for the owner, so the word is unchanged
+			m.Word.Store(queued + inLine)
 			return
 		default:
 			runtime.Gosched() // another goroutine is about to lock mu for the owner, or to unlock it
@@ -120,11 +122,11 @@ func (m *wordMutex) raiseOwn() {
 	}
 }
 
-func (m *wordMutex) lower() { m.word.Add(-inLine) }
+func (m *wordMutex) lower() { m.Word.Add(-inLine) }
 
 // Unlock unlocks m.
 func (m *wordMutex) Unlock() {
-	if w := m.word.Add(-wordLocked); w != 0 {
+	if w := m.Word.Add(-wordLocked); w != 0 {
 		m.unlockQueued(w)
 	}
 }
@@ -135,11 +137,11 @@ func (m *wordMutex) unlockQueued(w int32) {
 	case w == -wordLocked:
 		new(sync.Mutex).Unlock() // sync's fatal error
 	case w&^(inLine-1) == wordQueued && rand.Uint32()%changeBack == 0:
-		m.word.CompareAndSwap(w, 0)
+		m.Word.CompareAndSwap(w, 0)
 	case w&(inLine-1) < inLine/2:
-		m.word.Add(inLine / 2)
+		m.Word.Add(inLine / 2)
 	}
-	m.mu.Unlock()
+	m.Mu.Unlock()
 }
 
 // A wordRWMutex does what sync.RWMutex does, with a word that is negative if there is a writer or a
@@ -151,7 +153,7 @@ func (m *wordMutex) unlockQueued(w int32) {
 // semaphores, goroutines wait in locks of package sync that are held on behalf of others; see
 // gates.
 type wordRWMutex struct {
-	word    atomic.Int64
+	Word    atomic.Int64
 	writers sync.Mutex
 	gates   atomic.Pointer[gates] // nil until a goroutine waits
 }
@@ -167,7 +169,7 @@ func written(word int64) bool { return word>>32&1 != 0 }
 // add adds n to the word, without ordering the goroutines for the race detector.
 func (rw *wordRWMutex) add(n int64) int64 {
 	raceDisable()
-	c := rw.word.Add(n)
+	c := rw.Word.Add(n)
 	raceEnable()
 	return c
 }
@@ -175,7 +177,7 @@ func (rw *wordRWMutex) add(n int64) int64 {
 // replace replaces the word c by by, like add, and reports whether the word was still c.
 func (rw *wordRWMutex) replace(c, by int64) bool {
 	raceDisable()
-	ok := rw.word.CompareAndSwap(c, by)
+	ok := rw.Word.CompareAndSwap(c, by)
 	raceEnable()
 	return ok
 }
@@ -186,7 +188,7 @@ func (rw *wordRWMutex) TryLock() bool {
 		return false
 	}
 	for {
-		c := rw.word.Load()
+		c := rw.Word.Load()
 		if uint32(c) != 0 {
 			rw.writers.Unlock()
 			return false
@@ -209,7 +211,7 @@ func (rw *wordRWMutex) Lock() {
 
 // Unlock unlocks rw for writing.
 func (rw *wordRWMutex) Unlock() {
-	raceRelease(unsafe.Pointer(&rw.word))
+	raceRelease(unsafe.Pointer(&rw.Word))
 	c := rw.add(oneWriter)
 	if !written(c - oneWriter) {
 		new(sync.RWMutex).Unlock() // sync's fatal error
@@ -223,12 +225,12 @@ func (rw *wordRWMutex) Unlock() {
 // TryRLock tries to lock rw for reading.
 func (rw *wordRWMutex) TryRLock() bool {
 	for {
-		c := rw.word.Load()
+		c := rw.Word.Load()
 		if written(c) {
 			return false
 		}
 		if rw.replace(c, c+1) {
-			raceAcquire(unsafe.Pointer(&rw.word))
+			raceAcquire(unsafe.Pointer(&rw.Word))
 			return true
 		}
 	}
@@ -239,7 +241,7 @@ func (rw *wordRWMutex) RLock() {
 	if written(rw.add(1)) {
 		rw.blocking().enter()
 	}
-	raceAcquire(unsafe.Pointer(&rw.word))
+	raceAcquire(unsafe.Pointer(&rw.Word))
 }
 
 // RUnlock undoes a single RLock.
@@ -260,12 +262,12 @@ func (rw *wordRWMutex) left(c int64) {
 	}
 }
 
-func (rw *wordRWMutex) raise()    { rw.word.Add(-oneRegistered) }
+func (rw *wordRWMutex) raise()    { rw.Word.Add(-oneRegistered) }
 func (rw *wordRWMutex) raiseOwn() { rw.raise() }
-func (rw *wordRWMutex) lower()    { rw.word.Add(oneRegistered) }
+func (rw *wordRWMutex) lower()    { rw.Word.Add(oneRegistered) }
 
 func (rw *wordRWMutex) raceWriterIn() {
-	raceAcquire(unsafe.Pointer(&rw.word))
+	raceAcquire(unsafe.Pointer(&rw.Word))
 	raceAcquire(unsafe.Pointer(&rw.gates))
 }
 

@@ -30,7 +30,7 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 	}
 	var m Mutex
 	var rw RWMutex
-	words := func() [2]int64 { return [2]int64{int64(m.mu.word.Load()), rw.mu.word.Load()} }
+	words := func() [2]int64 { return [2]int64{int64(m.mu.Word.Load()), rw.mu.Word.Load()} }
 	for _, c := range []struct {
 		do   func()
 		want [2]int64
@@ -66,7 +66,7 @@ func TestWaitersOfOneLockDoNotSlowOthers(t *testing.T) {
 		{rw.Lock, [2]int64{0, -oneWriter}}, {rw.Unlock, [2]int64{0, 0}},
 	} {
 		c.do()
-		if got := [2]int64{int64(m.mu.word.Load()), rw.mu.word.Load()}; got != c.want || m.st.Load() != nil || rw.st.Load() != nil {
+		if got := [2]int64{int64(m.mu.Word.Load()), rw.mu.Word.Load()}; got != c.want || m.st.Load() != nil || rw.st.Load() != nil {
 			t.Errorf("words are %v, want %v; states %v and %v", got, c.want, m.st.Load(), rw.st.Load())
 		}
 	}
@@ -201,10 +201,10 @@ func TestLockWordReturnsToTheFastForm(t *testing.T) {
 			m.Lock()
 			m.Unlock() //lint:ignore SA2001 the test is about the word
 		}
-		if w := m.mu.word.Load(); w != 0 {
+		if w := m.mu.Word.Load(); w != 0 {
 			t.Errorf("the word of the Mutex is %d", w)
 		}
-		if w := rw.mu.word.Load(); w != 0 {
+		if w := rw.mu.Word.Load(); w != 0 {
 			t.Errorf("the word of the RWMutex is %d", w)
 		}
 		if g := rw.mu.gates.Load(); g != nil && (g.gate != nil || g.waiting != 0 || g.admitted != 0 || g.leaving.Load() != 0) {
@@ -222,7 +222,7 @@ func TestLockWordReturnsToTheFastForm(t *testing.T) {
 func TestOwnerNeverWaitsForItself(t *testing.T) {
 	var m wordMutex
 	lock := func() {
-		if !m.word.CompareAndSwap(0, wordLocked) && !m.tryQueued() {
+		if !m.Word.CompareAndSwap(0, wordLocked) && !m.tryQueued() {
 			m.Lock()
 		}
 	}

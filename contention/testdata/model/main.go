@@ -110,12 +110,12 @@ func mutexProgram(scripts []string) (check func()) {
 	m := new(wordMutex)
 	in := new(inside)
 	unlock := func() { // as Mutex.Unlock
-		if w := m.word.Add(-wordLocked); w != 0 {
+		if w := m.Word.Add(-wordLocked); w != 0 {
 			m.unlockQueued(w)
 		}
 	}
 	lock := func(registered bool) { // as Mutex.Lock, lockMore, lockSlow and wait, unlockSlow and leave
-		if !m.word.CompareAndSwap(0, wordLocked) && !m.tryQueued() {
+		if !m.Word.CompareAndSwap(0, wordLocked) && !m.tryQueued() {
 			if registered {
 				m.raise()
 			}
@@ -140,7 +140,7 @@ func mutexProgram(scripts []string) (check func()) {
 				case 'L':
 					lock(true)
 				case 't': // as Mutex.TryLock
-					if m.word.CompareAndSwap(0, wordLocked) || m.tryQueued() {
+					if m.Word.CompareAndSwap(0, wordLocked) || m.tryQueued() {
 						in.write()
 						unlock()
 					}
@@ -157,8 +157,8 @@ func mutexProgram(scripts []string) (check func()) {
 		})
 	}
 	return func() {
-		if w := m.word.Load(); w != 0 && w&^(inLine-1) != wordQueued || !m.mu.Free() {
-			sched.Fail("the word is %d in the end, and mu is %+v", w, m.mu)
+		if w := m.Word.Load(); w != 0 && w&^(inLine-1) != wordQueued || !m.Mu.Free() {
+			sched.Fail("the word is %d in the end, and mu is %+v", w, m.Mu)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func rwProgram(scripts []string) (check func()) {
 	in := new(inside)
 	unusedGates.Empty()
 	unlock := func() { // as RWMutex.Unlock
-		if rw.word.CompareAndSwap(-oneWriter, 0) {
+		if rw.Word.CompareAndSwap(-oneWriter, 0) {
 			rw.writers.Unlock()
 			return
 		}
@@ -176,7 +176,7 @@ func rwProgram(scripts []string) (check func()) {
 	}
 	lock := func() bool { // as RWMutex.Lock and lockMore
 		if rw.writers.TryLock() {
-			if rw.word.CompareAndSwap(0, -oneWriter) {
+			if rw.Word.CompareAndSwap(0, -oneWriter) {
 				return true
 			}
 			rw.writers.Unlock()
@@ -184,7 +184,7 @@ func rwProgram(scripts []string) (check func()) {
 		return rw.TryLock()
 	}
 	runlock := func() { // as RWMutex.RUnlock
-		if c := rw.word.Add(-1); c < 0 {
+		if c := rw.Word.Add(-1); c < 0 {
 			rw.left(c)
 		}
 	}
@@ -215,7 +215,7 @@ func rwProgram(scripts []string) (check func()) {
 						unlock()
 					}
 				case 'r', 'R': // as RWMutex.RLock, rlockMore and rlockWait
-					if c := rw.word.Add(1); c < 0 && written(c) {
+					if c := rw.Word.Add(1); c < 0 && written(c) {
 						if op == 'R' {
 							rw.raise()
 						}
@@ -237,8 +237,8 @@ func rwProgram(scripts []string) (check func()) {
 	}
 	return func() {
 		g := rw.gates.Load()
-		if rw.word.Load() != 0 || !rw.writers.Free() || g != nil && (g.gate != nil || g.waiting != 0 || g.admitted != 0 || g.leaving.Load() != 0 || g.turn.Busy()) {
-			sched.Fail("the word is %d in the end, and the gates are %+v", rw.word.Load(), g)
+		if rw.Word.Load() != 0 || !rw.writers.Free() || g != nil && (g.gate != nil || g.waiting != 0 || g.admitted != 0 || g.leaving.Load() != 0 || g.turn.Busy()) {
+			sched.Fail("the word is %d in the end, and the gates are %+v", rw.Word.Load(), g)
 		}
 	}
 }
