@@ -23,6 +23,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // parts makes the graphs, or other results, of two traces.
@@ -447,7 +448,7 @@ func TestMergeMemory(t *testing.T) {
 			}
 		}
 	}
-	few, many := live(16), live(160)
+	few, many := live(16), live(160/min(race.Slowdown, 3))
 	t.Logf("%d kB of 16 files, %d kB of 160", few>>10, many>>10)
 	if many > few+few/2+6<<20 {
 		t.Errorf("%d bytes are live while 160 files are merged, %d with 16", many, few)

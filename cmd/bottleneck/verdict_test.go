@@ -87,7 +87,7 @@ func TestOneVerdictOnARecording(t *testing.T) {
 		}
 		return v
 	}
-	for _, part := range [][]string{nil, {"-from", "50ms", "-to", "120ms"}} {
+	for _, part := range [][]string{nil, {"-from", "50ms", "-to", "120ms"}}[:2/min(race.Slowdown, 2)] {
 		with := func(args ...string) []string { return append(append(args, part...), lockTrace) }
 		want := parse(with("verdict", "-format", "json")...)
 		for _, args := range [][]string{{}, {"-offered"}, {"-group", "start"}, {"-group", "goroutine"}}[:4/min(race.Slowdown, 2)] {
@@ -120,7 +120,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, f := range v.Findings {
-		for _, word := range []string{strconv.Itoa(i + 1), string(f.Kind)} {
+		for _, word := range []string{strconv.Itoa(i + 1), string(f.Kind)}[:2/min(race.Slowdown, 2)] {
 			r := bottleneck("explain", "-format", "json", word, lockTrace)
 			var e diagnose.Evidence
 			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
