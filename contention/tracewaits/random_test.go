@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -140,7 +141,7 @@ func TestRecycledGoroutinesChangeNothing(t *testing.T) {
 	}
 	spare := maxSpare
 	defer func() { maxSpare = spare }()
-	for seed := range uint64(500) {
+	for seed := range uint64(500 / race.Slowdown) {
 		opt := Options{Goroutines: seed%2 == 0, Quick: seed%5 == 4}
 		if seed%3 == 0 {
 			opt.Window = 300 * time.Microsecond
