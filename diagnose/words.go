@@ -184,8 +184,8 @@ func (d *diagnosis) switches(c *cause) int64 {
 // wakeCost is the approximate running time of two goroutines for one block and wake-up.
 const wakeCost = 5 * time.Microsecond
 
-// firstPlaces returns the place where goroutines waited most for a cause, with its callers. If no row has a place,
-// it returns the place where the program ran most.
+// firstPlaces returns the place where goroutines waited most for a cause, with its callers. If no
+// row has a place, it returns the place where the program ran most.
 func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; d.own(r.Site) && r.Count > 1 { // a single wait is chance
