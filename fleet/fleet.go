@@ -69,7 +69,8 @@ type Options struct {
 	// Window is the length of a window. Without a group named window in Key, the time of a
 	// trace is that of the last modification of its file. 0 means that all time is one window.
 	Window time.Duration
-	// Shards is the number of files for each table; 0 means 1. As many can be written at once.
+	// Shards is the largest number of files for each table; 0 means 1. As many can be written at
+	// once. A shard without traces has no files.
 	Shards int
 	// MaxMemory bounds the memory of an analysis, in bytes, as in bottleneck.Options. A worker
 	// analyzes as many traces at once as it has processors.
@@ -108,7 +109,6 @@ func Build(s beam.Scope, opt Options) error {
 	results, traces := beam.ParDo2(s, &analyzeFn{Key: key.String(), Window: opt.Window, MaxMemory: opt.MaxMemory}, files)
 	sums := beam.CombinePerKey(s, &mergeFn{}, results)
 	beam.ParDo0(s, &writeSumsFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardSumsFn{Shards: shards}, sums)))
-	// With one element for each shard, tables without rows are written as well.
 	beam.ParDo0(s, &writeTracesFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardTracesFn{Shards: shards}, traces)))
 	return nil
 }

@@ -67,6 +67,20 @@ func write(t *testing.T, name string, data []byte) {
 	}
 }
 
+func analyzeFile(t *testing.T, name string) *Results {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := Analyze(t.Context(), f, name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func runFleet(t *testing.T, opt Options) error {
 	t.Helper()
 	p, s := beam.NewPipelineWithRoot()
@@ -130,15 +144,7 @@ func TestSumsEqualSerialMerge(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Analyze(t.Context(), f, file, 0)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyzeFile(t, file)
 		part := strings.Split(strings.TrimSuffix(filepath.ToSlash(file), ".trace.zst"), "/")
 		part = part[len(part)-4:]
 		k := Key{part[0], part[1], part[2], part[3]}
@@ -209,25 +215,16 @@ func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
 	files, _ := filepath.Glob(dir + "/batch/*/*/*.zst")
 	slices.Reverse(files)
 	for _, file := range files {
-		f, err := os.Open(file)
+		written, err := encodeResults(*analyzeFile(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Analyze(t.Context(), f, file, 0)
-		f.Close()
-		var written []byte
-		if err == nil {
-			written, err = encodeResults(*r)
-		}
-		if read := decodeResults(written); err == nil && sum != nil {
-			r, err = Merge(sum, &read)
-		} else if err == nil {
-			r = &read
-		}
-		if err != nil {
+		read := decodeResults(written)
+		if sum == nil {
+			sum = &read
+		} else if sum, err = Merge(sum, &read); err != nil {
 			t.Fatal(err)
 		}
-		sum = r
 	}
 	if err := sum.load(); err != nil || sum.Traces != 3 {
 		t.Fatalf("%d traces", sum.Traces)

@@ -106,25 +106,22 @@ func readSaved(r io.Reader) (*Results, error) {
 	if len(data) > most {
 		return nil, errors.New("saved results of more than 256 MB")
 	}
-	graph, err := bottle.ReadJSON(bytes.NewReader(data))
-	if err == nil {
-		return &Results{Traces: 1, Graph: graph}, nil
-	}
-	all := []error{err}
-	if l, err := ledger.ReadJSON(bytes.NewReader(data)); err == nil {
-		return &Results{Traces: 1, Ledger: l}, nil
-	} else {
-		all = append(all, err)
-	}
-	if p, err := contention.ReadJSON(bytes.NewReader(data)); err == nil {
-		return &Results{Traces: 1, Contention: p}, nil
-	} else {
-		all = append(all, err)
-	}
-	if p, err := granularity.ReadJSON(bytes.NewReader(data)); err == nil {
-		return &Results{Traces: 1, Tasks: p}, nil
-	} else {
-		all = append(all, err)
+	var all []error
+	for _, read := range []func(r io.Reader, into *Results) error{
+		func(r io.Reader, into *Results) (err error) { into.Graph, err = bottle.ReadJSON(r); return err },
+		func(r io.Reader, into *Results) (err error) { into.Ledger, err = ledger.ReadJSON(r); return err },
+		func(r io.Reader, into *Results) (err error) {
+			into.Contention, err = contention.ReadJSON(r)
+			return err
+		},
+		func(r io.Reader, into *Results) (err error) { into.Tasks, err = granularity.ReadJSON(r); return err },
+	} {
+		out := &Results{Traces: 1}
+		if err := read(bytes.NewReader(data), out); err == nil {
+			return out, nil
+		} else {
+			all = append(all, err)
+		}
 	}
 	return nil, errors.Join(all...)
 }
