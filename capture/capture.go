@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"maps"
 	"math"
 	"os"
 	"runtime"
@@ -53,8 +55,9 @@ type Options struct {
 	CPU time.Duration
 	// NoVerdict stores the trace without analyzing it.
 	NoVerdict bool
-	// MaxMemory bounds the growth of the heap during the analysis, in bytes. 0 means 256 MB. A
-	// trace that needs more is stored without a verdict.
+	// MaxMemory bounds the memory of a capture in bytes: the copy of the recording, and the growth
+	// of the heap during the analysis. 0 means 256 MB. A larger recording is not taken, and one
+	// whose analysis needs more is stored without a verdict.
 	MaxMemory int64
 
 	// Version is the version of the service. "" means that of the program's main module.
@@ -95,6 +98,7 @@ type Capturer struct {
 	work     atomic.Int64 // ns
 
 	mu       sync.Mutex // guards the fields below
+	storing  bool       // the Sink has not returned from its last call
 	last     Info
 	lastErr  error
 	reported int64         // triggers suppressed up to the last capture
@@ -108,8 +112,8 @@ type Stats struct {
 	Captured, Bytes int64
 	// Suppressed is the number of triggers that came too early after the last capture.
 	Suppressed int64
-	// Failed is the number of captures that could not be taken or stored. LastError is the last
-	// reason.
+	// Failed is the number of captures that could not be taken or stored, and of looks at the
+	// conditions that ended in a panic. LastError is the last reason.
 	Failed    int64
 	LastError error
 	// Work is the time spent copying, analyzing and storing, without the rests.
@@ -163,7 +167,7 @@ func New(opt Options) *Capturer {
 	if opt.Every <= 0 {
 		opt.Every = defaultEvery
 	}
-	if opt.MaxMemory == 0 {
+	if opt.MaxMemory <= 0 {
 		opt.MaxMemory = 256 << 20
 	}
 	if opt.When.For <= 0 {
@@ -172,6 +176,7 @@ func New(opt Options) *Capturer {
 	if b, ok := debug.ReadBuildInfo(); ok && opt.Version == "" {
 		opt.Version = b.Main.Version
 	}
+	opt.Labels = maps.Clone(opt.Labels)
 	return &Capturer{opt: opt, born: time.Now(), hurry: make(chan struct{})}
 }
 
@@ -228,16 +233,41 @@ func (c *Capturer) take(reason string, gentle bool) {
 		every = min(every, max(every/10, time.Second)) // so that the next chance is not missed, too
 	}
 	defer func() { c.next.Store(int64(max(begin.Add(every).Sub(c.born), time.Since(c.born)))) }()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil {
-		c.failed.Add(1)
-		c.lastErr = err
+		c.fail(err)
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.captured.Add(1)
 	c.bytes.Add(info.Bytes)
 	c.last, c.reported = info, ignored
+}
+
+// fail counts a failure, and logs a panic, but not twice in a row.
+func (c *Capturer) fail(err error) {
+	c.failed.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.As(err, new(panicError)) && (c.lastErr == nil || c.lastErr.Error() != err.Error()) {
+		log.Print("bottleneck: ", err)
+	}
+	c.lastErr = err
+}
+
+// panicError is a panic of code that the user provides.
+type panicError string
+
+func (e panicError) Error() string { return string(e) }
+
+// protect calls f, and returns a panic of it as an error.
+func protect(what string, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicError("capture: panic of " + what + ": " + short(fmt.Sprint(v)))
+		}
+	}()
+	return f()
 }
 
 // store makes the files of a capture and gives them to the sink. ignored is the number of triggers
@@ -245,11 +275,12 @@ func (c *Capturer) take(reason string, gentle bool) {
 func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle bool) (info Info, err error) {
 	p := &pacer{Context: context.Background(), c: c, gentle: gentle, mark: now}
 	defer func() { c.work.Add(int64(time.Since(now) - p.rested)) }()
-	defer func() {
-		if v := recover(); v != nil { // of the Sink, or of Locks
-			err = fmt.Errorf("capture: panic: %v", v)
-		}
-	}()
+	c.mu.Lock()
+	stuck := c.storing
+	c.mu.Unlock()
+	if stuck {
+		return info, errors.New("capture: Options.Sink has not returned from an earlier capture")
+	}
 	trace, err := c.recorded(p)
 	if err != nil {
 		return info, fmt.Errorf("capture: taking the trace: %w", err)
@@ -270,7 +301,7 @@ func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle boo
 	}
 	add := func(name string, write func(w io.Writer) error) {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
+		if err := protect(name, func() error { return write(&b) }); err != nil {
 			missing(name, err)
 			return
 		}
@@ -290,7 +321,7 @@ func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle boo
 		add(LocksFile, func(w io.Writer) error { return contention.WriteJSON(w, c.opt.Locks.Snapshot()) })
 	}
 	if !c.opt.NoVerdict {
-		opt := bottleneck.Options{Want: bottleneck.WantVerdict, Workers: 1, MaxMemory: c.opt.MaxMemory, Last: c.opt.Recorder.Window(), CPUs: ofhost.Processors()}
+		opt := bottleneck.Options{Want: bottleneck.WantVerdict, Workers: 1, MaxMemory: max(1, c.opt.MaxMemory-trace.Size()), Last: c.opt.Recorder.Window(), CPUs: ofhost.Processors()}
 		if gentle {
 			opt.Observers = []timeline.Observer{p}
 		}
@@ -322,18 +353,78 @@ func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle boo
 	}
 	data = append(data, '\n')
 	files = append(files, File{Name: InfoFile, Size: int64(len(data)), Data: bytes.NewReader(data)})
-	ctx, cancel := context.WithTimeout(context.Background(), max(c.opt.Every, time.Minute))
-	defer cancel()
-	if err := c.opt.Sink.Store(ctx, info.Name, files); err != nil {
+	if err := c.hand(info.Name, files, gentle); err != nil {
 		return info, fmt.Errorf("capture: storing %s: %w", info.Name, err)
 	}
 	return info, nil
 }
 
+var ( // replaced by tests
+	lastChance = 10 * time.Second // for the Sink after Stop, or while a panic waits
+	abandon    = time.Second      // for the Sink to return after its context is done
+)
+
+// hand gives the files to the Sink, and returns even if the Sink does not.
+func (c *Capturer) hand(name string, files []File, gentle bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), max(c.opt.Every, time.Minute))
+	defer cancel()
+	c.mu.Lock()
+	c.storing = true
+	hurry := c.hurry
+	c.mu.Unlock()
+	done := make(chan error, 1)
+	background.Go(func() {
+		err := errors.New("Options.Sink ended its goroutine")
+		defer func() {
+			c.mu.Lock()
+			c.storing = false
+			c.mu.Unlock()
+			done <- err
+		}()
+		err = protect("Options.Sink", func() error { return c.opt.Sink.Store(ctx, name, files) })
+	})
+	if gentle {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+		case <-hurry:
+		}
+	}
+	defer time.AfterFunc(lastChance, cancel).Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(abandon):
+		return fmt.Errorf("Options.Sink does not return: %w", ctx.Err())
+	}
+}
+
+// copying is a context that makes the copy of a recording rest, and ends it if it is too large.
+type copying struct {
+	*pacer
+	most int64
+	buf  *snapshot.Buffer
+}
+
+func (c *copying) Err() error {
+	if c.buf.Size() > c.most {
+		return fmt.Errorf("the recording is larger than Options.MaxMemory, %d bytes", c.most)
+	}
+	return c.pacer.Err()
+}
+
 // recorded takes the trace. If others are taking one, it waits for up to two seconds.
 func (c *Capturer) recorded(p *pacer) (trace *snapshot.Buffer, err error) {
 	for range 20 {
-		trace = snapshot.New(context.Background())
+		ctx := &copying{pacer: p, most: c.opt.MaxMemory}
+		trace = snapshot.New(ctx)
+		ctx.buf = trace
 		if _, err = c.opt.Recorder.WriteTo(trace); !errors.Is(err, bottle.ErrBusy) {
 			break
 		}

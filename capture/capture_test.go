@@ -5,15 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -183,6 +187,12 @@ func TestFailuresAreCountedAndNotFatal(t *testing.T) {
 	if s := c.Stats(); s.Failed != 1 || s.LastError == nil {
 		t.Errorf("a sink that panics: %+v", s)
 	}
+	c = New(Options{Recorder: recording2(t), Sink: exiting{}, NoVerdict: true})
+	c.Trigger("exit")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || s.LastError == nil {
+		t.Errorf("a sink that ends its goroutine: %+v", s)
+	}
 }
 
 // recording2 returns a recorder beside another one.
@@ -200,6 +210,122 @@ func (s someTrace) WriteTo(w io.Writer) (int64, error) {
 type panicking struct{}
 
 func (panicking) Store(context.Context, string, []File) error { panic("sink") }
+
+type exiting struct{}
+
+func (exiting) Store(context.Context, string, []File) error { runtime.Goexit(); return nil }
+
+type panickingLocks struct{}
+
+func (panickingLocks) Snapshot() *contention.Profile       { panic("locks") }
+func (panickingLocks) Last(time.Duration) *bottleneck.Live { panic("continuous") }
+
+// A panic of what the user provides costs only what depended on it: the conditions after it are
+// looked at, and the capture lacks a file. The log has it once.
+func TestPanicsOfTheUsersCodeAreContained(t *testing.T) {
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	defer log.SetOutput(os.Stderr)
+	sink := &memorySink{}
+	c := New(Options{Recorder: recording2(t), Sink: sink, NoVerdict: true, Locks: panickingLocks{}, Continuous: panickingLocks{},
+		When: When{Lost: 0.5, Wait: time.Second, Runnable: 10, For: time.Second}})
+	w := newWatcher(c)
+	w.ready = func() uint64 { return 11 }
+	if r := w.reason(time.Unix(0, 0)); r != "" {
+		t.Errorf("reason %q", r)
+	}
+	if s := c.Stats(); s.Failed != 2 || s.LastError == nil || s.LastError.Error() != "capture: panic of Options.Locks: locks" {
+		t.Errorf("after two panics: %+v", s)
+	}
+	if r := w.reason(time.Unix(1, 0)); !strings.HasPrefix(r, "11 goroutines") {
+		t.Errorf("reason %q", r)
+	}
+	w.opt.When.Lost = 0
+	w.opt.When.Runnable = 0
+	w.reason(time.Unix(2, 0))
+	w.reason(time.Unix(3, 0))
+	if got := logged.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "panic of Options.Continuous: continuous") || !strings.Contains(got, "panic of Options.Locks: locks") {
+		t.Errorf("the log has\n%s", got)
+	}
+	c.Trigger("all the same")
+	c.Stop()
+	if s := c.Stats(); s.Captured != 1 || s.Failed != 4 || len(s.Last.Problems) != 1 || !strings.Contains(s.Last.Problems[0], "no locks.json: capture: panic of locks.json: locks") {
+		t.Errorf("stats are %+v", s)
+	}
+	if len(sink.list()) != 1 || len(sink.list()[0][TraceFile]) == 0 {
+		t.Error("the trace was not stored")
+	}
+}
+
+// A Sink that never returns neither holds up Stop nor leads to more recordings in memory.
+func TestSinkThatNeverReturns(t *testing.T) {
+	defer func(a, b time.Duration) { lastChance, abandon = a, b }(lastChance, abandon)
+	lastChance, abandon = time.Millisecond, time.Millisecond
+	sink := &memorySink{block: make(chan struct{})}
+	c := New(Options{Recorder: recording2(t), Sink: sink, NoVerdict: true, Every: time.Nanosecond})
+	c.Trigger("first")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || !strings.Contains(s.LastError.Error(), "does not return") {
+		t.Errorf("stats are %+v", s)
+	}
+	c.next.Store(0)
+	c.Trigger("second")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 2 || !strings.Contains(s.LastError.Error(), "has not returned") || s.Captured != 0 {
+		t.Errorf("stats are %+v", s)
+	}
+	close(sink.block)
+	wait(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return !c.storing })
+	c.next.Store(0)
+	c.Trigger("third")
+	c.Stop()
+	if s := c.Stats(); s.Captured != 1 {
+		t.Errorf("after the Sink has returned: %+v", s)
+	}
+	done := make(chan bool)
+	go func() { // a panic waits no longer
+		defer close(done)
+		defer func() { recover() }()
+		defer c.Panic()
+		c.next.Store(0)
+		sink.block = make(chan struct{})
+		panic("lost")
+	}()
+	<-done
+	close(sink.block)
+	if s := c.Stats(); s.Failed != 3 {
+		t.Errorf("after a panic: %+v", s)
+	}
+}
+
+// A recording larger than MaxMemory is not copied; the copy of any other rests as the analysis does.
+func TestCopyOfTheRecordingIsBounded(t *testing.T) {
+	large := source(func(w io.Writer) (n int64, err error) {
+		for k := 0; err == nil && n < 64<<20; n += int64(k) {
+			k, err = w.Write(make([]byte, 64<<10))
+		}
+		return n, err
+	})
+	rec := bottle.NewRecorder(bottle.RecorderOptions{Source: large})
+	sink := &memorySink{}
+	c := New(Options{Recorder: rec, Sink: sink, NoVerdict: true, MaxMemory: 1 << 20})
+	c.Trigger("large")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || !strings.Contains(s.LastError.Error(), "larger than Options.MaxMemory, 1048576 bytes") {
+		t.Errorf("stats are %+v", s)
+	}
+	c = New(Options{Recorder: rec, Sink: sink, NoVerdict: true, MaxMemory: 128 << 20})
+	begin := time.Now()
+	c.Trigger("not too large")
+	wait(t, func() bool { return c.Stats().Captured == 1 }) // Stop would hurry it
+	if s, all := c.Stats(), time.Since(begin); s.Captured != 1 || s.Work > all/2 {
+		t.Errorf("%v of work in %v: %+v", s.Work, all, s)
+	}
+}
+
+type source func(w io.Writer) (int64, error)
+
+func (s source) WriteTo(w io.Writer) (int64, error) { return s(w) }
 
 // A trace that cannot be analyzed is stored all the same.
 func TestBrokenTraceIsStoredWithoutVerdict(t *testing.T) {
@@ -474,6 +600,82 @@ func TestDirIsLeftCleanAfterErrors(t *testing.T) {
 			t.Errorf("a read-only directory: %v", err)
 		}
 	}
+}
+
+// On a full disk nothing is left of the capture, and the disk has room for the next one.
+func TestDirOnAFullDisk(t *testing.T) {
+	path := t.TempDir()
+	if runtime.GOOS != "linux" || exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "none", path).Run() != nil {
+		t.Skip("needs the right to mount a file system")
+	}
+	defer exec.Command("umount", path).Run()
+	large := source(func(w io.Writer) (int64, error) { return io.Copy(w, io.LimitReader(zeros{}, 4<<20)) })
+	dir := &Dir{Path: filepath.Join(path, "captures")}
+	for size, rec := range map[string]source{"4 MB": large, "1 kB": func(w io.Writer) (int64, error) { return io.CopyN(w, zeros{}, 1000) }} {
+		c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: rec}), Sink: dir, NoVerdict: true})
+		c.Trigger(size)
+		c.Stop()
+		if s := c.Stats(); (s.Captured == 1) != (size == "1 kB") || s.Captured == 0 && !errors.Is(s.LastError, syscall.ENOSPC) {
+			t.Errorf("%s: %+v", size, s)
+		}
+	}
+	if list, err := dir.List(); err != nil || len(list) != 1 {
+		t.Errorf("%d captures, %v", len(list), err)
+	}
+	if entries, _ := os.ReadDir(dir.Path); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// Create writes InfoFile last, and ends a context before it closes what was not written.
+func TestCreate(t *testing.T) {
+	var log []string
+	create := Create(func(ctx context.Context, name string) (io.WriteCloser, error) {
+		if name == "x/refused" {
+			return nil, fs.ErrPermission
+		}
+		return &created{ctx, name, &log}, nil
+	})
+	for file, want := range map[string]error{"fails": errFailing, "refused": fs.ErrPermission} {
+		if err := create.Store(t.Context(), "x", []File{{Name: file, Data: failing{}}, {Name: InfoFile, Data: strings.NewReader("{}")}}); !errors.Is(err, want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if err := create.Store(t.Context(), "x", []File{{Name: "good", Data: strings.NewReader("abc")}, {Name: InfoFile, Data: strings.NewReader("{}")}}); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := create.Store(ctx, "x", []File{{Name: "late", Data: strings.NewReader("abc")}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got, want := strings.Join(log, ", "), "x/fails: canceled, x/good: 3, x/good: stored, x/capture.json: 2, x/capture.json: stored, x/late: 3, x/late: canceled"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+type created struct {
+	ctx  context.Context
+	name string
+	log  *[]string
+}
+
+func (c *created) Write(p []byte) (int, error) {
+	*c.log = append(*c.log, fmt.Sprintf("%s: %d", c.name, len(p)))
+	return len(p), nil
+}
+
+func (c *created) Close() error {
+	end := "stored"
+	if c.ctx.Err() != nil {
+		end = "canceled"
+	}
+	*c.log = append(*c.log, c.name+": "+end)
+	return nil
 }
 
 var errFailing = errors.New("failing")

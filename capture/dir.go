@@ -21,7 +21,8 @@ type Sink interface {
 	// Store stores the files of a capture under a name that no other capture has. It is called
 	// for one capture at a time. If it fails, the capture is lost and counted. A slow Sink delays
 	// only later captures. It should return when ctx is done, after Options.Every and at least a
-	// minute. The last file is InfoFile: a capture is complete once that is stored.
+	// minute, or ten seconds after Stop: until it returns, no other capture is taken. The last file
+	// is InfoFile: a capture is complete once that is stored.
 	Store(ctx context.Context, name string, files []File) error
 }
 
@@ -31,6 +32,35 @@ type File struct {
 	Size int64
 	// Data can be written only once.
 	Data io.WriterTo
+}
+
+// Create is a Sink that creates a file for writing, as a client of another machine does. The name of
+// a file has the name of the capture before a slash. Close stores the file. If writing fails, ctx is
+// done before Close.
+type Create func(ctx context.Context, name string) (io.WriteCloser, error)
+
+// Store implements [Sink].
+func (create Create) Store(ctx context.Context, name string, files []File) error {
+	for _, f := range files {
+		if err := create.one(ctx, name+"/"+f.Name, f); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func (create Create) one(ctx context.Context, name string, f File) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := create(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Data.WriteTo(w)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		cancel()
+	}
+	return cmp.Or(err, w.Close())
 }
 
 // Dir is a directory of captures, each in a subdirectory. A capture appears when it is complete; if

@@ -40,7 +40,8 @@ func (c *Capturer) Start() {
 	})
 }
 
-// Stop ends the watching, and returns when a capture in progress is stored; it no longer rests.
+// Stop ends the watching, and returns when a capture in progress is stored; it no longer rests. A
+// Sink that does not return within ten seconds is left alone.
 func (c *Capturer) Stop() {
 	c.mu.Lock()
 	watched := c.watched
@@ -98,44 +99,72 @@ func newWatcher(c *Capturer) *watcher {
 	}}
 }
 
-// reason returns the reason for a capture, or "".
-func (w *watcher) reason(now time.Time) string {
+// reason returns the reason for a capture, or "". A panic of one condition does not affect others.
+func (w *watcher) reason(now time.Time) (reason string) {
+	look := func(what string, condition func(time.Time) string) {
+		if reason != "" {
+			return
+		}
+		if err := protect(what, func() error { reason = condition(now); return nil }); err != nil {
+			w.fail(err)
+		}
+	}
+	look("runtime/metrics", w.crowded)
+	look("Options.Continuous", w.lost)
+	look("Options.Locks", w.waits)
+	return reason
+}
+
+func (w *watcher) crowded(now time.Time) string {
 	when := &w.opt.When
-	if when.Runnable > 0 {
-		n := w.ready()
-		switch {
-		case n <= uint64(when.Runnable):
-			w.since = time.Time{}
-		case w.since.IsZero():
-			w.since = now
-		case now.Sub(w.since) >= when.For:
-			return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", n, format.Duration(now.Sub(w.since).Round(time.Second)), when.Runnable)
+	if when.Runnable <= 0 {
+		return ""
+	}
+	n := w.ready()
+	switch {
+	case n <= uint64(when.Runnable):
+		w.since = time.Time{}
+	case w.since.IsZero():
+		w.since = now
+	case now.Sub(w.since) >= when.For:
+		return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", n, format.Duration(now.Sub(w.since).Round(time.Second)), when.Runnable)
+	}
+	return ""
+}
+
+func (w *watcher) lost(now time.Time) string {
+	when, c := &w.opt.When, w.opt.Continuous
+	if when.Lost <= 0 || c == nil {
+		return ""
+	}
+	if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && l.To.Sub(l.From) >= when.For/2 && now.Sub(l.To) < 30*time.Second {
+		g := l.Bottle
+		if float64(g.Lost()) > when.Lost*float64(g.Capacity) {
+			return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(l.To.Sub(l.From)))
 		}
 	}
-	if c := w.opt.Continuous; when.Lost > 0 && c != nil {
-		if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && l.To.Sub(l.From) >= when.For/2 && now.Sub(l.To) < 30*time.Second {
-			g := l.Bottle
-			if float64(g.Lost()) > when.Lost*float64(g.Capacity) {
-				return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(l.To.Sub(l.From)))
-			}
+	return ""
+}
+
+func (w *watcher) waits(time.Time) string {
+	when := &w.opt.When
+	if when.Wait <= 0 || w.opt.Locks == nil {
+		return ""
+	}
+	p := w.opt.Locks.Snapshot()
+	for i := range p.Unfinished {
+		if u := &p.Unfinished[i]; u.Longest >= when.Wait {
+			return fmt.Sprintf("a goroutine has waited %s for %s", format.Duration(u.Longest), u.Lock)
 		}
 	}
-	if when.Wait > 0 && w.opt.Locks != nil {
-		p := w.opt.Locks.Snapshot()
-		for i := range p.Unfinished {
-			if u := &p.Unfinished[i]; u.Longest >= when.Wait {
-				return fmt.Sprintf("a goroutine has waited %s for %s", format.Duration(u.Longest), u.Lock)
-			}
+	var worst string
+	for i := range p.Waits {
+		if wait := &p.Waits[i]; wait.Longest > w.longest {
+			w.longest, worst = wait.Longest, wait.Lock.String()
 		}
-		var worst string
-		for i := range p.Waits {
-			if wait := &p.Waits[i]; wait.Longest > w.longest {
-				w.longest, worst = wait.Longest, wait.Lock.String()
-			}
-		}
-		if worst != "" && w.longest >= when.Wait {
-			return fmt.Sprintf("a goroutine waited %s for %s", format.Duration(w.longest), worst)
-		}
+	}
+	if worst != "" && w.longest >= when.Wait {
+		return fmt.Sprintf("a goroutine waited %s for %s", format.Duration(w.longest), worst)
 	}
 	return ""
 }
@@ -170,8 +199,8 @@ func (c *Capturer) SlowRequests(h http.Handler, d time.Duration) http.Handler {
 	})
 }
 
-// Panic captures if the goroutine panics, waits for the capture, and lets the panic go on. It must
-// be deferred:
+// Panic captures if the goroutine panics, waits for the capture, for its Sink at most ten seconds,
+// and lets the panic go on. It must be deferred:
 //
 //	defer c.Panic()
 //
