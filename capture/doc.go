@@ -26,10 +26,12 @@
 // A capture holds the execution trace of the last seconds, the verdict on it as Markdown and JSON,
 // the waits for wrapped locks, and the reason. At most one is taken at a time, and by default one
 // in ten minutes; the others are counted. A [Dir] bounds their number and the bytes on disk.
+// Modules of their own have interceptors for gRPC (exporters/grpc) and a Sink for object storage
+// (exporters/blob).
 //
 // Cost: a trigger that is suppressed takes 0.1 µs, and a request that is watched 0.6 µs
-// (BenchmarkTrigger, BenchmarkSlow). A capture copies the recording, at most
-// bottle.RecorderOptions.MaxBytes, and analyzes it, about 0.5 µs of CPU time per event, of which it
-// takes a tenth of one processor at a time. "go run ./benchmarks/live -ways flight,recorder,storm"
-// measures a service with 10,000 triggers a second.
+// (BenchmarkTrigger, BenchmarkSlow). A capture copies the recording and analyzes it, about 0.5 µs of
+// CPU time per event, of which it takes a tenth of one processor at a time, and at most
+// Options.MaxMemory. "go run ./benchmarks/live -ways recorder,storm,flight" measures a service with
+// 10,000 triggers a second.
 package capture
