@@ -12,7 +12,8 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 //	Σ shares + carry == (time − idle time) · 2^16
 //
 // is an identity of integers. It does not matter where the time is divided: advancing in two steps
-// gives the same a and carry as in one step, so windows sum to the whole bit for bit.
+// gives the same a and carry as in one step, so windows sum to the whole bit for bit. A share differs
+// from equation 1 by less than r/65,536 ns for each change of r.
 
 // fracBits is the number of fraction bits of a share.
 const fracBits = 16

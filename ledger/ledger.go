@@ -33,16 +33,9 @@
 // ended it: the goroutine that ran next on the processor, what and where it had waited, and what
 // woke it. The part of the gap in which that goroutine was ready is wake-up latency.
 //
-// # Cost
-//
-// An [Observer] takes about 25 ns per event (BenchmarkObserver). If most of many processors are
-// empty, the cost grows with the logarithm of their number (BenchmarkProcs). Memory grows with the
-// live goroutines and the distinct rows; there are at most 16,384 rows.
-//
-// # Limits
-//
-// A trace does not show when the operating system took a thread off its processor, or whether a
-// running goroutine makes progress.
+// An [Observer] takes about 25 ns per event (BenchmarkObserver). Memory grows with the live
+// goroutines and the distinct rows, of which there are at most 16,384. A trace does not show when
+// the operating system preempts a thread, or whether a running goroutine makes progress.
 package ledger
 
 import (

@@ -1,9 +1,8 @@
-// Package speedup explains why N workers are not N times faster than one. It computes speedup
-// stacks: bars of height N that are divided into the measured speed-up and the components that keep
-// it below N.
-//
-// A stack needs two execution traces (runtime/trace) of the same work, with one worker and with
-// many:
+// Package speedup explains why N workers are not N times faster than one. It computes speedup stacks
+// (Eyerman, Du Bois, Eeckhout, "Speedup stacks: identifying scaling bottlenecks in multi-threaded
+// applications", ISPASS 2012): bars of height N that consist of the measured speed-up and the
+// components that keep it below N. A stack needs two execution traces of the same work, with one
+// worker and with many:
 //
 //	package main
 //
@@ -20,31 +19,23 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		fmt.Printf("%.2f times faster with %d workers\n", s.Speedup, s.N)
+//		fmt.Printf("%.2f times faster with %d workers, remainder %.2f\n", s.Speedup, s.N, s.Remainder)
 //		for _, c := range speedup.Delimiters() {
 //			if v := s.Components[c]; v != 0 {
 //				fmt.Printf("%6.2f %s: without it, %.2f times\n", v, c, s.WhatIf(c))
 //			}
 //		}
-//		fmt.Printf("%6.2f remainder\n", s.Remainder)
 //	}
 //
-// The run with N workers has N lanes, one per worker. At each instant every lane is in exactly one
-// [Component] (observer.go lists the rules). A component is the difference of the two runs, divided
-// by the time T_p of the run with N workers:
-//
-//	S + Σ components + remainder == N, exactly, with S = T_s / T_p
+// The run with N workers has N lanes. At each instant every lane is in exactly one [Component]
+// (observer.go lists the rules). A component is the difference of the two runs divided by the time T_p
+// of the run with N workers, so S + Σ components + remainder == N exactly, with S = T_s / T_p.
 //
 // The remainder is the extra time that the same work took to run: caches, memory, parallel overhead,
-// and time in which the system gave the processor to another process. Package schedstat measures
-// the latter; a stack with too much of it is [Stack.Disturbed]. A component is negative if the
-// single-threaded run had more of it. [Selector] describes who the workers are, [Estimate] what one
-// trace alone shows.
+// and time for which the system gave the processor to another process. Package schedstat measures the
+// latter; a stack with too much of it is [Stack.Disturbed]. [Selector] describes who the workers are,
+// [Estimate] what one trace alone shows.
 //
-// The analysis adds about 50 ns of CPU time to each event of a pass (BenchmarkObserver). FromTraces
-// makes two passes over the run with many workers. Memory does not grow with the trace.
-//
-// The paper is Eyerman, Du Bois, Eeckhout, "Speedup stacks: identifying scaling bottlenecks in
-// multi-threaded applications", ISPASS 2012. Equations are numbered as in the description by Du
-// Bois, Sartor, Eyerman and Eeckhout for managed programs.
+// The analysis adds about 50 ns to each event of a pass (BenchmarkObserver). Memory does not grow with
+// the trace. Equations are numbered as by Du Bois, Sartor, Eyerman and Eeckhout for managed programs.
 package speedup

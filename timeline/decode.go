@@ -18,6 +18,10 @@ import (
 // Records refer to goroutines, stacks and names by numbers that are local to the generation and
 // index the tables of decoded. Records hold no pointers, so the garbage collector does not scan
 // them, and the memory of the Reader that produced them can be freed.
+//
+// Every generation has its own decoder, even if only one is decoded at a time. A single decoder for
+// a whole trace would move real events, because statuses of one generation are written during the
+// next one and decoders force time to increase.
 
 // record is a compact event. The meaning of x and y depends on the code:
 //

@@ -185,7 +185,14 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 
 // Read replays the trace in r to the observers in one pass, in the order of time. It reads r to the
 // end. Regular files and in-memory readers at their beginning are read by random access. Traces
-// compressed with gzip or zstd are decompressed.
+// compressed with gzip or zstd are decompressed. Observers are called on one goroutine at a time;
+// their arguments are valid only during the call.
+//
+// Traces of Go 1.22 to 1.27 are read by generations. Older ones, from Go 1.11 on, are read in one
+// piece, which takes memory for the whole trace. Newer ones are an error. A trace does not show when
+// the operating system preempts a thread, what C code does ([State.IsC]), which lock or channel a
+// wait is for, or acquisitions without a wait. A goroutine that is older than the trace and never
+// blocks has no name. Call chains have at most 128 frames.
 //
 // Read always returns an Info. If a trace is truncated or damaged, the observers have seen the data
 // before the damage, closed as if the trace ended there, and the error is an *[Error] that

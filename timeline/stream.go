@@ -80,7 +80,9 @@ type StreamOptions struct {
 // five times the size of the generation being read, and for the live state of the program. Memory
 // does not grow with time, and StreamOptions.MaxMemory bounds it. Traces of Go 1.22 and later can
 // be read live; older ones have no generations.
-// have no generations.
+//
+// Observers need no special support for streams, unless their state grows without bound: those of
+// bottle, contention and granularity have Cut methods, which end a result and begin the next.
 type Stream struct {
 	opt StreamOptions
 

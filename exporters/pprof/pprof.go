@@ -1,7 +1,5 @@
 // Package pprof writes a bottle graph as a profile for go tool pprof and other tools that read the
-// format: flame graphs in a browser, diffs of two runs, profile databases.
-//
-// This program writes one:
+// format:
 //
 //	package main
 //
@@ -23,27 +21,23 @@
 //		}
 //	}
 //
-// There are two ways to read it:
+// Three ways to read it:
 //
-//	go tool pprof -top -cum bottle.pb.gz                   # who takes the time: the shares; 100% is the wall time
-//	go tool pprof -top -sample_index=running bottle.pb.gz  # 308% in all is a mean parallelism of 3.08
-//	go tool pprof -http=: bottle.pb.gz                     # the flame graph: the code of each box, as wide as its share
+//	go tool pprof -top -cum bottle.pb.gz                   # shares; 100% is the wall time
+//	go tool pprof -top -sample_index=running bottle.pb.gz  # 308% is a parallelism of 3.08
+//	go tool pprof -http=: bottle.pb.gz                     # flame graph of the shares
 //
 // The root of each stack is a box, "[group] name". If the graph has call stacks
 // ([bottle.Options.Stacks]), those of its goroutines follow: the samples of a box sum to its share
-// and to its running time. Time without a call stack is "[not sampled]"; the idle time is a
-// separate sample, "[idle]". Without call stacks, as in a graph with windows or one saved as JSON,
-// a box is one sample. Frames in brackets are not code: their file name gives their meaning.
+// and to its running time. Time without a call stack is "[not sampled]", idle time "[idle]".
 //
-// Samples carry the labels group, kind and source (of the call stack: "cpu samples", or "scheduling
-// events" if the event that stopped the goroutine stands for the time before it), and, in a graph
-// with windows, window_start. So "go tool pprof -tagroot=window_start" shows all phases. Goroutine
-// ids are never labels.
+// Samples have the labels group, kind and source (of the call stack: "cpu samples", or "scheduling
+// events" if the event that stopped the goroutine stands for the time before it). In a graph with
+// windows they have window_start, so "go tool pprof -tagroot=window_start" shows all phases.
 //
 // Databases refuse large profiles. Write stays under 16,000 samples and 4 MB: it folds the smallest
-// boxes and call stacks, or drops the windows, and the profile's comments record that.
-//
-// Writing a graph of 12 boxes takes 0.4 ms, one of 300 boxes 2.5 ms (BenchmarkWrite).
+// boxes and call stacks, or drops the windows, and the profile's comments record that. A graph of
+// 300 boxes takes 2.5 ms (BenchmarkWrite).
 package pprof
 
 import (

@@ -37,11 +37,7 @@
 // 0.9 MB to a program. The fonts cover Latin, Greek and Cyrillic. Other scripts appear as empty
 // boxes; use SVG for them.
 //
-// # Cost
-//
-// A picture of 7 groups takes 85 ms, 12 MB of memory and 180 kB as a PNG of 2.3 million pixels,
-// most of the time for compression; 300 groups take 120 ms and 460 kB, 48 windows 210 ms and 460
-// kB. (BenchmarkPicture of package picture, the fastest of 66 runs, one core of a Xeon, Go 1.26.)
+// A picture of 7 groups takes 85 ms and 12 MB of memory (BenchmarkPicture of package picture).
 package png
 
 import (
