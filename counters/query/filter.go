@@ -21,9 +21,37 @@ type Filter struct {
 //
 //	group =~ "worker" && duration > 100us && !(ended = preempted) && first(20, gc)
 //
-// The package comment describes the language. "" means all quanta. The error is a [*SyntaxError].
-// Texts longer than 16 KiB, nested more than 64 deep, or with more than 500 operations are errors.
-// Parsing takes microseconds.
+// A metric is an arithmetic expression over the properties of a quantum: numbers, + - * / and
+// parentheses, min(…), max(…), abs(x), and change(x), the difference to the previous quantum of the
+// same goroutine. Names are duration, begin, end, gap (the time since that quantum), goroutine,
+// thread, proc, and the counters of the recording, with _ for -, such as minor_faults, or in
+// quotes, such as "msr/tsc". Numbers may have a unit: 100us, 2ms, 4KiB. Only values with the same
+// unit can be added and compared; a plain number is compatible with every unit.
+//
+//	duration > 100us                    instructions / cycles < 0.5         goroutine in (7, 20..29)
+//	group = main.worker                 group =~ "work|load"                func !~ "^runtime\\."
+//	ended = preempted                   ended in (blocked, syscall)         wait = chan-receive
+//	kind = gc                           known(minor_faults)                 all, none
+//	first(20, gc)                       last(5, gc, goroutine)              first(3, "stop-the-world (GC mark termination)", proc)
+//	during(gc)                          during(10ms, 20ms)                  between("start", "end")
+//
+// are filters, which !, &&, || and parentheses combine. group, kind, func (the top function when
+// the quantum ended), caller (of that function), ended and wait (the reason for blocking) are text.
+// first(n, span) selects the first n quanta that begin after the end of each such span and before
+// the next one begins. last(n, span) selects the last n that end before its beginning and begin
+// after the end of the previous one. Both count in the whole program or, with a third argument, in
+// each goroutine, group, proc or thread; gc is the mark phase of a collection. during selects
+// quanta that overlap an interval or span. between(a, b) selects quanta that begin after a marker
+// with the first text and before the next with the second; with a third argument, goroutine,
+// markers affect only the goroutine that set them.
+//
+// Unknown values propagate: a metric of an unknown value is unknown, and so is a division by zero.
+// No comparison with an unknown value holds, neither = nor !=. Statistics omit unknown values and
+// return the number of known ones. But ! is the complement: !(minor_faults > 5) includes the quanta
+// whose faults are unknown.
+//
+// "" means all quanta. The error is a [*SyntaxError]. Texts longer than 16 KiB, nested more than 64
+// deep, or with more than 500 operations are errors. Parsing takes microseconds.
 func ParseFilter(text string) (*Filter, error) {
 	root, err := parse(text, func(l *lexer) *node {
 		if l.pos() == len(text) {

@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// This file parses the language of filters and metrics by precedence climbing. The package comment
+// This file parses the language of filters and metrics by precedence climbing. ParseFilter
 // describes its meaning.
 //
 //	expression = operand { operator operand } | field relation value | field "in" "(" value { "," value } ")"

@@ -150,9 +150,9 @@ func FuzzMetric(f *testing.F) {
 	})
 }
 
-// Every filter of the package comment means something for a recording that has what it names.
+// Every filter of the comment of ParseFilter means something for a recording that has what it names.
 func TestFiltersOfTheComment(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
+	doc, err := os.ReadFile("filter.go")
 	if err != nil {
 		t.Fatal(err)
 	}
