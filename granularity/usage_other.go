@@ -1,9 +1,15 @@
-//go:build !unix && !windows
+//go:build !unix
 
 package granularity
 
-// processUsage returns nothing: this system does not count.
-func processUsage() usage { return usage{} }
+import "github.com/bottleneck-go/bottleneck/internal/proctime"
+
+// processUsage returns the processor time that the process has used so far: this system does not
+// count a process's context switches.
+func processUsage() usage {
+	cpu := proctime.Self()
+	return usage{known: cpu > 0, cpu: cpu}
+}
 
 // threadSwitches returns 0: this system has no counts for threads.
 func threadSwitches() int64 { return 0 }

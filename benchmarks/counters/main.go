@@ -31,6 +31,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 )
 
 func main() {
@@ -83,11 +84,11 @@ func (w *way) run(s *service, requests int, measured bool) error {
 			return err
 		}
 	}
-	begin, cpu := time.Now(), processTime()
+	begin, cpu := time.Now(), proctime.Self()
 	if err := s.load(requests); err != nil {
 		return err
 	}
-	wall, used := time.Since(begin), processTime()-cpu
+	wall, used := time.Since(begin), proctime.Self()-cpu
 	if session != nil {
 		r, err := quanta.Stop(context.Background(), session, quanta.Options{})
 		if err != nil {

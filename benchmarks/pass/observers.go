@@ -11,6 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -61,10 +62,10 @@ type stopwatch struct {
 }
 
 // Begin implements [timeline.Observer].
-func (w *stopwatch) Begin(*timeline.Begin) { w.began = processorTimeNow() }
+func (w *stopwatch) Begin(*timeline.Begin) { w.began = proctime.Self() }
 
 // End implements [timeline.Observer].
-func (w *stopwatch) End(*timeline.End) { w.ended = processorTimeNow() }
+func (w *stopwatch) End(*timeline.End) { w.ended = proctime.Self() }
 
 // compareObservers prints what each analysis adds to a replay for the boxes, in ns per event: the
 // minimum of some runs, because other programs can only add to it.

@@ -6,17 +6,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"time"
 )
-
-// processorTimeNow returns the processor time that this process has used.
-func processorTimeNow() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // peakMemory returns the largest resident set of a finished process, in MB.
 func peakMemory(ps *os.ProcessState) float64 {

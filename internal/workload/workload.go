@@ -18,10 +18,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/trace"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 )
 
 // File is an item of the queue.
@@ -109,7 +114,7 @@ func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
 
 	res := &Result{Workers: make([]Worker, c.Workers)}
 	sums := make([]uint64, c.Workers)
-	begin, cpu := time.Now(), processTime()
+	begin, cpu := time.Now(), proctime.Self()
 	var wg sync.WaitGroup
 	for i := range res.Workers {
 		wg.Go(func() {
@@ -125,7 +130,7 @@ func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
 		})
 	}
 	wg.Wait()
-	res.Wall, res.CPU = time.Since(begin), processTime()-cpu
+	res.Wall, res.CPU = time.Since(begin), proctime.Self()-cpu
 	for _, s := range sums {
 		res.Sum += s
 	}
@@ -142,4 +147,52 @@ func (c Config) process(ctx context.Context, f File) (sum uint64) {
 		sum += compute(uint64(f.from+i), c.Unit)
 	}
 	return sum
+}
+
+// compute is the work: a chain of dependent steps, so that no processor can overlap them. It
+// allocates nothing and touches no memory, so only the queue limits the workload.
+func compute(seed uint64, steps int) uint64 {
+	x := seed*0x9e3779b97f4a7c15 + 1
+	for range steps {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+// StepsFor returns the number of steps of a unit with which a run of the configuration without
+// repairs takes about d on the given number of processors. It measures this processor for some
+// milliseconds.
+func (c Config) StepsFor(d time.Duration, procs int) int {
+	// The small files go through all processors or workers at once, whichever are fewer; the
+	// large one through one.
+	wide := max(1, min(procs, c.Workers))
+	units := float64(c.Small)/float64(wide) + float64(c.Factor)
+	return max(1, int(float64(d)/units/stepTime()))
+}
+
+// stepTime is the duration of a step in nanoseconds: the minimum of several short measurements,
+// because a disturbance only makes one slower.
+func stepTime() float64 {
+	const rounds, steps = 8, 1 << 20
+	best := time.Duration(1 << 62)
+	for i := range rounds {
+		begin := monotime.Now()
+		runtime.KeepAlive(compute(uint64(i), steps)) // prevents the compiler from removing it
+		best = min(best, time.Duration(monotime.Now()-begin))
+	}
+	return max(0.01, float64(best)/steps)
+}
+
+// Crowded returns a warning if the process got clearly less processor time than the running time of
+// its goroutines, or "". In an execution trace a goroutine runs even while its thread waits for a
+// processor: on a crowded machine the graph is that of the goroutines, not of the processors.
+func Crowded(cpu, running time.Duration) string {
+	if cpu <= 0 || cpu >= running-running/20 {
+		return ""
+	}
+	return fmt.Sprintf("The process got %s of processor time but its goroutines seem to have run for %s: "+
+		"other programs used the processors during that time, and the boxes include the time for which goroutines waited for them.",
+		format.Duration(cpu), format.Duration(running))
 }

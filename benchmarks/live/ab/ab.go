@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 )
 
 // Workload is a repeated operation of a program.
@@ -84,9 +85,9 @@ func Compare(w io.Writer, work Workload, opt Options) error {
 	r.begin()
 	defer r.end()
 	time.Sleep(time.Second) // warm up
-	n, cpu := r.count.Load(), cpuTime()
+	n, cpu := r.count.Load(), proctime.Self()
 	time.Sleep(time.Second)
-	each := (cpuTime() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // processor time
+	each := (proctime.Self() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // processor time
 	fmt.Fprintf(w, "%s: %d clients, %d slices of %v for each way, %d MB kept besides\n", work.Name, work.Clients, opt.Rounds, opt.Slice, opt.Heap>>20)
 	results := map[string][]slice{}
 	for round := range opt.Rounds {
@@ -195,10 +196,10 @@ func (r *runner) turn(m Mode, length time.Duration, rate float64) (slice, error)
 	defer stop()
 	time.Sleep(length / 8) // the cost of switching is not measured
 	r.latencies()
-	n, cpu, at, cycles := r.count.Load(), cpuTime(), time.Now(), collections()
+	n, cpu, at, cycles := r.count.Load(), proctime.Self(), time.Now(), collections()
 	time.Sleep(length)
 	took, ops := time.Since(at).Seconds(), float64(r.count.Load()-n)
-	s := slice{rate: ops / took, cpu: (cpuTime() - cpu).Seconds() / ops, cycles: float64(collections()-cycles) / took}
+	s := slice{rate: ops / took, cpu: (proctime.Self() - cpu).Seconds() / ops, cycles: float64(collections()-cycles) / took}
 	if rate > 0 {
 		r.rate.Store(math.Float64bits(rate))
 		time.Sleep(length / 4)

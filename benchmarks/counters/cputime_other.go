@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "time"
-
-// processTime returns 0: the processor time is unknown on this system.
-func processTime() time.Duration { return 0 }
