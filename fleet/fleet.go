@@ -44,6 +44,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -51,8 +52,12 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -107,8 +112,8 @@ func Build(s beam.Scope, opt Options) error {
 	shards := max(1, opt.Shards)
 	files := beam.Reshuffle(s, fileio.MatchAll(s, beam.CreateList(s, opt.In), fileio.MatchEmptyDisallow()))
 	results, traces := beam.ParDo2(s, &analyzeFn{Key: key.String(), Window: opt.Window, MaxMemory: opt.MaxMemory}, files)
-	sums := beam.CombinePerKey(s, &mergeFn{}, results)
-	beam.ParDo0(s, &writeSumsFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardSumsFn{Shards: shards}, sums)))
+	all := beam.CombinePerKey(s, &mergeFn{}, results)
+	beam.ParDo0(s, &writeSumsFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardSumsFn{Shards: shards}, all)))
 	beam.ParDo0(s, &writeTracesFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardTracesFn{Shards: shards}, traces)))
 	return nil
 }
@@ -124,29 +129,27 @@ type Trace struct {
 
 // Sum is the sum of the results for a key.
 type Sum struct {
-	Key     Key
-	Results Results
+	Key  Key
+	Data []byte // for decode
 }
 
 func init() {
-	register.DoFn4x1[context.Context, fileio.FileMetadata, func(Key, Results), func(Trace), error](&analyzeFn{})
-	register.Emitter2[Key, Results]()
+	register.DoFn4x1[context.Context, fileio.FileMetadata, func(Key, []byte), func(Trace), error](&analyzeFn{})
+	register.Emitter2[Key, []byte]()
 	register.Emitter1[Trace]()
-	register.Combiner1[Results](&mergeFn{})
-	register.DoFn2x2[Key, Results, int, Sum](&shardSumsFn{})
+	register.Combiner1[[]byte](&mergeFn{})
+	register.DoFn2x2[Key, []byte, int, Sum](&shardSumsFn{})
 	register.DoFn1x2[Trace, int, Trace](&shardTracesFn{})
 	register.DoFn3x1[context.Context, int, func(*Sum) bool, error](&writeSumsFn{})
 	register.DoFn3x1[context.Context, int, func(*Trace) bool, error](&writeTracesFn{})
 	register.Iter1[Sum]()
 	register.Iter1[Trace]()
 	beam.RegisterType(reflect.TypeFor[Key]())
-	beam.RegisterCoder(reflect.TypeFor[Results](), encodeResults, decodeResults)
-	beam.RegisterCoder(reflect.TypeFor[Sum](), encodeSum, decodeSum)
+	beam.RegisterType(reflect.TypeFor[Sum]())
 	beam.RegisterCoder(reflect.TypeFor[Trace](), encodeTrace, decodeTrace)
 }
 
-// analyzeFn analyzes files, as many at once as there are processors: a runner passes them one after
-// the other.
+// analyzeFn analyzes files concurrently: a runner passes them one after the other.
 type analyzeFn struct {
 	Key       string
 	Window    time.Duration
@@ -158,27 +161,38 @@ type analyzeFn struct {
 
 type analyzed struct {
 	Trace
-	results *Results
+	results sums
 	err     error // the run ends, not the trace
 }
 
+var (
+	// running limits the analyses of a process, which may have several bundles, to its processors.
+	running = make(chan struct{}, runtime.GOMAXPROCS(0))
+	// alone is locked by an analysis that may use all of the memory.
+	alone sync.RWMutex
+)
+
 func (fn *analyzeFn) Setup() { fn.key = regexp.MustCompile(fn.Key) }
 
-func (fn *analyzeFn) StartBundle(context.Context, func(Key, Results), func(Trace)) { fn.pending = nil }
+func (fn *analyzeFn) StartBundle(context.Context, func(Key, []byte), func(Trace)) { fn.pending = nil }
 
-func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, Results), traces func(Trace)) error {
+func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, []byte), traces func(Trace)) error {
 	done := make(chan analyzed, 1)
-	background.Go(func() { done <- fn.analyze(ctx, file) })
+	running <- struct{}{}
+	background.Go(func() {
+		defer func() { <-running }()
+		done <- fn.analyze(ctx, file)
+	})
 	fn.pending = append(fn.pending, done)
-	return fn.emit(runtime.GOMAXPROCS(0)-1, results, traces)
+	return fn.emit(8*cap(running), results, traces) // a long analysis must not make the others wait
 }
 
-func (fn *analyzeFn) FinishBundle(_ context.Context, results func(Key, Results), traces func(Trace)) error {
+func (fn *analyzeFn) FinishBundle(_ context.Context, results func(Key, []byte), traces func(Trace)) error {
 	return fn.emit(0, results, traces)
 }
 
 // emit waits until at most this many files are pending.
-func (fn *analyzeFn) emit(most int, results func(Key, Results), traces func(Trace)) error {
+func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(Trace)) error {
 	for len(fn.pending) > most {
 		a := <-fn.pending[0]
 		fn.pending = fn.pending[1:]
@@ -186,7 +200,7 @@ func (fn *analyzeFn) emit(most int, results func(Key, Results), traces func(Trac
 			return a.err
 		}
 		if a.results != nil {
-			results(a.Key, *a.results)
+			results(a.Key, a.results)
 		}
 		traces(a.Trace)
 	}
@@ -195,22 +209,25 @@ func (fn *analyzeFn) emit(most int, results func(Key, Results), traces func(Trac
 
 func (fn *analyzeFn) analyze(ctx context.Context, file fileio.FileMetadata) (a analyzed) {
 	a.Key, a.File = fn.keyOf(file), file.Path
-	var err error
-	if a.results, err = fn.read(ctx, file.Path); err != nil {
+	ctx = memory.WithLimit(ctx, cmp.Or(fn.MaxMemory, memory.Default()))
+	alone.RLock()
+	results, err := fn.read(ctx, file.Path)
+	alone.RUnlock()
+	if errors.Is(err, timeline.ErrMemory) { // perhaps others took it
+		alone.Lock()
+		results, err = fn.read(ctx, file.Path)
+		alone.Unlock()
+	}
+	if err != nil {
 		a.Err = err.Error()
 	}
-	if a.results != nil && a.results.Verdict != nil {
-		v := a.results.Verdict
+	if a.err = ctx.Err(); results == nil || a.err != nil {
+		return a
+	}
+	if v := results.Verdict; v != nil {
 		a.Findings, a.Capacity = v.Findings, int64(v.Capacity)
 	}
-	a.err = ctx.Err()
-	if a.results != nil && a.err == nil {
-		// Graphs in memory have fractions of nanoseconds, which those that were written lack. Sums
-		// must not depend on what a runner added up before it wrote it.
-		if a.results.encoded, a.err = encodeResults(*a.results); a.err == nil {
-			*a.results = decodeResults(a.results.encoded)
-		}
-	}
+	a.results, a.err = encode(results)
 	return a
 }
 
@@ -225,7 +242,7 @@ func (fn *analyzeFn) read(ctx context.Context, name string) (*Results, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return Analyze(ctx, f, name, fn.MaxMemory)
+	return Analyze(ctx, f, name, 0)
 }
 
 func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k Key) {
@@ -246,13 +263,7 @@ func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k Key) {
 // mergeFn adds results up.
 type mergeFn struct{}
 
-func (*mergeFn) MergeAccumulators(a, b Results) (Results, error) {
-	r, err := Merge(&a, &b)
-	if err != nil {
-		return Results{}, err
-	}
-	return *r, nil
-}
+func (*mergeFn) MergeAccumulators(a, b []byte) ([]byte, error) { return add(a, b) }
 
 func shard(k Key, n int) int {
 	h := fnv.New32a()
@@ -262,8 +273,8 @@ func shard(k Key, n int) int {
 
 type shardSumsFn struct{ Shards int }
 
-func (fn *shardSumsFn) ProcessElement(k Key, r Results) (int, Sum) {
-	return shard(k, fn.Shards), Sum{k, r}
+func (fn *shardSumsFn) ProcessElement(k Key, data []byte) (int, Sum) {
+	return shard(k, fn.Shards), Sum{k, data}
 }
 
 type shardTracesFn struct{ Shards int }
@@ -284,16 +295,47 @@ func (fn *writeSumsFn) ProcessElement(ctx context.Context, shard int, next func(
 		columns = append(columns, t.of(empty).Columns)
 	}
 	return writeFiles(ctx, fn.Out, shard, fn.Shards, names, columns, func(to []*writer) error {
-		for s := (Sum{}); next(&s); s = (Sum{}) {
-			if err := s.Results.load(); err != nil {
-				return err
-			}
-			for i, t := range tables {
-				if rows := t.of(&s.Results); rows != nil {
-					if err := to[i].write(s.Key, rows); err != nil {
+		batch := make([]Sum, 4*runtime.GOMAXPROCS(0)) // decoded, and their tables written, at once
+		rows := make([][]*result.Table, len(batch))
+		for more := true; more; {
+			var decoding, writing errgroup.Group
+			n := 0
+			for i := range batch {
+				if batch[i] = (Sum{}); !next(&batch[i]) {
+					more = false
+					break
+				}
+				n++
+				decoding.Go(func() error {
+					r, err := decode(batch[i].Data)
+					if err != nil {
 						return err
 					}
-				}
+					rows[i] = nil
+					for _, t := range tables {
+						rows[i] = append(rows[i], t.of(r))
+					}
+					return nil
+				})
+			}
+			if err := decoding.Wait(); err != nil {
+				return err
+			}
+			for i := range tables {
+				writing.Go(func() error {
+					for k := range n {
+						if rows[k][i] == nil {
+							continue
+						}
+						if err := to[i].write(batch[k].Key, rows[k][i]); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			if err := writing.Wait(); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -215,18 +216,21 @@ func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
 	files, _ := filepath.Glob(dir + "/batch/*/*/*.zst")
 	slices.Reverse(files)
 	for _, file := range files {
-		written, err := encodeResults(*analyzeFile(t, file))
+		written, err := encode(analyzeFile(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := decodeResults(written)
+		read, err := decode(written)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if sum == nil {
-			sum = &read
-		} else if sum, err = Merge(sum, &read); err != nil {
+			sum = read
+		} else if sum, err = Merge(sum, read); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := sum.load(); err != nil || sum.Traces != 3 {
+	if sum.Traces != 3 {
 		t.Fatalf("%d traces", sum.Traces)
 	}
 	rows := query(t, fmt.Sprintf(`select "group", share_ns, running_ns, goroutines from '%s/boxes-*.parquet' where service = 'batch' order by all`, out))[1:]
@@ -256,6 +260,89 @@ func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
 	}
 	if !slices.EqualFunc(rows, want, slices.Equal[[]string]) {
 		t.Errorf("got %q\nwant %q", rows, want)
+	}
+}
+
+// Encoding keeps all that merging and the tables use, to the bit.
+func TestDecodedResultsAreEqual(t *testing.T) {
+	files, err := filepath.Glob("../testdata/real/*.zst")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		r := analyzeFile(t, file)
+		list, err := encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := decode(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := r.withoutDetails()
+		for name, of := range map[string][2]any{
+			"graph": {want.Graph, read.Graph}, "ledger": {want.Ledger, read.Ledger}, "contention": {want.Contention, read.Contention},
+			"tasks": {want.Tasks, read.Tasks}, "stacks": {want.Stacks, read.Stacks},
+		} {
+			a, err := json.Marshal(of[0])
+			b, err2 := json.Marshal(of[1])
+			if err != nil || err2 != nil || len(a) < 1000 || !bytes.Equal(a, b) {
+				t.Errorf("%s: the %s differs: %d bytes of JSON, %d after decoding; %v, %v", file, name, len(a), len(b), err, err2)
+			}
+		}
+		if read.Traces != 1 || read.Verdict != nil || len(read.Graph.Boxes[0].Stacks) > 0 || len(r.Graph.Boxes[0].Stacks) == 0 {
+			t.Errorf("%s: %d traces; the verdict and the stacks of boxes are not for sums, and encoding modifies nothing", file, read.Traces)
+		}
+	}
+	for _, broken := range []sums{{200}, {1, 0}, {3, 1, 2, 3}} {
+		if _, err := decode(broken); err == nil {
+			t.Errorf("%v has been decoded", broken)
+		}
+	}
+}
+
+// A list of results does not grow with their number, and their sum does not depend on when they
+// were added up.
+func TestListsStayShort(t *testing.T) {
+	r := analyzeFile(t, "../testdata/real/pgzip.trace.zst")
+	one, err := encode(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := decode(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 100
+	var list sums
+	all := make([]*Results, n)
+	for i := range all {
+		if list, err = add(list, one); err != nil {
+			t.Fatal(err)
+		}
+		if len(list) > compactAt*2*len(one) {
+			t.Fatalf("%d results have %d bytes, one has %d", i+1, len(list), len(one))
+		}
+		all[i] = read
+	}
+	sum, err := decode(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Merge(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.Traces != n || sum.Graph.Wall != n*r.Graph.Wall || sum.Ledger.Capacity != n*r.Ledger.Capacity || len(sum.Stacks) != len(r.Stacks) {
+		t.Errorf("%d traces, wall time %v, capacity %v, %d stacks", sum.Traces, sum.Graph.Wall, sum.Ledger.Capacity, len(sum.Stacks))
+	}
+	for _, table := range tables {
+		got, want := table.of(sum), table.of(want)
+		for i := range max(len(got.Rows), len(want.Rows)) {
+			if i >= min(len(got.Rows), len(want.Rows)) || fmt.Sprint(got.Rows[i]) != fmt.Sprint(want.Rows[i]) { // NaN is not equal
+				t.Errorf("%s: row %d of %d is not that of adding all at once, of %d:\n%v\n%v", table.name, i, len(got.Rows), len(want.Rows), got.Rows[i], want.Rows[i])
+			}
+		}
 	}
 }
 

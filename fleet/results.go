@@ -22,34 +22,22 @@ import (
 // Results are the results of one trace, or their sum over several. Results that a file does not
 // have are nil.
 type Results struct {
-	Traces     int                  `json:"traces"` // including saved results
-	Graph      *bottle.Graph        `json:"graph,omitempty"`
-	Ledger     *ledger.Ledger       `json:"ledger,omitempty"`
-	Contention *contention.Profile  `json:"contention,omitempty"`
-	Tasks      *granularity.Profile `json:"tasks,omitempty"`
-	Stacks     []Stack              `json:"stacks,omitempty"`
+	Traces     int // including saved results
+	Graph      *bottle.Graph
+	Ledger     *ledger.Ledger
+	Contention *contention.Profile
+	Tasks      *granularity.Profile
+	Stacks     []Stack
 
 	// Verdict is that of one trace. A sum has none.
-	Verdict *verdict.Verdict `json:"-"`
-
-	encoded []byte // of results that have only been passed on
-}
-
-// load decodes the results if they are encoded.
-func (r *Results) load() error {
-	if r.encoded == nil {
-		return nil
-	}
-	data := r.encoded
-	r.encoded = nil
-	return json.Unmarshal(data, r)
+	Verdict *verdict.Verdict
 }
 
 // Stack is the part of a box that belongs to one call chain, in ns. Shares sum to the wall time
 // without the idle time.
 type Stack struct {
-	Group   string `json:"group"`
-	Calls   string `json:"stack"` // function names, the caller first, with ";" between them
+	Group   string
+	Calls   string // function names, the caller first, with ";" between them
 	Share   int64  `json:"share_ns"`
 	Running int64  `json:"running_ns"`
 }
@@ -126,39 +114,52 @@ func readSaved(r io.Reader) (*Results, error) {
 	return nil, errors.Join(all...)
 }
 
-// Merge adds results as the Merge functions of their packages do. It does not modify what they
-// contain.
-func Merge(a, b *Results) (out *Results, err error) {
-	if err := errors.Join(a.load(), b.load()); err != nil {
-		return nil, err
+// Merge adds results as the Merge functions of their packages do. It does not modify them.
+func Merge(all ...*Results) (out *Results, err error) {
+	out = &Results{}
+	var graphs []*bottle.Graph
+	var ledgers []*ledger.Ledger
+	var profiles []*contention.Profile
+	var tasks []*granularity.Profile
+	stacks := stackSums{}
+	for _, r := range all {
+		out.Traces += r.Traces
+		graphs = appendTo(graphs, r.Graph)
+		ledgers = appendTo(ledgers, r.Ledger)
+		profiles = appendTo(profiles, r.Contention)
+		tasks = appendTo(tasks, r.Tasks)
+		for _, s := range r.Stacks {
+			stacks.add(s)
+		}
 	}
-	out = &Results{Traces: a.Traces + b.Traces}
-	if a.Graph == nil || b.Graph == nil {
-		out.Graph = cmp.Or(a.Graph, b.Graph)
-	} else if out.Graph, err = bottle.Merge(a.Graph, b.Graph); err != nil {
-		return nil, err
+	contentions := func(all ...*contention.Profile) (*contention.Profile, error) { return contention.Merge(all...), nil }
+	sizes := func(all ...*granularity.Profile) (*granularity.Profile, error) { return granularity.Merge(all...), nil }
+	var errs [4]error
+	out.Graph, errs[0] = mergeAll(graphs, bottle.Merge)
+	out.Ledger, errs[1] = mergeAll(ledgers, ledger.Merge)
+	out.Contention, errs[2] = mergeAll(profiles, contentions)
+	out.Tasks, errs[3] = mergeAll(tasks, sizes)
+	out.Stacks = stacks.list()
+	return out, errors.Join(errs[:]...)
+}
+
+// appendTo appends a result that is not nil.
+func appendTo[R any](list []*R, r *R) []*R {
+	if r == nil {
+		return list
 	}
-	if a.Ledger == nil || b.Ledger == nil {
-		out.Ledger = cmp.Or(a.Ledger, b.Ledger)
-	} else if out.Ledger, err = ledger.Merge(a.Ledger, b.Ledger); err != nil {
-		return nil, err
+	return append(list, r)
+}
+
+// mergeAll returns nil for no result, and a single result as it is.
+func mergeAll[R any](list []*R, merge func(...*R) (*R, error)) (*R, error) {
+	switch len(list) {
+	case 0:
+		return nil, nil
+	case 1:
+		return list[0], nil
 	}
-	if a.Contention == nil || b.Contention == nil {
-		out.Contention = cmp.Or(a.Contention, b.Contention)
-	} else {
-		out.Contention = contention.Merge(a.Contention, b.Contention)
-	}
-	if a.Tasks == nil || b.Tasks == nil {
-		out.Tasks = cmp.Or(a.Tasks, b.Tasks)
-	} else {
-		out.Tasks = granularity.Merge(a.Tasks, b.Tasks)
-	}
-	sum := stackSums{}
-	for _, s := range slices.Concat(a.Stacks, b.Stacks) {
-		sum.add(s)
-	}
-	out.Stacks = sum.list()
-	return out, nil
+	return merge(list...)
 }
 
 // stackSums adds stacks by group and calls.
@@ -184,33 +185,6 @@ func (m stackSums) list() []Stack {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Calls, b.Calls))
 	})
 	return out
-}
-
-// Beam has a coder for each type by the name of its functions, so that they cannot be generic.
-
-func encodeResults(r Results) ([]byte, error) {
-	if r.encoded != nil {
-		return r.encoded, nil
-	}
-	return json.Marshal(&r)
-}
-
-func decodeResults(data []byte) Results { return Results{encoded: bytes.Clone(data)} }
-
-// encodeSum writes the key in a line before the results.
-func encodeSum(s Sum) ([]byte, error) {
-	key, err := json.Marshal(&s.Key)
-	if err != nil {
-		return nil, err
-	}
-	results, err := encodeResults(s.Results)
-	return slices.Concat(key, []byte{'\n'}, results), err
-}
-
-func decodeSum(data []byte) (s Sum, err error) {
-	key, results, _ := bytes.Cut(data, []byte{'\n'})
-	s.Results = decodeResults(results)
-	return s, json.Unmarshal(key, &s.Key)
 }
 
 func encodeTrace(t Trace) ([]byte, error)          { return json.Marshal(&t) }

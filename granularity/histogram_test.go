@@ -3,6 +3,7 @@ package granularity
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -155,5 +156,28 @@ func TestSeriesActive(t *testing.T) {
 	}
 	if s.Bins[3].Ended != 2 || s.Bins[2].Ended != 1 {
 		t.Errorf("tasks ended in bins 2 and 3: %d, %d; want 1, 2", s.Bins[2].Ended, s.Bins[3].Ended)
+	}
+}
+
+// TestHistogramBinary: what AppendBinary wrote gives an equal histogram, and nothing else does.
+func TestHistogramBinary(t *testing.T) {
+	var empty, some, read Histogram
+	for v := uint64(1); v < 1e12; v = v*3 + 7 {
+		some.AddN(v, 1+v%5)
+	}
+	for _, h := range []*Histogram{&empty, &some} {
+		data, err := h.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Add(1)
+		if err := read.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(read.CDF(), h.CDF()) || read.Sum() != h.Sum() || read.Min() != h.Min() || read.Count() != h.Count() {
+			t.Errorf("%d values, sum %v: %v", read.Count(), read.Sum(), err)
+		}
+		for n := 1; n < len(data); n++ {
+			if err := read.UnmarshalBinary(data[:n]); err == nil {
+				t.Errorf("the first %d of %d bytes are a histogram", n, len(data))
+			}
+		}
 	}
 }

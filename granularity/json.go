@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -285,6 +286,52 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
+	return h.rebuild(&in)
+}
+
+// AppendBinary appends the histogram in a form for [Histogram.UnmarshalBinary].
+func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
+	if h.count == 0 {
+		return b, nil
+	}
+	for _, n := range []uint64{h.sum, h.min, h.max} {
+		b = binary.AppendUvarint(b, n)
+	}
+	last := uint64(0)
+	h.each(func(lo, _, n uint64) bool {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, lo-last), n)
+		last = lo
+		return true
+	})
+	return b, nil
+}
+
+// UnmarshalBinary rebuilds a histogram written by [Histogram.AppendBinary]. Its errors are those of
+// [Histogram.UnmarshalJSON].
+func (h *Histogram) UnmarshalBinary(data []byte) error {
+	bad := false
+	next := func() uint64 {
+		n, size := binary.Uvarint(data)
+		bad = bad || size <= 0
+		data = data[max(size, 0):]
+		return n
+	}
+	var in histogramJSON
+	if len(data) > 0 {
+		in.Sum, in.Min, in.Max = new(next()), next(), next()
+	}
+	for last := uint64(0); len(data) > 0 && !bad; {
+		last += next()
+		in.Buckets = append(in.Buckets, [2]uint64{last, next()})
+	}
+	if bad {
+		return errors.New("a histogram is cut off")
+	}
+	return h.rebuild(&in)
+}
+
+// rebuild makes the histogram of its written form.
+func (h *Histogram) rebuild(in *histogramJSON) error {
 	*h = Histogram{}
 	switch {
 	case in.Sum == nil:
