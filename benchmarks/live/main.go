@@ -6,7 +6,7 @@
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
 //	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
-//	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
+//	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines a second: is memory flat?
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots,
 // the same with a snapshot every two seconds; storm, the same with 10,000 triggers a second of a

@@ -32,8 +32,9 @@ type Filter struct {
 //	group = main.worker                 group =~ "work|load"                func !~ "^runtime\\."
 //	ended = preempted                   ended in (blocked, syscall)         wait = chan-receive
 //	kind = gc                           known(minor_faults)                 all, none
-//	first(20, gc)                       last(5, gc, goroutine)              first(3, "stop-the-world (GC mark termination)", proc)
-//	during(gc)                          during(10ms, 20ms)                  between("start", "end")
+//	first(20, gc)                       last(5, gc, goroutine)              between("start", "end")
+//	during(gc)                          during(10ms, 20ms)
+//	first(3, "stop-the-world (GC mark termination)", proc)
 //
 // are filters, which !, &&, || and parentheses combine. group, kind, func (the top function when
 // the quantum ended), caller (of that function), ended and wait (the reason for blocking) are text.
