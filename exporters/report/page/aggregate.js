@@ -1,5 +1,5 @@
-// Contention: the tree of totals by any aspects, in any order. It follows Go's contention.Profile.Aggregate step by step, and a test
-// compares the two: each wait counts once above the first aspect of the owner, and below it once for each owner.
+// Contention: totals by any aspects, in any order. It computes what Go's contention.Profile.Aggregate computes; a test compares the two.
+// Each wait counts once above the first aspect of the owner, and once per owner below it.
 
 const ASPECTS = ["kind", "class", "lock", "flags", "waiter-goroutine", "waiter-group", "waiter-func", "waiter-stack", "owner-goroutine", "owner-group", "owner-func", "owner-stack",
 	"root-goroutine", "root-group", "root-func", "root-stack"];
@@ -8,7 +8,7 @@ const HAND_OFF = "[hand-off]", UNATTRIBUTED = "[unattributed]", READY = "[ready]
 const ofRoot = aspect => aspect.startsWith("root-");
 const ofOwner = aspect => aspect.startsWith("owner-") || ofRoot(aspect) || aspect === "flags";
 
-// chainText writes a call chain, leaf first, as Stack.String does.
+// chainText returns a call chain, leaf first, as Stack.String does.
 function chainText(c, i) {
 	const chain = c.stacks[i];
 	if (!chain || !chain.f.length) return UNKNOWN;
@@ -18,7 +18,7 @@ function chainText(c, i) {
 	return chain.text;
 }
 
-// keyOf is what a row has in an aspect; r is the root that is meant, −1 for none.
+// keyOf returns the value of an aspect of a row; r is the selected root, −1 for none.
 function keyOf(c, rows, i, aspect, r = -1) {
 	switch (aspect) {
 	case "kind": return c.kinds[rows.kind[i]];
@@ -42,8 +42,8 @@ function keyOf(c, rows, i, aspect, r = -1) {
 
 const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, forWork: 0, children: [], index: new Map()});
 
-// wayOf returns the nodes from the root to the leaf of a row, making those that are missing. noOwner is the key for
-// aspects of the owner, if not empty.
+// wayOf returns the nodes from the root to the leaf of a row, and creates missing ones. noOwner, if not empty, is the key for aspects
+// of the owner.
 function wayOf(root, c, rows, i, aspects, noOwner, r = -1) {
 	const way = [root];
 	let t = root;
@@ -60,8 +60,8 @@ function wayOf(root, c, rows, i, aspects, noOwner, r = -1) {
 	return way;
 }
 
-// aggregate adds up the rows that a filter keeps: {wait(i), pair(i), unowned} tell of a row. Where a filter is for owners, unowned is
-// false: time that belongs to no owner is then left out.
+// aggregate sums the rows that a filter selects: {wait(i), pair(i), unowned}. A filter for owners has unowned false, which omits time
+// without an owner.
 function aggregate(c, aspects, filter) {
 	const keep = filter || {wait: () => true, pair: () => true, unowned: true};
 	const place = f => aspects.some(f) ? aspects.findIndex(f) : aspects.length, owners = place(ofOwner), roots = place(ofRoot);
@@ -100,7 +100,7 @@ function aggregate(c, aspects, filter) {
 	return root;
 }
 
-// hasReady reports whether the profile separates the time for which goroutines were ready after their waits: those of traces do, those of wrapped locks do not.
+// hasReady reports whether the profile has the time for which goroutines were ready after their waits. Traces have it, wrapped locks do not.
 const hasReady = c => c.source === "trace" || (c.waits.parks || []).some(n => n > 0);
 const waitedWord = c => hasReady(c) ? "blocked" : "waited";
 
@@ -110,11 +110,11 @@ function finish(t) {
 	t.children.sort((a, b) => b.waited - a.waited || b.ready - a.ready || compareText(a.key, b.key));
 }
 
-// byCost orders nodes, locks and the like: waits for workers, for work or for the network, which need not cost anything, come last however long they are.
+// byCost compares nodes, locks and the like. Waits for workers, work or the network come last, because they need not cost anything.
 const byCost = (a, b) => (b.waited - b.forWork) - (a.waited - a.forWork) || b.waited - a.waited || b.ready - a.ready;
 
-// shownContention is the profile with the rows that a selection is about: those of the windows that its time touches, whose numbers
-// are [lo, hi) of cover; or without a selection of time, or if it is not known when somebody waited, those of the whole.
+// shownContention returns the profile with the rows of the selection: those of the windows [lo, hi) of cover that its time touches.
+// Without a selection of time, or if the times of waits are unknown, it returns all rows.
 function shownContention(sel) {
 	const c = D.contention, cover = covered(c.windows, sel.time);
 	if (!cover) return c;
@@ -123,7 +123,7 @@ function shownContention(sel) {
 	return c.inWindows;
 }
 
-// contentionFilter keeps what waiters of the selection lost, and what is blamed on its owners, of the rows of shownContention.
+// contentionFilter selects, of the rows of shownContention, the waits of selected waiters and the blame of selected owners.
 function contentionFilter(sel) {
 	const c = shownContention(sel), W = c.waits, P = c.pairs, {lo, hi} = c.cover || {};
 	const then = c.cover ? (rows, i) => rows.window[i] >= lo && rows.window[i] < hi : () => true;

@@ -1,5 +1,5 @@
-// The order of the aspects of the contention tree: chips that are dragged, or moved with the arrow keys, and the aspects
-// that are not used, which are added by a click.
+// The aspects of the contention tree: chips that are moved by dragging or with the arrow keys. A click adds an unused
+// aspect.
 
 const DEFAULT_ASPECTS = ["kind", "lock", "waiter-func", "owner-func"];
 
@@ -54,7 +54,7 @@ function aspectKey(ev, a) {
 	ev.preventDefault();
 }
 
-// moved takes the element at i to the place at.
+// moved returns the list with element i moved to index at.
 function moved(list, i, at) {
 	const out = list.filter((_, j) => j !== i);
 	out.splice(Math.min(out.length, Math.max(0, at)), 0, list[i]);
@@ -79,7 +79,7 @@ function dragOver(ev) {
 	[...byID("aspects-used").children].forEach((li, i) => li.classList.toggle("before", i === dragged.at.index && !dragged.at.same));
 }
 
-// placeAt is the place in the order that a point stands for: before the first chip whose middle is behind it.
+// placeAt returns the index for a point: before the first chip whose middle is to its right.
 function placeAt(x, y) {
 	const order = aspectOrder(), from = order.indexOf(dragged.aspect);
 	const items = [...byID("aspects-used").children];

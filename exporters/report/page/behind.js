@@ -1,4 +1,4 @@
-// What is behind the boxes that are selected: their goroutines, what these waited for, and where to go on.
+// The selected boxes: their goroutines, what these waited for, and links to other sections.
 
 function drawBehind() {
 	const at = byID("behind");
@@ -16,7 +16,7 @@ function drawBehind() {
 
 const goroutinesMissing = () => D.bottle.groupBy && D.bottle.groupBy !== "function" ? "Single goroutines are shown for graphs by function." : "The recording does not tell single goroutines apart.";
 
-// waitBars shows how the time of the groups' goroutines passed, in the selected window.
+// waitBars shows how the goroutines of the groups spent the selected window.
 function waitBars(groups) {
 	const parts = new Map([["running", 0], ["ready to run", 0]]);
 	for (const b of graphAt().boxes) {
@@ -34,7 +34,7 @@ function waitBars(groups) {
 	return h("div", null, h("h4", null, "how their time passed" + (graphAt() !== D.bottle ? " in the selected windows" : "")), barTable("time of the goroutines by what they did", rows, rows.reduce((t, r) => t + r[1], 0)), most);
 }
 
-// barTable shows times as bars; rows are [what, time], the longest first.
+// barTable shows times as bars. Rows are [name, time], longest first.
 function barTable(label, rows, total) {
 	const most = rows.length ? rows[0][1] : 1, kind = what => /^r(unning|an)$/.test(what) ? ".run" : what.startsWith("ready") ? ".ready" : ".wait";
 	return h("table.bars", null, h("caption.unseen", null, label), h("thead.unseen", null, h("tr", null, h("th", {scope: "col"}, "state"), h("th", {scope: "col"}, "time"), h("th", {scope: "col"}, "part"), h("th", {scope: "col"}, "bar"))),
@@ -61,7 +61,7 @@ function goroutineTable(rows) {
 	}));
 }
 
-// ways leads to the other sections, which are filtered by the selection.
+// ways links to the other sections, filtered by the selection.
 function ways(groups) {
 	const out = [];
 	if (D.contention) {
@@ -76,7 +76,7 @@ function ways(groups) {
 	return h("p.ways", null, out);
 }
 
-// jump goes to a section, without touching the address, in which the state is.
+// jump scrolls to a section without changing the address, which holds the state.
 const jump = id => ev => {
 	ev.preventDefault();
 	const title = byID(id + "-title");

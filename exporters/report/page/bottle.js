@@ -1,10 +1,10 @@
-// The bottle graph: a box for each group, as tall as its share of the time, as wide as its parallelism. Drawn as SVG, of the
-// whole recording or of a window; beside it the table with the same numbers. Boxes are options of a list for
-// the keyboard: up and down move, space selects, with shift or ctrl one more.
+// The bottle graph: a box for each group, as tall as its share and as wide as its parallelism, as SVG, of the whole recording or of a
+// window, with a table of the same numbers. Boxes are options of a list: up and down move, space selects, with shift or
+// ctrl in addition to others.
 
 const bottleSection = {};
 
-// graphAt is the graph of the window that is looked at, of the windows that the selected time touches, or of the whole.
+// graphAt returns the graph of the current window, of the windows that the selected time touches, or of the whole.
 function graphAt() {
 	if (state.view.window >= 0) return D.bottle.windows[state.view.window];
 	const cover = coveredWindows();
@@ -19,8 +19,8 @@ function bottleEdges() {
 	return bottleSection.edges ||= {from: ws.map(w => w.start), to: ws.map(w => w.start + w.wall)};
 }
 
-// sumOfWindows adds up the windows [lo, hi): shares and times add; how many goroutines there were is known for single windows only, so the
-// most of them stands for it.
+// sumOfWindows sums the windows [lo, hi): shares and times. Goroutine counts are known per window only, so the maximum
+// is used.
 function sumOfWindows(lo, hi) {
 	const key = lo + "-" + hi;
 	if (bottleSection.sum && bottleSection.sum.key === key) return bottleSection.sum;
@@ -62,10 +62,10 @@ function drawBottle() {
 	}
 }
 
-// inNeck tells whether a box is part of the neck of the graph that is shown; its color is that of the whole recording.
+// inNeck reports whether a box is in the neck of the shown graph. Colors are those of the whole recording.
 const inNeck = (b, g) => neckOf(g).some(l => l.boxes.includes(b));
 
-// drawLead says what is shown. What limits the program is at the top of the page.
+// drawLead draws the line above the graph.
 function drawLead(lead, g) {
 	const running = g.boxes.reduce((t, b) => t + b.running, 0), facts = [`${duration(g.wall)} in all${g !== D.bottle ? `, from ${duration(g.start)}` : ""}`];
 	if (g.wall > 0) facts.push(`mean ${D.bottle.offered ? "offered " : ""}parallelism ${two(running / g.wall)}`);
@@ -75,7 +75,7 @@ function drawLead(lead, g) {
 
 const BAR = 24; // least height of a row of the table
 
-// bottleScale has the width of the widest box of all windows, so that pictures of windows can be compared.
+// bottleScale returns a scale for the widest box of all windows, so that windows can be compared.
 function bottleScale() {
 	if (bottleSection.scale) return bottleSection.scale;
 	let x = 1;
@@ -113,7 +113,7 @@ function bottleSVG(g, width) {
 	return root;
 }
 
-// drawBox draws a box with its label inside, if it has room there; else the label is placed beside it later.
+// drawBox draws a box with its label inside, if it fits. Other labels are placed later.
 function drawBox(g, box, labels) {
 	const {b} = box, group = D.groups[b.g], neck = inNeck(b, g), on = state.sel.groups.includes(b.g);
 	const facts = `${groupTitle(b.g)}: share ${duration(b.share)} (${percent(b.share, g.wall)}), parallelism ${two(b.p)}, running ${duration(b.running)}${neck ? ", part of the neck" : ""}`;
@@ -133,7 +133,7 @@ function drawBox(g, box, labels) {
 
 const measuring = document.createElement("canvas").getContext("2d");
 
-// fitText cuts the middle out of a text, to a width; empty if even that has no room.
+// fitText shortens a text in its middle to a width. It returns "" if nothing fits.
 function fitText(text, width, bold) {
 	measuring.font = (bold ? "600 " : "") + "12.5px system-ui, sans-serif";
 	const room = t => measuring.measureText(t).width * 1.06;
@@ -147,7 +147,7 @@ function fitText(text, width, bold) {
 	return lo > 5 ? show(text, lo) : "";
 }
 
-// placeLabels puts labels of boxes that are too small to hold them to their right, the largest first, as far as there is room.
+// placeLabels puts labels of small boxes to their right, largest box first, while there is room.
 function placeLabels(root, labels, right, top, bottom) {
 	const taken = [];
 	for (const l of labels.sort((a, b) => b.share - a.share).slice(0, 12)) {
@@ -188,7 +188,7 @@ function drawBottleAxes(root, a) {
 	root.append(axes);
 }
 
-// boxKey moves between boxes and selects them.
+// boxKey handles keys that move between boxes and select them.
 function boxKey(ev) {
 	const all = [...ev.currentTarget.parentNode.children], i = all.indexOf(ev.currentTarget);
 	const to = {ArrowUp: i - 1, ArrowDown: i + 1, Home: 0, End: all.length - 1}[ev.key];
@@ -204,7 +204,7 @@ function boxKey(ev) {
 	ev.preventDefault();
 }
 
-// bottleTable has the same numbers, the narrowest first as in the picture.
+// bottleTable has the same numbers, narrowest box first, as in the picture.
 function bottleTable(g) {
 	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
 	const never = g.boxes.length - rows.length;

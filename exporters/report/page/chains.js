@@ -1,9 +1,9 @@
-// Who waited and who held the lock, side by side: the call chains of the waiters on the left, on the right those of the
-// owners that they waited for. A click on one side shows what it has to do with on the other.
+// Call chains: those of waiters on the left, those of the owners that they waited for on the right. A click on one side
+// filters the other.
 
 const chainsShown = {waiter: null, owner: null};
 
-// pairsBelow are the pairs of a node of the tree, by the aspects on the way to it.
+// pairsBelow returns the pairs of a node of the tree, by the aspects on the way to it.
 function pairsBelow(path, filter) {
 	const c = shownContention(state.sel), aspects = aspectOrder(), keys = path ? path.split(pathSeparator).slice(1) : [];
 	const fits = (rows, i, owner) => keys.every((key, level) => {
@@ -63,7 +63,7 @@ function chainList(side, title, map) {
 		rows.length > 5 ? h("p.muted", null, `${count(rows.length - 5)} more, ${duration(rows.slice(5).reduce((t, e) => t + e.waited, 0))}`) : null);
 }
 
-// drawActivity shows what the owners did while they were waited for.
+// drawActivity shows what owners did while others waited for them.
 function drawActivity(pairs) {
 	const P = shownContention(state.sel).pairs, parts = new Map();
 	const put = (what, t) => { if (t > 0) parts.set(what, (parts.get(what) || 0) + t); };

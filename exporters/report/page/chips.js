@@ -1,8 +1,8 @@
-// The bar at the top of the page: the selection as chips that can be removed, and the named selections.
+// The bar at the top: the selection as chips that can be removed, and the named selections.
 
 const PLACES = {groups: "group", goroutines: "goroutine", locks: "lock", tasks: "task", procs: "processor", threads: "thread", ended: "ended", where: "where"};
 
-// chipList gives what is selected as {label, value, remove}.
+// chipList returns the selection as {label, value, remove}.
 function chipList(sel) {
 	const out = [];
 	for (const [list, label] of Object.entries(PLACES)) {
@@ -20,7 +20,7 @@ function chip(c) {
 		c.color ? swatch(c.color) : null, h("span.chip-label", null, c.label), h("bdi", null, c.text), h("span.x", {"aria-hidden": "true"}, "×")));
 }
 
-// describe says what is selected in a sentence.
+// describe returns the selection as a sentence.
 function describe(sel) {
 	const chips = chipList(sel);
 	return chips.length ? chips.map(c => c.label + " " + c.text).join(", ") : "everything";
@@ -41,7 +41,7 @@ function drawBar() {
 	if (held) (bar.querySelector(".chip") || bar.querySelector("input")).focus();
 }
 
-// drawNamed offers the named selections: a field for the name of a new one, and a button for each.
+// drawNamed draws the named selections: a field for a new name, and a button for each.
 function drawNamed() {
 	const field = h("input#set-name", {type: "text", size: 12, maxlength: 80, placeholder: "name", "aria-label": "name of the selection to keep", autocomplete: "off", spellcheck: "false"});
 	const keep = event => {

@@ -1,12 +1,12 @@
-// Colors: those of Okabe and Ito, then lighter and darker ones of the same hues. A group has one color in all sections.
-// Warm colors are kept for the neck, pink for the collector, grey for the rest of the runtime.
+// Colors: those of Okabe and Ito, then lighter and darker shades. A group has the same color in all sections.
+// Warm colors mark the neck, pink the collector, grey the rest of the runtime.
 
 const COOL = ["#0072b2", "#56b4e9", "#009e73", "#8cd17d", "#2f5597", "#9fd8f4", "#00695c", "#bfe3b4", "#3f8fc4", "#5fc8a8", "#7a8fd6", "#b3c7ee"];
 const WARM = ["#d55e00", "#e69f00", "#f0e442", "#a84a00", "#f7c46c", "#f08c5a", "#c9b400", "#e8b98a", "#8a5a00", "#f2b8a0", "#b8860b", "#e8d27a"];
 const BY_KIND = {gc: ["#cc79a7", "#e6b4d0", "#a85a8a", "#d99fc4", "#8a4a78"], runtime: ["#8c96a3", "#6a7480", "#adb6c0"], tracer: ["#c3c9d0", "#d8dde2"]};
 const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3fa0d8", "#8a4a78", "#7a8fd6", "#a84a00", "#5fa052", "#6a7480", "#c94f6d"];
 
-// colorGroups gives each group its color: first the neck, then the others as they are stacked.
+// colorGroups assigns a color to each group: first the neck, then the others in the order of the stack.
 function colorGroups(groups, graph) {
 	const neck = new Set(), next = new Map();
 	const pick = list => {
@@ -27,8 +27,8 @@ function colorGroups(groups, graph) {
 	groups.forEach((_, i) => give(i));
 }
 
-// lossesOf is where a graph lost capacity, the most first, as bottle.Graph.Losses has it: idle time (no boxes), the collector
-// as a whole, and each other box.
+// lossesOf lists where a graph lost capacity, largest first, like bottle.Graph.Losses: idle time (no boxes), the collector as a
+// whole, and each other box.
 function lossesOf(g) {
 	const gc = g.boxes.filter(b => D.groups[b.g].kind === "gc"), sum = list => list.reduce((t, b) => t + b.lost, 0);
 	return [{boxes: [], lost: g.idleLost}, ...g.boxes.filter(b => D.groups[b.g].kind !== "gc").map(b => ({boxes: [b], lost: b.lost})), {boxes: gc, lost: sum(gc)}]
@@ -37,7 +37,7 @@ function lossesOf(g) {
 
 const lostOf = g => g.capacity ? g.capacity - g.boxes.reduce((t, b) => t + b.running, 0) : 0;
 
-// neckOf is the losses of at least 5% of the capacity, as bottle.Graph.Neck has it.
+// neckOf returns the losses of at least 5% of the capacity, like bottle.Graph.Neck.
 const necks = new WeakMap();
 
 function neckOf(g) {
@@ -52,14 +52,14 @@ function luminance(hex) {
 	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-// inkOn is the color of text on a color: that of black and white that stands out more.
+// inkOn returns black or white, whichever contrasts more with a color.
 function inkOn(hex) {
 	const l = luminance(hex);
 	return 1.05 / (l + 0.05) >= (l + 0.05) / (luminance("#10141a") + 0.05) ? "#ffffff" : "#10141a";
 }
 
-// RAMP goes from low to high in even steps of lightness, for values of a metric (after cividis, which people with any color vision
-// see alike); it is turned over on dark paper, so that high values stand out.
+// RAMP has values of a metric from low to high, in even steps of lightness, for any color vision (after cividis). Dark mode reverses
+// it, so that high values stand out.
 const RAMP = ["#f5e9a9", "#d9c979", "#b5ab79", "#8f9077", "#6f7677", "#4d5e79", "#2b4779", "#00306f"];
 
 function ramp(f, dark) {
@@ -72,9 +72,9 @@ function ramp(f, dark) {
 
 const rgb = ([r, g, b], a = 1) => `rgba(${r},${g},${b},${a})`;
 
-// isDark tells which mode the reader prefers.
+// isDark reports whether the reader prefers dark mode.
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => darkQuery.matches;
 
-// theme is a color of the page, as its style sheet has it now.
+// theme returns a color of the style sheet in the current mode.
 const theme = role => getComputedStyle(document.documentElement).getPropertyValue("--" + role).trim();

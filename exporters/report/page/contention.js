@@ -1,4 +1,4 @@
-// The section on contention: the order of the aspects, the tree, the call chains and the table of locks.
+// The contention section: the order of the aspects, the tree, the call chains and the table of locks.
 
 function makeContention() {
 	const c = D.contention;
@@ -34,7 +34,7 @@ function drawContention() {
 	fill(byID("unfinished"), unfinishedTable(filter));
 }
 
-// unfinishedTable shows what goroutines still waited for when the trace ended, and who held the locks then.
+// unfinishedTable lists the waits in progress at the end of the trace, and the owners then.
 function unfinishedTable(filter) {
 	const c = D.contention, rows = c.unfinished.filter(filter.unfinished);
 	if (!rows.length) return null;
@@ -55,7 +55,7 @@ function unfinishedTable(filter) {
 	})];
 }
 
-// blamedOnSelection tells what others waited for the selected groups.
+// blamedOnSelection returns how long others waited for the selected groups.
 function blamedOnSelection() {
 	if (!state.sel.groups.length) return null;
 	const P = shownContention(state.sel).pairs, f = contentionFilter(state.sel);

@@ -1,4 +1,4 @@
-// The section on counters: fields for the metrics and for conditions, charts and tables, all of the same selection.
+// The counters section: fields for metrics and conditions, charts and tables of the selection.
 
 const countersSection = {};
 
@@ -31,16 +31,16 @@ function makeCounters() {
 		block("quanta", countersSection.records), counterSources(c), notes(c.warnings, "notes on counters"));
 }
 
-// isLog tells whether an axis is logarithmic.
+// isLog reports whether an axis is logarithmic.
 const isLog = axis => state.view.log.includes(axis);
 
-// metricChoices are the names that metrics can be made of, and usual quotients of them.
+// metricChoices lists the names for metrics, and common quotients of them.
 function metricChoices() {
 	const names = D.counters.names, ipc = ["instructions / cycles", "instr / cycles"].filter(q => q.split(" / ").every(n => names.some(o => o.name === n)));
 	return [...names.map(n => n.name), ...ipc, ...names.filter(n => !n.builtin && !n.level).map(n => n.name + " / duration")];
 }
 
-// defaultMetric prefers instructions per cycle, then what the trace always tells.
+// defaultMetric returns instructions per cycle if it was recorded, otherwise a metric that every trace has.
 function defaultMetric(key) {
 	if (key === "color") return "";
 	const known = D.counters.names.filter(n => !n.builtin).map(n => n.name);
@@ -48,7 +48,7 @@ function defaultMetric(key) {
 	return known.find(n => /miss|fault/.test(n)) || known.find(n => n === "sched_delay") || known[0] || "gap";
 }
 
-// counterSources says where each counter comes from, how exact it is, and what belongs to no quantum.
+// counterSources lists the source of each counter, its accuracy, and the counts outside all quanta.
 function counterSources(c) {
 	return h("details", null, h("summary", null, `where the ${plural(c.counters.length, "counter comes", "counters come")} from`), dataTable({
 		id: "source-rows", label: "counters", rows: c.counters, limit: 40,
@@ -57,7 +57,7 @@ function counterSources(c) {
 	}));
 }
 
-// tryCondition adds a condition if the server understands it.
+// tryCondition adds a condition if the server accepts it.
 async function tryCondition(input) {
 	const text = input.value.trim();
 	if (!text) return;
@@ -77,7 +77,7 @@ function trouble(err, input) {
 	if (input) input.setAttribute("aria-invalid", "true");
 }
 
-// drawCounters draws the section soon: several reasons to do so that come at once are one.
+// drawCounters schedules a redraw of the section; several calls at once cause one redraw.
 const reasons = new Set();
 function drawCounters(what) {
 	if (!reasons.size) setTimeout(() => {
@@ -88,10 +88,10 @@ function drawCounters(what) {
 	reasons.add(what);
 }
 
-// breathe lets the browser show what there is before the next long computation.
+// breathe lets the browser draw before the next long computation.
 const breathe = () => new Promise(done => setTimeout(done));
 
-// latest makes of an asynchronous function one whose overtaken results are dropped.
+// latest wraps an asynchronous function so that outdated results are dropped.
 function latest(f) {
 	let turn = 0;
 	return async (...args) => {
@@ -100,7 +100,7 @@ function latest(f) {
 	};
 }
 
-// askAndDraw asks the engine about the selection, and draws what it answers, unless the selection has changed meanwhile.
+// askAndDraw queries the engine for the selection and draws the answer, unless the selection changed since.
 const askAndDraw = latest(async (current, why) => {
 	const v = state.view, wall = Math.max(1, D.counters.wall), S = countersSection;
 	v.x = v.x || defaultMetric("x");
@@ -115,7 +115,7 @@ const askAndDraw = latest(async (current, why) => {
 	const widthOf = e => Math.max(100, Math.min(4000, Math.floor(e.clientWidth || 600)));
 	try {
 		engine.overtake();
-		// What is looked at first comes first; the tables follow.
+		// The charts come first; the tables follow.
 		const [a, time, scatter] = await Promise.all([
 			engine.answer(sel, {units: [v.x, v.y], lanes: {by: v.lanes, metric: v.color, from, to, width: Math.max(60, widthOf(S.lanes) - 150), limit: lanesShown.n}}),
 			pointsOf(sel, "begin", v.y, S.time, widthOf), pointsOf(sel, v.x, v.y, S.scatter, widthOf)]);
@@ -139,7 +139,7 @@ const askAndDraw = latest(async (current, why) => {
 
 let answered = 0; // how often everything was answered, for tests
 
-// pointsOf gets single points, or their density where they are too many.
+// pointsOf returns single points, or their density if there are too many.
 async function pointsOf(sel, x, y, host, widthOf) {
 	const points = await engine.points(sel, x, y, MOST_POINTS);
 	if (points) return {points};

@@ -3,20 +3,20 @@
 const D = JSON.parse(byID("data").textContent);
 colorGroups(D.groups, D.bottle);
 
-// groupTitle is what people call a group.
+// groupTitle returns the display name of a group.
 const groupTitle = g => D.groups[g] ? show(D.groups[g].short, 120) : "(unknown)";
 
-// swatch is a small square in a color, which says nothing to readers of screens.
+// swatch returns a small colored square, hidden from screen readers.
 const swatch = color => h("span.swatch", {style: {background: color}, "aria-hidden": "true"});
 
-// groupName is the name of a group with its color, of most characters.
+// groupName returns the name of a group with its color, shortened to most characters.
 const groupName = (g, most = 120) => h("span.group", null, swatch(D.groups[g].color), name(D.groups[g].name, show(D.groups[g].short, most)));
 
-// Column is a column of the table: values by row, made when they are first asked for.
+// Column is a column of the table. Its values by row are decoded on first use.
 class Column {
 	constructor(spec, bytes) { this.spec = spec; this.bytes = bytes; }
 
-	// raw is a typed array of the values as they are stored.
+	// raw returns a typed array of the stored values.
 	get raw() {
 		if (this.values) return this.values;
 		const {type, offset, value = 0} = this.spec, rows = D.counters.rows;
@@ -29,13 +29,13 @@ class Column {
 		return this.values;
 	}
 
-	// ints are the values of a column of indexes, all of which are known.
+	// ints returns the values of a column of indexes, which are all known.
 	get ints() {
 		const base = this.spec.base || 0;
 		return base ? Int32Array.from(this.raw, v => v + base) : this.raw;
 	}
 
-	// numbers are the values as numbers, NaN where they are not known.
+	// numbers returns the values as numbers, NaN where unknown.
 	get numbers() {
 		if (this.floats) return this.floats;
 		const raw = this.raw, {type, unknown, base} = this.spec;
@@ -47,7 +47,7 @@ class Column {
 	}
 }
 
-// loadColumns unpacks the table that is in the page.
+// loadColumns decodes the table in the page.
 async function loadColumns(form) {
 	const text = atob(form.packed);
 	const packed = Uint8Array.from(text, c => c.charCodeAt(0));

@@ -1,12 +1,12 @@
-// Elements. Text only ever becomes a text node or an attribute, never HTML: names come from the recorded program.
+// Elements. Text becomes text nodes or attributes, never HTML, because names come from the recorded program.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// h makes an element: h("a.b#c", {attributes, onclick: f}, children…). Children are nodes, strings, numbers, arrays, or
-// null for none.
+// h creates an element: h("a.b#c", {attributes, onclick: f}, children…). Children are nodes, strings, numbers, arrays, or
+// null.
 function h(what, attributes, ...children) { return build(document, null, what, attributes, children); }
 
-// s makes an SVG element.
+// s creates an SVG element.
 function s(what, attributes, ...children) { return build(document, SVG, what, attributes, children); }
 
 function build(doc, space, what, attributes, children) {
@@ -42,20 +42,20 @@ function fill(e, ...children) {
 
 const byID = id => document.getElementById(id);
 
-// say tells readers of screens what has changed.
+// say announces a change to screen readers.
 let saying = 0;
 function say(text) {
 	clearTimeout(saying);
 	saying = setTimeout(() => { byID("live").textContent = text; }, 150);
 }
 
-// zoom is by how much larger than usual text is, on very wide screens: pictures grow with it.
+// zoom is the factor by which text is larger on very wide screens. Pictures grow with it.
 const zoom = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 14;
 
-// roomIn is the width of an element in units of a picture.
+// roomIn returns the width of an element in units of a picture.
 const roomIn = e => Math.floor((e.clientWidth || 320) / zoom());
 
-// drawing makes the root of a picture of so many units.
+// drawing creates the root of a picture with the given size in units.
 const drawing = (what, width, height, attributes, ...children) => s(what, {viewBox: `0 0 ${width} ${height}`, width: Math.round(width * zoom()), height: Math.round(height * zoom()), ...attributes}, children);
 
 // onWidth calls f with the width of an element now and whenever it changes.
@@ -70,7 +70,7 @@ function onWidth(e, f) {
 	}).observe(e);
 }
 
-// soon calls f once, in the next frame, however often it is asked to.
+// soon calls f once in the next frame, even if it is called several times.
 function soon(f) {
 	let frame = 0;
 	return () => {
@@ -79,12 +79,12 @@ function soon(f) {
 	};
 }
 
-// section makes a part of the page, with its heading and what it is about.
+// section creates a section of the page with a heading and an explanation.
 function section(id, title, ...children) {
 	return h("section#" + id, {"aria-labelledby": id + "-title"}, h(`h2#${id}-title`, null, title), children);
 }
 
-// notes shows sentences that limit the trust in what is above them.
+// notes lists the limits of the numbers above them.
 function notes(list, label) {
 	if (!list.length) return null;
 	const items = list.map(t => h("li", null, show(t, 600)));

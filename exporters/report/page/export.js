@@ -1,4 +1,4 @@
-// Files of what is selected, as CSV and JSON; a served page also has a profile of the quanta, for go tool pprof.
+// Export of the selection as CSV and JSON. A served page also exports a pprof profile of the quanta.
 
 function exportMenu() {
 	const item = (label, forms, f) => h("div.fields", null, h("span", null, label), forms.map(form => h("button", {type: "button", "data-export": label + "." + form, onclick: () => runExport(label, form, f)}, form)));
@@ -31,7 +31,7 @@ function download(blob, file) {
 	setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// csvField quotes where it must, and keeps spreadsheets from taking a name for a formula.
+// csvField quotes a field if necessary, and prevents spreadsheets from taking a name for a formula.
 function csvField(v) {
 	if (v === null || v === undefined || typeof v === "number" && !Number.isFinite(v)) return "";
 	let t = String(v);

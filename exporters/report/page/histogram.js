@@ -1,7 +1,7 @@
-// Histograms of the granularity of tasks, added up over windows. They follow Go's granularity.Histogram: an octave has 64 buckets, and
-// a test compares the two.
+// Histograms of the granularity of tasks, summed over windows. They match Go's granularity.Histogram, with 64 buckets an octave; a
+// test compares the two.
 
-// highOf is the greatest value of a bucket whose least is low.
+// highOf returns the largest value of the bucket with the smallest value low.
 function highOf(low) {
 	if (low < 128) return low;
 	return low + Math.pow(2, Math.floor(Math.log2(low)) - 6) - 1;
@@ -24,7 +24,7 @@ function addHistograms(parts) {
 	return h;
 }
 
-// quantileOf is the value at or below which a part of all values lies.
+// quantileOf returns the value at or below which a part of all values lies.
 function quantileOf(h, q) {
 	if (!h.count) return 0;
 	let rank = Math.ceil(q * h.count);
@@ -37,7 +37,7 @@ function quantileOf(h, q) {
 	return h.max;
 }
 
-// curveOf is the cumulative distribution: [value, part].
+// curveOf returns the cumulative distribution: [value, part].
 function curveOf(h) {
 	const out = [];
 	let below = 0;
@@ -46,7 +46,7 @@ function curveOf(h) {
 	return out;
 }
 
-// classIn is a class of tasks, with those only that ended in the windows [lo, hi).
+// classIn returns a class with only the tasks that ended in the windows [lo, hi).
 function classIn(c, lo, hi) {
 	const parts = (c.windows || []).filter(w => w.w >= lo && w.w < hi), add = key => parts.reduce((t, w) => t + w[key], 0), h = addHistograms(parts);
 	const q = {min: h.min, max: h.max, mean: h.count ? h.sum / h.count : 0, sum: h.sum};

@@ -1,9 +1,9 @@
-// Timelines: a row for each goroutine, processor, thread or group; each stretch in the color of a metric, or of the group.
+// Timelines: a row for each goroutine, processor, thread or group; intervals have the color of a metric or of the group.
 
 const lanesShown = {n: 40};
 const MOST_LANES = 1000; // that can be asked for
 
-// laneHeight is how high a lane is, in pixels.
+// laneHeight returns the height of a lane in pixels.
 const laneHeight = () => Math.round(17 * zoom());
 
 function drawLanes(host, a) {
@@ -32,8 +32,8 @@ function laneName(a, lane) {
 		onclick: ev => toggle(key, value, ev.shiftKey || ev.ctrlKey || ev.metaKey)}, g >= 0 ? swatch(D.groups[g].color) : null, h("bdi", null, show(words, 60))));
 }
 
-// valueRange is between which values of the metric the colors go: from the 2nd to the 98th of 100 cells, so that a few extremes
-// do not hide all else.
+// valueRange returns the range of the metric for the colors: from the 2nd to the 98th percentile of the cells, so that a few
+// extremes do not hide the rest.
 function valueRange(a) {
 	const v = [];
 	for (const lane of a.lanes) for (const c of lane.cells) if (c[5] !== null) v.push(c[5]);

@@ -1,4 +1,4 @@
-// The page: heading, sections, and what is redrawn upon changes.
+// The page: heading, sections, and redrawing after changes.
 
 const MAKE = {bottle: makeBottle, contention: makeContention, tasks: makeTasks, speedup: makeSpeedup, counters: makeCounters};
 const TITLES = {bottle: "bottle graph", contention: "contention", tasks: "tasks", speedup: "speed-up", counters: "counters"};
@@ -15,7 +15,7 @@ function missing(id) {
 	return section(id, TITLES[id], h("p.missing", null, D.missing[id] || "This part is not in the recording."));
 }
 
-// drawAll shows the state everywhere.
+// drawAll redraws everything.
 function drawAll(what) {
 	drawBar();
 	if (what === "named") return D.counters && drawCounters(what);

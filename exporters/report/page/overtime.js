@@ -1,5 +1,5 @@
-// Values over time, and the scatter of two metrics: every quantum of the selection is a point in the color of its group. More than
-// can be drawn singly are shown as density, and labelled so.
+// Values over time, and the scatter plot of two metrics. Each selected quantum is a point in the color of its group. If there are too
+// many points, the plot shows their density and is labelled so.
 
 // drawOverTime draws the metric y against the time at which quanta begin.
 function drawOverTime(host, found) {
@@ -35,7 +35,7 @@ const plotWords = f => f.points ? plural(f.points.x.length, "quantum", "quanta")
 
 const metricAxis = (text, unitName, range, log) => ({label: show(text, 60), unit: unitName, range: padded(range), log});
 
-// onAxes puts points on logarithmic axes, where that is asked for. Values of 0 and less have no place there.
+// onAxes drops the values of 0 and less on logarithmic axes.
 function onAxes(points, lx, ly) {
 	if (!points || !lx && !ly) return points;
 	const log = (v, on) => on ? Float64Array.from(v, x => x > 0 ? Math.log10(x) : NaN) : v;
@@ -44,7 +44,7 @@ function onAxes(points, lx, ly) {
 
 const logRange = (range, log) => !range ? [0, 1] : log ? range.map(Math.log10) : range;
 
-// between writes that a metric lies in a range.
+// between returns the condition that a metric lies in a range.
 function between(text, [lo, hi], unitName) {
 	const suffix = unitName === "ns" ? "ns" : unitName === "bytes" ? "B" : "";
 	const digits = Math.min(17, Math.max(6, 5 + Math.ceil(Math.log10(Math.max(Math.abs(lo), Math.abs(hi)) / (hi - lo))))); // so many that the edges are where they were drawn
@@ -80,7 +80,7 @@ function paintSpans(u, ctx) {
 	paintMarkers(u, ctx);
 }
 
-// paintMarkers draws a line for each marker, and what it says where there is room: beside the line, in one of three rows.
+// paintMarkers draws a line for each marker and, where there is room, its text beside the line, in one of three rows.
 function paintMarkers(u, ctx) {
 	const {top, left, width, height} = u.bbox, dpr = devicePixelRatio, markers = D.counters.markers.slice(0, 400), ends = [left, left, left];
 	ctx.fillStyle = theme("muted");

@@ -1,10 +1,10 @@
-// Plots of points: uPlot draws the axes and follows the mouse; the points, or the bins of their density, are painted here.
+// Plots of points: uPlot draws the axes and follows the mouse; the points or the bins of their density are painted here.
 // A drag selects, a click finds the nearest point.
 
 const MOST_POINTS = 50000; // drawn singly; more are shown as density
 const font = () => `${Math.round(12 * zoom())}px system-ui, -apple-system, "Segoe UI", sans-serif`;
 
-// axisFor describes an axis of a unit: times in ns, s and so on, else plain numbers.
+// axisFor returns an axis for a unit: times in ns, s and so on, or plain numbers.
 function axisFor({label, unit: unitName, range, log}, size, side) {
 	const ns = unitName === "ns" && !log, scale = ns ? timeScale(Math.max(Math.abs(range[0]), Math.abs(range[1]))) : {unit: log ? "" : unitName, size: 1};
 	const grid = {stroke: theme("grid"), width: 1};
@@ -63,7 +63,7 @@ function makePlot(host, p) {
 	return u;
 }
 
-// hover shows what is under the mouse, and selects it on a click.
+// hover shows the point under the mouse, and selects it on a click.
 function hover(host, u, p) {
 	const tip = h("div.tip", {hidden: true, "aria-hidden": "true"});
 	host.append(tip);
@@ -104,7 +104,7 @@ function paintPoints(u, ctx, xs, ys, groups) {
 	ctx.globalAlpha = 1;
 }
 
-// paintDensity draws bins, darker where there is more, on a logarithmic scale.
+// paintDensity draws bins, darker for higher counts, on a logarithmic scale.
 function paintDensity(u, ctx, d, lx, ly) {
 	if (!d.x_range || !d.y_range || !d.most) return;
 	const image = new ImageData(d.width, d.height), dark = isDark(), top = Math.log1p(d.most);
@@ -122,7 +122,7 @@ function paintDensity(u, ctx, d, lx, ly) {
 	ctx.drawImage(off, x0, y1, Math.max(1, x1 - x0), Math.max(1, y0 - y1));
 }
 
-// nearestPoint is the index of the point that is nearest to a place, −1 if none is near.
+// nearestPoint returns the index of the nearest point, −1 if none is near.
 function nearestPoint(u, px, py, xs, ys) {
 	const [x0, x1] = u.scales.x.range(), [y0, y1] = u.scales.y.range(), w = u.over.clientWidth, hgt = u.over.clientHeight;
 	let best = -1, least = 14 * 14;
@@ -133,7 +133,7 @@ function nearestPoint(u, px, py, xs, ys) {
 	return best;
 }
 
-// rangeOf is from the least to the greatest of the numbers.
+// rangeOf returns the minimum and the maximum of the numbers.
 function rangeOf(values) {
 	let lo = Infinity, hi = -Infinity;
 	for (const v of values) if (v === v) { if (v < lo) lo = v; if (v > hi) hi = v; }

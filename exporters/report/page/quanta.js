@@ -1,10 +1,10 @@
-// The engine of a saved page: it answers about the table of quanta that the page holds. It knows selections that are picked (groups,
-// goroutines, time, processors, threads, endings), and as metrics a name, or a name divided by another. The whole language of filters
-// and metrics is Go's, in package counters/query: a served page asks that (remote.js).
+// The engine of a saved page, on the table of quanta in the page. It supports picked selections (groups, goroutines, time,
+// processors, threads, endings), and as metrics a name or the quotient of two names. The full language of filters and metrics is in
+// Go's counters/query, which a served page queries (remote.js).
 
 const LANGUAGE = "conditions and arithmetic need the served page: bottleneck report -http=localhost:0 FILE";
 
-// rank is where the quantile q of n sorted values stands.
+// rank returns the index of the quantile q of n sorted values.
 const rank = (q, n) => Math.max(1, Math.ceil(q * n - 1e-9)) - 1;
 
 const orNull = v => Number.isFinite(v) ? v : null;
@@ -28,7 +28,7 @@ class PickingEngine {
 
 	overtake() {}
 
-	// metric is {text, unit, values}, and for a quotient also over and under, its sides. NaN is what is not known.
+	// metric returns {text, unit, values}, and for a quotient also its sides over and under. NaN means unknown.
 	metric(text) {
 		if (this.metrics.has(text)) return this.metrics.get(text);
 		const whole = this.named(text), left = whole ? null : D.counters.names.find(n => text.startsWith(n.name + " / ") && this.named(text.slice(n.name.length + 3)));
@@ -51,7 +51,7 @@ class PickingEngine {
 		return {unit, values: own ? begin.map((_, row) => own(row)) : this[name]};
 	}
 
-	// selected are the rows of a selection.
+	// selected returns the rows of a selection.
 	selected(sel) {
 		const tests = [], pick = (list, of) => { const set = new Set(list); if (list.length) tests.push(row => set.has(of(row))); }, f = D.counters;
 		if (sel.where.length) throw new Error(LANGUAGE);
@@ -67,7 +67,7 @@ class PickingEngine {
 		return out.subarray(0, n);
 	}
 
-	// answer answers a query in the form of Go's query.Answer, as far as the page shows it.
+	// answer returns the parts of Go's query.Answer that the page shows.
 	async answer(sel, q) {
 		const rows = this.selected(sel), out = {count: rows.length, of: D.counters.rows, duration: rows.reduce((t, row) => t + this.duration[row], 0)};
 		if (q.units) out.units = q.units.map(text => this.metric(text).unit);
@@ -84,7 +84,7 @@ class PickingEngine {
 			quantiles: {p5: quantile(.05), p50: quantile(.5), p95: quantile(.95)}, mean_change: changes.length ? total(changes) / changes.length : null};
 	}
 
-	// cell is what tables show of a metric: the sum and mean, and for a quotient that of the sums.
+	// cell returns the sum and mean of a metric for tables; the mean of a quotient is that of the sums.
 	cell(m, rows) {
 		let sum = 0, n = 0, over = 0, under = 0;
 		for (const row of rows) {
@@ -94,14 +94,14 @@ class PickingEngine {
 		return {sum: n ? sum : null, mean: n ? sum / n : null, ratio_of_sums: m.over ? orNull(over / under) : null};
 	}
 
-	// keys are what rows are put together by: of tells the key of a row, text names it, number is that of a goroutine and the like.
+	// keys are the ways to group rows: of returns the key of a row, text its name, number that of a goroutine and the like.
 	keys(by) {
 		const f = D.counters, group = k => D.groups[f.groups[k]], number = {goroutine: k => f.goroutines[k], thread: k => orNull(this.threads[k]), proc: k => k < 0 ? null : k}[by];
 		const text = number ? k => number(k) === null ? "(not known)" : String(number(k)) : {group: k => group(k).name, kind: k => k, func: k => f.funcs[k] || "(not known)", ended: k => f.endings[k], wait: k => f.waits[k]}[by];
 		return {of: by === "kind" ? row => group(this.group[row]).kind : row => this[by === "ended" ? "ending" : by][row], text, number: number || (() => null)};
 	}
 
-	// parts are the rows by key, those that ran longest first.
+	// parts returns the rows by key, longest running first.
 	parts(by, rows) {
 		const keys = this.keys(by), all = new Map();
 		for (const row of rows) {
@@ -120,7 +120,7 @@ class PickingEngine {
 		return {by: q.by, metrics: q.metrics, units: metrics.map(m => m.unit), others, rows: parts.slice(0, q.limit).map(p => ({key: p.key, [q.by]: p.number, ...sums(p.rows)}))};
 	}
 
-	// rows is a page of the quanta, in the order of a metric or of time.
+	// rows returns a page of the quanta, in the order of a metric or of time.
 	rows(q, rows) {
 		const metrics = q.metrics.map(text => this.metric(text)), v = q.sort ? this.metric(q.sort).values : this.begin, sign = q.descending ? -1 : 1;
 		const order = rows.slice().sort((a, b) => (v[a] !== v[a]) - (v[b] !== v[b]) || sign * (v[a] - v[b]) || a - b);
@@ -158,13 +158,13 @@ class PickingEngine {
 		return {...q, metric: q.metric || "", unit: m ? m.unit : "", lanes, omitted: rest.length, omitted_busy: rest.reduce((t, p) => t + p.duration, 0)};
 	}
 
-	// groupOf is the group in which a goroutine ran longest, one of the application before others.
+	// groupOf returns the group in which a goroutine ran longest, preferring groups of the application.
 	groupOf(rows) {
 		const list = this.parts("group", this.all.get(this.goroutine[rows[0]])).map(p => D.groups[D.counters.groups[p.k]]);
 		return (list.find(g => g.kind === "application") || list[0]).name;
 	}
 
-	// all are the rows of each goroutine.
+	// all returns the rows of each goroutine.
 	get all() { return this.byGoroutine ||= new Map(this.parts("goroutine", Array.from(this.begin.keys())).map(p => [p.k, p.rows])); }
 
 	// density counts the quanta in bins of two metrics.
@@ -184,14 +184,14 @@ class PickingEngine {
 		return out;
 	}
 
-	// points gives the values of two metrics, or null if there are more than most.
+	// points returns the values of two metrics, or null if there are more than most.
 	async points(sel, xText, yText, most) {
 		const rows = this.selected(sel), x = this.metric(xText).values, y = this.metric(yText).values, f = D.counters, of = (Kind, value) => Kind.from(rows, value);
 		if (rows.length > most) return null;
 		return {row: rows, x: of(Float64Array, r => x[r]), y: of(Float64Array, r => y[r]), group: of(Int32Array, r => f.groups[this.group[r]]), goroutine: of(Float64Array, r => f.goroutines[this.goroutine[r]]), begin: of(Float64Array, r => this.begin[r])};
 	}
 
-	// exported is a file of the quanta that are selected.
+	// exported returns a file of the selected quanta.
 	async exported(sel, form) {
 		const counters = D.counters.names.filter(n => !n.builtin), list = Array.from(this.selected(sel), row => ({...this.quantum(row), ...Object.fromEntries(counters.map(c => [c.title, orNull(this.metric(c.name).values[row])]))}));
 		return form === "csv" ? csvBlob(list) : jsonBlob(list);

@@ -1,10 +1,10 @@
-// The engine of a page that a server holds the data for: every query is a request, in the form of Go's query.Query and query.Answer,
-// with the selection as a filter. An answer that is overtaken by a newer selection is dropped by who asked.
+// The engine of a served page: every query is a request in the form of Go's query.Query, with the selection as a filter, and the
+// response is a query.Answer. The caller drops answers to older selections.
 
 let engine = null;
 
 class RemoteEngine {
-	// overtake gives up on what was asked about an older selection.
+	// overtake cancels the requests for older selections.
 	overtake() {
 		if (this.asking) this.asking.abort();
 		this.asking = new AbortController();
@@ -22,7 +22,7 @@ class RemoteEngine {
 
 	async answer(sel, q) { return (await this.ask("api/query", {filter: filterText(sel), ...q})).json(); }
 
-	// points asks for as many points as can be drawn singly, in a binary form: see Go's points.go.
+	// points requests at most as many points as can be drawn singly, in a binary form: see Go's points.go.
 	async points(sel, x, y, most) {
 		const bytes = await (await this.ask("api/points", {filter: filterText(sel), x, y, most})).arrayBuffer();
 		const n = new DataView(bytes).getUint32(0, true);
@@ -40,7 +40,7 @@ class RemoteEngine {
 	async exported(sel, form) { return (await this.ask("api/export", {filter: filterText(sel), form})).blob(); }
 }
 
-// groupTests names groups in the language; two groups of one name differ by their kind.
+// groupTests returns a condition for groups. Groups of the same name differ in their kind.
 function groupTests(groups) {
 	const plain = [], mixed = [];
 	for (const g of groups) {
@@ -51,7 +51,7 @@ function groupTests(groups) {
 	return [plain.length ? `group in (${plain.join(", ")})` : "", ...mixed].filter(Boolean).join(" || ");
 }
 
-// filterText writes a selection as a filter. Locks and tasks are no property of a quantum: they filter other sections.
+// filterText returns a selection as a filter. Locks and tasks are no properties of a quantum: they filter other sections.
 function filterText(sel) {
 	const parts = [];
 	if (sel.groups.length) parts.push(groupTests(sel.groups));

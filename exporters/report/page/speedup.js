@@ -1,5 +1,5 @@
-// Speedup stacks, side by side, and what if: a part is switched off, and the speed-up is shown that the run would have if
-// the part took no time. As Stack.WhatIf has it: S' = S · N / (N − Σ parts).
+// Speedup stacks, side by side, and what-if: without the components that are switched off, the speed-up is, as in Stack.WhatIf,
+// S' = S · N / (N − Σ components).
 
 const FAMILY_COLORS = {"garbage collection": "#cc79a7", sequential: "#d55e00", synchronization: "#e69f00", "I/O and network": "#8cd17d", "system calls": "#009e73", imbalance: "#f0e442", spawn: "#e8b98a", "no worker": "#f5efa0", scheduling: "#8c96a3", runtime: "#6a7480", remainder: "#56b4e9", running: "#0072b2"};
 
@@ -15,17 +15,17 @@ function makeSpeedup() {
 		speedupSection.lead, h("div.columns", null, chart, table), notes(D.speedup.flatMap(k => k.warnings).filter((w, i, all) => all.indexOf(w) === i), "notes on the speed-up"));
 }
 
-// partsOf lists what is above the speed-up, by component, and the remainder.
+// partsOf lists the components above the speed-up, and the remainder.
 const partsOf = k => [...k.components, ...(k.remainder ? [{name: "remainder", words: "remainder", family: "remainder", value: k.remainder}] : [])];
 
-// without is the speed-up if the parts that are switched off took no time.
+// without returns the speed-up without the components that are switched off.
 function without(k) {
 	const off = partsOf(k).filter(p => state.view.off.includes(p.name)).reduce((t, p) => t + p.value, 0);
 	return off >= k.n ? Infinity : k.speedup * k.n / (k.n - off);
 }
 
-// shownStacks are the stacks, of the selected time where that is known: parts of a stack are parts of the time, so that of several windows has
-// their mean, weighted by how long they are.
+// shownStacks returns the stacks of the selected time, if known. Components are parts of the time, so those of several windows are
+// averaged, weighted by their lengths.
 const shownStacks = () => D.speedup.map(k => stackIn(k) || k);
 
 const stackEdges = k => k.windows.length ? {from: k.windows.map(w => w.from), to: k.windows.map(w => w.to)} : null;

@@ -1,7 +1,7 @@
-// The state of the page: what is selected, how it is looked at, and the named selections. All of it is in the fragment
-// of the address, so that a bookmark or a copied address shows the same.
+// The state of the page: the selection, the view, and the named selections. It is in the fragment of the address, so that a
+// bookmark or a copied address shows the same.
 
-// A selection is what all sections are filtered by. An empty list, or null, means no filter.
+// A selection filters all sections. An empty list, or null, means no filter.
 //   groups     numbers of groups
 //   goroutines their ids
 //   time       [from, to] in nanoseconds
@@ -33,19 +33,19 @@ function select(patch) {
 	changed("sel");
 }
 
-// replaceSelection takes another selection, such as a named one.
+// replaceSelection sets the selection, for example to a named one.
 function replaceSelection(sel) {
 	state.sel = {...emptySelection(), ...sel};
 	changed("sel");
 }
 
-// look changes how things are looked at.
+// look changes the view.
 function look(patch) {
 	state.view = {...state.view, ...patch};
 	changed("view");
 }
 
-// toggle puts a value into a list of the selection, or takes it out. Without more, it becomes the only one.
+// toggle adds a value to a list of the selection, or removes it. Without more, the value replaces the list.
 function toggle(key, value, more) {
 	const list = state.sel[key], has = list.includes(value);
 	if (more) select({[key]: has ? list.filter(v => v !== value) : [...list, value]});
@@ -59,7 +59,7 @@ const sameSelection = (a, b) => selectionText(a) === selectionText(b);
 const LISTS = {group: "groups", goroutine: "goroutines", lock: "locks", task: "tasks", proc: "procs", thread: "threads", ended: "ended", where: "where"};
 const NUMBERS = new Set(["goroutines", "procs", "threads"]);
 
-// selectionText writes a selection as parameters of an address.
+// selectionText returns a selection as parameters of an address.
 function selectionText(sel) {
 	const p = new URLSearchParams();
 	for (const [key, list] of Object.entries(LISTS)) {
@@ -69,7 +69,7 @@ function selectionText(sel) {
 	return p.toString();
 }
 
-// A group is identified by its name, and by its number where several have that name.
+// A group is identified by its name, and by its number if several have that name.
 const groupKey = i => D.groups.findIndex(g => g.name === D.groups[i].name) === i ? D.groups[i].name : i + ":" + D.groups[i].name;
 
 function groupOf(key) {

@@ -1,6 +1,6 @@
-// Tables about the selection: statistics of the metrics, sums by group and so on, and the quanta themselves.
+// Tables of the selection: statistics of the metrics, sums by group and so on, and the quanta.
 
-// measures are the metrics that tables show: x, y, and what the recording has, without those that name things.
+// measures lists the metrics of tables: x, y, and those of the recording, except names.
 function measures(most) {
 	const own = D.counters.names.filter(n => !n.builtin).map(n => n.name);
 	return [...new Set([state.view.x, state.view.y, "duration", ...own])].slice(0, most);
@@ -45,7 +45,7 @@ const toggleWhere = text => select({where: state.sel.where.includes(text) ? stat
 
 const recordView = {offset: 0, sort: "", down: false, size: 25};
 
-// recordsTable shows the quanta of the selection, a page at a time.
+// recordsTable shows the quanta of the selection, one page at a time.
 function recordsTable(a) {
 	const heads = [["group", ""], ["goroutine", "goroutine"], ["t", "begin"], ["duration", "duration"], ["ended", ""], ["waits for", ""], ["function on top", ""], ...a.metrics.map(m => [show(m, 30), m])];
 	const numeric = i => i === 1 || i === 2 || i === 3 || i > 6, wide = i => i === 1 || i === 4 || i === 5 || i === 6;

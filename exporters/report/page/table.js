@@ -1,5 +1,5 @@
-// Tables: sorted by a click on a heading, the first rows shown and more on demand, rows selected by click, Enter or
-// space. Column: {title, num, value|text, cell, strong, wide, plain, help}.
+// Tables: sorted by a click on a heading, with the first rows and more on demand. A click, Enter or space selects a row.
+// Column: {title, num, value|text, cell, strong, wide, plain, help}.
 
 const tableStates = new Map(); // by id: {sort, down, shown}
 

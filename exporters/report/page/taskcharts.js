@@ -1,5 +1,5 @@
-// Distributions of the granularity of tasks: for each class the part of its tasks that execute at most so much, on a logarithmic axis.
-// Shaded is where the overhead of a task is 5 % or more of its cost.
+// Cumulative distributions of the granularity of tasks, one for each class, on a logarithmic axis. The shaded part is where
+// the overhead is 5 % or more of the cost of a task.
 
 const taskAmount = v => D.tasks.byTime ? duration(v) : quantity(v) + (D.tasks.hz > 0 ? ` (${duration(v / D.tasks.hz * 1e9)})` : "");
 
@@ -35,8 +35,8 @@ function drawCDF(at, classes) {
 	fill(at, root);
 }
 
-// The workload over time: a row for each class, how many of its tasks were under way; then context switches and the use of
-// the processors; lines for pauses of the collector. A drag selects a stretch of time.
+// The workload over time: a row for each class with the number of its tasks in progress; context switches and the use of
+// the processors; lines for pauses of the collector. A drag selects an interval.
 
 function drawStrip(at, classes) {
 	const t = D.tasks, width = roomIn(at), left = width < 460 ? 44 : 58, right = 16, w = width - left - right;
@@ -95,8 +95,8 @@ function stripPanel(g, title, y, a, value, write, top) {
 	return base + 8;
 }
 
-// dragTime selects a stretch of time by dragging over a picture: draw(from, to) shows the stretch in pixels of the picture, erase
-// removes it, and timeAt is the time at a pixel. click, if there is one, gets the event if the pointer was not dragged.
+// dragTime selects an interval by dragging over a picture: draw(from, to) shows it, in pixels of the picture, erase removes it, and
+// timeAt returns the time at a pixel. click, if not null, gets the event if the pointer was not dragged.
 function dragTime(picture, draw, erase, timeAt, click) {
 	let from = null, moved = false;
 	const x = ev => {
@@ -124,7 +124,7 @@ function dragTime(picture, draw, erase, timeAt, click) {
 	});
 }
 
-// selectTime selects a stretch of the recording.
+// selectTime selects an interval of the recording.
 function selectTime(from, to) {
 	from = Math.round(Math.max(0, Math.min(from, D.wall || Infinity)));
 	to = Math.round(Math.max(0, Math.min(to, D.wall || Infinity)));

@@ -1,7 +1,7 @@
-// The section on tasks: distributions, the strip of the workload, the table of classes with diagnosis, and the advice.
+// The tasks section: distributions, the workload over time, the table of classes with diagnoses, and the advice.
 
 const taskSection = {};
-// badTasks tells that the diagnosis of a class asks for a change.
+// badTasks reports whether the diagnosis of a class suggests a change.
 const badTasks = c => c.diagnosis === "fine" || c.diagnosis === "coarse" || c.diagnosis === "blocked";
 
 const CURVES = 8; // classes with a curve of their own
@@ -17,7 +17,7 @@ function makeTasks() {
 		h("div.columns", null, h("div", null, h("h3", null, "part of the tasks that execute at most so much"), cdf), h("div", null, h("h3", null, "workload over time"), strip)), table, advice, notes(t.warnings, "notes on tasks"));
 }
 
-// taskFilter tells whether a class belongs to the selection: it was chosen, or its name or call chains name a selected group.
+// taskFilter reports whether a class is selected: itself, or by a selected group in its name or call chains.
 function taskFilter(sel) {
 	const names = sel.groups.map(g => D.groups[g].name);
 	const about = (text, n) => text === n || text.startsWith(n + " ") || text.startsWith(n + ".func");
@@ -25,13 +25,13 @@ function taskFilter(sel) {
 		c.sites.some(site => site.created.some(f => about(f, n)) || site.submitted.some(f => about(f, n)) || site.created.some(f => about(f, shortFunc(n))) || site.submitted.some(f => about(f, shortFunc(n))))));
 }
 
-// taskClasses are all classes, of the tasks that ended in the selected time, widened to windows.
+// taskClasses returns all classes with the tasks that ended in the windows of the selected time.
 function taskClasses() {
 	const cover = covered(D.tasks.windows, state.sel.time);
 	return cover ? D.tasks.classes.map(c => classIn(c, cover.lo, cover.hi)).filter(c => c.tasks > 0) : D.tasks.classes;
 }
 
-// shownClasses are those that the groups of the selection have to do with, the chosen ones first drawn in full color.
+// shownClasses returns the classes of the selected groups; selected classes come first, in full color.
 const shownClasses = () => taskClasses().filter(taskFilter({...state.sel, tasks: []}));
 
 function drawTaskCharts() {

@@ -1,4 +1,4 @@
-// How numbers and names are written. Go's package internal/format is the model.
+// Formatting of numbers and names, after Go's internal/format.
 
 const UNITS = [["h", 3600e9, 6e13], ["min", 60e9, 1e12], ["s", 1e9, 1e9], ["ms", 1e6, 1e6], ["µs", 1e3, 1e3], ["ns", 1, 0]];
 
@@ -8,7 +8,7 @@ function significant(x) {
 	return t.includes(".") ? t.replace(/\.?0+$/, "") : t;
 }
 
-// duration writes nanoseconds with three significant digits: "640 ms".
+// duration formats nanoseconds with three significant digits: "640 ms".
 function duration(ns) {
 	if (!Number.isFinite(ns)) return "–";
 	if (ns === 0) return "0 s";
@@ -18,7 +18,7 @@ function duration(ns) {
 	return "0 s";
 }
 
-// percent writes a part of a whole: what is there is never "0%".
+// percent formats a part of a whole. It returns "0%" for 0 only.
 function percent(part, whole) {
 	if (!(whole > 0)) return "–";
 	const p = Math.round(100 * part / whole);
@@ -27,12 +27,12 @@ function percent(part, whole) {
 	return p + "%";
 }
 
-// count writes a whole number with commas.
+// count formats a whole number with commas.
 const count = n => Number.isFinite(n) ? Math.round(n).toLocaleString("en-US") : "–";
 
 const plural = (n, one, many) => n === 1 ? "1 " + one : count(n) + " " + many;
 
-// quantity writes a number in three digits and a letter: "2.11k".
+// quantity formats a number with three digits and a letter: "2.11k".
 function quantity(v) {
 	if (!Number.isFinite(v)) return "–";
 	if (v < 0) return "−" + quantity(-v);
@@ -43,14 +43,14 @@ function quantity(v) {
 	return significant(v) + letters[i];
 }
 
-// two writes two decimals. What is right between two of them goes to the even one, as in Go.
+// two formats a number with two decimals, rounding half to even as Go does.
 function two(v) {
 	if (!Number.isFinite(v)) return "–";
 	const between = v * 8 % 1 === 0 && v * 4 % 1 !== 0, n = Math.floor(v * 100);
 	return (between ? (n + Math.abs(n % 2)) / 100 : v).toFixed(2).replace("-", "−");
 }
 
-// measure writes a value of a metric: a duration where the unit is ns, else a number.
+// measure formats a value of a metric: a duration if the unit is ns, otherwise a number.
 function measure(v, unit) {
 	if (!Number.isFinite(v)) return "–";
 	if (unit === "ns") return duration(v);
@@ -59,14 +59,14 @@ function measure(v, unit) {
 	return Math.abs(v) >= 1000 ? quantity(v) : String(Number(v.toPrecision(4))).replace("-", "−");
 }
 
-// clean makes text from a recording safe to show on one line: what controls, reorders or hides text becomes U+FFFD.
+// clean makes recorded text safe to show on one line: characters that control, reorder or hide text become U+FFFD.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 function clean(text) {
 	text = String(text);
 	return /^[ -~]*$/.test(text) ? text : text.replace(/[\t\n\r]/g, " ").replace(HIDDEN, "\ufffd");
 }
 
-// show is a name or a sentence cleaned, and cut in its middle if it is very long.
+// show returns a clean name or sentence, shortened in its middle if it is very long.
 function show(text, most = 160) {
 	text = clean(text);
 	if (text.trim() === "") return "(no name)";
@@ -77,13 +77,13 @@ function show(text, most = 160) {
 	return chars.slice(0, head).join("") + "…" + chars.slice(chars.length - (most - head - 1)).join("");
 }
 
-// name is an element with a name in it, which keeps its direction to itself, and its whole in a tooltip.
+// name returns an element with a name, isolated in its direction, and the full name as tooltip.
 function name(full, short) {
 	const text = show(short === undefined ? full : short, 120);
 	return h("bdi.name", {title: show(full, 1000)}, text);
 }
 
-// compareText orders as Go does, by code points.
+// compareText compares by code points, as Go does.
 function compareText(a, b) {
 	if (a === b) return 0;
 	const n = Math.min(a.length, b.length);
@@ -97,7 +97,7 @@ function compareText(a, b) {
 	return a.length - b.length;
 }
 
-// niceStep is a round step that cuts a range into about n parts.
+// niceStep returns a round step that divides a range into about n parts.
 function niceStep(range, n) {
 	if (!(range > 0)) return 1;
 	const raw = range / n, ten = Math.pow(10, Math.floor(Math.log10(raw)));
@@ -105,17 +105,17 @@ function niceStep(range, n) {
 	return 10 * ten;
 }
 
-// stepsIn are the multiples of a step from lo to hi. Where the step is too small for the numbers to differ by it, there are none.
+// stepsIn returns the multiples of a step from lo to hi; none if the step is too small for floating-point numbers.
 function stepsIn(lo, hi, step) {
 	const first = Math.ceil(lo / step), n = Math.floor(hi / step + 1e-6) - first + 1;
 	return n > 0 && n < 10000 && first + 1 > first ? Array.from({length: n}, (_, i) => (first + i) * step) : [];
 }
 
-// timeScale is the unit in which an axis of times up to ns is written.
+// timeScale returns the unit for an axis of times up to ns.
 function timeScale(ns) {
 	for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) if (ns >= 2 * size) return {unit, size};
 	return {unit: "ns", size: 1};
 }
 
-// trim writes the label of a tick without zeros that say nothing.
+// trim formats the label of a tick without trailing zeros.
 const tick = v => Math.abs(v) >= 1e6 ? quantity(v) : Number(v.toPrecision(6)).toLocaleString("en-US");

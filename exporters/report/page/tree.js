@@ -1,5 +1,5 @@
-// The tree of totals: rows that open and close, each with a bar of how its time splits. Keys are those of a tree: up, down,
-// left to close or go up, right to open or go down, Home, End; Enter selects.
+// The tree of totals: rows that open and close, each with a bar of its parts. Keys: up, down, left closes or goes up, right opens
+// or goes down, Home, End; Enter selects.
 
 const openNodes = new Set(); // paths
 const pathSeparator = "\u0001";
@@ -58,7 +58,7 @@ function nodeTitle(t) {
 	return show(/-(func|group)$|^(class|lock)$/.test(t.aspect) ? shortFunc(t.key) : t.key);
 }
 
-// shortFunc drops the path of a function's package, as Go's internal/format.Func does for the usual names.
+// shortFunc removes the path of a function's package, like Go's internal/format.Func for the usual names.
 function shortFunc(full) {
 	const c = D.contention;
 	if (c && !c.shortOf) c.shortOf = new Map(c.funcs.map((f, i) => [f, c.short[i]]));

@@ -1,5 +1,4 @@
-// The verdict: what limits the program, in the words of package diagnose, above all sections. It is about the recording as a whole,
-// whatever is selected.
+// The verdict, in the words of package diagnose, above all sections. It covers the whole recording, whatever is selected.
 
 const PARTS = ["your code", "C code", "system calls", "collector", "tracer and runtime", "scheduler", "waking up", "idle", "idle, waiting for outside"];
 

@@ -1,5 +1,5 @@
-// The slider over windows: the same graph for each stretch of the time. It can be dragged, or stepped with the arrow keys.
-// Above it runs the parallelism over time. A window that is chosen also filters what is known by time.
+// The slider over windows: the same graph for each interval. It is dragged, or moved with the arrow keys. The parallelism over
+// time is above it. The current window also filters the sections that have times.
 
 function makeWindows() {
 	const last = D.bottle.windows.length - 1;
@@ -16,7 +16,7 @@ function makeWindows() {
 			bottleSection.text));
 }
 
-// showWindow looks at a window, −1 for the whole, and selects its time.
+// showWindow shows a window, −1 for the whole, and selects its time.
 function showWindow(i) {
 	i = Math.min(D.bottle.windows.length - 1, Math.max(-1, i));
 	if (i === state.view.window) return;
@@ -35,7 +35,7 @@ function windowKey(ev) {
 	}
 }
 
-// windowsText names the windows [lo, hi) of n, and from when to when they are.
+// windowsText names the windows [lo, hi) of n and their times.
 function windowsText({lo, hi, from, to}, n) {
 	if (lo >= hi) return `none of ${plural(n, "window", "windows")}`;
 	return `${hi > lo + 1 ? `windows ${lo + 1} to ${hi}` : `window ${hi}`} of ${n}: ${duration(from)} – ${duration(to)}`;
@@ -67,11 +67,11 @@ function drawProfile(strip) {
 	drawWindows();
 }
 
-// A selection of time, where only windows are known: it is widened to the windows that it touches, and the page says so. What is shown is
-// then the sum of these windows.
+// A selection of time is widened to the windows that it touches where only windows are known, and the page says so. It then shows
+// the sum of these windows.
 
-// covered gives the windows [lo, hi) that a stretch of time touches, and from when to when they are; null without windows or time.
-// edges has the beginnings and the ends of all windows, in order.
+// covered returns the windows [lo, hi) that an interval touches, and their times; null without windows or time. edges has the
+// beginnings and the ends of all windows, in order.
 function covered(edges, time) {
 	if (!edges || !time || !edges.from.length) return null;
 	let lo = edges.to.findIndex(t => t > time[0]), hi = edges.from.findIndex(t => t >= time[1]);
@@ -81,7 +81,7 @@ function covered(edges, time) {
 	return {lo, hi, from: hi > lo ? edges.from[lo] : time[0], to: hi > lo ? edges.to[hi - 1] : time[1]};
 }
 
-// stretchNote says how a section follows a selection of time: by the windows of cover or, without these, not at all, because of why.
+// stretchNote returns how a section follows a selection of time: by the windows of cover or, without these, not at all, with the reason.
 function stretchNote(cover, why) {
 	if (!state.sel.time) return null;
 	if (!cover) return h("span.muted", null, ` Of the whole recording: ${why}.`);
@@ -90,7 +90,7 @@ function stretchNote(cover, why) {
 	return h("span.muted", null, ` In ${span(cover.from, cover.to)}${wide ? ", widened to whole windows" : ""}.`);
 }
 
-// span writes a stretch of time with as many digits as its ends need to differ.
+// span formats an interval with as many digits as its ends need to differ.
 function span(from, to) {
 	const {unit, size} = timeScale(Math.max(to, 1)), digits = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.max(1e-9, (to - from) / size)))));
 	const write = v => (v / size).toFixed(digits).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
