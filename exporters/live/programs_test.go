@@ -33,7 +33,7 @@ func TestGoToolPprof(t *testing.T) {
 		"contention?seconds=2":             {"Type: delay", "Duration: "},
 		"contention?seconds=2&view=joined": {"Type: delay", "[lock]"},
 		"tasks?seconds=2":                  {"Type: time"},
-		"wall?seconds=1":                   {"Type: time", "runtime.gopark"},
+		"wall?seconds=1":                   {"Type: time", "sync.(*Mutex).Lock"},
 	} {
 		out, err := run(t, goTool, "tool", "pprof", "-top", base+path)
 		if err != nil {

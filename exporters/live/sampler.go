@@ -13,8 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// A sample of all goroutines stops the world twice and takes about a microsecond per goroutine. So
-// the sampling rate follows from the cost of earlier samples. Time is divided into intervals, each
+// Without a recorder, the wall-clock profile is made of samples. A sample of all goroutines stops
+// the world twice and takes about a microsecond per goroutine. So the sampling rate follows from the cost of earlier samples. Time is divided into intervals, each
 // just long enough to keep the cost of its sample at sampleShare of one processor. The sample is
 // taken at a random moment of its interval and represents the whole interval. Because the length of
 // an interval depends only on what was before it, each instant of the program has the same weight
@@ -146,51 +146,23 @@ func (s *sampler) sample(interval time.Duration) {
 
 // profile returns the samples, taken from start on for d, as a profile.
 func (s *sampler) profile(start time.Time, d time.Duration) *profile.Profile {
-	mapping := &profile.Mapping{ID: 1, HasFunctions: true}
 	mean := s.covered / time.Duration(max(1, s.samples))
-	p := &profile.Profile{
-		SampleType:        []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
-		DefaultSampleType: "time",
-		PeriodType:        &profile.ValueType{Type: "wallclock", Unit: "nanoseconds"},
-		Period:            max(1, int64(mean)),
-		TimeNanos:         start.UnixNano(),
-		DurationNanos:     int64(d),
-		Mapping:           []*profile.Mapping{mapping},
-		Comments:          []string{s.comment(d)},
-	}
-	functions := map[[2]string]*profile.Function{}
-	locations := map[place]*profile.Location{}
+	p := newWallProfile(start, d, s.comment(d))
+	p.Period = max(1, int64(mean))
+	at := newPlaces(p)
 	// Late samples leave gaps between the intervals.
 	whole := float64(d) / float64(max(1, s.covered))
-	for stack, at := range s.stacks {
-		sample := &profile.Sample{Value: []int64{at.count, int64(float64(at.time) * whole)}}
+	for stack, seen := range s.stacks {
+		sample := &profile.Sample{Value: []int64{seen.count, int64(float64(seen.time) * whole)}}
 		frames := runtime.CallersFrames((&runtime.StackRecord{Stack0: stack}).Stack())
 		for more := true; more; {
 			var f runtime.Frame
 			f, more = frames.Next()
-			function := functions[[2]string{f.Function, f.File}]
-			if function == nil {
-				function = &profile.Function{ID: uint64(len(p.Function)) + 1, Name: f.Function, SystemName: f.Function, Filename: f.File}
-				functions[[2]string{f.Function, f.File}] = function
-				p.Function = append(p.Function, function)
-			}
-			location := locations[place{function, f.Line}]
-			if location == nil {
-				location = &profile.Location{ID: uint64(len(p.Location)) + 1, Mapping: mapping, Line: []profile.Line{{Function: function, Line: int64(f.Line)}}}
-				locations[place{function, f.Line}] = location
-				p.Location = append(p.Location, location)
-			}
-			sample.Location = append(sample.Location, location)
+			sample.Location = append(sample.Location, at.location(f.Function, f.File, f.Line))
 		}
 		p.Sample = append(p.Sample, sample)
 	}
 	return p
-}
-
-// place is a line of a function.
-type place struct {
-	function *profile.Function
-	line     int
 }
 
 // comment returns a sentence on the number of samples and their cost.

@@ -14,14 +14,109 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The wall-clock profile samples all goroutines, running or not, for the next seconds. Its stacks
-// show where the goroutines of a box of the bottle graph spent their time: the label "group" is the
-// name of the box.
+// The wall-clock profile shows where the goroutines of a box of the bottle graph spent their time,
+// running or not: the label "group" is the name of the box. With a recorder, it is that of the last
+// seconds, exact, from the trace; else all goroutines are sampled for the next seconds.
+
+// wallTrace sums the time of the goroutines of the program by group and call chain. While a
+// goroutine waits, its chain is where it began to wait; while it runs, where it stopped.
+type wallTrace struct {
+	timeline.Base
+	spent map[wallPlace]*sampled
+}
+
+type wallPlace struct {
+	group string
+	state string
+	stack *timeline.Stack
+}
+
+func (o *wallTrace) Transition(t *timeline.Transition) {
+	if !t.State.Alive() || t.End == t.Start || t.G.Kind != timeline.Application {
+		return
+	}
+	at := wallPlace{t.G.Name(), t.State.String(), t.Stack}
+	if next := t.G.Stack(); t.State == timeline.Running && next != nil {
+		at.stack = next
+	}
+	if o.spent[at] == nil {
+		o.spent[at] = &sampled{}
+	}
+	o.spent[at].count++
+	o.spent[at].time += time.Duration(t.End - t.Start)
+}
+
+// profile returns the sums, from start on for d, as a profile.
+func (o *wallTrace) profile(start time.Time, d time.Duration) *profile.Profile {
+	p := newWallProfile(start, d, "All intervals of the goroutines of the program in "+format.Duration(d)+", from the execution trace.")
+	at := newPlaces(p)
+	for where, spent := range o.spent {
+		s := &profile.Sample{Value: []int64{spent.count, int64(spent.time)}, Label: map[string][]string{"group": {where.group}, "state": {where.state}}}
+		if where.stack != nil {
+			for _, f := range where.stack.Frames {
+				s.Location = append(s.Location, at.location(f.Func, f.File, f.Line))
+			}
+		} else {
+			s.Location = []*profile.Location{at.location("[no call chain]", "", 0)}
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	return p
+}
+
+// newWallProfile returns a profile without samples.
+func newWallProfile(start time.Time, d time.Duration, comment string) *profile.Profile {
+	return &profile.Profile{
+		SampleType:        []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
+		DefaultSampleType: "time",
+		PeriodType:        &profile.ValueType{Type: "wallclock", Unit: "nanoseconds"},
+		Period:            1,
+		TimeNanos:         start.UnixNano(),
+		DurationNanos:     int64(d),
+		Mapping:           []*profile.Mapping{{ID: 1, HasFunctions: true}},
+		Comments:          []string{comment},
+	}
+}
+
+// places has the locations of a profile.
+type places struct {
+	p         *profile.Profile
+	functions map[[2]string]*profile.Function
+	locations map[place]*profile.Location
+}
+
+// place is a line of a function.
+type place struct {
+	function *profile.Function
+	line     int
+}
+
+func newPlaces(p *profile.Profile) *places {
+	return &places{p, map[[2]string]*profile.Function{}, map[place]*profile.Location{}}
+}
+
+func (a *places) location(name, file string, line int) *profile.Location {
+	function := a.functions[[2]string{name, file}]
+	if function == nil {
+		function = &profile.Function{ID: uint64(len(a.p.Function)) + 1, Name: name, SystemName: name, Filename: file}
+		a.functions[[2]string{name, file}] = function
+		a.p.Function = append(a.p.Function, function)
+	}
+	location := a.locations[place{function, line}]
+	if location == nil {
+		location = &profile.Location{ID: uint64(len(a.p.Location)) + 1, Mapping: a.p.Mapping[0], Line: []profile.Line{{Function: function, Line: int64(line)}}}
+		a.locations[place{function, line}] = location
+		a.p.Location = append(a.p.Location, location)
+	}
+	return location
+}
 
 // minWall is long enough for a few samples even on a busy machine.
 const minWall = 100 * time.Millisecond
@@ -148,22 +243,40 @@ func whereabouts(s *profile.Sample) string {
 var wallEndpoint = endpoint{
 	name:       "wall",
 	title:      "Wall-clock profile",
-	about:      "Where all goroutines are, running or not, sampled for the seconds to come: up to 99 times a second, and less often the more goroutines there are, so that it takes 1 % of one processor. The profile says how often. Samples carry the name of their box in the bottle graph as the label “group”.",
+	about:      "Where all goroutines are, running or not. With a recorder, in the last seconds: every interval in the trace, and nothing is stopped. Without one, sampled for the seconds to come: up to 99 times a second, and less often the more goroutines there are, so that it takes 1 % of one processor. The profile says which. Samples carry the name of their box in the bottle graph as the label “group”.",
 	forms:      []form{formPprof, formText},
 	parameters: usual,
-	takes:      func(_ *handler, seconds time.Duration) time.Duration { return seconds },
-	missing:    func(*handler) string { return "" },
-	collect: func(_ *handler, ctx context.Context, q query) (*shown, error) {
+	takes: func(h *handler, seconds time.Duration) time.Duration {
+		if h.recorder != nil {
+			return 0
+		}
+		return seconds
+	},
+	missing: func(*handler) string { return "" },
+	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
 		d := q.orDefault()
 		if d < minWall || d > maxWall {
 			return nil, &problem{status: http.StatusBadRequest, text: fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), minWall.Seconds(), maxWall.Seconds())}
 		}
-		p, err := wallProfile(ctx, d)
+		p, err := h.wall(ctx, d)
 		return &shown{
 			text:    func(w io.Writer) error { return wallText(w, p) },
 			profile: func() (*profile.Profile, error) { return p, nil },
 		}, err
 	},
+}
+
+// wall returns the profile of the last d, or without a recorder, of the next.
+func (h *handler) wall(ctx context.Context, d time.Duration) (*profile.Profile, error) {
+	if h.recorder == nil {
+		return wallProfile(ctx, d)
+	}
+	o := &wallTrace{spent: map[wallPlace]*sampled{}}
+	live, err := h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantBottle, Observers: []timeline.Observer{o}})
+	if err != nil {
+		return nil, err
+	}
+	return o.profile(live.From, live.Covered), nil
 }
 
 // maxWall bounds the length of the wall-clock profile, because its stacks are in memory.

@@ -1,13 +1,20 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
 // Waiting goroutines are in the wall-clock profile under the names of their boxes.
@@ -50,6 +57,70 @@ func TestWallGroups(t *testing.T) {
 }
 
 func parked(c chan struct{}) { <-c }
+
+func spun(stop *atomic.Bool) {
+	for !stop.Load() {
+	}
+}
+
+// With a recorder, the profile is exact: goroutines that are older than the recording are there for
+// all of its time, where they wait, and one that runs is where it was stopped.
+func TestWallOfTheTrace(t *testing.T) {
+	release := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(release)
+	for range 3 {
+		wg.Go(func() { parked(release) })
+	}
+	time.Sleep(20 * time.Millisecond)
+	var rec bottle.Recorder
+	if err := rec.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Stop()
+	var stop atomic.Bool
+	defer stop.Store(true)
+	wg.Go(func() { spun(&stop) })
+	time.Sleep(200 * time.Millisecond)
+	h := Handler(Options{AllowRemote: true, Recorder: &rec})
+	ask := func(form string) *bytes.Buffer {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/wall?format="+form, nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		return w.Body
+	}
+	p, err := profile.Parse(ask("pprof"))
+	if err != nil || p.CheckValid() != nil || p.DurationNanos < int64(100*time.Millisecond) {
+		t.Fatalf("%v: %v", err, p)
+	}
+	nanos, where, spinner := map[string]int64{}, map[[2]string]int64{}, int64(0)
+	for _, s := range p.Sample {
+		group := s.Label["group"][0]
+		nanos[group] += s.Value[1]
+		where[[2]string{s.Label["state"][0], whereabouts(s)}] += s.Value[1]
+		if slices.Contains(callsOf(s), "github.com/bottleneck-go/bottleneck/exporters/live.spun") {
+			spinner += s.Value[1]
+		}
+	}
+	const pkg = "github.com/bottleneck-go/bottleneck/exporters/live."
+	if got := nanos[pkg+"TestWallOfTheTrace.func1"]; got != 3*p.DurationNanos || where[[2]string{"waiting", pkg + "parked"}] < got/2 {
+		t.Errorf("%d ns, want 3 times %d, most of it waiting in parked; groups %v, places %v", got, p.DurationNanos, nanos, where)
+	}
+	if spinner > p.DurationNanos || spinner < p.DurationNanos/4 {
+		t.Errorf("%d ns in spun of %d; groups %v, places %v", spinner, p.DurationNanos, nanos, where)
+	}
+	for group := range nanos {
+		if strings.HasPrefix(group, "runtime/trace.") {
+			t.Errorf("the tracer is not of the program: %v", nanos)
+		}
+	}
+	if text := ask("text").String(); !strings.Contains(text, "from the execution trace") || !strings.Contains(text, "3.00  "+pkg+"TestWallOfTheTrace.func1") {
+		t.Error(text)
+	}
+}
 
 // Names are those of package timeline.
 func TestGroupOfCalls(t *testing.T) {
