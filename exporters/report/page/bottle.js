@@ -223,7 +223,7 @@ function bottleTable(g) {
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true, roomy: true},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, until they had a processor"},
 			...(rows.some(b => b.c) ? [{title: "in C", num: true, value: b => b.c || 0, cell: b => b.c ? duration(b.c) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
-			{title: "blocked on, and where", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "what it was blocked on longest; all of it is behind the box"},
+			{title: "blocked on", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "what it was blocked on longest, and where; select the box for the rest"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
 	}), h("p.muted#bottle-idle", null, g.idle > 0 ? `Nothing ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})${g.capacity ? `, which lost ${percent(g.idleLost, g.capacity)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran.` : null)];
