@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	gobuild "go/build"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -29,6 +31,11 @@ var systems = []string{"aix", "android", "darwin", "dragonfly", "freebsd", "illu
 // it builds an instrumented program. The caller must call remove when the command has ended. What
 // the go command itself rejects, such as a package that does not compile, it reports when it runs.
 func Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(), err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("instrument: %w", err)
+		}
+	}()
 	b := &build{ctx: ctx}
 	if err := b.parse(args); err != nil {
 		return nil, nil, err
@@ -38,11 +45,11 @@ func Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(),
 	}
 	replace, err := b.replacements()
 	if err != nil {
-		return nil, nil, fmt.Errorf("instrument: %w", err)
+		return nil, nil, err
 	}
 	overlay, err := writeOverlay(replace)
 	if err != nil {
-		return nil, nil, fmt.Errorf("instrument: %w", err)
+		return nil, nil, err
 	}
 	all := slices.Concat(b.head[1:], []string{"-overlay=" + overlay}, b.flags, b.packages, b.rest)
 	cmd = exec.Command(b.head[0], all...)
@@ -66,16 +73,16 @@ type build struct {
 	rest     []string
 	// toolchain has environment variables that select the toolchain.
 	toolchain []string
-	env       struct{ GOROOT, GOVERSION, GOOS, GOFLAGS, GOMODCACHE string }
+	env       struct{ GOROOT, GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOFLAGS, GOMODCACHE string }
 }
 
 // parse splits the arguments.
 func (b *build) parse(args []string) error {
 	switch {
 	case len(args) < 2 || !IsGo(args[0]):
-		return errors.New("instrument: want go build, install, run or test")
+		return errors.New("want go build, install, run or test")
 	case !slices.Contains([]string{"build", "install", "run", "test"}, args[1]):
-		return fmt.Errorf("instrument: go %s builds no program: want go build, install, run or test", args[1])
+		return fmt.Errorf("go %s builds no program: want go build, install, run or test", args[1])
 	}
 	b.head, b.verb = slices.Clone(args[:2]), args[1]
 	args = args[2:]
@@ -89,11 +96,11 @@ func (b *build) parse(args []string) error {
 			break
 		}
 		if name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); name == "overlay" && a[0] == '-' {
-			return errors.New("instrument: the command has a flag -overlay of its own, and the go command takes only one")
+			return errors.New("the command has a flag -overlay of its own, and the go command takes only one")
 		}
 	}
 	if b.verb == "test" { // the packages are of no importance: package testing records
-		b.rest = args
+		b.flags, b.rest = []string{"-count=1"}, args // a cached result would have no recording
 		return nil
 	}
 	n := 0
@@ -125,22 +132,22 @@ var boolFlags = []string{"a", "n", "v", "x", "work", "race", "msan", "asan", "co
 // ask asks the go command for its settings, which depend on the directory: go.mod may select a
 // toolchain.
 func (b *build) ask() error {
-	out, err := b.output(append([]string{"env"}, b.head[2:]...), "-json", "GOROOT", "GOVERSION", "GOOS", "GOFLAGS", "GOMODCACHE")
+	out, err := b.output(append([]string{"env"}, b.head[2:]...), "-json", "GOROOT", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED", "GOFLAGS", "GOMODCACHE")
 	if err == nil {
 		err = json.Unmarshal(out, &b.env)
 	}
 	if err != nil {
-		return fmt.Errorf("instrument: go env: %w", err)
+		return fmt.Errorf("go env: %w", err)
 	}
 	release, _, known := strings.Cut(strings.TrimPrefix(b.env.GOVERSION, "go1."), ".")
 	release = "go1." + release
 	switch {
 	case !known || !slices.Contains(releases, release):
-		return fmt.Errorf("instrument: the standard library of %s is unknown: this version changes that of %s", b.env.GOVERSION, strings.Join(releases, " and "))
+		return fmt.Errorf("the standard library of %s is unknown: this version changes that of %s", b.env.GOVERSION, strings.Join(releases, " and "))
 	case !slices.Contains(systems, b.env.GOOS):
-		return fmt.Errorf("instrument: programs for GOOS=%s cannot be recorded", b.env.GOOS)
+		return fmt.Errorf("programs for GOOS=%s cannot be recorded", b.env.GOOS)
 	case strings.Contains(b.env.GOFLAGS, "-overlay"):
-		return errors.New("instrument: GOFLAGS has a flag -overlay, and the go command takes only one")
+		return errors.New("GOFLAGS has a flag -overlay, and the go command takes only one")
 	}
 	return nil
 }
@@ -227,6 +234,9 @@ func (b *build) link(cache string) error {
 // mains returns the directories of the main packages. If the go command rejects the packages, there
 // are none: it reports the reason again when it builds.
 func (b *build) mains() (dirs []string, err error) {
+	if dirs, known := b.local(); known {
+		return dirs, nil
+	}
 	args := append([]string{"list"}, b.head[2:]...)
 	args = append(args, "-e", "-find", `-f={{if and (eq .Name "main") (or .GoFiles .CgoFiles)}}{{.Dir}}{{end}}`)
 	for i := 0; i < len(b.flags); i++ {
@@ -250,4 +260,32 @@ func (b *build) mains() (dirs []string, err error) {
 		}
 	}
 	return dirs, nil
+}
+
+// local returns the directories of the main packages if each package is a directory, which can be
+// read without the go command: that takes as long as a small program's build.
+func (b *build) local() (dirs []string, known bool) {
+	if b.env.GOVERSION != runtime.Version() || len(b.head) > 2 || strings.Contains(b.env.GOFLAGS+strings.Join(b.flags, ""), "-tags") {
+		return nil, false
+	}
+	context := gobuild.Default
+	context.GOOS, context.GOARCH, context.CgoEnabled = b.env.GOOS, b.env.GOARCH, b.env.CGO_ENABLED == "1"
+	packages := b.packages
+	if len(packages) == 0 {
+		packages = []string{"."}
+	}
+	for _, pkg := range packages {
+		dir, err := filepath.Abs(pkg)
+		if err != nil || pkg != "." && !strings.HasPrefix(pkg, "./") || strings.Contains(pkg, "...") || strings.HasSuffix(pkg, ".go") {
+			return nil, false
+		}
+		p, err := context.ImportDir(dir, 0)
+		if err != nil {
+			return nil, false
+		}
+		if p.Name == "main" {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, true
 }

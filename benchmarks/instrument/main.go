@@ -5,17 +5,19 @@
 //
 // Three arguments are a case: the directory of the module, the package, and the flags of the test.
 // Times are the processor time of the tests, user and system: other work on the machine changes it
-// less than the elapsed time. The overhead is the median of the ratios of 7 interleaved pairs of
-// runs with its confidence interval of 95 %, or of 3 if they are long.
+// less than the elapsed time. The overhead of tasks is that of an execution trace, which go test
+// writes. That of locks is what a recording takes more. Each is the median of the ratios of 7
+// interleaved runs with its confidence interval of 95 %, or of 3 if they are long.
 //
 // One more run takes the block profile and the mutex profile of the runtime beside the recording.
-// The block profile has the time for which a call site was blocked for locks, as the trace has. The
-// mutex profile has the waiting that a function that releases a lock is charged with; that is
-// compared with the blame of the owners that left there. A call site agrees if the two sums differ
-// by at most 3 % and 10 µs a wait. Those that do not are listed if the environment has SITES=1.
+// They are compared with the times for which the recording shows call sites blocked for locks, and
+// with what the mutex profile's definition makes of its waits for each function that releases a
+// lock. A site agrees if the two sums differ by at most 3 % and 10 µs a wait. Those that do not are
+// listed if the environment has SITES=1.
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -25,6 +27,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,8 +46,8 @@ func main() {
 	if len(args) == 0 || len(args)%3 != 0 {
 		log.Fatal("usage: instrument [DIR PACKAGE FLAGS]...")
 	}
-	fmt.Println("| package | tests | as it is | recorded | overhead | warm build | waits for locks | exact | unattributed | block profile | mutex profile |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Println("| package | tests | as it is | tasks | locks | both | warm build | waits for locks | exact | unattributed | block profile | mutex profile |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for c := range slices.Chunk(args, 3) {
 		row, err := measure(c[0], c[1], strings.Fields(c[2]))
 		if err != nil {
@@ -92,12 +95,15 @@ func measure(dir, pkg string, flags []string) (string, error) {
 		}
 	}
 	at := filepath.Join(dir, pkg)
-	var as, recorded []run
-	var overhead []float64
+	var as, traced, recorded []run
+	var ofTasks, ofLocks, ofBoth []float64
 	for i := 0; i < 3 || i < 7 && as[0].wall < 10*time.Second; i++ {
 		as = append(as, test(at, plain, "", flags))
+		traced = append(traced, test(at, plain, "", append([]string{"-test.trace=" + filepath.Join(temp, "plain.trace")}, flags...)))
 		recorded = append(recorded, test(at, changed, temp, flags))
-		overhead = append(overhead, 100*(recorded[i].took.Seconds()/as[i].took.Seconds()-1))
+		ofTasks = append(ofTasks, more(traced[i], as[i]))
+		ofLocks = append(ofLocks, more(recorded[i], traced[i]))
+		ofBoth = append(ofBoth, more(recorded[i], as[i]))
 		if err := clean(temp); err != nil {
 			return "", err
 		}
@@ -109,9 +115,12 @@ func measure(dir, pkg string, flags []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("| %s %s `%s` | %s | %.2f s | %.2f s | %s | %.2f× | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "),
-		outcome(as, recorded), seconds(as), seconds(recorded), interval(overhead), median.Of(warm).Median, agreement), nil
+	return fmt.Sprintf("| %s %s `%s` | %s | %.2f s | %s | %s | %s | %.2f× | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "),
+		outcome(as, recorded), seconds(as), interval(ofTasks), interval(ofLocks), interval(ofBoth), median.Of(warm).Median, agreement), nil
 }
+
+// more returns by how many percent a run took longer than another.
+func more(r, than run) float64 { return 100 * (r.took.Seconds()/than.took.Seconds() - 1) }
 
 // seconds returns the median of the processor times.
 func seconds(runs []run) float64 {
@@ -229,14 +238,7 @@ func compare(dir string) (string, error) {
 			n += w.Parks
 		}
 	}
-	blamed := map[string]time.Duration{}
-	for i := range report.Contention.Pairs {
-		p := &report.Contention.Pairs[i]
-		if s := p.Owner.Stack; ofLock(p.Kind) && s != nil && len(s.Frames) > 0 {
-			blamed[siteOf(s.Frames[0].Func, 0)] += p.Blamed
-		}
-	}
-	blocked := &blocked{sites: map[string]time.Duration{}}
+	blocked := &blocked{sites: map[string]time.Duration{}, waits: map[int64][]wait{}}
 	if _, err := timeline.ReadFile(context.Background(), longest, timeline.Options{}, blocked); err != nil {
 		return "", err
 	}
@@ -244,7 +246,7 @@ func compare(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	mutex, err := agreement(filepath.Join(dir, "mutex"), false, blamed)
+	mutex, err := agreement(filepath.Join(dir, "mutex"), false, blocked.charges())
 	if err != nil {
 		return "", err
 	}
@@ -255,25 +257,146 @@ func ofLock(k contention.Kind) bool {
 	return k == contention.MutexKind || k == contention.RWMutexWriterKind || k == contention.RWMutexReaderKind || k == contention.OnceKind
 }
 
-// blocked sums the times for which goroutines were blocked for locks, by call site.
+// blocked sums the times for which goroutines were blocked for locks, by call site. It keeps what
+// charges needs.
 type blocked struct {
 	timeline.Base
-	sites map[string]time.Duration
+	sites  map[string]time.Duration
+	parks  []*park
+	waits  map[int64][]wait // by goroutine, as logged
+	offset timeline.Time    // of the clock of the trace from that of the log
 }
 
+// park is the time for which a goroutine was blocked once.
+type park struct {
+	g          int64
+	start, end timeline.Time
+	semaphore  string // in the lock
+	woken      string // where
+}
+
+// wait is a wait for a lock with all its parks.
+type wait struct {
+	lock       string
+	start, end timeline.Time
+}
+
+// Transition implements [timeline.Observer].
 func (b *blocked) Transition(t *timeline.Transition) {
 	if t.State != timeline.Waiting || t.Stack == nil {
 		return
 	}
 	switch t.Wait {
 	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
-		for _, f := range t.Stack.Frames {
-			if !plumbing(f.Func) {
-				b.sites[siteOf(f.Func, f.Line)] += time.Duration(t.End - t.Start)
-				return
-			}
+		b.sites[outside(t.Stack, true)] += time.Duration(t.End - t.Start)
+		if t.WakerStack != nil {
+			b.parks = append(b.parks, &park{t.G.ID, t.Start, t.End, t.Stack.Frames[0].Func, outside(t.WakerStack, false)})
 		}
 	}
+}
+
+// outside returns the call site outside package sync.
+func outside(s *timeline.Stack, line bool) string {
+	for _, f := range s.Frames {
+		if plumbing(f.Func) {
+			continue
+		}
+		if line {
+			return siteOf(f.Func, f.Line)
+		}
+		return siteOf(f.Func, 0)
+	}
+	return ""
+}
+
+// Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
+func (b *blocked) Log(m *timeline.Log) {
+	f := strings.Fields(m.Message)
+	if m.Category != "bottleneck.lock" || len(f) < 10 || f[1] != "w" {
+		return
+	}
+	number := func(i int) timeline.Time {
+		n, _ := strconv.ParseInt(f[i], 36, 64)
+		return timeline.Time(n)
+	}
+	if offset := m.Time - number(2); b.offset == 0 || offset < b.offset {
+		b.offset = offset
+	}
+	g := int64(number(7))
+	b.waits[g] = append(b.waits[g], wait{f[3], number(8), number(8) + number(9)})
+}
+
+// lockOf returns the lock of a park: that of the latest logged wait which began before it. It
+// returns "" if the wait was not logged.
+func (b *blocked) lockOf(p *park) (lock string) {
+	const near = 5 * timeline.Time(time.Microsecond)
+	latest := timeline.Time(0)
+	for _, w := range b.waits[p.g] {
+		if from := w.start + b.offset - near; from >= latest && from <= p.start && p.start <= w.end+b.offset {
+			lock, latest = w.lock, from
+		}
+	}
+	return lock
+}
+
+// charges returns with how much waiting the runtime charges each function that releases a lock,
+// computed from the recording as runtime/sema.go does it. A wake-up is charged with the wait of the
+// first goroutine in the queue of the semaphore, and n times the mean of its wait and the last
+// one's for the n others; both since the wake-up before. When the first is woken and only one
+// other remains, n stays 1. So the last one of a queue is charged twice.
+func (b *blocked) charges() map[string]time.Duration {
+	type sleeper struct {
+		*park
+		since timeline.Time
+	}
+	type semaphore struct {
+		queue  []sleeper
+		others timeline.Time
+	}
+	type event struct {
+		at timeline.Time
+		*park
+	}
+	var events []event
+	for _, p := range b.parks {
+		if lock := b.lockOf(p); lock != "" {
+			p.semaphore += lock
+			events = append(events, event{p.start, p}, event{p.end, p})
+		}
+	}
+	slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.at, y.at) })
+	semaphores := map[string]*semaphore{}
+	charged := map[string]time.Duration{}
+	for _, e := range events {
+		s := semaphores[e.semaphore]
+		if s == nil {
+			s = &semaphore{}
+			semaphores[e.semaphore] = s
+		}
+		i := slices.IndexFunc(s.queue, func(x sleeper) bool { return x.park == e.park })
+		switch left := len(s.queue); {
+		case i >= 0: // it is woken
+			wait, tail := e.at-s.queue[i].since, e.at-s.queue[i].since
+			n := s.others
+			s.queue = slices.Delete(s.queue, i, i+1)
+			if left > 1 {
+				s.queue[0].since = e.at
+				tail = e.at - s.queue[left-2].since
+				s.queue[left-2].since = e.at
+				s.others = max(1, n-1)
+			}
+			charged[e.woken] += time.Duration(wait + n*(wait+tail)/2)
+		case left == 0:
+			s.queue, s.others = append(s.queue, sleeper{e.park, e.at}), 0
+		case e.end < s.queue[0].end: // it has lost a race, and is the first again
+			s.queue = slices.Insert(s.queue, 0, sleeper{e.park, s.queue[0].since})
+			s.others++
+		default:
+			s.queue = append(s.queue, sleeper{e.park, e.at})
+			s.others++
+		}
+	}
+	return charged
 }
 
 // agreement describes a profile of the runtime, and how much of it is at call sites with which ours
@@ -360,7 +483,7 @@ var written = regexp.MustCompile(`\[.*\]|\.deferwrap\d+$`)
 
 // siteOf returns a call site in the same form for traces and profiles.
 func siteOf(fn string, line int) string {
-	return fmt.Sprint(written.ReplaceAllString(fn, ""), ":", line)
+	return fmt.Sprint(strings.ReplaceAll(written.ReplaceAllString(fn, ""), "%2e", "."), ":", line)
 }
 
 func short(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }

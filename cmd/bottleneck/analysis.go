@@ -19,6 +19,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -95,6 +96,7 @@ func shownSource(label string) string {
 // analyze makes results of a trace. All commands use it to read traces.
 func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.Report, error) {
 	opt.Name, opt.Progress = in.label, in.decoded
+	opt.Contention.Declared = new(instrument.Locks).Declaration
 	return bn.Analyze(ctx, r, opt)
 }
 
@@ -116,6 +118,7 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 	defer r.Close()
 	opt.Speedup.MultiName = cmp.Or(opt.Speedup.MultiName, opt.Name, name)
 	opt.Name = opt.Speedup.MultiName
+	opt.Contention.Declared = new(instrument.Locks).Declaration
 	report, err := bn.Analyze(ctx, r, opt)
 	err = reading(err)
 	if err == nil && opt.Want&bn.WantSpeedup != 0 {

@@ -26,9 +26,12 @@ func TestRunUsage(t *testing.T) {
 		{"run -dir nowhere -- go test", exitUsage, "-dir nowhere: it is no directory"},
 		{"run -- go vet", exitFailure, "go vet builds no program"},
 		{"run -- nowhere/program", exitFailure, "cannot run nowhere/program"},
+		{"run -- go build -v .", exitUsage, `go build runs nothing: use "bottleneck instrument -- go build"`},
+		{"run -- main.go", exitUsage, "main.go is no program: want -- go run main.go"},
+		{"run -- .", exitUsage, ". is no program: want -- go run ."},
 		{"instrument", exitUsage, "no command: it follows after --"},
 		{"instrument go build", exitUsage, `unexpected argument "go"`},
-		{"instrument -- ls", exitFailure, "want go build, install, run or test"},
+		{"instrument -- ls", exitFailure, "bottleneck: instrument: want go build, install, run or test"},
 	} {
 		got := bottleneck(strings.Fields(c.args)...)
 		got.want(t, c.status, "", c.want)
@@ -37,7 +40,7 @@ func TestRunUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkProgram(self); err != nil { // it has the name of the variable
+	if err := checkProgram([]string{self}); err != nil { // it has the name of the variable
 		t.Error(err)
 	}
 	program := read(t, self)
@@ -125,7 +128,7 @@ func TestRun(t *testing.T) {
 	exe := filepath.Join(dir, "app.exe")
 	bottleneck("instrument", "--", "go", "build", "-o", exe).want(t, exitOK, "", "")
 	got := bottleneck("run", "-dir", dir, "--", exe, "exit")
-	got.want(t, 3, "The lock store.Table kept", "bottleneck: recorded "+dir)
+	got.want(t, 3, "The lock store.Table.guard.RWMutex (store.go:42) kept", "bottleneck: recorded "+dir)
 	traces, err := filepath.Glob(filepath.Join(dir, "app.exe.*.trace"))
 	if err != nil || len(traces) != 1 {
 		t.Fatal(traces, err)

@@ -72,7 +72,7 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	}
 	switch {
 	case f.serves == "":
-		if err := checkProgram(args[0]); err != nil {
+		if err := checkProgram(args); err != nil {
 			return err
 		}
 	case instrument.IsGo(args[0]):
@@ -100,7 +100,7 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	longest, err := f.keep(std, dir)
 	if longest == "" {
 		if err == nil && failed == nil {
-			err = errors.New("no process recorded anything")
+			err = errors.New("no process recorded anything: was there a test or a program to run?")
 		}
 		return errors.Join(ran, err)
 	}
@@ -123,10 +123,17 @@ func (f *runFlags) runServing(ctx context.Context, std stdio, args []string) err
 	return errors.Join(f.verdict.run(context.WithoutCancel(ctx), std, []string{name}), ran)
 }
 
-// checkProgram returns an error if a program is known not to record itself.
-func checkProgram(name string) error {
+// checkProgram returns an error if a command is known not to run a program that records itself.
+func checkProgram(args []string) error {
+	name := args[0]
 	if instrument.IsGo(name) {
+		if len(args) > 1 && (args[1] == "build" || args[1] == "install") {
+			return usagef(`go %s runs nothing: use "bottleneck instrument -- go %s", then "bottleneck run -- PROGRAM"`, args[1], args[1])
+		}
 		return nil
+	}
+	if st, err := os.Stat(name); strings.HasSuffix(name, ".go") || err == nil && st.IsDir() {
+		return usagef("%s is no program: want -- go run %s", name, name)
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -212,7 +219,7 @@ func onlyCommand(args []string, dash int) error {
 func runGo(ctx context.Context, std stdio, args, env []string) error {
 	cmd, remove, err := instrument.Command(ctx, args...)
 	if err != nil {
-		return err
+		return errors.Unwrap(err) // without the name of the package
 	}
 	defer remove()
 	return runCommand(std, cmd, env)

@@ -37,13 +37,14 @@ import (
 
 // tracedLock is a lock as inferred from the trace.
 type tracedLock struct {
-	parent  *tracedLock // parent in the union-find; nil for a root
-	id      uint64
-	name    string
-	class   string
-	history []*hold   // the latest releases, in order of time
-	evicted bool      // older releases were dropped
-	holds   durations // durations of known holds, wherever they ended
+	parent   *tracedLock // parent in the union-find; nil for a root
+	id       uint64
+	name     string
+	class    string
+	declared string    // see Options.Declared
+	history  []*hold   // the latest releases, in order of time
+	evicted  bool      // older releases were dropped
+	holds    durations // durations of known holds, wherever they ended
 	// compared is the number of wake-ups that could be compared with a longer wait, and early the
 	// number of those that came too early.
 	compared, early int
@@ -319,7 +320,7 @@ func (l *tracedLock) last() *hold {
 func (o *Observer) lockOf(s *callSite) *tracedLock {
 	if s.lock == nil {
 		o.locks++
-		s.lock = &tracedLock{id: o.locks, class: s.class()}
+		s.lock = &tracedLock{id: o.locks, class: cmp.Or(o.declared(s), s.class())}
 	}
 	s.lock = s.lock.root()
 	return s.lock

@@ -351,7 +351,11 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 // lock returns the lock of a message about a wait at a site, or nil if there are too many.
 func (l *traceLogs) lock(o *Observer, w *waitlog.Wait, site *callSite) *tracedLock {
 	lock := l.locks[w.Lock]
-	if lock == nil {
+	declared := ""
+	if w.Lock&waitlog.SyncLock != 0 {
+		declared = o.declared(site)
+	}
+	if lock == nil || declared != "" && lock.declared != "" && declared != lock.declared { // the address was used again
 		if len(l.locks) >= maxLoggedLock {
 			return nil
 		}
@@ -362,8 +366,18 @@ func (l *traceLogs) lock(o *Observer, w *waitlog.Wait, site *callSite) *tracedLo
 		lock = &tracedLock{id: o.locks}
 		l.locks[w.Lock] = lock
 	}
-	lock.name, lock.class = cmp.Or(w.Name, lock.name), cmp.Or(w.Class, lock.class, site.class())
+	lock.declared = cmp.Or(lock.declared, declared)
+	lock.name, lock.class = cmp.Or(w.Name, lock.name), cmp.Or(w.Class, lock.declared, lock.class, site.class())
 	return lock
+}
+
+// declared returns the declaration of the lock that is asked for at a site, or "". Only the source
+// of programs whose locks of package sync log their waits is known to be that of the trace.
+func (o *Observer) declared(site *callSite) string {
+	if o.opt.Declared == nil || !o.logs.sync {
+		return ""
+	}
+	return o.opt.Declared(site.stack, o.wall)
 }
 
 // warnLogged adds a warning with the percentage of the waiting that is exact.

@@ -99,6 +99,10 @@ type Options struct {
 	// Pair.Activity is then unknown. It saves about a third of the time of the analysis, not
 	// counting the reading of the trace.
 	Quick bool
+	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or "",
+	// given the beginning of the trace; see instrument.Locks. It is called if the locks of package
+	// sync log their waits, and is then the class of the lock.
+	Declared func(s *contention.Stack, began time.Time) string
 	// Window, if positive, makes [Observer] also compute a profile of each stretch of that
 	// length: see [Observer.Windows].
 	Window time.Duration
