@@ -12,19 +12,25 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// firstChild prints the time for handing over the first task of a process.
+// firstChild prints the time for handing over the first task of a process, and the time until it
+// runs.
 func firstChild() {
 	from := time.Now()
+	var began time.Duration
 	var g Group
-	g.Go(func() error { return nil })
-	fmt.Println(int64(time.Since(from)))
+	g.Go(func() error {
+		began = time.Since(from)
+		return nil
+	})
+	handed := time.Since(from)
 	g.Wait()
+	fmt.Println(int64(handed), int64(began))
 }
 
-// The first task of a process waits until the clock is chosen and calibrated, which takes 1 ms on
-// a quiet machine. The bound is much higher. Calibration alone once took more than 10 ms.
+// The goroutine of the first task chooses and calibrates the clock. That takes 0.7 ms, in which Go
+// has returned: it does not wait for it, as it once did, for more than 10 ms.
 func TestFirstTaskIsQuick(t *testing.T) {
-	best := time.Hour
+	handed, began := time.Hour, time.Hour
 	for range 20 { // the machine may be busy
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD=first")
@@ -32,15 +38,18 @@ func TestFirstTaskIsQuick(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		var took time.Duration
-		fmt.Sscan(string(out), &took)
-		if best = min(best, took); best <= time.Millisecond {
+		var h, b time.Duration
+		if _, err := fmt.Sscan(string(out), &h, &b); err != nil {
+			t.Fatalf("%v: %q", err, out)
+		}
+		handed, began = min(handed, h), min(began, b)
+		if began <= time.Millisecond {
 			break
 		}
 	}
 	limit := 5*time.Millisecond + 500*cycles.Default().Info().Costs // if each clock reading is slow
-	if t.Logf("at best %v", best); best > limit {
-		t.Errorf("the first Group.Go takes %v at best", best)
+	if t.Logf("handed over after %v and begun after %v at best", handed, began); handed > time.Millisecond || began > limit {
+		t.Errorf("the first Group.Go takes %v at best, and its task begins after %v", handed, began)
 	}
 }
 

@@ -37,16 +37,21 @@ type RecorderOptions struct {
 // A Recorder collects the measurements of [Pool], [Group] and [Do]. Its memory is bounded,
 // see [Profile]. It is safe for concurrent use.
 type Recorder struct {
-	opts     RecorderOptions
+	opts  RecorderOptions
+	once  sync.Once
+	ready atomic.Bool // what follows is set
+
 	clock    *cycles.Clock
 	base     *cycles.Timebase
 	bias     int64         // cycles that an empty task appears to execute
 	overhead time.Duration // cost of an empty task; 0: unknown
-	cache    siteCache
+	locks    bool          // tasks may be locked to their threads
+	anywhere bool          // the clock is the same on all threads: tasks may change threads
+	began    moment
+	waited   waits // before that
 
-	other    *site
-	locks    bool // tasks may be locked to their threads
-	anywhere bool // the clock is the same on all threads: tasks may change threads
+	other *site
+	cache siteCache
 
 	nextSample atomic.Int64 // the tick from which a sample may be locked to its thread
 	spent      atomic.Int64 // ticks that samples have cost
@@ -63,8 +68,6 @@ type Recorder struct {
 	sites   map[siteKey]*site
 	classes map[string]*class
 	pools   map[string]*poolName
-	began   moment
-	waited  waits // before that
 	machine machine
 }
 
@@ -88,54 +91,77 @@ func (r *Recorder) now() moment {
 	return m
 }
 
-// NewRecorder returns a recorder that records from now on. The first one in a process takes about 1
-// ms to choose and calibrate the cycle counter, and 2 ms to measure the cost of an empty task.
+// NewRecorder returns a recorder that records from now on. The first one in a process takes about
+// 0.5 ms to choose and calibrate the cycle counter, and 2 ms to measure the cost of an empty task.
 // Create it before the work begins, because that cost cannot be measured in a busy process.
 func NewRecorder(opts RecorderOptions) *Recorder {
-	r := prepared(opts)
+	r := newRecorder(opts)
+	r.prepare()
 	r.overhead = empty.measured()
 	return r
 }
 
-// prepared returns a recorder without measuring the cost of an empty task. It reads the system's
-// files, which takes as long as choosing the clock, at the same time.
-func prepared(opts RecorderOptions) *Recorder {
-	waited := make(chan waits, 1)
-	background.Go(func() {
-		host.Throttled() // the first call looks for the control group
-		waited <- processWaits()
-	})
-	r := newRecorder(opts)
-	if r.clock == cycles.Default() {
-		r.bias = bias()
-	} else {
-		r.bias = secondBias()
+// newRecorder returns a recorder that its first task prepares.
+func newRecorder(opts RecorderOptions) *Recorder {
+	if opts.MaxSites <= 0 {
+		opts.MaxSites = 2048
 	}
-	r.waited = <-waited
-	r.began = r.now()
+	opts.Log = max(opts.Log, 0)
+	r := &Recorder{
+		opts:    opts,
+		sites:   make(map[siteKey]*site),
+		classes: make(map[string]*class),
+		pools:   make(map[string]*poolName),
+	}
+	r.other = r.addSite(siteKey{name: "(other)"})
 	return r
 }
 
-// bias returns the part of the recorder's own work between the two readings of the clock that is
-// charged to a task: the least that any of 50 to 500 empty tasks appears to execute, about 40 ns.
-func bias() int64 { return theBias.Get(func() int64 { return measureBias(RecorderOptions{}) }) }
-
-// secondBias is the bias of the clock of recorders with NoThreadState, if it is not the default
-// clock.
-func secondBias() int64 {
-	return theSecondBias.Get(func() int64 { return measureBias(RecorderOptions{NoThreadState: true}) })
+// prepare chooses the clock and begins the run, once. It reads the system's files at the same time.
+func (r *Recorder) prepare() {
+	r.once.Do(func() {
+		waited := make(chan waits, 1)
+		background.Go(func() {
+			host.Throttled() // the first call looks for the control group
+			waited <- processWaits()
+		})
+		r.open()
+		bias := &theBias
+		if r.clock != cycles.Default() {
+			bias = &theSecondBias
+		}
+		r.bias = bias.Get(func() int64 { return measureBias(r.opts.NoThreadState) })
+		r.waited = <-waited
+		r.began = r.now()
+		r.ready.Store(true)
+	})
 }
 
-var (
-	theBias, theSecondBias lazy.Value[int64]
-	theRecorder            lazy.Value[*Recorder]
-)
+// open chooses the clock.
+func (r *Recorder) open() {
+	if r.opts.NoThreadState {
+		r.clock = cycles.WithoutThreadState()
+	} else {
+		r.clock = cycles.Default()
+	}
+	r.base, r.locks = cycles.TimebaseOf(), !cycles.Coroutines()
+	r.anywhere = r.clock.Info().Source == cycles.WallTSC
+}
 
-func measureBias(opts RecorderOptions) int64 {
-	r := newRecorder(opts)
+// theBias is the part of the recorder's own work between the two readings of the clock that is
+// charged to a task, about 40 ns. theSecondBias is that of the clock of recorders with
+// NoThreadState, if it is not the default clock.
+var theBias, theSecondBias lazy.Value[int64]
+
+// measureBias returns the least that any of 20 to 200 empty tasks appears to execute.
+func measureBias(noThreadState bool) int64 {
+	r := newRecorder(RecorderOptions{NoThreadState: noThreadState})
+	r.open()
+	r.began.tick = cycles.Ticks()
+	r.ready.Store(true)
 	empty := r.addSite(siteKey{})
-	until := cycles.Ticks() + r.base.FromNS(int64(time.Millisecond))
-	for i := 0; i < 500 && (i < 50 || cycles.Ticks() < until); i++ { // some clocks take 10 µs
+	until := r.began.tick + r.base.FromNS(int64(time.Millisecond))
+	for i := 0; i < 200 && (i < 20 || cycles.Ticks() < until); i++ { // some clocks take 10 µs
 		var x execution
 		x.begin(empty, nil)
 		x.end()
@@ -146,42 +172,20 @@ func measureBias(opts RecorderOptions) int64 {
 	return int64(empty.cell.cycles.Min())
 }
 
-// newRecorder returns a recorder that does not know its bias or what the process has used so far.
-func newRecorder(opts RecorderOptions) *Recorder {
-	if opts.MaxSites <= 0 {
-		opts.MaxSites = 2048
-	}
-	opts.Log = max(opts.Log, 0)
-	clock := cycles.Default
-	if opts.NoThreadState {
-		clock = cycles.WithoutThreadState
-	}
-	r := &Recorder{
-		opts:    opts,
-		clock:   clock(),
-		base:    cycles.TimebaseOf(),
-		sites:   make(map[siteKey]*site),
-		classes: make(map[string]*class),
-		pools:   make(map[string]*poolName),
-		locks:   !cycles.Coroutines(),
-	}
-	r.anywhere = r.clock.Info().Source == cycles.WallTSC
-	r.began.tick = cycles.Ticks()
-	r.other = r.addSite(siteKey{name: "(other)"})
-	return r
+// defaultRecorder returns the recorder used if none is given. It may be not prepared yet.
+func defaultRecorder() *Recorder {
+	return theRecorder.Get(func() *Recorder { return newRecorder(RecorderOptions{}) })
 }
 
-// defaultRecorder returns the recorder used if none is given. The first call creates it. That may
-// be the call of the first task, so the cost of an empty task is measured later.
-func defaultRecorder() *Recorder {
-	return theRecorder.Get(func() *Recorder { return prepared(RecorderOptions{}) })
-}
+var theRecorder lazy.Value[*Recorder]
 
 // Default returns the recorder of pools, groups and tasks without one of their own. It keeps no log
 // and does not aggregate. The first call takes as long as that of [NewRecorder].
 func Default() *Recorder {
 	empty.measured()
-	return defaultRecorder()
+	r := defaultRecorder()
+	r.prepare()
+	return r
 }
 
 // or returns r, or the default recorder if it is nil.

@@ -129,6 +129,10 @@ type execution struct {
 //
 //go:norace
 func (x *execution) begin(s *site, log *pending) {
+	r := s.rec
+	if !r.ready.Load() {
+		r.prepare()
+	}
 	x.site = s
 	if trace.IsEnabled() {
 		x.region = s.startRegion()
@@ -143,7 +147,7 @@ func (x *execution) begin(s *site, log *pending) {
 	if log != nil {
 		f.log, f.more = log, true
 	}
-	r, mode := s.rec, s.mode.Load()
+	mode := s.mode.Load()
 	if r.locks && (mode == firstLocked || mode == allLocked || log != nil || !cycles.TurnsKnown()) {
 		f.lockFor(r)
 	}

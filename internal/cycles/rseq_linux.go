@@ -214,13 +214,13 @@ func probeRseq(th *Thread, base *Timebase) error {
 		return errSwitchedOff
 	}
 	a := th.area
+	if err := sleeps.Get(a.probeSleep); err != nil {
+		return err
+	}
 	if err := a.register(); err != nil {
 		return err
 	}
 	defer a.drop()
-	if err := a.probeSleep(base); err != nil {
-		return err
-	}
 	least := int64(math.MaxInt64)
 	for range 20 {
 		if first, last, ok := a.anchor(base); ok {
@@ -252,16 +252,33 @@ func probeRseq(th *Thread, base *Timebase) error {
 	return errors.New("rseq: while the marker stood, the TSC and the thread clock disagreed")
 }
 
-// probeSleep verifies that sleeping clears the marker. A sleep counts only if the thread left its
+// sleeps is the result of probeSleep, which depends on the kernel only.
+var sleeps lazy.Value[error]
+
+// prepareRseq begins the probe, if the rseq clock may be used.
+func prepareRseq() {
+	if !haveTSC || noThreadState.Load() {
+		return
+	}
+	th, unlock := lockThread()
+	defer unlock()
+	sleeps.Get(th.area.probeSleep)
+}
+
+// probeSleep registers the calling thread and verifies that sleeping clears the marker. A sleep counts only if the thread left its
 // processor, according to the system's count of switches. A sleep that the hypervisor interrupts
 // can be over before it has begun, and then correctly leaves the marker set.
-func (a *area) probeSleep(base *Timebase) error {
+func (a *area) probeSleep() error {
+	if err := a.register(); err != nil {
+		return err
+	}
+	defer a.drop()
 	slept := 0
 	for try := 0; try < 30 && slept < 2; try++ {
-		if _, _, ok := a.anchor(base); !ok {
+		before := switches()
+		if atomic.StoreUint64(a.cs(), a.marker()); !a.standing() {
 			continue
 		}
-		before := switches()
 		unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
 		standing := a.standing() // before anything else can clear it
 		if switches() == before {

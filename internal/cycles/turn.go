@@ -89,12 +89,28 @@ func (m *Mark) Turns(start *Mark) uint8 { return uint8(m.Turn) - uint8(start.Tur
 func Coroutines() bool {
 	return coroutines.Get(func() bool {
 		names := functionNames()
-		has := func(name string) bool { return bytes.Contains(names, []byte("\x00"+name+"\x00")) }
-		return !has("runtime.gopark") || !has("runtime.GC") || has("runtime.newcoro")
+		return !named(names, "runtime.gopark", 'k') || !named(names, "runtime.GC", 'G') || named(names, "runtime.newcoro", 'w')
 	})
 }
 
 var coroutines lazy.Value[bool]
+
+// named reports whether the names contain the name. It looks for one byte of it, which should be
+// rare: there may be a megabyte of names.
+func named(names []byte, name string, rare byte) bool {
+	whole := []byte("\x00" + name + "\x00")
+	before := bytes.IndexByte(whole, rare)
+	for from := before; from < len(names); from++ {
+		at := bytes.IndexByte(names[from:], rare)
+		if at < 0 {
+			return false
+		}
+		if from += at; bytes.HasPrefix(names[from-before:], whole) {
+			return true
+		}
+	}
+	return false
+}
 
 // functionNames returns the names of all functions of the program, each followed by a zero byte, or
 // nil if they are not found. A *runtime.Func is the function's entry in the runtime's table; its
