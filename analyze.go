@@ -238,6 +238,7 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	}
 	if a.waits != nil {
 		r.Contention = a.waits.Profile()
+		r.Contention.Events, r.Contention.Bytes = info.Events, info.Bytes
 		r.Contention.Warnings = append(r.Contention.Warnings, missing...)
 		r.ContentionWindows, r.ContentionWindow = a.waits.Windows(), a.waits.WindowLength()
 	}

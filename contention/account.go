@@ -2,6 +2,7 @@ package contention
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -391,18 +392,26 @@ func (a *account) firstSeen(chain *callstack.Chain, frame unsafe.Pointer) {
 	}
 }
 
-// class returns the place where a New function made the lock. If none did, it returns the type
-// whose method first waited for it, or the function if it is not a method.
+// class returns the type whose method first waited for the lock, and the place where a New function
+// made it, as in "example.com/lru.Cache (New:12)". If no function made it, that is the type alone,
+// or the function that waited if it is not a method; if a function waited, the place alone.
 func (i *lockInfo) class() string {
-	if c := i.created.Load(); c != nil {
-		if f := c.Frames(); len(f) > 0 {
-			return f[0].Func + ":" + strconv.Itoa(f[0].Line)
-		}
-	}
+	waiter, made := "", ""
 	if c := i.first.Load(); c != nil && i.id != otherLocksID {
 		if f := c.Frames(); len(f) > 0 {
-			return symbol.Receiver(f[0].Func)
+			waiter = f[0].Func
 		}
 	}
-	return ""
+	if c := i.created.Load(); c != nil {
+		if f := c.Frames(); len(f) > 0 {
+			made = f[0].Func + ":" + strconv.Itoa(f[0].Line)
+		}
+	}
+	switch {
+	case waiter != "" && made == "":
+		return symbol.Receiver(waiter)
+	case strings.Contains(waiter, ".(*"):
+		return symbol.Receiver(waiter) + " (" + strings.TrimPrefix(made, symbol.Package(waiter)+".") + ")"
+	}
+	return made
 }

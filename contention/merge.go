@@ -200,6 +200,8 @@ func (m *merger) addHead(p *Profile) {
 	}
 	o.Duration += p.Duration
 	o.InFlight += p.InFlight
+	o.Events += p.Events
+	o.Bytes += p.Bytes
 	o.Unfinished = append(o.Unfinished, p.Unfinished...)
 	o.Dropped.Chains += p.Dropped.Chains
 	o.Dropped.Locks += p.Dropped.Locks
@@ -462,6 +464,8 @@ func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), int64(n)
 	out.Duration *= k
+	out.Events *= count // so that rates stay
+	out.Bytes *= count
 	locks := make(map[*Lock]*Lock, len(p.Locks))
 	lock := func(l *Lock) *Lock {
 		if l != nil && locks[l] == nil {

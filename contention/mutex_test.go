@@ -4,6 +4,7 @@ package contention
 
 import (
 	"bytes"
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -572,4 +573,49 @@ func recurse(n int, f func()) {
 	}
 	recurse(n-1, f)
 	runtime.KeepAlive(f)
+}
+
+// box has a lock that a New function made, as the fields of a type may.
+type box struct{ mu *Mutex }
+
+func (b *box) get() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+}
+
+// TestClass: locks are grouped by the type whose method waited and by the place that made them.
+func TestClass(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var boxes []*box
+	for range 2 {
+		boxes = append(boxes, &box{NewMutex("")})
+	}
+	boxes = append(boxes, &box{NewMutex("")})
+	lone := NewMutex("")
+	for i, get := range []func(){boxes[0].get, boxes[1].get, boxes[2].get, func() { lone.Lock(); lone.Unlock() }} {
+		m := lone
+		if i < len(boxes) {
+			m = boxes[i].mu
+		}
+		m.Lock()
+		done := make(chan bool)
+		go func() { get(); close(done) }()
+		waitFor(t, "a goroutine to wait", func() bool { return m.registered() == 1 })
+		m.Unlock()
+		<-done
+	}
+	tree, err := Snapshot().Aggregate(ByClass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range tree.Children {
+		got = append(got, fmt.Sprint(c.Key[strings.LastIndexByte(c.Key, '/')+1:], " ", c.Contentions))
+	}
+	slices.Sort(got)
+	_, _, line, _ := runtime.Caller(0)
+	want := fmt.Sprintf("[contention.TestClass:%d 1 contention.box (TestClass:%d) 2 contention.box (TestClass:%d) 1]", line-22, line-25, line-23)
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v\nwant %s", got, want)
+	}
 }

@@ -2,11 +2,14 @@ package contention
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // Profile lists who waited, who is to blame, and for how long. Wrapped locks and execution traces
@@ -43,6 +46,10 @@ type Profile struct {
 	// Instances is the number of program instances in the profile, if [Merge] has added several;
 	// 0 means one. Duration is then the sum of theirs.
 	Instances int `json:"instances,omitempty"`
+	// Events is the number of events of the trace that was read, and Bytes their size without
+	// compression; 0 for wrapped locks, and for a live trace.
+	Events int64 `json:"trace_events,omitempty"`
+	Bytes  int64 `json:"trace_bytes,omitempty"`
 
 	piece Piece // for Merge
 }
@@ -51,6 +58,32 @@ type Profile struct {
 // their waits. If it does, Waited is the time for which they were blocked.
 func (p *Profile) HasReady() bool {
 	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
+}
+
+// Rates returns a sentence with the numbers of contentions, parks and events per second, and of
+// bytes per contention; "" without a duration.
+func (p *Profile) Rates() string {
+	var contentions, parks int64
+	for i := range p.Waits {
+		contentions += p.Waits[i].Contentions
+		parks += p.Waits[i].Parks
+	}
+	if p.Duration <= 0 {
+		return ""
+	}
+	rate := func(n int64) string { return format.Count(int64(float64(n)/p.Duration.Seconds() + 0.5)) }
+	s := "Rates: " + rate(contentions) + " contentions a second"
+	if parks > 0 {
+		s += ", in which goroutines blocked " + rate(parks) + " times a second"
+	}
+	if p.Events == 0 {
+		return s + "."
+	}
+	s += fmt.Sprintf(". The trace has %s events, %s a second, in %s", format.Count(p.Events), rate(p.Events), result.Bytes.Format(result.Int(p.Bytes)))
+	if contentions > 0 {
+		s += fmt.Sprintf(": %s and %s for each contention", format.Plural((p.Events+contentions/2)/contentions, "event", "events"), result.Bytes.Format(result.Int((p.Bytes+contentions/2)/contentions)))
+	}
+	return s + "."
 }
 
 // Unfinished describes goroutines that were still waiting when the trace ended or the Snapshot was
@@ -198,9 +231,9 @@ type Lock struct {
 	ID uint64 `json:"id"`
 	// Name is the name given to SetName or a New function; it may be empty.
 	Name string `json:"name"`
-	// Class groups locks of the same sort. It is the function that made the lock, if it was made
-	// by a New function of this package. Otherwise it is the type whose method first waited for
-	// it, or the function if it is not a method.
+	// Class groups locks of the same sort: by the type whose method first waited for it, or the
+	// function if it is not a method, and by the place where it was made with a New function of
+	// this package, as in "example.com/lru.Cache (New:12)". A trace does not show that place.
 	Class string `json:"class"`
 	// Created is the call chain of the lock's creation; nil if unknown.
 	Created *Stack `json:"-"`

@@ -70,6 +70,7 @@ type Info struct {
 	Goroutines  int   // seen
 	MaxLive     int   // most goroutines known at the same time
 	Size        int64 // of the input in bytes, −1 if unknown
+	Bytes       int64 // of the generations that were replayed, without compression
 	// Reordered counts the transitions whose time was raised to that of the previous
 	// transition, from another generation.
 	Reordered int
@@ -444,6 +445,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		}
 	}
 	p.replay.skip(g, d)
+	p.replay.info.Bytes += g.size
 	if full := p.generation(d); full != nil {
 		full.read += g.off + g.size
 		return p.failure(g, full, g.off, true)

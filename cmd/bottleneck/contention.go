@@ -62,6 +62,8 @@ which; .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
 	fs.StringVar(&f.focus, "focus", "", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
 	fs.StringVar(&f.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
 	fs.DurationVar(&f.to.draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
+	fs.BoolVarP(&f.to.draw.rates, "verbose", "v", false, "show events per second, and bytes per contention")
+	f.to.only["verbose"] = []string{"text"}
 	f.to.only["pprof"] = []string{"pprof", "folded"}
 	f.to.only["top"] = []string{"text", "svg", "png", "html"}
 	c.Example = `  bottleneck contention trace.out
@@ -199,7 +201,7 @@ var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Tabl
 		return picture.DrawContention(p, picture.ContentionOptions{Options: d.picture(), Min: d.least})
 	}, formsOf[*contention.Profile]{
 		"text": func(w io.Writer, p *contention.Profile, d drawing) error {
-			return text.WriteContention(w, p, text.ContentionOptions{Options: d.Options, By: d.aspects, Min: d.least, Kinds: d.kinds})
+			return text.WriteContention(w, p, text.ContentionOptions{Options: d.Options, By: d.aspects, Min: d.least, Kinds: d.kinds, Rates: d.rates})
 		},
 		"json": func(w io.Writer, p *contention.Profile, d drawing) error { return contention.WriteJSON(w, d.waits(p)) },
 		"dot":  func(w io.Writer, p *contention.Profile, d drawing) error { return text.DOT(w, p, d.least) },

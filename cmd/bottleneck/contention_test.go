@@ -231,6 +231,7 @@ func TestContentionChoices(t *testing.T) {
 		{"-kind locks", "mutexWorker#1", "Mutex#3"},
 		{"-kind cond", "No goroutine waited in ", "waitgroup"},
 		{"-kind cond", "for nothing that -kind and -focus keep", ""},
+		{"-v", " for each contention.\n", ""},
 		{"-focus nobody", "for nothing that -kind and -focus keep", ""},
 		{"-focus Mutex", "mutexWorker", "-kind and -focus keep"},
 		{"-focus Mutex$", "Mutex#3", "hand-off]\n     "},

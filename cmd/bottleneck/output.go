@@ -288,6 +288,7 @@ type drawing struct {
 	kinds   []contention.Kind // to which the profile was filtered
 	view    contention.View   // "" means the default of the form
 	least   time.Duration
+	rates   bool
 	strip   bool // for tasks
 }
 

@@ -64,8 +64,9 @@ import (
 //     line (split.go).
 //  6. Locks of package contention log exact data, which replaces the inference (log.go).
 //  7. The other kinds have no owner, but a goroutine that ended the wait: the sender, the last
-//     Done, the Signal. It is blamed for the time up to the wake-up. Sleep, timers and the network
-//     have no such goroutine: Unattributed.
+//     Done, the Signal. It is blamed for the time up to the wake-up, for a WaitGroup together with
+//     goroutines that exited before (waitgroup.go). Sleep, timers and the network have no such
+//     goroutine: Unattributed.
 //
 // Thus Waited == Blamed + HandOff + Unattributed, in whole nanoseconds, for each wait. The choice
 // of what to record, and the division of a wait among its owners, are from P. Hofer and others (see
@@ -128,8 +129,10 @@ type Options struct {
 //   - Ready is the time from the wake-up until the goroutine ran, which is not included in Waited.
 //     ReadyIdle is the part of it in which a processor was idle.
 //   - Blamed is the part of Waited for which the owner of the lock is known. For channels, a
-//     WaitGroup, a Cond and so on, it is the time until a goroutine, the owner of the pair, ended
-//     the wait.
+//     Cond and so on, it is the time until a goroutine, the owner of the pair, ended the wait. For
+//     a WaitGroup, it is divided among the goroutines that exited during the wait and were started
+//     in the same call as the one that ended it: each is blamed for the time for which it was the
+//     last one out. A Done after which a goroutine continues is not in the trace.
 //   - HandOff is the part in which the lock had been given to another goroutine that was not
 //     running yet.
 //   - Unattributed is the rest. Either the trace does not show who held the lock, or whether it was
@@ -187,6 +190,7 @@ func (o *Observer) result(info *timeline.Info, err error) (*contention.Profile, 
 		return nil, err
 	}
 	p := o.Profile()
+	p.Events, p.Bytes = info.Events, info.Bytes
 	p.Warnings = append(p.Warnings, info.Warnings(err)...)
 	return p, err
 }
@@ -222,6 +226,7 @@ type Observer struct {
 	cuts    traceCuts
 	windows *traceWindows // nil without Options.Window
 	idle    idleTime
+	exits   exits
 	work    int           // releases, sums and parts visited so far, for tests
 	marking bool          // the collector is marking
 	marked  timeline.Time // time of the latest begin or end of marking
@@ -325,7 +330,13 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if t.State == timeline.Waiting && g.parkedAt != nil {
 		g.unparked() // the wait counted for its lock until now
 	}
+	if g.inGroup && t.State == timeline.Waiting {
+		o.waitsForGroup(g, false, t.End)
+	}
 	if !t.To.Alive() {
+		if o.exits.waiting > 0 && t.To == timeline.NotExist {
+			o.exit(g, t.End)
+		}
 		o.letGo(g)
 	}
 }

@@ -218,13 +218,19 @@ func (w *waiting) claim(t timeline.Time) {
 	l.claimed = t
 }
 
+// now returns what g waits for, and where.
+func (o *Observer) now(g *timeline.Goroutine) (timeline.Wait, *timeline.Stack) {
+	if o.nowOf != nil {
+		return o.nowOf(g)
+	}
+	return g.Wait(), g.Stack()
+}
+
 // parked notes that g has blocked. The lock was taken then, and with a goroutine in the queue, the
 // next Unlock is in the trace unless a goroutine has been woken already.
 func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
-	wait, stack := t.G.Wait(), t.G.Stack()
-	if o.nowOf != nil {
-		wait, stack = o.nowOf(t.G)
-	}
+	wait, stack := o.now(t.G)
+	o.waitsForGroup(g, wait == timeline.WaitWaitGroup, t.End)
 	if !lockWait(wait) {
 		return
 	}

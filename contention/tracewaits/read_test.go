@@ -40,6 +40,9 @@ func TestTraceCut(t *testing.T) {
 	if w := strings.Join(p.Warnings, " "); !strings.Contains(w, "The trace could not be read to its end: cut.trace: ") {
 		t.Errorf("%q", w)
 	}
+	if full.Bytes != int64(len(whole)-16) || full.Events < 100 || p.Bytes >= full.Bytes || p.Events >= full.Events {
+		t.Errorf("%d events and %d of %d bytes, %d and %d of the readable part", full.Events, full.Bytes, len(whole), p.Events, p.Bytes)
+	}
 	if p.Duration > full.Duration {
 		t.Errorf("%v of %v", p.Duration, full.Duration)
 	}

@@ -24,6 +24,7 @@ import (
 //	260 2 exits
 //	265 2 logs 1 x 5 9   (a message of a wrapped lock)
 //	270 7 begins         (it is born; otherwise, all that are mentioned run from time 0 on)
+//	270 7 begins 1 in main.run:30 (by a go statement of 1)
 //	300 ends
 type script struct {
 	t      *testing.T
@@ -82,6 +83,10 @@ func (s *script) play(text string) {
 func (s *script) event(at timeline.Time, id int64, verb, arg string, where *timeline.Stack) {
 	if verb == "begins" {
 		s.begin(at, id)
+		if where != nil {
+			s.gs[id].By = &timeline.Creator{ID: s.number(arg), Stack: where}
+			s.gs[id].Func = where.Frames[0].Func
+		}
 		return
 	}
 	switch s.g(id); verb {

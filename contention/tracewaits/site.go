@@ -22,6 +22,7 @@ type callSite struct {
 	// pseudoFor is the kind of wait for which pseudo is the result.
 	pseudoFor timeline.Wait
 	holds     durations // durations of the holds released here
+	done      *callSite // the latest Done, for a WaitGroup, of goroutines started here
 	// paired counts the releases here by a goroutine that had waited for the lock, and foreign
 	// those of a lock that another goroutine held.
 	paired, foreign int

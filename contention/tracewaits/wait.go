@@ -24,6 +24,7 @@ type tracedGoroutine struct {
 
 	present presentState
 	past    *past
+	born    timeline.Time // it started; 0 if before the trace
 	since   timeline.Time // it is active
 	ran     timeline.Time // time on a processor (P) since its latest wait
 	runs    stretches     // when it was active
@@ -33,6 +34,7 @@ type tracedGoroutine struct {
 
 	active  bool // running or in a system call
 	shown   bool // other goroutines refer to it, or to its past
+	inGroup bool // it waits for a WaitGroup
 	nameLen int32
 }
 
@@ -49,6 +51,8 @@ type lockState struct {
 
 	parkedAt *tracedLock // the lock that it waits for
 	parkedIn queue
+
+	done timeline.Time // when it last ended a wait for a WaitGroup; 0 if never
 }
 
 // noLocks is the state of all goroutines that use no locks. It is never written.
@@ -272,6 +276,9 @@ func (h *heldLock) mayEndAt(r *callSite) bool {
 // track records when the goroutine was active.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
 	g.present.set(t)
+	if t.State == timeline.NotExist {
+		g.born = t.End
+	}
 	if g.past != nil {
 		g.past.transition(t)
 	}
@@ -348,7 +355,11 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 		if t.Wait == timeline.WaitCond {
 			by.flags = contention.Signaler
 		}
-		o.blameWaker(g, waker, t, by, waited)
+		if t.Wait == timeline.WaitWaitGroup {
+			o.blameGroup(g, waker, t, by, waited)
+		} else {
+			o.blameWaker(g, waker, t, by, waited)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ type ContentionOptions struct {
 	Kinds []contention.Kind
 	// Min omits shorter times. The omitted lines below a line are added up.
 	Min time.Duration
+	// Rates adds a sentence with the numbers of events per second, and of bytes per contention.
+	Rates bool
 }
 
 // DefaultAspects are the default levels of the tree: owner, lock and waiter.
@@ -53,6 +55,9 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.trees(idle), m.locks())
+	}
+	if opt.Rates {
+		sections[0] += m.paragraph("", p.Rates())
 	}
 	if s := m.unfinished(); s != "" {
 		sections = append(sections, s)

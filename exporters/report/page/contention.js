@@ -12,6 +12,7 @@ function makeContention() {
 
 function contentionNotes(c) {
 	const out = [...c.warnings], d = c.dropped;
+	if (c.rates) out.push(c.rates);
 	if (c.accuracy === "inferred") out.unshift("Owners are inferred from the trace; what it does not tell is unattributed.");
 	if (c.inFlight) out.push(`${plural(c.inFlight, "wait", "waits")} had not ended when the recording did. Sums are without them.`);
 	const lost = Object.entries(d).filter(([, n]) => n > 0).map(([what, n]) => `${count(n)} ${what.toLowerCase()}`);

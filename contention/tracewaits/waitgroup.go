@@ -1,0 +1,197 @@
+package tracewaits
+
+import (
+	"cmp"
+	"sort"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The goroutines that a WaitGroup waits for
+//
+// Of the calls of Done, only the one that ends a wait is in the trace. But Done is usually the last
+// thing that a goroutine does, and its exit is in the trace. The goroutines of a WaitGroup are
+// usually started in one call of a function, by go statements or by WaitGroup.Go. Therefore, if
+// Done ends a wait, the goroutines that were started in the same call as the one that called it,
+// and that exited during the wait, are taken for those that were waited for, too.
+//
+// Each is blamed for the time for which it was the last one out: from the exit before to its own,
+// but not before its start. That time belongs to one that exits later. Of a wait for three
+// goroutines that need 10, 20 and 30 ms, each has 10 ms.
+//
+// The trace does not show a Done after which the goroutine continues, as the workers of a pool do,
+// nor whether a goroutine that exited called Done, and on which WaitGroup. A goroutine that had
+// ended a wait before does not exit after Done: it is blamed alone, and so is one whose go
+// statement is unknown. Time in which none of the known goroutines existed is Unattributed.
+
+// startCall identifies a call of a function, by a goroutine, that starts goroutines.
+type startCall struct {
+	creator int64
+	fn      sectionKey
+}
+
+// exited is a goroutine that exited.
+type exited struct {
+	coOwner           // from its start, or 0 if that is before the trace, to its exit
+	started *callSite // where it was started
+	// did is what it did since the exit before, its start, or the beginning of the latest wait,
+	// which is usually what it is blamed for. Its past may be too long to keep.
+	did   ledger
+	since timeline.Time
+}
+
+// exits has the goroutines that exited while others waited for a WaitGroup.
+type exits struct {
+	waiting int // goroutines that wait for a WaitGroup
+	of      map[startCall][]exited
+	kept    int
+	half    timeline.Time // of the latest exits that are kept
+	began   timeline.Time // the latest of the waits
+}
+
+// maxExits bounds the exits that are kept. The time of those that are forgotten belongs to others
+// that exit later.
+const maxExits = 1 << 13
+
+// errgroupMethods is the prefix of functions that start goroutines on behalf of their caller.
+const errgroupMethods = "golang.org/x/sync/errgroup.(*Group)."
+
+// startOf returns the call that started a goroutine, and the call chain; nil if it is unknown.
+func (o *Observer) startOf(g *timeline.Goroutine) (startCall, *callSite) {
+	if g.By == nil || g.By.ID == 0 {
+		return startCall{}, nil
+	}
+	at := o.places.of(g.By.Stack)
+	f := at.site.frames
+	for len(f) > 1 && strings.HasPrefix(f[0].Func, errgroupMethods) {
+		f = f[1:]
+	}
+	if len(f) == 0 {
+		return startCall{}, nil
+	}
+	return startCall{g.By.ID, sectionKey{f[0].Func, hashCalls(f[1:])}}, at.site
+}
+
+// exit notes that g exited.
+func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
+	call, at := o.startOf(g.g)
+	if at == nil {
+		return
+	}
+	x := &o.exits
+	if x.of == nil {
+		x.of = map[startCall][]exited{}
+	}
+	g.shown = true
+	list, from := x.of[call], max(g.born, x.began)
+	if n := len(list); n > 0 {
+		from = max(from, list[n-1].to)
+	}
+	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: g.past, from: g.born, to: t}
+	x.of[call] = append(list, exited{by, at, g.past.between(from, t), from})
+	switch x.kept++; x.kept {
+	case maxExits / 2:
+		x.half = t
+	case maxExits:
+		x.forget(x.half)
+		x.half = t
+	}
+}
+
+// forget drops the exits up to t.
+func (x *exits) forget(t timeline.Time) {
+	x.kept = 0
+	for call, list := range x.of {
+		if list = since(list, t); len(list) == 0 {
+			delete(x.of, call)
+			continue
+		}
+		x.of[call] = append([]exited(nil), list...)
+		x.kept += len(list)
+	}
+}
+
+// since returns the exits after t.
+func since(list []exited, t timeline.Time) []exited {
+	return list[sort.Search(len(list), func(i int) bool { return list[i].to > t }):]
+}
+
+// waitsForGroup notes that g begins to wait for a WaitGroup, or no longer does.
+func (o *Observer) waitsForGroup(g *tracedGoroutine, waits bool, t timeline.Time) {
+	x := &o.exits
+	switch {
+	case g.inGroup == waits:
+		return
+	case waits:
+		x.waiting++
+		x.began = t
+	default:
+		if x.waiting--; x.waiting == 0 {
+			clear(x.of)
+			x.kept = 0
+		}
+	}
+	g.inGroup = waits
+}
+
+// blameGroup divides the last part of a wait for a WaitGroup among the goroutines that it waited
+// for.
+func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
+	var list []exited
+	start := t.End - waited
+	if call, at := o.startOf(waker.g); at != nil {
+		at.done = by.site
+		if before := waker.locks().done; before == 0 || before > t.Start {
+			list = since(o.exits.of[call], start)
+		}
+		waker.done = t.End
+	}
+	given := o.cutRoom.given[:0]
+	var open []stretch // blamed on no goroutine so far
+	last := func(by *coOwner, did *ledger, since timeline.Time) {
+		open = append(open, stretch{start, by.to})
+		start = by.to
+		for i := len(open) - 1; i >= 0 && open[i].end > by.from; i-- {
+			from := max(open[i].start, by.from)
+			piece := givenTime{from: from, to: open[i].end, by: by}
+			if from == since && piece.to == by.to && did != nil {
+				piece.did = did
+			} else {
+				d := by.past.between(from, piece.to)
+				piece.did = &d
+			}
+			given = append(given, piece)
+			if open[i].end = from; from > open[i].start {
+				break
+			}
+			open = open[:i]
+		}
+	}
+	for i := range list {
+		e := &list[i]
+		if e.owner.site = e.started.done; e.owner.site == nil {
+			e.owner.site = cmp.Or(o.places.site([]*timeline.Frame{{Func: e.owner.group.name()}}), restSite)
+		}
+		last(&e.coOwner, &e.did, e.since)
+	}
+	last(&coOwner{owner: by, g: waker.g.ID, past: waker.past, from: waker.born, to: t.End}, nil, 0)
+	order.Stable(given, func(a, b givenTime) int { return cmp.Compare(b.from, a.from) })
+	o.cutRoom.given = given
+	w := g.wait
+	rest := waited
+	for i := range given {
+		s := &given[i]
+		w.blame(s.by.owner, s.to-s.from, s.did)
+		o.windows.noteBlame(w, s.by.owner, s.from, s.to, s.to-s.from, s.by.past)
+		rest -= s.to - s.from
+	}
+	w.unattributed += rest
+	for _, s := range open {
+		o.windows.noteUnowned(w, unattributedSpan, s.start, s.end)
+	}
+	if g.past != nil {
+		g.past.addCut(given, doingOf(w.kind))
+	}
+}
