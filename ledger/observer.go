@@ -96,6 +96,10 @@ type member struct {
 	g     *timeline.Goroutine
 	since timeline.Time // its running is booked up to here
 	queue uint64        // the queue's clock at since
+	// before is the running time before the goroutine swept. The end of the slice shows its
+	// place. beforeQueue is how far the queue's clock advanced in it.
+	before      timeline.Time
+	beforeQueue uint64
 	// stack is where it entered its current system call or C call, and assist where it
 	// allocated.
 	stack, assist *timeline.Stack
@@ -563,10 +567,19 @@ func (o *Observer) Range(e *timeline.Range) {
 			}
 		}
 	case e.Name == sweepRange:
-		o.bookIfOn(o.known(e.G), nil)
+		if m := o.known(e.G); m != nil && m.on {
+			before, area := m.before, m.beforeQueue
+			m.before, m.beforeQueue = 0, 0
+			if e.Begin && m.slot >= 0 && o.category(m) == catCode {
+				before, area = before+o.now-m.since, area+o.queue-m.queue
+				m.since, m.queue = o.now, o.queue
+			}
+			o.book(m, nil)
+			m.before, m.beforeQueue = before, area
+		}
 		o.sweeping.set(e.Proc, e.Begin)
 	case stopOf(e.Name) != 0:
-		o.bookIfOn(o.known(e.G), nil)
+		o.bookIfOn(o.known(e.G), e.Stack)
 		o.stop, o.stopper = 0, nil
 		if e.Begin {
 			o.stop, o.stopper = stopOf(e.Name), e.G
@@ -615,6 +628,7 @@ func (o *Observer) setProcs(n int) {
 			if s := &o.slots[i]; s.occupied { // otherwise it no longer runs
 				if m := o.known(s.g); m != nil {
 					m.queue = o.queue - rescale(o.queue-m.queue, uint64(o.procs), uint64(n))
+					m.beforeQueue = rescale(m.beforeQueue, uint64(o.procs), uint64(n))
 				}
 			}
 		}

@@ -226,6 +226,10 @@ func stopCategory(w who) category {
 func (o *Observer) book(m *member, stack *timeline.Stack) {
 	dt, area := o.now-m.since, o.queue-m.queue
 	m.since, m.queue = o.now, o.queue
+	if m.before > 0 {
+		o.add(catCode, m.group, stack, m.before, m.beforeQueue)
+		m.before, m.beforeQueue = 0, 0
+	}
 	if dt == 0 {
 		return
 	}
@@ -241,6 +245,11 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	if c == catRuntime && o.stop == stopRuntime && o.stopper == m.g {
 		group, stack = 0, o.stopped
 	}
+	o.add(c, group, stack, dt, area)
+}
+
+// add adds running time to a row.
+func (o *Observer) add(c category, group who, stack *timeline.Stack, dt timeline.Time, area uint64) {
 	k := keyOf(c, group, stack.Site())
 	if o.opt.Stacks {
 		o.rows.chain(k, stack, nil, dt)
@@ -419,8 +428,43 @@ func (o *Observer) empties(k rowKey, c *cause, s spells, divide bool) {
 	}
 }
 
+// littleWork is how many times as long processors were empty as a group ran that has little to do.
+const littleWork = 8
+
+// spare corrects the rows of processors that were empty while others ran, until a timer, the
+// network or the operating system made a goroutine ready that has little to do: it looks at
+// something at times, waits for connections, or sleeps once for long. Without its waits, the
+// processors would be as empty, so what ran explains them.
+func (o *Observer) spare() {
+	ran, waited := map[who]timeline.Time{}, map[who]timeline.Time{}
+	beside := func(k rowKey) bool { return k.category() == catOutside && k.beside() != none }
+	for k, r := range o.rows.of {
+		switch {
+		case categories[k.category()].Used():
+			ran[k.group()] += r.time
+		case beside(k):
+			waited[k.group()] += r.time
+		}
+	}
+	to := func(k rowKey) rowKey { return keyOf(catIdle, 0, nil).whileRan(k.beside()) }
+	for k, r := range o.rows.of {
+		if beside(k) && (ran[k.group()] < waited[k.group()]/littleWork || r.time > timeline.Time(r.count)*(o.now/5)) {
+			sum := o.rows.find(to(k))
+			sum.time, sum.count = sum.time+r.time, sum.count+r.count
+			delete(o.rows.of, k)
+		}
+	}
+	for k, t := range o.rows.chains {
+		if beside(k.rowKey) && o.rows.of[k.rowKey] == nil {
+			o.rows.chains[chainKey{rowKey: to(k.rowKey)}] += t
+			delete(o.rows.chains, k)
+		}
+	}
+}
+
 // Ledger returns the ledger of the pass, once it has ended.
 func (o *Observer) Ledger() *Ledger {
+	o.spare()
 	l := &Ledger{
 		Start: max(o.opt.From, 0), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
 		Queue: time.Duration(o.queue), Queued: time.Duration(o.queued),
@@ -555,7 +599,7 @@ func (o *Observer) row(k rowKey) Row {
 		return r
 	}
 	r.Site = placeOf(k.site)
-	if r.Category.Empty() || k.wait() != timeline.WaitNone {
+	if r.Category.Empty() && k.group() != 0 || k.wait() != timeline.WaitNone {
 		r.Wait = k.wait().String()
 	}
 	if !r.Category.Empty() {

@@ -75,19 +75,11 @@ func TestStacksSumToRows(t *testing.T) {
 	})
 }
 
-// One goroutine computes, then wakes another one that is missing on the second processor.
-func TestStacksOfWait(t *testing.T) {
-	chain := func(functions ...string) *timeline.Stack {
-		s := &timeline.Stack{}
-		for i, fn := range functions {
-			s.Frames = append(s.Frames, &timeline.Frame{Func: fn, Line: i + 1})
-		}
-		return s
-	}
-	o := NewObserver(Options{Stacks: true})
+// player shows an observer what goroutines do, from the beginning of a trace at 1000.
+func player(o *Observer, procs uint64) func(at timeline.Time, g *timeline.Goroutine, to timeline.State, change func(*timeline.Transition)) {
 	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
-	o.Metric(&timeline.Metric{Time: 1000, Name: procsMetric, Value: 2})
-	show := func(at timeline.Time, g *timeline.Goroutine, to timeline.State, change func(*timeline.Transition)) {
+	o.Metric(&timeline.Metric{Time: 1000, Name: procsMetric, Value: procs})
+	return func(at timeline.Time, g *timeline.Goroutine, to timeline.State, change func(*timeline.Transition)) {
 		tr := &timeline.Transition{To: to}
 		tr.G, tr.State, tr.Wait, tr.End, tr.Stack = g, g.State(), g.Wait(), at, g.Stack()
 		cur := reflect.ValueOf(g).Elem().FieldByName("cur")
@@ -98,6 +90,19 @@ func TestStacksOfWait(t *testing.T) {
 		}
 		o.Transition(tr)
 	}
+}
+
+// One goroutine computes, then wakes another one that is missing on the second processor.
+func TestStacksOfWait(t *testing.T) {
+	chain := func(functions ...string) *timeline.Stack {
+		s := &timeline.Stack{}
+		for i, fn := range functions {
+			s.Frames = append(s.Frames, &timeline.Frame{Func: fn, Line: i + 1})
+		}
+		return s
+	}
+	o := NewObserver(Options{Stacks: true})
+	show := player(o, 2)
 	sender, receiver := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.send"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.receive"}
 	waited, woke := chain("runtime.chanrecv1", "main.get", "main.receive"), chain("main.put", "main.send")
 	show(1000, sender, timeline.Running, nil)
@@ -123,5 +128,51 @@ func TestStacksOfWait(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+// A processor that is empty beside a goroutine that runs does not wait for one that has little to
+// do.
+func TestSpareProcessors(t *testing.T) {
+	const ms = timeline.Time(time.Millisecond)
+	for _, tt := range []struct {
+		ran, sleeps timeline.Time
+		want        Category
+	}{
+		{ms / 10, 10 * ms, Idle},    // it looks at something at times
+		{5 * ms, 10 * ms, Outside},  // it works
+		{45 * ms, 50 * ms, Outside}, // it works
+		{90 * ms, 500 * ms, Idle},   // it sleeps once for long
+	} {
+		o := NewObserver(Options{Stacks: true})
+		show := player(o, 2)
+		main, tick := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.main"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.tick"}
+		sleeps := func(t *timeline.Transition) { t.Wait = timeline.WaitSleep }
+		show(1000, main, timeline.Running, nil)
+		show(1000, tick, timeline.Waiting, sleeps)
+		now := timeline.Time(1000)
+		for range 5 {
+			now += tt.sleeps
+			show(now, tick, timeline.Runnable, sleeps)
+			show(now, tick, timeline.Running, nil)
+			now += tt.ran
+			show(now, tick, timeline.Waiting, sleeps)
+			if tt.sleeps > 100*ms {
+				break
+			}
+		}
+		show(now, main, timeline.Unknown, nil)
+		show(now, tick, timeline.Unknown, nil)
+		o.End(&timeline.End{Time: now})
+		l := o.Ledger()
+		if wrong := stacksHold(l); wrong != "" || l.CheckValid() != nil {
+			t.Error(wrong, l.CheckValid())
+		}
+		empty := l.Sum(func(r *Row) bool {
+			return r.Category == tt.want && r.Beside == "main.main" && (r.Group == "") == (tt.want == Idle)
+		})
+		if want := time.Duration(now-1000) - l.Sum(func(r *Row) bool { return r.Group == "main.tick" && r.Category == Code }); empty != want {
+			t.Errorf("%v of %v: %s for %v, want %v; %v", tt.ran, tt.sleeps, tt.want, empty, want, l.Rows)
+		}
 	}
 }

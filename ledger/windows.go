@@ -143,7 +143,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 		if from.g != nil {
 			m := n.members.At(i)
 			*m = *from
-			m.since, m.queue, m.readyAt, m.born = 0, 0, 0, false
+			m.since, m.queue, m.readyAt, m.before, m.beforeQueue, m.born = 0, 0, 0, 0, 0, false
 			if m.ticket != 0 {
 				m.ticket = n.history.becomes(0, int32(i))
 			}
