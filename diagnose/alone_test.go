@@ -90,33 +90,6 @@ func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 	}
 }
 
-// Processors that were empty beside a goroutine that ran did not wait for one that has little to
-// do.
-func TestLittleWorkIsNotWaitedFor(t *testing.T) {
-	at := ledger.Place{Func: "main.tick", File: "/src/main.go", Line: 7}
-	for _, tt := range []struct {
-		ran  time.Duration // by the ticker's goroutine, in 600 ms that it ended
-		kind diagnose.Kind
-	}{{10 * time.Millisecond, diagnose.Serial}, {300 * time.Millisecond, diagnose.Timer}} {
-		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-			{Category: ledger.Code, Group: "main.main", Time: 800 * time.Millisecond, Count: 80},
-			{Category: ledger.Outside, Group: "main.tick", Site: at, Wait: "select", Beside: "main.main", Time: 600 * time.Millisecond, Count: 60},
-			{Category: ledger.Code, Group: "main.work", Time: 600*time.Millisecond - tt.ran, Count: 60},
-			{Category: ledger.Code, Group: "main.tick", Time: tt.ran, Count: 60},
-		}}
-		if err := l.CheckValid(); err != nil {
-			t.Fatal(err)
-		}
-		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
-			{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 800 * time.Millisecond, SelfParallelism: 1},
-			{Kind: bottle.Application, Group: "main.tick", Goroutines: 1, Running: tt.ran, SelfParallelism: 1},
-		}}}).Findings[0]
-		if f.Kind != tt.kind {
-			t.Errorf("ran for %v: got %s: %s", tt.ran, f.Kind, f.Title)
-		}
-	}
-}
-
 // The goroutines of a server have the name of the handler that most of them are seen to run.
 func TestServerIsNamedAfterItsHandler(t *testing.T) {
 	const serve = "net/http.(*conn).serve"

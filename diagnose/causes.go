@@ -35,6 +35,7 @@ type diagnosis struct {
 	boxes   map[string]*bottle.Box
 	code    map[string][]int              // rows of code by group, largest first
 	locks   map[ledger.Place]ledger.Place // union-find over places of locks
+	lockAge map[ledger.Place]int          // by place that acquires a lock: its position among these
 	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
 	limitAt map[ledger.Place]*limit
 	behalf  map[string]served              // by group: see servedBy
@@ -42,6 +43,7 @@ type diagnosis struct {
 	tiny    map[string]bool                // groups of many goroutines with almost no work each
 	short   map[string]bool                // and with so little work that waiting for them may cost as much
 	tracers map[string]bool                // groups of the tracer
+	grown   map[string]bool                // groups whose goroutines start others of the group
 	stops   map[ledger.Place]time.Duration // time for which the program stopped the world there, except for the collector
 	// asked counts the program's own calls for a collection, by place.
 	asked map[ledger.Place]int64
@@ -109,6 +111,7 @@ func (c *cause) callers(d *diagnosis) []ledger.Place {
 func (d *diagnosis) index() {
 	d.behalf = map[string]served{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
+	d.lockAge, d.grown = map[ledger.Place]int{}, map[string]bool{}
 	d.tiny, d.short, d.tracers, d.stops = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[ledger.Place]time.Duration{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
@@ -142,6 +145,8 @@ func (d *diagnosis) index() {
 			if r.Waker != "" {
 				d.union(r.Site, r.WakerSite)
 			}
+		case r.Wait == timeline.WaitCreated.String() && r.Waker == r.Group:
+			d.grown[r.Group] = true
 		case r.Wait == timeline.WaitSemaphore.String():
 			if _, known := d.limits[r.Group]; !known {
 				d.limits[r.Group] = r.Site
@@ -153,11 +158,11 @@ func (d *diagnosis) index() {
 	}
 }
 
-// mostlyTiny reports whether nine of ten goroutines of a group ran for less than tinyRunning. The
+// mostlyTiny reports whether three of four goroutines of a group ran for less than tinyRunning. The
 // operating system may have taken the others off their processors, which counts as running.
 func (d *diagnosis) mostlyTiny(group string) bool {
 	return d.Tasks != nil && d.Tasks.Of == granularity.OfGoroutines && slices.ContainsFunc(d.Tasks.Classes, func(c granularity.Class) bool {
-		return c.Name == group && c.RunningNS.Count() > 0 && c.RunningNS.Quantile(0.9) < float64(tinyRunning)
+		return c.Name == group && c.RunningNS.Count() > 0 && c.RunningNS.Quantile(0.75) < float64(tinyRunning)
 	})
 }
 
@@ -214,14 +219,17 @@ func (d *diagnosis) find(p ledger.Place) ledger.Place {
 	}
 }
 
-// union joins two places of one lock. The first one, which acquires it, represents both.
-func (d *diagnosis) union(a, b ledger.Place) {
-	if a, b = d.find(a), d.find(b); a != b {
-		d.locks[b] = a
+// union joins the places that acquire and release one lock. The place in the largest row of those
+// that acquire it represents all of them.
+func (d *diagnosis) union(acquires, releases ledger.Place) {
+	if _, known := d.lockAge[acquires]; !known {
+		d.lockAge[acquires] = len(d.lockAge)
 	}
-	if _, ok := d.locks[a]; !ok {
-		d.locks[a] = a
+	a, b := d.find(acquires), d.find(releases)
+	if age, acquired := d.lockAge[b]; acquired && age < d.lockAge[a] {
+		a, b = b, a
 	}
+	d.locks[a], d.locks[b] = a, a
 }
 
 func isLock(wait string) bool {
@@ -248,7 +256,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergeLate, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergeYields, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -353,36 +361,18 @@ func (d *diagnosis) mergeTurns() {
 	}
 }
 
-// mergeLate corrects an apparent lack of work. If processors were mostly empty although goroutines
-// were ready, and what ran during that time did not set the pace, the cost is the hand-over. A
-// goroutine that yields is ready again at once, so others do not run alone in between.
-func (d *diagnosis) mergeLate() {
-	yields := map[string]time.Duration{}
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Category.Empty() && r.Wait == timeline.WaitYield.String() {
-			yields[r.Group] += r.Time
-		}
-	}
+// mergeYields corrects an apparent serial part: a goroutine that yields is ready again at once, so
+// others do not run alone in between.
+func (d *diagnosis) mergeYields() {
 	for _, c := range d.causes {
-		if c.kind != Serial && c.kind != Starved || c.kind == Serial && d.busy(c.name) && len(yields) == 0 {
+		if c.kind != Serial {
 			continue
 		}
-		var late, yielding time.Duration
-		for _, i := range c.rows {
-			if r := &d.l.Rows[i]; r.Category == ledger.WakeUp {
-				late += r.Time
-			}
-		}
-		for group, t := range yields {
-			if group != c.name {
-				yielding += t
-			}
-		}
-		switch {
-		case c.kind == Serial && yielding*time.Duration(d.l.Procs-1) >= c.lost:
+		yielding := d.l.Sum(func(r *ledger.Row) bool {
+			return r.Category.Empty() && r.Wait == timeline.WaitYield.String() && r.Group != c.name
+		})
+		if yielding > 0 && yielding*time.Duration(d.l.Procs-1) >= c.lost {
 			d.causeOf(key{kind: Starved}).take(c)
-		case late > c.lost/2 && !d.setsPace(c.name):
-			d.causeOf(key{kind: HandOver}).take(c)
 		}
 	}
 }
@@ -390,14 +380,14 @@ func (d *diagnosis) mergeLate() {
 // mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so
 // little work at a time that the hand-over takes as long. Dividing such work gains nothing.
 func (d *diagnosis) mergePieces() {
-	var alone, handed []*cause
-	var sum time.Duration // of alone, less that of handed
+	var alone []*cause
+	into := d.byKey[key{kind: HandOver}]
+	sum := time.Duration(0) // of alone, less that of the hand-overs
+	if into != nil {
+		sum -= into.lost
+	}
 	for _, c := range d.causes {
-		switch {
-		case c.kind == HandOver || c.kind == Switching && c.place == ledger.Place{}:
-			handed = append(handed, c)
-			sum -= c.lost
-		case c.kind == Serial && c.lost < time.Duration(c.count)*shortRunning && !slices.Contains(d.l.Pinned, c.name):
+		if c.kind == Serial && c.lost < time.Duration(c.count)*shortRunning && !slices.Contains(d.l.Pinned, c.name) {
 			if _, tiny := d.tinyPiece(c.name); tiny {
 				alone = append(alone, c)
 				sum += c.lost
@@ -407,11 +397,12 @@ func (d *diagnosis) mergePieces() {
 	if len(alone) == 0 {
 		return
 	}
-	into := d.causeOf(key{kind: HandOver})
 	if sum > 0 {
 		most := slices.MaxFunc(alone, func(a, b *cause) int { return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(b.name, a.name)) })
-		into = d.causeOf(key{kind: pieces, name: most.name})
-		alone = append(alone, handed...)
+		handed := into
+		if into = d.causeOf(key{kind: pieces, name: most.name}); handed != nil {
+			into.take(handed)
+		}
 	}
 	for _, c := range alone {
 		into.take(c)
@@ -682,26 +673,24 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w):
 		return key{kind: Limit, place: r.Site}, true
-	case r.Category == ledger.Outside && ran != d.called(r.Group) && (d.busy(ran) || d.spare(r)):
+	case w == timeline.WaitYield.String():
+		return key{kind: Switching, place: r.Site}, true
+	case w == timeline.WaitCreated.String() && d.short[r.Group] && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
+		return key{kind: Tiny, name: r.Group}, true
+	case r.Category == ledger.Scheduler:
+		return key{kind: HandOver}, true
+	case r.Category == ledger.Outside && ran != d.called(r.Group) && d.busy(ran):
 		// What ran during that time set the pace.
-	case r.Category == ledger.Scheduler && w != timeline.WaitYield.String() && w != timeline.WaitCreated.String():
-		return key{kind: Switching}, true
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
 		return key{kind: Network, place: d.ownOrBehalf(r)}, true
 	case w == timeline.WaitSyscall.String():
 		return key{kind: Blocking, place: d.behalfOf(r)}, true
-	case w == timeline.WaitCreated.String() && d.short[r.Group] && r.Category != ledger.Idle:
-		return key{kind: Tiny, name: r.Group}, true
 	case w == timeline.WaitC.String(), w == timeline.WaitCThread.String():
 		return key{kind: Cgo}, true
 	case r.Category == ledger.Outside:
 		return key{kind: Timer, place: d.behalfOf(r)}, true
-	case w == timeline.WaitYield.String():
-		return key{kind: Switching, place: r.Site}, true
-	case r.Category == ledger.Scheduler:
-		return key{kind: Switching}, true
 	case w == timeline.WaitCreated.String():
 		if site, ok := d.limits[r.Waker]; ok {
 			return key{kind: Limit, place: site}, true
@@ -713,13 +702,13 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true
-	case nothing:
+	case nothing, r.Category == ledger.WakeUp && (!d.setsPace(ran) || slices.Contains(d.l.Pinned, r.Group)):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
 	case d.tracers[ran]:
 		return key{kind: Tracing}, true
-	case r.Wait == timeline.WaitOnce.String():
+	case r.Wait == timeline.WaitOnce.String(), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.grown[ran]:
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true
@@ -773,21 +762,6 @@ func (d *diagnosis) setsPace(name string) bool {
 	ran := d.alone(name)
 	return ran > 0 && ran*time.Duration(2*d.l.Procs-1) >= d.Graph.Wall*time.Duration(d.l.Procs)
 }
-
-// spare reports whether a row is of processors that stayed empty while others ran, until some
-// goroutine used one of them that has little to do: one that waits for connections, stops the
-// program, or looks at something at times. Without its waits, the processors would be as empty.
-func (d *diagnosis) spare(r *ledger.Row) bool {
-	if r.Beside == ledger.None {
-		return false
-	}
-	b := d.boxes[r.Group]
-	return r.Time > time.Duration(r.Count)*(d.l.Wall/5) || b != nil && b.Running < r.Time/littleWork
-}
-
-// littleWork is how many times as long processors were empty as a goroutine ran that has little to
-// do.
-const littleWork = 8
 
 // isGroup reports whether a name is that of more than one goroutine.
 func (d *diagnosis) isGroup(name string) bool {

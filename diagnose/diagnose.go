@@ -187,20 +187,29 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
-// weight returns the time by which findings are ranked. Goroutines that are too short make work for
-// the collector, the scheduler and those that wait for them, which appears as other findings, so
-// they are ranked before these. The same applies to goroutines that yield again and again, because
-// their running is not work. A lock with a queue costs more than the processors that it kept idle.
+// weight returns the time by which findings are ranked.
+//
+// Goroutines that are too short make work for the collector, the scheduler and those that wait for
+// them, which appears as other findings, so they are ranked before these. If goroutines run for as
+// short as it takes to switch between them, or yield again and again, most of their running is
+// switching, too. A lock with a queue costs more than the processors that it kept idle. What package
+// testing and the tracer do is not the program's: it comes last.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
-	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ranTiny() >= d.l.Capacity/4):
+	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ranTiny() >= d.manyTiny()):
 		return 1<<62 + f.Lost
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
-	case f.Kind == Switching && c.place != ledger.Place{}:
+	case f.Kind == Switching && c.kind == Switching:
 		if f.Lost+d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && r.Site == c.place }) >= d.l.Capacity/8 {
 			return 1 << 61
 		}
+	case c.kind == HandOver && f.Share >= 0.1:
+		if _, short := d.shortSlices(); short {
+			return f.Lost + d.l.Of(ledger.Code)/4
+		}
+	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && len(f.Where) == 0:
+		return 0
 	}
 	return f.Lost
 }
@@ -241,7 +250,7 @@ func (d *diagnosis) findings() []Finding {
 		}
 	}
 	if d.Focus == "" && !slices.ContainsFunc(ranked, func(w weighed) bool { return w.Kind == Tiny }) {
-		for _, f := range d.tinyGroups(d.l.Capacity / 4) {
+		for _, f := range d.tinyGroup(d.manyTiny()) {
 			ranked = append(ranked, weighed{f, 1 << 62})
 		}
 	}
@@ -260,7 +269,7 @@ func (d *diagnosis) findings() []Finding {
 	costly = costly[:min(len(costly), room)]
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have
 	// spun for it.
-	if len(costly) == 0 || ranked[0].weight < d.l.Capacity/8 && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
+	if len(costly) == 0 || ranked[0].weight < d.little() && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
 		for _, kind := range []Kind{Tiny, Saturated} {
 			if i := slices.IndexFunc(last, func(f Finding) bool { return f.Kind == kind }); i >= 0 {
 				first, last = append(first, last[i]), slices.Delete(last, i, i+1)
@@ -268,4 +277,13 @@ func (d *diagnosis) findings() []Finding {
 		}
 	}
 	return slices.Concat(first, costly, last)
+}
+
+// little is what a cause may cost beside what ran, which then limits the program more.
+func (d *diagnosis) little() time.Duration { return d.l.Of(ledger.Code) / 6 }
+
+// manyTiny is the running time of goroutines that are too short from which they are what the
+// program does.
+func (d *diagnosis) manyTiny() time.Duration {
+	return max(min(d.l.Capacity/4, d.l.Of(ledger.Code)/2), d.l.Capacity/10)
 }

@@ -55,7 +55,6 @@ func (d *diagnosis) findLimits() {
 	if d.Contention == nil {
 		return
 	}
-	grown := d.grown()
 	bySort := map[ledger.Place]map[limitSort]*limit{}
 	for i := range d.Contention.Pairs {
 		p := &d.Contention.Pairs[i]
@@ -77,7 +76,8 @@ func (d *diagnosis) findLimits() {
 			continue
 		case calls(p.Owner.Stack, "runtime.closechan"), calls(p.Owner.Stack, "sync.(*Cond).Broadcast"):
 			// All continue: no goroutine has to finish first.
-		case p.Waiter.Group == p.Owner.Group && !grown[p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
+		// Goroutines that divide their work among others wait for these without any limit.
+		case p.Waiter.Group == p.Owner.Group && !d.grown[p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
 			sort = tokens
 			if p.Kind == contention.ChanSendKind {
 				sort = semaphores
@@ -147,18 +147,6 @@ func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 		}
 	}
 	return d.waitPlaces[p] > 0
-}
-
-// grown returns the groups whose goroutines start others of their own group, such as those that
-// divide their work in halves. They wait for each other without any limit.
-func (d *diagnosis) grown() map[string]bool {
-	m := map[string]bool{}
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Wait == timeline.WaitCreated.String() && r.Waker == r.Group {
-			m[r.Group] = true
-		}
-	}
-	return m
 }
 
 // calls reports whether a call chain contains a function.

@@ -108,9 +108,9 @@ func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 		title string // of the first finding, or part of it
 		lost  time.Duration
 	}{
-		{"a processor that was used once, to accept a connection", []ledger.Row{
+		{"processors that nothing needed", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
-			{Category: ledger.Outside, Group: "main.accept", Wait: "network", Beside: "main.work", Time: 900 * ms, Count: 1},
+			{Category: ledger.Idle, Beside: "main.work", Time: 900 * ms, Count: 1},
 		}, diagnose.Serial, "While main.work ran alone", 900 * ms},
 		{"connections that come again and again", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},

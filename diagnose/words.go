@@ -44,7 +44,10 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case once:
 		at, where := d.named(c.place, c.callers(d))
 		f.Kind = Serial
-		f.Title = fmt.Sprintf("Done once: processors had nothing to do for %s of the capacity, while one of %s did at %s what the others waited for.", lost, format.Func(c.name), at)
+		f.Title = fmt.Sprintf("Processors had nothing to do for %s of the capacity, while one of %s did at %s what the others waited for.", lost, format.Func(c.name), at)
+		if top.Wait == timeline.WaitOnce.String() {
+			f.Title = "Done once: p" + f.Title[1:]
+		}
 		f.Where = where
 		if hot, ok := d.hot(c.name); ok {
 			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
@@ -126,16 +129,10 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Runtime:
 		d.runtime(&f, c, lost)
 	case Switching:
-		if c.place != (ledger.Place{}) {
-			at, where := d.named(c.place, c.callers(d))
-			f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
-			f.Where = where
-			f.Advice = "Wait for what is expected (a channel, a sync.Cond) instead of asking for it again and again."
-			break
-		}
-		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s).", lost, format.Plural(c.count, "time", "times"))
-		f.Where = d.places(top.Site)
-		f.Advice = "Have goroutines do more before they wait."
+		at, where := d.named(c.place, c.callers(d))
+		f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
+		f.Where = where
+		f.Advice = "Wait for what is expected (a channel, a sync.Cond) instead of asking for it again and again."
 	case Tiny:
 		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
 		f.Where = d.from(top.Site, top.Callers)
@@ -170,15 +167,7 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 // switches returns how often goroutines blocked or woke up for a cause. Most of these times, no
 // processor may have been idle.
 func (d *diagnosis) switches(c *cause) int64 {
-	n := max(c.count, c.waits)
-	if c.kind == HandOver {
-		for i := range d.l.Rows {
-			if r := &d.l.Rows[i]; r.Category == ledger.Scheduler {
-				n += r.Count
-			}
-		}
-	}
-	return n
+	return max(c.count, c.waits)
 }
 
 // wakeCost is the approximate running time of two goroutines for one block and wake-up.
@@ -357,9 +346,29 @@ func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) boo
 	})
 }
 
-// handOver describes between which goroutines work was handed over while nothing ran.
+// handOver describes the way from one goroutine to the next: the scheduler's, and processors that
+// were idle until goroutines ran that others had woken.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
+	var scheduler time.Duration
+	var count int64
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; r.Category == ledger.Scheduler {
+			scheduler, count = scheduler+r.Time, count+r.Count
+		}
+	}
 	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until goroutines ran that others had woken (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
+	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
+	if scheduler > c.lost/2 {
+		f.Kind = Switching
+		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s).", format.Percent(scheduler, d.l.Capacity), format.Plural(count, "time", "times"))
+		if waking := c.lost - scheduler; ratio(waking, d.l.Capacity) >= 0.01 {
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", and processors were idle for %s until goroutines ran that others had woken.", format.Percent(waking, d.l.Capacity))
+		}
+		f.Advice = "Have goroutines do more before they wait."
+	}
+	if mean, short := d.shortSlices(); short {
+		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; goroutines ran for only %s at a time.", format.Duration(mean))
+	}
 	var pulled, ofAll time.Duration // by iter.Pull
 	var groups []string
 	for _, i := range c.rows {
@@ -381,14 +390,13 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 			f.Where = append(f.Where, d.from(p, d.callersOf(group, p))...)
 		}
 	}
-	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
 	if pulled > ofAll/2 {
 		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "turn", "turns"), d.mostGroups(c, 2))
 		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
 		return
 	}
 	latency := d.latency(c)
-	if latency < threadSwitch {
+	if latency < threadSwitch || f.Kind == Switching {
 		return
 	}
 	took := "They ran " + format.Duration(latency) + " after they were woken, on average"
@@ -402,6 +410,13 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	default:
 		f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors. " + f.Advice
 	}
+}
+
+// shortSlices returns how long goroutines ran at a time, on average, and whether that is as short as
+// it takes to switch between them.
+func (d *diagnosis) shortSlices() (time.Duration, bool) {
+	mean := d.l.Of(ledger.Code) / time.Duration(max(d.l.Slices, 1))
+	return mean, d.l.Slices >= 1000 && mean < shortPiece
 }
 
 // threadSwitch is the latency above which the operating system must have taken part in a wake-up.
@@ -756,23 +771,36 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
-	var asked int64
-	var most ledger.Place
-	for p, n := range d.asked {
-		asked += n
-		if k := d.asked[most]; n > k || n == k && p.Compare(most) < 0 {
-			most = p
-		}
-	}
-	if h := d.l.Heap; h != nil && asked > 1 && asked*4 >= h.Collections*3 {
+	if n, most := d.requested(); n > 0 {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; at %s the program asks for it.", short(most))
 		f.Where = d.places(most)
 		instead := "leave that to the runtime, or do it less often"
 		if !d.own(most) {
 			instead = "package testing does that before each run, so have a benchmark run for longer (-benchtime)"
 		}
-		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: %s.", format.Plural(h.Collections, "time", "times"), format.Count(min(asked, h.Collections)), instead)
+		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: %s.", format.Plural(d.l.Heap.Collections, "time", "times"), format.Count(n), instead)
 	}
+}
+
+// requested returns how many collections the program requests, if these are most of them, and where
+// it requests most.
+func (d *diagnosis) requested() (n int64, most ledger.Place) {
+	for p, asked := range d.asked {
+		n += asked
+		if k := d.asked[most]; asked > k || asked == k && p.Compare(most) < 0 {
+			most = p
+		}
+	}
+	if h := d.l.Heap; h == nil || n < 2 || n*4 < h.Collections*3 {
+		return 0, most
+	}
+	return min(n, d.l.Heap.Collections), most
+}
+
+// asksInTests reports whether package testing requests most of the collections.
+func (d *diagnosis) asksInTests() bool {
+	n, most := d.requested()
+	return n > 0 && !d.own(most)
 }
 
 // collectorAdvice describes how often the collector ran, on what heap, and what to do.
@@ -829,19 +857,23 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
-// tinyGroups returns findings about goroutines that are too short and ran for long in total,
-// regardless of the cost.
-func (d *diagnosis) tinyGroups(least time.Duration) (out []Finding) {
-	for _, group := range slices.Sorted(maps.Keys(d.tiny)) {
-		if d.tiny[group] && d.ran(group) >= least {
-			var f Finding
-			d.tinyGoroutines(&f, group, "")
-			p, _ := d.hot(group)
-			f.Where = d.from(p, d.callersOf(group, p))
-			out = append(out, f)
+// tinyGroup returns the finding about goroutines that are too short and ran for long in total,
+// regardless of the cost. It names the group that ran longest.
+func (d *diagnosis) tinyGroup(least time.Duration) (out []Finding) {
+	most := ""
+	for group, tiny := range d.tiny {
+		if tiny && (most == "" || cmp.Or(cmp.Compare(d.ran(most), d.ran(group)), cmp.Compare(group, most)) < 0) {
+			most = group
 		}
 	}
-	return out
+	if most == "" || d.ranTiny() < least {
+		return nil
+	}
+	var f Finding
+	d.tinyGoroutines(&f, most, "")
+	p, _ := d.hot(most)
+	f.Where = d.from(p, d.callersOf(most, p))
+	return []Finding{f}
 }
 
 // ran returns how long a group of goroutines ran the program's code.
@@ -902,7 +934,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		}
 	}
 	if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny }) {
-		out = append(out, d.tinyGroups(d.l.Capacity/10)...)
+		out = append(out, d.tinyGroup(d.l.Capacity/10)...)
 	}
 	if c := d.l.Of(ledger.C); ratio(c, d.l.Capacity) >= worthTelling && !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Cgo }) {
 		f := Finding{Kind: Cgo}
@@ -918,11 +950,11 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	little := d.l.Capacity / 10 // lost to several small causes, such as goroutines that end before others
-	if slices.ContainsFunc(costly, func(f Finding) bool { return f.Share >= 0.1 }) {
-		little = 0
+	largest := time.Duration(0)
+	for i := range costly {
+		largest = max(largest, costly[i].Lost)
 	}
-	if used+little >= d.l.Capacity*85/100 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
+	if code := d.l.Of(ledger.Code); code >= d.l.Capacity*7/10 && (used >= d.l.Capacity*85/100 || largest < d.little()) {
 		ran := d.l.Of(ledger.Code)
 		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))}
 		f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
