@@ -133,9 +133,10 @@ type Report struct {
 // analyses holds the observers of a report; those of unwanted results are nil.
 type analyses struct {
 	opt   *Options
+	parts parts
 	graph *bottle.Observer
-	waits *tracewaits.Observer
-	tasks *tracetasks.Observer
+	waits waitObserver
+	tasks taskObserver
 	// books and byFunction are the inputs of the verdict, which is about groups by function,
 	// like the ledger. byFunction is graph, unless graph has other groups.
 	books      *ledger.Observer
@@ -145,17 +146,60 @@ type analyses struct {
 	bursts  burstLedger
 	missing []string // limits of the accuracy of the pass
 	// estimator needs two passes. noEstimate is the reason if there is no estimate.
-	estimator  *speedup.Estimator
+	estimator  estimator
 	noEstimate error
 }
 
+// parts makes the observers that some functions of the package leave out, so that programs that
+// call only those do not link them.
+type parts struct {
+	waits     func(tracewaits.Options) waitObserver
+	tasks     func(tracetasks.Options) taskObserver
+	estimator func(speedup.Options) estimator
+	// judge makes the observers of the verdict, and conclude adds the ledger and the verdict.
+	judge    func(*analyses) []timeline.Observer
+	conclude func(*analyses, *Report)
+}
+
+// all has all parts.
+var all = parts{newWaits, newTasks, newEstimator, (*analyses).judges, (*analyses).conclude}
+
+// waitObserver is implemented by *tracewaits.Observer.
+type waitObserver interface {
+	timeline.Observer
+	Profile() *contention.Profile
+	Cut(timeline.Time) *contention.Profile
+	Windows() []*contention.Profile
+	WindowLength() time.Duration
+}
+
+// taskObserver is implemented by *tracetasks.Observer.
+type taskObserver interface {
+	timeline.Observer
+	Profile() *granularity.Profile
+	Cut(timeline.Time) *granularity.Profile
+}
+
+// estimator is implemented by *speedup.Estimator.
+type estimator interface {
+	First() timeline.Observer
+	Second() (timeline.Observer, error)
+	Window(time.Duration)
+	Stack(*timeline.Info) (*speedup.Stack, error)
+	Compare(context.Context, io.Reader, *timeline.Info) (*speedup.Stack, error)
+}
+
+func newWaits(opt tracewaits.Options) waitObserver { return tracewaits.NewObserver(opt) }
+func newTasks(opt tracetasks.Options) taskObserver { return tracetasks.NewObserver(opt) }
+func newEstimator(opt speedup.Options) estimator   { return speedup.NewEstimator(opt) }
+
 // newAnalyses returns analyses without observers other than the estimator.
-func newAnalyses(opt *Options) *analyses {
-	a := &analyses{opt: opt}
-	if opt.Want.has(WantSpeedup) {
-		of := opt.Speedup
-		of.Progress, of.MaxMemory = opt.Progress, opt.MaxMemory
-		a.estimator = speedup.NewEstimator(of)
+func newAnalyses(opt *Options, of parts) *analyses {
+	a := &analyses{opt: opt, parts: of}
+	if opt.Want.has(WantSpeedup) && of.estimator != nil {
+		with := opt.Speedup
+		with.Progress, with.MaxMemory = opt.Progress, opt.MaxMemory
+		a.estimator = of.estimator(with)
 	}
 	return a
 }
@@ -169,32 +213,39 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		a.graph = bottle.NewObserver(of)
 		out = append(out, a.graph)
 	}
-	if opt.Want.has(WantContention) {
+	if opt.Want.has(WantContention) && a.parts.waits != nil {
 		of := opt.Contention
 		if opt.Want.has(WantVerdict) {
 			of.Window = cmp.Or(of.Window, opt.Bottle.Window)
 		}
-		a.waits = tracewaits.NewObserver(of)
+		a.waits = a.parts.waits(of)
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
-	if opt.Want.has(WantTasks) {
-		a.tasks = tracetasks.NewObserver(opt.Tasks)
+	if opt.Want.has(WantTasks) && a.parts.tasks != nil {
+		a.tasks = a.parts.tasks(opt.Tasks)
 		out = append(out, a.tasks)
 	}
-	if opt.Want.has(WantVerdict) {
-		a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To, Stacks: opt.Bottle.Stacks})
-		out = append(out, a.books)
-		a.byFunction = a.graph
-		if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
-			a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Window: opt.Bottle.Window, Part: opt.Bottle.Part})
-			out = append(out, a.byFunction)
-		}
-		if opt.Bottle.Window > 0 {
-			a.windows = ledger.NewWindows(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To}, opt.Bottle.Window)
-			out = append(out, a.windows)
-		}
+	if opt.Want.has(WantVerdict) && a.parts.judge != nil {
+		out = append(out, a.parts.judge(a)...)
 	}
 	return append(out, opt.Observers...)
+}
+
+// judges makes the observers of the verdict.
+func (a *analyses) judges() (out []timeline.Observer) {
+	opt := a.opt
+	a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To, Stacks: opt.Bottle.Stacks})
+	out = append(out, a.books)
+	a.byFunction = a.graph
+	if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
+		a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Window: opt.Bottle.Window, Part: opt.Bottle.Part})
+		out = append(out, a.byFunction)
+	}
+	if opt.Bottle.Window > 0 {
+		a.windows = ledger.NewWindows(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To}, opt.Bottle.Window)
+		out = append(out, a.windows)
+	}
+	return out
 }
 
 // survey returns the observer of the estimator's first pass, if any.
@@ -249,11 +300,8 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	return r, err
 }
 
-// conclude adds the ledger and the verdict, if wanted.
+// conclude adds the ledger and the verdict.
 func (a *analyses) conclude(r *Report) {
-	if a.books == nil {
-		return
-	}
 	r.Ledger = a.books.Ledger()
 	r.Ledger.Warnings = append(r.Ledger.Warnings, a.missing...)
 	graph := r.Bottle
@@ -340,13 +388,15 @@ func (opt *Options) maxKept(ctx context.Context) int64 {
 // (a *[timeline.Error]) that describes what is missing. The report is nil only if nothing could be
 // read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
-	a := newAnalyses(&opt)
+	a := newAnalyses(&opt, all)
 	info, err := a.read(ctx, r)
 	report, err := a.report(info, err)
 	if report == nil {
 		return nil, err
 	}
-	a.conclude(report)
+	if a.books != nil {
+		a.conclude(report)
+	}
 	a.speedup(report, func() (*speedup.Stack, error) {
 		if opt.Single != nil {
 			return a.estimator.Compare(ctx, opt.Single, info)

@@ -38,7 +38,7 @@ type session struct {
 }
 
 func newSession(c *Continuous) *session {
-	s := &session{c: c, analyses: newAnalyses(&c.opt.Options), quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
+	s := &session{c: c, analyses: newAnalyses(&c.opt.Options, parts{waits: newWaits, tasks: newTasks, judge: (*analyses).judges}), quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
 	s.stream = timeline.NewStream(timeline.StreamOptions{Budget: s.budget, MaxPending: c.opt.MaxPending, MaxMemory: c.opt.MaxMemory, Panicked: c.panicked},
 		append([]timeline.Observer{&s.clock, &s.analyses.bursts}, s.analyses.observers()...)...)
 	return s

@@ -21,6 +21,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
@@ -450,7 +451,7 @@ func TestLive(t *testing.T) {
 	}
 	defer rec.Stop()
 	waitsForEachOther(t)
-	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true}))
+	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true, Full: full.Pages{}}))
 	defer s.Close()
 	time.Sleep(100 * time.Millisecond) // any part of it is in the recording
 
@@ -478,7 +479,7 @@ func (r recorded) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(r
 func TestOneVerdict(t *testing.T) {
 	for _, file := range []string{mutexTrace, phasesTrace} {
 		rec := bottle.NewRecorder(bottle.RecorderOptions{Source: recorded(read(t, file)), Window: time.Minute})
-		s := httptest.NewServer(live.Handler(live.Options{Recorder: rec, AllowRemote: true}))
+		s := httptest.NewServer(live.Handler(live.Options{Recorder: rec, AllowRemote: true, Full: full.Pages{}}))
 		defer s.Close()
 		page := func(path string) string {
 			resp, err := http.Get(s.URL + path)

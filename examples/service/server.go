@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -81,7 +82,7 @@ func start(address, debug string, repaired repairs, continuous bool) (*service, 
 	debugging, cancel := context.WithCancel(context.Background())
 	s.endDebug = cancel
 	go func() {
-		s.debugEnded <- live.Serve(debugging, d, live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Title: "examples/service"})
+		s.debugEnded <- live.Serve(debugging, d, live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Full: full.Pages{}, Title: "examples/service"})
 	}()
 	return s, nil
 }

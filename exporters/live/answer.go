@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -28,9 +29,12 @@ func (p *problem) Error() string { return p.text }
 // problemOf turns an error of a collection into an answer.
 func problemOf(err error) *problem {
 	var p *problem
+	var invalid page.Invalid
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &invalid):
+		return &problem{status: http.StatusBadRequest, text: string(invalid)}
 	case errors.Is(err, context.Canceled):
 		// The client is gone and reads nothing, or the server is shutting down.
 		return &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the collection was given up: the server ends, or the client has gone"}

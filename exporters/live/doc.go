@@ -1,6 +1,7 @@
 // Package live shows over HTTP what limits a running service. It serves bottle graphs, contention,
-// tasks, speedup stacks, execution traces, wall-clock profiles and metrics of the last seconds to
-// browsers, curl, go tool pprof, Prometheus and profile databases.
+// execution traces and metrics of the last seconds to browsers, curl and Prometheus. Package full,
+// below this one, adds verdicts on snapshots, tasks, speedup stacks, wall-clock profiles, and
+// profiles for go tool pprof and profile databases.
 //
 //	package main
 //
@@ -30,6 +31,6 @@
 // raw trace is the exception (Options.NoTrace).
 //
 // A mounted handler costs nothing. Answers of a Continuous take 0.05 to 0.4 ms, those of a Recorder
-// 0.5 to 2 µs per event (BenchmarkAnswer), and at most Options.MaxMemory of memory (TestMemory). The
-// pages add 2.1 MB to a program (TestWeight).
+// 0.5 to 2 µs per event (BenchmarkAnswer), and at most Options.MaxMemory of memory (TestMemory).
+// TestWeight prints what a program grows by.
 package live

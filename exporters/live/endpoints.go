@@ -3,25 +3,21 @@ package live
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
-
-	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
-	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // endpoint is a path below the mount point.
@@ -29,49 +25,35 @@ type endpoint struct {
 	name string
 	// title and about are texts for the index page.
 	title, about string
-	forms        []form
-	parameters   []string
+	// forms are the formats, and lean those that need no Options.Full; nil means all.
+	forms, lean []form
+	parameters  []string
 	// takes returns the approximate time of a collection until the answer begins; nil means no
 	// time.
 	takes func(h *handler, seconds time.Duration) time.Duration
 	// missing returns what the handler lacks for the endpoint, or "".
 	missing func(h *handler) string
 	// collect returns the data of the endpoint. It is nil for metrics and traces.
-	collect func(h *handler, ctx context.Context, q query) (*shown, error)
+	collect func(h *handler, ctx context.Context, q query) (*page.Shown, error)
 }
 
 // endpoints lists all paths in the order of the index page.
 var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &holdersEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
 
-// shown is the data of an endpoint, with a function for each available format.
-type shown struct {
-	draw    func() (*picture.Drawing, error)
-	text    func(io.Writer) error
-	json    func(io.Writer) error
-	profile func() (*profile.Profile, error)
-}
-
-// in returns the data in the given format.
-func (s *shown) in(h *handler, f form) ([]byte, error) {
+// shownIn returns the data in the given format.
+func (h *handler) shownIn(s *page.Shown, f form) ([]byte, error) {
 	var buf bytes.Buffer
 	var err error
 	switch f {
 	case formText:
-		err = s.text(&buf)
+		err = s.Text(&buf)
 	case formJSON:
-		err = s.json(&buf)
+		err = s.JSON(&buf)
 	case formPprof:
-		var p *profile.Profile
-		if p, err = s.profile(); err != nil {
-			break
-		}
-		if !h.opt.FilePaths {
-			trimProfile(p)
-		}
-		err = p.Write(&buf)
+		err = s.Profile(&buf)
 	default:
 		var d *picture.Drawing
-		switch d, err = s.draw(); {
+		switch d, err = s.Draw(); {
 		case err != nil:
 		case f == formPNG:
 			err = h.opt.PNG(&buf, d)
@@ -82,10 +64,25 @@ func (s *shown) in(h *handler, f form) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
+// naming returns the names of source files in profiles.
+func (h *handler) naming() page.Naming {
+	if h.opt.FilePaths {
+		return nil
+	}
+	return sourceFile
+}
+
+// noFull returns why a page that needs Options.Full is not available, or "".
+func noFull(h *handler) string {
+	if h.opt.Full != nil {
+		return ""
+	}
+	return "live.Options.Full is not set: set it to full.Pages{} of package exporters/live/full"
+}
+
 var (
 	allForms = []form{formSVG, formPNG, formText, formJSON, formPprof}
 	usual    = []string{"seconds", "debug", "format"} // parameters of most paths
-	program  = filepath.Base(os.Args[0])
 )
 
 // look returns picture options with the time of the data as subtitle.
@@ -102,9 +99,10 @@ var graphEndpoint = endpoint{
 	title:      "Bottle graph",
 	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran during that time. Where few ran, the capacity of the other processors was lost. group=start, creator, goroutine, region, task, kind or /regexp/ groups otherwise, and takes a snapshot for that.",
 	forms:      allForms,
+	lean:       allForms[:4], // no profile
 	parameters: append(usual[:len(usual):len(usual)], "group"),
 	missing:    noSource,
-	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
+	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
 		live, err := h.grouped(ctx, q.orDefault(), q.group, q.form == formPprof)
 		if err != nil {
 			return nil, err
@@ -113,14 +111,15 @@ var graphEndpoint = endpoint{
 		if !h.opt.FilePaths {
 			g = trimGraph(g)
 		}
-		return &shown{
-			draw: func() (*picture.Drawing, error) { return picture.Draw(g, h.look(live)) },
-			text: func(w io.Writer) error { return text.Write(w, g, text.Options{}) },
-			json: func(w io.Writer) error { return bottle.WriteJSON(w, g) },
-			profile: func() (*profile.Profile, error) {
-				return pprof.Profile(g, pprof.Options{Time: live.From, File: program})
-			},
-		}, nil
+		s := &page.Shown{
+			Draw: func() (*picture.Drawing, error) { return picture.Draw(g, h.look(live)) },
+			Text: func(w io.Writer) error { return text.Write(w, g, text.Options{}) },
+			JSON: func(w io.Writer) error { return bottle.WriteJSON(w, g) },
+		}
+		if h.opt.Full != nil {
+			s.Profile = h.opt.Full.Graph(g, live.From, h.naming())
+		}
+		return s, nil
 	},
 }
 
@@ -129,30 +128,36 @@ var contentionEndpoint = endpoint{
 	title:      "Contention",
 	about:      "Who waited for locks, channels and so on in the last seconds, and who held them. Inferred from the execution trace: what cannot be known is called unattributed. Profiles have three views: view=owner (default), waiter, joined.",
 	forms:      allForms,
+	lean:       allForms[2:4], // text and JSON
 	parameters: append(usual[:len(usual):len(usual)], "view"),
-	missing:    noSource,
-	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
+	missing: func(h *handler) string {
+		if h.continuous != nil || h.recorder == nil {
+			return noSource(h)
+		}
+		return noFull(h)
+	},
+	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
 		live, err := h.report(ctx, q.orDefault(), false)
 		if err != nil {
 			return nil, err
 		}
 		p := live.Contention
 		if p == nil {
+			if text := noFull(h); text != "" { // of a snapshot
+				return nil, &problem{status: http.StatusNotImplemented, text: text}
+			}
 			p = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 		}
 		if !h.opt.FilePaths {
 			p = trimContention(p)
 		}
-		return &shown{
-			draw: func() (*picture.Drawing, error) {
-				return picture.DrawContention(p, picture.ContentionOptions{Options: h.look(live)})
-			},
-			text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
-			json: func(w io.Writer) error { return contention.WriteJSON(w, p) },
-			profile: func() (*profile.Profile, error) {
-				return since(live.From)(pprof.Contention(p, pprof.ContentionOptions{View: q.view, File: program}))
-			},
-		}, nil
+		s := &page.Shown{}
+		if h.opt.Full != nil {
+			s = h.opt.Full.Contention(p, live.From, q.view, h.look(live), h.naming())
+		}
+		s.Text = func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) }
+		s.JSON = func(w io.Writer) error { return contention.WriteJSON(w, p) }
+		return s, nil
 	},
 }
 
@@ -163,18 +168,24 @@ var holdersEndpoint = endpoint{
 	forms:      []form{formText, formJSON},
 	parameters: usual,
 	missing: func(h *handler) string {
-		if h.opt.Locks == nil && h.recorder == nil {
+		switch {
+		case h.opt.Locks != nil:
+			return ""
+		case h.recorder == nil:
 			return "neither live.Options.Locks nor live.Options.Recorder is set"
 		}
-		return ""
+		return noFull(h)
 	},
-	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
+	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
 		var p *contention.Profile
 		if h.opt.Locks != nil && q.seconds == 0 {
 			p = h.opt.Locks.Snapshot()
 		} else {
 			if h.recorder == nil {
 				return nil, &problem{status: http.StatusNotImplemented, text: "seconds= needs a snapshot, and there is no recorder: live.Options.Recorder is not set"}
+			}
+			if text := noFull(h); text != "" {
+				return nil, &problem{status: http.StatusNotImplemented, text: text}
 			}
 			live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{Want: bottleneck.WantBottle | bottleneck.WantContention})
 			if err != nil {
@@ -186,21 +197,11 @@ var holdersEndpoint = endpoint{
 		if !h.opt.FilePaths {
 			p = trimContention(p)
 		}
-		return &shown{
-			text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
-			json: func(w io.Writer) error { return contention.WriteJSON(w, p) },
+		return &page.Shown{
+			Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
+			JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },
 		}, nil
 	},
-}
-
-// since returns a function that sets the start of a profile that does not have one.
-func since(t time.Time) func(*profile.Profile, error) (*profile.Profile, error) {
-	return func(p *profile.Profile, err error) (*profile.Profile, error) {
-		if err == nil && p.TimeNanos == 0 && !t.IsZero() {
-			p.TimeNanos = t.UnixNano()
-		}
-		return p, err
-	}
 }
 
 var tasksEndpoint = endpoint{
@@ -216,15 +217,19 @@ var tasksEndpoint = endpoint{
 		return 0
 	},
 	missing: func(h *handler) string {
-		if h.tasks == nil && h.recorder == nil && h.continuous == nil {
+		switch {
+		case h.tasks == nil && h.recorder == nil && h.continuous == nil:
 			return "nothing is recorded: none of live.Options.Tasks, Recorder and Continuous is set"
 		}
-		return ""
+		return noFull(h)
 	},
-	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
+	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
 		if h.tasks != nil && q.seconds > 0 {
-			p, err := h.taskDelta(ctx, q)
-			return &shown{profile: func() (*profile.Profile, error) { return p, nil }}, err
+			if q.form != formPprof {
+				return nil, page.Invalid("seconds= makes a profile for pprof of the seconds to come: other forms show all tasks since the recorder was made, and take no seconds")
+			}
+			write, err := h.opt.Full.TaskDelta(ctx, h.tasks.Profile, q.seconds, h.naming())
+			return &page.Shown{Profile: write}, err
 		}
 		p, look, err := h.taskProfile(ctx, q)
 		if err != nil {
@@ -233,14 +238,7 @@ var tasksEndpoint = endpoint{
 		if !h.opt.FilePaths {
 			p = trimTasks(p)
 		}
-		return &shown{
-			draw: func() (*picture.Drawing, error) { return picture.DrawTasks(p, look) },
-			text: func(w io.Writer) error { return text.WriteTasks(w, p, text.Options{}) },
-			json: func(w io.Writer) error { return granularity.WriteJSON(w, p) },
-			profile: func() (*profile.Profile, error) {
-				return since(time.Now().Add(-p.Wall))(pprof.Tasks(p, pprof.TasksOptions{File: program}))
-			},
-		}, nil
+		return h.opt.Full.Tasks(p, look, h.naming()), nil
 	},
 }
 
@@ -260,58 +258,6 @@ func (h *handler) taskProfile(ctx context.Context, q query) (*granularity.Profil
 	return p, h.look(live), nil
 }
 
-// taskDelta returns the tasks that the task recorder measures over the given seconds.
-func (h *handler) taskDelta(ctx context.Context, q query) (*profile.Profile, error) {
-	if q.form != formPprof {
-		return nil, &problem{status: http.StatusBadRequest, text: "seconds= makes a profile for pprof of the seconds to come: other forms show all tasks since the recorder was made, and take no seconds"}
-	}
-	start := time.Now()
-	before, err := pprof.Tasks(h.tasks.Profile(), pprof.TasksOptions{File: program})
-	if err != nil {
-		return nil, err
-	}
-	timer := time.NewTimer(q.seconds)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	after, err := pprof.Tasks(h.tasks.Profile(), pprof.TasksOptions{File: program})
-	if err != nil {
-		return nil, err
-	}
-	p, err := difference(before, after)
-	if err == nil {
-		p.TimeNanos, p.DurationNanos = start.UnixNano(), int64(time.Since(start))
-	}
-	return p, err
-}
-
-// difference subtracts profiles. It omits diagnoses, because the diagnosis of a class may have
-// changed in between.
-func difference(before, after *profile.Profile) (*profile.Profile, error) {
-	for _, p := range []*profile.Profile{before, after} {
-		for _, s := range p.Sample {
-			delete(s.Label, "diagnosis")
-		}
-	}
-	before.Scale(-1)
-	p, err := profile.Merge([]*profile.Profile{after, before})
-	if err != nil {
-		return nil, err
-	}
-	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool {
-		return !slices.ContainsFunc(s.Value, func(v int64) bool { return v > 0 })
-	})
-	for _, s := range p.Sample {
-		for i, v := range s.Value {
-			s.Value[i] = max(0, v)
-		}
-	}
-	return p, nil
-}
-
 var speedupEndpoint = endpoint{
 	name:       "speedup",
 	title:      "Speedup stack (estimate)",
@@ -319,12 +265,13 @@ var speedupEndpoint = endpoint{
 	forms:      allForms[:4], // no profile
 	parameters: usual,
 	missing: func(h *handler) string {
-		if h.recorder == nil {
+		switch {
+		case h.recorder == nil:
 			return "an estimate needs a snapshot, and there is no recorder: live.Options.Recorder is not set"
 		}
-		return ""
+		return noFull(h)
 	},
-	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
+	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
 		live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{})
 		if err != nil {
 			return nil, err
@@ -336,12 +283,37 @@ var speedupEndpoint = endpoint{
 			}
 			return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "there is no estimate for these seconds" + why}
 		}
-		stacks := []*speedup.Stack{live.Speedup}
-		return &shown{
-			draw: func() (*picture.Drawing, error) { return picture.DrawStacks(stacks, h.look(live)) },
-			text: func(w io.Writer) error { return text.WriteStacks(w, stacks, text.Options{}) },
-			json: func(w io.Writer) error { return speedup.WriteJSON(w, stacks...) },
-		}, nil
+		return h.opt.Full.Speedup(live.Speedup, h.look(live)), nil
+	},
+}
+
+var wallEndpoint = endpoint{
+	name:       "wall",
+	title:      "Wall-clock profile",
+	about:      "Where all goroutines are, running or not. With a recorder, in the last seconds: every interval in the trace, and nothing is stopped. Without one, sampled for the seconds to come: up to 99 times a second, and less often the more goroutines there are, so that it takes 1 % of one processor. The profile says which. Samples carry the name of their box in the bottle graph as the label “group”.",
+	forms:      []form{formPprof, formText},
+	parameters: usual,
+	takes: func(h *handler, seconds time.Duration) time.Duration {
+		if h.recorder != nil {
+			return 0
+		}
+		return seconds
+	},
+	missing: noFull,
+	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
+		d := q.orDefault()
+		if d < page.MinWall || d > page.MaxWall {
+			return nil, page.Invalid(fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), page.MinWall.Seconds(), page.MaxWall.Seconds()))
+		}
+		if h.recorder == nil {
+			return h.opt.Full.Wall(ctx, d, h.naming())
+		}
+		o, show := h.opt.Full.WallTrace(h.naming())
+		live, err := h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantBottle, Observers: []timeline.Observer{o}})
+		if err != nil {
+			return nil, err
+		}
+		return show(live.From, live.Covered), nil
 	},
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -127,6 +128,9 @@ func report() bottleneck.Live {
 func newHandler(opt Options, r recorder, c continuous) *handler {
 	if opt.PNG == nil {
 		opt.PNG = png.Write
+	}
+	if opt.Full == nil {
+		opt.Full = full.Pages{}
 	}
 	h := Handler(opt).(*handler)
 	h.guard.own = true

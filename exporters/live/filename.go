@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/pprof/profile"
-
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -31,16 +29,6 @@ func sourceFile(function, file string) string {
 		return p + "/" + base
 	}
 	return base
-}
-
-// trimProfile replaces the file names in a pprof profile.
-func trimProfile(p *profile.Profile) {
-	for _, f := range p.Function {
-		f.Filename = sourceFile(f.Name, f.Filename)
-	}
-	for _, m := range p.Mapping {
-		m.File = m.File[strings.LastIndexAny(m.File, `/\`)+1:]
-	}
 }
 
 // The functions below return copies in which the file names of all call stacks and places are

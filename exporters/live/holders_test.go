@@ -9,6 +9,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 )
 
 // holdAndWait makes a goroutine wait for a lock whose owner also had to wait, so that the owner is
@@ -82,7 +83,7 @@ func TestHoldersOfTheTrace(t *testing.T) {
 	release := holdAndWait(t, mu.Lock, mu.Unlock)
 	defer release()
 	w := httptest.NewRecorder()
-	Handler(Options{AllowRemote: true, Recorder: &rec}).ServeHTTP(w, httptest.NewRequest("GET", "/holders?format=text", nil))
+	Handler(Options{AllowRemote: true, Full: full.Pages{}, Recorder: &rec}).ServeHTTP(w, httptest.NewRequest("GET", "/holders?format=text", nil))
 	if got := w.Body.String(); w.Code != 200 || !strings.Contains(got, "Still waiting") || !strings.Contains(got, "waitForTheLock") {
 		t.Errorf("%d\n%s", w.Code, got)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -206,7 +207,7 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 <div><dt><code>seconds=</code></dt><dd>how much time the answer is about, 5 by default. The bottle graph, contention, the speedup stack and the trace show the last seconds,
 at once; without a recorder, the wall-clock profile takes the seconds to come. Where less is known, the answer has a warning.</dd></div>
 <div><dt><code>group=</code></dt><dd>of the bottle graph: which goroutines share a box, by function, start, creator, goroutine, region, task, kind or /regexp/.</dd></div>
-<div><dt><code>format=</code></dt><dd>svg, text, json or pprof, and png if the program has it. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
+<div><dt><code>format=</code></dt><dd>svg, text, json, pprof or png, whichever the program has. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
 <div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>
 </dl>
 <p>One collection of a kind goes on at a time; others get the time to come again (503 and Retry-After). Names of functions and groups are the program's own`)
@@ -302,16 +303,16 @@ func (h *handler) commands(r *http.Request) (commands []string) {
 	if h.guard.token.IsSet() {
 		curl, flag, parameter = `curl -H "Authorization: Bearer $BOTTLENECK_TOKEN" `, "-token-file FILE ", `&token='"$BOTTLENECK_TOKEN"`
 	}
-	add := func(e *endpoint, command string) {
-		if e.missing(h) == "" {
+	add := func(e *endpoint, f form, command string) {
+		if e.missing(h) == "" && slices.Contains(h.forms(e), f) {
 			commands = append(commands, command)
 		}
 	}
-	add(&graphEndpoint, curl+"'"+at+"graph?seconds=2'")
-	add(&graphEndpoint, "bottleneck top "+flag+"'"+at+"'")
-	add(&contentionEndpoint, "go tool pprof -top '"+at+"contention?seconds=2"+parameter)
-	add(&wallEndpoint, "go tool pprof -http=: '"+at+"wall?seconds=5"+parameter)
-	add(&traceEndpoint, "bottleneck graph "+flag+"-o graph.svg '"+at+"trace'")
-	add(&metricsEndpoint, curl+"'"+at+"metrics'")
+	add(&graphEndpoint, formText, curl+"'"+at+"graph?seconds=2'")
+	add(&graphEndpoint, formText, "bottleneck top "+flag+"'"+at+"'")
+	add(&contentionEndpoint, formPprof, "go tool pprof -top '"+at+"contention?seconds=2"+parameter)
+	add(&wallEndpoint, formPprof, "go tool pprof -http=: '"+at+"wall?seconds=5"+parameter)
+	add(&traceEndpoint, formTrace, "bottleneck graph "+flag+"-o graph.svg '"+at+"trace'")
+	add(&metricsEndpoint, formText, curl+"'"+at+"metrics'")
 	return commands
 }

@@ -16,10 +16,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
+	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Options configures a handler. The zero value serves an index page and wall-clock profiles on a
@@ -28,8 +31,13 @@ import (
 type Options struct {
 	// Recorder provides the last seconds. Without it there is no raw trace.
 	Recorder *bottle.Recorder
-	// Continuous, while enabled, takes precedence over Recorder. It also provides the metrics.
-	Continuous *bottleneck.Continuous
+	// Continuous, a *bottleneck.Continuous, takes precedence over Recorder while it is enabled. It
+	// also provides the metrics. It is an interface because not every program needs its code.
+	Continuous interface {
+		Enabled() bool
+		Read() *bottleneck.Live
+		Last(time.Duration) *bottleneck.Live
+	}
 	// Tasks, a *granularity.Recorder, replaces the user regions of the execution trace as the
 	// source of tasks.
 	Tasks interface{ Profile() *granularity.Profile }
@@ -66,6 +74,12 @@ type Options struct {
 	// exporters/picture/png, which this package does not import because of its size.
 	PNG func(io.Writer, *picture.Drawing) error
 
+	// Full, if not nil, adds the verdict on snapshots of Recorder, the pages tasks, speedup and
+	// wall, pictures of contention, and profiles for pprof. Set it to full.Pages{} of package
+	// exporters/live/full, which this package does not import because of its size. A Continuous
+	// has a verdict without it.
+	Full Full
+
 	// Title is the name of the service on the index page.
 	Title string
 	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
@@ -86,6 +100,18 @@ type Options struct {
 	NoTrace bool
 }
 
+// Full is implemented by full.Pages.
+type Full interface {
+	Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Options) (*bottleneck.Report, error)
+	Graph(g *bottle.Graph, from time.Time, file page.Naming) (profile func(io.Writer) error)
+	Contention(p *contention.Profile, from time.Time, view contention.View, look picture.Options, file page.Naming) *page.Shown
+	Tasks(p *granularity.Profile, look picture.Options, file page.Naming) *page.Shown
+	TaskDelta(ctx context.Context, tasks func() *granularity.Profile, d time.Duration, file page.Naming) (profile func(io.Writer) error, err error)
+	Speedup(s *speedup.Stack, look picture.Options) *page.Shown
+	Wall(ctx context.Context, d time.Duration, file page.Naming) (*page.Shown, error)
+	WallTrace(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown)
+}
+
 // Handler returns a handler that can be mounted under any path that ends with a slash, with or
 // without [http.StripPrefix]:
 //
@@ -102,7 +128,7 @@ func Handler(opt Options) http.Handler {
 	if opt.Recorder != nil {
 		h.recorder = opt.Recorder
 	}
-	if opt.Continuous != nil {
+	if c, ok := opt.Continuous.(*bottleneck.Continuous); opt.Continuous != nil && !(ok && c == nil) {
 		h.continuous, source = opt.Continuous, opt.Continuous
 	}
 	if opt.Tasks != nil {
@@ -227,6 +253,9 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	if q.form == formPNG && h.opt.PNG == nil {
 		return &problem{status: http.StatusNotImplemented, text: "this program has no PNG: use format=svg, or set live.Options.PNG to png.Write of package exporters/picture/png"}
 	}
+	if q.form != "" && e.missing(h) == "" && !slices.Contains(h.forms(e), q.form) {
+		return &problem{status: http.StatusNotImplemented, text: "this program has no " + e.name + " as " + string(q.form) + ": " + noFull(h)}
+	}
 	if text := e.missing(h); text != "" {
 		return &problem{status: http.StatusNotImplemented, text: text}
 	}
@@ -252,10 +281,14 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 
 // forms returns the formats that are available for a path.
 func (h *handler) forms(e *endpoint) []form {
-	if h.opt.PNG != nil {
-		return e.forms
+	forms := e.forms
+	if h.opt.Full == nil && e.lean != nil {
+		forms = e.lean
 	}
-	return slices.DeleteFunc(slices.Clone(e.forms), func(f form) bool { return f == formPNG })
+	if h.opt.PNG != nil {
+		return forms
+	}
+	return slices.DeleteFunc(slices.Clone(forms), func(f form) bool { return f == formPNG })
 }
 
 // describe sets the headers of a format.
@@ -303,7 +336,7 @@ func (h *handler) contentOf(ctx context.Context, e *endpoint, q query) (content,
 	if err != nil {
 		return content{}, err
 	}
-	data, err := s.in(h, q.form)
+	data, err := h.shownIn(s, q.form)
 	if err == nil {
 		err = h.room.take(int64(len(data)))
 	}

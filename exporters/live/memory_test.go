@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
@@ -125,7 +126,7 @@ func memoryChild() {
 	debug.FreeOSMemory()
 	out.Before = held()
 
-	h := Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory}).(*handler)
+	h := Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory, Full: full.Pages{}}).(*handler)
 	h.patience = 3 * time.Minute // everything is slow with the race detector on a busy machine
 	s := httptest.NewServer(h)
 	defer s.Close()

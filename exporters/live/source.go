@@ -213,5 +213,8 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buff
 // analyzeSnapshot runs all analyses on the last d of a trace, generation by generation.
 func (h *handler) analyzeSnapshot(ctx context.Context, data *snapshot.Buffer, d time.Duration, opt bottleneck.Options) (*bottleneck.Report, error) {
 	opt.Last, opt.MaxMemory, opt.Workers = d, h.room.limit, 1
-	return bottleneck.AnalyzeRecorder(ctx, data, opt)
+	if h.opt.Full != nil {
+		return h.opt.Full.Analyze(ctx, data, opt)
+	}
+	return bottleneck.GraphRecorder(ctx, data, opt)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// A typical service, with the profiles and the tracer of the standard library and JSON; the same
-// with the analyses, and with the pages.
-const (
-	plainService = `package main
+// service returns a typical service, with the profiles and the tracer of the standard library and
+// JSON, and with more imports and statements.
+func service(imports, statements string) string {
+	return `package main
 
 import (
 	"encoding/json"
@@ -23,72 +23,24 @@ import (
 	_ "net/http/pprof"
 	"os"
 	"runtime/trace"
+	` + imports + `
 )
 
 func main() {
 	trace.Start(os.Stdout)
 	defer trace.Stop()
-	recorder := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
-	recorder.Start()
+	flight := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	flight.Start()
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header) })
+	` + statements + `
 	log.Print(http.ListenAndServe("localhost:6060", nil))
 }
 `
-	analyzedService = `package main
-
-import (
-	"encoding/json"
-	"log"
-	"net/http"
-	_ "net/http/pprof"
-
-	"github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/bottle"
-)
-
-func main() {
-	var recorder bottle.Recorder
-	recorder.Start()
-	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
-	c.Start()
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header); c.Last(0); recorder.WriteTo(w) })
-	log.Print(http.ListenAndServe("localhost:6060", nil))
 }
-`
-	liveService = `package main
-
-import (
-	"encoding/json"
-	"log"
-	"net/http"
-	_ "net/http/pprof"
-
-	"github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/live"
-)
-
-func main() {
-	var recorder bottle.Recorder
-	recorder.Start()
-	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
-	c.Start()
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header) })
-	http.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: &recorder, Continuous: c}))
-	log.Print(http.ListenAndServe("localhost:6060", nil))
-}
-`
-)
 
 // weight is the size that something adds to a program, in bytes, with debugging information and
 // without (-ldflags="-s -w").
 type weight struct{ full, bare int64 }
-
-// The maximum additions of the analyses and the pages, with both releases of Go.
-var (
-	mostAnalyses = weight{3_280_000, 2_295_000}
-	mostPages    = weight{2_240_000, 1_590_000}
-)
 
 func TestWeight(t *testing.T) {
 	goTool := require.Program(t, "go")
@@ -116,28 +68,41 @@ func TestWeight(t *testing.T) {
 		bare := build(name, text, "-ldflags=-s -w")
 		return weight{build(name, text), bare}
 	}
-	plain, analyzed, live := of("plain", plainService), of("analyzed", analyzedService), of("live", liveService)
-	symbols, err := exec.Command(goTool, "tool", "nm", filepath.Join(dir, "live")).Output()
-	if err != nil {
-		t.Fatal(err)
+	const (
+		module     = `"github.com/bottleneck-go/bottleneck`
+		recorder   = module + `/bottle"; `
+		pages      = module + `/exporters/live"; `
+		begin      = "rec := bottle.NewRecorder(bottle.RecorderOptions{}); rec.Start()\n"
+		continuous = "c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{}); c.Start()\n"
+	)
+	mount := func(options string) string {
+		return `http.Handle("/debug/bottleneck/", live.Handler(live.Options{` + options + `}))`
 	}
-	for _, unused := range []string{"golang.org/x/exp/trace.(*Reader)", "internal/cycles.Open", "granularity.(*Recorder).Profile", "contention.(*Mutex)", "compress/zstd.(*Decoder)", "html/template", "image/png"} {
-		if strings.Contains(string(symbols), unused) {
-			t.Errorf("the pages need no %s, but link it", unused)
-		}
-	}
+	plain := of("plain", service("", ""))
 	for _, part := range []struct {
-		name         string
-		before, with weight
-		most         weight
+		name, imports, statements string
+		most                      weight // with both releases of Go
 	}{
-		{"the analyses", plain, analyzed, mostAnalyses},
-		{"the pages", analyzed, live, mostPages},
+		{"a Recorder", recorder, begin + `rec.WriteTo(os.Stdout)`, weight{580_000, 360_000}},
+		{"pages with a Recorder", recorder + pages, begin + mount(`Recorder: rec`), weight{3_000_000, 2_070_000}},
+		{"pages with a Recorder and a Continuous", module + `"; ` + recorder + pages, begin + continuous + mount(`Recorder: rec, Continuous: c`), weight{4_720_000, 3_330_000}},
+		{"all pages", module + `"; ` + recorder + pages + module + `/exporters/live/full"`, begin + continuous + mount(`Recorder: rec, Continuous: c, Full: full.Pages{}`), weight{5_560_000, 3_920_000}},
 	} {
-		full, bare := part.with.full-part.before.full, part.with.bare-part.before.bare
+		name := strings.ReplaceAll(part.name, " ", "_")
+		with := of(name, service(part.imports, part.statements))
+		full, bare := with.full-plain.full, with.bare-plain.bare
 		t.Logf("%s: %.2f MB, %.2f MB without debugging information", part.name, float64(full)/1e6, float64(bare)/1e6)
 		if full > part.most.full || bare > part.most.bare {
-			t.Errorf("%s add %d bytes to a program, and %d without debugging information, want at most %d and %d", part.name, full, bare, part.most.full, part.most.bare)
+			t.Errorf("%s: %d bytes, and %d without debugging information, want at most %d and %d", part.name, full, bare, part.most.full, part.most.bare)
+		}
+		symbols, err := exec.Command(goTool, "tool", "nm", filepath.Join(dir, name)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, unused := range []string{"golang.org/x/exp/trace.(*Reader)", "internal/cycles.Open", "granularity.(*Recorder).Profile", "contention.(*Mutex)", "compress/zstd.(*Decoder)", "html/template", "image/png"} {
+			if strings.Contains(string(symbols), unused) {
+				t.Errorf("%s: needs no %s, but links it", part.name, unused)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -41,7 +42,7 @@ func serveLive(t *testing.T) string {
 		})
 	}
 	t.Cleanup(func() { close(done); wg.Wait() })
-	h := live.Handler(live.Options{Title: "shop", Continuous: c, Tasks: granularity.NewRecorder(granularity.RecorderOptions{}), AllowRemote: true})
+	h := live.Handler(live.Options{Title: "shop", Continuous: c, Tasks: granularity.NewRecorder(granularity.RecorderOptions{}), AllowRemote: true, Full: full.Pages{}})
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	for { // until there is data

@@ -1,4 +1,4 @@
-package live
+package full
 
 import (
 	"bytes"
@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
 
-	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
@@ -118,9 +116,6 @@ func (a *places) location(name, file string, line int) *profile.Location {
 	return location
 }
 
-// minWall is long enough for a few samples even on a busy machine.
-const minWall = 100 * time.Millisecond
-
 // deepStack is the maximum number of calls per goroutine that the runtime lists. The root of a
 // deeper stack is unknown.
 const deepStack = 32
@@ -142,7 +137,9 @@ func wallProfile(ctx context.Context, d time.Duration) (*profile.Profile, error)
 // ours reports whether a sample belongs to the sampling goroutine.
 func ours(s *profile.Sample) bool {
 	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
-		return slices.ContainsFunc(l.Line, func(l profile.Line) bool { return strings.HasSuffix(l.Function.Name, "/exporters/live.wallProfile") })
+		return slices.ContainsFunc(l.Line, func(l profile.Line) bool {
+			return strings.HasSuffix(l.Function.Name, "/exporters/live/full.wallProfile")
+		})
 	})
 }
 
@@ -239,45 +236,3 @@ func whereabouts(s *profile.Sample) string {
 	}
 	return calls[len(calls)-1]
 }
-
-var wallEndpoint = endpoint{
-	name:       "wall",
-	title:      "Wall-clock profile",
-	about:      "Where all goroutines are, running or not. With a recorder, in the last seconds: every interval in the trace, and nothing is stopped. Without one, sampled for the seconds to come: up to 99 times a second, and less often the more goroutines there are, so that it takes 1 % of one processor. The profile says which. Samples carry the name of their box in the bottle graph as the label “group”.",
-	forms:      []form{formPprof, formText},
-	parameters: usual,
-	takes: func(h *handler, seconds time.Duration) time.Duration {
-		if h.recorder != nil {
-			return 0
-		}
-		return seconds
-	},
-	missing: func(*handler) string { return "" },
-	collect: func(h *handler, ctx context.Context, q query) (*shown, error) {
-		d := q.orDefault()
-		if d < minWall || d > maxWall {
-			return nil, &problem{status: http.StatusBadRequest, text: fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), minWall.Seconds(), maxWall.Seconds())}
-		}
-		p, err := h.wall(ctx, d)
-		return &shown{
-			text:    func(w io.Writer) error { return wallText(w, p) },
-			profile: func() (*profile.Profile, error) { return p, nil },
-		}, err
-	},
-}
-
-// wall returns the profile of the last d, or without a recorder, of the next.
-func (h *handler) wall(ctx context.Context, d time.Duration) (*profile.Profile, error) {
-	if h.recorder == nil {
-		return wallProfile(ctx, d)
-	}
-	o := &wallTrace{spent: map[wallPlace]*sampled{}}
-	live, err := h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantBottle, Observers: []timeline.Observer{o}})
-	if err != nil {
-		return nil, err
-	}
-	return o.profile(live.From, live.Covered), nil
-}
-
-// maxWall bounds the length of the wall-clock profile, because its stacks are in memory.
-const maxWall = 5 * time.Minute

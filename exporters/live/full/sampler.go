@@ -1,15 +1,15 @@
-package live
+package full
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"runtime"
 	"time"
 
 	"github.com/google/pprof/profile"
 
+	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -59,17 +59,20 @@ func newSampler() *sampler {
 		goroutines: runtime.NumGoroutine,
 		records:    runtime.GoroutineProfile,
 		now:        time.Now,
-		sleep: func(ctx context.Context, d time.Duration) error {
-			timer := time.NewTimer(d)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
-		stacks: map[[deepStack]uintptr]*sampled{}, each: firstCost,
+		sleep:      sleep,
+		stacks:     map[[deepStack]uintptr]*sampled{}, each: firstCost,
+	}
+}
+
+// sleep waits for the time d, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -105,14 +108,14 @@ func (s *sampler) run(ctx context.Context, d time.Duration) error {
 }
 
 // tooMany returns the error for a sample that would cost too much for the time d.
-func tooMany(goroutines int, each, d, need time.Duration) *problem {
+func tooMany(goroutines int, each, d, need time.Duration) error {
 	text := fmt.Sprintf("the program has %d goroutines, and a sample of all of them takes about %s, more than 1 %% of %s: ", goroutines, format.Duration(time.Duration(goroutines)*each), format.Duration(d))
-	if seconds := int(need.Seconds()) + 1; seconds <= int(maxWall.Seconds()) {
+	if seconds := int(need.Seconds()) + 1; seconds <= int(page.MaxWall.Seconds()) {
 		text += fmt.Sprintf("ask for seconds=%d or more", seconds)
 	} else {
 		text += "that is too many for a wall-clock profile"
 	}
-	return &problem{status: http.StatusBadRequest, text: text}
+	return page.Invalid(text)
 }
 
 // sample takes a sample that represents an interval.
