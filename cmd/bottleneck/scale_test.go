@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/trace"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -197,36 +201,148 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestAction: the script of the GitHub action passes its arguments on, adds the result to the
-// summary and fails as the command does, except where nothing could be measured.
+// step is a step of a job or of an action, in the syntax of GitHub.
+type step struct {
+	Name, If, Uses, Run, Shell string
+	With, Env                  map[string]string
+}
+
+// readYAML reads a file of this action, and fails if it has a key that v lacks.
+func readYAML(t *testing.T, v any, name string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", ".github", "actions", "bottleneck", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// TestAction runs the steps of the GitHub action as GitHub does, with the inputs of the example
+// workflow. They install the command and pass its arguments on, add the result to the summary, and
+// fail as the command does, except where nothing could be measured.
 func TestAction(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil || runtime.GOOS == "windows" {
 		t.Skip("no bash")
 	}
-	dir := t.TempDir()
-	script := "#!" + bash + "\nprintf '<%s>' \"$@\"; echo \"bottleneck: scale: problem\" >&2; exit $STATUS\n"
-	if err := os.WriteFile(filepath.Join(dir, "bottleneck"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
+	var action struct {
+		Name, Description string
+		Inputs            map[string]struct {
+			Description, Default string
+			Required             bool
+		}
+		Runs struct {
+			Using string
+			Steps []step
+		}
 	}
+	var workflow struct {
+		Name, On    string
+		Permissions map[string]string
+		Jobs        map[string]struct {
+			RunsOn string `yaml:"runs-on"`
+			Steps  []step
+		}
+	}
+	readYAML(t, &action, "action.yml")
+	readYAML(t, &workflow, "example.yml")
+	if action.Name == "" || action.Description == "" || action.Runs.Using != "composite" || workflow.On != "pull_request" {
+		t.Errorf("%+v\n%+v", action, workflow)
+	}
+	var example map[string]string
+	for _, job := range workflow.Jobs {
+		for _, s := range job.Steps {
+			if path, ok := strings.CutPrefix(s.Uses, "bottleneck-go/bottleneck/"); ok {
+				path, _, _ = strings.Cut(path, "@")
+				if _, err := os.Stat(filepath.Join("..", "..", path, "action.yml")); err != nil || job.RunsOn == "" {
+					t.Errorf("%s: %v", s.Uses, err)
+				}
+				example = s.With
+			}
+		}
+	}
+	inputs := func(with map[string]string) map[string]string {
+		all := map[string]string{}
+		for name, in := range action.Inputs {
+			value, given := with[name]
+			if in.Required && !given || name == "args" || name == "entrypoint" { // these are for containers
+				t.Errorf("the input %s is not given, or is reserved", name)
+			}
+			if all[name] = value; !given {
+				all[name] = in.Default
+			}
+		}
+		for name := range with {
+			if _, ok := action.Inputs[name]; !ok {
+				t.Errorf("there is no input %s", name)
+			}
+		}
+		return all
+	}
+
+	dir := t.TempDir()
+	program := func(name, script string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!"+bash+"\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program("bottleneck", "printf '<%s>' \"$@\"; echo \"bottleneck: scale: problem\" >&2; exit $STATUS\n")
+	program("go", "if [ $1 = install ]; then echo \"$*\" >>\"$INSTALLED\"; else echo /go; fi\n")
+	reference := regexp.MustCompile(`\$\{\{ *inputs\.(\w+) *\}\}`)
+	condition := regexp.MustCompile(`^inputs\.(\w+) != \'\'$`)
 	for _, tt := range []struct {
-		status, unmeasurable string
-		want                 int
-	}{{"0", "", 0}, {"1", "warn", 1}, {"2", "", 2}, {"3", "", 0}, {"3", "warn", 0}, {"3", "fail", 3}} {
-		summary := filepath.Join(t.TempDir(), "summary.md")
-		cmd := exec.Command(bash, filepath.Join("..", "..", ".github", "actions", "bottleneck", "run.sh"))
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+summary,
-			"ARGS=scale\n-fail\nspeedup(2) < 1.6\n--\ngo\ntest\n", "STATUS="+tt.status, "UNMEASURABLE="+tt.unmeasurable)
-		out, _ := cmd.Output()
-		if got := cmd.ProcessState.ExitCode(); got != tt.want {
-			t.Errorf("%+v: exit status %d", tt, got)
+		status, unmeasurable, version string
+		want                          int
+	}{{"0", "", "latest", 0}, {"1", "warn", "", 1}, {"2", "", "", 2}, {"3", "", "v9.9.9", 0}, {"3", "warn", "", 0}, {"3", "fail", "", 3}} {
+		with := maps.Clone(example)
+		with["unmeasurable"], with["version"] = tt.unmeasurable, tt.version
+		if tt.unmeasurable == "" {
+			delete(with, "unmeasurable")
+		}
+		in := inputs(with)
+		temp := t.TempDir()
+		file := func(name string) string { return filepath.Join(temp, name) }
+		var out []byte
+		exit := 0
+		for _, s := range action.Runs.Steps {
+			if m := condition.FindStringSubmatch(s.If); m != nil && in[m[1]] == "" || exit != 0 {
+				continue
+			} else if m == nil && s.If != "" || s.Shell != "bash" || s.Run == "" || s.Uses != "" {
+				t.Fatalf("this test does not support the step %+v", s)
+			}
+			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", s.Run)
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "STATUS="+tt.status, "INSTALLED="+file("installed"),
+				"GITHUB_STEP_SUMMARY="+file("summary"), "GITHUB_PATH="+file("path"), "GITHUB_ACTION_PATH="+filepath.Join("..", "..", ".github", "actions", "bottleneck"))
+			for name, value := range s.Env {
+				cmd.Env = append(cmd.Env, name+"="+reference.ReplaceAllStringFunc(value, func(ref string) string {
+					name := reference.FindStringSubmatch(ref)[1]
+					if _, ok := in[name]; !ok {
+						t.Errorf("%s refers to no input", ref)
+					}
+					return in[name]
+				}))
+			}
+			out, _ = cmd.Output()
+			exit = cmd.ProcessState.ExitCode()
+		}
+		if exit != tt.want {
+			t.Errorf("%+v: exit status %d", tt, exit)
 		}
 		if warned := strings.Contains(string(out), "::warning title=bottleneck::bottleneck: scale: problem"); warned != (tt.status == "3" && tt.want == 0) {
 			t.Errorf("%+v: output %q", tt, out)
 		}
-		written, err := os.ReadFile(summary)
-		if want := "<scale><-format><md><-fail><speedup(2) < 1.6><--><go><test>"; err != nil || !strings.HasPrefix(string(written), want) {
-			t.Errorf("%+v: summary %q, want %q, %v", tt, written, want, err)
+		for name, want := range map[string]string{
+			"summary":   "<scale><-format><md><-cpu><1,2><-count><5><-fail><speedup(2) < 1.6><--><go><test><-run=^$><-bench=BenchmarkSort><./pkg>\n```\nbottleneck: scale: problem\n```\n",
+			"installed": map[bool]string{true: "install github.com/bottleneck-go/bottleneck/cmd/bottleneck@" + tt.version + "\n"}[tt.version != ""],
+			"path":      map[bool]string{true: "/go/bin\n"}[tt.version != ""],
+		} {
+			if written, _ := os.ReadFile(file(name)); string(written) != want {
+				t.Errorf("%+v: %s has %q, want %q", tt, name, written, want)
+			}
 		}
 	}
 }
