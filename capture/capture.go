@@ -90,6 +90,7 @@ type Capturer struct {
 	opt      Options
 	born     time.Time
 	next     atomic.Int64 // when the next capture may be taken, since born; math.MaxInt64 while one is taken
+	early    atomic.Int64 // while one is taken, when the next may be taken at the earliest
 	taking   sync.Mutex   // held from the admission of a capture until it is stored
 	captured atomic.Int64
 	ignored  atomic.Int64
@@ -204,8 +205,15 @@ func (c *Capturer) admit() bool {
 		c.ignored.Add(1)
 		return false
 	}
+	c.early.Store(now + int64(c.retry()))
 	c.taking.Lock()
 	return true
+}
+
+// retry returns the least time between a capture that failed and the next: the next chance is not
+// missed, too.
+func (c *Capturer) retry() time.Duration {
+	return min(c.opt.Every, max(c.opt.Every/10, time.Second))
 }
 
 // Stats returns the counters.
@@ -230,7 +238,7 @@ func (c *Capturer) take(reason string, gentle bool) {
 	info, err := c.store(reason, begin, ignored, gentle)
 	every := c.opt.Every
 	if err != nil {
-		every = min(every, max(every/10, time.Second)) // so that the next chance is not missed, too
+		every = c.retry()
 	}
 	defer func() { c.next.Store(int64(max(begin.Add(every).Sub(c.born), time.Since(c.born)))) }()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -376,6 +377,40 @@ func TestSlowOperationsAreCapturedWhileTheyRun(t *testing.T) {
 	}), time.Millisecond)
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/checkout?card=4111", nil))
 	if got := c.Stats().Last.Reason; got != "GET /checkout runs for more than 1ms" {
+		t.Errorf("reason %q", got)
+	}
+}
+
+// While it is too early for a capture, slow operations are counted, and start no goroutine.
+func TestSlowOperationsAreCountedWhileItIsTooEarly(t *testing.T) {
+	sink := &memorySink{block: make(chan struct{})}
+	c := New(Options{Recorder: recording2(t), Sink: sink, NoVerdict: true, Every: time.Hour})
+	c.Slow("first", time.Millisecond)
+	wait(t, func() bool { return c.next.Load() == math.MaxInt64 })
+	storm := func() {
+		before, goroutines := c.Stats().Suppressed, runtime.NumGoroutine()
+		for range 1000 {
+			done := c.Slow("another", time.Nanosecond)
+			for begin := time.Now(); time.Since(begin) < time.Microsecond; {
+			}
+			done()
+		}
+		c.Slow("quick", time.Minute)()
+		if got := c.Stats().Suppressed - before; got != 1000 || runtime.NumGoroutine() > goroutines {
+			t.Errorf("%d of 1000 were counted; %d goroutines, then %d", got, goroutines, runtime.NumGoroutine())
+		}
+	}
+	storm() // while the first is stored
+	close(sink.block)
+	c.Stop()
+	storm()
+	if s := c.Stats(); s.Captured != 1 || s.Failed != 0 {
+		t.Errorf("stats are %+v", s)
+	}
+	c.next.Store(int64(time.Since(c.born) + 10*time.Millisecond)) // an hour later, but for a moment
+	c.Slow("late", 20*time.Millisecond)
+	wait(t, func() bool { return c.Stats().Captured == 2 })
+	if got := c.Stats().Last.Reason; got != "late runs for more than 20ms" {
 		t.Errorf("reason %q", got)
 	}
 }

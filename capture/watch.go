@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"os/signal"
@@ -173,15 +174,8 @@ func (w *watcher) waits(time.Time) string {
 // when the operation ends:
 //
 //	defer c.Slow("checkout", time.Second)()
-//
-// In an interceptor of gRPC, what is the full method.
 func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
-	t := time.AfterFunc(d, func() {
-		if c.admit() {
-			c.takeLater(what + " runs for more than " + d.String())
-		}
-	})
-	return func() { t.Stop() }
+	return c.slow(d, func() string { return what })
 }
 
 // SlowRequests returns a handler that captures if a request to h runs for longer than d, while it
@@ -189,14 +183,32 @@ func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
 func (c *Capturer) SlowRequests(h http.Handler, d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		method, path := r.Method, r.URL.Path // h may change the request
-		t := time.AfterFunc(d, func() {
-			if c.admit() {
-				c.takeLater(method + " " + path + " runs for more than " + d.String())
-			}
-		})
-		defer t.Stop()
+		defer c.slow(d, func() string { return method + " " + path })()
 		h.ServeHTTP(w, r)
 	})
+}
+
+// slow is Slow. If it is too early for a capture at the time d from now, there is no timer, whose
+// goroutine would take longer than all else: done counts the operation.
+func (c *Capturer) slow(d time.Duration, what func() string) (done func()) {
+	begin := time.Since(c.born)
+	next := c.next.Load()
+	if next == math.MaxInt64 {
+		next = c.early.Load()
+	}
+	if begin < time.Duration(next)-d {
+		return func() {
+			if time.Since(c.born)-begin > d {
+				c.ignored.Add(1)
+			}
+		}
+	}
+	t := time.AfterFunc(d, func() {
+		if c.admit() {
+			c.takeLater(what() + " runs for more than " + d.String())
+		}
+	})
+	return func() { t.Stop() }
 }
 
 // Panic captures if the goroutine panics, waits for the capture, for its Sink at most ten seconds,

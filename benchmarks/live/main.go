@@ -9,8 +9,9 @@
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines a second: is memory flat?
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots,
-// the same with a snapshot every two seconds; storm, the same with 10,000 triggers a second of a
-// capture.Capturer, which takes one every ten seconds; continuous, a bottleneck.Continuous; both,
+// the same with a snapshot every two seconds; captures, the same with 10,000 slow
+// requests a second that a capture.Capturer watches, which takes one capture a second; storm, the
+// same between two captures that are ten minutes apart; continuous, a bottleneck.Continuous; both,
 // it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs
 // for a few seconds in turn, back and forth, and is compared to "flight" in the same round.
 //

@@ -33,7 +33,8 @@ func all() []Mode {
 		{Name: reference, Start: flight},
 		snapshots("recorder", 0),
 		snapshots("snapshots", 2*time.Second),
-		storm("storm", 10*time.Second),
+		storm("captures", time.Second, false),
+		storm("storm", 10*time.Minute, true),
 		continuous("continuous", func() (func(), error) { return func() {}, nil }),
 		continuous("both", flight),
 	}
@@ -97,9 +98,10 @@ func snapshots(name string, every time.Duration) Mode {
 	}}
 }
 
-// storm runs a bottle.Recorder and a capture.Capturer, which 10,000 triggers a second ask for
-// captures. It takes one every so often, into a directory.
-func storm(name string, every time.Duration) Mode {
+// storm runs a bottle.Recorder and a capture.Capturer, of which 10,000 slow requests a second, of a
+// millisecond each, ask for captures. It takes one every so often, into a directory, the first one
+// before the measurement if asked to.
+func storm(name string, every time.Duration, before bool) Mode {
 	var sum capture.Stats
 	start := func() (func(), error) {
 		var rec bottle.Recorder
@@ -111,18 +113,28 @@ func storm(name string, every time.Duration) Mode {
 			return nil, err
 		}
 		c := capture.New(capture.Options{Recorder: &rec, Sink: &capture.Dir{Path: dir}, Every: every})
+		if before {
+			time.Sleep(100 * time.Millisecond) // for a recording
+			c.Trigger("first")
+			c.Stop()
+		}
 		done := make(chan struct{})
 		var triggers sync.WaitGroup
 		triggers.Go(func() {
-			tick := time.NewTicker(10 * time.Millisecond)
+			tick := time.NewTicker(time.Millisecond)
 			defer tick.Stop()
-			for {
+			var requests []func()
+			for begin, n := time.Now(), 0; ; {
+				for _, end := range requests {
+					end()
+				}
 				select {
 				case <-done:
 					return
 				case <-tick.C:
-					for range 100 {
-						c.Slow("request", time.Nanosecond)
+					requests = requests[:0]
+					for ; n < int(time.Since(begin)/(100*time.Microsecond)); n++ { // a busy machine misses ticks
+						requests = append(requests, c.Slow("request", time.Nanosecond))
 					}
 				}
 			}
