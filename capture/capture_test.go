@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/trace"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,8 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -484,6 +487,33 @@ func TestConditions(t *testing.T) {
 	c.opt.When = When{Runnable: 1 << 30}
 	if r := w.reason(time.Now()); r != "" {
 		t.Errorf("unexpected reason: %q", r)
+	}
+}
+
+// Each look notes the processors and the throttling in the recording.
+func TestLooksNoteTheThrottling(t *testing.T) {
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Skip(err) // the tests themselves are traced
+	}
+	w := newWatcher(New(Options{Recorder: recording(t), Sink: &memorySink{}}))
+	w.reason(time.Now())
+	w.reason(time.Now())
+	trace.Stop()
+	notes := &noteReader{}
+	if _, err := timeline.Read(t.Context(), &buf, timeline.Options{}, notes); err != nil || notes.n < 2 {
+		t.Errorf("%d notes, %v", notes.n, err)
+	}
+}
+
+type noteReader struct {
+	timeline.Base
+	n int
+}
+
+func (r *noteReader) Log(l *timeline.Log) {
+	if _, ok := host.ReadNote(l.Category, l.Message); ok {
+		r.n++
 	}
 }
 

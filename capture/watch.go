@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // look is the interval in which conditions are looked at.
@@ -100,8 +101,10 @@ func newWatcher(c *Capturer) *watcher {
 	}}
 }
 
-// reason returns the reason for a capture, or "". A panic of one condition does not affect others.
+// reason returns the reason for a capture, or "". A panic of one condition does not affect others. It
+// notes the throttling in the recording, so that it is known between the notes that a capture has.
 func (w *watcher) reason(now time.Time) (reason string) {
+	host.Note()
 	look := func(what string, condition func(time.Time) string) {
 		if reason != "" {
 			return

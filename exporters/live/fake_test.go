@@ -104,7 +104,7 @@ func report() bottleneck.Live {
 	lock := &contention.Lock{ID: 1, Name: "main.cache", Class: "main.cache"}
 	stack := &contention.Stack{Frames: []contention.Frame{{Func: "main.(*cache).Get", File: "/home/ann/secret/shop/cache.go", Line: 7}}}
 	live := bottleneck.Live{From: start, To: start.Add(10 * time.Second), Covered: 9 * time.Second, Windows: 9}
-	live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Procs: 2, GoVersion: "go1.26", GroupBy: "function", Boxes: []bottle.Box{
+	live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Throttles: 7, Throttled: 3 * time.Second, Procs: 2, GoVersion: "go1.26", GroupBy: "function", Boxes: []bottle.Box{
 		box("main.work", bottle.Application, 4*time.Second, 8*time.Second, map[string]time.Duration{"mutex": 2 * time.Second, "chan-receive": time.Second}),
 		box("main.main", bottle.Application, 3*time.Second, 3*time.Second, nil),
 		box("runtime.gcBgMarkWorker", bottle.GC, time.Second, time.Second, nil),

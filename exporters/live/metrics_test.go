@@ -54,10 +54,12 @@ func TestMetrics(t *testing.T) {
 		t.Error(a.Header.Get("Content-Type"))
 	}
 	for name, want := range map[string]float64{
-		`bottleneck_recording`:          1,
-		`bottleneck_gomaxprocs`:         2,
-		`bottleneck_wall_seconds_total`: 9,
-		`bottleneck_idle_seconds_total`: 1,
+		`bottleneck_recording`:                                                                  1,
+		`bottleneck_gomaxprocs`:                                                                 2,
+		`bottleneck_wall_seconds_total`:                                                         9,
+		`bottleneck_idle_seconds_total`:                                                         1,
+		`bottleneck_throttled_periods_total`:                                                    7,
+		`bottleneck_throttled_seconds_total`:                                                    3,
 		`bottleneck_share_seconds_total{group="main.work",kind="application"}`:                  4,
 		`bottleneck_running_seconds_total{group="main.work",kind="application"}`:                8,
 		`bottleneck_runnable_seconds_total{group="main.work",kind="application"}`:               1,

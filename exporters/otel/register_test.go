@@ -26,7 +26,7 @@ func (s *source) Read() *bottleneck.Live { live := s.live; return &live }
 
 func made() *source {
 	s := &source{}
-	s.live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Procs: 2, Boxes: []bottle.Box{
+	s.live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Throttles: 7, Throttled: 3 * time.Second, Procs: 2, Boxes: []bottle.Box{
 		{Group: "main.work", Kind: bottle.Application, Share: 5 * time.Second, Running: 8 * time.Second, Waiting: map[string]time.Duration{"mutex": 2 * time.Second}},
 		{Group: "runtime.gcBgMarkWorker", Kind: bottle.GC, Share: 3 * time.Second, Running: 3 * time.Second},
 	}}
@@ -88,6 +88,8 @@ func TestRegister(t *testing.T) {
 		"bottleneck.gomaxprocs ":                                           2,
 		"bottleneck.wall ":                                                 9,
 		"bottleneck.idle ":                                                 1,
+		"bottleneck.throttled.periods ":                                    7,
+		"bottleneck.throttled.time ":                                       3,
 		"bottleneck.share group=main.work,kind=application":                5,
 		"bottleneck.running group=main.work,kind=application":              8,
 		"bottleneck.share group=runtime.gcBgMarkWorker,kind=gc":            3,

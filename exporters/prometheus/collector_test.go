@@ -38,7 +38,7 @@ func (s *source) Read() *bottleneck.Live {
 
 func made() *source {
 	s := &source{}
-	s.live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Procs: 2, Boxes: []bottle.Box{
+	s.live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Throttles: 7, Throttled: 3 * time.Second, Procs: 2, Boxes: []bottle.Box{
 		{Group: "main.work", Kind: bottle.Application, Share: 5 * time.Second, Running: 8 * time.Second, Waiting: map[string]time.Duration{"mutex": 2 * time.Second}},
 		{Group: "a\"b\\\n\xff", Kind: bottle.GC, Share: 3 * time.Second, Running: 3 * time.Second},
 	}}
@@ -59,6 +59,8 @@ func TestCollector(t *testing.T) {
 			"# TYPE bottleneck_share_seconds_total counter\n" +
 			`bottleneck_share_seconds_total{group="a\"b\\ ` + "\uFFFD" + `",kind="gc"} 3` + "\n" +
 			`bottleneck_share_seconds_total{group="main.work",kind="application"} 5` + "\n",
+		"bottleneck_throttled_seconds_total": "# HELP bottleneck_throttled_seconds_total Processor time that the quota of the control group took away (throttled_usec). Goroutines seem to run then.\n" +
+			"# TYPE bottleneck_throttled_seconds_total counter\nbottleneck_throttled_seconds_total 3\n",
 		"bottleneck_blocked_seconds_total": "# HELP bottleneck_blocked_seconds_total The time for which the group's goroutines were blocked, summed, by reason.\n" +
 			"# TYPE bottleneck_blocked_seconds_total counter\n" +
 			`bottleneck_blocked_seconds_total{group="main.work",kind="application",reason="mutex"} 2` + "\n",

@@ -82,6 +82,8 @@ var families = []struct {
 	{procs, "bottleneck.gomaxprocs", "{processor}", Gauge, none, 1, "The largest GOMAXPROCS so far; 0 if it is not known yet."},
 	{"bottleneck_wall_seconds_total", "bottleneck.wall", "s", Counter, none, 1, "The time of the analysis, estimated from what was seen, as are all times and numbers of groups and contention. The shares of all groups and the idle time sum to it."},
 	{"bottleneck_idle_seconds_total", "bottleneck.idle", "s", Counter, none, 1, "The time in which no goroutine ran."},
+	{"bottleneck_throttled_periods_total", "bottleneck.throttled.periods", "{period}", Counter, none, 0, "Periods in which the control group of the process had used up its quota of processor time (nr_throttled)."},
+	{"bottleneck_throttled_seconds_total", "bottleneck.throttled.time", "s", Counter, none, 1, "Processor time that the quota of the control group took away (throttled_usec). Goroutines seem to run then."},
 	{"bottleneck_seen_seconds_total", "bottleneck.seen", "s", Counter, none, 1, "The time that was seen, in bursts of tracing. Divided by the wall time, it is the coverage."},
 	{"bottleneck_bursts_total", "bottleneck.bursts", "{burst}", Counter, none, 1, "Bursts of tracing that were analyzed. Shares of a time with few of them are not known well."},
 	{"bottleneck_share_seconds_total", "bottleneck.share", "s", Counter, groups, 12, "The group's share of the time: while r goroutines run, each is given 1/r of it."},

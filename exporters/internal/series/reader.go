@@ -218,6 +218,8 @@ func (r *Reader) totals(live *bottleneck.Live) map[cell]int64 {
 		r.procs = max(r.procs, int64(g.Procs))
 		add("bottleneck_wall_seconds_total", "", "", "", int64(g.Wall))
 		add("bottleneck_idle_seconds_total", "", "", "", int64(g.Idle))
+		add("bottleneck_throttled_periods_total", "", "", "", g.Throttles)
+		add("bottleneck_throttled_seconds_total", "", "", "", int64(g.Throttled))
 		add("bottleneck_seen_seconds_total", "", "", "", int64(live.Covered))
 		add("bottleneck_bursts_total", "", "", "", int64(live.Windows))
 		sizes := map[cell]int64{}

@@ -240,8 +240,8 @@ func TestLean(t *testing.T) {
 				t.Errorf("%s: %g in all, want %g", name, v, want[name])
 			}
 		}
-		if len(got) != 15 {
-			t.Errorf("%d families, want 15", len(got))
+		if len(got) != 16 {
+			t.Errorf("%d families, want 16", len(got))
 		}
 		for i := range src.live.Bottle.Boxes { // others are the largest now
 			src.live.Bottle.Boxes[i].Share += time.Duration(10_000-i) * time.Millisecond
