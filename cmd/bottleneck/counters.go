@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,7 @@ type countersFlags struct {
 	sides   []*query.Filter // of -compare
 	where   string
 	query   query.Table
+	lanes   string // -timeline
 }
 
 func (a *app) counters() *cobra.Command {
@@ -59,14 +61,17 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	fs.StringArrayVar(&f.query.Metrics, "metric", nil, "statistics of `METRIC`, a counter or arithmetic; may be given several times; if not, of the duration and all counters")
 	fs.StringVar(&f.stats, "stat", "mean,p50,p99", "`STATISTICS`: mean, sum, min, max, deviation, ratio (of the sums of a quotient), or quantiles such as p99.9")
 	fs.StringVar(&f.compare, "compare", "", "compare the quanta of two conditions: `A,B`")
+	fs.StringVar(&f.lanes, "timeline", "", "draw when each `KEY` ran, and how long quanta ended: goroutine, proc, thread or group")
 	defineGroup(fs, &f.options.Group, "")
 	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
+	f.to.only["timeline"] = []string{"text", "json", "svg", "png"}
 	f.to.only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}
 	c.Example = `  bottleneck record -counters default -o a.zip -- ./program
   bottleneck counters a.zip
   bottleneck counters -by group -metric duration -stat mean,p99 a.zip
   bottleneck counters -where 'first(5, gc)' -metric gc_assist -by proc a.zip
   bottleneck counters -compare 'first(20, gc, goroutine),all' a.zip
+  bottleneck counters -timeline goroutine -o lanes.svg a.zip
   bottleneck counters -o quanta.pb.gz a.zip && go tool pprof -top quanta.pb.gz
   bottleneck counters -list`
 	return a.reads(c)
@@ -96,6 +101,9 @@ func (f *countersFlags) parse(std stdio) (err error) {
 	}
 	if _, err := query.ParseFilter(f.where); err != nil {
 		return wrongExpression("-where", err)
+	}
+	if f.lanes != "" && (f.query.By != "" || f.compare != "") {
+		return usagef("-timeline: without -by and -compare, which are for tables")
 	}
 	if err := query.CheckBy(f.query.By); err != nil {
 		return usagef("-by: %v", err)
@@ -159,7 +167,7 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	})
 	var part *query.PartError
 	if errors.As(written, &part) {
-		flag := map[string]string{"filter": "-where", "table": "-metric", "compare": "-metric"}[part.Part]
+		flag := map[string]string{"filter": "-where", "lanes": "-timeline", "table": "-metric", "compare": "-metric"}[part.Part]
 		if f.compare != "" && flag == "-where" || part.Part == "against" {
 			flag = "-compare"
 		}
@@ -234,7 +242,16 @@ func (c *counted) table(d drawing) (*result.Table, error) {
 
 var countersForms = forms((*counted).table, (*counted).picture, formsOf[*counted]{
 	"text": writeCountersText,
-	"json": tableForm((*counted).table, func(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) }),
+	"json": func(w io.Writer, c *counted, d drawing) error {
+		if c.lanes != "" {
+			l, err := c.timeline(1000, 0, d)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(w).Encode(l)
+		}
+		return tableForm((*counted).table, func(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) })(w, c, d)
+	},
 	"html": tableForm((*counted).table, report.WriteTable), // the picture has no comparison
 	"pprof": func(w io.Writer, c *counted, _ drawing) error {
 		filter, err := query.ParseFilter(c.where)
@@ -251,6 +268,9 @@ var countersForms = forms((*counted).table, (*counted).picture, formsOf[*counted
 
 // picture draws the means over time.
 func (c *counted) picture(d drawing) (*picture.Drawing, error) {
+	if c.lanes != "" {
+		return c.drawLanes(d)
+	}
 	const parts, bins = 4, 240
 	q := c.query
 	q.Stats, q.Bins, q.Limit = nil, bins, max(0, cmp.Or(d.Top, parts))
@@ -286,7 +306,85 @@ func (c *counted) picture(d drawing) (*picture.Drawing, error) {
 	return picture.DrawSeries(list, sentence, picture.Options{Title: d.title})
 }
 
+// timeline returns when the lanes of -timeline ran.
+func (c *counted) timeline(width, long int, d drawing) (*query.Lanes, error) {
+	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Lanes: &query.Lanes{By: c.lanes, Width: width, Long: long, Limit: max(0, cmp.Or(d.Top, 40))}})
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Lanes.Lanes) == 0 {
+		return nil, fmt.Errorf("no quantum fulfills %s", a.Filter)
+	}
+	return a.Lanes, nil
+}
+
+// laneName returns the name of a timeline.
+func laneName(l *query.Lane) string {
+	if l.Group != "" {
+		return l.Key + " " + format.Func(l.Group)
+	}
+	return format.Func(l.Key)
+}
+
+func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
+	l, err := c.timeline(1000, 0, d)
+	if err != nil {
+		return nil, err
+	}
+	per := float64(l.To-l.From) / float64(l.Width)
+	var list []picture.Lane
+	for i := range l.Lanes {
+		lane := picture.Lane{Name: laneName(&l.Lanes[i])}
+		for _, x := range l.Lanes[i].Cells {
+			lane.Spans = append(lane.Spans, picture.Span{Begin: l.From + int64(per*float64(x.X)), End: l.From + int64(per*float64(x.X+x.Width)), Busy: float64(x.Busy) / per / float64(x.Width), Ended: x.Ended.String()})
+		}
+		list = append(list, lane)
+	}
+	return picture.DrawLanes(list, l.From, l.To, fmt.Sprintf("When each %s ran, of %s", c.lanes, d.source), picture.Options{Title: d.title})
+}
+
+// laneGlyphs show in text how quanta ended.
+var laneGlyphs = map[quanta.Ending]rune{quanta.Preempted: '▸', quanta.Yielded: '◇', quanta.Blocked: '□'}
+
+// writeLanes draws timelines in text: a column for each part of the time.
+func writeLanes(w io.Writer, c *counted, d drawing) error {
+	const names = 26
+	width := max(20, cmp.Or(d.Width, 100)-names-1)
+	l, err := c.timeline(width, 3, d)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "When each %s ran, in %s: █ at least three quarters of a column, ▒ a quarter, ░ less.\nEnd of a long quantum: ▸ preempted, ◇ yielded, □ blocked.\n\n", c.lanes, format.Duration(time.Duration(l.To-l.From)))
+	per := float64(l.To-l.From) / float64(width)
+	for i := range l.Lanes {
+		line := []rune(strings.Repeat(" ", width))
+		for _, x := range l.Lanes[i].Cells {
+			full := '░'
+			if busy := float64(x.Busy) / per / float64(x.Width); busy >= .75 {
+				full = '█'
+			} else if busy >= .25 {
+				full = '▒'
+			}
+			for at := x.X; at < x.X+x.Width; at++ {
+				line[at] = full
+			}
+			if g, ok := laneGlyphs[x.Ended]; ok {
+				line[x.X+x.Width-1] = g
+			}
+		}
+		name := []rune(format.Clean(laneName(&l.Lanes[i])))
+		fmt.Fprintf(w, "%-*s %s\n", names, string(name[:min(len(name), names)]), strings.TrimRight(string(line), " "))
+	}
+	if l.Omitted > 0 {
+		fmt.Fprintf(w, "(%s more, which ran for %s)\n", format.Count(l.Omitted), format.Duration(time.Duration(l.OmittedBusy)))
+	}
+	return nil
+}
+
 func writeCountersText(w io.Writer, c *counted, d drawing) error {
+	if c.lanes != "" {
+		return writeLanes(w, c, d)
+	}
 	const parts = 10
 	tables, err := c.tables(cmp.Or(d.Top, parts), true)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 // counterArchive records a few goroutines that take naps of a millisecond, into a file.
@@ -187,4 +188,51 @@ func TestCountersOfOtherJSON(t *testing.T) {
 	bottleneck("counters", file).want(t, exitFailure, "", "it is JSON, but not a recording of hardware counters")
 	bottleneck("graph", "-o", file, mutexTrace).want(t, exitOK, "", "")
 	bottleneck("counters", file).want(t, exitUsage, "", `x.json is a bottle graph: "bottleneck graph" reads it`)
+}
+
+// Timelines in text, JSON and pictures: processors that are always busy until the program ends, and
+// goroutines whose time slices are over.
+func TestTimelines(t *testing.T) {
+	trace := filepath.Join("..", "..", "testdata", "real", "pgzip.trace.zst")
+	var l query.Lanes
+	r := bottleneck("counters", "-timeline", "proc", "-format", "json", trace)
+	r.want(t, exitOK, `{"by":"proc",`, "")
+	if err := json.Unmarshal([]byte(r.out), &l); err != nil || len(l.Lanes) != 2 || l.By != "proc" || l.Width != 1000 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	rec, err := quanta.ReadFile(t.Context(), trace, quanta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, long := map[int64]int64{}, 0
+	for row := range rec.Len() {
+		busy[int64(rec.Proc[row])] += rec.Duration[row]
+		if rec.Ending[row] == quanta.Preempted && rec.Duration[row] > 10*(l.To-l.From)/1000 {
+			long++
+		}
+	}
+	preempted := 0
+	for _, lane := range l.Lanes {
+		if int64(lane.Busy) != busy[*lane.Number] {
+			t.Errorf("processor %d ran for %v, want %v", *lane.Number, int64(lane.Busy), busy[*lane.Number])
+		}
+		for _, c := range lane.Cells {
+			if c.Ended == quanta.Preempted {
+				preempted++
+			}
+		}
+	}
+	if preempted < long {
+		t.Errorf("%d glyphs for %d long quanta", preempted, long)
+	}
+	text := bottleneck("counters", "-timeline", "proc", trace)
+	text.want(t, exitOK, "▸ preempted, ◇ yielded, □ blocked.\n\n0  ", "")
+	if n := strings.Count(text.out, "█"); n < 50 {
+		t.Errorf("%d full columns:\n%s", n, text.out)
+	}
+	bottleneck("counters", "-timeline", "group", "-top", "2", trace).want(t, exitOK, " more, which ran for ", "")
+	bottleneck("counters", "-timeline", "proc", "-format", "svg", trace).want(t, exitOK, ">Timelines<", "")
+	bottleneck("counters", "-timeline", "proc", "-by", "group", trace).want(t, exitUsage, "", "without -by")
+	bottleneck("counters", "-timeline", "func", trace).want(t, exitUsage, "", "no lanes by")
+	bottleneck("counters", "-timeline", "proc", "-format", "csv", trace).want(t, exitUsage, "", "-timeline is for text, json, svg or png")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Lanes holds when goroutines, processors or threads ran, for a timeline of a given width. A
-// [Query] has the first six fields; the answer has all.
+// [Query] has the first seven fields; the answer has all.
 type Lanes struct {
 	By     string `json:"by"`     // goroutine, proc, thread or group
 	Metric string `json:"metric"` // colors the lanes; "" means none
@@ -20,6 +20,8 @@ type Lanes struct {
 	To    int64 `json:"to"`
 	Width int   `json:"width"`           // pixels; 0 means 1000, at most 10000
 	Limit int   `json:"limit,omitempty"` // lanes that ran longest; 0 means 100, at most 1000
+	// Long is the least number of pixels of a quantum whose ending is shown; 0 means 8.
+	Long int `json:"long,omitempty"`
 
 	Unit  string `json:"unit"`
 	Lanes []Lane `json:"lanes,omitzero"` // sorted by group and number, number, or run time
@@ -48,7 +50,7 @@ type LaneCell struct {
 	Quanta   int   // number that overlap the pixel
 	Row      int   // the quantum if there is only one, else −1
 	Value    Value // metric of the quantum, or mean weighted by overlap
-	// Ended is how a quantum of at least 8 pixels ended at the end of the cell, else OtherEnding.
+	// Ended is how a long quantum ended at the end of the cell, else OtherEnding.
 	Ended quanta.Ending
 }
 
@@ -83,11 +85,8 @@ type pixel struct {
 	busy, weight, weighted float64
 	value                  float64 // of the only quantum
 	n, row                 int32
-	ended                  quanta.Ending // of a quantum of at least laneGlyph pixels that ends here
+	ended                  quanta.Ending // of a long quantum that ends here
 }
-
-// laneGlyph is the least number of pixels of a quantum whose ending is shown.
-const laneGlyph = 8
 
 // lanes answers the question of [Lanes] for a set. It takes about 30 ns per row, and 50 bytes per
 // pixel of each lane.
@@ -210,7 +209,7 @@ func (d *drawer) draw(row int, value float64) {
 			p.weighted += float64(value * overlap)
 		}
 	}
-	if last-first >= laneGlyph-1 && d.e.rec.Begin[row]+d.e.rec.Duration[row] <= d.out.To {
+	if last-first >= cmp.Or(d.out.Long, 8)-1 && d.e.rec.Begin[row]+d.e.rec.Duration[row] <= d.out.To {
 		pixels[last].ended = d.e.rec.Ending[row]
 	}
 }

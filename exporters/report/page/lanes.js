@@ -73,7 +73,7 @@ function paintLanes(ctx, a, width, height) {
 }
 
 // GLYPHS show how quanta ended: paths around the end of the quantum, in units of a glyph.
-const GLYPHS = {preempted: "M-6-3.5L0 0L-6 3.5Z", yielded: "M-6 0A3 3 0 1 1 0 0A3 3 0 1 1-6 0Z", blocked: "M-6-3H0V3H-6Z"};
+const GLYPHS = {preempted: "M-6-3.5L0 0L-6 3.5Z", yielded: "M-6 0L-3-3.5L0 0L-3 3.5Z", blocked: "M-6-3H0V3H-6Z"};
 
 function paintGlyph(ctx, ended, x, y) {
 	if (!GLYPHS[ended]) return;
