@@ -1,24 +1,21 @@
 package fleet
 
 import (
-	"cmp"
 	"encoding"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 // Between the steps of a pipeline, results are bytes: the exported fields of all types in order,
 // compressed. A string, or what a pointer points to, is written once and then referred to by
-// number: call chains are most of a result. This takes a tenth of the time and of the bytes of
-// JSON. Fractions of nanoseconds, which only graphs in memory have, are not written, so sums do not
-// depend on what was added up before it was written.
+// number: call chains are most of a result. This takes a tenth of the time of JSON, and a twentieth
+// of the bytes. Fractions of nanoseconds, which only graphs in memory have, are not written, so
+// sums do not depend on what was added up before it was written.
 
 // sums is a list of encoded results, each after its length.
 type sums = []byte
@@ -34,8 +31,8 @@ var (
 // encode returns a list of one.
 func encode(r *Results) (out sums, err error) {
 	defer recoverTo(&err)
-	c := coder{strings: map[string]int{}, pointers: map[any]int{}}
-	c.write(reflect.ValueOf(r.withoutDetails()).Elem())
+	c := coder{strings: map[string]uint64{}, pointers: map[any]uint64{}}
+	c.code(reflect.ValueOf(r.withoutDetails()).Elem())
 	frame := compressor.EncodeAll(c.data, nil)
 	return append(binary.AppendUvarint(nil, uint64(len(frame))), frame...), nil
 }
@@ -61,7 +58,7 @@ func decode(list sums) (sum *Results, err error) {
 			return nil, err
 		}
 		r := &Results{}
-		(&coder{data: data}).read(reflect.ValueOf(r).Elem())
+		(&coder{data: data, reading: true}).code(reflect.ValueOf(r).Elem())
 		all = append(all, r)
 	}
 	return Merge(all...)
@@ -117,186 +114,144 @@ func recoverTo(err *error) {
 	}
 }
 
-// coder writes or reads values.
+// coder writes values or reads them.
 type coder struct {
-	data     []byte
-	strings  map[string]int // when writing
-	pointers map[any]int
-	texts    []string // when reading
+	data     []byte // written so far, or left to read
+	reading  bool
+	strings  map[string]uint64 // their numbers, when writing
+	pointers map[any]uint64
+	texts    []string // by number, when reading
 	objects  []reflect.Value
 }
 
-// exported returns the exported fields of a struct.
-func exported(t reflect.Type) []int {
-	if f, ok := fields.Load(t); ok {
-		return f.([]int)
+// number writes n, or reads and returns a number.
+func (c *coder) number(n uint64) uint64 {
+	if !c.reading {
+		c.data = binary.AppendUvarint(c.data, n)
+		return n
 	}
-	var list []int
-	for i := range t.NumField() {
-		if t.Field(i).IsExported() {
-			list = append(list, i)
-		}
-	}
-	fields.Store(t, list)
-	return list
-}
-
-var (
-	fields   sync.Map // of []int by type
-	appender = reflect.TypeFor[encoding.BinaryAppender]()
-)
-
-func (c *coder) number(n int) { c.data = binary.AppendUvarint(c.data, uint64(n)) }
-
-func (c *coder) write(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n := int64(0)
-		if v.Kind() != reflect.Bool {
-			n = v.Int()
-		} else if v.Bool() {
-			n = 1
-		}
-		c.data = binary.AppendVarint(c.data, n)
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		c.data = binary.AppendUvarint(c.data, v.Uint())
-	case reflect.Float64:
-		c.data = binary.LittleEndian.AppendUint64(c.data, math.Float64bits(v.Float()))
-	case reflect.String:
-		s := v.String()
-		n, known := c.strings[s]
-		if known {
-			c.number(n)
-			return
-		}
-		c.number(len(c.strings))
-		c.strings[s] = len(c.strings)
-		c.number(len(s))
-		c.data = append(c.data, s...)
-	case reflect.Slice:
-		if v.IsNil() {
-			c.number(0)
-			return
-		}
-		c.number(v.Len() + 1)
-		for i := range v.Len() {
-			c.write(v.Index(i))
-		}
-	case reflect.Map:
-		if v.IsNil() {
-			c.number(0)
-			return
-		}
-		c.number(v.Len() + 1)
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
-		for _, k := range keys {
-			c.write(k)
-			c.write(v.MapIndex(k))
-		}
-	case reflect.Pointer:
-		if v.IsNil() {
-			c.number(0)
-			return
-		}
-		n, known := c.pointers[v.Interface()]
-		if known {
-			c.number(n)
-			return
-		}
-		n = len(c.pointers) + 1
-		c.pointers[v.Interface()] = n
-		c.number(n)
-		c.write(v.Elem())
-	case reflect.Struct:
-		if reflect.PointerTo(v.Type()).Implements(appender) {
-			data, err := v.Addr().Interface().(encoding.BinaryAppender).AppendBinary(nil)
-			if err != nil {
-				panic(err)
-			}
-			c.number(len(data))
-			c.data = append(c.data, data...)
-			return
-		}
-		for _, i := range exported(v.Type()) {
-			c.write(v.Field(i))
-		}
-	default:
-		panic(errors.New("no coder for " + v.Type().String()))
-	}
-}
-
-func (c *coder) next() int {
 	n, size := binary.Uvarint(c.data)
 	c.data = c.data[size:]
-	return int(n)
+	return n
 }
 
-func (c *coder) take(n int) []byte {
+// bytes writes b after its length, or reads and returns bytes.
+func (c *coder) bytes(b string) []byte {
+	n := c.number(uint64(len(b)))
+	if !c.reading {
+		c.data = append(c.data, b...)
+		return nil
+	}
 	out := c.data[:n]
 	c.data = c.data[n:]
 	return out
 }
 
-func (c *coder) read(v reflect.Value) {
+// code writes the value of v, or reads it into v, which is zero.
+func (c *coder) code(v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n, size := binary.Varint(c.data)
-		c.data = c.data[size:]
-		if v.Kind() == reflect.Bool {
+	case reflect.Bool:
+		n := uint64(0)
+		if v.Bool() {
+			n = 1
+		}
+		if n = c.number(n); c.reading {
 			v.SetBool(n != 0)
-		} else {
-			v.SetInt(n)
 		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		n, size := binary.Uvarint(c.data)
-		c.data = c.data[size:]
-		v.SetUint(n)
+	case reflect.Int, reflect.Int64:
+		if n := c.number(uint64(v.Int()<<1 ^ v.Int()>>63)); c.reading {
+			v.SetInt(int64(n>>1) ^ -int64(n&1))
+		}
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		if n := c.number(v.Uint()); c.reading {
+			v.SetUint(n)
+		}
 	case reflect.Float64:
-		v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(c.take(8))))
-	case reflect.String:
-		n := c.next()
-		if n == len(c.texts) {
-			c.texts = append(c.texts, string(c.take(c.next())))
+		if n := c.number(math.Float64bits(v.Float())); c.reading {
+			v.SetFloat(math.Float64frombits(n))
 		}
-		v.SetString(c.texts[n])
-	case reflect.Slice:
-		if n := c.next(); n > 0 {
-			v.Set(reflect.MakeSlice(v.Type(), n-1, n-1))
-			for i := range n - 1 {
-				c.read(v.Index(i))
+	case reflect.String:
+		n, known := c.strings[v.String()]
+		if !known && !c.reading {
+			n = uint64(len(c.strings))
+			c.strings[v.String()] = n
+		}
+		if n = c.number(n); c.reading {
+			if n == uint64(len(c.texts)) {
+				c.texts = append(c.texts, string(c.bytes("")))
 			}
+			v.SetString(c.texts[n])
+		} else if !known {
+			c.bytes(v.String())
+		}
+	case reflect.Slice:
+		n := uint64(0)
+		if !v.IsNil() {
+			n = uint64(v.Len()) + 1
+		}
+		if n = c.number(n); c.reading && n > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), int(n-1), int(n-1)))
+		}
+		for i := range v.Len() {
+			c.code(v.Index(i))
 		}
 	case reflect.Map:
-		if n := c.next(); n > 0 {
-			v.Set(reflect.MakeMapWithSize(v.Type(), n-1))
-			for range n - 1 {
-				key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-				c.read(key)
-				c.read(value)
-				v.SetMapIndex(key, value)
+		keys := reflect.New(reflect.SliceOf(v.Type().Key())).Elem()
+		for _, k := range v.MapKeys() {
+			keys.Set(reflect.Append(keys, k))
+		}
+		if c.code(keys); c.reading && !keys.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		for i := range keys.Len() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			if !c.reading {
+				value.Set(v.MapIndex(keys.Index(i)))
+			}
+			if c.code(value); c.reading {
+				v.SetMapIndex(keys.Index(i), value)
 			}
 		}
 	case reflect.Pointer:
-		n := c.next()
-		if n == 0 {
-			return
+		n, known := c.pointers[v.Interface()]
+		if !c.reading && !known && !v.IsNil() {
+			n = uint64(len(c.pointers)) + 1
+			c.pointers[v.Interface()] = n
 		}
-		if n > len(c.objects) {
+		if n = c.number(n); n > uint64(len(c.objects)) && c.reading {
 			p := reflect.New(v.Type().Elem())
 			c.objects = append(c.objects, p)
-			c.read(p.Elem())
+			c.code(p.Elem())
 		}
-		v.Set(c.objects[n-1])
+		if c.reading && n > 0 {
+			v.Set(c.objects[n-1])
+		} else if n > 0 && !known {
+			c.code(v.Elem())
+		}
 	case reflect.Struct:
-		if reflect.PointerTo(v.Type()).Implements(appender) {
-			if err := v.Addr().Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(c.take(c.next())); err != nil {
-				panic(err)
+		binary, ok := v.Addr().Interface().(interface {
+			encoding.BinaryAppender
+			encoding.BinaryUnmarshaler
+		})
+		if !ok {
+			for i := range v.NumField() {
+				if f := v.Field(i); f.CanSet() { // exported
+					c.code(f)
+				}
 			}
 			return
 		}
-		for _, i := range exported(v.Type()) {
-			c.read(v.Field(i))
+		var data []byte
+		var err error
+		if c.reading {
+			err = binary.UnmarshalBinary(c.bytes(""))
+		} else if data, err = binary.AppendBinary(nil); err == nil {
+			c.bytes(string(data))
 		}
+		if err != nil {
+			panic(err)
+		}
+	default:
+		panic("no coder for " + v.Type().String())
 	}
 }

@@ -77,8 +77,9 @@ type Options struct {
 	// Shards is the largest number of files for each table; 0 means 1. As many can be written at
 	// once. A shard without traces has no files.
 	Shards int
-	// MaxMemory bounds the memory of an analysis, in bytes, as in bottleneck.Options. A worker
-	// analyzes as many traces at once as it has processors.
+	// MaxMemory bounds the heap of a worker, in bytes, which analyzes as many traces at once as
+	// it has processors. A trace that does not fit is analyzed again alone, and is an error if
+	// that does not fit either. 0 means half of the memory of the machine or cgroup.
 	MaxMemory int64
 }
 
@@ -111,10 +112,10 @@ func Build(s beam.Scope, opt Options) error {
 	}
 	shards := max(1, opt.Shards)
 	files := beam.Reshuffle(s, fileio.MatchAll(s, beam.CreateList(s, opt.In), fileio.MatchEmptyDisallow()))
-	results, traces := beam.ParDo2(s, &analyzeFn{Key: key.String(), Window: opt.Window, MaxMemory: opt.MaxMemory}, files)
+	results, traces := beam.ParDo2(s, &analyzeFn{Key: key.String(), Window: opt.Window, MaxMemory: opt.MaxMemory, Shards: shards}, files)
 	all := beam.CombinePerKey(s, &mergeFn{}, results)
 	beam.ParDo0(s, &writeSumsFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardSumsFn{Shards: shards}, all)))
-	beam.ParDo0(s, &writeTracesFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, beam.ParDo(s, &shardTracesFn{Shards: shards}, traces)))
+	beam.ParDo0(s, &writeTracesFn{Out: opt.Out, Shards: shards}, beam.GroupByKey(s, traces))
 	return nil
 }
 
@@ -134,12 +135,11 @@ type Sum struct {
 }
 
 func init() {
-	register.DoFn4x1[context.Context, fileio.FileMetadata, func(Key, []byte), func(Trace), error](&analyzeFn{})
+	register.DoFn4x1[context.Context, fileio.FileMetadata, func(Key, []byte), func(int, Trace), error](&analyzeFn{})
 	register.Emitter2[Key, []byte]()
-	register.Emitter1[Trace]()
+	register.Emitter2[int, Trace]()
 	register.Combiner1[[]byte](&mergeFn{})
 	register.DoFn2x2[Key, []byte, int, Sum](&shardSumsFn{})
-	register.DoFn1x2[Trace, int, Trace](&shardTracesFn{})
 	register.DoFn3x1[context.Context, int, func(*Sum) bool, error](&writeSumsFn{})
 	register.DoFn3x1[context.Context, int, func(*Trace) bool, error](&writeTracesFn{})
 	register.Iter1[Sum]()
@@ -154,6 +154,7 @@ type analyzeFn struct {
 	Key       string
 	Window    time.Duration
 	MaxMemory int64
+	Shards    int
 
 	key     *regexp.Regexp
 	pending []chan analyzed // in the order of the files
@@ -174,9 +175,11 @@ var (
 
 func (fn *analyzeFn) Setup() { fn.key = regexp.MustCompile(fn.Key) }
 
-func (fn *analyzeFn) StartBundle(context.Context, func(Key, []byte), func(Trace)) { fn.pending = nil }
+func (fn *analyzeFn) StartBundle(context.Context, func(Key, []byte), func(int, Trace)) {
+	fn.pending = nil
+}
 
-func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, []byte), traces func(Trace)) error {
+func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, []byte), traces func(int, Trace)) error {
 	done := make(chan analyzed, 1)
 	running <- struct{}{}
 	background.Go(func() {
@@ -187,12 +190,12 @@ func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadat
 	return fn.emit(8*cap(running), results, traces) // a long analysis must not make the others wait
 }
 
-func (fn *analyzeFn) FinishBundle(_ context.Context, results func(Key, []byte), traces func(Trace)) error {
+func (fn *analyzeFn) FinishBundle(_ context.Context, results func(Key, []byte), traces func(int, Trace)) error {
 	return fn.emit(0, results, traces)
 }
 
 // emit waits until at most this many files are pending.
-func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(Trace)) error {
+func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(int, Trace)) error {
 	for len(fn.pending) > most {
 		a := <-fn.pending[0]
 		fn.pending = fn.pending[1:]
@@ -202,7 +205,7 @@ func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(Trace
 		if a.results != nil {
 			results(a.Key, a.results)
 		}
-		traces(a.Trace)
+		traces(shard(a.Key, fn.Shards), a.Trace)
 	}
 	return nil
 }
@@ -276,10 +279,6 @@ type shardSumsFn struct{ Shards int }
 func (fn *shardSumsFn) ProcessElement(k Key, data []byte) (int, Sum) {
 	return shard(k, fn.Shards), Sum{k, data}
 }
-
-type shardTracesFn struct{ Shards int }
-
-func (fn *shardTracesFn) ProcessElement(t Trace) (int, Trace) { return shard(t.Key, fn.Shards), t }
 
 // writeSumsFn writes the tables of the sums in a shard.
 type writeSumsFn struct {

@@ -10,17 +10,23 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/fileio"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	_ "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/bottleneck-go/bottleneck/internal/bulk"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers in docs/fleet/queries.md")
@@ -343,6 +349,102 @@ func TestListsStayShort(t *testing.T) {
 				t.Errorf("%s: row %d of %d is not that of adding all at once, of %d:\n%v\n%v", table.name, i, len(got.Rows), len(want.Rows), got.Rows[i], want.Rows[i])
 			}
 		}
+	}
+}
+
+// The tables of generated traces have the shares and waits that follow from how these are made.
+// A run that is killed leaves no file that a query would read, and is repeated with the same rows.
+func TestClosedForm(t *testing.T) {
+	const requests, traces = 400, 24
+	if dir := os.Getenv("FLEET_TO_KILL"); dir != "" {
+		t.Fatal(runFleet(t, Options{In: []string{dir + "/*/*/*/*.trace"}, Out: filepath.Join(dir, "out")}))
+	}
+	dir, out := t.TempDir(), t.TempDir()
+	want := [][]string{{"service", "share", "waits"}}
+	for s := range 3 {
+		name := fmt.Sprintf("service%d", s)
+		half := 1000 * (1 + s)
+		for i := range traces / 3 {
+			var b bytes.Buffer
+			if err := bulk.Service(&b, "example.com/"+name, requests, time.Duration(half), 500); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, name, "v1", fmt.Sprintf("host%d", i%2), fmt.Sprintf("%d.trace", i)), b.Bytes())
+		}
+		want = append(want, []string{name, fmt.Sprint(traces / 3 * requests * 2 * (half + 10)), fmt.Sprint(traces / 3 * requests)})
+	}
+	opt := Options{In: []string{dir + "/*/*/*/*.trace"}, Out: out}
+	if err := runFleet(t, opt); err != nil {
+		t.Fatal(err)
+	}
+	check := func(out string) {
+		t.Helper()
+		got := query(t, fmt.Sprintf(`select service, sum(share_ns)::bigint as share,
+			(select sum(contentions)::bigint from '%s/pairs-*.parquet' p where p.service = b.service and kind = 'mutex' and p.owner_func not like '[%%') as waits
+			from '%[1]s/boxes-*.parquet' b where "group" like 'example.com/%%.serve' group by service order by service`, out))
+		if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	}
+	check(out)
+
+	mkfifo, err := exec.LookPath("mkfifo")
+	if err != nil {
+		t.Skip(err)
+	}
+	pipe := filepath.Join(dir, "service0/v1/host0/pipe.trace") // a trace that blocks its reader
+	if out, err := exec.Command(mkfifo, pipe).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestClosedForm$")
+	child.Env = append(os.Environ(), "FLEET_TO_KILL="+dir)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the child reads it
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Process.Kill()
+	child.Wait()
+	f.Close()
+	if left, err := filepath.Glob(dir + "/out/*.parquet"); err != nil || len(left) != 0 {
+		t.Errorf("it left %q, %v", left, err)
+	}
+	if err := os.Remove(pipe); err != nil {
+		t.Fatal(err)
+	}
+	opt.Out = filepath.Join(dir, "out")
+	if err := runFleet(t, opt); err != nil {
+		t.Fatal(err)
+	}
+	check(opt.Out)
+}
+
+// A trace that does not fit into the memory of the process beside others is analyzed again when
+// these have ended.
+func TestMemoryIsShared(t *testing.T) {
+	others := make([]byte, 100<<20)
+	alone.RLock()
+	fn := &analyzeFn{Key: "x", MaxMemory: 100 << 20}
+	fn.Setup()
+	done := make(chan analyzed, 1)
+	go func() {
+		done <- fn.analyze(t.Context(), fileio.FileMetadata{Path: "../testdata/real/nethttp-parallel4.trace.zst"})
+	}()
+	for alone.TryRLock() { // until it waits for the others
+		alone.RUnlock()
+		select {
+		case a := <-done:
+			t.Fatalf("it has not waited: %q", a.Err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	runtime.KeepAlive(others)
+	others = nil
+	alone.RUnlock()
+	if a := <-done; a.Err != "" || a.err != nil || a.results == nil {
+		t.Errorf("alone: %q, %v", a.Err, a.err)
 	}
 }
 

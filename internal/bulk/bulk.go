@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Input is a kind of trace.
@@ -275,6 +276,40 @@ func Named(name string) Input {
 		}
 	}
 	panic("no input is named " + name)
+}
+
+// Service writes a trace of a service in package pkg that answers n requests, of which each runs
+// twice for the time work in pkg.(*Server).serve, and waits in between for the time hold, while the
+// accepting goroutine has a lock. There are eight generations.
+//
+// An event takes 10 ns more. So the goroutines of the requests run for n × 2 × (work + 10 ns).
+func Service(w io.Writer, pkg string, n int, work, hold time.Duration) error {
+	t := begin(w)
+	id := uint64(1)
+	for i := range 8 {
+		g := t.generation()
+		g.status()
+		serve, accept := pkg+".(*Server).serve", g.stack(pkg+".(*Server).accept", "main.main")
+		start, unlock := g.stack(serve), g.stack("sync.(*Mutex).Unlock", pkg+".(*Cache).refresh", pkg+".(*Server).accept", "main.main")
+		for k := i; k < n; k += 8 {
+			id++
+			g.child(id, start, accept)
+			g.now += uint64(work)
+			handler := fmt.Sprintf("%s.handle%d", pkg, k/8%32)
+			g.ev(evGoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", pkg+".(*Cache).get", handler, pkg+".route", pkg+".logged", serve))
+			g.resume()
+			g.now += uint64(hold)
+			g.ev(evGoUnblock, id, 2, unlock)
+			g.seq++
+			g.ev(evGoStop, g.text("runtime.Gosched"), accept)
+			g.ev(evGoStart, id, 3)
+			g.now += uint64(work)
+			g.ev(evGoDestroy)
+			g.ev(evGoStart, 1, g.seq)
+		}
+		g.end()
+	}
+	return t.out.Flush()
 }
 
 const (
