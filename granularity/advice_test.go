@@ -19,6 +19,22 @@ type program struct {
 	tasks          []time.Duration
 }
 
+// disturbed returns a profile of the same run while other programs made it take load times as long.
+func (p *Profile) disturbed(load float64) *Profile {
+	out, c := *p, p.Classes[0]
+	longer := func(d time.Duration) time.Duration { return time.Duration(load * float64(d)) }
+	out.Wall, out.Run.Wall, out.Run.Utilization = longer(p.Wall), longer(p.Wall), p.Run.Utilization/load
+	out.Run.Delayed = time.Duration((load - 1) * float64(p.Run.CPU))
+	c.WallNS, c.BlockedNS = Histogram{}, Histogram{}
+	for b := range p.Classes[0].WallNS.Buckets() {
+		c.WallNS.AddN(uint64(load*float64(b.Low)), b.Count)
+		c.BlockedNS.AddN(uint64((load-1)*float64(b.Low)), b.Count)
+	}
+	out.Classes = []Class{c}
+	out.Diagnose()
+	return &out
+}
+
 // run returns the time of the program and what a recorder would see of it.
 func (p program) run() (took time.Duration, busy time.Duration) {
 	lanes := make(lanes, min(p.procs, p.workers)) // more workers than processors alternate
@@ -179,6 +195,9 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 		c := &tt.p.profile().Classes[0]
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s: %q", tt.name, got, tt.want, c.Reasons)
+		}
+		if c := tt.p.profile().disturbed(1.9).Classes[0]; c.Diagnosis != tt.want && tt.p.workers <= tt.p.procs {
+			t.Errorf("%s, while other programs run: %s, want %s: %q", tt.name, c.Diagnosis, tt.want, c.Reasons)
 		}
 		if float64(took) > 1.15*float64(best) {
 			t.Errorf("%s: as advised it takes %v, after %v; the best of all is %v: %q", tt.name, took, before, best, c.Advice)

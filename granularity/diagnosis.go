@@ -103,7 +103,8 @@ type verdict struct {
 	rest        time.Duration // what the process used in total besides its tasks
 	mean        float64       // mean execution time of a task, in ns
 	p25, p75    float64
-	utilization float64 // NaN: unknown
+	lost        float64 // part of the processors' time for which threads waited for other programs
+	utilization float64 // of the rest; NaN: unknown
 }
 
 // Diagnose sets the diagnosis, reasons and advice of each class from the profile's other fields.
@@ -204,7 +205,12 @@ func (v *verdict) decide() {
 	}
 	g := v.p.Granularity(c)
 	v.mean, v.p25, v.p75 = v.ns(g.Mean()), v.ns(g.Quantile(.25)), v.ns(g.Quantile(.75))
-	v.utilization = v.p.during(c)
+	if all := float64(v.p.Run.Wall) * float64(max(v.p.Procs, 1)); all > 0 {
+		v.lost = min(float64(v.p.Run.Delayed)/all, 1)
+	}
+	if v.utilization = v.p.during(c); v.lost > 0 && v.utilization > 0 {
+		v.utilization = min(1, v.utilization/(1-min(v.lost, 0.99)))
+	}
 	if v.blocked() || v.tooManyWorkers() || v.fine() || v.tooFewWorkers() || v.coarse() || v.straggler() || len(c.Reasons) > 0 {
 		return
 	}
@@ -212,11 +218,20 @@ func (v *verdict) decide() {
 	v.because("%s on %s %s; %s", tasks(c.Tasks), processors(v.p.allProcs()),
 		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), v.cost(v.mean))
 	if !math.IsNaN(v.utilization) {
-		v.because("the processors were used to %.0f %% while %s under way", 100*v.utilization, one(c.Tasks, "it was", "they were"))
+		v.because("the processors were %s while %s under way", v.used(), one(c.Tasks, "it was", "they were"))
 	}
-	if off := c.offShare(); off > mostlyBlocked && v.p.blockedKnown() {
+	if off := c.BlockedNS.Sum() / max(1, c.WallNS.Sum()); off > mostlyBlocked && v.p.blockedKnown() {
 		v.because("%s off the processor for %.0f %% of %s time: blocked, or waiting for a processor", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"))
 	}
+}
+
+// used describes how far the processors were used.
+func (v *verdict) used() string {
+	left := ""
+	if v.lost >= 0.05 {
+		left = fmt.Sprintf(" of the %.0f %% of their time that other threads left", 100*(1-v.lost))
+	}
+	return fmt.Sprintf("used to %.0f %%", 100*v.utilization) + left
 }
 
 // cost describes the overhead of a task that executes for ns.
@@ -232,12 +247,12 @@ func share(overhead time.Duration, ns float64) float64 {
 	return float64(overhead) / (float64(overhead) + ns)
 }
 
-// offShare returns the part of the tasks' time for which they were off the processor.
-func (c *Class) offShare() float64 {
-	if c.WallNS.Sum() == 0 {
-		return 0
-	}
-	return c.BlockedNS.Sum() / c.WallNS.Sum()
+// mostlyOff reports whether the tasks were off the processor for most of their time, besides what
+// the threads of the process waited for others.
+func (v *verdict) mostlyOff() bool {
+	off, wall := v.c.BlockedNS.Sum(), v.c.WallNS.Sum()
+	waited := min(off, float64(v.p.Run.Delayed))
+	return off-waited > mostlyBlocked*(wall-waited) && v.p.blockedKnown()
 }
 
 // ready returns the maximum part of the class's time off the processor for which it waited for a
@@ -344,7 +359,7 @@ func (v *verdict) coarse() bool {
 	c, procs := v.c, v.p.allProcs()
 	few := c.Tasks <= fewPerProc*procs
 	large := v.p25 >= coarseOverheads*float64(v.most)
-	if procs == 1 || c.Workers == 1 || !few || !large || c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
+	if procs == 1 || c.Workers == 1 || !few || !large || v.mostlyOff() || len(c.Reasons) > 0 {
 		return false
 	}
 	if !(v.utilization > 0) { // 0: the clock is too coarse for so short a run
@@ -356,8 +371,8 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	if !v.p.blockedKnown() {
-		v.because("%s while the processors were used to %.0f %%: %s may have been blocked, the source %s does not tell",
-			v.each("at most "), 100*v.utilization, one(c.Tasks, "it", "they"), v.p.Source)
+		v.because("%s while the processors were %s: %s may have been blocked, the source %s does not tell",
+			v.each("at most "), v.used(), one(c.Tasks, "it", "they"), v.p.Source)
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
@@ -370,8 +385,8 @@ func (v *verdict) coarse() bool {
 	c.Diagnosis, c.Split = Coarse, split
 	v.because("%s on %s%s: few and large", tasks(c.Tasks), processors(procs),
 		one(c.Tasks, " executes "+duration(v.mean), fmt.Sprintf(", three quarters of them execute %s or more", duration(v.p25))))
-	v.because("the processors were used to %.0f %% while %s under way: at most %.2f times faster if all were busy",
-		100*v.utilization, one(c.Tasks, "it was", "they were"), 1/v.utilization)
+	v.because("the processors were %s while %s under way: at most %.2f times faster if all were busy",
+		v.used(), one(c.Tasks, "it was", "they were"), 1/v.utilization)
 	if g := v.p.Granularity(c); g.Mean() > 0 && c.Tasks > 1 {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
@@ -394,7 +409,7 @@ func (v *verdict) straggler() bool {
 	}
 	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilization > 0) || v.utilization >= fullUtilization || v.instances() > 1 ||
 		largest < coarseOverheads*float64(v.most) || !(largest >= dominant*total/float64(procs) || v.late(largest, total)) ||
-		c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
+		v.mostlyOff() || len(c.Reasons) > 0 {
 		return false
 	}
 	pieces := uint64(math.Ceil(largest / (total / float64(fewPerProc*procs))))
@@ -405,18 +420,23 @@ func (v *verdict) straggler() bool {
 	}
 	v.because("the largest of %s executes %s%s, %s of all: on %s %s would take %s if it were not for that",
 		tasks(c.Executions()), duration(largest), unmeasured, percent(largest/total), processors(procs), consequence, duration(total/float64(procs)))
-	v.because("the processors were used to %.0f %% while they were under way", 100*v.utilization)
+	v.because("the processors were %s while they were under way", v.used())
 	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
 	v.where()
 	return true
 }
 
 // late reports whether the largest task is large enough to matter and processors idled for about as
-// long as they would if it came last.
+// long as they would if it came last. It took longer if other programs ran at the same time.
 func (v *verdict) late(largest, total float64) bool {
 	procs := float64(v.p.allProcs())
-	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.utilization)
-	return largest >= total/procs/2 && largest*(procs-1) >= explained*idle
+	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.lost) * (1 - v.utilization)
+	took := largest
+	if run := &v.p.Run; run.CPU > 0 {
+		took *= 1 + float64(run.Delayed)/float64(run.CPU)
+	}
+	took = max(largest, min(took, max(float64(v.c.WallNS.Max()), float64(v.c.Longest))))
+	return largest >= total/procs/2 && took*(procs-1) >= explained*idle
 }
 
 // instances returns the number of programs in the profile.
@@ -436,12 +456,12 @@ func (v *verdict) tooFewWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
 	workers := uint64(c.Workers)
 	if workers == 0 || workers >= procs || c.Tasks < 2*workers || !(v.utilization > 0) || v.utilization >= fullUtilization ||
-		!(v.underWay() >= busyWorkers*float64(workers)) || c.offShare() > mostlyBlocked && v.p.blockedKnown() {
+		!(v.underWay() >= busyWorkers*float64(workers)) || v.mostlyOff() {
 		return false
 	}
 	c.Diagnosis = TooFewWorkers
-	v.because("%s have %s on %s, which were used to %.0f %%, and the workers were busy for %.0f %% of the time",
-		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), 100*v.utilization, min(100, 100*v.underWay()/float64(workers)))
+	v.because("%s have %s on %s, which were %s, and the workers were busy for %.0f %% of the time",
+		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), v.used(), min(100, 100*v.underWay()/float64(workers)))
 	v.advise("use %d workers, one for each processor: %.2g times faster at most", procs, float64(procs)/float64(workers))
 	v.where()
 	return true
