@@ -76,10 +76,6 @@ func (c *Chain) ID() uint32 { return c.id }
 // Truncated reports whether the chain was longer than [MaxDepth], so its root is missing.
 func (c *Chain) Truncated() bool { return c.cut || len(c.pcs) == MaxDepth }
 
-// PCs returns the return addresses from [runtime.Callers], including the profiler's own frames. The
-// caller must not modify the slice.
-func (c *Chain) PCs() []uintptr { return c.pcs }
-
 // Dropped is the name of the only function in the chain that represents all chains that did not fit
 // into a full table.
 const Dropped = "[call chains dropped]"
