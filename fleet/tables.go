@@ -84,6 +84,7 @@ var empty = &Results{Graph: &bottle.Graph{}, Ledger: &ledger.Ledger{}, Contentio
 
 // writer writes the rows of one table to a Parquet file.
 type writer struct {
+	//lint:ignore SA1019 its replacement wants a type for each table; rows need none
 	out     *parquet.Writer
 	columns []result.Head
 	keys    []parquet.LeafColumn
