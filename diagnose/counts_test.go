@@ -175,6 +175,29 @@ func TestRowsOfPublicModules(t *testing.T) {
 			[]bottle.Box{{Kind: bottle.Application, Group: "main.bench", Goroutines: 8, Running: half, SelfParallelism: 1}}, nil,
 			diagnose.Serial, "While main.bench ran, and no others, the other processors had nothing to do: 50% of the capacity.", "",
 		}, {
+			"goroutines that wait for one of their own group share its work",
+			[]ledger.Row{code("main.serve", 40), {Category: ledger.Idle, Group: "main.serve", Site: place("main.share"), Wait: "waitgroup", Waker: "main.serve", Beside: "main.serve", Time: half, Count: 40}}, nil,
+			[]bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 8, Running: half, SelfParallelism: 1.3}}, nil,
+			diagnose.Serial, "Processors had nothing to do for 50% of the capacity, while one of main.serve did at main.share main.go:7 what the others waited for.", "",
+		}, {
+			"the way from one goroutine to the next costs more than the sleep",
+			[]ledger.Row{
+				code("main.task", 200_000),
+				{Category: ledger.Outside, Group: "main.task", Site: place("main.task"), Wait: "sleep", Beside: ledger.None, Time: half * 41 / 100, Count: 1000},
+				{Category: ledger.Scheduler, Group: "main.task", Site: place("main.task"), Wait: "sleep", Time: half * 35 / 100, Count: 100_000},
+				{Category: ledger.WakeUp, Group: "main.next", Site: place("main.next"), Wait: "chan-receive", Beside: ledger.Several, Time: half * 24 / 100, Count: 1000},
+			}, nil, nil, nil,
+			diagnose.Switching, "The scheduler took 18% of the capacity, from one goroutine to the next (100,000 times), and processors were idle for 12% until goroutines ran that others had woken.", "",
+		}, {
+			"what ran outweighs small causes",
+			[]ledger.Row{
+				{Category: ledger.Code, Group: "main.add", Site: place("main.add"), Time: half * 144 / 100, Count: 100},
+				{Category: ledger.GCWorker, Time: half * 16 / 100, Count: 10},
+				{Category: ledger.Idle, Group: "main.main", Site: place("main.main"), Wait: "chan-receive", Beside: ledger.Several, Time: half * 2 / 10, Count: 10},
+				{Category: ledger.Runtime, Time: half * 2 / 10, Count: 100},
+			}, nil, nil, nil,
+			diagnose.Saturated, "It uses its processors: the program's own code ran for 72% of the capacity", "",
+		}, {
 			"what waits for the caller does not wait for its calls",
 			[]ledger.Row{
 				{Category: ledger.Outside, Group: "main.save", Site: place("main.sync"), Wait: "syscall", Beside: ledger.None, Time: half / 2, Count: 100},

@@ -187,18 +187,12 @@ func (d *diagnosis) ownOrBehalf(r *ledger.Row) ledger.Place { return ownOnly(d, 
 // ownFirst returns the places of a finding, those of the program first. If all are in the standard
 // library, the first one is the place that the goroutines there worked for.
 func (d *diagnosis) ownFirst(f *Finding) []ledger.Place {
-	var own, others []ledger.Place
-	for _, p := range f.Where {
-		if d.own(p) {
-			own = append(own, p)
-		} else {
-			others = append(others, p)
-		}
-	}
-	for i := 0; len(own) == 0 && len(others) > 0 && i < len(f.Rows); i++ {
+	where := slices.Clone(f.Where)
+	for i := 0; len(where) > 0 && !slices.ContainsFunc(where, d.own) && i < len(f.Rows); i++ {
 		if p := d.behalfOf(&d.l.Rows[f.Rows[i]]); d.own(p) {
-			own = append(own, p)
+			where = append(where, p)
 		}
 	}
-	return append(own, others...)
+	own := slices.DeleteFunc(slices.Clone(where), func(p ledger.Place) bool { return !d.own(p) })
+	return append(own, slices.DeleteFunc(where, d.own)...)
 }

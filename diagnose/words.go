@@ -146,7 +146,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if waking := time.Duration(d.switches(c)) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
+	if waking := time.Duration(max(c.count, c.waits)) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
 		without(&f, "these waits", "because waiting and waking take running time, too")
 	}
 	return f
@@ -162,12 +162,6 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 		who = format.Func(c.name)
 	}
 	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
-}
-
-// switches returns how often goroutines blocked or woke up for a cause. Most of these times, no
-// processor may have been idle.
-func (d *diagnosis) switches(c *cause) int64 {
-	return max(c.count, c.waits)
 }
 
 // wakeCost is the approximate running time of two goroutines for one block and wake-up.

@@ -50,27 +50,17 @@ func (g *groups) known(name string) who {
 	return g.of[name]
 }
 
-// sweeping is the set of Ps on which a goroutine sweeps.
-type sweeping struct {
-	bits []uint64
-	n    int
-}
+// sweeping reports, by P, whether a goroutine sweeps there.
+type sweeping []bool
 
 func (s *sweeping) set(proc int32, on bool) {
-	if proc < 0 || proc >= maxSlots || s.on(proc) == on {
+	if proc < 0 || proc >= maxSlots {
 		return
 	}
-	for int(proc)/64 >= len(s.bits) {
-		s.bits = append(s.bits, 0)
+	for int(proc) >= len(*s) {
+		*s = append(*s, false)
 	}
-	s.bits[proc/64] ^= 1 << (proc % 64)
-	if on {
-		s.n++
-	} else {
-		s.n--
-	}
+	(*s)[proc] = on
 }
 
-func (s *sweeping) on(proc int32) bool {
-	return s.n > 0 && proc >= 0 && int(proc)/64 < len(s.bits) && s.bits[proc/64]&(1<<(proc%64)) != 0
-}
+func (s sweeping) on(proc int32) bool { return proc >= 0 && int(proc) < len(s) && s[proc] }

@@ -31,9 +31,8 @@
 //
 // No event gives a reason while a processor has nothing to run. The ledger books such a gap to what
 // ended it: the goroutine that ran next on the processor, what and where it had waited, and what
-// woke it. The part of the gap in which that goroutine was ready is wake-up latency. If a timer, the
-// network or the operating system ended the gap for a goroutine that has little to do while others
-// ran, what ran explains the gap: the row has no goroutine.
+// woke it. The part of the gap in which that goroutine was ready is wake-up latency. If others ran
+// during the gap, and the goroutine has little to do, they explain the gap: the row has no group.
 //
 // An [Observer] takes about 25 ns per event (BenchmarkObserver). Memory grows with the live
 // goroutines and the distinct rows, of which there are at most 16,384. A trace does not show when

@@ -96,14 +96,11 @@ type member struct {
 	g     *timeline.Goroutine
 	since timeline.Time // its running is booked up to here
 	queue uint64        // the queue's clock at since
-	// before is the running time before the goroutine swept. The end of the slice shows its
-	// place. beforeQueue is how far the queue's clock advanced in it.
-	before      timeline.Time
-	beforeQueue uint64
 	// stack is where it entered its current system call or C call, and assist where it
 	// allocated.
 	stack, assist *timeline.Stack
 	readyAt       timeline.Time
+	waitedAt      timeline.Time // its wait began; 0 if unknown
 	cause         cause
 	ranOn         ranOn
 	group         who
@@ -363,6 +360,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		o.book(m, end)
 		if t.To == timeline.Waiting {
 			o.threads.ran(m, t.Thread)
+			m.waitedAt = o.now
 		}
 		if !runs {
 			o.leave(m)
@@ -567,16 +565,7 @@ func (o *Observer) Range(e *timeline.Range) {
 			}
 		}
 	case e.Name == sweepRange:
-		if m := o.known(e.G); m != nil && m.on {
-			before, area := m.before, m.beforeQueue
-			m.before, m.beforeQueue = 0, 0
-			if e.Begin && m.slot >= 0 && o.category(m) == catCode {
-				before, area = before+o.now-m.since, area+o.queue-m.queue
-				m.since, m.queue = o.now, o.queue
-			}
-			o.book(m, nil)
-			m.before, m.beforeQueue = before, area
-		}
+		o.bookIfOn(o.known(e.G), nil)
 		o.sweeping.set(e.Proc, e.Begin)
 	case stopOf(e.Name) != 0:
 		o.bookIfOn(o.known(e.G), e.Stack)
@@ -628,7 +617,6 @@ func (o *Observer) setProcs(n int) {
 			if s := &o.slots[i]; s.occupied { // otherwise it no longer runs
 				if m := o.known(s.g); m != nil {
 					m.queue = o.queue - rescale(o.queue-m.queue, uint64(o.procs), uint64(n))
-					m.beforeQueue = rescale(m.beforeQueue, uint64(o.procs), uint64(n))
 				}
 			}
 		}
@@ -702,7 +690,7 @@ func (o *Observer) Sample(s *timeline.Sample) {
 	if m == nil || !m.on || !o.inside() || o.now >= o.length || s.Stack == nil {
 		return
 	}
-	if o.categoryOf(m) == Code {
+	if o.category(m) == catCode {
 		o.rows.sample(m.group, s.Stack)
 	}
 }

@@ -187,8 +187,6 @@ func (r *rows) sample(group who, stack *timeline.Stack) {
 	s.add(stack, 1)
 }
 
-func (o *Observer) categoryOf(m *member) Category { return categories[o.category(m)] }
-
 // category returns what a running goroutine does.
 func (o *Observer) category(m *member) category {
 	switch {
@@ -226,10 +224,6 @@ func stopCategory(w who) category {
 func (o *Observer) book(m *member, stack *timeline.Stack) {
 	dt, area := o.now-m.since, o.queue-m.queue
 	m.since, m.queue = o.now, o.queue
-	if m.before > 0 {
-		o.add(catCode, m.group, stack, m.before, m.beforeQueue)
-		m.before, m.beforeQueue = 0, 0
-	}
 	if dt == 0 {
 		return
 	}
@@ -245,11 +239,6 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	if c == catRuntime && o.stop == stopRuntime && o.stopper == m.g {
 		group, stack = 0, o.stopped
 	}
-	o.add(c, group, stack, dt, area)
-}
-
-// add adds running time to a row.
-func (o *Observer) add(c category, group who, stack *timeline.Stack, dt timeline.Time, area uint64) {
 	k := keyOf(c, group, stack.Site())
 	if o.opt.Stacks {
 		o.rows.chain(k, stack, nil, dt)
@@ -303,10 +292,14 @@ func (o *Observer) close(s *slot, m *member) {
 			k := o.between(by, gap)
 			o.empties(k, &by.cause, ready, k.category() == catWakeUp)
 		}
-		if len(s.pending) > 0 {
-			idle.addAll(s.pending)
-			s.pending = s.pending[:0]
+		for _, sp := range s.pending {
+			if sp.time > littleWork*(o.now-by.waitedAt) { // it waited only for a small part of that
+				o.empties(keyOf(catIdle, 0, nil), &cause{}, spells{sp}, true)
+			} else {
+				idle.add(sp.who, sp.time)
+			}
 		}
+		s.pending = s.pending[:0]
 		if len(idle) > 0 {
 			o.empties(by.waited(), &by.cause, idle, true)
 		}
@@ -602,10 +595,7 @@ func (o *Observer) row(k rowKey) Row {
 	if r.Category.Empty() && k.group() != 0 || k.wait() != timeline.WaitNone {
 		r.Wait = k.wait().String()
 	}
-	if !r.Category.Empty() {
-		return r
-	}
-	if r.Category == Scheduler {
+	if !r.Category.Empty() || r.Category == Scheduler {
 		return r
 	}
 	if k.waker() != 0 {

@@ -176,3 +176,46 @@ func TestSpareProcessors(t *testing.T) {
 		}
 	}
 }
+
+// A gap that the collector interrupted, and that is far longer than the wait at its end, is not
+// explained by that wait.
+func TestShortWaitDoesNotExplainLongGap(t *testing.T) {
+	const ms = timeline.Time(time.Millisecond)
+	o := NewObserver(Options{})
+	show := player(o, 3)
+	g := func(i int, name string, kind timeline.Kind) *timeline.Goroutine {
+		return &timeline.Goroutine{ID: int64(i + 1), Index: i, Func: name, Kind: kind}
+	}
+	main, work := g(0, "main.main", timeline.Application), g(1, "main.work", timeline.Application)
+	sweep, mark := g(2, "runtime.bgsweep", timeline.GC), g(3, "runtime.gcBgMarkWorker", timeline.GC)
+	waits := func(t *timeline.Transition) { t.Wait = timeline.WaitGC }
+	at := func(now timeline.Time, g *timeline.Goroutine, to timeline.State) {
+		change := waits
+		if to == timeline.Running || to == timeline.Unknown {
+			change = nil
+		}
+		show(1000+now, g, to, change)
+	}
+	at(0, main, timeline.Running)
+	at(0, work, timeline.Running)
+	at(50*ms, sweep, timeline.Running) // on the third processor
+	at(51*ms, sweep, timeline.Waiting)
+	at(100*ms, work, timeline.Waiting)
+	at(100*ms+1000, sweep, timeline.Running)
+	at(100*ms+2000, sweep, timeline.Waiting)
+	at(100*ms+3000, mark, timeline.Running) // where work had run
+	at(100*ms+50_000, work, timeline.Runnable)
+	at(100*ms+50_000, work, timeline.Running)
+	for _, g := range []*timeline.Goroutine{main, work, mark} {
+		at(101*ms, g, timeline.Unknown)
+	}
+	o.End(&timeline.End{Time: 1000 + 101*ms})
+	l := o.Ledger()
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	spare := l.Sum(func(r *Row) bool { return r.Category == Idle && r.Group == "" })
+	if waited := l.Sum(func(r *Row) bool { return r.Category.Empty() && r.Group == "main.work" }); spare < 95*time.Millisecond || waited > time.Millisecond {
+		t.Errorf("%v without a group, %v for the wait; %v", spare, waited, l.Rows)
+	}
+}

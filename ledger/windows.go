@@ -134,7 +134,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
 	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
 	n.stop, n.stopper, n.stopped = o.stop, o.stopper, o.stopped
-	n.sweeping = sweeping{slices.Clone(o.sweeping.bits), o.sweeping.n}
+	n.sweeping = slices.Clone(o.sweeping)
 	n.heap.size, n.heap.before = o.heap.size, o.heap.before
 	n.history.begin(0, n.who)
 	n.waiting = slices.Clone(o.waiting)
@@ -143,7 +143,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 		if from.g != nil {
 			m := n.members.At(i)
 			*m = *from
-			m.since, m.queue, m.readyAt, m.before, m.beforeQueue, m.born = 0, 0, 0, 0, 0, false
+			m.since, m.queue, m.readyAt, m.waitedAt, m.born = 0, 0, 0, 0, false
 			if m.ticket != 0 {
 				m.ticket = n.history.becomes(0, int32(i))
 			}
