@@ -2,15 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"runtime/trace"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +17,7 @@ import (
 )
 
 // child is the work of the measured processes: record WORKLOAD SIZE FILE, boxes FILE, serial FILE,
-// pair FILE, replay ANALYSES FILE.
+// replay ANALYSES FILE.
 func child(args []string) {
 	var err error
 	switch args[0] {
@@ -32,8 +29,6 @@ func child(args []string) {
 		err = serial(args[1])
 	case "replay":
 		err = replay(args[1], args[2])
-	case "pair":
-		err = pair(args[1])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pass:", err)
@@ -102,58 +97,4 @@ func readAll(r io.Reader) error {
 			return err
 		}
 	}
-}
-
-// pair is the minimum cost of parallel decoding: two Readers that alternate between the generations
-// and ignore the events.
-func pair(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	header, parts := data[:16], generations(data)
-	next := make(chan []byte)
-	errs := make(chan error, 2)
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for p := range next {
-				if err := readAll(io.MultiReader(bytes.NewReader(header), bytes.NewReader(p))); err != nil {
-					errs <- err
-				}
-			}
-		})
-	}
-	for _, p := range parts {
-		next <- p
-	}
-	close(next)
-	wg.Wait()
-	close(errs)
-	return <-errs
-}
-
-// generations cuts a trace of Go 1.26 or later at its end marks.
-func generations(data []byte) (parts [][]byte) {
-	const endOfGeneration, experimentalBatch = 52, 49
-	start, i := 16, 16
-	for i < len(data) {
-		typ := data[i]
-		i++
-		if typ == endOfGeneration {
-			parts = append(parts, data[start:i])
-			start = i
-			continue
-		}
-		if typ == experimentalBatch {
-			i++
-		}
-		var size uint64
-		for range 4 {
-			v, n := binary.Uvarint(data[i:])
-			size, i = v, i+n
-		}
-		i += int(size)
-	}
-	return parts
 }

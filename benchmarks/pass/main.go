@@ -1,17 +1,16 @@
 // Pass compares the cost of a pass over an execution trace with a bare loop over the events with
-// the Reader of x/exp/trace, and with `go tool trace`.
+// the Reader of x/exp/trace.
 //
 //	go run ./benchmarks/pass
 //
 // It records its own traces (about half a minute), runs every reader as a process of its own, in
 // turn, and prints medians of wall time, CPU time and peak memory, and their ratios:
 //
-//   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
+//   - speed: `bottleneck graph` against one bare Reader;
 //   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph
 //     alone;
 //   - observers: what each analysis adds to the replay of a decoded trace;
 //   - queues and crowd: the same for many waits for locks, and for a million live goroutines;
-//   - weight: against `go tool trace -pprof=sync`;
 //   - bound: the memory for a trace in which two million goroutines start and exit against one a
 //     tenth as long.
 //
@@ -33,15 +32,14 @@ func main() {
 	dir := flag.String("dir", "", "keep the traces in this directory and use those that are there (default: a temporary one)")
 	runs := flag.Int("runs", 3, "runs of each reader; the medians are printed")
 	megabytes := flag.Int("size", 120, "size of the mixed trace in MB")
-	gotool := flag.Bool("gotool", true, "measure go tool trace as well (takes gigabytes of memory)")
 	flag.Parse()
-	if err := measure(*dir, *runs, *megabytes, *gotool); err != nil {
+	if err := measure(*dir, *runs, *megabytes); err != nil {
 		fmt.Fprintln(os.Stderr, "pass:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(dir string, runs, megabytes int, gotool bool) error {
+func measure(dir string, runs, megabytes int) error {
 	if dir == "" {
 		tmp, err := os.MkdirTemp("", "bottleneck-pass")
 		if err != nil {
@@ -79,20 +77,13 @@ func measure(dir string, runs, megabytes int, gotool bool) error {
 	boxesOf := func(trace string) reader {
 		return reader{"the boxes alone", []string{self, "child", "boxes", trace}}
 	}
-	bare, boxes := bareOf(mixed), boxesOf(mixed)
-	pair := reader{"two bare Readers side by side", []string{self, "child", "pair", mixed}}
-	sync := reader{"go tool trace -pprof=sync", []string{"go", "tool", "trace", "-pprof=sync", mixed}}
 
 	fmt.Printf("mixed workload, %s\n", size(mixed))
-	r := compare(runs, graph(mixed), boxes, bare, pair)
+	r := compare(runs, graph(mixed), boxesOf(mixed), bareOf(mixed))
 	fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n", r[0].wall/r[2].wall, r[0].cpu/r[2].cpu)
 	fmt.Printf("  graph / the boxes alone: wall %.2f, CPU %.2f, memory %.2f\n\n", r[0].wall/r[1].wall, r[0].cpu/r[1].cpu, r[0].mem/r[1].mem)
 	if err := compareObservers(self, mixed, runs); err != nil {
 		return err
-	}
-	if gotool {
-		t := compare(1, sync)
-		fmt.Printf("  go tool trace / graph: CPU %.1f, memory %.1f\n\n", t[0].cpu/r[0].cpu, t[0].mem/r[0].mem)
 	}
 	for _, of := range []struct {
 		what, workload string

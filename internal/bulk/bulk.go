@@ -14,6 +14,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // Input is a kind of trace.
@@ -28,20 +30,20 @@ type Input struct {
 var Inputs = []Input{
 	{"strings", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
+			g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
 		}
 	})},
 	{"long strings", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))), 0)
+			g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))), 0)
 		}
 	})},
 	{"strings that no event uses", oneGeneration(func(g *generation, n int) {
 		for i := range n {
 			g.text(fmt.Sprintf("string %d", i))
 		}
-		g.ev(evHeapAlloc, 1)
-		g.ev(evHeapAlloc, 2)
+		g.ev(wireformat.HeapAlloc, 1)
+		g.ev(wireformat.HeapAlloc, 2)
 	})},
 	{"stacks", oneGeneration(func(g *generation, n int) {
 		for i := range n {
@@ -49,13 +51,13 @@ var Inputs = []Input{
 			for bit := range 24 {
 				chain = append(chain, fmt.Sprintf("main.f%d_%d", bit, i>>bit&1))
 			}
-			g.ev(evGoStop, g.text("preempted"), g.stack(append(chain, "main.main")...))
+			g.ev(wireformat.GoStop, g.text("preempted"), g.stack(append(chain, "main.main")...))
 			g.resume()
 		}
 	})},
 	{"functions", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evGoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
+			g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
 			g.resume()
 		}
 	})},
@@ -63,21 +65,21 @@ var Inputs = []Input{
 		start, site := g.stack("main.worker"), g.stack("main.main")
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
-			g.ev(evGoDestroy)
+			g.ev(wireformat.GoDestroy)
 			g.resume()
 		}
 	})},
 	{"goroutines at the same time", oneGeneration(func(g *generation, n int) {
 		start, site := g.stack("main.worker"), g.stack("main.main")
 		for i := range n {
-			g.ev(evGoCreate, uint64(i)+2, start, site)
+			g.ev(wireformat.GoCreate, uint64(i)+2, start, site)
 		}
 	})},
 	{"groups", oneGeneration(func(g *generation, n int) {
 		site := g.stack("main.main")
 		for i := range n {
 			g.child(uint64(i)+2, g.stack(fmt.Sprintf("main.worker%d", i)), site)
-			g.ev(evGoDestroy)
+			g.ev(wireformat.GoDestroy)
 			g.resume()
 		}
 	})},
@@ -86,17 +88,17 @@ var Inputs = []Input{
 		lock, unlock := g.stack("sync.(*Mutex).Lock", "main.worker"), g.stack("sync.(*Mutex).Unlock", "main.worker")
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
-			g.ev(evGoBlock, g.text("sync"), lock)
+			g.ev(wireformat.GoBlock, g.text("sync"), lock)
 			g.resume()
 		}
-		g.ev(evGoUnblock, 2, 2, g.stack("sync.(*Mutex).Unlock", "main.main"))
-		g.ev(evGoBlock, g.text("chan receive"), site)
+		g.ev(wireformat.GoUnblock, 2, 2, g.stack("sync.(*Mutex).Unlock", "main.main"))
+		g.ev(wireformat.GoBlock, g.text("chan receive"), site)
 		for i := range n {
-			g.ev(evGoStart, uint64(i)+2, 3)
+			g.ev(wireformat.GoStart, uint64(i)+2, 3)
 			if i+1 < n {
-				g.ev(evGoUnblock, uint64(i)+3, 2, unlock)
+				g.ev(wireformat.GoUnblock, uint64(i)+3, 2, unlock)
 			}
-			g.ev(evGoDestroy)
+			g.ev(wireformat.GoDestroy)
 		}
 	})},
 	{"waiters for one lock, to the end", oneGeneration(func(g *generation, n int) {
@@ -104,7 +106,7 @@ var Inputs = []Input{
 		lock := g.stack("sync.(*Mutex).Lock", "main.worker")
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
-			g.ev(evGoBlock, g.text("sync"), lock)
+			g.ev(wireformat.GoBlock, g.text("sync"), lock)
 			g.resume()
 		}
 	})},
@@ -114,101 +116,101 @@ var Inputs = []Input{
 			f := fmt.Sprintf("main.critical%d", i)
 			id := uint64(i) + 2
 			g.child(id, start, site)
-			g.ev(evGoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", f, "main.worker"))
+			g.ev(wireformat.GoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", f, "main.worker"))
 			g.resume()
-			g.ev(evGoUnblock, id, 2, g.stack("sync.(*Mutex).Unlock", f, "main.main"))
+			g.ev(wireformat.GoUnblock, id, 2, g.stack("sync.(*Mutex).Unlock", f, "main.main"))
 			g.seq++
-			g.ev(evGoStop, g.text("runtime.Gosched"), site)
-			g.ev(evGoStart, id, 3)
-			g.ev(evGoDestroy)
-			g.ev(evGoStart, 1, g.seq)
+			g.ev(wireformat.GoStop, g.text("runtime.Gosched"), site)
+			g.ev(wireformat.GoStart, id, 3)
+			g.ev(wireformat.GoDestroy)
+			g.ev(wireformat.GoStart, 1, g.seq)
 		}
 	})},
 	{"kinds of waits", oneGeneration(func(g *generation, n int) {
 		start, site := g.stack("main.worker"), g.stack("main.main")
 		g.child(2, start, site)
 		for i := range n {
-			g.ev(evGoBlock, g.text(fmt.Sprintf("reason %d", i)), site)
+			g.ev(wireformat.GoBlock, g.text(fmt.Sprintf("reason %d", i)), site)
 			g.resume()
-			g.ev(evGoUnblock, 2, uint64(2*i+2), site)
-			g.ev(evGoStop, g.text("runtime.Gosched"), site)
-			g.ev(evGoStart, 2, uint64(2*i+3))
+			g.ev(wireformat.GoUnblock, 2, uint64(2*i+2), site)
+			g.ev(wireformat.GoStop, g.text("runtime.Gosched"), site)
+			g.ev(wireformat.GoStart, 2, uint64(2*i+3))
 		}
 	})},
 	{"regions of distinct names", oneGeneration(func(g *generation, n int) {
 		for i := range n {
 			name := g.text(fmt.Sprintf("region %d", i))
-			g.ev(evRegionBegin, 0, name, 0)
-			g.ev(evRegionEnd, 0, name, 0)
+			g.ev(wireformat.UserRegionBegin, 0, name, 0)
+			g.ev(wireformat.UserRegionEnd, 0, name, 0)
 		}
 	})},
 	{"regions in each other", oneGeneration(func(g *generation, n int) {
 		name, stack := g.text("region"), g.stack("main.f", "main.main")
 		for range n {
-			g.ev(evRegionBegin, 0, name, stack)
+			g.ev(wireformat.UserRegionBegin, 0, name, stack)
 		}
 		for i := range n {
 			if i%100 == 0 {
-				g.ev(evGoStop, g.text("preempted"), stack)
+				g.ev(wireformat.GoStop, g.text("preempted"), stack)
 				g.resume()
 			}
-			g.ev(evRegionEnd, 0, name, stack)
+			g.ev(wireformat.UserRegionEnd, 0, name, stack)
 		}
 	})},
 	{"regions of many goroutines", oneGeneration(func(g *generation, n int) {
 		start, site, name := g.stack("main.worker"), g.stack("main.main"), g.text("region")
 		for i := range n {
 			g.child(uint64(i)+2, start, site)
-			g.ev(evRegionBegin, 0, name, site)
-			g.ev(evGoBlock, g.text("chan receive"), site)
+			g.ev(wireformat.UserRegionBegin, 0, name, site)
+			g.ev(wireformat.GoBlock, g.text("chan receive"), site)
 			g.resume()
 		}
 	})},
 	{"tasks, one after the other", oneGeneration(func(g *generation, n int) {
 		for i := range n {
 			id, name := uint64(i)+1, g.text(fmt.Sprintf("task %d", i))
-			g.ev(evTaskBegin, id, 0, name, 0)
-			g.ev(evRegionBegin, id, g.text("part"), 0)
-			g.ev(evRegionEnd, id, g.text("part"), 0)
-			g.ev(evTaskEnd, id, 0)
+			g.ev(wireformat.UserTaskBegin, id, 0, name, 0)
+			g.ev(wireformat.UserRegionBegin, id, g.text("part"), 0)
+			g.ev(wireformat.UserRegionEnd, id, g.text("part"), 0)
+			g.ev(wireformat.UserTaskEnd, id, 0)
 		}
 	})},
 	{"tasks at the same time", oneGeneration(func(g *generation, n int) {
 		name := g.text("task")
 		for i := range n {
-			g.ev(evTaskBegin, uint64(i)+1, uint64(i), name, 0)
+			g.ev(wireformat.UserTaskBegin, uint64(i)+1, uint64(i), name, 0)
 		}
 		for i := range n {
-			g.ev(evTaskEnd, uint64(i)+1, 0)
+			g.ev(wireformat.UserTaskEnd, uint64(i)+1, 0)
 		}
 	})},
 	{"metrics", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evHeapAlloc, uint64(i))
+			g.ev(wireformat.HeapAlloc, uint64(i))
 		}
 	})},
 	{"ranges of distinct names", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evSTWBegin, g.text(fmt.Sprintf("reason %d", i)), 0)
-			g.ev(evSTWEnd)
+			g.ev(wireformat.STWBegin, g.text(fmt.Sprintf("reason %d", i)), 0)
+			g.ev(wireformat.STWEnd)
 		}
 	})},
 	{"labels", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evLabel, g.text(fmt.Sprintf("label %d", i)))
+			g.ev(wireformat.GoLabel, g.text(fmt.Sprintf("label %d", i)))
 		}
 	})},
 	{"samples", oneGeneration(func(g *generation, n int) {
 		for i := range n {
-			g.ev(evHeapAlloc, uint64(i))
+			g.ev(wireformat.HeapAlloc, uint64(i))
 			g.sample(g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
 		}
 	})},
 	{"system calls", oneGeneration(func(g *generation, n int) {
 		for i := range n {
 			g.procSeq++
-			g.ev(evSyscallBegin, g.procSeq, g.stack("syscall.Read", fmt.Sprintf("main.f%d", i), "main.main"))
-			g.ev(evSyscallEnd)
+			g.ev(wireformat.GoSyscallBegin, g.procSeq, g.stack("syscall.Read", fmt.Sprintf("main.f%d", i), "main.main"))
+			g.ev(wireformat.GoSyscallEnd)
 		}
 	})},
 	{"generations", func(w io.Writer, n int) error {
@@ -219,8 +221,8 @@ var Inputs = []Input{
 				g.seq = 0
 			}
 			g.status()
-			g.ev(evHeapAlloc, uint64(i))
-			g.ev(evHeapAlloc, uint64(i)+1)
+			g.ev(wireformat.HeapAlloc, uint64(i))
+			g.ev(wireformat.HeapAlloc, uint64(i)+1)
 			g.end()
 		}
 		return t.out.Flush()
@@ -231,7 +233,7 @@ var Inputs = []Input{
 			g := t.generation()
 			g.status()
 			for i := range n {
-				g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
+				g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
 			}
 			g.end()
 		}
@@ -245,11 +247,11 @@ var Inputs = []Input{
 			if i == 1 {
 				start, site := g.stack("main.worker"), g.stack("main.main")
 				for i := range n {
-					g.ev(evGoCreate, uint64(i)+2, start, site)
+					g.ev(wireformat.GoCreate, uint64(i)+2, start, site)
 				}
 			}
-			g.ev(evHeapAlloc, uint64(i))
-			g.ev(evHeapAlloc, uint64(i)+1)
+			g.ev(wireformat.HeapAlloc, uint64(i))
+			g.ev(wireformat.HeapAlloc, uint64(i)+1)
 			g.end()
 		}
 		return t.out.Flush()
@@ -259,9 +261,9 @@ var Inputs = []Input{
 		for i := range n {
 			g := t.generation()
 			g.status()
-			g.ev(evGoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
-			g.ev(evGoStart, 1, 1)
-			g.ev(evHeapAlloc, uint64(i))
+			g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
+			g.ev(wireformat.GoStart, 1, 1)
+			g.ev(wireformat.HeapAlloc, uint64(i))
 			g.end()
 		}
 		return t.out.Flush()
@@ -296,16 +298,16 @@ func Service(w io.Writer, pkg string, n int, work, hold time.Duration) error {
 			g.child(id, start, accept)
 			g.now += uint64(work)
 			handler := fmt.Sprintf("%s.handle%d", pkg, k/8%32)
-			g.ev(evGoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", pkg+".(*Cache).get", handler, pkg+".route", pkg+".logged", serve))
+			g.ev(wireformat.GoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", pkg+".(*Cache).get", handler, pkg+".route", pkg+".logged", serve))
 			g.resume()
 			g.now += uint64(hold)
-			g.ev(evGoUnblock, id, 2, unlock)
+			g.ev(wireformat.GoUnblock, id, 2, unlock)
 			g.seq++
-			g.ev(evGoStop, g.text("runtime.Gosched"), accept)
-			g.ev(evGoStart, id, 3)
+			g.ev(wireformat.GoStop, g.text("runtime.Gosched"), accept)
+			g.ev(wireformat.GoStart, id, 3)
 			g.now += uint64(work)
-			g.ev(evGoDestroy)
-			g.ev(evGoStart, 1, g.seq)
+			g.ev(wireformat.GoDestroy)
+			g.ev(wireformat.GoStart, 1, g.seq)
 		}
 		g.end()
 	}
@@ -313,39 +315,6 @@ func Service(w io.Writer, pkg string, n int, work, hold time.Duration) error {
 }
 
 const (
-	evStacks       = 2
-	evStack        = 3
-	evStrings      = 4
-	evString       = 5
-	evSamples      = 6
-	evSample       = 7
-	evFrequency    = 8
-	evProcStatus   = 13
-	evGoCreate     = 14
-	evGoStart      = 16
-	evGoDestroy    = 17
-	evGoStop       = 19
-	evGoBlock      = 20
-	evGoUnblock    = 21
-	evSyscallBegin = 22
-	evSyscallEnd   = 23
-	evGoStatus     = 25
-	evSTWBegin     = 26
-	evSTWEnd       = 27
-	evHeapAlloc    = 37
-	evLabel        = 39
-	evTaskBegin    = 40
-	evTaskEnd      = 41
-	evRegionBegin  = 42
-	evRegionEnd    = 43
-	evLog          = 44
-	evSync         = 50
-	evClock        = 51
-	evEnd          = 52
-
-	running  = 2 // the status of a goroutine
-	procRuns = 1
-
 	thread   = 1
 	noThread = ^uint64(0)
 	maxBatch = 60 << 10
@@ -383,7 +352,7 @@ type generation struct {
 
 // batches collects entries of a table into batches that begin with the byte first.
 type batches struct {
-	first byte
+	first wireformat.Type
 	full  [][]byte
 	data  []byte
 }
@@ -393,7 +362,7 @@ func (b *batches) add(entry []byte) {
 		b.full, b.data = append(b.full, b.data), nil
 	}
 	if len(b.data) == 0 {
-		b.data = append(b.data, b.first)
+		b.data = append(b.data, byte(b.first))
 	}
 	b.data = append(b.data, entry...)
 }
@@ -402,10 +371,10 @@ func (t *trace) generation() *generation {
 	t.number++
 	g := &generation{
 		trace: t, start: t.now, texts: map[string]uint64{}, stacks: map[string]uint64{}, pcs: map[string]uint64{},
-		strings: batches{first: evStrings}, chains: batches{first: evStacks}, samples: batches{first: evSamples},
+		strings: batches{first: wireformat.Strings}, chains: batches{first: wireformat.Stacks}, samples: batches{first: wireformat.CPUSamples},
 	}
-	sync := binary.AppendUvarint([]byte{evSync, evFrequency}, 1e9)
-	sync = append(sync, evClock)
+	sync := binary.AppendUvarint([]byte{byte(wireformat.Sync), byte(wireformat.Frequency)}, 1e9)
+	sync = append(sync, byte(wireformat.ClockSnapshot))
 	for _, v := range []uint64{0, 1, 1, 1} {
 		sync = binary.AppendUvarint(sync, v)
 	}
@@ -426,24 +395,24 @@ func oneGeneration(events func(g *generation, n int)) func(w io.Writer, n int) e
 
 // status begins a generation: goroutine 1 runs.
 func (g *generation) status() {
-	g.ev(evProcStatus, 0, procRuns)
-	g.ev(evGoStatus, 1, thread, running)
+	g.ev(wireformat.ProcStatus, 0, wireformat.ProcRunning)
+	g.ev(wireformat.GoStatus, 1, thread, wireformat.GoRunning)
 }
 
 // child creates a goroutine and runs it in place of goroutine 1.
 func (g *generation) child(id, start, site uint64) {
-	g.ev(evGoCreate, id, start, site)
-	g.ev(evGoStop, g.text("runtime.Gosched"), site)
-	g.ev(evGoStart, id, 1)
+	g.ev(wireformat.GoCreate, id, start, site)
+	g.ev(wireformat.GoStop, g.text("runtime.Gosched"), site)
+	g.ev(wireformat.GoStart, id, 1)
 }
 
 // resume runs goroutine 1 again.
 func (g *generation) resume() {
 	g.seq++
-	g.ev(evGoStart, 1, g.seq)
+	g.ev(wireformat.GoStart, 1, g.seq)
 }
 
-func (g *generation) ev(typ byte, args ...uint64) {
+func (g *generation) ev(typ wireformat.Type, args ...uint64) {
 	if len(g.events) > maxBatch {
 		g.flush()
 	}
@@ -451,7 +420,7 @@ func (g *generation) ev(typ byte, args ...uint64) {
 	if len(g.events) == 0 {
 		g.from, g.last = g.now, g.now
 	}
-	g.events = binary.AppendUvarint(append(g.events, typ), g.now-g.last)
+	g.events = binary.AppendUvarint(append(g.events, byte(typ)), g.now-g.last)
 	g.last = g.now
 	for _, a := range args {
 		g.events = binary.AppendUvarint(g.events, a)
@@ -478,7 +447,7 @@ func (g *generation) text(s string) uint64 {
 	if !ok {
 		id = uint64(len(g.texts) + 1)
 		g.texts[s] = id
-		e := binary.AppendUvarint([]byte{evString}, id)
+		e := binary.AppendUvarint([]byte{byte(wireformat.String)}, id)
 		g.strings.add(append(binary.AppendUvarint(e, uint64(len(s))), s...))
 	}
 	return id
@@ -493,7 +462,7 @@ func (g *generation) stack(functions ...string) uint64 {
 	}
 	id = uint64(len(g.stacks) + 1)
 	g.stacks[key] = id
-	e := binary.AppendUvarint([]byte{evStack}, id)
+	e := binary.AppendUvarint([]byte{byte(wireformat.Stack)}, id)
 	e = binary.AppendUvarint(e, uint64(len(functions)))
 	for _, f := range functions {
 		pc, ok := g.pcs[f]
@@ -511,7 +480,7 @@ func (g *generation) stack(functions ...string) uint64 {
 
 // sample adds a sample of the CPU profiler.
 func (g *generation) sample(stack uint64) {
-	e := []byte{evSample}
+	e := []byte{byte(wireformat.CPUSample)}
 	for _, v := range []uint64{g.now, thread, 0, 1, stack} {
 		e = binary.AppendUvarint(e, v)
 	}
@@ -527,6 +496,6 @@ func (g *generation) end() {
 			}
 		}
 	}
-	g.out.WriteByte(evEnd)
+	g.out.WriteByte(byte(wireformat.EndOfGeneration))
 	g.now += 1000
 }
