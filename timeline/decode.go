@@ -213,7 +213,7 @@ type cursor struct {
 	table *stackTable
 
 	chunk *chunk // the last chunk; n of its records are in use
-	n     int
+	n     int    // recordsPerChunk if there is none
 
 	now       Time // of the event
 	recorded  Time // of the last record
@@ -236,12 +236,10 @@ func (c *cursor) room(n int, size uintptr) {
 	}
 }
 
-// roomForGs makes room for the goroutines of the next event if memory permits.
+// roomForGs makes room for more goroutines if memory permits. It is called before an event if there
+// is none for the four of an event.
 func (c *cursor) roomForGs() {
 	n := len(c.d.gs)
-	if n+4 <= cap(c.d.gs) {
-		return
-	}
 	c.room(n, unsafe.Sizeof(localG{})+64) // the tables of the decoder grow too
 	if !c.full {
 		// slices.Grow would allocate twice as much with the race detector.
@@ -278,22 +276,15 @@ func (c *cursor) put(code uint8, g, x, y int32) {
 	dt := c.now - c.recorded // not negative: decoders emit increasing times
 	c.recorded = c.now
 	if uint64(dt) > maxDelta {
-		s := c.slot()
-		s.head, s.g, s.x, s.y = uint32(codeSkip), 0, int32(dt), int32(dt>>32)
+		c.put(codeSkip, 0, int32(dt), int32(dt>>32))
 		dt = 0
 	}
-	s := c.slot()
-	s.head, s.g, s.x, s.y = uint32(dt)<<8|uint32(code), g, x, y
-}
-
-// slot returns the next free record.
-func (c *cursor) slot() *record {
 	if c.n >= recordsPerChunk || c.chunk == nil {
 		c.nextChunk()
 	}
 	s := &c.chunk[c.n&(recordsPerChunk-1)]
 	c.n++
-	return s
+	s.head, s.g, s.x, s.y = uint32(dt)<<8|uint32(code), g, x, y
 }
 
 func (c *cursor) nextChunk() {

@@ -58,7 +58,9 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 	defer func() { d.lastLen = c.n }()
 	for {
 		ev, err := tr.ReadEvent()
-		c.roomForGs()
+		if len(d.gs)+4 > cap(d.gs) {
+			c.roomForGs()
+		}
 		if in.exceeded || c.full || err == nil && d.events&(1<<12-1) == 0 && rd.meter.Exceeded() {
 			d.err = &memoryError{limit: rd.meter.Limit(), read: in.n, holds: d.holds()}
 			return d

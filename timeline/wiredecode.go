@@ -142,7 +142,9 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 	}
 	for {
 		ev, err := dec.Next()
-		c.roomForGs()
+		if len(d.gs)+4 > cap(d.gs) {
+			c.roomForGs()
+		}
 		if c.full || err == nil && d.events&(1<<12-1) == 0 && wd.meter.Exceeded() {
 			wd.overMemory(d, int64(len(data)))
 			break
@@ -190,6 +192,14 @@ var goState = [...]State{Unknown, wireformat.GoRunnable: Runnable, wireformat.Go
 
 // g returns the number of a goroutine, which it adds if it is new.
 func (c *wireCursor) g(i int32) int32 {
+	if int(i) >= len(c.d.gs) {
+		c.newGs(i)
+	}
+	return i
+}
+
+// newGs adds the goroutines up to number i.
+func (c *wireCursor) newGs(i int32) {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
 		if len(c.recent) == cap(c.recent) {
@@ -197,7 +207,6 @@ func (c *wireCursor) g(i int32) int32 {
 		}
 		c.recent = append(c.recent, nothingRecent)
 	}
-	return i
 }
 
 // nothingRecent is the value of recent for a goroutine without recent call chains, or with a new
