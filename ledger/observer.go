@@ -102,11 +102,12 @@ type member struct {
 	readyAt       timeline.Time
 	waitedAt      timeline.Time // its wait began; 0 if unknown
 	cause         cause
-	ranOn         ranOn
+	thread        int64 // of its latest slices; see threads.go
 	group         who
 	slot          int32 // its current or latest slot; −1 if none
 	proc          int32
 	ticket        uint32 // if a slot was empty when it became ready, otherwise 0
+	slicesThere   uint16 // on that thread, up to pinnedSlices + 1
 	on            bool   // it runs
 	isReady       bool
 	c, call       bool // in C, in a system call

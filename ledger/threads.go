@@ -23,11 +23,6 @@ type turns struct {
 	goroutine, n int64
 }
 
-// ranOn are the latest slices of a goroutine, all on one thread.
-type ranOn struct {
-	thread, n int64
-}
-
 // pinnedSlices is the number of slices from which a match is not attributed to chance.
 const pinnedSlices = 1000
 
@@ -36,14 +31,15 @@ func (t *threads) ran(m *member, thread int64) {
 	if thread < 0 {
 		return
 	}
-	on, here := &m.ranOn, &t.of[uint64(thread)%uint64(len(t.of))]
-	if on.n++; on.thread != thread {
-		*on = ranOn{thread, 1}
+	here := &t.of[uint64(thread)%uint64(len(t.of))]
+	if m.thread != thread {
+		m.thread, m.slicesThere = thread, 0
 	}
+	m.slicesThere = min(m.slicesThere+1, pinnedSlices+1)
 	if here.n++; here.goroutine != m.g.ID {
 		*here = turns{m.g.ID, 1}
 	}
-	if min(on.n, here.n) == pinnedSlices && m.g.Kind == timeline.Application {
+	if min(int64(m.slicesThere), here.n) == pinnedSlices && m.g.Kind == timeline.Application {
 		if t.pinned == nil {
 			t.pinned = map[who]bool{}
 		}
