@@ -131,8 +131,9 @@ type Options struct {
 //   - Blamed is the part of Waited for which the owner of the lock is known. For channels, a
 //     Cond and so on, it is the time until a goroutine, the owner of the pair, ended the wait. For
 //     a WaitGroup, it is divided among the goroutines that exited during the wait and were started
-//     in the same call as the one that ended it: each is blamed for the time for which it was the
-//     last one out. A Done after which a goroutine continues is not in the trace.
+//     by a waiting goroutine in the same call as the one that ended it: each is blamed for the time
+//     for which it was the last one out. A Done after which a goroutine continues is not in the
+//     trace.
 //   - HandOff is the part in which the lock had been given to another goroutine that was not
 //     running yet.
 //   - Unattributed is the rest. Either the trace does not show who held the lock, or whether it was
@@ -334,7 +335,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		o.waitsForGroup(g, false, t.End)
 	}
 	if !t.To.Alive() {
-		if o.exits.waiting > 0 && t.To == timeline.NotExist {
+		if len(o.exits.waiting) > 0 && t.To == timeline.NotExist {
 			o.exit(g, t.End)
 		}
 		o.letGo(g)

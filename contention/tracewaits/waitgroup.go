@@ -13,9 +13,10 @@ import (
 //
 // Of the calls of Done, only the one that ends a wait is in the trace. But Done is usually the last
 // thing that a goroutine does, and its exit is in the trace. The goroutines of a WaitGroup are
-// usually started in one call of a function, by go statements or by WaitGroup.Go. Therefore, if
-// Done ends a wait, the goroutines that were started in the same call as the one that called it,
-// and that exited during the wait, are taken for those that were waited for, too.
+// usually started in one call of a function, by go statements or by WaitGroup.Go, of the goroutine
+// that waits. Therefore, if Done ends a wait, the goroutines that were started in the same call as
+// the one that called it, by a goroutine that waits, and that exited during the wait, are taken for
+// those that were waited for, too.
 //
 // Each is blamed for the time for which it was the last one out: from the exit before to its own,
 // but not before its start. That time belongs to one that exits later. Of a wait for three
@@ -42,9 +43,9 @@ type exited struct {
 	since timeline.Time
 }
 
-// exits has the goroutines that exited while others waited for a WaitGroup.
+// exits has the goroutines that exited while the one that had started them waited for a WaitGroup.
 type exits struct {
-	waiting int // goroutines that wait for a WaitGroup
+	waiting map[int64]bool // goroutines that wait for a WaitGroup
 	of      map[startCall][]exited
 	kept    int
 	half    timeline.Time // of the latest exits that are kept
@@ -76,13 +77,13 @@ func (o *Observer) startOf(g *timeline.Goroutine) (startCall, *callSite) {
 
 // exit notes that g exited.
 func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
+	x := &o.exits
+	if g.g.By == nil || !x.waiting[g.g.By.ID] {
+		return
+	}
 	call, at := o.startOf(g.g)
 	if at == nil {
 		return
-	}
-	x := &o.exits
-	if x.of == nil {
-		x.of = map[startCall][]exited{}
 	}
 	g.shown = true
 	list, from := x.of[call], max(g.born, x.began)
@@ -125,10 +126,13 @@ func (o *Observer) waitsForGroup(g *tracedGoroutine, waits bool, t timeline.Time
 	case g.inGroup == waits:
 		return
 	case waits:
-		x.waiting++
+		if x.waiting == nil {
+			x.waiting, x.of = map[int64]bool{}, map[startCall][]exited{}
+		}
+		x.waiting[g.g.ID] = true
 		x.began = t
 	default:
-		if x.waiting--; x.waiting == 0 {
+		if delete(x.waiting, g.g.ID); len(x.waiting) == 0 {
 			clear(x.of)
 			x.kept = 0
 		}
