@@ -310,3 +310,22 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// A table without sums has no footer: text alone, or values that several rows do not have together.
+func TestTablesWithoutSumsHaveNoFooter(t *testing.T) {
+	type run struct{ procs int64 }
+	name := result.Column[run]{Name: "name", Title: "name", Value: result.Texts(func(*run) string { return "run" })}
+	procs := result.Column[run]{Name: "procs", Title: "processors", Unit: result.Count, Value: result.Ints(func(r *run) int64 { return r.procs })}
+	single := procs
+	single.Quotient = result.Single
+	runs := []run{{1}, {2}}
+	for _, tt := range []struct {
+		columns []result.Column[run]
+		want    int
+	}{{[]result.Column[run]{name}, 0}, {[]result.Column[run]{single, name}, 0}, {[]result.Column[run]{procs, name}, 1}} {
+		table := result.New(tt.columns, runs, 0)
+		if footer := table.Footer(); len(footer) != tt.want {
+			t.Errorf("%d columns: %d rows of sums, want %d", len(tt.columns), len(footer), tt.want)
+		}
+	}
+}

@@ -136,6 +136,17 @@ func Unknown(name string, known []string) error {
 // and if some values are unknown.
 func (t *Table) Total() []Cell { return total(t.Columns, t.Rows) }
 
+// Footer returns the row of Total, or no row if no column has a sum or a mean.
+func (t *Table) Footer() [][]Cell {
+	sums := t.Total()
+	for k := range sums {
+		if sums[k].Known && t.Columns[k].Quotient != Single {
+			return [][]Cell{sums}
+		}
+	}
+	return nil
+}
+
 func total(columns []Head, rows [][]Cell) []Cell {
 	sums := make([]Cell, len(columns))
 	for k := range columns {

@@ -26,6 +26,7 @@ package markdown
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -36,7 +37,7 @@ import (
 // and their sums. It omits empty columns. Text of the observed program cannot end a cell or become
 // markup. The error is that of w.
 func Write(w io.Writer, t *result.Table) error {
-	rows := append(t.Rows[:len(t.Rows):len(t.Rows)], t.Total())
+	rows := slices.Concat(t.Rows, t.Footer())
 	shown := map[int]bool{}
 	for k := range t.Columns {
 		for _, row := range rows {

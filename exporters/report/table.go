@@ -46,7 +46,9 @@ func WritePicture(w io.Writer, t *result.Table, svg string) error {
 		tableRow(&b, t, row)
 	}
 	b.WriteString("</tbody>\n<tfoot>\n")
-	tableRow(&b, t, t.Total())
+	for _, row := range t.Footer() {
+		tableRow(&b, t, row)
+	}
 	b.WriteString("</tfoot>\n</table>\n</body>\n</html>\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("report: writing: %w", err)

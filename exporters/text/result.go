@@ -101,14 +101,8 @@ func (c *columnText) add(cell string) {
 const minText = 18
 
 func newRows(t *result.Table, top int) (r rowsText) {
-	rows := slices.Clone(t.Top(top).Rows)
-	sums, summed := t.Total(), false
-	for k := range sums {
-		summed = summed || sums[k].Known && t.Columns[k].Quotient != result.Single
-	}
-	if summed {
-		rows = append(rows, sums)
-	}
+	footer := t.Footer()
+	rows := slices.Concat(t.Top(top).Rows, footer)
 	full := map[string]bool{} // columns that are not empty
 	var of []string
 	for k := range t.Columns {
@@ -134,7 +128,7 @@ func newRows(t *result.Table, top int) (r rowsText) {
 			c.cells = append(c.cells, formatCell(h, cell))
 			percents.cells = append(percents.cells, h.Percent(cell))
 		}
-		if k == t.Label() && summed {
+		if k == t.Label() && footer != nil {
 			c.cells[len(c.cells)-1] = "all"
 		}
 		r = append(r, c)
