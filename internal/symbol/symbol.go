@@ -91,7 +91,8 @@ func IsStandard(path string) bool {
 
 // IsProgram reports whether a function is outside the standard library, or in the tests of one of
 // its packages: these are the traced program. An inlined function literal of the library has the
-// name of the program's function, as in "main.load.OnceFunc.func1", and the file of the library.
+// name of the program's function, as in "main.load.OnceFunc.func1", and the file of the library. A
+// module in a directory named src may have packages such as internal/cache, too.
 func IsProgram(function, file string) bool {
 	pkg := Package(function)
 	if IsStandard(pkg) {
@@ -105,7 +106,8 @@ func IsProgram(function, file string) bool {
 	if !found {
 		dir = file // as with -trimpath
 	}
-	return !strings.Contains(dir, "/") || !IsStandard(dir)
+	at := strings.LastIndexByte(dir, '/')
+	return at < 0 || !IsStandard(dir) || strings.HasSuffix("/"+pkg, "/"+dir[:at])
 }
 
 // IsWrapper reports whether the compiler generated the function: for the arguments of a go or defer

@@ -72,6 +72,8 @@ func TestIsProgram(t *testing.T) {
 		{"main.load.each.func1", "/home/me/m/main.go", true},
 		{"main.load.each.func1", "main.go", true},
 		{"main.load.func1", "/home/me/src/sync/main.go", true},
+		{"example.com/m/internal/cache.load.each.func1", "/src/internal/cache/cache.go", true},
+		{"example.com/m/internal/cache.load.OnceFunc.func1", "/usr/local/go/src/sync/oncefunc.go", false},
 	} {
 		if got := IsProgram(tt.function, tt.file); got != tt.want {
 			t.Errorf("%s in %s: got %v", tt.function, tt.file, got)
