@@ -1,9 +1,11 @@
 package bottle
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -103,6 +105,18 @@ type Collector struct {
 
 // Width returns Work ÷ Time, or 0 if there was no work.
 func (c *Collector) Width() float64 { return ratio(c.Work, c.Time) }
+
+// String returns the totals as a sentence, or "" if there was no work.
+func (c *Collector) String() string {
+	if c.Work <= 0 {
+		return ""
+	}
+	s := fmt.Sprintf("The garbage collector ran %s: %s of work", format.Plural(c.Cycles, "time", "times"), format.Duration(c.Work))
+	if c.Time > 0 {
+		s += fmt.Sprintf(" in %s, on %.2f processors on average", format.Duration(c.Time), c.Width())
+	}
+	return s + fmt.Sprintf("; assists %s, %s %s.", format.Duration(c.Assists), format.Plural(c.Pauses, "pause", "pauses"), format.Duration(c.Paused))
+}
 
 func (c *Collector) add(o *Collector) {
 	c.Work += o.Work

@@ -382,6 +382,9 @@ func (m *model) notes() (out []string) {
 	if g.Offered {
 		out = append(out, "Offered parallelism: goroutines that were ready to run count as if they ran, as on a larger machine.")
 	}
+	if s := g.Collector.String(); s != "" && g.GroupBy == bottle.ByKind.String() {
+		out = append(out, s)
+	}
 	graphs := m.windows
 	if len(graphs) == 0 {
 		graphs = []*bottle.Graph{g}

@@ -125,6 +125,8 @@ type graphForm struct {
 	Capacity int64     `json:"capacity"`
 	IdleLost int64     `json:"idleLost"`
 	Boxes    []boxForm `json:"boxes"`
+	// Collector is a sentence, or "".
+	Collector string `json:"collector,omitempty"`
 }
 
 // boxForm is a box. Waiting has pairs of a reason's number and a time.
@@ -171,6 +173,7 @@ func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
 			Waiting: waitingForm(b, reasons), InC: int64(b.InC), Sites: placeForms(b, reasons),
 		})
 	}
+	f.Collector = g.Collector.String()
 	return f
 }
 

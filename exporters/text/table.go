@@ -153,7 +153,7 @@ func columnsOfHeading(heading string) int {
 // includes it.
 func (m *model) withKind(name string, kind bottle.Kind) string {
 	suffix := "(" + clean(string(kind)) + ")"
-	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
+	if kind == bottle.Application || kind == "" || name == string(kind) || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
 		return name
 	}
 	return name + " " + suffix

@@ -73,6 +73,7 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 		drawBottle(m, opt.Width),
 		table(m, opt.Width),
 		sites(m, opt.Width),
+		collector(g, opt.Width),
 		windows(m, opt.Width),
 		phasesText(g, st, opt.Width),
 		st.warnings(g.Warnings, opt.Width),
@@ -128,6 +129,14 @@ func headline(m *model, opt Options) string {
 		b.WriteString(wrap(fmt.Sprintf("Goroutines were in C code for %s, which the scheduler does not see.", format.Duration(all)), width, 0) + "\n")
 	}
 	return b.String()
+}
+
+// collector returns the totals of the garbage collector, which a graph by kind is about.
+func collector(g *bottle.Graph, width int) string {
+	if s := g.Collector.String(); s != "" && g.GroupBy == bottle.ByKind.String() {
+		return wrap(s, width, 0) + "\n"
+	}
+	return ""
 }
 
 // maxName is the maximum number of columns of a name in running text.

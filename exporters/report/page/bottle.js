@@ -226,5 +226,5 @@ function bottleTable(g) {
 			{title: "blocked on", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "what it was blocked on longest, and where; select the box for the rest"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
-	}), h("p.muted#bottle-idle", null, g.idle > 0 ? `Nothing ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})${g.capacity ? `, which lost ${percent(g.idleLost, g.capacity)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran.` : null)];
+	}), h("p.muted#bottle-idle", null, g.idle > 0 ? `Nothing ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})${g.capacity ? `, which lost ${percent(g.idleLost, g.capacity)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran. ` : null, g.collector || null)];
 }
