@@ -161,7 +161,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 		}
 	}
 	for fn := range k.application {
-		if strings.HasPrefix(fn, "internal/background.") {
+		if fn == "internal/background.run" { // one may be preempted in Go, which starts another
 			t.Errorf("a goroutine of the application calls %s", fn)
 		}
 	}
