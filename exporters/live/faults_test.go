@@ -173,7 +173,7 @@ func TestPanic(t *testing.T) {
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
-	h := newHandler(tasks, readTape(t, smallTrace), nil)
+	h := newHandler(tasks, nil, nil) // with a recorder, wall answers at once
 	for _, path := range []string{"wall?seconds=60", "tasks?format=pprof&seconds=60"} {
 		var wg sync.WaitGroup
 		done := make(chan struct{}, 1)
