@@ -13,7 +13,8 @@
 //	)
 //
 //	func main() {
-//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, bottleneck.Options{Want: bottleneck.WantVerdict})
+//		opt := bottleneck.Options{Want: bottleneck.WantVerdict}
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
 //		if err != nil {
 //			log.Fatal(err)
 //		}

@@ -6,8 +6,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// In an offered graph, so many goroutines may share a nanosecond that the clock carries more than
-// one unit. The shares still sum to the wall time.
+// In an offered graph, the goroutines that share a nanosecond may be more than the clock has units
+// for. The shares still sum to the wall time.
 func TestMoreGoroutinesThanTheClockHasFractions(t *testing.T) {
 	const n = 140_000
 	for _, boxes := range []int{1, 2} {

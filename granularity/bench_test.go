@@ -205,9 +205,9 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 // BenchmarkPerturbation prints by how much measuring increases the reference cycles of the whole
-// run, over all threads. The runs alternate, with so many rounds that the 95 % interval of the
-// ratio, which it prints too, is narrow. The rows "none" compare an errgroup with itself and show
-// the error of the benchmark.
+// run, over all threads. The runs alternate, with enough rounds for a narrow 95 % interval of the
+// ratio, which it prints too. The rows "none" compare an errgroup with itself and show the error of
+// the benchmark.
 func BenchmarkPerturbation(b *testing.B) {
 	Default()
 	none := contest{"none", contests[1].bare, contests[1].bare}

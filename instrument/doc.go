@@ -25,8 +25,8 @@
 //
 // The go command gets an overlay of a few files of the standard library. Packages sync and
 // internal/sync log in the execution trace who holds a Mutex or RWMutex while others wait for it:
-// any of the program, of its dependencies and of the standard library. Package runtime/trace records that trace from
-// before main to the end of the program, also if a panic or a signal ends it.
+// any of the program, of its dependencies and of the standard library. Package runtime/trace records
+// that trace from before main to the end of the program, also if a panic or a signal ends it.
 //
 // Nothing is written below the program's directory or the module cache. The changed files are kept
 // below [os.UserCacheDir].

@@ -15,7 +15,8 @@ import (
 // using timeline.ReadTwice. [Estimate] is simpler if only the stack is needed.
 //
 //	e := speedup.NewEstimator(opt)
-//	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) timeline.Second {
+//	first := []timeline.Observer{e.First()}
+//	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, first, func(*timeline.Info) timeline.Second {
 //		second, err := e.Second()
 //		…
 //		return timeline.Second{Observers: []timeline.Observer{second}}

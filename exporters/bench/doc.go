@@ -22,10 +22,10 @@
 // The metrics are for benchstat; docs/benchmarks.md describes them, what is measured, and what it
 // costs. Importing the package adds flags to the test binary:
 //
-//	-bottle.out DIR      write for each benchmark the bottle graph of its measured loop, as SVG and JSON; implies Trace
-//	-contention.out DIR  write for each benchmark that waited for locks the profile of package contention, as JSON
-//	-tasks.out DIR       write after each benchmark that executed tasks the profile of package granularity, as JSON: of
-//	                     all benchmarks so far, since its recorder is one for the process
+//	-bottle.out DIR      write the graph of each measured loop, as SVG and JSON; implies Trace
+//	-contention.out DIR  write the waits for locks of each benchmark, as JSON
+//	-tasks.out DIR       write the profile of tasks after each benchmark, as JSON: of all so far,
+//	                     since its recorder is one for the process
 //
 // File names contain the benchmark and the number of processors. With -count, the last run replaces
 // earlier ones.

@@ -115,7 +115,8 @@ type Full interface {
 // Handler returns a handler that can be mounted under any path that ends with a slash, with or
 // without [http.StripPrefix]:
 //
-//	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: recorder, TokenFile: "/run/secrets/bottleneck"}))
+//	opt := live.Options{Recorder: recorder, TokenFile: "/run/secrets/bottleneck"}
+//	mux.Handle("/debug/bottleneck/", live.Handler(opt))
 //
 // It refuses all requests (403) unless the options or the environment have a token, or Authorize or
 // AllowRemote is set, because it cannot detect a proxy in front of it. [ListenAndServe] needs none

@@ -15,7 +15,8 @@
 //
 //	func main() {
 //		w := perfetto.NewWriter(os.Stdout, perfetto.Options{})
-//		if _, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, w.Observer()); err != nil {
+//		_, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, w.Observer())
+//		if err != nil {
 //			log.Print(err) // what was read before is still written
 //		}
 //		if err := w.Close(); err != nil {

@@ -18,8 +18,8 @@ import (
 // Ledger returns a ledger as a profile of the lost capacity, with the sample type lost/nanoseconds,
 // in ns·processors:
 //
-//	go tool pprof -http=: ledger.pb.gz                          # the flame graph: what the processors waited for
-//	go tool pprof -top -cum -tagfocus=part=idle ledger.pb.gz    # only what was idle
+//	go tool pprof -http=: ledger.pb.gz                        # what the processors waited for
+//	go tool pprof -top -cum -tagfocus=part=idle ledger.pb.gz  # only what was idle
 //
 // The samples sum to the time of all rows except those of the program's own code, C code and system
 // calls. The root of a stack is the category of the row, such as "[idle]". For an empty processor,

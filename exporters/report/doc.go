@@ -18,7 +18,8 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		if err := report.Write(os.Stdout, &report.Data{Title: "my service", Bottle: g}, report.Options{}); err != nil {
+//		d := &report.Data{Title: "my service", Bottle: g}
+//		if err := report.Write(os.Stdout, d, report.Options{}); err != nil {
 //			log.Fatal(err)
 //		}
 //	}

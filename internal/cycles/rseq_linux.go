@@ -265,9 +265,10 @@ func prepareRseq() {
 	sleeps.Get(th.area.probeSleep)
 }
 
-// probeSleep registers the calling thread and verifies that sleeping clears the marker. A sleep counts only if the thread left its
-// processor, according to the system's count of switches. A sleep that the hypervisor interrupts
-// can be over before it has begun, and then correctly leaves the marker set.
+// probeSleep registers the calling thread and verifies that sleeping clears the marker. A sleep
+// counts only if the thread left its processor, according to the system's count of switches. A sleep
+// that the hypervisor interrupts can be over before it has begun, and then correctly leaves the
+// marker set.
 func (a *area) probeSleep() error {
 	if err := a.register(); err != nil {
 		return err

@@ -18,7 +18,8 @@
 //			log.Print(err)
 //		}
 //		defer rec.Stop()
-//		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", live.Options{Recorder: &rec, Full: full.Pages{}}))
+//		opt := live.Options{Recorder: &rec, Full: full.Pages{}}
+//		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", opt))
 //	}
 //
 // Importing it starts nothing. TestWeight of package live prints what a program grows by.

@@ -14,11 +14,12 @@ import (
 )
 
 // Without a recorder, the wall-clock profile is made of samples. A sample of all goroutines stops
-// the world twice and takes about a microsecond per goroutine. So the sampling rate follows from the cost of earlier samples. Time is divided into intervals, each
-// just long enough to keep the cost of its sample at sampleShare of one processor. The sample is
-// taken at a random moment of its interval and represents the whole interval. Because the length of
-// an interval depends only on what was before it, each instant of the program has the same weight
-// on average, even if the number of goroutines changes.
+// the world twice and takes about a microsecond per goroutine, so the sampling rate follows from the
+// cost of earlier samples. Time is divided into intervals, each just long enough to keep the cost of
+// its sample at sampleShare of one processor. The sample is taken at a random moment of its interval
+// and represents the whole interval. Because the length of an interval depends only on what was
+// before it, each instant of the program has the same weight on average, even if the number of
+// goroutines changes.
 
 const (
 	// sampleShare is the part of one processor that the samples may take.
