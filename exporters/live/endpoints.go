@@ -217,8 +217,7 @@ var tasksEndpoint = endpoint{
 		return 0
 	},
 	missing: func(h *handler) string {
-		switch {
-		case h.tasks == nil && h.recorder == nil && h.continuous == nil:
+		if h.tasks == nil && h.recorder == nil && h.continuous == nil {
 			return "nothing is recorded: none of live.Options.Tasks, Recorder and Continuous is set"
 		}
 		return noFull(h)
@@ -265,8 +264,7 @@ var speedupEndpoint = endpoint{
 	forms:      allForms[:4], // no profile
 	parameters: usual,
 	missing: func(h *handler) string {
-		switch {
-		case h.recorder == nil:
+		if h.recorder == nil {
 			return "an estimate needs a snapshot, and there is no recorder: live.Options.Recorder is not set"
 		}
 		return noFull(h)
