@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -213,8 +215,40 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buff
 // analyzeSnapshot runs all analyses on the last d of a trace, generation by generation.
 func (h *handler) analyzeSnapshot(ctx context.Context, data *snapshot.Buffer, d time.Duration, opt bottleneck.Options) (*bottleneck.Report, error) {
 	opt.Last, opt.MaxMemory, opt.Workers = d, h.room.limit, 1
+	y := &yielder{Context: ctx}
+	ctx, opt.Observers = y, append(slices.Clip(opt.Observers), y)
 	if h.opt.Full != nil {
 		return h.opt.Full.Analyze(ctx, data, opt)
 	}
 	return bottleneck.GraphRecorder(ctx, data, opt)
+}
+
+// yielder lets the goroutines of the service run before an analysis that has run for workSlice. It
+// is an observer, and a context whose Err the decoder calls every few hundred events.
+type yielder struct {
+	timeline.Base
+	context.Context
+	events  int
+	yielded atomic.Int64 // time.Time.UnixNano
+}
+
+const workSlice = 250 * time.Microsecond
+
+func (y *yielder) Transition(*timeline.Transition) {
+	if y.events++; y.events%128 == 0 {
+		y.yield()
+	}
+}
+
+// Err implements context.Context.
+func (y *yielder) Err() error {
+	y.yield()
+	return y.Context.Err()
+}
+
+func (y *yielder) yield() {
+	if d := time.Now().UnixNano() - y.yielded.Load(); d < 0 || d > int64(workSlice) {
+		runtime.Gosched()
+		y.yielded.Store(time.Now().UnixNano())
+	}
 }
