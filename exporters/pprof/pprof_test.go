@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -249,10 +251,20 @@ func goTool(t *testing.T, g *bottle.Graph, args ...string) string {
 	return goToolOn(t, func(w io.Writer) error { return pprof.Write(w, g, pprof.Options{}) }, args...)
 }
 
+// pprofTool returns the program that go tool pprof runs.
+var pprofTool = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("go", "tool", "-n", "pprof").Output()
+	return strings.TrimSpace(string(out)), err
+})
+
 // goToolOn runs go tool pprof on the output of write.
 func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string {
 	t.Helper()
 	require.Program(t, "go")
+	tool, err := pprofTool()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var buf bytes.Buffer
 	if err := write(&buf); err != nil {
 		t.Fatal(err)
@@ -262,7 +274,7 @@ func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string 
 	if err := os.WriteFile(file, buf.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", append(append([]string{"tool", "pprof"}, args...), file)...)
+	cmd := exec.Command(tool, append(slices.Clip(args), file)...)
 	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
