@@ -229,21 +229,16 @@ func (p *Profile) form() (*profileJSON, error) {
 }
 
 // sums returns the sums of the waits, in all and by kind.
-func (p *Profile) sums() (s sumsJSON, kinds map[Kind]kindJSON) {
-	s.Wait, kinds = new(time.Duration), map[Kind]kindJSON{}
+func (p *Profile) sums() (sumsJSON, map[Kind]kindJSON) {
+	var all Wait
+	kinds := map[Kind]kindJSON{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		*s.Wait += w.Waited
-		s.HandOff += w.HandOff
-		s.Unattributed += w.Unattributed
-		s.Ready += w.Ready
-		s.ReadyIdle += w.ReadyIdle
-		s.Contentions += w.Contentions
-		s.Parks += w.Parks
+		all.Add(w)
 		k := kinds[w.Kind]
 		kinds[w.Kind] = kindJSON{k.Contentions + w.Contentions, k.Wait + w.Waited, k.Ready + w.Ready}
 	}
-	return s, kinds
+	return sumsJSON{&all.Waited, all.HandOff, all.Unattributed, all.Ready, all.ReadyIdle, all.Contentions, all.Parks}, kinds
 }
 
 func (t *jsonTables) row(k Kind, l *Lock, waiter *Party, flags Flags) rowJSON {

@@ -22,6 +22,7 @@ func complete() *Profile {
 	p.Start = time.Date(2026, 2, 3, 4, 5, 6, 789, time.UTC)
 	p.Warnings = []string{"Take care."}
 	p.Dropped = Dropped{1, 2, 3, 4}
+	p.Events, p.Bytes = 60, 600
 	get := p.Waits[0].Waiter.Stack
 	get.Truncated = true
 	get.Frames[0].PC = 1<<63 + 7
@@ -310,6 +311,9 @@ func TestFilter(t *testing.T) {
 	} {
 		q := p.Filter(tt.filter)
 		checkSums(t, q)
+		if all := reflect.ValueOf(tt.filter).IsZero(); (q.Events == 60 && q.Bytes == 600) != all || (q.Events == 0 && q.Bytes == 0) == all {
+			t.Errorf("%+v: %d events, %d bytes", tt.filter, q.Events, q.Bytes)
+		}
 		waited, _, handOff, unattributed := totals(q)
 		contentions := int64(0)
 		for _, w := range q.Waits {

@@ -158,7 +158,7 @@ func (m *merger) add(p *Profile) {
 		w := &p.Waits[i]
 		lock := locks[w.Lock]
 		k := mergedKey{kind: w.Kind, lock: lock, waiter: m.stacks.of(w.Waiter.Stack), waiterGroup: w.Waiter.Group, waiterG: m.goroutine(w.Waiter), flags: w.Flags}
-		rowOf(&m.out.Waits, m.waits, k, Wait{Kind: w.Kind, Lock: lock.lock, Waiter: m.party(w.Waiter), Flags: w.Flags}).add(w)
+		rowOf(&m.out.Waits, m.waits, k, Wait{Kind: w.Kind, Lock: lock.lock, Waiter: m.party(w.Waiter), Flags: w.Flags}).Add(w)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
@@ -237,7 +237,8 @@ func worse(a, b Accuracy) Accuracy {
 	return a
 }
 
-func (w *Wait) add(b *Wait) {
+// Add adds the numbers of b to w.
+func (w *Wait) Add(b *Wait) {
 	w.Contentions += b.Contentions
 	w.Observed += b.Observed
 	w.Parks += b.Parks

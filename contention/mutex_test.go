@@ -164,6 +164,9 @@ func TestNoChains(t *testing.T) {
 	if w.Contentions != 3 || w.Blamed < 3*time.Millisecond || w.Waiter.Stack != nil || q.Owner.Stack != nil || q.Owner.Group != "" || !strings.HasSuffix(w.Lock.Class, "contention.cache") {
 		t.Errorf("%+v, owner %+v, class %q", w, q.Owner, w.Lock.Class)
 	}
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "NoChains") {
+		t.Errorf("warnings: %q", p.Warnings)
+	}
 	var b bytes.Buffer
 	if err := WriteJSON(&b, p); err != nil {
 		t.Fatal(err)

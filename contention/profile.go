@@ -63,14 +63,10 @@ func (p *Profile) HasReady() bool {
 // Rates returns a sentence with the numbers of contentions, parks and events per second, and of
 // bytes per contention; "" without a duration.
 func (p *Profile) Rates() string {
-	var contentions, parks int64
-	for i := range p.Waits {
-		contentions += p.Waits[i].Contentions
-		parks += p.Waits[i].Parks
-	}
 	if p.Duration <= 0 {
 		return ""
 	}
+	contentions, parks := sum(p, func(w *Wait) int64 { return w.Contentions }), sum(p, func(w *Wait) int64 { return w.Parks })
 	rate := func(n int64) string { return format.Count(int64(float64(n)/p.Duration.Seconds() + 0.5)) }
 	s := "Rates: " + rate(contentions) + " contentions a second"
 	if parks > 0 {

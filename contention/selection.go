@@ -25,10 +25,14 @@ type Filter struct {
 // parts of the wait are kept. If it matches only owners, the wait is reduced to what is blamed on
 // those, and its Contentions are limited to theirs. If it matches only root owners, a pair is
 // reduced to their part. Thus the result satisfies the invariants of a Profile, but its totals are
-// those of the kept rows. Rows are copied; locks and stacks are shared with p.
+// those of the kept rows; Events and Bytes are 0, unless f keeps all. Rows are copied; locks and
+// stacks are shared with p.
 func (p *Profile) Filter(f Filter) *Profile {
 	out := *p
 	out.Waits, out.Pairs, out.Locks, out.Unfinished = nil, nil, nil, nil
+	if len(f.Kinds) > 0 || f.Focus != nil || f.Min > 0 {
+		out.Events, out.Bytes = 0, 0 // they are those of all waits
+	}
 	m := matcher{re: f.Focus, stacks: map[*Stack]bool{}, locks: map[*Lock]bool{}}
 	t := &filtered{at: map[rowKey]int{}}
 	for i := range p.Waits {
@@ -254,7 +258,7 @@ func (f *topFolder) wait(w *Wait, keep bool) {
 		return
 	}
 	k := f.folded(w.Kind, w.Flags)
-	rowOf(&f.out.Waits, f.waits, k, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags}).add(w)
+	rowOf(&f.out.Waits, f.waits, k, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags}).Add(w)
 	f.other.Longest = max(f.other.Longest, w.Longest)
 }
 

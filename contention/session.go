@@ -269,6 +269,12 @@ func (s *session) snapshot() *Profile {
 	if s.sampled.Load() {
 		p.Accuracy = Sampled
 	}
+	for i := range p.Waits {
+		if p.Waits[i].Waiter.Stack == nil {
+			p.warn("Call chains were not recorded: Options.NoChains is set.")
+			break
+		}
+	}
 	p.finish()
 	return p
 }

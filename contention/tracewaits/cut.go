@@ -78,9 +78,9 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 	p := o.profile(inFlight)
 	for k := range o.rows.rows {
 		l := k.lock.root()
-		l.lockFacts = lockFacts{}
+		l.lockFacts, l.rows = lockFacts{}, nil
 	}
-	o.rows = newTraceRows(o.rows.max)
+	o.rows = newTraceRows(o.rows.max, o.opt.Goroutines)
 	if !o.wall.IsZero() {
 		o.wall = o.wall.Add(time.Duration(t - o.begin))
 	}
@@ -102,13 +102,13 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	switch {
 	case w.chosen:
 		o.readied(w, t)
-		o.rows.part(g, w, o.opt.Goroutines)
+		o.rows.part(g, w)
 		return true
 	case o.blocked(g.present.state) && (o.opt.Runtime || o.counts(g.g, &p)):
 		o.cutBlocked(g, waitOf(&p), t)
 		return true
 	case w.open && g.active && g.ran+t-g.since <= futile:
-		o.rows.part(g, w, o.opt.Goroutines) // possibly a futile wake-up
+		o.rows.part(g, w) // possibly a futile wake-up
 	default:
 		o.commit(g)
 	}
@@ -121,7 +121,7 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 	lock := lockWait(kind)
 	if w.open {
 		if lock && g.inVain(at.site) {
-			o.rows.part(g, w, o.opt.Goroutines) // a futile wake-up
+			o.rows.part(g, w) // a futile wake-up
 		} else {
 			o.commit(g)
 		}
@@ -133,28 +133,31 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 	} else {
 		p.lock = o.pseudoLock(kind, at.site)
 	}
-	o.rows.part(g, &p, o.opt.Goroutines)
+	o.rows.part(g, &p)
 }
 
 // part books the time so far of a wait that continues, which is not a contention yet, and subtracts
 // it from the wait.
-func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
-	row := r.rowOf(g, w, goroutines)
-	row.waited += int64(w.waited)
-	row.blamed += int64(w.blamed)
-	row.handOff += int64(w.handOff)
-	row.unattributed += int64(w.unattributed)
-	row.ready += int64(w.ready)
-	row.idle += int64(w.idle)
-	for i := range w.parts {
-		p := &w.parts[i]
-		pair := r.pairOf(row, &p.owner, goroutines)
-		pair.blamed += int64(p.ns)
-		pair.addDid(&p.did, 0, goroutines)
+func (r *traceRows) part(g *tracedGoroutine, w *waiting) {
+	row := r.rowOf(g, w)
+	row.addTimes(w)
+	add := func(parts []blamedPart) {
+		for i := range parts {
+			pair := r.pair(row, parts[i].owner)
+			pair.blamed += int64(parts[i].ns)
+			pair.did.addTimes(&parts[i].did, 1)
+		}
+	}
+	add(w.parts)
+	for _, s := range w.sums() {
+		add(s.parts)
 	}
 	w.earlier += w.waited
 	w.waited, w.blamed, w.handOff, w.unattributed, w.parts = 0, 0, 0, 0, w.parts[:0]
-	w.full = false
+	if w.more != nil {
+		clear(w.more.sums)
+		w.more.sums = w.more.sums[:0]
+	}
 	w.ready, w.idle = 0, 0
 }
 

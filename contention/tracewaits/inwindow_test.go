@@ -245,13 +245,13 @@ func TestWindowsAreBounded(t *testing.T) {
 	}
 	sameSums(t, "bounded", whole, contention.Merge(windows...))
 
-	w := newTraceWindows(0, time.Microsecond, maxWindowCells)
+	w := newTraceWindows(0, Options{Window: time.Microsecond}, maxWindowCells)
 	g, lock := &tracedGoroutine{g: &timeline.Goroutine{ID: 1}}, &tracedLock{}
 	for i := range 3 * maxWindowCells / 2 { // another call chain each time
 		site := &callSite{stack: &contention.Stack{}, id: i}
 		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1}
 		w.noteUnowned(&wait, handOffSpan, timeline.Time(i), timeline.Time(i+1))
-		w.book(g, &wait, false)
+		w.book(g, &wait)
 		if w.count(); w.cells > maxWindowCells+10 {
 			t.Fatalf("%d cells", w.cells)
 		}
@@ -260,7 +260,7 @@ func TestWindowsAreBounded(t *testing.T) {
 
 // A message of a wrapped lock can contain times outside the trace.
 func TestWindowsTakeAnyTime(t *testing.T) {
-	w := newTraceWindows(1000, time.Microsecond, maxWindowCells)
+	w := newTraceWindows(1000, Options{Window: time.Microsecond}, maxWindowCells)
 	for _, sp := range []waitSpan{
 		{from: -1 << 62, to: -1 << 61, ns: 5}, {from: 1 << 61, to: 1 << 62, ns: 1 << 60}, {from: 5000, to: 5000, ns: 7}, {from: 900, to: 1100, ns: 100},
 	} {
@@ -268,12 +268,12 @@ func TestWindowsTakeAnyTime(t *testing.T) {
 		sp.what = handOffSpan
 		w.noteLogged(&wait, sp, 9000)
 		wait.site, wait.lock = &callSite{}, &tracedLock{}
-		w.book(&tracedGoroutine{g: &timeline.Goroutine{}}, &wait, false)
+		w.book(&tracedGoroutine{g: &timeline.Goroutine{}}, &wait)
 	}
 	var sum int64
 	for _, win := range w.list {
 		for _, row := range win.rows.rows {
-			sum += row.handOff
+			sum += int64(row.HandOff)
 		}
 	}
 	if want := int64(5 + 1<<60 + 7 + 100); sum != want || len(w.list) != 8 {

@@ -23,8 +23,9 @@ type blockedTime struct {
 
 type ledgerCause struct {
 	causePart
-	via doing
-	n   int64 // number of waits
+	via  doing
+	n    int64  // number of waits
+	wait uint64 // the one counted last, unless 0
 }
 
 func (l *ledger) clone() (c ledger) {
@@ -126,7 +127,10 @@ func (l *ledger) addCause(c ledgerCause) {
 		k := &l.causes[i]
 		if k.via == c.via && k.root == c.root {
 			k.ns += c.ns
-			k.n += c.n
+			if k.wait != c.wait || c.wait == 0 {
+				k.n += c.n
+				k.wait = c.wait
+			}
 			k.links = max(k.links, c.links)
 			return
 		}
@@ -154,6 +158,33 @@ func (l *ledger) merge(m *ledger) {
 	}
 	for i := range m.causes {
 		l.addCause(m.causes[i])
+	}
+}
+
+// addTimes adds a ledger several times, without the number of waits of its causes.
+func (l *ledger) addTimes(m *ledger, times int64) {
+	n := timeline.Time(times)
+	for i, ns := range m.did {
+		l.did[i] += n * ns
+	}
+	for _, b := range m.blocked {
+		l.add(b.on, n*b.ns)
+	}
+	for _, c := range m.causes {
+		c.ns, c.n = n*c.ns, 0
+		l.addCause(c)
+	}
+}
+
+// count adds waits to a cause, or to the unknown root if the ledger does not have it.
+func (l *ledger) count(k causeKey, waits int64) {
+	for _, root := range [2]owner{k.root, {}} {
+		for i := range l.causes {
+			if c := &l.causes[i]; c.via == k.via && c.root == root {
+				c.n += waits
+				return
+			}
+		}
 	}
 }
 
@@ -213,32 +244,30 @@ func (l *ledger) causeFor(by owner) *cause {
 	return c
 }
 
-// doing is what a goroutine does, in one byte.
+// doing is what a goroutine does, in one byte. The values from blockedOn on are waits of
+// contention.Kinds, in their order.
 type doing uint8
 
-// The values from blockedOn on are in the order of contention.Kinds.
 const (
 	doingUnknown doing = iota
 	doingRunning
 	doingRunnable
-	doingMutex
-	doingWriter
-	doingReader
-	doingCond
-	doingWaitGroup
-	doingOnce
-	doingChanSend
-	doingChanReceive
-	doingSelect
-	doingSemaphore
-	doingNetwork
-	doingSleep
-	doingGC
-	doingOther
-	doingSyscall
-	doings
-	blockedOn = doingMutex
+	blockedOn
+	doings = blockedOn + 15
 )
+
+// doingOf has what a goroutine does during each kind of wait.
+var doingOf = func() (of [64]doing) {
+	other := slices.Index(contention.Kinds, contention.OtherKind)
+	for w := range of {
+		if of[w] = blockedOn + doing(other); w < len(timeline.Waits()) {
+			if i := slices.Index(contention.Kinds, contention.Kind(timeline.Wait(w).String())); i >= 0 {
+				of[w] = blockedOn + doing(i)
+			}
+		}
+	}
+	return of
+}()
 
 // kind returns what d waits for, or "" if it is not a wait.
 func (d doing) kind() contention.Kind {
@@ -248,17 +277,17 @@ func (d doing) kind() contention.Kind {
 	return contention.Kinds[d-blockedOn]
 }
 
-// activityOf returns the times by doing as an Activity.
-func activityOf(ns *[doings]int64) contention.Activity {
+// activity returns the times as an Activity.
+func (l *ledger) activity() contention.Activity {
 	a := contention.Activity{
-		Running: time.Duration(ns[doingRunning]), Runnable: time.Duration(ns[doingRunnable]), Unknown: time.Duration(ns[doingUnknown]),
+		Running: time.Duration(l.did[doingRunning]), Runnable: time.Duration(l.did[doingRunnable]), Unknown: time.Duration(l.did[doingUnknown]),
 	}
-	for d := blockedOn; d < doings; d++ {
-		if ns[d] != 0 {
+	for _, b := range l.blocked {
+		if b.ns != 0 {
 			if a.Blocked == nil {
-				a.Blocked = make(map[contention.Kind]time.Duration)
+				a.Blocked = map[contention.Kind]time.Duration{}
 			}
-			a.Blocked[d.kind()] = time.Duration(ns[d])
+			a.Blocked[b.on.kind()] = time.Duration(b.ns)
 		}
 	}
 	return a

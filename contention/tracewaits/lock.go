@@ -57,6 +57,8 @@ type tracedLock struct {
 	firstPark    timeline.Time // when a goroutine first blocked, since that waiter ran,
 	lastPark     timeline.Time // and when one last blocked
 	sums         [][]*spanSum  // of the history
+	rows         []*traceRow   // rows that may have some of these sums
+	work         int           // releases, sums and parts visited so far, for tests
 	past         *past         // the roots for those who waited for it
 	seen         []heldSeen    // observed holders since the latest release
 	// known is the number of holds known from beginning to end, and both the number of those that
@@ -116,32 +118,31 @@ const (
 	anyPlace                       // possibly before others
 )
 
-// placeAt returns where the waiter that x woke entered its queue, and the number of releases and
-// sums that it visited. A release leaves a token for the waiter that it wakes. A goroutine that
-// arrives before that waiter runs takes the token, tries the lock, and blocks at the head of the
-// queue if another goroutine was faster.
-func (l *tracedLock) placeAt(x *hold) (at queuePlace, steps int) {
+// placeAt returns where the waiter that x woke entered its queue. A release leaves a token for the
+// waiter that it wakes. A goroutine that arrives before that waiter runs takes the token, tries the
+// lock, and blocks at the head of the queue if another goroutine was faster.
+func (l *tracedLock) placeAt(x *hold) queuePlace {
 	i := sort.Search(len(l.history), func(i int) bool { return l.history[i].to > x.asked+overlap })
 	for i > 0 && l.history[i-1].to >= x.asked-placeWindow {
-		steps++
-		if n := l.allRanBefore(i, x.asked-overlap, &steps); n > 0 {
+		l.work++
+		if n := l.allRanBefore(i, x.asked-overlap); n > 0 {
 			i -= n
 			continue
 		}
 		i--
 		if y := l.history[i]; y.ran == 0 || y.ran > x.asked-overlap {
-			return anyPlace, steps
+			return anyPlace
 		}
 	}
-	return lastPlace, steps
+	return lastPlace
 }
 
 // allRanBefore returns the number of releases of the largest sum that ends before release i and
 // whose waiters all ran at time t, or 0.
-func (l *tracedLock) allRanBefore(i int, t timeline.Time, steps *int) int {
+func (l *tracedLock) allRanBefore(i int, t timeline.Time) int {
 	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(l.sums)) - 1; level >= 0; level-- {
 		size := 1 << ((level + 1) * fanBits)
-		if l.ranBy(level, i/size-1, steps) <= t {
+		if l.ranBy(level, i/size-1) <= t {
 			return size
 		}
 	}
@@ -150,17 +151,17 @@ func (l *tracedLock) allRanBefore(i int, t timeline.Time, steps *int) int {
 
 // ranBy returns when the latest waiter that was woken in sum number i of a level ran. It is computed
 // once all of them have run.
-func (l *tracedLock) ranBy(level, i int, steps *int) timeline.Time {
+func (l *tracedLock) ranBy(level, i int) timeline.Time {
 	s := l.sums[level][i]
 	if s.ran != 0 {
 		return s.ran
 	}
 	latest := timeline.Time(0)
 	for j := i * fanOut; j < (i+1)*fanOut; j++ {
-		*steps++
+		l.work++
 		ran := timeline.Time(0)
 		if level > 0 {
-			ran = l.ranBy(level-1, j, steps)
+			ran = l.ranBy(level-1, j)
 		} else {
 			ran = l.history[j].ran
 		}
@@ -292,6 +293,10 @@ func (l *tracedLock) evict() {
 		h.forgotten = h.forgotten || h.prev != nil
 		h.prev = nil
 	}
+	for _, row := range l.rows { // they keep no old sums
+		row.settle()
+	}
+	l.rows = l.rows[:0]
 	copy(l.history, l.history[n:])
 	clear(l.history[len(l.history)-n:])
 	l.history = l.history[:len(l.history)-n]
@@ -336,7 +341,7 @@ func (o *Observer) unite(a, b *tracedLock) *tracedLock {
 	}
 	b.parent = a
 	a.waitingSince = earlier(a.waitingSince, b.waitingSince)
-	o.work += a.mergeHistory(b)
+	a.mergeHistory(b)
 	for i := range b.waiting {
 		a.waiting[i] += b.waiting[i]
 	}
@@ -368,10 +373,10 @@ func (o *Observer) unite(a, b *tracedLock) *tracedLock {
 	return a
 }
 
-// mergeHistory moves the releases of b to a, and returns the number of releases that it visited.
-// Those before all current waits are of no use. Without that limit, each of many locks that turn
-// out to be one would have all releases after its own first one summed up again.
-func (a *tracedLock) mergeHistory(b *tracedLock) int {
+// mergeHistory moves the releases of b to a. Those before all current waits are of no use. Without
+// that limit, each of many locks that turn out to be one would have all releases after its own
+// first one summed up again.
+func (a *tracedLock) mergeHistory(b *tracedLock) {
 	x, y := a.history, b.history // the latest release is in x
 	if len(x) == 0 || len(y) > 0 && x[len(x)-1].to < y[len(y)-1].to {
 		x, y = y, x
@@ -382,21 +387,22 @@ func (a *tracedLock) mergeHistory(b *tracedLock) int {
 		needed = a.waitingSince - placeWindow
 	}
 	y = y[sort.Search(len(y), func(i int) bool { return y[i].to >= needed }):]
-	b.history, b.sums = nil, nil
+	a.rows = append(a.rows, b.rows...)
+	b.history, b.sums, b.rows = nil, nil, nil
+	a.work += b.work
 	a.evicted = a.evicted || b.evicted
 	a.history = x
 	if len(y) == 0 {
-		return 0
+		return
 	}
 	first := sort.Search(len(x), func(i int) bool { return x[i].to > y[0].to })
 	a.history = append(x, y...)
 	slices.SortStableFunc(a.history[first:], func(x, y *hold) int { return cmp.Compare(x.to, y.to) })
 	a.sumFrom(first)
-	work := len(a.history) - first
+	a.work += len(a.history) - first
 	if len(a.history) >= 2*a.memory() {
 		a.evict()
 	}
-	return work
 }
 
 // earlier returns the earlier of two times; 0 means no time.

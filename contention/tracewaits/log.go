@@ -109,7 +109,7 @@ func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
 	k := &keptWait{w: *w, g: &tracedGoroutine{wait: &noWait, lockState: &noLocks, g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
 	k.w.parts = slices.Clone(w.parts)
 	if w.more != nil {
-		k.w.more = &moreOfWait{slices.Clone(w.more.contended), slices.Clone(w.more.spans)}
+		k.w.more = &moreOfWait{slices.Clone(w.more.contended), slices.Clone(w.more.spans), slices.Clone(w.more.sums)}
 	}
 	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
 		o.bookKept(of[0])

@@ -122,23 +122,14 @@ type Options struct {
 // a flight recorder, uncompressed or compressed with gzip or zstd. The analysis takes about a
 // microsecond per wait, in addition to reading the trace.
 //
-// The fields of a [contention.Wait] from a trace are:
-//
-//   - Waited is the time that the goroutine was blocked. If a goroutine was woken for a lock, found
-//     it taken and blocked again, that continues the same wait; Parks counts each block.
-//   - Ready is the time from the wake-up until the goroutine ran, which is not included in Waited.
-//     ReadyIdle is the part of it in which a processor was idle.
-//   - Blamed is the part of Waited for which the owner of the lock is known. For channels, a
-//     Cond and so on, it is the time until a goroutine, the owner of the pair, ended the wait. For
-//     a WaitGroup, it is divided among the goroutines that exited during the wait and were started
-//     by a waiting goroutine in the same call as the one that ended it: each is blamed for the time
-//     for which it was the last one out. A Done after which a goroutine continues is not in the
-//     trace.
-//   - HandOff is the part in which the lock had been given to another goroutine that was not
-//     running yet.
-//   - Unattributed is the rest. Either the trace does not show who held the lock, or whether it was
-//     held, or there is no owner, as for timers and the network. After Unlock woke a goroutine and
-//     before that goroutine runs, others may lock a Mutex unseen.
+// Blamed is the part of a wait for which the owner of the lock is known. For channels, a Cond and so
+// on, it is the time until a goroutine, the owner of the pair, ended the wait. For a WaitGroup, it is
+// divided among the goroutines that exited during the wait and were started by a waiting goroutine
+// in the same call as the one that ended it: each is blamed for the time for which it was the last
+// one out. A Done after which a goroutine continues is not in the trace. Unattributed is the time
+// for which the trace does not show who held the lock, or whether it was held, or for which there is
+// no owner, as for timers and the network. After Unlock woke a goroutine and before that goroutine
+// runs, others may lock a Mutex unseen.
 //
 // A goroutine may unlock a sync.Mutex that another one has locked. If the trace shows that, the
 // time is Unattributed. Otherwise, the goroutine that released a lock is assumed to have held it.
@@ -228,7 +219,6 @@ type Observer struct {
 	windows *traceWindows // nil without Options.Window
 	idle    idleTime
 	exits   exits
-	work    int           // releases, sums and parts visited so far, for tests
 	marking bool          // the collector is marking
 	marked  timeline.Time // time of the latest begin or end of marking
 
@@ -249,7 +239,7 @@ func NewObserver(opt Options) *Observer {
 	return &Observer{
 		opt:    opt,
 		places: newPlaces(orUsual(opt.MaxChains)),
-		rows:   newTraceRows(orUsual(opt.MaxPairs)),
+		rows:   newTraceRows(orUsual(opt.MaxPairs), opt.Goroutines),
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
 		apart:  new([recentPlaces]recentApart),
@@ -267,7 +257,7 @@ func orUsual(n int) int {
 // Begin implements [timeline.Observer].
 func (o *Observer) Begin(b *timeline.Begin) {
 	o.begin, o.end, o.cuts.at, o.idle.at = b.Time, b.Time, b.Time, b.Time
-	o.windows = newTraceWindows(b.Time, o.opt.Window, min(o.rows.max, maxWindowCells))
+	o.windows = newTraceWindows(b.Time, o.opt, min(o.rows.max, maxWindowCells))
 }
 
 // End implements [timeline.Observer].

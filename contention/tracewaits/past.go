@@ -323,25 +323,16 @@ func doingIn(s timeline.State) doing {
 	case timeline.Runnable:
 		return doingRunnable
 	case timeline.SyscallBlocked:
-		return doingSyscall
+		return doingOf[timeline.WaitSyscall]
 	}
 	return doingUnknown
 }
 
-// addCut appends a wait for a lock as it was divided. The latest part comes first in given.
-func (p *past) addCut(given []givenTime, on doing) {
+// addCut appends a wait for a lock as it was divided, latest part first.
+func (p *past) addCut(given []heldSpan, on doing) {
 	p.segs = slices.Grow(p.segs, len(given))
-	for i := len(given) - 1; i >= 0; i-- {
-		s := &given[i]
-		p.addWaiting(s.from, on, true)
-		switch {
-		case s.shared != nil:
-			p.add(s.to, on, s.shared)
-		case s.by == nil:
-			p.addWaiting(s.to, on, false)
-		default:
-			p.addBlamed(s.from, s.to, on, s.by.owner, s.by.past, s.did)
-		}
+	for i := range slices.Backward(given) {
+		p.addSpan(&given[i], on)
 	}
 }
 
@@ -507,5 +498,5 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 
 // finish appends the rest of a wait that is over.
 func (p *past) finish(t *timeline.Transition) {
-	p.addWaiting(t.End, doingOf(waitOf(&t.Interval)), lockWait(t.Wait))
+	p.addWaiting(t.End, doingOf[waitOf(&t.Interval)], lockWait(t.Wait))
 }

@@ -53,7 +53,7 @@ func TestTraceBlocks(t *testing.T) {
 		var n int64
 		for k, row := range o.rows.united() {
 			if lockWait(k.kind) {
-				n += row.blocks
+				n += row.Parks
 			}
 		}
 		if n != want {

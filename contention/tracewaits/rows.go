@@ -21,6 +21,8 @@ type traceRows struct {
 	max     int
 	crowded uint64 // number of times there was no room for a row or a pair
 	serial  uint64 // number of waits
+
+	goroutines bool // see Options.Goroutines
 }
 
 type traceRowKey struct {
@@ -32,27 +34,17 @@ type traceRowKey struct {
 	flags  contention.Flags
 }
 
-type traceOwnerKey struct {
-	site  *callSite
-	group group
-	g     int64
-	flags contention.Flags
-}
-
-// traceRow is a row of Profile.Waits and its pairs.
+// traceRow is a row of Profile.Waits, without the fields of its key, and its pairs.
 type traceRow struct {
-	count, observed                       int64
-	waited, blamed, handOff, unattributed int64
-	longest                               int64
-	blocks                                int64 // more than count after futile wake-ups
-	// ready is the time after the waits, and idle the part of it in which a processor (P) was
-	// idle.
-	ready int64
-	idle  int64
+	contention.Wait
+	pairs map[owner]*tracePair
+	last  owner      // the owner that was last asked for,
+	pair  *tracePair // and its pair
 
-	pairs map[traceOwnerKey]*tracePair
-	last  traceOwnerKey // the owner that was last asked for,
-	pair  *tracePair    // and its pair
+	// For waits with sums of many owners: see sums.go.
+	sums  []shownSum // of the latest
+	clock int64      // their number
+	work  int        // steps not yet in those of the lock
 }
 
 type recentRow struct {
@@ -73,65 +65,74 @@ type tracePair struct {
 	serial                 uint64 // number of the wait that was added last
 	inWait                 int64  // its blame on the owner
 	did                    ledger // what the owner did
+	now                    *inWaits
 }
 
-func newTraceRows(limit int) traceRows {
-	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit}
+func newTraceRows(limit int, goroutines bool) traceRows {
+	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit, goroutines: goroutines}
 }
 
 // restSite stands for the call chains in excess of a limit. It is never written.
 var restSite = &callSite{stack: &contention.Stack{Frames: []contention.Frame{{Func: callstack.Dropped}}}}
 
 // add books a finished wait.
-func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
-	row := r.rowOf(g, w, goroutines)
-	row.count++
-	row.observed++
-	row.blocks += w.blocks
-	row.waited += int64(w.waited)
-	row.blamed += int64(w.blamed)
-	row.handOff += int64(w.handOff)
-	row.unattributed += int64(w.unattributed)
-	row.ready += int64(w.ready)
-	row.idle += int64(w.idle)
-	row.longest = max(row.longest, int64(w.waited+w.earlier))
+func (r *traceRows) add(g *tracedGoroutine, w *waiting) {
+	row := r.rowOf(g, w)
+	row.over(w, w.waited+w.earlier)
+	row.addTimes(w)
 	r.serial++
+	sums := w.sums()
+	if len(sums) > 0 {
+		r.show(row, w.lock.root(), sums)
+	}
 	for i := range w.parts {
 		p := &w.parts[i]
 		if p.owner.site == restSite {
 			r.crowded++
 		}
-		r.pairOf(row, &p.owner, goroutines).add(p, r.serial, goroutines)
+		r.pair(row, p.owner).add(p, r.serial, len(sums) > 0)
 	}
+}
+
+// over counts a wait that took the given time.
+func (row *traceRow) over(w *waiting, took timeline.Time) {
+	row.Contentions++
+	row.Observed++
+	row.Parks += w.blocks
+	row.Longest = max(row.Longest, time.Duration(took))
+}
+
+// addTimes adds the times of a wait.
+func (row *traceRow) addTimes(w *waiting) {
+	row.Waited += time.Duration(w.waited)
+	row.Blamed += time.Duration(w.blamed)
+	row.HandOff += time.Duration(w.handOff)
+	row.Unattributed += time.Duration(w.unattributed)
+	row.Ready += time.Duration(w.ready)
+	row.ReadyIdle += time.Duration(w.idle)
 }
 
 // rowOf returns the row of a wait.
-func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting, goroutines bool) *traceRow {
+func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting) *traceRow {
 	lock, of, id := w.lock.root(), g.group(), int64(0)
-	if goroutines {
+	if r.goroutines {
 		id = g.g.ID
 	}
-	var e *recentRow
-	if r.recent != nil {
-		// Compared field by field: a key made for the comparison would be written and read again.
-		e = &r.recent[slot(w.site, lock, of, id)]
-		if k := &e.key; e.row != nil && k.waiter == w.site && k.lock == lock && k.group == of && k.kind == w.kind && k.flags == w.flags && k.g == id {
-			return e.row
-		}
+	// Compared field by field: a key made for the comparison would be written and read again.
+	e := &r.recent[slot(w.site, lock, of, id)]
+	if k := &e.key; e.row != nil && k.waiter == w.site && k.lock == lock && k.group == of && k.kind == w.kind && k.flags == w.flags && k.g == id {
+		return e.row
 	}
-	return r.row(traceRowKey{kind: w.kind, lock: lock, waiter: w.site, group: of, flags: w.flags, g: id}, e)
+	return r.row(rowKeyOf(g, w, r.goroutines), e)
 }
 
-// pairOf returns the pair of an owner.
-func (r *traceRows) pairOf(row *traceRow, by *owner, goroutines bool) *tracePair {
-	id := int64(0)
+// rowKeyOf returns the key of the row of a wait.
+func rowKeyOf(g *tracedGoroutine, w *waiting, goroutines bool) traceRowKey {
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
 	if goroutines {
-		id = by.g
+		k.g = g.g.ID
 	}
-	if k := &row.last; row.pair != nil && k.site == by.site && k.group == by.group && k.flags == by.flags && k.g == id {
-		return row.pair
-	}
-	return r.pair(row, traceOwnerKey{by.site, by.group, id, by.flags})
+	return k
 }
 
 // row returns the row of a key, or that of the dropped if there is no room for another one. It
@@ -145,7 +146,7 @@ func (r *traceRows) row(k traceRowKey, e *recentRow) *traceRow {
 		row = r.rows[k]
 	}
 	if row == nil {
-		row = &traceRow{pairs: map[traceOwnerKey]*tracePair{}}
+		row = &traceRow{pairs: map[owner]*tracePair{}}
 		r.rows[k] = row
 		r.cells++
 	}
@@ -156,7 +157,7 @@ func (r *traceRows) row(k traceRowKey, e *recentRow) *traceRow {
 }
 
 // pair returns the pair of a row, or that of the dropped.
-func (r *traceRows) pair(row *traceRow, k traceOwnerKey) *tracePair {
+func (r *traceRows) pair(row *traceRow, k owner) *tracePair {
 	if row.pair != nil && row.last == k {
 		return row.pair
 	}
@@ -178,46 +179,42 @@ func (r *traceRows) pair(row *traceRow, k traceOwnerKey) *tracePair {
 	return p
 }
 
-// add adds a part of a wait. Several parts of one wait count as one contention.
-func (p *tracePair) add(part *blamedPart, serial uint64, goroutines bool) {
-	first := p.serial != serial
-	if first {
-		p.serial, p.inWait = serial, 0
-		p.count++
-	}
+// add adds a part of a wait. Several parts of one wait count as one contention, and so does what the
+// pair has in the sums of the wait, if there are any.
+func (p *tracePair) add(part *blamedPart, serial uint64, sums bool) {
 	ns := int64(part.ns)
+	if p.serial != serial {
+		p.serial, p.inWait = serial, 0
+		if sums && p.now != nil {
+			p.inWait = int64(p.now.ns)
+		}
+		if p.inWait == 0 {
+			p.count++
+		}
+	}
 	p.inWait += ns
 	p.blamed += ns
 	p.longest = max(p.longest, p.inWait)
-	waits := int64(0)
-	if first {
-		waits = 1
-	}
-	p.addDid(&part.did, waits, goroutines)
-}
-
-// addDid adds what the owner did during the given number of additional waits.
-func (p *tracePair) addDid(did *ledger, waits int64, goroutines bool) {
-	for i := range did.causes {
-		c := &did.causes[i]
-		c.n = waits
-		if !goroutines {
-			c.root.g = 0
+	for i := range part.did.causes {
+		c := &part.did.causes[i]
+		if c.n, c.wait = 1, serial; sums && p.now != nil && p.now.causes[causeKey{c.via, c.root}] != nil {
+			c.n = 0
 		}
 	}
-	p.did.merge(did)
+	p.did.merge(&part.did)
 }
 
 // united returns the rows, merging those whose locks have turned out to be the same.
 func (r *traceRows) united() map[traceRowKey]*traceRow {
 	rows := make(map[traceRowKey]*traceRow, len(r.rows))
 	for k, row := range r.rows {
+		row.settle()
 		k.lock = k.lock.root()
 		if into := rows[k]; into != nil {
 			into.merge(row)
 			continue
 		}
-		c := &traceRow{pairs: make(map[traceOwnerKey]*tracePair, len(row.pairs))}
+		c := &traceRow{pairs: make(map[owner]*tracePair, len(row.pairs))}
 		c.merge(row)
 		rows[k] = c
 	}
@@ -225,16 +222,7 @@ func (r *traceRows) united() map[traceRowKey]*traceRow {
 }
 
 func (r *traceRow) merge(s *traceRow) {
-	r.count += s.count
-	r.observed += s.observed
-	r.blocks += s.blocks
-	r.waited += s.waited
-	r.blamed += s.blamed
-	r.handOff += s.handOff
-	r.unattributed += s.unattributed
-	r.ready += s.ready
-	r.idle += s.idle
-	r.longest = max(r.longest, s.longest)
+	r.Wait.Add(&s.Wait)
 	for k, p := range s.pairs {
 		into := r.pairs[k]
 		if into == nil {
@@ -271,22 +259,16 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFa
 	keys := slices.Collect(maps.Keys(united))
 	order.Stable(keys, compareRows)
 	for _, k := range keys {
-		row, lock := united[k], lockOf(k.lock)
+		row, lock, kind := united[k], lockOf(k.lock), doingOf[k.kind].kind()
 		waiter := contention.Party{Goroutine: uint64(k.g), Group: k.group.name(), Stack: k.waiter.stack}
-		p.Waits = append(p.Waits, contention.Wait{
-			Kind: traceKind(k.kind), Lock: lock, Waiter: waiter, Flags: k.flags,
-			Contentions: row.count, Observed: row.observed, Parks: row.blocks,
-			Ready: time.Duration(row.ready), ReadyIdle: time.Duration(row.idle),
-			Waited: time.Duration(row.waited), Blamed: time.Duration(row.blamed),
-			HandOff: time.Duration(row.handOff), Unattributed: time.Duration(row.unattributed),
-			Longest: time.Duration(row.longest),
-		})
+		row.Kind, row.Lock, row.Waiter, row.Flags = kind, lock, waiter, k.flags
+		p.Waits = append(p.Waits, row.Wait)
 		owners := slices.Collect(maps.Keys(row.pairs))
 		order.Stable(owners, compareOwners)
 		for _, o := range owners {
 			c := row.pairs[o]
 			q := contention.Pair{
-				Kind: traceKind(k.kind), Lock: lock, Waiter: waiter,
+				Kind: kind, Lock: lock, Waiter: waiter,
 				Owner: contention.Party{Goroutine: uint64(o.g), Group: o.group.name(), Stack: o.site.stack},
 				Flags: k.flags | o.flags, Contentions: c.count,
 				Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
@@ -305,17 +287,13 @@ func compareRows(a, b traceRowKey) int {
 		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
 }
 
-func compareOwners(a, b traceOwnerKey) int {
+func compareOwners(a, b owner) int {
 	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
 }
 
 // copyTo sets the activity of the owner of a pair and the roots.
 func (l *ledger) copyTo(q *contention.Pair) {
-	var ns [doings]int64
-	for i, d := range l.times() {
-		ns[i] = int64(d)
-	}
-	q.Activity = activityOf(&ns)
+	q.Activity = l.activity()
 	var roots []contention.Root
 	for i := range l.causes {
 		c := &l.causes[i]
@@ -326,50 +304,4 @@ func (l *ledger) copyTo(q *contention.Pair) {
 		roots = append(roots, r)
 	}
 	q.SetRoots(roots)
-}
-
-// doingOf returns what a goroutine does during a wait.
-func doingOf(w timeline.Wait) doing {
-	switch w {
-	case timeline.WaitMutex:
-		return doingMutex
-	case timeline.WaitRWMutexWriter:
-		return doingWriter
-	case timeline.WaitRWMutexReader:
-		return doingReader
-	case timeline.WaitWaitGroup:
-		return doingWaitGroup
-	case timeline.WaitCond:
-		return doingCond
-	case timeline.WaitOnce:
-		return doingOnce
-	case timeline.WaitChanSend:
-		return doingChanSend
-	case timeline.WaitChanReceive:
-		return doingChanReceive
-	case timeline.WaitSelect:
-		return doingSelect
-	case timeline.WaitSemaphore:
-		return doingSemaphore
-	case timeline.WaitNetwork:
-		return doingNetwork
-	case timeline.WaitSleep:
-		return doingSleep
-	case timeline.WaitGC:
-		return doingGC
-	case timeline.WaitSyscall:
-		return doingSyscall
-	}
-	return doingOther
-}
-
-// traceKind returns the kind of contention of a wait.
-func traceKind(w timeline.Wait) contention.Kind {
-	switch w {
-	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitWaitGroup,
-		timeline.WaitCond, timeline.WaitOnce, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitSelect,
-		timeline.WaitSemaphore, timeline.WaitNetwork, timeline.WaitSleep, timeline.WaitGC, timeline.WaitSyscall:
-		return contention.Kind(w.String())
-	}
-	return contention.OtherKind
 }

@@ -2,18 +2,43 @@ package tracewaits
 
 import (
 	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// convoy plays a trace in which n goroutines block on one lock, and each of them has it once.
-func convoy(t *testing.T, n int, opt Options) (*Observer, *contention.Profile) {
+// steps returns the number of steps that the division of waits took.
+func steps(o *Observer) (n int) {
+	counted := map[*tracedLock]bool{}
+	for _, sites := range o.places.sites {
+		for _, s := range sites {
+			if s.lock != nil && !counted[s.lock.root()] {
+				counted[s.lock.root()] = true
+				n += s.lock.root().work
+			}
+		}
+	}
+	return n
+}
+
+// convoy plays a trace in which n goroutines block on one lock, and each of them has it once. It
+// is released by as many call chains as given, in turn.
+func convoy(t *testing.T, n, chains int, opt Options) (*Observer, *contention.Profile) {
 	s := newScript(t, opt)
-	block, unlock := s.stack(mLock+"f:10"), s.stack(mUnlock+"f:12")
+	block := s.stack(mLock + "f:10")
+	unlock := make([]*timeline.Stack, chains)
+	for i := range unlock {
+		unlock[i] = s.stack(fmt.Sprintf("%sf:%d", mUnlock, 12+i))
+	}
 	at := timeline.Time(1000)
 	s.g(1)
 	for id := int64(2); id < int64(n)+2; id++ {
@@ -22,7 +47,7 @@ func convoy(t *testing.T, n int, opt Options) (*Observer, *contention.Profile) {
 		at += 100
 	}
 	for id := int64(2); id < int64(n)+2; id++ {
-		s.now[id].Waker, s.now[id].WakerStack = s.gs[id-1], unlock
+		s.now[id].Waker, s.now[id].WakerStack = s.gs[id-1], unlock[int(id)%chains]
 		s.to(at, id, timeline.Runnable, timeline.WaitMutex, nil)
 		s.to(at+2000, id, timeline.Running, timeline.WaitNone, nil)
 		at += 20_000 // longer than goroutines spin
@@ -37,9 +62,9 @@ func convoy(t *testing.T, n int, opt Options) (*Observer, *contention.Profile) {
 // its owners.
 func TestWaitCostIsLogarithmicInOwners(t *testing.T) {
 	const n = 10_000
-	o, p := convoy(t, n, Options{})
-	if o.work > n*16*fanOut {
-		t.Errorf("%d steps for %d waits", o.work, n)
+	o, p := convoy(t, n, 1, Options{})
+	if work := steps(o); work > n*16*fanOut {
+		t.Errorf("%d steps for %d waits", work, n)
 	}
 	// The first waits until the end of the hold of goroutine 1, the next for a hold longer, and
 	// so on; 2 µs before each are unknown.
@@ -90,40 +115,51 @@ func overtaking(t *testing.T, n, rounds int, opt Options) (*Observer, *contentio
 func TestOvertakingDoesNotVisitAllOwners(t *testing.T) {
 	const n, rounds = 1000, 6
 	o, p := overtaking(t, n, rounds, Options{})
-	if o.work > n*rounds*8*fanOut {
-		t.Errorf("%d steps for %d waits", o.work, n*rounds)
+	if work := steps(o); work > n*rounds*8*fanOut {
+		t.Errorf("%d steps for %d waits", work, n*rounds)
 	}
 	if p.Locks[0].Name != "" {
 		t.Errorf("%+v", p.Locks[0])
 	}
 }
 
-// TestManyOwners: the work for a wait behind many owners is bounded, and no time is lost.
+// TestManyOwners: n waits behind n different owners take a number of steps proportional to n log n,
+// with a row for all waiters as well as with a row for each, and no time is lost.
 func TestManyOwners(t *testing.T) {
-	for _, n := range []int{3000, 12_000} {
-		o, p := convoy(t, n, Options{Goroutines: true})
-		waited, blamed, _, unattributed := totals(p)
-		if want := time.Duration(n) * time.Duration(n-1) / 2 * 2000; blamed+unattributed != waited || unattributed != want {
-			t.Errorf("%v blamed, %v unattributed, want %v", blamed, unattributed, want)
+	for _, n := range []int{100, 1000, 10_000}[:3/min(race.Slowdown, 2)] {
+		for _, opt := range []Options{{}, {Goroutines: true, MaxPairs: 500}} {
+			chains := n
+			if opt.Goroutines {
+				chains = 1
+			}
+			o, p := convoy(t, n, chains, opt)
+			waited, blamed, _, unattributed := totals(p)
+			if want := time.Duration(n) * time.Duration(n-1) / 2 * 2000; blamed+unattributed != waited || unattributed != want {
+				t.Errorf("%d owners: %v blamed, %v unattributed, want %v", n, blamed, unattributed, want)
+			}
+			most := 12 * n * bits.Len(uint(n))
+			if work := steps(o); work > most {
+				t.Errorf("%d owners, a row for each goroutine %v: %d steps, at most %d", n, opt.Goroutines, work, most)
+			}
+			if opt.Goroutines != (p.Dropped.Pairs > 0) {
+				t.Errorf("%d owners: %d pairs are dropped", n, p.Dropped.Pairs)
+			}
+			if opt.Goroutines {
+				continue
+			}
+			// Each owner holds the lock for 18 µs, while all who blocked after it wait.
+			for i := range p.Pairs {
+				q := &p.Pairs[i]
+				by := q.Owner.Stack.Frames[0].Line - 12
+				if by == 2 {
+					continue // it held the lock since before the trace
+				}
+				waits := int64((n + 2 - by) % n)
+				if q.Contentions != waits || q.Blamed != time.Duration(waits)*18*time.Microsecond || q.Longest != 18*time.Microsecond {
+					t.Fatalf("%d owners, %d: %d waits, %v, want %d", n, by, q.Contentions, q.Blamed, waits)
+				}
+			}
 		}
-		if o.work > n*1000 {
-			t.Errorf("%d owners: %d steps for a wait", n, o.work/n)
-		}
-		if p.Dropped.Pairs == 0 {
-			t.Errorf("%d owners: no pair is dropped", n)
-		}
-	}
-}
-
-// TestOnlyDistinctOwnersAreFolded: a wait of many pieces has all of its owners, if these are few.
-func TestOnlyDistinctOwnersAreFolded(t *testing.T) {
-	w := &waiting{}
-	for i := range 100 * maxParts {
-		w.blameOnly(owner{g: int64(1 + i%40)}, 1, doingRunning)
-	}
-	w.compact()
-	if len(w.parts) != 40 || w.full || w.parts[39].ns != 100*maxParts/40 || w.parts[39].did.total() != w.parts[39].ns {
-		t.Errorf("%d parts, %+v", len(w.parts), w.parts[39])
 	}
 }
 
@@ -165,8 +201,8 @@ func shards(t *testing.T, n int) *Observer {
 // matter.
 func TestUnitingIsCheap(t *testing.T) {
 	const n = 3000
-	if o := shards(t, n); o.work > n*8*fanOut {
-		t.Errorf("%d steps for each lock", o.work/n)
+	if work := steps(shards(t, n)); work > n*8*fanOut {
+		t.Errorf("%d steps for each lock", work/n)
 	}
 }
 
@@ -179,10 +215,9 @@ func TestPlacesAreFoundQuickly(t *testing.T) {
 	for i := range n {
 		l.add(&hold{to: timeline.Time(i) * 100, ran: timeline.Time(i)*100 + 50})
 	}
-	work := 0
+	l.work = 0
 	for i := n / 2; i < n; i++ {
-		at, steps := l.placeAt(&hold{asked: timeline.Time(i)*100 + overlap})
-		work += steps
+		at := l.placeAt(&hold{asked: timeline.Time(i)*100 + overlap})
 		if at != anyPlace {
 			t.Fatalf("%d: %v", i, at)
 		}
@@ -191,14 +226,13 @@ func TestPlacesAreFoundQuickly(t *testing.T) {
 	}
 	for i := range n / 100 {
 		x := &hold{asked: l.last().to + 2*overlap + timeline.Time(i)}
-		at, steps := l.placeAt(x)
-		work += steps
+		at := l.placeAt(x)
 		if at != lastPlace {
 			t.Fatalf("%d: %v", i, at)
 		}
 	}
-	if work > 8*n {
-		t.Errorf("%d steps", work)
+	if l.work > 8*n {
+		t.Errorf("%d steps", l.work)
 	}
 	// As without sums.
 	l.history[n/3].ran = l.last().to + 3*overlap
@@ -207,33 +241,126 @@ func TestPlacesAreFoundQuickly(t *testing.T) {
 			s.ran = 0
 		}
 	}
-	if at, _ := l.placeAt(&hold{asked: l.last().to + 2*overlap}); at != anyPlace {
+	if at := l.placeAt(&hold{asked: l.last().to + 2*overlap}); at != anyPlace {
 		t.Error(at)
 	}
 }
 
-// TestRangeSumsChangeNoBlame: waits that are cut by the sums of many ranges have the same blame as
-// waits cut one by one.
-func TestRangeSumsChangeNoBlame(t *testing.T) {
-	for _, play := range []func(Options) *contention.Profile{
-		func(opt Options) *contention.Profile { _, p := convoy(t, 300, opt); return p },
-		func(opt Options) *contention.Profile { _, p := overtaking(t, 60, 60, opt); return p },
-	} {
+// TestSumsChangeNothing: waits that are divided by the sums of many stretches, with few owners or
+// with many, give the same profile as waits that are divided one by one.
+func TestSumsChangeNothing(t *testing.T) {
+	defer func(n int) { wideSum = n }(wideSum)
+	plays := []func(Options) *contention.Profile{
+		func(opt Options) *contention.Profile { _, p := convoy(t, 150, 1, opt); return p },
+		func(opt Options) *contention.Profile { _, p := convoy(t, 150, 7, opt); return p },
+		func(opt Options) *contention.Profile { _, p := overtaking(t, 40, 30, opt); return p },
+	}
+	for seed := range uint64(2) {
+		plays = append(plays, func(opt Options) *contention.Profile { return nested(t, seed, opt) })
+	}
+	for i, play := range plays {
 		for _, opt := range []Options{{Goroutines: true}, {Window: 740_000}, {}}[:3/min(race.Slowdown, 2)] {
-			sums := play(opt)
-			oneByOne(t, func() {
-				if p := play(opt); profileText(p) != profileText(sums) {
-					t.Errorf("with sums:\n%.2000s\none by one:\n%.2000s", profileText(sums), profileText(p))
+			noSums = true
+			want := play(opt)
+			noSums = false
+			for _, wideSum = range []int{0, 3, 1000} {
+				got := play(opt)
+				a, b := strings.Split(profileText(got)+rootsText(got), "\n"), strings.Split(profileText(want)+rootsText(want), "\n")
+				for j := range a {
+					if j >= len(b) || a[j] != b[j] {
+						t.Errorf("%d, sums of more than %d owners apart:\n%.500s\none by one:\n%.500s", i, wideSum, strings.Join(a[j:], "\n"), strings.Join(b[min(j, len(b)):], "\n"))
+						break
+					}
 				}
-			})
+				if !reflect.DeepEqual(withoutIDs(got), withoutIDs(want)) {
+					t.Errorf("%d, sums of more than %d owners apart: numbers differ below a microsecond", i, wideSum)
+				}
+			}
 		}
 	}
 }
 
-// oneByOne has f cut waits without sums.
-func oneByOne(t *testing.T, f func()) {
-	t.Helper()
-	noSums = true
-	defer func() { noSums = false }()
-	f()
+// TestKeptPairsAreComplete: if there is no room for all pairs, those that are kept have the same
+// numbers as with room for all, and the rest has what the others have.
+func TestKeptPairsAreComplete(t *testing.T) {
+	_, all := convoy(t, 400, 80, Options{})
+	_, few := convoy(t, 400, 80, Options{MaxPairs: 20})
+	key := func(q *contention.Pair) string { return party(q.Owner) }
+	left, kept := map[string]contention.Pair{}, 0
+	var blamed time.Duration
+	for _, q := range all.Pairs {
+		left[key(&q)] = q
+		blamed += q.Blamed
+	}
+	for _, q := range few.Pairs {
+		blamed -= q.Blamed
+		if want, ok := left[key(&q)]; ok {
+			kept++
+			if q.Contentions != want.Contentions || q.Blamed != want.Blamed || q.Longest != want.Longest || !reflect.DeepEqual(q.Activity, want.Activity) {
+				t.Errorf("%s: %+v, want %+v", key(&q), q, want)
+			}
+		} else if q.Owner.Stack.Frames[0].Func != callstack.Dropped || q.Contentions != int64(401-len(few.Pairs)) || // all but those behind kept owners only
+			q.Activity.Total() != q.Blamed || q.Activity.Unknown != 0 {
+			t.Errorf("the rest: %+v", q)
+		}
+	}
+	if kept < 15 || len(few.Pairs) != kept+1 || blamed != 0 {
+		t.Errorf("%d of %d pairs are kept, %v differ", kept, len(few.Pairs), blamed)
+	}
+}
+
+// withoutIDs returns the numbers of the pairs.
+func withoutIDs(p *contention.Profile) (rows []contention.Pair) {
+	for _, q := range p.Pairs {
+		q.Lock, q.Waiter.Stack, q.Owner.Stack, q.Roots = nil, nil, nil, slices.Clone(q.Roots)
+		for i := range q.Roots {
+			q.Roots[i].Owner.Stack = nil
+		}
+		rows = append(rows, q)
+	}
+	return rows
+}
+
+// nested plays a random trace of a queue for a lock, whose owners wait for each other on channels
+// while they hold it.
+func nested(t *testing.T, seed uint64, opt Options) *contention.Profile {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	s := newScript(t, opt)
+	at, owner := timeline.Time(1000), int64(1)
+	var queue []int64
+	s.g(1)
+	s.g(2) // wakes the owners
+	for id := int64(3); id < 40; id++ {
+		s.g(id)
+		queue = append(queue, id)
+		s.to(at, id, timeline.Waiting, timeline.WaitMutex, s.stack(mLock+"f:10"))
+		at += 100
+	}
+	for range 200 {
+		if rng.IntN(3) == 0 {
+			s.to(at, owner, timeline.Waiting, timeline.WaitChanReceive, s.stack("runtime.chanrecv1 < main.c:5"))
+			at += timeline.Time(5000 + rng.IntN(5000))
+			s.now[owner].Waker, s.now[owner].WakerStack = s.gs[2], s.stack(fmt.Sprintf("runtime.chansend1 < main.s:%d", rng.IntN(4)))
+			s.to(at, owner, timeline.Running, timeline.WaitNone, nil)
+		}
+		at += timeline.Time(10_000 + rng.IntN(10_000))
+		next := queue[0]
+		s.now[next].Waker, s.now[next].WakerStack = s.gs[owner], s.stack(fmt.Sprintf("%sf:%d", mUnlock, 12+rng.IntN(8)))
+		s.to(at, next, timeline.Runnable, timeline.WaitMutex, nil)
+		at += 1000
+		s.to(at, next, timeline.Running, timeline.WaitNone, nil)
+		if rng.IntN(10) == 0 { // in vain: the owner has locked it again
+			at += 500
+			s.to(at, next, timeline.Waiting, timeline.WaitMutex, s.stack(mLock+"f:10"))
+			continue
+		}
+		s.to(at+200, owner, timeline.Waiting, timeline.WaitMutex, s.stack(mLock+"f:10"))
+		queue = append(queue[1:], owner)
+		owner = next
+		at += 300
+	}
+	s.end(at)
+	p := s.o.Profile()
+	checkConservation(t, p)
+	return p
 }

@@ -1,12 +1,10 @@
 package tracewaits
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -22,9 +20,7 @@ import (
 // which Unlock gives it to a waiter. Otherwise, only goroutines that are seen between the lines of
 // Lock and Unlock are known to hold it (readers.go).
 //
-// A wait is a stretch of the time line of its lock. To avoid time proportional to the number of
-// pairs of waiters and owners, the sums of 4, 16, 64 and so on stretches are kept, and a wait adds
-// up the largest that fit.
+// A wait is a stretch of the time line of its lock. It takes the sums of many stretches (sums.go).
 
 // overlap is the maximum error in the order in which the trace shows two goroutines entering a
 // queue: they are in the queue before the event is written.
@@ -87,7 +83,7 @@ func (o *Observer) endStretch(l *tracedLock, h *hold) {
 			o.room.live++
 		}
 		for i := range h.spans {
-			l.past.addSpan(&h.spans[i], doingMutex)
+			l.past.addSpan(&h.spans[i], doingOf[timeline.WaitMutex])
 		}
 	}
 	l.seen = slices.DeleteFunc(l.seen, func(s heldSeen) bool { return s.to <= h.to })
@@ -179,108 +175,6 @@ func (o *Observer) contendedIn(l *tracedLock, h *hold, w *waiting) {
 	}
 }
 
-// fanOut is the number of sums that form one sum of the next level.
-const (
-	fanOut  = 1 << fanBits
-	fanBits = 2
-)
-
-// spanSum is the sum of the spans of consecutive stretches.
-type spanSum struct {
-	from, to              timeline.Time
-	handOff, unattributed timeline.Time
-	parts                 []blamedPart
-	all                   []blamedPart // see together
-	// asked is, by queue, when the latest of their waiters asked, except those that may be out of
-	// order; see inOrder.
-	asked [queues]timeline.Time
-	ran   timeline.Time // see ranBy; 0 if not known yet
-}
-
-// none is a time before all others.
-const none timeline.Time = -1 << 62
-
-var noneAsked = [queues]timeline.Time{none, none, none}
-
-func (s *spanSum) blame(by owner, ns timeline.Time) *ledger {
-	for i := range s.parts {
-		if s.parts[i].owner == by {
-			s.parts[i].ns += ns
-			return &s.parts[i].did
-		}
-	}
-	s.parts = append(s.parts, blamedPart{owner: by, ns: ns})
-	return &s.parts[len(s.parts)-1].did
-}
-
-func (s *spanSum) add(t *spanSum) {
-	s.to = t.to
-	s.notLater(t)
-	s.handOff += t.handOff
-	s.unattributed += t.unattributed
-	for i := range t.parts {
-		s.blame(t.parts[i].owner, t.parts[i].ns).merge(&t.parts[i].did)
-	}
-}
-
-// maxParts bounds the parts of a sum and about those of a wait. Otherwise, the work for n waits
-// behind n different owners would grow with n², while a profile has room for few of the pairs.
-const maxParts = 512
-
-// together returns the parts of s as one without a call chain.
-func (s *spanSum) together() []blamedPart {
-	if s.all == nil && len(s.parts) > 0 {
-		s.all = []blamedPart{{owner: owner{site: restSite}}}
-		for i := range s.parts {
-			s.all[0].ns += s.parts[i].ns
-			s.all[0].did.merge(&s.parts[i].did)
-		}
-	}
-	return s.all
-}
-
-// fold merges the smallest of too many parts into one without a call chain.
-func (s *spanSum) fold() {
-	if len(s.parts) <= maxParts {
-		return
-	}
-	order.Stable(s.parts, func(a, b blamedPart) int {
-		return cmp.Compare(b.ns, a.ns)
-	})
-	small := s.parts[maxParts-1:]
-	s.parts = s.parts[: maxParts-1 : maxParts-1]
-	for i := range small {
-		s.blame(owner{site: restSite}, small[i].ns).merge(&small[i].did)
-	}
-}
-
-// notLater raises s.asked to that of t, if that is later.
-func (s *spanSum) notLater(t *spanSum) {
-	for q, asked := range t.asked {
-		s.asked[q] = max(s.asked[q], asked)
-	}
-}
-
-// addHold adds the stretch of h.
-func (s *spanSum) addHold(h *hold) {
-	s.to = h.to
-	s.asked[h.queue] = max(s.asked[h.queue], h.order())
-	for i := range h.spans {
-		switch sp := &h.spans[i]; sp.what {
-		case handOffSpan:
-			s.handOff += sp.to - sp.from
-		case unattributedSpan:
-			s.unattributed += sp.to - sp.from
-		default:
-			if len(sp.with) == 0 && sp.did == nil {
-				s.blame(sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
-				continue
-			}
-			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) { s.blame(by.owner, ns).merge(did) })
-		}
-	}
-}
-
 // order returns when the waiter that h woke asked, if it comes behind all that asked before; else
 // none.
 func (h *hold) order() timeline.Time {
@@ -309,52 +203,6 @@ func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.T
 	}
 }
 
-// sumUp makes the sums that the latest stretch completes.
-func (l *tracedLock) sumUp() {
-	n := len(l.history)
-	for level, size := 0, fanOut; n%size == 0; level, size = level+1, size*fanOut {
-		if level == len(l.sums) {
-			l.sums = append(l.sums, nil)
-		}
-		l.sums[level] = append(l.sums[level], l.sumOf(level, n/size-1))
-	}
-}
-
-// sumOf makes sum number i of a level.
-func (l *tracedLock) sumOf(level, i int) *spanSum {
-	s := &spanSum{asked: noneAsked}
-	if level > 0 {
-		below := l.sums[level-1][i*fanOut:][:fanOut]
-		s.from = below[0].from
-		for _, t := range below {
-			s.add(t)
-		}
-		s.fold()
-		return s
-	}
-	stretches := l.history[i*fanOut:][:fanOut]
-	if s.from = stretches[0].to; len(stretches[0].spans) > 0 {
-		s.from = stretches[0].spans[0].from
-	}
-	for _, h := range stretches {
-		s.addHold(h)
-	}
-	return s
-}
-
-// sumFrom recomputes the sums from release number first on.
-func (l *tracedLock) sumFrom(first int) {
-	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
-		if first /= fanOut; level == len(l.sums) {
-			l.sums = append(l.sums, nil)
-		}
-		l.sums[level] = l.sums[level][:min(first, len(l.sums[level]))]
-		for i := len(l.sums[level]); i < n; i++ {
-			l.sums[level] = append(l.sums[level], l.sumOf(level, i))
-		}
-	}
-}
-
 // cut divides the wait of g up to h.to among the successive owners of its lock. h is the release
 // that ended the wait.
 func (o *Observer) cut(g *tracedGoroutine, h *hold) {
@@ -366,12 +214,12 @@ func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 		c.overtaken()
 		c.byHold()
 		if c.placed {
-			g.past.addCut(o.cutRoom.given, doingOf(w.kind))
+			g.past.addCut(o.cutRoom.given, doingOf[w.kind])
 		}
 	} else {
 		c.bySums()
 		if g.past != nil {
-			g.past.addOfLock(c.start, h.to, doingOf(w.kind), c.lock.past)
+			g.past.addOfLock(c.start, h.to, doingOf[w.kind], c.lock.past)
 		}
 	}
 	w.unattributed += max(0, c.at-c.start)
@@ -397,7 +245,7 @@ type cutter struct {
 
 // cutRoom is memory that cuts reuse.
 type cutRoom struct {
-	given   []givenTime // latest first
+	given   []heldSpan // latest first
 	edges   []timeline.Time
 	spans   []heldSpan
 	chained []heldSpan // see cutter.chained
@@ -406,22 +254,13 @@ type cutRoom struct {
 // noSums makes tests divide waits stretch by stretch.
 var noSums = false
 
-// givenTime is a time that was assigned to the owner of a lock, and what that owner did then;
-// without an owner, it was assigned to the hand-off or to several owners.
-type givenTime struct {
-	from, to timeline.Time
-	by       *coOwner
-	did      *ledger // nil if the owner did a single thing, with itself as the root
-	shared   *cause  // of several owners
-}
-
 // maxSteps bounds the steps for one wait: far more than a queue in order needs.
 const maxSteps = 4096
 
 // bySums goes back over the time line of the lock, from sum to sum.
 func (c *cutter) bySums() {
 	i := len(c.lock.history) // everything from here on is accounted for
-	defer func() { c.o.work += c.steps + c.parts }()
+	defer func() { c.lock.work += c.steps + c.parts }()
 	for i > 0 && c.at > c.start {
 		if c.steps++; c.steps > maxSteps {
 			c.lost = true
@@ -462,17 +301,18 @@ func (c *cutter) sum(i int) int {
 		}
 		c.w.handOff += s.handOff
 		c.w.unattributed += s.unattributed
-		parts := s.parts
-		if c.w.full {
-			parts = s.together()
-		}
-		c.parts += len(parts)
-		for j := range parts {
-			p := &parts[j]
-			c.w.blame(p.owner, p.ns, &p.did)
+		if len(s.parts) > wideSum {
+			c.w.blamed += s.blamed
+			c.w.rare().sums = append(c.w.rare().sums, s)
+		} else {
+			c.parts += len(s.parts)
+			for j := range s.parts {
+				p := &s.parts[j]
+				c.w.blame(p.owner, p.ns, &p.did)
+			}
 		}
 		if c.o.windows != nil {
-			c.noteSum(s, parts)
+			c.noteSum(s)
 		}
 		c.at = s.from
 		return size
@@ -481,9 +321,10 @@ func (c *cutter) sum(i int) int {
 }
 
 // noteSum adds a sum to the time line of the wait.
-func (c *cutter) noteSum(s *spanSum, parts []blamedPart) {
+func (c *cutter) noteSum(s *spanSum) {
 	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
 	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
+	parts := s.largest()
 	for j := range parts {
 		p := &parts[j]
 		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
@@ -527,7 +368,7 @@ func (c *cutter) stretch(spans []heldSpan) {
 			c.w.handOff += to - from
 			c.o.windows.noteUnowned(c.w, handOffSpan, from, to)
 			if c.placed {
-				c.give(givenTime{from: from, to: to})
+				c.give(heldSpan{from: from, to: to, what: handOffSpan})
 			}
 			if c.o.audit != nil {
 				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
@@ -566,31 +407,23 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 			c.o.audit(c.g.g, by.g, by.owner, from, to, to-from)
 		}
 		if c.placed {
-			c.give(givenTime{from: from, to: to, by: by, did: did})
+			c.give(heldSpan{from: from, to: to, what: blamedSpan, holder: by, did: did})
 		}
 		return
 	}
-	var roots ledger
 	sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) {
 		c.w.blame(by.owner, ns, did)
 		c.o.windows.noteBlame(c.w, by.owner, from, to, ns, by.past)
 		if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
 			c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
 		}
-		root := by.owner
-		root.flags = 0
-		for _, p := range did.causeFor(root).parts {
-			roots.addCause(ledgerCause{causePart: p})
-		}
 	})
-	shared := &cause{}
-	for i := range roots.causes {
-		shared.parts = append(shared.parts, roots.causes[i].causePart)
+	if c.placed {
+		c.give(heldSpan{from: from, to: to, what: blamedSpan, holder: sp.holder, with: sp.with})
 	}
-	c.give(givenTime{from: from, to: to, shared: shared})
 }
 
-func (c *cutter) give(t givenTime) { c.o.cutRoom.given = append(c.o.cutRoom.given, t) }
+func (c *cutter) give(sp heldSpan) { c.o.cutRoom.given = append(c.o.cutRoom.given, sp) }
 
 // overtaken checks the order of the waiters as bySums does, while there is doubt.
 func (c *cutter) overtaken() {
@@ -705,10 +538,7 @@ func (c *cutter) inOrder(x *hold) bool {
 		return true
 	}
 	if x.place == unknownPlace {
-		at, steps := c.lock.placeAt(x)
-		x.place = at
-		c.o.work += steps
-		if at == lastPlace {
+		if x.place = c.lock.placeAt(x); x.place == lastPlace {
 			c.lock.early++
 		}
 	}

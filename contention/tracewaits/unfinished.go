@@ -177,7 +177,7 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 			}
 			n = len(rows)
 			at[k] = n
-			rows = append(rows, contention.Unfinished{Kind: traceKind(u.kind), Lock: name.String(), Waiter: k.waiter, Holder: holder})
+			rows = append(rows, contention.Unfinished{Kind: doingOf[u.kind].kind(), Lock: name.String(), Waiter: k.waiter, Holder: holder})
 		}
 		rows[n].Count++
 		rows[n].Waited += waited

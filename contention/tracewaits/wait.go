@@ -112,7 +112,8 @@ func (o *Observer) endWait(g *tracedGoroutine) {
 		return
 	}
 	if w.more != nil {
-		*w.more = moreOfWait{w.more.contended[:0], w.more.spans[:0]}
+		clear(w.more.sums)
+		*w.more = moreOfWait{w.more.contended[:0], w.more.spans[:0], w.more.sums[:0]}
 	}
 	*w = waiting{parts: w.parts[:0], more: w.more}
 	o.spareWaits = append(o.spareWaits, w)
@@ -145,7 +146,6 @@ type waiting struct {
 	// earlier is the time waited before the latest cut, which is in another profile.
 	earlier timeline.Time
 	parts   []blamedPart
-	full    bool        // no parts for further owners
 	more    *moreOfWait // nil if all of its fields are
 }
 
@@ -154,6 +154,7 @@ type moreOfWait struct {
 	// contended is added to lockFacts.contended if the wait is booked as inferred, not as logged.
 	contended []stretch
 	spans     []waitSpan // only with Options.Window
+	sums      []*spanSum // sums of many owners, whose blame is not in parts
 }
 
 // rare returns w.more, which it allocates if necessary.
@@ -162,6 +163,14 @@ func (w *waiting) rare() *moreOfWait {
 		w.more = &moreOfWait{}
 	}
 	return w.more
+}
+
+// sums returns the sums of many owners.
+func (w *waiting) sums() []*spanSum {
+	if w.more == nil {
+		return nil
+	}
+	return w.more.sums
 }
 
 // blamedPart is the part of a wait that is blamed on an owner, and what that owner did during it.
@@ -395,7 +404,7 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 	if g.past == nil {
 		return
 	}
-	on := doingOf(w.kind)
+	on := doingOf[w.kind]
 	g.past.addWaiting(t.End-waited, on, false)
 	g.past.addBlamed(t.End-waited, t.End, on, by, p, did)
 }
@@ -521,40 +530,14 @@ func (w *waiting) blameOnly(by owner, ns timeline.Time, did doing) {
 	p.did.add(did, ns)
 }
 
-// part returns the part of an owner: a new one if it is not among the latest. If there are too many
-// owners, it returns the part of the rest.
+// part returns the part of an owner: a new one if it is not among the latest.
 func (w *waiting) part(by owner) *blamedPart {
-	if len(w.parts) >= maxParts && !w.full {
-		w.compact()
-	}
-	if w.full {
-		by = owner{site: restSite}
-	}
 	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
 		if w.parts[i].owner == by {
 			return &w.parts[i]
 		}
 	}
 	return w.newPart(by)
-}
-
-// compact merges the parts of the same owners.
-func (w *waiting) compact() {
-	at := make(map[owner]int, maxParts)
-	n := 0
-	for i := range w.parts {
-		p := &w.parts[i]
-		if j, ok := at[p.owner]; ok {
-			w.parts[j].ns += p.ns
-			w.parts[j].did.merge(&p.did)
-			continue
-		}
-		at[p.owner] = n
-		w.parts[n] = *p
-		n++
-	}
-	w.parts = w.parts[:n]
-	w.full = n > maxParts/2
 }
 
 // newPart returns a new part for an owner.
@@ -599,8 +582,8 @@ func (o *Observer) bookContended(w *waiting) {
 // book adds a wait to the profile.
 func (o *Observer) book(g *tracedGoroutine, w *waiting) {
 	o.bookContended(w)
-	o.rows.add(g, w, o.opt.Goroutines)
-	o.windows.book(g, w, o.opt.Goroutines)
+	o.rows.add(g, w)
+	o.windows.book(g, w)
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
 }
 

@@ -159,7 +159,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		start = by.to
 		for i := len(open) - 1; i >= 0 && open[i].end > by.from; i-- {
 			from := max(open[i].start, by.from)
-			piece := givenTime{from: from, to: open[i].end, by: by}
+			piece := heldSpan{from: from, to: open[i].end, what: blamedSpan, holder: by}
 			if from == since && piece.to == by.to && did != nil {
 				piece.did = did
 			} else {
@@ -181,14 +181,14 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		last(&e.coOwner, &e.did, e.since)
 	}
 	last(&coOwner{owner: by, g: waker.g.ID, past: waker.past, from: waker.born, to: t.End}, nil, 0)
-	order.Stable(given, func(a, b givenTime) int { return cmp.Compare(b.from, a.from) })
+	order.Stable(given, func(a, b heldSpan) int { return cmp.Compare(b.from, a.from) })
 	o.cutRoom.given = given
 	w := g.wait
 	rest := waited
 	for i := range given {
 		s := &given[i]
-		w.blame(s.by.owner, s.to-s.from, s.did)
-		o.windows.noteBlame(w, s.by.owner, s.from, s.to, s.to-s.from, s.by.past)
+		w.blame(s.holder.owner, s.to-s.from, s.did)
+		o.windows.noteBlame(w, s.holder.owner, s.from, s.to, s.to-s.from, s.holder.past)
 		rest -= s.to - s.from
 	}
 	w.unattributed += rest
@@ -196,6 +196,6 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		o.windows.noteUnowned(w, unattributedSpan, s.start, s.end)
 	}
 	if g.past != nil {
-		g.past.addCut(given, doingOf(w.kind))
+		g.past.addCut(given, doingOf[w.kind])
 	}
 }

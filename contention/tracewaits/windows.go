@@ -39,6 +39,7 @@ type traceWindows struct {
 	list         []*traceWindow
 	cells, max   int // of all windows
 	latest       []latestBlame
+	goroutines   bool
 }
 
 // traceWindow is a single window.
@@ -83,16 +84,16 @@ const (
 
 // latestBlame is the end of the latest blame on an owner in a wait, and the total of its blame.
 type latestBlame struct {
-	k  traceOwnerKey
+	k  owner
 	to timeline.Time
 	ns int64
 }
 
-func newTraceWindows(begin timeline.Time, width time.Duration, limit int) *traceWindows {
-	if width <= 0 {
+func newTraceWindows(begin timeline.Time, opt Options, limit int) *traceWindows {
+	if opt.Window <= 0 {
 		return nil
 	}
-	return &traceWindows{begin: begin, width: timeline.Time(width), max: limit}
+	return &traceWindows{begin: begin, width: timeline.Time(opt.Window), max: limit, goroutines: opt.Goroutines}
 }
 
 // note adds a span to the time line of a wait.
@@ -158,7 +159,7 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 		i = s.index(t)
 	}
 	for i >= len(s.list) {
-		win := &traceWindow{rows: newTraceRows(s.max), locks: map[*tracedLock]*lockFacts{}}
+		win := &traceWindow{rows: newTraceRows(s.max, s.goroutines), locks: map[*tracedLock]*lockFacts{}}
 		win.rows.recent = nil // there are many windows
 		s.list = append(s.list, win)
 	}
@@ -230,18 +231,15 @@ func portion(ns, a, b timeline.Time) timeline.Time {
 }
 
 // book adds the spans of a finished wait to the windows.
-func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
+func (s *traceWindows) book(g *tracedGoroutine, w *waiting) {
 	if s == nil {
 		return
 	}
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
-	if goroutines {
-		k.g = g.g.ID
-	}
+	k := rowKeyOf(g, w, s.goroutines)
 	s.latest = s.latest[:0]
 	if w.more != nil {
 		for i := range w.more.spans {
-			s.spend(&w.more.spans[i], k, goroutines)
+			s.spend(&w.more.spans[i], k)
 		}
 	}
 	for i := range s.latest {
@@ -253,10 +251,7 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
 	}
 	end := s.at(max(s.begin+1, w.wake, w.resumed) - 1)
 	row := end.rows.row(k, nil)
-	row.count++
-	row.observed++
-	row.blocks += w.blocks
-	row.longest = max(row.longest, int64(w.waited))
+	row.over(w, w.waited)
 	f := end.facts(w.lock)
 	f.longest = max(f.longest, w.waited)
 	s.fit()
@@ -282,29 +277,25 @@ func (s *traceWindows) count() {
 }
 
 // spend adds a span to the rows of the windows that it is in.
-func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
-	owner := traceOwnerKey{sp.by.site, sp.by.group, 0, sp.by.flags}
-	if goroutines {
-		owner.g = sp.by.g
-	}
+func (s *traceWindows) spend(sp *waitSpan, k traceRowKey) {
 	s.each(sp.from, sp.to, sp.ns, func(win *traceWindow, from, to, ns timeline.Time) {
 		row := win.rows.row(k, nil)
 		switch sp.what {
 		case readySpan:
-			row.ready += int64(ns)
+			row.Ready += time.Duration(ns)
 			return
 		case idleSpan:
-			row.idle += int64(ns)
+			row.ReadyIdle += time.Duration(ns)
 			return
 		}
-		row.waited += int64(ns)
+		row.Waited += time.Duration(ns)
 		switch sp.what {
 		case handOffSpan:
-			row.handOff += int64(ns)
+			row.HandOff += time.Duration(ns)
 		case unattributedSpan:
-			row.unattributed += int64(ns)
+			row.Unattributed += time.Duration(ns)
 		default:
-			row.blamed += int64(ns)
+			row.Blamed += time.Duration(ns)
 			var did ledger
 			if sp.did != nil {
 				did = sp.did.clone()
@@ -312,25 +303,28 @@ func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 				did = sp.past.between(from, to)
 				did.scale(ns)
 			}
-			p := win.rows.pair(row, owner)
+			for i := range did.causes {
+				did.causes[i].n = 1
+			}
+			p := win.rows.pair(row, sp.by)
 			p.blamed += int64(ns)
-			p.addDid(&did, 1, goroutines)
+			p.did.merge(&did)
 		}
 	})
 	if sp.what == blamedSpan {
-		s.blamed(owner, sp)
+		s.blamed(sp)
 	}
 }
 
 // blamed records the total blame on an owner in the current wait, and the end of the latest.
-func (s *traceWindows) blamed(k traceOwnerKey, sp *waitSpan) {
+func (s *traceWindows) blamed(sp *waitSpan) {
 	for i := range s.latest {
-		if l := &s.latest[i]; l.k == k {
+		if l := &s.latest[i]; l.k == sp.by {
 			l.to, l.ns = max(l.to, sp.to), l.ns+int64(sp.ns)
 			return
 		}
 	}
-	s.latest = append(s.latest, latestBlame{k, sp.to, int64(sp.ns)})
+	s.latest = append(s.latest, latestBlame{sp.by, sp.to, int64(sp.ns)})
 }
 
 // contended adds ns to the time in which a lock was held while a goroutine waited for it.
@@ -378,7 +372,9 @@ func (o *Observer) WindowLength() time.Duration {
 // and Dropped, which have no time, are in the last window.
 //
 // There are at most 2,048 windows, with 65,536 rows and pairs in total. To stay within these
-// limits, the length of the windows is doubled as often as necessary: see WindowLength.
+// limits, the length of the windows is doubled as often as necessary: see WindowLength. Of the
+// owners of many consecutive holds in one window, 511 are kept apart; the others have one row
+// without a call chain.
 func (o *Observer) Windows() []*contention.Profile {
 	s := o.windows
 	if s == nil || o.end <= o.begin {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // The oracle logs the request, acquisition and release of every operation on the locks of a
@@ -419,13 +420,18 @@ func toldActivity(a contention.Activity) string {
 }
 
 func TestActivityKinds(t *testing.T) {
-	for d, want := range map[doing]contention.Kind{
-		doingUnknown: "", doingRunnable: "", doingMutex: contention.MutexKind, doingWriter: contention.RWMutexWriterKind, doingReader: contention.RWMutexReaderKind, doingCond: contention.CondKind,
-		doingWaitGroup: contention.WaitGroupKind, doingOnce: contention.OnceKind, doingChanSend: contention.ChanSendKind, doingChanReceive: contention.ChanReceiveKind, doingSelect: contention.SelectKind,
-		doingSemaphore: contention.SemaphoreKind, doingNetwork: contention.NetworkKind, doingSleep: contention.SleepKind, doingGC: contention.GCKind, doingOther: contention.OtherKind, doingSyscall: contention.SyscallKind,
+	if doingUnknown.kind() != "" || doingRunning.kind() != "" || doingRunnable.kind() != "" {
+		t.Error("a goroutine that is not blocked waits")
+	}
+	for w, want := range map[timeline.Wait]contention.Kind{
+		timeline.WaitMutex: contention.MutexKind, timeline.WaitRWMutexWriter: contention.RWMutexWriterKind, timeline.WaitRWMutexReader: contention.RWMutexReaderKind,
+		timeline.WaitCond: contention.CondKind, timeline.WaitWaitGroup: contention.WaitGroupKind, timeline.WaitOnce: contention.OnceKind,
+		timeline.WaitChanSend: contention.ChanSendKind, timeline.WaitChanReceive: contention.ChanReceiveKind, timeline.WaitSelect: contention.SelectKind,
+		timeline.WaitSemaphore: contention.SemaphoreKind, timeline.WaitNetwork: contention.NetworkKind, timeline.WaitSleep: contention.SleepKind, timeline.WaitGC: contention.GCKind,
+		timeline.WaitSyscall: contention.SyscallKind, timeline.WaitOther: contention.OtherKind, timeline.WaitForever: contention.OtherKind, timeline.WaitRuntime: contention.OtherKind,
 	} {
-		if d.kind() != want {
-			t.Errorf("%d is %q, want %q", d, d.kind(), want)
+		if got := doingOf[w].kind(); got != want {
+			t.Errorf("%v is %q, want %q", w, got, want)
 		}
 	}
 	if int(doings-blockedOn) != len(contention.Kinds) {

@@ -1,0 +1,384 @@
+package tracewaits
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The owners of many waits
+//
+// Of n waiters in a queue, each waits for all owners before it: n²/2 pairs of a wait and an owner.
+// The analysis needs n log n steps instead:
+//
+//  1. The lock keeps the sums of 4, 16, 64 and so on consecutive stretches of its time line. A sum
+//     has a part for each distinct owner. A new stretch completes, on average, a third of a sum,
+//     and is added to log n sums during its life.
+//  2. A wait is made of the largest sums that lie in it: at most six of each size. If a sum has few
+//     owners, its parts are added to the wait. If it has many, the wait refers to it (wideSum).
+//  3. A row of the profile stands for all waits of one kind of waiter. Successive waits in a queue
+//     have most of their sums in common. The row remembers the sums of its latest wait, and counts
+//     its waits: that is its clock. When a sum is first in a wait, its parts are added to the blame
+//     for each wait from now on, pair by pair; when it is no longer in one, they are subtracted. A
+//     pair is brought up to date only then: its blame grows by what it has in each wait, times the
+//     number of waits since, and its contentions by that number. So a row visits a hold twice in
+//     each of log n sums, however many of its waits are behind that hold.
+//  4. Once the profile has no room for further pairs, a row looks up only the owners of its pairs
+//     in a sum. All others are one part: the sum's total minus those. A row without pairs takes
+//     the total.
+//
+// No step rounds or drops anything: the result is that of the division of each wait among its
+// owners, one by one.
+
+// fanOut is the number of sums that form one sum of the next level.
+const (
+	fanOut  = 1 << fanBits
+	fanBits = 2
+)
+
+// wideSum is the maximum number of parts of a sum that a wait adds up. Tests change it.
+var wideSum = 16
+
+// spanSum is the sum of the spans of consecutive stretches.
+type spanSum struct {
+	from, to                      timeline.Time
+	handOff, unattributed, blamed timeline.Time
+	parts                         []blamedPart    // one for each owner
+	index                         map[owner]int32 // of parts, if there are many
+	noted                         []blamedPart    // see largest
+	all                           *ledger         // see together
+	shown                         bool            // see traceRows.show
+	// asked is, by queue, when the latest of their waiters asked, except those that may be out of
+	// order; see inOrder.
+	asked [queues]timeline.Time
+	ran   timeline.Time // see ranBy; 0 if not known yet
+}
+
+// none is a time before all others.
+const none timeline.Time = -1 << 62
+
+var noneAsked = [queues]timeline.Time{none, none, none}
+
+// find returns the index of an owner in the parts, or −1.
+func (s *spanSum) find(by *owner) int {
+	if len(s.parts) <= wideSum {
+		for i := range s.parts {
+			if s.parts[i].owner == *by {
+				return i
+			}
+		}
+		return -1
+	}
+	if s.index == nil {
+		s.index = make(map[owner]int32, len(s.parts))
+		for i := range s.parts {
+			s.index[s.parts[i].owner] = int32(i)
+		}
+	}
+	if i, ok := s.index[*by]; ok {
+		return int(i)
+	}
+	return -1
+}
+
+func (s *spanSum) blame(by *owner, ns timeline.Time) *ledger {
+	s.blamed += ns
+	i := s.find(by)
+	if i < 0 {
+		i = len(s.parts)
+		s.parts = append(s.parts, blamedPart{owner: *by})
+		if s.index != nil {
+			s.index[*by] = int32(i)
+		}
+	}
+	s.parts[i].ns += ns
+	return &s.parts[i].did
+}
+
+func (s *spanSum) add(t *spanSum) {
+	s.to = t.to
+	for q, asked := range t.asked {
+		s.asked[q] = max(s.asked[q], asked)
+	}
+	s.handOff += t.handOff
+	s.unattributed += t.unattributed
+	for i := range t.parts {
+		p := &t.parts[i]
+		s.blame(&p.owner, p.ns).merge(&p.did)
+	}
+}
+
+// addHold adds the stretch of h.
+func (s *spanSum) addHold(h *hold) {
+	s.to = h.to
+	s.asked[h.queue] = max(s.asked[h.queue], h.order())
+	for i := range h.spans {
+		switch sp := &h.spans[i]; sp.what {
+		case handOffSpan:
+			s.handOff += sp.to - sp.from
+		case unattributedSpan:
+			s.unattributed += sp.to - sp.from
+		default:
+			if len(sp.with) == 0 && sp.did == nil {
+				s.blame(&sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
+				continue
+			}
+			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) {
+				if ns > 0 {
+					s.blame(&by.owner, ns).merge(did)
+				}
+			})
+		}
+	}
+}
+
+// maxNoted bounds the parts of a sum that the time line of a wait has: see traceWindows.
+const maxNoted = 512
+
+// largest returns the parts, the smallest of too many as one without a call chain.
+func (s *spanSum) largest() []blamedPart {
+	if len(s.parts) <= maxNoted {
+		return s.parts
+	}
+	if s.noted == nil {
+		all := slices.Clone(s.parts)
+		order.Stable(all, func(a, b blamedPart) int { return cmp.Compare(b.ns, a.ns) })
+		rest := blamedPart{owner: owner{site: restSite}}
+		for i := range all[maxNoted-1:] {
+			p := &all[maxNoted-1+i]
+			rest.ns += p.ns
+			rest.did.merge(&p.did)
+		}
+		s.noted = append(all[:maxNoted-1:maxNoted-1], rest)
+	}
+	return s.noted
+}
+
+// together returns what all owners did, without the causes.
+func (s *spanSum) together() *ledger {
+	if s.all == nil {
+		s.all = &ledger{}
+		for i := range s.parts {
+			s.all.addTimes(&s.parts[i].did, 1)
+		}
+		s.all.causes = nil
+	}
+	return s.all
+}
+
+// sumUp makes the sums that the latest stretch completes.
+func (l *tracedLock) sumUp() {
+	n := len(l.history)
+	for level, size := 0, fanOut; n%size == 0; level, size = level+1, size*fanOut {
+		if level == len(l.sums) {
+			l.sums = append(l.sums, nil)
+		}
+		l.sums[level] = append(l.sums[level], l.sumOf(level, n/size-1))
+	}
+}
+
+// sumOf makes sum number i of a level.
+func (l *tracedLock) sumOf(level, i int) *spanSum {
+	s := &spanSum{asked: noneAsked}
+	if level > 0 {
+		below := l.sums[level-1][i*fanOut:][:fanOut]
+		s.from = below[0].from
+		for _, t := range below {
+			s.add(t)
+			l.work += len(t.parts)
+		}
+	} else {
+		stretches := l.history[i*fanOut:][:fanOut]
+		if s.from = stretches[0].to; len(stretches[0].spans) > 0 {
+			s.from = stretches[0].spans[0].from
+		}
+		for _, h := range stretches {
+			s.addHold(h)
+		}
+	}
+	s.index = nil
+	return s
+}
+
+// sumFrom recomputes the sums from release number first on.
+func (l *tracedLock) sumFrom(first int) {
+	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
+		if first /= fanOut; level == len(l.sums) {
+			l.sums = append(l.sums, nil)
+		}
+		l.sums[level] = l.sums[level][:min(first, len(l.sums[level]))]
+		for i := len(l.sums[level]); i < n; i++ {
+			l.sums[level] = append(l.sums[level], l.sumOf(level, i))
+		}
+	}
+}
+
+// shownSum is a sum in the latest wait of a row.
+type shownSum struct {
+	sum   *spanSum
+	since int64      // the clock of the row when it came
+	rest  blamedPart // what the owners without a pair have
+}
+
+// inWaits is what a pair has in each wait of its row since a time of the row's clock.
+type inWaits struct {
+	ns     timeline.Time
+	since  int64
+	causes map[causeKey]*causeInWaits
+}
+
+type causeKey struct {
+	via  doing
+	root owner
+}
+
+// causeInWaits is the number of the row's sums that have a cause.
+type causeInWaits struct {
+	sums  int
+	since int64
+}
+
+// show makes the row's sums those of a wait for a lock, and counts the wait.
+func (r *traceRows) show(row *traceRow, lock *tracedLock, sums []*spanSum) {
+	if len(row.sums) == 0 {
+		lock.rows = append(lock.rows, row)
+	}
+	for _, s := range sums {
+		s.shown = true
+	}
+	kept := row.sums[:0]
+	for i := range row.sums {
+		if e := &row.sums[i]; e.sum.shown {
+			e.sum.shown = false
+			kept = append(kept, *e)
+		} else {
+			row.hide(e)
+		}
+	}
+	clear(row.sums[len(kept):])
+	row.sums = kept
+	for _, s := range sums {
+		if s.shown {
+			s.shown = false
+			row.sums = append(row.sums, r.come(row, s))
+		}
+	}
+	row.clock++
+	for i := range row.sums {
+		if row.sums[i].rest.ns > 0 {
+			r.crowded++
+		}
+	}
+	lock.work += len(sums) + row.work
+	row.work = 0
+}
+
+// come adds a sum to those of the row.
+func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
+	for i := 0; i < len(s.parts) && r.cells < r.max; i++ {
+		r.pair(row, s.parts[i].owner)
+	}
+	e := shownSum{sum: s, since: row.clock, rest: blamedPart{ns: s.blamed}}
+	row.eachPart(s, func(p *tracePair, part *blamedPart) {
+		p.come(part, row.clock)
+		e.rest.ns -= part.ns
+	})
+	if e.rest.ns > 0 {
+		e.rest.did = *s.together()
+		e.rest.did.blocked = slices.Clone(e.rest.did.blocked)
+		row.eachPart(s, func(_ *tracePair, part *blamedPart) { e.rest.did.addTimes(&part.did, -1) })
+		e.rest.did.causes = nil
+		r.pair(row, owner{site: restSite}).come(&e.rest, row.clock)
+	}
+	return e
+}
+
+// hide removes a sum from those of the row.
+func (row *traceRow) hide(e *shownSum) {
+	waits := row.clock - e.since
+	row.eachPart(e.sum, func(p *tracePair, part *blamedPart) { p.leave(part, row.clock, waits) })
+	if e.rest.ns > 0 {
+		row.pairs[owner{site: restSite}].leave(&e.rest, row.clock, waits)
+	}
+}
+
+// settle brings all pairs of the row up to date.
+func (row *traceRow) settle() {
+	for i := range row.sums {
+		row.hide(&row.sums[i])
+	}
+	clear(row.sums)
+	row.sums = row.sums[:0]
+}
+
+// eachPart calls f for each part of a sum whose owner has a pair.
+func (row *traceRow) eachPart(s *spanSum, f func(*tracePair, *blamedPart)) {
+	row.work += min(len(s.parts), len(row.pairs))
+	if len(row.pairs) < len(s.parts) {
+		for by, p := range row.pairs {
+			if by.site == restSite {
+				continue
+			}
+			if i := s.find(&by); i >= 0 {
+				f(p, &s.parts[i])
+			}
+		}
+		return
+	}
+	for i := range s.parts {
+		if p := row.pairs[s.parts[i].owner]; p != nil {
+			f(p, &s.parts[i])
+		}
+	}
+}
+
+// upTo brings the pair up to date.
+func (p *tracePair) upTo(clock int64) *inWaits {
+	if p.now == nil {
+		p.now = &inWaits{}
+	}
+	if waits := clock - p.now.since; p.now.ns > 0 && waits > 0 {
+		ns := int64(p.now.ns)
+		p.count += waits
+		p.blamed += waits * ns
+		p.longest = max(p.longest, ns)
+	}
+	p.now.since = clock
+	return p.now
+}
+
+// come adds a part to what the pair has in each wait.
+func (p *tracePair) come(part *blamedPart, clock int64) {
+	now := p.upTo(clock)
+	now.ns += part.ns
+	for i := range part.did.causes {
+		c := &part.did.causes[i]
+		k := causeKey{c.via, c.root}
+		if now.causes == nil {
+			now.causes = map[causeKey]*causeInWaits{}
+		}
+		if now.causes[k] == nil {
+			now.causes[k] = &causeInWaits{since: clock}
+		}
+		now.causes[k].sums++
+	}
+}
+
+// leave subtracts a part that the pair had in the given number of waits.
+func (p *tracePair) leave(part *blamedPart, clock, waits int64) {
+	now := p.upTo(clock)
+	now.ns -= part.ns
+	p.did.addTimes(&part.did, waits)
+	for i := range part.did.causes {
+		c := &part.did.causes[i]
+		k := causeKey{c.via, c.root}
+		if in := now.causes[k]; in.sums > 1 {
+			in.sums--
+		} else {
+			p.did.count(k, clock-in.since)
+			delete(now.causes, k)
+		}
+	}
+}
