@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
+	"github.com/bottleneck-go/bottleneck/internal/lazy"
 )
 
 // barePool is Pool without measuring: a channel, workers and a wait group.
@@ -56,16 +57,25 @@ func worker(d time.Duration) func() {
 	if d == 0 {
 		return func() {}
 	}
-	const probe = 1_000_000
-	least := time.Duration(math.MaxInt64)
-	for range 20 {
-		from := time.Now()
-		compute(probe)
-		least = min(least, time.Since(from))
-	}
-	steps := int(float64(probe) * float64(d) / float64(least))
+	steps := int(float64(d) * perNS())
 	return func() { compute(steps) }
 }
+
+// perNS returns the number of steps of compute in a nanosecond.
+func perNS() float64 {
+	return theSteps.Get(func() float64 {
+		const probe = 1_000_000
+		least := time.Duration(math.MaxInt64)
+		for range 20 {
+			from := time.Now()
+			compute(probe)
+			least = min(least, time.Since(from))
+		}
+		return probe / float64(least)
+	})
+}
+
+var theSteps lazy.Value[float64]
 
 var sink atomic.Uint64
 
@@ -122,6 +132,8 @@ var contests = []contest{
 			g.Wait()
 		},
 	},
+	noLimit(100),
+	noLimit(1000),
 	{
 		"do",
 		func(n int, f func()) {
@@ -137,6 +149,31 @@ var contests = []contest{
 			}
 		},
 	},
+}
+
+// noLimit returns a contest of groups without a limit, of that many goroutines each.
+func noLimit(atOnce int) contest {
+	return contest{
+		fmt.Sprintf("group of %d without limit", atOnce),
+		func(n int, f func()) {
+			for ; n > 0; n -= atOnce {
+				var g errgroup.Group
+				for range min(n, atOnce) {
+					g.Go(func() error { f(); return nil })
+				}
+				g.Wait()
+			}
+		},
+		func(n int, f func()) {
+			for ; n > 0; n -= atOnce {
+				var g Group
+				for range min(n, atOnce) {
+					g.Go(func() error { f(); return nil })
+				}
+				g.Wait()
+			}
+		},
+	}
 }
 
 // run returns the results of both in several rounds.

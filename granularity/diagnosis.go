@@ -101,6 +101,7 @@ type verdict struct {
 	most        time.Duration // upper bound of the overhead
 	besides     time.Duration // what the process used per task besides its tasks
 	rest        time.Duration // what the process used in total besides its tasks
+	delayed     time.Duration // what threads waited for processors while they executed tasks
 	mean        float64       // mean execution time of a task, in ns
 	p25, p75    float64
 	lost        float64 // part of the processors' time for which threads waited for other programs
@@ -115,8 +116,9 @@ func (p *Profile) Diagnose() {
 		p.Overhead, p.OverheadOrigin = typicalOverhead, "typical of Go programs, not measured"
 	}
 	besides, rest := p.besides()
+	delayed := p.delayed(rest)
 	for i := range p.Classes {
-		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, most: p.Overhead, besides: besides, rest: rest}
+		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, most: p.Overhead, besides: besides, rest: rest, delayed: delayed}
 		if v.overhead == 0 {
 			v.most = noOverhead
 		} else {
@@ -153,6 +155,25 @@ func (p *Profile) besides() (each, all time.Duration) {
 	}
 	rest := max(0, float64(p.Run.CPU)-executed)
 	return time.Duration(rest / float64(tasks)), time.Duration(rest)
+}
+
+// delayed returns the time for which threads waited for processors while they executed tasks, if
+// the process used rest besides those that were measured. Threads that wake up only to look for
+// work, such as the runtime's monitor, also wait, but that keeps no processor from a task.
+func (p *Profile) delayed(rest time.Duration) time.Duration {
+	if !p.blockedKnown() {
+		return p.Run.Delayed
+	}
+	off, left := 0.0, false
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		off += c.BlockedNS.Sum() + float64(c.Unmeasured)*float64(c.Longest)
+		left = left || c.Longest > 0
+	}
+	if left { // what those tasks executed is a part of the rest
+		off = max(0, off-float64(rest))
+	}
+	return time.Duration(min(float64(p.Run.Delayed), off))
 }
 
 // switchesPerTask returns the number of context switches of the process per task, in tasks and
@@ -206,7 +227,7 @@ func (v *verdict) decide() {
 	g := v.p.Granularity(c)
 	v.mean, v.p25, v.p75 = v.ns(g.Mean()), v.ns(g.Quantile(.25)), v.ns(g.Quantile(.75))
 	if all := float64(v.p.Run.Wall) * float64(max(v.p.Procs, 1)); all > 0 {
-		v.lost = min(float64(v.p.Run.Delayed)/all, 1)
+		v.lost = min(float64(v.delayed)/all, 1)
 	}
 	if v.utilization = v.p.during(c); v.lost > 0 && v.utilization > 0 {
 		v.utilization = min(1, v.utilization/(1-min(v.lost, 0.99)))
@@ -250,9 +271,26 @@ func share(overhead time.Duration, ns float64) float64 {
 // mostlyOff reports whether the tasks were off the processor for most of their time, besides what
 // the threads of the process waited for others.
 func (v *verdict) mostlyOff() bool {
-	off, wall := v.c.BlockedNS.Sum(), v.c.WallNS.Sum()
-	waited := min(off, float64(v.p.Run.Delayed))
+	off, wall := v.off(), v.c.WallNS.Sum()
+	waited := min(off, float64(v.delayed))
 	return off-waited > mostlyBlocked*(wall-waited) && v.p.blockedKnown()
+}
+
+// off returns the time for which the tasks were off the processor. A large task that was preempted
+// may be known only from a sample of small ones. It then counts as executing, as for straggler,
+// unless most tasks of the class were off the processor as well.
+func (v *verdict) off() float64 {
+	off := v.c.BlockedNS.Sum()
+	if v.c.Estimated > 0 && !v.medianOff() {
+		off = max(0, off-float64(min(v.c.Longest, v.rest)))
+	}
+	return off
+}
+
+// medianOff reports whether the median task was off the processor for most of its time. A few tasks
+// that waited for a processor can make up the sum of many that did not.
+func (v *verdict) medianOff() bool {
+	return v.c.BlockedNS.Quantile(.5) > mostlyBlocked*v.c.WallNS.Quantile(.5)
 }
 
 // ready returns the maximum part of the class's time off the processor for which it waited for a
@@ -262,14 +300,14 @@ func (v *verdict) ready() (ns float64, exact, others bool) {
 	if v.p.Source == SourceTrace { // a trace counts the time of other programs as running
 		return v.c.ReadyNS.Sum(), true, true
 	}
-	return float64(v.p.Run.Ready + v.p.Run.Delayed), false, v.p.Run.Delayed > 0
+	return float64(v.p.Run.Ready + v.delayed), false, v.delayed > 0
 }
 
 // blocked decides whether the class is blocked for most of its time, or adds a reason why that
 // cannot be decided.
 func (v *verdict) blocked() bool {
 	c := v.c
-	off, wall := c.BlockedNS.Sum(), c.WallNS.Sum()
+	off, wall := v.off(), c.WallNS.Sum()
 	if !v.p.blockedKnown() || off <= mostlyBlocked*wall || off < float64(c.Tasks)*float64(max(v.overhead, leastBlocked)) {
 		return false
 	}
@@ -278,8 +316,7 @@ func (v *verdict) blocked() bool {
 	}
 	ready, exact, others := v.ready()
 	they, were, their := one(c.Tasks, "it", "they"), one(c.Tasks, "it was", "they were"), one(c.Tasks, "its", "their")
-	// A few tasks that waited for a processor can make up the sum of many that did not.
-	most := c.BlockedNS.Quantile(.5) > mostlyBlocked*c.WallNS.Quantile(.5)
+	most := v.medianOff()
 	if !others && !most {
 		return false
 	}
@@ -433,7 +470,7 @@ func (v *verdict) late(largest, total float64) bool {
 	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.lost) * (1 - v.utilization)
 	took := largest
 	if run := &v.p.Run; run.CPU > 0 {
-		took *= 1 + float64(run.Delayed)/float64(run.CPU)
+		took *= 1 + float64(v.delayed)/float64(run.CPU)
 	}
 	took = max(largest, min(took, max(float64(v.c.WallNS.Max()), float64(v.c.Longest))))
 	return largest >= total/procs/2 && took*(procs-1) >= explained*idle

@@ -86,6 +86,20 @@ func TestMemoryOfAClass(t *testing.T) {
 	}
 }
 
+// BenchmarkProfile makes the profile of 2,000 classes.
+func BenchmarkProfile(b *testing.B) {
+	rec := NewRecorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	for i := range 2000 {
+		for range 10 {
+			Do(ctx, fmt.Sprint("class ", i), namedTask)
+		}
+	}
+	for b.Loop() {
+		rec.Profile()
+	}
+}
+
 // heapInUse returns the bytes in use.
 func heapInUse() int64 {
 	runtime.GC()

@@ -229,6 +229,8 @@ func childMain(child string) {
 	case "first":
 		firstChild()
 		return
+	case "busy":
+		busyChild()
 	case "panic-pool":
 		p := NewPool(PoolOptions{})
 		p.Submit(explode)

@@ -96,8 +96,8 @@ func (r *Recorder) now() moment {
 // Create it before the work begins, because that cost cannot be measured in a busy process.
 func NewRecorder(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
+	r.overhead = empty.measured() // before the run begins, of which it would be a part
 	r.prepare()
-	r.overhead = empty.measured()
 	return r
 }
 

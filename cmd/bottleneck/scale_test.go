@@ -86,7 +86,7 @@ func TestScale(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-workers", "testing.(*B).RunParallel.func1", "-title", "as it scales", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
 	r.want(t, exitOK, " with 2 workers", "")
-	for _, part := range []string{"Workers: testing.(*B).RunParallel.func1, ", "GOMAXPROCS 1, ", "GOMAXPROCS 2, "} {
+	for _, part := range []string{"Workers: testing.(*B).RunParallel.func1, ", "GOMAXPROCS 1, ", "GOMAXPROCS 2, ", " in 3 pairs of runs)"} {
 		if !strings.Contains(r.out, part) {
 			t.Errorf("%q is not in\n%s", part, r.out)
 		}
