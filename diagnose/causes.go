@@ -45,7 +45,9 @@ type diagnosis struct {
 	tracers map[string]bool                // groups of the tracer
 	grown   map[string]bool                // groups whose goroutines start others of the group
 	stops   map[ledger.Place]time.Duration // time for which the program stopped the world there, except for the collector
-	// asked counts the program's own calls for a collection, by place.
+	sums                                   // of the rows
+	// asked counts the program's own calls for a collection, by place. Until findAsked, its keys
+	// are the places where goroutines yield.
 	asked map[ledger.Place]int64
 	// waitPlaces counts waits for channels by place: see blocksAt.
 	waitPlaces map[ledger.Place]int64
@@ -53,6 +55,38 @@ type diagnosis struct {
 	causes     []*cause
 	byKey      map[key]*cause
 	lockTable  []contention.LockRow
+}
+
+// sums are sums of the ledger's rows, from one walk over them.
+type sums struct {
+	of       map[ledger.Category]time.Duration
+	ran      map[string]ran // by group, as called
+	at       map[visited]visits
+	waitRows []int         // that end with a wait for a lock
+	yields   time.Duration // for which processors were empty until a goroutine continued that had yielded
+	known    time.Duration // of what ran with a place
+	nameless time.Duration // of code with neither a name nor a place
+	inC      *ledger.Row   // the largest of C code
+	shared   time.Duration // of code in atomic operations and RWMutexes
+	sharedAt *ledger.Row   // the largest of these
+}
+
+// ran is what the goroutines of a group did.
+type ran struct {
+	code, calls, c, yields time.Duration
+	inC, started           *ledger.Row // the largest of C code, and of goroutines that the program had just started
+}
+
+// visited is a place where code or system calls ran.
+type visited struct {
+	category ledger.Category
+	place    ledger.Place
+}
+
+// visits are the slices that ended there. spun is how long goroutines may have spun there for a lock.
+type visits struct {
+	time, spun time.Duration
+	count      int64
 }
 
 // key identifies a cause.
@@ -76,8 +110,9 @@ type cause struct {
 	// blocked is the part of lost in which processors were idle during some of the short system
 	// calls.
 	blocked time.Duration
-	queue   bool // of a lock: see queues
-	spun    bool // and see spun
+	queue   bool    // of a lock: see queues
+	held    float64 // with one processor: see held
+	spun    bool    // and see spun
 }
 
 // causeOf returns the cause of a key, creating it if necessary.
@@ -113,6 +148,8 @@ func (d *diagnosis) index() {
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
 	d.lockAge, d.grown = map[ledger.Place]int{}, map[string]bool{}
 	d.tiny, d.short, d.tracers, d.stops = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[ledger.Place]time.Duration{}
+	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
+	d.asked = map[ledger.Place]int64{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -128,10 +165,23 @@ func (d *diagnosis) index() {
 	d.findHandlers()
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
-		switch r.Category {
+		group := d.called(r.Group)
+		g := d.ran[group]
+		switch d.of[r.Category] += r.Time; r.Category {
 		case ledger.Code:
-			group := d.called(r.Group)
 			d.code[group] = append(d.code[group], i)
+			g.code += r.Time
+			if d.shared += r.Shared; r.Shared > 0 {
+				d.sharedAt = cmp.Or(d.sharedAt, r)
+			}
+			if r.Group == unnamed && r.Site.Func == "" {
+				d.nameless += r.Time
+			}
+		case ledger.Syscall:
+			g.calls += r.Time
+		case ledger.C:
+			g.c += r.Time
+			g.inC, d.inC = cmp.Or(g.inC, r), cmp.Or(d.inC, r)
 		case ledger.Tracer:
 			d.tracers[r.Group] = true
 		case ledger.Runtime:
@@ -139,20 +189,42 @@ func (d *diagnosis) index() {
 				d.stops[r.Site] += r.Time
 			}
 		}
+		if r.Category.Used() && r.Site.Func != "" {
+			d.known += r.Time
+		}
+		if !r.Category.Empty() {
+			at := visited{r.Category, r.Site}
+			v := d.at[at]
+			d.at[at] = visits{v.time + r.Time, v.spun + min(r.Time, time.Duration(r.Count)*maxSpin), v.count + r.Count}
+		}
 		switch {
 		case isLock(r.Wait):
+			d.waitRows = append(d.waitRows, i)
 			d.union(r.Site, r.Site)
 			if r.Waker != "" {
 				d.union(r.Site, r.WakerSite)
 			}
-		case r.Wait == timeline.WaitCreated.String() && r.Waker == r.Group:
-			d.grown[r.Group] = true
+		case r.Wait == timeline.WaitCreated.String():
+			if r.Waker == r.Group {
+				d.grown[r.Group] = true
+			}
+			if g.started == nil && d.own(r.Site) {
+				g.started = r
+			}
+		case r.Wait == timeline.WaitYield.String():
+			d.asked[r.Site] = 0
+			if r.Category.Empty() {
+				d.yields += r.Time
+				g.yields += r.Time
+			}
 		case r.Wait == timeline.WaitSemaphore.String():
 			if _, known := d.limits[r.Group]; !known {
 				d.limits[r.Group] = r.Site
 			}
 		}
+		d.ran[group] = g
 	}
+	d.findAsked()
 	for group := range d.code {
 		delete(d.tracers, group) // part of the program: it starts and stops the tracer
 	}
@@ -243,7 +315,6 @@ func isTurn(wait string) bool {
 
 func (d *diagnosis) collect() {
 	d.findLimits()
-	d.findAsked()
 	d.countHandOvers()
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
@@ -313,23 +384,13 @@ func (d *diagnosis) mergeCalls() {
 		if alone.kind != Serial {
 			continue
 		}
-		var calls, code, c time.Duration
-		for i := range d.l.Rows {
-			switch r := &d.l.Rows[i]; {
-			case r.Group != alone.name:
-			case r.Category == ledger.Syscall:
-				calls += r.Time
-			case r.Category == ledger.Code:
-				code += r.Time
-			case r.Category == ledger.C:
-				c += r.Time
-			}
-		}
-		if ratio(alone.lost, d.l.Capacity) < worthTelling || max(calls, c) < code {
+		ran := d.ran[alone.name]
+		calls := ran.calls
+		if ratio(alone.lost, d.l.Capacity) < worthTelling || max(calls, ran.c) < ran.code {
 			continue
 		}
 		var into *cause
-		if c > calls {
+		if ran.c > calls {
 			calls, into = 0, d.causeOf(key{kind: Cgo})
 		}
 		for _, c := range d.causes {
@@ -368,9 +429,7 @@ func (d *diagnosis) mergeYields() {
 		if c.kind != Serial {
 			continue
 		}
-		yielding := d.l.Sum(func(r *ledger.Row) bool {
-			return r.Category.Empty() && r.Wait == timeline.WaitYield.String() && r.Group != c.name
-		})
+		yielding := d.yields - d.ran[c.name].yields
 		if yielding > 0 && yielding*time.Duration(d.l.Procs-1) >= c.lost {
 			d.causeOf(key{kind: Starved}).take(c)
 		}
@@ -566,10 +625,8 @@ func (d *diagnosis) spansOf(lock ledger.Place) spans {
 		}
 		all[acquires.Func] = span{min(s.from, acquires.Line), max(s.to, releases.Line)}
 	}
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; isLock(r.Wait) {
-			add(r.Site, r.WakerSite)
-		}
+	for _, i := range d.waitRows {
+		add(d.l.Rows[i].Site, d.l.Rows[i].WakerSite)
 	}
 	if d.Contention == nil {
 		return all
@@ -610,20 +667,9 @@ func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool)
 // collector and yield until it has swept, but do not assist it, as they do where memory is
 // allocated. The place may be in package testing, which collects before each run of a benchmark.
 func (d *diagnosis) findAsked() {
-	d.asked = map[ledger.Place]int64{}
+	maps.DeleteFunc(d.asked, func(p ledger.Place, _ int64) bool { return d.at[visited{ledger.GCAssist, p}].count > 0 })
 	if d.Contention == nil {
 		return
-	}
-	yields := map[ledger.Place]bool{}
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Wait == timeline.WaitYield.String() {
-			yields[r.Site] = true
-		}
-	}
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Category == ledger.GCAssist {
-			delete(yields, r.Site)
-		}
 	}
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
@@ -631,8 +677,9 @@ func (d *diagnosis) findAsked() {
 			continue
 		}
 		for _, f := range w.Waiter.Stack.Frames {
-			if p := (ledger.Place{Func: f.Func, File: f.File, Line: f.Line}); yields[p] {
-				d.asked[p] += w.Contentions
+			p := ledger.Place{Func: f.Func, File: f.File, Line: f.Line}
+			if n, yields := d.asked[p]; yields {
+				d.asked[p] = n + w.Contentions
 				break
 			}
 		}
@@ -684,7 +731,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
-		return key{kind: Network, place: d.ownOrBehalf(r)}, true
+		return key{kind: Network, place: ownOnly(d, d.behalfOf(r))}, true
 	case w == timeline.WaitSyscall.String():
 		return key{kind: Blocking, place: d.behalfOf(r)}, true
 	case w == timeline.WaitC.String(), w == timeline.WaitCThread.String():
@@ -792,13 +839,13 @@ func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
 // library's pool that runs until it waits for the next task has a call chain that does not show the
 // task. So a place in the program's own module is preferred if the goroutines ran at least half as
 // long up to it, or if it is in the function that names them and the program did not call the pool.
-func (d *diagnosis) hot(group string) (ledger.Place, bool) {
+func (d *diagnosis) hot(group string) ledger.Place {
 	most := time.Duration(0)
 	for _, i := range d.code[group] {
 		r := &d.l.Rows[i]
 		most = max(most, r.Time)
 		if d.ownModule(r.Site) && r.Time >= most/2 {
-			return r.Site, true
+			return r.Site
 		}
 	}
 	fromOwn := func(r *ledger.Row) bool {
@@ -809,28 +856,17 @@ func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 	for _, is := range []func(*ledger.Row) bool{fromOwn, named, own} {
 		for _, i := range d.code[group] {
 			if r := &d.l.Rows[i]; is(r) {
-				return r.Site, true
+				return r.Site
 			}
 		}
 	}
-	if r := d.started(group); r != nil { // not seen in code of its own: use the place where it was started
-		return r.Site, true
+	if r := d.ran[group].started; r != nil { // not seen in code of its own: use the place where it was started
+		return r.Site
 	}
 	for _, i := range d.code[group] {
 		if r := &d.l.Rows[i]; r.Site.Func != "" {
-			return r.Site, true
+			return r.Site
 		}
 	}
-	return ledger.Place{Func: group}, group != ""
-}
-
-// started returns the largest row of a group of goroutines that had just been started by the
-// program, or nil.
-func (d *diagnosis) started(group string) *ledger.Row {
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Group == group && r.Wait == timeline.WaitCreated.String() && d.own(r.Site) {
-			return r
-		}
-	}
-	return nil
+	return ledger.Place{Func: group}
 }

@@ -35,12 +35,14 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -122,6 +124,7 @@ func New(r Results) *Verdict {
 		}
 	}
 	v.Focus = r.Focus
+	d.index()
 	if v.Parts = d.parts(); r.Focus != "" {
 		v.Parts = d.partsOfFocus()
 	}
@@ -129,9 +132,14 @@ func New(r Results) *Verdict {
 		v.Findings = []Finding{{Kind: CannotTell, Title: "The trace covers no time."}}
 		return v
 	}
-	d.index()
-	if d.nameless() {
+	// Most of what ran may have neither names nor places. All goroutines are then one group.
+	if d.nameless > d.of[ledger.Code]/2 {
 		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: "The trace does not show which functions ran, so it does not show what limits the program. It may be truncated."})
+		return v
+	}
+	if d.l.Wall < shortest && !d.Window {
+		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: fmt.Sprintf("The trace covers only %s, which is too short to show what limits the program.", format.Duration(d.l.Wall)),
+			Advice: "Starting the tracer, threads and goroutines takes a good part of that: record more work, such as many runs."})
 		return v
 	}
 	d.collect()
@@ -144,34 +152,23 @@ func New(r Results) *Verdict {
 	return v
 }
 
-// nameless reports whether most of what ran has neither names nor places. All goroutines are then
-// one group.
-func (d *diagnosis) nameless() bool {
-	unknown := d.l.Sum(func(r *ledger.Row) bool {
-		return r.Category == ledger.Code && r.Group == unnamed && r.Site.Func == ""
-	})
-	return unknown > d.l.Of(ledger.Code)/2
-}
+// shortest is the shortest time of a trace that shows what limits a program. The scheduler takes up
+// to 100 µs to have all processors run, and divides time into slices of 10 ms.
+const shortest = 2 * time.Millisecond
 
 // parts returns the sums of the ledger for the bar.
-func (d *diagnosis) parts() []Part {
-	names := []struct {
-		name string
-		of   func(ledger.Category) bool
-	}{
-		{"your code", func(c ledger.Category) bool { return c == ledger.Code }},
-		{"C code", func(c ledger.Category) bool { return c == ledger.C }},
-		{"system calls", func(c ledger.Category) bool { return c == ledger.Syscall }},
-		{"collector", ledger.Category.Collector},
-		{"tracer and runtime", func(c ledger.Category) bool { return c == ledger.Tracer || c == ledger.Runtime }},
-		{"scheduler", func(c ledger.Category) bool { return c == ledger.Scheduler }},
-		{"waking up", func(c ledger.Category) bool { return c == ledger.WakeUp }},
-		{"idle", func(c ledger.Category) bool { return c == ledger.Idle || c == ledger.NoWork }},
-		{"idle, waiting for outside", func(c ledger.Category) bool { return c == ledger.Outside }},
-	}
-	var parts []Part
-	for _, n := range names {
-		p := Part{Name: n.name, Time: d.l.Sum(func(r *ledger.Row) bool { return n.of(r.Category) })}
+func (d *diagnosis) parts() (parts []Part) {
+	for _, p := range []Part{
+		{Name: "your code", Time: d.of[ledger.Code]},
+		{Name: "C code", Time: d.of[ledger.C]},
+		{Name: "system calls", Time: d.of[ledger.Syscall]},
+		{Name: "collector", Time: d.of[ledger.GCWorker] + d.of[ledger.GCAssist] + d.of[ledger.GCSweep] + d.of[ledger.GCStop]},
+		{Name: "tracer and runtime", Time: d.of[ledger.Tracer] + d.of[ledger.Runtime]},
+		{Name: "scheduler", Time: d.of[ledger.Scheduler]},
+		{Name: "waking up", Time: d.of[ledger.WakeUp]},
+		{Name: "idle", Time: d.of[ledger.Idle] + d.of[ledger.NoWork]},
+		{Name: "idle, waiting for outside", Time: d.of[ledger.Outside]},
+	} {
 		if p.Time > 0 {
 			p.Share = ratio(p.Time, d.l.Capacity)
 			parts = append(parts, p)
@@ -201,12 +198,12 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
 	case f.Kind == Switching && c.kind == Switching:
-		if f.Lost+d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && r.Site == c.place }) >= d.l.Capacity/8 {
+		if f.Lost+d.at[visited{ledger.Code, c.place}].time >= d.l.Capacity/8 {
 			return 1 << 61
 		}
 	case c.kind == HandOver && f.Share >= 0.1:
 		if _, short := d.shortSlices(); short {
-			return f.Lost + d.l.Of(ledger.Code)/4
+			return f.Lost + d.of[ledger.Code]/4
 		}
 	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && len(f.Where) == 0:
 		return 0
@@ -216,14 +213,14 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,
 // and a single processor for which others wait. The processor is not moved if more than half of it
-// is lost, if goroutines do too little at a time, or if they may be spinning.
+// is lost, or if goroutines do too little at a time.
 func (d *diagnosis) split(costly, first, last []Finding) (before, after []Finding) {
-	tiny := slices.ContainsFunc(last, func(f Finding) bool { return f.Kind == Tiny })
+	tiny := has(last, Tiny)
 	for _, f := range last {
 		switch {
 		case f.Kind == Leak:
 			first = slices.Insert(first, 0, f)
-		case f.Kind == OneProc && !tiny && !d.oneLine() && (len(costly) == 0 || costly[0].Kind != Tiny && costly[0].Share <= 0.5):
+		case f.Kind == OneProc && !tiny && (len(costly) == 0 || costly[0].Kind != Tiny && costly[0].Share <= 0.5):
 			first = append(first, f)
 		default:
 			after = append(after, f)
@@ -269,7 +266,7 @@ func (d *diagnosis) findings() []Finding {
 	costly = costly[:min(len(costly), room)]
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have
 	// spun for it.
-	if len(costly) == 0 || ranked[0].weight < d.little() && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
+	if len(costly) == 0 || (ranked[0].weight < d.little() || d.fights() && ranked[0].weight < d.shared) && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
 		for _, kind := range []Kind{Tiny, Saturated} {
 			if i := slices.IndexFunc(last, func(f Finding) bool { return f.Kind == kind }); i >= 0 {
 				first, last = append(first, last[i]), slices.Delete(last, i, i+1)
@@ -280,10 +277,14 @@ func (d *diagnosis) findings() []Finding {
 }
 
 // little is what a cause may cost beside what ran, which then limits the program more.
-func (d *diagnosis) little() time.Duration { return d.l.Of(ledger.Code) / 6 }
+func (d *diagnosis) little() time.Duration { return d.of[ledger.Code] / 6 }
+
+// fights reports whether much of the running time passed in atomic operations and RWMutexes.
+// Goroutines that fight for the memory of these run, but do not get on.
+func (d *diagnosis) fights() bool { return d.shared >= d.l.Capacity/4 }
 
 // manyTiny is the running time of goroutines that are too short from which they are what the
 // program does.
 func (d *diagnosis) manyTiny() time.Duration {
-	return max(min(d.l.Capacity/4, d.l.Of(ledger.Code)/2), d.l.Capacity/10)
+	return max(min(d.l.Capacity/4, d.of[ledger.Code]/2), d.l.Capacity/10)
 }

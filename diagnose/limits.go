@@ -159,7 +159,7 @@ func (d *diagnosis) placeIn(s *contention.Stack) (p ledger.Place, callers []ledg
 	for _, f := range s.Frames {
 		at := ledger.Place{Func: f.Func, File: f.File, Line: f.Line}
 		switch {
-		case !d.own(at) || launches(f.Func) || symbol.IsWrapper(f.Func, f.File):
+		case !d.own(at) || strings.HasPrefix(f.Func, "golang.org/x/sync/") || symbol.IsWrapper(f.Func, f.File):
 		case p == ledger.Place{}:
 			p = at
 		default:
@@ -167,11 +167,6 @@ func (d *diagnosis) placeIn(s *contention.Stack) (p ledger.Place, callers []ledg
 		}
 	}
 	return p, callers
-}
-
-// launches reports whether a function belongs to a package that has limits of its own.
-func launches(fn string) bool {
-	return strings.HasPrefix(fn, "golang.org/x/sync/")
 }
 
 // mergeLimited adds to a limit what the goroutines past it waited for outside the program, if
@@ -347,8 +342,8 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 		f.Advice = "Raise it (MaxConnsPerHost) if the other side can bear it."
 	case tokens:
 		what = fmt.Sprintf("Goroutines of %s wait for one another at %s, which", format.Func(l.waiters), at)
-		if hot, ok := d.hot(l.waiters); ok && len(c.inside) == 0 && hot != c.place {
-			f.Where = append(f.Where, d.from(hot, d.callersOf(l.waiters, hot))...)
+		if hot := d.hotPlaces(l.waiters); len(c.inside) == 0 && len(hot) > 0 && hot[0] != c.place {
+			f.Where = append(f.Where, hot...)
 		}
 		f.Advice = "If that bounds how many go on at a time, raise the bound; if they take turns, have each do more in its turn."
 	case workers:

@@ -13,13 +13,14 @@ import (
 
 // Rows with a common cause form one finding.
 func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
+	const ms = time.Millisecond
 	main, worker := "main.main", "main.worker"
 	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
-	graph := &bottle.Graph{Wall: 100, Boxes: []bottle.Box{
-		{Group: main, Kind: bottle.Application, Goroutines: 1, Waiting: map[string]time.Duration{"chan-send": 90},
-			Sites: map[string][]bottle.Site{"chan-send": {{Func: main, File: "main.go", Line: 5, Time: 90}}}},
-		{Group: worker, Kind: bottle.Application, Goroutines: 3, Waiting: map[string]time.Duration{"sleep": 300},
-			Sites: map[string][]bottle.Site{"sleep": {{Func: worker, File: "main.go", Line: 9, Time: 300}}}},
+	graph := &bottle.Graph{Wall: 100 * ms, Boxes: []bottle.Box{
+		{Group: main, Kind: bottle.Application, Goroutines: 1, Waiting: map[string]time.Duration{"chan-send": 90 * ms},
+			Sites: map[string][]bottle.Site{"chan-send": {{Func: main, File: "main.go", Line: 5, Time: 90 * ms}}}},
+		{Group: worker, Kind: bottle.Application, Goroutines: 3, Waiting: map[string]time.Duration{"sleep": 300 * ms},
+			Sites: map[string][]bottle.Site{"sleep": {{Func: worker, File: "main.go", Line: 9, Time: 300 * ms}}}},
 	}}
 	stack := func(fn string, line int) *contention.Stack {
 		return &contention.Stack{Frames: []contention.Frame{{Func: fn, File: "main.go", Line: line}}}
@@ -41,7 +42,7 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 		}, nil, "Uneven work: 15% of the capacity was idle while the last of the 3 main.worker ran.", 30},
 		{"workers that sleep, and others that wait for them", []ledger.Row{
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 150, Count: 9},
-		}, &contention.Profile{Duration: 100, Pairs: []contention.Pair{{Kind: contention.ChanSendKind, Blamed: 90, Contentions: 9,
+		}, &contention.Profile{Duration: 100 * ms, Pairs: []contention.Pair{{Kind: contention.ChanSendKind, Blamed: 90 * ms, Contentions: 9,
 			Waiter: contention.Party{Group: main, Stack: stack(main, 5)}, Owner: contention.Party{Group: worker, Stack: stack(worker, 8)}}}},
 			"The limit of how many main.worker work at a time, waited for at main.main main.go:5, kept 75% of the capacity idle: 0.90 waited on average while 3.00 slept at main.worker main.go:9.", 150},
 		{"a server without requests", []ledger.Row{
@@ -53,14 +54,15 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Beside: ledger.None, Time: 40, Count: 9},
 		}, nil, "Waiting for the network left 30% of the capacity idle.", 60},
 	} {
-		l := &ledger.Ledger{Wall: 100, Procs: 2, Capacity: 200}
+		l := &ledger.Ledger{Wall: 100 * ms, Procs: 2, Capacity: 200 * ms}
 		rest := l.Capacity
-		for _, r := range c.rows {
-			rest -= r.Time
+		for i := range c.rows {
+			c.rows[i].Time *= ms
+			rest -= c.rows[i].Time
 		}
 		l.Rows = append(c.rows, ledger.Row{Category: ledger.Code, Group: worker, Time: rest, Count: 1})
 		f := diagnose.New(diagnose.Results{Ledger: l, Graph: graph, Contention: c.waits}).Findings[0]
-		if f.Title != c.title || f.Lost != c.lost {
+		if f.Title != c.title || f.Lost != c.lost*ms {
 			t.Errorf("%s: %v, %s", c.name, f.Lost, f.Title)
 		}
 	}
@@ -84,9 +86,9 @@ func TestLeaks(t *testing.T) {
 		{"a pool", contention.ChanReceiveKind, 200 * 500, 1000, 5000, 200, false},
 		{"most have ended", contention.ChanSendKind, 200 * 500, 1000, 0, 4000, false},
 	} {
-		l := &ledger.Ledger{Wall: 1000, Procs: 2, Capacity: 2000, Born: 1000, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.main", Time: 2000, Count: 1}}}
-		graph := &bottle.Graph{Wall: 1000, Boxes: []bottle.Box{{Group: "main.deliver", Kind: bottle.Application, Goroutines: c.goroutines}}}
-		p := &contention.Profile{Duration: 1000, Unfinished: []contention.Unfinished{{Kind: c.kind, Waiter: deliver, Count: 200, Waited: c.waited, Longest: c.longest}}}
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 1000, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.main", Time: 2 * time.Second, Count: 1}}}
+		graph := &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Group: "main.deliver", Kind: bottle.Application, Goroutines: c.goroutines}}}
+		p := &contention.Profile{Duration: time.Second, Unfinished: []contention.Unfinished{{Kind: c.kind, Waiter: deliver, Count: 200, Waited: c.waited, Longest: c.longest}}}
 		if c.went > 0 {
 			p.Waits = []contention.Wait{{Kind: c.kind, Waiter: deliver, Contentions: c.went}}
 		}

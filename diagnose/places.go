@@ -59,7 +59,7 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 			return r.Callers
 		}
 	}
-	if r := d.started(group); r != nil && r.Site == p {
+	if r := d.ran[group].started; r != nil && r.Site == p {
 		return r.Callers
 	}
 	for _, i := range d.code[group] {
@@ -180,9 +180,6 @@ func (d *diagnosis) servedBy(group string) (most served) {
 	d.behalf[group] = most
 	return most
 }
-
-// ownOrBehalf is behalfOf, restricted to places in the program's own code.
-func (d *diagnosis) ownOrBehalf(r *ledger.Row) ledger.Place { return ownOnly(d, d.behalfOf(r)) }
 
 // ownFirst returns the places of a finding, those of the program first. If all are in the standard
 // library, the first one is the place that the goroutines there worked for.

@@ -18,16 +18,16 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 		title string
 		where []ledger.Place
 	}{
-		{"even", []time.Duration{14, 12, 10}, "System calls held processors for 36% of the capacity (3 calls of 12 ns), most at main.work main.go:0 (14%) and main.work main.go:1 (12%).", []ledger.Place{at(0), at(1)}},
-		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1 call of 24 ns).", []ledger.Place{at(0)}},
+		{"even", []time.Duration{14, 12, 10}, "System calls held processors for 36% of the capacity (3,000,000 calls of 12 ns), most at main.work main.go:0 (14%) and main.work main.go:1 (12%).", []ledger.Place{at(0), at(1)}},
+		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1,000,000 calls of 24 ns).", []ledger.Place{at(0)}},
 	} {
-		l := &ledger.Ledger{Wall: 100, Procs: 1, Capacity: 100}
+		l := &ledger.Ledger{Wall: 100 * time.Millisecond, Procs: 1, Capacity: 100 * time.Millisecond}
 		var sum time.Duration
 		for line, d := range c.times {
-			l.Rows = append(l.Rows, ledger.Row{Category: ledger.Syscall, Group: "main.work", Site: at(line), Time: d, Count: 1})
+			l.Rows = append(l.Rows, ledger.Row{Category: ledger.Syscall, Group: "main.work", Site: at(line), Time: d * time.Millisecond, Count: 1_000_000})
 			sum += d
 		}
-		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.work", Time: 100 - sum, Count: 1})
+		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.work", Time: (100 - sum) * time.Millisecond, Count: 1})
 		f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
 		if f.Title != c.title || !slices.Equal(f.Where, c.where) {
 			t.Errorf("%s: %s %v", c.name, f.Title, f.Where)
@@ -39,23 +39,23 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
 	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
 	root := at("main.main", 1)
-	l := &ledger.Ledger{Wall: 1000, Procs: 2, Capacity: 2000}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second}
 	add := func(d time.Duration, places ...ledger.Place) {
-		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main", Site: places[0], Callers: places[1:], Time: d, Count: 1})
+		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main", Site: places[0], Callers: places[1:], Time: d * time.Millisecond, Count: 1})
 	}
 	add(200, at("main.scan", 10), at("main.parse", 20), at("main.load", 30), root)
 	add(190, at("main.walk", 11), at("main.parse", 21), at("main.load", 30), root)
 	add(180, at("main.check", 12), at("main.load", 31), root)
 	add(190, at("main.emit", 13), at("main.write", 22), root)
 	add(240, at("main.sort", 14), root)
-	l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.worker", Wait: "created", Beside: "main.main", Time: 1000, Count: 1})
+	l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.worker", Wait: "created", Beside: "main.main", Time: time.Second, Count: 1})
 	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
 	if f.Kind != diagnose.Serial || len(f.Where) == 0 || f.Where[0] != at("main.load", 30) {
 		t.Errorf("%s %v", f.Title, f.Where)
 	}
-	l.Rows[4].Time = 500 // one place represents it
-	l.Rows[2].Time -= 130
-	l.Rows[3].Time -= 130
+	l.Rows[4].Time = 500 * time.Millisecond // one place represents it
+	l.Rows[2].Time -= 130 * time.Millisecond
+	l.Rows[3].Time -= 130 * time.Millisecond
 	f = diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
 	if len(f.Where) == 0 || f.Where[0] == at("main.load", 30) {
 		t.Errorf("%s %v", f.Title, f.Where)
@@ -79,10 +79,10 @@ func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 		{"rarely, but in the function of the name", map[ledger.Place]time.Duration{pool: 85, task: 10, name: 5}, name},
 		{"a launcher", map[ledger.Place]time.Duration{launcher: 90, task: 10}, task},
 	} {
-		l := &ledger.Ledger{Wall: 100, Procs: 1, Capacity: 100}
+		l := &ledger.Ledger{Wall: 100 * time.Millisecond, Procs: 1, Capacity: 100 * time.Millisecond}
 		for _, p := range []ledger.Place{pool, launcher, task, name} {
 			if d := c.times[p]; d > 0 {
-				l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main.func1", Site: p, Time: d, Count: 1})
+				l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main.func1", Site: p, Time: d * time.Millisecond, Count: 1})
 			}
 		}
 		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; len(f.Where) == 0 || f.Where[0] != c.want {

@@ -23,9 +23,6 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 	profile := *d.Tasks
 	profile.Classes = slices.Clone(profile.Classes)
 	profile.Diagnose()
-	listed := func(kind Kind) bool {
-		return slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == kind })
-	}
 	for i := range profile.Classes {
 		c := &profile.Classes[i]
 		ran := c.RunningNS.Sum()
@@ -50,7 +47,7 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 		default:
 			continue
 		}
-		if f.Kind != Tiny || !listed(Tiny) {
+		if f.Kind != Tiny || !has(costly, Tiny) {
 			out = append(out, f)
 		}
 	}

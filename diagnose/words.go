@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -38,34 +39,36 @@ func (d *diagnosis) finding(c *cause) Finding {
 	}
 	lost := format.Percent(c.lost, d.l.Capacity)
 	top := &d.l.Rows[c.rows[0]]
+	at, where := d.named(c.place, c.callers(d))
+	switch c.kind {
+	case Blocking, Sleep, Timer, Switching, once:
+		f.Where = where
+	}
 	switch c.kind {
 	case Serial:
 		d.serial(&f, c, lost)
 	case once:
-		at, where := d.named(c.place, c.callers(d))
 		f.Kind = Serial
 		f.Title = fmt.Sprintf("Processors had nothing to do for %s of the capacity, while one of %s did at %s what the others waited for.", lost, format.Func(c.name), at)
 		if top.Wait == timeline.WaitOnce.String() {
 			f.Title = "Done once: p" + f.Title[1:]
 		}
-		f.Where = where
-		if hot, ok := d.hot(c.name); ok {
-			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
-		}
+		f.Where = append(f.Where, d.hotPlaces(c.name)...)
 		f.Advice = "Divide that among goroutines, begin it earlier, or let the others do other work until it is done."
 	case Imbalance:
 		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
-		f.Where = d.from(c.place, c.callers(d))
-		f.Where = f.Where[:min(len(f.Where), 1)]
-		if hot, ok := d.hot(c.name); ok {
-			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
-		}
+		f.Where = append(d.places(c.place), d.hotPlaces(c.name)...)
 		f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
 	case Starved:
 		f.Title = fmt.Sprintf("Too little parallel work: for %s of the capacity, processors had nothing to run while others did.", lost)
-		f.Where = d.firstPlaces(c)
-		if group, p, _ := d.hottest(); !slices.Contains(f.Where, p) {
-			f.Where = append(f.Where[:min(len(f.Where), 1)], d.from(p, d.callersOf(group, p))...)
+		for _, i := range c.rows {
+			if r := &d.l.Rows[i]; d.own(r.Site) && r.Count > 1 { // a single wait is chance
+				f.Where = d.from(r.Site, r.Callers)
+				break
+			}
+		}
+		if hot := d.hotPlaces(d.hottest()); len(hot) > 0 && !slices.Contains(f.Where, hot[0]) {
+			f.Where = append(f.Where[:min(len(f.Where), 1)], hot...)
 		}
 		f.Advice = "Offer more work at a time: more goroutines, or larger batches, before the program waits for them."
 	case Lock:
@@ -82,8 +85,10 @@ func (d *diagnosis) finding(c *cause) Finding {
 			held += ", and left " + format.Percent(c.blocked, d.l.Capacity) + " idle"
 		}
 		held += fmt.Sprintf(" (%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration((c.lost-c.alone-c.blocked)/time.Duration(max(c.count, 1))))
-		f.Title = fmt.Sprintf("System calls at %s held processors for %s.", short(c.place), held)
-		f.Where = d.places(c.place)
+		f.Title = fmt.Sprintf("System calls at %s held processors for %s.", at, held)
+		if f.Where = where; d.ownModule(c.place) {
+			f.Where = d.places(c.place)
+		}
 		if c.name == severalPlaces {
 			f.Title = fmt.Sprintf("System calls held processors for %s, most at %s.", held, d.mostPlaces(&f, c))
 		} else if c.place == (ledger.Place{}) {
@@ -94,23 +99,21 @@ func (d *diagnosis) finding(c *cause) Finding {
 		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
-		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle%s.", at, format.Percent(c.lost-c.alone, d.l.Capacity), d.times(c, "call", "calls"))
-		f.Where = where
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		if d.waitsIn(c.place, contention.SyscallKind, "os.(*Process).") {
+			f.Title = fmt.Sprintf("Waiting for a command (os/exec) at %s left %s of the capacity idle%s.", at, format.Percent(c.lost-c.alone, d.l.Capacity), d.times(c, "time", "times"))
+			f.Advice = slowCommand
+		}
 		d.andAlone(&f, c)
-		if held := d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Syscall && r.Site == c.place }); ratio(held, d.l.Capacity) >= worthTelling {
+		if held := d.at[visited{ledger.Syscall, c.place}].time; ratio(held, d.l.Capacity) >= worthTelling {
 			without(&f, "the waits", "with fewer calls")
 		}
 	case Sleep:
-		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
-		f.Where = where
 		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
-		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
-		f.Where = where
 		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
 	case Network:
 		d.network(&f, c, lost)
@@ -118,9 +121,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Title = fmt.Sprintf("Waiting for C code left %s of the capacity idle.", lost)
 		f.Where = d.places(top.Site)
 		if c.alone > 0 {
-			place := d.inC(c.name)
-			f.Where = d.from(place.Site, place.Callers)
-			f.Title = fmt.Sprintf("C code at %s left %s of the capacity idle: no others ran beside %s, which calls it.", short(place.Site), lost, format.Func(c.name))
+			at := d.ran[c.name].inC
+			f.Where = d.from(at.Site, at.Callers)
+			f.Title = fmt.Sprintf("C code at %s left %s of the capacity idle: no others ran beside %s, which calls it.", short(at.Site), lost, format.Func(c.name))
 			f.Advice = "Have several goroutines call it at a time, or make fewer calls. A trace does not show whether it computes or waits."
 			without(&f, "idle processors", "with fewer calls")
 		}
@@ -129,9 +132,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Runtime:
 		d.runtime(&f, c, lost)
 	case Switching:
-		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
-		f.Where = where
 		f.Advice = "Wait for what is expected (a channel, a sync.Cond) instead of asking for it again and again."
 	case Tiny:
 		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
@@ -167,15 +168,9 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 // wakeCost is the approximate running time of two goroutines for one block and wake-up.
 const wakeCost = 5 * time.Microsecond
 
-// firstPlaces returns the place where goroutines waited most for a cause, with its callers. If no
-// row has a place, it returns the place where the program ran most.
-func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; d.own(r.Site) && r.Count > 1 { // a single wait is chance
-			return d.from(r.Site, r.Callers)
-		}
-	}
-	group, p, _ := d.hottest()
+// hotPlaces returns where a group of goroutines ran most, with the callers.
+func (d *diagnosis) hotPlaces(group string) []ledger.Place {
+	p := d.hot(group)
 	return d.from(p, d.callersOf(group, p))
 }
 
@@ -250,9 +245,9 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 		behind[at{cmp.Or(r.Wait, call), r.Site}] = true
 	}
 	if c.kind == Blocking {
-		for i := range d.l.Rows {
-			if r := &d.l.Rows[i]; r.Category == ledger.Syscall && behind[at{call, r.Site}] {
-				n += r.Count
+		for b := range behind {
+			if b.wait == call {
+				n += d.at[visited{ledger.Syscall, b.place}].count
 			}
 		}
 		return n
@@ -298,12 +293,15 @@ func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 		at, where := d.named(c.place, c.callers(d))
 		f.Where = where
 		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle%s.", at, lost, times)
-		if d.throughFile(c) {
+		if d.waitsIn(c.place, contention.NetworkKind, "os.(*File).") { // through the network poller
 			f.Title = fmt.Sprintf("Waiting for a pipe or a device at %s left %s of the capacity idle%s.", at, lost, times)
-			f.Advice = "The other end sets the pace."
+			f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
 		}
 	}
 }
+
+// slowCommand is the advice on a program that this one has started.
+const slowCommand = "The trace does not cover what the command does: make it faster, or run several at a time."
 
 // forRequests reports whether most of a cause was a server's wait for clients while the program did
 // and waited for little else. A client may be part of the program.
@@ -321,12 +319,6 @@ func (d *diagnosis) forRequests(c *cause) bool {
 		}
 	}
 	return waited*10 > c.lost*9
-}
-
-// throughFile reports whether a cause is a wait for a file, such as a pipe, that goes through the
-// network poller.
-func (d *diagnosis) throughFile(c *cause) bool {
-	return d.waitsIn(c.place, contention.NetworkKind, "os.(*File).")
 }
 
 // waitsIn reports whether goroutines that wait at a place do so in a function.
@@ -380,8 +372,8 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 		}
 	}
 	for _, group := range groups {
-		if p, ok := d.hot(group); ok && len(f.Where) < 2 {
-			f.Where = append(f.Where, d.from(p, d.callersOf(group, p))...)
+		if len(f.Where) < 2 {
+			f.Where = append(f.Where, d.hotPlaces(group)...)
 		}
 	}
 	if pulled > ofAll/2 {
@@ -409,7 +401,7 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 // shortSlices returns how long goroutines ran at a time, on average, and whether that is as short as
 // it takes to switch between them.
 func (d *diagnosis) shortSlices() (time.Duration, bool) {
-	mean := d.l.Of(ledger.Code) / time.Duration(max(d.l.Slices, 1))
+	mean := d.of[ledger.Code] / time.Duration(max(d.l.Slices, 1))
 	return mean, d.l.Slices >= 1000 && mean < shortPiece
 }
 
@@ -450,9 +442,8 @@ func (d *diagnosis) latency(c *cause) time.Duration {
 
 // serial describes the group of goroutines that ran alone.
 func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
-	hot, _ := d.hot(c.name)
-	name := d.nameOf(c.name, hot)
-	f.Where = d.from(hot, d.callersOf(c.name, hot))
+	name := d.nameOf(c.name)
+	f.Where = d.hotPlaces(c.name)
 	if p, ok := d.through(c.name); ok {
 		f.Where = d.places(p) // the hot place is only a small part
 	}
@@ -479,20 +470,10 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
 }
 
-// inC returns the row of a group of goroutines that ran most in C.
-func (d *diagnosis) inC(group string) *ledger.Row {
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Category == ledger.C && r.Group == group {
-			return r
-		}
-	}
-	return &ledger.Row{}
-}
-
 // nameOf returns the name of goroutines for a sentence. If the trace does not show their start, it
 // is the outermost function in which they ran.
-func (d *diagnosis) nameOf(group string, hot ledger.Place) string {
-	if group == unnamed && hot.Func != unnamed {
+func (d *diagnosis) nameOf(group string) string {
+	if hot := d.hot(group); group == unnamed && hot.Func != unnamed {
 		callers := d.callersOf(group, hot)
 		return "a goroutine in " + format.Func(append([]ledger.Place{hot}, callers...)[len(callers)].Func)
 	}
@@ -570,25 +551,22 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		f.Title = fmt.Sprintf("%s cost %s of the capacity: %s and %s %s.", name, lost, strings.Join(parts[:last], ", "), parts[last], waits)
 	}
 	if c.queue {
-		ready := mean(d.l.Queue, d.l.Wall)
-		if f.Share >= worthTelling {
-			f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", mean(row.Waited, d.l.Wall), ready) + f.Advice
-		} else {
-			f.Title = fmt.Sprintf("%s limits, not the number of processors: %s goroutines waited for it on average, and %s for a processor %s.", name, mean(row.Waited, d.l.Wall), ready, waits)
-			if d.onOne() {
-				f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*d.held(c.place), mean(row.Waited, d.l.Wall), waits)
-			}
+		waiting, ready := mean(row.Waited, d.l.Wall), mean(d.l.Queue, d.l.Wall)
+		switch {
+		case d.onOne() && f.Share >= 0.1:
+		case d.onOne() && c.held >= mostlyHeld:
+			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*c.held, waiting, waits)
+		case d.onOne():
+			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor %s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
+			f.Advice += " The trace does not show for how long its owners ran, which bounds what more processors gain."
+		case f.Share >= worthTelling:
+			f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", waiting, ready) + f.Advice
+		default:
+			f.Title = fmt.Sprintf("%s limits, not the number of processors: %s goroutines waited for it on average, and %s for a processor %s.", name, waiting, ready, waits)
 		}
 	}
 	// A slice that ends in a wait for the lock may have been spinning for it.
-	var spinning time.Duration
-	for _, rows := range d.code {
-		for _, i := range rows {
-			if r := &d.l.Rows[i]; d.locks[r.Site] != (ledger.Place{}) && d.find(r.Site) == c.place {
-				spinning += min(r.Time, time.Duration(r.Count)*maxSpin)
-			}
-		}
-	}
+	spinning := d.runsAt(c.place).spun
 	switch {
 	case spunFor(row):
 		without(f, "the waits", "if part of the running is spinning for the lock")
@@ -613,50 +591,73 @@ func (d *diagnosis) queues(c *cause) bool {
 	}
 	row := d.lockRow(c.place)
 	if row != nil && d.onOne() {
-		return row.Waited >= d.l.Wall/2 && d.held(c.place) >= 0.6
+		var most float64
+		c.held, most = d.held(c.place)
+		return c.held >= mostlyHeld && row.Waited >= d.l.Wall/2 || most >= mostlyHeld && row.Waited+row.Ready >= d.l.Wall/4
 	}
 	if row == nil || !spunFor(row) || row.Waited < d.l.Wall || row.Waited < d.l.Queue*3/2 {
 		return false
 	}
+	var ran time.Duration
 	takes := map[string]bool{}
 	for _, i := range c.rows {
-		takes[d.l.Rows[i].Group] = true
+		if group := d.called(d.l.Rows[i].Group); !takes[group] {
+			takes[group] = true
+			ran += d.ran[group].code
+		}
 	}
-	return d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && takes[r.Group] }) >= d.l.Capacity/2
+	return ran >= d.l.Capacity/2
 }
 
 // onOne reports whether the program had one processor nearly all of the time.
 func (d *diagnosis) onOne() bool { return d.l.Capacity < d.l.Wall+d.l.Wall/20 }
 
-// held returns the part of the running time, system calls included, in which goroutines held a
-// lock. It counts what has a place.
-func (d *diagnosis) held(lock ledger.Place) float64 {
-	spans := d.spansOf(lock)
-	held := d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() && spans.contain(r) })
-	known := d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() && r.Site.Func != "" })
-	if known < d.used()/4 {
-		return 0
-	}
-	return ratio(held, known)
-}
+// mostlyHeld is the part of the running time from which a lock on one processor limits.
+const mostlyHeld = 0.6
 
-// oneLine reports whether the program ran for nearly all of the time in a loop of one line, without
-// waiting, as goroutines do that spin.
-func (d *diagnosis) oneLine() bool {
-	group, p, ran := d.hottest()
-	var at time.Duration
-	var slices int64
-	for _, i := range d.code[group] {
-		if r := &d.l.Rows[i]; r.Site.Func == p.Func && max(r.Site.Line, p.Line)-min(r.Site.Line, p.Line) <= 1 {
-			at, slices = at+r.Time, slices+r.Count
+// held returns bounds of the part of the running time, system calls included, in which goroutines
+// held a lock. It counts what has a place. The runtime may lose the caller of the function that it
+// interrupts, which may have acquired the lock, and it interrupts functions at their beginning rather
+// than while they hold a lock. Such slices are in the upper bound only.
+func (d *diagnosis) held(lock ledger.Place) (least, most float64) {
+	spans := d.spansOf(lock)
+	above, callsIt := map[string]bool{}, map[ledger.Place]bool{} // callers of the functions with the lock
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if w.Waiter.Stack == nil || !isLock(string(w.Kind)) {
+			continue
+		}
+		if p, callers := d.placeIn(w.Waiter.Stack); len(callers) > 0 && d.find(p) == lock {
+			callsIt[callers[0]] = true
+			for _, q := range callers {
+				above[q.Func] = true
+			}
 		}
 	}
-	return at >= ran*9/10 && slices >= enoughSlices && at >= time.Duration(slices)*time.Millisecond
+	var in, perhaps time.Duration
+	for i := range d.l.Rows {
+		r := &d.l.Rows[i]
+		if !r.Category.Used() || r.Site.Func == "" {
+			continue
+		}
+		span, inside := spans[r.Site.Func]
+		lost := callsIt[r.Site] || len(r.Callers) == 0 && r.Site.Func != r.Group && !above[r.Site.Func]
+		for _, p := range r.Callers {
+			_, in := spans[p.Func]
+			inside, lost = inside || in, lost || callsIt[p]
+		}
+		switch {
+		case spans.contain(r):
+			in += r.Time
+		case lost && !inside, span.from-2 <= r.Site.Line && r.Site.Line <= span.from:
+			perhaps += r.Time
+		}
+	}
+	if d.known < d.used()/4 {
+		return 0, 1
+	}
+	return ratio(in, d.known), ratio(in+perhaps, d.known)
 }
-
-// enoughSlices is the number of slices from which the places where they end stand for all of the
-// time.
-const enoughSlices = 10
 
 // spun reports whether goroutines that may have spun for a lock ran mostly up to a wait for it, or
 // after they had released it.
@@ -665,15 +666,18 @@ func (d *diagnosis) spun(c *cause) bool {
 		return false
 	}
 	row := d.lockRow(c.place)
-	return row != nil && spunFor(row) && d.runsAt(c.place) >= d.l.Of(ledger.Code)/2
+	return row != nil && spunFor(row) && d.runsAt(c.place).time >= d.of[ledger.Code]/2
 }
 
-// runsAt returns the running time of the slices of the program's code that ended at a place of a
-// lock.
-func (d *diagnosis) runsAt(lock ledger.Place) time.Duration {
-	return d.l.Sum(func(r *ledger.Row) bool {
-		return r.Category == ledger.Code && d.locks[r.Site] != ledger.Place{} && d.find(r.Site) == lock
-	})
+// runsAt returns the slices of the program's code that ended at the places of a lock.
+func (d *diagnosis) runsAt(lock ledger.Place) (sum visits) {
+	for p := range d.locks {
+		if p != (ledger.Place{}) && d.find(p) == lock {
+			v := d.at[visited{ledger.Code, p}]
+			sum.time, sum.spun = sum.time+v.time, sum.spun+v.spun
+		}
+	}
+	return sum
 }
 
 // without adds that a repair can gain more than what was lost here, so the gain is not a bound.
@@ -856,7 +860,7 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 func (d *diagnosis) tinyGroup(least time.Duration) (out []Finding) {
 	most := ""
 	for group, tiny := range d.tiny {
-		if tiny && (most == "" || cmp.Or(cmp.Compare(d.ran(most), d.ran(group)), cmp.Compare(group, most)) < 0) {
+		if tiny && (most == "" || cmp.Or(cmp.Compare(d.ran[most].code, d.ran[group].code), cmp.Compare(group, most)) < 0) {
 			most = group
 		}
 	}
@@ -865,24 +869,15 @@ func (d *diagnosis) tinyGroup(least time.Duration) (out []Finding) {
 	}
 	var f Finding
 	d.tinyGoroutines(&f, most, "")
-	p, _ := d.hot(most)
-	f.Where = d.from(p, d.callersOf(most, p))
+	f.Where = d.hotPlaces(most)
 	return []Finding{f}
-}
-
-// ran returns how long a group of goroutines ran the program's code.
-func (d *diagnosis) ran(group string) (sum time.Duration) {
-	for _, i := range d.code[group] {
-		sum += d.l.Rows[i].Time
-	}
-	return sum
 }
 
 // ranTiny returns how long the groups of goroutines ran that are too short.
 func (d *diagnosis) ranTiny() (sum time.Duration) {
 	for group, tiny := range d.tiny {
 		if tiny {
-			sum += d.ran(group)
+			sum += d.ran[group].code
 		}
 	}
 	return sum
@@ -903,41 +898,41 @@ func (d *diagnosis) before() []Finding {
 }
 
 func (d *diagnosis) used() time.Duration {
-	return d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() })
+	return d.of[ledger.Code] + d.of[ledger.C] + d.of[ledger.Syscall]
+}
+
+// has reports whether a finding of a kind is among others.
+func has(findings []Finding, kind Kind) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind })
 }
 
 // after returns the findings that cost nothing.
 func (d *diagnosis) after(costly []Finding) []Finding {
 	used := d.used()
 	out := d.tasks(costly)
-	if f, ok := d.pieces(); ok && len(out) == 0 && !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny }) {
+	if f, ok := d.pieces(); ok && len(out) == 0 && !has(costly, Tiny) {
 		out = append(out, f)
 	}
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {
-		f := Finding{Kind: MoreProcs}
-		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
+		f := Finding{Kind: MoreProcs, Where: d.hotPlaces(d.hottest())}
+		queued, ready := format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued)
+		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", queued, ready)
+		f.Advice = fmt.Sprintf("There is work for up to %s processors, unless goroutines then wait for each other, or for memory that they share.", format.Count(d.enough()))
+		limited := has(costly, Lock)
 		if d.onOne() {
 			f.Kind = OneProc
-			f.Title = "GOMAXPROCS is 1: " + strings.Replace(strings.ToLower(f.Title[:1])+f.Title[1:], "all processors were", "the processor was", 1)
+			f.Title = fmt.Sprintf("GOMAXPROCS is 1: for %s of the time the processor was in use and other goroutines were ready: %s on average.", queued, ready)
+			limited = slices.ContainsFunc(d.causes, func(c *cause) bool { return c.queue })
 		}
-		f.Advice = fmt.Sprintf("There is work for up to %s processors, unless goroutines then wait for each other, or for memory that they share.", format.Count(d.enough()))
-		group, place, _ := d.hottest()
-		f.Where = d.from(place, d.callersOf(group, place))
-		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 && d.spreads() {
+		if !limited && used > d.l.Capacity*7/10 && d.spreads() && !d.fights() {
 			out = append(out, f)
 		}
 	}
-	if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny }) {
+	if !has(costly, Tiny) {
 		out = append(out, d.tinyGroup(d.l.Capacity/10)...)
 	}
-	if c := d.l.Of(ledger.C); ratio(c, d.l.Capacity) >= worthTelling && !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Cgo }) {
-		f := Finding{Kind: Cgo}
-		for i := range d.l.Rows {
-			if r := &d.l.Rows[i]; r.Category == ledger.C {
-				f.Where = d.places(r.Site)
-				break
-			}
-		}
+	if c := d.of[ledger.C]; ratio(c, d.l.Capacity) >= worthTelling && !has(costly, Cgo) {
+		f := Finding{Kind: Cgo, Where: d.places(d.inC.Site)}
 		f.Title = fmt.Sprintf("C code ran for %s of the capacity. The scheduler does not see it, so a trace does not show whether it computes or waits.", format.Percent(c, d.l.Capacity))
 		out = append(out, f)
 	}
@@ -948,27 +943,36 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	for i := range costly {
 		largest = max(largest, costly[i].Lost)
 	}
-	if code := d.l.Of(ledger.Code); code >= d.l.Capacity*7/10 && (used >= d.l.Capacity*85/100 || largest < d.little()) {
-		ran := d.l.Of(ledger.Code)
-		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))}
-		f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
-		if len(costly) == 0 && len(out) == 0 {
-			f.Advice = "The trace shows nothing to repair. " + f.Advice
-		}
-		if group, place, share := d.hottest(); share > 0 {
-			f.Where = d.from(place, d.callersOf(group, place))
-			part := "most"
-			if share <= ran/2 {
-				part = "the largest part"
-			}
-			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", %s of it in %s (%s).", part, format.Func(group), format.Percent(share, d.l.Capacity))
-			f.Rows = d.code[group]
-		}
-		out = append(out, f)
+	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && (used >= d.l.Capacity*85/100 || largest < d.little()) || d.fights() && largest < d.shared {
+		out = append(out, d.saturated(len(costly)+len(out) == 0))
 	} else if len(costly) == 0 && len(out) == 0 {
-		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.l.Of(ledger.Code), d.l.Capacity))})
+		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.of[ledger.Code], d.l.Capacity))})
 	}
 	return out
+}
+
+// saturated returns the finding that the program uses its processors. If it is the only one, there
+// is nothing to repair.
+func (d *diagnosis) saturated(only bool) Finding {
+	group := d.hottest()
+	code, share := d.of[ledger.Code], d.ran[group].code
+	f := Finding{Kind: Saturated, Where: d.hotPlaces(group), Rows: d.code[group]}
+	if d.fights() {
+		f.Where = d.from(d.sharedAt.Site, d.sharedAt.Callers)
+		f.Title = fmt.Sprintf("It uses its processors, but may not progress: %s of the capacity passed in atomic operations or in read locks of an RWMutex, most at %s.", format.Percent(d.shared, d.l.Capacity), short(d.sharedAt.Site))
+		f.Advice = "Goroutines that change the same memory wait for it while they run, which a trace does not show. \"bottleneck scale\" measures whether several are faster than one. If not, give each its own part of the data."
+		return f
+	}
+	part := "most"
+	if share <= code/2 {
+		part = "the largest part"
+	}
+	f.Title = fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity, %s of it in %s (%s).", format.Percent(code, d.l.Capacity), part, format.Func(group), format.Percent(share, d.l.Capacity))
+	f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
+	if only {
+		f.Advice = "The trace shows nothing to repair. " + f.Advice
+	}
+	return f
 }
 
 // shortPiece bounds the mean running time of goroutines between two waits for each other that are
@@ -1049,26 +1053,31 @@ func (d *diagnosis) spreads() bool {
 	return d.Graph == nil || runnable >= d.l.Queue/2 && d.longest() < d.l.Wall*85/100
 }
 
-// longest returns the longest running time of a goroutine that is alone in its group. The program
-// takes at least that long on any number of processors.
+// longest returns the longest running time of a goroutine that has ended or is alone in its group.
+// The program takes at least that long on any number of processors.
 func (d *diagnosis) longest() (most time.Duration) {
 	for _, b := range d.boxes {
 		if b.Goroutines == 1 {
 			most = max(most, b.Running)
 		}
 	}
-	return most
+	if d.Tasks != nil && d.Tasks.Of == granularity.OfGoroutines && !d.Window && !d.windowed() {
+		for i := range d.Tasks.Classes {
+			most = max(most, time.Duration(d.Tasks.Classes[i].RunningNS.Max()))
+		}
+	}
+	return min(most, d.l.Wall)
 }
 
 // hottest returns the group of goroutines that ran most.
-func (d *diagnosis) hottest() (group string, p ledger.Place, most time.Duration) {
+func (d *diagnosis) hottest() (group string) {
+	var most time.Duration
 	for g := range d.code {
-		if ran := d.ran(g); ran > most || ran == most && g < group {
+		if ran := d.ran[g].code; ran > most || ran == most && g < group {
 			group, most = g, ran
 		}
 	}
-	p, _ = d.hot(group)
-	return group, p, most
+	return group
 }
 
 // enough returns the number of processors that would have served 95 % of the offered load.

@@ -133,6 +133,9 @@ type Row struct {
 	// Queue is the time, in ns·goroutines, in which other goroutines were ready but all
 	// processors were in use. Each slice gets its share.
 	Queue time.Duration `json:"queue,omitempty"`
+	// Shared is the part of Time, of code, in which the innermost call of goroutines that ran
+	// until they were preempted was an atomic operation or that of a reader of an RWMutex.
+	Shared time.Duration `json:"shared,omitempty"`
 	// Sampled reports whether the time of the group was divided among sites by samples of the
 	// CPU profiler. Otherwise each slice counts for the place where it ended.
 	Sampled bool `json:"sampled,omitempty"`
@@ -242,7 +245,7 @@ func (l *Ledger) CheckValid() error {
 	left := l.Capacity
 	for i := range l.Rows {
 		r := &l.Rows[i]
-		if r.Time < 0 || r.Count < 0 || r.Queue < 0 {
+		if r.Time < 0 || r.Count < 0 || r.Queue < 0 || r.Shared < 0 {
 			return fmt.Errorf("ledger: row %d (%s %s) is negative", i, r.Category, format.Clean(r.Group))
 		}
 		if !slices.Contains(Categories(), r.Category) {

@@ -53,7 +53,7 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 				i = len(out.Rows)
 				index[r.name()] = i
 				row := r
-				row.Time, row.Count, row.Queue = 0, 0, 0
+				row.Time, row.Count, row.Queue, row.Shared = 0, 0, 0, 0
 				out.Rows = append(out.Rows, row)
 			}
 			sum := &out.Rows[i]
@@ -64,7 +64,7 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 			if sum.Callers = slices.Clip(sum.Callers[:same]); same == 0 {
 				sum.Callers = nil
 			}
-			ok = ok && addTo(&sum.Time, r.Time) && addTo(&sum.Count, r.Count) && addTo(&sum.Queue, r.Queue)
+			ok = ok && addTo(&sum.Time, r.Time) && addTo(&sum.Shared, r.Shared) && addTo(&sum.Count, r.Count) && addTo(&sum.Queue, r.Queue)
 		}
 		if !ok {
 			return nil, errors.New("ledger: merging: the sums are too large")

@@ -43,6 +43,7 @@ func random(r *rand.Rand) *Ledger {
 			row.Callers = append(row.Callers, Place{Func: pick("g", "h")})
 		}
 		row.Time, row.Count, row.Queue = time.Duration(r.IntN(3)), r.Int64N(9), time.Duration(r.IntN(9))
+		row.Shared = time.Duration(r.Int64N(int64(row.Time) + 1))
 		l.Capacity += row.Time
 		l.Rows = append(l.Rows, row)
 	}

@@ -74,6 +74,7 @@ type Observer struct {
 	stopped  *timeline.Stack // where the program last had the runtime stop the world
 	ready    int64           // goroutines
 	running  int64           // goroutines with a slot
+	blocks   bool            // what is booked ends with a wait
 	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are
 	// occupied, so each running goroutine gets 1/procs of it.
 	queue         uint64
@@ -358,7 +359,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		if !m.call && !m.c {
 			end = t.G.Stack()
 		}
+		o.blocks = t.To == timeline.Waiting
 		o.book(m, end)
+		o.blocks = false
 		if t.To == timeline.Waiting {
 			o.threads.ran(m, t.Thread)
 			m.waitedAt = o.now

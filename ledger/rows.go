@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -87,6 +88,8 @@ type row struct {
 	time  timeline.Time
 	count int64
 	queue uint64 // in 2^-16 ns
+	// blocked is the part of time of slices that ended with a wait, where the call chain is.
+	blocked timeline.Time
 	majority
 }
 
@@ -100,10 +103,14 @@ type majority struct {
 
 func (m *majority) add(s *timeline.Stack, t timeline.Time) {
 	switch {
+	case s != nil && s.Root() == s.Site():
+		// It has no callers: the runtime has often lost them when it preempts a goroutine.
+		if m.weight == 0 {
+			m.stack = s
+		}
 	case s == m.stack:
 		m.weight += t
-	case s == nil || s.Root() == s.Site():
-		// It has no callers: the runtime has often lost them when it preempts a goroutine.
+	case s == nil:
 	case t <= m.weight:
 		m.weight -= t
 	default:
@@ -246,6 +253,9 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	r := o.rows.at(k)
 	r.add(stack, dt)
 	r.time += dt
+	if o.blocks {
+		r.blocked += dt
+	}
 	r.queue += o.queuedFor(area)
 	r.count++
 }
@@ -470,11 +480,12 @@ func (o *Observer) Ledger() *Ledger {
 	sampled := o.sampledGroups()
 	type fine struct {
 		Row
-		queue  uint64
-		stacks map[*timeline.Stack]timeline.Time
+		queue   uint64
+		blocked timeline.Time
+		stacks  map[*timeline.Stack]timeline.Time
 	}
 	joined := map[name]*fine{}
-	add := func(r Row, t timeline.Time, count int64, queue uint64, m majority) {
+	add := func(r Row, t, blocked timeline.Time, count int64, queue uint64, m majority) {
 		f := joined[r.name()]
 		if f == nil {
 			f = &fine{Row: r, stacks: map[*timeline.Stack]timeline.Time{}}
@@ -482,6 +493,7 @@ func (o *Observer) Ledger() *Ledger {
 		}
 		f.stacks[m.stack] += m.weight
 		f.Time += time.Duration(t)
+		f.blocked += blocked
 		f.Count += count
 		f.queue += queue
 	}
@@ -498,7 +510,7 @@ func (o *Observer) Ledger() *Ledger {
 			sum.queue += r.queue
 			continue
 		}
-		add(o.row(k), r.time, r.count, r.queue, r.majority)
+		add(o.row(k), r.time, r.blocked, r.count, r.queue, r.majority)
 	}
 	for group, sum := range totals {
 		o.divide(group, sum, func(k sampleKey, t timeline.Time, queue uint64, m majority) {
@@ -508,7 +520,7 @@ func (o *Observer) Ledger() *Ledger {
 			if sum.count > 0 {
 				count, sum.count = sum.count, 0
 			}
-			add(r, t, count, queue, m)
+			add(r, t, 0, count, queue, m)
 		})
 	}
 	left := l.Queue
@@ -516,7 +528,11 @@ func (o *Observer) Ledger() *Ledger {
 		f.Queue = time.Duration(f.queue >> fracBits)
 		left -= f.Queue
 		if f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String() { // skip the many small rows to save memory
-			f.Callers = most(f.stacks)
+			var s *timeline.Stack
+			s, f.Callers = most(f.stacks)
+			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 && shares(s) {
+				f.Shared = f.Time
+			}
 		}
 		l.Rows = append(l.Rows, f.Row)
 	}
@@ -605,19 +621,27 @@ func (o *Observer) row(k rowKey) Row {
 	return r
 }
 
-// most returns the callers of the call chain with the most time. Ties do not depend on the order of
-// a map.
-func most(stacks map[*timeline.Stack]timeline.Time) (best []Place) {
+// shares reports whether the innermost call of a call chain is an atomic operation, or one of a
+// reader of an RWMutex: these change memory that goroutines share. A Mutex may have been handed over.
+func shares(s *timeline.Stack) bool {
+	frames := s.Code()
+	return len(frames) > 0 && slices.ContainsFunc([]string{"sync/atomic.", "internal/runtime/atomic.", "sync.(*RWMutex).R"},
+		func(prefix string) bool { return strings.HasPrefix(frames[0].Func, prefix) })
+}
+
+// most returns the call chain with the most time, and its callers. Ties do not depend on the order
+// of a map.
+func most(stacks map[*timeline.Stack]timeline.Time) (of *timeline.Stack, best []Place) {
 	longest := timeline.Time(-1)
 	for s, t := range stacks {
 		if t < longest {
 			continue
 		}
 		if places := callers(s); t > longest || slices.CompareFunc(places, best, Place.Compare) < 0 {
-			best, longest = places, t
+			of, best, longest = s, places, t
 		}
 	}
-	return best
+	return of, best
 }
 
 // maxCallers bounds the callers of a row: half of them are the innermost, half the outermost.

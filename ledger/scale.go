@@ -31,7 +31,7 @@ func (l *Ledger) Scale(n int) *Ledger {
 	out.Rows = slices.Clone(l.Rows)
 	for i := range out.Rows {
 		r := &out.Rows[i]
-		r.Time, r.Count, r.Queue = r.Time*k, r.Count*int64(n), r.Queue*k
+		r.Time, r.Count, r.Queue, r.Shared = r.Time*k, r.Count*int64(n), r.Queue*k, r.Shared*k
 	}
 	return &out
 }
@@ -53,7 +53,7 @@ func (l *Ledger) Top(n int) *Ledger {
 			out.Rows = append(out.Rows, Row{Category: r.Category, Group: others})
 		}
 		sum := &out.Rows[at]
-		sum.Time, sum.Count, sum.Queue = sum.Time+r.Time, sum.Count+r.Count, sum.Queue+r.Queue
+		sum.Time, sum.Count, sum.Queue, sum.Shared = sum.Time+r.Time, sum.Count+r.Count, sum.Queue+r.Queue, sum.Shared+r.Shared
 	}
 	sortRows(out.Rows)
 	return &out

@@ -92,15 +92,49 @@ func player(o *Observer, procs uint64) func(at timeline.Time, g *timeline.Gorout
 	}
 }
 
+func chain(functions ...string) *timeline.Stack {
+	s := &timeline.Stack{}
+	for i, fn := range functions {
+		s.Frames = append(s.Frames, &timeline.Frame{Func: fn, Line: i + 1})
+	}
+	return s
+}
+
+// Code counts as shared if it was preempted in an atomic operation or in a reader's method of an
+// RWMutex. A wait for a lock does not show where the goroutine ran before.
+func TestSharedCode(t *testing.T) {
+	for _, tt := range []struct {
+		to     timeline.State
+		stack  *timeline.Stack
+		shared bool
+	}{
+		{timeline.Runnable, chain("sync/atomic.(*Int64).Add", "main.record", "main.loop"), true},
+		{timeline.Runnable, chain("runtime.asyncPreempt2", "runtime.asyncPreempt", "sync.(*RWMutex).RLock", "main.get", "main.loop"), true},
+		{timeline.Waiting, chain("sync.(*RWMutex).RLock", "main.get", "main.loop"), false},
+		{timeline.Runnable, chain("sync.(*Mutex).Unlock", "main.get", "main.loop"), false},
+		{timeline.Runnable, chain("main.get", "main.loop"), false},
+	} {
+		o := NewObserver(Options{})
+		show := player(o, 1)
+		g := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.loop"}
+		show(1000, g, timeline.Running, nil)
+		// A goroutine's own stack is that of the transition.
+		*field[*timeline.Stack](reflect.ValueOf(g).Elem().FieldByName("cur"), "stack") = tt.stack
+		show(51_000, g, tt.to, nil)
+		o.End(&timeline.End{Time: 101_000})
+		l := o.Ledger()
+		shared := time.Duration(0)
+		for _, r := range l.Rows {
+			shared += r.Shared
+		}
+		if err := l.CheckValid(); err != nil || (shared == 50_000) != tt.shared || !tt.shared && shared != 0 {
+			t.Errorf("%s to %v: shared for %v, want %v; %v", tt.stack, tt.to, shared, tt.shared, err)
+		}
+	}
+}
+
 // One goroutine computes, then wakes another one that is missing on the second processor.
 func TestStacksOfWait(t *testing.T) {
-	chain := func(functions ...string) *timeline.Stack {
-		s := &timeline.Stack{}
-		for i, fn := range functions {
-			s.Frames = append(s.Frames, &timeline.Frame{Func: fn, Line: i + 1})
-		}
-		return s
-	}
 	o := NewObserver(Options{Stacks: true})
 	show := player(o, 2)
 	sender, receiver := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.send"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.receive"}

@@ -273,22 +273,7 @@ func alone() {
 	parallel(4, func(int) { Spin(25_000_000) })
 }
 
-// abandoned has goroutines that send values without a receiver, and as many that end.
-func abandoned() {
-	for range 300 {
-		late, soon := make(chan int), make(chan int)
-		go offer(late)
-		go find(soon)
-		Spin(100_000)
-		<-soon
-	}
-}
-
 func deliver(late chan<- int) { late <- 1 }
-
-func offer(late chan<- int) { late <- 1 }
-
-func find(soon chan<- int) { soon <- 1 }
 
 // refreshed has readers of a table that is replaced repeatedly.
 func refreshed(procs int) {
@@ -518,73 +503,6 @@ func onMain(jobs chan job, run func()) {
 
 func inPlace(_ chan job, run func()) { run() }
 
-// published has subscribers. One is slower than all others.
-func published() {
-	subscribers := make([]chan int, 4)
-	var wg sync.WaitGroup
-	for i := range subscribers {
-		subscribers[i] = make(chan int, 1)
-		wg.Go(func() {
-			for range subscribers[i] {
-				if i == 2 {
-					digest()
-				}
-			}
-		})
-	}
-	for i := range 100 {
-		for _, s := range subscribers {
-			s <- i
-		}
-	}
-	for _, s := range subscribers {
-		close(s)
-	}
-	wg.Wait()
-}
-
-func digest() { time.Sleep(2 * time.Millisecond) }
-
-// hub forwards the messages that goroutines send to each other.
-type hub struct {
-	in  chan int
-	out []chan int
-}
-
-func (h *hub) route() {
-	for to := range h.in {
-		Spin(60_000)
-		h.out[to] <- to
-	}
-	for _, out := range h.out {
-		close(out)
-	}
-}
-
-func routed() {
-	h := &hub{in: make(chan int, 8)}
-	var senders, receivers sync.WaitGroup
-	for i := range 6 {
-		out := make(chan int, 8)
-		h.out = append(h.out, out)
-		receivers.Go(func() {
-			for range out {
-				Spin(2_000)
-			}
-		})
-		senders.Go(func() {
-			for range 400 {
-				Spin(2_000)
-				h.in <- i
-			}
-		})
-	}
-	go h.route()
-	senders.Wait()
-	close(h.in)
-	receivers.Wait()
-}
-
 // awaited polls whether another goroutine is done.
 func awaited() {
 	var done atomic.Bool
@@ -656,19 +574,6 @@ func (c *counter) hold() {
 	c.mu.Lock()
 	Spin(200_000)
 	c.mu.Unlock()
-}
-
-// spinning has goroutines that wait in a loop for another one.
-func spinning() {
-	var done atomic.Bool
-	go func() { Spin(100_000_000); done.Store(true) }()
-	parallel(2, func(int) { await(&done) })
-}
-
-//go:noinline
-func await(done *atomic.Bool) {
-	for !done.Load() {
-	}
 }
 
 // drained has goroutines that fill a queue, and one that empties it slowly.
