@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/bottleneck-go/bottleneck/result"
@@ -12,36 +13,61 @@ type stackPart struct {
 	family, name   string
 	value, without float64
 	component      bool
+	count          *Growth // instead of a value
 }
 
-func columns() []result.Column[stackPart] {
-	return []result.Column[stackPart]{
+func columns(counts bool) []result.Column[stackPart] {
+	columns := []result.Column[stackPart]{
 		{Name: "label", Title: "stack", Help: "the name of the stack among others", Value: result.Texts(func(p *stackPart) string { return p.stack.Label })},
 		{Name: "n", Title: "N", Unit: result.Count, Quotient: result.Single, Help: "workers", Value: result.Ints(func(p *stackPart) int { return p.stack.N })},
 		{Name: "estimate", Title: "estimate", Note: true, Help: "whether there was no single-threaded run", Value: result.Texts(func(p *stackPart) string { return strconv.FormatBool(p.stack.Estimate) })},
 		{Name: "disturbed", Title: "disturbed", Note: true, Help: "whether other programs took processors away", Value: result.Texts(func(p *stackPart) string { return strconv.FormatBool(p.stack.Disturbed) })},
 		{Name: "family", Title: "family", Help: "what is repaired in the same way", Value: result.Texts(func(p *stackPart) string { return p.family })},
 		{Name: "part", Title: "component", Help: "the component", Value: result.Texts(func(p *stackPart) string { return p.name })},
-		{Name: "value", Title: "part of N", Unit: result.Number, Quotient: result.Single, Help: "in units of the speed-up: the parts sum to N", Value: result.Floats(func(p *stackPart) float64 { return p.value })},
+		{Name: "value", Title: "part of N", Unit: result.Number, Quotient: result.Single, Help: "in units of the speed-up: the parts sum to N",
+			Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.value), p.count == nil }},
 		{Name: "without", Title: "without it", Unit: result.Number, Quotient: result.Single, Help: "the speed-up if the component were zero",
 			Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.without), p.component }},
 	}
+	counted := func(name, title, help string, of func(*Growth) float64) {
+		columns = append(columns, result.Column[stackPart]{Name: name, Title: title, Unit: result.Number, Quotient: result.Single, Help: help, Value: func(p *stackPart) (v result.Value, known bool) {
+			if p.count == nil {
+				return v, false
+			}
+			return result.Floats(of)(p.count)
+		}})
+	}
+	if counts {
+		counted("single", "with one", "a count of a unit of work with one worker; times in ns", func(g *Growth) float64 { return g.Single })
+		counted("multi", "with N", "the same with N workers", func(g *Growth) float64 { return g.Multi })
+		counted("growth", "growth", "their quotient", (*Growth).Ratio)
+		counted("lost", "goes with it", "the part of N that goes with the growth, an estimate", func(g *Growth) float64 { return g.Lost })
+	}
+	return columns
 }
 
 // Table returns the parts of stacks: for each stack its speed-up, the nonzero components and the
-// remainder.
-func Table(stacks ...*Stack) *result.Table {
+// remainder, and then the counters of the system.
+func Table(stacks ...*Stack) *result.Table { return table(true, stacks...) }
+
+func table(counts bool, stacks ...*Stack) *result.Table {
 	var rows []stackPart
+	counts = counts && slices.ContainsFunc(stacks, func(s *Stack) bool { return s.Usage != nil })
 	for _, s := range stacks {
 		rows = append(rows, stackPart{stack: s, family: "speedup", name: "speedup", value: s.Speedup})
 		for _, c := range Delimiters() {
 			if v := s.Components[c]; v != 0 {
-				rows = append(rows, stackPart{s, c.Family().String(), c.String(), v, s.WhatIf(c), true})
+				rows = append(rows, stackPart{s, c.Family().String(), c.String(), v, s.WhatIf(c), true, nil})
 			}
 		}
 		rows = append(rows, stackPart{stack: s, family: "remainder", name: "remainder", value: s.Remainder})
+		for _, g := range s.Growth() {
+			if counts {
+				rows = append(rows, stackPart{stack: s, family: "per " + s.Usage.Per, name: g.Name, count: &g})
+			}
+		}
 	}
-	t := result.New(columns(), rows, 0)
+	t := result.New(columns(counts), rows, 0)
 	t.Title, t.SortedBy = "Parts of the speed-up", "value"
 	return t
 }
@@ -57,5 +83,5 @@ func Summary() []result.Column[Stack] {
 
 // Changes returns what changed from one stack to another, part by part: see [result.Diff].
 func Changes(before, after *Stack) *result.Table {
-	return result.Changes(Table(before), Table(after), "value", "part")
+	return result.Changes(table(false, before), table(false, after), "value", "part")
 }

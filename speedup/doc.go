@@ -33,7 +33,8 @@
 //
 // The remainder is the extra time that the same work took to run: caches, memory, parallel overhead,
 // and time for which the system gave the processor to another process. Package schedstat measures the
-// latter; a stack with too much of it is [Stack.Disturbed]. [Selector] describes who the workers are,
+// latter; a stack with too much of it is [Stack.Disturbed]. Package usage counts what both runs used,
+// and [Stack.Explain] explains the remainder by that. [Selector] describes who the workers are,
 // [Estimate] what one trace alone shows.
 //
 // The analysis adds about 50 ns to each event of a pass (BenchmarkObserver). Memory does not grow with

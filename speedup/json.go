@@ -16,7 +16,8 @@ import (
 // The JSON form of a stack has its exported fields, named by their tags:
 //
 //	{"n":4, "speedup":2.9, "estimate":false, "remainder":0.3, "disturbed":false, "warnings":[…],
-//	 "workers":{"selector":"main.work", "count":4}, "components":{"sync-mutex":0.8, …}}
+//	 "workers":{"selector":"main.work", "count":4}, "components":{"sync-mutex":0.8, …},
+//	 "usage":{"per":"operation", "single":{"processor-time":1.2e6, …}, "multi":{…}}}
 //
 // Zero components are omitted. speedup + Σ components + remainder == n, up to rounding.
 type (
@@ -102,6 +103,9 @@ func (s *Stack) CheckValid() error {
 	}
 	if !(math.Abs(sum-float64(s.N)) <= 1e-9*(size+float64(s.N))) {
 		return fmt.Errorf("the parts do not sum: they make %v, but n is %d", sum, s.N)
+	}
+	if s.Usage != nil {
+		return s.Usage.checkValid()
 	}
 	return nil
 }

@@ -47,6 +47,10 @@ type Stack struct {
 	Warnings []string `json:"warnings"`
 	// Workers describes the goroutines of the lanes.
 	Workers Workers `json:"workers"`
+	// Usage has the counters of the system for both runs, if they were read, and Next is a sentence
+	// on what they show and what to look at next: see [Stack.Explain].
+	Usage *Usage `json:"usage,omitempty"`
+	Next  string `json:"next,omitempty"`
 
 	// Label names the stack among others, such as by a number of processors; "" means N.
 	Label string `json:"-"`

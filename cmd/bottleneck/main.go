@@ -38,6 +38,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
+	"github.com/bottleneck-go/bottleneck/speedup/usage"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -499,6 +500,7 @@ func version(info *debug.BuildInfo) string {
 const patience = time.Second
 
 func main() {
+	usage.Wrapped()
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
 		signals = append(signals, syscall.SIGHUP)

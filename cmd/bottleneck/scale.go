@@ -27,6 +27,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/speedup/usage"
 )
 
 // scaleFlags holds the flags of scale.
@@ -62,7 +63,12 @@ The command is one of
             argument names: {trace} stands for that file, {cpu} for the width
 
 GOMAXPROCS is set in the environment, or by -cpu of the test. On Linux, a run in
-which other programs took processors away is marked as disturbed.`, func(ctx context.Context, std stdio, args []string) error {
+which other programs took processors away is marked as disturbed.
+
+Scale also counts what the processes of a run use for each operation, or each
+region of -unit: processor time, page faults, context switches, and instructions
+and cache misses where the machine counts them. What grows with the number of
+processors explains the remainder, or why goroutines wait.`, func(ctx context.Context, std stdio, args []string) error {
 		return f.run(ctx, std, args, c.ArgsLenAtDash())
 	})
 	f.define(c)
@@ -213,6 +219,7 @@ func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*
 			if against != "" && i > 0 {
 				report.Speedup.Repeat(run.speedups(taken[0]))
 			}
+			report.Speedup.Explain(run.usage(taken[0], report.Speedup))
 			stacks = append(stacks, report.Speedup)
 		}
 	}
@@ -361,6 +368,19 @@ func (t *target) fixWork(run func(args []string) (string, error), width int, tem
 	return nil
 }
 
+// iterations returns the fixed number of iterations of a benchmark, or 0.
+func (t *target) iterations() float64 {
+	_, _, given := t.find("benchtime")
+	if t.fixed != "" {
+		_, given, _ = strings.Cut(t.fixed, "=")
+	}
+	number, fixed := strings.CutSuffix(given, "x")
+	if n, err := strconv.Atoi(number); err == nil && fixed && t.has("bench") {
+		return float64(n)
+	}
+	return 0
+}
+
 // defaultWidths returns the powers of two up to the number of processors, and that number.
 func defaultWidths() string {
 	most := runtime.NumCPU()
@@ -381,6 +401,8 @@ type scaleRun struct {
 	wall  time.Duration
 	delay time.Duration   // of threads that waited for a core; 0 if unknown
 	walls []time.Duration // of all runs at this width, in order
+	used  usage.Run
+	ops   float64 // iterations of the benchmark; 0 if unknown
 }
 
 // speedups returns for each of the runs its speedup over the run at the other width in the same
@@ -390,6 +412,32 @@ func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
 		out = append(out, single.walls[i].Seconds()/wall.Seconds())
 	}
 	return out
+}
+
+// usage returns what the run and the one on a single processor used for each unit of work, or nil
+// if that is unknown.
+func (r *scaleRun) usage(single *scaleRun, s *speedup.Stack) *speedup.Usage {
+	if len(r.used.Counts) == 0 {
+		return nil
+	}
+	u, n, one := &speedup.Usage{Per: "run", Missing: r.used.Missing}, 1.0, 1.0
+	switch a, b := s.Single.Units, s.Multi.Units; {
+	case s.Estimate && b != nil && b.Count > 0:
+		u.Per, n = "unit", float64(b.Count)
+	case a != nil && b != nil && a.Count > 0 && b.Count > 0:
+		u.Per, n, one = "unit", float64(b.Count), float64(a.Count)
+	case r.ops > 0:
+		u.Per, n, one = "operation", r.ops, r.ops
+	}
+	counts := func(r *scaleRun, n float64) speedup.Counts {
+		c := r.used.Counts.Per(n)
+		c["wall-time"] = float64(r.wall) / n
+		return c
+	}
+	if u.Multi = counts(r, n); !s.Estimate && len(single.used.Counts) > 0 {
+		u.Single = counts(single, one)
+	}
+	return u
 }
 
 // scaler runs a command at several widths.
@@ -414,10 +462,21 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	for round := range f.count {
 		for i, width := range f.widths {
 			run := &scaleRun{width: width, trace: filepath.Join(r.temp, fmt.Sprintf("trace-%d-%d.out", width, round))}
-			args := r.target.args(width, run.trace, r.temp)
+			args, counts := r.target.args(width, run.trace, r.temp), run.trace+".json"
+			if r.target.kind == goTest && !r.target.has("exec") {
+				wrapper, err := usage.Exec(counts)
+				if err != nil {
+					return nil, err
+				}
+				args = slices.Insert(args, 2, "-exec="+wrapper)
+			}
 			if _, err := r.run(ctx, args, width, run); err != nil {
 				return nil, err
 			}
+			if r.target.kind == goTest {
+				run.used, _ = usage.ReadFile(counts) // those of the go command are of no use
+			}
+			run.ops = r.target.iterations()
 			report, err := analyzeFile(ctx, run.trace, "", bn.Options{Want: bn.WantInfo})
 			if errors.Is(err, os.ErrNotExist) {
 				return nil, fmt.Errorf("%s has written no trace to %s", args[0], run.trace)
@@ -471,14 +530,15 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 	defer startProgress(r.std.err, func(since time.Duration) string {
 		return fmt.Sprintf("running with %s: %s, %.0f s", where, strings.Join(r.flags.command, " "), since.Seconds())
 	})()
-	if err := cmd.Start(); err != nil {
+	counting, err := usage.Start(cmd)
+	if err != nil {
 		return "", notRun(args[0], err)
 	}
 	meter := schedstat.WatchTree(cmd.Process.Pid, func(command string) bool { return !slices.Contains(tools, command) })
-	err := cmd.Wait()
+	used, err := counting.Wait()
 	times, _ := meter.Stop()
 	if into != nil {
-		into.delay = times.Lost()
+		into.delay, into.used = times.Lost(), used
 	}
 	if err != nil {
 		if ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,111 @@ func BenchmarkScaled(b *testing.B) {
 		}
 		fmt.Fprint(io.Discard, x)
 	})
+}
+
+// together runs work(0) in the foreground and others beside it, as many as GOMAXPROCS in all.
+func together(work func(i int)) {
+	var wg sync.WaitGroup
+	for i := range runtime.GOMAXPROCS(0) - 1 {
+		wg.Go(func() { work(i + 1) })
+	}
+	work(0)
+	wg.Wait()
+}
+
+func compute(steps int) {
+	x := 1
+	for range steps {
+		x = x*3 + 1
+	}
+	fmt.Fprint(io.Discard, x)
+}
+
+// touchArena uses new memory of 1,024 pages, and gives it back.
+var touchArena = func() {}
+
+// Programs with a known reason not to scale: see TestScaleCauses.
+func BenchmarkScaledCause(b *testing.B) {
+	if os.Getenv(scaled) == "" {
+		b.Skip("only for the tests of scale")
+	}
+	b.Run("spin", func(b *testing.B) { // one works, the others burn their processors until it is done
+		var done atomic.Bool
+		together(func(i int) {
+			if i == 0 {
+				compute(200_000 * b.N)
+				done.Store(true)
+			}
+			for !done.Load() {
+			}
+		})
+	})
+	b.Run("arena", func(b *testing.B) { // each worker touches memory of its own
+		var shared atomic.Int64
+		together(func(int) {
+			for range b.N {
+				touchArena()
+			}
+			for shared.Add(1) <= int64(b.N) {
+				compute(20_000)
+			}
+		})
+	})
+	b.Run("lock", func(b *testing.B) { // all of the work is done under one lock
+		var mu sync.Mutex
+		left := b.N
+		together(func(int) {
+			for more := true; more; {
+				mu.Lock()
+				if left--; left < 0 {
+					more = false
+				} else {
+					compute(100_000)
+				}
+				mu.Unlock()
+			}
+		})
+	})
+}
+
+// TestScaleCauses: the counters of the runs show why programs with a known cause do not scale.
+func TestScaleCauses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs itself several times")
+	}
+	if runtime.GOOS == "windows" || runtime.NumCPU() < 2 {
+		t.Skip("it takes getrusage and two processors")
+	}
+	t.Setenv(scaled, "1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, times, grows, sentence string }{
+		{"spin", "200x", "processor-time", "Processor time per operation grows from"},
+		{"arena", "40x", "page-faults", "operation"},
+		{"lock", "400x", "voluntary-switches", "Context switches per operation grow from"},
+	} {
+		file := filepath.Join(t.TempDir(), "stack.json")
+		r := bottleneck("scale", "-cpu", "1,2", "-count", "1", "-format", "text", "-o", file, "-fail", c.grows+"-growth(2) < 1.3", "--",
+			self, "-test.run=^$", "-test.bench=ScaledCause/"+c.name+"$", "-test.benchtime="+c.times)
+		if held := r.status != exitOK && r.status != exitUnmeasurable; held || !strings.Contains(r.out, "per operation") || !strings.Contains(strings.Join(strings.Fields(r.out), " "), c.sentence) {
+			t.Errorf("%s: status %d, %s; %q is not in\n%s", c.name, r.status, r.err, c.sentence, r.out)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stacks, err := speedup.ReadJSON(bytes.NewReader(b))
+		if err != nil || stacks[0].Usage == nil || stacks[0].Usage.Per != "operation" {
+			t.Fatalf("%s: %v", b, err)
+		}
+		for _, g := range stacks[0].Growth() {
+			if g.Name == c.grows && !(g.Ratio() > 1.3) || g.Name == "page-faults" && c.grows != g.Name && g.Ratio() > 1.5 {
+				t.Errorf("%s: %s from %v to %v", c.name, g.Name, g.Single, g.Multi)
+			}
+		}
+	}
 }
 
 func BenchmarkScaledPanics(b *testing.B) {

@@ -174,7 +174,7 @@ func widest(stacks []*speedup.Stack) *speedup.Stack {
 
 // scaledMeasures are those of the stack with the most workers and, as NAME(N), of the stack with N.
 var scaledMeasures = func() measures {
-	columns := append(speedup.Summary(), result.Column[speedup.Stack]{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N",
+	columns := append(append(speedup.Summary(), speedup.UsageColumns()...), result.Column[speedup.Stack]{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N",
 		Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })})
 	known := measures{whole: summary(columns, certain), part: stackMeasures.part}
 	// of returns the measure of one of the stacks.

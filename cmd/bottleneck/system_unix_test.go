@@ -13,13 +13,36 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
+
+func init() {
+	touchArena = func() {
+		page := os.Getpagesize()
+		arena, err := unix.Mmap(-1, 0, 1024*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			panic(err)
+		}
+		if runtime.GOOS == "linux" {
+			const noHugePage = 15
+			_ = unix.Madvise(arena, noHugePage) // old kernels have none
+		}
+		for i := 0; i < len(arena); i += page {
+			arena[i] = 1
+		}
+		if err := unix.Munmap(arena); err != nil {
+			panic(err)
+		}
+	}
+}
 
 // A broken pipe is not reported. A full disk is.
 func TestBrokenOutput(t *testing.T) {

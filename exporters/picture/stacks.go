@@ -186,14 +186,10 @@ func (m *stackModel) title() string {
 }
 
 // sentence returns the result of the bar with the largest N.
-func (m *stackModel) sentence() string {
-	s := m.stacks[0]
-	for _, o := range m.stacks {
-		if o.N > s.N {
-			s = o
-		}
-	}
-	return s.Sentence()
+func (m *stackModel) sentence() string { return m.widest().Sentence() }
+
+func (m *stackModel) widest() *speedup.Stack {
+	return slices.MaxFunc(m.stacks, func(a, b *speedup.Stack) int { return a.N - b.N })
 }
 
 // warnings returns the warnings of all stacks without duplicates.
@@ -265,7 +261,11 @@ func (m *stackModel) layout() *scene {
 	}
 	table, _ := legend.draw(legendX, legendY+0.7*legend.rowHeight, width-margin)
 	s.add(table...)
-	return s.finish(warningNotes(m.warnings()), left, max(foot, legendY+legend.height()))
+	notes := warningNotes(m.warnings())
+	if next := format.Clean(m.widest().Next); next != "" {
+		notes = append([]string{next}, notes...)
+	}
+	return s.finish(notes, left, max(foot, legendY+legend.height()))
 }
 
 // stackPlot is the area of the bars.

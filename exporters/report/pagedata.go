@@ -32,6 +32,7 @@ type pageData struct {
 	Contention *contentionForm    `json:"contention"`
 	Tasks      *tasksForm         `json:"tasks"`
 	Speedup    []stackForm        `json:"speedup"`
+	Usage      [][]string         `json:"usage,omitempty"` // see speedup.UsageTable
 	Counters   *countersForm      `json:"counters"`
 }
 
@@ -47,7 +48,9 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 	if g := d.Bottle; g != nil {
 		out.GoVersion, out.Procs, out.Wall = g.GoVersion, g.Procs, int64(g.Start+g.Wall)
 		out.Bottle = newBottleForm(g, n)
-		out.Verdict = newVerdictForm(g.Verdict)
+		if out.Verdict = newVerdictForm(g.Verdict); out.Verdict == nil {
+			out.Warnings = append(out.Warnings, g.Sentences()...)
+		}
 		functions = slices.Contains([]string{"", "function", "start", "creator", "goroutine"}, g.GroupBy)
 	}
 	out.Goroutines = goroutineForms(d, n)
@@ -71,6 +74,7 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 		out.Tasks = newTasksForm(d.Tasks)
 		out.Tasks.addTaskWindows(d.TaskWindows)
 	}
+	out.Usage = speedup.UsageTable(d.Speedup...)
 	for _, s := range d.Speedup {
 		out.Speedup = append(out.Speedup, newStackForm(s))
 	}
@@ -260,6 +264,7 @@ type stackForm struct {
 	Remainder  float64    `json:"remainder"`
 	Components []partForm `json:"components"`
 	Sentence   string     `json:"sentence"`
+	Next       string     `json:"next,omitempty"`
 	Warnings   []string   `json:"warnings"`
 	// Windows are stacks of intervals, whose components are numbered as in Parts.
 	Windows []stackWindow `json:"windows"`
@@ -276,7 +281,7 @@ type partForm struct {
 func newStackForm(s *speedup.Stack) stackForm {
 	f := stackForm{
 		N: s.N, Label: s.Label, Speedup: finite(s.Speedup), Estimate: s.Estimate, Remainder: finite(s.Remainder),
-		Components: []partForm{}, Sentence: s.Sentence(), Warnings: append([]string{}, s.Warnings...),
+		Components: []partForm{}, Sentence: s.Sentence(), Next: s.Next, Warnings: append([]string{}, s.Warnings...),
 		Windows: newStackWindows(s), Parts: []partForm{},
 	}
 	for _, c := range speedup.Delimiters() {

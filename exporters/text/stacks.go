@@ -28,14 +28,22 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 	opt = opt.withDefaults()
 	t := &stackTable{stacks: stacks, style: opt.style(), width: opt.Width}
 	var b strings.Builder
-	most := stacks[0]
-	for _, s := range stacks {
-		if s.N > most.N {
-			most = s
-		}
-	}
+	most := slices.MaxFunc(stacks, func(a, b *speedup.Stack) int { return a.N - b.N })
 	b.WriteString(t.style.paintLines(bold, wrap(clean(most.Sentence()), opt.Width, 0)) + "\n\n")
+	if most.Next != "" {
+		b.WriteString(wrap(clean(most.Next), opt.Width, 0) + "\n\n")
+	}
 	t.write(&b)
+	if rows := speedup.UsageTable(stacks...); rows != nil {
+		b.WriteByte('\n')
+		shown := newColumns(rows[0]...)
+		for _, row := range rows[1:] {
+			for i, cell := range row {
+				shown[i].add(cell)
+			}
+		}
+		writeColumns(&b, shown, t.style)
+	}
 	if stacks[0].Workers.Selector != "" {
 		b.WriteString("\n" + t.style.paintLines(dim, wrap(clean(workersLine(most)), opt.Width, 0)) + "\n")
 	}

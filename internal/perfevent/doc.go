@@ -13,22 +13,6 @@
 // An event that opens does not necessarily count: virtual machines accept events that stay at zero.
 // Callers must probe by counting; see package github.com/bottleneck-go/bottleneck/internal/cycles.
 //
-// A sampler in a few lines:
-//
-//	faults, err := perfevent.Named("minor-faults")
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	s, refused, err := perfevent.NewSampler(perfevent.SamplerOptions{Hits: []perfevent.Spec{faults}})
-//	if err != nil {
-//		log.Fatal(perfevent.Reason(faults, err))
-//	}
-//	for _, r := range refused {
-//		log.Print(r.Spec.Name, ": ", perfevent.Reason(r.Spec, r.Err))
-//	}
-//	s.Drain(func(r *perfevent.Record) { fmt.Println(r.Thread, r.Time, r.Kind) })
-//	s.Close()
-//
 // Costs (2-core virtual machine, Linux 6.18): a Sampler takes 1.2 µs per thread switch plus 0.4 µs
 // per event of its Hits (BenchmarkSwitch); opening and closing an event 2.4 µs; Read 0.34 µs;
 // ReadUser 25–80 ns where the hardware permits it (not measured: that machine has no hardware

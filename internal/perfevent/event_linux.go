@@ -24,9 +24,23 @@ type Event struct {
 //
 // If the kernel denies counting in kernel mode (EACCES, EPERM), OpenThread tries again without it;
 // see Spec.
-func OpenThread(spec Spec) (*Event, error) {
+func OpenThread(spec Spec) (*Event, error) { return open(spec, 0) }
+
+// OpenChildren opens an event that counts the processes that the calling thread starts from now on,
+// each from when it executes its program, with all its threads and descendants. [Event.Read] sums
+// them. The caller must have locked its goroutine to the thread until the processes were started.
+func OpenChildren(spec Spec) (*Event, error) {
+	return open(spec, unix.PerfBitDisabled|unix.PerfBitInherit|unix.PerfBitEnableOnExec)
+}
+
+// open opens an event of the calling thread.
+func open(spec Spec, bits uint64) (*Event, error) {
 	const thisThread, anyCPU, noGroup = 0, -1, -1
-	fd, granted, err := openGranted(spec, func(spec Spec) (int, error) { return openEvent(attrOf(spec), thisThread, anyCPU, noGroup) })
+	fd, granted, err := openGranted(spec, func(spec Spec) (int, error) {
+		attr := attrOf(spec)
+		attr.Bits |= bits
+		return openEvent(attr, thisThread, anyCPU, noGroup)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("perfevent: open %s: %w", spec.Name, err)
 	}

@@ -3,6 +3,7 @@ package perfevent
 import (
 	"encoding/binary"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -40,6 +41,45 @@ func TestTaskClockCountsWorkNotSleep(t *testing.T) {
 		t.Log("no control page:", err)
 	} else if v, ok := e.ReadUser(); ok {
 		t.Errorf("a software event has no hardware counter, but ReadUser returned %d", v)
+	}
+}
+
+// TestChildren: an event of children counts a child and its descendants, and not this thread.
+func TestChildren(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	e, err := OpenChildren(TaskClock)
+	if err != nil {
+		t.Skip("this system denies even software events:", err)
+	}
+	defer e.Close()
+	burn, err := OpenThread(TaskClock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer burn.Close()
+	for c := (Count{}); c.Value < uint64(50*time.Millisecond); {
+		if c, err = burn.Read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err := e.Read(); err != nil || c.Value != 0 {
+		t.Errorf("this thread counts: %+v, %v", c, err)
+	}
+	var counts [2]uint64
+	for i, script := range []string{"i=0; while [ $i -lt 300 ]; do i=$((i+1)); done", "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'; true"} {
+		if err := exec.Command("sh", "-c", script).Run(); err != nil {
+			t.Skip(err)
+		}
+		c, err := e.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[i] = c.Value
+	}
+	// The grandchild of the second one does nearly all of the work.
+	if counts[0] == 0 || counts[1] < 4*counts[0] {
+		t.Errorf("children counted %v and then %v", time.Duration(counts[0]), time.Duration(counts[1]))
 	}
 }
 

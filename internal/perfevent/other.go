@@ -43,6 +43,9 @@ func OpenThread(spec Spec) (*Event, error) {
 	return nil, fmt.Errorf("perfevent: open %s: %w", spec.Name, errors.ErrUnsupported)
 }
 
+// OpenChildren fails with [errors.ErrUnsupported] on this system.
+func OpenChildren(spec Spec) (*Event, error) { return OpenThread(spec) }
+
 // NewSampler fails with [errors.ErrUnsupported] on this system.
 func NewSampler(SamplerOptions) (*Sampler, []Refusal, error) {
 	return nil, nil, fmt.Errorf("perfevent: record threads: %w", errors.ErrUnsupported)

@@ -8,11 +8,12 @@ const speedupSection = {};
 function makeSpeedup() {
 	const chart = h("div.chart#speedup-chart"), table = h("div");
 	Object.assign(speedupSection, {chart, table, lead: h("p.lead#speedup-lead")});
+	const usage = D.usage && dataTable({id: "usage-rows", label: "what the processes used", rows: D.usage.slice(1), limit: 24, columns: D.usage[0].map((title, i) => ({title, num: i > 0, cell: row => show(row[i])}))});
 	onWidth(chart, drawSpeedup);
 	const estimate = D.speedup.some(k => k.estimate);
 	return section("speedup", "speed-up", h("p.about", null, "A bar as high as the number of workers: the speed-up at the bottom, above it what keeps it from being that high. The parts sum exactly. Switch a part off to see what the program would gain without it."),
 		estimate ? h("p.badge", null, "An estimate from one run: the speed-up is an upper bound if one worker does the same work at the same speed, and what the hardware takes is hidden in it.") : null,
-		speedupSection.lead, h("div.columns", null, chart, table), notes(D.speedup.flatMap(k => k.warnings).filter((w, i, all) => all.indexOf(w) === i), "notes on the speed-up"));
+		speedupSection.lead, h("div.columns", null, chart, table), usage, notes(D.speedup.flatMap(k => k.warnings).filter((w, i, all) => all.indexOf(w) === i), "notes on the speed-up"));
 }
 
 // partsOf lists the components above the speed-up, and the remainder.
@@ -42,7 +43,7 @@ function stackIn(k) {
 function drawSpeedup() {
 	if (!D.speedup.length || !byID("speedup")) return;
 	const all = shownStacks(), last = all[all.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
-	fill(speedupSection.lead, show(last.sentence.replace(/[^.]$/, "$&."), 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null,
+	fill(speedupSection.lead, show(last.sentence.replace(/[^.]$/, "$&."), 400), last.next && !last.cover ? " " + show(last.next, 900) : null, state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null,
 		stretchNote(last.cover, "the stack does not say when"));
 	fill(speedupSection.chart, speedupSVG(roomIn(speedupSection.chart)));
 	fill(speedupSection.table, speedupTable());

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// TestPageHasThrottlingAndUsage: the page has whose utilization it shows, with its confidence
+// interval, what the quota of a control group took away, and what the processes of speed-up stacks
+// used.
+func TestPageHasThrottlingAndUsage(t *testing.T) {
+	tasks := &granularity.Profile{Procs: 2, Start: 5, Wall: 3 * time.Second}
+	for i, u := range []float64{.5, .6, .7} {
+		tasks.Samples = append(tasks.Samples, granularity.Sample{At: int64(i+1)*1e9 + 5, Wall: time.Second, Utilization: u, Throttles: 3, Throttled: 500 * time.Millisecond})
+	}
+	stack := &speedup.Stack{N: 2, Speedup: 1, Remainder: 1}
+	stack.Explain(&speedup.Usage{Per: "operation",
+		Single: speedup.Counts{"wall-time": 4e6, "processor-time": 4e6, "page-faults": 1}, Multi: speedup.Counts{"wall-time": 4e6, "processor-time": 8e6, "page-faults": 1}})
+	data, err := newPageData(&Data{
+		Bottle:  &bottle.Graph{Wall: time.Second, Idle: time.Second, Procs: 2, Capacity: 2 * time.Second, Throttles: 7, Throttled: 400 * time.Millisecond},
+		Tasks:   tasks,
+		Speedup: []*speedup.Stack{stack},
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"CPU utilization of 2 processors by the process: 60 % ± 25 % (95 % confidence)"`,
+		`{"begin":1000000000,"end":2000000000,"switches":0,"utilization":0.6,"throttled":0.25}`,
+		`"The control group of the process used up its quota of processor time 7 times and took away 20% of the capacity`,
+		`"usage":[["per operation","1","2","growth","lost"],["wall time","4 ms","4 ms","1x",""],["processor time","4 ms","8 ms","2x","1.00"],["page faults","1","1","1x",""]]`,
+		`"next":"Processor time per operation grows from 4 ms to 8 ms: an estimated 1.00 of 2 goes with it, `,
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("%s is not in\n%s", want, page)
+		}
+	}
+}
