@@ -452,7 +452,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	same("the profile", keys(got), "source", "accuracy", "hz", "warnings", "classes",
-		"start_ns", "run_ns", "gomaxprocs", "overhead_ns", "overhead_origin", "run", "samples", "gc_pauses")
+		"start_ns", "run_ns", "gomaxprocs", "overhead_ns", "overhead_origin", "run", "samples", "gc_pauses", "utilization")
 	c := got["classes"].([]any)[0].(map[string]any)
 	same("a class", keys(c), "class", "tasks", "cycles", "wall_ns", "blocked_ns", "diagnosis", "reasons", "created_at", "submitted_at",
 		"advice", "merge", "unmeasured", "nested", "aggregated", "active_share", "series", "sites")

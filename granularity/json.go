@@ -18,6 +18,13 @@ import (
 // The JSON form of a profile has its exported fields, named by their tags. It also has derived
 // values that a program needs: quantiles, and the lines that create and submit tasks.
 
+// utilization is the mean of [Sample].Utilization.
+type utilization struct {
+	By   string   `json:"by"`
+	Mean float64  `json:"mean"`
+	Half *float64 `json:"half_95,omitempty"` // half the width of its 95 % confidence interval
+}
+
 // fields have the tags of their types, but no methods.
 type (
 	profileFields Profile
@@ -47,8 +54,8 @@ func WriteJSON(w io.Writer, p *Profile) error {
 //
 // A profile from a trace also has running_ns{…}; its cycles and hz are null because a trace does
 // not contain them. Further fields hold what [ReadJSON] needs to rebuild the profile: the buckets
-// of the distributions, series, sites with whole call chains, samples and pauses. The log is not
-// written. Lists are never null.
+// of the distributions, series, sites with whole call chains, samples and pauses. If there are
+// samples, utilization{by,mean,half_95} is their mean utilization. The log is not written. Lists are never null.
 func (p Profile) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Source   string   `json:"source"`
@@ -57,7 +64,14 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 		Warnings []string `json:"warnings"`
 		Classes  []Class  `json:"classes"`
 		profileFields
-	}{p.Source, p.Accuracy, &p.Hz, list(p.Warnings), list(p.Classes), profileFields(p)}
+		Utilization *utilization `json:"utilization,omitempty"`
+	}{p.Source, p.Accuracy, &p.Hz, list(p.Warnings), list(p.Classes), profileFields(p), nil}
+	if mean, half := p.MeanUtilization(); !math.IsNaN(mean) {
+		out.Utilization = &utilization{By: p.user(), Mean: mean}
+		if !math.IsNaN(half) {
+			out.Utilization.Half = &half
+		}
+	}
 	if p.Hz == 0 {
 		out.Hz = nil
 	}

@@ -132,6 +132,17 @@ func (p *Profile) MeanUtilization() (mean, half float64) {
 	return mean, t975(n-1) * math.Sqrt(n/(n-1)*squares) / weight
 }
 
+// user names what uses the processors in [Sample].Utilization.
+func (p *Profile) user() string {
+	switch {
+	case p.Source == SourceTrace:
+		return "running goroutines"
+	case p.Instances > 1:
+		return "an average process"
+	}
+	return "the process"
+}
+
 // UtilizationName names what [Sample].Utilization is of, with its mean: "CPU utilization of 4
 // processors by the process: 63 % ± 4 % (95 % confidence)".
 func (p *Profile) UtilizationName() string {
@@ -139,14 +150,7 @@ func (p *Profile) UtilizationName() string {
 	if p.Procs > 0 {
 		name += " of " + format.Plural(p.Procs, "processor", "processors")
 	}
-	whose := "the process"
-	switch {
-	case p.Source == SourceTrace:
-		whose = "running goroutines"
-	case p.Instances > 1:
-		whose = "an average process"
-	}
-	name += " by " + whose
+	name += " by " + p.user()
 	mean, half := p.MeanUtilization()
 	switch {
 	case math.IsNaN(mean):

@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -123,6 +124,15 @@ func TestMeanUtilization(t *testing.T) {
 	mean, half := p.MeanUtilization()
 	if want := 4.303 * .1 / math.Sqrt(3); math.Abs(mean-.6) > 1e-12 || math.Abs(half-want) > 1e-12 {
 		t.Errorf("%v ± %v, want .6 ± %v", mean, half, want)
+	}
+	var form struct {
+		Utilization struct {
+			By            string
+			Mean, Half_95 float64
+		}
+	}
+	if text, err := json.Marshal(p); err != nil || json.Unmarshal(text, &form) != nil || form.Utilization.By != "the process" || form.Utilization.Mean != mean || form.Utilization.Half_95 != half {
+		t.Errorf("JSON has %+v, %v", form, err)
 	}
 	for _, c := range []struct {
 		p    Profile
