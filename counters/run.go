@@ -39,9 +39,6 @@ type RunOptions struct {
 	// Warning is called for each warning about the reliability of the recording, and for refused
 	// counters, as soon as it is known. The archive contains the warnings, too.
 	Warning func(string)
-	// Threads is called with a line for each thread if the program took no trace. There is no other
-	// result then.
-	Threads func(string)
 }
 
 // ErrNoTrace is the error of a run whose program took no execution trace.
@@ -234,11 +231,11 @@ func fetchTrace(ctx context.Context, url, name string) error {
 func (r *outside) pack(w io.Writer) error {
 	t, err := os.Open(r.trace)
 	if err != nil {
-		return r.noTrace()
+		return ErrNoTrace
 	}
 	defer t.Close()
 	if st, err := t.Stat(); err != nil || st.Size() == 0 {
-		return r.noTrace()
+		return ErrNoTrace
 	}
 	if r.c.meta.Begin == 0 {
 		return archive.Write(w, &r.c.meta, nil, t)
@@ -249,23 +246,6 @@ func (r *outside) pack(w io.Writer) error {
 	}
 	defer s.Close()
 	return archive.Write(w, &r.c.meta, s, t)
-}
-
-// noTrace reports the counts of each thread, for lack of a trace.
-func (r *outside) noTrace() error {
-	if r.opt.Threads == nil || r.c.meta.Begin == 0 {
-		return ErrNoTrace
-	}
-	f, err := os.Open(r.samples)
-	if err != nil {
-		return errors.Join(ErrNoTrace, err)
-	}
-	defer f.Close()
-	totals, err := archive.ThreadTotals(f, &r.c.meta)
-	for _, t := range totals {
-		r.opt.Threads(t)
-	}
-	return errors.Join(ErrNoTrace, err)
 }
 
 // TraceVariable is the environment variable with which "bottleneck record -counters" passes the

@@ -398,7 +398,6 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
-	opt.Threads = opt.Warning
 	var exit *exec.ExitError
 	var ran error
 	// The program handles interrupts itself, so ctx, which ends with one, is not passed on.

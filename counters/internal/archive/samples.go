@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
@@ -173,55 +170,4 @@ func (s *Samples) Warnings() (out []string) {
 		out = append(out, "The kernel's records could not be read for a while: what they counted is in no quantum.")
 	}
 	return out
-}
-
-// ThreadTotals returns a line with the counts of each thread, for a program that took no trace.
-// There are no quanta then, but the counts are still useful. Threads with most processor time come
-// first.
-func ThreadTotals(r io.Reader, m *Meta) ([]string, error) {
-	s, err := ReadSamples(r, m)
-	type total struct {
-		id   int64
-		time int64
-		text string
-	}
-	var totals []total
-	for _, id := range slices.Sorted(maps.Keys(s.Threads)) {
-		t := s.Threads[id]
-		var parts []string
-		add := func(name string, n int64) { parts = append(parts, fmt.Sprintf("%s %d", name, n)) }
-		var on int64
-		for _, o := range t.On {
-			on += o.To - o.From
-		}
-		for _, name := range m.Switched {
-			switch name {
-			case TaskClock:
-				parts = append(parts, fmt.Sprintf("%s %v", name, time.Duration(on)))
-			case CtxSwitches:
-				add(name, int64(len(t.Left)))
-			case Preemptions:
-				add(name, int64(len(t.Leavings(true))))
-			case Migrations:
-				add(name, int64(len(t.Moved)))
-			}
-		}
-		for i, e := range m.Hits {
-			add(e.Name, int64(len(t.Hits[i])))
-		}
-		for g, events := range m.Groups {
-			if n := len(t.Readings[g]); n > 0 {
-				for i, e := range events {
-					add(e.Name, Clamp(t.Readings[g][n-1].Values[i]))
-				}
-			}
-		}
-		totals = append(totals, total{id, on, fmt.Sprintf("thread %d: %s", id, strings.Join(parts, ", "))})
-	}
-	slices.SortStableFunc(totals, func(a, b total) int { return cmp.Compare(b.time, a.time) })
-	var out []string
-	for _, t := range totals {
-		out = append(out, t.text)
-	}
-	return out, err
 }
