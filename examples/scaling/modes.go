@@ -114,17 +114,20 @@ var modes = []*mode{
 		},
 	},
 	{
-		name: "io", shows: "I/O and network", why: "every step of 5 ms asks a device on the network that serves one request at a time, in 20 ms",
+		name: "io", shows: "I/O and network", why: "every step of 5 ms asks a device that serves one request at a time, in 20 ms",
 		workers: asMany,
 		work: func(r *runner) {
 			steps := int(r.whole / (5 * stride))
 			r.start(func(int) {
-				d := r.device()
-				for range steps / r.workers {
-					d.request()
+				request, end, err := r.device.connect()
+				if err == nil {
+					defer end()
+				}
+				for i := 0; i < steps/r.workers && err == nil; i++ {
+					err = request()
 					r.compute(stride)
 				}
-				d.close()
+				r.failed(err)
 			})
 			r.wait()
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"runtime"
@@ -29,7 +30,7 @@ type runner struct {
 
 	mu     sync.Mutex
 	next   atomic.Int64
-	server *server
+	device device
 	fail   error // of the device
 	group  sync.WaitGroup
 	sink   atomic.Uint64
@@ -50,6 +51,12 @@ func (r *runner) worker(i int, work func(int)) {
 }
 
 func (r *runner) wait() { r.group.Wait() }
+
+func (r *runner) failed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = errors.Join(r.fail, err)
+}
 
 // compute takes about d on an idle processor. It always does the same number of dependent steps, so
 // the work does not change if it is interrupted.
@@ -143,14 +150,7 @@ type recorded struct {
 func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float64) (*recorded, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 	r := &runner{workers: workers, parts: parts, whole: whole, steps: steps}
-	if m.name == "io" {
-		s, err := newServer(4 * stride)
-		if err != nil {
-			return nil, err
-		}
-		defer s.close()
-		r.server = s
-	}
+	r.device.each = 4 * stride
 	before := collectorTime(procs)
 	var buf bytes.Buffer
 	meter := schedstat.Watch(os.Getpid())
