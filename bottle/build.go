@@ -19,6 +19,7 @@ func (o *Observer) Graph() *Graph {
 	o.uncovered()
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
 	g.Collector.of(&o.collector.sum)
+	g.Latency = o.latency
 	g.Capacity, g.IdleLost = time.Duration(o.capacity), time.Duration(o.idleCapacity)
 	g.Wall -= time.Duration(o.pieces.missed)
 	g.merged = o.pieces.mark()
@@ -110,7 +111,6 @@ func (g *Graph) addBox(b *box, a *account) {
 // The shares lack the carry of the clock, which is less than the number of running goroutines in
 // 2^-16 ns. Rounding up some boxes is therefore sufficient unless more than 65,536 goroutines run
 // at once, which is possible in an offered graph. The rest then goes to the tallest box.
-// offered graph. What is left then goes to the tallest box.
 func (g *Graph) finish() {
 	order.Stable(g.Boxes, func(a, b Box) int {
 		const mask = 1<<fracBits - 1

@@ -93,6 +93,7 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	o.inC, o.inCOf = 0, o.inCOf+1
 	o.collector.sum = collected{}
+	o.latency = Latency{}
 	o.forget()
 	if o.ended {
 		return g

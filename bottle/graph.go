@@ -74,6 +74,9 @@ type Graph struct {
 	Boxes []Box `json:"boxes"`
 	// Collector is the activity of the garbage collector, independent of the grouping.
 	Collector Collector `json:"collector,omitzero"`
+	// Latency is the histogram of scheduling latencies, independent of the grouping. Graphs of
+	// windows have none.
+	Latency Latency `json:"latency,omitzero"`
 	// Verdict states what limits the program, if the graph was made together with a ledger, as
 	// by bottleneck.Analyze. Otherwise, and for results of [Merge], it is nil. It covers the
 	// time of the graph, independent of the grouping.

@@ -248,6 +248,9 @@ func (g *Graph) CheckValid() error {
 			return fmt.Errorf("collector: a time or number is out of range: %d", d)
 		}
 	}
+	if err := g.Latency.checkValid(); err != nil {
+		return err
+	}
 	sum, spent := g.Idle, time.Duration(0)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]

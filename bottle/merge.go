@@ -86,6 +86,7 @@ func (m *merger) add(g *Graph) {
 	o.Wall += g.Wall
 	o.Idle += g.Idle
 	o.Collector.add(&g.Collector)
+	o.Latency.add(&g.Latency)
 	switch {
 	case m.n == 1:
 		o.Capacity, o.IdleLost, o.CPUs = g.Capacity, g.IdleLost, g.CPUs
@@ -381,6 +382,7 @@ func (g *Graph) Scale(n int) *Graph {
 	}
 	c.Cycles *= n
 	c.Pauses *= n
+	out.Latency.scale(n)
 	out.Boxes = slices.Clone(g.Boxes)
 	for i := range out.Boxes {
 		out.Boxes[i].scale(k)

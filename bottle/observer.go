@@ -73,6 +73,7 @@ type Observer struct {
 	inCOf     int32
 	chains    chainTable
 	collector collecting
+	latency   Latency
 	open      byindex.Table[openCode] // with Options.Stacks
 }
 
@@ -116,6 +117,7 @@ type member struct {
 	active bool
 	state  timeline.State // since then; at the end of a window, g may already be in the next state
 	wait   timeline.Wait
+	began  timeline.Time // when the state began; inThePast if that is not in the trace
 	role   role            // in its box
 	inC    int32           // number of the last graph in which it was in C; see Observer.inCOf
 	site   *timeline.Frame // where it waits
@@ -389,6 +391,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		return
 	}
 	m := o.members.At(t.G.Index)
+	o.latency.observe(t, m.began)
 	if m.g != t.G {
 		*m = member{g: t.G, since: o.clock.now, visits: m.visits[:0]}
 		o.pieces.recall(m)
@@ -403,7 +406,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if o.opt.Stacks {
 		o.open.At(t.G.Index).entered = t.G.Stack()
 	}
-	m.state, m.wait, m.site = t.To, t.G.Wait(), t.G.Stack().Site()
+	m.state, m.wait, m.site, m.began = t.To, t.G.Wait(), t.G.Stack().Site(), t.End
+	if t.State == timeline.Unknown {
+		m.began = inThePast
+	}
 	if run := o.runs(t.To); run != m.active {
 		if run {
 			o.start(m)

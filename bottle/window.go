@@ -57,6 +57,7 @@ func (o *Observer) discard() {
 		}
 	}
 	o.collector.win, o.collector.sum = collected{}, collected{}
+	o.latency = Latency{}
 	o.exited = 0
 	o.inC, o.inCOf = 0, o.inCOf+1
 	o.chains = chainTable{}

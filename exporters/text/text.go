@@ -131,12 +131,15 @@ func headline(m *model, opt Options) string {
 	return b.String()
 }
 
-// collector returns the totals of the garbage collector, which a graph by kind is about.
-func collector(g *bottle.Graph, width int) string {
-	if s := g.Collector.String(); s != "" && g.GroupBy == bottle.ByKind.String() {
-		return wrap(s, width, 0) + "\n"
+// collector returns the totals of the garbage collector and of the scheduler, which a graph by kind
+// is about.
+func collector(g *bottle.Graph, width int) (lines string) {
+	for _, s := range []string{g.Collector.String(), g.Latency.String()} {
+		if s != "" && g.GroupBy == bottle.ByKind.String() {
+			lines += wrap(s, width, 0) + "\n"
+		}
 	}
-	return ""
+	return lines
 }
 
 // maxName is the maximum number of columns of a name in running text.
