@@ -133,7 +133,7 @@ func (m *metricWriter) family(f *series.Family) {
 			m.line(f.Name+"_bucket", float64(n), names, append(p.Values[:len(p.Values):len(p.Values)], le), nil)
 		}
 		for k, n := range p.Buckets {
-			bucket(number(series.TaskBounds[k]), n)
+			bucket(number(f.Bounds[k]), n)
 		}
 		bucket("+Inf", p.Count)
 		m.line(f.Name+"_sum", p.Value, f.Labels, p.Values, nil)

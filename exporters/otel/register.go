@@ -3,6 +3,7 @@ package otel
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -19,9 +20,7 @@ type Options struct {
 	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
 	// own metrics; the rest is summed up. 0 means 50.
 	MaxGroups int
-	// Lean limits metrics to 60 series: shares and running times of up to 8 groups, contention of 4
-	// kinds, tasks as one class, and series that show whether these numbers can be trusted.
-	// MaxGroups is ignored.
+	// Lean limits metrics to 60 series, which docs/metrics.md lists; MaxGroups is ignored.
 	Lean bool
 	// Version is the attribute version of bottleneck.build; "" means the version of the program's
 	// module.
@@ -67,10 +66,8 @@ type observer struct {
 	instruments map[string]metric.Float64Observable // by name
 }
 
-// taskCount is the name of the number of tasks. OpenTelemetry has no observable histograms, so the
-// histogram becomes two counters.
-const taskCount = "bottleneck.tasks"
-
+// instrument makes the instruments of a family. OpenTelemetry has no observable histograms, so a
+// histogram becomes two counters: the number of values and their sum.
 func (o *observer) instrument(meter metric.Meter, f *series.Family) ([]metric.Observable, error) {
 	var all []metric.Observable
 	counter := func(name, unit, help string) error {
@@ -85,7 +82,7 @@ func (o *observer) instrument(meter metric.Meter, f *series.Family) ([]metric.Ob
 		o.instruments[f.OTel] = i
 		return append(all, i), err
 	case series.Histogram:
-		if err := counter(taskCount, "{task}", "Tasks that were measured."); err != nil {
+		if err := counter(f.Counted, "{value}", "The number of values. "+f.Help); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +101,20 @@ func (o *observer) observe(_ context.Context, to metric.Observer) error {
 			}
 			with := metric.WithAttributeSet(attribute.NewSet(attributes...))
 			to.ObserveFloat64(o.instruments[f.OTel], p.Value, with)
-			if f.Type == series.Histogram {
-				to.ObserveFloat64(o.instruments[taskCount], float64(p.Count), with)
+			switch {
+			case f.Type != series.Histogram:
+			case len(f.Labels) > 0:
+				to.ObserveFloat64(o.instruments[f.Counted], float64(p.Count), with)
+			default: // each bucket without those below it, so that they sum to the number
+				below := uint64(0)
+				for k, n := range append(p.Buckets, p.Count) {
+					bound := "+Inf"
+					if k < len(f.Bounds) {
+						bound = strconv.FormatFloat(f.Bounds[k], 'g', -1, 64)
+					}
+					to.ObserveFloat64(o.instruments[f.Counted], float64(n-below), metric.WithAttributes(attribute.String("le", bound)))
+					below = n
+				}
 			}
 		}
 	}

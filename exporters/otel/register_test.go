@@ -30,6 +30,8 @@ func made() *source {
 		{Group: "main.work", Kind: bottle.Application, Share: 5 * time.Second, Running: 8 * time.Second, Waiting: map[string]time.Duration{"mutex": 2 * time.Second}},
 		{Group: "runtime.gcBgMarkWorker", Kind: bottle.GC, Share: 3 * time.Second, Running: 3 * time.Second},
 	}}
+	s.live.Bottle.Latency = bottle.Latency{Count: 3, Total: 2 * time.Millisecond, Max: time.Millisecond, Cut: 4, Buckets: make([]int64, 150)}
+	s.live.Bottle.Latency.Buckets[0], s.live.Bottle.Latency.Buckets[149] = 2, 1
 	s.live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: 3, Waited: time.Second, Blamed: time.Second}}}
 	return s
 }
@@ -97,12 +99,20 @@ func TestRegister(t *testing.T) {
 		"bottleneck.contentions kind=mutex":                                3,
 		"bottleneck.contention.wait kind=mutex,part=blamed":                1,
 		"bottleneck.stream.dropped.generations reason=behind":              0,
+		"bottleneck.scheduling.latency ":                                   0.002,
+		"bottleneck.scheduling.latency.cut ":                               4,
+		"bottleneck.scheduling.latencies le=1.024e-06":                     2,
+		"bottleneck.scheduling.latencies le=4.096e-06":                     0,
+		"bottleneck.scheduling.latencies le=+Inf":                          1,
 		"bottleneck.tasks class=check":                                     7,
 		"bottleneck.task.cycles class=check":                               tasks.Profile().Classes[0].Cycles.Sum(),
 	} {
 		if v, ok := got[name]; !ok || v != want {
 			t.Errorf("%s is %g (%v), want %g", name, v, ok, want)
 		}
+	}
+	if v := got["bottleneck.goroutines state=running"]; v < 1 {
+		t.Errorf("%g goroutines run", v)
 	}
 	src.live.Bottle.Boxes[0].Share += time.Second
 	if v := collect(t, reader)["bottleneck.share group=main.work,kind=application"]; v != 6 {

@@ -15,9 +15,7 @@ type Options struct {
 	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
 	// own metrics; the rest is summed up. 0 means 50.
 	MaxGroups int
-	// Lean limits metrics to 60 series: shares and running times of up to 8 groups, contention of 4
-	// kinds, tasks as one class, and series that show whether these numbers can be trusted.
-	// MaxGroups is ignored.
+	// Lean limits metrics to 60 series, which docs/metrics.md lists; MaxGroups is ignored.
 	Lean bool
 	// Version is the label version of bottleneck_build_info; "" means the version of the program's
 	// module.
@@ -67,20 +65,20 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, f := range c.reader.Read() {
 		desc := c.descs[f.Name]
 		for i := range f.Points {
-			ch <- metric(desc, f.Type, &f.Points[i])
+			ch <- metric(desc, &f, &f.Points[i])
 		}
 	}
 }
 
 // metric turns a point into a metric. If the library refuses it, the metric reports the error.
-func metric(desc *prometheus.Desc, t series.Type, p *series.Point) prometheus.Metric {
+func metric(desc *prometheus.Desc, f *series.Family, p *series.Point) prometheus.Metric {
 	var m prometheus.Metric
 	var err error
-	switch t {
+	switch f.Type {
 	case series.Histogram:
 		buckets := make(map[float64]uint64, len(p.Buckets))
 		for i, n := range p.Buckets {
-			buckets[series.TaskBounds[i]] = n
+			buckets[f.Bounds[i]] = n
 		}
 		m, err = prometheus.NewConstHistogram(desc, p.Count, p.Value, buckets, p.Values...)
 	case series.Gauge:

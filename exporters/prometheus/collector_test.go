@@ -42,6 +42,8 @@ func made() *source {
 		{Group: "main.work", Kind: bottle.Application, Share: 5 * time.Second, Running: 8 * time.Second, Waiting: map[string]time.Duration{"mutex": 2 * time.Second}},
 		{Group: "a\"b\\\n\xff", Kind: bottle.GC, Share: 3 * time.Second, Running: 3 * time.Second},
 	}}
+	s.live.Bottle.Latency = bottle.Latency{Count: 3, Total: 2 * time.Millisecond, Max: time.Millisecond, Cut: 4, Buckets: make([]int64, 150)}
+	s.live.Bottle.Latency.Buckets[0], s.live.Bottle.Latency.Buckets[149] = 2, 1
 	s.live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: 3, Waited: time.Second, Blamed: time.Second}}}
 	return s
 }
@@ -75,15 +77,24 @@ func TestCollector(t *testing.T) {
 	}
 	found := 0
 	for _, f := range families {
-		if f.GetName() == "bottleneck_task_cycles" {
-			h := f.Metric[0].GetHistogram()
+		switch h := f.Metric[0].GetHistogram(); f.GetName() {
+		case "bottleneck_scheduling_latency_seconds":
+			if h.GetSampleCount() != 3 || h.GetSampleSum() != 0.002 || h.Bucket[0].GetUpperBound() != 1.024e-6 || h.Bucket[0].GetCumulativeCount() != 2 || len(h.Bucket) != 13 {
+				t.Errorf("%v", h)
+			}
+			found++
+		case "bottleneck_goroutines":
+			if len(f.Metric) != 4 {
+				t.Errorf("goroutines in %d states", len(f.Metric))
+			}
+		case "bottleneck_task_cycles":
 			if h.GetSampleCount() != 7 || len(h.Bucket) != len(series.TaskBounds) {
 				t.Errorf("%v", h)
 			}
 			found++
 		}
 	}
-	if found != 1 || len(families) < 16 {
+	if found != 2 || len(families) < 16 {
 		t.Errorf("%d families, %d histograms", len(families), found)
 	}
 	problems, err := testutil.GatherAndLint(registry)

@@ -24,7 +24,11 @@ type Family struct {
 	OTel, Unit string
 	Type       Type
 	Labels     []string
-	Points     []Point
+	// Bounds are the upper bounds of the buckets of a histogram, in its unit, and Counted is the
+	// OpenTelemetry name of the number of its values.
+	Bounds  []float64
+	Counted string
+	Points  []Point
 }
 
 // Point is one metric of a family, or one histogram.
@@ -35,8 +39,8 @@ type Point struct {
 	Value float64
 	// Exemplar is the exemplar of a counter, or nil.
 	Exemplar *Exemplar
-	// Buckets and Count describe a histogram: the cumulative counts for TaskBounds (nil if lean),
-	// and the total.
+	// Buckets and Count describe a histogram: the cumulative counts for the family's Bounds (nil
+	// if lean), and the total.
 	Buckets []uint64
 	Count   uint64
 }
@@ -53,6 +57,7 @@ const (
 	parts    labels = "kind part"         // of waits
 	dropped  labels = "reason"            // for dropping data
 	classes  labels = "class"             // of tasks
+	states   labels = "state"             // of goroutines
 	maxKinds        = 100                 // of contention, unless lean
 )
 
@@ -65,7 +70,22 @@ const (
 	waits       = "bottleneck_contention_wait_seconds_total"
 	contentions = "bottleneck_contentions_total"
 	tasks       = "bottleneck_task_cycles"
+	latency     = "bottleneck_scheduling_latency_seconds"
+	goroutines  = "bottleneck_goroutines"
+	created     = "bottleneck_goroutines_created_total"
 )
+
+// runtimeMetrics are the metrics of the runtime that are exported, where it has them.
+var runtimeMetrics = []struct {
+	cell
+	name string
+}{
+	{cell{metric: goroutines, part: "not-in-go"}, "/sched/goroutines/not-in-go:goroutines"},
+	{cell{metric: goroutines, part: "runnable"}, "/sched/goroutines/runnable:goroutines"},
+	{cell{metric: goroutines, part: "running"}, "/sched/goroutines/running:goroutines"},
+	{cell{metric: goroutines, part: "waiting"}, "/sched/goroutines/waiting:goroutines"},
+	{cell{metric: created}, "/sched/goroutines-created:goroutines"},
+}
 
 // families lists all families. A lean reader has those with a number, which is the maximum number
 // of their series: with "(others)", there are up to 12 groups and 5 kinds.
@@ -94,6 +114,10 @@ var families = []struct {
 	{contentions, "bottleneck.contentions", "{contention}", Counter, kinds, 5, "How often goroutines waited for each other, by what they waited for."},
 	{waits, "bottleneck.contention.wait", "s", Counter, parts, 15, "How long they were blocked: while a known owner was to blame, while the lock was on its way to its next owner (hand-off), and unattributed."},
 	{"bottleneck_contention_ready_seconds_total", "bottleneck.contention.ready", "s", Counter, kinds, 0, "How long they were ready after that, until they had a processor."},
+	{latency, "bottleneck.scheduling.latency", "s", Histogram, none, 0, "For how long goroutines of the application were ready each time until they ran. A time that the bursts do not show from its beginning to its end is missing, so long ones are underestimated."},
+	{"bottleneck_scheduling_latency_cut_total", "bottleneck.scheduling.latency.cut", "{latency}", Counter, none, 0, "Scheduling latencies that are not in the histogram, because a burst showed only a part."},
+	{goroutines, "bottleneck.goroutines", "{goroutine}", Gauge, states, 0, "Goroutines by state, approximately, as the runtime counts them: running, runnable, waiting, and in a system call or C (not-in-go)."},
+	{created, "bottleneck.goroutines.created", "{goroutine}", Counter, none, 0, "Goroutines that the runtime has created since the program started."},
 	{"bottleneck_stream_generations_total", "bottleneck.stream.generations", "{generation}", Counter, none, 0, "Generations of the execution trace that were analyzed, one a burst or two."},
 	{"bottleneck_stream_bytes_total", "bottleneck.stream.size", "By", Counter, none, 0, "Bytes of the execution trace that were analyzed."},
 	{"bottleneck_stream_cpu_seconds_total", "bottleneck.stream.cpu", "s", Counter, none, 1, "Processor time that the analysis took."},
@@ -106,12 +130,18 @@ var families = []struct {
 // TaskBounds are the upper bounds of the buckets of task sizes, in cycles: powers of 4, from 0.1 µs
 // to half a minute at 2 GHz. A bucket of a [granularity.Histogram] that straddles a bound, 1.6 %
 // wide, counts as above it.
-var TaskBounds = func() (bounds []float64) {
-	for b := 256.0; b <= 1<<36; b *= 4 {
-		bounds = append(bounds, b)
+var TaskBounds = powersOf4(256, 1<<36, 1)
+
+// latencyBounds are those of scheduling latencies, in seconds: from 1 µs to 17 s. Each is the end
+// of a bucket of a [bottle.Latency].
+var latencyBounds = powersOf4(1<<10, 1<<34, 1e9)
+
+func powersOf4(from, to, unit float64) (bounds []float64) {
+	for b := from; b <= to; b *= 4 {
+		bounds = append(bounds, b/unit)
 	}
 	return bounds
-}()
+}
 
 // build returns the values of the labels of the running program, so that series of a fleet can be
 // compared by version: the version of its module, the commit of the build, and the versions of Go

@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
@@ -32,9 +34,7 @@ type Options struct {
 	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, that have
 	// their own counters. The rest is summed up as [Others]. 0 means 50.
 	MaxGroups int
-	// Lean limits the output to [MaxLean] series: shares and running times of up to 8 groups,
-	// contention of 4 kinds, tasks as one class, and series that show whether these numbers can be
-	// trusted. MaxGroups is ignored.
+	// Lean limits the output to [MaxLean] series, which docs/metrics.md lists; MaxGroups is ignored.
 	Lean bool
 	// Version is the version of the program; "" means the version of its module.
 	Version string
@@ -78,7 +78,14 @@ func NewReader(source Source, tasks Tasker, opt Options) *Reader {
 func (r *Reader) Families() (out []Family) {
 	for _, f := range families {
 		if (r.source != nil || f.name == tasks) && (f.lean > 0 || !r.lean) {
-			out = append(out, Family{Name: f.name, Help: f.help, OTel: f.otel, Unit: f.unit, Type: f.typ, Labels: strings.Fields(string(f.by))})
+			family := Family{Name: f.name, Help: f.help, OTel: f.otel, Unit: f.unit, Type: f.typ, Labels: strings.Fields(string(f.by))}
+			switch f.name {
+			case tasks:
+				family.Bounds, family.Counted = TaskBounds, "bottleneck.tasks"
+			case latency:
+				family.Bounds, family.Counted = latencyBounds, "bottleneck.scheduling.latencies"
+			}
+			out = append(out, family)
 		}
 	}
 	return out
@@ -100,6 +107,7 @@ func (r *Reader) Read() []Family {
 			exemplars = exemplarsOf(live)
 		}
 		values[cell{metric: procs}] = r.procs
+		readRuntime(values)
 	}
 	if r.tasks != nil {
 		if p := r.tasks.Profile(); p != nil {
@@ -157,7 +165,19 @@ func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]c
 	by := labelsOf[f.Name]
 	switch by {
 	case none:
-		add(cell{})
+		_, known := values[cell{metric: f.Name}]
+		switch {
+		case f.Type == Histogram:
+			f.Points = []Point{r.histogram(f, "", nil, values)}
+		case known || f.Name != created:
+			add(cell{})
+		}
+	case states:
+		for _, m := range runtimeMetrics {
+			if _, known := values[m.cell]; known && m.metric == f.Name {
+				add(m.cell, m.part)
+			}
+		}
 	case program:
 		f.Points = []Point{{Values: r.build[:], Value: 1}}
 	case dropped:
@@ -180,7 +200,7 @@ func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]c
 		case kinds:
 			add(c, c.name)
 		case classes:
-			f.Points = append(f.Points, r.taskPoint(c.name, values))
+			f.Points = append(f.Points, r.histogram(f, c.name, []string{c.name}, values))
 		}
 	}
 }
@@ -235,6 +255,11 @@ func (r *Reader) totals(live *bottleneck.Live) map[cell]int64 {
 				add(blocked, name, kind, label(reason), int64(d))
 			}
 		}
+		add("bottleneck_scheduling_latency_cut_total", "", "", "", g.Latency.Cut)
+		add(latency, "", "", sumPart, int64(g.Latency.Total))
+		for i, n := range g.Latency.Buckets {
+			add(latency, "", "", bucketPart(latencyBounds, bottle.LatencyBound(i).Seconds()), n)
+		}
 		r.groups.elect(sizes)
 	}
 	if p := live.Contention; p != nil {
@@ -263,8 +288,28 @@ func (r *Reader) totals(live *bottleneck.Live) map[cell]int64 {
 	return totals
 }
 
-// sumPart is the part of a class that holds the sum of the cycles. Other parts are buckets.
+// sumPart is the part of a histogram that holds the sum of the values. Other parts are buckets.
 const sumPart = "sum"
+
+// bucketPart returns the part of a histogram that counts values up to v.
+func bucketPart(bounds []float64, v float64) string {
+	at, _ := slices.BinarySearch(bounds, v)
+	return strconv.Itoa(at)
+}
+
+// readRuntime reads the metrics of the runtime.
+func readRuntime(values map[cell]int64) {
+	samples := make([]metrics.Sample, len(runtimeMetrics))
+	for i, m := range runtimeMetrics {
+		samples[i].Name = m.name
+	}
+	metrics.Read(samples)
+	for i, m := range runtimeMetrics {
+		if v := samples[i].Value; v.Kind() == metrics.KindUint64 { // a release may lack it
+			values[m.cell] = int64(v.Uint64())
+		}
+	}
+}
 
 func (r *Reader) taskTotals(p *granularity.Profile) map[cell]int64 {
 	totals, sizes := map[cell]int64{}, map[cell]int64{}
@@ -275,8 +320,7 @@ func (r *Reader) taskTotals(p *granularity.Profile) map[cell]int64 {
 		c.metric, c.part = tasks, sumPart
 		totals[c] += int64(class.Cycles.Sum())
 		for b := range class.Cycles.Buckets() {
-			at, _ := slices.BinarySearch(TaskBounds, float64(b.High))
-			c.part = strconv.Itoa(at)
+			c.part = bucketPart(TaskBounds, float64(b.High))
 			totals[c] += int64(b.Count)
 		}
 	}
@@ -284,14 +328,17 @@ func (r *Reader) taskTotals(p *granularity.Profile) map[cell]int64 {
 	return totals
 }
 
-// taskPoint returns the histogram of a class.
-func (r *Reader) taskPoint(class string, values map[cell]int64) Point {
-	c := cell{metric: tasks, name: class, part: sumPart}
-	p := Point{Values: []string{class}, Value: float64(values[c])}
-	for i := range len(TaskBounds) + 1 {
+// histogram returns the histogram of a name, with the given values of the family's labels.
+func (r *Reader) histogram(f *Family, name string, of []string, values map[cell]int64) Point {
+	c := cell{metric: f.Name, name: name, part: sumPart}
+	p := Point{Values: of, Value: float64(values[c])}
+	if f.Unit == "s" {
+		p.Value = time.Duration(values[c]).Seconds()
+	}
+	for i := range len(f.Bounds) + 1 {
 		c.part = strconv.Itoa(i)
 		p.Count += uint64(values[c])
-		if i < len(TaskBounds) && !r.lean {
+		if i < len(f.Bounds) && !r.lean {
 			p.Buckets = append(p.Buckets, p.Count)
 		}
 	}
