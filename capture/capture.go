@@ -26,6 +26,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	ofhost "github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/leaks"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -53,6 +54,9 @@ type Options struct {
 	// CPU, if positive, adds a CPU profile of that time after the trigger, unless the program is
 	// being profiled already.
 	CPU time.Duration
+	// Leaks adds the runtime's profile of goroutines that wait forever, where the runtime has it
+	// (Go 1.27). It takes a garbage collection.
+	Leaks bool
 	// NoVerdict stores the trace without analyzing it.
 	NoVerdict bool
 	// MaxMemory bounds the memory of a capture in bytes: the copy of the recording, and the growth
@@ -136,6 +140,8 @@ type Info struct {
 	// Finding is the first sentence of the verdict, and Where its place in the code.
 	Finding string `json:"finding,omitempty"`
 	Where   string `json:"where,omitempty"`
+	// Latency is the histogram of scheduling latencies in the trace, if it was analyzed.
+	Latency *bottle.Latency `json:"latency,omitempty"`
 	// Suppressed is the number of triggers without a capture since the last one.
 	Suppressed int64 `json:"suppressed"`
 	// Files are the names of the other files, and Bytes is their size.
@@ -153,6 +159,7 @@ const (
 	VerdictJSON = "verdict.json" // a verdict.Verdict
 	LocksFile   = "locks.json"   // a contention.Profile
 	ProfileFile = "cpu.pb.gz"
+	LeaksFile   = "leaks.pb.gz"
 )
 
 const (
@@ -325,6 +332,15 @@ func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle boo
 			return nil
 		})
 	}
+	if c.opt.Leaks {
+		add(LeaksFile, func(w io.Writer) error {
+			profile, err := leaks.Profile()
+			if err != nil {
+				return err
+			}
+			return profile.WriteTo(w, 0)
+		})
+	}
 	if c.opt.Locks != nil {
 		add(LocksFile, func(w io.Writer) error { return contention.WriteJSON(w, c.opt.Locks.Snapshot()) })
 	}
@@ -346,7 +362,15 @@ func (c *Capturer) store(reason string, now time.Time, ignored int64, gentle boo
 					info.Where = places[0].String()
 				}
 			}
-			add(VerdictFile, func(w io.Writer) error { return text.VerdictMarkdown(w, v) })
+			latency := rep.Bottle.Latency // a pointer into the graph would keep all of it
+			info.Latency = &latency
+			add(VerdictFile, func(w io.Writer) error {
+				err := text.VerdictMarkdown(w, v)
+				if s := info.Latency.String(); s != "" && err == nil {
+					_, err = io.WriteString(w, "\n"+s+"\n")
+				}
+				return err
+			})
 			add(VerdictJSON, func(w io.Writer) error { return json.NewEncoder(w).Encode(v) })
 		}
 	}

@@ -16,12 +16,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"runtime/trace"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -85,7 +88,7 @@ func TestCaptureHasTheTraceItsVerdictAndTheReason(t *testing.T) {
 	}
 	defer locks.Stop()
 	sink := &memorySink{}
-	c := New(Options{Recorder: recording(t), Sink: sink, Locks: &locks, CPU: 50 * time.Millisecond, Version: "v1.2.3", Labels: map[string]string{"region": "eu"}})
+	c := New(Options{Recorder: recording(t), Sink: sink, Locks: &locks, Leaks: true, CPU: 50 * time.Millisecond, Version: "v1.2.3", Labels: map[string]string{"region": "eu"}})
 	if !c.Trigger("the cache\nis cold") || c.Trigger("again") || c.Trigger("and again") {
 		t.Fatal("one of three triggers in a row takes a capture, and it is the first")
 	}
@@ -99,8 +102,17 @@ func TestCaptureHasTheTraceItsVerdictAndTheReason(t *testing.T) {
 	if err := json.Unmarshal(files[InfoFile], &info); err != nil {
 		t.Fatal(err)
 	}
-	if info.Reason != "the cache is cold" || info.Version != "v1.2.3" || info.Labels["region"] != "eu" || info.PID != os.Getpid() || info.Name != string(files[""]) || len(info.Problems) > 0 {
+	if info.Reason != "the cache is cold" || info.Version != "v1.2.3" || info.Labels["region"] != "eu" || info.PID != os.Getpid() || info.Name != string(files[""]) {
 		t.Errorf("info is %+v", info)
+	}
+	leaks, err := profile.ParseData(files[LeaksFile])
+	switch {
+	case pprof.Lookup("goroutineleak") == nil:
+		if len(info.Problems) != 1 || !strings.HasPrefix(info.Problems[0], "no leaks.pb.gz: the runtime of this program has no profile of leaked goroutines") {
+			t.Errorf("problems %q", info.Problems)
+		}
+	case err != nil || len(leaks.SampleType) != 1 || len(info.Problems) > 0:
+		t.Errorf("the profile of leaked goroutines: %v, problems %q", err, info.Problems)
 	}
 	var sum int64
 	for _, f := range info.Files {
@@ -112,6 +124,9 @@ func TestCaptureHasTheTraceItsVerdictAndTheReason(t *testing.T) {
 	rep, err := bottleneck.Analyze(t.Context(), bytes.NewReader(files[TraceFile]), bottleneck.Options{})
 	if err != nil || rep.Bottle.Wall == 0 {
 		t.Errorf("the trace cannot be analyzed: %v", err)
+	}
+	if l := info.Latency; l == nil || l.Count == 0 || l.Count != rep.Bottle.Latency.Count || l.Total != rep.Bottle.Latency.Total || !bytes.Contains(files[VerdictFile], []byte(l.String())) {
+		t.Errorf("scheduling latencies %+v, in the trace %+v", l, rep.Bottle.Latency)
 	}
 	var v verdict.Verdict
 	if err := json.Unmarshal(files[VerdictJSON], &v); err != nil || v.CheckValid() != nil || len(v.Findings) == 0 || v.Findings[0].Title != info.Finding {
@@ -584,6 +599,37 @@ func TestStopAmongTriggers(t *testing.T) {
 	}
 }
 
+// What is watched takes captures: a condition, each second, and a signal.
+func TestWhatIsWatchedTakesCaptures(t *testing.T) {
+	defer func(d time.Duration) { look = d }(look)
+	look = time.Millisecond
+	now := time.Now()
+	lost := &bottle.Graph{Wall: time.Second, Capacity: 4 * time.Second, IdleLost: 4 * time.Second, Idle: time.Second}
+	c := New(Options{Recorder: recording2(t), Sink: &memorySink{}, NoVerdict: true, When: When{Lost: 0.5, For: time.Second, Signals: []os.Signal{syscall.SIGHUP}},
+		Continuous: fakeContinuous{&bottleneck.Live{Report: bottleneck.Report{Bottle: lost}, From: now.Add(-time.Second), To: now}}})
+	c.Start()
+	wait(t, func() bool { return c.Stats().Captured == 1 })
+	if got := c.Stats().Last.Reason; got != "100% of the capacity lost in 1 s" {
+		t.Errorf("reason %q", got)
+	}
+	c.Stop()
+	look = time.Hour
+	c.next.Store(0)
+	c.Start()
+	defer c.Stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(syscall.SIGHUP)
+	}
+	if err != nil {
+		t.Skip(err) // there are no signals
+	}
+	wait(t, func() bool { return c.Stats().Captured == 2 })
+	if got := c.Stats().Last.Reason; got != "signal hangup" {
+		t.Errorf("reason %q", got)
+	}
+}
+
 func TestWatchingStartsAndStops(t *testing.T) {
 	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, When: When{Runnable: 1 << 30}})
 	c.Stop()
@@ -667,7 +713,8 @@ func TestDirIsLeftCleanAfterErrors(t *testing.T) {
 	}
 }
 
-// On a full disk nothing is left of the capture, and the disk has room for the next one.
+// On a full disk nothing is left of the capture, and the disk has room for the next one. On a
+// read-only disk, storing fails.
 func TestDirOnAFullDisk(t *testing.T) {
 	path := t.TempDir()
 	if runtime.GOOS != "linux" || exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "none", path).Run() != nil {
@@ -689,6 +736,15 @@ func TestDirOnAFullDisk(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir.Path); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
+	}
+	if err := exec.Command("mount", "-o", "remount,ro", path).Run(); err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Recorder: recording2(t), Sink: dir, NoVerdict: true})
+	c.Trigger("read-only")
+	c.Stop()
+	if s := c.Stats(); s.Failed != 1 || !errors.Is(s.LastError, syscall.EROFS) {
+		t.Errorf("read-only: %+v", s)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// look is the interval in which conditions are looked at.
-const look = time.Second
+// look is the interval in which conditions are looked at. Tests replace it.
+var look = time.Second
 
 // Start begins to watch the conditions of Options.When. It does nothing if they are being watched.
 // The other triggers need no Start.
