@@ -38,7 +38,7 @@ type endpoint struct {
 }
 
 // endpoints lists all paths in the order of the index page.
-var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &holdersEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
+var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &holdersEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &leaksEndpoint, &traceEndpoint, &metricsEndpoint}
 
 // shownIn returns the data in the given format.
 func (h *handler) shownIn(s *page.Shown, f form) ([]byte, error) {
@@ -312,6 +312,26 @@ var wallEndpoint = endpoint{
 			return nil, err
 		}
 		return show(live.From, live.Covered), nil
+	},
+}
+
+var leaksEndpoint = endpoint{
+	name:       "leaks",
+	title:      "Leaked goroutines",
+	about:      "Goroutines that wait for a channel or a lock that no goroutine can reach that may still run: they never end. The runtime finds them by a garbage collection, which each request for this page takes.",
+	forms:      []form{formPprof, formText},
+	parameters: usual, // scrapers send seconds
+	missing: func(h *handler) string {
+		if text := noFull(h); text != "" {
+			return text
+		}
+		if _, err := h.opt.Full.Leaks(nil); err != nil {
+			return err.Error()
+		}
+		return ""
+	},
+	collect: func(h *handler, _ context.Context, _ query) (*page.Shown, error) {
+		return h.opt.Full.Leaks(h.naming())
 	},
 }
 

@@ -28,13 +28,13 @@ func TestLean(t *testing.T) {
 				t.Errorf("%s, %s: %s\n%.300s", name, path, a.Status, a.body)
 			}
 		}
-		for _, path := range []string{"graph?format=pprof", "contention?format=svg", "contention?view=waiter", "tasks", "tasks?format=json", "wall"} {
+		for _, path := range []string{"graph?format=pprof", "contention?format=svg", "contention?view=waiter", "tasks", "tasks?format=json", "wall", "leaks"} {
 			if a := get(t, base+path); a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, "full.Pages{}") {
 				t.Errorf("%s, %s: %s\n%.300s", name, path, a.Status, a.body)
 			}
 		}
 		index := get(t, base).body
-		for _, absent := range []string{"format=pprof", "contention?format=svg", `href="wall`, `href="tasks`, `href="speedup`, "go tool pprof -"} {
+		for _, absent := range []string{"format=pprof", "contention?format=svg", `href="wall`, `href="leaks`, `href="tasks`, `href="speedup`, "go tool pprof -"} {
 			if strings.Contains(index, absent) {
 				t.Errorf("%s: the index has %s", name, absent)
 			}

@@ -85,9 +85,7 @@ type Options struct {
 	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
 	// own metrics; the rest is summed up. 0 means 50.
 	MaxGroups int
-	// LeanMetrics limits metrics to 60 series: shares and running times of up to 8 groups,
-	// contention of 4 kinds, tasks as one class, and series that show whether these numbers can be
-	// trusted. MaxGroups is then ignored.
+	// LeanMetrics limits metrics to 60 series, which docs/metrics.md lists; MaxGroups is then ignored.
 	LeanMetrics bool
 	// Version is the label version of the metric bottleneck_build_info; "" means the version of the
 	// program's module.
@@ -109,6 +107,7 @@ type Full interface {
 	TaskDelta(ctx context.Context, tasks func() *granularity.Profile, d time.Duration, file page.Naming) (profile func(io.Writer) error, err error)
 	Speedup(s *speedup.Stack, look picture.Options) *page.Shown
 	Wall(ctx context.Context, d time.Duration, file page.Naming) (*page.Shown, error)
+	Leaks(file page.Naming) (*page.Shown, error)
 	WallTrace(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown)
 }
 

@@ -87,6 +87,9 @@ func TestRecorder(t *testing.T) {
 			}
 			url := base + e.name + "?seconds=1&format=" + string(f)
 			a := get(t, url)
+			if e == &leaksEndpoint && a.StatusCode == http.StatusNotImplemented {
+				continue // Go 1.26
+			}
 			if a.StatusCode != http.StatusOK {
 				t.Errorf("%s: %s %s", url, a.Status, a.body)
 				continue

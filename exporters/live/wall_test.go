@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,5 +140,19 @@ func TestWallBounds(t *testing.T) {
 		if a := get(t, base+"wall?seconds="+seconds); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "0.1 to 300") {
 			t.Errorf("%s: %s %s", seconds, a.Status, a.body)
 		}
+	}
+}
+
+// Where the runtime has no profile of leaked goroutines, the page and the index say why.
+func TestLeaksOrWhyNot(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHandler(Options{}, nil, nil), nil)
+	a, index := get(t, base+"leaks"), get(t, base).body
+	if profile, why := pprof.Lookup("goroutineleak"), "GOEXPERIMENT=goroutineleakprofile"; profile != nil {
+		if a.StatusCode != http.StatusOK || !strings.HasPrefix(a.body, "Goroutines that wait for ") || !strings.Contains(index, `href="leaks?format=pprof"`) {
+			t.Errorf("%s %s", a.Status, a.body)
+		}
+	} else if a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, why) || !strings.Contains(index, why) || strings.Contains(index, `href="leaks`) {
+		t.Errorf("%s %s", a.Status, a.body)
 	}
 }

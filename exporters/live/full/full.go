@@ -1,5 +1,6 @@
 // Package full adds to the pages of package live what takes much code: the verdict and the
-// contention in snapshots, tasks, speedup stacks, wall-clock profiles, and profiles for pprof.
+// contention in snapshots, tasks, speedup stacks, wall-clock profiles, leaked goroutines, and
+// profiles for pprof.
 //
 //	package main
 //
