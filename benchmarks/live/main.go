@@ -8,12 +8,13 @@
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines a second: is memory flat?
 //
-// The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots,
-// the same with a snapshot every two seconds; captures, the same with 10,000 slow
-// requests a second that a capture.Capturer watches, which takes one capture a second; storm, the
-// same between two captures that are ten minutes apart; continuous, a bottleneck.Continuous; both,
-// it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs
-// for a few seconds in turn, back and forth, and is compared to "flight" in the same round.
+// The ways are: flight, a trace.FlightRecorder; nothing; recorder, a bottle.Recorder; snapshots,
+// the same with a snapshot every two seconds; requests, a Recorder beside 10,000 slow requests a
+// second; captures, the same if a capture.Capturer watches them, which takes one capture a second;
+// storm, the same between two captures that are ten minutes apart; continuous, a
+// bottleneck.Continuous; both, it and a FlightRecorder. Server and clients run in one process, on
+// the loopback. Each way runs for a few seconds in turn, back and forth, and is compared to the
+// first one in the same round.
 //
 // The latency is that of clients that arrive at random times and use a third of the processors
 // together, from their scheduled time; for goroutines that wait for a mutex, from the request for
@@ -37,7 +38,7 @@ func main() {
 	names := flag.String("workload", "service,files,fasthttp,redcon,pingpong,100,1000,10000", "which workloads, separated by commas; a number is that of goroutines that wait for one mutex")
 	slice := flag.Duration("slice", 4*time.Second, "how long each way runs at a time")
 	rounds := flag.Int("rounds", 10, "how often each way gets its turn")
-	ways := flag.String("ways", "", "which ways, flight among them, separated by commas; all if empty")
+	ways := flag.String("ways", "", "which ways, separated by commas, compared to the first one; all, compared to flight, if empty")
 	heap := flag.Int("heap", 128, "how many MB the program keeps besides what the workload does")
 	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the memory")
 	length := flag.Duration("for", 10*time.Minute, "how long the churn, or each run of -fair, lasts")

@@ -41,8 +41,8 @@ type Options struct {
 	Slice time.Duration
 	// Rounds is the number of slices of each way; 0 means 10.
 	Rounds int
-	// Ways are the names of the ways, separated by commas; "" means all. "flight" must be among
-	// them: the others are compared with it.
+	// Ways are the names of the ways, separated by commas; "" means all. The others are compared
+	// with the first one.
 	Ways string
 	// Heap is the number of bytes that the program keeps in addition to the workload. The less
 	// a program keeps, the more its allocations cost: a workload that keeps almost nothing
@@ -218,17 +218,14 @@ func collections() uint32 {
 	return m.NumGC
 }
 
-// reference is the way with which the others are compared.
-const reference = "flight"
-
 // progress prints the results of a round.
 func progress(w io.Writer, round, rounds int, modes []Mode, results map[string][]slice) {
-	ref := results[reference][round]
+	ref := results[modes[0].Name][round]
 	fmt.Fprintf(w, "  round %2d of %d:", round+1, rounds)
 	for i, m := range modes {
 		s := results[m.Name][round]
 		fmt.Fprintf(w, "%s %s %.0f op/s", []string{"", ";"}[min(i, 1)], m.Name, s.rate)
-		if m.Name != reference {
+		if i > 0 {
 			fmt.Fprintf(w, " (%+.1f %%, CPU %+.1f %% of the machine, p99 × %.2f)", 100*(s.rate/ref.rate-1), 100*s.beyond(ref), s.p99/ref.p99)
 		}
 	}
@@ -242,6 +239,7 @@ func (s slice) beyond(ref slice) float64 {
 }
 
 func report(w io.Writer, modes []Mode, results map[string][]slice) {
+	reference := modes[0].Name
 	fmt.Fprintf(w, "  relative to %q in the same round, with 95 %% confidence:\n", reference)
 	ref := results[reference]
 	for _, m := range modes {
