@@ -190,8 +190,12 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-workers", "testing.(*B).RunParallel.func1", "-title", "as it scales", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
-	r.want(t, exitOK, " with 2 workers", "")
+	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-workers", "testing.(*B).RunParallel.func1", "-title", "as it scales", "-dir", dir, "-fail", "speedup(2) < 100", "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
+	if strings.Contains(strings.Join(strings.Fields(r.out), " "), "Disturbed: ") {
+		r.want(t, exitUnmeasurable, " with 2 workers", "not measurable, because the machine was disturbed: speedup(2) < 100: got ")
+	} else {
+		r.want(t, exitFailure, " with 2 workers", "-fail: speedup(2) < 100: got ")
+	}
 	for _, part := range []string{"Workers: testing.(*B).RunParallel.func1, ", "GOMAXPROCS 1, ", "GOMAXPROCS 2, ", " in 3 pairs of runs)"} {
 		if !strings.Contains(r.out, part) {
 			t.Errorf("%q is not in\n%s", part, r.out)

@@ -33,6 +33,8 @@ func TestSpeedup(t *testing.T) {
 		t.Error(err)
 	}
 	bottleneck("speedup", "-estimate", mutexTrace, computeTrace).want(t, exitOK, "speed-up (at most)       1.22   1.95", "")
+	bottleneck("speedup", "-estimate", "-format", "md", "-fail", "speedup(2) < 1.6", mutexTrace).want(t, exitFailure, "| ---", "-fail: speedup(2) < 1.6: got 1.22")
+	bottleneck("speedup", "-estimate", "-fail", "efficiency < 0.8", computeTrace).want(t, exitOK, "1.95", "")
 	bottleneck("speedup", "-estimate", "-window", "50ms", phasesTrace).want(t, exitOK, "50 ms", "")
 	bottleneck("speedup", "-format", "csv", computeTrace, computeTrace).want(t, exitOK, "speedup,speedup,1,", "")
 	bottleneck("speedup", "-workers", "work.computeWorker", "-n", "3", computeTrace, computeTrace).want(t, exitOK, "never reached 3 workers", "")
