@@ -117,7 +117,7 @@ type member struct {
 	active bool
 	state  timeline.State // since then; at the end of a window, g may already be in the next state
 	wait   timeline.Wait
-	began  timeline.Time // when the state began; inThePast if that is not in the trace
+	began  timeline.Time   // when the state began; inThePast if that is not in the trace
 	role   role            // in its box
 	inC    int32           // number of the last graph in which it was in C; see Observer.inCOf
 	site   *timeline.Frame // where it waits
