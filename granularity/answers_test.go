@@ -79,17 +79,25 @@ func (a *answer) wanted() Diagnosis {
 func (p program) execute() (time.Duration, *Profile) {
 	runtime.GC() // a collection would be a large part of the time
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	from := settledUsage()
 	rec := NewRecorder(RecorderOptions{})
-	from := processUsage().cpu
 	pool := NewPool(PoolOptions{Workers: p.workers, Recorder: rec})
 	for _, d := range p.tasks {
 		steps := int(float64(d) * perNS())
 		pool.Submit(func() { compute(steps) })
 	}
 	pool.Close()
-	used := processUsage().cpu - from
+	profile := rec.Profile()
+	used := settledUsage() - from
 	most, all := p.run()
-	return time.Duration(float64(used) * float64(most) / float64(all)), rec.Profile()
+	return time.Duration(float64(used) * float64(most) / float64(all)), profile
+}
+
+// settledUsage returns the processor time of the process when its other threads sleep. The system
+// adds that of a running thread up to 4 ms late.
+func settledUsage() time.Duration {
+	time.Sleep(time.Millisecond)
+	return processUsage().cpu
 }
 
 // diagnosed returns the diagnosis of the quickest of some runs, which was disturbed least.
@@ -121,7 +129,9 @@ func (p program) sizes() (out []program) {
 // BenchmarkAdvice follows the advice on real programs. "before", "advised" and "best" are the
 // minimum times of interleaved rounds; "best" is that of all sizes and numbers of workers.
 //
-//	go test -run=- -bench=Advice -benchtime=1x -cpu=1,2 ./granularity
+//	GOMAXPROCS=1 go test -run=- -bench=Advice -benchtime=1x ./granularity
+//
+// With -cpu, the first run of a benchmark has the number of processors of the one before.
 func BenchmarkAdvice(b *testing.B) {
 	const rounds = 5
 	for _, a := range answers() {
@@ -176,7 +186,7 @@ func TestAnswersBesideBusyProcesses(t *testing.T) {
 // BenchmarkAnswers reports how often the programs get the known diagnosis, or another one than
 // unknown, while processes compute on the same processors.
 //
-//	go test -run=- -bench=Answers -benchtime=1x -cpu=1,2 ./granularity
+//	GOMAXPROCS=1 go test -run=- -bench=Answers -benchtime=1x ./granularity
 func BenchmarkAnswers(b *testing.B) {
 	const runs = 5
 	for busy := range 4 {
