@@ -16,42 +16,31 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Each row of the ledger that is not the program's own work belongs to one cause. What a processor
-// waited for determines the cause. If it waited for another goroutine to make progress, what ran
-// during that time determines it:
-//
-//   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a
-//     lock belong together if one woke the other.
-//   - a limit: goroutines that waited at a semaphore, and those that were created after such a
-//     wait.
-//   - outside: sleeps, timers, the network, system calls that blocked.
-//   - the collector, the tracer, the runtime.
-//   - anything else: if one group of goroutines ran during that time, that is the cause. If several
-//     did, there was too little work for all processors; if none did, it is the hand-over.
+// Each row of the ledger that is not the program's own work belongs to one cause: what a processor
+// waited for (a lock, a limit, something outside, the collector, the tracer, the runtime). If it
+// waited for another goroutine to make progress, the cause is the group of goroutines that ran
+// during that time, too little work if several did, and the hand-over if none did.
 
 type diagnosis struct {
 	Results
-	l       *ledger.Ledger
-	boxes   map[string]*bottle.Box
-	code    map[string][]int              // rows of code by group, largest first
-	locks   map[ledger.Place]ledger.Place // union-find over places of locks
-	lockAge map[ledger.Place]int          // by place that acquires a lock: its position among these
-	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
-	limitAt map[ledger.Place]*limit
-	behalf  map[string]served              // by group: see servedBy
-	handler map[string]string              // by group: see findHandlers
-	tiny    map[string]bool                // groups of many goroutines with almost no work each
-	short   map[string]bool                // and with so little work that waiting for them may cost as much
-	tracers map[string]bool                // groups of the tracer
-	grown   map[string]bool                // groups whose goroutines start others of the group
-	stops   map[ledger.Place]time.Duration // time for which the program stopped the world there, except for the collector
-	sums                                   // of the rows
-	// asked counts the program's own calls for a collection, by place. Until findAsked, its keys
-	// are the places where goroutines yield.
-	asked map[ledger.Place]int64
-	// waitPlaces counts waits for channels by place: see blocksAt.
-	waitPlaces map[ledger.Place]int64
-	handed     map[string]*handOvers // by group
+	l          *ledger.Ledger
+	boxes      map[string]*bottle.Box
+	code       map[string][]int              // rows of code by group, largest first
+	locks      map[ledger.Place]ledger.Place // union-find over places of locks
+	lockAge    map[ledger.Place]int          // by place that acquires a lock: its position among these
+	limits     map[string]ledger.Place       // by group: where it waits at a semaphore
+	limitAt    map[ledger.Place]*limit
+	behalf     map[string]served              // by group: see servedBy
+	handler    map[string]string              // by group: see findHandlers
+	tiny       map[string]bool                // groups of many goroutines with almost no work each
+	short      map[string]bool                // and with so little work that waiting for them may cost as much
+	tracers    map[string]bool                // groups of the tracer
+	grown      map[string]bool                // groups whose goroutines start others of the group
+	stops      map[ledger.Place]time.Duration // time for which the program stopped the world there, except for the collector
+	sums                                      // of the rows
+	asked      map[ledger.Place]int64         // the program's own calls for a collection, by place; 0 if it only yields there
+	waitPlaces map[ledger.Place]int64         // waits for channels by place: see blocksAt
+	handed     map[string]*handOvers          // by group
 	causes     []*cause
 	byKey      map[key]*cause
 	lockTable  []contention.LockRow
@@ -83,7 +72,7 @@ type visited struct {
 	place    ledger.Place
 }
 
-// visits are the slices that ended there. spun is how long goroutines may have spun there for a lock.
+// visits are the slices that ended there, in spun of which goroutines may have spun for a lock.
 type visits struct {
 	time, spun time.Duration
 	count      int64
@@ -104,15 +93,13 @@ type cause struct {
 	count  int64
 	waits  int64    // of goroutines, once times has counted them; 0 if unknown
 	inside []inside // of a limit
-	// alone is the part of lost in which processors were idle while the caller of the system
-	// calls ran alone.
-	alone time.Duration
-	// blocked is the part of lost in which processors were idle during some of the short system
-	// calls.
-	blocked time.Duration
-	queue   bool    // of a lock: see queues
-	held    float64 // with one processor: see held
-	spun    bool    // and see spun
+	// alone is the part of lost in which processors were idle while the caller of system calls
+	// ran alone, and blocked that in which they were idle during some of the short calls.
+	alone, blocked time.Duration
+
+	queue bool    // of a lock: see queues
+	held  float64 // with one processor: see held
+	spun  bool    // and see spun
 }
 
 // causeOf returns the cause of a key, creating it if necessary.
@@ -238,10 +225,8 @@ func (d *diagnosis) mostlyTiny(group string) bool {
 	})
 }
 
-// findHandlers finds the groups of goroutines that are those of a server, such as those of
-// net/http. While a handler runs, the goroutine has the handler's name, but only in slices whose
-// call chain shows the handler. If one handler has most of these, the other slices count for it as
-// well.
+// findHandlers finds the goroutines of servers. Only slices whose call chain shows the handler have
+// its name. If one handler has most of these, the other slices count for it as well.
 func (d *diagnosis) findHandlers() {
 	type handlers struct {
 		all, most time.Duration
@@ -339,9 +324,8 @@ func (d *diagnosis) collect() {
 	}
 }
 
-// mergeSteps adds idle processors to uneven work: those that were idle until the goroutines of the
-// next step began, which is when the last ones of the step before are done, and those that were
-// idle to the end.
+// mergeSteps adds to uneven work the processors that were idle until the goroutines of the next
+// step began, when the last ones of the step before were done, or to the end.
 func (d *diagnosis) mergeSteps() {
 	for _, c := range d.causes {
 		serial := d.byKey[key{kind: Serial, name: c.name}]
@@ -502,9 +486,8 @@ func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 	return sum
 }
 
-// mergeHeld adds to a lock what its owners waited for while others waited for the lock. For
-// example, if most of the sleeps of a group of goroutines are of that kind, they belong to the
-// lock.
+// mergeHeld adds to a lock what its owners waited for, such as sleeps, if that was mostly while
+// others waited for the lock.
 func (d *diagnosis) mergeHeld() {
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
@@ -540,10 +523,9 @@ func (d *diagnosis) mergeHeld() {
 }
 
 // mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
-// network ended. It does so if the lock's owners were waiting themselves for most of the time that
-// others waited for the lock, if that is most of the time, and if more goroutines waited for the
-// lock than for the event. An owner may wait for another goroutine that sleeps or reads from a
-// connection for it.
+// network ended, if others waited for the lock most of the time, its owners waited themselves for
+// most of that, and more goroutines waited for the lock than for the event. An owner may wait for
+// another goroutine that sleeps or reads from a connection for it.
 func (d *diagnosis) mergeQueued() {
 	if d.Contention == nil || d.windowed() {
 		return
@@ -835,10 +817,10 @@ func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
 	return ledger.Place{}
 }
 
-// hot returns the place where a group of goroutines ran most, as shown by the trace. A worker of a
-// library's pool that runs until it waits for the next task has a call chain that does not show the
-// task. So a place in the program's own module is preferred if the goroutines ran at least half as
-// long up to it, or if it is in the function that names them and the program did not call the pool.
+// hot returns the place where a group of goroutines ran most. The call chain of a library's worker
+// that waits for the next task does not show the task. So a place in the program's own module is
+// preferred if the goroutines ran at least half as long up to it, or if it is in the function that
+// names them and the program did not call the pool.
 func (d *diagnosis) hot(group string) ledger.Place {
 	most := time.Duration(0)
 	for _, i := range d.code[group] {

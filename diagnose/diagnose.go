@@ -29,8 +29,7 @@
 // also saves some of the running time. Causes that cost less than 3 % of the capacity are not
 // reported.
 //
-// The speed-up stack is not used, because it estimates and counts gaps between slices as progress.
-// The ledger books each nanosecond once. Tests compare the two.
+// The speed-up stack is not used, because it counts gaps between slices as progress.
 package diagnose
 
 import (
@@ -186,11 +185,10 @@ func ratio(a, b time.Duration) float64 {
 
 // weight returns the time by which findings are ranked.
 //
-// Goroutines that are too short make work for the collector, the scheduler and those that wait for
-// them, which appears as other findings, so they are ranked before these. If goroutines run for as
-// short as it takes to switch between them, or yield again and again, most of their running is
-// switching, too. A lock with a queue costs more than the processors that it kept idle. What package
-// testing and the tracer do is not the program's: it comes last.
+// Goroutines that are too short come before the findings on the collector, the scheduler and those
+// that wait for them, which they cause. If goroutines run for as short as it takes to switch
+// between them, or yield, most of their running is switching, too. A lock with a queue costs more than the
+// processors that it kept idle. What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ranTiny() >= d.manyTiny()):

@@ -10,9 +10,8 @@ import (
 )
 
 // Goroutines that never end show at the end of the trace: many of one group, started at different
-// times, wait at one place, and no goroutine of the group has ever continued from there. Goroutines
-// of a pool have continued. Goroutines that wait for the network or a timer wait for nothing in the
-// program. Goroutines of a start-up all begin together.
+// times, wait at one place, and none of the group has continued from there, as in a pool.
+// Goroutines that wait for the network or a timer wait for nothing in the program.
 
 // leak is a place where goroutines of a group wait at the end.
 type leak struct {

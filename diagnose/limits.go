@@ -14,11 +14,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A limit makes goroutines wait until one of those that are past it is done. Examples are a
-// semaphore, the connections of a pool, a buffered channel, or a number of workers. Goroutines past
-// the limit may sleep or wait for the network. The processors then wait for a timer, for example,
-// but the limit sets the pace. So the time belongs to the limit if goroutines waited there for most
-// of it.
+// A limit makes goroutines wait until one of those that are past it is done: a semaphore, the
+// connections of a pool, a buffered channel, a number of workers. If those past it sleep or wait
+// for the network, the limit sets the pace if goroutines waited there for most of that time.
 
 // limit is a place where goroutines wait for one of a limited number.
 type limit struct {
@@ -129,9 +127,8 @@ func (d *diagnosis) isOne(l *limit) bool {
 	return false
 }
 
-// blocksAt reports whether goroutines also wait for a channel at the place of a call chain. A
-// goroutine that returns a place in a limit, or a token, never waits there. If it does, the
-// goroutines are stages of a pipeline or a ring.
+// blocksAt reports whether goroutines also wait for a channel at the place of a call chain, as
+// stages of a pipeline do. A goroutine that returns a place in a limit, or a token, never waits there.
 func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	p, _ := d.placeIn(s)
 	if d.waitPlaces == nil {
@@ -246,10 +243,8 @@ func (d *diagnosis) answers(group string) bool {
 	})
 }
 
-// covers reports whether goroutines waited at a limit during most of the time of a cause. At most
-// all of them can wait at once, so some waited for at least the sum of their waits divided by their
-// number. If there are half as many waits at the limit as for the cause, most of them had to wait
-// before.
+// covers reports whether goroutines waited at a limit during most of the time of a cause: for 40 %
+// of all their time, or half as often as for the cause.
 func (d *diagnosis) covers(l *limit, c *cause) bool {
 	waiters := 1
 	if b := d.boxes[l.waiters]; b != nil {

@@ -84,9 +84,8 @@ func (d *diagnosis) named(p ledger.Place, callers []ledger.Place) (title string,
 }
 
 // through returns the innermost function of the program that at least half of the running time of a
-// group of goroutines passed through, with its most frequent line. It does so only if that time is
-// spread over many places without a dominant one. The start function of the goroutines does not
-// count.
+// group of goroutines passed through, with its most frequent line, if that time is spread over many
+// places. The start function of the goroutines does not count.
 func (d *diagnosis) through(group string) (ledger.Place, bool) {
 	type passed struct {
 		time, below time.Duration // below: Σ time × frames below

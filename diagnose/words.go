@@ -227,9 +227,8 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 }
 
 // waits returns how often goroutines waited for a cause or, for system calls, the number of calls
-// at its places. It returns 0 if that is unknown, for example if goroutines end some of the waits
-// and timers others, or if the cause costs too little to be reported: the search covers all waits,
-// and there may be many causes.
+// at its places; 0 if that is unknown, for example if goroutines end some of the waits and timers
+// others, or if the cause costs too little to be reported.
 func (d *diagnosis) waits(c *cause) (n int64) {
 	if ratio(c.lost, d.l.Capacity) < worthTelling {
 		return 0
@@ -398,8 +397,8 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	}
 }
 
-// shortSlices returns how long goroutines ran at a time, on average, and whether that is as short as
-// it takes to switch between them.
+// shortSlices returns how long goroutines ran at a time, on average, and whether that is as short
+// as it takes to switch between them.
 func (d *diagnosis) shortSlices() (time.Duration, bool) {
 	mean := d.of[ledger.Code] / time.Duration(max(d.l.Slices, 1))
 	return mean, d.l.Slices >= 1000 && mean < shortPiece
@@ -411,9 +410,8 @@ const threadSwitch = 3 * time.Microsecond
 // lateThread is the latency above which a thread's wake-up is late, even in a virtual machine.
 const lateThread = 100 * time.Microsecond
 
-// latency returns how long processors were empty, on average, until a goroutine of a cause ran that
-// was ready; 0 if none was. While nothing ran, a gap counts for all processors. Rows that differ only
-// in what ran are parts of the same gaps.
+// latency returns how long processors were empty, on average, until a ready goroutine of a cause
+// ran; 0 if none was ready. Rows that differ only in what ran are parts of the same gaps.
 func (d *diagnosis) latency(c *cause) time.Duration {
 	type wakes struct {
 		group, wait string
@@ -575,10 +573,8 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	}
 }
 
-// spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event. Such
-// a lock is held so briefly that it can be acquired before a goroutine blocks, or reacquired by
-// others before a woken goroutine runs. The owner of the lock is then unknown for most of the
-// waiting time.
+// spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
+// is held briefly, others take it before a woken goroutine runs, or most of its owners are unknown.
 func spunFor(row *contention.LockRow) bool {
 	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions || row.Blamed*4 < row.Waited
 }
@@ -617,8 +613,8 @@ const mostlyHeld = 0.6
 
 // held returns bounds of the part of the running time, system calls included, in which goroutines
 // held a lock. It counts what has a place. The runtime may lose the caller of the function that it
-// interrupts, which may have acquired the lock, and it interrupts functions at their beginning rather
-// than while they hold a lock. Such slices are in the upper bound only.
+// interrupts, which may have acquired the lock, and it interrupts functions at their beginning
+// rather than while they hold a lock. Such slices are in the upper bound only.
 func (d *diagnosis) held(lock ledger.Place) (least, most float64) {
 	spans := d.spansOf(lock)
 	above, callsIt := map[string]bool{}, map[ledger.Place]bool{} // callers of the functions with the lock

@@ -622,7 +622,8 @@ func (o *Observer) row(k rowKey) Row {
 }
 
 // shares reports whether the innermost call of a call chain is an atomic operation, or one of a
-// reader of an RWMutex: these change memory that goroutines share. A Mutex may have been handed over.
+// reader of an RWMutex: these change memory that goroutines share. A preempted Unlock of a Mutex
+// may have handed it over.
 func shares(s *timeline.Stack) bool {
 	frames := s.Code()
 	return len(frames) > 0 && slices.ContainsFunc([]string{"sync/atomic.", "internal/runtime/atomic.", "sync.(*RWMutex).R"},
