@@ -289,7 +289,9 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	}
 	if a.waits != nil {
 		r.Contention = a.waits.Profile()
-		r.Contention.Events, r.Contention.Bytes = info.Events, info.Bytes
+		if a.opt.Bottle.Part.During.All() {
+			r.Contention.Events, r.Contention.Bytes = info.Events, info.Bytes
+		}
 		r.Contention.Warnings = append(r.Contention.Warnings, missing...)
 		r.ContentionWindows, r.ContentionWindow = a.waits.Windows(), a.waits.WindowLength()
 	}

@@ -47,7 +47,7 @@ type Profile struct {
 	// 0 means one. Duration is then the sum of theirs.
 	Instances int `json:"instances,omitempty"`
 	// Events is the number of events of the trace that was read, and Bytes their size without
-	// compression; 0 for wrapped locks, and for a live trace.
+	// compression; 0 for wrapped locks, for a live trace, and for a part of the time or the waits.
 	Events int64 `json:"trace_events,omitempty"`
 	Bytes  int64 `json:"trace_bytes,omitempty"`
 

@@ -182,7 +182,9 @@ func (o *Observer) result(info *timeline.Info, err error) (*contention.Profile, 
 		return nil, err
 	}
 	p := o.Profile()
-	p.Events, p.Bytes = info.Events, info.Bytes
+	if o.opt.Part.During.All() {
+		p.Events, p.Bytes = info.Events, info.Bytes
+	}
 	p.Warnings = append(p.Warnings, info.Warnings(err)...)
 	return p, err
 }
