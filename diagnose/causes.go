@@ -390,8 +390,7 @@ func (d *diagnosis) mergeCalls() {
 	}
 }
 
-// mergeTurns makes one cause of two groups of goroutines that alternate: each waits for the other,
-// which runs alone. The cost is the hand-over.
+// mergeTurns makes a hand-over of two groups that alternate: each waits while the other runs alone.
 func (d *diagnosis) mergeTurns() {
 	for i, a := range d.causes {
 		for _, b := range d.causes[i+1:] {
@@ -406,8 +405,7 @@ func (d *diagnosis) mergeTurns() {
 	}
 }
 
-// mergeYields corrects an apparent serial part: a goroutine that yields is ready again at once, so
-// others do not run alone in between.
+// mergeYields corrects an apparent serial part: a goroutine that yields is ready again at once.
 func (d *diagnosis) mergeYields() {
 	for _, c := range d.causes {
 		if c.kind != Serial {
@@ -452,8 +450,7 @@ func (d *diagnosis) mergePieces() {
 	}
 }
 
-// mergeSites combines the causes of one kind at several places if no place has two thirds of their
-// total: the cost is the sum.
+// mergeSites adds up the causes of one kind if no place has two thirds of their total.
 func (d *diagnosis) mergeSites(kind Kind) {
 	var sum, largest time.Duration
 	for _, c := range d.causes {
@@ -777,8 +774,7 @@ func (d *diagnosis) alone(name string) time.Duration {
 	return min(time.Duration(float64(running)/b.SelfParallelism), d.Graph.Wall)
 }
 
-// busy reports whether a group of goroutines ran nearly all of the time, so that nothing else sets
-// the pace.
+// busy reports whether a group of goroutines ran nearly all of the time, and so sets the pace.
 func (d *diagnosis) busy(name string) bool {
 	ran := d.alone(name)
 	return ran > 0 && ran >= d.Graph.Wall/10*9

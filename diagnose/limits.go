@@ -46,8 +46,7 @@ const (
 	dials              = "net/http.(*Transport).dialConn"
 )
 
-// findLimits finds the places where goroutines wait at a limit, among all waits that were ended by
-// a goroutine.
+// findLimits finds limits among all waits that were ended by a goroutine.
 func (d *diagnosis) findLimits() {
 	d.limitAt = map[ledger.Place]*limit{}
 	if d.Contention == nil {
@@ -116,8 +115,7 @@ func (d *diagnosis) findLimits() {
 	}
 }
 
-// isOne reports whether a single goroutine receives nearly all that is sent: there is no number of
-// workers to raise, and what that goroutine does is the cause.
+// isOne reports whether a single goroutine receives nearly all that is sent: it is the cause.
 func (d *diagnosis) isOne(l *limit) bool {
 	for group, t := range l.holders {
 		if b := d.boxes[group]; b != nil && b.Goroutines == 1 && t > l.waited*9/10 {
@@ -213,8 +211,7 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	return held > c.lost/2
 }
 
-// occupied reports whether the workers past a limit spent at least half of their lives with a
-// cause. Otherwise some of them had capacity left.
+// occupied reports whether the workers past a limit spent half of their lives with a cause.
 func (d *diagnosis) occupied(l *limit, c *cause) bool {
 	var lives time.Duration
 	for group, t := range l.holders {

@@ -70,8 +70,7 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	return nil
 }
 
-// named returns the name of a place in a sentence and the places of the finding. For a place in a
-// dependency, the innermost place of the program's own module comes first.
+// named returns the name of a place in a sentence and the places of the finding, as from does.
 func (d *diagnosis) named(p ledger.Place, callers []ledger.Place) (title string, where []ledger.Place) {
 	if p != (ledger.Place{}) && !d.ownModule(p) {
 		for _, q := range callers {
@@ -156,8 +155,7 @@ type served struct {
 	place ledger.Place
 }
 
-// servedBy returns the goroutines that wait most for those of a group, or nothing if there are
-// none.
+// servedBy returns the goroutines that wait most for those of a group, if there are any.
 func (d *diagnosis) servedBy(group string) (most served) {
 	if b, known := d.behalf[group]; known || d.Contention == nil {
 		return b

@@ -331,8 +331,7 @@ func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) boo
 	})
 }
 
-// handOver describes the way from one goroutine to the next: the scheduler's, and processors that
-// were idle until goroutines ran that others had woken.
+// handOver describes the way from one goroutine to the next.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	var scheduler time.Duration
 	var count int64
@@ -851,8 +850,7 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
-// tinyGroup returns the finding about goroutines that are too short and ran for long in total,
-// regardless of the cost. It names the group that ran longest.
+// tinyGroup returns the finding about the longest-running group of goroutines that are too short.
 func (d *diagnosis) tinyGroup(least time.Duration) (out []Finding) {
 	most := ""
 	for group, tiny := range d.tiny {
@@ -975,8 +973,7 @@ func (d *diagnosis) saturated(only bool) Finding {
 // too short. The wait, the wake-up and the switch take about a microsecond.
 const shortPiece = 5 * time.Microsecond
 
-// pieces returns the finding that goroutines hand over so little work at a time that the hand-over
-// may dominate; false if they do not.
+// pieces returns the finding that goroutines hand over too little work at a time, if they do.
 func (d *diagnosis) pieces() (f Finding, found bool) {
 	var most time.Duration
 	for _, group := range slices.Sorted(maps.Keys(d.handed)) {
@@ -1000,8 +997,7 @@ func (d *diagnosis) tinyPieces(f *Finding, group, what string) {
 	f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
 }
 
-// handOvers counts the waits of a group of goroutines for others, and where most of them were. It
-// covers channels and conditions; locks are handled separately.
+// handOvers counts the waits of a group for others at channels and conditions. Most are at one place.
 type handOvers struct {
 	waits int64
 	most  *contention.Wait
@@ -1028,8 +1024,7 @@ func (d *diagnosis) countHandOvers() {
 	}
 }
 
-// tinyPiece returns how long goroutines ran between one wait for others and the next, if that is
-// too short.
+// tinyPiece returns how long goroutines ran from one wait to the next, and whether it is too short.
 func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 	h, b := d.handed[group], d.boxes[group]
 	if h == nil || b == nil || h.most.Waiter.Stack == nil || h.waits < 1000 {
