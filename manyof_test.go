@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -96,6 +97,62 @@ func growsLong(t *testing.T) {
 				f.Close()
 			}
 		})
+	}
+}
+
+// TestBytesPerLiveGoroutine: the heap that a goroutine takes which once ran and now waits for a
+// lock, beside its part of the generation that is replayed, which has three events of it.
+func TestBytesPerLiveGoroutine(t *testing.T) {
+	blocked := func(n int, opt bottleneck.Options) int64 {
+		var b bytes.Buffer
+		if err := bulk.Named("waiters for one lock").Write(&b, n); err != nil {
+			t.Fatal(err)
+		}
+		heap := func() int64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.GC() // also what a sync.Pool keeps
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before, most := heap(), int64(0)
+		opt.Observers = append(opt.Observers, &firstWake{do: func() { most = heap() }})
+		if _, err := bottleneck.Analyze(t.Context(), bytes.NewReader(b.Bytes()), opt); err != nil {
+			t.Fatal(err)
+		}
+		return most - before
+	}
+	for _, c := range []struct {
+		name string
+		opt  func() bottleneck.Options
+		most int64
+	}{
+		{"replay", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantInfo} }, 360},
+		{"boxes", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantBottle} }, 440},
+		{"ledger", func() bottleneck.Options {
+			return bottleneck.Options{Want: bottleneck.WantInfo, Observers: []timeline.Observer{ledger.NewObserver(ledger.Options{})}}
+		}, 415},
+		{"all", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantVerdict} }, 1120},
+	} {
+		const n = 40_000
+		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / n
+		t.Logf("%s: %d bytes", c.name, each)
+		if each > c.most {
+			t.Errorf("%s: a goroutine takes %d bytes, want at most %d", c.name, each, c.most)
+		}
+	}
+}
+
+// firstWake is an observer that calls a function when a goroutine is woken for the first time.
+type firstWake struct {
+	timeline.Base
+	do func()
+}
+
+func (f *firstWake) Transition(t *timeline.Transition) {
+	if t.State == timeline.Waiting && f.do != nil {
+		f.do()
+		f.do = nil
 	}
 }
 

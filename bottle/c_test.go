@@ -247,8 +247,8 @@ func TestPlacesAreBounded(t *testing.T) {
 		frame.Func = fmt.Sprintf("main.f%d", i)
 		*s.at(siteKey{1, &frame}) += 2
 	}
-	if len(s.of) != maxSites+1 {
-		t.Errorf("%d places", len(s.of))
+	if len(s.list) != maxSites+1 {
+		t.Errorf("%d places", len(s.list))
 	}
 	sites := s.sites()["other"]
 	var sum time.Duration

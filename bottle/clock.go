@@ -1,6 +1,10 @@
 package bottle
 
-import "github.com/bottleneck-go/bottleneck/timeline"
+import (
+	"math/bits"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
 
 // The clock implements equations 1 and 2 of the paper exactly, with constant work per transition.
 //
@@ -45,7 +49,12 @@ func (c *clock) advance(t timeline.Time) {
 	}
 	// dt·2^16 + carry fits: graphs end at 39 hours, 2^47 ns.
 	n, r := share(dt)<<fracBits+c.carry, share(c.running)
-	q := n / r
+	var q share
+	if r&(r-1) == 0 { // a division takes longer than the rest
+		q = n >> bits.TrailingZeros64(uint64(r))
+	} else {
+		q = n / r
+	}
 	c.carry = n - q*r
 	c.a += q
 }

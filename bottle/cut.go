@@ -38,9 +38,9 @@ func (p *pieces) mark() merged {
 func (p *pieces) remember(members *byindex.Table[member]) {
 	p.away = map[int64][]visit{}
 	for m := range members.All() {
-		if m.left != 0 {
-			p.away[m.left] = m.visits
-			m.left, m.visits = 0, nil
+		if m.g == nil && m.box != nil {
+			p.away[int64(m.since)] = m.visits()
+			*m = member{}
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (p *pieces) recall(m *member) {
 		return
 	}
 	if v, ok := p.away[m.g.ID]; ok {
-		m.visits = append(m.visits[:0], v...)
+		m.rare().visits = v
 		delete(p.away, m.g.ID)
 	}
 }
@@ -131,16 +131,14 @@ func (o *Observer) forget() {
 	}
 	o.chains = chainTable{}
 	pruned := len(boxes) < len(o.boxes)
-	o.boxes, o.exited = boxes, 0
+	o.boxes, o.latest, o.exited = boxes, nil, 0
 	for m := range o.members.All() {
 		if m.g == nil {
 			continue
 		}
-		if pruned {
-			if m.extra != nil {
-				m.extra.many = nil
-			}
-			m.visits = slices.DeleteFunc(m.visits, func(v visit) bool { return boxes[v.box.key] != v.box })
+		if x := m.extra; x != nil && pruned {
+			x.many = nil
+			x.visits = slices.DeleteFunc(x.visits, func(v visit) bool { return boxes[v.box.key] != v.box })
 		}
 		m.visit(m.box, o.stretch.number+1, o.pieces.number)
 	}

@@ -49,7 +49,8 @@ type Observer struct {
 	clock   clock
 	members byindex.Table[member]
 	boxes   map[boxKey]*box
-	exited  int // boxes of exited goroutines, when grouping by goroutine
+	latest  *box // found in boxes
+	exited  int  // boxes of exited goroutines, when grouping by goroutine
 
 	begin, from, to timeline.Time // begin of the trace; bounds of the graph
 	ended           bool          // the clock has reached to
@@ -108,28 +109,29 @@ func (c *collected) add(o *collected) {
 	c.pauses += o.pauses
 }
 
-// member is a live goroutine.
+// member is a live goroutine. There may be millions.
 type member struct {
-	g      *timeline.Goroutine
+	g      *timeline.Goroutine // nil if it does not exist, or left without an exit
 	box    *box
-	since  timeline.Time // time up to which it is accounted for
-	a      share         // clock.a at since, if active
-	active bool
+	since  timeline.Time   // time up to which it is accounted for; its ID if it left without an exit
+	a      share           // clock.a at since, if active
+	began  timeline.Time   // when the state began; inThePast if that is not in the trace
+	site   *timeline.Frame // where it waits
+	extra  *extra          // nil if it has nothing of that
+	window int32           // the visit of box: see visit
+	piece  int32
+	inC    int32          // number of the last graph in which it was in C; see Observer.inCOf
 	state  timeline.State // since then; at the end of a window, g may already be in the next state
 	wait   timeline.Wait
-	began  timeline.Time   // when the state began; inThePast if that is not in the trace
-	role   role            // in its box
-	inC    int32           // number of the last graph in which it was in C; see Observer.inCOf
-	site   *timeline.Frame // where it waits
-	visits []visit
-	left   int64  // its ID, if it left without an exit
-	extra  *extra // nil if it has nothing of that
+	role   role // in its box
+	active bool
 }
 
 // extra is the state that few goroutines have.
 type extra struct {
-	world string       // the stop-the-world range that it is in
-	many  map[*box]int // visits by box if there are more than fewVisits; nil until needed
+	world  string       // the stop-the-world range that it is in
+	visits []visit      // of other boxes than the current one
+	many   map[*box]int // indexes of visits by box if there are more than fewVisits; nil until needed
 }
 
 // rare returns the extra state of a goroutine for writing.
@@ -151,33 +153,75 @@ func (m *member) world() string {
 // fewVisits is the number of visits up to which they are searched linearly.
 const fewVisits = 8
 
-// visited returns the visit of a goroutine to a box, or nil.
-func (m *member) visited(b *box) *visit {
-	if len(m.visits) <= fewVisits {
-		for i := range m.visits {
-			if v := &m.visits[i]; v.box == b {
-				return v
-			}
+// find returns the index of the visit of a box, or −1.
+func (x *extra) find(b *box) int {
+	if len(x.visits) <= fewVisits {
+		i := len(x.visits) - 1
+		for i >= 0 && x.visits[i].box != b {
+			i--
 		}
-		return nil
+		return i
 	}
-	x := m.rare()
 	if x.many == nil {
-		x.many = make(map[*box]int, 2*len(m.visits))
-		for i := range m.visits {
-			x.many[m.visits[i].box] = i
+		x.many = make(map[*box]int, 2*len(x.visits))
+		for i := range x.visits {
+			x.many[x.visits[i].box] = i
 		}
 	}
 	if i, ok := x.many[b]; ok {
-		return &m.visits[i]
+		return i
 	}
-	return nil
+	return -1
 }
 
 // visit is the window and the piece in which a goroutine was last counted for a box.
 type visit struct {
 	box           *box
 	window, piece int32
+}
+
+// visits returns the visits of a goroutine to all boxes.
+func (m *member) visits() []visit {
+	all := []visit{{m.box, m.window, m.piece}}
+	if m.extra != nil {
+		all = append(all, m.extra.visits...)
+	}
+	return all
+}
+
+// move makes b the box of the goroutine, and reports whether it has visited that box before.
+func (m *member) move(b *box) bool {
+	if b == m.box {
+		return true
+	}
+	before := visit{m.box, m.window, m.piece}
+	m.box = b
+	if before.box == nil && m.extra == nil {
+		return false
+	}
+	x := m.rare()
+	i := x.find(b)
+	known := i >= 0
+	switch {
+	case known:
+		m.window, m.piece = x.visits[i].window, x.visits[i].piece
+		delete(x.many, b)
+	case before.box == nil:
+		return false
+	default:
+		i = len(x.visits)
+		x.visits = append(x.visits, visit{})
+	}
+	if before.box == nil {
+		last := len(x.visits) - 1
+		x.visits[i] = x.visits[last]
+		x.visits, x.many = x.visits[:last], nil
+		return known
+	}
+	if x.visits[i] = before; x.many != nil {
+		x.many[before.box] = i
+	}
+	return known
 }
 
 // box accumulates one box, of the current window and of the whole graph.
@@ -393,10 +437,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	m := o.members.At(t.G.Index)
 	o.latency.observe(t, m.began)
 	if m.g != t.G {
-		*m = member{g: t.G, since: o.clock.now, visits: m.visits[:0]}
+		*m = member{g: t.G, since: o.clock.now}
 		o.pieces.recall(m)
-		m.box, m.role = o.boxOf(m), m.roleNow()
-		m.visit(m.box, o.stretch.number, o.pieces.number)
+		m.role = m.roleNow()
+		m.visit(o.boxOf(m), o.stretch.number, o.pieces.number)
 	} else {
 		o.settle(m)
 		if o.opt.Stacks && m.state == timeline.Running {
@@ -424,17 +468,18 @@ func (o *Observer) Transition(t *timeline.Transition) {
 
 func (o *Observer) leave(m *member, exit bool) {
 	if exit && o.opt.Group.single {
-		for _, v := range m.visits { // it may have had several names, not just the one at its exit
+		for _, v := range m.visits() { // it may have had several names, not just the one at its exit
 			if v.box.single {
 				v.box.exited = true
 				o.exited++
 			}
 		}
 	}
-	if !exit {
-		m.left = m.g.ID // it may return after a gap
+	if exit {
+		*m = member{}
+	} else {
+		m.g, m.since = nil, timeline.Time(m.g.ID) // it may return after a gap
 	}
-	m.g, m.box, m.extra = nil, nil, nil
 	if o.exited > 2*o.opt.MaxSingle {
 		o.foldExited()
 	}
@@ -443,38 +488,45 @@ func (o *Observer) leave(m *member, exit bool) {
 // boxOf returns the current box of a goroutine.
 func (o *Observer) boxOf(m *member) *box {
 	key := o.opt.Group.keyOf(m.g, m.world())
-	// A server goroutine alternates between boxes.
-	for i := range m.visits[:min(len(m.visits), fewVisits)] {
-		if b := m.visits[i].box; b.key == key && !b.single {
-			return b
+	if m.box != nil && m.box.key == key && !m.box.single {
+		return m.box
+	}
+	if m.extra != nil { // a server goroutine alternates between boxes
+		visits := m.extra.visits
+		for i := range visits[:min(len(visits), fewVisits)] {
+			if b := visits[i].box; b.key == key && !b.single {
+				return b
+			}
 		}
+	}
+	if o.latest != nil && o.latest.key == key {
+		return o.latest
 	}
 	b := o.boxes[key]
 	if b == nil {
 		b = &box{key: key, single: o.opt.Group.single && key.kind == Application}
 		o.boxes[key] = b
 	}
+	o.latest = b
 	return b
 }
 
-// visit counts the goroutine for the box, once per window and once per piece.
+// visit makes b the box of the goroutine, and counts the goroutine for it, once per window and once
+// per piece.
 func (m *member) visit(b *box, inWindow, inPiece int) {
 	window, piece := int32(inWindow), int32(inPiece)
-	if v := m.visited(b); v != nil {
-		if v.window != window {
-			v.window = window
+	if m.move(b) {
+		if m.window != window {
+			m.window = window
 			b.win.goroutines++
 		}
-		if v.piece != piece {
-			b.sum.visitedAgain(v.piece == piece-1)
-			v.piece = piece
+		if m.piece != piece {
+			b.sum.visitedAgain(m.piece == piece-1)
+			m.piece = piece
 		}
 		return
 	}
-	if m.extra != nil && m.extra.many != nil {
-		m.extra.many[b] = len(m.visits)
-	}
-	m.visits = append(m.visits, visit{b, window, piece})
+	m.window, m.piece = window, piece
 	b.win.goroutines++
 	b.sum.goroutines++
 	if m.g.Start != "" && m.g.Start != b.key.name && b.key.kind == Application {
@@ -528,7 +580,6 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeli
 	if active {
 		o.stop(m)
 	}
-	m.box = b
 	m.visit(b, o.stretch.number, o.pieces.number)
 	if active {
 		o.start(m)
@@ -669,5 +720,5 @@ func (o *Observer) foldExited() {
 		o.chains.fold(b, into)
 		delete(o.boxes, b.key)
 	}
-	o.exited = min(len(gone), o.opt.MaxSingle)
+	o.exited, o.latest = min(len(gone), o.opt.MaxSingle), nil
 }

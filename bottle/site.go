@@ -68,51 +68,72 @@ var otherFrame = &timeline.Frame{Func: otherSites}
 
 // siteTimes holds the times of a box by place.
 type siteTimes struct {
-	of   map[siteKey]*timeline.Time
-	last siteKey // the last key that was looked up
-	time *timeline.Time
+	list   []siteTime
+	latest int             // index of the place that was looked up last
+	index  map[siteKey]int // of list; nil while there are few places
 }
 
-// at returns the time of a place.
+type siteTime struct {
+	siteKey
+	time timeline.Time
+}
+
+// fewSiteTimes is the number of places up to which they are searched linearly.
+const fewSiteTimes = 8
+
+// at returns the time of a place. It is valid until the next call.
 func (s *siteTimes) at(k siteKey) *timeline.Time {
-	if s.time != nil && s.last == k {
-		return s.time
+	if i := s.latest; i < len(s.list) && s.list[i].siteKey == k {
+		return &s.list[i].time
 	}
-	t := s.of[k]
-	switch {
-	case t != nil:
-	case len(s.of) >= maxSites && k.frame != otherFrame:
-		return s.at(siteKey{k.wait, otherFrame})
-	default:
-		if s.of == nil {
-			s.of = map[siteKey]*timeline.Time{}
+	i, known := 0, false
+	if s.index == nil {
+		for i < len(s.list) && s.list[i].siteKey != k {
+			i++
 		}
-		t = new(timeline.Time)
-		s.of[k] = t
+		known = i < len(s.list)
+	} else {
+		i, known = s.index[k]
 	}
-	s.last, s.time = k, t
-	return t
+	if !known && len(s.list) >= maxSites && k.frame != otherFrame {
+		return s.at(siteKey{k.wait, otherFrame})
+	}
+	if !known {
+		i = len(s.list)
+		s.list = append(s.list, siteTime{siteKey: k})
+		switch {
+		case s.index != nil:
+			s.index[k] = i
+		case len(s.list) > fewSiteTimes:
+			s.index = map[siteKey]int{}
+			for i := range s.list {
+				s.index[s.list[i].siteKey] = i
+			}
+		}
+	}
+	s.latest = i
+	return &s.list[i].time
 }
 
 func (s *siteTimes) add(more *siteTimes) {
-	for k, t := range more.of {
-		*s.at(k) += *t
+	for i := range more.list {
+		*s.at(more.list[i].siteKey) += more.list[i].time
 	}
 }
 
 // sites returns the places for Box.Sites.
 func (s *siteTimes) sites() map[string][]Site {
-	if len(s.of) == 0 {
+	if len(s.list) == 0 {
 		return nil
 	}
 	out := map[string][]Site{}
-	for k, t := range s.of {
-		site := Site{Func: unknownSite, Time: time.Duration(*t)}
-		if k.frame != nil {
-			site.Func, site.File, site.Line = k.frame.Func, k.frame.File, k.frame.Line
+	for _, t := range s.list {
+		site := Site{Func: unknownSite, Time: time.Duration(t.time)}
+		if f := t.frame; f != nil {
+			site.Func, site.File, site.Line = f.Func, f.File, f.Line
 		}
 		if site.Time > 0 {
-			out[k.wait.String()] = append(out[k.wait.String()], site)
+			out[t.wait.String()] = append(out[t.wait.String()], site)
 		}
 	}
 	for wait := range out {

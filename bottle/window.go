@@ -58,18 +58,19 @@ func (o *Observer) discard() {
 	}
 	o.collector.win, o.collector.sum = collected{}, collected{}
 	o.latency = Latency{}
-	o.exited = 0
+	o.exited, o.latest = 0, nil
 	o.inC, o.inCOf = 0, o.inCOf+1
 	o.chains = chainTable{}
 	o.forgetOpen()
 	for m := range o.members.All() {
-		m.visits = m.visits[:0]
+		b := m.box
+		m.box = nil
 		if m.extra != nil {
-			m.extra.many = nil
+			m.extra.visits, m.extra.many = nil, nil
 		}
 		if m.g != nil {
-			o.boxes[m.box.key] = m.box
-			m.visit(m.box, 0, o.pieces.number)
+			o.boxes[b.key] = b
+			m.visit(b, 0, o.pieces.number)
 		}
 	}
 }

@@ -57,8 +57,10 @@ type Observer struct {
 	empty           int // slots that nothing occupies
 	unused          int // the first that may be fresh
 	members         byindex.Table[member]
-	waiting         []*timeline.Goroutine // running goroutines that found no slot
-	unbooked        timeline.Time         // running time of these
+	runs            []*run                                  // unused
+	assists         map[*timeline.Goroutine]*timeline.Stack // where those in a mark assist allocated
+	waiting         []*timeline.Goroutine                   // running goroutines that found no slot
+	unbooked        timeline.Time                           // running time of these
 
 	history  history
 	idle     timeline.Time // time in which nothing ran that is not booked yet
@@ -92,28 +94,31 @@ type Observer struct {
 	version  int
 }
 
-// member is a live goroutine.
+// member is a live goroutine. There may be millions.
 type member struct {
-	g     *timeline.Goroutine
-	since timeline.Time // its running is booked up to here
-	queue uint64        // the queue's clock at since
-	// stack is where it entered its current system call or C call, and assist where it
-	// allocated.
-	stack, assist *timeline.Stack
-	readyAt       timeline.Time
-	waitedAt      timeline.Time // its wait began; 0 if unknown
-	cause         cause
-	thread        int64 // of its latest slices; see threads.go
-	group         who
-	slot          int32 // its current or latest slot; −1 if none
-	proc          int32
-	ticket        uint32 // if a slot was empty when it became ready, otherwise 0
-	slicesThere   uint16 // on that thread, up to pinnedSlices + 1
-	on            bool   // it runs
-	isReady       bool
-	c, call       bool // in C, in a system call
-	inAssist      bool
-	born          bool // in the time of the ledger
+	g *timeline.Goroutine
+	*run
+	waitedAt    timeline.Time // its wait began; 0 if unknown
+	thread      int64         // of its latest slices; see threads.go
+	group       who
+	slot        int32  // its current or latest slot; −1 if none
+	slicesThere uint16 // on that thread, up to pinnedSlices + 1
+	on          bool   // it runs
+	isReady     bool
+	c, call     bool // in C, in a system call
+	inAssist    bool
+	born        bool // in the time of the ledger
+}
+
+// run is the state of a goroutine that runs or is ready, or of the latest one of a slot.
+type run struct {
+	since   timeline.Time   // its running is booked up to here
+	queue   uint64          // the queue's clock at since
+	stack   *timeline.Stack // where it entered its current system call or C call
+	readyAt timeline.Time
+	cause   cause
+	proc    int32
+	ticket  uint32 // if a slot was empty when it became ready, otherwise 0
 }
 
 // cause is why a goroutine became ready.
@@ -160,7 +165,7 @@ func (b *births) late(end timeline.Time) (n int64) {
 
 // NewObserver returns an observer for one pass.
 func NewObserver(opt Options) *Observer {
-	return &Observer{opt: opt, gaps: gaps{noSlot, noSlot}, history: newHistory(), groups: newGroups(), active: make([]int32, 3)}
+	return &Observer{opt: opt, gaps: gaps{noSlot, noSlot}, history: newHistory(), groups: newGroups(), active: make([]int32, 3), assists: map[*timeline.Goroutine]*timeline.Stack{}}
 }
 
 // Begin implements [timeline.Observer].
@@ -272,7 +277,7 @@ func (o *Observer) shorten() {
 	ready := h.ready
 	h.ready = ready[:0]
 	for _, r := range ready {
-		if o.members.At(int(r.member)).ticket == r.ticket {
+		if m := o.members.At(int(r.member)); m.isReady && m.ticket == r.ticket {
 			h.ready = append(h.ready, r)
 		}
 	}
@@ -310,9 +315,37 @@ func (o *Observer) shorten() {
 func (o *Observer) member(g *timeline.Goroutine) *member {
 	m := o.members.At(g.Index)
 	if m.g != g {
+		o.rest(m)
 		*m = member{g: g, group: o.groupOf(g), slot: noSlot}
 	}
 	return m
+}
+
+// runOf gives the goroutine a run, unless it has one.
+func (o *Observer) runOf(m *member) {
+	if m.run != nil {
+		return
+	}
+	if n := len(o.runs); n > 0 {
+		m.run, o.runs = o.runs[n-1], o.runs[:n-1]
+	} else {
+		m.run = &run{}
+	}
+}
+
+// rest takes the run of a goroutine that no longer needs it.
+func (o *Observer) rest(m *member) {
+	if m.run != nil {
+		m.stack, m.ticket = nil, 0
+		o.runs = append(o.runs, m.run)
+		m.run = nil
+	}
+}
+
+// rests reports whether the goroutine neither runs nor is ready and is not the latest one of its
+// slot.
+func (o *Observer) rests(m *member) bool {
+	return !m.on && !m.isReady && (m.slot < 0 || int(m.slot) >= len(o.slots) || o.slots[m.slot].g != m.g)
 }
 
 // groupOf returns the number of the group that the goroutine belongs to now.
@@ -371,6 +404,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		}
 	}
 	if !m.on && !m.isReady && (runs || t.To == timeline.Runnable) {
+		o.runOf(m)
 		m.cause = cause{wait: t.Wait, stack: t.Stack, wakerStack: t.WakerStack}
 		if w := o.known(t.Waker); w != nil {
 			m.cause.waker = w.group
@@ -403,12 +437,21 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.ticket = 0
 	}
 	m.call, m.c = t.To == timeline.Syscall, t.To.IsC()
-	m.stack = nil
-	if m.call || m.c {
-		m.stack = t.G.Stack()
-	}
-	if !t.To.Alive() {
-		m.g, m.ticket = nil, 0
+	switch {
+	case !t.To.Alive():
+		if m.inAssist {
+			delete(o.assists, t.G)
+		}
+		m.g = nil
+		o.rest(m)
+	case m.run == nil:
+	case o.rests(m):
+		o.rest(m)
+	default:
+		m.stack = nil
+		if m.call || m.c {
+			m.stack = t.G.Stack()
+		}
 	}
 }
 
@@ -484,7 +527,11 @@ func (o *Observer) occupy(m *member, i int32) {
 	o.closeAll(m)
 	o.close(s, m)
 	o.gaps.end(o.slots, i)
-	s.occupied, s.g = true, m.g
+	before := s.occupant()
+	s.occupied, s.g, s.m = true, m.g, m
+	if before != nil && before != m && o.rests(before) {
+		o.rest(before)
+	}
 	o.empty--
 	o.running++
 	m.slot, m.since, m.queue = i, o.now, o.queue
@@ -560,12 +607,12 @@ func (o *Observer) Range(e *timeline.Range) {
 		if m := o.known(e.G); m != nil {
 			stack := e.Stack
 			if !e.Begin {
-				stack = m.assist
+				stack = o.assists[e.G]
 			}
 			o.bookIfOn(m, stack)
-			m.inAssist, m.assist = e.Begin, nil
-			if e.Begin {
-				m.assist = e.Stack
+			m.inAssist = e.Begin
+			if delete(o.assists, e.G); e.Begin {
+				o.assists[e.G] = e.Stack
 			}
 		}
 	case e.Name == sweepRange:
@@ -619,7 +666,7 @@ func (o *Observer) setProcs(n int) {
 		o.countCapacity()
 		for i := range o.slots {
 			if s := &o.slots[i]; s.occupied { // otherwise it no longer runs
-				if m := o.known(s.g); m != nil {
+				if m := s.occupant(); m != nil && m.on {
 					m.queue = o.queue - rescale(o.queue-m.queue, uint64(o.procs), uint64(n))
 				}
 			}
@@ -662,7 +709,7 @@ func (o *Observer) resize(n int, first bool) {
 			o.empty--
 			continue
 		}
-		m := o.known(s.g)
+		m := s.occupant()
 		o.slots = o.slots[:i]
 		o.running--
 		if m == nil || !m.on || m.slot != i {

@@ -240,7 +240,7 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	}
 	c := o.category(m)
 	if c == catGCAssist {
-		stack = m.assist
+		stack = o.assists[m.g]
 	}
 	group := m.group
 	if c == catRuntime && o.stop == stopRuntime && o.stopper == m.g {
@@ -378,7 +378,7 @@ func (o *Observer) closeAll(m *member) {
 // part of the next one in its slot.
 func (o *Observer) enderOf(m *member) *member {
 	if m != nil && m.slot >= 0 && int(m.slot) < len(o.slots) && stopped(m.cause.wait) {
-		m = o.known(o.slots[m.slot].g)
+		m = o.slots[m.slot].occupant()
 	}
 	if m == nil || stopped(m.cause.wait) || m.g.Kind != timeline.Application || m.g.Label() != "" {
 		return nil

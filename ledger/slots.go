@@ -20,10 +20,19 @@ type slot struct {
 	occupied bool
 	fresh    bool                // empty since the beginning and not in the list of gaps
 	g        *timeline.Goroutine // the current or latest occupant
+	m        *member             // of g
 	start    timeline.Time       // of the gap
 	pending  spells              // earlier gaps, which share the cause of the next one
 
 	prev, next int32 // in the list of gaps
+}
+
+// occupant returns the current or latest occupant, or nil if it no longer exists.
+func (s *slot) occupant() *member {
+	if s.m != nil && s.m.g == s.g {
+		return s.m
+	}
+	return nil
 }
 
 // gaps is the list of empty slots in the order in which their gaps began.

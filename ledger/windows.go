@@ -110,7 +110,7 @@ func (o *Observer) done() bool {
 	}
 	for i := range o.slots {
 		s := &o.slots[i]
-		if m := o.known(s.g); !s.occupied && (s.start < o.length || len(s.pending) > 0) || s.occupied && m != nil && m.since < o.length {
+		if m := s.occupant(); !s.occupied && (s.start < o.length || len(s.pending) > 0) || s.occupied && m != nil && m.on && m.since < o.length {
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
 	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
 	n.stop, n.stopper, n.stopped = o.stop, o.stopper, o.stopped
-	n.sweeping = slices.Clone(o.sweeping)
+	n.sweeping, n.assists = slices.Clone(o.sweeping), maps.Clone(o.assists)
 	n.heap.size, n.heap.before = o.heap.size, o.heap.before
 	n.history.begin(0, n.who)
 	n.waiting = slices.Clone(o.waiting)
@@ -143,12 +143,21 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 		if from.g != nil {
 			m := n.members.At(i)
 			*m = *from
-			m.since, m.queue, m.readyAt, m.waitedAt, m.born = 0, 0, 0, 0, false
-			if m.ticket != 0 {
+			m.waitedAt, m.born = 0, false
+			if from.run != nil {
+				r := *from.run
+				r.since, r.queue, r.readyAt, m.run = 0, 0, 0, &r
+			}
+			if m.isReady && m.ticket != 0 {
 				m.ticket = n.history.becomes(0, int32(i))
 			}
 		}
 		i++
+	}
+	for i := range n.slots {
+		if s := &n.slots[i]; s.occupant() != nil {
+			s.m = n.members.At(s.g.Index)
+		}
 	}
 	return n
 }

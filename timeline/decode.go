@@ -64,22 +64,25 @@ func stepStates(code uint8) (from, to State) {
 // localG is what a whole generation shows of one goroutine. It is complete before the generation is
 // replayed, because the trace contains statuses late and names later still.
 type localG struct {
-	id     int64
-	name   int32 // index of the start function's name, −1 if unknown
-	stack  int32 // call chain of the status, −1 if none
-	thread int32 // of the status, −1 if none
-	proc   int32 // of the status, −1 if none
+	id    int64
+	name  int32 // index of the start function's name, −1 if unknown
+	stack int32 // call chain of the status, −1 if none
+	site  int32 // call chain of the creation, −1 if none
+	// shown is the first call chain with which the goroutine stopped, started or woke others:
+	// index times 2, plus 1 if it did so by itself; −1 if there is none. See naming.go.
+	shown int32
+	more  int32 // index in decoded.more + 1, 0 if there is none
 	// status is the state before the first transition; Unknown if the goroutine was created in
 	// this generation.
 	status State
 	source nameRank // the evidence for name
 	assist bool     // a mark assist was in progress at the status
-	site   int32    // call chain of the creation, −1 if none
-	// The call chains with which the goroutine stopped, started or woke others, without
-	// equivalent ones: index times 2, plus 1 if it did so by itself. See naming.go.
-	shown  int32 // the first one, −1 if there is none
-	last   int32 // the latest call chain, −1 if there is none
-	others int32 // index of further ones in decoded.others + 1, 0 if there are none
+}
+
+// moreG is what few goroutines have.
+type moreG struct {
+	thread, proc int32   // of a status that it ran or was in a system call, −1 if none
+	others       []int32 // call chains like localG.shown, without equivalent ones
 }
 
 // nameRank orders the evidence for a goroutine's start function.
@@ -130,7 +133,7 @@ type decoded struct {
 	lastLen             int // records in the last chunk
 	events              int
 	gs                  []localG // without pointers, like the records
-	others              [][]int32
+	more                []moreG
 	names               []string // of functions, ranges and metrics
 	stacks              []*Stack
 	reasons             []string
@@ -147,10 +150,28 @@ type decoded struct {
 
 // othersOf returns the call chains noted for l besides the first.
 func (d *decoded) othersOf(l *localG) []int32 {
-	if l.others == 0 {
+	if l.more == 0 {
 		return nil
 	}
-	return d.others[l.others-1]
+	return d.more[l.more-1].others
+}
+
+// placeOf returns the thread and the P of the goroutine's status, −1 if there are none.
+func (d *decoded) placeOf(l *localG) (thread, proc int32) {
+	if l.more == 0 {
+		return -1, -1
+	}
+	m := &d.more[l.more-1]
+	return m.thread, m.proc
+}
+
+// moreOf returns the rare fields of a goroutine for writing.
+func (d *decoded) moreOf(l *localG) *moreG {
+	if l.more == 0 {
+		d.more = append(d.more, moreG{thread: -1, proc: -1})
+		l.more = int32(len(d.more))
+	}
+	return &d.more[l.more-1]
 }
 
 // holds describes what takes up the memory of the generation.
@@ -201,6 +222,7 @@ type decoding struct {
 	limit  Time // later events are dropped; 0 = no limit
 	meter  *memory.Meter
 	size   int64 // of the generation, 0 if unknown
+	expect int   // number of goroutines, for the size of tables; 0 if unknown
 }
 
 // decodeFunc decodes one generation. open returns a header and the generation. The result holds
@@ -219,13 +241,26 @@ type cursor struct {
 	recorded  Time // of the last record
 	reasonIDs map[string]int32
 	nameIDs   map[string]int32
+	recent    []recentCalls // by goroutine
 
-	meter *memory.Meter
-	full  bool // a table has no room to grow
+	meter  *memory.Meter
+	expect int  // number of goroutines, 0 if unknown
+	full   bool // a table has no room to grow
 }
 
-func newCursor(d *decoded, table *stackTable, meter *memory.Meter) cursor {
-	return cursor{d: d, table: table, meter: meter, reasonIDs: map[string]int32{}, nameIDs: map[string]int32{}}
+// recentCalls are call chains that were noted for a goroutine: the latest one, and the two latest
+// ones times 2, plus 1 if byItself. −1 means none.
+type recentCalls struct {
+	last   int32
+	latest [2]int32
+}
+
+// nothingRecent is the value of recentCalls.latest if there are none, or if the goroutine has a new
+// name.
+var nothingRecent = [2]int32{-1, -1}
+
+func newCursor(d *decoded, of decoding) cursor {
+	return cursor{d: d, table: of.stacks, meter: of.meter, expect: of.expect, reasonIDs: map[string]int32{}, nameIDs: map[string]int32{}}
 }
 
 // room checks that a full table of n elements of the given size can grow. Callers call it only when
@@ -241,15 +276,22 @@ func (c *cursor) room(n int, size uintptr) {
 func (c *cursor) roomForGs() {
 	n := len(c.d.gs)
 	c.room(n, unsafe.Sizeof(localG{})+64) // the tables of the decoder grow too
-	if !c.full {
-		// slices.Grow would allocate twice as much with the race detector.
-		c.d.gs = append(make([]localG, 0, 2*n+64), c.d.gs...)
+	if c.full {
+		return
 	}
+	want := 2*n + 64
+	if n == 0 && c.meter.Room(int64(c.expect)*int64(unsafe.Sizeof(localG{})+64)) {
+		want = max(want, c.expect+c.expect/8)
+	}
+	// slices.Grow would allocate twice as much with the race detector.
+	c.d.gs = append(make([]localG, 0, want), c.d.gs...)
+	c.recent = append(make([]recentCalls, 0, want), c.recent...)
 }
 
 // newG adds a goroutine to the generation.
 func (c *cursor) newG(id int64) {
-	c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, thread: -1, proc: -1, site: -1, shown: -1, last: -1})
+	c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, site: -1, shown: -1})
+	c.recent = append(c.recent, recentCalls{-1, nothingRecent})
 }
 
 func (c *cursor) reason(s string) int32 {
@@ -334,6 +376,19 @@ func (c *cursor) createdInC(g int32) {
 // isFirst reports whether a status of the goroutine is its first event in the generation.
 func (l *localG) isFirst() bool { return l.status == Unknown && l.source != fromCreation }
 
+// status notes the state of a goroutine before its first event of the generation.
+func (c *cursor) status(g int32, to State, stack, thread, proc int32) {
+	l := &c.d.gs[g]
+	if !l.isFirst() {
+		return
+	}
+	l.status, l.stack = to, stack
+	if to == Running || to == Syscall {
+		m := c.d.moreOf(l)
+		m.thread, m.proc = thread, proc
+	}
+}
+
 // statusStack notes the call chain of a status.
 func (c *cursor) statusStack(g int32, to State, stack int32) {
 	if stack >= 0 {
@@ -371,13 +426,13 @@ func (c *cursor) stopped(g, stack int32, byItself bool) {
 	if byItself && l.source == unnamed {
 		c.name(g, fromBlock, stack)
 	}
-	l.last = stack
+	c.recent[g].last = stack
 	c.shows(l, stack, byItself)
 }
 
 // does notes the call chain with which a goroutine started or woke another, if both are known.
 func (c *cursor) does(g, stack int32) {
-	if g >= 0 && stack >= 0 && c.d.gs[g].last != stack {
+	if g >= 0 && stack >= 0 && c.recent[g].last != stack {
 		c.stopped(g, stack, true)
 	}
 }
@@ -418,11 +473,7 @@ func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 	if len(others) == maxShown {
 		return
 	}
-	if l.others == 0 {
-		c.d.others = append(c.d.others, nil)
-		l.others = int32(len(c.d.others))
-	}
-	c.d.others[l.others-1] = append(others, v)
+	c.d.moreOf(l).others = append(others, v)
 }
 
 func (c *cursor) nameID(fn string) int32 {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
@@ -264,6 +265,7 @@ type pass struct {
 	orphan *generation         // cut, but not queued
 	other  decodeFunc          // see formats
 	sel    *selector
+	expect atomic.Int64 // goroutines of the generation that was decoded last
 }
 
 // job is a generation on its way through the pass.
@@ -393,7 +395,7 @@ func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, toke
 
 // decoder returns a decoder for a generation.
 func (p *pass) decoder(ctx context.Context, g *generation) *wireDecoder {
-	return &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}, other: p.other}
+	return &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size, expect: int(p.expect.Load())}, other: p.other}
 }
 
 // opener returns the function with which a decoder opens a generation.
@@ -408,7 +410,9 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the previous generation
 	}
-	return p.decoder(ctx, g).decode(p.opener(g))
+	d := p.decoder(ctx, g).decode(p.opener(g))
+	p.expect.Store(int64(len(d.gs)))
+	return d
 }
 
 // consume replays a generation. A non-nil error ends the pass.

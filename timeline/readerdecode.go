@@ -49,7 +49,7 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 		return d
 	}
 	c := &readerCursor{
-		cursor:    newCursor(d, rd.stacks, rd.meter),
+		cursor:    newCursor(d, rd),
 		stackIDs:  map[trace.Stack]int32{},
 		threadIDs: map[trace.ThreadID]int32{},
 		thread:    trace.NoThread,
@@ -306,7 +306,9 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 	g := c.goroutine(st.Resource.Goroutine())
 	c.at(ev)
 	if from == Unknown || from == to {
-		c.status(g, to, ev, st)
+		stack := c.lookup(st.Stack)
+		c.status(g, to, stack, c.threadOf(ev.Thread()), localProc(ev.Proc()))
+		c.statusStack(g, to, stack)
 		return
 	}
 	x, y := int32(-1), int32(-1)
@@ -318,7 +320,7 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 		c.does(x, y)
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
-		if y >= 0 && c.d.gs[g].last != y {
+		if y >= 0 && c.recent[g].last != y {
 			c.stopped(g, y, to != Runnable && st.Reason != "preempted")
 		}
 	}
@@ -340,13 +342,4 @@ func (c *readerCursor) executing(ev *trace.Event) (g, stack int32) {
 		g = c.goroutine(id)
 	}
 	return g, c.lookup(ev.Stack())
-}
-
-// status records the state that a goroutine had before its first event of the generation.
-func (c *readerCursor) status(g int32, to State, ev *trace.Event, st *trace.StateTransition) {
-	stack := c.lookup(st.Stack)
-	if l := &c.d.gs[g]; l.isFirst() {
-		l.status, l.proc, l.thread, l.stack = to, localProc(ev.Proc()), c.threadOf(ev.Thread()), stack
-	}
-	c.statusStack(g, to, stack)
 }

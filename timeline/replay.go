@@ -295,6 +295,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 	r.setName(g, l)
 	r.first(g, i)
 	stack := r.stackAt(l.stack)
+	thread, proc := r.d.placeOf(l)
 	cur := interval{state: l.status, since: t, proc: -1, thread: -1}
 	switch l.status {
 	case Waiting:
@@ -308,11 +309,11 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 	case Runnable:
 		cur.wait = WaitOther
 	case Running:
-		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
+		cur.thread, cur.proc = r.threadAt(thread), proc
 	case Syscall:
 		cur.wait, cur.stack = WaitSyscall, stack
 		g.ofC = g.ofC || g.Start == callback
-		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
+		cur.thread, cur.proc = r.threadAt(thread), proc
 		if r.version < firstGenerational {
 			// The status was written with the P of the writing goroutine. The world was
 			// stopped, so the call has no P.

@@ -121,6 +121,7 @@ func (wd *wireDecoder) decodeSafely(data []byte, opt wireformat.Options) (d *dec
 func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded {
 	d := &decoded{}
 	opt.Room = func(size int64) bool { return !wd.meter.Exceeded() && wd.meter.Room(size) }
+	opt.Expect = wd.expect
 	dec, err := wireformat.New(data, opt)
 	if errors.Is(err, wireformat.ErrMemory) {
 		return wd.overMemory(d, int64(len(data)))
@@ -130,7 +131,7 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 		return d
 	}
 	c := &wireCursor{
-		cursor:     newCursor(d, wd.stacks, wd.meter),
+		cursor:     newCursor(d, wd.decoding),
 		frameTable: newFrameTable(dec, wd.stacks),
 		stackOf:    make([]int32, dec.Stacks()),
 		reasonOf:   make([]int32, dec.Strings()+1),
@@ -174,10 +175,9 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 type wireCursor struct {
 	cursor
 	frameTable
-	stackOf  []int32    // by index of wireformat: number of the call chain + 2, 0 = unknown
-	reasonOf []int32    // by index of the string + 1: number + 1
-	threadOf []int32    // by index: number + 1
-	recent   [][2]int32 // by goroutine: the two latest call chains, times 2, plus 1 if byItself
+	stackOf  []int32 // by index of wireformat: number of the call chain + 2, 0 = unknown
+	reasonOf []int32 // by index of the string + 1: number + 1
+	threadOf []int32 // by index: number + 1
 
 	metricName [3]int32
 	stwNames   map[int32]int32 // by string index of the kind
@@ -202,16 +202,8 @@ func (c *wireCursor) g(i int32) int32 {
 func (c *wireCursor) newGs(i int32) {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
-		if len(c.recent) == cap(c.recent) {
-			c.recent = append(make([][2]int32, 0, 2*len(c.recent)+64), c.recent...)
-		}
-		c.recent = append(c.recent, nothingRecent)
 	}
 }
-
-// nothingRecent is the value of recent for a goroutine without recent call chains, or with a new
-// name.
-var nothingRecent = [2]int32{-1, -1}
 
 // shown is like stopped, for a call chain that is not the last one. Most goroutines alternate
 // between two call chains, for which there is nothing more to note.
@@ -221,10 +213,10 @@ func (c *wireCursor) shown(g, stack int32, byItself bool) {
 		v |= 1
 	}
 	r := &c.recent[g]
-	again := r[1] == v
-	r[0], r[1] = v, r[0]
+	again := r.latest[1] == v
+	r.latest[0], r.latest[1] = v, r.latest[0]
 	if again {
-		c.d.gs[g].last = stack
+		r.last = stack
 		return
 	}
 	c.stopped(g, stack, byItself)
@@ -310,7 +302,7 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 		g := c.g(ev.G)
 		reason, stack := c.why(ev.Text), c.stack(ev.Stack)
 		byItself := ev.Type == wireformat.GoBlock
-		if stack >= 0 && c.d.gs[g].last != stack {
+		if stack >= 0 && c.recent[g].last != stack {
 			c.shown(g, stack, byItself && c.d.reasons[reason] != "preempted")
 		}
 		code := stepCode(Running, Runnable)
@@ -324,14 +316,14 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 			by = c.g(ev.G)
 		}
 		stack := c.stack(ev.Stack)
-		if by >= 0 && stack >= 0 && c.d.gs[by].last != stack {
+		if by >= 0 && stack >= 0 && c.recent[by].last != stack {
 			c.shown(by, stack, true)
 		}
 		c.step(t, stepCode(Waiting, Runnable), g, by, stack)
 	case wireformat.GoSyscallBegin:
 		g := c.g(ev.G)
 		stack := c.stack(ev.Stack)
-		if stack >= 0 && c.d.gs[g].last != stack {
+		if stack >= 0 && c.recent[g].last != stack {
 			c.shown(g, stack, true)
 		}
 		c.step(t, stepCode(Running, Syscall), g, c.why(-1), stack)
@@ -370,10 +362,8 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 		g, to := c.g(ev.Target), goState[ev.To]
 		c.tick(t)
 		stack := c.stack(ev.Stack)
-		if l := &c.d.gs[g]; l.isFirst() {
-			l.status, l.proc, l.thread, l.stack = to, narrowProc(ev.Proc), c.thread(ev.Thread), stack
-		}
-		c.recent[g] = nothingRecent
+		c.status(g, to, stack, c.thread(ev.Thread), narrowProc(ev.Proc))
+		c.recent[g].latest = nothingRecent
 		c.statusStack(g, to, stack)
 	default:
 		c.rare(ev)
@@ -397,10 +387,10 @@ func (c *wireCursor) create(ev *wireformat.Event) {
 		by = c.g(ev.G)
 	}
 	stack := c.stack(ev.Stack)
-	if by >= 0 && stack >= 0 && c.d.gs[by].last != stack {
+	if by >= 0 && stack >= 0 && c.recent[by].last != stack {
 		c.shown(by, stack, true)
 	}
-	c.recent[g] = nothingRecent
+	c.recent[g].latest = nothingRecent
 	c.name(g, fromCreation, c.stack(ev.Start))
 	c.d.gs[g].site = stack
 	to := Runnable

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
@@ -23,6 +24,8 @@ type Options struct {
 	Frequency uint64
 	// Room reports whether there is memory for a table of size bytes. If nil, there always is.
 	Room func(size int64) bool
+	// Expect is the number of goroutines to make room for, if there is memory.
+	Expect int
 }
 
 // Supports reports whether the package decodes a version of the format.
@@ -48,7 +51,7 @@ type Decoder struct {
 	order    []*thread // threads with batches of events, in order of appearance
 	heap     []waiting // threads with events left
 	gs       []goroutine
-	byG      Numbers
+	byG      byID
 	procs    []proc
 	smallP   []int32 // by small processor number: index + 1
 	byProc   map[uint64]int32
@@ -100,6 +103,10 @@ func New(data []byte, opt Options) (*Decoder, error) {
 		return d, err
 	}
 	d.time = d.Begin()
+	if n := opt.Expect + opt.Expect/8; n > 0 && d.room(n*(int(unsafe.Sizeof(goroutine{}))+8)) {
+		d.gs = make([]goroutine, 0, n)
+		d.byG.grow(n)
+	}
 	for _, t := range d.order {
 		ok, err := d.advance(t)
 		if err != nil {

@@ -2,6 +2,7 @@ package wireformat
 
 import (
 	"math"
+	"math/bits"
 )
 
 // gone is the status of a goroutine that does not exist, or was only mentioned.
@@ -57,7 +58,7 @@ const (
 
 // find returns the index of an existing goroutine, or −1.
 func (d *Decoder) find(id uint64) int32 {
-	g := d.byG.Find(id)
+	g := d.byG.find(id, d.gs)
 	if g >= 0 && d.gs[g].status == gone {
 		return -1
 	}
@@ -66,16 +67,60 @@ func (d *Decoder) find(id uint64) int32 {
 
 // enter returns the index of a goroutine, which it adds if it is new.
 func (d *Decoder) enter(id uint64) int32 {
-	g, isNew := d.byG.Add(id)
-	if isNew {
-		if len(d.gs) == cap(d.gs) {
-			// append would copy three times as much; slices.Grow takes twice as much
-			// with the race detector.
-			d.gs = append(make([]goroutine, 0, 2*len(d.gs)+64), d.gs...)
-		}
-		d.gs = append(d.gs, goroutine{id: int64(id), status: gone})
+	if g := d.byG.find(id, d.gs); g >= 0 {
+		return g
 	}
-	return g
+	if len(d.gs) == cap(d.gs) {
+		// append would copy three times as much; slices.Grow takes twice as much with the
+		// race detector.
+		d.gs = append(make([]goroutine, 0, 2*len(d.gs)+64), d.gs...)
+	}
+	d.gs = append(d.gs, goroutine{id: int64(id), status: gone})
+	d.byG.add(d.gs)
+	return int32(len(d.gs) - 1)
+}
+
+// byID is a hash table like Numbers, with the goroutines as keys.
+type byID struct {
+	slots []int32 // index of a goroutine + 1; 0 = empty
+	shift uint
+}
+
+// find returns the index of the goroutine with the ID, or −1.
+func (t *byID) find(id uint64, gs []goroutine) int32 {
+	if len(t.slots) == 0 {
+		return -1
+	}
+	mask := uint64(len(t.slots) - 1)
+	for h := id * golden >> t.shift; ; h++ {
+		g := t.slots[h&mask] - 1
+		if g < 0 || uint64(gs[g].id) == id {
+			return g
+		}
+	}
+}
+
+// add adds the last goroutine.
+func (t *byID) add(gs []goroutine) {
+	last := len(gs) - 1
+	if 4*len(gs) > 3*len(t.slots) {
+		t.grow(len(gs))
+		last = 0
+	}
+	mask := uint64(len(t.slots) - 1)
+	for ; last < len(gs); last++ {
+		h := uint64(gs[last].id) * golden >> t.shift
+		for t.slots[h&mask] != 0 {
+			h++
+		}
+		t.slots[h&mask] = int32(last) + 1
+	}
+}
+
+// grow makes an empty table with room for n goroutines.
+func (t *byID) grow(n int) {
+	size := 1 << max(8, bits.Len(uint(4*n/3)))
+	t.slots, t.shift = make([]int32, size), uint(64-bits.TrailingZeros(uint(size)))
 }
 
 // exit clears the state of a goroutine but keeps its index.
@@ -247,7 +292,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 	args := &t.args
 	switch t.typ {
 	case GoStart:
-		g := d.byG.Find(args[0])
+		g := d.byG.find(args[0], d.gs)
 		if g < 0 {
 			return false, nil
 		}
@@ -278,7 +323,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 		t.g = -1
 
 	case GoUnblock:
-		g := d.byG.Find(args[0])
+		g := d.byG.find(args[0], d.gs)
 		if g < 0 {
 			return false, nil
 		}
