@@ -50,8 +50,8 @@ import (
 // standard library, as package testing does for a benchmark and its Cleanup, the goroutine keeps
 // its first name. A library goroutine that reads by itself and calls functions of the program is a
 // server goroutine, as in net/http and gRPC: it reads before it calls a handler, and call chains
-// show the reading. Each of its running intervals is attributed to what the call chain at the end
-// of the interval shows; see server.
+// show the reading. Each of its running intervals is attributed to what the call chains at its ends
+// and in between show; see server.
 //
 // Everything that a generation (about a second) shows applies from the beginning of that
 // generation. It does not change what was shown before: a launcher that is found in a later
@@ -164,46 +164,35 @@ func (t *stackTable) share(c *calls) *calls {
 
 // follow returns the calls that frame i may have made as a launcher, and those by the callees.
 func follow(frames []*Frame, i int) (steps []step) {
+	at := func(i int) (string, starter.Role) { return frames[i].Func, frames[i].its().Role }
 	for len(steps) < maxSteps {
 		from := frames[i]
-		pkg := from.pkg()
-		j, passes := callee(frames, i)
-		if j < 0 {
-			return steps
-		}
-		direct := step{from: from, at: from, to: frames[j], byValue: passes || isByValue(from, frames[j]), passes: passes}
-		steps = append(steps, direct)
-		if direct.byValue {
+		if j := starter.Next(len(frames), i, at); j >= 0 {
+			steps = append(steps, step{from: from, at: frames[j+1], to: frames[j], byValue: true, passes: true})
 			i = j
 			continue
 		}
-		if pkg == "main" || !isWithin(frames[j].pkg(), pkg) {
-			return steps
-		}
-		// Find the call that leaves the package.
-		for {
-			k, passes := callee(frames, j)
+		pkg := from.pkg()
+		for j := i; ; {
+			k := starter.Callee(j, at)
 			if k < 0 {
 				return steps
 			}
-			if passes || !isWithin(frames[k].pkg(), pkg) {
-				exit := step{from: from, at: frames[j], to: frames[k], byValue: passes || isByValue(frames[j], frames[k]), passes: passes}
-				steps = append(steps, exit)
-				if !exit.byValue {
+			leaves := !isWithin(frames[k].pkg(), pkg)
+			if j == i || leaves {
+				steps = append(steps, step{from: from, at: frames[j], to: frames[k], byValue: isByValue(frames[j], frames[k])})
+				if steps[len(steps)-1].byValue {
+					i = k
+					break
+				}
+				if pkg == "main" || leaves {
 					return steps
 				}
-				i = k
-				break
 			}
-			j = k
+			j = k // find the call that leaves the package
 		}
 	}
 	return steps
-}
-
-// callee applies starter.Callee to frames.
-func callee(frames []*Frame, i int) (at int, passes bool) {
-	return starter.Callee(i, func(i int) (string, starter.Role) { return frames[i].Func, frames[i].its().Role })
 }
 
 // isByValue reports whether the names of caller and callee show that the call was through a
@@ -255,8 +244,9 @@ func isTransparent(f *Frame) bool { return f.its().Transparent }
 
 // server describes how the goroutine of a connection or stream is named:
 //
-//   - The handler, while one runs.
-//   - "net/http.(*conn).serve (reading)" while it reads a request or waits for one.
+//   - The handler, while one runs: in intervals that begin or end in it, or in which it is seen.
+//   - "net/http.(*conn).serve (reading)" while it reads a request or waits for one, until it closes
+//     the connection.
 //   - "net/http.(*conn).serve" for intervals that end elsewhere: a handler may have run, but no
 //     call chain shows which.
 //
@@ -264,13 +254,13 @@ func isTransparent(f *Frame) bool { return f.its().Transparent }
 // from a file or the network (calls.reads).
 type server struct {
 	start   []string // prefixes of start functions
-	reading []string // prefixes of functions in its call chains while it reads
+	reading []string // prefixes of functions in its call chains while it handles no request
 }
 
 var servers = []server{
 	{
 		[]string{"net/http.(*conn).serve"},
-		[]string{"net/http.(*connReader).", "net/http.(*conn).readRequest", "crypto/tls.(*Conn).Handshake"},
+		[]string{"net/http.(*connReader).Read", "net/http.(*conn).readRequest", "crypto/tls.(*Conn).Handshake", "net/http.(*conn).close", "net/http.(*conn).setState", "net/http.(*http2serverConn).", "net/http/internal/http2."},
 	},
 	{
 		[]string{"google.golang.org/grpc.(*Server).serveStreams.func", "google.golang.org/grpc.(*Server).serverWorker"},
@@ -327,6 +317,9 @@ type naming struct {
 	// firsts is, by local number of a tracked goroutine, the call chain at the end of what it
 	// did at the beginning of the generation.
 	firsts map[int32]int32
+	// resumes is, by local number of a tracked goroutine, the call chain in which its latest
+	// running interval ended, if it shows a handler, which the next interval then continues.
+	resumes []int32
 	// begins is, by local number of a tracked goroutine, the index in next of its first running
 	// interval + 1; 0 if there is none.
 	begins []int32
@@ -643,9 +636,12 @@ func (r *replay) prepareNames() {
 			continue
 		case serving:
 			if r.tracked == nil {
-				r.tracked, r.begins = make([]int32, len(d.gs)), make([]int32, len(d.gs))
+				r.tracked, r.begins, r.resumes = make([]int32, len(d.gs)), make([]int32, len(d.gs)), make([]int32, len(d.gs))
 			}
-			r.tracked[i] = noStretch
+			r.tracked[i], r.resumes[i] = noStretch, -1
+			if r.showsHandler(l.stack) {
+				r.resumes[i] = l.stack
+			}
 		}
 		r.learnSite(g, st, l)
 	}
@@ -687,7 +683,7 @@ func (r *replay) learnSite(g *Goroutine, st *start, l *localG) {
 }
 
 // siteOf returns the frame that started a goroutine: that of the go statement or, if a library or
-// launcher executed the statement for others, that of its caller.
+// launcher executed the statement for others, that of its caller, in the program if possible.
 func (r *replay) siteOf(l *localG, st *start) *Frame {
 	if l.site < 0 {
 		return nil
@@ -707,12 +703,17 @@ func siteIn(s *Stack, st *start) *Frame {
 		return s.Frames[0]
 	}
 	enclosing, pkg := st.frame.enclosing(), st.frame.pkg()
+	var library *Frame
 	for _, f := range s.Frames {
-		if !isTransparent(f) && f.enclosing() != enclosing && (pkg == "main" || f.pkg() != pkg) {
+		switch {
+		case isTransparent(f) || f.enclosing() == enclosing || pkg != "main" && f.pkg() == pkg:
+		case !f.its().Foreign:
 			return f
+		case library == nil:
+			library = f
 		}
 	}
-	return s.Frames[0]
+	return cmp.Or(library, s.Frames[0])
 }
 
 // setName names a goroutine by the call chains of the generation. It reports whether the name is
@@ -879,23 +880,49 @@ func (r *replay) lookAhead() {
 						r.begins[rec.g] = int32(len(r.next)) + 1
 					}
 					tracked[rec.g] = int32(len(r.next)) + inStretch
-					r.next = append(r.next, -1)
+					r.next = append(r.next, r.resumes[rec.g])
 				}
 			case aheadEnd:
-				if v := tracked[rec.g]; v != 0 && rec.y >= 0 && (v < inStretch || r.next[v-inStretch] < 0 || r.shownIn(rec.y).name != "") {
-					r.ends(rec.g, rec.y)
+				if tracked[rec.g] != 0 {
+					r.resumes[rec.g] = -1
+					if r.seen(rec.g, rec.y, true); r.showsHandler(rec.y) {
+						r.resumes[rec.g] = rec.y
+					}
 				}
 			case aheadWake:
-				if by := rec.x; by >= 0 && tracked[by] != 0 && rec.y >= 0 && r.shownIn(rec.y).name != "" {
-					r.ends(by, rec.y)
+				r.seen(rec.x, rec.y, false)
+			case aheadRange:
+				if Scope(rec.x&3) == ScopeGoroutine {
+					r.seen(rec.g, rec.y, false)
 				}
 			case aheadAux:
-				a := &d.aux[rec.g]
-				if a.kind == auxSample && a.by >= 0 && a.stack >= 0 && tracked[a.by] != 0 && r.shownIn(a.stack).name != "" {
-					r.ends(a.by, a.stack)
-				}
+				r.seen(d.aux[rec.g].by, d.aux[rec.g].stack, false)
 			}
 		}
+	}
+}
+
+func (r *replay) showsHandler(stack int32) bool { return stack >= 0 && r.shownIn(stack).name != "" }
+
+// seen notes a call chain of a goroutine's current running interval. The latest one that shows a
+// handler names the interval, otherwise the one at its end, otherwise the first.
+func (r *replay) seen(g, stack int32, end bool) {
+	if g < 0 || stack < 0 || r.tracked[g] == 0 {
+		return
+	}
+	at := int32(-1)
+	k := r.tracked[g] - inStretch
+	if k >= 0 {
+		at = r.next[k]
+	} else if first, ok := r.firsts[g]; ok {
+		at = first
+	}
+	switch {
+	case at >= 0 && !r.showsHandler(stack) && (!end || r.showsHandler(at)):
+	case k >= 0:
+		r.next[k] = stack
+	default:
+		r.firsts[g] = stack
 	}
 }
 
@@ -904,6 +931,7 @@ const (
 	aheadBegin = 1 + iota // of a running interval
 	aheadEnd
 	aheadWake // of another goroutine, or its creation
+	aheadRange
 	aheadAux
 )
 
@@ -922,18 +950,9 @@ var aheadOf = func() (ahead [256]uint8) {
 			}
 		}
 	}
-	ahead[codeAux] = aheadAux
+	ahead[codeRangeBegin], ahead[codeAux] = aheadRange, aheadAux
 	return ahead
 }()
-
-// ends records a call chain of the current running interval of a goroutine.
-func (r *replay) ends(g, stack int32) {
-	if k := r.tracked[g] - inStretch; k >= 0 {
-		r.next[k] = stack
-	} else {
-		r.firsts[g] = stack
-	}
-}
 
 // shownIn returns what the call chain with the local number shows.
 func (r *replay) shownIn(stack int32) *shown {

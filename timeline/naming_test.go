@@ -287,12 +287,12 @@ func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 				{"internal/poll.(*FD).Read", "net.(*conn).Read", redcon + redconFile}, sleeps("main.serve.func1@3", redcon+redconFile),
 				{"internal/poll.(*FD).Write", "net.(*conn).Write", redcon + redconFile}, {"internal/poll.(*FD).Read", "net.(*conn).Read", redcon + redconFile},
 			}},
-		}, [][]string{{redcon + " (reading)", "main.serve.func1", redcon, redcon + " (reading)", redcon + " (reading)"}}},
+		}, [][]string{{redcon + " (reading)", "main.serve.func1", "main.serve.func1", redcon + " (reading)", redcon + " (reading)"}}},
 		{"and one of the standard library that calls a hook", []life{
 			{"net/http.(*persistConn).readLoop", mainRun, [][]string{
 				{"internal/poll.(*FD).Read", "net.(*conn).Read", "net/http.(*persistConn).readLoop@9"}, sleeps("main.get.func1@3", "net/http.(*persistConn).readLoop@10"), {"runtime.selectgo", "net/http.(*persistConn).readLoop@11"},
 			}},
-		}, [][]string{{"net/http.(*persistConn).readLoop (reading)", "main.get.func1", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).readLoop"}}},
+		}, [][]string{{"net/http.(*persistConn).readLoop (reading)", "main.get.func1", "main.get.func1", "net/http.(*persistConn).readLoop"}}},
 		{"cockroach's stopper", []life{
 			{stopper, mainRun, [][]string{sleeps("github.com/cockroachdb/cockroach/pkg/kv.(*Gossip).start.func1@3", stopper+"@4")}},
 			{stopper, mainRun, [][]string{sleeps("github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain@3", stopper+"@4")}},
@@ -305,10 +305,12 @@ func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 			{serve, stk("net/http.(*Server).Serve@9", "main.main"), [][]string{
 				{"internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", "bufio.(*Reader).Peek@4", serve + "@5"},
 				sleeps("main.handle@3", "net/http.HandlerFunc.ServeHTTP@4", "net/http.(*ServeMux).ServeHTTP@5", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+				{"syscall.write", "net/http.(*response).finishRequest@3", serve + "@8"}, // after the sleep, the handler went on
 				{"syscall.write", "net/http.(*response).finishRequest@3", serve + "@8"},
 				{"internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", "bufio.(*Reader).Peek@4", serve + "@5"},
+				{"syscall.close", "net/http.(*conn).close@3", serve + "@9"},
 			}},
-		}, [][]string{{serve + " (reading)", "main.handle", serve, serve + " (reading)", serve + " (reading)"}}},
+		}, [][]string{{serve + " (reading)", "main.handle", "main.handle", serve, serve + " (reading)", serve + " (reading)", serve + " (reading)"}}},
 		{"middleware that calls several handlers", []life{
 			{serve, stk("net/http.(*Server).Serve@9", "main.main"), [][]string{
 				sleeps("main.a@3", "net/http.HandlerFunc.ServeHTTP@4", "github.com/gorilla/mux.(*Router).ServeHTTP@5", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
@@ -463,7 +465,7 @@ func TestServersGoroutineIsNamedByItsHandler(t *testing.T) {
 			t.Errorf("goroutine %d begins as %q", id, f)
 		}
 	}
-	if want := []string{"5 net/http.(*conn).serve (reading) at 1070"}; !slices.Equal(fs.named, want) {
+	if want := []string{"5 net/http.(*conn).serve (reading) at 1090"}; !slices.Equal(fs.named, want) {
 		t.Errorf("named later: %v, want %v", fs.named, want)
 	}
 }

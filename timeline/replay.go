@@ -459,8 +459,11 @@ func (r *replay) step(rec *record, t Time) {
 		r.label(g, "", t)
 	}
 	r.change(g, &cur, waker, wakerStack)
-	if to == NotExist {
+	switch {
+	case to == NotExist:
 		r.exit(rec.g, g)
+	case from == Running && r.tracked != nil && r.tracked[rec.g] != 0:
+		r.turn(g, rec.y, t) // it waits where the interval ended
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 // A goroutine that serves requests, of a net/http connection or a gRPC stream, is named after the
 // handler while one runs (see naming.go in package timeline). A request is a task nested in it,
 // from the end of the preceding read to the beginning of the following read. Its class is the
-// handler and its pool the function of the connection. If no call chain shows the handler, the time
-// counts for the connection.
+// handler and its pool the function of the connection. If no call chain shows the handler, the class
+// is that function with " (request)".
 //
 // Goroutines that began before the trace, or were alive at its end, are unmeasured. Those for which
 // both hold are not tasks of the trace.
@@ -127,11 +127,18 @@ func (o *Observer) serve(k *goroutineTasks, g *timeline.Goroutine, now timeline.
 		k.serving = true
 		k.push(g, now, openRegion{inner: true})
 	}
-	if !k.serving || g.Func == g.Start {
+	if !k.serving {
 		return
 	}
-	if r := &k.stack[len(k.stack)-1]; r.site == nil && r.start != never {
-		r.site = o.siteOfLife(lifeKey{g.Func, g.Start, g.Creator().Stack})
+	if r := &k.stack[len(k.stack)-1]; r.start != never && (r.site == nil || !r.handled && g.Func != g.Start) {
+		key := lifeKey{g.Func, g.Start, g.Creator().Stack}
+		if r.handled = g.Func != g.Start; !r.handled {
+			key.name += " (request)"
+		}
+		if r.site != nil {
+			r.site.class.leave(now, o.begin)
+		}
+		r.site = o.siteOfLife(key)
 		r.site.class.enter(now)
 	}
 }

@@ -247,8 +247,8 @@ func TestGoroutinesAreTasks(t *testing.T) {
 			"main.(*server).SayHello: 2, ran 63, took 168, off 105, ready 83, 2 nested; 2 at google.golang.org/grpc.(*Server).serveStreams.func2 (x.go:9) of " + stream + "\n" +
 				stream + ": 2, ran 10, took 208, off 30, ready 15; 2 at google.golang.org/grpc.(*Server).serveStreams.func2 (x.go:9)\n", Options{}},
 		{"gRPC requests of a worker", grpcWorker,
-			grpcWorks + ": 1, ran 40, took 165, off 70, ready 40; 1 at google.golang.org/grpc.(*Server).initServerWorkers (x.go:7)\n" +
-				"main.(*server).SayHello: 2, ran 25, took 55, off 30, ready 15, 2 nested; 2 at google.golang.org/grpc.(*Server).initServerWorkers (x.go:7) of " + grpcWorks + "\n", Options{}},
+			"main.(*server).SayHello: 2, ran 50, took 80, off 30, ready 15, 2 nested; 2 at google.golang.org/grpc.(*Server).initServerWorkers (x.go:7) of " + grpcWorks + "\n" +
+				grpcWorks + ": 1, ran 15, took 165, off 70, ready 40; 1 at google.golang.org/grpc.(*Server).initServerWorkers (x.go:7)\n", Options{}},
 		{"a trace with a region has no other tasks", strings.Replace(requests, "1400 1 allocates", `
 			1400 1 begins r in main.main@8
 			1420 1 ends r in main.main@9
@@ -349,8 +349,8 @@ const grpcStreams = `
 	1400 1 allocates`
 
 // A worker of grpc.NumStreamWorkers waits for the next stream with a receive of its own. Requests
-// are from 1050 to 1090 and from 1120 to 1135: an interval that ends in that receive is the
-// worker's.
+// are from 1050 to 1100 and from 1120 to 1150: an interval that begins in the handler is the
+// handler's.
 const grpcWorker = `
 	1001 1 has 0 1
 	1010 1 creates 7 ` + grpcWorks + ` in ` + ofWorkers + `

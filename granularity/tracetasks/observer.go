@@ -58,7 +58,7 @@ type goroutineTasks struct {
 
 // openRegion is a region under way.
 type openRegion struct {
-	site      *traceSite    // nil: not known yet, or not a task of the profile
+	site      *traceSite    // nil: not a task of the profile
 	start     timeline.Time // never if that was before the trace
 	running   timeline.Time // of the goroutine, at the start
 	ready     timeline.Time // likewise
@@ -67,6 +67,7 @@ type openRegion struct {
 	nestReady timeline.Time
 	task      uint64
 	inner     bool // executes inside another task
+	handled   bool // a request whose class is the handler
 }
 
 // never is the start of what began before the trace.
@@ -198,11 +199,8 @@ func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutin
 		t.regions++
 	}
 	aggregated := r.inner && o.opt.AggregateNested
-	switch {
-	case o.opt.Tasks: // a region without a task counts for the enclosing task of its goroutine
+	if o.opt.Tasks { // a region without a task counts for the enclosing task of its goroutine
 		aggregated = r.inner && r.task == 0
-	case r.site == nil: // no call chain shows its purpose
-		aggregated = true
 	}
 	if len(g.stack) > 0 {
 		outer := &g.stack[len(g.stack)-1]

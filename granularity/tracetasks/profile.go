@@ -59,6 +59,9 @@ func (o *Observer) build(p *granularity.Profile) {
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {
+		if from.underWay == 0 && c.Tasks+c.Aggregated+c.Unmeasured == 0 {
+			continue // its tasks got another name
+		}
 		o.finishSeries(c, from)
 		p.Classes = append(p.Classes, *c)
 	}

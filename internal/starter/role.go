@@ -24,17 +24,14 @@ type Role struct {
 // RoleOf returns the role of a function. It scans the names character by character, so cache the
 // result.
 func RoleOf(function, file string) Role {
-	r := Role{Handles: passesOn[function] || isMethodHandler(function), Package: int32(len(symbol.Package(function))), Enclosing: int32(len(symbol.Enclosing(function)))}
+	r := Role{Package: int32(len(symbol.Package(function))), Enclosing: int32(len(symbol.Enclosing(function)))}
+	pkg, enclosing := function[:r.Package], function[:r.Enclosing]
+	r.Handles = pkg == "net/http" && strings.HasSuffix(enclosing, serveHTTP) || isMethodHandler(enclosing)
 	r.Adapter = r.Handles || symbol.IsWrapper(function, file) || strings.HasPrefix(function, "_cgoexp_") // cgo's, for an exported function
-	r.Transparent = r.Adapter
-	pkg := function[:r.Package]
-	r.Foreign = strings.HasPrefix(function, "google.golang.org/grpc.") || strings.HasPrefix(function, "google.golang.org/grpc/internal/") ||
-		isForeign(file) && (pkg != "main" || isInlined(function[r.Package:r.Enclosing]))
-	if symbol.IsStandard(pkg) {
-		r.Transparent = !strings.HasSuffix(file, "_test.go") // the library's own tests and benchmarks are the program
-	} else if !r.Transparent {
-		r.Transparent = Is(function)
-	}
+	program := symbol.IsProgram(function, file)
+	r.Transparent = r.Adapter || !program || Is(function)
+	r.Foreign = program && (strings.HasPrefix(function, "google.golang.org/grpc.") || strings.HasPrefix(function, "google.golang.org/grpc/internal/") ||
+		isForeign(file) && (pkg != "main" || symbol.IsInlined(function))) // a main package may be in the module cache, too
 	return r
 }
 
@@ -66,13 +63,10 @@ func Name(n int, at func(i int) (function, file string)) int {
 			}
 			continue
 		}
-		for {
-			next, passes := Callee(i, role)
-			if !passes {
-				return i
-			}
+		for next := i; next >= 0; next = Next(n, i, role) {
 			i = next
 		}
+		return i
 	}
 	if foreign >= 0 {
 		return foreign
@@ -80,35 +74,63 @@ func Name(n int, at func(i int) (function, file string)) int {
 	return n - 1
 }
 
-// Callee returns the frame that frame i calls, skipping frames that only pass a call on, or −1 if
-// there is none in the program's own code. It also reports whether frame i passes on the call of a
-// handler.
-func Callee(i int, at func(i int) (function string, r Role)) (callee int, passes bool) {
-	caller, _ := at(i)
+// Callee returns the frame that frame i calls, without frames that only pass a call on, or −1 if
+// that is none, or one of the standard library or of a function that starts goroutines for others.
+func Callee(i int, at func(i int) (function string, r Role)) int {
+	for i--; i >= 0; i-- {
+		if _, r := at(i); r.Transparent && !r.Adapter {
+			return -1
+		} else if !r.Adapter {
+			return i
+		}
+	}
+	return -1
+}
+
+// Next returns the frame of the handler to which frame i of n passes a request on, as middleware
+// does, or −1. That is a function that net/http or the generated code of gRPC calls as a handler, a
+// ServeHTTP, or, if a library called frame i or has it, a function that is called when frame i calls
+// that library again or a function literal of one.
+func Next(n, i int, at func(i int) (function string, r Role)) int {
+	from, own := at(i)
+	inside := own.Foreign // of libraries
+	var library string
+	for k := i + 1; k < n; k++ {
+		if caller, r := at(k); !r.Adapter {
+			if r.Foreign {
+				library = caller[:r.Package]
+			}
+			break
+		}
+	}
+	handles, direct := false, true
 	for i--; i >= 0; i-- {
 		function, r := at(i)
-		if r.Adapter {
-			passes = passes || r.Handles
+		literal := int(r.Enclosing) < len(function)
+		switch {
+		case r.Adapter:
+			handles = handles || r.Handles
 			continue
+		case handles && r.Transparent && literal:
+			continue // such as net/http.StripPrefix.func1
+		case r.Transparent:
+			return -1
+		case handles, strings.HasSuffix(function, serveHTTP):
+			return i
+		case r.Foreign:
+			inside = inside || direct && library != "" && (literal || function[:r.Package] == library)
+		case inside && !strings.HasPrefix(function, from+"."):
+			return i
+		default:
+			inside = false
 		}
-		if r.Transparent {
-			return -1, false
-		}
-		return i, passes || strings.HasSuffix(function, serveHTTP) && strings.HasSuffix(caller, serveHTTP)
+		direct = false
 	}
-	return -1, false
+	return -1
 }
 
 // serveHTTP ends the names of net/http handlers.
 const serveHTTP = ".ServeHTTP"
-
-// isInlined reports whether the name of a declared function, without its package, is that of two
-// functions. A function literal of a function that is inlined into another one has a name such as
-// "main.run.Recover.func1" and the file of the first. A main package may be in the module cache,
-// too.
-func isInlined(name string) bool {
-	return strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") > 1
-}
 
 // isForeign reports whether a file is in the module cache ("/pkg/mod/example.com/q@v1.2.3/q.go",
 // also without the prefix, as with -trimpath) or in a directory of vendored modules.
@@ -128,19 +150,9 @@ func isForeign(file string) bool {
 	}
 }
 
-// passesOn are net/http handlers that call another handler and do little else.
-var passesOn = map[string]bool{
-	"net/http.HandlerFunc.ServeHTTP":             true,
-	"net/http.(*ServeMux).ServeHTTP":             true,
-	"net/http.StripPrefix.func1":                 true,
-	"net/http.MaxBytesHandler.func1":             true,
-	"net/http.(*timeoutHandler).ServeHTTP.func1": true, // the goroutine that calls the handler
-}
-
 // isMethodHandler reports whether protoc-gen-go-grpc generated the function to call a method of a
 // service, such as _Greeter_SayHello_Handler.
 func isMethodHandler(fn string) bool {
-	fn = symbol.Enclosing(fn)
 	fn = fn[strings.LastIndexByte(fn, '.')+1:]
 	return strings.HasPrefix(fn, "_") && strings.HasSuffix(fn, "_Handler")
 }

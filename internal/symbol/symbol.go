@@ -83,10 +83,10 @@ var standard = sync.OnceValue(func() map[string]bool {
 })
 
 // IsStandard reports whether an import path belongs to the standard library, including its internal
-// and vendored packages.
+// and vendored packages. The path of a plugin begins with "plugin/".
 func IsStandard(path string) bool {
-	first, _, _ := strings.Cut(path, "/")
-	return standard()[first]
+	first, rest, _ := strings.Cut(path, "/")
+	return standard()[first] && (first != "plugin" || rest == "")
 }
 
 // IsProgram reports whether a function is outside the standard library, or in the tests of one of
@@ -98,8 +98,7 @@ func IsProgram(function, file string) bool {
 	if IsStandard(pkg) {
 		return strings.HasSuffix(file, "_test.go")
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(Enclosing(function), pkg), "[")
-	if strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") < 2 {
+	if !IsInlined(function) {
 		return true
 	}
 	_, dir, found := strings.Cut(file, "/src/")
@@ -107,7 +106,23 @@ func IsProgram(function, file string) bool {
 		dir = file // as with -trimpath
 	}
 	at := strings.LastIndexByte(dir, '/')
-	return at < 0 || !IsStandard(dir) || strings.HasSuffix("/"+pkg, "/"+dir[:at])
+	return at < 0 || !IsStandard(dir) || strings.HasPrefix(dir, "internal/") || strings.HasSuffix("/"+pkg, "/"+dir[:at])
+}
+
+// IsInlined reports whether the name of a function is that of a function literal of one function in
+// another one, into which the first is inlined, such as "main.run.Recover.func1". A literal in a
+// method with a value receiver has such a name, too.
+func IsInlined(function string) bool {
+	enclosing := Enclosing(function)
+	if enclosing == function {
+		return false
+	}
+	name := strings.ReplaceAll(enclosing[len(Package(function)):], "[...]", "")
+	if method, ok := strings.CutPrefix(name, ".("); ok {
+		_, name, _ = strings.Cut(method, ")")
+	}
+	name, _, _ = strings.Cut(name, "[")
+	return strings.Count(name, ".") > 1
 }
 
 // IsWrapper reports whether the compiler generated the function: for the arguments of a go or defer
@@ -131,11 +146,14 @@ func numbered(function, mark string) bool {
 	return number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// Enclosing returns the declared function around a function literal or a compiler's wrapper:
-// "main.(*T).run" for "main.(*T).run.func1.2.gowrap3".
+// Enclosing returns the declared function around a function literal, the body of a range over a
+// function, or a compiler's wrapper: "main.(*T).run" for "main.(*T).run.func1.2.gowrap3".
 func Enclosing(function string) string {
 	function = strings.TrimSuffix(function, "-fm")
 	for {
+		for numbered(function, "-range") {
+			function = function[:strings.LastIndexByte(function, '-')]
+		}
 		i := strings.LastIndexByte(function, '.')
 		if i < 0 || !isLiteral(function[i+1:]) {
 			return function
@@ -145,9 +163,8 @@ func Enclosing(function string) string {
 }
 
 // isLiteral reports whether the element of a name is one that the compiler generates for a part of
-// a function: func1, 2, gowrap3, deferwrap1, func1-range2.
+// a function: func1, 2, gowrap3, deferwrap1.
 func isLiteral(s string) bool {
-	s, _, _ = strings.Cut(s, "-range")
 	for _, p := range []string{"func", "gowrap", "deferwrap"} {
 		if rest, ok := strings.CutPrefix(s, p); ok {
 			s = rest
