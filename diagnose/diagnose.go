@@ -187,8 +187,8 @@ func ratio(a, b time.Duration) float64 {
 //
 // Goroutines that are too short come before the findings on the collector, the scheduler and those
 // that wait for them, which they cause. If goroutines run for as short as it takes to switch
-// between them, or yield, most of their running is switching, too. A lock with a queue costs more than the
-// processors that it kept idle. What package testing and the tracer do comes last.
+// between them, or yield, most of their running is switching, too. A lock with a queue costs more
+// than the processors that it kept idle. What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ranTiny() >= d.manyTiny()):

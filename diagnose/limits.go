@@ -126,7 +126,7 @@ func (d *diagnosis) isOne(l *limit) bool {
 }
 
 // blocksAt reports whether goroutines also wait for a channel at the place of a call chain, as
-// stages of a pipeline do. A goroutine that returns a place in a limit, or a token, never waits there.
+// stages of a pipeline do. A goroutine that returns a place in a limit never waits there.
 func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	p, _ := d.placeIn(s)
 	if d.waitPlaces == nil {

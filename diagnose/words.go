@@ -997,7 +997,7 @@ func (d *diagnosis) tinyPieces(f *Finding, group, what string) {
 	f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
 }
 
-// handOvers counts the waits of a group for others at channels and conditions. Most are at one place.
+// handOvers counts the waits of a group for others at channels and conditions, most at one place.
 type handOvers struct {
 	waits int64
 	most  *contention.Wait
