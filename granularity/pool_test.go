@@ -269,12 +269,12 @@ func stateChild(child string) {
 	for _, c := range profile.Classes {
 		tasks, unmeasured = tasks+c.Tasks, unmeasured+c.Unmeasured
 	}
-	fmt.Println(profile.Source, tasks, unmeasured)
+	fmt.Println(profile.Source, tasks, unmeasured, profile.Warnings)
 }
 
 // TestProfileNamesTheClockWithoutThreadState: with the environment variable, with the option, and
 // with the option after another recorder was created, tasks are measured by a clock other than the
-// rseq clock, and the profile names it.
+// rseq clock, and the profile names it. If each reading is a system call, a warning has its cost.
 func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
 	for _, child := range []string{"state-variable", "state-option", "state-late"} {
 		cmd := exec.Command(os.Args[0])
@@ -292,6 +292,9 @@ func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
 		fmt.Sscan(string(out), &source, &tasks, &unmeasured)
 		if source == "" || source == string(cycles.RseqClock) || tasks+unmeasured != 100 {
 			t.Errorf("%s: %s; want 100 tasks, measured by another clock than %s", child, out, cycles.RseqClock)
+		}
+		if s := cycles.Source(source); (s == cycles.ThreadClock || s == cycles.MSRTSC) && !strings.Contains(string(out), "The clock is "+source+": a task needs two readings of ") {
+			t.Errorf("%s: %s; want a warning of the cost of a reading", child, out)
 		}
 	}
 }
