@@ -32,6 +32,6 @@
 // Cost: a trigger that is suppressed takes 0.1 µs, and a request that is watched 0.6 µs
 // (BenchmarkTrigger, BenchmarkSlow). A capture copies the recording and analyzes it, about 0.5 µs of
 // CPU time per event, of which it takes a tenth of one processor at a time, and at most
-// Options.MaxMemory. "go run ./benchmarks/live -ways flight,storm,captures" measures a service with
+// Options.MaxMemory. "go run ./benchmarks/live -ways requests,storm,captures" measures a service with
 // 10,000 slow requests a second.
 package capture
