@@ -2,6 +2,7 @@ package instrument
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	gobuild "go/build"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,29 +23,56 @@ import (
 // nothing.
 const Variable = "BOTTLENECK_RECORD"
 
+// MachineVariable is the environment variable with the text of a host.Machine, which a recording
+// then contains.
+const MachineVariable = "BOTTLENECK_MACHINE"
+
 // releases are the releases of Go whose standard library this package can change.
 var releases = []string{"go1.26", "go1.27"}
 
 // systems are the values of GOOS on which programs can be recorded.
 var systems = []string{"aix", "android", "darwin", "dragonfly", "freebsd", "illumos", "ios", "linux", "netbsd", "openbsd", "solaris", "windows"}
 
+// Options selects what a recording adds to an execution trace. The zero value is ready to use.
+type Options struct {
+	// What lists the parts, of those in [Parts]; nil means all.
+	What []string
+	// Only and Skip are patterns of import paths, as in go list. A wait for a lock is logged, and
+	// a task of a pool is measured, if Only is nil or matches the package that waits or submits
+	// it, and Skip does not match.
+	Only, Skip []string
+}
+
+// Parts are the values of Options.What. Only locks and pools add to the trace, in which each
+// goroutine is a task with its go statement, also that of an errgroup. Tasks means all but locks.
+var Parts = []string{"locks", "tasks", "errgroup", "go", "pools"}
+
 // Command changes a command go build, install, run or test, such as "go", "test", "./...", so that
 // it builds an instrumented program. The caller must call remove when the command has ended. What
 // the go command itself rejects, such as a package that does not compile, it reports when it runs.
-func Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(), err error) {
+func (opt Options) Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(), err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("instrument: %w", err)
 		}
 	}()
 	b := &build{ctx: ctx}
+	for _, what := range opt.What {
+		if !slices.Contains(Parts, what) {
+			return nil, nil, fmt.Errorf("unknown part %q: want one of %s", what, strings.Join(Parts, ", "))
+		}
+	}
 	if err := b.parse(args); err != nil {
 		return nil, nil, err
 	}
 	if err := b.ask(); err != nil {
 		return nil, nil, err
 	}
-	replace, err := b.replacements()
+	settings, err := b.settings(opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	replace, err := b.replacements(settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +80,7 @@ func Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(),
 	if err != nil {
 		return nil, nil, err
 	}
-	all := slices.Concat(b.head[1:], []string{"-overlay=" + overlay}, b.flags, b.packages, b.rest)
+	all := slices.Concat(b.head[1:], []string{"-overlay=" + overlay}, b.flags, b.pools, b.packages, b.rest)
 	cmd = exec.Command(b.head[0], all...)
 	cmd.Env = append(cmd.Environ(), b.toolchain...)
 	return cmd, func() { os.Remove(overlay) }, nil
@@ -73,7 +102,9 @@ type build struct {
 	rest     []string
 	// toolchain has environment variables that select the toolchain.
 	toolchain []string
-	env       struct{ GOROOT, GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOFLAGS, GOMODCACHE string }
+	pools     []string // flags that change pools
+	conflict  string   // a flag of the command that excludes these
+	env       struct{ GOROOT, GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOFLAGS, GOMODCACHE, GOMOD, GOWORK string }
 }
 
 // parse splits the arguments.
@@ -95,8 +126,12 @@ func (b *build) parse(args []string) error {
 		if a == "-args" || a == "--args" {
 			break
 		}
-		if name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); name == "overlay" && a[0] == '-' {
+		switch name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); {
+		case !strings.HasPrefix(a, "-"):
+		case name == "overlay":
 			return errors.New("the command has a flag -overlay of its own, and the go command takes only one")
+		case name == "toolexec", name == "gcflags":
+			b.conflict = "the command has a flag -" + name
 		}
 	}
 	if b.verb == "test" { // the packages are of no importance: package testing records
@@ -132,7 +167,7 @@ var boolFlags = []string{"a", "n", "v", "x", "work", "race", "msan", "asan", "co
 // ask asks the go command for its settings, which depend on the directory: go.mod may select a
 // toolchain.
 func (b *build) ask() error {
-	out, err := b.output(append([]string{"env"}, b.head[2:]...), "-json", "GOROOT", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED", "GOFLAGS", "GOMODCACHE")
+	out, err := b.output(append([]string{"env"}, b.head[2:]...), "-json", "GOROOT", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED", "GOFLAGS", "GOMODCACHE", "GOMOD", "GOWORK")
 	if err == nil {
 		err = json.Unmarshal(out, &b.env)
 	}
@@ -148,8 +183,55 @@ func (b *build) ask() error {
 		return fmt.Errorf("programs for GOOS=%s cannot be recorded", b.env.GOOS)
 	case strings.Contains(b.env.GOFLAGS, "-overlay"):
 		return errors.New("GOFLAGS has a flag -overlay, and the go command takes only one")
+	case strings.Contains(b.env.GOFLAGS, "-toolexec"), strings.Contains(b.env.GOFLAGS, "-gcflags"):
+		b.conflict = "GOFLAGS has a flag -toolexec or -gcflags"
 	}
 	return nil
+}
+
+// settings returns the settings of package runtime/trace, and sets the flags that change pools.
+func (b *build) settings(opt Options) (text string, err error) {
+	has := func(what ...string) bool {
+		return opt.What == nil || slices.ContainsFunc(what, func(w string) bool { return slices.Contains(opt.What, w) })
+	}
+	pools := has("pools", "tasks")
+	if pools {
+		if b.pools, err = b.poolFlags(); err != nil {
+			return "", err
+		}
+	}
+	if b.pools != nil && b.conflict != "" {
+		if pools, b.pools = false, nil; slices.Contains(opt.What, "pools") {
+			return "", errors.New(b.conflict + ", which the part pools needs: leave it out, or that part")
+		}
+	}
+	if opt.Only, err = b.resolve(opt.Only); err == nil {
+		opt.Skip, err = b.resolve(opt.Skip)
+	}
+	return fmt.Sprintf("package trace\n\nconst bottleneckLocks, bottleneckPools = %v, %v\n\nvar bottleneckOnly, bottleneckSkip = %#v, %#v\n", has("locks"), pools, opt.Only, opt.Skip), err
+}
+
+// resolve returns patterns of import paths. One that begins with a dot is a directory.
+func (b *build) resolve(patterns []string) (paths []string, err error) {
+	for _, p := range patterns {
+		switch {
+		case p == "" || strings.ContainsAny(p, " \t\\:*?@") || filepath.IsAbs(p) || slices.Contains([]string{"all", "std", "cmd", "main"}, p):
+			return nil, fmt.Errorf("%q is no pattern of import paths, such as ./... and example.com/x/... are", p)
+		case p[0] != '.':
+			paths = append(paths, p)
+			continue
+		}
+		dir, below := strings.CutSuffix(p, "/...")
+		of, err := b.importPath(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no pattern of import paths: %w", p, err)
+		}
+		if below {
+			of += "/..."
+		}
+		paths = append(paths, of)
+	}
+	return paths, nil
 }
 
 // output runs the go command.
@@ -165,8 +247,30 @@ func (b *build) output(args []string, more ...string) ([]byte, error) {
 	return out, err
 }
 
+// importPath returns the import path of a directory of the program's modules.
+func (b *build) importPath(dir string) (string, error) {
+	if len(b.head) > 2 {
+		dir = filepath.Join(strings.TrimPrefix(strings.TrimLeft(b.head[len(b.head)-1], "-"), "C="), dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	out, err := b.output(append([]string{"list"}, b.head[2:]...), "-m", "-f={{.Dir}}\t{{.Path}}")
+	for line := range strings.Lines(string(out)) {
+		root, module, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if rel, err := filepath.Rel(root, dir); err == nil && root != "" && filepath.IsLocal(rel) {
+			return path.Join(module, filepath.ToSlash(rel)), nil
+		}
+	}
+	return "", cmp.Or(err, errors.New("it is outside the modules"))
+}
+
 // replacements returns the replacements for the standard library and main packages.
-func (b *build) replacements() (map[string]string, error) {
+func (b *build) replacements(settings string) (map[string]string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
@@ -179,7 +283,13 @@ func (b *build) replacements() (map[string]string, error) {
 		}
 	}
 	replace, err := library(b.env.GOROOT, cache)
-	if err != nil || b.verb == "test" {
+	if err != nil {
+		return nil, err
+	}
+	sum = sha256.Sum256([]byte(settings))
+	at := filepath.Join(cache, fmt.Sprintf("settings_%x.go", sum[:6]))
+	replace[filepath.Join(b.env.GOROOT, "src", "runtime", "trace", "bottleneck_settings.go")] = at
+	if err := keep(at, []byte(settings)); err != nil || b.verb == "test" {
 		return replace, err
 	}
 	text, err := std.ReadFile("std/main.go.txt")

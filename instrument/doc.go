@@ -11,7 +11,7 @@
 //	)
 //
 //	func main() {
-//		cmd, remove, err := instrument.Command(context.Background(), "go", "test", "./...")
+//		cmd, remove, err := instrument.Options{}.Command(context.Background(), "go", "test", "./...")
 //		if err != nil {
 //			log.Fatal(err)
 //		}
@@ -26,7 +26,9 @@
 // The go command gets an overlay of a few files of the standard library. Packages sync and
 // internal/sync log in the execution trace who holds a Mutex or RWMutex while others wait for it:
 // any of the program, of its dependencies and of the standard library. Package runtime/trace records
-// that trace from before main to the end of the program, also if a panic or a signal ends it.
+// that trace with CPU samples from before main to the end of the program, also if a panic or a
+// signal ends it. The packages of known pools of goroutines mark each task in the trace: for them the
+// go command runs the compiler through the calling program.
 //
 // Nothing is written below the program's directory or the module cache. The changed files are kept
 // below [os.UserCacheDir].

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,12 +21,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 var app = filepath.Join("testdata", "app")
 
 // goCommand runs a changed go command in a directory, and returns its output.
-func goCommand(t *testing.T, dir string, env []string, args ...string) (string, error) {
+func goCommand(t *testing.T, opt instrument.Options, dir string, env []string, args ...string) (string, error) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -38,7 +40,7 @@ func goCommand(t *testing.T, dir string, env []string, args ...string) (string, 
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
-	cmd, remove, err := instrument.Command(t.Context(), args...)
+	cmd, remove, err := opt.Command(t.Context(), args...)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +55,7 @@ func buildApp(t *testing.T, flags ...string) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "app.exe")
 	before := listing(t, app)
-	if out, err := goCommand(t, app, nil, append([]string{"go", "build", "-o", exe}, flags...)...); err != nil {
+	if out, err := goCommand(t, instrument.Options{}, app, nil, append([]string{"go", "build", "-o", exe}, flags...)...); err != nil {
 		t.Fatal(err, out)
 	}
 	if after := listing(t, "."); after != before {
@@ -80,18 +82,18 @@ func listing(t *testing.T, dir string) string {
 }
 
 // record runs a program that records itself, and returns its output and the analysis of the trace.
-func record(t *testing.T, cmd *exec.Cmd) (stdout, stderr []byte, report *bn.Report, err error) {
+func record(t *testing.T, cmd *exec.Cmd, observers ...timeline.Observer) (stdout, stderr []byte, report *bn.Report, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Env = append(cmd.Environ(), instrument.Variable+"="+dir)
 	err = cmd.Run()
-	return out.Bytes(), errs.Bytes(), analyzed(t, dir), err
+	return out.Bytes(), errs.Bytes(), analyzed(t, dir, observers...), err
 }
 
 // analyzed returns the analysis of the only trace in a directory.
-func analyzed(t *testing.T, dir string) *bn.Report {
+func analyzed(t *testing.T, dir string, observers ...timeline.Observer) *bn.Report {
 	t.Helper()
 	traces, err := filepath.Glob(filepath.Join(dir, "*.trace"))
 	if err != nil || len(traces) != 1 {
@@ -102,7 +104,7 @@ func analyzed(t *testing.T, dir string) *bn.Report {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	report, err := bn.Analyze(t.Context(), f, bn.Options{Want: bn.WantVerdict})
+	report, err := bn.Analyze(t.Context(), f, bn.Options{Want: bn.WantVerdict, Observers: observers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +114,27 @@ func analyzed(t *testing.T, dir string) *bn.Report {
 // TestOwners compares the waits in a recording with what the program and the runtime measured.
 func TestOwners(t *testing.T) {
 	exe := buildApp(t)
-	out, stderr, report, err := record(t, exec.Command(exe))
+	cpu := &samples{}
+	cmd := exec.Command(exe)
+	out, stderr, report, err := record(t, cmd, cpu)
 	if err != nil {
 		t.Fatal(err, string(stderr))
 	}
 	checkOwners(t, out, report.Contention)
+	// A sample stands for 10 ms of processor time.
+	if took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); took > 100*time.Millisecond && cpu.n == 0 {
+		t.Errorf("no CPU samples of %v", took)
+	}
 }
+
+// samples counts CPU samples.
+type samples struct {
+	timeline.Base
+	n int
+}
+
+// Sample implements [timeline.Observer].
+func (s *samples) Sample(*timeline.Sample) { s.n++ }
 
 func checkOwners(t *testing.T, out []byte, p *contention.Profile) {
 	t.Helper()
@@ -148,7 +165,8 @@ func checkOwners(t *testing.T, out []byte, p *contention.Profile) {
 		}
 		fn := caller(w.Waiter.Stack)
 		kinds := map[string]contention.Kind{"main.write": contention.RWMutexWriterKind, "main.read": contention.RWMutexReaderKind, "main.scan": contention.RWMutexReaderKind}
-		if want, rw := kinds[fn]; rw && w.Kind != want {
+		notes := slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return f.Func == "main.note" })
+		if want, rw := kinds[fn]; rw && w.Kind != want && !notes { // it has a mutex
 			t.Errorf("%s waited for a %v, want %v", fn, w.Kind, want)
 		}
 		waits[fn] += w.Waited - w.HandOff
@@ -216,7 +234,7 @@ func caller(s *contention.Stack) string {
 // TestEnds: the recording is complete no matter how the program ends.
 func TestEnds(t *testing.T) {
 	exe := buildApp(t)
-	for how, want := range map[string]string{"exit": "exit status 3", "panic": "exit status 2"} {
+	for how, want := range map[string]string{"exit": "exit status 3", "panic": "exit status 2", "fatal": "exit status 1"} {
 		out, stderr, report, err := record(t, exec.Command(exe, how))
 		if got := fmt.Sprint(err); got != want {
 			t.Errorf("%q: %v, want %v", how, err, want)
@@ -261,7 +279,7 @@ func TestTests(t *testing.T) {
 	if raceBuilds() {
 		args = append(args, "-race")
 	}
-	out, err := goCommand(t, app, []string{instrument.Variable + "=" + dir}, append(args, ".")...)
+	out, err := goCommand(t, instrument.Options{}, app, []string{instrument.Variable + "=" + dir}, append(args, ".")...)
 	if err != nil {
 		t.Fatal(err, out)
 	}
@@ -271,6 +289,77 @@ func TestTests(t *testing.T) {
 		}
 	}
 	t.Error("no wait for the lock of the test")
+}
+
+// TestPools: each task of a pool is measured where it runs, once, with the place that submitted it,
+// and -only and -skip choose by the package that submits or waits.
+func TestPools(t *testing.T) {
+	for name, c := range map[string]struct {
+		opt   instrument.Options
+		tasks string
+		waits map[string]bool // whether those of a function are logged
+	}{
+		"all": {instrument.Options{}, "main.antsCall main.antsTask main.concResult main.concStreamed main.concTask main.pondErr main.pondGrouped main.pondTask main.tunnyCall other.Submit.func1",
+			map[string]bool{"main.main.func1": true, "example.com/pools/other.Contend.func1": true}},
+		"some": {instrument.Options{Only: []string{"./..."}, Skip: []string{"example.com/pools"}}, "other.Submit.func1",
+			map[string]bool{"main.main.func1": false, "example.com/pools/other.Contend.func1": true}},
+		"none": {instrument.Options{What: []string{"go", "errgroup"}}, "", map[string]bool{"main.main.func1": false, "example.com/pools/other.Contend.func1": false}},
+	} {
+		exe := filepath.Join(t.TempDir(), "pools.exe")
+		if out, err := goCommand(t, c.opt, filepath.Join("testdata", "pools"), nil, "go", "build", "-o", exe); err != nil {
+			t.Fatal(err, out)
+		}
+		t.Chdir(filepath.Join("..", ".."))
+		_, stderr, report, err := record(t, exec.Command(exe))
+		if err != nil {
+			t.Fatal(err, string(stderr))
+		}
+		var tasks []string
+		for i := range report.Tasks.Classes {
+			class := &report.Tasks.Classes[i]
+			for _, s := range class.Sites {
+				if s.Pool == "" {
+					continue
+				}
+				name := strings.TrimPrefix(class.Name, "example.com/pools/")
+				if n := len(tasks); n == 0 || tasks[n-1] != name {
+					tasks = append(tasks, name)
+				}
+				want := "main.main"
+				if name == "other.Submit.func1" {
+					want = "example.com/pools/other.Submit"
+				}
+				if len(s.Created) == 0 || s.Created[0].Func != want {
+					t.Errorf("%s: %s was submitted at %v, want %s", name, class.Name, s.Created, want)
+				}
+			}
+			want := uint64(10)
+			if class.Name == "main.pondTask" {
+				want *= 2
+			}
+			if got := class.Tasks + class.Unmeasured; slices.Contains(tasks, strings.TrimPrefix(class.Name, "example.com/pools/")) && got != want {
+				t.Errorf("%s: %d tasks of %s, want %d", name, got, class.Name, want)
+			}
+		}
+		slices.Sort(tasks)
+		if got := strings.Join(tasks, " "); got != c.tasks {
+			t.Errorf("%s: tasks %s, want %s", name, got, c.tasks)
+		}
+		waits := map[string]bool{}
+		for i := range report.Contention.Waits {
+			w := &report.Contention.Waits[i]
+			if w.Kind == contention.MutexKind && w.Waiter.Stack != nil {
+				for _, f := range w.Waiter.Stack.Frames {
+					if _, known := c.waits[f.Func]; known {
+						waits[f.Func] = w.Flags&contention.Logged != 0
+					}
+				}
+			}
+		}
+		if !maps.Equal(waits, c.waits) {
+			t.Errorf("%s: logged waits %v, want %v", name, waits, c.waits)
+		}
+	}
 }
 
 // raceBuilds reports whether a program with the race detector can be built.
@@ -307,10 +396,22 @@ func TestRejected(t *testing.T) {
 		"instrument: the command has a flag -overlay of its own":  {"go", "test", "-overlay=x.json"},
 		"flag provided but not defined: -nonsense":                {"go", "run", "-nonsense", "."},
 		"go1.0.0\": executable file not found":                    {"go1.0.0", "build"},
+		"-C flag must be first flag":                              {"go", "build", "-v", "-C", ".", "."},
+		"chdir nowhere":                                           {"go", "build", "-C", "nowhere"},
 	} {
-		out, err := goCommand(t, broken, nil, args...)
+		out, err := goCommand(t, instrument.Options{}, broken, nil, args...)
 		if err == nil || !strings.Contains(out+err.Error(), want) {
 			t.Errorf("%q: %v %s, want %s", args, err, out, want)
+		}
+	}
+	for want, opt := range map[string]instrument.Options{
+		`unknown part "lock": want one of locks, tasks, errgroup, go, pools`: {What: []string{"locks", "lock"}},
+		`"all" is no pattern of import paths`:                                {Only: []string{"all"}},
+		`"./missing" is no pattern of import paths`:                          {Skip: []string{"./missing"}},
+		`"../..." is no pattern of import paths`:                             {Skip: []string{"../..."}},
+	} {
+		if _, err := goCommand(t, opt, broken, nil, "go", "build"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", opt, err, want)
 		}
 	}
 	if after := listing(t, broken); after != before {
@@ -320,12 +421,12 @@ func TestRejected(t *testing.T) {
 		t.Errorf("left in %s: %s", temp, left)
 	}
 	t.Setenv("GOOS", "plan9")
-	if _, _, err := instrument.Command(t.Context(), "go", "build"); err == nil || !strings.Contains(err.Error(), "GOOS=plan9 cannot be recorded") {
+	if _, _, err := (instrument.Options{}).Command(t.Context(), "go", "build"); err == nil || !strings.Contains(err.Error(), "GOOS=plan9 cannot be recorded") {
 		t.Error(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := instrument.Command(canceled, "go", "build"); !errors.Is(err, context.Canceled) {
+	if _, _, err := (instrument.Options{}).Command(canceled, "go", "build"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -337,13 +438,17 @@ func TestSources(t *testing.T) {
 	}
 	const main, with = "package main\n\nfunc main() {}\n", "package main\n\nimport _ \"example.com/b\"\n\nfunc main() {}\n"
 	module := func(name string) string { return "module example.com/" + name + "\n\ngo 1.26\n" }
+	vendored := map[string]string{"go.mod": module("a") + "\nrequire example.com/b v0.0.0\n", "a.go": with, "vendor/example.com/b/b.go": "package b\n",
+		"vendor/modules.txt": "# example.com/b v0.0.0\n## explicit; go 1.26\nexample.com/b\n"}
 	for name, c := range map[string]struct {
 		files map[string]string
 		args  string
 	}{
 		"workspace": {map[string]string{"go.work": "go 1.26\n\nuse ./a\nuse ./b\n", "a/go.mod": module("a"), "a/a.go": with, "b/go.mod": module("b"), "b/b.go": "package b\n"}, "./a"},
-		"vendored": {map[string]string{"go.mod": module("a") + "\nrequire example.com/b v0.0.0\n", "a.go": with, "vendor/example.com/b/b.go": "package b\n",
-			"vendor/modules.txt": "# example.com/b v0.0.0\n## explicit; go 1.26\nexample.com/b\n"}, "."},
+		"vendored":  {vendored, "."},
+		"mod flag":  {vendored, "-mod=vendor ."},
+		"directory": {map[string]string{"x/go.mod": module("a"), "x/a.go": main}, "-C x ."},
+		"list":      {map[string]string{"go.mod": module("a"), "a.go": main, "b/b.go": "package b\n", "c/c.go": main}, "-v . ./b ./c"},
 		"tags":      {map[string]string{"go.mod": module("a"), "a.go": "//go:build special\n\n" + main}, "-tags special ."},
 		"files":     {map[string]string{"go.mod": module("a"), "a.go": main}, "a.go"},
 		"generated": {map[string]string{"go.mod": module("a"), "a.go": "// Code generated by hand. DO NOT EDIT.\n\n//line a.y:1\n" + main}, "./..."},
@@ -358,11 +463,16 @@ func TestSources(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			before := listing(t, ".")
-			cmd, remove, err := instrument.Command(t.Context(), append([]string{"go", "build"}, strings.Fields(c.args)...)...)
+			cmd, remove, err := instrument.Options{}.Command(t.Context(), append([]string{"go", "build"}, strings.Fields(c.args)...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd.Args = slices.Concat([]string{cmd.Args[0], "list", "-f={{.GoFiles}}{{.CgoFiles}}"}, cmd.Args[2:]) // builds nothing
+			at := 2
+			if cmd.Args[at] == "-C" {
+				at += 2
+			}
+			cmd.Args[1] = "list" // builds nothing
+			cmd.Args = slices.Insert(cmd.Args, at, "-f={{.GoFiles}}{{.CgoFiles}}")
 			out, err := cmd.CombinedOutput()
 			remove()
 			if want := "zz_bottleneck_record.go]"; err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "a.go") {

@@ -24,14 +24,14 @@ type edit struct {
 // edits are those of all supported releases, in which these files are alike.
 var edits = []edit{
 	// A goroutine is counted as a waiter.
-	{"internal/sync/mutex.go", "var waitStartTime int64", "var waitStartTime, bottleneckStart int64"},
+	{"internal/sync/mutex.go", "var waitStartTime int64", "var waitStartTime int64; var bottleneckStart bottleneckMark"},
 	{"internal/sync/mutex.go", "\twaitStartTime = runtime_nanotime()\n",
 		"\twaitStartTime = runtime_nanotime(); bottleneckStart = bottleneckArrive(m, waitStartTime)\n"},
 	// It gets the lock, or another one does while it waits.
 	{"internal/sync/mutex.go", "\t\t} else {\n\t\t\told = m.state\n\t\t}\n\t}\n",
-		"\t\t} else {\n\t\t\told = m.state\n\t\t}\n\t}; if bottleneckStart != 0 || bottleneckLocks.Load() != 0 { bottleneckGot(m, bottleneckStart) }\n"},
+		"\t\t} else {\n\t\t\told = m.state\n\t\t}\n\t}; if bottleneckStart.start != 0 || bottleneckLocks.Load() != 0 { bottleneckGot(m, bottleneckStart) }\n"},
 	{"internal/sync/mutex.go", "old|mutexLocked) {\n\t\treturn false\n\t}\n",
-		"old|mutexLocked) {\n\t\treturn false\n\t}; if old != 0 && bottleneckLocks.Load() != 0 { bottleneckGot(m, 0) }\n"},
+		"old|mutexLocked) {\n\t\treturn false\n\t}; if old != 0 && bottleneckLocks.Load() != 0 { bottleneckGot(m, bottleneckMark{}) }\n"},
 	// An owner leaves while goroutines wait. The defer statement keeps the depth of the call of
 	// runtime_Semrelease, which leaves out as many calls as it may.
 	{"internal/sync/mutex.go", "func (m *Mutex) unlockSlow(new int32) {",
@@ -40,13 +40,18 @@ var edits = []edit{
 	{"sync/rwmutex.go", "runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)", "rw.bottleneckRLock()"},
 	{"sync/rwmutex.go", "\t// A writer is pending.\n", "\tdefer isync.BottleneckLeft(&rw.w.mu, isync.BottleneckReaderLeave(&rw.w.mu)) // A writer is pending.\n"},
 	// and a writer.
-	{"sync/rwmutex.go", "\t\truntime_SemacquireRWMutex(&rw.writerSem, false, 0)\n",
-		"\t\tstart := isync.BottleneckWriterArrive(&rw.w.mu); runtime_SemacquireRWMutex(&rw.writerSem, false, 0); isync.BottleneckWriterGot(&rw.w.mu, start)\n"},
+	{"sync/rwmutex.go", "\t// Wait for active readers.\n",
+		"\tvar start int64; if r != 0 { start = isync.BottleneckWriterArrive(&rw.w.mu) } // Wait for active readers.\n"},
+	{"sync/rwmutex.go", "\t\truntime_SemacquireRWMutex(&rw.writerSem, false, 0)\n\t}\n",
+		"\t\truntime_SemacquireRWMutex(&rw.writerSem, false, 0); isync.BottleneckWriterGot(&rw.w.mu, start, true)\n\t} else if r != 0 { isync.BottleneckWriterGot(&rw.w.mu, start, false) }\n"},
 	{"sync/rwmutex.go", "\t// Unblock blocked readers, if any.\n",
-		"\tvar hold uint64; if r > 0 { hold = isync.BottleneckWriterLeave(&rw.w.mu) } // Unblock blocked readers, if any.\n"},
+		"\tvar hold isync.BottleneckExit; if r > 0 { hold = isync.BottleneckWriterLeave(&rw.w.mu) } // Unblock blocked readers, if any.\n"},
 	{"sync/rwmutex.go", "\t// Allow other writers to proceed.\n\trw.w.Unlock()\n",
 		"\t// Allow other writers to proceed.\n\trw.w.Unlock(); isync.BottleneckLeft(&rw.w.mu, hold)\n"},
 	{"sync/rwmutex.go", "import (\n\t\"internal/race\"\n", "import (\n\t\"internal/race\"; isync \"internal/sync\"\n"},
+	// The program takes a CPU profile of its own, and ends that.
+	{"runtime/cpuprof.go", "\t\tcpuprof.on = true\n", "\t\tsetcpuprofilerate(0); cpuprof.on = true\n"},
+	{"runtime/cpuprof.go", "\t\tcpuprof.log = nil\n", "\t\tcpuprof.log = nil; setcpuprofilerate(bottleneckHz)\n"},
 	// The program ends.
 	{"runtime/panic.go", "\tif traceEnabled() {\n\t\ttraceAdvance(false)\n",
 		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},
@@ -59,7 +64,7 @@ var added = map[string]string{
 	"internal/sync/bottleneck.go": "sync.go.txt",
 	"os/signal/bottleneck.go":     "signal.go.txt",
 	"sync/bottleneck.go":          "rwmutex.go.txt",
-	"runtime/bottleneck.go":       "panic.go.txt",
+	"runtime/bottleneck.go":       "runtime.go.txt",
 	"runtime/trace/bottleneck.go": "trace.go.txt",
 }
 

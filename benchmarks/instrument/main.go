@@ -81,7 +81,7 @@ func measure(dir, pkg string, flags []string) (string, error) {
 			return "", err
 		}
 		between := time.Now()
-		cmd, remove, err := instrument.Command(context.Background(), "go", "test", "-c", "-vet=off", "-o", changed, pkg)
+		cmd, remove, err := instrument.Options{}.Command(context.Background(), "go", "test", "-c", "-vet=off", "-o", changed, pkg)
 		if err != nil {
 			return "", err
 		}

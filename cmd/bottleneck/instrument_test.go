@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -29,6 +31,10 @@ func TestRunUsage(t *testing.T) {
 		{"run -- go build -v .", exitUsage, `go build runs nothing: use "bottleneck instrument -- go build"`},
 		{"run -- main.go", exitUsage, "main.go is no program: want -- go run main.go"},
 		{"run -- .", exitUsage, ". is no program: want -- go run ."},
+		{"run -- sh -c make", exitFailure, "sh is no Go program"},
+		{"run -what locks -- nowhere/program", exitUsage, "-what, -only and -skip choose what is built into a program"},
+		{"run -what lock -- go test", exitFailure, `unknown part "lock": want one of locks, tasks, errgroup, go, pools`},
+		{"instrument -only all -- go build", exitFailure, `"all" is no pattern of import paths, such as ./... and example.com/x/... are`},
 		{"instrument", exitUsage, "no command: it follows after --"},
 		{"instrument go build", exitUsage, `unexpected argument "go"`},
 		{"instrument -- ls", exitFailure, "bottleneck: instrument: want go build, install, run or test"},
@@ -124,7 +130,8 @@ func TestRun(t *testing.T) {
 		t.Setenv(name, map[string]string{"GOWORK": "off"}[name])
 	}
 	t.Chdir(filepath.Join("..", "..", "instrument", "testdata", "app"))
-	dir := t.TempDir()
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	exe := filepath.Join(dir, "app.exe")
 	bottleneck("instrument", "--", "go", "build", "-o", exe).want(t, exitOK, "", "")
 	got := bottleneck("run", "-dir", dir, "--", exe, "exit")
@@ -135,5 +142,25 @@ func TestRun(t *testing.T) {
 	}
 	if again := bottleneck(traces[0]); !strings.Contains(got.out, again.out) || again.out == "" {
 		t.Errorf("the verdict on the recording: %s\nwant %s", again.out, got.out)
+	}
+	for _, c := range []string{"graph", "contention", "tasks", "ledger"} {
+		if read := bottleneck(c, traces[0]); read.status != exitOK || read.out == "" {
+			t.Errorf("%s: status %d, %s", c, read.status, read.err)
+		}
+	}
+	if want := fmt.Sprintf("of %d processors", runtime.NumCPU()); !bytes.Contains(read(t, traces[0]), []byte(want)) {
+		t.Errorf("the recording has no note %q", want)
+	}
+	for args, want := range map[string]int{"go run . exit": 1, "go test -run=TestQuick .": exitOK, exe + " fatal": 1, exe + " parent": exitFailure} {
+		if strings.HasSuffix(args, "parent") && runtime.GOOS == "windows" {
+			continue // no signals
+		}
+		got := bottleneck(append([]string{"run", "-dir", dir, "--"}, strings.Fields(args)...)...)
+		if got.status != want || !strings.Contains(got.err, "bottleneck: recorded "+dir) || got.out == "" {
+			t.Errorf("%s: status %d, want %d; %s%s", args, got.status, want, got.out, got.err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
 	}
 }

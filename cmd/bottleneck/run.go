@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 func (a *app) run() *cobra.Command {
@@ -39,6 +42,8 @@ After -- there is one of
 A trace that is served does not begin before main, and does not have the owners
 of each lock. It is kept with the processor time of the program's threads.
 
+-what, -only and -skip are those of "bottleneck instrument".
+
 The recording is an execution trace for all other commands. If several processes
 record, such as the tests of several packages, all recordings are kept, and the
 verdict is on the longest. The exit status is that of the program if it is not
@@ -46,6 +51,7 @@ verdict is on the longest. The exit status is that of the program if it is not
 		return f.run(ctx, std, args, c.ArgsLenAtDash())
 	})
 	f.verdict.define(c, verdictForms, &verdictMeasures)
+	defineInstrument(c.Flags(), &f.build)
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
 	c.Flags().StringVar(&f.serves, "trace-url", "", "of a PROGRAM as it is: read the trace from `URL`, where the program serves it; the verdict follows when the program ends")
 	c.Example = `  bottleneck run -- go run ./cmd/server
@@ -59,6 +65,7 @@ verdict is on the longest. The exit status is that of the program if it is not
 // runFlags holds the flags of run.
 type runFlags struct {
 	verdict verdictFlags
+	build   instrument.Options
 	dir     string
 	serves  string // URL of the program's trace
 }
@@ -70,7 +77,9 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	if st, err := os.Stat(f.dir); err != nil || !st.IsDir() {
 		return usagef("-dir %s: it is no directory", f.dir)
 	}
-	switch {
+	switch chosen := slices.Concat(f.build.What, f.build.Only, f.build.Skip); {
+	case chosen != nil && !instrument.IsGo(args[0]):
+		return usagef("-what, -only and -skip choose what is built into a program: give them to \"bottleneck instrument\"")
 	case f.serves == "":
 		if err := checkProgram(args); err != nil {
 			return err
@@ -85,11 +94,12 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	env := []string{instrument.Variable + "=" + dir}
+	machine := host.Machine{Processors: host.Processors(), All: runtime.NumCPU(), Throttling: host.Throttled()}
+	env := []string{instrument.Variable + "=" + dir, instrument.MachineVariable + "=" + machine.String()}
 	std.err = shared(std.err)
 	var ran error
 	if instrument.IsGo(args[0]) {
-		ran = runGo(ctx, std, args, env)
+		ran = runGo(ctx, std, f.build, args, env)
 	} else {
 		ran = runCommand(std, exec.Command(args[0], args[1:]...), env)
 	}
@@ -176,13 +186,22 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	return longest, err
 }
 
+// defineInstrument defines the flags that choose what a recording has.
+func defineInstrument(fs *pflag.FlagSet, opt *instrument.Options) {
+	fs.StringSliceVar(&opt.What, "what", nil, "record the parts of `LIST`, separated by commas: locks, the owners of locks; pools, each task of an ants, tunny, pond or conc pool; tasks, pools and what every trace has: go and errgroup, each goroutine with its go statement; default locks,tasks")
+	fs.StringSliceVar(&opt.Only, "only", nil, "record owners while packages of `PATTERNS` wait, and tasks of pools that they submit; patterns as in go list: ./..., example.com/x/...")
+	fs.StringSliceVar(&opt.Skip, "skip", nil, "not those of `PATTERNS`")
+}
+
 func (a *app) instrument() *cobra.Command {
+	var opt instrument.Options
 	var c *cobra.Command
-	c = a.command("instrument -- go build | install | run | test [arguments]", "build a program that records itself, unchanged", `
+	c = a.command("instrument [flags] -- go build | install | run | test [arguments]", "build a program that records itself, unchanged", `
 Instrument runs a command of go so that the program records itself: its
-execution trace, and the owners of each sync.Mutex and sync.RWMutex while
-goroutines wait for it, in the program, in its dependencies and in the standard
-library. No source is changed, and nothing is written beside it.
+execution trace with CPU samples, the owners of each sync.Mutex and sync.RWMutex
+while goroutines wait for it, in the program, in its dependencies and in the
+standard library, and the tasks of pools of goroutines. No source is changed,
+and nothing is written beside it.
 
 The program records from before main to its end, if the environment variable
 BOTTLENECK_RECORD has the name of a directory. Each process writes a trace
@@ -196,10 +215,12 @@ a fatal error that is not a panic, such as a deadlock.`, func(ctx context.Contex
 		if err := onlyCommand(args, c.ArgsLenAtDash()); err != nil {
 			return err
 		}
-		return runGo(ctx, std, args, nil)
+		return runGo(ctx, std, opt, args, nil)
 	})
+	defineInstrument(c.Flags(), &opt)
 	c.Example = `  bottleneck instrument -- go build -o server ./cmd/server
   mkdir recordings && BOTTLENECK_RECORD=recordings ./server
+  bottleneck instrument -what locks -only ./... -- go build ./cmd/server
   bottleneck recordings/server.*.trace`
 	return c
 }
@@ -216,8 +237,8 @@ func onlyCommand(args []string, dash int) error {
 }
 
 // runGo runs a go command so that it builds an instrumented program. See [runCommand].
-func runGo(ctx context.Context, std stdio, args, env []string) error {
-	cmd, remove, err := instrument.Command(ctx, args...)
+func runGo(ctx context.Context, std stdio, opt instrument.Options, args, env []string) error {
+	cmd, remove, err := opt.Command(ctx, args...)
 	if err != nil {
 		return errors.Unwrap(err) // without the name of the package
 	}

@@ -3,6 +3,7 @@ package tracewaits
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -91,10 +92,12 @@ type earlyWait struct {
 
 type loggedExit struct{ lock, number uint64 }
 
-// loggedOwner is the goroutine that released a lock.
+// loggedOwner is the goroutine that released a lock, and when it had held that by the clock of the
+// messages.
 type loggedOwner struct {
-	owner owner
-	past  *past
+	owner    owner
+	past     *past
+	from, to timeline.Time
 }
 
 // keep keeps the finished wait of g for its message. It returns false if there will be none.
@@ -200,14 +203,14 @@ func (o *Observer) Log(m *timeline.Log) {
 
 // logExit records who released a lock.
 func (o *Observer) logExit(m *timeline.Log, text string) error {
-	sent, lock, number, err := waitlog.ParseExit(text)
+	x, err := waitlog.ParseExit(text)
 	if err != nil {
 		return err
 	}
 	l := &o.logs
-	l.tie(m, sent)
-	l.sync = l.sync || lock&waitlog.SyncLock != 0
-	k := loggedExit{lock, number}
+	l.tie(m, x.Sent)
+	l.sync = l.sync || x.Lock&waitlog.SyncLock != 0
+	k := loggedExit{x.Lock, x.Number}
 	if l.exits == nil {
 		l.exits = map[loggedExit]loggedOwner{}
 	}
@@ -223,7 +226,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	g := o.goroutine(m.G)
 	g.shown = true
 	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
-	l.exits[k] = loggedOwner{by, g.past}
+	l.exits[k] = loggedOwner{by, g.past, timeline.Time(x.From), timeline.Time(x.To)}
 	return nil
 }
 
@@ -325,8 +328,7 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 	end := start + logged.waited
 	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.handOff, what: handOffSpan}, now)
 	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.unattributed, what: unattributedSpan}, now)
-	for i := range w.Parts {
-		p := &w.Parts[i]
+	for p := range o.logs.parts(w) {
 		by, known := o.logs.exits[loggedExit{w.Lock, p.Number}]
 		if !known {
 			by.owner = owner{site: o.places.unknown.site}
@@ -345,6 +347,32 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 		did.scale(timeline.Time(p.NS))
 		logged.blame(by.owner, timeline.Time(p.NS), &did)
 		o.windows.noteLogged(logged, waitSpan{from: from, to: from + timeline.Time(p.Length), ns: timeline.Time(p.NS), what: blamedSpan, by: by.owner, past: by.past}, now)
+	}
+}
+
+// parts yields the parts of a wait, each with one owner. One with several owners has the times of
+// their messages. What is left of it, since messages are missing, has no owner.
+func (l *traceLogs) parts(w *waitlog.Wait) iter.Seq[*waitlog.Part] {
+	return func(yield func(*waitlog.Part) bool) {
+		for i := range w.Parts {
+			p := &w.Parts[i]
+			left, begin := *p, int64(w.Start)+p.From
+			if p.Count > 0 {
+				left.Number = 0
+			}
+			for n := p.Number - p.Count + 1; p.Count > 0 && n <= p.Number; n++ {
+				x := l.exits[loggedExit{w.Lock, n}]
+				from := max(int64(x.from), begin)
+				if d := min(int64(x.to), begin+p.Length) - from; d > 0 && d <= left.NS {
+					if left.NS -= d; !yield(&waitlog.Part{Number: n, From: from - int64(w.Start), Length: d, NS: d, Flags: p.Flags}) {
+						return
+					}
+				}
+			}
+			if (p.Count == 0 || left.NS > 0) && !yield(&left) {
+				return
+			}
+		}
 	}
 }
 

@@ -73,6 +73,25 @@ func TestTraceLogs(t *testing.T) {
 			|  main.h:12: 110 of 1
 			|  main.b:4: 60 of 1
 			|  main.a:3: 22 of 1`},
+		{"logged with the number of owners, whose messages have the times", seen + `
+			121 1 logs 1 x SENT 5 6 rs n5c in U:a:3
+			181 3 logs 1 x SENT 5 7 rs 1aao in U:b:4
+			301 1 logs 1 x SENT 5 8 rs 2cvk in U:h:12
+			330 2 logs ` + sent(330) + told36(2, 98, 213, 21, 0, waitlog.Part{Number: 8, Length: 213, NS: 192, Count: 3}) + `
+			400 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0; ready 0
+			|  main.h:12: 110 of 1
+			|  main.b:4: 60 of 1
+			|  main.a:3: 22 of 1`},
+		{"logged with the number of owners, one of which is missing", seen + `
+			121 1 logs 1 x SENT 5 6 rs n5c in U:a:3
+			301 1 logs 1 x SENT 5 8 rs 2cvk in U:h:12
+			330 2 logs ` + sent(330) + told36(2, 98, 213, 21, 0, waitlog.Part{Number: 8, Length: 213, NS: 192, Count: 3}) + `
+			400 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0; ready 0
+			|  main.h:12: 110 of 1
+			|  ?: 60 of 1
+			|  main.a:3: 22 of 1`},
 		{"logged by another goroutine, and late", seen + `
 			301 1 logs 1 x SENT 5 8 in U:h:12
 			320 2 blocks sleep in time.Sleep < main.z:1

@@ -24,6 +24,9 @@ import (
 // handler and its pool the function of the connection. If no call chain shows the handler, the class
 // is that function with " (request)".
 //
+// So is a task of a pool that package instrument has changed: a region of the pool's user task, with
+// the call chain that submitted it. Its class is the function.
+//
 // Goroutines that began before the trace, or were alive at its end, are unmeasured. Those for which
 // both hold are not tasks of the trace.
 

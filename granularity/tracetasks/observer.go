@@ -169,7 +169,11 @@ func (g *goroutineTasks) pop() openRegion {
 
 // Region implements [timeline.Observer].
 func (o *Observer) Region(e *timeline.RegionEvent) {
-	o.tasksAreRegions()
+	if !slices.Contains(starter.Pools, e.Region.Task) {
+		o.tasksAreRegions()
+	} else if o.wholeLives() && e.G.Serves() {
+		return
+	}
 	g := o.goroutines.At(e.G.Index)
 	switch {
 	case e.Begin:
@@ -311,7 +315,13 @@ func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 			key.submitted = t.created
 		}
 	}
-	if ours(e.Stack) {
+	switch t := o.open[e.Region.TaskID]; {
+	case slices.Contains(starter.Pools, key.pool):
+		key.created, key.submitted = nil, nil
+		if t != nil {
+			key.created = t.created
+		}
+	case ours(e.Stack):
 		key.created = e.G.Creator().Stack
 	}
 	return o.site(key)
@@ -319,7 +329,7 @@ func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 
 // ours reports whether a call chain contains only this module's code: a pool begins the regions of
 // its tasks itself.
-func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s)) == 0 }
+func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s, "")) == 0 }
 
 // isOurs reports whether a call at the leaf of a call chain belongs to the tracer, to this module,
 // or to a library that starts goroutines for others.
@@ -328,14 +338,16 @@ func isOurs(f *timeline.Frame) bool {
 		starter.Is(f.Func) && !strings.HasSuffix(f.File, "_test.go")
 }
 
-// traceFrames returns the calls of a stack, without those of the tracer and this module at the
-// leaf.
-func traceFrames(s *timeline.Stack) []granularity.Frame {
+// traceFrames returns the calls of a stack, without those of the tracer, this module and a pool that
+// package instrument has changed at the leaf.
+func traceFrames(s *timeline.Stack, pool string) []granularity.Frame {
 	if s == nil {
 		return nil
 	}
-	calls := s.Frames
-	if i := slices.IndexFunc(calls, func(f *timeline.Frame) bool { return !isOurs(f) }); i >= 0 {
+	calls, instrumented := s.Frames, slices.Contains(starter.Pools, pool)
+	if i := slices.IndexFunc(calls, func(f *timeline.Frame) bool {
+		return !isOurs(f) && !(instrumented && strings.HasPrefix(f.Func, pool) && !strings.HasSuffix(f.File, "_test.go"))
+	}); i >= 0 {
 		calls = calls[i:]
 	} else {
 		return nil

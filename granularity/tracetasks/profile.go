@@ -52,7 +52,7 @@ func (o *Observer) build(p *granularity.Profile) {
 			continue
 		}
 		site := granularity.Site{
-			Pool: s.key.pool, Created: traceFrames(s.key.created), Submitted: traceFrames(s.key.submitted),
+			Pool: s.key.pool, Created: traceFrames(s.key.created, s.key.pool), Submitted: traceFrames(s.key.submitted, s.key.pool),
 			Tasks: s.wall.Count(), Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked,
 		}
 		c.Add(&granularity.Class{Tasks: site.Tasks, Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked, ReadyNS: s.ready})

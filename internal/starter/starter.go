@@ -20,6 +20,10 @@ var prefixes = []string{
 	"golang.org/x/sys/", // called by those
 }
 
+// Pools are the modules, without major version, whose pools of goroutines run tasks that package
+// instrument marks in a trace: as regions of a user task of this name.
+var Pools = []string{"github.com/panjf2000/ants", "github.com/Jeffail/tunny", "github.com/alitto/pond", "github.com/sourcegraph/conc"}
+
 // Is reports whether the function starts goroutines for its callers, or is part of the code that
 // they start.
 func Is(function string) bool {

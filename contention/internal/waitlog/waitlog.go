@@ -20,10 +20,11 @@ import (
 // The messages have the category [Category]. Their fields are separated by blanks. Numbers are in
 // base 36, and times in nanoseconds. The first field is the version of the format.
 //
-//	1 x SENT LOCK NUMBER
+//	1 x SENT LOCK NUMBER [AGO HELD]
 //	        an owner has released a lock that a goroutine waited for. The goroutine and the call
 //	        chain of the message are the owner's. SENT is when it was written, LOCK the lock's
-//	        number in the process, and NUMBER that of its exit
+//	        number in the process, and NUMBER that of its exit. It left AGO before SENT, after
+//	        it had held the lock for HELD
 //	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS
 //	    "NAME" "CLASS" PART…
 //	        a goroutine has waited since START, by the same clock as SENT. KIND is 0 for a mutex, 1
@@ -34,9 +35,11 @@ import (
 //	1 p PART…
 //	        more parts of the latest wait from this goroutine, if one message has no room for all
 //
-//	PART = NUMBER,GOROUTINE,FROM,FOR,NS,FLAGS
+//	PART = NUMBER,GOROUTINE,FROM,FOR,NS,FLAGS[,COUNT]
 //	        the owner that left by that exit is to blame for NS of the time that begins FROM after
-//	        START and lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait
+//	        START and lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait.
+//	        With COUNT, these are the owners that left by that exit and by COUNT-1 before it, one
+//	        after the other, each to blame for the time for which it held the lock
 //
 // The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with
 // another number. A reader that does not support it skips the message, and counts it.
@@ -52,6 +55,8 @@ const (
 	SyncLock = 1 << 63
 	// MaxParts is the maximum number of parts of a logged wait.
 	MaxParts = 512
+	// MaxCount is the maximum number of owners of one part.
+	MaxCount = 1 << 15
 	// maxMessage is the length after which parts continue in another message; the runtime
 	// truncates at 1024.
 	maxMessage = 900
@@ -84,6 +89,13 @@ type Part struct {
 	Number, Goroutine uint64
 	From, Length, NS  int64
 	Flags             Flags
+	Count             uint64 // of owners; 0 means 1
+}
+
+// Exit is a message about an owner that has left. Times are in nanoseconds.
+type Exit struct {
+	Sent, Lock, Number uint64
+	From, To           int64 // when it held the lock; 0 if unknown
 }
 
 // Flags describe the circumstances of an owner.
@@ -127,6 +139,9 @@ func (w *Wait) Messages() []string {
 			b = strconv.AppendUint(append(b, ','), v, 36)
 		}
 		b = strconv.AppendUint(append(b, ','), uint64(p.Flags), 36)
+		if p.Count > 0 {
+			b = strconv.AppendUint(append(b, ','), p.Count, 36)
+		}
 	}
 	return append(out, string(b))
 }
@@ -187,13 +202,17 @@ func (f *fields) text() string {
 }
 
 // ParseExit parses the text after "1 x ".
-func ParseExit(text string) (sent, lock, number uint64, err error) {
+func ParseExit(text string) (Exit, error) {
 	f := fields{rest: text}
-	sent, lock, number = f.number(), f.number(), f.number()
-	if f.bad || f.rest != "" || sent > math.MaxInt64/4 {
-		return 0, 0, 0, ErrMessage
+	x := Exit{Sent: f.number(), Lock: f.number(), Number: f.number()}
+	if f.rest != "" {
+		x.To = int64(x.Sent) - f.span()
+		x.From = x.To - f.span()
 	}
-	return sent, lock, number, nil
+	if f.bad || f.rest != "" || x.Sent > math.MaxInt64/4 || x.From < 0 {
+		return Exit{}, ErrMessage
+	}
+	return x, nil
 }
 
 // ParseWait parses the text after "1 w ". More parts may have to follow.
@@ -223,7 +242,10 @@ func (w *Wait) AddParts(text string) error {
 		f := fields{rest: strings.ReplaceAll(part, ",", " ")}
 		p := Part{Number: f.number(), Goroutine: f.number(), From: f.span(), Length: f.span(), NS: f.span()}
 		flags := f.number()
-		if f.bad || f.rest != "" || flags >= uint64(unknownFlag) || p.Goroutine > math.MaxInt64 || int64(len(w.Parts)) >= w.expected {
+		if f.rest != "" {
+			p.Count = f.number()
+		}
+		if f.bad || f.rest != "" || flags >= uint64(unknownFlag) || p.Goroutine > math.MaxInt64 || int64(len(w.Parts)) >= w.expected || p.Count > MaxCount {
 			return ErrMessage
 		}
 		p.Flags = Flags(flags)

@@ -4,12 +4,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"example.com/app/store"
@@ -149,9 +151,20 @@ func main() {
 	switch strings.Join(os.Args[1:], " ") {
 	case "exit":
 		os.Exit(3)
+	case "fatal":
+		log.Fatal("the end")
 	case "panic":
 		go panic("the end")
 		select {}
+	case "parent": // passes the signal on
+		parent, err := os.FindProcess(os.Getppid())
+		if err == nil {
+			err = parent.Signal(syscall.SIGTERM)
+		}
+		if err != nil {
+			panic(err)
+		}
+		fallthrough
 	case "hang":
 		time.Sleep(time.Minute)
 	}

@@ -1,0 +1,3 @@
+module github.com/sourcegraph/conc
+
+go 1.20

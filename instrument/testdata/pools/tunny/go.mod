@@ -1,0 +1,3 @@
+module github.com/Jeffail/tunny
+
+go 1.13
