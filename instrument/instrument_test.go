@@ -209,7 +209,9 @@ func checkOwners(t *testing.T, out []byte, p *contention.Profile) {
 		}
 	}
 	for _, fn := range []string{"main.slow", "main.quick"} {
-		if got, want := owners[fn], truth.Mutex.Time[fn]; (got - want).Abs() > want*3/100+handedOff {
+		// Once one goroutine was left in the queue, the runtime counts one too many of at most three.
+		got, want := owners[fn], truth.Mutex.Time[fn]
+		if got < want*3/4-want*3/100-handedOff || got > want+want*3/100+handedOff {
 			t.Errorf("%s: blamed for %v, in the mutex profile %v; %v hand-off", fn, got, want, handedOff)
 		}
 	}
