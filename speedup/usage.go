@@ -303,7 +303,7 @@ func (s *Stack) grown(all map[string]Growth, fromTo func(string) string) string 
 	return "for reasons that no counter shows." + profiles + "."
 }
 
-// checkValid returns an error if a count is out of range.
+// checkValid returns an error if a count is negative or not finite.
 func (u *Usage) checkValid() error {
 	for _, c := range []Counts{u.Single, u.Multi} {
 		for name, v := range c {
