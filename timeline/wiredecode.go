@@ -198,7 +198,10 @@ func (c *wireCursor) g(i int32) int32 {
 	return i
 }
 
-// newGs adds the goroutines up to number i.
+// newGs adds the goroutines up to number i. Its callers are on the way of every event; inlined there,
+// it would double their size.
+//
+//go:noinline
 func (c *wireCursor) newGs(i int32) {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
