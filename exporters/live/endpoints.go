@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -107,10 +108,7 @@ var graphEndpoint = endpoint{
 		if err != nil {
 			return nil, err
 		}
-		g := live.Bottle
-		if !h.opt.FilePaths {
-			g = trimGraph(g)
-		}
+		g := page.TrimGraph(live.Bottle, h.naming())
 		s := &page.Shown{
 			Draw: func() (*picture.Drawing, error) { return picture.Draw(g, h.look(live)) },
 			Text: func(w io.Writer) error { return text.Write(w, g, text.Options{}) },
@@ -128,14 +126,8 @@ var contentionEndpoint = endpoint{
 	title:      "Contention",
 	about:      "Who waited for locks, channels and so on in the last seconds, and who held them. Inferred from the execution trace: what cannot be known is called unattributed. Profiles have three views: view=owner (default), waiter, joined.",
 	forms:      allForms,
-	lean:       allForms[2:4], // text and JSON
 	parameters: append(usual[:len(usual):len(usual)], "view"),
-	missing: func(h *handler) string {
-		if h.continuous != nil || h.recorder == nil {
-			return noSource(h)
-		}
-		return noFull(h)
-	},
+	missing:    func(h *handler) string { return cmp.Or(noSource(h), noFull(h)) },
 	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
 		live, err := h.report(ctx, q.orDefault(), false)
 		if err != nil {
@@ -143,21 +135,9 @@ var contentionEndpoint = endpoint{
 		}
 		p := live.Contention
 		if p == nil {
-			if text := noFull(h); text != "" { // of a snapshot
-				return nil, &problem{status: http.StatusNotImplemented, text: text}
-			}
 			p = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 		}
-		if !h.opt.FilePaths {
-			p = trimContention(p)
-		}
-		s := &page.Shown{}
-		if h.opt.Full != nil {
-			s = h.opt.Full.Contention(p, live.From, q.view, h.look(live), h.naming())
-		}
-		s.Text = func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) }
-		s.JSON = func(w io.Writer) error { return contention.WriteJSON(w, p) }
-		return s, nil
+		return h.opt.Full.Contention(p, live.From, q.view, h.look(live), h.naming()), nil
 	},
 }
 
@@ -168,10 +148,7 @@ var holdersEndpoint = endpoint{
 	forms:      []form{formText, formJSON},
 	parameters: usual,
 	missing: func(h *handler) string {
-		switch {
-		case h.opt.Locks != nil:
-			return ""
-		case h.recorder == nil:
+		if h.opt.Locks == nil && h.recorder == nil {
 			return "neither live.Options.Locks nor live.Options.Recorder is set"
 		}
 		return noFull(h)
@@ -184,9 +161,6 @@ var holdersEndpoint = endpoint{
 			if h.recorder == nil {
 				return nil, &problem{status: http.StatusNotImplemented, text: "seconds= needs a snapshot, and there is no recorder: live.Options.Recorder is not set"}
 			}
-			if text := noFull(h); text != "" {
-				return nil, &problem{status: http.StatusNotImplemented, text: text}
-			}
 			live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{Want: bottleneck.WantBottle | bottleneck.WantContention})
 			if err != nil {
 				return nil, err
@@ -194,13 +168,7 @@ var holdersEndpoint = endpoint{
 			p = live.Contention
 		}
 		p = &contention.Profile{Source: p.Source, Accuracy: p.Accuracy, Start: p.Start, Duration: p.Duration, Unfinished: p.Unfinished, InFlight: p.InFlight}
-		if !h.opt.FilePaths {
-			p = trimContention(p)
-		}
-		return &page.Shown{
-			Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
-			JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },
-		}, nil
+		return h.opt.Full.Contention(p, time.Time{}, "", picture.Options{}, h.naming()), nil
 	},
 }
 
@@ -233,9 +201,6 @@ var tasksEndpoint = endpoint{
 		p, look, err := h.taskProfile(ctx, q)
 		if err != nil {
 			return nil, err
-		}
-		if !h.opt.FilePaths {
-			p = trimTasks(p)
 		}
 		return h.opt.Full.Tasks(p, look, h.naming()), nil
 	},

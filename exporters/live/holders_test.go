@@ -40,7 +40,7 @@ func TestHoldersOfWrappedLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer locks.Stop()
-	h := Handler(Options{AllowRemote: true, Locks: &locks})
+	h := Handler(Options{AllowRemote: true, Locks: &locks, Full: full.Pages{}})
 	ask := func(target string) string {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))

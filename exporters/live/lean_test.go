@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 )
 
-// Without Options.Full there are the graph, and the contention of a continuous analysis. For the rest
-// the answer is 501 with the way to get it, and the index has no link.
+// Without Options.Full there is the graph. For the rest the answer is 501 with the way to get it, and
+// the index has no link.
 func TestLean(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]*handler{
@@ -19,22 +19,19 @@ func TestLean(t *testing.T) {
 		h.opt.Full, h.opt.PNG = nil, nil
 		base := serve(t, h, nil)
 		for path, want := range map[string]string{
-			"graph?format=svg": "<svg", "graph?format=text": "main.", "graph?format=json": `"boxes"`, "contention?format=text": "contentions", "contention?format=json": `"waits"`,
+			"graph?format=svg": "<svg", "graph?format=text": "main.", "graph?format=json": `"boxes"`,
 		} {
-			if h.continuous == nil && strings.HasPrefix(path, "contention") {
-				continue
-			}
 			if a := get(t, base+path); a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
 				t.Errorf("%s, %s: %s\n%.300s", name, path, a.Status, a.body)
 			}
 		}
-		for _, path := range []string{"graph?format=pprof", "contention?format=svg", "contention?view=waiter", "tasks", "tasks?format=json", "wall", "leaks"} {
+		for _, path := range []string{"graph?format=pprof", "contention?format=text", "contention?format=svg", "contention?view=waiter", "tasks", "tasks?format=json", "wall", "leaks"} {
 			if a := get(t, base+path); a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, "full.Pages{}") {
 				t.Errorf("%s, %s: %s\n%.300s", name, path, a.Status, a.body)
 			}
 		}
 		index := get(t, base).body
-		for _, absent := range []string{"format=pprof", "contention?format=svg", `href="wall`, `href="leaks`, `href="tasks`, `href="speedup`, "go tool pprof -"} {
+		for _, absent := range []string{"format=pprof", `href="contention`, `href="holders`, `href="wall`, `href="leaks`, `href="tasks`, `href="speedup`, "go tool pprof -"} {
 			if strings.Contains(index, absent) {
 				t.Errorf("%s: the index has %s", name, absent)
 			}

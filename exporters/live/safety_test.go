@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -254,7 +255,7 @@ func TestTrimCopies(t *testing.T) {
 	p := live.Contention
 	p.Locks[0].Created = p.Waits[0].Waiter.Stack
 	p.Pairs[0].Owner.Stack = nil
-	out := trimContention(p)
+	out := page.TrimContention(p, sourceFile)
 	if f := p.Waits[0].Waiter.Stack.Frames[0].File; f != "/home/ann/secret/shop/cache.go" {
 		t.Errorf("the source's file is now %s", f)
 	}
@@ -351,7 +352,7 @@ func TestTrimFindsEveryPath(t *testing.T) {
 		}
 	}
 	graph, waits, tasks := new(bottle.Graph), new(contention.Profile), new(granularity.Profile)
-	check("graph", graph, func() any { return trimGraph(graph) })
-	check("contention", waits, func() any { return trimContention(waits) })
-	check("tasks", tasks, func() any { return trimTasks(tasks) })
+	check("graph", graph, func() any { return page.TrimGraph(graph, sourceFile) })
+	check("contention", waits, func() any { return page.TrimContention(waits, sourceFile) })
+	check("tasks", tasks, func() any { return page.TrimTasks(tasks, sourceFile) })
 }

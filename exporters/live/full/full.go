@@ -1,6 +1,5 @@
-// Package full adds to the pages of package live what takes much code: the verdict and the
-// contention in snapshots, tasks, speedup stacks, wall-clock profiles, leaked goroutines, and
-// profiles for pprof.
+// Package full adds to the pages of package live what takes much code: the verdict on snapshots,
+// contention, tasks, speedup stacks, wall-clock profiles, leaked goroutines, and profiles for pprof.
 //
 //	package main
 //
@@ -87,12 +86,15 @@ func (Pages) Graph(g *bottle.Graph, from time.Time, file page.Naming) func(io.Wr
 	})
 }
 
-// Contention shows contention as a picture and a profile.
+// Contention shows contention.
 func (Pages) Contention(p *contention.Profile, from time.Time, view contention.View, look picture.Options, file page.Naming) *page.Shown {
+	p = page.TrimContention(p, file)
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) {
 			return picture.DrawContention(p, picture.ContentionOptions{Options: look})
 		},
+		Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
+		JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },
 		Profile: writer(file, from, func() (*profile.Profile, error) {
 			return pprof.Contention(p, pprof.ContentionOptions{View: view, File: program})
 		}),
@@ -101,6 +103,7 @@ func (Pages) Contention(p *contention.Profile, from time.Time, view contention.V
 
 // Tasks shows the granularity of tasks.
 func (Pages) Tasks(p *granularity.Profile, look picture.Options, file page.Naming) *page.Shown {
+	p = page.TrimTasks(p, file)
 	return &page.Shown{
 		Draw:    func() (*picture.Drawing, error) { return picture.DrawTasks(p, look) },
 		Text:    func(w io.Writer) error { return text.WriteTasks(w, p, text.Options{}) },
