@@ -20,6 +20,7 @@ import (
 	"runtime/trace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,9 +41,11 @@ type memorySink struct {
 	captures []map[string][]byte
 	err      error
 	block    chan struct{} // if not nil, Store waits for it
+	calls    atomic.Int32  // of Store
 }
 
 func (m *memorySink) Store(ctx context.Context, name string, files []File) error {
+	m.calls.Add(1)
 	if m.block != nil {
 		<-m.block
 	}
@@ -404,7 +407,7 @@ func TestSlowOperationsAreCountedWhileItIsTooEarly(t *testing.T) {
 	sink := &memorySink{block: make(chan struct{})}
 	c := New(Options{Recorder: recording2(t), Sink: sink, NoVerdict: true, Every: time.Hour})
 	c.Slow("first", time.Millisecond)
-	wait(t, func() bool { return c.next.Load() == math.MaxInt64 })
+	wait(t, func() bool { return c.next.Load() == math.MaxInt64 && sink.calls.Load() == 1 })
 	storm := func() {
 		before, goroutines := c.Stats().Suppressed, runtime.NumGoroutine()
 		for range 1000 {

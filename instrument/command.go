@@ -35,7 +35,8 @@ var systems = []string{"aix", "android", "darwin", "dragonfly", "freebsd", "illu
 
 // Options selects what a recording adds to an execution trace. The zero value is ready to use.
 type Options struct {
-	// What lists the parts, of those in [Parts]; nil means all.
+	// What lists the parts, of those in [Parts]; nil means all. The part pools needs a call of
+	// [Wrapped].
 	What []string
 	// Only and Skip are patterns of import paths, as in go list. A wait for a lock is logged, and
 	// a task of a pool is measured, if Only is nil or matches the package that waits or submits
@@ -194,7 +195,10 @@ func (b *build) settings(opt Options) (text string, err error) {
 	has := func(what ...string) bool {
 		return opt.What == nil || slices.ContainsFunc(what, func(w string) bool { return slices.Contains(opt.What, w) })
 	}
-	pools := has("pools", "tasks")
+	pools := has("pools", "tasks") && wrapped
+	if !wrapped && slices.Contains(opt.What, "pools") {
+		return "", errors.New("the part pools needs a call of Wrapped at the beginning of main")
+	}
 	if pools {
 		if b.pools, err = b.poolFlags(); err != nil {
 			return "", err

@@ -24,6 +24,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
+func TestMain(m *testing.M) {
+	instrument.Wrapped()
+	os.Exit(m.Run())
+}
+
 var app = filepath.Join("testdata", "app")
 
 // goCommand runs a changed go command in a directory, and returns its output.

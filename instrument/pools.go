@@ -26,7 +26,7 @@ import (
 // it runs.
 //
 // The go command allows no overlay of a file in the module cache. So it runs its tools through the
-// program that called [Options.Command] (-toolexec), which compiles changed copies of the files. A
+// program that called [Options.Command] (-toolexec, [Wrapped]), which compiles changed copies of the files. A
 // flag for the compiler that only this program sees (-gcflags) makes the go command keep such
 // packages apart in its cache, so no other package is compiled again.
 
@@ -38,7 +38,13 @@ const (
 // submits are the methods and functions whose argument is a task.
 var submits = []string{"Go", "Submit", "SubmitErr", "TrySubmit", "TrySubmitErr"}
 
-func init() {
+var wrapped bool // main calls Wrapped
+
+// Wrapped returns at once, unless the go command of [Options.Command] started this process to run a
+// tool: then it runs the tool, and exits. A program that wants the tasks of pools calls it at the
+// beginning of main.
+func Wrapped() {
+	wrapped = true
 	if len(os.Args) < 3 || os.Args[1] != toolArgument {
 		return
 	}

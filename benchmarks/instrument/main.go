@@ -41,6 +41,7 @@ import (
 )
 
 func main() {
+	instrument.Wrapped()
 	log.SetFlags(0)
 	args := os.Args[1:]
 	if len(args) == 0 || len(args)%3 != 0 {

@@ -19,8 +19,14 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
+
+func TestMain(m *testing.M) {
+	instrument.Wrapped() // the go command runs its tools through this executable
+	os.Exit(m.Run())
+}
 
 // The traces of the tests.
 var (
