@@ -300,6 +300,9 @@ func (s *Stack) grown(all map[string]Growth, fromTo func(string) string) string 
 		}
 		return "mostly in user mode: goroutines do more work, spin, or write memory that other cores use, such as atomics" + why + "." + profiles + " and look for functions that take longer for the same calls."
 	}
+	if _, known := s.Usage.Multi["user-time"]; !known {
+		return "for reasons that a run of less than a second of processor time does not show. Next: run it for longer (-benchtime)."
+	}
 	return "for reasons that no counter shows." + profiles + "."
 }
 

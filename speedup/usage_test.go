@@ -46,7 +46,7 @@ func TestNextStep(t *testing.T) {
 		{"switches in the kernel", used(0, software(8*ms, 1*ms, 1000, 10), software(8*ms, 4*ms, 1010, 900)), []string{"in the kernel, with context switches from 10 to 900"}},
 		{"system calls", used(0, software(8*ms, 1*ms, 1000, 10), software(8*ms, 4*ms, 1001, 11)), []string{"mostly in the kernel. Next: compare CPU profiles", "system calls"}},
 		{"atomics without a PMU", used(0, software(8*ms, 0, 10, 10), software(16*ms, 0, 10, 10)), []string{"mostly in user mode", "atomics; instructions, which would distinguish these, are not counted: there is none. Next", "longer for the same calls"}},
-		{"only the total", used(0, counts{"processor-time": 8 * ms}, counts{"processor-time": 16 * ms}), []string{"for reasons that no counter shows"}},
+		{"only the total", used(0, counts{"processor-time": 8 * ms}, counts{"processor-time": 16 * ms}), []string{"for reasons that a run of less than a second of processor time does not show"}},
 		{"lock", used(1.9, software(8*ms, 0, 10, .04), software(8.1*ms, 0, 10, 40)),
 			[]string{"Processor time per operation hardly grows (from 8 ms to 8.1 ms). Context switches per operation grow from 0.04 to 40: threads sleep and wake up while goroutines wait for each other. Next: let"}},
 		{"lock that spins", used(1.9, software(8*ms, 0, 10, 1), software(16*ms, 0, 10, 40)), []string{"mostly in user mode", "for the same calls. Context switches per operation grow from 1 to 40"}},

@@ -127,7 +127,9 @@ func TestScaleCauses(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "stack.json")
 		r := bottleneck("scale", "-cpu", "1,2", "-count", "1", "-format", "text", "-o", file, "-fail", c.grows+"-growth(2) < 1.3", "--",
 			self, "-test.run=^$", "-test.bench=ScaledCause/"+c.name+"$", "-test.benchtime="+c.times)
-		if held := r.status != exitOK && r.status != exitUnmeasurable; held || !strings.Contains(r.out, "per operation") || !strings.Contains(strings.Join(strings.Fields(r.out), " "), c.sentence) {
+		disturbed := r.status == exitUnmeasurable // by other programs: what the command prints is not a result
+		if r.status != exitOK && !disturbed || !strings.Contains(r.out, "per operation") ||
+			!disturbed && !strings.Contains(strings.Join(strings.Fields(r.out), " "), c.sentence) {
 			t.Errorf("%s: status %d, %s; %q is not in\n%s", c.name, r.status, r.err, c.sentence, r.out)
 		}
 		b, err := os.ReadFile(file)
@@ -139,7 +141,7 @@ func TestScaleCauses(t *testing.T) {
 			t.Fatalf("%s: %v", b, err)
 		}
 		for _, g := range stacks[0].Growth() {
-			if g.Name == c.grows && !(g.Ratio() > 1.3) || g.Name == "page-faults" && c.grows != g.Name && g.Ratio() > 1.5 {
+			if g.Name == c.grows && !disturbed && !(g.Ratio() > 1.3) || g.Name == "page-faults" && c.grows != g.Name && g.Ratio() > 1.5 {
 				t.Errorf("%s: %s from %v to %v", c.name, g.Name, g.Single, g.Multi)
 			}
 		}

@@ -35,6 +35,7 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
@@ -86,9 +87,8 @@ func (m *Meter) Wait() (Run, error) {
 	err := m.cmd.Wait()
 	m.readEvents()
 	if state := m.cmd.ProcessState; state != nil {
-		c, user, system := m.run.Counts, float64(state.UserTime()), float64(state.SystemTime())
-		c["processor-time"], c["user-time"], c["system-time"] = user+system, user, system
-		addRusage(c, state)
+		addTimes(m.run.Counts, state.UserTime(), state.SystemTime())
+		addRusage(m.run.Counts, state)
 	}
 	return m.run, err
 }
@@ -122,6 +122,17 @@ func countOf(spec perfevent.Spec, count perfevent.Count) (name string, v float64
 		return name, 0, false
 	}
 	return name, float64(count.Value) * float64(count.Enabled) / float64(count.Running), true
+}
+
+// leastSplit is the processor time from which its parts in user mode and in the kernel are known.
+// The kernel counts them by timer ticks, 100 to 1,000 a second.
+const leastSplit = time.Second
+
+func addTimes(c speedup.Counts, user, system time.Duration) {
+	c["processor-time"] = float64(user + system)
+	if user+system >= leastSplit {
+		c["user-time"], c["system-time"] = float64(user), float64(system)
+	}
 }
 
 // word is the first argument of a process that runs a command for [Exec].
