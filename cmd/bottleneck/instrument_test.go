@@ -31,7 +31,6 @@ func TestRunUsage(t *testing.T) {
 		{"run -- go build -v .", exitUsage, `go build runs nothing: use "bottleneck instrument -- go build"`},
 		{"run -- main.go", exitUsage, "main.go is no program: want -- go run main.go"},
 		{"run -- .", exitUsage, ". is no program: want -- go run ."},
-		{"run -- sh -c make", exitFailure, "sh is no Go program"},
 		{"run -what locks -- nowhere/program", exitUsage, "-what, -only and -skip choose what is built into a program"},
 		{"run -what lock -- go test", exitFailure, `unknown part "lock": want one of locks, tasks, errgroup, go, pools`},
 		{"instrument -only all -- go build", exitFailure, `"all" is no pattern of import paths, such as ./... and example.com/x/... are`},
