@@ -55,7 +55,8 @@ func WriteJSON(w io.Writer, p *Profile) error {
 // A profile from a trace also has running_ns{…}; its cycles and hz are null because a trace does
 // not contain them. Further fields hold what [ReadJSON] needs to rebuild the profile: the buckets
 // of the distributions, series, sites with whole call chains, samples and pauses. If there are
-// samples, utilization{by,mean,half_95} is their mean utilization. The log is not written. Lists are never null.
+// samples, utilization{by,mean,half_95} is their mean utilization. The log is not written. Lists
+// are never null.
 func (p Profile) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Source   string   `json:"source"`

@@ -26,9 +26,9 @@ import (
 // it runs.
 //
 // The go command allows no overlay of a file in the module cache. So it runs its tools through the
-// program that called [Options.Command] (-toolexec, [Wrapped]), which compiles changed copies of the files. A
-// flag for the compiler that only this program sees (-gcflags) makes the go command keep such
-// packages apart in its cache, so no other package is compiled again.
+// program that called [Options.Command] (-toolexec, [Wrapped]), which compiles changed copies of
+// the files. A flag for the compiler that only this program sees (-gcflags) makes the go command
+// keep such packages apart in its cache, so no other package is compiled again.
 
 const (
 	toolArgument = "bottleneck-toolexec"

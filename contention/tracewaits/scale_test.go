@@ -349,7 +349,7 @@ func nested(t *testing.T, seed uint64, opt Options) *contention.Profile {
 		s.to(at, next, timeline.Runnable, timeline.WaitMutex, nil)
 		at += 1000
 		s.to(at, next, timeline.Running, timeline.WaitNone, nil)
-		if rng.IntN(10) == 0 { // in vain: the owner has locked it again
+		if rng.IntN(10) == 0 { // the owner has locked it again
 			at += 500
 			s.to(at, next, timeline.Waiting, timeline.WaitMutex, s.stack(mLock+"f:10"))
 			continue

@@ -52,7 +52,8 @@ func copied[S ~[]E, E any](s S, change func(*E)) S {
 	return s
 }
 
-// TrimGraph returns a copy of a graph with other names of files, or the original if file is nil.
+// TrimGraph returns a copy of a graph with other names of files, or the
+// original if file is nil.
 func TrimGraph(g *bottle.Graph, file Naming) *bottle.Graph {
 	if file == nil {
 		return g
@@ -91,7 +92,8 @@ func trimmed[T any](change func(*T)) func(**T) {
 	}
 }
 
-// TrimContention returns a copy of a profile of contention with other names of files, or the original if file is nil.
+// TrimContention returns a copy of a profile of contention with other names of files, or the
+// original if file is nil.
 func TrimContention(p *contention.Profile, file Naming) *contention.Profile {
 	if file == nil {
 		return p
@@ -119,7 +121,8 @@ func TrimContention(p *contention.Profile, file Naming) *contention.Profile {
 	return &out
 }
 
-// TrimTasks returns a copy of a profile of tasks with other names of files, or the original if file is nil.
+// TrimTasks returns a copy of a profile of tasks with other names of files, or the
+// original if file is nil.
 func TrimTasks(p *granularity.Profile, file Naming) *granularity.Profile {
 	if file == nil {
 		return p
