@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -18,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -71,6 +73,24 @@ func (h *handler) naming() page.Naming {
 		return nil
 	}
 	return sourceFile
+}
+
+// sourceFile returns the file name of a function, derived from its package.
+//
+// Call stacks name source files as the build machine did, such as
+// "/home/ann/src/shop/cart/cart.go", which reveals who built the program, and where. Unless
+// Options.FilePaths is set, the names are replaced by those of "go build -trimpath",
+// "example.com/shop/cart/cart.go", to the extent that the function's name contains them.
+func sourceFile(function, file string) string {
+	slash := strings.LastIndexAny(file, `/\`)
+	if slash < 0 {
+		return file
+	}
+	base := file[slash+1:]
+	if p := symbol.Package(symbol.Unescape(function)); p != "" {
+		return p + "/" + base
+	}
+	return base
 }
 
 // noFull returns why a page that needs Options.Full is not available, or "".
