@@ -291,12 +291,12 @@ func TestBrokenArchives(t *testing.T) {
 	for meta, want := range map[string]string{
 		`{`:                                    "meta.json",
 		`{"format": 99}`:                       "format 99",
-		`{"format": 0}`:                        "format 0",
-		`{"format": 1, "begin": -5}`:           "counted from",
-		`{"format": 1, "metric_names": ["x"]}`: "no metric",
-		`{"format": 1, "metric_names": ["goroutines"], "metrics": [{"t":1,"v":[]}]}`: "metrics",
-		`{"format": 1}`:                       archive.TraceMember,
-		`{"format": 1, "begin": 1, "end": 2}`: archive.TraceMember,
+		`{"format": 1}`:                        "format 1",
+		`{"format": 2, "begin": -5}`:           "counted from",
+		`{"format": 2, "metric_names": ["x"]}`: "no metric",
+		`{"format": 2, "metric_names": ["goroutines"], "metrics": [{"t":1,"v":[]}]}`: "metrics",
+		`{"format": 2}`:                       archive.TraceMember,
+		`{"format": 2, "begin": 1, "end": 2}`: archive.TraceMember,
 	} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)

@@ -65,7 +65,7 @@ func TestJoin(t *testing.T) {
 		Goroutine: []int64{1, 2, 3}, Group: []int32{0, 0, 0}, Thread: []int64{7, 7, -1}, Proc: []int32{0, 0, 0},
 		Begin: []int64{100, 300, 400}, Duration: []int64{100, 200, 10}}
 	const zero = 5000
-	m := &archive.Meta{Format: 1, Begin: zero, End: zero + 1000, Switched: []string{archive.TaskClock, archive.CtxSwitches, archive.Preemptions, archive.Migrations},
+	m := &archive.Meta{Format: archive.Format, Begin: zero, End: zero + 1000, Switched: []string{archive.TaskClock, archive.CtxSwitches, archive.Preemptions, archive.Migrations},
 		Clock: &archive.Event{Name: archive.TaskClock, Total: 460}, Hits: []archive.Event{{Name: "faults", Total: 9}},
 		Extra: 1, Groups: [][]archive.Event{{{Name: "cycles", Total: 1000}}}, Period: int64(time.Millisecond)}
 	var e archive.Encoder

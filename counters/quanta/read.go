@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -151,9 +149,9 @@ func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, 
 	if m.Begin == 0 {
 		return readJoined(ctx, t, bytes.NewReader(nil), m, opt, observers...)
 	}
-	s, err := samplesOf(z, m)
+	s, err := z.Open(archive.SamplesMember)
 	if err != nil {
-		return fail(err)
+		return fail(fmt.Errorf("not a whole archive of counters: %w", err))
 	}
 	defer s.Close()
 	return readJoined(ctx, t, io.LimitReader(s, maxSamples), m, opt, observers...)
@@ -170,30 +168,10 @@ func TraceIn(r io.ReaderAt, size int64) (*io.SectionReader, error) {
 
 func traceOf(z *zip.Reader, r io.ReaderAt) (*io.SectionReader, error) {
 	for _, f := range z.File {
-		if (f.Name == archive.TraceMember || f.Name == "trace.zst") && f.Method == zip.Store {
+		if f.Name == archive.TraceMember && f.Method == zip.Store {
 			at, err := f.DataOffset()
 			return io.NewSectionReader(r, at, int64(f.CompressedSize64)), err
 		}
 	}
 	return nil, fmt.Errorf("not a whole archive of counters: it has no %s", archive.TraceMember)
-}
-
-// samplesOf opens the samples of an archive.
-func samplesOf(z *zip.Reader, m *archive.Meta) (io.ReadCloser, error) {
-	name := archive.SamplesMember
-	if m.Format == 1 {
-		name += ".zst"
-	}
-	f, err := z.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("not a whole archive of counters: %w", err)
-	}
-	if m.Format > 1 {
-		return f, nil
-	}
-	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, errors.Join(err, f.Close()))
-	}
-	return d.IOReadCloser(), nil
 }

@@ -286,18 +286,12 @@ func (e Ending) String() string {
 	return endingNames[OtherEnding]
 }
 
-// ParseEnding returns the ending with the name.
-func ParseEnding(name string) (Ending, bool) {
-	i := slices.Index(endingNames[:], name)
-	return Ending(max(i, 0)), i >= 0
-}
-
 // MarshalText returns the name.
 func (e Ending) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText parses a name. An unknown name, as of a later version, becomes OtherEnding.
 func (e *Ending) UnmarshalText(name []byte) error {
-	*e, _ = ParseEnding(string(name))
+	*e = Ending(max(0, slices.Index(endingNames[:], string(name))))
 	return nil
 }
 

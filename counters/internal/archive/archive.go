@@ -9,8 +9,7 @@
 //	trace.gz   the execution trace as runtime/trace wrote it, packed with gzip
 //
 // The trace is stored without further compression, so that a reader of traces can read it in place.
-// Format 1 has trace.zst and samples.zst instead, compressed with zstd. Readers refuse later
-// formats, and ignore unknown members and fields.
+// Readers refuse other formats, and ignore unknown members and fields.
 package archive
 
 import (
@@ -25,7 +24,7 @@ import (
 	"time"
 )
 
-// Format is the format that Write writes.
+// Format is the format of archives.
 const Format = 2
 
 // The members of an archive.
@@ -141,8 +140,8 @@ func (e Event) From(how string) string {
 // check returns an error for data that no recorder writes.
 func (m *Meta) check() error {
 	switch {
-	case m.Format < 1 || m.Format > Format:
-		return fmt.Errorf("format %d; this version reads formats up to %d", m.Format, Format)
+	case m.Format != Format:
+		return fmt.Errorf("format %d; this version reads format %d", m.Format, Format)
 	case m.End < m.Begin || m.Begin < 0:
 		return fmt.Errorf("counted from %d to %d ns", m.Begin, m.End)
 	case m.Extra < 0 || m.Extra > 8 || len(m.Groups) > 64 || len(m.Hits) > 64:
