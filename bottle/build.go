@@ -152,7 +152,7 @@ func (g *Graph) finish() {
 
 func (o *Observer) warnings(g *Graph) (w []string) {
 	if o.tooMany {
-		w = append(w, fmt.Sprintf("More than %s windows of %v: the later ones are missing.", format.Count(maxWindows), o.opt.Window))
+		w = append(w, fmt.Sprintf("More than %s windows: the later ones are missing.", format.Count(maxWindows)))
 	}
 	if g.Wall > maxWall {
 		w = append(w, fmt.Sprintf("The graph covers %v: shares are right up to 39 hours only.", g.Wall))

@@ -6,20 +6,43 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func readReal(t *testing.T, name string, opt Options) *Graph {
+func openReal(t *testing.T, name string) *os.File {
 	t.Helper()
 	f, err := os.Open("../testdata/real/" + name + ".trace.zst")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func readReal(t *testing.T, name string, opt Options) *Graph {
+	t.Helper()
+	f := openReal(t, name)
 	g, err := ReadTrace(context.Background(), f, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// collections lists when collections begin, relative to the beginning of the trace.
+type collections struct {
+	timeline.Base
+	begin timeline.Time
+	at    []time.Duration
+}
+
+func (c *collections) Begin(b *timeline.Begin) { c.begin = b.Time }
+
+func (c *collections) Range(e *timeline.Range) {
+	if e.Begin && e.Name == timeline.MarkPhase {
+		c.at = append(c.at, time.Duration(e.Time-c.begin))
+	}
 }
 
 // The collector's boxes of a program with 86 collections agree with the counts of other tools.
@@ -81,6 +104,27 @@ func TestCollector(t *testing.T) {
 	}
 	if all.Share = c.Share; all != c {
 		t.Errorf("the windows sum to %+v; the whole is %+v", all, c)
+	}
+	// From collection to collection, each window has one, and they sum to the whole, too.
+	begins := readReal(t, "json-gogc5", Options{Collections: true}).Windows
+	all = Collector{}
+	for i, w := range begins {
+		all.add(&w.Collector)
+		if w.Collector.Cycles > 1 || w.Collector.Cycles == 0 && i > 0 || i > 0 && w.Start != begins[i-1].Start+begins[i-1].Wall {
+			t.Errorf("window %d from %v has %d collections", i, w.Start, w.Collector.Cycles)
+		}
+	}
+	if all.Share = c.Share; all != c || len(begins) < 86 || len(begins) > 87 {
+		t.Errorf("%d windows sum to %+v; the whole is %+v", len(begins), all, c)
+	}
+	begun := collections{}
+	if _, err := timeline.Read(t.Context(), openReal(t, "json-gogc5"), timeline.Options{}, &begun); err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range begun.at {
+		if w := begins[len(begins)-len(begun.at)+i]; w.Start != at {
+			t.Errorf("collection %d begins at %v, its window at %v", i+1, at, w.Start)
+		}
 	}
 	twice, err := Merge(whole, whole)
 	if err != nil {

@@ -46,7 +46,8 @@ func windowColumns() []result.Column[boxOf] {
 // Table returns the boxes from the bottom of the stack to the top, and "[idle]" if there was idle
 // time. share_ns sums to the wall time, and lost_ns to the unused capacity. For a graph with
 // windows, Table returns the boxes of each window in order, and none of the whole graph. In
-// addition to [Columns], it has columns for the window and, unless they are empty,
+// addition to [Columns], it has columns for the window, those of the collector in the window (gc-work
+// and others of [Summary]), and, unless they are empty,
 //
 //	waiting_…_ns  time that members waited, by reason
 //	in_c_ns       time in C code: part of running_ns, except for waiting_in-c_ns
@@ -72,6 +73,12 @@ func (g *Graph) Table() *result.Table {
 		}
 	}
 	columns := append(windowColumns(), result.Lift(Columns(), func(b *boxOf) *Box { return &b.Box })...)
+	if windows {
+		for _, c := range result.Lift(collectorColumns(), func(b *boxOf) *Graph { return b.graph }) {
+			c.Quotient = result.Single
+			columns = append(columns, c)
+		}
+	}
 	t := result.New(append(columns, reasonColumns(rows)...), rows, g.Wall)
 	t.Title, t.SortedBy = "Bottle graph of "+format.Duration(g.Wall), "share_ns"
 	t.SetWhole("lost_ns", g.Capacity)
@@ -123,23 +130,30 @@ func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 	return columns
 }
 
-// Summary returns the columns of a whole graph. Their names are those of conditions and benchmarks.
-func Summary() []result.Column[Graph] {
+// collectorColumns returns the columns of [Graph.Collector].
+func collectorColumns() []result.Column[Graph] {
 	return []result.Column[Graph]{
-		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},
-		{Name: "lost-%", Title: "lost capacity", Unit: result.Ratio, Help: "part of the capacity that was not used", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost()) }},
-		{Name: "neck-%", Title: "lost to groups", Unit: result.Ratio, Help: "part of the capacity that was not used while some group ran", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost() - g.IdleLost) }},
-		{Name: "idle-%", Title: "idle", Unit: result.Ratio, Help: "part of the wall time in which no goroutine ran", Value: result.Floats(func(g *Graph) float64 { return ratio(g.Idle, g.Wall) })},
-		{Name: "gc-%", Title: "garbage collector", Unit: result.Ratio, Help: "share of the wall time that the garbage collector has", Value: result.Floats(func(g *Graph) float64 { return ratio(g.shareOf(GC), g.Wall) })},
 		{Name: "gc-work", Title: "collector's work", Unit: result.Duration, Help: "time for which workers, assists and pauses of the garbage collector ran, summed", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Work) })},
 		{Name: "gc-time", Title: "collector's time", Unit: result.Duration, Help: "time in which at least one of them ran", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Time) })},
 		{Name: "gc-width", Title: "collector's width", Unit: result.Number, Help: "gc-work ÷ gc-time: processors that the collector used while it worked", Value: collectorsTime(func(c *Collector) result.Value { return result.Float(c.Width()) })},
 		{Name: "gc-assists", Title: "assists", Unit: result.Duration, Help: "part of gc-work that goroutines of the application did", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Assists) })},
 		{Name: "gc-cycles", Title: "collections", Unit: result.Count, Help: "number of collections", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(int64(c.Cycles)) })},
 		{Name: "gc-pauses", Title: "collector's pauses", Unit: result.Duration, Help: "part of gc-work in which the world was stopped", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Paused) })},
+	}
+}
+
+// Summary returns the columns of a whole graph. Their names are those of conditions and benchmarks.
+func Summary() []result.Column[Graph] {
+	return slices.Concat([]result.Column[Graph]{
+		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},
+		{Name: "lost-%", Title: "lost capacity", Unit: result.Ratio, Help: "part of the capacity that was not used", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost()) }},
+		{Name: "neck-%", Title: "lost to groups", Unit: result.Ratio, Help: "part of the capacity that was not used while some group ran", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost() - g.IdleLost) }},
+		{Name: "idle-%", Title: "idle", Unit: result.Ratio, Help: "part of the wall time in which no goroutine ran", Value: result.Floats(func(g *Graph) float64 { return ratio(g.Idle, g.Wall) })},
+		{Name: "gc-%", Title: "garbage collector", Unit: result.Ratio, Help: "share of the wall time that the garbage collector has", Value: result.Floats(func(g *Graph) float64 { return ratio(g.shareOf(GC), g.Wall) })},
+	}, collectorColumns(), []result.Column[Graph]{
 		{Name: "in-c-%", Title: "in C code", Unit: result.Ratio, Help: "time in C code, in parts of the wall time", Value: result.Floats(func(g *Graph) float64 { all, _ := g.InC(); return ratio(all, g.Wall) })},
 		{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time that the graph covers", Value: result.Ints(func(g *Graph) time.Duration { return g.Wall })},
-	}
+	})
 }
 
 // collectorsTime returns a column that is available only if the time of the collector is known,

@@ -127,7 +127,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	if b := boxNamed(t, graph, "main.f"); b.Running != 200*1000 || b.Waiting["sleep"] != time.Hour || graph.Wall != time.Hour+200*1000 {
 		t.Errorf("running %d, asleep %v in %v", b.Running, b.Waiting["sleep"], graph.Wall)
 	}
-	if got := strings.Join(graph.Warnings, "\n"); got != "More than 100,000 windows of 1ns: the later ones are missing." {
+	if got := strings.Join(graph.Warnings, "\n"); got != "More than 100,000 windows: the later ones are missing." {
 		t.Errorf("warnings: %s", got)
 	}
 }

@@ -62,12 +62,6 @@ func ByRegexp(re *regexp.Regexp) Grouping {
 	}}
 }
 
-// ByFunc groups by the result of f, which must be the same for a goroutine while its name and its
-// open regions stay the same.
-func ByFunc(name string, f func(*timeline.Goroutine) string) Grouping {
-	return Grouping{name: name, group: f}
-}
-
 // ParseGrouping returns the grouping with the given name: function, start, creator,
 // goroutine, region, task, kind, or a regular expression between slashes.
 func ParseGrouping(s string) (Grouping, error) {

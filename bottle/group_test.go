@@ -59,7 +59,7 @@ func TestGroupings(t *testing.T) {
 			"Pool 6, ea 8, (no match) 17, " + rest},
 		{`/^main\.(.)/`, ByRegexp(regexp.MustCompile(`^main\.(.)`)),
 			"m 1, ( 6, r 8, (no match) 16, " + rest},
-		{"parity", ByFunc("parity", func(g *timeline.Goroutine) string { return fmt.Sprint("odd: ", g.ID&1 == 1) }),
+		{"parity", Grouping{name: "parity", group: func(g *timeline.Goroutine) string { return fmt.Sprint("odd: ", g.ID&1 == 1) }},
 			"odd: true 1, odd: false 30, " + rest},
 	} {
 		g := village(Options{Group: c.by})

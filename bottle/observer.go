@@ -17,6 +17,9 @@ type Options struct {
 	Group Grouping
 	// Window, if positive, requests additional graphs of windows of this length.
 	Window time.Duration
+	// Collections requests additional graphs from the beginning of each collection of garbage to
+	// that of the next one, and of the time before the first.
+	Collections bool
 	// From and To bound the graph, relative to the beginning of the trace. A To of 0 is its
 	// end.
 	From, To time.Duration
@@ -599,6 +602,9 @@ func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time, e.St
 func (o *Observer) Range(e *timeline.Range) {
 	if e.Begin && !e.Stopped && (e.Name == timeline.MarkPhase || strings.HasPrefix(e.Name, worldRange) && worldKind(e.Name) == GC) {
 		if o.advance(e.Time); !o.ended && e.Name == timeline.MarkPhase {
+			if o.opt.Collections && len(o.windows) < maxWindows && o.stretch.number >= 0 && o.clock.now > o.stretch.start {
+				o.turn()
+			}
 			o.collector.win.cycles++
 		} else if !o.ended {
 			o.collector.win.pauses++

@@ -207,7 +207,7 @@ func TestRecorderFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRecorder(RecorderOptions{Source: source(data), Options: Options{Group: ByFunc("bad", func(*timeline.Goroutine) string { panic("grouping") })}})
+		r := NewRecorder(RecorderOptions{Source: source(data), Options: Options{Group: Grouping{name: "bad", group: func(*timeline.Goroutine) string { panic("grouping") }}}})
 		for range 2 { // and its memory is free again
 			if g, err := r.Snapshot(ctx); g != nil || err == nil || !strings.Contains(err.Error(), "grouping") {
 				t.Errorf("%v, %v", g, err)

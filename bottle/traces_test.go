@@ -29,7 +29,7 @@ type study struct {
 }
 
 var groupings = []Grouping{ByFunction, ByStart, ByCreator, ByRegion, ByTask, ByGoroutine, ByGoroutine, ByRegexp(regexp.MustCompile(`^[^.]+`)),
-	ByFunc("all", func(*timeline.Goroutine) string { return "all" })}
+	Grouping{name: "all", group: func(*timeline.Goroutine) string { return "all" }}}
 
 var studies = map[string]*study{}
 

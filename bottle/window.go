@@ -79,7 +79,7 @@ func (o *Observer) discard() {
 func (o *Observer) closeWindow() {
 	o.settleAll()
 	o.charge()
-	if o.opt.Window > 0 && o.clock.now > o.stretch.start+o.stretch.missed {
+	if (o.opt.Window > 0 || o.opt.Collections) && o.clock.now > o.stretch.start+o.stretch.missed {
 		if len(o.windows) < maxWindows {
 			o.windows = append(o.windows, o.windowGraph())
 		} else {

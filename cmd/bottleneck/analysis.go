@@ -128,7 +128,7 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 }
 
 // traceFlags are the flags that affect the analysis of a trace.
-var traceFlags = []string{"group", "window", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
+var traceFlags = []string{"group", "window", "collections", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
 
 // rejectTraceFlags rejects flags that have no effect on a saved result, whose grouping is fixed.
 func rejectTraceFlags(flags *pflag.FlagSet, a artifact) (err error) {

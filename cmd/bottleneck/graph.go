@@ -57,11 +57,13 @@ region or task, everything before -from is decoded.`, f.run)
 	fs, opt := c.Flags(), &f.opt.Bottle
 	defineGroup(fs, &opt.Group, "")
 	defineWindow(fs, &opt.Window, "draw one graph for each `DURATION`, such as 500ms")
+	fs.BoolVar(&opt.Collections, "collections", false, "draw one graph for the time from each garbage collection to the next")
 	fs.BoolVar(&opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
 	defineBounds(fs, &opt.From, &opt.To, "the trace, or of -generations")
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
   bottleneck graph -window 500ms -format json trace.out  # one object a line
+  bottleneck graph -collections -group kind -o gc.csv trace.out
   bottleneck graph -group '/^([^.]+)[.]/' trace.out      # by package
   bottleneck graph -o b.pb.gz trace.out && go tool pprof -http=: b.pb.gz
   bottleneck graph -o row.svg one.trace two.trace four.trace
@@ -82,7 +84,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 
 // runRow draws several traces side by side.
 func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error {
-	for _, name := range []string{"window", "fail"} {
+	for _, name := range []string{"window", "collections", "fail"} {
 		if f.flags.Changed(name) {
 			return usagef("-%s is for one trace, not %d", name, len(args))
 		}

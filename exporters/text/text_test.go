@@ -109,12 +109,12 @@ func ExampleTableCSV() {
 		panic(err)
 	}
 	// Output:
-	// window,start_ns,wall_ns,group,kind,goroutines,share_ns,running_ns,lost_ns,parallelism,self_parallelism,runnable_ns,blocked_ns,starts,waiting_chan-receive_ns,waiting_gc_ns,waiting_mutex_ns,waiting_sleep_ns,waiting_wait-group_ns
-	// 0,0,2000000000,runtime.gcBgMarkWorker,gc,4,500000000,1000000000,1000000000,2,,0,20000000000,,0,20000000000,0,0,0
-	// 0,0,2000000000,main.main,application,1,1500000000,1500000000,4500000000,1,1,0,4000000000,,0,0,0,0,4000000000
-	// 1,2000000000,2000000000,example.com/sorter.(*Pool).worker,application,1600,2000000000,8000000000,0,4,3.9,4000000000,23000000000,,20000000000,0,2000000000,1000000000,0
-	// 2,4000000000,1500000000,example.com/sorter.(*Pool).worker,application,1600,1000000000,4000000000,0,4,3.9,4000000000,23000000000,,20000000000,0,2000000000,1000000000,0
-	// 2,4000000000,1500000000,[idle],idle,0,500000000,0,2000000000,0,,0,0,,0,0,0,0,0
+	// window,start_ns,wall_ns,group,kind,goroutines,share_ns,running_ns,lost_ns,parallelism,self_parallelism,runnable_ns,blocked_ns,starts,gc-work,gc-time,gc-width,gc-assists,gc-cycles,gc-pauses,waiting_chan-receive_ns,waiting_gc_ns,waiting_mutex_ns,waiting_sleep_ns,waiting_wait-group_ns
+	// 0,0,2000000000,runtime.gcBgMarkWorker,gc,4,500000000,1000000000,1000000000,2,,0,20000000000,,,,,,,,0,20000000000,0,0,0
+	// 0,0,2000000000,main.main,application,1,1500000000,1500000000,4500000000,1,1,0,4000000000,,,,,,,,0,0,0,0,4000000000
+	// 1,2000000000,2000000000,example.com/sorter.(*Pool).worker,application,1600,2000000000,8000000000,0,4,3.9,4000000000,23000000000,,0,0,0,0,0,0,20000000000,0,2000000000,1000000000,0
+	// 2,4000000000,1500000000,example.com/sorter.(*Pool).worker,application,1600,1000000000,4000000000,0,4,3.9,4000000000,23000000000,,0,0,0,0,0,0,20000000000,0,2000000000,1000000000,0
+	// 2,4000000000,1500000000,[idle],idle,0,500000000,0,2000000000,0,,0,0,,0,0,0,0,0,0,0,0,0,0,0
 }
 
 func write(t testing.TB, g *bottle.Graph, opt text.Options) string {
