@@ -140,11 +140,18 @@ func TestOneWait(t *testing.T) {
 	}
 }
 
-// A wait behind three owners is split among them by the time that each held the lock. TestNoChains:
-// without call chains, there is one row for a lock and a kind of wait, with all of the time and the
+// TestNoChains: without call chains, there is one row for a lock and a kind of wait, with all of the time and the
 // count, and the lock still has its class.
 func TestNoChains(t *testing.T) {
-	collecting(t, Options{NoChains: true, Exact: true})
+	t.Run("Options", func(t *testing.T) { testNoChains(t, Options{NoChains: true, Exact: true}) })
+	t.Run("environment", func(t *testing.T) {
+		t.Setenv("BOTTLENECK_NO_CHAINS", "1")
+		testNoChains(t, Options{Exact: true})
+	})
+}
+
+func testNoChains(t *testing.T, o Options) {
+	collecting(t, o)
 	var c cache
 	for range 3 {
 		c.mu.Lock()

@@ -271,7 +271,7 @@ func (s *session) snapshot() *Profile {
 	}
 	for i := range p.Waits {
 		if p.Waits[i].Waiter.Stack == nil {
-			p.warn("Call chains were not recorded: Options.NoChains is set.")
+			p.warn("Call chains were not recorded: Options.NoChains or BOTTLENECK_NO_CHAINS is set.")
 			break
 		}
 	}
