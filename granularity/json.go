@@ -18,11 +18,12 @@ import (
 // The JSON form of a profile has its exported fields, named by their tags. It also has derived
 // values that a program needs: quantiles, and the lines that create and submit tasks.
 
-// utilization is the mean of [Sample].Utilization.
+// utilization is the JSON form of [Utilization], with null for what is unknown.
 type utilization struct {
-	By   string   `json:"by"`
-	Mean float64  `json:"mean"`
-	Half *float64 `json:"half_95,omitempty"` // half the width of its 95 % confidence interval
+	By         string   `json:"by"`
+	Processors float64  `json:"processors"`
+	Mean       *float64 `json:"mean"`
+	Half       *float64 `json:"half_95"`
 }
 
 // fields have the tags of their types, but no methods.
@@ -55,8 +56,8 @@ func WriteJSON(w io.Writer, p *Profile) error {
 // A profile from a trace also has running_ns{…}; its cycles and hz are null because a trace does
 // not contain them. Further fields hold what [ReadJSON] needs to rebuild the profile: the buckets
 // of the distributions, series, sites with whole call chains, samples and pauses. If there are
-// samples, utilization{by,mean,half_95} is their mean utilization. The log is not written. Lists
-// are never null.
+// samples, utilization[]{by,processors,mean,half_95} has their [Profile.Utilizations], with null for
+// what is unknown. The log is not written. Lists are never null.
 func (p Profile) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Source   string   `json:"source"`
@@ -65,12 +66,17 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 		Warnings []string `json:"warnings"`
 		Classes  []Class  `json:"classes"`
 		profileFields
-		Utilization *utilization `json:"utilization,omitempty"`
+		Utilization []utilization `json:"utilization,omitempty"`
 	}{p.Source, p.Accuracy, &p.Hz, list(p.Warnings), list(p.Classes), profileFields(p), nil}
-	if mean, half := p.MeanUtilization(); !math.IsNaN(mean) {
-		out.Utilization = &utilization{By: p.user(), Mean: mean}
-		if !math.IsNaN(half) {
-			out.Utilization.Half = &half
+	for _, u := range p.Utilizations() {
+		known := func(v float64) *float64 {
+			if math.IsNaN(v) {
+				return nil
+			}
+			return &v
+		}
+		if len(p.Samples) > 0 {
+			out.Utilization = append(out.Utilization, utilization{u.By, u.Processors, known(u.Mean), known(u.Half)})
 		}
 	}
 	if p.Hz == 0 {

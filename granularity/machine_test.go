@@ -38,8 +38,12 @@ func TestSampling(t *testing.T) {
 		t.Fatalf("%d samples in %v", len(p.Samples), p.Wall)
 	}
 	var wall, cpu time.Duration
+	var cgroup, machine time.Duration
 	for i, s := range p.Samples {
-		wall, cpu = wall+s.Wall, cpu+s.CPU
+		wall, cpu, cgroup, machine = wall+s.Wall, cpu+s.CPU, cgroup+s.CgroupCPU, machine+s.MachineCPU
+		if (s.CgroupCapacity > 0) != (host.GroupTime() > 0) || s.MachineCapacity > 0 && s.MachineCapacity < s.Wall {
+			t.Errorf("sample %d has capacities of %v and %v", i, s.CgroupCapacity, s.MachineCapacity)
+		}
 		if s.Utilization < 0 || s.CPU < 0 || s.Paused > s.Wall {
 			t.Errorf("sample %d makes no sense: %+v", i, s)
 		}
@@ -53,6 +57,9 @@ func TestSampling(t *testing.T) {
 	spun := time.Duration(classNamed(t, p, "spin").Cycles.Sum() / p.Hz * 1e9)
 	if p.Run.CPU < cpu || cpu < spun*8/10 && p.Accuracy == "thread-time" {
 		t.Errorf("the samples used %v, the run %v; the tasks alone %v", cpu, p.Run.CPU, spun)
+	}
+	if p.Samples[0].CgroupCapacity > 0 && cgroup < cpu*95/100-10*time.Millisecond || p.Samples[0].MachineCapacity > 0 && machine < cpu*95/100-100*time.Millisecond {
+		t.Errorf("the control group used %v, the machine %v, and the process alone %v", cgroup, machine, cpu)
 	}
 	if n := after.NumGC - before.NumGC; int64(len(p.Pauses)) < min(n, 4) {
 		t.Errorf("%d pauses are known of %d collections", len(p.Pauses), n)
@@ -118,21 +125,33 @@ func TestSamplesAreBounded(t *testing.T) {
 func TestMeanUtilization(t *testing.T) {
 	p := &Profile{Procs: 4}
 	for _, u := range []float64{.5, .6, .7} {
-		p.Samples = append(p.Samples, Sample{Wall: 100, Utilization: u})
+		p.Samples = append(p.Samples, Sample{Wall: 100, Utilization: u, CgroupCPU: time.Duration(150*u + 30), CgroupCapacity: 150})
 	}
-	p.Samples = append(p.Samples, Sample{Wall: 100, Utilization: 1, Excluded: true})
-	mean, half := p.MeanUtilization()
-	if want := 4.303 * .1 / math.Sqrt(3); math.Abs(mean-.6) > 1e-12 || math.Abs(half-want) > 1e-12 {
-		t.Errorf("%v ± %v, want .6 ± %v", mean, half, want)
-	}
+	p.Samples = append(p.Samples, Sample{Wall: 100, Utilization: 1, CgroupCapacity: 1e9, Excluded: true})
 	var form struct {
-		Utilization struct {
+		Utilization []struct {
 			By            string
-			Mean, Half_95 float64
+			Processors    float64
+			Mean, Half_95 *float64
 		}
 	}
-	if text, err := json.Marshal(p); err != nil || json.Unmarshal(text, &form) != nil || form.Utilization.By != "the process" || form.Utilization.Mean != mean || form.Utilization.Half_95 != half {
-		t.Errorf("JSON has %+v, %v", form, err)
+	if text, err := json.Marshal(p); err != nil || json.Unmarshal(text, &form) != nil || len(form.Utilization) != 3 {
+		t.Fatalf("JSON has %+v, %v", form, err)
+	}
+	half := 4.303 * .1 / math.Sqrt(3)
+	for i, want := range []Utilization{{"the process", 4, .6, half}, {"the control group", 1.5, .8, half}, {By: "all programs of the machine"}} {
+		got, saved := p.Utilizations()[i], form.Utilization[i]
+		if got.By != want.By || got.Processors != want.Processors || saved.By != want.By || saved.Processors != want.Processors {
+			t.Errorf("%+v, JSON %+v, want %+v", got, saved, want)
+		}
+		switch {
+		case want.Processors == 0:
+			if !math.IsNaN(got.Mean) || !math.IsNaN(got.Half) || saved.Mean != nil || saved.Half_95 != nil || got.String() != "CPU utilization by all programs of the machine: not counted" {
+				t.Errorf("%v of the machine, JSON %+v, want it unknown", got, saved)
+			}
+		case math.Abs(got.Mean-want.Mean) > 1e-12 || math.Abs(got.Half-want.Half) > 1e-12 || *saved.Mean != got.Mean || *saved.Half_95 != got.Half:
+			t.Errorf("%+v, JSON %v ± %v, want %+v", got, *saved.Mean, *saved.Half_95, want)
+		}
 	}
 	for _, c := range []struct {
 		p    Profile
@@ -142,7 +161,7 @@ func TestMeanUtilization(t *testing.T) {
 		{Profile{Procs: 4, Samples: p.Samples[:2], Source: SourceTrace}, "CPU utilization of 4 processors by running goroutines: 55 %"},
 		{Profile{Procs: 1, Instances: 2}, "CPU utilization of 1 processor by an average process"},
 	} {
-		if got := c.p.UtilizationName(); got != c.want {
+		if got := c.p.Utilizations()[0].String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -156,7 +175,7 @@ func TestMeanUtilizationCoverage(t *testing.T) {
 		for range 30 {
 			p.Samples = append(p.Samples, Sample{Wall: time.Duration(50 + r.IntN(50)), Utilization: .5 + .1*r.NormFloat64()})
 		}
-		if mean, half := p.MeanUtilization(); math.Abs(mean-.5) <= half {
+		if u := p.Utilizations()[0]; math.Abs(u.Mean-.5) <= u.Half {
 			inside++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
+	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
 // RecorderOptions configures a [Recorder]. The zero value is ready to use.
@@ -80,11 +81,16 @@ type moment struct {
 	collections int64         // completed garbage collections
 	paused      time.Duration // total time for which the world was stopped
 	throttling  host.Throttling
+
+	cgroup, machine time.Duration // processor time used; 0 if it is not counted
+	processors      int           // of the machine
 }
 
 func (r *Recorder) now() moment {
 	now := time.Now()
 	m := moment{tick: cycles.Ticks(), at: now, usage: processUsage(), throttling: host.Throttled()}
+	m.cgroup = host.GroupTime()
+	m.machine, m.processors = schedstat.Machine()
 	var stats debug.GCStats
 	debug.ReadGCStats(&stats)
 	m.collections, m.paused = stats.NumGC, stats.PauseTotal

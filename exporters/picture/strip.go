@@ -49,6 +49,9 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 		s.add(more...)
 		more, y = m.utilization(st, below)
 		s.add(more...)
+		for _, u := range profile.Utilizations()[1:] {
+			notes = append(notes, u.String()+".")
+		}
 	} else {
 		notes = append(notes, "The machine was not sampled, so context switches and utilization are not known: Recorder.Start samples it.")
 	}
@@ -138,7 +141,7 @@ func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64
 // utilization draws the utilization of the processors.
 func (m *tasksModel) utilization(st *strip, y float64) (out []shape, bottom float64) {
 	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
-	title, throttled := m.p.UtilizationName(), func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) }
+	title, throttled := m.p.Utilizations()[0].String(), func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) }
 	if m.p.Run.Throttles > 0 {
 		title += "; in front: throttled by the control group"
 	}

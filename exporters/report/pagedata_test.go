@@ -17,7 +17,8 @@ import (
 func TestPageHasThrottlingAndUsage(t *testing.T) {
 	tasks := &granularity.Profile{Procs: 2, Start: 5, Wall: 3 * time.Second}
 	for i, u := range []float64{.5, .6, .7} {
-		tasks.Samples = append(tasks.Samples, granularity.Sample{At: int64(i+1)*1e9 + 5, Wall: time.Second, Utilization: u, Throttles: 3, Throttled: 500 * time.Millisecond})
+		tasks.Samples = append(tasks.Samples, granularity.Sample{At: int64(i+1)*1e9 + 5, Wall: time.Second, Utilization: u, Throttles: 3, Throttled: 500 * time.Millisecond,
+			MachineCPU: time.Duration(2 * u * 1e9), MachineCapacity: 4 * time.Second})
 	}
 	stack := &speedup.Stack{N: 2, Speedup: 1, Remainder: 1}
 	stack.Explain(&speedup.Usage{Per: "operation",
@@ -35,7 +36,8 @@ func TestPageHasThrottlingAndUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"CPU utilization of 2 processors by the process: 60 % ± 25 % (95 % confidence)"`,
+		`"utilization":["CPU utilization of 2 processors by the process: 60 % ± 25 % (95 % confidence)",` +
+			`"CPU utilization by the control group: not counted","CPU utilization of 4 processors by all programs of the machine: 30 % ± 12 % (95 % confidence)"]`,
 		`{"begin":1000000000,"end":2000000000,"switches":0,"utilization":0.6,"throttled":0.25}`,
 		`"The control group of the process used up its quota of processor time 7 times and took away 20% of the capacity`,
 		`"usage":[["per operation","1","2","growth","lost"],["wall time","4 ms","4 ms","1x",""],["processor time","4 ms","8 ms","2x","1.00"],["page faults","1","1","1x",""]]`,

@@ -16,7 +16,7 @@ type tasksForm struct {
 	OverheadOrigin string       `json:"overheadOrigin"`
 	Wall           int64        `json:"wall"`
 	Switches       string       `json:"switches"`
-	Utilization    string       `json:"utilization"` // title
+	Utilization    []string     `json:"utilization"` // that of the process is a title
 	Warnings       []string     `json:"warnings"`
 	Classes        []classForm  `json:"classes"`
 	Samples        []sampleForm `json:"samples"`
@@ -59,8 +59,11 @@ type sampleForm struct {
 func newTasksForm(p *granularity.Profile) *tasksForm {
 	f := &tasksForm{
 		Source: p.Source, Accuracy: p.Accuracy, Hz: finite(p.Hz), ByTime: p.ByTime(), FineBelow: finite(p.FineBelow()),
-		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Wall: int64(p.Wall), Switches: p.SwitchesName(), Utilization: p.UtilizationName(),
+		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Wall: int64(p.Wall), Switches: p.SwitchesName(),
 		Warnings: append([]string{}, p.Warnings...), Classes: []classForm{}, Samples: []sampleForm{}, Pauses: [][2]int64{},
+	}
+	for _, u := range p.Utilizations() {
+		f.Utilization = append(f.Utilization, u.String())
 	}
 	names := make([]string, len(p.Classes))
 	for i := range p.Classes {

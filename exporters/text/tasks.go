@@ -88,7 +88,13 @@ func (t *tasksText) headline() {
 	if p.Overhead > 0 {
 		s += "; overhead of a task " + format.Duration(p.Overhead) + ": " + p.OverheadOrigin
 	}
-	t.b.WriteString(t.style.paintLines(dim, wrap(clean(s), t.opt.Width, 0)) + "\n\n")
+	t.b.WriteString(t.style.paintLines(dim, wrap(clean(s), t.opt.Width, 0)) + "\n")
+	if len(p.Samples) > 0 {
+		for _, u := range p.Utilizations() {
+			t.b.WriteString(t.style.paintLines(dim, wrap(u.String(), t.opt.Width, 0)) + "\n")
+		}
+	}
+	t.b.WriteString("\n")
 }
 
 // table writes a line for each class.

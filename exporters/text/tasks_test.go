@@ -46,7 +46,7 @@ func checks() *granularity.Profile {
 		at := int64(i+1) * 1e8
 		tiny.Series = append(tiny.Series, granularity.Bin{At: at, Busy: time.Duration(i) * 1e7})
 		report.Series = append(report.Series, granularity.Bin{At: at, Busy: time.Duration(1-i/5) * 1e8})
-		p.Samples = append(p.Samples, granularity.Sample{At: at, Wall: 1e8, Voluntary: 30, Utilization: 0.5})
+		p.Samples = append(p.Samples, granularity.Sample{At: at, Wall: 1e8, Voluntary: 30, Utilization: 0.5, CgroupCPU: 6e7, CgroupCapacity: 15e7})
 	}
 	p.Classes = []granularity.Class{report, tiny}
 	return p
@@ -60,6 +60,9 @@ func ExampleWriteTasks() {
 	// Output:
 	// Task granularity: 571 tasks of 2 classes in 1 s, GOMAXPROCS 2
 	// Source: rseq-clock, accuracy: thread-time, 2 GHz; overhead of a task 300 ns: the cost of an empty task
+	// CPU utilization of 2 processors by the process: 50 % ± 0 % (95 % confidence)
+	// CPU utilization of 1.5 processors by the control group: 40 % ± 0 % (95 % confidence)
+	// CPU utilization by all programs of the machine: not counted
 	//
 	// class          tasks    p1   p25   p50   p75   p99  mean  blocked  diagnosis
 	// report             1  200M  200M  200M  200M  200M  200M    75.0%  ok

@@ -30,17 +30,17 @@ var Processors = sync.OnceValue(func() float64 {
 // or infinity if there is none.
 func quota(root fs.FS) float64 {
 	least := math.Inf(1)
-	for _, dir := range groups(root) {
+	for _, dir := range groups(root, "cpu") {
 		least = min(least, cpuMax(root, dir), cfsQuota(root, dir))
 	}
 	return least
 }
 
-// groups returns the directories of the control groups that limit the processors of this process,
-// of either version: its own and their ancestors. In a container the path may be that of the host,
+// groups returns the directories of the control groups of this process, of version 2 or of a
+// controller of version 1: its own and their ancestors. In a container the path may be that of the host,
 // with the container's group at the root of the mount, which always exists. Not all of the
 // directories exist.
-func groups(root fs.FS) (dirs []string) {
+func groups(root fs.FS, controller string) (dirs []string) {
 	list, err := root.Open("proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -55,8 +55,8 @@ func groups(root fs.FS) (dirs []string) {
 		case !ok:
 		case id == "0" && controllers == "":
 			mounts = []string{"sys/fs/cgroup"}
-		case slices.Contains(strings.Split(controllers, ","), "cpu"):
-			mounts = []string{"sys/fs/cgroup/" + controllers, "sys/fs/cgroup/cpu"}
+		case slices.Contains(strings.Split(controllers, ","), controller):
+			mounts = []string{"sys/fs/cgroup/" + controllers, "sys/fs/cgroup/" + controller}
 		}
 		for _, mount := range mounts {
 			for g := path.Clean("/" + group); ; g = path.Dir(g) {
@@ -127,7 +127,7 @@ func Throttled() Throttling {
 // counted lists the control groups of this process that count throttling.
 var counted = sync.OnceValue(func() []string {
 	root := os.DirFS("/")
-	return slices.DeleteFunc(groups(root), func(dir string) bool {
+	return slices.DeleteFunc(groups(root, "cpu"), func(dir string) bool {
 		text, _ := fs.ReadFile(root, path.Join(dir, "cpu.stat"))
 		return !strings.Contains(string(text), "nr_throttled")
 	})
@@ -139,24 +139,46 @@ func throttled(root fs.FS, dirs []string) (most Throttling) {
 		if err != nil {
 			continue
 		}
-		var t Throttling
-		for line := range strings.Lines(string(text)) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-			n, _ := strconv.ParseInt(value, 10, 64)
-			switch name {
-			case "nr_periods":
-				t.Periods = n
-			case "nr_throttled":
-				t.Throttled = n
-			case "throttled_usec": // of version 2
-				t.For = time.Duration(n) * time.Microsecond
-			case "throttled_time": // of version 1
-				t.For = time.Duration(n)
-			}
-		}
+		for2, for1 := count(text, "throttled_usec"), count(text, "throttled_time")
+		t := Throttling{count(text, "nr_periods"), count(text, "nr_throttled"), time.Duration(for2)*time.Microsecond + time.Duration(for1)}
 		if t.Throttled > most.Throttled {
 			most = t
 		}
 	}
 	return most
+}
+
+// count returns the number after a name in the lines of cpu.stat, or 0.
+func count(text []byte, name string) int64 {
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// GroupTime returns the processor time that all processes of the control group of this process have
+// used so far, or 0 if the system does not count it.
+func GroupTime() time.Duration { return groupTime(os.DirFS("/"), ownGroup()) }
+
+var ownGroup = sync.OnceValue(func() string { return nearest(os.DirFS("/")) })
+
+// nearest returns the nearest control group that counts processor time, or "". That of the process
+// may not be mounted, or have another path in the container.
+func nearest(root fs.FS) string {
+	for _, dir := range groups(root, "cpuacct") {
+		if groupTime(root, dir) > 0 {
+			return dir
+		}
+	}
+	return ""
+}
+
+func groupTime(root fs.FS, dir string) time.Duration {
+	usage, _ := fs.ReadFile(root, path.Join(dir, "cpuacct.usage")) // of version 1
+	stat, _ := fs.ReadFile(root, path.Join(dir, "cpu.stat"))       // of version 2
+	ns, _ := strconv.ParseInt(strings.TrimSpace(string(usage)), 10, 64)
+	return time.Duration(ns) + time.Duration(count(stat, "usage_usec"))*time.Microsecond
 }

@@ -53,12 +53,43 @@ func TestThrottled(t *testing.T) {
 		for name, text := range c.files {
 			root[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if got := throttled(root, groups(root)); got != c.want {
+		if got := throttled(root, groups(root, "cpu")); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 	if got := (Throttling{10, 4, 50}).Since(Throttling{6, 1, 20}); got != (Throttling{4, 3, 30}) {
 		t.Errorf("since: %+v", got)
+	}
+}
+
+// TestGroupTime: the nearest control group that counts processor time, in either version.
+func TestGroupTime(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  time.Duration
+	}{
+		{"no control groups", nil, 0},
+		{"version 2: its own, not the parent's", map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.stat": "usage_usec 5\nuser_usec 3\n", "sys/fs/cgroup/a/cpu.stat": "usage_usec 9\n"}, 5 * time.Microsecond},
+		{"version 2 in a container that shows the path of the host", map[string]string{"proc/self/cgroup": "0::/docker/0a1b\n", "sys/fs/cgroup/cpu.stat": "usage_usec 7\n"}, 7 * time.Microsecond},
+		{"version 1", map[string]string{"proc/self/cgroup": "4:cpu:/y\n3:cpuacct:/x\n0::/\n", "sys/fs/cgroup/cpuacct/x/cpuacct.usage": "77\n", "sys/fs/cgroup/cpuacct/cpuacct.usage": "99\n"}, 77},
+		{"version 1, one mount for both", map[string]string{"proc/self/cgroup": "3:cpu,cpuacct:/x\n", "sys/fs/cgroup/cpu,cpuacct/x/cpuacct.usage": "78\n"}, 78},
+		{"not numbers", map[string]string{"proc/self/cgroup": "3:cpuacct:/\n0::/\n", "sys/fs/cgroup/cpuacct/cpuacct.usage": "lots", "sys/fs/cgroup/cpu.stat": "usage_usec\n"}, 0},
+	} {
+		root := fstest.MapFS{}
+		for name, text := range c.files {
+			root[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if got := groupTime(root, nearest(root)); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	if before := GroupTime(); before > 0 {
+		for began := time.Now(); GroupTime() <= before; {
+			if time.Since(began) > 30*time.Second {
+				t.Fatal("this process runs, but its control group uses no processor time")
+			}
+		}
 	}
 }
 

@@ -19,11 +19,7 @@ type span struct {
 }
 
 func (s *span) look() {
-	b, err := os.ReadFile(filepath.Join(procRoot, "stat"))
-	if err != nil {
-		return
-	}
-	busy, ok := parseMachine(b)
+	busy, _, ok := machine()
 	if !ok {
 		return
 	}
@@ -31,6 +27,26 @@ func (s *span) look() {
 		s.first, s.known = busy, true
 	}
 	s.last = busy
+}
+
+// Machine returns the processor time that everything on the machine has used so far, including time
+// stolen by a hypervisor, in steps of 10 ms at best, and the number of its processors. It returns 0
+// processors if the system does not count that.
+func Machine() (busy time.Duration, processors int) {
+	busy, processors, _ = machine()
+	if busy == 0 {
+		return 0, 0 // some sandboxes have the file, without counts
+	}
+	return busy, processors
+}
+
+func machine() (busy time.Duration, processors int, ok bool) {
+	b, err := os.ReadFile(filepath.Join(procRoot, "stat"))
+	if err != nil {
+		return 0, 0, false
+	}
+	busy, ok = parseMachine(b)
+	return busy, bytes.Count(b, []byte("\ncpu")), ok
 }
 
 // parseMachine sums the columns of the first line of /proc/stat in which a processor was not

@@ -48,7 +48,7 @@ function drawStrip(at, classes) {
 	for (const c of classes) y = stripRow(g, c, y, a);
 	if (t.samples.length) {
 		y = stripPanel(g, t.switches + " a second", y, a, v => v.switches, v => quantity(v));
-		y = stripPanel(g, t.utilization, y, a, v => v.utilization, v => Math.round(100 * v) + "%", 1);
+		y = stripPanel(g, t.utilization[0], y, a, v => v.utilization, v => Math.round(100 * v) + "%", 1);
 	}
 	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
 	const axes = s("g.axes", {"aria-hidden": "true"});
@@ -58,7 +58,7 @@ function drawStrip(at, classes) {
 	const pauses = t.pauses.map(([a, b]) => bands.map(([from, to]) => `M${px((a + b) / 2).toFixed(1)} ${from}V${to}`).join("")).join("");
 	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.pauses.length, "pause", "pauses")} of the garbage collector`)));
 	if (state.sel.time) root.append(s("rect.chosen", {x: px(state.sel.time[0]), width: Math.max(1, px(state.sel.time[1]) - px(state.sel.time[0])), y: 2, height: y}));
-	fill(at, root);
+	fill(at, root, ...t.samples.length ? t.utilization.slice(1).map(u => h("p.muted", null, u + ".")) : []);
 	let mark = null;
 	dragTime(root, (from, to) => {
 		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, height - 50)}));
