@@ -14,6 +14,9 @@
 //   - bound: the memory for a trace in which two million goroutines start and exit against one a
 //     tenth as long.
 //
+// With -against FILE, the other build of the command in FILE, it prints instead the cost of commands
+// in ratios to that build, such as to that of a commit before features that they do not ask for.
+//
 // Quote ratios, not seconds: they also hold on a busy or slow machine.
 package main
 
@@ -32,14 +35,15 @@ func main() {
 	dir := flag.String("dir", "", "keep the traces in this directory and use those that are there (default: a temporary one)")
 	runs := flag.Int("runs", 3, "runs of each reader; the medians are printed")
 	megabytes := flag.Int("size", 120, "size of the mixed trace in MB")
+	against := flag.String("against", "", "compare with another build of the command, in `FILE`")
 	flag.Parse()
-	if err := measure(*dir, *runs, *megabytes); err != nil {
+	if err := measure(*dir, *against, *runs, *megabytes); err != nil {
 		fmt.Fprintln(os.Stderr, "pass:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(dir string, runs, megabytes int) error {
+func measure(dir, against string, runs, megabytes int) error {
 	if dir == "" {
 		tmp, err := os.MkdirTemp("", "bottleneck-pass")
 		if err != nil {
@@ -55,6 +59,12 @@ func measure(dir string, runs, megabytes int) error {
 	mixed, err := record(dir, "mixed", megabytes)
 	if err != nil {
 		return err
+	}
+	if against != "" {
+		for _, of := range []string{"graph", "contention", "ledger"} {
+			compare(runs, reader{of, []string{command, of, "-format", "json", mixed}}, reader{of + ", the other build", []string{against, of, "-format", "json", mixed}})
+		}
+		return nil
 	}
 	churn, err := record(dir, "churn", 200)
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
+
+	interval "github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 )
 
 // reader is a process that reads a trace.
@@ -19,8 +20,9 @@ type reader struct {
 // cost is the cost of a process, in seconds and megabytes.
 type cost struct{ wall, cpu, mem float64 }
 
-// compare runs the readers in turn, so that slow changes of the machine affect all of them, and
-// prints and returns the medians.
+// compare runs the readers in turn, so that slow changes of the machine affect all of them. It prints
+// and returns the medians, and prints the ratios to the last reader within a round, with 95 %
+// confidence.
 func compare(runs int, readers ...reader) []cost {
 	all := make([][]cost, len(readers))
 	for range runs {
@@ -33,25 +35,29 @@ func compare(runs int, readers ...reader) []cost {
 			all[i] = append(all[i], c)
 		}
 	}
+	last := all[len(all)-1]
+	wall, cpu, mem := func(c cost) float64 { return c.wall }, func(c cost) float64 { return c.cpu }, func(c cost) float64 { return c.mem }
+	ratio := func(cs []cost, of func(cost) float64) string {
+		m := medianOf(cs, func(k int) float64 { return of(cs[k]) / of(last[k]) })
+		return fmt.Sprintf("%.3f (%.3f to %.3f)", m.Median, m.Low, m.High)
+	}
 	out := make([]cost, len(readers))
 	for i, cs := range all {
-		out[i] = cost{
-			wall: median(cs, func(c cost) float64 { return c.wall }),
-			cpu:  median(cs, func(c cost) float64 { return c.cpu }),
-			mem:  median(cs, func(c cost) float64 { return c.mem }),
+		middle := func(of func(cost) float64) float64 {
+			return medianOf(cs, func(k int) float64 { return of(cs[k]) }).Median
 		}
-		fmt.Printf("  %-30s wall %6.2f s   CPU %6.2f s   peak memory %5.0f MB\n", readers[i].name, out[i].wall, out[i].cpu, out[i].mem)
+		out[i] = cost{wall: middle(wall), cpu: middle(cpu), mem: middle(mem)}
+		fmt.Printf("  %-30s wall %6.2f s   CPU %6.2f s   peak memory %5.0f MB   ratios: wall %s, CPU %s\n", readers[i].name, out[i].wall, out[i].cpu, out[i].mem, ratio(cs, wall), ratio(cs, cpu))
 	}
 	return out
 }
 
-func median(cs []cost, of func(cost) float64) float64 {
+func medianOf(cs []cost, of func(k int) float64) interval.Interval {
 	v := make([]float64, len(cs))
-	for i, c := range cs {
-		v[i] = of(c)
+	for k := range cs {
+		v[k] = of(k)
 	}
-	slices.Sort(v)
-	return v[len(v)/2]
+	return interval.Of(v)
 }
 
 func run(r reader) (cost, error) {
