@@ -99,7 +99,11 @@ func TestSweepShowsTimesAndTasks(t *testing.T) {
 			}
 		}
 	}
-	bottleneck(append([]string{"tasks", "-sweep", swept + "=1,2", "-runs", "1", "-format", "json", "--"}, bench...)...).want(t, exitOK, `"predicted"`, "")
+	page := filepath.Join(t.TempDir(), "sweep.html")
+	bottleneck(append([]string{"tasks", "-sweep", swept + "=1,2", "-runs", "1", "-format", "json", "-o", page, "--"}, bench...)...).want(t, exitOK, `"predicted"`, "")
+	if !strings.Contains(string(read(t, page)), ">predicted<") {
+		t.Error("the page has no predictions")
+	}
 }
 
 func TestSweepErrors(t *testing.T) {
