@@ -20,7 +20,6 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
@@ -179,13 +178,13 @@ func (l *topLoop) accept(a topAnswer, now time.Time) {
 	if !l.view.Taken.IsZero() && a.graph == l.view.Graph {
 		l.view.Before = nil // the same graph: there is no trend
 	}
-	l.view.Graph, l.view.Rates, l.view.Note, l.view.Taken = a.graph, a.rates, a.note, now
+	l.view.Graph, l.view.Note, l.view.Taken = a.graph, a.note, now
 }
 
-// frame draws the view.
-func (l *topLoop) frame(opt text.TopOptions, now time.Time) string {
+// frame draws the view, on a screen of the given height if that is not 0.
+func (l *topLoop) frame(opt text.Options, height int, now time.Time) string {
 	v := l.view
-	v.Interval = l.interval
+	v.Interval, v.Height = l.interval, height
 	v.Problem = l.problem(now)
 	if v.Problem == "" && v.Graph == nil {
 		v.Note = "waiting for the first graph"
@@ -230,7 +229,7 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 			return nil
 		}
 		l.accept(topAnswer{sample, err}, time.Now())
-		frame := l.frame(text.TopOptions{Options: t.Options}, time.Now())
+		frame := l.frame(t.Options, 0, time.Now())
 		if n > 0 {
 			frame = "\n" + frame
 		}
@@ -249,8 +248,7 @@ func (l *topLoop) Init() tea.Cmd { return tea.Batch(l.ask(), l.tick()) }
 
 // View returns the frame for the screen.
 func (l *topLoop) View() tea.View {
-	opt := text.TopOptions{Options: l.terminal.Options, Height: l.height}
-	v := tea.NewView(strings.TrimSuffix(l.frame(opt, time.Now()), "\n"))
+	v := tea.NewView(strings.TrimSuffix(l.frame(l.terminal.Options, l.height, time.Now()), "\n"))
 	v.AltScreen = true
 	return v
 }
@@ -374,13 +372,7 @@ func (l *topLoop) press(key string) tea.Cmd {
 
 func (l *topLoop) sort(step int) {
 	n := len(text.TopSorts)
-	for i, s := range text.TopSorts {
-		if s == l.view.Sort {
-			l.view.Sort = text.TopSorts[(i+step+n)%n]
-			break
-		}
-	}
-	l.view.Skip = 0
+	l.view.Sort, l.view.Skip = text.TopSorts[(slices.Index(text.TopSorts, l.view.Sort)+step+n)%n], 0
 }
 
 // scroll scrolls, but not beyond the last page.
@@ -425,7 +417,6 @@ type topSource interface {
 // topSample is the state of a source at one moment.
 type topSample struct {
 	graph *bottle.Graph
-	rates text.TopRates
 	note  string
 }
 
@@ -499,8 +490,6 @@ func causeOf(err error) error {
 type topLive struct {
 	mount   *url.URL
 	seconds float64
-	counts  *topCounts // nil before the first
-	none    bool       // no counts available
 }
 
 func newTopLive(mount *url.URL, seconds float64) *topLive {
@@ -528,18 +517,6 @@ func (s *topLive) next(ctx context.Context) (sample topSample, err error) {
 	if sample.graph, err = s.graph(ctx); err != nil {
 		return sample, causeOf(err)
 	}
-	if s.none {
-		return sample, nil
-	}
-	counts, err := s.count(ctx)
-	var status *statusError
-	switch {
-	case errors.As(err, &status):
-		s.none = true // the service has no counters
-	case err == nil:
-		sample.rates = counts.rates(s.counts)
-		s.counts = counts
-	}
 	return sample, nil
 }
 
@@ -566,69 +543,6 @@ func (s *topLive) graph(ctx context.Context) (*bottle.Graph, error) {
 		return nil, fmt.Errorf("%w: %w", errNoGraph, err)
 	}
 	return g, nil
-}
-
-// topCounts holds the counters of a service that top shows.
-type topCounts struct {
-	contentions   float64
-	seen, dropped float64 // in seconds
-}
-
-// count reads the service's metrics.
-func (s *topLive) count(ctx context.Context) (*topCounts, error) {
-	ctx, cancel := context.WithTimeout(ctx, topPatience)
-	defer cancel()
-	body, err := get(ctx, below(s.mount, "metrics"))
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	return parseCounts(io.LimitReader(body, mostJSON))
-}
-
-// parseCounts parses the counters of top from the Prometheus text format.
-func parseCounts(r io.Reader) (*topCounts, error) {
-	c, found := &topCounts{}, false
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		name, labels := lines.Text(), ""
-		if i := strings.IndexAny(name, "{ "); i >= 0 {
-			name, labels = name[:i], name[i:]
-		}
-		v, err := strconv.ParseFloat(labels[strings.LastIndexByte(labels, ' ')+1:], 64)
-		if err != nil || !(v >= 0) {
-			continue
-		}
-		switch name {
-		case "bottleneck_contentions_total":
-			if slices.ContainsFunc(lockKinds, func(k contention.Kind) bool { return strings.Contains(labels, `kind="`+string(k)+`"`) }) {
-				c.contentions += v
-			}
-		case "bottleneck_wall_seconds_total":
-			c.seen, found = v, true
-		case "bottleneck_stream_dropped_seconds_total":
-			c.dropped += v
-		}
-	}
-	switch {
-	case lines.Err() != nil:
-		return nil, lines.Err()
-	case !found:
-		return nil, &statusError{text: "nothing is counted"}
-	}
-	return c, nil
-}
-
-// rates returns the rates since an earlier count: contentions per traced second.
-func (c *topCounts) rates(before *topCounts) text.TopRates {
-	r := text.TopRates{Seen: seconds(c.seen), Dropped: seconds(c.dropped), StreamKnown: true}
-	// The first, or the service restarted.
-	if before == nil || c.seen <= before.seen || c.contentions < before.contentions {
-		return r
-	}
-	r.Contentions, r.ContentionsKnown = (c.contentions-before.contentions)/(c.seen-before.seen), true
-	return r
 }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * float64(time.Second)) }
@@ -664,11 +578,6 @@ func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
 		return sample, causeOf(err)
 	}
 	sample.graph = report.Bottle
-	p := report.Contention.Filter(contention.Filter{Kinds: lockKinds})
-	if p.Duration > 0 {
-		sample.rates.ContentionsKnown = true
-		sample.rates.Contentions = float64(sumOf(p, contentions)) / p.Duration.Seconds()
-	}
 	sample.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", seconds(s.seconds))
 	return sample, nil
 }

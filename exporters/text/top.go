@@ -29,8 +29,6 @@ type TopView struct {
 	Taken time.Time
 	// Interval is the time between refreshes; not shown if 0.
 	Interval time.Duration
-	// Rates hold additional measurements.
-	Rates TopRates
 	// Note is a remark on its own line, such as a limitation of the source.
 	Note string
 	// Problem is the reason why Graph is out of date, or "".
@@ -38,50 +36,30 @@ type TopView struct {
 	// Paused is set while the user has paused the refreshes.
 	Paused bool
 
+	// Height is the number of lines of the screen. Lines that do not fit are omitted, and the last
+	// line lists the keys. 0 is for a file: as many lines as Options.Top selects, and no keys.
+	Height int
 	// Sort is the order of the groups; "" means by lost capacity.
-	Sort TopSort
+	Sort string
 	// Skip is the number of groups that are scrolled past.
 	Skip int
 	// Help replaces the groups if it is not empty.
 	Help []string
 }
 
-// TopRates holds measurements of services besides their bottle graph.
-type TopRates struct {
-	// Contentions is the number of contentions per second. It is valid only if ContentionsKnown is
-	// set.
-	Contentions      float64
-	ContentionsKnown bool
-	// Seen and Dropped are the times that a continuous analysis has traced and has dropped since it
-	// began. They are valid only if StreamKnown is set.
-	Seen, Dropped time.Duration
-	StreamKnown   bool
-}
-
-// TopSort is an order of groups.
-type TopSort string
-
-// The orders: largest first, except names, which are alphabetical.
+// The orders of groups: largest first, except names, which are alphabetical.
 const (
-	SortLost        TopSort = "lost" // capacity; see bottle.Box.Lost
-	SortShare       TopSort = "share"
-	SortParallelism TopSort = "parallelism" // narrowest first
-	SortRunning     TopSort = "running"
-	SortRunnable    TopSort = "runnable"
-	SortBlocked     TopSort = "blocked"
-	SortName        TopSort = "name"
+	SortLost        = "lost" // capacity; see bottle.Box.Lost
+	SortShare       = "share"
+	SortParallelism = "parallelism" // narrowest first
+	SortRunning     = "running"
+	SortRunnable    = "runnable"
+	SortBlocked     = "blocked"
+	SortName        = "name"
 )
 
 // TopSorts lists all orders.
-var TopSorts = []TopSort{SortLost, SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
-
-// TopOptions configures a live view.
-type TopOptions struct {
-	Options
-	// Height is the number of lines of the screen. Lines that do not fit are omitted, and the last
-	// line lists the keys. 0 is for a file: as many lines as Options.Top selects, and no keys.
-	Height int
-}
+var TopSorts = []string{SortLost, SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
 
 // WriteTop writes one frame of a live view. The output depends only on the arguments. No line is
 // wider than Width, and there are at most Height lines unless Height is 0. The error is that of w.
@@ -91,7 +69,7 @@ type TopOptions struct {
 // in percentage points.
 //
 // A frame of 300 groups takes 0.4 ms.
-func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {
+func WriteTop(w io.Writer, v *TopView, opt Options) error {
 	if v == nil {
 		return errors.New("text: no view")
 	}
@@ -107,9 +85,9 @@ func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {
 		lines = append(lines, "")
 		lines = append(lines, t.groups(t.room(len(lines)))...)
 	}
-	if opt.Height > 0 {
-		lines = lines[:min(len(lines), max(0, opt.Height-1))]
-		for len(lines) < opt.Height-1 {
+	if v.Height > 0 {
+		lines = lines[:min(len(lines), max(0, v.Height-1))]
+		for len(lines) < v.Height-1 {
 			lines = append(lines, "")
 		}
 		lines = append(lines, t.keys())
@@ -120,7 +98,7 @@ func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {
 // topFrame is a frame under construction.
 type topFrame struct {
 	v     *TopView
-	opt   TopOptions
+	opt   Options
 	st    style
 	width int
 	m     *model // model of all groups; nil without a graph
@@ -128,8 +106,8 @@ type topFrame struct {
 	shown [2]int // range of rows shown
 }
 
-func newTopFrame(v *TopView, opt TopOptions) *topFrame {
-	opt.Options = opt.withDefaults()
+func newTopFrame(v *TopView, opt Options) *topFrame {
+	opt = opt.withDefaults()
 	t := &topFrame{v: v, opt: opt, width: opt.Width, st: opt.style()}
 	if v.Graph != nil {
 		t.m = &model{style: t.st, graph: v.Graph, necks: necks(v.Graph), names: map[key]string{}}
@@ -142,17 +120,17 @@ func newTopFrame(v *TopView, opt TopOptions) *topFrame {
 
 // room returns the number of lines left for the groups and their heading; negative means unlimited.
 func (t *topFrame) room(used int) int {
-	if t.opt.Height <= 0 {
+	if t.v.Height <= 0 {
 		return -1
 	}
-	return max(0, t.opt.Height-1-used)
+	return max(0, t.v.Height-1-used)
 }
 
 // head returns the lines above the groups.
 func (t *topFrame) head() []string {
 	lines := []string{t.title()}
 	if t.v.Graph != nil {
-		lines = append(lines, t.fitLine(t.summary(), ""), t.fitLine(t.waiting(), ""))
+		lines = append(lines, t.fitLine(t.summary(), ""), t.fitLine([]string{t.waiting()}, ""))
 		lines = append(lines, t.fitLine(t.finding(), bold))
 	}
 	if g := t.v.Graph; t.v.Note == "" && g != nil && len(g.Warnings) > 0 {
@@ -240,37 +218,15 @@ func (t *topFrame) finding() []string {
 // lockReasons are the blocking reasons that are waits for locks.
 var lockReasons = []string{"mutex", "rwmutex-writer", "rwmutex-reader", "once"}
 
-// waiting returns the contention, and the time that the numbers do not include.
-func (t *topFrame) waiting() []string {
+// waiting returns how many goroutines waited for locks.
+func (t *topFrame) waiting() string {
 	var locks time.Duration
 	for i := range t.v.Graph.Boxes {
 		for _, reason := range lockReasons {
 			locks += t.v.Graph.Boxes[i].Waiting[reason]
 		}
 	}
-	parts := []string{"waiting for locks: " + meanOf(locks, t.v.Graph.Wall) + " goroutines"}
-	r := t.v.Rates
-	if r.ContentionsKnown {
-		parts = append(parts, "contentions "+perSecond(r.Contentions))
-	}
-	switch {
-	case r.StreamKnown && r.Dropped > 0:
-		parts = append(parts, "dropped "+format.Duration(r.Dropped)+" of "+format.Duration(r.Seen+r.Dropped))
-	case r.StreamKnown:
-		parts = append(parts, "dropped nothing")
-	}
-	return parts
-}
-
-// perSecond formats a rate.
-func perSecond(rate float64) string {
-	switch {
-	case math.IsNaN(rate) || rate < 0 || rate > 1e15:
-		return format.Unknown
-	case rate > 0 && rate < 10:
-		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
-	}
-	return format.Count(int64(math.Round(rate))) + "/s"
+	return "waiting for locks: " + meanOf(locks, t.v.Graph.Wall) + " goroutines"
 }
 
 // meanOf returns the average number of goroutines in a state, from the time spent in it.
@@ -300,7 +256,7 @@ func meanOf(d, wall time.Duration) string {
 func (t *topFrame) keys() string {
 	line := "q quit  h help  p pause  s sort"
 	if sort := t.v.Sort; sort != "" {
-		line = strings.Replace(line, "s sort", "s sorted by "+string(sort), 1)
+		line = strings.Replace(line, "s sort", "s sorted by "+sort, 1)
 	}
 	if n := len(t.rows); n > t.shown[1]-t.shown[0] && len(t.v.Help) == 0 && n > 0 {
 		line += fmt.Sprintf("  groups %d–%d of %d", min(n, t.shown[0]+1), t.shown[1], n)
@@ -309,7 +265,7 @@ func (t *topFrame) keys() string {
 }
 
 // sortTop sorts rows; equal rows by name.
-func sortTop(rows []topRow, by TopSort) {
+func sortTop(rows []topRow, by string) {
 	of := func(r *topRow) float64 {
 		switch by {
 		case SortShare:

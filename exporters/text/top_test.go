@@ -31,18 +31,17 @@ func view() *text.TopView {
 	return &text.TopView{
 		Graph: later(), Before: sorting(), Source: "http://localhost:6060/debug/bottleneck/",
 		Taken: time.Date(2026, 3, 1, 14, 3, 22, 0, time.UTC), Interval: time.Second,
-		Rates: text.TopRates{Contentions: 1234.4, ContentionsKnown: true, StreamKnown: true, Seen: 90 * time.Second},
 	}
 }
 
 func ExampleWriteTop() {
-	if err := text.WriteTop(os.Stdout, view(), text.TopOptions{Options: text.Options{Width: 110}}); err != nil {
+	if err := text.WriteTop(os.Stdout, view(), text.Options{Width: 110}); err != nil {
 		panic(err)
 	}
 	// Output:
 	// bottleneck top: http://localhost:6060/debug/bottleneck/                                    14:03:22  every 1 s
 	// 5.5 s seen   mean parallelism 2.64   GOMAXPROCS 4   idle 9%
-	// waiting for locks: 2.36 goroutines   contentions 1,234/s   dropped nothing
+	// waiting for locks: 2.36 goroutines
 	// * lost: 34% of the capacity
 	//
 	//   group                       share        %  lost   trend  parallel  running  runnable  blocked  blocked on
@@ -53,7 +52,7 @@ func ExampleWriteTop() {
 	//   sorter.(*Pool).worker       ████▍      55%    0%              4.00     2.18      0.73     4.18  chan-receive
 }
 
-func top(t *testing.T, v *text.TopView, opt text.TopOptions) string {
+func top(t *testing.T, v *text.TopView, opt text.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
 	if err := text.WriteTop(&buf, v, opt); err != nil {
@@ -74,19 +73,18 @@ func hostileView(name string, groups int, wall time.Duration, problem string) *t
 	before := *g
 	before.Boxes = before.Boxes[:groups/2]
 	before.Wall *= 2
-	return &text.TopView{Graph: g, Before: &before, Source: name, Problem: problem, Note: name, Taken: time.Unix(1e9, 0), Interval: time.Second,
-		Rates: text.TopRates{ContentionsKnown: true, Contentions: float64(wall), StreamKnown: true, Seen: wall, Dropped: wall / 2}}
+	return &text.TopView{Graph: g, Before: &before, Source: name, Problem: problem, Note: name, Taken: time.Unix(1e9, 0), Interval: time.Second}
 }
 
 // checkFrame checks that a frame fits its screen and sends only colors to the terminal.
-func checkFrame(t *testing.T, frame string, opt text.TopOptions) {
+func checkFrame(t *testing.T, frame string, height int, opt text.Options) {
 	t.Helper()
 	if !utf8.ValidString(frame) || !strings.HasSuffix(frame, "\n") {
 		t.Fatalf("not lines of text: %q", frame)
 	}
 	lines := strings.Split(strings.TrimSuffix(frame, "\n"), "\n")
-	if opt.Height > 0 && len(lines) != max(1, opt.Height) {
-		t.Errorf("%d lines on a screen of %d", len(lines), opt.Height)
+	if height > 0 && len(lines) != max(1, height) {
+		t.Errorf("%d lines on a screen of %d", len(lines), height)
 	}
 	for _, line := range lines {
 		plain := escape.ReplaceAllString(line, "")
@@ -110,13 +108,13 @@ func TestTopFits(t *testing.T) {
 		for _, width := range []int{1, 48, 60, 80, 100, 132, 240} {
 			for _, height := range []int{0, 1, 2, 5, 24, 400} {
 				for i, problem := range []string{"", "no answer for 3 s: " + name} {
-					opt := text.TopOptions{Options: text.Options{Width: width, Color: i == 0}, Height: height}
+					opt := text.Options{Width: width, Color: i == 0}
 					for _, groups := range []int{0, 3, 300} {
 						v := hostileView(name, groups, 2*time.Second, problem)
-						v.Skip = 7
-						checkFrame(t, top(t, v, opt), opt)
+						v.Skip, v.Height = 7, height
+						checkFrame(t, top(t, v, opt), height, opt)
 						v.Help = []string{name, strings.Repeat("x", 300)}
-						checkFrame(t, top(t, v, opt), opt)
+						checkFrame(t, top(t, v, opt), height, opt)
 					}
 				}
 			}
@@ -124,9 +122,9 @@ func TestTopFits(t *testing.T) {
 	}
 	for _, v := range []*text.TopView{{}, {Graph: &bottle.Graph{}}, {Problem: "no answer yet"}, {Before: sorting()}, hostileView("x", 3, math.MaxInt64, ""), hostileView("x", 3, 1, ""), hostileView("x", 2, -5, "")} {
 		for _, height := range []int{0, 24} {
-			opt := text.TopOptions{Height: height}
-			opt.Width = 100
-			checkFrame(t, top(t, v, opt), opt)
+			v.Height = height
+			opt := text.Options{Width: 100}
+			checkFrame(t, top(t, v, opt), height, opt)
 		}
 	}
 }
@@ -145,7 +143,7 @@ func groupsOf(frame string) (names []string) {
 func TestTopSorts(t *testing.T) {
 	worker, gc, main, cache, loop := "sorter.(*Pool).worker", "runtime.gcBgMarkWorker", "main.main", "main.(*cache).get", "signal.loop"
 	for _, tt := range []struct {
-		by   text.TopSort
+		by   string
 		want []string
 	}{
 		{"", []string{main, gc, cache, loop, worker}},
@@ -162,7 +160,7 @@ func TestTopSorts(t *testing.T) {
 		if tt.by == text.SortRunning {
 			tt.want = []string{worker, main, gc, cache, loop}
 		}
-		opt := text.TopOptions{Options: text.Options{Width: 120}}
+		opt := text.Options{Width: 120}
 		if got := groupsOf(top(t, v, opt)); strings.Join(got, " ") != strings.Join(tt.want, " ") {
 			t.Errorf("by %q: %q, want %q", tt.by, got, tt.want)
 		}
@@ -172,8 +170,8 @@ func TestTopSorts(t *testing.T) {
 // Rows that do not fit can be scrolled to, and the last screen stays full.
 func TestTopScrolls(t *testing.T) {
 	v := hostileView("main.work", 40, time.Second, "")
-	v.Sort = text.SortName
-	opt := text.TopOptions{Options: text.Options{Width: 120}, Height: 20}
+	v.Sort, v.Height = text.SortName, 20
+	opt := text.Options{Width: 120}
 	first := groupsOf(top(t, v, opt))
 	v.Skip = 5
 	if got := groupsOf(top(t, v, opt)); got[0] != first[5] || !strings.Contains(top(t, v, opt), "groups 6–") {
@@ -201,7 +199,7 @@ func TestTopTrend(t *testing.T) {
 		Before: &bottle.Graph{Wall: 10 * s, Procs: 4, Boxes: []bottle.Box{box("same", 5*s), box("more", s), box("less", 4*s)}},
 		Graph:  &bottle.Graph{Wall: 2 * s, Procs: 4, Boxes: []bottle.Box{box("same", s), box("more", s/2), box("less", s/10), box("born", s/10)}, Idle: 3 * s / 10},
 	}
-	frame := top(t, v, text.TopOptions{Options: text.Options{Width: 120}})
+	frame := top(t, v, text.Options{Width: 120})
 	for name, want := range map[string]string{"same": "50%              1.00", "more": "25%   ▲15.0 ", "less": "5%   ▼35.0 ", "born": "5%     new "} {
 		for line := range strings.Lines(frame) {
 			if strings.HasPrefix(line, "* "+name) && !strings.Contains(line, want) {
@@ -212,10 +210,10 @@ func TestTopTrend(t *testing.T) {
 }
 
 func TestTopWithoutWriter(t *testing.T) {
-	if err := text.WriteTop(failingWriter{io.ErrClosedPipe}, view(), text.TopOptions{}); err == nil {
+	if err := text.WriteTop(failingWriter{io.ErrClosedPipe}, view(), text.Options{}); err == nil {
 		t.Error("no error of the writer")
 	}
-	if err := text.WriteTop(&bytes.Buffer{}, nil, text.TopOptions{}); err == nil {
+	if err := text.WriteTop(&bytes.Buffer{}, nil, text.Options{}); err == nil {
 		t.Error("no error without a view")
 	}
 }
@@ -226,19 +224,20 @@ func FuzzTop(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, groups int, wall int64, problem string, width, height, skip int) {
 		// More frames take longer and do not differ.
 		v := hostileView(name, max(0, min(groups, 40)), time.Duration(wall), problem)
-		v.Skip = skip
-		opt := text.TopOptions{Options: text.Options{Width: width, Color: skip%2 == 0}, Height: min(height, 1000)}
+		v.Skip, v.Height = skip, min(height, 1000)
+		opt := text.Options{Width: width, Color: skip%2 == 0}
 		opt.Width = max(0, min(opt.Width, 240))
 		if opt.Width == 0 {
 			opt.Width = 100
 		}
-		checkFrame(t, top(t, v, opt), opt)
+		checkFrame(t, top(t, v, opt), v.Height, opt)
 	})
 }
 
 func BenchmarkWriteTop(b *testing.B) {
 	v := hostileView("main.work", 300, time.Second, "")
-	opt := text.TopOptions{Options: text.Options{Width: 120, Color: true}, Height: 50}
+	v.Height = 50
+	opt := text.Options{Width: 120, Color: true}
 	for b.Loop() {
 		text.WriteTop(&bytes.Buffer{}, v, opt)
 	}
