@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-
-	"github.com/google/pprof/profile"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -87,11 +84,7 @@ func (k *row[T]) sum(parts []artifact) (any, error) { return k.add(valuesOf[T](p
 func (k *row[T]) write(w io.Writer, form string, v any, d drawing) error {
 	return k.table[form](w, v.(T), d)
 }
-func (k *row[T]) spread(s *spread, v any) {
-	if k.numbers != nil {
-		s.add(k.numbers(s, v.(T)))
-	}
-}
+func (k *row[T]) spread(s *spread, v any) { s.add(k.numbers(s, v.(T))) }
 
 func valuesOf[T any](parts []artifact) (values []T) {
 	for _, p := range parts {
@@ -128,12 +121,7 @@ var (
 	}
 	countersKind = &row[*quanta.Recording]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}, load: quanta.ReadJSON}
 	verdictKind  = &row[*verdict.Verdict]{kindInfo: kindInfo{name: "verdict", what: "verdict", key: "findings"}, load: readVerdict}
-	pprofKind    = &row[*profile.Profile]{
-		kindInfo: kindInfo{what: "profile of pprof", merged: true}, add: mergeProfiles,
-		table:   formsOf[*profile.Profile]{"pprof": func(w io.Writer, p *profile.Profile, _ drawing) error { return p.Write(w) }},
-		counted: profileInstances, warnings: func(p *profile.Profile) *[]string { return &p.Comments },
-	}
-	kinds = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
+	kinds        = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
 	// sniffed lists the kinds of JSON in the order in which their keys are checked: a graph may
 	// have findings.
 	sniffed = []kind{countersKind, stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
@@ -180,13 +168,8 @@ func readVerdict(r io.Reader) (v *verdict.Verdict, err error) {
 	return v, err
 }
 
-// what names an artifact in messages. pprof profiles with other sample types are of other kinds.
-func (a artifact) what() string {
-	if p, ok := a.value.(*profile.Profile); ok {
-		return "profile of pprof, of " + strings.Join(sampleTypes(p), " and ")
-	}
-	return a.kind.about().what
-}
+// what names an artifact in messages.
+func (a artifact) what() string { return a.kind.about().what }
 
 // readArtifact reads a trace, of which it makes the first kind, or a saved result of one of the
 // kinds. If it returns an error, the artifact may have a value: it then covers the part that could

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -21,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
@@ -52,11 +49,10 @@ func (a *app) merge() *cobra.Command {
 Merge sums graphs or profiles of several instances of a program into one, with
 one box or row for each group, and the number of instances.
 
-It reads what the other commands and package exporters/live write: bottle
-graphs, ledgers, contention profiles and profiles of tasks as JSON, the same as
-.pb.gz, and execution traces. All must be of one kind; profiles in .pb.gz can
-only be merged into .pb.gz. A URL that ends in a slash is the place where a
-service has mounted exporters/live: merge requests the -kind from there.
+It reads execution traces, and the JSON of graph, ledger, contention and tasks
+and of package exporters/live. All must be of one kind. "go tool pprof -proto"
+merges .pb.gz. A URL that ends in a slash is the place where a service has
+mounted exporters/live: merge requests the -kind from there.
 
 Times are sums over the instances, including shares and idle time, which sum to
 the total wall time. Percentages, the parallelism and other means are therefore
@@ -83,7 +79,6 @@ with the number of groups, not with that of sources.`, f.run)
   bottleneck merge http://10.0.0.1:6060/debug/bottleneck/ \
           http://10.0.0.2:6060/debug/bottleneck/
   bottleneck merge -kind contention -o fleet.pb.gz one.trace two.trace
-  bottleneck merge -o day.pb.gz morning.pb.gz evening.pb.gz
   find . -name '*.json' | bottleneck merge -partial -files-from - -o fleet.svg`
 	return a.reads(c)
 }
@@ -150,13 +145,8 @@ func (f *mergeFlags) address(source string) string {
 
 // write writes the sum in the requested forms.
 func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
-	defaulted := f.to.format == "text" && len(f.to.outputs) == 0
 	for _, form := range f.to.asked() {
-		switch {
-		case m.kind.forms().has(form):
-		case defaulted:
-			return usagef("profiles of pprof can only be merged into a file of that kind: say -o FILE.pb.gz")
-		default:
+		if !m.kind.forms().has(form) {
 			return usagef("there is no %s of a merged %s", form, m.what())
 		}
 	}
@@ -183,13 +173,6 @@ func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 	}))
 }
 
-func sampleTypes(p *profile.Profile) (types []string) {
-	for _, t := range p.SampleType {
-		types = append(types, t.Type+"/"+t.Unit)
-	}
-	return types
-}
-
 // traces is held while a trace is read.
 var traces sync.Mutex
 
@@ -204,11 +187,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part a
 		of = append([]kind{f.kind}, kinds...)
 	}
 	part, err = readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
-		switch {
-		case isProfile(head):
-			p, err := readProfile(r, in.label)
-			return artifact{kind: pprofKind, value: p, name: in.label}, err
-		case !holdsJSON(head):
+		if !holdsJSON(head) {
 			traces.Lock() // a pass is concurrent itself, and the memory limit is for one pass
 			defer traces.Unlock()
 		}
@@ -218,7 +197,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part a
 	case err != nil:
 	case !part.kind.about().merged:
 		err = usagef("%s is a %s: there is no sum of them", in.label, part.what())
-	case f.kind != nil && part.kind != f.kind && part.kind != pprofKind:
+	case f.kind != nil && part.kind != f.kind:
 		err = usagef("%s is a %s: that is no -kind %s", in.label, part.what(), f.name)
 	}
 	return part, err
@@ -243,55 +222,6 @@ func (a artifact) fits(first *artifact) error {
 	return nil
 }
 
-// isProfile reports whether the beginning of a compressed input is not that of a trace.
-func isProfile(head []byte) bool {
-	if !bytes.HasPrefix(head, []byte{0x1f, 0x8b}) {
-		return false
-	}
-	z, err := gzip.NewReader(bytes.NewReader(head))
-	if err != nil {
-		return false
-	}
-	begin := make([]byte, len("go 1."))
-	n, _ := io.ReadFull(z, begin)
-	return n > 0 && !strings.HasPrefix("go 1.", string(begin[:n])) && string(begin[:n]) != "go 1."
-}
-
-// mostProfile exceeds the size of any pprof profile that this command writes, in bytes.
-const mostProfile = 1 << 30
-
-// readProfile reads a pprof profile. It rejects profiles of other programs, whose values may have
-// any meaning.
-func readProfile(r io.Reader, label string) (*profile.Profile, error) {
-	data, err := io.ReadAll(io.LimitReader(bufio.NewReader(r), mostProfile))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", label, err)
-	}
-	p, err := profile.ParseData(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: it is no profile of pprof: %w", label, err)
-	}
-	if !strings.HasPrefix(p.DocURL, "https://pkg.go.dev/github.com/bottleneck-go/bottleneck/") {
-		return nil, usagef("%s is a profile of pprof that this program has not made; \"go tool pprof -proto\" merges those", label)
-	}
-	return p, nil
-}
-
-// instancesComment begins the comment of a merged profile with the number of its instances.
-const instancesComment = "instances: "
-
-// profileInstances returns the number of instances in a profile.
-func profileInstances(p *profile.Profile) int {
-	for _, c := range p.Comments {
-		if s, ok := strings.CutPrefix(c, instancesComment); ok {
-			if n, err := strconv.Atoi(s); err == nil && n > 0 {
-				return n
-			}
-		}
-	}
-	return 1
-}
-
 // mergeParts adds up parts of the same kind.
 func mergeParts(parts []artifact) (sum artifact, err error) {
 	sum.kind = parts[0].kind
@@ -309,20 +239,6 @@ func mergeParts(parts []artifact) (sum artifact, err error) {
 	sum.Report = &bn.Report{Contention: contention.Merge(waits...)}
 	sum.Ledger, err = ledger.Merge(ledgers...)
 	return sum, err
-}
-
-func mergeProfiles(profiles ...*profile.Profile) (*profile.Profile, error) {
-	n := 0
-	for _, p := range profiles {
-		n += profileInstances(p)
-		p.Comments = slices.DeleteFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, instancesComment) })
-	}
-	sum, err := profile.Merge(profiles)
-	if err != nil {
-		return nil, fmt.Errorf("merging: %w", err)
-	}
-	sum.Comments = append(sum.Comments, instancesComment+strconv.Itoa(n))
-	return sum, nil
 }
 
 // Sources are read concurrently and added up in their order, so that the result does not depend on

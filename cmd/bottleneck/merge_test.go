@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
-
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/race"
@@ -130,7 +128,7 @@ func TestMergeContention(t *testing.T) {
 		}
 	}
 	bottleneck("merge", a, b).want(t, exitOK, "Merged: 2 instances. ", "")
-	for _, form := range []string{"csv", "svg", "pprof", "dot", "folded"} {
+	for _, form := range []string{"csv", "svg", "pprof", "folded"} {
 		if r := bottleneck("merge", "-format", form, a, b); r.status != exitOK || len(r.out) < 100 {
 			t.Errorf("%s: status %d, %d bytes, %s", form, r.status, len(r.out), r.err)
 		}
@@ -164,43 +162,7 @@ func TestMergeTasks(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes, %s", form, r.status, len(r.out), r.err)
 		}
 	}
-	bottleneck("merge", "-format", "dot", a, b).want(t, exitUsage, "", "there is no dot of a merged profile of tasks")
-}
-
-// pprof profiles of all kinds are added value by value.
-func TestMergeProfiles(t *testing.T) {
-	for _, command := range []string{"graph", "contention"} {
-		dir, a, b := parts(t, command, ".pb.gz")
-		sum := filepath.Join(dir, "sum.pb.gz")
-		bottleneck("merge", "-o", sum, a, b).want(t, exitOK, "", "")
-		total := func(name string) (v [2]int64, p *profile.Profile) {
-			p, err := profile.ParseData(read(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range p.Sample {
-				v[0] += s.Value[0]
-				v[1] += s.Value[1]
-			}
-			return v, p
-		}
-		x, _ := total(a)
-		y, _ := total(b)
-		z, p := total(sum)
-		if z != [2]int64{x[0] + y[0], x[1] + y[1]} || z[0] == 0 || p.CheckValid() != nil {
-			t.Errorf("%s: %v, want %v + %v", command, z, x, y)
-		}
-		if !strings.Contains(strings.Join(p.Comments, "\n"), "instances: 2") {
-			t.Errorf("comments: %q", p.Comments)
-		}
-		more := filepath.Join(dir, "more.pb.gz")
-		bottleneck("merge", "-o", more, a, sum).want(t, exitOK, "", "")
-		if _, p = total(more); profileInstances(p) != 3 {
-			t.Errorf("comments: %q", p.Comments)
-		}
-		bottleneck("merge", a, b).want(t, exitUsage, "", "say -o FILE.pb.gz")
-		bottleneck("merge", "-o", filepath.Join(dir, "x.svg"), a, b).want(t, exitUsage, "", "there is no svg of a merged profile of pprof")
-	}
+	bottleneck("merge", "-format", "folded", a, b).want(t, exitUsage, "", "there is no folded of a merged profile of tasks")
 }
 
 // -kind decides what a service is asked for.
@@ -241,21 +203,9 @@ func TestMergeMistakes(t *testing.T) {
 	dir, graph, _ := parts(t, "graph", ".json")
 	_, waits, _ := parts(t, "contention", ".json")
 	_, packed, _ := parts(t, "graph", ".pb.gz")
-	_, packedWaits, _ := parts(t, "contention", ".pb.gz")
 	_, creators, _ := parts(t, "graph", ".json", "-group", "creator")
-	foreign := filepath.Join(dir, "cpu.pb.gz")
-	var buf bytes.Buffer
-	if err := (&profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}}}).Write(&buf); err != nil {
-		t.Fatal(err)
-	}
-	cut := filepath.Join(dir, "cut.pb.gz")
 	stack := filepath.Join(dir, "stack.json")
 	bottleneck("speedup", "-o", stack, computeTrace, mutexTrace).want(t, exitOK, "", "")
-	for name, data := range map[string][]byte{foreign: buf.Bytes(), cut: read(t, packed)[:300]} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
 	out := filepath.Join(dir, "out.json")
 	for _, tt := range []struct {
 		args   []string
@@ -267,16 +217,13 @@ func TestMergeMistakes(t *testing.T) {
 		{[]string{"-files-from", filepath.Join(dir, "missing")}, exitFailure, "-files-from: " + filepath.Join(dir, "missing") + ": no such file"},
 		{[]string{"-files-from", dir}, exitFailure, "is a directory"},
 		{[]string{"-spread", "x.json", graph}, exitUsage, "-spread x.json: want a file ending in .csv"},
-		{[]string{"-partial", filepath.Join(dir, "missing"), foreign}, exitFailure, "none of the sources could be read"},
+		{[]string{"-partial", filepath.Join(dir, "missing"), packed}, exitFailure, "none of the sources could be read"},
 		{[]string{graph, graph}, exitUsage, "is given twice"},
 		{[]string{"-kind", "stack", graph}, exitUsage, "-kind: want graph, ledger, contention or tasks"},
 		{[]string{graph, waits}, exitUsage, "is a bottle graph, " + waits + " a contention profile: they cannot be merged"},
-		{[]string{graph, packed}, exitUsage, "cannot be merged"},
-		{[]string{packed, packedWaits}, exitUsage, "a profile of pprof, of contentions/count and delay/nanoseconds and ready/nanoseconds: they cannot be merged"},
+		{[]string{graph, packed}, exitFailure, "reading " + packed},
 		{[]string{graph, creators}, exitFailure, graph + " is grouped by function, " + creators + " by creator: they cannot be merged"},
 		{[]string{"-kind", "tasks", graph}, exitUsage, "is a bottle graph: that is no -kind tasks"},
-		{[]string{foreign}, exitUsage, "that this program has not made"},
-		{[]string{cut}, exitFailure, "it is no profile of pprof"},
 		{[]string{stack}, exitUsage, "is a speedup stack: there is no sum of them"},
 		{[]string{graph, filepath.Join(dir, "missing")}, exitFailure, "missing: "},
 		{[]string{"-o", "x.gif", graph}, exitUsage, "want a file ending in .svg"},

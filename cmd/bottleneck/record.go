@@ -19,8 +19,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	bn "github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
@@ -28,7 +26,7 @@ import (
 // recordFlags holds the flags of record.
 type recordFlags struct {
 	flags   *pflag.FlagSet
-	outputs outputs
+	output  string
 	force   bool
 	seconds float64 // of a service, like the fields below
 	maxSize int64
@@ -41,17 +39,15 @@ func (a *app) record() *cobra.Command {
 	var c *cobra.Command
 	c = a.command("record [flags] URL | [flags] -o FILE -- PROGRAM [arguments]", "store the trace of a service or the counters of a program", `
 Record stores the execution trace of a running service in a file, for the other
-commands and "go tool trace", and optionally its bottle graph beside it.
+commands and "go tool trace".
 
 The URL is the place where the service has mounted package exporters/live, such
 as http://localhost:6060/debug/bottleneck/, or net/http/pprof, such as
 http://localhost:6060/debug/pprof/. The former records all the time and sends
-the last seconds at once; the latter traces the next seconds. A service that has
-only the continuous analysis sends its graph, for .svg and the other forms of
-graphs.
+the last seconds at once; the latter traces the next seconds.
 
-Existing files are not replaced without -force, as a recording cannot be
-repeated. Files are written completely or not at all, with one exception: the
+An existing file is not replaced without -force, as a recording cannot be
+repeated. The file is written completely or not at all, with one exception: the
 trace of a recording that ends early, by an interrupt or a broken connection, is
 kept up to there. The exit status is then 1, and the other commands read such
 traces.
@@ -70,8 +66,14 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 	})
 	fs := c.Flags()
 	f.flags = fs
-	fs.FuncP("output", "o", "write `FILE`: the trace or archive, or its bottle graph if the name ends in "+formsIn(graphForms.has).endings()+"; may be repeated for a service", f.outputs.add)
-	fs.BoolVar(&f.force, "force", false, "replace existing files")
+	fs.FuncP("output", "o", "write the trace or archive to `FILE`", func(name string) error {
+		if f.output != "" {
+			return errors.New("a recording has one file")
+		}
+		f.output = name
+		return nil
+	})
+	fs.BoolVar(&f.force, "force", false, "replace an existing file")
 	fs.Float64Var(&f.seconds, "seconds", 5, "of a service: record `N` seconds")
 	fs.Func("max-size", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", func(s string) (err error) {
 		f.maxSize, err = memory.Parse(s)
@@ -81,8 +83,7 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 	fs.StringVar(&f.serves, "trace-url", "", "of a program: read the trace from `URL`, where the program serves it; counting ends with the trace")
 	fs.DurationVar(&f.period, "period", time.Millisecond, "of a program: read the counters of running threads every `DURATION`")
 	c.Example = `  bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
-  bottleneck record -seconds 10 -o slow.trace -o slow.svg \
-          http://localhost:6060/debug/pprof/
+  bottleneck record -seconds 10 -o slow.trace http://localhost:6060/debug/pprof/
   bottleneck record -counters cycles,instructions,faults -o FILE -- PROGRAM`
 	a.urls(c)
 	return c
@@ -104,8 +105,10 @@ func (f *recordFlags) parse(rest []string) error {
 		return err
 	}
 	switch {
-	case len(f.outputs) == 0 && len(rest) > 0:
+	case f.output == "" && len(rest) > 0:
 		return usagef("no file: say -o FILE")
+	case formsIn(graphForms.has).formOf(f.output) != "":
+		return usagef("-o %s: record writes the trace; \"bottleneck graph\" draws it", f.output)
 	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
 		return usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
 	}
@@ -129,27 +132,12 @@ func serviceURL(args []string) (*url.URL, error) {
 	return u, nil
 }
 
-func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
-	if err := f.parse(args); err != nil {
-		return err
+// check checks, before recording, whether the file can be written.
+func (f *recordFlags) check() error {
+	if st, err := os.Stat(f.output); err == nil && st.Mode().IsRegular() && !f.force {
+		return fmt.Errorf("%s: there is such a file; -force replaces it", f.output)
 	}
-	r := newRecording(f)
-	if err := r.check(); err != nil {
-		return err
-	}
-	if len(r.traces) > 0 {
-		return r.store(ctx, std)
-	}
-	read, err := readArtifact(ctx, std, urlInput(f.traceURL()), bn.Options{}, graphKind)
-	g, _ := read.value.(*bottle.Graph)
-	var status *statusError
-	if errors.As(err, &status) && status.status == http.StatusNotImplemented {
-		g, err = r.fetchGraph(ctx, std) // it sends no traces
-	}
-	if g == nil || ctx.Err() != nil {
-		return hinted(err)
-	}
-	return errors.Join(err, r.draw(std, g))
+	return checkFile(f.output)
 }
 
 // traceURL returns the URL of the trace, derived from the URL of the service.
@@ -166,59 +154,28 @@ func (f *recordFlags) mount() *url.URL {
 	return withPath(f.source, strings.TrimSuffix(at, "/trace")+"/")
 }
 
-// recording is the recording of a trace from a service into files.
-type recording struct {
-	flags  *recordFlags
-	traces []string      // files for the trace
-	graph  destination   // files for its graph
-	keeps  time.Duration // time that the service's recorder keeps; 0 if unknown
-}
-
-func newRecording(f *recordFlags) *recording {
-	r := &recording{flags: f, graph: destination{can: formsIn(graphForms.has)}}
-	r.graph.draw.source = f.source.Redacted()
-	for _, name := range f.outputs {
-		if r.graph.can.formOf(name) == "" {
-			r.traces = append(r.traces, name)
-		} else {
-			r.graph.outputs = append(r.graph.outputs, name)
-		}
+// run writes the trace as it arrives. It keeps a partial trace, because a recording cannot be
+// repeated.
+func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
+	if err := f.parse(args); err != nil {
+		return err
 	}
-	return r
-}
-
-// check checks, before recording, whether the files can be written.
-func (r *recording) check() error {
-	for _, name := range r.flags.outputs {
-		st, err := os.Stat(name)
-		switch {
-		case err == nil && st.Mode().IsRegular() && !r.flags.force:
-			return fmt.Errorf("%s: there is such a file; -force replaces it", name)
-		case err == nil && !st.Mode().IsRegular() && len(r.flags.outputs) > 1 && len(r.traces) > 0 && name == r.traces[0]:
-			return usagef("-o %s: it is no regular file, so it can be the only one", name)
-		}
-		if err := checkFile(name); err != nil {
-			return err
-		}
+	if err := f.check(); err != nil {
+		return err
 	}
-	return nil
-}
-
-// store writes the trace as it arrives, and then the files derived from it. It keeps a partial
-// trace, because a recording cannot be repeated.
-func (r *recording) store(ctx context.Context, std stdio) error {
-	t, err := createTemp(r.traces[0])
+	t, err := createTemp(f.output)
 	if err != nil {
 		return err
 	}
 	defer t.discard()
-	in := urlInput(r.flags.traceURL())
-	in.answered = func(h http.Header) { r.keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
+	in := urlInput(f.traceURL())
+	var keeps time.Duration // time that the service's recorder keeps; 0 if unknown
+	in.answered = func(h http.Header) { keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
 	n, broken := readInput(ctx, std, in, func(_ context.Context, from io.Reader, head []byte) (int64, error) {
 		if !mayBeTrace(head) {
 			return 0, fmt.Errorf("%s: the answer is not an execution trace", in.label)
 		}
-		return copyTrace(t, from, in.label, r.flags.maxSize)
+		return copyTrace(t, from, in.label, f.maxSize)
 	})
 	if n == 0 && broken == nil {
 		broken = fmt.Errorf("%s: the server sends nothing", in.label)
@@ -230,18 +187,18 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 		return errors.Join(broken, err)
 	}
 	if broken != nil {
-		broken = fmt.Errorf("%w; what had come is kept: %s in %s", broken, bytesOf(n), r.traces[0])
+		broken = fmt.Errorf("%w; what had come is kept: %s in %s", broken, bytesOf(n), f.output)
 		if ctx.Err() != nil {
-			fmt.Fprintf(std.err, "bottleneck: kept %s of the trace in %s\n", bytesOf(n), oneLine(r.traces[0]))
+			fmt.Fprintf(std.err, "bottleneck: kept %s of the trace in %s\n", bytesOf(n), oneLine(f.output))
 			return broken
 		}
 	} else if _, terminal := terminalOf(std.err); terminal {
-		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(r.traces[0]), bytesOf(n))
+		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(f.output), bytesOf(n))
 	}
-	if asked := seconds(r.flags.seconds); r.keeps > 0 && r.keeps < asked {
-		fmt.Fprintf(std.err, "bottleneck: the service keeps the last %v only: %v are not in %s\n", r.keeps, asked-r.keeps, oneLine(r.traces[0]))
+	if asked := seconds(f.seconds); keeps > 0 && keeps < asked {
+		fmt.Fprintf(std.err, "bottleneck: the service keeps the last %v only: %v are not in %s\n", keeps, asked-keeps, oneLine(f.output))
 	}
-	return errors.Join(broken, r.use(ctx, std))
+	return broken
 }
 
 // hinted adds the correct path to the error for a path that the service does not serve.
@@ -287,22 +244,6 @@ func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err 
 	}
 }
 
-// use derives the other files from the first one.
-func (r *recording) use(ctx context.Context, std stdio) error {
-	var errs []error
-	for _, name := range r.traces[1:] {
-		errs = append(errs, copyFile(name, r.traces[0]))
-	}
-	if len(r.graph.outputs) == 0 {
-		return errors.Join(errs...)
-	}
-	read, err := readArtifact(ctx, std, fileInput(r.traces[0]), bn.Options{}, graphKind)
-	if errs = append(errs, err); read.value != nil {
-		errs = append(errs, r.draw(std, read.value.(*bottle.Graph)))
-	}
-	return errors.Join(errs...)
-}
-
 func copyFile(name, from string) error {
 	f, err := os.Open(from)
 	if err != nil {
@@ -310,21 +251,6 @@ func copyFile(name, from string) error {
 	}
 	defer f.Close()
 	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, f); return err })
-}
-
-// draw writes the forms of the graph.
-func (r *recording) draw(std stdio, g *bottle.Graph) error {
-	return r.graph.write(std, func(w io.Writer, form string, d drawing) error { return graphForms[form](w, g, d) })
-}
-
-// fetchGraph requests the graph of a service that sends no traces.
-func (r *recording) fetchGraph(ctx context.Context, std stdio) (*bottle.Graph, error) {
-	defer startProgress(std.err, func(time.Duration) string { return "asking " + r.flags.source.Redacted() })()
-	g, err := newTopLive(r.flags.mount(), r.flags.seconds).graph(ctx)
-	if err != nil {
-		return nil, urlError(ctx, r.flags.source.Redacted(), err)
-	}
-	return g, nil
 }
 
 // programFlags holds the flags for recording a program.
@@ -352,10 +278,8 @@ func (f *recordFlags) parseProgram(rest, command []string) error {
 		return usagef("%q before --: it is a URL or a program that is recorded, not both", rest[0])
 	case len(command) == 0:
 		return usagef("no program after --")
-	case len(f.outputs) == 0:
+	case f.output == "":
 		return usagef("no file: say -o FILE")
-	case len(f.outputs) > 1:
-		return usagef("more than one -o: a program is recorded into one file")
 	case f.period < 10*time.Microsecond:
 		return usagef("-period %v: want 10µs or more", f.period)
 	case f.serves != "" && !isURL(f.serves):
@@ -384,11 +308,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	if err := f.parseProgram(rest, command); err != nil {
 		return err
 	}
-	output := f.outputs[0]
-	if st, err := os.Stat(output); err == nil && st.Mode().IsRegular() && !f.force {
-		return fmt.Errorf("%s: there is such a file; -force replaces it", output)
-	}
-	if err := checkFile(output); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	ourWait.Store(true)
@@ -401,7 +321,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	var exit *exec.ExitError
 	var ran error
 	// The program handles interrupts itself, so ctx, which ends with one, is not passed on.
-	err := writeFile(output, func(w io.Writer) error {
+	err := writeFile(f.output, func(w io.Writer) error {
 		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
 		return ran
 	})

@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// The trace is stored as received. Everything else covers the same seconds.
+// The trace is stored as received.
 func TestRecord(t *testing.T) {
 	trace := read(t, mutexTrace)
 	queries := make(chan string, 9)
@@ -36,20 +35,14 @@ func TestRecord(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
-		bottleneck("record", "-seconds", "2.5", s.URL+path, "-o", at("a.trace"), "-o", at("b"), "-o", at("a.json"), "-o", at("a.svg")).want(t, exitOK, "", "")
+		bottleneck("record", "-seconds", "2.5", s.URL+path, "-o", at("a.trace")).want(t, exitOK, "", "")
 		if got := <-queries; got != want {
 			t.Errorf("%s: asked for %s, want %s", path, got, want)
 		}
-		if !bytes.Equal(read(t, at("a.trace")), trace) || !bytes.Equal(read(t, at("b")), trace) {
+		if !bytes.Equal(read(t, at("a.trace")), trace) {
 			t.Error("the trace is another one")
 		}
-		bottleneck("graph", "-o", at("direct.json"), at("a.trace")).want(t, exitOK, "", "")
-		if !bytes.Equal(read(t, at("a.json")), read(t, at("direct.json"))) || !strings.Contains(string(read(t, at("a.svg"))), "<svg") {
-			t.Error("not the graph of the trace")
-		}
-		bottleneck("record", s.URL+path, "-o", at("only.csv")).want(t, exitOK, "", "")
-		<-queries
-		if entries, _ := os.ReadDir(dir); len(entries) != 6 {
+		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 			t.Errorf("%d files: %v", len(entries), entries)
 		}
 	}
@@ -131,7 +124,7 @@ func TestRecordKeepsPartialTrace(t *testing.T) {
 	var errs bytes.Buffer
 	done := make(chan int)
 	go func() {
-		done <- run(ctx, []string{"record", "-o", name, "-o", name + ".svg", s.URL + "/slow/"}, nil, io.Discard, &errs)
+		done <- run(ctx, []string{"record", "-o", name, s.URL + "/slow/"}, nil, io.Discard, &errs)
 	}()
 	<-sent
 	for { // the client may not have read it yet
@@ -149,9 +142,6 @@ func TestRecordKeepsPartialTrace(t *testing.T) {
 	if !bytes.Equal(read(t, name), half) {
 		t.Error("the file differs from the received data")
 	}
-	if _, err := os.Stat(name + ".svg"); err == nil {
-		t.Error("a picture of half a trace")
-	}
 }
 
 // A recorder keeps a few seconds. A request for more gets a warning that states how much is
@@ -168,22 +158,15 @@ func TestRecordWarnsOfAShortRecorder(t *testing.T) {
 	bottleneck("record", "-seconds", "5", "-o", filepath.Join(dir, "b.trace"), s.URL).want(t, exitOK, "", "")
 }
 
-// A service without traces sends its graph.
-func TestRecordGraph(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/trace", func(w http.ResponseWriter, r *http.Request) {
+// A service without traces has none to store.
+func TestRecordWithoutTraces(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no recorder", http.StatusNotImplemented)
-	})
-	mux.HandleFunc("/graph", func(w http.ResponseWriter, r *http.Request) { bottle.WriteJSON(w, graphOf(30)) })
-	s := httptest.NewServer(mux)
+	}))
 	defer s.Close()
 	dir := t.TempDir()
-	bottleneck("record", "-o", filepath.Join(dir, "g.json"), s.URL).want(t, exitOK, "", "")
-	if g := parseGraph(t, string(read(t, filepath.Join(dir, "g.json")))); g.Boxes[0].Share != 3e8 {
-		t.Errorf("another graph: %+v", g)
-	}
 	bottleneck("record", "-o", filepath.Join(dir, "t.trace"), s.URL).want(t, exitFailure, "", "501 Not Implemented: there is no recorder")
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("left behind: %v", entries)
 	}
 }
@@ -199,7 +182,8 @@ func TestRecordMistakes(t *testing.T) {
 		{"-o x", exitUsage, "no service"},
 		{s.URL, exitUsage, "no file: say -o FILE"},
 		{"-o x trace.out", exitUsage, "is not the URL of a service"},
-		{"-o x -o ./x " + s.URL, exitUsage, "given twice"},
+		{"-o x -o y " + s.URL, exitUsage, "-o y: a recording has one file"},
+		{"-o x.svg " + s.URL, exitUsage, `-o x.svg: record writes the trace; "bottleneck graph" draws it`},
 		{"-o x -seconds 0 " + s.URL, exitUsage, "-seconds 0: want"},
 		{"-o x -seconds NaN " + s.URL, exitUsage, "-seconds NaN: want"},
 		{"-o " + dir + "/x " + s.URL, exitFailure, "404 Not Found: 404 page not found; give the URL"},

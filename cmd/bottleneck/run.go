@@ -121,7 +121,7 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 // runServing runs a program as it is, and prints the verdict on the trace that it serves.
 func (f *runFlags) runServing(ctx context.Context, std stdio, args []string) error {
 	name := filepath.Join(f.dir, fmt.Sprintf("%s.%d.zip", filepath.Base(args[0]), os.Getpid()))
-	r := &recordFlags{flags: pflag.NewFlagSet("", pflag.ContinueOnError), outputs: outputs{name}}
+	r := &recordFlags{flags: pflag.NewFlagSet("", pflag.ContinueOnError), output: name}
 	r.programFlags = programFlags{counters: "task-clock", serves: f.serves, period: time.Millisecond}
 	ran := r.runProgram(ctx, std, nil, args)
 	st, err := os.Stat(name)
