@@ -85,21 +85,13 @@ type Options struct {
 	Contention tracewaits.Options
 	Tasks      tracetasks.Options
 	Speedup    speedup.Options
-	// Whole reads the whole trace even if Bottle.From and To exclude part of it. Contention,
-	// Tasks and Speedup then cover the whole trace, and Bottle, Ledger and Verdict the part.
-	// The Verdict uses the ContentionWindows that overlap the part, if any.
-	Whole bool
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
 
 // pass returns the options for the pass.
 func (opt *Options) pass() timeline.Options {
-	part := opt.Bottle.Reads()
-	if opt.Whole {
-		part.From, part.To = 0, 0
-	}
-	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: part}
+	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: opt.Bottle.Reads()}
 }
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.Want does not ask for it")
@@ -311,23 +303,9 @@ func (a *analyses) conclude(r *Report) {
 		graph = a.byFunction.Graph()
 		graph.CPUs = r.Bottle.CPUs
 	}
-	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: a.contentionOfPart(r), Tasks: r.Tasks})
+	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention, Tasks: r.Tasks})
 	r.Bottle.Verdict, r.Ledger.Verdict = r.Verdict, r.Verdict
 	a.concludeWindows(r, graph.Windows)
-}
-
-// contentionOfPart returns the contention of the part that the ledger covers, in whole windows.
-func (a *analyses) contentionOfPart(r *Report) *contention.Profile {
-	from, to := a.opt.Bottle.From, a.opt.Bottle.To
-	if !a.opt.Whole || from <= 0 && to <= 0 || len(r.ContentionWindows) == 0 {
-		return r.Contention
-	}
-	first := min(int(from/r.ContentionWindow), len(r.ContentionWindows)-1)
-	last := len(r.ContentionWindows)
-	if to > 0 {
-		last = min(last, int((to+r.ContentionWindow-1)/r.ContentionWindow))
-	}
-	return contention.Merge(r.ContentionWindows[first:last]...)
 }
 
 // concludeWindows adds the verdicts of windows. A verdict uses the waits of its window if

@@ -147,46 +147,6 @@ func TestDuringAndOutsideSumToTheWhole(t *testing.T) {
 	}
 }
 
-// TestWholeKeepsGraphAndLedgerOfThePart: Whole changes neither the graph nor the ledger of a part.
-// Its contention is that of the whole trace.
-func TestWholeKeepsGraphAndLedgerOfThePart(t *testing.T) {
-	data, err := os.ReadFile("testdata/small/compute-go1.26.8.trace") // 4.4 s in 5 generations, with one wait
-	if err != nil {
-		t.Fatal(err)
-	}
-	analyze := func(to time.Duration, whole bool) *bottleneck.Report {
-		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Want: bottleneck.WantVerdict, Whole: whole,
-			Bottle: bottle.Options{To: to}, Contention: tracewaits.Options{Window: 500 * time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	all, part, both := analyze(0, false), analyze(time.Second, false), analyze(time.Second, true)
-	if part.Info.Generations >= both.Info.Generations || both.Info.Generations != all.Info.Generations {
-		t.Errorf("%d generations of the part, %d with Whole, %d of all", part.Info.Generations, both.Info.Generations, all.Info.Generations)
-	}
-	if !reflect.DeepEqual(both.Contention.Waits, all.Contention.Waits) || len(all.Contention.Waits) == len(part.Contention.Waits) {
-		t.Errorf("%d kinds of waits, %d of all, %d of the part", len(both.Contention.Waits), len(all.Contention.Waits), len(part.Contention.Waits))
-	}
-	if both.Bottle.Wall != part.Bottle.Wall || both.Ledger.Capacity != part.Ledger.Capacity || both.Ledger.Capacity == all.Ledger.Capacity {
-		t.Errorf("%v and %v, of the part %v and %v", both.Bottle.Wall, both.Ledger.Capacity, part.Bottle.Wall, part.Ledger.Capacity)
-	}
-	sums := func(r *bottleneck.Report) string {
-		byCategory, err := r.Ledger.Table().By("category")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprint(byCategory.Rows)
-	}
-	if got, want := sums(both), sums(part); got != want {
-		t.Errorf("the ledger has %s, of the part %s", got, want)
-	}
-	if got, want := both.Verdict.Findings[0].Title, part.Verdict.Findings[0].Title; got != want {
-		t.Errorf("the verdict is %q, of the part %q", got, want)
-	}
-}
-
 func TestAnalyzeBroken(t *testing.T) {
 	report, err := bottleneck.Analyze(context.Background(), bytes.NewReader(nil), bottleneck.Options{Name: "none"})
 	var te *timeline.Error

@@ -22,7 +22,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -34,13 +33,11 @@ import (
 
 // reportFlags holds the flags of report.
 type reportFlags struct {
-	to         destination
-	http       string
-	window     time.Duration
-	begin, end time.Duration
-	grouping   bottle.Grouping
-	workers    string
-	title      string
+	to       destination
+	http     string
+	window   time.Duration
+	grouping bottle.Grouping
+	title    string
 }
 
 func (a *app) report() *cobra.Command {
@@ -57,22 +54,18 @@ trace.
 
 A page with more than 1,000,000 quanta or 64 MiB is an error: quanta are never
 left out. The page that -http serves has no such limit, and has conditions and
-arithmetic on counters. With -from and -to, waits and tasks are those of the
-windows that this time touches, and the speedup is that of the whole recording.
-A .perfetto-trace is for https://ui.perfetto.dev: tracks for groups of
-goroutines, the number of running goroutines, and arrows from wakers to woken
-goroutines.`, f.run)
+arithmetic on counters. A .perfetto-trace is for https://ui.perfetto.dev: tracks
+for groups of goroutines, the number of running goroutines, and arrows from
+wakers to woken goroutines.`, f.run)
 	fs := c.Flags()
 	f.to.can, f.to.flags, f.to.only = reportForms, fs, map[string][]string{}
-	for _, name := range []string{"window", "from", "to", "group", "workers", "title"} {
+	for _, name := range []string{"window", "group", "title"} {
 		f.to.only[name] = []string{"html"}
 	}
 	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.to.add)
 	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
 	defineWindow(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
-	defineBounds(fs, &f.begin, &f.end, "the recording")
 	defineGroup(fs, &f.grouping, "")
-	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speedup are; see \"bottleneck help speedup\"")
 	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")
 	c.Example = `  bottleneck report trace.out -o report.html
   bottleneck report -http=localhost:0 trace.out
@@ -81,9 +74,6 @@ goroutines.`, f.run)
 }
 
 func (f *reportFlags) parse(files []string) error {
-	if err := checkBounds(f.to.flags, f.begin, f.end); err != nil {
-		return err
-	}
 	switch {
 	case len(files) == 0:
 		return usagef("no recording: name a trace, an archive or a saved profile")
@@ -183,7 +173,6 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 			return nil, err
 		}
 	}
-	r.narrow()
 	return r.data, errors.Join(broken...)
 }
 
@@ -257,24 +246,16 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 	return broken
 }
 
-// readTrace makes all results of a trace in one pass. The graph, the verdict and the goroutines
-// cover the part between -from and -to.
+// readTrace makes all results of a trace in one pass.
 func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) error {
 	f, d := r.flags, r.data
-	opt := bn.Options{Want: bn.WantInfo, Whole: true}
-	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.begin, To: f.end})
+	opt := bn.Options{Want: bn.WantInfo}
+	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine})
 	var inWindows *taskWindows
 	var rows *quanta.Observer
 	if f.page() {
-		opt.Want = bn.WantVerdict
-		opt.Bottle = bottle.Options{Group: f.grouping, From: f.begin, To: f.end}
-		workers, err := speedup.ParseSelector(f.workers)
-		if err == nil {
-			opt.Want |= bn.WantSpeedup
-			opt.Speedup = speedup.Options{Workers: workers, MultiName: shownSource(in.label)}
-		} else {
-			r.noSpeedup(err)
-		}
+		opt.Want = bn.WantVerdict | bn.WantSpeedup
+		opt.Bottle.Group, opt.Speedup.MultiName = f.grouping, shownSource(in.label)
 		opt.Plan = func(opt *bn.Options, info *timeline.Info) {
 			window := f.window
 			if window == 0 {
@@ -301,8 +282,8 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 		}
 		if all.Speedup != nil {
 			d.Speedup = []*speedup.Stack{all.Speedup}
-		} else if opt.Want&bn.WantSpeedup != 0 {
-			r.noSpeedup(all.SpeedupErr)
+		} else {
+			d.Missing[report.SpeedupSection] = "There is no speedup stack: " + all.SpeedupErr.Error() + "."
 		}
 		if rows != nil {
 			rec, tooMany := rows.Recording()
@@ -341,11 +322,6 @@ func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt
 		return nil, err
 	}
 	return report, missing
-}
-
-// noSpeedup records why there is no stack.
-func (r *reportReading) noSpeedup(err error) {
-	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
 }
 
 // tasks stores the tasks of a trace, and reports whether there are any.
@@ -421,29 +397,6 @@ func (r *reportReading) save(s report.Section, name string, apply func()) {
 		apply()
 		return nil
 	})
-}
-
-// narrow keeps the quanta that -from and -to select, with a warning.
-func (r *reportReading) narrow() {
-	f, rec := r.flags, r.data.Counters
-	if f.begin == 0 && f.end == 0 {
-		return
-	}
-	r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.begin, f.end)))
-	r.narrowWindows()
-	if rec != nil {
-		kept := query.RowsWhere(rec.Len(), func(row int) bool {
-			return rec.Begin[row] >= int64(f.begin) && (f.end == 0 || rec.Begin[row] < int64(f.end))
-		})
-		r.data.Counters = rec.Only(kept.Rows())
-	}
-}
-
-func stretch(from, to time.Duration) string {
-	if to == 0 {
-		return "from " + from.String() + " on"
-	}
-	return "from " + from.String() + " to " + to.String()
 }
 
 // Contention, tasks and the speedup are recorded for each window of the slider, like the bottle
@@ -541,40 +494,6 @@ func (w *taskWindows) double() {
 	w.width *= 2
 }
 
-// narrowWindows keeps the windows of contention and tasks between -from and -to, widened to their
-// edges, with a warning.
-func (r *reportReading) narrowWindows() {
-	f, d := r.flags, r.data
-	edges := func(from, to time.Duration, what string) {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: those from %v to %v, the windows that the time asked for touches.", what, from, to))
-	}
-	if some := touched(d.ContentionWindows, f.begin, f.end); len(some) > 0 {
-		d.ContentionWindows, d.Contention = some, contention.Merge(partsOf(some)...)
-		edges(some[0].From, some[len(some)-1].To, "Waits")
-	}
-	if some := touched(d.TaskWindows, f.begin, f.end); len(some) > 0 && d.Tasks != nil {
-		d.TaskWindows, d.Tasks = some, granularity.Merge(partsOf(some)...)
-		edges(some[0].From, some[len(some)-1].To, "Tasks")
-	}
-}
-
-// touched returns the windows that overlap an interval; to = 0 means the end.
-func touched[Part any](windows []report.Window[Part], from, to time.Duration) (out []report.Window[Part]) {
-	for _, w := range windows {
-		if w.To > from && (to == 0 || w.From < to) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-func partsOf[Part any](windows []report.Window[Part]) (out []Part) {
-	for _, w := range windows {
-		out = append(out, w.Part)
-	}
-	return out
-}
-
 // checkLoopback rejects addresses that other machines could reach.
 func checkLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
@@ -593,7 +512,7 @@ func serveReport(ctx context.Context, std stdio, address string, d *report.Data)
 	if err != nil {
 		return err
 	}
-	handler, err := report.NewHandler(d, report.HandlerOptions{Token: token})
+	handler, err := report.NewHandler(d, token)
 	if err != nil {
 		return err
 	}

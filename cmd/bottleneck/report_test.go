@@ -109,30 +109,9 @@ func TestReportMixed(t *testing.T) {
 	bottleneck("report", "-o", file("x.html"), mutexTrace, phasesTrace).want(t, exitUsage, "", "two recordings")
 }
 
-// A part of the recording has fewer quanta, and the page names the part.
-func TestReportPart(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "part.html")
-	rec := want(t, mutexTrace)
-	bottleneck("report", "-o", out, "-from", "10ms", mutexTrace).want(t, exitOK, "", "")
-	n := 0
-	for i := range rec.Len() {
-		if rec.Begin[i] >= int64(10*time.Millisecond) {
-			n++
-		}
-	}
-	p := readPage(t, out)
-	if p.Counters.Rows != n || n == 0 || n == rec.Len() {
-		t.Errorf("%d quanta, want %d", p.Counters.Rows, n)
-	}
-	if s := strings.Join(p.Warnings, " "); !strings.Contains(s, "from 10ms on") {
-		t.Errorf("warnings: %q", s)
-	}
-	bottleneck("report", "-o", out, "-from", "1h", mutexTrace).want(t, exitFailure, "", "so nothing is left from 1h0m0s")
-}
-
 func TestReportUsage(t *testing.T) {
 	for _, tt := range []struct{ args, err string }{
-		{"", "no recording"}, {"trace.out", "-o FILE.html"}, {"-o page.txt trace.out", ".html"}, {"-o a.html -window -1s t", "positive duration"}, {"-o a.html -from 2s -to 1s t", "is not after"},
+		{"", "no recording"}, {"trace.out", "-o FILE.html"}, {"-o page.txt trace.out", ".html"}, {"-o a.html -window -1s t", "positive duration"},
 		{"-http 0.0.0.0:80 t", "this machine only"}, {"-http example.com:80 t", "this machine only"}, {"-http localhost t", "[HOST]:PORT"},
 		{"-o a.html -group nonsense t", "unknown grouping"}, {"-o a.html -o a.html t", "given twice"},
 	} {
@@ -414,24 +393,6 @@ func TestReportWindows(t *testing.T) {
 	}
 }
 
-// -from and -to select the windows that they touch.
-func TestReportPartOfWindows(t *testing.T) {
-	whole := readWindowedPage(t, "-window", "10ms", mutexTrace)
-	part := readWindowedPage(t, "-window", "10ms", "-from", "15ms", "-to", "38ms", mutexTrace)
-	want := whole.Contention.Windows.waited(1, 4)
-	if got := part.Contention.total(); got != want || want == 0 {
-		t.Errorf("%d ns waited, want %d", got, want)
-	}
-	if s := strings.Join(part.Warnings, " "); !regexp.MustCompile("Waits: those from 10ms to 40ms").MatchString(s) {
-		t.Errorf("warnings: %q", s)
-	}
-	// Saved results cover the whole.
-	tasks := tasksFile(t)
-	if p := readWindowedPage(t, "-from", "15ms", mutexTrace, tasks); len(p.Tasks.Windows.From) != 0 || len(p.Tasks.Classes) != 2 {
-		t.Errorf("saved tasks: %+v", p.Tasks)
-	}
-}
-
 // The number of task windows is bounded, and every task is in one.
 func TestTaskWindowsAreBounded(t *testing.T) {
 	w := newTaskWindows(time.Microsecond)
@@ -446,8 +407,9 @@ func TestTaskWindowsAreBounded(t *testing.T) {
 	if n := len(w.list); n > maxTaskWindows || n < maxTaskWindows/4 {
 		t.Errorf("%d windows", n)
 	}
-	at, tasks := time.Duration(0), uint64(0)
+	at, tasks, parts := time.Duration(0), uint64(0), []*granularity.Profile(nil)
 	for _, x := range w.list {
+		parts = append(parts, x.Part)
 		if x.From != at {
 			t.Fatalf("a window from %v, the one before to %v", x.From, at)
 		}
@@ -459,7 +421,7 @@ func TestTaskWindowsAreBounded(t *testing.T) {
 	if tasks != 60 {
 		t.Errorf("%d tasks", tasks)
 	}
-	if all := granularity.Merge(partsOf(w.list)...); all.Classes[0].Tasks != 60 {
+	if all := granularity.Merge(parts...); all.Classes[0].Tasks != 60 {
 		t.Errorf("%d tasks merged", all.Classes[0].Tasks)
 	}
 }

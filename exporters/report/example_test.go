@@ -33,7 +33,7 @@ func ExampleWrite() {
 
 // The same page, served to this machine.
 func ExampleNewHandler() {
-	h, err := report.NewHandler(&report.Data{Title: "merge sort", Bottle: &bottle.Graph{Wall: time.Second}}, report.HandlerOptions{})
+	h, err := report.NewHandler(&report.Data{Title: "merge sort", Bottle: &bottle.Graph{Wall: time.Second}}, "")
 	if err != nil {
 		log.Fatal(err)
 	}

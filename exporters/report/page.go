@@ -31,7 +31,7 @@ var scripts = []string{
 	"vendor/uPlot.iife.min.js",
 	"element.js", "text.js", "color.js", "data.js", "state.js",
 	"quanta.js", "remote.js",
-	"table.js", "chips.js", "export.js", "plot.js",
+	"table.js", "chips.js", "plot.js",
 	"verdict.js", "bottle.js", "windows.js", "behind.js",
 	"aggregate.js", "aspects.js", "tree.js", "chains.js", "contention.js",
 	"histogram.js", "taskcharts.js", "tasks.js",

@@ -3,11 +3,9 @@ package report
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"net/http"
 
-	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
@@ -93,40 +91,4 @@ func (s *server) selected(r *http.Request, filter string) (*query.Set, error) {
 		err = &query.PartError{Part: "filter", Err: err}
 	}
 	return set, err
-}
-
-type exportQuery struct {
-	Filter string `json:"filter"`
-	Form   string `json:"form"` // csv, json or pprof
-}
-
-// serveExport writes the quanta of a filter.
-func (s *server) serveExport(w http.ResponseWriter, r *http.Request) {
-	var q exportQuery
-	if !s.ask(w, r, &q) {
-		return
-	}
-	set, err := s.selected(r, q.Filter)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	// An error after this point truncates the answer, which the client notices.
-	switch q.Form {
-	case "csv":
-		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-		err = s.explorer.WriteCSV(r.Context(), w, set)
-	case "json":
-		w.Header().Set("Content-Type", "application/json")
-		err = quanta.WriteJSON(w, s.explorer.Recording().Only(set.Rows()))
-	case "pprof":
-		w.Header().Set("Content-Type", "application/octet-stream")
-		err = s.explorer.WriteProfile(w, set)
-	default:
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("unknown form %q: want csv, json or pprof", q.Form))
-		return
-	}
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
 }

@@ -68,33 +68,19 @@ const (
 
 // Options configures [Write]. The zero value is ready to use.
 type Options struct {
-	// MaxRows and MaxBytes bound the file. Write refuses larger data with a [*SizeError], because a
-	// browser would take too long to load it. 0 means DefaultMaxRows and DefaultMaxBytes; a
-	// negative value means no limit.
+	// MaxRows and MaxBytes bound the file. Larger data is an error, because a browser would take too
+	// long to load it. 0 means DefaultMaxRows and DefaultMaxBytes; a negative value means no limit.
 	MaxRows  int
 	MaxBytes int64
 }
 
-// SizeError is the error for a recording that is too large for a page with all of its data. Nothing
-// was written.
-type SizeError struct {
-	Rows, MaxRows   int   // quanta; 0 if within the limit
-	Bytes, MaxBytes int64 // of the page; 0 if within the limit
-}
-
-// Error returns what is too large, and what to do.
-func (e *SizeError) Error() string {
-	const advice = "serve the page (-http), or take a part of the recording (-from, -to, -only)"
-	if e.Rows > 0 {
-		return fmt.Sprintf("report: %d scheduling quanta are more than the %d that one page can hold: %s", e.Rows, e.MaxRows, advice)
-	}
-	return fmt.Sprintf("report: the page would have %.6g MiB, more than the %.6g MiB that a browser opens well: %s", math.Ceil(float64(e.Bytes)/(1<<20)*100)/100, float64(e.MaxBytes)/(1<<20), advice)
-}
+// tooLarge is the advice if data does not fit into a page.
+const tooLarge = "serve the page (-http), or record less"
 
 var errNoData = errors.New("report: no data")
 
 // Write writes a page that includes all of its data: one HTML file that needs no network. It never
-// drops data; if the data is too large, it returns a [*SizeError]. Other errors are those of w.
+// drops data: it returns an error if the data is too large. Other errors are those of w.
 //
 // It takes about 0.3 µs per quantum and column of counters.
 func Write(w io.Writer, d *Data, opt Options) error {
@@ -109,7 +95,7 @@ func Write(w io.Writer, d *Data, opt Options) error {
 		maxBytes = DefaultMaxBytes
 	}
 	if d.Counters != nil && maxRows > 0 && d.Counters.Len() > maxRows {
-		return &SizeError{Rows: d.Counters.Len(), MaxRows: maxRows}
+		return fmt.Errorf("report: %d scheduling quanta are more than the %d that one page can hold: %s", d.Counters.Len(), maxRows, tooLarge)
 	}
 	form, err := newPageData(d, false)
 	if err != nil {
@@ -120,7 +106,7 @@ func Write(w io.Writer, d *Data, opt Options) error {
 		return err
 	}
 	if maxBytes > 0 && int64(buf.Len()) > maxBytes {
-		return &SizeError{Bytes: int64(buf.Len()), MaxBytes: maxBytes}
+		return fmt.Errorf("report: the page would have %.6g MiB, more than the %.6g MiB that a browser opens well: %s", math.Ceil(float64(buf.Len())/(1<<20)*100)/100, float64(maxBytes)/(1<<20), tooLarge)
 	}
 	if _, err := w.Write(buf.Bytes()); err != nil {
 		return fmt.Errorf("report: writing the page: %w", err)

@@ -14,27 +14,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/access"
 )
 
-// HandlerOptions configures [NewHandler]. The zero value is ready to use.
-type HandlerOptions struct {
-	// Token, if not "", is a secret of at least 16 bytes that each request must carry, as
-	// "Authorization: Bearer TOKEN" or in a cookie. A request for the page with the parameter
-	// token=TOKEN sets the cookie.
-	Token string
-}
-
 // NewHandler returns a handler that serves the page of a recording and answers its queries about
 // the quanta. The recording may be large: the server keeps the table of quanta, and the page gets
 // only the data that it shows.
 //
-// The handler is for a user of this machine. Without a token, it answers only requests from a
-// loopback address with a loopback Host, so that no page of another origin can read the recording,
-// not even by DNS rebinding. A proxy may hide the origin of requests: set a token if a proxy can
-// reach the handler. The handler registers nothing, and serves only the paths "/", "/api/query",
-// "/api/points" and "/api/export" below the prefix at which it is mounted with [http.StripPrefix].
+// token is a secret of at least 16 bytes that each request must carry, as "Authorization: Bearer
+// TOKEN" or in a cookie. A request for the page with the parameter token=TOKEN sets the cookie.
+//
+// The handler is for a user of this machine. If token is "", it answers only requests from a loopback
+// address with a loopback Host, so that no page of another origin can read the recording, not even
+// by DNS rebinding. A proxy may hide the origin of requests: set a token if a proxy can
+// reach the handler. The handler registers nothing, and serves only the paths "/", "/api/query" and
+// "/api/points" below the prefix at which it is mounted with [http.StripPrefix].
 //
 // NewHandler returns an error if the data is invalid. d must not change while the handler is in
 // use.
-func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
+func NewHandler(d *Data, token string) (http.Handler, error) {
 	if d == nil {
 		return nil, errNoData
 	}
@@ -46,7 +41,7 @@ func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	if err := writePage(&page, d, form, true); err != nil {
 		return nil, err
 	}
-	s := &server{token: access.NewToken(opt.Token, ""), page: page.Bytes(), policy: pagePolicy(page.Bytes())}
+	s := &server{token: access.NewToken(token, ""), page: page.Bytes(), policy: pagePolicy(page.Bytes())}
 	if d.Counters != nil {
 		if s.explorer, err = query.NewExplorer(d.Counters); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
@@ -57,7 +52,6 @@ func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("POST /api/query", s.serveQuery)
 	mux.HandleFunc("POST /api/points", s.servePoints)
-	mux.HandleFunc("POST /api/export", s.serveExport)
 	return s.guard(mux), nil
 }
 

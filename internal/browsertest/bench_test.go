@@ -29,7 +29,7 @@ func BenchmarkWrite(b *testing.B) {
 
 // BenchmarkServer measures the answers for a page of two million quanta, each with a new filter.
 func BenchmarkServer(b *testing.B) {
-	h, err := report.NewHandler(&report.Data{Counters: testRecording(searchNames(20), 2_000_000)}, report.HandlerOptions{})
+	h, err := report.NewHandler(&report.Data{Counters: testRecording(searchNames(20), 2_000_000)}, "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func BenchmarkServedPage(b *testing.B) {
 	if testing.Short() {
 		b.Skip("takes half a minute")
 	}
-	h, err := report.NewHandler(&report.Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)}, report.HandlerOptions{})
+	h, err := report.NewHandler(&report.Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)}, "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -87,8 +87,8 @@ func TestBoxesByKeyboard(t *testing.T) {
 
 // The address contains the state: a page opened with it shows the same.
 func TestAddress(t *testing.T) {
-	p := openFile(t, testData(5, 500), "group=main.main&time=656000000-984000000&window=2&by=lock,owner-func&without=sync-mutex&y=cycles&set=mine%0Agroup%3Dmain.main", wide)
-	p.shows("#bar", "main.main", "656 ms – 984 ms", "mine")
+	p := openFile(t, testData(5, 500), "group=main.main&time=656000000-984000000&window=2&by=lock,owner-func&without=sync-mutex&y=cycles", wide)
+	p.shows("#bar", "main.main", "656 ms – 984 ms")
 	p.shows("#window-text", "window 3 of 10")
 	p.shows("#aspects-used", "lock", "owner func")
 	p.shows("#what-if", "3.12")
@@ -96,9 +96,7 @@ func TestAddress(t *testing.T) {
 		t.Errorf("y is %q", y)
 	}
 	p.click("#clear")
-	p.shows("#bar", "everything", "mine")
-	p.click("#bar .named .chip")
-	p.shows("#bar", "group", "main.main")
+	p.shows("#bar", "everything")
 }
 
 // The page begins with the verdict of the graph, in the same words, also with hostile names.

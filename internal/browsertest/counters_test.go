@@ -1,7 +1,6 @@
 package browsertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -254,56 +253,6 @@ func TestLanesAreLabeledByGoroutine(t *testing.T) {
 	p.answered(200)
 	if s := p.text("#lanes .lane-names"); strings.Contains(s, "stop-the-world") || strings.Count(s, "\n") < 8 {
 		t.Errorf("the lanes are %q", s)
-	}
-}
-
-// exported clicks a button of the export menu and returns the file.
-func (p *page) exported(what string) string {
-	p.t.Helper()
-	p.must(p.Eval(`URL.createObjectURL = b => { window.blob = b; return "#" }; window.blob = null; HTMLAnchorElement.prototype.click = () => {}; document.querySelector("#export").open = true`, nil))
-	p.click(fmt.Sprintf(`[data-export=%q]`, what))
-	p.wait(`window.blob`)
-	p.must(p.Eval(`window.blob.text().then(t => { window.bytes = t })`, nil))
-	return p.eval("window.bytes")
-}
-
-// The selection is exported as CSV and JSON, with the numbers of the page.
-func TestExport(t *testing.T) {
-	d := testData(5, 300)
-	p := openFile(t, d, "proc=3", wide)
-	a := answer(t, d, query.Query{Filter: "proc = 3", Table: &query.Table{By: "group"}})
-	p.answered(a.Count)
-	if lines := strings.Count(p.exported("quanta.csv"), "\n"); lines != a.Count+1 {
-		t.Errorf("%d lines of CSV, want %d and a heading", lines, a.Count)
-	}
-	var rows []map[string]any
-	if err := json.Unmarshal([]byte(p.exported("quanta.json")), &rows); err != nil || len(rows) != a.Count {
-		t.Errorf("%d rows of JSON, want %d: %v", len(rows), a.Count, err)
-	}
-	ran := int64(0)
-	for _, r := range rows {
-		ran += int64(r["duration"].(float64))
-	}
-	if ran != int64(a.Duration) {
-		t.Errorf("the rows ran for %d ns, want %v", ran, a.Duration)
-	}
-	waited := int64(0)
-	for _, w := range d.Contention.Waits {
-		waited += int64(w.Waited)
-	}
-	var waits []struct {
-		Wait int64 `json:"wait_ns"`
-	}
-	p.must(json.Unmarshal([]byte(p.exported("contention.json")), &waits))
-	delay := int64(0)
-	for _, w := range waits {
-		delay += w.Wait
-	}
-	if delay != waited {
-		t.Errorf("%d ns of delay exported, want %d", delay, waited)
-	}
-	if csv := p.exported("graph.csv"); strings.Count(csv, "\n") != 8 || !strings.Contains(csv, "main.main,application") {
-		t.Errorf("graph as CSV:\n%s", csv)
 	}
 }
 

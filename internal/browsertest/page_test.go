@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,10 +39,50 @@ func openFile(t *testing.T, d *report.Data, fragment string, w window) *page {
 	if err := report.Write(&buf, d, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, buf.Bytes(), 0o600); err != nil {
+	return openText(t, name, buf.String(), fragment, w)
+}
+
+func openText(t *testing.T, name, text, fragment string, w window) *page {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return openURL(t, (&url.URL{Scheme: "file", Path: name}).String()+"#"+fragment, w)
+}
+
+// rowsOf are functions in the scope of the page's scripts that return the numbers of the selection.
+const rowsOf = `
+window.rowsOf = {
+	graph: () => graphAt().boxes.map(b => ({group: D.groups[b.g].name, share: b.share, running: b.running, p: b.p})),
+	tasks: () => shownClasses().filter(taskFilter(state.sel)).map(c => ({class: c.name, tasks: c.tasks, ...c.q})),
+	parts: () => shownStacks().flatMap(k => [{n: k.n, value: k.speedup}, ...partsOf(k).map(p => ({n: k.n, value: p.value}))]),
+	waited: () => {
+		const {waits: W, pairs: P} = shownContention(state.sel), f = contentionFilter(state.sel);
+		const sum = (rows, keep, of) => (rows.kind || []).reduce((t, _, i) => keep(i) ? t + of(i) : t, 0);
+		return sum(P, f.pair, i => P.blamed[i]) + sum(W, f.wait, i => W.handOff[i] + W.unattributed[i]);
+	},
+};
+`
+
+// openProbed is openFile with rowsOf, which the policy of the page would reject.
+func openProbed(t *testing.T, d *report.Data, fragment string, w window) *page {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := report.Write(&buf, d, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(buf.String(), "")
+	before, after, ok := strings.Cut(text, "})();\n</script>")
+	if !ok {
+		t.Fatal("the script of the page has no end")
+	}
+	return openText(t, filepath.Join(t.TempDir(), "report.html"), before+rowsOf+"})();\n</script>"+after, fragment, w)
+}
+
+// rows decodes the result of one of rowsOf.
+func (p *page) rows(of string, into any) {
+	p.t.Helper()
+	p.must(p.Eval("window.rowsOf."+of+"()", into))
 }
 
 // openServed serves data and opens the page with a fragment.
@@ -140,7 +181,7 @@ func (p *page) shows(selector string, parts ...string) {
 // serve serves the page of data.
 func serve(t testing.TB, d *report.Data) *httptest.Server {
 	t.Helper()
-	h, err := report.NewHandler(d, report.HandlerOptions{})
+	h, err := report.NewHandler(d, "")
 	if err != nil {
 		t.Fatal(err)
 	}

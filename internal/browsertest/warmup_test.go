@@ -105,7 +105,7 @@ func recordedPage(t *testing.T) (address, metric string, e *query.Explorer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := report.NewHandler(&report.Data{Title: "warmup", Bottle: graph.Graph(), Counters: r}, report.HandlerOptions{})
+	h, err := report.NewHandler(&report.Data{Title: "warmup", Bottle: graph.Graph(), Counters: r}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,8 +89,8 @@ func touching[Part any](windows []report.Window[Part], from, to time.Duration) (
 	return out
 }
 
-// A selection of time filters all sections: the page then shows and exports the sum of the windows
-// that it touches.
+// A selection of time filters all sections: the page then shows the sum of the windows that it
+// touches.
 func TestTimeFiltersAllSections(t *testing.T) {
 	d := windowedData(t)
 	wall := d.Bottle.Wall
@@ -102,7 +102,7 @@ func TestTimeFiltersAllSections(t *testing.T) {
 		{0, wall},
 	} {
 		from, to := stretch[0], min(wall, stretch[1])
-		p := openFile(t, d, fmt.Sprintf("time=%d-%d", from, to), wide)
+		p := openProbed(t, d, fmt.Sprintf("time=%d-%d", from, to), wide)
 		want := contention.Merge(touching(d.ContentionWindows, from, to)...)
 		var waited time.Duration
 		var waits int64
@@ -111,17 +111,9 @@ func TestTimeFiltersAllSections(t *testing.T) {
 			waits += want.Waits[i].Contentions
 		}
 		p.shows("#contention-lead", format.Duration(waited), fmt.Sprint("blocked in ", count(waits)))
-		var rows []struct {
-			Waits any   `json:"waits"`
-			Wait  int64 `json:"wait_ns"`
-		}
-		p.must(json.Unmarshal([]byte(p.exported("contention.json")), &rows))
 		var sum time.Duration
-		for _, r := range rows {
-			sum += time.Duration(r.Wait)
-		}
-		if sum != waited {
-			t.Errorf("%v: %v exported, want %v", stretch, sum, waited)
+		if p.rows("waited", &sum); sum != waited {
+			t.Errorf("%v: %v waited, want %v", stretch, sum, waited)
 		}
 		p.sameTasks(d, from, to)
 		p.sameGraph(d, from, to)
@@ -135,7 +127,7 @@ func (p *page) sameTasks(d *report.Data, from, to time.Duration) {
 	p.t.Helper()
 	want := granularity.Merge(touching(d.TaskWindows, from, to)...)
 	var rows []map[string]any
-	p.must(json.Unmarshal([]byte(p.exported("tasks.json")), &rows))
+	p.rows("tasks", &rows)
 	i := 0
 	for j := range want.Classes {
 		c := &want.Classes[j]
@@ -171,12 +163,11 @@ func (p *page) sameGraph(d *report.Data, from, to time.Duration) {
 		}
 	}
 	var rows []struct {
-		Group   string        `json:"group"`
-		Share   time.Duration `json:"share_ns"`
-		Running time.Duration `json:"running_ns"`
-		P       float64       `json:"parallelism"`
+		Group          string
+		Share, Running time.Duration
+		P              float64
 	}
-	p.must(json.Unmarshal([]byte(p.exported("graph.json")), &rows))
+	p.rows("graph", &rows)
 	if len(rows) != len(share) {
 		p.t.Errorf("%d boxes, want %d", len(rows), len(share))
 	}
@@ -198,12 +189,8 @@ func (p *page) sameStack(d *report.Data, from, to time.Duration) {
 			wall += float64(a.Wall)
 		}
 	}
-	var rows []struct {
-		Part  string  `json:"part"`
-		Value float64 `json:"value"`
-		N     float64 `json:"workers"`
-	}
-	p.must(json.Unmarshal([]byte(p.exported("speed-up.json")), &rows))
+	var rows []struct{ N, Value float64 }
+	p.rows("parts", &rows)
 	all := 0.0
 	for _, r := range rows {
 		all += r.Value

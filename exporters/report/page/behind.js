@@ -1,4 +1,4 @@
-// The selected boxes: their goroutines, what these waited for, and links to other sections.
+// The selected boxes: their goroutines, and what these waited for.
 
 function drawBehind() {
 	const at = byID("behind");
@@ -10,8 +10,7 @@ function drawBehind() {
 	fill(at, h("div.panel", {role: "region", "aria-labelledby": "behind-title"},
 		h("h3#behind-title", null, "behind ", groups.map((g, i) => [i ? ", " : "", groupName(g)])),
 		starts.length ? h("p.muted", null, "started as ", starts.map((f, i) => [i ? ", " : "", h("bdi.code", null, show(f, 200))])) : null,
-		h("div.columns", null, waitBars(groups), rows.length ? goroutineTable(rows) : h("p.muted", null, goroutinesMissing())),
-		ways(groups)));
+		h("div.columns", null, waitBars(groups), rows.length ? goroutineTable(rows) : h("p.muted", null, goroutinesMissing()))));
 }
 
 const goroutinesMissing = () => D.bottle.groupBy && D.bottle.groupBy !== "function" ? "Single goroutines are shown for graphs by function." : "The recording does not tell single goroutines apart.";
@@ -59,21 +58,6 @@ function goroutineTable(rows) {
 		],
 		selected: r => r.id > 0 && state.sel.goroutines.includes(r.id), onselect: (r, more) => { if (r.id) toggle("goroutines", r.id, more); },
 	}));
-}
-
-// ways links to the other sections, filtered by the selection.
-function ways(groups) {
-	const out = [];
-	if (D.contention) {
-		const t = aggregate(shownContention(state.sel), [], contentionFilter(state.sel));
-		out.push(h("a", {href: "#contention-title", onclick: jump("contention")}, `their waits: ${duration(t.waited)}`));
-	}
-	if (D.tasks) {
-		const n = taskClasses().filter(taskFilter(state.sel)).length;
-		out.push(h("a", {href: "#tasks-title", onclick: jump("tasks")}, plural(n, "class of tasks", "classes of tasks")));
-	}
-	if (D.counters) out.push(h("a", {href: "#counters-title", onclick: jump("counters")}, "their counters"));
-	return h("p.ways", null, out);
 }
 
 // jump scrolls to a section without changing the address, which holds the state.

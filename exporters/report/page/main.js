@@ -18,7 +18,6 @@ function missing(id) {
 // drawAll redraws everything.
 function drawAll(what) {
 	drawBar();
-	if (what === "named") return D.counters && drawCounters(what);
 	if (D.bottle) { drawBottle(); drawBehind(); }
 	drawContention();
 	drawTasks();

@@ -190,10 +190,4 @@ class PickingEngine {
 		if (rows.length > most) return null;
 		return {row: rows, x: of(Float64Array, r => x[r]), y: of(Float64Array, r => y[r]), group: of(Int32Array, r => f.groups[this.group[r]]), goroutine: of(Float64Array, r => f.goroutines[this.goroutine[r]]), begin: of(Float64Array, r => this.begin[r])};
 	}
-
-	// exported returns a file of the selected quanta.
-	async exported(sel, form) {
-		const counters = D.counters.names.filter(n => !n.builtin), list = Array.from(this.selected(sel), row => ({...this.quantum(row), ...Object.fromEntries(counters.map(c => [c.title, orNull(this.metric(c.name).values[row])]))}));
-		return form === "csv" ? csvBlob(list) : jsonBlob(list);
-	}
 }

@@ -36,8 +36,6 @@ class RemoteEngine {
 		const out = {x: take(Float64Array), y: take(Float64Array), begin: take(Float64Array), goroutine: take(Float64Array)};
 		return {...out, row: take(Uint32Array), group: take(Int32Array)};
 	}
-
-	async exported(sel, form) { return (await this.ask("api/export", {filter: filterText(sel), form})).blob(); }
 }
 
 // groupTests returns a condition for groups. Groups of the same name differ in their kind.

@@ -1,5 +1,5 @@
-// The state of the page: the selection, the view, and the named selections. It is in the fragment of the address, so that a
-// bookmark or a copied address shows the same.
+// The state of the page: the selection and the view. It is in the fragment of the address, so that a bookmark or a copied address
+// shows the same.
 
 // A selection filters all sections. An empty list, or null, means no filter.
 //   groups     numbers of groups
@@ -15,11 +15,11 @@ const emptySelection = () => ({groups: [], goroutines: [], time: null, locks: []
 
 const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", log: "", off: [], tree: ""});
 
-const state = {sel: emptySelection(), view: defaultView(), named: new Map()};
+const state = {sel: emptySelection(), view: defaultView()};
 
 const listeners = [];
 
-// onChange calls f(what) after each change; what is "sel", "view" or "named".
+// onChange calls f(what) after each change; what is "sel" or "view".
 const onChange = f => listeners.push(f);
 
 function changed(what) {
@@ -30,12 +30,6 @@ function changed(what) {
 // select changes a part of the selection.
 function select(patch) {
 	state.sel = {...state.sel, ...patch};
-	changed("sel");
-}
-
-// replaceSelection sets the selection, for example to a named one.
-function replaceSelection(sel) {
-	state.sel = {...emptySelection(), ...sel};
 	changed("sel");
 }
 
@@ -51,8 +45,6 @@ function toggle(key, value, more) {
 	if (more) select({[key]: has ? list.filter(v => v !== value) : [...list, value]});
 	else select({[key]: has && list.length === 1 ? [] : [value]});
 }
-
-const sameSelection = (a, b) => selectionText(a) === selectionText(b);
 
 // The address.
 
@@ -101,7 +93,6 @@ function writeAddress() {
 	if (v.window >= 0) p.set("window", v.window);
 	if (v.by) p.set("by", v.by.join(","));
 	for (const name of v.off) p.append("without", name);
-	for (const [name, sel] of state.named) p.append("set", name + "\n" + selectionText(sel));
 	const text = p.toString();
 	try {
 		history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
@@ -124,8 +115,4 @@ function readAddress() {
 	if (p.has("by")) v.by = p.get("by").split(",").filter(Boolean);
 	v.off = p.getAll("without");
 	state.view = v;
-	state.named = new Map(p.getAll("set").map(text => {
-		const cut = text.indexOf("\n");
-		return [text.slice(0, cut), parseSelection(new URLSearchParams(text.slice(cut + 1)))];
-	}).filter(([name]) => name));
 }
