@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// A result lists its columns once. Conditions and differences between two runs use them.
+// A result lists its columns once. Differences between two runs use them.
 func Example() {
 	type phase struct {
 		name string
@@ -24,17 +24,6 @@ func Example() {
 	before := result.New(columns, []phase{{"load", 6 * time.Second}, {"index", 4 * time.Second}}, 10*time.Second)
 	after := result.New(columns, []phase{{"load", 2 * time.Second}, {"index", 4 * time.Second}}, 6*time.Second)
 
-	load, err := result.Find(before.Columns, "time(load)")
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, t := range []*result.Table{before, after} {
-		percent, err := load.Share(t)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("load takes %.0f%%\n", percent)
-	}
 	changes, err := result.Diff(before, after, "phase", "time")
 	if err != nil {
 		log.Fatal(err)
@@ -45,7 +34,5 @@ func Example() {
 	}
 	fmt.Println(string(b))
 	// Output:
-	// load takes 60%
-	// load takes 33%
 	// [{"time_before":6000000000,"time_after":2000000000,"time_change":-4000000000,"row":null,"phase":"load"},{"time_before":4000000000,"time_after":4000000000,"time_change":0,"row":null,"phase":"index"}]
 }

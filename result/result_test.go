@@ -2,7 +2,6 @@ package result_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -141,82 +140,6 @@ func TestJSON(t *testing.T) {
 	hostile := table(1, part{who: "a\u202eb\"<", share: math.NaN()})
 	if b, err := json.Marshal(hostile); err != nil || !strings.Contains(string(b), `"a\u202eb\"\u003c"`) || strings.Contains(string(b), "NaN") {
 		t.Errorf("%s, %v", b, err)
-	}
-}
-
-// A condition compares the sum or mean of a column over all rows or over those with a text.
-func TestConditions(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		want  float64
-		share float64 // in percent of the whole; −1 means not a part
-	}{
-		{"time", 100, 100},
-		{"time(lock)", 70, 70},
-		{"time( main.main )", 35, 35},
-		{"time(main.run)", 25, 25},
-		{"time(cache.(*LRU).Get)", 60, 60},
-		{"time(x/cache.(*LRU).Get)", 60, 60},
-		{"time(example.com/x/cache.(*LRU).Get)", 60, 60},
-		{"time(LRU)", 0, 0},
-		{"time(Get)", 0, 0},
-		{"time(ain.main)", 0, 0},
-		{"time(code )", 25, 25},
-		{"calls(lock)", 4, -1},
-		{"calls", 6, -1},
-		{"share(code)", 25, -1},
-		{"share(idle)", 100, -1},
-		{"share(nothing)", 0, -1},
-	} {
-		m, err := result.Find(before.Columns, tt.name)
-		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-			continue
-		}
-		if got, err := m.Of(before); err != nil || got != tt.want {
-			t.Errorf("%s is %v, %v, want %v", tt.name, got, err, tt.want)
-		}
-		if got, err := m.Share(before); (err != nil) != (tt.share < 0) || err == nil && math.Abs(got-tt.share) > 1e-12 {
-			t.Errorf("the share of %s is %v, %v, want %v", tt.name, got, err, tt.share)
-		}
-	}
-	m, err := result.Find(before.Columns, "share(lock)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Of(before); err == nil || !strings.Contains(err.Error(), "is not known of all rows") {
-		t.Errorf("the mean of unknown values: %v", err)
-	}
-	var unknown *result.UnknownName
-	for name, want := range map[string]string{
-		"who": "want one of time, share, calls", "tim": "did you mean time?", "tim(lock)": "did you mean time?",
-		"time(": "never closed", "time()": "want time(FILTER)", "time(lock).x": "want time(FILTER)", "": "want one of",
-	} {
-		if _, err := result.Find(before.Columns, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		} else if errors.As(err, &unknown) != (strings.Contains(want, "one of") || strings.Contains(want, "mean")) {
-			t.Errorf("%s: %T", name, err)
-		}
-	}
-}
-
-func TestConditionHolds(t *testing.T) {
-	for cond, want := range map[string]bool{
-		"x<3": false, "x<=3": true, "x>3": false, "x>=3": true, "x<4": true, "x > 2": true, " x(a,b) >= 3 ": true, "x((<))<1": false,
-	} {
-		list, err := result.ParseComparisons(cond, "x<1")
-		if err != nil || len(list) != 1 {
-			t.Errorf("%s: %v, %v", cond, list, err)
-			continue
-		}
-		limit, err := result.Number.ParseLimit("x", list[0].Value)
-		if err != nil || list[0].Holds(3, limit) != want {
-			t.Errorf("%s: %v, want %v", cond, err, want)
-		}
-	}
-	list, err := result.ParseComparisons("a<1, b(x,y)>=2 ,c>3", "")
-	if err != nil || fmt.Sprint(list) != "[{a<1 a < 1} {b(x,y)>=2 b(x,y) >= 2} {c>3 c > 3}]" {
-		t.Errorf("%v, %v", list, err)
 	}
 }
 

@@ -258,7 +258,7 @@ func (p diffPair) have(c *conditions) error {
 		one := &c.list[i]
 		m, sides := one.of(c.about, p.values)
 		if sides == nil {
-			return usagef("-fail %s: a %s has no %s", one.Text, p[0].what(), one.Name)
+			return usagef("-fail %s: a %s has no %s", one.text, p[0].what(), one.name)
 		}
 		before, tasks := sides[0][0].(*granularity.Profile)
 		if !tasks || !one.quotient || !slices.Contains([]string{"p50", "mean", "p99"}, m.name) {
@@ -271,7 +271,7 @@ func (p diffPair) have(c *conditions) error {
 			return "cycles"
 		}
 		if after := sides[1][0].(*granularity.Profile); after.ByTime() != before.ByTime() {
-			return fmt.Errorf("-fail %s: it is in %s, but was in %s", one.Text, unit(after), unit(before))
+			return fmt.Errorf("-fail %s: it is in %s, but was in %s", one.text, unit(after), unit(before))
 		}
 	}
 	return nil

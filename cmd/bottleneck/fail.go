@@ -17,12 +17,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// A condition of -fail compares a measure with a limit, in the grammar of result.ParseComparisons.
+// A condition of -fail compares a measure with a limit, in the grammar of parseConditions.
 // A measure is one of
 //
 //	NAME              a column of the summary of a result, such as parallelism
 //	WORD(NAME).NAME   a column of one part of a result, such as group(main.main).share-%
-//	NAME(FILTER)      a column of the table of a result, of the rows that FILTER finds: result.Find
+//	NAME(FILTER)      a column of the table of a result, of the rows that have FILTER
 
 // measure is a number of a result. Its functions take a pointer to the result.
 type measure struct {
@@ -83,7 +83,7 @@ func (m measure) against(value string) (measure, float64, error) {
 	if m.asPart != nil && strings.HasSuffix(value, "%") {
 		m.of, m.unit = m.asPart, result.Ratio
 	}
-	limit, err := m.unit.ParseLimit(m.name, value)
+	limit, err := parseLimit(m.unit, m.name, value)
 	if err != nil && m.asPart != nil {
 		err = fmt.Errorf("%w, or a part such as 10%%", err)
 	}
@@ -97,7 +97,7 @@ func summary[T any](columns []result.Column[T], why func(v *T, name string) stri
 		out = append(out, measure{name: c.Name, unit: c.Unit, help: c.Help, of: func(v any) (float64, error) {
 			value, known := c.Value(v.(*T))
 			if known {
-				return c.Unit.Limit(value), nil
+				return limitOf(c.Unit, value), nil
 			}
 			if reason := why(v.(*T), c.Name); reason != "" {
 				return 0, errors.New(reason)
@@ -115,7 +115,7 @@ func certain[T any](*T, string) string { return "" }
 func ofPart[T, Part any](word string, columns []result.Column[Part], find func(v *T, name string) (*Part, error)) func(string) (measure, bool, error) {
 	known := measures{whole: summary(columns, certain)}
 	return func(s string) (none measure, ok bool, err error) {
-		first, name, rest, filtered, err := result.CutFilter(s)
+		first, name, rest, filtered, err := cutFilter(s)
 		if first != word || !filtered && err == nil {
 			return none, false, nil
 		}
@@ -146,31 +146,41 @@ func ofPart[T, Part any](word string, columns []result.Column[Part], find func(v
 // NAME(FILTER) selects. A FILTER that is a plain word must be in words. Any other FILTER, such as a
 // function, must be one of the names of the result, unless a question mark follows it.
 func ofTable[T any](columns []result.Head, words []string, table func(*T) *result.Table, names func(*T) []string) (whole []measure, part func(string) (measure, bool, error)) {
-	find := func(name string) (measure, error) {
-		m, err := result.Find(columns, name)
-		out := measure{name: name, unit: m.Unit, of: func(v any) (float64, error) { return m.Of(table(v.(*T))) }}
-		if m.Part {
-			out.asPart = func(v any) (float64, error) { return m.Share(table(v.(*T))) }
+	find := func(name, word, filter, rest string, filtered bool) (measure, error) {
+		c, err := findColumn(columns, name, word, filter, rest, filtered)
+		m := measure{name: name, unit: c.Unit, help: c.Help, of: func(v any) (float64, error) {
+			sum, err := c.of(table(v.(*T)))
+			return limitOf(c.Unit, sum), err
+		}}
+		if c.Part {
+			m.asPart = func(v any) (float64, error) {
+				t := table(v.(*T))
+				sum, err := c.of(t)
+				of := t.Columns[c.index].Whole
+				if err == nil && of <= 0 {
+					err = fmt.Errorf("the whole that %s is a part of is not known", name)
+				}
+				return 100 * c.Unit.Number(sum) / float64(max(of, 1)), err
+			}
 		}
-		return out, err
+		return m, err
 	}
 	for _, c := range columns {
 		if !c.Unit.IsText() {
-			m, _ := find(c.Name)
-			m.help = c.Help
+			m, _ := find(c.Name, c.Name, "", "", false)
 			whole = append(whole, m)
 		}
 	}
 	return whole, func(name string) (m measure, ok bool, err error) {
-		column, filter, rest, filtered, err := result.CutFilter(name)
-		if err == nil && !filtered {
-			return m, false, nil
+		column, filter, rest, filtered, err := cutFilter(name)
+		if err != nil || !filtered {
+			return m, err != nil, err
 		}
 		filter, maybe := strings.CutSuffix(filter, "?")
 		if maybe {
 			name = column + "(" + filter + ")" + rest
 		}
-		m, err = find(name)
+		m, err = find(name, column, filter, rest, true)
 		switch plain := !strings.ContainsFunc(filter, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) }); {
 		case err != nil:
 		case plain && !slices.Contains(words, filter):
@@ -234,9 +244,9 @@ type conditions struct {
 }
 
 type condition struct {
-	result.Comparison
-	quotient bool
-	in       map[*measures]limited // measures with the name, by the kinds of results that have it
+	text, name, op, value string // as written
+	quotient              bool
+	in                    map[*measures]limited // measures with the name, by the kinds of results that have it
 }
 
 // limited is a measure with the limit that it is compared with.
@@ -253,54 +263,51 @@ func (c *conditions) define(cmd *cobra.Command, more string, about ...*measures)
 
 // add implements -fail: it adds conditions.
 func (c *conditions) add(s string) error {
-	list, err := result.ParseComparisons(s, c.about[0].example)
-	if err != nil {
-		return err
-	}
-	for _, one := range list {
-		next, err := c.parse(one)
-		if err != nil {
-			return err
+	list, err := parseConditions(s, c.about[0].example)
+	for i := range list {
+		if err = c.resolve(&list[i]); err != nil {
+			break
 		}
-		c.list = append(c.list, next)
 	}
-	return nil
+	c.list = append(c.list, list...)
+	return err
 }
 
-func (c *conditions) parse(one result.Comparison) (next condition, err error) {
-	next = condition{Comparison: one, in: map[*measures]limited{}}
-	number, quotient := strings.CutSuffix(one.Value, "x")
+// resolve sets the measures that the name of a condition may mean.
+func (c *conditions) resolve(one *condition) (err error) {
+	one.in = map[*measures]limited{}
+	number, quotient := strings.CutSuffix(one.value, "x")
 	var limit float64
-	if next.quotient = quotient && c.pairs; next.quotient {
+	if one.quotient = quotient && c.pairs; one.quotient {
 		limit, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if err != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
-			return next, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", one.Text, one.Value)
+			return fmt.Errorf("%q: want a quotient such as 1.1x, not %q", one.text, one.value)
 		}
 	}
 	var known []string
 	var wrong error // the name or the value does not fit a measure
 	var unknown *result.UnknownName
 	for _, about := range c.about {
-		m, err := about.find(one.Name)
-		if err == nil && !next.quotient {
-			m, limit, err = m.against(one.Value)
+		m, err := about.find(one.name)
+		if err == nil && !one.quotient {
+			m, limit, err = m.against(one.value)
 		}
 		if err == nil {
-			next.in[about] = limited{m, limit}
+			one.in[about] = limited{m, limit}
 		} else if !errors.As(err, &unknown) || unknown != err {
 			wrong = err
 		}
 		known = append(known, about.names()...)
 	}
 	switch {
-	case len(next.in) > 0:
-		return next, nil
+	case len(one.in) > 0:
+		return nil
 	case wrong != nil:
-		return next, wrong
+		return wrong
 	case len(c.about) == 1:
-		return next, unknown
+		return unknown
 	}
-	return next, result.Unknown(one.Name, known)
+	return result.Unknown(one.name, known)
 }
 
 // of returns the measure with the name, and the results to which it applies: several runs on each
@@ -340,9 +347,9 @@ const confidence = 0.95
 // average formats the mean of a sample, with half the width of its confidence interval.
 func (m measure) average(sample []float64, limit float64) string {
 	mean, low, _ := stats.MeanCI(sample, confidence)
-	s := m.unit.FormatLimit(mean, limit)
+	s := formatLimit(m.unit, mean, limit)
 	if len(sample) > 1 {
-		s += " ± " + m.unit.FormatLimit(mean-low, limit)
+		s += " ± " + formatLimit(m.unit, mean-low, limit)
 	}
 	return s
 }
@@ -354,7 +361,7 @@ func (c *condition) significant(before, after []float64, limit float64) bool {
 		return true
 	}
 	side := stats.LocationLess
-	if c.Op[0] == '>' {
+	if c.op[0] == '>' {
 		side = stats.LocationGreater
 	}
 	var t *stats.TTestResult
@@ -387,13 +394,13 @@ func (c *conditions) check(std stdio, values func(*measures) [][]any) error {
 		last := sides[len(sides)-1]
 		after, err := m.sample(last)
 		if err != nil {
-			return fmt.Errorf("-fail %s: %w", one.Text, err)
+			return fmt.Errorf("-fail %s: %w", one.text, err)
 		}
 		is, before := m.average(after, m.limit), []float64(nil)
 		v := stats.Mean(after)
 		if one.quotient {
 			if before, err = m.sample(sides[0]); err != nil {
-				return fmt.Errorf("-fail %s: in the old run: %w", one.Text, err)
+				return fmt.Errorf("-fail %s: in the old run: %w", one.text, err)
 			}
 			is += ", was " + m.average(before, m.limit)
 			if v = quotient(stats.Mean(before), v); !math.IsInf(v, 0) {
@@ -402,12 +409,12 @@ func (c *conditions) check(std stdio, values func(*measures) [][]any) error {
 		}
 		switch {
 		case m.disturbed != nil && slices.ContainsFunc(last, m.disturbed):
-			disturbed = append(disturbed, fmt.Sprintf("%s: got %s", one.Text, is))
-		case !one.Holds(v, m.limit):
+			disturbed = append(disturbed, fmt.Sprintf("%s: got %s", one.text, is))
+		case !one.holds(v, m.limit):
 		case one.significant(before, after, m.limit):
-			held = append(held, fmt.Sprintf("%s: got %s", one.Text, is))
+			held = append(held, fmt.Sprintf("%s: got %s", one.text, is))
 		default:
-			fmt.Fprintf(std.err, "bottleneck: -fail: %s: got %s; passes, because that may be chance: more runs would show it\n", one.Text, is)
+			fmt.Fprintf(std.err, "bottleneck: -fail: %s: got %s; passes, because that may be chance: more runs would show it\n", one.text, is)
 		}
 	}
 	switch {

@@ -213,7 +213,7 @@ func TestConditionDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		3.9: "3.90", 3.996: "3.996", 3.99999: "3.99999", 4: "4.00", math.Nextafter(4, 0): "3.9999999999999996",
 	} {
-		if got := result.Number.FormatLimit(v, 4); got != want {
+		if got := formatLimit(result.Number, v, 4); got != want {
 			t.Errorf("%v is shown as %s, want %s", v, got, want)
 		}
 	}

@@ -78,7 +78,6 @@ of a run of the same work with several. Their bars are drawn side by side.
 	f.define(c)
 	c.Flags().BoolVar(&f.estimate, "estimate", false, "estimate an upper bound of the speedup without SINGLE, as if one worker did the same work at the same speed; not for programs that mostly wait for timers, the network or a disk")
 	definePart(c.Flags(), &f.part)
-	defineWindow(c.Flags(), &f.opt.Window, "estimate a stack for each `DURATION` of the last MULTI")
 	c.Example = `  bottleneck speedup one.trace two.trace four.trace
   bottleneck speedup -workers main.work,main.feed -o s.svg one.trace four.trace
   bottleneck speedup -estimate trace.out`
@@ -121,16 +120,8 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	if err != nil {
 		return err
 	}
-	failed := f.fail.checkOne(std, stacks)
-	if f.opt.Window > 0 {
-		last := stacks[len(stacks)-1]
-		if stacks = last.Windows(); len(stacks) == 0 {
-			return fmt.Errorf("%s: no windows of %v", traces[len(traces)-1], f.opt.Window)
-		}
-		stacks[0].Warnings = last.Warnings
-	}
 	f.to.draw.source = filepath.Base(traces[len(traces)-1])
-	return errors.Join(f.write(std, stacks), failed)
+	return errors.Join(f.write(std, stacks), f.fail.checkOne(std, stacks))
 }
 
 func (f *speedupFlags) write(std stdio, stacks []*speedup.Stack) error {
@@ -204,7 +195,7 @@ var scaledMeasures = func() measures {
 		ms.whole = append(ms.whole, of(m, widest))
 	}
 	ms.part = func(name string) (m measure, ok bool, err error) {
-		word, number, rest, filtered, err := result.CutFilter(name)
+		word, number, rest, filtered, err := cutFilter(name)
 		if !filtered && err == nil {
 			if m, ok, err = known.part(name); ok && err == nil {
 				m = of(m, widest)

@@ -35,7 +35,6 @@ func TestSpeedup(t *testing.T) {
 	bottleneck("speedup", "-estimate", mutexTrace, computeTrace).want(t, exitOK, "speed-up (at most)       1.22   1.95", "")
 	bottleneck("speedup", "-estimate", "-format", "md", "-fail", "speedup(2) < 1.6", mutexTrace).want(t, exitFailure, "| ---", "-fail: speedup(2) < 1.6: got 1.22")
 	bottleneck("speedup", "-estimate", "-fail", "efficiency < 0.8", computeTrace).want(t, exitOK, "1.95", "")
-	bottleneck("speedup", "-estimate", "-window", "50ms", phasesTrace).want(t, exitOK, "50 ms", "")
 	bottleneck("speedup", "-format", "csv", computeTrace, computeTrace).want(t, exitOK, "speedup,speedup,1,", "")
 	bottleneck("speedup", "-workers", "work.computeWorker", "-n", "3", computeTrace, computeTrace).want(t, exitOK, "never reached 3 workers", "")
 	bottleneck("speedup", mutexTrace, computeTrace).want(t, exitOK, "different programs", "")
@@ -52,7 +51,6 @@ func TestSpeedupErrors(t *testing.T) {
 		{"", exitUsage, "no traces"},
 		{mutexTrace, exitUsage, "only one trace"},
 		{"-n -1 a b", exitUsage, "-n -1"},
-		{"-window -1s a b", exitUsage, "-window -1s"},
 		{"-workers pool: a b", exitUsage, `-workers "pool:": a name is missing`},
 		{"-o x.pb.gz a b", exitUsage, "-o x.pb.gz: unknown extension: want a file ending in .svg"},
 		{"-format pprof a b", exitUsage, `-format pprof: want`},

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// entry is a row of books.
+type entry struct {
+	who   []string
+	what  string
+	time  time.Duration
+	share float64 // negative means unknown
+	calls int64
+}
+
+var books = result.New([]result.Column[entry]{
+	{Name: "who", Unit: result.Func, Value: result.Lists(func(e *entry) []string { return e.who })},
+	{Name: "time", Unit: result.Duration, Part: true, Value: result.Ints(func(e *entry) time.Duration { return e.time })},
+	{Name: "what", Value: result.Texts(func(e *entry) string { return e.what })},
+	{Name: "share", Unit: result.Ratio, Value: func(e *entry) (result.Value, bool) { return result.Float(e.share), e.share >= 0 }},
+	{Name: "calls", Unit: result.Count, Value: result.Ints(func(e *entry) int64 { return e.calls })},
+}, []entry{
+	{[]string{"example.com/x/cache.(*LRU).Get"}, "lock", 60, .5, 3},
+	{[]string{"main.main", "main.run"}, "code", 25, .25, 2},
+	{[]string{"main.main"}, "lock", 10, -1, 1},
+	{nil, "idle", 5, 1, 0},
+}, 100)
+
+// columnOf finds a column of books.
+func columnOf(name string) (c tableColumn, err error) {
+	word, filter, rest, filtered, err := cutFilter(name)
+	if err != nil {
+		return c, err
+	}
+	return findColumn(books.Columns, name, word, filter, rest, filtered)
+}
+
+// A condition compares the sum or mean of a column over all rows or over those with a text.
+func TestColumnsOfTables(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		want  float64
+		share float64 // in percent of the whole; −1 means not a part
+	}{
+		{"time", 100, 100},
+		{"time(lock)", 70, 70},
+		{"time( main.main )", 35, 35},
+		{"time(main.run)", 25, 25},
+		{"time(cache.(*LRU).Get)", 60, 60},
+		{"time(x/cache.(*LRU).Get)", 60, 60},
+		{"time(example.com/x/cache.(*LRU).Get)", 60, 60},
+		{"time(LRU)", 0, 0},
+		{"time(Get)", 0, 0},
+		{"time(ain.main)", 0, 0},
+		{"time(code )", 25, 25},
+		{"calls(lock)", 4, -1},
+		{"calls", 6, -1},
+		{"share(code)", 25, -1},
+		{"share(idle)", 100, -1},
+		{"share(nothing)", 0, -1},
+	} {
+		m, err := columnOf(tt.name)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		sum, err := m.of(books)
+		if got := limitOf(m.Unit, sum); err != nil || got != tt.want {
+			t.Errorf("%s is %v, %v, want %v", tt.name, got, err, tt.want)
+		}
+		if m.Part != (tt.share >= 0) || m.Part && books.Columns[m.index].Percent(&result.Cell{Value: sum, Known: true}) != fmt.Sprintf("%.0f%%", tt.share) {
+			t.Errorf("the share of %s is not %v", tt.name, tt.share)
+		}
+	}
+	m, err := columnOf("share(lock)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.of(books); err == nil || !strings.Contains(err.Error(), "is not known of all rows") {
+		t.Errorf("the mean of unknown values: %v", err)
+	}
+	var unknown *result.UnknownName
+	for name, want := range map[string]string{
+		"who": "want one of time, share, calls", "tim": "did you mean time?", "tim(lock)": "did you mean time?",
+		"time(": "never closed", "time()": "want time(FILTER)", "time(lock).x": "want time(FILTER)", "": "want one of",
+	} {
+		if _, err := columnOf(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		} else if errors.As(err, &unknown) != (strings.Contains(want, "one of") || strings.Contains(want, "mean")) {
+			t.Errorf("%s: %T", name, err)
+		}
+	}
+}
+
+func TestConditionHolds(t *testing.T) {
+	for cond, want := range map[string]bool{
+		"x<3": false, "x<=3": true, "x>3": false, "x>=3": true, "x<4": true, "x > 2": true, " x(a,b) >= 3 ": true, "x((<))<1": false,
+	} {
+		list, err := parseConditions(cond, "x<1")
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: %v, %v", cond, list, err)
+			continue
+		}
+		limit, err := parseLimit(result.Number, "x", list[0].value)
+		if err != nil || list[0].holds(3, limit) != want {
+			t.Errorf("%s: %v, want %v", cond, err, want)
+		}
+	}
+	list, err := parseConditions("a<1, b(x,y)>=2 ,c>3", "")
+	if err != nil || fmt.Sprint(list) != "[{a<1 a < 1 false map[]} {b(x,y)>=2 b(x,y) >= 2 false map[]} {c>3 c > 3 false map[]}]" {
+		t.Errorf("%v, %v", list, err)
+	}
+}
