@@ -104,14 +104,14 @@ func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.R
 // same work with one worker. It returns an error if a speedup is requested and there is none.
 func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.Report, error) {
 	if single != "" {
-		r, err := fileInput(single).open(ctx, nil)
+		r, from, _, err := fileInput(single).openTrace(ctx, nil)
 		if err != nil {
 			return nil, reading(err)
 		}
 		defer r.Close()
-		opt.Single, opt.Speedup.SingleName = r, cmp.Or(opt.Speedup.SingleName, single)
+		opt.Single, opt.Speedup.SingleName = from, cmp.Or(opt.Speedup.SingleName, single)
 	}
-	r, err := fileInput(name).open(ctx, nil)
+	r, from, _, err := fileInput(name).openTrace(ctx, nil)
 	if err != nil {
 		return nil, reading(err)
 	}
@@ -119,7 +119,7 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 	opt.Speedup.MultiName = cmp.Or(opt.Speedup.MultiName, opt.Name, name)
 	opt.Name = opt.Speedup.MultiName
 	opt.Contention.Declared = new(instrument.Locks).Declaration
-	report, err := bn.Analyze(ctx, r, opt)
+	report, err := bn.Analyze(ctx, from, opt)
 	err = reading(err)
 	if err == nil && opt.Want&bn.WantSpeedup != 0 {
 		err = report.SpeedupErr

@@ -53,7 +53,7 @@ of a trace that lost their processor, by call chain.`)+`
 
 The totals of text and pictures do not depend on -min; those of JSON, CSV, pprof
 and folded stacks are of what is left. A picture shows which groups wait for
-which; .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
+which; .folded is for flamegraph.pl.`, f.run)
 	f.define(c, contentionForms, &contentionMeasures)
 	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
 	fs := c.Flags()
@@ -198,13 +198,12 @@ func (d drawing) goroutines() bool {
 // contentionForms are the forms of contention profiles.
 var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Table, error) { return d.waits(p).Table(), nil },
 	func(p *contention.Profile, d drawing) (*picture.Drawing, error) {
-		return picture.DrawContention(p, picture.ContentionOptions{Options: d.picture(), Min: d.least})
+		return picture.DrawContention(p, d.picture())
 	}, formsOf[*contention.Profile]{
 		"text": func(w io.Writer, p *contention.Profile, d drawing) error {
 			return text.WriteContention(w, p, text.ContentionOptions{Options: d.Options, By: d.aspects, Min: d.least, Kinds: d.kinds, Rates: d.rates})
 		},
 		"json": func(w io.Writer, p *contention.Profile, d drawing) error { return contention.WriteJSON(w, d.waits(p)) },
-		"dot":  func(w io.Writer, p *contention.Profile, d drawing) error { return text.DOT(w, p, d.least) },
 		"folded": func(w io.Writer, p *contention.Profile, d drawing) error {
 			return text.FoldedStacks(w, d.waits(p), cmp.Or(d.view, contention.JoinedView))
 		},
@@ -219,7 +218,7 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 		return p
 	}
 	out := p.Filter(contention.Filter{Min: d.least})
-	whole, left := sumOf(p, waited), sumOf(out, waited)
+	whole, left := sumOf(p), sumOf(out)
 	if whole > left {
 		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(
 			"Waits shorter than %v are left out (-min): %v of %v. The totals are of those that are left.",
@@ -233,22 +232,19 @@ var contentionMeasures = measures{
 	whole:   summary(contention.Summary(), certain),
 	parts:   "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
 	part: ofPart("lock", []result.Column[contention.Wait]{
-		{Name: "waited", Unit: result.Duration, Value: result.Ints(waited)},
+		{Name: "waited", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Waited })},
 		{Name: "ready", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Ready })},
-		{Name: "contentions", Unit: result.Count, Value: result.Ints(contentions)},
+		{Name: "contentions", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Contentions })},
 		{Name: "parks", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Parks })},
 	}, findLock),
 }
 
-func sumOf[N ~int64](p *contention.Profile, of func(*contention.Wait) N) (sum N) {
+func sumOf(p *contention.Profile) (waited time.Duration) {
 	for i := range p.Waits {
-		sum += of(&p.Waits[i])
+		waited += p.Waits[i].Waited
 	}
-	return sum
+	return waited
 }
-
-func waited(w *contention.Wait) time.Duration { return w.Waited }
-func contentions(w *contention.Wait) int64    { return w.Contentions }
 
 // findLock returns the sums of the locks with a name or class. The sums of a lock that is not in
 // the profile are 0, because no goroutine waited for it. But it is an error if there is a lock with

@@ -102,11 +102,6 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 			t.Errorf("html:\n%s", content)
 		}
 	},
-	"dot": func(t *testing.T, content string) {
-		if !strings.HasPrefix(content, "digraph contention {\n") || !strings.HasSuffix(content, "}\n") || !strings.Contains(content, "mutexWorker") {
-			t.Errorf("dot:\n%s", content)
-		}
-	},
 	"folded": func(t *testing.T, content string) {
 		if !regexp.MustCompile(`(?m)^\S+mutexWorker;\[lock\] \S+mutexWorker;\[held by\];\S+mutexWorker \d+$`).MatchString(content) {
 			t.Errorf("folded:\n%s", content)
@@ -117,7 +112,7 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 func TestContentionForms(t *testing.T) {
 	args := []string{"contention"}
 	dir := t.TempDir()
-	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "md": "a.md", "html": "a.html", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
+	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "md": "a.md", "html": "a.html", "text": "a.TXT", "folded": "a.folded"}
 	for name, check := range contentionChecks {
 		r := bottleneck("contention", "-format", name, mutexTrace)
 		if r.status != exitOK || r.err != "" {
@@ -238,7 +233,6 @@ func TestContentionChoices(t *testing.T) {
 		{"-min 1s", "(1 more lock)", "894 ms\n"},
 		{"-top 1 -by kind,owner-func,waiter-func,owner-stack -kind locks", "work.mutexWorker", "#3"},
 		{"-format folded -pprof waiter", "mutexWorker", "[lock]"},
-		{"-format dot -min 1s", "mutexWorker", "hand-off"},
 		{"-format csv -min 1s", "owner_stack", "[hand-off]"},
 		{"-format svg -title A<b -kind locks", "A&lt;b", ""},
 	} {
@@ -314,7 +308,7 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
 		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
-		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `-format gif: want svg, png, pprof, json, csv, md, html, text, dot or folded`},
+		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `-format gif: want svg, png, pprof, json, csv, md, html, text or folded`},
 		{[]string{"-o", "a.gif", mutexTrace}, exitUsage, "", "want a file ending in .svg, .png, .pb.gz"},
 		{[]string{"-o", "a.svg", "-o", "./a.svg", mutexTrace}, exitUsage, "", "given twice"},
 		{[]string{"-fail", "waited", mutexTrace}, exitUsage, "", `"waited" is not a condition`},

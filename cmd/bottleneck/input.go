@@ -34,7 +34,7 @@ type input struct {
 	// itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
-	// archives makes open and readInput pass an archive of counters, rather than the trace in it.
+	// archives makes openTrace pass an archive of counters, rather than the trace in it.
 	archives bool
 	// answered, if not nil, is called with the headers of a server's answer.
 	answered func(http.Header)
@@ -49,21 +49,14 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer startProgress(std.err, in.progress)()
-	r, err := in.open(opened, cancel)
+	r, from, head, err := in.openTrace(opened, cancel)
 	if err != nil {
 		var none P
 		return none, reading(err)
 	}
 	defer r.Close()
-	from, head := unpackJSON(peek(r))
-	switch {
-	case holdsJSON(head):
+	if from, head = unpackJSON(from, head); holdsJSON(head) {
 		from = savedInput(ctx, from)
-	case quanta.IsArchive(head) && !in.archives:
-		if from, head, err = traceIn(from); err != nil {
-			var none P
-			return none, reading(fileError(in.label, err))
-		}
 	}
 	p, err := read(opened, from, head)
 	if err != nil && opened.Err() != nil && ctx.Err() == nil {
@@ -73,18 +66,25 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	return p, reading(err)
 }
 
-// traceIn returns the trace in an archive of counters, and its beginning.
-func traceIn(archive io.Reader) (trace io.Reader, head []byte, err error) {
-	at, size, err := seekable(archive)
-	if err != nil {
-		return nil, nil, err
+// openTrace opens an input, or the trace in it if it is an archive of counters, and returns its
+// beginning.
+func (in *input) openTrace(ctx context.Context, cancel context.CancelCauseFunc) (r io.ReadCloser, from io.Reader, head []byte, err error) {
+	if r, err = in.open(ctx, cancel); err != nil {
+		return nil, nil, nil, err
 	}
-	section, err := quanta.TraceIn(at, size)
-	if err != nil {
-		return nil, nil, err
+	if from, head = peek(r); in.archives || !quanta.IsArchive(head) {
+		return r, from, head, nil
 	}
-	trace, head = peek(section)
-	return trace, head, nil
+	at, size, err := seekable(from)
+	if err == nil {
+		from, err = quanta.TraceIn(at, size)
+	}
+	if err != nil {
+		r.Close()
+		return nil, nil, nil, fileError(in.label, err)
+	}
+	from, head = peek(from)
+	return r, from, head, nil
 }
 
 // reading returns an error with "reading " before each line, except for usage errors.
@@ -196,19 +196,7 @@ func fileInput(name string) *input {
 			return nil, fmt.Errorf("%s: is a directory", name)
 		}
 		if st.Mode().IsRegular() {
-			head := make([]byte, 4)
-			if _, err := f.ReadAt(head, 0); in.archives || err != nil || !quanta.IsArchive(head) {
-				return f, nil
-			}
-			trace, err := quanta.TraceIn(f, st.Size())
-			if err != nil {
-				f.Close()
-				return nil, fileError(name, err)
-			}
-			return struct {
-				io.Reader
-				io.Closer
-			}{trace, f}, nil
+			return f, nil
 		}
 		return interruptible(ctx, f), nil
 	}

@@ -293,7 +293,7 @@ type drawing struct {
 }
 
 func (d drawing) picture() picture.Options {
-	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.Top}
+	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.Top, Min: d.least}
 }
 
 // formsOf holds the forms in which a result can be written, by the names of -format.
@@ -341,7 +341,7 @@ func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v
 // fileForms lists all forms with their file name endings, in the order of messages.
 var fileForms = []struct{ form, ending string }{
 	{"svg", ".svg"}, {"png", ".png"}, {"pprof", ".pb.gz"}, {"json", ".json"}, {"csv", ".csv"}, {"md", ".md"},
-	{"html", ".html"}, {"perfetto", ".perfetto-trace"}, {"text", ".txt"}, {"dot", ".dot"}, {"folded", ".folded"},
+	{"html", ".html"}, {"perfetto", ".perfetto-trace"}, {"text", ".txt"}, {"folded", ".folded"},
 }
 
 // writings lists the forms in which a command can write its result.

@@ -75,7 +75,7 @@ processors explains the remainder, or why goroutines wait.`, func(ctx context.Co
 	fs := c.Flags()
 	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates")
 	fs.IntVar(&f.count, "count", 3, "run `N` times at each width")
-	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json, graphs.svg with the graphs of all widths side by side and, for the median run at each width, graph-N.svg and trace-N.out into `DIR`")
+	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json, graphs.svg with the graphs of all widths side by side, and trace-N.out of the median run at each width into `DIR`")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the output of the command")
 	c.Example = `  bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
   bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json`
@@ -169,12 +169,6 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 	var row []picture.Run
 	for i, run := range taken {
 		row = append(row, picture.Run{Name: fmt.Sprintf("GOMAXPROCS %d", run.width), Graph: graphs[i]})
-		if f.dir != "" {
-			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
-			errs = append(errs, writeFile(name, func(w io.Writer) error {
-				return picture.SVG(w, graphs[i], picture.Options{Title: run.title(), Subtitle: f.to.draw.source})
-			}))
-		}
 	}
 	if f.dir != "" && len(row) <= picture.MaxRuns {
 		errs = append(errs, writeFile(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
@@ -184,15 +178,11 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 		opt := textOn(std.out)
 		opt.Top = 6
 		for i, g := range graphs {
-			_, err := fmt.Fprintf(std.out, "\n%s\n\n", taken[i].title())
+			_, err := fmt.Fprintf(std.out, "\nGOMAXPROCS %d, %s\n\n", taken[i].width, format.Duration(taken[i].wall))
 			errs = append(errs, err, text.Write(std.out, g, opt))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (r *scaleRun) title() string {
-	return fmt.Sprintf("GOMAXPROCS %d, %s", r.width, format.Duration(r.wall))
 }
 
 // analyze returns the graph of every run, and the stacks that compare them with the run on one

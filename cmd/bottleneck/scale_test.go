@@ -203,7 +203,7 @@ func TestScale(t *testing.T) {
 			t.Errorf("%q is not in\n%s", part, r.out)
 		}
 	}
-	for _, name := range []string{"stack.svg", "graph-1.svg", "graph-2.svg", "trace-1.out", "trace-2.out"} {
+	for _, name := range []string{"stack.svg", "graphs.svg", "trace-1.out", "trace-2.out"} {
 		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Size() < 1000 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -208,15 +208,10 @@ func (a artifact) hasVerdict() error {
 	return nil
 }
 
-// explained is a finding with its evidence.
-type explained struct{ *diagnose.Evidence }
-
-var explainForms = formsOf[*explained]{
-	"text": func(w io.Writer, e *explained, d drawing) error {
-		return text.Explanation(w, e.Evidence, d.Options)
-	},
-	"json": func(w io.Writer, e *explained, d drawing) error {
-		out := *e.Evidence
+var explainForms = formsOf[*diagnose.Evidence]{
+	"text": func(w io.Writer, e *diagnose.Evidence, d drawing) error { return text.Explanation(w, e, d.Options) },
+	"json": func(w io.Writer, e *diagnose.Evidence, d drawing) error {
+		out := *e
 		if n := d.Top; n > 0 {
 			out.Rows, out.Blocked, out.Ran = out.Rows[:min(n, len(out.Rows))], out.Blocked[:min(n, len(out.Blocked))], out.Ran[:min(n, len(out.Ran))]
 		}
@@ -245,7 +240,7 @@ JSON has rows but no call chains; a saved graph or verdict has only the finding.
 }
 
 // explainFlags holds the flags of explain.
-type explainFlags struct{ analysis[*explained] }
+type explainFlags struct{ analysis[*diagnose.Evidence] }
 
 func (f *explainFlags) run(ctx context.Context, std stdio, args []string) error {
 	f.opt.Bottle.Stacks = true
@@ -255,7 +250,7 @@ func (f *explainFlags) run(ctx context.Context, std stdio, args []string) error 
 	if len(args) == 0 || isInput(args[0]) && findingNumber(args[0]) == 0 {
 		return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", strings.Join(append(args, "trace.out")[:1], ""))
 	}
-	return f.analysis.run(ctx, std, args[1:], func(a artifact) (*explained, error) {
+	return f.analysis.run(ctx, std, args[1:], func(a artifact) (*diagnose.Evidence, error) {
 		if err := a.hasVerdict(); err != nil {
 			return nil, err
 		}
@@ -263,7 +258,7 @@ func (f *explainFlags) run(ctx context.Context, std stdio, args []string) error 
 		if err != nil {
 			return nil, err
 		}
-		return &explained{diagnose.Explain(resultsOf(a.Report), a.Verdict, n)}, nil
+		return diagnose.Explain(resultsOf(a.Report), a.Verdict, n), nil
 	}, judged...)
 }
 

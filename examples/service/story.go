@@ -215,7 +215,7 @@ func (c *chapter) write(dir string) error {
 		".svg":  func(w io.Writer) error { return picture.SVG(w, c.graph, look) },
 		".json": func(w io.Writer) error { return bottle.WriteJSON(w, c.graph) },
 		"-contention.svg": func(w io.Writer) error {
-			d, err := picture.DrawContention(locks, picture.ContentionOptions{Options: look})
+			d, err := picture.DrawContention(locks, look)
 			if err != nil {
 				return err
 			}

@@ -39,37 +39,29 @@ func (d *Drawing) Size() (width, height, scale float64) {
 	return d.scene.width, d.scene.height, scale
 }
 
-// Paper returns the color of the background, light or dark depending on Options.Dark.
-func (d *Drawing) Paper() color.RGBA { return d.theme()[paper] }
-
-func (d *Drawing) theme() map[role]color.RGBA {
-	if d.opt.Dark {
-		return darkTheme
-	}
-	return lightTheme
-}
+// Paper returns the color of the background.
+func (d *Drawing) Paper() color.RGBA { return lightTheme[paper] }
 
 // Paint paints the drawing on its background by calling fill with the corners of polygons, and text
 // with lines of text. x and y are the point of a text's baseline at the fraction anchor of its
-// length: 0 is the beginning. An upright text reads from the bottom to the top. Colors depend on
-// Options.Dark. Paint returns the first error of text.
+// length: 0 is the beginning. An upright text reads from the bottom to the top. Paint returns the
+// first error of text.
 func (d *Drawing) Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error {
-	b := brush{fill: fill, text: text, theme: d.theme()}
+	b := brush{fill, text}
 	return b.shapes(d.scene.shapes)
 }
 
 // brush converts shapes to polygons and texts.
 type brush struct {
-	fill  func(corners [][2]float64, c color.RGBA)
-	text  func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error
-	theme map[role]color.RGBA
+	fill func(corners [][2]float64, c color.RGBA)
+	text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error
 }
 
 func (b *brush) color(p paint) color.RGBA {
 	if p.role == fixed {
 		return p.rgb
 	}
-	return b.theme[p.role]
+	return lightTheme[p.role]
 }
 
 // shapes returns an error only if text does.

@@ -37,7 +37,7 @@ func ExampleDrawContention() {
 			Contentions: 10, Blamed: 400 * time.Millisecond}},
 	}
 	var svg bytes.Buffer
-	d, err := picture.DrawContention(p, picture.ContentionOptions{})
+	d, err := picture.DrawContention(p, picture.Options{})
 	if err == nil {
 		err = d.SVG(&svg)
 	}

@@ -13,29 +13,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ContentionOptions configures a picture of contention. The zero value is ready to use. In
-// [Options], Top is the number of groups on either side; the rest is folded into one. 0 means those
-// with at least a hundredth of the time, but at most 15; a negative value means all.
-type ContentionOptions struct {
-	Options
-	// Min omits shorter flows between two groups; a note in the picture has their sum.
-	Min time.Duration
-}
-
 var errNoContention = errors.New("picture: no contention profile")
 
-// DrawContention lays out the waits of goroutines for each other. The waiting
-// groups of goroutines are on the left and the owners on the right, as tall as their time. Between
-// them are flows in the color of the owner. A group that waits for itself is on both sides.
-// Hand-off and unattributed time are on the right, too, in gray.
+// DrawContention lays out the waits of goroutines for each other. The waiting groups of goroutines
+// are on the left and the owners on the right, as tall as their time. Between them are flows in the color of the owner. A group that waits for itself is on both sides.
+// Hand-off and unattributed time are on the right, too, in gray. Options.Top is the number of groups
+// on either side; the rest is folded into one. 0 means those with at least a hundredth of the time,
+// but at most 15.
 //
 // DrawContention returns an error if the options are invalid.
-func DrawContention(p *contention.Profile, opt ContentionOptions) (*Drawing, error) {
+func DrawContention(p *contention.Profile, opt Options) (*Drawing, error) {
 	s, err := layoutFlows(p, opt)
-	return newDrawing(s, err, opt.Options)
+	return newDrawing(s, err, opt)
 }
 
-func layoutFlows(p *contention.Profile, opt ContentionOptions) (*scene, error) {
+func layoutFlows(p *contention.Profile, opt Options) (*scene, error) {
 	if p == nil {
 		return nil, errNoContention
 	}
@@ -51,7 +43,7 @@ func layoutFlows(p *contention.Profile, opt ContentionOptions) (*scene, error) {
 
 // flowModel is the content of a picture of contention, before layout.
 type flowModel struct {
-	opt     ContentionOptions
+	opt     Options
 	p       *contention.Profile
 	whole   time.Duration // total wait time
 	short   time.Duration // part of whole in flows that are too short to be drawn
@@ -82,7 +74,7 @@ type flow struct {
 // mostGroups is the default maximum number of groups on either side.
 const mostGroups = 15
 
-func newFlowModel(p *contention.Profile, opt ContentionOptions) (*flowModel, error) {
+func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 	byWaiter, err := p.Aggregate(contention.ByWaiterGroup, contention.ByOwnerGroup)
 	if err != nil {
 		return nil, err
@@ -397,7 +389,7 @@ func (m *flowModel) layout() *scene {
 		right.name = max(30, right.name-over/2)
 	}
 	span := max(40, width-fixed())
-	s, y := newPage(m.opt.Options, "Who waited for whom", m.sentence(), m.describe(), margin, width)
+	s, y := newPage(m.opt, "Who waited for whom", m.sentence(), m.describe(), margin, width)
 	y += 28
 	x1 := margin + left.width()
 	x2 := x1 + flowBar + span

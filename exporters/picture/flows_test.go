@@ -81,7 +81,7 @@ func TestFlowLook(t *testing.T) {
 	if dir == "" {
 		t.Skip("PICTURES names no directory")
 	}
-	write := func(name string, form func(io.Writer, *contention.Profile, ContentionOptions) error, p *contention.Profile, opt ContentionOptions) {
+	write := func(name string, form func(io.Writer, *contention.Profile, Options) error, p *contention.Profile, opt Options) {
 		f, err := os.Create(filepath.Join(dir, "flows-"+name))
 		if err != nil {
 			t.Fatal(err)
@@ -92,19 +92,19 @@ func TestFlowLook(t *testing.T) {
 		}
 	}
 	for name, p := range flowSamples() {
-		write(name+".svg", ContentionSVG, p, ContentionOptions{Options: Options{Subtitle: name + ".trace"}})
+		write(name+".svg", ContentionSVG, p, Options{Subtitle: name + ".trace"})
 	}
-	write("60all.svg", ContentionSVG, crowdOf(60), ContentionOptions{Options: Options{Top: -1}})
-	write("narrow.svg", ContentionSVG, threeGroups(), ContentionOptions{Options: Options{Width: 400}})
-	write("three.png", ContentionPNG, threeGroups(), ContentionOptions{})
-	write("dark.png", ContentionPNG, crowdOf(60), ContentionOptions{Options: Options{Dark: true}})
+	write("60all.svg", ContentionSVG, crowdOf(60), Options{Top: -1})
+	write("narrow.svg", ContentionSVG, threeGroups(), Options{Width: 400})
+	write("three.png", ContentionPNG, threeGroups(), Options{})
+	write("60.png", ContentionPNG, crowdOf(60), Options{})
 }
 
 // Everything is inside the picture, and no texts overlap.
 func TestFlowLayout(t *testing.T) {
 	for name, p := range flowSamples() {
 		for _, opt := range []Options{{}, {Top: -1}, {Top: 3}, {Width: 400}, {Width: 4000}, {Title: "A title", Subtitle: "a subtitle"}} {
-			s, err := layoutFlows(p, ContentionOptions{Options: opt})
+			s, err := layoutFlows(p, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestFlowLayout(t *testing.T) {
 // The height of a bar is its time, and the flows fill both of their bars.
 func TestFlowsAreToScale(t *testing.T) {
 	for _, top := range []int{0, -1, 2} {
-		m, err := newFlowModel(crowdOf(40), ContentionOptions{Options: Options{Top: top}})
+		m, err := newFlowModel(crowdOf(40), Options{Top: top})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestFlowsAreToScale(t *testing.T) {
 }
 
 func TestFlowContent(t *testing.T) {
-	m, err := newFlowModel(threeGroups(), ContentionOptions{Min: 60 * ms})
+	m, err := newFlowModel(threeGroups(), Options{Min: 60 * ms})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestFlowContent(t *testing.T) {
 func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
 	p := threeGroups()
 	p.Source = contention.FromTrace
-	m, err := newFlowModel(p, ContentionOptions{})
+	m, err := newFlowModel(p, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func textsOf(s *scene) (out []string) {
 func TestFlowForms(t *testing.T) {
 	for name, p := range flowSamples() {
 		var b bytes.Buffer
-		if err := ContentionSVG(&b, p, ContentionOptions{}); err != nil {
+		if err := ContentionSVG(&b, p, Options{}); err != nil {
 			t.Fatal(name, err)
 		}
 		checkSVG(t, b.Bytes())
@@ -228,14 +228,14 @@ func TestFlowForms(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := ContentionPNG(&b, threeGroups(), ContentionOptions{Options: Options{Scale: 1}}); err != nil {
+	if err := ContentionPNG(&b, threeGroups(), Options{Scale: 1}); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := newFlowModel(threeGroups(), ContentionOptions{})
+	m, err := newFlowModel(threeGroups(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,15 +251,15 @@ func TestFlowForms(t *testing.T) {
 		t.Errorf("a flow is painted in %x %x %x, want %v", r>>8, g>>8, bl>>8, want)
 	}
 	for _, opt := range []Options{{Width: -1}, {Width: math.NaN()}} {
-		if ContentionSVG(io.Discard, threeGroups(), ContentionOptions{Options: opt}) == nil {
+		if ContentionSVG(io.Discard, threeGroups(), opt) == nil {
 			t.Errorf("no error for %+v", opt)
 		}
 	}
-	if ContentionPNG(io.Discard, threeGroups(), ContentionOptions{Options: Options{Scale: 99}}) == nil || ContentionSVG(io.Discard, nil, ContentionOptions{}) == nil {
+	if ContentionPNG(io.Discard, threeGroups(), Options{Scale: 99}) == nil || ContentionSVG(io.Discard, nil, Options{}) == nil {
 		t.Error("no error")
 	}
 	broken := errors.New("broken")
-	if err := ContentionSVG(writerFunc(func([]byte) (int, error) { return 0, broken }), threeGroups(), ContentionOptions{}); !errors.Is(err, broken) {
+	if err := ContentionSVG(writerFunc(func([]byte) (int, error) { return 0, broken }), threeGroups(), Options{}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -275,7 +275,7 @@ func TestFlowTooltipHasTheOwnersActivity(t *testing.T) {
 	p.Pairs[1].Activity = contention.Activity{Running: 21 * ms, Runnable: 42 * ms, Unknown: 21 * ms, Blocked: map[contention.Kind]time.Duration{
 		contention.MutexKind: 100 * ms, contention.SleepKind: 26 * ms,
 	}}
-	m, err := newFlowModel(p, ContentionOptions{})
+	m, err := newFlowModel(p, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,5 +56,4 @@ func TestLook(t *testing.T) {
 		write(name+".png", PNG, g, opt)
 	}
 	write("narrow.svg", SVG, pipeline(), Options{Width: 560, Subtitle: "pgzip.trace, go1.26, 8 processors"})
-	write("dark.png", PNG, pipeline(), Options{Dark: true})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
@@ -23,11 +24,11 @@ type Options struct {
 	// the others are folded into one box per kind. 0 means those that are visible, with at least a
 	// thousandth of the time, but at most 15. A negative value means all.
 	Top int
+	// Min omits shorter flows between two groups in a picture of contention; a note in the picture
+	// has their sum.
+	Min time.Duration
 	// Scale is the number of PNG pixels per unit; 0 means 2. An SVG ignores it.
 	Scale float64
-	// Dark draws a PNG in light colors on a dark background. An SVG follows its reader's
-	// preference.
-	Dark bool
 
 	// panels is the maximum number of windows that are drawn side by side. If there are more,
 	// adjacent ones are merged, with a note. 0 means 48, or fewer in a narrow picture.

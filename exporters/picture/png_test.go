@@ -31,7 +31,7 @@ func PNG(w io.Writer, g *bottle.Graph, opt Options) error { return pngForm(w)(Dr
 
 func RowPNG(w io.Writer, runs []Run, opt Options) error { return pngForm(w)(DrawRow(runs, opt)) }
 
-func ContentionPNG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+func ContentionPNG(w io.Writer, p *contention.Profile, opt Options) error {
 	return pngForm(w)(DrawContention(p, opt))
 }
 
@@ -45,7 +45,7 @@ func svgForm(w io.Writer) func(*Drawing, error) error {
 	}
 }
 
-func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+func ContentionSVG(w io.Writer, p *contention.Profile, opt Options) error {
 	return svgForm(w)(DrawContention(p, opt))
 }
 
@@ -186,15 +186,6 @@ func TestPNGDrawsTheTexts(t *testing.T) {
 	}
 	if !found {
 		t.Error("the title is not in ink")
-	}
-}
-
-func TestPNGDark(t *testing.T) {
-	for dark, theme := range map[bool]map[role]color.RGBA{false: lightTheme, true: darkTheme} {
-		img := pngOf(t, lusearch(), Options{Dark: dark, Scale: 0.25})
-		if got := rgba(img.At(1, 1)); got != theme[paper] {
-			t.Errorf("dark %v: the paper is %v, want %v", dark, got, theme[paper])
-		}
 	}
 }
 

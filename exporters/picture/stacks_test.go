@@ -64,7 +64,7 @@ func TestStackLook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := form(f, stacks, Options{Subtitle: "go test -bench Sort", Dark: name == "negative"}); err != nil {
+			if err := form(f, stacks, Options{Subtitle: "go test -bench Sort"}); err != nil {
 				t.Error(err)
 			}
 			f.Close()

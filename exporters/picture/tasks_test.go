@@ -175,7 +175,7 @@ func TestTasksForms(t *testing.T) {
 	p := tasksProfile(3, 200)
 	for _, write := range []func(io.Writer, *granularity.Profile, Options) error{TasksPNG, StripPNG} {
 		b.Reset()
-		if err := write(&b, p, Options{Scale: 0.5, Dark: true}); err != nil {
+		if err := write(&b, p, Options{Scale: 0.5}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := png.Decode(&b); err != nil {

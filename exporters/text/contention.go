@@ -473,57 +473,57 @@ type lockLine struct {
 	several bool
 }
 
-// lockColumn is a column of the table.
-type lockColumn struct {
-	heading string
-	known   bool
-	cell    func(l *lockLine) string
-}
-
-// lockColumns returns the columns, except for the name of the lock.
-func (m *contentionModel) lockColumns() []lockColumn {
+// lockColumns returns the columns that are known, except for the name of the lock.
+func (m *contentionModel) lockColumns(lines []lockLine) (table []*columnText) {
+	add := func(heading string, known bool, cell func(l *lockLine) string) {
+		if !known {
+			return
+		}
+		c := newColumns(heading)[0]
+		c.left = false
+		for i := range lines {
+			c.add(cell(&lines[i]))
+		}
+		table = append(table, c)
+	}
 	// of wrapped locks, it is not known what was after the wait
-	ready := func(l *lockLine, of func() string) string {
-		if l.Parks == 0 {
-			return format.Unknown
+	ready := func(of func(l *lockLine) string) func(l *lockLine) string {
+		return func(l *lockLine) string {
+			if l.Parks == 0 {
+				return format.Unknown
+			}
+			return of(l)
 		}
-		return of()
 	}
-	single := func(l *lockLine, known bool, of func() string) string {
-		switch {
-		case l.several:
+	single := func(known func(l *lockLine) bool, of func(l *lockLine) string) func(l *lockLine) string {
+		return func(l *lockLine) string {
+			switch {
+			case l.several:
+				return ""
+			case !known(l):
+				return format.Unknown
+			}
+			return of(l)
+		}
+	}
+	add(m.heading(), true, func(l *lockLine) string { return format.Duration(l.Waited) })
+	add("%", true, func(l *lockLine) string { return m.percent(l.Waited) })
+	add("ready", m.ready, ready(func(l *lockLine) string { return format.Duration(l.Ready) }))
+	add("idle%", m.ready, ready(func(l *lockLine) string {
+		if l.Ready == 0 {
 			return ""
-		case !known:
-			return format.Unknown
 		}
-		return of()
-	}
-	all := []lockColumn{
-		{m.heading(), true, func(l *lockLine) string { return format.Duration(l.Waited) }},
-		{"%", true, func(l *lockLine) string { return m.percent(l.Waited) }},
-		{"ready", m.ready, func(l *lockLine) string { return ready(l, func() string { return format.Duration(l.Ready) }) }},
-		{"idle%", m.ready, func(l *lockLine) string {
-			return ready(l, func() string {
-				if l.Ready == 0 {
-					return ""
-				}
-				return format.Percent(l.ReadyIdle, l.Ready)
-			})
-		}},
-		{"contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) }},
-		{"parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) }},
-		{"longest", true, func(l *lockLine) string { return format.Duration(l.Longest) }},
-		{"at once", true, func(l *lockLine) string {
-			return single(l, l.Waiters > 0, func() string { return strconv.Itoa(l.Waiters) })
-		}},
-		{"held%", true, func(l *lockLine) string {
-			return single(l, l.ContendedShare > 0, func() string { return format.Percent(l.Contended, m.p.Duration) })
-		}},
-	}
+		return format.Percent(l.ReadyIdle, l.Ready)
+	}))
+	add("contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) })
+	add("parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) })
+	add("longest", true, func(l *lockLine) string { return format.Duration(l.Longest) })
+	add("at once", true, single(func(l *lockLine) bool { return l.Waiters > 0 }, func(l *lockLine) string { return strconv.Itoa(l.Waiters) }))
+	add("held%", true, single(func(l *lockLine) bool { return l.ContendedShare > 0 }, func(l *lockLine) string { return format.Percent(l.Contended, m.p.Duration) }))
 	for i, heading := range didHeadings {
-		all = append(all, lockColumn{heading, m.known(), func(l *lockLine) string { return m.did(l.Activity, l.Blamed)[i] }})
+		add(heading, m.known(), func(l *lockLine) string { return m.did(l.Activity, l.Blamed)[i] })
 	}
-	return slices.DeleteFunc(all, func(c lockColumn) bool { return !c.known })
+	return table
 }
 
 // locks writes the table of the locks with the longest waits.
@@ -601,15 +601,7 @@ const leastLockName = 24
 // names follow in a second table of the same locks.
 func (m *contentionModel) lockLines(lines []lockLine, names []string) string {
 	var b strings.Builder
-	var table []*columnText
-	for _, c := range m.lockColumns() {
-		number := newColumns(c.heading)[0]
-		number.left = false
-		for i := range lines {
-			number.add(c.cell(&lines[i]))
-		}
-		table = append(table, number)
-	}
+	table := m.lockColumns(lines)
 	for from, to := 0, 0; from < len(table); from = to {
 		used := 0
 		for ; to < len(table) && (to == from || used+table[to].width+2+leastLockName <= m.opt.Width); to++ {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -120,7 +119,7 @@ Warning: a �[31mhostile warning
 			t.Errorf("no error for %v", by)
 		}
 	}
-	if WriteContention(io.Discard, nil, ContentionOptions{}) == nil || DOT(io.Discard, nil, 0) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
+	if WriteContention(io.Discard, nil, ContentionOptions{}) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
 		t.Error("no error without a profile")
 	}
 }
@@ -193,36 +192,6 @@ net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[unattributed] 
 	}
 }
 
-func TestDOT(t *testing.T) {
-	p := waits()
-	p.Pairs[0].Owner.Group = "a\"b\\c\n<b>"
-	var b bytes.Buffer
-	if err := DOT(&b, p, 20*msec); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"digraph contention {\n",
-		`label="http.(*conn).serve\nwaited 890 ms\nto blame for 250 ms"`,
-		`label="a\"b\\c <b>\nto blame for 700 ms"`,
-		`label="700 ms", penwidth=6.86, weight=70, tooltip="http.(*conn).serve waited 700 ms for a\"b\\c <b>"`,
-		`label="[hand-off]\n40 ms"`,
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %s in\n%s", want, b.String())
-		}
-	}
-	if strings.Contains(b.String(), "unattributed") {
-		t.Error("an edge that is too short was written")
-	}
-	if dot, err := exec.LookPath("dot"); err == nil {
-		cmd := exec.Command(dot, "-Tsvg")
-		cmd.Stdin = &b
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
-	}
-}
-
 // Names from the profiled program have no effect in any form. Each execution writes one form.
 func FuzzContention(f *testing.F) {
 	fuzzing.Brief(f)
@@ -234,7 +203,6 @@ func FuzzContention(f *testing.F) {
 		func(w io.Writer, p *contention.Profile) error {
 			return WriteContention(w, p, ContentionOptions{Options: Options{}})
 		},
-		func(w io.Writer, p *contention.Profile) error { return DOT(w, p, 0) },
 		func(w io.Writer, p *contention.Profile) error { return TableCSV(w, p.Table()) },
 		func(w io.Writer, p *contention.Profile) error {
 			var stacks bytes.Buffer

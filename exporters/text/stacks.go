@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -138,48 +139,44 @@ func number(v float64) string { return strconv.FormatFloat(v+0, 'f', 2, 64) }
 
 // write writes the table. Stacks that do not fit side by side follow below.
 func (t *stackTable) write(b *strings.Builder) {
-	rows := t.rows()
-	name, cell := columns("workers"), 5
-	for _, r := range rows {
-		name = max(name, columns(r.name))
-		for _, v := range r.values {
-			cell = max(cell, len(number(v)))
+	rows, cell := t.rows(), 5
+	name := newColumns("workers")[0]
+	name.paint = func(i int, s string) string {
+		if i == 0 {
+			return s
 		}
+		return t.style.paint(rows[i-1].attribute, s)
 	}
-	labels := make([]string, len(t.stacks))
-	for i, s := range t.stacks {
-		labels[i] = clean(s.Label)
-		if labels[i] == "" {
-			labels[i] = strconv.Itoa(s.N)
-		}
-		labels[i] = fit(labels[i], 16)
-		cell = max(cell, columns(labels[i]))
-	}
-	fit := max(1, (t.width-name)/(cell+2))
-	for from := 0; from < len(t.stacks); from += fit {
-		to := min(len(t.stacks), from+fit)
-		if from > 0 {
-			b.WriteByte('\n')
-		}
-		head := left("workers", name)
-		for _, l := range labels[from:to] {
-			head += "  " + right(l, cell)
-		}
-		if len(t.stacks) == 1 {
-			head += "  without it"
-		}
-		b.WriteString(t.style.paint(dim, head) + "\n")
+	var columns []*columnText
+	for k, s := range t.stacks {
+		c := newColumns(fit(cmp.Or(clean(s.Label), strconv.Itoa(s.N)), 16))[0]
+		c.left, c.paint = false, name.paint
 		for _, r := range rows {
-			line := left(r.name, name)
-			for _, v := range r.values[from:to] {
-				line += "  " + right(number(v), cell)
-			}
-			b.WriteString(t.style.paint(r.attribute, line))
-			if len(t.stacks) == 1 {
-				b.WriteString(strings.TrimRight("  "+right(r.without, 10)+t.bar(r, name+cell+14), " "))
-			}
+			c.add(number(r.values[k]))
+		}
+		columns, cell = append(columns, c), max(cell, c.width)
+	}
+	for _, r := range rows {
+		name.add(r.name)
+	}
+	for i, part := range slices.Collect(slices.Chunk(columns, max(1, (t.width-name.width)/(cell+2)))) {
+		if i > 0 {
 			b.WriteByte('\n')
 		}
+		for _, c := range part {
+			c.width = cell
+		}
+		shown := append([]*columnText{name}, part...)
+		if len(t.stacks) == 1 {
+			table := newColumns("", "without it", "")
+			table[2].left, table[2].paint = true, func(i int, s string) string { return s }
+			for _, r := range rows {
+				table[1].add(r.without)
+				table[2].add(t.bar(r, name.width+cell+14))
+			}
+			shown = append(shown, table[1:]...)
+		}
+		writeColumns(b, shown, t.style)
 	}
 }
 
@@ -197,5 +194,5 @@ func (t *stackTable) bar(r stackRow, used int) string {
 	case r.attribute == "":
 		color = warmColors[0]
 	}
-	return "  " + t.style.paint(color, mark)
+	return t.style.paint(color, mark)
 }

@@ -156,7 +156,7 @@ func TestOffered(t *testing.T) {
 		"mean offered parallelism (running + runnable) 2.64\n",
 		"  offered parallelism (running + runnable)\n", // caption of the axis
 		"all: goroutines running or",
-		"0       offered parallelism", // scale of the windows
+		"start  offered parallelism  lost", // the windows
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in\n%s", want, out)
@@ -168,10 +168,10 @@ func TestWindows(t *testing.T) {
 	out := write(t, phases(), text.Options{Width: 80})
 	want := `
 3 windows of 2 s
-start    mean  0    parallelism     4   lost  mostly
-  0 s    1.25  ██████▉                   69%  main.main
-  2 s    4.00  ██████████████████████     0%
-  4 s    2.67  ██████████████▋           33%  idle
+start  parallelism  lost  mostly
+  0 s         1.25   69%  main.main
+  2 s         4.00    0%
+  4 s         2.67   33%  idle
 `
 	if !strings.HasSuffix(out, want) {
 		t.Errorf("want it to end in\n%s\ngot\n%s", want, out)
@@ -189,9 +189,9 @@ start    mean  0    parallelism     4   lost  mostly
 	out = write(t, g, text.Options{Width: 80})
 	want = `
 100 windows of 2 s, 3 a line
- start    mean  parallelism up to 4      lost  mostly
-0.00 s    2.17  ▃█▃                       46%  main.main
-0.06 s    3.08  █▃█                       23%  main.main
+ start  parallelism  lost  mostly
+0.00 s         2.17   46%  main.main
+0.06 s         3.08   23%  main.main
 `
 	if !strings.Contains(out, want) {
 		t.Errorf("want in it\n%s\ngot\n%s", want, out)

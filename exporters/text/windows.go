@@ -20,62 +20,65 @@ const maxLines = 40
 
 // span is one line of the list: one window, or several neighbors.
 type span struct {
-	start   time.Duration
 	wall    time.Duration
 	running time.Duration
-	each    []float64                // mean parallelism of each window
 	lost    time.Duration            // in ns·processors
 	of      time.Duration            // the capacity
 	most    map[string]time.Duration // lost capacity by name
 }
 
-func (s *span) mean() float64 { return float64(s.running) / float64(max(1, s.wall)) }
-
-// mostly returns the name that lost most of the span.
+// mostly returns the name that lost most of the span, if that is worth a word.
 func (s *span) mostly() string {
 	name := ""
 	for n, d := range s.most {
-		if best := s.most[name]; d > best || d == best && n < name {
+		if best := s.most[name]; s.lost >= s.of/100 && (d > best || d == best && n < name) {
 			name = n
 		}
 	}
 	return name
 }
 
-// windows lists the windows to show phases: the time, the mean parallelism as a bar (or a row of
-// bars if windows share a line), and the lost capacity.
+// windows lists the windows to show phases: the mean parallelism, and the lost capacity.
 func windows(m *model, width int) string {
 	graphs := slices.DeleteFunc(slices.Clone(m.graph.Windows), func(w *bottle.Graph) bool { return w == nil })
 	if len(graphs) == 0 {
 		return ""
 	}
 	perLine := (len(graphs) + maxLines - 1) / maxLines
-	var spans []*span
-	most := 1.0
+	title, length := format.Plural(len(graphs), "window", "windows"), graphs[0].Wall
+	if !slices.ContainsFunc(graphs[:len(graphs)-1], func(w *bottle.Graph) bool { return w.Wall != length }) { // the last may be shorter
+		title += " of " + format.Duration(length)
+	}
+	if perLine > 1 {
+		title += fmt.Sprintf(", %d a line", perLine)
+	}
+	of := "parallelism"
+	if m.graph.Offered {
+		of = "offered parallelism"
+	}
+	t := newColumns("start", of, "lost", "mostly")
+	t[0].left, t[3].left = false, true
 	for part := range slices.Chunk(graphs, perLine) {
 		s := m.newSpan(part)
-		spans = append(spans, s)
-		for _, p := range s.each {
-			most = max(most, p)
-		}
+		t[0].add(strconv.FormatFloat(part[0].Start.Seconds(), 'f', decimals(graphs), 64) + " s")
+		t[1].add(parallelism(float64(s.running) / float64(max(1, s.wall))))
+		t[2].add(format.Percent(max(0, s.lost), s.of))
+		t[3].add(s.mostly())
 	}
-	for _, g := range graphs {
-		most = max(most, float64(min(g.Procs, 1e6)))
-	}
-	l := windowList{m: m, scale: most, bar: min(max(10, width/3-4), 40), perLine: perLine, decimals: decimals(graphs)}
-	return l.write(spans, graphs, width)
+	t[3].width = min(t[3].width, width-t[0].width-t[1].width-t[2].width-6)
+	var b strings.Builder
+	b.WriteString(m.style.paint(bold, title) + "\n")
+	writeColumns(&b, t, m.style)
+	return b.String()
 }
 
-func (m *model) newSpan(windows []*bottle.Graph) *span {
-	s := &span{start: windows[0].Start, most: map[string]time.Duration{}}
+func (m *model) newSpan(windows []*bottle.Graph) span {
+	s := span{most: map[string]time.Duration{}}
 	for _, w := range windows {
 		s.wall += w.Wall
-		var running time.Duration
 		for i := range w.Boxes {
-			running += w.Boxes[i].Running
+			s.running += w.Boxes[i].Running
 		}
-		s.running += running
-		s.each = append(s.each, min(1e6, max(0, w.MeanParallelism())))
 		s.lost += w.Lost()
 		s.of += w.Capacity
 		for _, l := range w.Losses() {
@@ -90,91 +93,6 @@ func (m *model) newSpan(windows []*bottle.Graph) *span {
 		}
 	}
 	return s
-}
-
-// windowList is the layout of the list.
-type windowList struct {
-	m        *model
-	scale    float64 // parallelism at the end of a bar
-	bar      int     // columns of a bar
-	perLine  int     // windows per line
-	decimals int     // decimals of seconds in start times
-}
-
-func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) string {
-	st := l.m.style
-	starts := make([]string, len(spans))
-	startWidth := len("start")
-	for i, s := range spans {
-		starts[i] = strconv.FormatFloat(s.start.Seconds(), 'f', l.decimals, 64) + " s"
-		startWidth = max(startWidth, columns(starts[i]))
-	}
-	of := "parallelism"
-	if l.m.graph.Offered {
-		of = "offered parallelism"
-	}
-	var b strings.Builder
-	b.WriteString(st.paint(bold, l.title(graphs)) + "\n")
-	end := strconv.FormatFloat(l.scale, 'f', -1, 64)
-	if l.scale != math.Trunc(l.scale) {
-		end = format.Parallelism(l.scale)
-	}
-	scale := "0" + spaces(l.bar-1-len(end)) + end
-	if l.perLine > 1 { // the bars are vertical
-		scale = left(of+" up to "+end, l.bar)
-	} else if rest := l.bar - 1 - len(end) - len(of) - 2; rest >= 0 {
-		scale = "0" + spaces(1+rest/2) + of + spaces(1+rest-rest/2) + end
-	}
-	b.WriteString(st.paint(dim, right("start", startWidth)+"  "+right("mean", 6)+"  "+scale+"  "+" lost"+"  "+"mostly") + "\n")
-	for i, s := range spans {
-		line := right(starts[i], startWidth) + "  " + right(parallelism(s.mean()), 6) + "  "
-		bar := l.bars(s)
-		color := coolColors[0]
-		if s.lost > s.of/2 {
-			color = warmColors[0]
-		}
-		line += st.paint(color, bar) + spaces(l.bar-columns(bar)) + "  "
-		line += right(format.Percent(max(0, s.lost), s.of), 5)
-		if s.lost > 0 && s.lost >= s.of/100 {
-			room := max(4, width-startWidth-l.bar-6-5-4*2)
-			line += "  " + fit(s.mostly(), room)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
-// title returns the number of windows, and their length.
-func (l *windowList) title(graphs []*bottle.Graph) string {
-	title := format.Plural(len(graphs), "window", "windows")
-	length := graphs[0].Wall
-	same := true
-	for _, w := range graphs[:len(graphs)-1] { // the last may be shorter
-		same = same && w.Wall == length
-	}
-	if same {
-		title += " of " + format.Duration(length)
-	}
-	if l.perLine > 1 {
-		title += fmt.Sprintf(", %d a line", l.perLine)
-	}
-	return title
-}
-
-// bars draws the mean parallelism of a span: one window as a bar from the left, to an eighth of a
-// column; several as vertical bars side by side, each the maximum of the windows it stands for.
-func (l *windowList) bars(s *span) string {
-	if l.perLine == 1 {
-		return bar(s.each[0]/l.scale, l.bar)
-	}
-	levels := []rune("▁▂▃▄▅▆▇█")
-	each := (l.perLine + l.bar - 1) / l.bar // windows per column
-	var b strings.Builder
-	for part := range slices.Chunk(s.each, each) {
-		level := int(math.Round(slices.Max(part) / l.scale * float64(len(levels)-1)))
-		b.WriteRune(levels[min(len(levels)-1, level)])
-	}
-	return b.String()
 }
 
 // bar returns a bar for a part of 1, with columns columns for 1.

@@ -167,7 +167,7 @@ func (r *Result) writeFiles(dir string) error {
 			return pprof.WriteContention(w, r.Profile, pprof.ContentionOptions{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
 		}),
 		write(".svg", func(w io.Writer) error {
-			d, err := picture.DrawContention(r.Profile, picture.ContentionOptions{Options: picture.Options{Title: r.Name + ": " + r.About}})
+			d, err := picture.DrawContention(r.Profile, picture.Options{Title: r.Name + ": " + r.About})
 			if err != nil {
 				return err
 			}

@@ -91,7 +91,7 @@ func (Pages) Contention(p *contention.Profile, from time.Time, view contention.V
 	p = page.TrimContention(p, file)
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) {
-			return picture.DrawContention(p, picture.ContentionOptions{Options: look})
+			return picture.DrawContention(p, look)
 		},
 		Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
 		JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },

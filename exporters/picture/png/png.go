@@ -47,8 +47,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture/internal/pixels"
 )
 
-// Write writes a drawing as a PNG, with picture.Options.Scale pixels per unit, light or dark
-// depending on picture.Options.Dark.
+// Write writes a drawing as a PNG, with picture.Options.Scale pixels per unit.
 //
 // Write returns an error of the writer, or an error if the picture has more than 120 million
 // pixels.
