@@ -406,8 +406,7 @@ func (a *analyses) read(ctx context.Context, r io.Reader) (*timeline.Info, error
 		return append(a.observers(), a.estimate()...)
 	}
 	rewind := rewinder(r)
-	info, err := timeline.ReadTwice(ctx, r, opt.pass(), opt.maxKept(ctx), first,
-		func(info *timeline.Info) timeline.Second { return timeline.Second{Observers: second(info)} })
+	info, err := timeline.ReadTwice(ctx, r, opt.pass(), opt.maxKept(ctx), first, second)
 	switch {
 	case again || info.Generations == 0 || ctx.Err() != nil:
 	case rewind():

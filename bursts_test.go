@@ -52,7 +52,7 @@ func TestBurstsSum(t *testing.T) {
 		var all sum
 		for i, g := range generations(data) {
 			s.Write(g)
-			s.EndTrace(func(traced *timeline.Traced) {
+			s.EndTrace(func(traced *timeline.StreamStats) {
 				w := a.window(burst{30 * time.Millisecond, 8}, traced, &clock, 256)
 				if w == nil {
 					t.Errorf("%s: nothing of generation %d", file, i+1)

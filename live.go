@@ -190,11 +190,7 @@ func (a *analyses) readSnapshot(ctx context.Context, r *io.SectionReader) (*time
 	if a.estimator == nil {
 		return a.readLast(ctx, r)
 	}
-	return timeline.ReadSnapshot(ctx, r, a.opt.pass(), a.survey(), func(info *timeline.Info) (s timeline.Second) {
-		if a.opt.Last > 0 {
-			s.From = max(info.Start, info.End-timeline.Time(a.opt.Last))
-		}
-		s.Observers = append(a.observers(), a.estimate()...)
-		return s
+	return timeline.ReadSnapshot(ctx, r, a.opt.pass(), a.opt.Last, a.survey(), func(*timeline.Info) []timeline.Observer {
+		return append(a.observers(), a.estimate()...)
 	})
 }

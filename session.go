@@ -111,12 +111,12 @@ func (s *session) traced(b burst, t *tap) {
 	s.mu.Lock()
 	s.sampler.traced(b.length, bytes)
 	s.mu.Unlock()
-	s.stream.EndTrace(func(t *timeline.Traced) { s.took(b, t, throttling) })
+	s.stream.EndTrace(func(t *timeline.StreamStats) { s.took(b, t, throttling) })
 }
 
 // took processes an analyzed burst, with the throttling since the previous burst. It is called on
 // the goroutine of the stream.
-func (s *session) took(b burst, t *timeline.Traced, throttling host.Throttling) {
+func (s *session) took(b burst, t *timeline.StreamStats, throttling host.Throttling) {
 	w := s.analyses.window(b, t, &s.clock, s.c.opt.MaxGroups)
 	if w == nil {
 		s.c.count(func(f *found) { f.lost++ })

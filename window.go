@@ -27,7 +27,7 @@ type window struct {
 
 // window cuts all analyses at the end of a burst. It keeps at most n groups of each apart. It
 // returns nil if nothing was seen.
-func (a *analyses) window(planned burst, t *timeline.Traced, clock *wallClock, n int) *window {
+func (a *analyses) window(planned burst, t *timeline.StreamStats, clock *wallClock, n int) *window {
 	graph, waits, tasks := a.graph.Cut(t.End).Top(n), a.waits.Cut(t.End).Top(n), a.tasks.Cut(t.End).Top(n)
 	books := a.bursts.cut(t.End)
 	if t.Generations == 0 || graph.Wall <= 0 {

@@ -120,12 +120,12 @@ func (d *driver) ranges(g *timeline.Goroutine, names ...string) {
 	setRanges(g, names)
 	for _, n := range old {
 		if !slices.Contains(names, n) {
-			d.o.Range(&timeline.Range{Time: d.now, Name: n, Scope: timeline.ScopeGoroutine, G: g})
+			d.o.Range(&timeline.Range{Time: d.now, Name: n, OfG: true, G: g})
 		}
 	}
 	for _, n := range names {
 		if !slices.Contains(old, n) {
-			d.o.Range(&timeline.Range{Time: d.now, Name: n, Begin: true, Scope: timeline.ScopeGoroutine, G: g, Stack: d.takeCalls()})
+			d.o.Range(&timeline.Range{Time: d.now, Name: n, Begin: true, OfG: true, G: g, Stack: d.takeCalls()})
 		}
 	}
 }

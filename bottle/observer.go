@@ -610,7 +610,7 @@ func (o *Observer) Range(e *timeline.Range) {
 			o.collector.win.pauses++
 		}
 	}
-	if e.Scope != timeline.ScopeGoroutine || e.G == nil {
+	if !e.OfG || e.G == nil {
 		return
 	}
 	calls := e.Stack

@@ -171,9 +171,7 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	opt := r.opt.Options
 	opt.From, opt.To = 0, 0
 	o := NewObserver(opt)
-	info, err := timeline.ReadSnapshot(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, nil, func(info *timeline.Info) timeline.Second {
-		return timeline.Second{From: max(info.Start, info.End-timeline.Time(r.Window())), Observers: []timeline.Observer{o}}
-	})
+	info, err := timeline.ReadSnapshot(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, r.Window(), nil, func(*timeline.Info) []timeline.Observer { return []timeline.Observer{o} })
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -142,7 +142,7 @@ type player struct {
 
 func (p *player) act(i int, kind byte, a act) {
 	if kind == 'x' {
-		r := &timeline.Range{Time: a.at, Scope: timeline.ScopeGoroutine, G: &timeline.Goroutine{Index: 1000}, Proc: -1}
+		r := &timeline.Range{Time: a.at, OfG: true, G: &timeline.Goroutine{Index: 1000}, Proc: -1}
 		if a.what == "go" {
 			r.Name = p.world[i]
 		} else {
@@ -168,7 +168,7 @@ func (p *player) act(i int, kind byte, a act) {
 	if assist := a.what == "assist"; assist != g.InRange(assistRange) {
 		setAssist(g, assist)
 		for _, o := range p.observers {
-			o.Range(&timeline.Range{Time: a.at, Name: assistRange, Begin: assist, Scope: timeline.ScopeGoroutine, G: g})
+			o.Range(&timeline.Range{Time: a.at, Name: assistRange, Begin: assist, OfG: true, G: g})
 		}
 	}
 	s, w := stateOf(p.t, a.what)

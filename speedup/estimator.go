@@ -16,10 +16,10 @@ import (
 //
 //	e := speedup.NewEstimator(opt)
 //	first := []timeline.Observer{e.First()}
-//	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, first, func(*timeline.Info) timeline.Second {
+//	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, first, func(*timeline.Info) []timeline.Observer {
 //		second, err := e.Second()
 //		…
-//		return timeline.Second{Observers: []timeline.Observer{second}}
+//		return []timeline.Observer{second}
 //	})
 //	stack, err := e.Stack(info)
 type Estimator struct {

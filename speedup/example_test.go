@@ -95,12 +95,12 @@ func ExampleEstimator() {
 	defer f.Close()
 	e := speedup.NewEstimator(speedup.Options{})
 	graph := bottle.NewObserver(bottle.Options{})
-	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) timeline.Second {
+	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) []timeline.Observer {
 		second, err := e.Second()
 		if err != nil {
 			log.Fatal(err)
 		}
-		return timeline.Second{Observers: []timeline.Observer{second, graph}}
+		return []timeline.Observer{second, graph}
 	})
 	if err != nil {
 		log.Fatal(err)

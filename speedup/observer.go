@@ -416,7 +416,7 @@ func (o *Observer) Region(e *timeline.RegionEvent) {
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
 	o.advance(e.Time)
-	if e.Scope == timeline.ScopeGoroutine && e.Name == assistRange {
+	if e.OfG && e.Name == assistRange {
 		o.again(e.G, e.Time)
 		return
 	}

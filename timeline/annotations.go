@@ -59,19 +59,16 @@ func (r *replay) metric(rec *record, t Time) {
 // rangeEvent opens or closes a range. A range that is reported as active is already open if it was
 // carried over from an earlier generation.
 func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
-	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>2], Begin: begin, Scope: Scope(rec.x & 3), Proc: -1}
+	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>1], Begin: begin, OfG: rec.x&1 != 0, Proc: -1}
 	var ok bool
-	if e.Scope == ScopeGoroutine {
+	if e.OfG {
 		if e.G = r.localAt(rec.g); e.G == nil {
 			return
 		}
 		e.Stack = r.stackAt(rec.y)
 		ok = e.G.turnRange(&e, r.info.Start)
 	} else {
-		e.G = r.localAt(rec.y)
-		if e.Scope == ScopeProc {
-			e.Proc = rec.g
-		}
+		e.G, e.Proc = r.localAt(rec.y), rec.g
 		ok = r.turnRange(&e)
 	}
 	if !ok {

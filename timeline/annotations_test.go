@@ -68,13 +68,13 @@ func rangesOf(fs *facts) []string {
 		if !r.Begin {
 			s = fmt.Sprintf("%d %s ends since %d", r.Time, r.Name, r.Start)
 		}
-		switch r.Scope {
-		case ScopeGlobal:
-			s += ", global"
-		case ScopeGoroutine:
+		switch {
+		case r.OfG:
 			s += fmt.Sprintf(", goroutine %d", r.G.ID)
-		case ScopeProc:
+		case r.Proc >= 0:
 			s += fmt.Sprintf(", P %d", r.Proc)
+		default:
+			s += ", global"
 		}
 		all = append(all, s)
 	}

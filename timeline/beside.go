@@ -36,20 +36,20 @@ type sides struct {
 	single         bool // all observers share one
 }
 
-// joinAt attaches observers to the pass at second.From.
-func (s *sides) joinAt(second Second) {
-	here, others := split(second.Observers)
+// joinAt attaches observers to the pass at a time; 0 is the beginning.
+func (s *sides) joinAt(from Time, observers []Observer) {
+	here, others := split(observers)
 	if len(here) == 0 || s.single {
 		here, others = append(here, others...), nil
 	}
-	s.replay.joinAt(Second{From: second.From, Observers: here})
+	s.replay.joinAt(from, here)
 	if len(others) > 0 {
 		s.beside = newReplay(s.replay.version, s.replay.stacks, nil)
 		s.beside.meter = s.replay.meter
 		if s.replay.gate != nil {
 			s.beside.gate = newGate(s.replay.gate.part)
 		}
-		s.beside.joinAt(Second{From: second.From, Observers: others})
+		s.beside.joinAt(from, others)
 	}
 }
 

@@ -40,8 +40,8 @@ func TestBeside(t *testing.T) {
 			}
 		}
 		twice := func(observers ...Observer) {
-			if _, err := ReadTwice(t.Context(), bytes.NewReader(c.data), Options{}, 0, nil, func(info *Info) Second {
-				return Second{From: info.Start + Time(info.Duration())/2, Observers: observers}
+			if _, err := readTwice(t.Context(), bytes.NewReader(c.data), Options{}, anyFormat(), 0, nil, func(info *Info) (Time, []Observer) {
+				return info.Start + Time(info.Duration())/2, observers
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestBesideOnlyWhereItHelps(t *testing.T) {
 				return Read(t.Context(), bytes.NewReader(c.data), c.opt, observers...)
 			},
 			func(observers ...Observer) (*Info, error) {
-				return ReadTwice(t.Context(), bytes.NewReader(c.data), c.opt, 0, nil, func(*Info) Second { return Second{Observers: observers} })
+				return ReadTwice(t.Context(), bytes.NewReader(c.data), c.opt, 0, nil, func(*Info) []Observer { return observers })
 			},
 		} {
 			here, others := &rememberG{}, &rememberG{}

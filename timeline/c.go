@@ -17,14 +17,11 @@ import (
 //   - InCDetached: it holds no P, and a processor is free for its thread. It counts as running.
 //   - InCUncounted: it holds no P, and no processor is free. It does not count as running.
 //
-// The number of free processors is GOMAXPROCS less the goroutines on a P. At any instant,
-// therefore, no more goroutines count as running than there are Ps. If more goroutines are in C
-// than processors are free, those that entered C last count: a goroutine that has been in C for a
-// long time more likely waits there, for example in an event loop. GOMAXPROCS is assumed to be 1
-// until the trace shows its value.
-//
-// A trace does not show whether C code computes or waits (in a system call, for a C lock, or for a
-// processor).
+// The number of free processors is GOMAXPROCS (1 until the trace shows it) less the goroutines on a
+// P, so no more goroutines count as running than there are Ps. If more goroutines are in C than
+// processors are free, those that entered C last count: a goroutine that has been in C for a long
+// time more likely waits there, for example in an event loop. A trace does not show whether C code
+// computes or waits.
 //
 // A thread created by C that has called Go is also a goroutine. Between two calls of Go, it runs no
 // Go function of the program: it is SyscallBlocked, with the wait WaitCThread. Its name is the Go

@@ -195,7 +195,7 @@ func (c *checker) Range(r *Range) {
 	if r.Start > r.Time {
 		c.failf("range %s ends at %d before its beginning %d", r.Name, r.Time, r.Start)
 	}
-	if r.Scope == ScopeGoroutine {
+	if r.OfG {
 		if c.alive("Range", r.G); r.G != nil && r.G.InRange(r.Name) != r.Begin {
 			c.failf("range %s of goroutine %d: begin %v, open %v", r.Name, r.G.ID, r.Begin, r.G.InRange(r.Name))
 		}

@@ -100,7 +100,7 @@ func generations(t testing.TB, data []byte) [][]byte {
 	if version < firstGenerational {
 		return [][]byte{data}
 	}
-	c := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, version: version, pos: headerSize}
+	c := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, scanner: scanner{version: version}, pos: headerSize}
 	var files [][]byte
 	for {
 		g, err := c.next()

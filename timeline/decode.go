@@ -29,7 +29,7 @@ import (
 //	any other step from NotExist or Waiting:    the goroutine that caused it, its call chain
 //	any other step from Running:                reason, call chain
 //	codeProcIdle (g is the P):                  1 if it is a status
-//	codeRange… (g is the goroutine or P):       name<<2 | scope; the executing goroutine, or
+//	codeRange… (g is the goroutine or P):       name<<1, +1 for G; the executing goroutine, or
 //	                                            the call chain for a range of a goroutine
 //	codeMetric (g is its name):                 low and high half of the value
 //	codeAux (g is the index of the aux)
@@ -294,13 +294,18 @@ func (c *cursor) newG(id int64) {
 	c.recent = append(c.recent, recentCalls{-1, nothingRecent})
 }
 
-func (c *cursor) reason(s string) int32 {
-	id, ok := c.reasonIDs[s]
+func (c *cursor) reason(s string) int32 { return number(s, c.reasonIDs, &c.d.reasons) }
+
+func (c *cursor) nameID(fn string) int32 { return number(fn, c.nameIDs, &c.d.names) }
+
+// number returns the number of a string in a table, which it adds if it is new.
+func number(s string, ids map[string]int32, table *[]string) int32 {
+	id, ok := ids[s]
 	if !ok {
 		s = strings.Clone(s)
-		id = int32(len(c.d.reasons))
-		c.reasonIDs[s] = id
-		c.d.reasons = append(c.d.reasons, s)
+		id = int32(len(*table))
+		ids[s] = id
+		*table = append(*table, s)
 	}
 	return id
 }
@@ -373,27 +378,21 @@ func (c *cursor) createdInC(g int32) {
 	}
 }
 
-// isFirst reports whether a status of the goroutine is its first event in the generation.
-func (l *localG) isFirst() bool { return l.status == Unknown && l.source != fromCreation }
-
-// status notes the state of a goroutine before its first event of the generation.
+// status notes a status: if it is the first event of a goroutine in the generation, its state before
+// that, and its call chain.
 func (c *cursor) status(g int32, to State, stack, thread, proc int32) {
 	l := &c.d.gs[g]
-	if !l.isFirst() {
-		return
+	if l.status == Unknown && l.source != fromCreation {
+		l.status, l.stack = to, stack
+		if to == Running || to == Syscall {
+			m := c.d.moreOf(l)
+			m.thread, m.proc = thread, proc
+		}
 	}
-	l.status, l.stack = to, stack
-	if to == Running || to == Syscall {
-		m := c.d.moreOf(l)
-		m.thread, m.proc = thread, proc
-	}
-}
-
-// statusStack notes the call chain of a status.
-func (c *cursor) statusStack(g int32, to State, stack int32) {
+	c.recent[g].latest = nothingRecent
 	if stack >= 0 {
 		c.name(g, fromStatus, stack)
-		c.shows(&c.d.gs[g], stack, to != Runnable && to != Running)
+		c.shows(l, stack, to != Runnable && to != Running)
 	}
 }
 
@@ -474,14 +473,4 @@ func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 		return
 	}
 	c.d.moreOf(l).others = append(others, v)
-}
-
-func (c *cursor) nameID(fn string) int32 {
-	id, ok := c.nameIDs[fn]
-	if !ok {
-		id = int32(len(c.d.names))
-		c.nameIDs[fn] = id
-		c.d.names = append(c.d.names, fn)
-	}
-	return id
 }

@@ -51,8 +51,8 @@ func FuzzCut(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, version := range []int{22, 26} {
-			file := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, version: version}
-			stream := &cutter{src: &streamSource{r: bufio.NewReader(bytes.NewReader(data))}, version: version}
+			file := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, scanner: scanner{version: version}}
+			stream := &cutter{src: &streamSource{r: bufio.NewReader(bytes.NewReader(data))}, scanner: scanner{version: version}}
 			pos := int64(0)
 			for i := 1; ; i++ {
 				a, errA := file.next()

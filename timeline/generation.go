@@ -3,6 +3,7 @@ package timeline
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type generation struct {
 	size   int64
 	last   bool             // nothing follows
 	open   func() io.Reader // returns a reader of the bytes, without a header
+	// first and latest are the times of the first batch and of the latest, in clock units.
+	first, latest uint64
 	// frequency of the clock in Hz, from this generation or the latest one before it that has
 	// it; 0 if unknown.
 	frequency uint64
@@ -66,15 +69,52 @@ type source interface {
 	cut(off, size int64) func() io.Reader
 }
 
+// scanner finds the boundaries of generations, given the heads of the batches in order.
+type scanner struct {
+	version int
+	number  uint64 // of the current generation; 0 if none has begun
+	last    uint64 // of the one before
+}
+
+// edge is where the current generation ends.
+type edge uint8
+
+const (
+	within     edge = iota // the batch belongs to the generation
+	endsBefore             // the generation ends before the batch
+	endsAfter              // the batch is the mark of its end
+)
+
+// scan parses the head of the next batch.
+func (s *scanner) scan(buf []byte) (h wireformat.Head, at edge, err error) {
+	if buf[0] == evEndOfGeneration && s.version >= 26 {
+		return wireformat.Head{HeadLen: 1}, endsAfter, nil
+	}
+	h, err = wireformat.ParseHead(buf)
+	switch {
+	case err != nil || h.Gen == s.number:
+	case s.number == 0 && s.last != 0 && h.Gen != s.last+1:
+		err = fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.Gen, s.last)
+	case s.number == 0:
+	case s.version >= 26:
+		err = fmt.Errorf("generation %d has no end before generation %d begins", s.number, h.Gen)
+	default:
+		at = endsBefore
+	}
+	return h, at, err
+}
+
+// pass ends the current generation.
+func (s *scanner) pass() { s.last, s.number = s.number, 0 }
+
 // cutter cuts a trace into generations.
 type cutter struct {
-	src     source
-	version int
-	pos     int64
-	index   int
-	last    uint64 // number of the previous generation
-	freq    uint64 // of the clock, or 0 if not yet known
-	done    bool
+	scanner
+	src   source
+	pos   int64
+	index int
+	freq  uint64 // of the clock, or 0 if not yet known
+	done  bool
 }
 
 // next returns the next generation, or io.EOF. A generation whose cut is set is the last one.
@@ -83,35 +123,28 @@ func (c *cutter) next() (*generation, error) {
 		return nil, io.EOF
 	}
 	g := &generation{off: c.pos, index: c.index + 1}
-	for {
-		h, err := c.batch(g)
-		if err == nil && h.endsBefore {
-			break
-		}
-		if err == errEnd {
-			c.done = true
-			if c.pos == g.off {
-				return nil, io.EOF
-			}
-			if c.version >= 26 {
-				g.cut, g.at = errCutOff, c.pos
-			}
-			break
-		}
-		if err != nil {
-			c.done = true
-			g.cut, g.at = err, c.pos
-			break
-		}
-		if h.endsAfter {
-			break
-		}
+	at, err := within, error(nil)
+	for at == within && err == nil {
+		at, err = c.batch(g)
 	}
-	g.size = c.pos - g.off
+	switch {
+	case err == errEnd && c.pos == g.off:
+		c.done = true
+		return nil, io.EOF
+	case err == errEnd && c.version >= 26:
+		err = errCutOff
+	case err == errEnd:
+		c.done, err = true, nil
+	}
+	if err != nil {
+		c.done = true
+		g.cut, g.at = err, c.pos
+	}
+	g.number, g.size = c.number, c.pos-g.off
 	g.last, g.frequency = c.done, c.freq
 	g.open = c.src.cut(g.off, g.size)
 	c.index++
-	c.last = g.number
+	c.pass()
 	return g, nil
 }
 
@@ -121,68 +154,41 @@ var errEnd = errors.New("end of the trace")
 // errCutOff reports that the input ended where more data must follow.
 var errCutOff = wireformat.ErrCutOff
 
-// batchHead is the head of a batch.
-type batchHead struct {
-	wireformat.Head
-	endsBefore bool // the batch belongs to the next generation
-	endsAfter  bool // the batch is the end-of-generation mark
-}
-
 // batch adds the next batch to the generation, unless it belongs to the next one.
-func (c *cutter) batch(g *generation) (batchHead, error) {
+func (c *cutter) batch(g *generation) (edge, error) {
 	buf, err := c.src.head(c.pos)
 	if err != nil {
-		return batchHead{}, err
+		return within, err
 	}
 	if len(buf) == 0 {
-		return batchHead{}, errEnd
+		return within, errEnd
 	}
-	if buf[0] == evEndOfGeneration && c.version >= 26 {
-		_, err := c.src.take(c.pos, 1)
-		c.pos++
-		return batchHead{endsAfter: true}, err
-	}
-	head, err := wireformat.ParseHead(buf)
-	h := batchHead{Head: head}
-	if err != nil {
-		if len(buf) == maxBatchHead || !errors.Is(err, errCutOff) {
-			return h, err
-		}
+	h, at, err := c.scan(buf)
+	switch {
+	case err == nil && at == endsBefore:
+		return at, nil
+	case err != nil && (len(buf) == maxBatchHead || !errors.Is(err, errCutOff)):
+		return at, err
+	case err != nil:
 		n, terr := c.src.take(c.pos, int64(len(buf)))
 		c.pos += n
 		if terr == nil {
 			_, terr = c.src.head(c.pos) // the end, or what keeps us from reading on
 		}
-		if terr != nil {
-			return h, terr
+		return at, cmp.Or(terr, err)
+	case at == within:
+		if c.number == 0 {
+			c.number, g.first = h.Gen, h.Time
 		}
-		return h, errCutOff
+		g.latest = max(g.latest, h.Time)
+		c.noteFrequency(buf[h.HeadLen:])
 	}
-	if g.number == 0 {
-		if c.last != 0 && h.Gen != c.last+1 {
-			return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.Gen, c.last)
-		}
-		g.number = h.Gen
-	}
-	if h.Gen != g.number {
-		if c.version >= 26 {
-			return h, fmt.Errorf("generation %d has no end before generation %d begins", g.number, h.Gen)
-		}
-		h.endsBefore = true
-		return h, nil
-	}
-	c.noteFrequency(buf[h.HeadLen:])
 	want := h.HeadLen + h.DataLen
 	n, err := c.src.take(c.pos, want)
-	if err != nil {
-		c.pos += n
-		return h, err
+	if c.pos += n; err == nil && n < want {
+		err = errCutOff
 	}
-	c.pos += n
-	if n < want {
-		return h, errCutOff
-	}
-	return h, nil
+	return at, err
 }
 
 // noteFrequency records the frequency of the clock if the batch begins with it.

@@ -129,7 +129,7 @@ func TestStreamStaysBelowItsMemoryLimit(t *testing.T) {
 			}
 		})
 		st := s.Stats()
-		if over := st.Dropped.OverMemory; st.Generations+over.Generations != want.all || over != st.Dropped.Drop || over.Generations < want.dropped || want.dropped < 2 && over.Generations > want.dropped {
+		if over := st.OverMemory; st.Generations+over.Generations != want.all || over != st.Dropped || over.Generations < want.dropped || want.dropped < 2 && over.Generations > want.dropped {
 			t.Errorf("%s: %d read, dropped %+v; want %d of %d", name, st.Generations, st.Dropped, want.dropped, want.all)
 		}
 		if most > limit {

@@ -34,31 +34,25 @@ import (
 // started by the same go statement, if they have only one. Otherwise it is named by the place of
 // the statement: "main.run:57 (go)".
 //
-// A call is through a function value, or an interface method, if
-//
-//   - one call instruction reaches several functions,
-//   - the callee is a function literal of another function, or
-//   - the callee is in package main, which no other package can import.
-//
-// Frames of the launcher's own package between the launcher and such a call belong to the launcher,
-// unless the package is main. Function main.main is never a launcher.
+// A call is through a function value, or an interface method, if one call instruction reaches
+// several functions, if the callee is a function literal of another function, or if the callee is
+// in package main, which no other package can import. Frames of the launcher's own package between
+// the launcher and such a call belong to the launcher, unless the package is main. Function
+// main.main is never a launcher.
 //
 // A goroutine that does several such things, such as the worker of a pool, gets the name of the
 // launcher, or of the place of the go statement if the launcher belongs to a library. A task that
 // neither waits nor makes a system call leaves no call chain, so the tasks that ran between two
-// call chains are unknown. The places of the waits are known. If the launcher belongs to the
-// standard library, as package testing does for a benchmark and its Cleanup, the goroutine keeps
-// its first name. A library goroutine that reads by itself and calls functions of the program is a
-// server goroutine, as in net/http and gRPC: it reads before it calls a handler, and call chains
-// show the reading. Each of its running intervals is attributed to what the call chains at its ends
-// and in between show; see server.
+// call chains are unknown. If the launcher belongs to the standard library, as package testing does
+// for a benchmark and its Cleanup, the goroutine keeps its first name. A library goroutine that
+// reads by itself and calls functions of the program is a server goroutine, as in net/http and
+// gRPC: it reads before it calls a handler, and call chains show the reading. Each of its running
+// intervals is attributed to what the call chains at its ends and in between show; see server.
 //
 // Everything that a generation (about a second) shows applies from the beginning of that
-// generation. It does not change what was shown before: a launcher that is found in a later
-// generation does not count as one in an earlier generation. By then, observers have added the
-// goroutine to its group and cannot remove it: they record for the group, not for each goroutine,
-// that at least one or several goroutines ran. A note of the pass states how many goroutines have
-// two names; see renamed.
+// generation. It does not change what was shown before: observers have added the goroutine to its
+// group and cannot remove it. They record for the group, not for each goroutine, that at least one
+// or several goroutines ran. A note of the pass states how many goroutines have two names.
 
 // calls is what a call chain shows about the launcher and the purpose of its goroutine. Call chains
 // that show the same share one calls.
@@ -892,7 +886,7 @@ func (r *replay) lookAhead() {
 			case aheadWake:
 				r.seen(rec.x, rec.y, false)
 			case aheadRange:
-				if Scope(rec.x&3) == ScopeGoroutine {
+				if rec.x&1 != 0 {
 					r.seen(rec.g, rec.y, false)
 				}
 			case aheadAux:

@@ -114,16 +114,6 @@ type Transition struct {
 	To State
 }
 
-// Scope is the kind of entity that a [Range] belongs to.
-type Scope uint8
-
-// The scopes of ranges.
-const (
-	ScopeGlobal Scope = iota
-	ScopeGoroutine
-	ScopeProc
-)
-
 // MarkPhase is the name of the range between the two pauses of a garbage collection.
 const MarkPhase = "GC concurrent mark phase"
 
@@ -133,10 +123,12 @@ type Range struct {
 	Name  string // such as "GC mark assist" or "stop-the-world (GC sweep termination)"
 	Begin bool
 	Start Time // when the range began; the beginning of the trace if the range is older
-	Scope Scope
-	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the executing one, or nil
-	Proc  int32      // the P of a ScopeProc range, else −1
-	Stack *Stack     // where a ScopeGoroutine range began, or nil
+	// OfG: the range belongs to G. Otherwise, G is the executing goroutine, or nil, and the range
+	// belongs to the P, or to the whole program if Proc is −1.
+	OfG   bool
+	G     *Goroutine
+	Proc  int32
+	Stack *Stack // where a range of a goroutine began, or nil
 	// Stopped: the clock is stopped at this time. See [During].
 	Stopped bool
 }

@@ -211,7 +211,7 @@ func (ty *tally) Transition(tr *Transition) {
 }
 
 func (ty *tally) Range(r *Range) {
-	if r.Scope != ScopeGoroutine {
+	if !r.OfG {
 		return
 	}
 	g := ty.gs[r.G.ID]

@@ -15,14 +15,13 @@ import (
 )
 
 // Part selects a part of a trace, in whole generations of about a second each. The zero value
-// selects all of it. Generations before the part are not decoded, only scanned for creations of
-// goroutines, which takes a tenth of the time. Generations after the part are not read.
+// selects all of it. Generations before the part are only scanned for creations of goroutines,
+// which takes a tenth of the time of decoding. Generations after the part are not read.
 //
 // The states of goroutines are exact from the beginning of the part, because each generation
 // contains them. Goroutines that began before the part are named by their start and by their call
 // chains within the part, but have no creator, and their open regions, tasks and labels are
-// unknown. A note in Info states that. Traces before Go 1.22 have no generations and are decoded as
-// a whole.
+// unknown. A note in Info states that. Traces before Go 1.22 are decoded as a whole.
 type Part struct {
 	// From and To bound the part by time, relative to the beginning of the trace, which [Begin]
 	// still reports. The part consists of the generations with a time between them. A To of 0

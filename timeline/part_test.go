@@ -23,7 +23,7 @@ func TestBeginsOfGenerations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cut := &cutter{src: in.source, version: in.version, pos: headerSize}
+		cut := &cutter{src: in.source, scanner: scanner{version: in.version}, pos: headerSize}
 		for {
 			g, err := cut.next()
 			if err != nil {

@@ -41,6 +41,7 @@ type Options struct {
 	// Part selects the part of the trace to read.
 	Part Part
 
+	start     int64           // offset of the first generation to read; 0: of the trace
 	oneReader bool            // tests: decode the whole trace with one Reader
 	decodes   func(index int) // tests: called with the index of each decoded generation
 }
@@ -223,7 +224,7 @@ func open(ctx context.Context, r io.Reader, opt Options, formats formats, observ
 	p.replay.gate = newGate(opt.Part)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1
-	p.joinAt(Second{Observers: observers})
+	p.joinAt(0, observers)
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
 	if err != nil {
 		p.replay.info = Info{Size: in.size}
@@ -289,7 +290,7 @@ func (p *pass) run() error {
 	if !part.During.All() {
 		part.From, part.To = 0, 0 // the gate cuts the time
 	}
-	p.sel = &selector{part: part, cut: &cutter{src: p.in.source, version: p.in.version, pos: headerSize}, births: births{}, stacks: p.stacks}
+	p.sel = &selector{part: part, cut: &cutter{src: p.in.source, scanner: scanner{version: p.in.version}, pos: max(headerSize, p.opt.start)}, births: births{}, stacks: p.stacks}
 	cut := p.sel
 	left, err := p.sideBySide(cut)
 	if left == nil || err != nil {
@@ -423,13 +424,8 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		d.release()
 		return p.failure(g, full, g.off, false)
 	}
-	if len(d.lost) > 0 && err == nil {
-		if running := p.replay.runners(); d.hasLost(running) {
-			d.release()
-			dec := p.decoder(p.ctx, g)
-			dec.running = running
-			d = dec.decode(p.opener(g))
-		}
+	if err == nil {
+		d = p.decoder(p.ctx, g).again(d, p.replay, p.opener(g))
 	}
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off

@@ -22,8 +22,6 @@ type readerCursor struct {
 	goroutines wireformat.Numbers
 	stackIDs   map[trace.Stack]int32
 	threadIDs  map[trace.ThreadID]int32
-	thread     trace.ThreadID // the last one looked up
-	threadID   int32
 }
 
 // decodeByReader decodes with the Reader of x/exp/trace. Each generation has its own Reader. A
@@ -52,8 +50,6 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 		cursor:    newCursor(d, rd),
 		stackIDs:  map[trace.Stack]int32{},
 		threadIDs: map[trace.ThreadID]int32{},
-		thread:    trace.NoThread,
-		threadID:  -1,
 	}
 	defer func() { d.lastLen = c.n }()
 	for {
@@ -143,25 +139,19 @@ func (c *readerCursor) lookup(s trace.Stack) int32 {
 }
 
 func (c *readerCursor) threadOf(m trace.ThreadID) int32 {
-	if m == c.thread {
-		return c.threadID
+	if m == trace.NoThread {
+		return -1
 	}
-	id := int32(-1)
-	if m != trace.NoThread {
-		var ok bool
-		if id, ok = c.threadIDs[m]; !ok {
-			id = int32(len(c.d.threads))
-			c.threadIDs[m] = id
-			c.d.threads = append(c.d.threads, int64(m))
-		}
+	id, ok := c.threadIDs[m]
+	if !ok {
+		id = int32(len(c.d.threads))
+		c.threadIDs[m] = id
+		c.d.threads = append(c.d.threads, int64(m))
 	}
-	c.thread, c.threadID = m, id
 	return id
 }
 
-// localProc narrows the ID of a P. Only damaged traces have larger IDs.
-func localProc(p trace.ProcID) int32 { return narrowProc(int64(p)) }
-
+// narrowProc narrows the ID of a P. Only damaged traces have larger IDs.
 func narrowProc(p int64) int32 {
 	if p < 0 || p > maxProc {
 		return -1
@@ -170,7 +160,7 @@ func narrowProc(p int64) int32 {
 }
 
 // maxProc is far above any GOMAXPROCS.
-const maxProc = 1 << 20
+const maxProc = 1 << 16
 
 func (c *readerCursor) event(ev *trace.Event) {
 	switch ev.Kind() {
@@ -234,24 +224,24 @@ func (c *readerCursor) aux(ev *trace.Event, real bool, a aux) {
 	if g := ev.Goroutine(); g != trace.NoGoroutine {
 		by = c.goroutine(g)
 	}
-	a.by, a.proc, a.thread, a.stack = by, localProc(ev.Proc()), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
+	a.by, a.proc, a.thread, a.stack = by, narrowProc(int64(ev.Proc())), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
 	c.addAux(a)
 }
 
 func (c *readerCursor) rangeEvent(ev *trace.Event, code uint8) {
 	c.at(ev)
 	r := ev.Range()
-	scope, id, by := ScopeGlobal, int32(-1), int32(-1)
+	ofG, id, by := int32(0), int32(-1), int32(-1)
 	switch r.Scope.Kind {
 	case trace.ResourceGoroutine:
-		scope, id = ScopeGoroutine, c.goroutine(r.Scope.Goroutine())
+		ofG, id = 1, c.goroutine(r.Scope.Goroutine())
 		if code == codeRangeActive && r.Name == assistRange {
 			c.d.gs[id].assist = true
 		}
 	case trace.ResourceProc:
-		scope, id = ScopeProc, localProc(r.Scope.Proc())
+		id = narrowProc(int64(r.Scope.Proc()))
 	}
-	if scope == ScopeGoroutine {
+	if ofG != 0 {
 		by = c.lookup(ev.Stack())
 	} else if g := ev.Goroutine(); g != trace.NoGoroutine {
 		by = c.goroutine(g)
@@ -259,7 +249,7 @@ func (c *readerCursor) rangeEvent(ev *trace.Event, code uint8) {
 	if code != codeRangeActive {
 		c.real()
 	}
-	c.put(code, id, c.nameID(r.Name)<<2|int32(scope), by)
+	c.put(code, id, c.nameID(r.Name)<<1|ofG, by)
 }
 
 var stateOf = [...]State{
@@ -293,7 +283,7 @@ func (c *readerCursor) transition(ev *trace.Event) {
 			status = 0
 		}
 		if to == trace.ProcIdle && from != to {
-			c.put(codeProcIdle, localProc(st.Resource.Proc()), status, -1)
+			c.put(codeProcIdle, narrowProc(int64(st.Resource.Proc())), status, -1)
 		}
 	}
 }
@@ -307,14 +297,13 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 	c.at(ev)
 	if from == Unknown || from == to {
 		stack := c.lookup(st.Stack)
-		c.status(g, to, stack, c.threadOf(ev.Thread()), localProc(ev.Proc()))
-		c.statusStack(g, to, stack)
+		c.status(g, to, stack, c.threadOf(ev.Thread()), narrowProc(int64(ev.Proc())))
 		return
 	}
 	x, y := int32(-1), int32(-1)
 	switch {
 	case to == Running, from == NotExist && to == Syscall:
-		x, y = c.threadOf(ev.Thread()), localProc(ev.Proc())
+		x, y = c.threadOf(ev.Thread()), narrowProc(int64(ev.Proc()))
 	case from == NotExist, from == Waiting:
 		x, y = c.executing(ev)
 		c.does(x, y)

@@ -46,9 +46,8 @@ type replay struct {
 	kept     map[int64]*Goroutine
 	indexes  []int // free Goroutine.Index values
 	nextIdx  int
-	sysProc  map[int32]*Goroutine // by P: the goroutine in a system call that holds it
-	procs    []*Goroutine         // the same, for small P numbers
-	detached detached             // goroutines in C without a P
+	procs    []*Goroutine // by P: the goroutine in a system call that holds it
+	detached detached     // goroutines in C without a P
 	renamed  renamed
 	creators [64]*Creator // the latest ones, by the ID of the goroutine
 	unplaced Time         // in system calls without a call chain
@@ -120,7 +119,6 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 		version:   version,
 		stacks:    stacks,
 		gs:        map[int64]*Goroutine{},
-		sysProc:   map[int32]*Goroutine{},
 		tasks:     map[uint64]openTask{},
 		open:      map[rangeKey]Time{},
 		naming:    newNaming(),
@@ -326,7 +324,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 	}
 	r.change(g, &cur, nil, nil)
 	if l.assist {
-		r.showRange(&Range{Time: t, Start: t, Name: assistRange, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
+		r.showRange(&Range{Time: t, Start: t, Name: assistRange, Begin: true, OfG: true, G: g, Proc: -1})
 	}
 	return g
 }
@@ -666,41 +664,23 @@ func withoutProc(s State) State {
 // inSyscall reports whether the runtime treats the state as a system call.
 func (s State) inSyscall() bool { return s == Syscall || s == SyscallBlocked || s.IsC() }
 
-const smallProcs = 1024
-
 func (r *replay) holdProc(p int32, g *Goroutine) {
-	switch {
-	case p < 0:
-	case p < smallProcs:
-		for int(p) >= len(r.procs) {
-			r.procs = append(r.procs, nil)
-		}
-		r.procs[p] = g
-	default:
-		r.sysProc[p] = g
+	for int(p) >= len(r.procs) {
+		r.procs = append(r.procs, nil)
 	}
+	r.procs[p] = g
 }
 
 func (r *replay) holder(p int32) *Goroutine {
-	switch {
-	case p < 0:
-		return nil
-	case int(p) < len(r.procs):
-		return r.procs[p]
-	case p < smallProcs:
+	if p < 0 || int(p) >= len(r.procs) {
 		return nil
 	}
-	return r.sysProc[p]
+	return r.procs[p]
 }
 
 func (r *replay) dropProc(p int32, g *Goroutine) {
-	if r.holder(p) != g {
-		return
-	}
-	if p < smallProcs {
+	if g != nil && r.holder(p) == g {
 		r.procs[p] = nil
-	} else {
-		delete(r.sysProc, p)
 	}
 }
 
@@ -728,7 +708,7 @@ func (r *replay) leave() {
 	r.kept = r.gs
 	r.gs = make(map[int64]*Goroutine, len(live))
 	r.indexes, r.nextIdx = nil, 0
-	r.sysProc, r.procs = map[int32]*Goroutine{}, nil
+	r.procs = nil
 	r.tasks = map[uint64]openTask{}
 	r.open = map[rangeKey]Time{}
 }

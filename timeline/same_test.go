@@ -106,8 +106,8 @@ func (ts *transcript) Label(g *Goroutine, t Time) { ts.g(g); ts.num(int64(t)); t
 
 func (ts *transcript) Range(r *Range) {
 	ts.g(r.G)
-	ts.num(int64(r.Time), int64(r.Start), int64(r.Scope), int64(r.Proc))
-	ts.str(r.Name, fmt.Sprint(r.Begin))
+	ts.num(int64(r.Time), int64(r.Start), int64(r.Proc))
+	ts.str(r.Name, fmt.Sprint(r.Begin, r.OfG))
 	ts.done("Range", *r)
 }
 

@@ -14,16 +14,14 @@ import (
 // splitter cuts a trace that arrives in pieces into generations. Pieces may have any size, but
 // runtime/trace writes one batch at a time, so most batch heads are at the beginning of a piece.
 type splitter struct {
-	stream  *Stream
-	header  []byte
-	version int
-	head    []byte // the beginning of an incomplete batch head
-	left    int64  // bytes of the current batch that have not arrived
+	scanner
+	stream *Stream
+	header []byte
+	head   []byte // the beginning of an incomplete batch head
+	left   int64  // bytes of the current batch that have not arrived
 
 	raw    *rawGeneration // the current generation, nil if it is dropped
 	size   int64          // of the current generation
-	number uint64         // of the current generation, 0 if there is none
-	last   uint64         // number of the previous generation
 	why    dropReason     // why the current generation is dropped, if raw is nil
 	broken bool
 }
@@ -89,7 +87,7 @@ func (c *splitter) write(p []byte) {
 		var n int
 		switch {
 		case c.broken:
-			c.stream.stats.Dropped.add(dropBroken, Drop{Bytes: int64(len(p))})
+			c.stream.stats.drop(dropBroken, Drop{Bytes: int64(len(p))})
 			return
 		case c.version == 0:
 			n = c.takeHeader(p)
@@ -129,9 +127,9 @@ func (c *splitter) checkHeader() {
 // takeHead consumes the head of a batch, or part of it.
 func (c *splitter) takeHead(p []byte) int {
 	if len(c.head) == 0 {
-		h, err := c.parse(p[:min(len(p), maxBatchHead)])
+		h, at, err := c.next(p[:min(len(p), maxBatchHead)])
 		if err == nil {
-			return c.begin(h, p[:h.HeadLen])
+			return c.begin(h, at, p[:h.HeadLen])
 		}
 		if !errors.Is(err, errCutOff) {
 			c.fail(err)
@@ -141,11 +139,11 @@ func (c *splitter) takeHead(p []byte) int {
 	// The head arrives in several pieces.
 	for i := range p {
 		c.head = append(c.head, p[i])
-		h, err := c.parse(c.head)
+		h, at, err := c.next(c.head)
 		if err == nil {
 			head := c.head
 			c.head = c.head[:0]
-			c.begin(h, head)
+			c.begin(h, at, head)
 			return i + 1
 		}
 		if !errors.Is(err, errCutOff) || len(c.head) > maxBatchHead {
@@ -156,31 +154,19 @@ func (c *splitter) takeHead(p []byte) int {
 	return len(p)
 }
 
-func (c *splitter) parse(p []byte) (batchHead, error) {
-	if p[0] == evEndOfGeneration && c.version >= 26 {
-		return batchHead{Head: wireformat.Head{Gen: c.number, HeadLen: 1}, endsAfter: true}, nil
+// next parses the head of a batch. It ends the current generation if that ends before the batch.
+func (c *splitter) next(p []byte) (wireformat.Head, edge, error) {
+	h, at, err := c.scan(p)
+	if err == nil && at == endsBefore {
+		c.finish() // versions without an end-of-generation mark
+		return c.scan(p)
 	}
-	head, err := wireformat.ParseHead(p)
-	h := batchHead{Head: head}
-	if err != nil {
-		return h, err
-	}
-	switch {
-	case c.number != 0 && h.Gen == c.number:
-	case c.number != 0 && c.version >= 26:
-		return h, fmt.Errorf("generation %d has no end before generation %d begins", c.number, h.Gen)
-	case c.number != 0 && h.Gen != c.number+1, c.number == 0 && c.last != 0 && h.Gen != c.last+1:
-		return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.Gen, max(c.number, c.last))
-	}
-	return h, nil
+	return h, at, err
 }
 
 // begin begins a batch and returns the length of its head.
-func (c *splitter) begin(h batchHead, head []byte) int {
-	if c.number != 0 && h.Gen != c.number {
-		c.finish() // versions without an end-of-generation mark
-	}
-	if c.number == 0 && h.endsAfter { // an empty generation: there is nothing to read
+func (c *splitter) begin(h wireformat.Head, at edge, head []byte) int {
+	if c.number == 0 && at == endsAfter { // an empty generation: there is nothing to read
 		c.stream.stats.Bytes += int64(len(head))
 		return len(head)
 	}
@@ -190,7 +176,7 @@ func (c *splitter) begin(h batchHead, head []byte) int {
 	}
 	c.left = h.DataLen
 	c.take(head)
-	if h.endsAfter {
+	if at == endsAfter {
 		c.finish()
 	}
 	return len(head)
@@ -214,7 +200,8 @@ func (c *splitter) take(p []byte) {
 // finish ends the current generation.
 func (c *splitter) finish() {
 	raw, why := c.raw, c.why
-	c.last, c.number, c.raw = c.number, 0, nil
+	c.pass()
+	c.raw = nil
 	c.stream.complete(raw, c.size, why)
 }
 
@@ -223,7 +210,7 @@ func (c *splitter) fail(err error) {
 	c.broken = true
 	c.stream.fail(fmt.Errorf("timeline: the stream is broken in generation %d: %w", max(c.number, c.last+1), err))
 	c.abandon()
-	c.stream.stats.Dropped.add(dropBroken, Drop{Bytes: int64(len(c.head))})
+	c.stream.stats.drop(dropBroken, Drop{Bytes: int64(len(c.head))})
 	c.head = nil
 }
 

@@ -38,9 +38,9 @@ import (
 type StreamOptions struct {
 	// Budget is the share of the machine that the stream may use: its CPU time
 	// (StreamStats.CPU) stays below Budget × GOMAXPROCS × the time since the stream began.
-	// Exceptions are the last slice of 0.25 ms; steps that cannot be interrupted, such as
-	// AfterGeneration, which are compensated for later; and the data that Close reads. 0 means
-	// 0.02; the maximum is 1. A negative value means no limit.
+	// Exceptions are the last slice of 0.25 ms; steps that cannot be interrupted, which are
+	// compensated for later; and the data that Close reads. 0 means 0.02; the maximum is 1. A
+	// negative value means no limit.
 	Budget float64
 	// Show, if positive, limits the observers to the beginning of each trace, for this duration
 	// from its first event.
@@ -53,12 +53,9 @@ type StreamOptions struct {
 	// dropped, and the state of goroutines is discarded. 0 means half of the memory of the
 	// machine or cgroup; a negative value means no limit.
 	MaxMemory int64
-	// AfterGeneration is called on the worker's goroutine after each generation that was shown
-	// to the observers. The argument is valid only during the call. It must not call Close.
-	AfterGeneration func(*Generation)
-	// Panicked is called on the worker's goroutine with the panic value if an observer,
-	// AfterGeneration or a function passed to EndTrace panics. They are not called again,
-	// and the stream counts all further data as broken. Panicked must not call Close.
+	// Panicked is called on the worker's goroutine with the panic value if an observer or a
+	// function passed to EndTrace panics. They are not called again, and the stream counts all
+	// further data as broken. Panicked must not call Close.
 	Panicked func(value any)
 }
 
@@ -71,18 +68,15 @@ type StreamOptions struct {
 //	trace.Stop()
 //	err := s.Close()
 //
-// If a trace costs more than the budget for a long time, part of it is not read: data beyond
-// MaxPending is dropped, and busy generations are dropped more often than quiet ones. For an
-// unbiased sample, trace for short times that are chosen before their cost is known, and call
-// EndTrace in between.
+// If a trace costs more than the budget for a long time, part of it is not read, and busy
+// generations are dropped more often than quiet ones. For an unbiased sample, trace for short times
+// that are chosen before their cost is known, and call EndTrace in between.
 //
 // A Stream needs memory for the generations that wait to be read (StreamOptions.MaxPending), about
 // five times the size of the generation being read, and for the live state of the program. Memory
-// does not grow with time, and StreamOptions.MaxMemory bounds it. Traces of Go 1.22 and later can
-// be read live; older ones have no generations.
-//
-// Observers need no special support for streams, unless their state grows without bound: those of
-// bottle, contention and granularity have Cut methods, which end a result and begin the next.
+// does not grow with time, and StreamOptions.MaxMemory bounds it. Observers need no special support
+// for streams, unless their state grows without bound: those of bottle, contention and granularity
+// have Cut methods, which end a result and begin the next.
 type Stream struct {
 	opt StreamOptions
 
@@ -109,9 +103,9 @@ type Stream struct {
 	observers []Observer
 	missing   Gap // dropped since the last generation that was shown
 	pace      pace
-	traced    Traced // the part of the current trace read so far
-	cut       bool   // a trace has ended since the last generation that was shown
-	until     Time   // end of the shown part of the current trace, 0 if not yet known
+	traced    StreamStats // of the current trace so far
+	cut       bool        // a trace has ended since the last generation that was shown
+	until     Time        // end of the shown part of the current trace, 0 if not yet known
 
 	refuse func(number uint64) bool // tests: which generations to drop
 }
@@ -121,7 +115,7 @@ type Stream struct {
 type queued struct {
 	raw     *rawGeneration
 	dropped Drop
-	end     *func(*Traced)
+	end     *func(*StreamStats)
 }
 
 // NewStream returns a stream that shows the trace written to it to the observers. Its goroutine
@@ -150,8 +144,7 @@ func budgetOf(share float64) float64 {
 	return min(share, 1)
 }
 
-// SetBudget changes StreamOptions.Budget from now on. It may be called at any time, including from
-// AfterGeneration.
+// SetBudget changes StreamOptions.Budget from now on. It may be called at any time.
 func (s *Stream) SetBudget(share float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,9 +189,9 @@ func (s *Stream) Write(p []byte) (int, error) {
 
 // EndTrace marks the end of a trace, after runtime/trace.Stop: the next bytes written begin another
 // one. When the data written so far has been read, the function then is called on the worker's
-// goroutine with a summary of the trace, before the observers see the gap. It is not called if an
-// observer has panicked. The argument is valid only during the call.
-func (s *Stream) EndTrace(then func(*Traced)) {
+// goroutine with the statistics of the trace, before the observers see the gap. It is not called if
+// an observer has panicked. The argument is valid only during the call.
+func (s *Stream) EndTrace(then func(*StreamStats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -253,7 +246,7 @@ func (s *Stream) run() {
 // drop counts generations that are dropped before the worker has seen them and puts a mark into the
 // queue.
 func (s *Stream) drop(why dropReason, d Drop) {
-	s.stats.Dropped.add(why, d)
+	s.stats.drop(why, d)
 	if n := len(s.queue); n > 0 && s.queue[n-1].raw == nil && s.queue[n-1].end == nil {
 		s.queue[n-1].dropped.add(d)
 	} else {
@@ -328,7 +321,7 @@ func (s *Stream) work() {
 		case q.raw == nil:
 			s.missing.Generations += int(q.dropped.Generations)
 			s.missing.Bytes += q.dropped.Bytes
-			s.traced.Dropped += q.dropped.Generations
+			s.traced.Dropped.add(q.dropped)
 		default:
 			s.read(q.raw)
 		}
@@ -356,7 +349,7 @@ func (s *Stream) next() (q queued, ok bool) {
 // read decodes a generation and replays it.
 func (s *Stream) read(raw *rawGeneration) {
 	if s.until != 0 && s.replay != nil && s.replay.now >= s.until {
-		s.seen(raw, &Generation{Number: raw.number, Bytes: raw.size}) // nothing of it is shown
+		s.seen(raw, &StreamStats{}) // nothing of it is shown
 		return
 	}
 	if s.refuse != nil && s.refuse(raw.number) {
@@ -378,12 +371,8 @@ func (s *Stream) read(raw *rawGeneration) {
 	open := func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) }
 	d := dec.decode(open)
 	// The state before a gap is unknown.
-	if len(d.lost) > 0 && s.missing.Generations == 0 && !s.cut {
-		if running := s.replay.runners(); d.hasLost(running) {
-			d.release()
-			dec.running = running
-			d = dec.decode(open)
-		}
+	if s.missing.Generations == 0 && !s.cut {
+		d = dec.again(d, s.replay, open)
 	}
 	defer d.release()
 	if d.err != nil {
@@ -395,7 +384,7 @@ func (s *Stream) read(raw *rawGeneration) {
 		s.skip(raw, dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err))
 		return
 	}
-	gen := Generation{Number: raw.number, Bytes: raw.size, Events: int64(d.events)}
+	gen := StreamStats{Events: int64(d.events)}
 	shown := s.protect(func() { s.show(d, &gen, raw.show) })
 	gen.CPU = s.pace.book(s.collect.cost(raw.size))
 	if !shown {
@@ -408,13 +397,10 @@ func (s *Stream) read(raw *rawGeneration) {
 		return
 	}
 	s.seen(raw, &gen)
-	if f := s.opt.AfterGeneration; f != nil {
-		s.protect(func() { f(&gen) })
-	}
 }
 
 // seen counts a generation that was read.
-func (s *Stream) seen(raw *rawGeneration, gen *Generation) {
+func (s *Stream) seen(raw *rawGeneration, gen *StreamStats) {
 	if gen.Events > 0 {
 		if s.traced.Generations == 0 {
 			s.traced.Start = gen.Start
@@ -422,7 +408,7 @@ func (s *Stream) seen(raw *rawGeneration, gen *Generation) {
 		s.traced.Generations++
 		s.traced.End = gen.End
 	}
-	s.traced.Bytes += gen.Bytes
+	s.traced.Bytes += raw.size
 	s.traced.Events += gen.Events
 	s.traced.CPU += gen.CPU
 	s.mu.Lock()
@@ -436,9 +422,9 @@ func (s *Stream) seen(raw *rawGeneration, gen *Generation) {
 }
 
 // endTrace resets the state between two traces and calls then.
-func (s *Stream) endTrace(then func(*Traced)) {
+func (s *Stream) endTrace(then func(*StreamStats)) {
 	traced := s.traced
-	s.traced, s.until, s.cut = Traced{}, 0, true
+	s.traced, s.until, s.cut = StreamStats{}, 0, true
 	if s.panicked || then == nil {
 		return
 	}
@@ -457,12 +443,13 @@ func (s *Stream) charge(cpu time.Duration) {
 func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 	s.missing.Generations++
 	s.missing.Bytes += raw.size
-	s.traced.Dropped++
+	d := Drop{1, raw.size, raw.took}
+	s.traced.Dropped.add(d)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Pending--
 	s.stats.PendingBytes -= raw.size
-	s.stats.Dropped.add(why, Drop{1, raw.size, raw.took})
+	s.stats.drop(why, d)
 	if err != nil {
 		s.fail(err)
 	}
@@ -470,12 +457,11 @@ func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 }
 
 // show replays a generation, after the gap before it, if any.
-func (s *Stream) show(d *decoded, gen *Generation, show time.Duration) {
+func (s *Stream) show(d *decoded, gen *StreamStats, show time.Duration) {
 	r := s.replay
 	if (s.missing.Generations > 0 || s.cut) && r.begun {
 		gap := s.missing
 		r.gap(d, &gap)
-		gen.Gap = &gap
 	}
 	s.missing, s.cut = Gap{}, false
 	if s.until == 0 && show > 0 && d.hasReal {
@@ -512,7 +498,7 @@ func (s *Stream) protect(f func()) (ok bool) {
 				s.queue[i] = queued{dropped: Drop{1, raw.size, raw.took}}
 				s.stats.Pending--
 				s.stats.PendingBytes -= raw.size
-				s.stats.Dropped.add(dropBroken, Drop{1, raw.size, raw.took})
+				s.stats.drop(dropBroken, Drop{1, raw.size, raw.took})
 				s.release(raw)
 			}
 		}
@@ -692,29 +678,6 @@ func (c *collector) cost(bytes int64) time.Duration {
 	return time.Duration(min(own, 1) * cpu.Float64() * float64(time.Second))
 }
 
-// Generation describes a generation of a trace that the observers of a [Stream] have seen.
-type Generation struct {
-	Number     uint64 // the runtime's number, from 1
-	Start, End Time   // the interval that it added to the pass
-	Bytes      int64
-	Events     int64
-	// CPU is the CPU time spent on it; see [StreamStats].CPUSource.
-	CPU time.Duration
-	// Gap is the gap directly before it, or nil.
-	Gap *Gap
-}
-
-// Traced describes a trace that a [Stream] has read; see [Stream.EndTrace].
-type Traced struct {
-	// Start and End bound the part that was shown.
-	Start, End Time
-	// Generations is the number of generations shown, Dropped that of generations dropped.
-	Generations, Dropped int64
-	Bytes, Events        int64
-	// CPU is the CPU time spent on it; see [StreamStats].CPUSource.
-	CPU time.Duration
-}
-
 // Drop counts generations that were dropped.
 type Drop struct {
 	Generations int64
@@ -729,18 +692,7 @@ func (d *Drop) add(e Drop) {
 	d.Duration += e.Duration
 }
 
-// Dropped counts the generations that a [Stream] dropped, in total and by reason.
-type Dropped struct {
-	Drop
-	// Behind: StreamOptions.MaxPending bytes were already waiting.
-	Behind Drop
-	// OverMemory: reading them would have taken more memory than StreamOptions.MaxMemory.
-	OverMemory Drop
-	// Broken: they are not valid trace data, or an observer panicked.
-	Broken Drop
-}
-
-// dropReason is one of the fields of Dropped.
+// dropReason is why a generation was dropped.
 type dropReason uint8
 
 const (
@@ -749,20 +701,32 @@ const (
 	dropBroken
 )
 
-func (d *Dropped) add(why dropReason, e Drop) {
-	d.Drop.add(e)
-	(*[...]*Drop{dropBehind: &d.Behind, dropOverMemory: &d.OverMemory, dropBroken: &d.Broken}[why]).add(e)
+// drop counts generations that were dropped.
+func (s *StreamStats) drop(why dropReason, d Drop) {
+	s.Dropped.add(d)
+	[...]*Drop{dropBehind: &s.Behind, dropOverMemory: &s.OverMemory, dropBroken: &s.Broken}[why].add(d)
 }
 
-// StreamStats describes what a [Stream] has done so far. Every generation that was written is
-// counted exactly once: in Generations, in Dropped or in Pending.
+// StreamStats describes what a [Stream] has done so far, or with one trace: see [Stream.EndTrace].
+// Every generation that was written is counted exactly once: in Generations, in Dropped or in
+// Pending.
 type StreamStats struct {
+	// Start and End bound the part of a single trace that was shown.
+	Start, End Time
 	// Generations is the number shown to the observers, or read after the end of the shown part
-	// of a trace (StreamOptions.Show).
+	// of a trace (StreamOptions.Show). For a single trace, it has only those that were shown.
 	Generations int64
-	Bytes       int64 // of these generations
+	Bytes       int64 // of the generations that were read
 	Events      int64 // in them
-	Dropped     Dropped
+	// Dropped has the generations that were dropped, and the next three fields have them by
+	// reason.
+	Dropped Drop
+	// Behind: StreamOptions.MaxPending bytes were already waiting.
+	Behind Drop
+	// OverMemory: reading them would have taken more memory than StreamOptions.MaxMemory.
+	OverMemory Drop
+	// Broken: they are not valid trace data, or an observer panicked.
+	Broken Drop
 	// Pending and PendingBytes count the generations that wait to be read, without the one
 	// being written.
 	Pending, PendingBytes int64

@@ -61,7 +61,7 @@ func TestStreamSame(t *testing.T) {
 			}
 			got.sameAs(t, c.name+" in "+how, want)
 			st := s.Stats()
-			if st.Generations != int64(info.Generations) || st.Events != info.Events || st.Bytes != int64(len(c.data)-headerSize) || st.Dropped != (Dropped{}) || st.Pending != 0 || st.PendingBytes != 0 {
+			if st.Generations != int64(info.Generations) || st.Events != info.Events || st.Bytes != int64(len(c.data)-headerSize) || st.Dropped != (Drop{}) || st.Pending != 0 || st.PendingBytes != 0 {
 				t.Errorf("%s in %s: %+v of %d generations, %d events", c.name, how, st, info.Generations, info.Events)
 			}
 			if s.pending != 0 {
@@ -120,10 +120,7 @@ func TestStreamGaps(t *testing.T) {
 			func(k uint64) bool { return k > uint64(n)-2 },
 		} {
 			got := newOnProc(nil)
-			var gens []Generation
-			opt := unlimited
-			opt.AfterGeneration = func(g *Generation) { gens = append(gens, *g) }
-			s := NewStream(opt, got)
+			s := NewStream(unlimited, got)
 			first, k := uint64(0), 0
 			s.refuse = func(number uint64) bool {
 				if first == 0 {
@@ -136,11 +133,8 @@ func TestStreamGaps(t *testing.T) {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 			st := s.Stats()
-			if st.Generations+st.Dropped.Generations != int64(n) || st.Dropped.Behind.Generations != st.Dropped.Generations {
+			if st.Generations+st.Dropped.Generations != int64(n) || st.Behind.Generations != st.Dropped.Generations {
 				t.Errorf("%s: %d read and %d dropped of %d", c.name, st.Generations, st.Dropped.Generations, n)
-			}
-			if int(st.Generations) != len(gens) {
-				t.Errorf("%s: %d generations reported, %d read", c.name, len(gens), st.Generations)
 			}
 			if st.Generations == 0 {
 				continue
@@ -222,15 +216,14 @@ func TestStreamDropsBeyondMaxPending(t *testing.T) {
 	opt := unlimited
 	opt.MaxPending = 6_000
 	slow := make(chan struct{})
-	opt.AfterGeneration = func(*Generation) { <-slow }
 	check := newChecker()
-	s := NewStream(opt, check)
+	s := NewStream(opt, waitsFor{of: slow}, check)
 	time.AfterFunc(10*time.Millisecond, func() { close(slow) })
 	if err := feed(t, s, data, pieces(512)); err != nil {
 		t.Fatal(err)
 	}
 	st := s.Stats()
-	if st.Generations+st.Dropped.Generations != n || st.Bytes+st.Dropped.Bytes != int64(len(data)-headerSize) || st.Dropped.Behind != st.Dropped.Drop || st.Dropped.Behind.Generations == 0 {
+	if st.Generations+st.Dropped.Generations != n || st.Bytes+st.Dropped.Bytes != int64(len(data)-headerSize) || st.Behind != st.Dropped || st.Behind.Generations == 0 {
 		t.Errorf("of %d generations, %d bytes: %+v", n, len(data)-headerSize, st)
 	}
 	if s.pending != 0 {
@@ -240,6 +233,14 @@ func TestStreamDropsBeyondMaxPending(t *testing.T) {
 		check.verify(t, &s.replay.info)
 	}
 }
+
+// waitsFor is an observer that waits at the beginning of the trace.
+type waitsFor struct {
+	Base
+	of chan struct{}
+}
+
+func (w waitsFor) Begin(*Begin) { <-w.of }
 
 // TestStreamManyGaps: each gap reports its own generations. System calls from before a gap are
 // over after it.
@@ -293,10 +294,10 @@ func TestStreamTraces(t *testing.T) {
 	got := newOnProc(nil)
 	asleep := &waitOf9{}
 	s := NewStream(opt, got, asleep)
-	var ends []Traced
+	var ends []StreamStats
 	for _, d := range data {
 		s.Write(d)
-		s.EndTrace(func(e *Traced) { ends = append(ends, *e) })
+		s.EndTrace(func(e *StreamStats) { ends = append(ends, *e) })
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -305,7 +306,7 @@ func TestStreamTraces(t *testing.T) {
 	if want := []Gap{{From: 10_800, To: 20_010}, {From: 21_510, To: 30_010}}; !slices.Equal(got.gaps, want) {
 		t.Errorf("gaps %+v, want %+v", got.gaps, want)
 	}
-	want := []Traced{{Start: 10_010, End: 10_800, Generations: 1}, {Start: 20_010, End: 21_510, Generations: 2}, {Start: 30_010, End: 31_510, Generations: 2}}
+	want := []StreamStats{{Start: 10_010, End: 10_800, Generations: 1}, {Start: 20_010, End: 21_510, Generations: 2}, {Start: 30_010, End: 31_510, Generations: 2}}
 	for i := range ends {
 		e := &ends[i]
 		if e.Bytes != int64(len(data[i])-headerSize) || e.CPU <= 0 || e.Events == 0 {
@@ -320,7 +321,7 @@ func TestStreamTraces(t *testing.T) {
 	if asleep.time != 790+1500+1500 {
 		t.Errorf("a goroutine that waited all the time did so for %d ns", asleep.time)
 	}
-	if st := s.Stats(); st.Generations != 6 || st.Dropped != (Dropped{}) || st.Pending != 0 || s.pending != 0 {
+	if st := s.Stats(); st.Generations != 6 || st.Dropped != (Drop{}) || st.Pending != 0 || s.pending != 0 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -347,15 +348,15 @@ func TestStreamCut(t *testing.T) {
 	n := whole.Stats().Generations
 	for _, end := range []int{0, 3, headerSize, headerSize + 5, headerSize + 2000, len(data) - 1} {
 		s := NewStream(unlimited)
-		var ends []Traced
+		var ends []StreamStats
 		s.Write(data[:end])
-		s.EndTrace(func(e *Traced) { ends = append(ends, *e) })
+		s.EndTrace(func(e *StreamStats) { ends = append(ends, *e) })
 		s.Write(data)
-		s.EndTrace(func(e *Traced) { ends = append(ends, *e) })
+		s.EndTrace(func(e *StreamStats) { ends = append(ends, *e) })
 		if err := s.Close(); (err == nil) != (end == 0 || end == headerSize) {
 			t.Errorf("cut at %d: %v", end, err)
 		}
-		if st := s.Stats(); st.Generations < n || len(ends) != 2 || ends[1].Generations != n || ends[1].Dropped != 0 || s.pending != 0 {
+		if st := s.Stats(); st.Generations < n || len(ends) != 2 || ends[1].Generations != n || ends[1].Dropped.Generations != 0 || s.pending != 0 {
 			t.Errorf("cut at %d: %+v, %+v of %d generations", end, st, ends, n)
 		}
 		s.EndTrace(nil) // after Close
@@ -373,14 +374,13 @@ func TestStreamBudget(t *testing.T) {
 	if err := feed(t, s, data[len(data)/2:], pieces(512)); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.Stats(); st.Generations != int64(len(generations(t, data))) || st.Dropped != (Dropped{}) {
+	if st := s.Stats(); st.Generations != int64(len(generations(t, data))) || st.Dropped != (Drop{}) {
 		t.Errorf("%+v", st)
 	}
 }
 
-// TestStreamKeepsItsBudget: if decoding, replay, an observer or AfterGeneration is expensive, the
-// used time stays below the budget, except for a slice and the longest step, at each checked
-// moment.
+// TestStreamKeepsItsBudget: if decoding, replay or an observer is expensive, the used time stays
+// below the budget, except for a slice and the longest step, at each checked moment.
 func TestStreamKeepsItsBudget(t *testing.T) {
 	if cpuSource != "thread clock" {
 		t.Skip("the clock of a thread is not known here")
@@ -393,13 +393,9 @@ func TestStreamKeepsItsBudget(t *testing.T) {
 	data := w.bytes()
 	const share, step = 0.2, 20 * time.Microsecond
 	rate := share * float64(runtime.GOMAXPROCS(0))
-	for name, opt := range map[string]struct { // the longest step is one of 64 events
-		observer Observer
-		after    func(*Generation)
-	}{
-		"decoding":        {Base{}, nil},
-		"observers":       {&burner{each: step}, nil},
-		"AfterGeneration": {Base{}, func(*Generation) { burn(4 * time.Millisecond) }},
+	for name, observer := range map[string]Observer{ // the longest step is one of 64 events
+		"decoding":  Base{},
+		"observers": &burner{each: step},
 	} {
 		var s *Stream
 		var worst time.Duration // beyond the budget
@@ -408,7 +404,7 @@ func TestStreamKeepsItsBudget(t *testing.T) {
 			cpu := s.Stats().CPU
 			worst = max(worst, cpu-time.Duration(rate*float64(time.Since(began))))
 		}
-		s = NewStream(StreamOptions{Budget: share, MaxPending: 1 << 40, AfterGeneration: opt.after}, opt.observer)
+		s = NewStream(StreamOptions{Budget: share, MaxPending: 1 << 40}, observer)
 		s.Write(data)
 		for deadline := time.Now().Add(time.Minute); s.Stats().Pending > 0; time.Sleep(time.Millisecond) {
 			if look(); time.Now().After(deadline) {
@@ -568,14 +564,14 @@ func TestStreamPanic(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "observer's own fault") {
 			t.Errorf("at %d: %v", at, err)
 		}
-		if st := s.Stats(); st.Generations+st.Dropped.Generations != n || st.Dropped.Broken.Generations == 0 || st.Pending != 0 || s.pending != 0 {
+		if st := s.Stats(); st.Generations+st.Dropped.Generations != n || st.Broken.Generations == 0 || st.Pending != 0 || s.pending != 0 {
 			t.Errorf("at %d: %+v of %d generations", at, st, n)
 		}
 	}
-	opt := unlimited
-	opt.AfterGeneration = func(*Generation) { panic("in AfterGeneration") }
-	s := NewStream(opt)
-	if err := feed(t, s, data, pieces(4096)); err == nil || !strings.Contains(err.Error(), "in AfterGeneration") {
+	s := NewStream(unlimited)
+	s.Write(data)
+	s.EndTrace(func(*StreamStats) { panic("in EndTrace") })
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "in EndTrace") {
 		t.Error(err)
 	}
 	if st := s.Stats(); st.Generations+st.Dropped.Generations != n {

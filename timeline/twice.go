@@ -11,20 +11,10 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/order"
-	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // never is a time that is never reached.
 const never Time = math.MaxInt64
-
-// Second is the second pass of [ReadTwice].
-type Second struct {
-	// From is the beginning of the second pass; 0 means the beginning of the trace. The
-	// observers see a trace that begins at From, with every goroutine in its actual state.
-	From Time
-	// Observers are the observers of the second pass.
-	Observers []Observer
-}
 
 // ErrTooLarge is the error of [ReadTwice] for a trace that cannot be kept for the second pass.
 var ErrTooLarge = errors.New("the trace is too large to be kept in memory for a second pass")
@@ -37,18 +27,25 @@ var ErrTooLarge = errors.New("the trace is too large to be kept in memory for a 
 // maxKept bounds that memory in bytes; 0 means no bound. If a trace needs more, there is no second
 // pass, and the error is [ErrTooLarge] unless the first pass had an error. Otherwise ReadTwice
 // behaves like [Read]. The Info is that of the second pass, if there was one.
-func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
-	return readTwice(ctx, r, opt, anyFormat(), maxKept, first, second)
+func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, first []Observer, second func(*Info) []Observer) (*Info, error) {
+	return readTwice(ctx, r, opt, anyFormat(), maxKept, first, func(info *Info) (Time, []Observer) { return 0, second(info) })
 }
 
 // ReadSnapshot is like [ReadTwice], but for an uncompressed trace in memory of Go 1.22 or later,
-// without a bound of the memory.
-func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, first []Observer, second func(*Info) Second) (*Info, error) {
-	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, 0, first, second)
+// without a bound of the memory. If last is positive, the observers of the second pass see a trace
+// that begins that long before the end, with every goroutine in its actual state.
+func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, last time.Duration, first []Observer, second func(*Info) []Observer) (*Info, error) {
+	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, 0, first, func(info *Info) (from Time, observers []Observer) {
+		if last > 0 {
+			from = max(info.Start, info.End-Time(last))
+		}
+		return from, second(info)
+	})
 }
 
-// readTwice implements ReadTwice and ReadSnapshot. It reads the trace only once if second is nil.
-func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
+// readTwice implements ReadTwice and ReadSnapshot. second also returns where the second pass
+// begins; 0 is the beginning of the trace. It reads the trace only once if second is nil.
+func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, maxKept int64, first []Observer, second func(*Info) (Time, []Observer)) (*Info, error) {
 	p, err := open(ctx, r, opt, formats, first)
 	if p.in != nil {
 		defer p.in.close()
@@ -73,13 +70,12 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, m
 	case k.over:
 		return info, err
 	}
-	plan := second(info)
+	from, observers := second(info)
 	again := sides{replay: newReplay(p.in.version, p.stacks, nil), single: p.single}
 	again.replay.gate = newGate(opt.Part)
 	again.replay.info.Version = p.in.version
-	plan.From = min(plan.From, info.End)
 	again.replay.meter = p.meter
-	again.joinAt(plan)
+	again.joinAt(min(from, info.End), observers)
 	for _, d := range k.kept {
 		if cerr := ctx.Err(); cerr != nil {
 			err = context.Cause(ctx)
@@ -126,13 +122,13 @@ func (k *keeper) release() {
 	k.kept = nil
 }
 
-// joinAt attaches the observers of s at s.From.
-func (r *replay) joinAt(s Second) {
-	if s.From == 0 {
-		r.observers = s.Observers
+// joinAt attaches observers at a time; 0 is the beginning.
+func (r *replay) joinAt(from Time, observers []Observer) {
+	if from == 0 {
+		r.observers = observers
 		return
 	}
-	r.from, r.joining = s.From, s.Observers
+	r.from, r.joining = from, observers
 }
 
 // join shows the observers a trace that begins at r.from. The replay has reached now.
@@ -154,18 +150,14 @@ func (r *replay) join(now Time) {
 		}
 		for i := range g.Extra.ranges {
 			g.Extra.ranges[i].start = t
-			r.showRange(&Range{Time: t, Start: t, Name: g.Extra.ranges[i].name, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
+			r.showRange(&Range{Time: t, Start: t, Name: g.Extra.ranges[i].name, Begin: true, OfG: true, G: g, Proc: -1})
 		}
 	}
 	open := slices.Collect(maps.Keys(r.open))
 	order.Stable(open, func(a, b rangeKey) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.proc, b.proc)) })
 	for _, key := range open {
 		r.open[key] = t
-		scope := ScopeProc
-		if key.proc < 0 {
-			scope = ScopeGlobal
-		}
-		r.showRange(&Range{Time: t, Start: t, Name: key.name, Begin: true, Scope: scope, Proc: key.proc})
+		r.showRange(&Range{Time: t, Start: t, Name: key.name, Begin: true, Proc: key.proc})
 	}
 	for id, task := range r.tasks {
 		task.start = 0
@@ -192,22 +184,16 @@ func TailOffset(trace *io.SectionReader, d time.Duration) int64 {
 	return keep
 }
 
-// sizedReader is a trace with random access.
-type sizedReader interface {
-	io.Reader
-	sized
-}
-
 // tailOf returns the offsets of the generations that cover the last d, and of the last generation.
 // Both are headerSize if unknown.
-func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
+func tailOf(trace *io.SectionReader, d time.Duration) (keep, last int64) {
 	in, err := openInput(trace, formats{})
 	defer in.close()
 	if err != nil || in.source == nil || in.compressed != "" {
 		return headerSize, headerSize
 	}
-	c := &cutter{src: in.source, version: in.version, pos: headerSize}
-	var offsets []int64
+	c := &cutter{src: in.source, scanner: scanner{version: in.version}, pos: headerSize}
+	var gens []*generation
 	for {
 		g, err := c.next()
 		if err != nil {
@@ -216,42 +202,20 @@ func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
 		if g.cut != nil {
 			return headerSize, headerSize // the reader of the trace reports that
 		}
-		offsets = append(offsets, g.off)
+		gens = append(gens, g)
 	}
-	if len(offsets) == 0 || c.freq == 0 {
+	if len(gens) == 0 || c.freq == 0 {
 		return headerSize, headerSize
 	}
-	keep, last = offsets[0], offsets[len(offsets)-1]
-	end := latestBatch(in.source, last)
-	for _, off := range offsets[1:] {
-		head, err := in.source.head(off)
-		if err != nil || len(head) == 0 {
+	end := gens[len(gens)-1] // the beginning of its last batch is a lower bound of the last time
+	keep = gens[0].off
+	for _, g := range gens[1:] {
+		if g.first > end.latest || float64(end.latest-g.first)/float64(c.freq) < d.Seconds() {
 			break
 		}
-		h, err := wireformat.ParseHead(head)
-		if err != nil || h.Time > end || float64(end-h.Time)/float64(c.freq) < d.Seconds() {
-			break
-		}
-		keep = off
+		keep = g.off
 	}
-	return keep, last
-}
-
-// latestBatch returns the time at which the last batch after off begins, a lower bound of the time
-// of the last event.
-func latestBatch(src source, off int64) (latest uint64) {
-	for {
-		head, err := src.head(off)
-		if err != nil || len(head) == 0 || head[0] == evEndOfGeneration {
-			return latest
-		}
-		h, err := wireformat.ParseHead(head)
-		if err != nil || h.HeadLen+h.DataLen > math.MaxInt64-off {
-			return latest
-		}
-		latest = max(latest, h.Time)
-		off += h.HeadLen + h.DataLen
-	}
+	return keep, end.off
 }
 
 // ReadLast replays the last d of a trace to observers. They see a trace that begins then, with
@@ -263,46 +227,22 @@ func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.
 	keep, last := tailOf(trace, d)
 	if last > headerSize {
 		end := opt
-		end.Progress = nil
-		info, err := readTwice(ctx, without(trace, last), end, formats{}, 0, nil, nil)
+		end.Progress, end.start = nil, last
+		info, err := readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), end, formats{}, 0, nil, nil)
 		if err == nil && info.Generations > 0 {
-			p, err := open(ctx, without(trace, keep), opt, formats{}, nil)
+			opt.start = keep
+			p, err := open(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, nil)
 			if p.in != nil {
 				defer p.in.close()
 			}
 			if err != nil {
 				return &p.replay.info, err
 			}
-			p.joinAt(Second{From: max(0, info.End-Time(d)), Observers: observers})
+			p.joinAt(max(0, info.End-Time(d)), observers)
 			err = p.all()
 			return &p.replay.info, err
 		}
 	}
-	return ReadSnapshot(ctx, trace, opt, nil, func(info *Info) Second {
-		return Second{From: max(info.Start, info.End-Time(d)), Observers: observers}
-	})
-}
-
-// without returns trace without the bytes between its header and off.
-func without(trace *io.SectionReader, off int64) *io.SectionReader {
-	left := off - headerSize
-	return io.NewSectionReader(&shortened{trace, left}, 0, trace.Size()-left)
-}
-
-// shortened is a trace without some of the bytes after the header.
-type shortened struct {
-	trace io.ReaderAt
-	left  int64
-}
-
-func (s *shortened) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < headerSize {
-		part := p[:min(int64(len(p)), headerSize-off)]
-		if n, err = s.trace.ReadAt(part, off); err != nil || n == len(p) {
-			return n, err
-		}
-		p, off = p[n:], headerSize
-	}
-	k, err := s.trace.ReadAt(p, off+s.left)
-	return n + k, err
+	opt.start = 0
+	return ReadSnapshot(ctx, trace, opt, d, nil, func(*Info) []Observer { return observers })
 }

@@ -16,9 +16,9 @@ func TestReadTwice(t *testing.T) {
 		}
 		first, second := &transcript{}, &transcript{}
 		calls := 0
-		info, err := ReadTwice(context.Background(), bytes.NewReader(c.data), Options{}, 0, []Observer{first}, func(info *Info) Second {
+		info, err := ReadTwice(context.Background(), bytes.NewReader(c.data), Options{}, 0, []Observer{first}, func(info *Info) []Observer {
 			calls++
-			return Second{Observers: []Observer{second}}
+			return []Observer{second}
 		})
 		if err != nil || calls != 1 {
 			t.Fatalf("%s: %v, %d second passes", c.name, err, calls)
@@ -45,10 +45,10 @@ func TestReadTwiceFrom(t *testing.T) {
 		for _, part := range parts {
 			check := newOnProc(nil)
 			var from, start, end Time
-			info, err := ReadTwice(context.Background(), bytes.NewReader(c.data), Options{}, 0, nil, func(info *Info) Second {
+			info, err := readTwice(context.Background(), bytes.NewReader(c.data), Options{}, anyFormat(), 0, nil, func(info *Info) (Time, []Observer) {
 				start, end = info.Start, info.End
 				from = start + (end-start)*part/10
-				return Second{From: from, Observers: []Observer{check}}
+				return from, []Observer{check}
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +70,7 @@ func TestReadTwiceFrom(t *testing.T) {
 
 func TestReadTwiceErrors(t *testing.T) {
 	data := smallTrace(t, "phases-go1.26.8.trace")
-	second := func(*Info) Second { t.Error("a second pass"); return Second{} }
+	second := func(*Info) []Observer { t.Error("a second pass"); return nil }
 	if _, err := ReadTwice(context.Background(), bytes.NewReader(data), Options{}, 1, nil, second); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a trace larger than allowed: %v", err)
 	}
@@ -83,7 +83,7 @@ func TestReadTwiceErrors(t *testing.T) {
 		t.Errorf("canceled: %v", err)
 	}
 	cut, seen := data[:len(data)-200], newChecker()
-	_, err := ReadTwice(context.Background(), bytes.NewReader(cut), Options{}, 0, nil, func(*Info) Second { return Second{Observers: []Observer{seen}} })
+	_, err := ReadTwice(context.Background(), bytes.NewReader(cut), Options{}, 0, nil, func(*Info) []Observer { return []Observer{seen} })
 	var e *Error
 	if !errors.As(err, &e) || !seen.ended || len(seen.failures) > 0 {
 		t.Errorf("cut off: %v, %q", err, seen.failures)

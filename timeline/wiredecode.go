@@ -16,8 +16,9 @@ import (
 // Reader, and a note of the pass states that.
 type wireDecoder struct {
 	decoding
-	running map[int64]int64 // by thread: the goroutine at the end of the previous generation
-	other   decodeFunc      // see formats
+	running map[int64]int64           // by thread: the goroutine at the end of the previous generation
+	other   decodeFunc                // see formats
+	ended   func(*wireformat.Decoder) // called at the end if not nil
 }
 
 func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
@@ -167,6 +168,9 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 		c.event(ev)
 	}
 	d.lastLen, d.lost = c.n, dec.Lost()
+	if wd.ended != nil {
+		wd.ended(dec)
+	}
 	return d
 }
 
@@ -366,8 +370,6 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 		c.tick(t)
 		stack := c.stack(ev.Stack)
 		c.status(g, to, stack, c.thread(ev.Thread), narrowProc(ev.Proc))
-		c.recent[g].latest = nothingRecent
-		c.statusStack(g, to, stack)
 	default:
 		c.rare(ev)
 	}
@@ -418,17 +420,17 @@ func (c *wireCursor) rare(ev *wireformat.Event) {
 	case wireformat.GCMarkAssistEnd:
 		c.goRange(ev, codeRangeEnd, -1)
 	case wireformat.GCBegin:
-		c.otherRange(ev, codeRangeBegin, markRange, ScopeGlobal)
+		c.otherRange(ev, codeRangeBegin, markRange, -1)
 	case wireformat.GCActive:
-		c.otherRange(ev, codeRangeActive, markRange, ScopeGlobal)
+		c.otherRange(ev, codeRangeActive, markRange, -1)
 	case wireformat.GCEnd:
-		c.otherRange(ev, codeRangeEnd, markRange, ScopeGlobal)
+		c.otherRange(ev, codeRangeEnd, markRange, -1)
 	case wireformat.GCSweepBegin:
-		c.otherRange(ev, codeRangeBegin, sweepRange, ScopeProc)
+		c.otherRange(ev, codeRangeBegin, sweepRange, int64(ev.Value))
 	case wireformat.GCSweepActive:
-		c.otherRange(ev, codeRangeActive, sweepRange, ScopeProc)
+		c.otherRange(ev, codeRangeActive, sweepRange, int64(ev.Value))
 	case wireformat.GCSweepEnd:
-		c.otherRange(ev, codeRangeEnd, sweepRange, ScopeProc)
+		c.otherRange(ev, codeRangeEnd, sweepRange, int64(ev.Value))
 	case wireformat.CPUSample:
 		c.aux(ev, false, aux{kind: auxSample})
 	case wireformat.GoLabel:
@@ -480,23 +482,20 @@ func (c *wireCursor) goRange(ev *wireformat.Event, code uint8, name int32) {
 	if name < 0 {
 		name = c.nameID(assistRange)
 	}
-	c.put(code, g, name<<2|int32(ScopeGoroutine), c.stack(ev.Stack))
+	c.put(code, g, name<<1|1, c.stack(ev.Stack))
 }
 
-// otherRange records a range of a processor or of the whole program.
-func (c *wireCursor) otherRange(ev *wireformat.Event, code uint8, name string, scope Scope) {
+// otherRange records a range of a processor, or of the whole program if proc is −1.
+func (c *wireCursor) otherRange(ev *wireformat.Event, code uint8, name string, proc int64) {
 	c.tick(Time(ev.Time))
-	id, by := int32(-1), int32(-1)
-	if scope == ScopeProc {
-		id = narrowProc(int64(ev.Value))
-	}
+	by := int32(-1)
 	if ev.G >= 0 {
 		by = c.g(ev.G)
 	}
 	if code != codeRangeActive {
 		c.real()
 	}
-	c.put(code, id, c.nameID(name)<<2|int32(scope), by)
+	c.put(code, narrowProc(proc), c.nameID(name)<<1, by)
 }
 
 func (c *wireCursor) aux(ev *wireformat.Event, real bool, a aux) {
@@ -529,13 +528,19 @@ func (r *replay) runners() map[int64]int64 {
 	return on
 }
 
-// hasLost reports whether running contains a coroutine whose end is its only event in the
-// generation and which does not have its actual ID yet.
-func (d *decoded) hasLost(running map[int64]int64) bool {
+// again decodes the generation of d again if the replay of the generations before it has found a
+// coroutine whose end is its only event in the generation and which does not have its actual ID
+// yet.
+func (wd *wireDecoder) again(d *decoded, r *replay, open func() io.Reader) *decoded {
+	if len(d.lost) == 0 {
+		return d
+	}
+	wd.running = r.runners()
 	for _, l := range d.lost {
-		if _, ok := running[l.Thread]; ok && l.G == wireformat.LostGoroutine(l.Thread) {
-			return true
+		if _, ok := wd.running[l.Thread]; ok && l.G == wireformat.LostGoroutine(l.Thread) {
+			d.release()
+			return wd.decode(open)
 		}
 	}
-	return false
+	return d
 }

@@ -115,7 +115,7 @@ func agree(t testing.TB, data []byte) (events, broken int) {
 	if err != nil || !wireformat.Supports(version) {
 		return 0, 0
 	}
-	c := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, version: version, pos: headerSize}
+	c := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, scanner: scanner{version: version}, pos: headerSize}
 	for {
 		g, err := c.next()
 		if err != nil {

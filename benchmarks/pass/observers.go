@@ -46,8 +46,7 @@ func replay(names, file string) error {
 		}
 	}
 	observers = append(observers, end)
-	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, nil,
-		func(*timeline.Info) timeline.Second { return timeline.Second{Observers: observers} })
+	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, nil, func(*timeline.Info) []timeline.Observer { return observers })
 	if err != nil {
 		return err
 	}

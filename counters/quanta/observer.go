@@ -379,11 +379,12 @@ func (o *Observer) Metric(m *timeline.Metric) {
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
 	switch {
-	case e.Scope == timeline.ScopeProc && e.Name == sweepRange:
-		o.sweep(e)
-	case e.Scope == timeline.ScopeGoroutine && e.G != nil:
+	case e.OfG && e.G != nil:
 		o.goroutineRange(e)
-	case e.Scope == timeline.ScopeGlobal:
+	case e.OfG:
+	case e.Proc >= 0 && e.Name == sweepRange:
+		o.sweep(e)
+	case e.Proc < 0:
 		o.span(e)
 	}
 }

@@ -119,7 +119,7 @@ func report() bottleneck.Live {
 	}
 	live.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Wall: 9 * time.Second}
 	live.Stream = timeline.StreamStats{Generations: 9, Bytes: 1000, CPU: 90 * time.Millisecond, Elapsed: 10 * time.Second,
-		Dropped: timeline.Dropped{Drop: timeline.Drop{Generations: 1, Bytes: 500, Duration: time.Second}, Behind: timeline.Drop{Generations: 1, Bytes: 500, Duration: time.Second}}}
+		Dropped: timeline.Drop{Generations: 1, Bytes: 500, Duration: time.Second}, Behind: timeline.Drop{Generations: 1, Bytes: 500, Duration: time.Second}}
 	return live
 }
 

@@ -126,9 +126,9 @@ func (h *handler) continuousStates() []indexState {
 		states = append(states, indexState{Name: "Throttled", Value: fmt.Sprintf("%.3g%%", 100*live.Throttled), Note: "of the periods of the control group: its quota of processor time was used up", Bad: live.Throttled >= 0.01})
 	}
 	dropped := indexState{Name: "Dropped", Value: format.Plural(st.Dropped.Generations, "generation", "generations"), Note: fmt.Sprintf("of %d", st.Dropped.Generations+st.Generations)}
-	if n := st.Dropped; n.Generations > 0 {
+	if st.Dropped.Generations > 0 {
 		dropped.Bad = true
-		dropped.Note += fmt.Sprintf(": %d over memory, %d too large, %d broken", n.OverMemory.Generations, n.Behind.Generations, n.Broken.Generations)
+		dropped.Note += fmt.Sprintf(": %d over memory, %d too large, %d broken", st.OverMemory.Generations, st.Behind.Generations, st.Broken.Generations)
 	}
 	states = append(states, dropped)
 	if st.Elapsed > 0 {

@@ -168,7 +168,7 @@ func (c *growing) Read() *bottleneck.Live {
 	live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: t.Milliseconds(), Waited: t / 2, Blamed: t / 4, HandOff: t / 8, Unattributed: t / 8}},
 		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache \"a\""}, Waiter: contention.Party{Group: "main.work"}, Owner: contention.Party{Group: "main.main"}, Blamed: t / 4}}}
 	live.To = time.Now()
-	live.Stream = timeline.StreamStats{Generations: int64(t.Seconds()), CPU: t / 100, Dropped: timeline.Dropped{Behind: timeline.Drop{Duration: t / 4}}}
+	live.Stream = timeline.StreamStats{Generations: int64(t.Seconds()), CPU: t / 100, Behind: timeline.Drop{Duration: t / 4}}
 	return &live
 }
 

@@ -33,11 +33,11 @@ func TestHandMade(t *testing.T) {
 	o.Region(&timeline.RegionEvent{Time: 1100, G: a, Begin: true, Region: timeline.Region{Type: hostile, Task: "t"}})
 	o.Task(&timeline.Task{Time: 1100, G: a, ID: 5, Type: hostile, Begin: true})
 	o.Task(&timeline.Task{Time: 1110, G: a, ID: 6, Type: "second", Begin: true})
-	o.Range(&timeline.Range{Time: 1120, Name: "stop-the-world (x)", Begin: true, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
-	o.Range(&timeline.Range{Time: 1130, Name: "stop-the-world (x)", Start: 1120, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
+	o.Range(&timeline.Range{Time: 1120, Name: "stop-the-world (x)", Begin: true, OfG: true, G: a, Proc: -1})
+	o.Range(&timeline.Range{Time: 1130, Name: "stop-the-world (x)", Start: 1120, OfG: true, G: a, Proc: -1})
 	// It began before.
-	o.Range(&timeline.Range{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Scope: timeline.ScopeGlobal, Proc: -1})
-	o.Range(&timeline.Range{Time: 1150, Name: "GC incremental sweep", Begin: true, Scope: timeline.ScopeProc, Proc: 3})
+	o.Range(&timeline.Range{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Proc: -1})
+	o.Range(&timeline.Range{Time: 1150, Name: "GC incremental sweep", Begin: true, Proc: 3})
 	o.Log(&timeline.Log{Time: 1160, G: a, Category: "c", Message: hostile})
 	o.Log(&timeline.Log{Time: 1160, Category: "only"})
 	b.Func = "main.late" // its name becomes known while it waits
@@ -115,8 +115,8 @@ func TestGap(t *testing.T) {
 		life := timeline.Interval{G: g, State: timeline.Running, Start: at, End: at + 500, Thread: -1, Proc: -1}
 		o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, Start: at, End: at, Thread: -1, Proc: -1}, To: timeline.Running})
 		o.Task(&timeline.Task{Time: at + 100, G: g, ID: uint64(at), Type: "job", Begin: true})
-		o.Range(&timeline.Range{Time: at + 200, Name: "GC concurrent mark phase", Begin: true, Scope: timeline.ScopeGlobal, Proc: -1})
-		o.Range(&timeline.Range{Time: at + 300, Name: "GC incremental sweep", Begin: true, Scope: timeline.ScopeProc, Proc: 3})
+		o.Range(&timeline.Range{Time: at + 200, Name: "GC concurrent mark phase", Begin: true, Proc: -1})
+		o.Range(&timeline.Range{Time: at + 300, Name: "GC incremental sweep", Begin: true, Proc: 3})
 		o.Transition(&timeline.Transition{Interval: life, To: timeline.Unknown})
 		if at == 1000 {
 			o.Gap(&timeline.Gap{From: 1500, To: 3000, Generations: 1})

@@ -82,9 +82,9 @@ func (o *observer) Range(r *timeline.Range) {
 	case strings.HasPrefix(name, "stop-the-world"):
 		// A range of the goroutine that stops the world, but it affects all.
 		s = o.span("stop-the-world")
-	case r.Scope == timeline.ScopeGlobal:
+	case !r.OfG && r.Proc < 0:
 		s = o.span("GC")
-	case r.Scope == timeline.ScopeProc:
+	case !r.OfG:
 		p := o.processor(r.Proc)
 		if p.inner.track == 0 {
 			p.inner.track = o.w.track(p.track, "ranges of P"+itoa(int64(r.Proc)))

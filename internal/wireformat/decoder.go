@@ -60,12 +60,14 @@ type Decoder struct {
 	gcSeq    uint64
 	gcState  uint8
 	lost     []Lost
+	maxProcs uint64 // GOMAXPROCS, 0 if unknown
 
 	out     [3]Event // the events that an event of the trace yields
 	n, next int      // of out
 	time    int64    // of the last event
 	invalid error    // an event refers to a missing table entry
 	failed  error
+	isStuck bool // failed is that no thread can proceed
 }
 
 // waiting is an entry of the heap.
@@ -210,9 +212,88 @@ func (d *Decoder) others() error {
 // stuck returns the error for the case that no thread can proceed.
 func (d *Decoder) stuck() error {
 	w := d.heap[0]
-	e := broken(w.t.at, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", w.t.typ, w.time, int64(w.t.id)).(*Error)
-	e.Stuck, e.Earliest = true, w.time
-	return e
+	d.isStuck = true
+	return broken(w.t.at, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", w.t.typ, w.time, int64(w.t.id))
+}
+
+// Horizon returns the time up to which a generation that ends early shows which goroutines run,
+// after Next has returned an error. It returns false if there is none.
+//
+// Each thread writes a batch when 64 kB are full, so the events of different threads end at
+// different times, and all events of a thread may be missing. The running goroutines are known as
+// long as it is known of every processor which thread holds it. Changes of a processor have
+// sequence numbers, which reveal missing ones. The horizon is the time at which the holder of the
+// first processor becomes unknown. procs is GOMAXPROCS if the generation does not have it.
+func (d *Decoder) Horizon(procs uint64) (ns int64, ok bool) {
+	procs = max(procs, d.maxProcs)
+	next, ahead := d.ahead()
+	holder := make([]*thread, len(d.procs))
+	for _, t := range d.threads {
+		if t.p >= 0 {
+			holder[t.p] = t
+		}
+	}
+	ns = math.MaxInt64
+	if d.isStuck {
+		ns = d.heap[0].time - 1 // that of the earliest event
+	}
+	for id := range procs {
+		i := d.findProc(id)
+		if i < 0 {
+			if !next[change{id, 0}] {
+				return 0, false // all events of its thread are missing
+			}
+			continue
+		}
+		p, t := &d.procs[i], holder[i]
+		end, waits := ahead[t]
+		switch {
+		case p.status != ProcRunning && next[change{id, p.seq + 1}]:
+		case t == nil: // a missing thread may hold it
+			ns = min(ns, p.since)
+		case !waits: // it is the last event of the thread
+			ns = min(ns, t.time)
+		case p.status == ProcSyscall && (end == GoSyscallEndBlock || end == ProcStart):
+			ns = min(ns, p.since) // the thread lost it in the system call, at an unknown time
+		}
+	}
+	return ns, procs > 0
+}
+
+// change is a change of a processor, by its sequence number; 0 is the status.
+type change struct{ proc, seq uint64 }
+
+// ahead returns the changes of processors that no event has shown yet, and the threads that have
+// events left, with the type of the event that ends the system call in which the thread is.
+func (d *Decoder) ahead() (map[change]bool, map[*thread]Type) {
+	next, ends := map[change]bool{}, map[*thread]Type{}
+	for _, w := range d.heap {
+		t := w.t
+		ends[t] = 0
+		for rest := append([]batch{{begin: t.at, end: t.end}}, t.batches...); len(rest) > 0; rest = rest[1:] {
+			for data := d.data[rest[0].begin:rest[0].end]; len(data) > 0; {
+				args, n := ReadEvent(data)
+				if n == 0 {
+					break
+				}
+				typ := Type(data[0])
+				switch typ {
+				case ProcStart, ProcSteal:
+					next[change{args[1], args[2]}] = true
+				case ProcStatus:
+					next[change{args[1], 0}] = true
+				}
+				switch typ {
+				case ProcStart, ProcStop, GoSyscallEnd, GoSyscallEndBlock, GoDestroySyscall:
+					if ends[t] == 0 {
+						ends[t] = typ
+					}
+				}
+				data = data[n:]
+			}
+		}
+	}
+	return next, ends
 }
 
 // goOn reads the next event of the thread at index i of the heap.

@@ -97,10 +97,6 @@ func broken(at int, format string, args ...any) error {
 type Error struct {
 	Offset int64 // in bytes from the beginning of the generation
 	What   string
-	// Stuck reports that no thread could proceed, because an event that must come first is
-	// missing. Earliest is the time of the earliest waiting event.
-	Stuck    bool
-	Earliest int64
 }
 
 // Error returns What.

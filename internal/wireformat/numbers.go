@@ -17,26 +17,6 @@ type slot struct {
 
 const golden = 0x9E3779B97F4A7C15
 
-// Len returns the number of keys.
-func (t *Numbers) Len() int { return t.n }
-
-// Find returns the number of a key, or −1 if it has none.
-func (t *Numbers) Find(key uint64) int32 {
-	if len(t.slots) == 0 {
-		return -1
-	}
-	mask := uint64(len(t.slots) - 1)
-	for h := key * golden >> t.shift; ; h++ {
-		s := &t.slots[h&mask]
-		if s.number == 0 {
-			return -1
-		}
-		if s.key == key {
-			return s.number - 1
-		}
-	}
-}
-
 // Add returns the number of a key, and whether the key is new.
 func (t *Numbers) Add(key uint64) (number int32, isNew bool) {
 	if 4*(t.n+1) > 3*len(t.slots) {

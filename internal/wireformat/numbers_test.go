@@ -38,9 +38,6 @@ func TestNumbersAreThoseOfEncodingBinary(t *testing.T) {
 // TestNumbers compares the hash table with a map, for dense keys, sparse keys and the extremes.
 func TestNumbers(t *testing.T) {
 	var n Numbers
-	if n.Find(5) != -1 {
-		t.Error("an empty table has 5")
-	}
 	want := map[uint64]int32{}
 	for i := range uint64(20_000) {
 		for _, key := range []uint64{i, i << 40, math.MaxUint64 - i, i * i} {
@@ -53,12 +50,12 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for key, number := range want {
-		if n.Find(key) != number {
-			t.Fatalf("key %d: %d, want %d", key, n.Find(key), number)
+		if got, isNew := n.Add(key); got != number || isNew {
+			t.Fatalf("key %d: %d, new %v; want %d", key, got, isNew, number)
 		}
 	}
-	if n.Len() != len(want) || n.Find(1<<63+12345) != -1 {
-		t.Errorf("%d keys, want %d", n.Len(), len(want))
+	if got, isNew := n.Add(1<<63 + 12345); int(got) != len(want) || !isNew {
+		t.Errorf("the next key has the number %d, new %v; want %d", got, isNew, len(want))
 	}
 }
 

@@ -23,6 +23,7 @@ type goroutine struct {
 type proc struct {
 	id     int64
 	seq    uint64
+	since  int64 // time at which it got seq or became idle
 	status uint8
 	sweeps bool
 }
@@ -156,8 +157,8 @@ func (d *Decoder) findProc(id uint64) int32 {
 	return -1
 }
 
-func (d *Decoder) addProc(id uint64, status uint8) int32 {
-	d.procs = append(d.procs, proc{id: int64(id), status: status})
+func (d *Decoder) addProc(id uint64, status uint8, since int64) int32 {
+	d.procs = append(d.procs, proc{id: int64(id), status: status, since: since})
 	p := int32(len(d.procs) - 1)
 	if id < smallProcs {
 		for id >= uint64(len(d.smallP)) {
@@ -344,7 +345,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 			return false, contradicts(t, "it is not the next one of the processor")
 		}
 		d.gs[t.g].status = GoSyscall
-		p.status, p.seq = ProcSyscall, args[0]
+		p.status, p.seq, p.since = ProcSyscall, args[0], t.time
 		d.put(t).Stack = d.stackIndex(args[1])
 
 	case GoSyscallEnd:
@@ -419,6 +420,7 @@ func (d *Decoder) take(t *thread) (bool, error) {
 		switch t.typ {
 		case ProcsChange:
 			ev.Value, ev.Stack = args[0], d.stackIndex(args[1])
+			d.maxProcs = args[0]
 		case GoLabel:
 			ev.Text = d.textIndex(args[0])
 		default:
@@ -576,7 +578,7 @@ func (d *Decoder) takeCallback(t *thread) (bool, error) {
 		if p.status != ProcSyscall {
 			return false, contradicts(t, "the processor is not in a system call")
 		}
-		p.status = ProcSyscallAbandoned
+		p.status, p.since = ProcSyscallAbandoned, t.time
 		ev := d.put(t)
 		ev.Type, ev.From, ev.To, ev.Value = ProcSteal, ProcRunning, ProcIdle, uint64(p.id)
 	}
@@ -602,7 +604,7 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 		if t.index < 0 {
 			return false, contradicts(t, noThread)
 		}
-		p.status, p.seq = ProcRunning, args[1]
+		p.status, p.seq, p.since = ProcRunning, args[1], t.time
 		ev := d.put(t)
 		ev.From, ev.To, ev.Value = ProcIdle, ProcRunning, args[0]
 		d.hold(t, i)
@@ -615,7 +617,7 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 		if p.status != ProcRunning && p.status != ProcSyscall {
 			return false, contradicts(t, "the processor does not run")
 		}
-		p.status = ProcIdle
+		p.status, p.since = ProcIdle, t.time
 		ev := d.put(t)
 		ev.From, ev.To, ev.Value = ProcRunning, ProcIdle, uint64(p.id)
 		t.drop()
@@ -635,7 +637,7 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 		ev := d.put(t)
 		ev.From, ev.To, ev.Value = ProcRunning, ProcIdle, args[0]
 		was := p.status
-		p.status, p.seq = ProcIdle, args[1]
+		p.status, p.seq, p.since = ProcIdle, args[1], t.time
 		if was == ProcSyscallAbandoned {
 			ev.From = ProcIdle // the thread may have moved on by now
 			return true, nil
@@ -675,7 +677,7 @@ func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
 	ev.From, ev.To, ev.Value = 0, seenAs[status], id
 	i := d.findProc(id)
 	if i < 0 {
-		i = d.addProc(id, status)
+		i = d.addProc(id, status, t.time)
 	} else {
 		p := &d.procs[i]
 		ev.From = seenAs[status]
@@ -696,7 +698,7 @@ func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
 		case p.status != status:
 			return false, contradicts(t, otherThan)
 		}
-		p.seq = 0
+		p.seq, p.since = 0, t.time
 	}
 	if (status == ProcRunning || status == ProcSyscall) && t.index >= 0 {
 		d.hold(t, i)

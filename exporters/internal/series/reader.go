@@ -280,7 +280,7 @@ func (r *Reader) totals(live *bottleneck.Live) map[cell]int64 {
 	add("bottleneck_stream_generations_total", "", "", "", st.Generations)
 	add("bottleneck_stream_bytes_total", "", "", "", st.Bytes)
 	add("bottleneck_stream_cpu_seconds_total", "", "", "", int64(st.CPU))
-	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverMemory} {
+	for i, d := range []timeline.Drop{st.Behind, st.Broken, st.OverMemory} {
 		add("bottleneck_stream_dropped_generations_total", "", "", droppedReasons[i], d.Generations)
 		add("bottleneck_stream_dropped_bytes_total", "", "", droppedReasons[i], d.Bytes)
 		add("bottleneck_stream_dropped_seconds_total", "", "", droppedReasons[i], int64(d.Duration))

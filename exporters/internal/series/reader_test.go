@@ -109,7 +109,7 @@ func TestDropsBeforeWindows(t *testing.T) {
 		for second := range 6 {
 			src.live = bottleneck.Live{}
 			src.live.Stream.Elapsed = time.Duration(1+second) * time.Second
-			src.live.Stream.Dropped.Broken.Generations = int64(1 + second)
+			src.live.Stream.Broken.Generations = int64(1 + second)
 			if second >= 3 {
 				src.live.From = time.Unix(int64(1000*start+1000), 0)
 				src.live.Bottle = graph(1, time.Second)
