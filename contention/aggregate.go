@@ -222,20 +222,12 @@ func (a Aspect) key(q *Pair) string {
 	case "group":
 		return orUnknown(who.Group)
 	case "func":
-		if who.Stack == nil || len(who.Stack.Frames) == 0 {
-			return UnknownKey
-		}
-		return orUnknown(who.Stack.Frames[0].Func)
+		return orUnknown(leafFunc(&who))
 	}
 	return who.Stack.String()
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return UnknownKey
-	}
-	return s
-}
+func orUnknown(s string) string { return cmp.Or(s, UnknownKey) }
 
 // String returns the name of the lock, or its class and number.
 func (l *Lock) String() string {
@@ -250,35 +242,20 @@ func (s *Stack) String() string {
 	if s == nil || len(s.Frames) == 0 {
 		return UnknownKey
 	}
-	var b strings.Builder
-	for i, f := range s.Frames {
-		if i > 0 {
-			b.WriteString(" < ")
-		}
-		b.WriteString(f.Func)
-		if f.File != "" {
-			fmt.Fprintf(&b, " %s:%d", f.File, f.Line)
-		}
-	}
+	text := strings.Join(s.texts(), " < ")
 	if s.Truncated {
-		b.WriteString(" < …")
+		text += " < …"
 	}
-	return b.String()
+	return text
 }
 
 // LockRow is the row of a lock in the table of locks.
 type LockRow struct {
 	*Lock
-	// Contentions is the number of waits for the lock, and Parks the number of times that
-	// goroutines blocked for it; see Wait.
-	Contentions, Parks int64
-	// Waited == Blamed + HandOff + Unattributed is the total time lost by all waiters.
-	Waited, Blamed, HandOff, Unattributed time.Duration
+	// Wait is the sum of all waits for the lock, without their kind, waiter and flags.
+	Wait
 	// ForWork is the part of Waited in waits that need not cost anything; see [Wait.ForWork].
 	ForWork time.Duration
-	// Ready is the time for which they were ready after that, and ReadyIdle the part of it in
-	// which a processor (P) was idle.
-	Ready, ReadyIdle time.Duration
 	// Activity is what the owners did while they were waited for. Its parts sum to Blamed.
 	Activity Activity
 	// ContendedShare is the part of the profile's duration in which the lock was held while a
@@ -290,26 +267,18 @@ type LockRow struct {
 func (p *Profile) LockTable() []LockRow {
 	byLock := make(map[*Lock]*LockRow, len(p.Locks))
 	for _, l := range p.Locks {
-		r := &LockRow{Lock: l}
+		byLock[l] = &LockRow{Lock: l}
 		if p.Duration > 0 {
-			r.ContendedShare = float64(l.Contended) / float64(p.Duration)
+			byLock[l].ContendedShare = float64(l.Contended) / float64(p.Duration)
 		}
-		byLock[l] = r
 	}
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		if r := byLock[w.Lock]; r != nil {
-			r.Contentions += w.Contentions
-			r.Parks += w.Parks
-			r.Ready += w.Ready
-			r.ReadyIdle += w.ReadyIdle
-			r.Waited += w.Waited
+			r.Wait.Add(w)
 			if w.ForWork() {
 				r.ForWork += w.Waited
 			}
-			r.Blamed += w.Blamed
-			r.HandOff += w.HandOff
-			r.Unattributed += w.Unattributed
 		}
 	}
 	for i := range p.Pairs {

@@ -39,40 +39,15 @@ func partyColumns(name, title string, of func(*line) *Party) []result.Column[lin
 	}
 }
 
-// times returns a column of times that only some rows have.
-func times(name, title, help string, of func(*line) (time.Duration, bool)) result.Column[line] {
-	return result.Column[line]{Name: name, Title: title, Unit: result.Duration, Help: help,
-		Value: func(l *line) (result.Value, bool) { d, known := of(l); return result.Int(d), known }}
-}
-
-// did returns a function for a time in the activity of the owner.
-func did(activity func(Activity) time.Duration) func(*line) (time.Duration, bool) {
-	return of(func(l *line) *Pair { return l.pair }, func(q *Pair) int64 { return int64(activity(q.OwnerActivity())) })
-}
-
-// of returns a function for a number in a part of the line that may be missing.
-func of[T any](part func(*line) *T, number func(*T) int64) func(*line) (time.Duration, bool) {
-	return func(l *line) (time.Duration, bool) {
-		p := part(l)
+// partColumn returns a column with a number of a part of a line that only some lines have.
+func partColumn[T any](name, title string, unit result.Unit, help string, of func(*line) *T, number func(*T) int64) result.Column[line] {
+	return result.Column[line]{Name: name, Title: title, Unit: unit, Help: help, Value: func(l *line) (result.Value, bool) {
+		p := of(l)
 		if p == nil {
-			return 0, false
+			return result.Int(0), false
 		}
-		return time.Duration(number(p)), true
-	}
-}
-
-func ofReady(number func(*Wait) int64) func(*line) (time.Duration, bool) {
-	return of(func(l *line) *Wait { return l.ready }, number)
-}
-
-func ofUnfinished(number func(*Unfinished) int64) func(*line) (time.Duration, bool) {
-	return of(func(l *line) *Unfinished { return l.unfinished }, number)
-}
-
-// asCount converts a column of times to one of counts.
-func asCount(c result.Column[line]) result.Column[line] {
-	c.Unit = result.Count
-	return c
+		return result.Int(number(p)), true
+	}}
 }
 
 // ofRoot returns a function for the goroutine at the end of the chain of blame for the longest part.
@@ -86,6 +61,10 @@ func ofRoot(of func(*Party) string) func(*line) (result.Value, bool) {
 }
 
 func lineColumns() []result.Column[line] {
+	pair, ready, unfinished := func(l *line) *Pair { return l.pair }, func(l *line) *Wait { return l.ready }, func(l *line) *Unfinished { return l.unfinished }
+	did := func(name, title, help string, of func(Activity) time.Duration) result.Column[line] {
+		return partColumn(name, title, result.Duration, help, pair, func(q *Pair) int64 { return int64(of(q.OwnerActivity())) })
+	}
 	c := []result.Column[line]{
 		{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) Kind { return l.kind })},
 		{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock", Value: result.Texts(func(l *line) string { return l.lock })},
@@ -97,21 +76,21 @@ func lineColumns() []result.Column[line] {
 		{Name: "flags", Title: "flags", Note: true, Help: "what is not exact", Value: result.Texts(func(l *line) string { return l.flags.String() })},
 		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 { return l.contentions })},
 		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints(func(l *line) time.Duration { return l.wait })},
-		times("running_ns", "ran", "the part in which the owner ran", did(func(a Activity) time.Duration { return a.Running })),
-		times("runnable_ns", "ready", "the part in which the owner was ready to run", did(func(a Activity) time.Duration { return a.Runnable })),
-		times("blocked_ns", "blocked", "the part in which the owner was itself blocked", did(func(a Activity) time.Duration { return a.BlockedTotal() })),
-		times("unknown_ns", "unknown", "the part in which it is not known what the owner did", did(func(a Activity) time.Duration { return a.Unknown })),
+		did("running_ns", "ran", "the part in which the owner ran", func(a Activity) time.Duration { return a.Running }),
+		did("runnable_ns", "ready", "the part in which the owner was ready to run", func(a Activity) time.Duration { return a.Runnable }),
+		did("blocked_ns", "blocked", "the part in which the owner was itself blocked", func(a Activity) time.Duration { return a.BlockedTotal() }),
+		did("unknown_ns", "unknown", "the part in which it is not known what the owner did", func(a Activity) time.Duration { return a.Unknown }),
 		{Name: "blocked_on", Title: "blocked on", Note: true, Help: "what the owner was blocked on", Value: result.Texts((*line).blockedOn)},
 		{Name: "root_group", Title: "root", Unit: result.Func, Help: "the goroutines at the end of the chain of blame", Value: ofRoot(func(p *Party) string { return p.Group })},
 		{Name: "root_func", Title: "root in", Unit: result.Func, Help: "their function", Value: ofRoot(leafFunc)},
 		{Name: "root_stack", Title: "root stack", Help: "their call chain, leaf first", Value: ofRoot(func(p *Party) string { return p.Stack.String() })},
-		times("root_ns", "by root", "for how long they were at the end", of(func(l *line) *Pair { return l.pair }, func(q *Pair) int64 { return int64(q.RootOwners()[0].Blamed) })),
-		times("ready_ns", "then ready", "for how long they were ready after the waits", ofReady(func(w *Wait) int64 { return int64(w.Ready) })),
-		times("ready_idle_ns", "beside an idle processor", "the part in which a processor was idle", ofReady(func(w *Wait) int64 { return int64(w.ReadyIdle) })),
-		asCount(times("parks", "parks", "how often they blocked", ofReady(func(w *Wait) int64 { return w.Parks }))),
-		asCount(times("unfinished", "still waiting", "goroutines that waited when the trace ended", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Count) }))),
-		times("unfinished_ns", "for", "for how long they had waited", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Waited) })),
-		times("unfinished_longest_ns", "longest", "for how long the first of them had", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Longest) })),
+		partColumn("root_ns", "by root", result.Duration, "for how long they were at the end", pair, func(q *Pair) int64 { return int64(q.RootOwners()[0].Blamed) }),
+		partColumn("ready_ns", "then ready", result.Duration, "for how long they were ready after the waits", ready, func(w *Wait) int64 { return int64(w.Ready) }),
+		partColumn("ready_idle_ns", "beside an idle processor", result.Duration, "the part in which a processor was idle", ready, func(w *Wait) int64 { return int64(w.ReadyIdle) }),
+		partColumn("parks", "parks", result.Count, "how often they blocked", ready, func(w *Wait) int64 { return w.Parks }),
+		partColumn("unfinished", "still waiting", result.Count, "goroutines that waited when the trace ended", unfinished, func(u *Unfinished) int64 { return int64(u.Count) }),
+		partColumn("unfinished_ns", "for", result.Duration, "for how long they had waited", unfinished, func(u *Unfinished) int64 { return int64(u.Waited) }),
+		partColumn("unfinished_longest_ns", "longest", result.Duration, "for how long the first of them had", unfinished, func(u *Unfinished) int64 { return int64(u.Longest) }),
 	}...)
 }
 

@@ -20,11 +20,10 @@ import (
 // takes from both.
 //
 // Wait unlocks L and locks it again later. For blame, the hold before and the hold after are one,
-// and belong to the call chain of the final Unlock. When Wait unlocks L, that Unlock is still to
-// come, so the exit refers forward to it. If Wait is called in a loop, all its exits refer to the
-// same Unlock. A wait behind such an exit is settled at that Unlock. A snapshot before it, or a
-// history that would become too long, settles the wait with the call chain of the Wait, flagged
-// InWait.
+// and belong to the call chain of the final Unlock: the exit in Wait refers forward to it, and so
+// do those of further Waits in a loop. A wait behind such an exit is settled at that Unlock. A
+// snapshot before it, or a history that would become too long, settles the wait with the call chain
+// of the Wait, flagged InWait.
 
 // Cond is a [sync.Cond] that records, while collection is on, who waited on it and which Signal or
 // Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package, the wait for L at the

@@ -7,39 +7,36 @@ import (
 	"time"
 )
 
-// View selects the call chains in the stacks of a flame graph.
-type View string
-
-// The views.
+// The views: whose call chains the stacks of a flame graph have.
 const (
 	// OwnerView has the call chains of the owners to blame.
-	OwnerView View = "owner"
+	OwnerView = "owner"
 	// WaiterView has the call chains of the waiters.
-	WaiterView View = "waiter"
+	WaiterView = "waiter"
 	// JoinedView has both in one stack: from the root, the waiter's chain, then the lock, then
 	// the owner's chain upside down, from the call that held the lock to where its goroutine
 	// began. Read from the root, it shows who waits; from the leaf, who holds the lock.
-	JoinedView View = "joined"
+	JoinedView = "joined"
 	// RootView has the call chains of the goroutines at the end of the chains of blame; see
 	// [Root].
-	RootView View = "root"
+	RootView = "root"
 )
 
 // Views lists all views.
-var Views = []View{OwnerView, WaiterView, JoinedView, RootView}
+var Views = []string{OwnerView, WaiterView, JoinedView, RootView}
 
-// ParseView returns the view with a name such as "joined".
-func ParseView(name string) (View, error) {
-	if v := View(name); slices.Contains(Views, v) {
-		return v, nil
+// CheckView returns an error if there is no view with the name.
+func CheckView(name string) error {
+	if slices.Contains(Views, name) {
+		return nil
 	}
-	return "", fmt.Errorf("contention: unknown view %q: want owner, waiter, joined or root", name)
+	return fmt.Errorf("contention: unknown view %q: want owner, waiter, joined or root", name)
 }
 
 // Sample is a stack of a flame graph.
 type Sample struct {
 	// Stack begins with the root.
-	Stack []SampleFrame
+	Stack []Frame
 	Kind  Kind
 	Lock  *Lock
 	// WaiterGroup is empty in OwnerView and RootView, and OwnerGroup in WaiterView. Without an
@@ -54,14 +51,6 @@ type Sample struct {
 	// Ready is the time for which the waiters were ready after that, until they had a processor
 	// (P). It is below [ReadyKey], or in WaiterView with the waits.
 	Ready time.Duration
-}
-
-// SampleFrame is one line of a stack.
-type SampleFrame struct {
-	Frame
-	// Aspect is empty for a call. Otherwise the frame is not code, Func is a text in brackets,
-	// such as "[lock] cache", and Aspect is its meaning.
-	Aspect string
 }
 
 // HeldByKey stands between the lock and the owner's calls in the joined view.
@@ -79,7 +68,7 @@ func (l *Lock) Title() string {
 // Samples returns the stacks of a flame graph: one for each pair of waiter and owner, or in
 // RootView for each root of a pair. Except in WaiterView, it also returns one each for the
 // hand-off, unattributed and ready time of each row of Waits. Equal stacks are not combined.
-func (p *Profile) Samples(v View) iter.Seq[Sample] {
+func (p *Profile) Samples(v string) iter.Seq[Sample] {
 	if v == WaiterView {
 		return p.waiterSamples
 	}
@@ -150,7 +139,7 @@ func (p *Profile) waiterSamples(yield func(Sample) bool) {
 }
 
 // sampleOf returns a sample with the stack up to the owner's part.
-func sampleOf(v View, k Kind, l *Lock, waiter Party) Sample {
+func sampleOf(v string, k Kind, l *Lock, waiter Party) Sample {
 	s := Sample{Kind: k, Lock: l}
 	if v == JoinedView {
 		s.WaiterGroup = orUnknown(waiter.Group)
@@ -160,7 +149,7 @@ func sampleOf(v View, k Kind, l *Lock, waiter Party) Sample {
 }
 
 // withoutOwner yields the part of a row that is blamed on no goroutine, if there is one.
-func (w *Wait) withoutOwner(v View, key string, d time.Duration, yield func(Sample) bool) bool {
+func (w *Wait) withoutOwner(v string, key string, d time.Duration, yield func(Sample) bool) bool {
 	if d == 0 {
 		return true
 	}
@@ -170,7 +159,7 @@ func (w *Wait) withoutOwner(v View, key string, d time.Duration, yield func(Samp
 }
 
 // notOwned returns the sample for a part of a row that belongs to no owner.
-func (w *Wait) notOwned(v View, key string) Sample {
+func (w *Wait) notOwned(v string, key string) Sample {
 	s := sampleOf(v, w.Kind, w.Lock, w.Waiter)
 	s.Stack = append(s.Stack, notCode(key, key[1:len(key)-1]))
 	s.OwnerGroup = key
@@ -180,21 +169,21 @@ func (w *Wait) notOwned(v View, key string) Sample {
 	return s
 }
 
-func notCode(text, aspect string) SampleFrame {
-	return SampleFrame{Frame: Frame{Func: text}, Aspect: aspect}
+func notCode(text, aspect string) Frame {
+	return Frame{Func: text, Aspect: aspect}
 }
 
 // calls returns the calls of a stack, root first, with spare capacity.
-func calls(s *Stack) []SampleFrame {
+func calls(s *Stack) []Frame {
 	if s == nil || len(s.Frames) == 0 {
-		return []SampleFrame{notCode(UnknownKey, "unknown")}
+		return []Frame{notCode(UnknownKey, "unknown")}
 	}
-	out := make([]SampleFrame, 0, 2*len(s.Frames)+3)
+	out := make([]Frame, 0, 2*len(s.Frames)+3)
 	if s.Truncated {
 		out = append(out, notCode("[truncated]", "truncated"))
 	}
 	for _, f := range slices.Backward(s.Frames) {
-		out = append(out, SampleFrame{Frame: f})
+		out = append(out, f)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -430,53 +431,54 @@ func (r *jsonReader) row(f *rowJSON) (l *Lock, waiter Party, flags Flags, err er
 	return l, waiter, flags, err
 }
 
-func (r *jsonReader) readWaits() (err error) {
-	for i := range r.form.Waits {
-		f := &r.form.Waits[i]
+func (r *jsonReader) readWaits() error {
+	return each("wait", r.form.Waits, func(f *waitJSON) (err error) {
 		w := f.Wait
 		w.Kind = f.rowJSON.Kind
-		if w.Lock, w.Waiter, w.Flags, err = r.row(&f.rowJSON); err != nil {
-			return fmt.Errorf("wait %d: %w", i, err)
-		}
+		w.Lock, w.Waiter, w.Flags, err = r.row(&f.rowJSON)
 		r.p.Waits = append(r.p.Waits, w)
-	}
-	return nil
+		return err
+	})
 }
 
-func (r *jsonReader) readPairs() (err error) {
-	for i := range r.form.Pairs {
-		f := &r.form.Pairs[i]
+func (r *jsonReader) readPairs() error {
+	return each("pair", r.form.Pairs, func(f *pairJSON) (err error) {
 		q := f.Pair
 		q.Kind, q.Activity = f.rowJSON.Kind, f.Activity.clone()
-		if q.Lock, q.Waiter, q.Flags, err = r.row(&f.rowJSON); err == nil {
-			q.Owner, err = r.party("owner", partyJSON(f.ownerJSON))
+		if q.Lock, q.Waiter, q.Flags, err = r.row(&f.rowJSON); err != nil {
+			return err
 		}
-		for j := 0; err == nil && j < len(f.Roots); j++ {
-			root := f.Roots[j].Root
-			if root.Owner, err = r.party("root", partyJSON(f.Roots[j].rootOwnerJSON)); err != nil {
-				err = fmt.Errorf("root %d: %w", j, err)
-			}
+		if q.Owner, err = r.party("owner", partyJSON(f.ownerJSON)); err != nil {
+			return err
+		}
+		err = each("root", f.Roots, func(f *rootJSON) (err error) {
+			root := f.Root
+			root.Owner, err = r.party("root", partyJSON(f.rootOwnerJSON))
 			q.Roots = append(q.Roots, root)
-		}
-		if err != nil {
-			return fmt.Errorf("pair %d: %w", i, err)
-		}
+			return err
+		})
 		r.p.Pairs = append(r.p.Pairs, q)
-	}
-	return nil
+		return err
+	})
 }
 
-func (r *jsonReader) readUnfinished() (err error) {
-	for i := range r.form.Unfinished {
-		f := &r.form.Unfinished[i]
+func (r *jsonReader) readUnfinished() error {
+	return each("unfinished", r.form.Unfinished, func(f *unfinishedJSON) (err error) {
 		u := f.Unfinished
 		if u.Waiter, err = r.party("waiter", partyJSON(f.waiterJSON)); err == nil {
 			u.Holder, err = r.party("holder", partyJSON(f.holderJSON))
 		}
-		if err != nil {
-			return fmt.Errorf("unfinished %d: %w", i, err)
-		}
 		r.p.Unfinished = append(r.p.Unfinished, u)
+		return err
+	})
+}
+
+// each calls f for each row. The error of f gets the number of the row.
+func each[T any](name string, rows []T, f func(*T) error) error {
+	for i := range rows {
+		if err := f(&rows[i]); err != nil {
+			return fmt.Errorf("%s %d: %w", name, i, err)
+		}
 	}
 	return nil
 }
@@ -514,9 +516,9 @@ func (p *Profile) CheckValid() error {
 		return fmt.Errorf("instances is out of range: %d", p.Instances)
 	case p.InFlight < 0:
 		return fmt.Errorf("in_flight is negative: %d", p.InFlight)
-	case !slices.Contains([]Source{"", FromWrappers, FromTrace}, p.Source):
+	case !slices.Contains([]string{"", FromWrappers, FromTrace}, p.Source):
 		return fmt.Errorf("source is %q, not wrappers or trace", p.Source)
-	case !slices.Contains([]Accuracy{"", Exact, Sampled, Inferred}, p.Accuracy):
+	case !slices.Contains([]string{"", Exact, Sampled, Inferred}, p.Accuracy):
 		return fmt.Errorf("accuracy is %q, not exact, sampled or inferred", p.Accuracy)
 	}
 	for _, check := range []func() error{p.checkLocks, p.checkWaits, p.checkPairs, p.checkBlamed, p.checkOwners, p.checkUnfinished} {
@@ -572,40 +574,30 @@ func addAll(sums []int64, terms ...int64) error {
 
 func (p *Profile) checkWaits() error {
 	sums := make([]int64, 5)
-	for i := range p.Waits {
-		w := &p.Waits[i]
+	return each("wait", p.Waits, func(w *Wait) error {
 		err := checkRow(w.Kind, w.Contentions, w.Waited, w.Longest, w.StdErr, w.Flags, WaiterFlags)
 		switch {
 		case err != nil:
+			return err
 		case w.Observed < 0 || w.Blamed < 0 || w.HandOff < 0 || w.Unattributed < 0:
-			err = errors.New("observed, blamed_ns, handoff_ns or unattributed_ns is negative")
+			return errors.New("observed, blamed_ns, handoff_ns or unattributed_ns is negative")
 		case w.Parks < 0 || w.Ready < 0 || w.ReadyIdle < 0 || w.ReadyIdle > w.Ready:
-			err = errors.New("parks, ready_ns or ready_idle_ns is negative, or ready_idle_ns is more than ready_ns")
+			return errors.New("parks, ready_ns or ready_idle_ns is negative, or ready_idle_ns is more than ready_ns")
 		case w.Blamed > w.Waited || w.HandOff > w.Waited-w.Blamed || w.Unattributed != w.Waited-w.Blamed-w.HandOff:
-			err = fmt.Errorf("blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, %d", w.Waited)
-		default:
-			err = addAll(sums, int64(w.Waited), int64(w.Ready), w.Contentions, w.Observed, w.Parks)
+			return fmt.Errorf("blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, %d", w.Waited)
 		}
-		if err != nil {
-			return fmt.Errorf("wait %d: %w", i, err)
-		}
-	}
-	return nil
+		return addAll(sums, int64(w.Waited), int64(w.Ready), w.Contentions, w.Observed, w.Parks)
+	})
 }
 
 func (p *Profile) checkPairs() error {
 	sums := make([]int64, 2)
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		err := checkRow(q.Kind, q.Contentions, q.Blamed, q.Longest, q.StdErr, q.Flags, 1<<len(flagNames)-1)
-		if err == nil {
-			err = addAll(sums, int64(q.Blamed), q.Contentions)
+	return each("pair", p.Pairs, func(q *Pair) error {
+		if err := checkRow(q.Kind, q.Contentions, q.Blamed, q.Longest, q.StdErr, q.Flags, 1<<len(flagNames)-1); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("pair %d: %w", i, err)
-		}
-	}
-	return nil
+		return addAll(sums, int64(q.Blamed), q.Contentions)
+	})
 }
 
 // checkBlamed checks that the pairs of each waiter sum to its Blamed.
@@ -634,17 +626,7 @@ func (p *Profile) checkBlamed() error {
 
 // checkOwners checks the activities and the roots of all pairs.
 func (p *Profile) checkOwners() error {
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		err := q.checkActivity()
-		if err == nil {
-			err = q.checkRoots()
-		}
-		if err != nil {
-			return fmt.Errorf("pair %d: %w", i, err)
-		}
-	}
-	return nil
+	return each("pair", p.Pairs, func(q *Pair) error { return cmp.Or(q.checkActivity(), q.checkRoots()) })
 }
 
 // checkActivity checks that the parts sum to Blamed, unless all are zero.
@@ -673,43 +655,38 @@ func (q *Pair) checkRoots() error {
 	left := q.Blamed
 	blocked := map[Kind]time.Duration{}
 	itself := false
-	for i := range q.Roots {
-		r := &q.Roots[i]
-		var err error
+	err := each("root", q.Roots, func(r *Root) error {
 		switch {
 		case r.Links < 0 || r.Contentions < 0:
-			err = errors.New("links or contentions is negative")
+			return errors.New("links or contentions is negative")
 		case r.Blamed < 0 || r.Blamed > left:
-			err = fmt.Errorf("a wait_ns is negative, or they sum to more than that of the pair, %d", q.Blamed)
+			return fmt.Errorf("a wait_ns is negative, or they sum to more than that of the pair, %d", q.Blamed)
 		case r.Via == "" && (itself || r.Owner != q.Owner):
-			err = errors.New("a root with an empty via must be the owner, and unique")
+			return errors.New("a root with an empty via must be the owner, and unique")
 		case r.Via != "" && q.Activity.Blocked[r.Via]-blocked[r.Via] < r.Blamed:
-			err = fmt.Errorf("the owner was not blocked on %q for so long", r.Via)
-		}
-		if err != nil {
-			return fmt.Errorf("root %d: %w", i, err)
+			return fmt.Errorf("the owner was not blocked on %q for so long", r.Via)
 		}
 		itself = itself || r.Via == ""
 		blocked[r.Via] += r.Blamed
 		left -= r.Blamed
+		return nil
+	})
+	if err == nil && len(q.Roots) > 0 && left != 0 {
+		err = fmt.Errorf("roots: they sum to %d, not to wait_ns, %d", q.Blamed-left, q.Blamed)
 	}
-	if len(q.Roots) > 0 && left != 0 {
-		return fmt.Errorf("roots: they sum to %d, not to wait_ns, %d", q.Blamed-left, q.Blamed)
-	}
-	return nil
+	return err
 }
 
 func (p *Profile) checkUnfinished() error {
-	for i := range p.Unfinished {
-		u := &p.Unfinished[i]
+	return each("unfinished", p.Unfinished, func(u *Unfinished) error {
 		switch {
 		case !slices.Contains(Kinds, u.Kind):
-			return fmt.Errorf("unfinished %d: kind is %q, not one of %v", i, u.Kind, Kinds)
+			return fmt.Errorf("kind is %q, not one of %v", u.Kind, Kinds)
 		case u.Count <= 0:
-			return fmt.Errorf("unfinished %d: count is %d, not positive", i, u.Count)
+			return fmt.Errorf("count is %d, not positive", u.Count)
 		case u.Longest < 0 || u.Waited < u.Longest:
-			return fmt.Errorf("unfinished %d: wait_ns is %d, longest_ns %d", i, u.Waited, u.Longest)
+			return fmt.Errorf("wait_ns is %d, longest_ns %d", u.Waited, u.Longest)
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -2,25 +2,25 @@ package contention
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
 
-// Piece is the position of a profile among those made in one pass over a trace. The zero value is
+// piece is the position of a profile among those made in one pass over a trace. The zero value is
 // for a single profile.
-type Piece struct {
-	Pass        *int // the same for all pieces of a pass; nil for a single profile
-	First, Last int  // range of pieces
-	SameIDs     bool // windows of a pass: a lock has the same ID in all of them
+type piece struct {
+	pass        *int // the same for all pieces of a pass; nil for a single profile
+	first, last int  // range of pieces
+	sameIDs     bool // windows of a pass: a lock has the same ID in all of them
 }
 
 // Finish completes a profile whose rows another package has filled in: it sorts them, and adds the
-// limits of their accuracy to Warnings.
-func (p *Profile) Finish(of Piece) {
-	p.piece = of
+// limits of their accuracy to Warnings. The profile is piece number n of those with the same pass,
+// or window number n: a lock has the same ID in all windows.
+func (p *Profile) Finish(pass *int, n int, window bool) {
+	p.piece = piece{pass, n, n, window}
 	p.finish()
-	if p.Source == FromTrace && !of.SameIDs { // windows get the warnings when they are merged
+	if p.Source == FromTrace && !window { // windows get the warnings when they are merged
 		p.warnTrace()
 	}
 }
@@ -95,12 +95,12 @@ type alikeLocks struct {
 
 // take returns the first lock that may be one of profile n and that the profile has not found yet,
 // or nil.
-func (a *alikeLocks) take(n int, of Piece) *mergedLock {
+func (a *alikeLocks) take(n int, of piece) *mergedLock {
 	if a.n != n {
 		a.n, a.free = n, 0
 	}
 	for ; a.free < len(a.list); a.free++ {
-		if e := a.list[a.free]; e.n != n && !(of.SameIDs && e.source == of.Pass) {
+		if e := a.list[a.free]; e.n != n && !(of.sameIDs && e.source == of.pass) {
 			return e
 		}
 	}
@@ -138,15 +138,15 @@ type mergedKey struct {
 
 // count counts the instances.
 func (m *merger) count(p *Profile) {
-	switch s := p.piece.Pass; {
+	switch s := p.piece.pass; {
 	case s == nil:
 		m.instances += max(1, p.Instances)
 		m.foreign = true
 	default:
-		if last, seen := m.sources[s]; !seen || p.piece.First <= last {
+		if last, seen := m.sources[s]; !seen || p.piece.first <= last {
 			m.instances++ // otherwise it follows
 		}
-		m.sources[s] = p.piece.Last
+		m.sources[s] = p.piece.last
 	}
 }
 
@@ -169,7 +169,7 @@ func (m *merger) add(p *Profile) {
 			owner: m.stacks.of(q.Owner.Stack), ownerGroup: q.Owner.Group, ownerG: m.goroutine(q.Owner),
 		}
 		into := rowOf(&m.out.Pairs, m.pairs, k, Pair{Kind: q.Kind, Lock: lock.lock, Waiter: m.party(q.Waiter), Owner: m.party(q.Owner), Flags: q.Flags})
-		into.add(q)
+		into.add(q, 1)
 		m.addRoots(into, q)
 	}
 }
@@ -185,15 +185,15 @@ func (m *merger) addHead(p *Profile) {
 		}
 		o.Accuracy = worse(o.Accuracy, p.Accuracy)
 	}
-	follows := m.n > 1 && p.piece.Pass != nil && p.piece.Pass == o.piece.Pass
+	follows := m.n > 1 && p.piece.pass != nil && p.piece.pass == o.piece.pass
 	if follows {
-		if p.piece.First > o.piece.Last && p.Source == FromTrace {
+		if p.piece.first > o.piece.last && p.Source == FromTrace {
 			o.InFlight, o.Unfinished = 0, nil // they continue in the next piece
 		}
-		o.piece.First = min(o.piece.First, p.piece.First)
-		o.piece.Last = max(o.piece.Last, p.piece.Last)
+		o.piece.first = min(o.piece.first, p.piece.first)
+		o.piece.last = max(o.piece.last, p.piece.last)
 	} else if m.n > 1 {
-		o.piece = Piece{}
+		o.piece = piece{}
 	}
 	if !p.Start.IsZero() && (o.Start.IsZero() || p.Start.Before(o.Start)) {
 		o.Start = p.Start
@@ -208,7 +208,7 @@ func (m *merger) addHead(p *Profile) {
 	o.Dropped.Pairs += p.Dropped.Pairs
 	o.Dropped.Exits += p.Dropped.Exits
 	into := &o.Warnings
-	if p.piece.Pass != nil {
+	if p.piece.pass != nil {
 		into = &m.own // they follow from the numbers if all are of passes
 	}
 	for _, w := range p.Warnings {
@@ -229,8 +229,8 @@ func severalInstances(n int) int {
 // maxMergedWarnings is the maximum number of different warnings in a merged profile.
 const maxMergedWarnings = 32
 
-func worse(a, b Accuracy) Accuracy {
-	order := []Accuracy{Exact, Sampled, Inferred}
+func worse(a, b string) string {
+	order := []string{Exact, Sampled, Inferred}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}
@@ -238,26 +238,32 @@ func worse(a, b Accuracy) Accuracy {
 }
 
 // Add adds the numbers of b to w.
-func (w *Wait) Add(b *Wait) {
-	w.Contentions += b.Contentions
+func (w *Wait) Add(b *Wait) { w.add(b, 1) }
+
+// add adds b as often as times. Observed values are added once.
+func (w *Wait) add(b *Wait, times int64) {
+	n := time.Duration(times)
+	w.Contentions += times * b.Contentions
 	w.Observed += b.Observed
-	w.Parks += b.Parks
-	w.Ready += b.Ready
-	w.ReadyIdle += b.ReadyIdle
-	w.Waited += b.Waited
-	w.Blamed += b.Blamed
-	w.HandOff += b.HandOff
-	w.Unattributed += b.Unattributed
+	w.Parks += times * b.Parks
+	w.Ready += n * b.Ready
+	w.ReadyIdle += n * b.ReadyIdle
+	w.Waited += n * b.Waited
+	w.Blamed += n * b.Blamed
+	w.HandOff += n * b.HandOff
+	w.Unattributed += n * b.Unattributed
 	w.Longest = max(w.Longest, b.Longest)
-	w.StdErr = bothErrors(w.StdErr, b.StdErr)
+	w.StdErr = bothErrors(w.StdErr, n*b.StdErr)
 }
 
-func (q *Pair) add(b *Pair) {
-	q.Contentions += b.Contentions
-	q.Blamed += b.Blamed
+// add is like Wait.add. It leaves out the roots.
+func (q *Pair) add(b *Pair, times int64) {
+	n := time.Duration(times)
+	q.Contentions += times * b.Contentions
+	q.Blamed += n * b.Blamed
 	q.Longest = max(q.Longest, b.Longest)
-	q.StdErr = bothErrors(q.StdErr, b.StdErr)
-	q.Activity.add(b.OwnerActivity(), 1)
+	q.StdErr = bothErrors(q.StdErr, n*b.StdErr)
+	q.Activity.add(b.OwnerActivity(), n)
 }
 
 // addRoots adds the roots of b to those of q, which already includes the rest of b.
@@ -299,7 +305,7 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 		}
 	}
 	for _, l := range p.Locks {
-		if m.byID[lockID{p.piece.Pass, l.ID}] != nil {
+		if m.byID[lockID{p.piece.pass, l.ID}] != nil {
 			match(l) // before a similar lock takes its place
 		}
 	}
@@ -315,11 +321,11 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	return out
 }
 
-func (m *merger) match(l *Lock, of Piece, keys []lockKey) *mergedLock {
+func (m *merger) match(l *Lock, of piece, keys []lockKey) *mergedLock {
 	if len(keys) == 0 {
 		keys = []lockKey{{name: l.Name, class: l.Class, created: m.stacks.of(l.Created)}}
 	}
-	id := lockID{of.Pass, l.ID}
+	id := lockID{of.pass, l.ID}
 	e := m.byID[id]
 	for i := 0; e == nil && i < len(keys); i++ {
 		if a := m.byKey[keys[i]]; a != nil {
@@ -330,8 +336,8 @@ func (m *merger) match(l *Lock, of Piece, keys []lockKey) *mergedLock {
 		e = &mergedLock{lock: &Lock{ID: l.ID, Name: l.Name, Class: l.Class, Created: m.stacks.same(l.Created)}}
 		m.locks = append(m.locks, e)
 	}
-	e.n, e.source = m.n, of.Pass
-	if of.Pass != nil {
+	e.n, e.source = m.n, of.pass
+	if of.pass != nil {
 		m.byID[id] = e
 	}
 	for _, k := range keys {
@@ -481,32 +487,19 @@ func (p *Profile) Scale(n int) *Profile {
 		out.Locks[i] = lock(l)
 	}
 	out.Waits = slices.Clone(p.Waits)
-	for i := range out.Waits {
-		w := &out.Waits[i]
-		w.Lock = lock(w.Lock)
-		w.Contentions *= count
-		w.Parks *= count
-		for _, d := range []*time.Duration{&w.Waited, &w.Ready, &w.ReadyIdle, &w.StdErr, &w.Blamed, &w.HandOff, &w.Unattributed} {
-			*d *= k
-		}
+	for i, w := range out.Waits {
+		out.Waits[i] = Wait{Kind: w.Kind, Lock: lock(w.Lock), Waiter: w.Waiter, Flags: w.Flags}
+		out.Waits[i].add(&w, count)
 	}
 	out.Pairs = slices.Clone(p.Pairs)
-	for i := range out.Pairs {
-		q := &out.Pairs[i]
-		q.Lock = lock(q.Lock)
-		q.Contentions *= count
-		for _, d := range []*time.Duration{&q.Blamed, &q.StdErr, &q.Activity.Running, &q.Activity.Runnable, &q.Activity.Unknown} {
-			*d *= k
+	for i, q := range out.Pairs {
+		scaled := Pair{Kind: q.Kind, Lock: lock(q.Lock), Waiter: q.Waiter, Owner: q.Owner, Flags: q.Flags, Roots: slices.Clone(q.Roots)}
+		scaled.add(&q, count)
+		for j := range scaled.Roots {
+			scaled.Roots[j].Contentions *= count
+			scaled.Roots[j].Blamed *= k
 		}
-		q.Activity.Blocked = maps.Clone(q.Activity.Blocked)
-		for kind := range q.Activity.Blocked {
-			q.Activity.Blocked[kind] *= k
-		}
-		q.Roots = slices.Clone(q.Roots)
-		for j := range q.Roots {
-			q.Roots[j].Contentions *= count
-			q.Roots[j].Blamed *= k
-		}
+		out.Pairs[i] = scaled
 	}
 	return &out
 }

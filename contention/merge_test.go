@@ -77,7 +77,7 @@ func TestMergeInstances(t *testing.T) {
 func TestMergeKeepsLocksOfOnePassApart(t *testing.T) {
 	source, chain := new(int), &Stack{Frames: []Frame{{Func: "main.worker", File: "main.go", Line: 7}}}
 	piece := func(n int, sameIDs bool, ids ...uint64) *Profile {
-		p := &Profile{Source: FromTrace, Accuracy: Inferred, piece: Piece{source, n, n, sameIDs}}
+		p := &Profile{Source: FromTrace, Accuracy: Inferred, piece: piece{source, n, n, sameIDs}}
 		for _, id := range ids {
 			l := &Lock{ID: id, Class: "main.Shard"}
 			p.Locks = append(p.Locks, l)

@@ -18,10 +18,10 @@ import (
 // In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly. The pairs with the same
 // kind, lock, waiter and waiter's flags sum to its Blamed.
 type Profile struct {
-	// Source is the origin of the observations.
-	Source Source `json:"source"`
-	// Accuracy is the accuracy of the blame.
-	Accuracy Accuracy `json:"accuracy"`
+	// Source is the origin of the observations, such as [FromTrace].
+	Source string `json:"source"`
+	// Accuracy is the accuracy of the blame, such as [Exact].
+	Accuracy string `json:"accuracy"`
 	// Start is when collection began; zero if unknown.
 	Start time.Time `json:"start"`
 	// Duration is the length of the collection.
@@ -51,7 +51,7 @@ type Profile struct {
 	Events int64 `json:"trace_events,omitempty"`
 	Bytes  int64 `json:"trace_bytes,omitempty"`
 
-	piece Piece // for Merge
+	piece piece // for Merge
 }
 
 // HasReady reports whether the profile separates the time for which goroutines were ready after
@@ -99,23 +99,17 @@ type Unfinished struct {
 	Longest time.Duration `json:"longest_ns"`
 }
 
-// Source is the origin of a profile's observations.
-type Source string
-
 // The sources of profiles.
 const (
-	FromWrappers Source = "wrappers" // Mutex, RWMutex and Cond of this package, live
-	FromTrace    Source = "trace"    // an execution trace
+	FromWrappers = "wrappers" // Mutex, RWMutex and Cond of this package, live
+	FromTrace    = "trace"    // an execution trace
 )
-
-// Accuracy is the accuracy of the blame.
-type Accuracy string
 
 // The accuracies, best first. A profile has the accuracy of its least accurate part.
 const (
-	Exact    Accuracy = "exact"    // every owner recorded when it came and left
-	Sampled  Accuracy = "sampled"  // exact for a random part of the waits, scaled to all
-	Inferred Accuracy = "inferred" // inferred from other events
+	Exact    = "exact"    // every owner recorded when it came and left
+	Sampled  = "sampled"  // exact for a random part of the waits, scaled to all
+	Inferred = "inferred" // inferred from other events
 )
 
 // Kind is the kind of a wait.
@@ -219,6 +213,9 @@ type Frame struct {
 	Line int    `json:"line"`
 	// PC is the address of the call in the profiled program; 0 if unknown.
 	PC uint64 `json:"pc"`
+	// Aspect is set in frames of a [Sample] that are not calls. Func is then a text in brackets,
+	// such as "[lock] cache", and Aspect is its meaning.
+	Aspect string `json:"-"`
 }
 
 // Lock is a lock, or another object that was waited for.
@@ -435,12 +432,10 @@ func (q *Pair) OwnerActivity() Activity {
 
 // Chains of blame
 //
-// An owner may itself be blocked while others wait for it: it waits for a second lock, or for a
-// channel. Then the goroutine that it waits for is to blame for both waits, and may be blocked as
-// well. The root owner is at the end of this chain: a goroutine that does not wait for another one.
-// A wait is divided among root owners by the time for which each was at the end.
-//
-// The chain ends with
+// An owner may itself be blocked while others wait for it. Then the goroutine that it waits for is
+// to blame for both waits, and may be blocked as well. The root owner is at the end of this chain.
+// A wait is divided among root owners by the time for which each was at the end. The chain ends
+// with
 //
 //   - a goroutine that runs, is runnable, or whose state is unknown;
 //   - a goroutine whose wait is blamed on no other: a wait for a timer, the network, a system call,
@@ -449,8 +444,7 @@ func (q *Pair) OwnerActivity() Activity {
 //
 // The past of each goroutine is recorded with the roots of its waits as soon as they are over.
 // Owners that delayed a wait have ended their own waits before, so the roots are available when
-// they are needed: no chain has to be followed twice, no chain can be a cycle, and a long chain
-// costs no more than a short one.
+// they are needed: no chain has to be followed twice, and no chain can be a cycle.
 
 // Root is the goroutine at the end of a chain of blame, and its part of a [Pair].
 type Root struct {

@@ -26,9 +26,9 @@ import (
 // sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
 // Every wait is timed, so the number and the total of a lock's waits are exact. Only the division
 // among owners is estimated. A drawn wait represents the earlier waits that were only timed and are
-// about as long (within a factor of 4: stratification by length). It counts k-fold if there are
-// k - 1 of them, but the total is never more than was timed. Timed waits that no drawn wait
-// represents at a snapshot have a row of their own, "[not sampled]", and are unattributed.
+// about as long (within a factor of 4: stratification by length): it counts k-fold if there are
+// k - 1 of them, but never for more than was timed. Timed waits that no drawn wait represents at a
+// snapshot have a row of their own, "[not sampled]", and are unattributed.
 //
 // A wait of 1 ms or more that was not drawn is recorded when it is over, in the row of its waiter.
 // Its owners have left no records: a drawn wait of that length represents the earlier ones of its
@@ -37,8 +37,8 @@ import (
 //
 // The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, where y is the time. That
 // is the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and is
-// larger than that of this one. The time that is not sampled may belong to any row, so the error of
-// each row includes it. Long waits add to the variance of pairs only.
+// larger than that of this one. The error of each row includes the time that is not sampled, as it
+// may belong to any of them. Long waits add to the variance of pairs only.
 
 const (
 	// budget is the part of a lock's throughput that recording may take, and advance what it may
@@ -432,13 +432,11 @@ func bothErrors(a, b time.Duration) time.Duration {
 //
 // The length of a stretch of unseen holds is known, as observed holds precede and follow it. It is
 // divided between owner and free time in the proportion of the pairs. At worst, the error is the
-// whole stretch, so a quarter of its square adds to the variance of the blame, and the rows are
-// flagged Estimated. All waits behind the run share that error.
-//
-// A stretch that lasted much longer than its number of holds suggests contains a long hold, or its
-// goroutine lost its processor (P). The excess is divided in the proportion of the long holds
-// observed for this lock, or is unattributed if there are fewer than fewLong. The error of the row
-// includes all of it.
+// whole stretch, so a quarter of its square adds to the variance of the blame, which all waits
+// behind the run share. The rows are flagged Estimated. A stretch that lasted much longer than its
+// number of holds suggests contains a long hold, or its goroutine lost its processor (P). The
+// excess is divided in the proportion of the long holds observed for this lock, or is unattributed
+// if there are fewer than fewLong. The error of the row includes all of it.
 //
 // With Options.Exact, or while an execution trace is being recorded, all holds are observed.
 

@@ -279,7 +279,7 @@ func (f *topFolder) pair(q *Pair, keep bool) {
 	k.owner = Party{Stack: f.rest}
 	into := rowOf(&f.out.Pairs, f.pairs, k, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
 	stdErr := into.StdErr + q.StdErr // both may be estimated from the same waits
-	into.add(q)
+	into.add(q, 1)
 	into.StdErr = stdErr
 }
 

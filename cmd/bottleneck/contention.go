@@ -117,10 +117,8 @@ func (f *contentionFlags) parse() (err error) {
 			return usagef("-focus: %v", err)
 		}
 	}
-	if f.view != "" {
-		if f.to.draw.view, err = contention.ParseView(f.view); err != nil {
-			return usagef("-pprof: unknown view %q: want owner, waiter, joined or root", f.view)
-		}
+	if f.to.draw.view = f.view; f.view != "" && contention.CheckView(f.view) != nil {
+		return usagef("-pprof: unknown view %q: want owner, waiter, joined or root", f.view)
 	}
 	if f.to.draw.least < 0 {
 		return usagef("-min %v: want a positive duration, such as 1ms", f.to.draw.least)
@@ -208,7 +206,7 @@ var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Tabl
 			return text.FoldedStacks(w, d.waits(p), cmp.Or(d.view, contention.JoinedView))
 		},
 		"pprof": func(w io.Writer, p *contention.Profile, d drawing) error {
-			return pprof.WriteContention(w, d.waits(p), pprof.ContentionOptions{View: d.view, File: d.source})
+			return pprof.WriteContention(w, d.waits(p), pprof.Options{View: d.view, File: d.source})
 		},
 	})
 

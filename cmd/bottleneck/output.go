@@ -286,7 +286,7 @@ type drawing struct {
 	// For contention.
 	aspects []contention.Aspect
 	kinds   []contention.Kind // to which the profile was filtered
-	view    contention.View   // "" means the default of the form
+	view    string            // "" means the default of the form
 	least   time.Duration
 	rates   bool
 	strip   bool // for tasks

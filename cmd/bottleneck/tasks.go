@@ -149,7 +149,7 @@ var tasksForms = forms(func(p *granularity.Profile, d drawing) (*result.Table, e
 		return text.TableCSV(w, d.largest(p).Table())
 	},
 	"pprof": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{File: d.source})
+		return pprof.WriteTasks(w, d.largest(p), pprof.Options{File: d.source})
 	},
 })
 

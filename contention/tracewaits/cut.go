@@ -17,21 +17,13 @@ import (
 type traceCuts struct {
 	at      timeline.Time // the latest cut, or the beginning
 	missing timeline.Time // missing time in gaps since then
-	source  *int          // identifies the profiles of this pass
+	pass    *int          // identifies the profiles of this pass
 	number  int           // number of cuts
 }
 
 // since returns how much of the time from a to b is not in an earlier profile.
 func (c *traceCuts) since(a, b timeline.Time) timeline.Time {
 	return max(0, b-max(a, c.at))
-}
-
-// mark returns the position of the current profile in the pass, for Merge.
-func (c *traceCuts) mark() contention.Piece {
-	if c.source == nil {
-		c.source = new(int)
-	}
-	return contention.Piece{Pass: c.source, First: c.number, Last: c.number}
 }
 
 // presentState is the state of a goroutine after its latest transition. The goroutine itself may be

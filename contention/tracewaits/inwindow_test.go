@@ -250,7 +250,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	for i := range 3 * maxWindowCells / 2 { // another call chain each time
 		site := &callSite{stack: &contention.Stack{}, id: i}
 		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1}
-		w.noteUnowned(&wait, handOffSpan, timeline.Time(i), timeline.Time(i+1))
+		w.note(&wait, waitSpan{from: timeline.Time(i), to: timeline.Time(i + 1), ns: 1, what: handOffSpan})
 		w.book(g, &wait)
 		if w.count(); w.cells > maxWindowCells+10 {
 			t.Fatalf("%d cells", w.cells)

@@ -69,7 +69,7 @@ type tracedLock struct {
 	proved      bool
 	unclaimed   int           // readers that were woken and have not run yet; see insideSince
 	claimed     timeline.Time // when the latest of them ran
-	readers     []readerSeen  // readers seen since a writer was woken last,
+	readers     []heldSeen    // readers seen since a writer was woken last,
 	readersLeft timeline.Time // which was at this time
 	lockFacts
 }

@@ -25,15 +25,13 @@ import (
 //  2. The wait is booked with the split in the message, flagged Logged. The call chains and groups
 //     of the owners are those of their own messages.
 //  3. If there is no message in time, the wait is booked as inferred: collection was off, or the
-//     lock is hot and the wait was not sampled, or the pass was cut before the message
-//     (Observer.Cut). The same applies to a wait that began before the trace or before the latest
-//     cut, since the message does not show which part of it came later.
+//     lock is hot and the wait was not sampled, or the pass was cut before the message. So is a
+//     wait that began before the trace or the latest cut: the message does not show which part of
+//     it came later.
 //
-// A message may come from another goroutine, before the trace shows that the waiter continues after
-// its wait. It is kept until then.
-//
-// Waits that have a message but no interval in the trace, because the waiter got the lock while
-// spinning, are not in the profile: unlike the others, they did not block the goroutine.
+// A message from another goroutine may come before the trace shows that the waiter continues. It is
+// kept until then. Waits that have a message but no interval in the trace, because the waiter got
+// the lock while spinning, are not in the profile.
 //
 // The messages have times of their own clock. Since no message is written before its time, the
 // minimum difference seen between the two clocks is nearly right. It is used only to find waits: a
@@ -59,9 +57,9 @@ const (
 // traceLogs is the data from the messages.
 type traceLogs struct {
 	kept  map[int64][]*keptWait
-	order []*keptWait // oldest first
-	exits map[loggedExit]loggedOwner
-	ring  []loggedExit // keys of exits, in order of arrival
+	order []*keptWait            // oldest first
+	exits map[loggedExit]coOwner // who released the lock, and when it had held that by the clock of the messages
+	ring  []loggedExit           // keys of exits, in order of arrival
 	next  int
 	locks map[uint64]*tracedLock
 	open  map[int64]*waitlog.Wait // by goroutine: messages with missing parts
@@ -91,14 +89,6 @@ type earlyWait struct {
 }
 
 type loggedExit struct{ lock, number uint64 }
-
-// loggedOwner is the goroutine that released a lock, and when it had held that by the clock of the
-// messages.
-type loggedOwner struct {
-	owner    owner
-	past     *past
-	from, to timeline.Time
-}
 
 // keep keeps the finished wait of g for its message. It returns false if there will be none.
 func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
@@ -212,7 +202,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	l.sync = l.sync || x.Lock&waitlog.SyncLock != 0
 	k := loggedExit{x.Lock, x.Number}
 	if l.exits == nil {
-		l.exits = map[loggedExit]loggedOwner{}
+		l.exits = map[loggedExit]coOwner{}
 	}
 	if _, again := l.exits[k]; !again {
 		if len(l.ring) < maxLoggedExit {
@@ -226,7 +216,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	g := o.goroutine(m.G)
 	g.shown = true
 	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
-	l.exits[k] = loggedOwner{by, g.past, timeline.Time(x.From), timeline.Time(x.To)}
+	l.exits[k] = coOwner{by, m.G.ID, g.past, timeline.Time(x.From), timeline.Time(x.To)}
 	return nil
 }
 

@@ -128,35 +128,30 @@ type Options struct {
 // in the same call as the one that ended it: each is blamed for the time for which it was the last
 // one out. A Done after which a goroutine continues is not in the trace. Unattributed is the time
 // for which the trace does not show who held the lock, or whether it was held, or for which there is
-// no owner, as for timers and the network. After Unlock woke a goroutine and before that goroutine
-// runs, others may lock a Mutex unseen.
+// no owner, as for timers and the network.
 //
-// A goroutine may unlock a sync.Mutex that another one has locked. If the trace shows that, the
-// time is Unattributed. Otherwise, the goroutine that released a lock is assumed to have held it.
-//
-// A trace does not identify locks. Those of the same code are one [contention.Lock], named
+// The goroutine that released a lock is assumed to have held it, unless the trace shows that
+// another one did. Locks of the same code are one [contention.Lock], named
 // [contention.SeveralLocks] if the trace shows that there are several. Of the readers that a writer
 // waits for, the known ones are the last, and those that block, are stopped or wake a goroutine
-// while they hold the lock. Readers that only compute are unknown; their share goes to the last
-// one. Waits that continue at the end of the trace are InFlight. Those whose goroutine has not been
-// woken are also in Profile.Unfinished, with the holder of the lock at the end if it is known.
+// while they hold the lock; the share of the others goes to the last one. Waits that continue at
+// the end of the trace are InFlight. Those whose goroutine has not been woken are also in
+// Profile.Unfinished, with the holder of the lock at the end if it is known.
 //
 // In workloads that log their operations, 95 % or more of the blame and the hand-off is right at
-// that very time, in single runs beside two programs that compute. It is less if other programs
-// take the cores away, which a trace does not show: with 15 busy threads for each core, 66 % for
-// holds of 10 µs. Recall varies: 67 to 100 % if processors are free, 9 to 100 % if they are not,
-// and almost nothing for a lock that is usually held for less than 8 µs, for which goroutines spin.
-// Once such a lock is detected, no owner is blamed there.
+// that very time, in single runs beside two programs that compute; with 15 busy threads for each
+// core, which a trace does not show, 66 % for holds of 10 µs. Recall varies: 67 to 100 % if
+// processors are free, 9 to 100 % if they are not, and almost nothing for a lock that is usually
+// held for less than 8 µs, for which goroutines spin: no owner is blamed there.
 //
-// Pair.Activity is what the trace shows of an owner while it was blamed. If another goroutine
-// blocked the owner, Pair.Roots has that goroutine, or the one that blocked it, and so on. Both are
-// exact for the blamed owner, except that the past of a goroutine with very many state changes is
-// kept as sums; then some of it is Unknown.
+// Pair.Activity is what the trace shows of an owner while it was blamed, and Pair.Roots has the
+// goroutines that blocked the owner, directly or through others. Both are exact for the blamed
+// owner, except that the past of a goroutine with very many state changes is kept as sums; then
+// some of it is Unknown.
 //
 // Programs that use the locks of package contention, with collection on, add exact data to the
 // trace. Waits for those locks are exact, have the names of the locks, and are flagged
-// [contention.Logged]. Waits that a hot lock did not record are inferred like all others; see
-// contention.Options.Exact.
+// [contention.Logged], except those that a hot lock did not record; see contention.Options.Exact.
 //
 // If the trace is truncated or corrupt, Read returns the profile of the readable part, with a
 // warning, and an error (a *[timeline.Error]) with the position of the problem and what is missing.
@@ -240,6 +235,7 @@ type pseudoKey struct {
 func NewObserver(opt Options) *Observer {
 	return &Observer{
 		opt:    opt,
+		cuts:   traceCuts{pass: new(int)},
 		places: newPlaces(orUsual(opt.MaxChains)),
 		rows:   newTraceRows(orUsual(opt.MaxPairs), opt.Goroutines),
 		pseudo: map[pseudoKey]*tracedLock{},
@@ -471,7 +467,7 @@ func (o *Observer) profile(inFlight int64) *contention.Profile {
 	p.Dropped.Chains = o.places.uses
 	p.Dropped.Pairs, p.Dropped.Exits = o.rows.crowded, o.lost
 	p.Unfinished = o.unfinishedRows()
-	p.Finish(o.cuts.mark())
+	p.Finish(o.cuts.pass, o.cuts.number, false)
 	o.warn(p)
 	return p
 }

@@ -21,21 +21,19 @@ import (
 //   - the latest goroutine blocked, if the waiter that was woken last got the lock and released it
 //     unseen.
 //
-// If that waiter got the lock while another one stayed in the queue, its Unlock is the next one in
-// the trace. If the next one is by another goroutine, that goroutine did not hold the lock, or it
-// was another lock: no goroutine is blamed.
+// No goroutine is blamed if
+//
+//   - a woken waiter got the lock while another one stayed in the queue, and the next release is
+//     not its own: the goroutine of that release did not hold the lock, or it was another lock;
+//   - a woken waiter does not run yet: until then, Unlock wakes no other;
+//   - holds are usually shorter than goroutines spin: most owners come and go unseen.
 //
 // A goroutine that spins for the lock may still get it unseen. Therefore a hold that seems to be
-// three times as long as usual for the place is cut to that.
-//
-// If holds are usually shorter than goroutines spin, most owners come and go unseen, and only the
-// end of a hold that woke a waiter is known: no goroutine is blamed there.
-//
-// Until a waiter that was woken runs, Unlock wakes no other: what happens in that time is not in
-// the trace. With several locks of the same code, it is unknown which one a goroutine blocked for.
-// There, a hold is no longer than the third quartile of the known holds that ended at the same
-// place, of the owner's own holds if there are a few. The time in which an owner was runnable is
-// not counted in these, since it lengthens holds at random.
+// three times as long as usual for the place is cut to that. With several locks of the same code,
+// it is unknown which one a goroutine blocked for. There, a hold is no longer than the third
+// quartile of the known holds that ended at the same place, of the owner's own holds if there are a
+// few. The time in which an owner was runnable is not counted in these, since it lengthens holds at
+// random.
 
 // ownerOf returns the goroutine waker as an owner that released at a place.
 func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {

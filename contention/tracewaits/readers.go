@@ -15,17 +15,15 @@ import (
 // writer. The others get the lock and release it unseen. But a goroutine that blocks, is stopped,
 // or wakes another shows its call chain. If that is in the function that asked for the lock, in the
 // same call, between the lines of its RLock and its RUnlock, then the goroutine holds the lock: at
-// least until then, and since before the writer came, as no reader is admitted after that. The
-// analysis uses this as follows:
+// least until then, and since before the writer came, as no reader is admitted after that.
 //
 //   - The lines are learned from goroutines that waited for the lock and later released it as the
 //     last reader.
 //   - Until a writer is woken, the lock remembers which goroutines were seen between the lines, and
-//     when last.
-//   - These goroutines share the time from the arrival of the writer until they were last seen.
-//     What a reader does after that is unknown, and the others are blamed for the rest. The trace
-//     cannot show more: if a reader only computes, the trace is the same whether it released the
-//     lock before the writer came or directly before the last reader did.
+//     when last. They share the time from the arrival of the writer until then.
+//   - The others are blamed for the rest. The trace cannot show more: if a reader only computes,
+//     the trace is the same whether it released the lock before the writer came or directly before
+//     the last reader did.
 //
 // Lines can be misleading: there may be an early RUnlock between the two, or another lock of the
 // same code. Then, sooner or later, a goroutine is seen there while a writer gets the lock, and
@@ -69,10 +67,7 @@ func (s *readSection) trusted() bool { return s.wrong*20 <= s.right }
 // learn records that a goroutine asked for a lock at one site and released it at another.
 func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
 	a, b := ask.frames, unlock.frames
-	n := 0 // calls in common
-	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
-		n++
-	}
+	n := inCommon(a, b)
 	if n == len(a) || n == len(b) {
 		return
 	}
@@ -174,12 +169,11 @@ type sectionsAround struct {
 	asOf     int
 }
 
-// readerSeen is a goroutine seen in a section, with the time.
-type readerSeen struct {
-	g        *tracedGoroutine
-	by       owner
-	section  *readSection
-	from, to timeline.Time
+// heldSeen is a time in which a goroutine was seen in a section, and so held its lock.
+type heldSeen struct {
+	coOwner
+	section *readSection
+	at      *timeline.Stack // its call chain
 }
 
 // noteSections notes the locks that g held in the state that it leaves, and those that the
@@ -220,7 +214,7 @@ func (o *Observer) see(s *readSection, g *tracedGoroutine, from, to timeline.Tim
 		return
 	}
 	for i := len(l.readers) - 1; i >= 0; i-- {
-		if r := &l.readers[i]; r.g == g {
+		if r := &l.readers[i]; r.g == g.g.ID {
 			r.section, r.to = s, to
 			return
 		}
@@ -229,7 +223,7 @@ func (o *Observer) see(s *readSection, g *tracedGoroutine, from, to timeline.Tim
 		l.readers = slices.Delete(l.readers, 0, 1)
 	}
 	g.shown = true
-	l.readers = append(l.readers, readerSeen{g, o.ownerAs(g, s.unlock, contention.ReadOwner), s, from, to})
+	l.readers = append(l.readers, heldSeen{coOwner{o.ownerAs(g, s.unlock, contention.ReadOwner), g.g.ID, g.past, from, to}, s, nil})
 }
 
 // coOwner is a goroutine that held a lock together with the owner of a hold.
@@ -246,15 +240,15 @@ func (l *tracedLock) readersBefore(h *hold) {
 	l.readersLeft = h.to
 	if !l.several() {
 		for _, r := range l.readers {
-			if r.g.g.ID == h.g || r.to <= h.asked || !r.section.trusted() {
+			if r.g == h.g || r.to <= h.asked || !r.section.trusted() {
 				continue
 			}
 			r.section.right++
-			from := r.from
 			if l.unclaimed == 0 && l.claimed <= h.asked { // no other was admitted since
-				from = min(from, h.asked)
+				r.from = min(r.from, h.asked)
 			}
-			h.with = append(h.with, coOwner{r.by, r.g.g.ID, r.g.past, from, min(r.to, h.to)})
+			r.to = min(r.to, h.to)
+			h.with = append(h.with, r.coOwner)
 		}
 		order.Stable(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
 		h.with = h.with[:min(len(h.with), maxSharers)]
@@ -271,14 +265,6 @@ func (l *tracedLock) readersBefore(h *hold) {
 // only if it agrees with the other evidence: during the known holds, no other goroutine is seen
 // there.
 
-// heldSeen is a time in which a goroutine was seen to hold a lock.
-type heldSeen struct {
-	from, to timeline.Time
-	holder   coOwner
-	section  *readSection
-	at       *timeline.Stack // call chain of the holder
-}
-
 // maxHeldSeen is the maximum number of heldSeen remembered between two releases.
 const maxHeldSeen = 64
 
@@ -289,7 +275,7 @@ func (o *Observer) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.Trans
 		return
 	}
 	g.shown = true
-	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})
+	l.seen = append(l.seen, heldSeen{coOwner{o.ownerAs(g, s.unlock, 0), g.g.ID, g.past, t.Start, t.End}, s, t.Stack})
 }
 
 // judgeSections compares the observed holders of the lock with the known hold h.
@@ -300,7 +286,7 @@ func (o *Observer) judgeSections(l *tracedLock, h *hold) {
 	for i := range l.seen {
 		switch s := &l.seen[i]; {
 		case min(s.to, h.to)-max(s.from, h.start) <= 0:
-		case s.holder.g == h.g:
+		case s.g == h.g:
 			s.section.right++
 		case min(s.to, h.to)-max(s.from, h.start) > overlap:
 			s.section.wrong++

@@ -226,14 +226,20 @@ func (p *places) site(frames []*timeline.Frame) *callSite {
 
 func sameFrame(a, b *timeline.Frame) bool { return a == b || *a == *b }
 
+// inCommon returns the number of calls, from the root, that two call chains have in common.
+func inCommon(a, b []*timeline.Frame) (n int) {
+	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
+		n++
+	}
+	return n
+}
+
 // fits reports whether a lock that was asked for at s may be the one that the same goroutine
 // releases at r: both happen in the same call of the same function, or in two methods of one type
 // called from there.
 func (s *callSite) fits(r *callSite) bool {
-	a, b := s.frames, r.frames
-	for len(a) > 0 && len(b) > 0 && sameFrame(a[len(a)-1], b[len(b)-1]) {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
+	n := inCommon(s.frames, r.frames)
+	a, b := s.frames[:len(s.frames)-n], r.frames[:len(r.frames)-n]
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b) // the same place
 	}

@@ -102,7 +102,7 @@ func (o *Observer) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold) []h
 		if s.from > at {
 			spans = append(spans, heldSpan{from: at, to: s.from})
 		}
-		spans = append(spans, heldBy(&s.holder, s.from, s.to))
+		spans = append(spans, heldBy(&s.coOwner, s.from, s.to))
 		at = s.to
 	}
 	if at < h.start {
@@ -222,8 +222,7 @@ func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 			g.past.addOfLock(c.start, h.to, doingOf[w.kind], c.lock.past)
 		}
 	}
-	w.unattributed += max(0, c.at-c.start)
-	o.windows.noteUnowned(w, unattributedSpan, c.start, c.at)
+	o.unowned(w, unattributedSpan, c.start, c.at)
 	if c.lost {
 		o.lost++
 	}
@@ -279,7 +278,7 @@ func (c *cutter) bySums() {
 			continue // of another lock
 		}
 		if x.to < c.at { // a release was skipped
-			c.unknown(x.to, c.at)
+			c.o.unowned(c.w, unattributedSpan, x.to, c.at)
 			c.at = x.to
 		}
 		c.stretch(x.spans)
@@ -356,7 +355,7 @@ func (c *cutter) stretch(spans []heldSpan) {
 	for i := len(spans) - 1; i >= 0 && c.at > c.start; i-- {
 		sp := &spans[i]
 		if between := max(sp.to, c.start); between < c.at {
-			c.unknown(between, c.at)
+			c.o.unowned(c.w, unattributedSpan, between, c.at)
 			c.at = between
 		}
 		from, to := max(sp.from, c.start), min(sp.to, c.at)
@@ -365,8 +364,7 @@ func (c *cutter) stretch(spans []heldSpan) {
 		}
 		switch sp.what {
 		case handOffSpan:
-			c.w.handOff += to - from
-			c.o.windows.noteUnowned(c.w, handOffSpan, from, to)
+			c.o.unowned(c.w, handOffSpan, from, to)
 			if c.placed {
 				c.give(heldSpan{from: from, to: to, what: handOffSpan})
 			}
@@ -374,18 +372,12 @@ func (c *cutter) stretch(spans []heldSpan) {
 				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
 			}
 		case unattributedSpan:
-			c.unknown(from, to)
+			c.o.unowned(c.w, unattributedSpan, from, to)
 		default:
 			c.held(sp, from, to)
 		}
 		c.at = from
 	}
-}
-
-// unknown accounts for a time in which the holder of the lock is unknown.
-func (c *cutter) unknown(from, to timeline.Time) {
-	c.w.unattributed += to - from
-	c.o.windows.noteUnowned(c.w, unattributedSpan, from, to)
 }
 
 // held blames the holders of the lock.
@@ -467,7 +459,7 @@ func (c *cutter) byHold() {
 			c.lost = x.forgotten
 		}
 		if x.to < c.at {
-			c.unknown(x.to, c.at)
+			c.o.unowned(c.w, unattributedSpan, x.to, c.at)
 			c.at = x.to
 		}
 		c.stretch(spans)

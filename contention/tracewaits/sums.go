@@ -14,20 +14,18 @@ import (
 // The analysis needs n log n steps instead:
 //
 //  1. The lock keeps the sums of 4, 16, 64 and so on consecutive stretches of its time line. A sum
-//     has a part for each distinct owner. A new stretch completes, on average, a third of a sum,
-//     and is added to log n sums during its life.
+//     has a part for each distinct owner. A new stretch is added to log n sums during its life.
 //  2. A wait is made of the largest sums that lie in it: at most six of each size. If a sum has few
 //     owners, its parts are added to the wait. If it has many, the wait refers to it (wideSum).
 //  3. A row of the profile stands for all waits of one kind of waiter. Successive waits in a queue
 //     have most of their sums in common. The row remembers the sums of its latest wait, and counts
 //     its waits: that is its clock. When a sum is first in a wait, its parts are added to the blame
-//     for each wait from now on, pair by pair; when it is no longer in one, they are subtracted. A
-//     pair is brought up to date only then: its blame grows by what it has in each wait, times the
-//     number of waits since, and its contentions by that number. So a row visits a hold twice in
-//     each of log n sums, however many of its waits are behind that hold.
+//     for each wait from now on, pair by pair; when it is no longer in one, they are subtracted.
+//     Only then, a pair is brought up to date: its blame grows by what it has in each wait, times
+//     the number of waits since. So a row visits a hold twice in each of log n sums, however many
+//     of its waits are behind that hold.
 //  4. Once the profile has no room for further pairs, a row looks up only the owners of its pairs
-//     in a sum. All others are one part: the sum's total minus those. A row without pairs takes
-//     the total.
+//     in a sum. All others are one part: the sum's total minus those.
 //
 // No step rounds or drops anything: the result is that of the division of each wait among its
 // owners, one by one.

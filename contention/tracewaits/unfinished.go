@@ -68,8 +68,8 @@ func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
 func (o *Observer) holderSeen(u *unfinishedWait) contention.Party {
 	l := u.lock.root()
 	for _, s := range l.seen {
-		if at := o.places.of(s.at); s.to == u.to && s.section.right > 0 && s.section.trusted() && s.holder.g != u.g.ID && at.flags&contention.InWait == 0 {
-			return at.party(&s.holder.owner)
+		if at := o.places.of(s.at); s.to == u.to && s.section.right > 0 && s.section.trusted() && s.g != u.g.ID && at.flags&contention.InWait == 0 {
+			return at.party(&s.owner)
 		}
 	}
 	return contention.Party{}

@@ -249,10 +249,7 @@ func (s *callSite) apart(now []*timeline.Frame) (at apart) {
 	if a < 0 || b < 0 || len(asked) >= maxTraceFrames || len(now) >= maxTraceFrames || outer(asked[a].Func) != outer(now[b].Func) {
 		return at // the root is truncated
 	}
-	n := 0
-	for n <= a && n <= b && sameFrame(asked[a-n], now[b-n]) {
-		n++
-	}
+	n := inCommon(asked, now)
 	if n <= a && n <= b && outer(asked[a-n].Func) == outer(now[b-n].Func) {
 		if f := now[b-n]; n == a && f.Func == asked[0].Func {
 			at.inside, at.line = true, f.Line
@@ -268,10 +265,7 @@ func (s *callSite) apart(now []*timeline.Frame) (at apart) {
 // before that of the Lock.
 func (h *heldLock) mayEndAt(r *callSite) bool {
 	a, b := h.site.frames, r.frames
-	n := 0
-	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
-		n++
-	}
+	n := inCommon(a, b)
 	if h.calls < min(n+1, len(a)) {
 		return false
 	}
@@ -355,8 +349,7 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 		o.lockWoken(g, t, at, requeued)
 	case t.Waker == nil:
 		w.lock = o.pseudoLock(kind, at.site)
-		w.unattributed += waited
-		o.windows.noteUnowned(w, unattributedSpan, t.Start, t.End)
+		o.unowned(w, unattributedSpan, t.End-waited, t.End)
 	default:
 		w.lock = o.pseudoLock(kind, at.site)
 		by := o.ownerOf(waker, o.places.of(t.WakerStack))
@@ -415,8 +408,7 @@ func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *pla
 	w.asked, w.queue = t.Start, at.queue
 	if t.Waker == nil || at == o.places.dropped {
 		w.lock, w.by = o.lockOf(at.site), nil
-		w.unattributed += o.cuts.since(t.Start, t.End)
-		o.windows.noteUnowned(w, unattributedSpan, t.Start, t.End)
+		o.unowned(w, unattributedSpan, max(t.Start, o.cuts.at), t.End)
 		return
 	}
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
@@ -466,8 +458,8 @@ func (o *Observer) readied(w *waiting, t timeline.Time) {
 	idle := o.idle.until(t)
 	w.ready += t - w.readied
 	w.idle += min(t-w.readied, idle-w.idleThen)
-	o.windows.noteUnowned(w, readySpan, w.readied, t)
 	if o.windows != nil {
+		o.windows.note(w, waitSpan{from: w.readied, to: t, ns: t - w.readied, what: readySpan})
 		o.windows.note(w, waitSpan{from: w.readied, to: t, ns: min(t-w.readied, idle-w.idleThen), what: idleSpan})
 	}
 	w.readied, w.idleThen = t, idle

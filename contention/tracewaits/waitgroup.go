@@ -12,11 +12,9 @@ import (
 // The goroutines that a WaitGroup waits for
 //
 // Of the calls of Done, only the one that ends a wait is in the trace. But Done is usually the last
-// thing that a goroutine does, and its exit is in the trace. The goroutines of a WaitGroup are
-// usually started in one call of a function, by go statements or by WaitGroup.Go, of the goroutine
-// that waits. Therefore, if Done ends a wait, the goroutines that were started in the same call as
-// the one that called it, by a goroutine that waits, and that exited during the wait, are taken for
-// those that were waited for, too.
+// thing that a goroutine does, and its exit is in the trace. Therefore, if Done ends a wait, the
+// goroutines that exited during the wait, and that a goroutine that waits had started in the same
+// call as the one that called Done, are taken for those that were waited for, too.
 //
 // Each is blamed for the time for which it was the last one out: from the exit before to its own,
 // but not before its start. That time belongs to one that exits later. Of a wait for three
@@ -184,16 +182,13 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 	order.Stable(given, func(a, b heldSpan) int { return cmp.Compare(b.from, a.from) })
 	o.cutRoom.given = given
 	w := g.wait
-	rest := waited
 	for i := range given {
 		s := &given[i]
 		w.blame(s.holder.owner, s.to-s.from, s.did)
 		o.windows.noteBlame(w, s.holder.owner, s.from, s.to, s.to-s.from, s.holder.past)
-		rest -= s.to - s.from
 	}
-	w.unattributed += rest
 	for _, s := range open {
-		o.windows.noteUnowned(w, unattributedSpan, s.start, s.end)
+		o.unowned(w, unattributedSpan, s.start, s.end)
 	}
 	if g.past != nil {
 		g.past.addCut(given, doingOf[w.kind])

@@ -14,17 +14,8 @@ import (
 // computed from that stretch alone. With Options.Window, each wait therefore keeps its time line:
 // the spans that were blamed on an owner, were hand-off, or are unattributed. When the wait is
 // booked, its spans are cut at the edges of the windows, and each piece goes to the window in which
-// it passed. Thus
-//
-//   - the times of all windows sum to those of the profile, row by row, to the nanosecond;
-//   - a wait counts as a contention in the window in which it ended, and for an owner in the one in
-//     which that owner was blamed last, so contentions sum, too; the longest wait of a window is
-//     that of the waits that ended in it;
-//   - what owners did, and the roots, are computed for each piece. A root that the trace shows only
-//     for a wait as a whole is unknown in its pieces.
-//
-// The memory is bounded: if windows have too many rows together, each two neighbors are merged, and
-// so on.
+// it passed. See Observer.Windows for what that yields. The memory is bounded: if windows have too
+// many rows together, each two neighbors are merged, and so on.
 
 const (
 	// maxTraceWindows is the maximum number of windows, and maxWindowCells the maximum number of
@@ -121,10 +112,18 @@ func (s *traceWindows) note(w *waiting, sp waitSpan) {
 
 func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
 
-// noteUnowned adds a span without an owner.
-func (s *traceWindows) noteUnowned(w *waiting, what spanKind, from, to timeline.Time) {
-	if s != nil {
-		s.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
+// unowned adds a part of a wait without an owner: hand-off or unattributed.
+func (o *Observer) unowned(w *waiting, what spanKind, from, to timeline.Time) {
+	switch {
+	case to <= from:
+		return
+	case what == handOffSpan:
+		w.handOff += to - from
+	default:
+		w.unattributed += to - from
+	}
+	if o.windows != nil {
+		o.windows.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
 	}
 }
 
@@ -365,11 +364,12 @@ func (o *Observer) WindowLength() time.Duration {
 // of the trace. After the pass, the windows are complete. It returns nil without that option, and
 // after a [Observer.Cut].
 //
-// The times of the windows sum to those of [Observer.Profile], row by row, and so do contentions: a
-// wait is divided among the windows in which it passed, and counts as a contention where it ended.
-// [contention.Merge] adds windows up. What owners did and the root owners are those of each piece;
-// roots that are known only for a wait as a whole are unknown in its pieces. InFlight, Unfinished
-// and Dropped, which have no time, are in the last window.
+// The times of the windows sum to those of [Observer.Profile], row by row, to the nanosecond, and
+// so do contentions: a wait counts in the window in which it ended, and for an owner in the one in
+// which that owner was blamed last. What owners did and the roots are those of each piece; a root
+// that is known only for a wait as a whole is unknown in its pieces. The longest wait is that of
+// the waits that ended in the window. InFlight, Unfinished and Dropped are in the last window.
+// [contention.Merge] adds windows up.
 //
 // There are at most 2,048 windows, with 65,536 rows and pairs in total. To stay within these
 // limits, the length of the windows is doubled as often as necessary: see WindowLength. Of the
@@ -384,7 +384,6 @@ func (o *Observer) Windows() []*contention.Profile {
 	o.bookAllKept()
 	s.at(o.end - 1)
 	var out []*contention.Profile
-	pass := o.cuts.mark().Pass
 	for i, win := range s.list {
 		from := s.begin + timeline.Time(i)*s.width
 		p := &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred, Duration: time.Duration(min(o.end, from+s.width) - from - win.missing)}
@@ -406,7 +405,7 @@ func (o *Observer) Windows() []*contention.Profile {
 			}
 			return lockFacts{}
 		})
-		p.Finish(contention.Piece{Pass: pass, First: i, Last: i, SameIDs: true})
+		p.Finish(o.cuts.pass, i, true)
 		out = append(out, p)
 	}
 	last := out[len(out)-1]

@@ -222,7 +222,7 @@ func (c *chapter) write(dir string) error {
 			return d.SVG(w)
 		},
 		"-contention.pb.gz": func(w io.Writer) error {
-			return pprof.WriteContention(w, locks, pprof.ContentionOptions{View: contention.JoinedView})
+			return pprof.WriteContention(w, locks, pprof.Options{View: contention.JoinedView})
 		},
 	}
 	var errs []error

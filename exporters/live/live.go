@@ -102,7 +102,7 @@ type Options struct {
 type Full interface {
 	Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Options) (*bottleneck.Report, error)
 	Graph(g *bottle.Graph, from time.Time, file page.Naming) (profile func(io.Writer) error)
-	Contention(p *contention.Profile, from time.Time, view contention.View, look picture.Options, file page.Naming) *page.Shown
+	Contention(p *contention.Profile, from time.Time, view string, look picture.Options, file page.Naming) *page.Shown
 	Tasks(p *granularity.Profile, look picture.Options, file page.Naming) *page.Shown
 	TaskDelta(ctx context.Context, tasks func() *granularity.Profile, d time.Duration, file page.Naming) (profile func(io.Writer) error, err error)
 	Speedup(s *speedup.Stack, look picture.Options) *page.Shown

@@ -17,9 +17,9 @@ import (
 type query struct {
 	seconds time.Duration // 0 if absent
 	debug   bool
-	form    form            // "" if absent
-	view    contention.View // of a contention profile for pprof; "" if absent
-	group   string          // grouping of the bottle graph; "" if absent
+	form    form   // "" if absent
+	view    string // of a contention profile for pprof; "" if absent
+	group   string // grouping of the bottle graph; "" if absent
 }
 
 // The bounds of ?seconds=. A shorter period shows nothing, and a longer one takes too long for a
@@ -69,9 +69,9 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 		}
 	}
 	if values.Has("view") {
-		q.view = contention.View(values.Get("view"))
+		q.view = values.Get("view")
 		if !slices.Contains(views, q.view) {
-			return q, fmt.Errorf("there is no view %q: there are %s", string(q.view), joined(views))
+			return q, fmt.Errorf("there is no view %q: there are %s", q.view, joined(views))
 		}
 		if q.form != "" && q.form != formPprof || q.debug {
 			return q, fmt.Errorf("view= is for format=pprof only")
@@ -99,7 +99,7 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 }
 
 // views lists the views of a contention profile.
-var views = []contention.View{contention.OwnerView, contention.WaiterView, contention.JoinedView}
+var views = []string{contention.OwnerView, contention.WaiterView, contention.JoinedView}
 
 // parseSeconds parses a number of seconds, with or without decimals.
 func parseSeconds(s string) (time.Duration, error) {

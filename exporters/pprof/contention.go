@@ -13,15 +13,6 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// ContentionOptions configures [Contention]. The zero value is ready to use.
-type ContentionOptions struct {
-	// View selects whose call stacks the samples have; empty means [contention.OwnerView].
-	View contention.View
-	// File and BuildID identify the profiled executable. If File is empty, pprof shows "program" in
-	// titles.
-	File, BuildID string
-}
-
 // Contention returns a contention profile as a pprof profile with the sample types
 // contentions/count, delay/nanoseconds, the default, and ready/nanoseconds. The delays sum to the
 // wait time. ready is the time from the end of a wait until the goroutine had a processor, if the
@@ -47,14 +38,14 @@ type ContentionOptions struct {
 //
 // Like [Write], Contention stays under 16,000 samples and 4 MB: the shortest excess delays are
 // added up under "[others]", and a comment of the profile records that.
-func Contention(p *contention.Profile, opt ContentionOptions) (*profile.Profile, error) {
+func Contention(p *contention.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no contention profile")
 	}
 	if opt.View == "" {
 		opt.View = contention.OwnerView
 	}
-	if _, err := contention.ParseView(string(opt.View)); err != nil {
+	if err := contention.CheckView(opt.View); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}
 	return checked(buildContention(p, opt))
@@ -62,7 +53,7 @@ func Contention(p *contention.Profile, opt ContentionOptions) (*profile.Profile,
 
 // WriteContention writes the profile of [Contention] to w, compressed with gzip. Its errors are
 // those of Contention and of w.
-func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+func WriteContention(w io.Writer, p *contention.Profile, opt Options) error {
 	out, err := Contention(p, opt)
 	return write(w, out, err)
 }
@@ -70,8 +61,9 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 // maxLockNames is the maximum number of different lock labels.
 const maxLockNames = 100
 
-func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Profile {
-	b := newBuilder(Options{Time: p.Start, File: opt.File, BuildID: opt.BuildID}, p.Duration, "delay",
+func buildContention(p *contention.Profile, opt Options) *profile.Profile {
+	opt.Time = p.Start
+	b := newBuilder(opt, p.Duration, "delay",
 		[2]string{"contentions", "count"}, [2]string{"delay", "nanoseconds"}, [2]string{"ready", "nanoseconds"})
 	b.p.Comments = contentionComments(p, opt.View)
 	return b.fill(blames(p, opt.View), func(s sample) sample {
@@ -86,7 +78,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 }
 
 // blames returns the samples of a view, equal ones combined.
-func blames(p *contention.Profile, view contention.View) []sample {
+func blames(p *contention.Profile, view string) []sample {
 	names := map[string]bool{}
 	for _, l := range p.Locks {
 		if len(names) <= maxLockNames {
@@ -117,7 +109,7 @@ func blames(p *contention.Profile, view contention.View) []sample {
 func orNone(s string) string { return cmp.Or(s, "[none]") }
 
 // contentionComments returns a description of the profile, and its warnings.
-func contentionComments(p *contention.Profile, view contention.View) []string {
+func contentionComments(p *contention.Profile, view string) []string {
 	what := fmt.Sprintf("lock contention, %s view", view)
 	if p.Source != "" {
 		what += fmt.Sprintf(", from %s, %s", p.Source, p.Accuracy)

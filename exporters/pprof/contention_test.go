@@ -62,7 +62,7 @@ func search() *contention.Profile {
 }
 
 func ExampleContention() {
-	p, err := pprof.Contention(search(), pprof.ContentionOptions{View: contention.JoinedView})
+	p, err := pprof.Contention(search(), pprof.Options{View: contention.JoinedView})
 	if err != nil {
 		panic(err)
 	}
@@ -88,7 +88,7 @@ func ExampleContention() {
 func TestContentionGoToolPprof(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		view contention.View
+		view string
 		args []string
 		want []string
 	}{
@@ -166,9 +166,9 @@ func TestContentionGoToolPprof(t *testing.T) {
 	}
 }
 
-func goToolContention(t *testing.T, p *contention.Profile, view contention.View, args ...string) string {
+func goToolContention(t *testing.T, p *contention.Profile, view string, args ...string) string {
 	t.Helper()
-	return goToolOn(t, func(w io.Writer) error { return pprof.WriteContention(w, p, pprof.ContentionOptions{View: view}) }, args...)
+	return goToolOn(t, func(w io.Writer) error { return pprof.WriteContention(w, p, pprof.Options{View: view}) }, args...)
 }
 
 // crowd has n distinct pairs of owners, with call chains of the given depth and names of the given
@@ -207,7 +207,7 @@ func TestContentionLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, view := range contention.Views {
-				p, err := pprof.Contention(c.p, pprof.ContentionOptions{View: view})
+				p, err := pprof.Contention(c.p, pprof.Options{View: view})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -236,10 +236,10 @@ func TestContentionLimits(t *testing.T) {
 			}
 		})
 	}
-	if _, err := pprof.Contention(search(), pprof.ContentionOptions{View: "sideways"}); err == nil {
+	if _, err := pprof.Contention(search(), pprof.Options{View: "sideways"}); err == nil {
 		t.Error("no error for an unknown view")
 	}
-	if _, err := pprof.Contention(nil, pprof.ContentionOptions{}); err == nil {
+	if _, err := pprof.Contention(nil, pprof.Options{}); err == nil {
 		t.Error("no error without a profile")
 	}
 }
@@ -256,7 +256,7 @@ func FuzzContention(f *testing.F) {
 		p.Pairs[0].Owner.Group = name
 		p.Pairs[0].Owner.Stack.Frames[0].Func, p.Pairs[0].Owner.Stack.Frames[0].File = name, file
 		for _, view := range contention.Views {
-			written, err := pprof.Contention(p, pprof.ContentionOptions{View: view})
+			written, err := pprof.Contention(p, pprof.Options{View: view})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +289,7 @@ func BenchmarkWriteContention(b *testing.B) {
 	p := crowd(1000, 10, 20, 0)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := pprof.WriteContention(io.Discard, p, pprof.ContentionOptions{View: contention.JoinedView}); err != nil {
+		if err := pprof.WriteContention(io.Discard, p, pprof.Options{View: contention.JoinedView}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -102,34 +102,30 @@ func partFrame(part string) frame { return frame{name: "[" + part + "]", aspect:
 // lossStack returns the stack of a row, root first.
 func lossStack(s *ledger.Stack) []frame {
 	stack := []frame{partFrame(cleanName(string(s.Category)))}
-	calls := codeFrames(s.Calls)
-	if calls == nil && s.Site.Func != "" {
-		calls = []frame{placeFrame(s.Site)}
-	}
-	if calls == nil && s.Group != "" {
-		calls = []frame{{name: "[group] " + cleanName(s.Group), aspect: "group"}}
-	}
-	stack = append(stack, calls...)
+	stack = append(stack, callsOr(s.Calls, s.Site, s.Group)...)
 	if s.Wait != "" {
 		stack = append(stack, frame{name: "[wait] " + cleanName(s.Wait), aspect: "wait"})
 	}
 	if s.Wait == created { // the call stack is that of the go statement
 		return stack
 	}
-	waker := codeFrames(s.WakerCalls)
+	waker := callsOr(s.WakerCalls, s.WakerSite, s.Waker)
 	slices.Reverse(waker)
-	if waker == nil && s.WakerSite.Func != "" {
-		waker = []frame{placeFrame(s.WakerSite)}
-	}
-	if waker == nil && s.Waker != "" {
-		waker = []frame{{name: "[group] " + cleanName(s.Waker), aspect: "group"}}
-	}
 	if waker != nil {
 		stack = append(append(stack, wokenBy), waker...)
 	}
 	return stack
 }
 
-func placeFrame(p ledger.Place) frame {
-	return frame{name: cleanName(p.Func), file: cleanName(p.File), line: p.Line}
+// callsOr returns the calls of a stack, or of what is known instead: the place, or the group.
+func callsOr(s *timeline.Stack, site ledger.Place, group string) []frame {
+	calls := codeFrames(s)
+	switch {
+	case calls != nil:
+	case site.Func != "":
+		calls = []frame{{name: cleanName(site.Func), file: cleanName(site.File), line: site.Line}}
+	case group != "":
+		calls = []frame{{name: "[group] " + cleanName(group), aspect: "group"}}
+	}
+	return calls
 }

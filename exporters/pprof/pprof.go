@@ -49,13 +49,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// Options adds information that a graph does not contain. The zero value is ready to use.
+// Options configures profiles. The zero value is ready to use.
 type Options struct {
-	// Time is the wall-clock time at which the graph begins; zero if unknown.
+	// Time is the wall-clock time at which a graph or a ledger begins; zero if unknown. Other
+	// results have their own.
 	Time time.Time
 	// File and BuildID identify the traced executable. If File is empty, pprof shows "program" in
 	// titles.
 	File, BuildID string
+	// View selects whose call stacks the samples of [Contention] have; empty means
+	// [contention.OwnerView].
+	View string
+	// Submission makes [Tasks] use the call stacks that submitted the tasks, instead of those that
+	// created them.
+	Submission bool
 }
 
 // Profile returns a graph as a profile with the sample types share/nanoseconds, the default, and

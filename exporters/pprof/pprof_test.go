@@ -389,10 +389,10 @@ func TestNoTitleIsUnknown(t *testing.T) {
 	for title, write := range map[string]func(w io.Writer, file string) error{
 		"share": func(w io.Writer, file string) error { return pprof.Write(w, sorting(), pprof.Options{File: file}) },
 		"delay": func(w io.Writer, file string) error {
-			return pprof.WriteContention(w, &contention.Profile{}, pprof.ContentionOptions{File: file})
+			return pprof.WriteContention(w, &contention.Profile{}, pprof.Options{File: file})
 		},
 		"time": func(w io.Writer, file string) error {
-			return pprof.WriteTasks(w, &granularity.Profile{}, pprof.TasksOptions{File: file})
+			return pprof.WriteTasks(w, &granularity.Profile{}, pprof.Options{File: file})
 		},
 	} {
 		for file, want := range map[string]string{"": "program", "/home/somebody/shop.trace": "shop.trace"} {

@@ -14,15 +14,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// TasksOptions configures [Tasks]. The zero value is ready to use.
-type TasksOptions struct {
-	// Submission uses the call stacks that submitted the tasks, instead of those that created them.
-	Submission bool
-	// File and BuildID identify the profiled executable. If File is empty, pprof shows "program" in
-	// titles.
-	File, BuildID string
-}
-
 // Tasks returns a task profile as a pprof profile with the sample types tasks/count, cycles/count
 // and time/nanoseconds, the default:
 //
@@ -41,7 +32,7 @@ type TasksOptions struct {
 //
 // Like [Write], Tasks stays under 16,000 samples and 4 MB: the smallest sites are added up under
 // "[others]", and a comment of the profile records that.
-func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
+func Tasks(p *granularity.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")
 	}
@@ -50,13 +41,14 @@ func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
 
 // WriteTasks writes the profile of [Tasks] to w, compressed with gzip. Its errors are those of
 // Tasks and of w.
-func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
+func WriteTasks(w io.Writer, p *granularity.Profile, opt Options) error {
 	out, err := Tasks(p, opt)
 	return write(w, out, err)
 }
 
-func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
-	b := newBuilder(Options{Time: p.Time, File: opt.File, BuildID: opt.BuildID}, p.Wall, "time",
+func buildTasks(p *granularity.Profile, opt Options) *profile.Profile {
+	opt.Time = p.Time
+	b := newBuilder(opt, p.Wall, "time",
 		[2]string{"tasks", "count"}, [2]string{"cycles", "count"}, [2]string{"time", "nanoseconds"})
 	b.p.Comments = tasksComments(p, opt)
 	labels := func(granularity, class, diagnosis, pool string) [][2]string {
@@ -162,7 +154,7 @@ func power(d int) string {
 func whole(v float64) int64 { return int64(math.Round(min(v, maxValue))) }
 
 // tasksComments returns a description of the profile, and its warnings.
-func tasksComments(p *granularity.Profile, opt TasksOptions) []string {
+func tasksComments(p *granularity.Profile, opt Options) []string {
 	what := "task granularity by creation"
 	if opt.Submission {
 		what = "task granularity by submission"

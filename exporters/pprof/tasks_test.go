@@ -42,7 +42,7 @@ func checks() *granularity.Profile {
 }
 
 func ExampleTasks() {
-	p, err := pprof.Tasks(checks(), pprof.TasksOptions{})
+	p, err := pprof.Tasks(checks(), pprof.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -73,7 +73,7 @@ func TestTasksLabels(t *testing.T) {
 		}
 	}
 	for _, p := range []*granularity.Profile{checks(), byTime, {}, {Classes: []granularity.Class{{}}}} {
-		for _, opt := range []pprof.TasksOptions{{}, {Submission: true, File: "pmd", BuildID: "x"}} {
+		for _, opt := range []pprof.Options{{}, {Submission: true, File: "pmd", BuildID: "x"}} {
 			out, err := pprof.Tasks(p, opt)
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func TestTasksLabels(t *testing.T) {
 			}
 		}
 	}
-	out, err := pprof.Tasks(byTime, pprof.TasksOptions{Submission: true})
+	out, err := pprof.Tasks(byTime, pprof.Options{Submission: true})
 	if err != nil || out.Sample[1].Label["granularity"][0] != "100µs-1ms" || out.Sample[1].Location[1].Line[0].Function.Name != "example.com/pmd.queue" {
 		t.Errorf("%v: %v", err, out.Sample[1].Label)
 	}
@@ -113,7 +113,7 @@ func TestTasksLimits(t *testing.T) {
 	huge := granularity.Class{Name: "huge", Tasks: 3}
 	huge.Cycles.AddN(math.MaxUint64, 1)
 	p.Classes = append(p.Classes, huge)
-	out, err := pprof.Tasks(p, pprof.TasksOptions{})
+	out, err := pprof.Tasks(p, pprof.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,10 +136,10 @@ func TestTasksLimits(t *testing.T) {
 			t.Fatalf("a function is called %q", fn.Name)
 		}
 	}
-	if _, err := pprof.Tasks(nil, pprof.TasksOptions{}); err == nil {
+	if _, err := pprof.Tasks(nil, pprof.Options{}); err == nil {
 		t.Error("no profile is accepted")
 	}
-	if err := pprof.WriteTasks(brokenPipe{}, checks(), pprof.TasksOptions{}); !errors.Is(err, errBroken) {
+	if err := pprof.WriteTasks(brokenPipe{}, checks(), pprof.Options{}); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
 }
@@ -152,7 +152,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
 
 // go tool pprof reads the profile as intended.
 func TestTasksWithRealPprof(t *testing.T) {
-	write := func(w io.Writer) error { return pprof.WriteTasks(w, checks(), pprof.TasksOptions{}) }
+	write := func(w io.Writer) error { return pprof.WriteTasks(w, checks(), pprof.Options{}) }
 	for _, tt := range []struct {
 		args string
 		want []string

@@ -97,7 +97,7 @@ type contentionTables struct {
 
 func newContentionForm(p *contention.Profile, windows []Window[*contention.Profile], n *namer) *contentionForm {
 	f := &contentionForm{
-		Source: string(p.Source), Accuracy: string(p.Accuracy), Duration: int64(p.Duration), InFlight: p.InFlight, Dropped: p.Dropped, Rates: p.Rates(),
+		Source: p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight, Dropped: p.Dropped, Rates: p.Rates(),
 		Warnings: append([]string{}, p.Warnings...), Stacks: []chainForm{}, PartyOf: []int{}, Locks: []lockForm{}, Waits: columns{}, Pairs: columns{}, Roots: columns{},
 	}
 	t := &contentionTables{form: f, funcs: newTable(), files: newTable(), parties: newTable(), kinds: newTable(), flags: newTable(),

@@ -45,7 +45,7 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	} else if r := again.LockTable()[0]; r.String() != row.String() || r.Waited != row.Waited || r.Ready != row.Ready {
 		t.Errorf("JSON has %s: %v, then %v", r, r.Waited, r.Ready)
 	}
-	prof, err := pprof.Contention(p, pprof.ContentionOptions{View: contention.JoinedView})
+	prof, err := pprof.Contention(p, pprof.Options{View: contention.JoinedView})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -517,7 +517,7 @@ func (m *contentionModel) lockColumns(lines []lockLine) (table []*columnText) {
 	}))
 	add("contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) })
 	add("parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) })
-	add("longest", true, func(l *lockLine) string { return format.Duration(l.Longest) })
+	add("longest", true, func(l *lockLine) string { return format.Duration(l.Lock.Longest) })
 	add("at once", true, single(func(l *lockLine) bool { return l.Waiters > 0 }, func(l *lockLine) string { return strconv.Itoa(l.Waiters) }))
 	add("held%", true, single(func(l *lockLine) bool { return l.ContendedShare > 0 }, func(l *lockLine) string { return format.Percent(l.Contended, m.p.Duration) }))
 	for i, heading := range didHeadings {
@@ -560,13 +560,8 @@ func (m *contentionModel) locks() string {
 	if shown < len(rows) {
 		rest := lockLine{contention.LockRow{Lock: &contention.Lock{}}, true}
 		for _, r := range rows[shown:] {
-			rest.Waited += r.Waited
-			rest.Ready += r.Ready
-			rest.ReadyIdle += r.ReadyIdle
-			rest.Contentions += r.Contentions
-			rest.Parks += r.Parks
-			rest.Longest = max(rest.Longest, r.Longest)
-			rest.Blamed += r.Blamed
+			rest.Wait.Add(&r.Wait)
+			rest.Lock.Longest = max(rest.Lock.Longest, r.Lock.Longest)
 			rest.Activity = rest.Activity.Plus(r.Activity)
 		}
 		lines = append(lines, rest)

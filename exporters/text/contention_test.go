@@ -169,7 +169,7 @@ func TestShortStack(t *testing.T) {
 
 func TestFoldedStacks(t *testing.T) {
 	for _, tt := range []struct {
-		view contention.View
+		view string
 		want string
 	}{
 		{contention.JoinedView, `net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[held by];example.com/cache.(*LRU).Sweep;main.janitor 700000000

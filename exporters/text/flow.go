@@ -19,11 +19,11 @@ import (
 //	bottleneck contention -format folded trace.out | flamegraph.pl --countname ns > contention.svg
 //
 // Semicolons in names become colons, and control characters U+FFFD.
-func FoldedStacks(w io.Writer, p *contention.Profile, view contention.View) error {
+func FoldedStacks(w io.Writer, p *contention.Profile, view string) error {
 	if p == nil {
 		return errNoContention
 	}
-	if _, err := contention.ParseView(string(view)); err != nil {
+	if err := contention.CheckView(view); err != nil {
 		return fmt.Errorf("text: %w", err)
 	}
 	sums := map[string]time.Duration{}

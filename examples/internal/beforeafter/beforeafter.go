@@ -164,7 +164,7 @@ func (r *Result) writeFiles(dir string) error {
 	return errors.Join(
 		write(".json", func(w io.Writer) error { return contention.WriteJSON(w, r.Profile) }),
 		write(".pb.gz", func(w io.Writer) error {
-			return pprof.WriteContention(w, r.Profile, pprof.ContentionOptions{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
+			return pprof.WriteContention(w, r.Profile, pprof.Options{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
 		}),
 		write(".svg", func(w io.Writer) error {
 			d, err := picture.DrawContention(r.Profile, picture.Options{Title: r.Name + ": " + r.About})

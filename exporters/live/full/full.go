@@ -87,7 +87,7 @@ func (Pages) Graph(g *bottle.Graph, from time.Time, file page.Naming) func(io.Wr
 }
 
 // Contention shows contention.
-func (Pages) Contention(p *contention.Profile, from time.Time, view contention.View, look picture.Options, file page.Naming) *page.Shown {
+func (Pages) Contention(p *contention.Profile, from time.Time, view string, look picture.Options, file page.Naming) *page.Shown {
 	p = page.TrimContention(p, file)
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) {
@@ -96,7 +96,7 @@ func (Pages) Contention(p *contention.Profile, from time.Time, view contention.V
 		Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
 		JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },
 		Profile: writer(file, from, func() (*profile.Profile, error) {
-			return pprof.Contention(p, pprof.ContentionOptions{View: view, File: program})
+			return pprof.Contention(p, pprof.Options{View: view, File: program})
 		}),
 	}
 }
@@ -113,7 +113,7 @@ func (Pages) Tasks(p *granularity.Profile, look picture.Options, file page.Namin
 }
 
 func tasks(p *granularity.Profile) (*profile.Profile, error) {
-	return pprof.Tasks(p, pprof.TasksOptions{File: program})
+	return pprof.Tasks(p, pprof.Options{File: program})
 }
 
 // TaskDelta profiles the tasks that are measured over the time d, from now on.
