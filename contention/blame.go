@@ -232,6 +232,7 @@ func (t *tracker[L]) acquired(w *wait) {
 	st.own = *w
 	st.since = now()
 	st.own.end = st.since
+	st.info.flights.since.Store(st.since)
 }
 
 // bargedIn records that the caller got the lock without waiting while others wait.
@@ -274,7 +275,7 @@ func (t *tracker[L]) leave(r *release) {
 	if st.own.account != nil {
 		r.own = st.own
 		st.own.account = nil
-		st.info.flights.holder.Store(nil)
+		st.info.flights.since.Store(0)
 		n = t.deregister()
 	}
 	if st.forward != nil {

@@ -91,6 +91,12 @@ func lineColumns() []result.Column[line] {
 		partColumn("unfinished", "still waiting", result.Count, "goroutines that waited when the trace ended", unfinished, func(u *Unfinished) int64 { return int64(u.Count) }),
 		partColumn("unfinished_ns", "for", result.Duration, "for how long they had waited", unfinished, func(u *Unfinished) int64 { return int64(u.Waited) }),
 		partColumn("unfinished_longest_ns", "longest", result.Duration, "for how long the first of them had", unfinished, func(u *Unfinished) int64 { return int64(u.Longest) }),
+		{Name: "held_ns", Title: "held", Unit: result.Duration, Help: "for how long, at least, the owner had held the lock when the trace ended", Value: func(l *line) (result.Value, bool) {
+			if l.unfinished == nil || l.unfinished.Held == 0 {
+				return result.Value{}, false
+			}
+			return result.Int(l.unfinished.Held), true
+		}},
 	}...)
 }
 

@@ -15,8 +15,8 @@ import (
 // lock has 128 places. A waiter that finds its places taken is in InFlight, but in no row of
 // Profile.Unfinished.
 //
-// The holder of the lock is known if it has waited for the lock itself and that wait was recorded.
-// An owner that got the lock at once leaves no trace.
+// The holder of the lock, and since when it has held it, is known if it has waited for the lock
+// itself and that wait was recorded. An owner that got the lock at once leaves no trace.
 
 const (
 	flightBlock  = 16
@@ -39,8 +39,9 @@ type flight struct {
 // flights has the waits in progress for a lock, and its holder.
 type flights struct {
 	blocks  [flightBlocks]atomic.Pointer[[flightBlock]flight]
-	holder  atomic.Pointer[callstack.Chain] // nil if unknown
+	holder  atomic.Pointer[callstack.Chain] // of since
 	holderG atomic.Uint64
+	since   atomic.Int64 // when the holder got the lock; 0 if it is unknown
 }
 
 // begin gives w a place, if one is free.
@@ -77,7 +78,7 @@ func (w *wait) over() {
 	}
 }
 
-// holds notes that w is over and that its goroutine now has the lock.
+// holds notes that w is over and that its goroutine now has the lock. The caller sets since.
 func (f *flights) holds(w *wait) {
 	f.holderG.Store(w.g)
 	f.holder.Store(w.chain)
@@ -111,7 +112,8 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 			if !ok {
 				n = len(p.Unfinished)
 				rows[k] = n
-				p.Unfinished = append(p.Unfinished, Unfinished{Kind: kinds[kind], Lock: lock.String(), Waiter: k.party, Holder: a.holder()})
+				p.Unfinished = append(p.Unfinished, Unfinished{Kind: kinds[kind], Lock: lock.String(), Waiter: k.party})
+				a.holder(&p.Unfinished[n], at)
 			}
 			u := &p.Unfinished[n]
 			waited := time.Duration(at - since)
@@ -122,10 +124,13 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 	}
 }
 
-// holder returns the holder of the lock, if it is known.
-func (a *account) holder() (p Party) {
-	if chain := a.info.flights.holder.Load(); chain != nil {
-		p = a.session.party(chain, a.idOf(a.info.flights.holderG.Load()))
+// holder sets the holder of the lock, and for how long it has held it at an instant, if they are
+// known.
+func (a *account) holder(u *Unfinished, at int64) {
+	f := &a.info.flights
+	since := f.since.Load()
+	chain, g := f.holder.Load(), f.holderG.Load()
+	if since != 0 && f.since.Load() == since { // the lock has not changed hands in between
+		u.Holder, u.Held = a.session.party(chain, a.idOf(g)), time.Duration(max(0, at-since))
 	}
-	return p
 }

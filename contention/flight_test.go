@@ -36,17 +36,21 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	waitFor(t, "the owner to wait", func() bool { return m.registered() == 1 })
 	long := func() { time.Sleep(time.Duration(leastFlight) + 5*time.Millisecond) }
 	long()
-	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Count != 1 || u[0].Holder.Stack != nil || !strings.HasPrefix(u[0].Lock, "stuck") {
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Count != 1 || u[0].Holder.Stack != nil || u[0].Held != 0 || !strings.HasPrefix(u[0].Lock, "stuck") {
 		t.Errorf("behind an owner that did not wait: %+v", u)
 	}
+	before := time.Now()
 	m.Unlock()
 	<-locked
+	after := time.Now()
 	for range stuck {
 		go flightWaits(m, done)
 	}
 	waitFor(t, "all to wait", func() bool { return m.registered() == 1+stuck })
 	long()
+	least := time.Since(after)
 	p := Snapshot()
+	most := time.Since(before)
 	checkConservation(t, p)
 	if len(p.Unfinished) != 1 {
 		t.Fatalf("%+v", p.Unfinished)
@@ -61,6 +65,9 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	if !strings.HasSuffix(at(u.Waiter), ".flightWaits") || !strings.HasSuffix(at(u.Holder), ".flightHolds") || u.Kind != MutexKind {
 		t.Errorf("%s waits for %s: %+v", at(u.Waiter), at(u.Holder), u)
 	}
+	if u.Held < least || u.Held > most {
+		t.Errorf("held for %v, want %v to %v", u.Held, least, most)
+	}
 	// Where goroutines have no IDs, some may find their places taken.
 	if u.Count < 1 || u.Count > stuck || u.Count < stuck && callstack.Goid() != 0 || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Count)*time.Duration(leastFlight) {
 		t.Errorf("%+v, %d in flight", u, p.InFlight)
@@ -69,7 +76,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	if err := WriteJSON(&b, p); err != nil {
 		t.Fatal(err)
 	}
-	if q, err := ReadJSON(&b); err != nil || len(q.Unfinished) != 1 || at(q.Unfinished[0].Holder) != at(u.Holder) {
+	if q, err := ReadJSON(&b); err != nil || len(q.Unfinished) != 1 || at(q.Unfinished[0].Holder) != at(u.Holder) || q.Unfinished[0].Held != u.Held {
 		t.Errorf("read back: %v", err)
 	}
 	release <- true
@@ -85,7 +92,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	go flightWaits(m, done)
 	waitFor(t, "one to wait", func() bool { return m.registered() == 1 })
 	long()
-	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Holder.Stack != nil {
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Holder.Stack != nil || u[0].Held != 0 {
 		t.Errorf("a former owner holds it: %+v", u)
 	}
 	m.Unlock()

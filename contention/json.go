@@ -686,6 +686,8 @@ func (p *Profile) checkUnfinished() error {
 			return fmt.Errorf("count is %d, not positive", u.Count)
 		case u.Longest < 0 || u.Waited < u.Longest:
 			return fmt.Errorf("wait_ns is %d, longest_ns %d", u.Waited, u.Longest)
+		case u.Held < 0:
+			return fmt.Errorf("held_ns is %d", u.Held)
 		}
 		return nil
 	})

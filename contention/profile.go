@@ -92,6 +92,9 @@ type Unfinished struct {
 	// the call chain of the Lock. It is zero if unknown: a goroutine that got a wrapped lock
 	// without waiting leaves no trace.
 	Holder Party `json:"-"`
+	// Held is for how long the holder had held the lock then; 0 if unknown. Of a trace it is the
+	// time since an event showed that the goroutine held the lock, which it may have held before.
+	Held time.Duration `json:"held_ns,omitempty"`
 	// Count is the number of waiting goroutines, Waited the total time that they have been
 	// blocked so far, and Longest the longest of these times.
 	Count   int64         `json:"count"`

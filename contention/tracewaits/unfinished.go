@@ -18,8 +18,9 @@ import (
 //     the function, while another one waited in the queue all the time: its Unlock would have woken
 //     that one.
 //
-// All other holders are unknown. A lock that was taken without waiting and never released is not in
-// the trace.
+// In the first case, it has held the lock at least since it is in that state, in the second at least
+// since it ran after its wait. All other holders are unknown. A lock that was taken without waiting
+// and never released is not in the trace.
 
 // unfinishedWait is a wait in progress at the end of the trace.
 type unfinishedWait struct {
@@ -63,38 +64,43 @@ func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// holderSeen returns the observed holder of the lock of an unfinished wait. If it has no group, the
-// holder is unknown.
-func (o *Observer) holderSeen(u *unfinishedWait) contention.Party {
+// holding is the holder of a lock, and since when at least it has held it.
+type holding struct {
+	by    contention.Party // no group: unknown
+	since timeline.Time
+}
+
+// holderSeen returns the observed holder of the lock of an unfinished wait.
+func (o *Observer) holderSeen(u *unfinishedWait) holding {
 	l := u.lock.root()
 	for _, s := range l.seen {
 		if at := o.places.of(s.at); s.to == u.to && s.section.right > 0 && s.section.trusted() && s.g != u.g.ID && at.flags&contention.InWait == 0 {
-			return at.party(&s.owner)
+			return holding{at.party(&s.owner), s.from}
 		}
 	}
-	return contention.Party{}
+	return holding{}
 }
 
 // holderWoken returns the goroutine that was woken last for a lock, if it seems to hold the lock
 // still: some of the current waiters have waited since before it ran, and it has not left the code
 // after its Lock.
-func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*hold]leftHolding) contention.Party {
+func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*hold]leftHolding) holding {
 	x := l.woken
 	if x == nil || x.ran == 0 || x.again ||
 		!slices.ContainsFunc(waits, func(u unfinishedWait) bool { return u.queue == exclusiveQueue && u.from < x.ran }) {
-		return contention.Party{}
+		return holding{}
 	}
 	h, ok := left[x]
 	if !ok || h.g.g.ID != x.wokenG {
-		return contention.Party{}
+		return holding{}
 	}
 	at := o.places.of(h.stack)
 	i := slices.IndexFunc(h.g.held, func(h heldLock) bool { return h.by == x })
 	if at.flags&contention.InWait != 0 || !o.sections.stillIn(h.g.held[i].site.frames, h.stack) {
-		return contention.Party{}
+		return holding{}
 	}
 	by := o.ownerAs(h.g, nil, 0)
-	return at.party(&by)
+	return holding{at.party(&by), h.g.held[i].at}
 }
 
 // party returns an owner at a place.
@@ -146,7 +152,7 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 			left[h.g.held[i].by] = h
 		}
 	}
-	woken := map[*tracedLock]contention.Party{}
+	woken := map[*tracedLock]holding{}
 	for l, waits := range byLock {
 		if lockWait(waits[0].kind) && !l.several() {
 			woken[l] = o.holderWoken(l, waits, left)
@@ -156,13 +162,13 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 		u := &o.waiting[i]
 		waited := time.Duration(o.cuts.since(u.from, u.to))
 		l := u.lock.root()
-		var holder contention.Party
-		if by, known := woken[l]; known {
-			if holder = o.holderSeen(u); holder.Group == "" && u.queue == exclusiveQueue {
-				holder = by
+		var holder holding
+		if h, known := woken[l]; known {
+			if holder = o.holderSeen(u); u.queue == exclusiveQueue && (holder.by.Group == "" || holder.by == h.by) {
+				holder = h
 			}
 		}
-		k := key{u.kind, l, contention.Party{Group: u.g.Func, Stack: u.site.stack}, holder}
+		k := key{u.kind, l, contention.Party{Group: u.g.Func, Stack: u.site.stack}, holder.by}
 		if o.opt.Goroutines {
 			k.waiter.Goroutine = uint64(u.g.ID)
 		}
@@ -177,7 +183,10 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 			}
 			n = len(rows)
 			at[k] = n
-			rows = append(rows, contention.Unfinished{Kind: doingOf[u.kind].kind(), Lock: name.String(), Waiter: k.waiter, Holder: holder})
+			rows = append(rows, contention.Unfinished{Kind: doingOf[u.kind].kind(), Lock: name.String(), Waiter: k.waiter, Holder: k.holder})
+		}
+		if k.holder.Group != "" {
+			rows[n].Held = max(rows[n].Held, time.Duration(u.to-holder.since))
 		}
 		rows[n].Count++
 		rows[n].Waited += waited

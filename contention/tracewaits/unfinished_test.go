@@ -17,7 +17,7 @@ func toldUnfinished(p *contention.Profile) string {
 	for _, u := range p.Unfinished {
 		holder := "not known"
 		if u.Holder.Group != "" {
-			holder = party(u.Holder)
+			holder = fmt.Sprintf("%s for %d", party(u.Holder), us(u.Held))
 		}
 		fmt.Fprintf(&b, "%s %s: %d for %d, longest %d; %s\n", u.Kind, party(u.Waiter), u.Count, us(u.Waited), us(u.Longest), holder)
 	}
@@ -60,7 +60,7 @@ func TestWaitsInProgressAtTheEndHaveTheCurrentOwner(t *testing.T) {
 			100 5 blocks mutex in L:f:10
 			120 6 blocks sleep in time.Sleep < main.f:15
 			500 ends`, `
-			mutex main.f:10: 1 for 400, longest 400; time.Sleep
+			mutex main.f:10: 1 for 400, longest 400; time.Sleep for 380
 			sleep time.Sleep: 1 for 380, longest 380; not known`},
 		{"behind the Unlock, it holds nothing", learned + `
 			100 5 blocks mutex in L:f:10
@@ -75,7 +75,7 @@ func TestWaitsInProgressAtTheEndHaveTheCurrentOwner(t *testing.T) {
 			201 2 runs
 			210 2 blocks chan-receive in runtime.chanrecv1 < main.f:12
 			500 ends`, `
-			mutex main.f:10: 1 for 390, longest 390; main.f:12
+			mutex main.f:10: 1 for 390, longest 390; main.f:12 for 299
 			chan-receive main.f:12: 1 for 290, longest 290; not known`},
 		{"the other came after it was woken: it may have let go of the lock before", `
 			100 2 blocks mutex in L:f:10
@@ -151,7 +151,8 @@ func TestOnlyTheLastPieceHasWaitsInProgress(t *testing.T) {
 	}
 }
 
-// TestOwnerAtTheEndIsTrue: at any moment of a program with one mutex, the named owner holds it.
+// TestOwnerAtTheEndIsTrue: at any moment of a program with one mutex, the named owner holds it, and
+// has held it for at least as long as the profile has it.
 func TestOwnerAtTheEndIsTrue(t *testing.T) {
 	named, random := 0, rand.New(rand.NewPCG(1, 2))
 	for range 400 {
@@ -165,7 +166,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 			event("%d blocks sleep in time.Sleep < main.f:5", g)
 		}
 		var queue []int
-		holder, state := 0, map[int]string{1: "idle", 2: "idle", 3: "idle", 4: "idle"}
+		holder, since, state := 0, 0, map[int]string{1: "idle", 2: "idle", 3: "idle", 4: "idle"}
 		for range random.IntN(60) {
 			g := 1 + random.IntN(workers)
 			switch state[g] {
@@ -178,7 +179,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 					state[g] = "waits"
 					continue
 				}
-				holder = g
+				holder, since = g, at
 				event("%d blocks sleep in time.Sleep < main.f:15", g)
 				state[g] = "holds"
 			case "holds": // releases it to the first in the queue
@@ -188,6 +189,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 				if len(queue) > 0 {
 					holder, queue = queue[0], queue[1:]
 					event("%d wakes %d in U:f:20", g, holder)
+					since = at
 					event("%d runs", holder)
 					event("%d blocks sleep in time.Sleep < main.f:15", holder)
 					state[holder] = "holds"
@@ -196,6 +198,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 				state[g] = "idle"
 			}
 		}
+		end := at
 		event("ends")
 		for _, u := range s.o.Profile().Unfinished {
 			if u.Kind != contention.MutexKind {
@@ -204,6 +207,8 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 			if g := int(u.Holder.Goroutine); g != 0 {
 				if named++; g != holder {
 					t.Errorf("%d is named as the owner of the lock that %d holds", g, holder)
+				} else if held := int(us(u.Held)); held <= 0 || held > end-since {
+					t.Errorf("held for at least %d, but it was %d", held, end-since)
 				}
 			}
 		}

@@ -53,6 +53,7 @@ type unfinishedForm struct {
 	OfLock      bool   `json:"ofLock"`
 	Holder      int    `json:"og"` // −1 if unknown
 	HolderStack int    `json:"os"`
+	Held        int64  `json:"held"` // 0 if unknown
 	Count       int64  `json:"n"`
 	Waited      int64  `json:"waited"`
 	Longest     int64  `json:"longest"`
@@ -165,7 +166,7 @@ func (t *contentionTables) unfinished(p *contention.Profile) {
 		f := unfinishedForm{Kind: string(u.Kind), Lock: u.Lock, Title: lockTitle(u.Lock), Group: t.parties.number(u.Waiter.Group), Goroutine: u.Waiter.Goroutine, Stack: t.stack(u.Waiter.Stack),
 			OfLock: u.OfLock(), Holder: -1, HolderStack: -1, Count: u.Count, Waited: int64(u.Waited), Longest: int64(u.Longest)}
 		if u.OfLock() && u.Holder.Group != "" {
-			f.Holder, f.HolderStack = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack)
+			f.Holder, f.HolderStack, f.Held = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack), int64(u.Held)
 		}
 		t.form.Unfinished = append(t.form.Unfinished, f)
 	}

@@ -753,11 +753,19 @@ func (m *contentionModel) unfinishedSentence(u *contention.Unfinished) string {
 	switch {
 	case u.Holder.Group != "":
 	case m.p.Source == contention.FromWrappers:
-		return s + "; cannot tell who holds it, because that goroutine did not wait for it."
+		return s + "; cannot tell who holds it, or since when, because that goroutine did not wait for it."
 	default:
-		return s + "; cannot tell who holds it, because no event of the trace shows it."
+		return s + "; cannot tell who holds it, or since when, because no event of the trace shows it."
 	}
-	s += "; " + format.Func(u.Holder.Group) + " holds it"
+	s += "; " + format.Func(u.Holder.Group)
+	switch {
+	case u.Held <= 0:
+		s += " holds it"
+	case m.p.Source == contention.FromWrappers:
+		s += " has held it for " + format.Duration(u.Held)
+	default:
+		s += " has held it for at least " + format.Duration(u.Held)
+	}
 	if h := u.Holder.Stack; h != nil && len(h.Frames) > 0 {
 		s += ", at " + format.Func(h.Frames[0].Func)
 		if len(h.Frames) > 1 {

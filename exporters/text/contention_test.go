@@ -137,13 +137,13 @@ func TestContentionCSV(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns," +
-			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,parks,unfinished,unfinished_ns,unfinished_longest_ns",
+			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,parks,unfinished,unfinished_ns,unfinished_longest_ns,held_ns",
 		1: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
 			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20," +
 			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000," +
-			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,,,,",
+			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,,,,,",
 		4: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
-			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,,,,",
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,,,,,",
 	} {
 		if got := strings.Join(rows[i], ","); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)
@@ -374,7 +374,7 @@ func TestStillWaitingHasReasonDurationAndOwner(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Unfinished{
 		{Kind: contention.ChanReceiveKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 3, Waited: 3000 * msec, Longest: time.Second},
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Holder: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Holder: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Held: 499 * msec, Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
 		{Kind: contention.RWMutexReaderKind, Lock: "main.table#2", Waiter: party("main.main", "main.main"), Count: 1, Waited: 100 * msec, Longest: 100 * msec},
 	}}
 	const head = `No wait ended in 1 s.
@@ -382,9 +382,10 @@ func TestStillWaitingHasReasonDurationAndOwner(t *testing.T) {
 Still waiting when the trace ended (in none of the sums):
 `
 	const want = head + `5 goroutines in cache.(*LRU).Get: mutex of cache, for up to 501 ms, 2.5 s in
-  all; main.janitor holds it, at time.Sleep in main.sweep.
+  all; main.janitor has held it for at least 499 ms, at time.Sleep in
+  main.sweep.
 1 goroutine in main.main: rwmutex-reader of main.table#2, for 100 ms; cannot
-  tell who holds it, because no event of the trace shows it.
+  tell who holds it, or since when, because no event of the trace shows it.
 `
 	if got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -402,7 +403,7 @@ Still waiting when the trace ended (in none of the sums):
 func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	p := waits()
 	p.Unfinished = []contention.Unfinished{
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: party("main.main", "main.get"), Holder: party("main.janitor", "time.Sleep"), Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: party("main.main", "main.get"), Holder: party("main.janitor", "time.Sleep"), Held: 499 * msec, Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
 		{Kind: contention.RWMutexReaderKind, Lock: "main.table#2", Waiter: party("main.main", "main.main"), Count: 1, Waited: 100 * msec, Longest: 100 * msec},
 		{Kind: contention.SelectKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 1, Waited: 9 * msec, Longest: 9 * msec},
 	}
@@ -420,7 +421,7 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 		if sum += n; err != nil {
 			t.Error(err)
 		}
-		if unfinished := strings.Join(row[24:], ","); (unfinished == ",,") != (i < 5) {
+		if unfinished := strings.Join(row[24:], ","); (unfinished == ",,,") != (i < 5) {
 			t.Errorf("row %d has %q", i, unfinished)
 		}
 	}
@@ -428,9 +429,9 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 		t.Errorf("wait_ns sums to %d", sum)
 	}
 	for i, want := range []string{
-		"mutex,cache,,main.main,main.get,main.get /src/a.go:10,main.janitor,time.Sleep,time.Sleep /src/a.go:10,,0,0,,,,,,,,,,,,,5,2500000000,501000000",
-		"rwmutex-reader,main.table#2,,main.main,main.main,main.main /src/a.go:10,[cannot tell],[cannot tell],[cannot tell],,0,0,,,,,,,,,,,,,1,100000000,100000000",
-		"select,main.worker#3,,main.worker,main.worker,main.worker /src/a.go:10,,,,,0,0,,,,,,,,,,,,,1,9000000,9000000",
+		"mutex,cache,,main.main,main.get,main.get /src/a.go:10,main.janitor,time.Sleep,time.Sleep /src/a.go:10,,0,0,,,,,,,,,,,,,5,2500000000,501000000,499000000",
+		"rwmutex-reader,main.table#2,,main.main,main.main,main.main /src/a.go:10,[cannot tell],[cannot tell],[cannot tell],,0,0,,,,,,,,,,,,,1,100000000,100000000,",
+		"select,main.worker#3,,main.worker,main.worker,main.worker /src/a.go:10,,,,,0,0,,,,,,,,,,,,,1,9000000,9000000,",
 	} {
 		if got := strings.Join(rows[6+i], ","); got != want {
 			t.Errorf("%s\nwant %s", got, want)
@@ -522,12 +523,16 @@ func TestStillWaitingForWrappedLocks(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromWrappers, Duration: time.Second, InFlight: 5, Unfinished: []contention.Unfinished{
 		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Count: 5, Waited: 10000 * msec, Longest: 2001 * msec},
+		{Kind: contention.MutexKind, Lock: "log", Waiter: get, Holder: party("main.main", "main.rotate"), Held: 1500 * msec, Count: 1, Waited: msec, Longest: msec},
 	}}
 	const want = `No wait ended in 1 s.
 
 Still waiting at the end (in none of the sums):
 5 goroutines in cache.(*LRU).Get: mutex of cache, for up to 2 s, 10 s in all;
-  cannot tell who holds it, because that goroutine did not wait for it.
+  cannot tell who holds it, or since when, because that goroutine did not wait
+  for it.
+1 goroutine in cache.(*LRU).Get: mutex of log, for 1 ms; main.main has held it
+  for 1.5 s, at main.rotate.
 `
 	if got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -141,7 +141,7 @@ func testContention(names []string, seed uint64) *contention.Profile {
 	p.Unfinished = []contention.Unfinished{
 		{Kind: contention.SelectKind, Lock: "main.queue#5", Waiter: party(), Count: 12, Waited: 9000 * ms, Longest: 3000 * ms},
 		{Kind: contention.NetworkKind, Lock: "[network]", Waiter: party(), Count: 40, Waited: 8000 * ms, Longest: 200 * ms},
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Holder: contention.Party{Group: names[0], Stack: stacks[2]}, Count: 7, Waited: 2100 * ms, Longest: 300 * ms},
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Holder: contention.Party{Group: names[0], Stack: stacks[2]}, Held: 250 * ms, Count: 7, Waited: 2100 * ms, Longest: 300 * ms},
 		{Kind: contention.RWMutexReaderKind, Lock: "example.com/search/cache.LRU#1", Waiter: contention.Party{Group: names[0], Stack: stacks[3]}, Count: 1, Waited: 150 * ms, Longest: 150 * ms},
 	}
 	p.InFlight = 60

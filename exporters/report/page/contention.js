@@ -52,6 +52,7 @@ function unfinishedTable(filter) {
 			{title: `${waitedWord(c)} so far`, num: true, value: r => r.waited, cell: r => duration(r.waited), help: "all together"},
 			{title: "longest", num: true, value: r => r.longest, cell: r => duration(r.longest), wide: true},
 			{title: "who holds it then", text: r => r.og < 0 ? "" : c.parties[r.og], cell: holder, help: "known of locks, where an event of the trace shows it"},
+			{title: "for at least", num: true, value: r => r.held, cell: r => r.held ? duration(r.held) : "", help: "since an event showed that it held the lock"},
 		],
 	})];
 }
