@@ -43,7 +43,7 @@ type Options struct {
 
 	// When has the conditions that [Capturer.Start] watches.
 	When When
-	// Continuous, a *bottleneck.Continuous, is the analysis that When.Lost looks at.
+	// Continuous, a *bottleneck.Continuous, is the analysis that When.Lost and Neck look at.
 	Continuous interface {
 		Last(time.Duration) *bottleneck.Live
 	}
@@ -73,13 +73,14 @@ type Options struct {
 // When has conditions for a capture. A condition whose limit is 0 is off. Each is looked at once a
 // second.
 type When struct {
-	// Lost is a share of the capacity, such as 0.5, of which the program lost more over the time
-	// For: see bottle.Graph.Lost. It needs Options.Continuous.
-	Lost float64
+	// Neck and Lost are shares of the capacity, such as 0.5, of which the program lost more over
+	// the time For: see bottle.Graph.Lost. Neck excludes the time in which no goroutine ran, so an
+	// idle service has none. They need Options.Continuous.
+	Neck, Lost float64
 	// Runnable is a number of goroutines. More than these were ready to run, and waited for a
 	// processor, in all looks during For.
 	Runnable int
-	// For is the time for which Lost and Runnable must hold. 0 means 5 s.
+	// For is the time for which Neck, Lost and Runnable must hold. 0 means 5 s.
 	For time.Duration
 	// Wait is the time for which a goroutine waited for a wrapped lock, or still waits for one.
 	// Waits shorter than 10 ms are seen after they have ended. It needs Options.Locks.
@@ -93,7 +94,7 @@ type When struct {
 type Capturer struct {
 	opt      Options
 	born     time.Time
-	next     atomic.Int64 // when the next capture may be taken, since born; math.MaxInt64 while one is taken
+	next     atomic.Int64 // when the next capture may be taken, since born; 0: now; math.MaxInt64: one is taken
 	early    atomic.Int64 // while one is taken, when the next may be taken at the earliest
 	taking   sync.Mutex   // held from the admission of a capture until it is stored
 	captured atomic.Int64
@@ -205,16 +206,29 @@ func (c *Capturer) takeLater(reason string) {
 }
 
 // admit decides whether a capture may be taken now. If so, the caller must call take or takeLater.
+// It reads no clock and takes no lock if not.
 func (c *Capturer) admit() bool {
-	now := int64(time.Since(c.born))
-	next := c.next.Load()
-	if now < next || !c.next.CompareAndSwap(next, math.MaxInt64) { // until it is stored
+	if c.next.Load() != 0 || !c.next.CompareAndSwap(0, math.MaxInt64) { // until it is stored
 		c.ignored.Add(1)
 		return false
 	}
-	c.early.Store(now + int64(c.retry()))
+	c.early.Store(int64(time.Since(c.born) + c.retry()))
 	c.taking.Lock()
 	return true
+}
+
+// admitAt makes the next capture possible at a time since c was made.
+func (c *Capturer) admitAt(at time.Duration) {
+	c.next.Store(int64(max(1, at)))
+	if !c.due() {
+		time.AfterFunc(at-time.Since(c.born), func() { c.due() })
+	}
+}
+
+// due makes the next capture possible if it is time, and reports whether it is.
+func (c *Capturer) due() bool {
+	next := c.next.Load()
+	return int64(time.Since(c.born)) >= next && (next == 0 || c.next.CompareAndSwap(next, 0))
 }
 
 // retry returns the least time between a capture that failed and the next: the next chance is not
@@ -247,7 +261,7 @@ func (c *Capturer) take(reason string, gentle bool) {
 	if err != nil {
 		every = c.retry()
 	}
-	defer func() { c.next.Store(int64(max(begin.Add(every).Sub(c.born), time.Since(c.born)))) }()
+	defer func() { c.admitAt(begin.Add(every).Sub(c.born)) }()
 	if err != nil {
 		c.fail(err)
 		return

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"log"
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -105,7 +107,8 @@ func TestCaptureHasTheTraceItsVerdictAndTheReason(t *testing.T) {
 	if err := json.Unmarshal(files[InfoFile], &info); err != nil {
 		t.Fatal(err)
 	}
-	if info.Reason != "the cache is cold" || info.Version != "v1.2.3" || info.Labels["region"] != "eu" || info.PID != os.Getpid() || info.Name != string(files[""]) {
+	host, _ := os.Hostname()
+	if info.Reason != "the cache is cold" || info.Host != host || info.GoVersion != runtime.Version() || time.Since(info.Time) > time.Minute || info.Version != "v1.2.3" || info.Labels["region"] != "eu" || info.PID != os.Getpid() || info.Name != string(files[""]) {
 		t.Errorf("info is %+v", info)
 	}
 	leaks, err := profile.ParseData(files[LeaksFile])
@@ -175,12 +178,32 @@ func TestStormTakesOneCapture(t *testing.T) {
 	}
 }
 
-func TestTriggerDoesNotAllocateWhileSuppressed(t *testing.T) {
+// Suppressed triggers take no lock, allocate nothing, and are counted.
+func TestSuppressedTriggersTakeNoLockAndAllocateNothing(t *testing.T) {
 	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, NoVerdict: true})
 	c.Trigger("first")
 	c.Stop()
-	if n := testing.AllocsPerRun(1000, func() { c.Trigger("again") }); n != 0 {
-		t.Errorf("%v allocations", n)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		for begin := time.Now(); time.Since(begin) < time.Microsecond; {
+		}
+	})
+	requests, w, r := c.SlowRequests(slow, time.Nanosecond), httptest.NewRecorder(), httptest.NewRequest("GET", "/checkout", nil)
+	for what, trigger := range map[string]func(){
+		"Trigger":      func() { c.Trigger("again") },
+		"Slow":         func() { defer c.Slow("again", time.Nanosecond)(); slow(nil, nil) },
+		"SlowRequests": func() { requests.ServeHTTP(w, r) },
+	} {
+		before := c.ignored.Load()
+		if n := testing.AllocsPerRun(1000, trigger); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+		if n := c.ignored.Load() - before; n != 1001 {
+			t.Errorf("%s: %d of 1001 are counted", what, n)
+		}
 	}
 }
 
@@ -345,6 +368,34 @@ func TestCopyOfTheRecordingIsBounded(t *testing.T) {
 	}
 }
 
+// The analysis rests, too.
+func TestAnalysisTakesATenthOfAProcessor(t *testing.T) {
+	packed, err := os.ReadFile("../testdata/real/pgzip.trace.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	trace, err := z.DecodeAll(packed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := bottle.NewRecorder(bottle.RecorderOptions{Source: source(func(w io.Writer) (int64, error) {
+		n, err := w.Write(trace)
+		return int64(n), err
+	})})
+	c := New(Options{Recorder: rec, Sink: &memorySink{}})
+	begin := time.Now()
+	c.Trigger("analyzed")
+	wait(t, func() bool { return c.Stats().Captured == 1 }) // Stop would hurry it
+	if s, all := c.Stats(), time.Since(begin); s.Last.Finding == "" || s.Work > all/2 {
+		t.Errorf("%v of work in %v: %+v", s.Work, all, s)
+	}
+}
+
 type source func(w io.Writer) (int64, error)
 
 func (s source) WriteTo(w io.Writer) (int64, error) { return s(w) }
@@ -428,7 +479,7 @@ func TestSlowOperationsAreCountedWhileItIsTooEarly(t *testing.T) {
 	if s := c.Stats(); s.Captured != 1 || s.Failed != 0 {
 		t.Errorf("stats are %+v", s)
 	}
-	c.next.Store(int64(time.Since(c.born) + 10*time.Millisecond)) // an hour later, but for a moment
+	c.admitAt(time.Since(c.born) + 10*time.Millisecond) // an hour later, but for a moment
 	c.Slow("late", 20*time.Millisecond)
 	wait(t, func() bool { return c.Stats().Captured == 2 })
 	if got := c.Stats().Last.Reason; got != "late runs for more than 20ms" {
@@ -556,26 +607,31 @@ func (f fakeContinuous) Last(time.Duration) *bottleneck.Live { return f.live }
 
 func TestLostCapacity(t *testing.T) {
 	now := time.Unix(100, 0)
-	// One box of 4 s on 2 processors, which ran alone: half of the capacity of 8 s is lost.
-	g := &bottle.Graph{Wall: 4 * time.Second, Procs: 2, Capacity: 8 * time.Second,
-		Boxes: []bottle.Box{{Group: "main.main", Goroutines: 1, Share: 4 * time.Second, Running: 4 * time.Second, Lost: 4 * time.Second}}}
+	// One box of 2 s on 2 processors, which ran alone, and 2 s without any: of the capacity of 8 s,
+	// a quarter is lost while it ran, and three quarters in all.
+	g := &bottle.Graph{Wall: 4 * time.Second, Idle: 2 * time.Second, Procs: 2, Capacity: 8 * time.Second, IdleLost: 4 * time.Second,
+		Boxes: []bottle.Box{{Group: "main.main", Goroutines: 1, Share: 2 * time.Second, Running: 2 * time.Second, Lost: 2 * time.Second}}}
+	const lost, neck = "75% of the capacity lost in 4 s", "25% of the capacity lost while something ran, in 4 s"
 	for _, c := range []struct {
-		limit        float64
+		when         When
 		from, to     int64
 		want         string
 		withoutGraph bool
 	}{
-		{0.4, 96, 100, "50% of the capacity lost in 4 s", false},
-		{0.6, 96, 100, "", false},
-		{0.4, 99, 100, "", false}, // too short to say
-		{0.4, 56, 60, "", false},  // long ago
-		{0.4, 96, 100, "", true},
+		{When{Lost: 0.7}, 96, 100, lost, false},
+		{When{Lost: 0.8}, 96, 100, "", false},
+		{When{Neck: 0.2}, 96, 100, neck, false},
+		{When{Neck: 0.3}, 96, 100, "", false},
+		{When{Neck: 0.3, Lost: 0.7}, 96, 100, lost, false},
+		{When{Lost: 0.7}, 99, 100, "", false}, // too short to say
+		{When{Lost: 0.7}, 56, 60, "", false},  // long ago
+		{When{Lost: 0.7}, 96, 100, "", true},
 	} {
 		live := &bottleneck.Live{From: time.Unix(c.from, 0), To: time.Unix(c.to, 0)}
 		if !c.withoutGraph {
 			live.Bottle = g
 		}
-		w := newWatcher(New(Options{Recorder: recording2(t), Sink: &memorySink{}, Continuous: fakeContinuous{live}, When: When{Lost: c.limit}}))
+		w := newWatcher(New(Options{Recorder: recording2(t), Sink: &memorySink{}, Continuous: fakeContinuous{live}, When: c.when}))
 		if r := w.reason(now); r != c.want {
 			t.Errorf("%+v: %q", c, r)
 		}
@@ -856,7 +912,7 @@ func TestKilledProcessLeavesNoHalfCapture(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	dir := &Dir{Path: t.TempDir()}
-	c := New(Options{Recorder: recording(t), Sink: dir, Every: time.Hour})
+	c := New(Options{Recorder: recording(t), Sink: dir, Every: time.Hour, Labels: map[string]string{"region": "<eu>"}})
 	ask := func(method, target, accept string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(method, "/captures"+target, nil)
@@ -883,12 +939,18 @@ func TestPages(t *testing.T) {
 	if strings.Contains(page, "<b>try") || !strings.Contains(page, "&lt;b&gt;try") || !strings.Contains(page, TraceFile) {
 		t.Errorf("page:\n%s", page)
 	}
+	one := ask("GET", "?capture="+list[0].Name, "text/html")
+	for _, want := range []string{"&lt;b&gt;try", "region: &lt;eu&gt;", "0 suppressed triggers before it", html.EscapeString(list[0].Finding), "<pre>**", "&amp;file=" + TraceFile} {
+		if got := one.Body.String(); one.Code != 200 || !strings.Contains(got, want) {
+			t.Errorf("the page of a capture has no %q: %d\n%s", want, one.Code, got)
+		}
+	}
 	for _, f := range append(list[0].Files, InfoFile) {
 		if w := ask("GET", "?capture="+list[0].Name+"&file="+f, ""); w.Code != 200 || w.Body.Len() == 0 {
 			t.Errorf("%s: %d", f, w.Code)
 		}
 	}
-	for _, q := range []string{"?capture=x&file=y", "?capture=..&file=passwd", "?capture=" + list[0].Name, "?capture=" + list[0].Name + "&file=../x"} {
+	for _, q := range []string{"?capture=x&file=y", "?capture=..&file=passwd", "?capture=x", "?capture=..", "?capture=" + list[0].Name + "&file=../x"} {
 		if w := ask("GET", q, ""); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", q, w.Code, w.Body)
 		}
@@ -904,17 +966,29 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// A trigger that is suppressed, and an operation that is watched, when a capture is possible, and
+// when it is too early.
 func BenchmarkTrigger(b *testing.B) {
 	c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{}), Sink: &memorySink{}})
-	c.next.Store(1 << 62)
-	for b.Loop() {
-		c.Trigger("suppressed")
-	}
-}
-
-func BenchmarkSlow(b *testing.B) {
-	c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{}), Sink: &memorySink{}})
-	for b.Loop() {
-		c.Slow("quick", time.Hour)()
+	request := httptest.NewRequest("GET", "/checkout", nil)
+	for _, d := range []time.Duration{time.Hour, time.Nanosecond} {
+		name := map[bool]string{true: "early"}[d < time.Hour]
+		requests := c.SlowRequests(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), d)
+		for what, f := range map[string]func(){
+			"Trigger":      func() { c.Trigger("suppressed") },
+			"Slow":         func() { defer c.Slow("operation", d)() },
+			"SlowRequests": func() { requests.ServeHTTP(nil, request) },
+		} {
+			c.next.Store(0)
+			if d < time.Hour || what == "Trigger" {
+				c.next.Store(1 << 62)
+			}
+			b.Run(what+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
 	}
 }

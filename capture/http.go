@@ -7,8 +7,10 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,6 +23,7 @@ import (
 // checked, as live.Options.Captures.
 //
 //	GET  …                       the list, as HTML, text or, with format=json, JSON
+//	GET  …?capture=NAME          the page of a capture, with its verdict
 //	GET  …?capture=NAME&file=F   a file
 //	POST …?reason=TEXT           a capture: 202, or 429 if it is suppressed
 func (c *Capturer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,6 +64,10 @@ func (c *Capturer) serveFile(w http.ResponseWriter, r *http.Request, name, file 
 		http.Error(w, "the captures are not stored on this machine", http.StatusNotImplemented)
 		return
 	}
+	page := file == ""
+	if page {
+		file = InfoFile
+	}
 	f, err := sink.Open(name + "/" + file)
 	if err != nil {
 		status := http.StatusInternalServerError
@@ -71,6 +78,17 @@ func (c *Capturer) serveFile(w http.ResponseWriter, r *http.Request, name, file 
 		return
 	}
 	defer f.Close()
+	if page {
+		var info Info
+		if err := json.NewDecoder(f).Decode(&info); err != nil {
+			http.Error(w, "reading "+file+": "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		verdict, _ := fs.ReadFile(sink, name+"/"+VerdictFile) // the problems have the reason if there is none
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, pageOf(&info, string(verdict)))
+		return
+	}
 	kind, disposition := "application/octet-stream", "attachment"
 	switch {
 	case strings.HasSuffix(file, ".json"):
@@ -124,23 +142,45 @@ func (c *Capturer) serveList(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+const pageHead = `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Captures</title>
+<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}article{border-top:1px solid #8888;padding:.5rem 0}h2{font-size:1rem;margin:0}p{margin:.2rem 0}pre{white-space:pre-wrap}</style>
+`
+
 // page returns the list as an HTML page.
 func page(list []Info, state string) string {
 	var b strings.Builder
-	b.WriteString(`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Captures</title>
-<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}article{border-top:1px solid #8888;padding:.5rem 0}h2{font-size:1rem;margin:0}p{margin:.2rem 0}</style>
-<h1>Captures</h1><p>` + html.EscapeString(state) + ".</p>\n")
+	b.WriteString(pageHead + `<h1>Captures</h1><p>` + html.EscapeString(state) + ".</p>\n")
 	for i := range list {
-		info := &list[i]
-		fmt.Fprintf(&b, "<article><h2>%s</h2><p>%s, %s on %s", html.EscapeString(info.Reason), info.Time.Format("2006-01-02 15:04:05 MST"), html.EscapeString(info.Version), html.EscapeString(info.Host))
-		if info.Finding != "" {
-			fmt.Fprintf(&b, "<p><strong>%s</strong> %s", html.EscapeString(info.Finding), html.EscapeString(info.Where))
-		}
-		b.WriteString("<p>")
-		for _, f := range append(info.Files, InfoFile) {
-			fmt.Fprintf(&b, `<a href="?capture=%s&amp;file=%s">%s</a> `, url.QueryEscape(info.Name), url.QueryEscape(f), html.EscapeString(f))
-		}
-		b.WriteString("</article>\n")
+		list[i].article(&b)
 	}
 	return b.String()
+}
+
+// pageOf returns the page of a capture.
+func pageOf(info *Info, verdict string) string {
+	var b strings.Builder
+	b.WriteString(pageHead + `<p><a href="?">All captures</a>`)
+	info.article(&b)
+	fmt.Fprintf(&b, "<p>Process %d, %s; %s before it.", info.PID, html.EscapeString(info.GoVersion), format.Plural(info.Suppressed, "suppressed trigger", "suppressed triggers"))
+	for _, key := range slices.Sorted(maps.Keys(info.Labels)) {
+		fmt.Fprintf(&b, "<p>%s: %s", html.EscapeString(key), html.EscapeString(info.Labels[key]))
+	}
+	for _, problem := range info.Problems {
+		b.WriteString("<p>" + html.EscapeString(problem))
+	}
+	b.WriteString("<pre>" + html.EscapeString(verdict) + "</pre>\n")
+	return b.String()
+}
+
+// article writes a summary of a capture as HTML.
+func (info *Info) article(b *strings.Builder) {
+	fmt.Fprintf(b, `<article><h2><a href="?capture=%s">%s</a></h2><p>%s, %s on %s`, url.QueryEscape(info.Name), html.EscapeString(info.Reason), info.Time.Format("2006-01-02 15:04:05 MST"), html.EscapeString(info.Version), html.EscapeString(info.Host))
+	if info.Finding != "" {
+		fmt.Fprintf(b, "<p><strong>%s</strong> %s", html.EscapeString(info.Finding), html.EscapeString(info.Where))
+	}
+	b.WriteString("<p>")
+	for _, f := range append(info.Files, InfoFile) {
+		fmt.Fprintf(b, `<a href="?capture=%s&amp;file=%s">%s</a> `, url.QueryEscape(info.Name), url.QueryEscape(f), html.EscapeString(f))
+	}
+	b.WriteString("</article>\n")
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/metrics"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
@@ -138,13 +139,19 @@ func (w *watcher) crowded(now time.Time) string {
 
 func (w *watcher) lost(now time.Time) string {
 	when, c := &w.opt.When, w.opt.Continuous
-	if when.Lost <= 0 || c == nil {
+	if when.Lost <= 0 && when.Neck <= 0 || c == nil {
 		return ""
 	}
 	if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && l.To.Sub(l.From) >= when.For/2 && now.Sub(l.To) < 30*time.Second {
-		g := l.Bottle
-		if float64(g.Lost()) > when.Lost*float64(g.Capacity) {
-			return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(l.To.Sub(l.From)))
+		g, d := l.Bottle, l.To.Sub(l.From)
+		over := func(lost time.Duration, most float64) bool {
+			return most > 0 && float64(lost) > most*float64(g.Capacity)
+		}
+		if neck := g.Lost() - g.IdleLost; over(neck, when.Neck) {
+			return fmt.Sprintf("%s of the capacity lost while something ran, in %s", format.Percent(neck, g.Capacity), format.Duration(d))
+		}
+		if over(g.Lost(), when.Lost) {
+			return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(d))
 		}
 	}
 	return ""
@@ -178,40 +185,52 @@ func (w *watcher) waits(time.Time) string {
 //
 //	defer c.Slow("checkout", time.Second)()
 func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
-	return c.slow(d, func() string { return what })
+	return c.begin("", what, d).end // inlined: done is not allocated unless the caller keeps it
 }
 
 // SlowRequests returns a handler that captures if a request to h runs for longer than d, while it
 // still runs. The reason has the method and the path of the request, without parameters.
 func (c *Capturer) SlowRequests(h http.Handler, d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		method, path := r.Method, r.URL.Path // h may change the request
-		defer c.slow(d, func() string { return method + " " + path })()
+		defer c.begin(r.Method, r.URL.Path, d).end()
 		h.ServeHTTP(w, r)
 	})
 }
 
-// slow is Slow. If it is too early for a capture at the time d from now, there is no timer, whose
-// goroutine would take longer than all else: done counts the operation.
-func (c *Capturer) slow(d time.Duration, what func() string) (done func()) {
-	begin := time.Since(c.born)
+// operation is an operation that is watched.
+type operation struct {
+	c     *Capturer
+	from  time.Duration // since c was made
+	d     time.Duration
+	timer *time.Timer
+}
+
+// begin begins an operation. If it is too early for a capture at the time d from now, there is no
+// timer, whose goroutine would take longer than all else: end counts the operation.
+func (c *Capturer) begin(kind, what string, d time.Duration) operation {
+	op := operation{c: c, from: time.Since(c.born), d: d}
 	next := c.next.Load()
 	if next == math.MaxInt64 {
 		next = c.early.Load()
 	}
-	if begin < time.Duration(next)-d {
-		return func() {
-			if time.Since(c.born)-begin > d {
-				c.ignored.Add(1)
+	if op.from >= time.Duration(next)-d {
+		op.timer = time.AfterFunc(d, func() {
+			c.due()
+			if c.admit() {
+				c.takeLater(strings.TrimLeft(kind+" "+what, " ") + " runs for more than " + d.String())
 			}
-		}
+		})
 	}
-	t := time.AfterFunc(d, func() {
-		if c.admit() {
-			c.takeLater(what() + " runs for more than " + d.String())
-		}
-	})
-	return func() { t.Stop() }
+	return op
+}
+
+func (op operation) end() {
+	switch {
+	case op.timer != nil:
+		op.timer.Stop()
+	case time.Since(op.c.born)-op.from > op.d:
+		op.c.ignored.Add(1)
+	}
 }
 
 // Panic captures if the goroutine panics, waits for the capture, for its Sink at most ten seconds,
