@@ -5,16 +5,14 @@
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
 //	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
+//	go run ./benchmarks/live -storm -for 7m         # 10,000 slow requests a second, watched or not
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines a second: is memory flat?
 //
 // The ways are: flight, a trace.FlightRecorder; nothing; recorder, a bottle.Recorder; snapshots,
-// the same with a snapshot every two seconds; requests, a Recorder beside 10,000 slow requests a
-// second; captures, the same if a capture.Capturer watches them, which takes one capture a second;
-// storm, the same between two captures that are ten minutes apart; continuous, a
-// bottleneck.Continuous; both, it and a FlightRecorder. Server and clients run in one process, on
-// the loopback. Each way runs for a few seconds in turn, back and forth, and is compared to the
-// first one in the same round.
+// the same with a snapshot every two seconds; continuous, a bottleneck.Continuous; both, it and a
+// FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a few
+// seconds in turn, back and forth, and is compared to the first one in the same round.
 //
 // The latency is that of clients that arrive at random times and use a third of the processors
 // together, from their scheduled time; for goroutines that wait for a mutex, from the request for
@@ -41,18 +39,22 @@ func main() {
 	ways := flag.String("ways", "", "which ways, separated by commas, compared to the first one; all, compared to flight, if empty")
 	heap := flag.Int("heap", 128, "how many MB the program keeps besides what the workload does")
 	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the memory")
-	length := flag.Duration("for", 10*time.Minute, "how long the churn, or each run of -fair, lasts")
+	storm := flag.Bool("storm", false, "instead: the service beside 10,000 slow requests a second, which a capture.Capturer watches or not")
+	length := flag.Duration("for", 10*time.Minute, "how long the storm, the churn, or each run of -fair, lasts")
 	rate := flag.Int("rate", 100_000, "goroutines a second in the churn")
 	budget := flag.Float64("budget", 0.02, "of the continuous analysis in the churn")
 	fairly := flag.Int("fair", 0, "instead: how many times to compare the shares of a program that is busy and quiet alternately to the true ones")
 	every := flag.Duration("every", 20*time.Second, "how often the churn prints the memory")
 	flag.Parse()
 	var err error
-	if *fairly > 0 {
+	switch {
+	case *fairly > 0:
 		err = fair(os.Stdout, *fairly, *length)
-	} else if *churning {
+	case *churning:
 		_, err = churn(os.Stdout, *length, *every, *rate, *budget)
-	} else {
+	case *storm:
+		err = ab.Storm(os.Stdout, service(), *length, *heap<<20)
+	default:
 		err = compare(strings.Split(*names, ","), ab.Options{Slice: *slice, Rounds: *rounds, Ways: *ways, Heap: *heap << 20})
 	}
 	if err != nil {

@@ -19,6 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aclements/go-moremath/stats"
+
+	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/proctime"
 )
@@ -74,20 +77,15 @@ func Compare(w io.Writer, work Workload, opt Options) error {
 	if err != nil {
 		return err
 	}
-	kept := make([]byte, opt.Heap)
-	defer runtime.KeepAlive(kept)
-	op, stop, err := work.Start()
+	r, err := start(work, opt.Heap)
 	if err != nil {
-		return fmt.Errorf("%s: %w", work.Name, err)
+		return err
 	}
-	defer stop()
-	r := &runner{op: op, clients: make([]client, work.Clients)}
-	r.begin()
 	defer r.end()
-	time.Sleep(time.Second) // warm up
-	n, cpu := r.count.Load(), proctime.Self()
-	time.Sleep(time.Second)
-	each := (proctime.Self() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // processor time
+	rate := r.third
+	if work.Full {
+		rate = 0
+	}
 	fmt.Fprintf(w, "%s: %d clients, %d slices of %v for each way, %d MB kept besides\n", work.Name, work.Clients, opt.Rounds, opt.Slice, opt.Heap>>20)
 	results := map[string][]slice{}
 	for round := range opt.Rounds {
@@ -95,10 +93,6 @@ func Compare(w io.Writer, work Workload, opt Options) error {
 			m := modes[i]
 			if round%2 == 1 {
 				m = modes[len(modes)-1-i] // back and forth
-			}
-			rate := load * float64(runtime.GOMAXPROCS(0)) / each / float64(work.Clients)
-			if work.Full {
-				rate = 0
 			}
 			s, err := r.turn(m, opt.Slice, rate)
 			if err != nil {
@@ -121,6 +115,25 @@ type runner struct {
 	quit    chan struct{}
 	wg      sync.WaitGroup
 	err     atomic.Pointer[error]
+	third   float64 // the rate at which all clients together take the part load of the processors
+	stop    func()  // of the workload
+	kept    []byte
+}
+
+// start starts a workload and its clients, which work as fast as they can.
+func start(work Workload, heap int) (*runner, error) {
+	op, stop, err := work.Start()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", work.Name, err)
+	}
+	r := &runner{op: op, clients: make([]client, work.Clients), stop: stop, kept: make([]byte, heap)}
+	r.begin()
+	time.Sleep(time.Second) // warm up
+	n, cpu := r.count.Load(), proctime.Self()
+	time.Sleep(time.Second)
+	each := (proctime.Self() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // processor time
+	r.third = load * float64(runtime.GOMAXPROCS(0)) / each / float64(work.Clients)
+	return r, nil
 }
 
 // client is the state of a client.
@@ -178,6 +191,8 @@ func (r *runner) latencies() *granularity.Histogram {
 func (r *runner) end() {
 	close(r.quit)
 	r.wg.Wait()
+	r.stop()
+	runtime.KeepAlive(r.kept)
 }
 
 func (r *runner) failed() error {
@@ -253,14 +268,26 @@ func report(w io.Writer, modes []Mode, results map[string][]slice) {
 			p99Ratio = append(p99Ratio, s.p99/ref[i].p99-1)
 		}
 		fmt.Fprintf(w, "  %-11s %9.0f op/s  %7.2f µs CPU/op  %5.1f GC/s   throughput %s   CPU/op %s   CPU beyond, of the machine %s\n", m.Name,
-			mean(rate), 1e6*mean(cpu), mean(cycles), interval(rateRatio), interval(cpuRatio), interval(machine))
-		fmt.Fprintf(w, "  %-11s p99 %7.3f ms %s   throughput of %s ÷ this %.3f\n", "", 1e3*mean(p99), interval(p99Ratio), reference, mean(ratesOf(ref))/mean(rate))
+			stats.Mean(rate), 1e6*stats.Mean(cpu), stats.Mean(cycles), interval(rateRatio), interval(cpuRatio), interval(machine))
+		fmt.Fprintf(w, "  %-11s p99 %7.3f ms %s   throughput of %s ÷ this %.3f\n", "", 1e3*stats.Mean(p99), interval(p99Ratio), reference, stats.Mean(ratesOf(ref))/stats.Mean(rate))
 		if m.Report != nil {
 			if s := m.Report(); s != "" {
 				fmt.Fprintf(w, "  %-11s %s\n", "", s)
 			}
 		}
 	}
+}
+
+// interval formats the mean of relative differences with its 95 % confidence interval by Student's
+// t, and the median with its own, which a few disturbed slices do not change.
+func interval(v []float64) string {
+	m, _, high := stats.MeanCI(v, 0.95)
+	middle := median.Of(v)
+	s := fmt.Sprintf("%+6.2f %% ± %5.2f (median %+6.2f", 100*m, 100*(high-m), 100*middle.Median)
+	if !math.IsNaN(middle.Low) {
+		s += fmt.Sprintf(", %+.2f to %+.2f", 100*middle.Low, 100*middle.High)
+	}
+	return s + ")"
 }
 
 func ratesOf(slices []slice) (rates []float64) {

@@ -3,17 +3,14 @@ package ab
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/capture"
 )
 
 // Mode is a way of watching a program.
@@ -26,17 +23,13 @@ type Mode struct {
 }
 
 // all returns all ways: a trace.FlightRecorder alone, nothing, a bottle.Recorder, one from which a
-// snapshot is taken every two seconds, storms of slow requests that nothing watches and that a
-// Capturer watches, continuous analysis, and that beside a FlightRecorder.
+// snapshot is taken every two seconds, continuous analysis, and that beside a FlightRecorder.
 func all() []Mode {
 	return []Mode{
 		{Name: "flight", Start: flight},
 		{Name: "nothing", Start: func() (func(), error) { return func() {}, nil }},
 		snapshots("recorder", 0),
 		snapshots("snapshots", 2*time.Second),
-		storm("requests", 0, false),
-		storm("captures", time.Second, false),
-		storm("storm", 10*time.Minute, true),
 		continuous("continuous", func() (func(), error) { return func() {}, nil }),
 		continuous("both", flight),
 	}
@@ -94,67 +87,6 @@ func snapshots(name string, every time.Duration) Mode {
 			return ""
 		}
 		return fmt.Sprintf("%d snapshots, %d failed", taken, failed)
-	}}
-}
-
-// storm runs a bottle.Recorder and a capture.Capturer, of which 10,000 slow requests a second, of a
-// millisecond each, ask for captures. It takes one every so often, into a directory, the first one
-// before the measurement if asked to. If every is 0, the requests are not watched.
-func storm(name string, every time.Duration, before bool) Mode {
-	var sum capture.Stats
-	start := func() (func(), error) {
-		var rec bottle.Recorder
-		if err := rec.Start(); err != nil {
-			return nil, err
-		}
-		dir, err := os.MkdirTemp("", "captures")
-		if err != nil {
-			return nil, err
-		}
-		c := capture.New(capture.Options{Recorder: &rec, Sink: &capture.Dir{Path: dir}, Every: every})
-		if before {
-			time.Sleep(100 * time.Millisecond) // for a recording
-			c.Trigger("first")
-			c.Stop()
-		}
-		done := make(chan struct{})
-		var triggers sync.WaitGroup
-		triggers.Go(func() {
-			tick := time.NewTicker(time.Millisecond)
-			defer tick.Stop()
-			var requests []func()
-			for begin, n := time.Now(), 0; ; {
-				for _, end := range requests {
-					end()
-				}
-				select {
-				case <-done:
-					return
-				case <-tick.C:
-					requests = requests[:0]
-					for ; n < int(time.Since(begin)/(100*time.Microsecond)); n++ { // a busy machine misses ticks
-						if every > 0 {
-							requests = append(requests, c.Slow("request", time.Nanosecond))
-						}
-					}
-				}
-			}
-		})
-		return func() {
-			close(done)
-			triggers.Wait()
-			c.Stop()
-			rec.Stop()
-			s := c.Stats()
-			sum.Captured += s.Captured
-			sum.Suppressed += s.Suppressed
-			sum.Failed += s.Failed
-			sum.Work += s.Work
-			os.RemoveAll(dir)
-		}, nil
-	}
-	return Mode{name, start, func() string {
-		return fmt.Sprintf("%d captures, %d triggers suppressed, %d failed; %v of work", sum.Captured, sum.Suppressed, sum.Failed, sum.Work)
 	}}
 }
 
