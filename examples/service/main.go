@@ -17,7 +17,6 @@ import (
 	"io"
 	"log"
 	"net"
-
 	"os"
 	"os/signal"
 	"strings"

@@ -177,7 +177,7 @@ func TestStopWhileProfiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	profile := func(seconds string) int {
-		resp, err := http.Get(s.debug + "wall?seconds=" + seconds)
+		resp, err := http.Get(s.debug + "tasks?format=pprof&seconds=" + seconds)
 		if err != nil {
 			t.Error(err)
 			return 0

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -164,7 +163,7 @@ var contentionEndpoint = endpoint{
 var holdersEndpoint = endpoint{
 	name:       "holders",
 	title:      "Locks that are waited for",
-	about:      "Who waits for a lock at this moment, for how long so far, and which goroutine holds it, at which call. Of live.Options.Locks it is the wrapped locks, waits of at least 10 ms; without it, or with seconds=, all locks at the end of the trace of the last seconds.",
+	about:      "Who waits for a lock at this moment, for how long so far, and which goroutine holds it, since when, at which call. Of live.Options.Locks it is the wrapped locks, waits of at least 10 ms; without it, or with seconds=, all locks at the end of the trace of the last seconds.",
 	forms:      []form{formText, formJSON},
 	parameters: usual,
 	missing: func(h *handler) string {
@@ -273,26 +272,18 @@ var speedupEndpoint = endpoint{
 var wallEndpoint = endpoint{
 	name:       "wall",
 	title:      "Wall-clock profile",
-	about:      "Where all goroutines are, running or not. With a recorder, in the last seconds: every interval in the trace, and nothing is stopped. Without one, sampled for the seconds to come: up to 99 times a second, and less often the more goroutines there are, so that it takes 1 % of one processor. The profile says which. Samples carry the name of their box in the bottle graph as the label “group”.",
+	about:      "Where all goroutines are, running or not, in the last seconds: every interval in the trace, and nothing is stopped. Samples carry the name of their box in the bottle graph as the label “group”.",
 	forms:      []form{formPprof, formText},
 	parameters: usual,
-	takes: func(h *handler, seconds time.Duration) time.Duration {
-		if h.recorder != nil {
-			return 0
+	missing: func(h *handler) string {
+		if text := noFull(h); text != "" || h.recorder != nil {
+			return text
 		}
-		return seconds
+		return "a wall-clock profile needs a snapshot, and there is no recorder: live.Options.Recorder is not set"
 	},
-	missing: noFull,
 	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
-		d := q.orDefault()
-		if d < page.MinWall || d > page.MaxWall {
-			return nil, page.Invalid(fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), page.MinWall.Seconds(), page.MaxWall.Seconds()))
-		}
-		if h.recorder == nil {
-			return h.opt.Full.Wall(ctx, d, h.naming())
-		}
-		o, show := h.opt.Full.WallTrace(h.naming())
-		live, err := h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantBottle, Observers: []timeline.Observer{o}})
+		o, show := h.opt.Full.Wall(h.naming())
+		live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{Want: bottleneck.WantBottle, Observers: []timeline.Observer{o}})
 		if err != nil {
 			return nil, err
 		}

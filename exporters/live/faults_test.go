@@ -173,36 +173,35 @@ func TestPanic(t *testing.T) {
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
-	h := newHandler(tasks, nil, nil) // with a recorder, wall answers at once
-	for _, path := range []string{"wall?seconds=60", "tasks?format=pprof&seconds=60"} {
-		var wg sync.WaitGroup
-		done := make(chan struct{}, 1)
-		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h.ServeHTTP(w, r)
-			done <- struct{}{}
-		}), nil)
-		ctx, cancel := context.WithCancel(context.Background())
-		wg.Go(func() {
-			req, _ := http.NewRequestWithContext(ctx, "GET", base+path, nil)
-			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			if resp, err := client.Do(req); err == nil {
-				resp.Body.Close()
-				t.Error("there is an answer")
-			}
-		})
-		for len(h.gate.snapshot()) == 0 {
-			runtime.Gosched()
+	h := newHandler(tasks, nil, nil)
+	const path = "tasks?format=pprof&seconds=60"
+	var wg sync.WaitGroup
+	done := make(chan struct{}, 1)
+	base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		done <- struct{}{}
+	}), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	wg.Go(func() {
+		req, _ := http.NewRequestWithContext(ctx, "GET", base+path, nil)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		if resp, err := client.Do(req); err == nil {
+			resp.Body.Close()
+			t.Error("there is an answer")
 		}
-		cancel()
-		wg.Wait()
-		select {
-		case <-done:
-		case <-time.After(50 * time.Second):
-			t.Fatalf("%s: the collection continues without a client", path)
-		}
-		if busy := h.gate.snapshot(); len(busy) != 0 {
-			t.Errorf("%s: still busy: %v", path, busy)
-		}
+	})
+	for len(h.gate.snapshot()) == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	wg.Wait()
+	select {
+	case <-done:
+	case <-time.After(50 * time.Second):
+		t.Fatalf("%s: the collection continues without a client", path)
+	}
+	if busy := h.gate.snapshot(); len(busy) != 0 {
+		t.Errorf("%s: still busy: %v", path, busy)
 	}
 }
 
@@ -213,13 +212,13 @@ func TestShutdown(t *testing.T) {
 	ctx, sigterm := context.WithCancel(context.Background())
 	defer sigterm()
 	var server *http.Server
-	h := newHandler(Options{}, nil, nil)
+	h := newHandler(Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, nil, nil)
 	base := serve(t, h, func(s *http.Server) {
 		s.BaseContext = func(net.Listener) context.Context { return ctx }
 		server = s
 	})
 	came := make(chan answer, 1)
-	go func() { came <- get(t, base+"wall?seconds=200") }()
+	go func() { came <- get(t, base+"tasks?format=pprof&seconds=200") }()
 	for len(h.gate.snapshot()) == 0 {
 		runtime.Gosched()
 	}
@@ -249,7 +248,8 @@ func TestWriteTimeout(t *testing.T) {
 	t.Parallel()
 	short := func(s *http.Server) { s.WriteTimeout = 500 * time.Millisecond }
 	r := readTape(t, smallTrace)
-	h := newHandler(Options{}, r, nil)
+	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+	h := newHandler(tasks, r, nil)
 	base := serve(t, h, short)
 	data := r.data
 	r.write = func(w io.Writer) (int64, error) {
@@ -257,7 +257,7 @@ func TestWriteTimeout(t *testing.T) {
 		n, err := w.Write(data)
 		return int64(n), err
 	}
-	for _, path := range []string{"wall?seconds=0.8", "graph?format=svg", "trace"} {
+	for _, path := range []string{"tasks?format=pprof&seconds=0.8", "graph?format=svg", "trace"} {
 		if a := get(t, base+path); a.StatusCode != http.StatusOK || len(a.body) == 0 {
 			t.Errorf("%s: %s %s", path, a.Status, a.body)
 		}
@@ -273,13 +273,13 @@ func TestWriteTimeout(t *testing.T) {
 	}
 	r.write = write
 	// Middleware may hide the underlying writer: the error comes before time is lost.
-	sampling := newHandler(Options{}, nil, nil)
-	hidden := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { sampling.ServeHTTP(struct{ http.ResponseWriter }{w}, r) }), short)
-	a := get(t, hidden+"wall?seconds=0.8")
+	measuring := newHandler(tasks, nil, nil)
+	hidden := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { measuring.ServeHTTP(struct{ http.ResponseWriter }{w}, r) }), short)
+	a := get(t, hidden+"tasks?format=pprof&seconds=0.8")
 	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "WriteTimeout of 500ms") || !strings.Contains(a.body, "Unwrap") {
 		t.Errorf("hidden: %s %s", a.Status, a.body)
 	}
-	if a := get(t, hidden+"wall?seconds=0.1"); a.StatusCode != http.StatusOK {
+	if a := get(t, hidden+"tasks?format=pprof&seconds=0.1"); a.StatusCode != http.StatusOK {
 		t.Errorf("short enough: %s %s", a.Status, a.body)
 	}
 }

@@ -205,7 +205,7 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 <h2>Asking</h2>
 <dl class="asking">
 <div><dt><code>seconds=</code></dt><dd>how much time the answer is about, 5 by default. The bottle graph, contention, the speedup stack and the trace show the last seconds,
-at once; without a recorder, the wall-clock profile takes the seconds to come. Where less is known, the answer has a warning.</dd></div>
+at once. Where less is known, the answer has a warning.</dd></div>
 <div><dt><code>group=</code></dt><dd>of the bottle graph: which goroutines share a box, by function, start, creator, goroutine, region, task, kind or /regexp/.</dd></div>
 <div><dt><code>format=</code></dt><dd>svg, text, json, pprof or png, whichever the program has. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
 <div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>

@@ -39,9 +39,6 @@ func TestIndex(t *testing.T) {
 			continue // drawing takes long with the race detector; the icon is in the page
 		}
 		url := base + strings.ReplaceAll(l[1], "&amp;", "&")
-		if strings.Contains(url, "wall") {
-			url += "&seconds=0.1"
-		}
 		if a := get(t, url); a.StatusCode != http.StatusOK && !strings.Contains(url, "speedup") {
 			t.Errorf("%s: %s %s", url, a.Status, a.body)
 		}

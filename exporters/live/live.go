@@ -25,11 +25,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options configures a handler. The zero value serves an index page and wall-clock profiles on a
-// listener of [ListenAndServe], to clients on the same machine only. The handler starts and stops
-// nothing.
+// Options configures a handler. The zero value serves an index page on a listener of
+// [ListenAndServe], to clients on the same machine only. The handler starts and stops nothing.
 type Options struct {
-	// Recorder provides the last seconds. Without it there is no raw trace.
+	// Recorder provides the last seconds. Without it there is no raw trace, no wall-clock profile,
+	// and no speedup stack.
 	Recorder *bottle.Recorder
 	// Continuous, a *bottleneck.Continuous, takes precedence over Recorder while it is enabled. It
 	// also provides the metrics. It is an interface because not every program needs its code.
@@ -106,9 +106,8 @@ type Full interface {
 	Tasks(p *granularity.Profile, look picture.Options, file page.Naming) *page.Shown
 	TaskDelta(ctx context.Context, tasks func() *granularity.Profile, d time.Duration, file page.Naming) (profile func(io.Writer) error, err error)
 	Speedup(s *speedup.Stack, look picture.Options) *page.Shown
-	Wall(ctx context.Context, d time.Duration, file page.Naming) (*page.Shown, error)
 	Leaks(file page.Naming) (*page.Shown, error)
-	WallTrace(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown)
+	Wall(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown)
 }
 
 // Handler returns a handler that can be mounted under any path that ends with a slash, with or

@@ -37,11 +37,8 @@ func TestForms(t *testing.T) {
 					if f == formPNG && h.continuous == nil {
 						continue // drawing takes long with the race detector: once is enough
 					}
-					switch {
-					case e == &metricsEndpoint:
+					if e == &metricsEndpoint {
 						url = base + e.name
-					case e == &wallEndpoint:
-						url += "&seconds=0.2"
 					}
 					a := get(t, url)
 					if e.missing(h) != "" {
@@ -280,9 +277,6 @@ func TestMissingSourcesAreExplained(t *testing.T) {
 	t.Parallel()
 	base := serve(t, Handler(Options{AllowRemote: true}), nil)
 	for _, e := range endpoints {
-		if e == &wallEndpoint {
-			continue
-		}
 		a := get(t, base+e.name)
 		if a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, "live.Options.") {
 			t.Errorf("%s: %s %s", e.name, a.Status, a.body)

@@ -218,7 +218,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	h := newHandler(Options{}, r, nil)
 	h.room.limit = 100 << 20
 	base := serve(t, h, nil)
-	paths := []string{"trace", "graph", "graph?format=svg", "speedup", "", "trace?seconds=1", "graph?group=start", "tasks?format=json", "wall?seconds=0.1"}
+	paths := []string{"trace", "graph", "graph?format=svg", "speedup", "", "trace?seconds=1", "graph?group=start", "tasks?format=json", "wall"}
 	for range 3 / min(race.Slowdown, 3) {
 		for _, path := range paths {
 			if a := get(t, base+path); a.StatusCode != http.StatusOK {

@@ -37,8 +37,8 @@ func TestScrapers(t *testing.T) {
 						queries = []string{"?seconds=1", "?seconds=1&seconds=1"}
 					}
 					for _, query := range queries {
-						if query == "" && strings.HasSuffix(path, "/wall") {
-							continue // takes five seconds
+						if h.recorder == nil && strings.HasSuffix(path, "/wall") {
+							continue // it needs a recorder
 						}
 						url := base + path + query
 						a := get(t, url, "Accept", "", "User-Agent", agent)

@@ -17,45 +17,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/live/full"
 )
 
-// Waiting goroutines are in the wall-clock profile under the names of their boxes.
-func TestWallGroups(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(release)
-	for range 3 {
-		wg.Go(func() { parked(release) })
-	}
-	wg.Add(1)
-	go func() { defer wg.Done(); <-release }()
-	base := serve(t, newHandler(Options{}, nil, nil), nil)
-	p := checkProfile(t, "wall", get(t, base+"wall?format=pprof&seconds=0.5"))
-	nanos, parkedNanos, total := map[string]int64{}, int64(0), p.DurationNanos
-	for _, s := range p.Sample {
-		if len(s.Label["group"]) != 1 {
-			t.Fatalf("labels %v", s.Label)
-		}
-		nanos[s.Label["group"][0]] += s.Value[1]
-		if c := calls(s); strings.HasPrefix(c, "runtime.gopark ") && strings.Contains(c, "live.parked ") {
-			parkedNanos += s.Value[1]
-		}
-	}
-	const pkg = "github.com/bottleneck-go/bottleneck/exporters/live."
-	for group, goroutines := range map[string]float64{pkg + "TestWallGroups.func1": 3, pkg + "TestWallGroups.func2": 1} {
-		if got := float64(nanos[group]) / float64(total); got < 0.9*goroutines || got > 1.1*goroutines {
-			t.Errorf("%s: %.2f goroutines, want %g; all: %v", group, got, goroutines, nanos)
-		}
-	}
-	if nanos[pkg+"TestWallGroups"] == 0 {
-		t.Errorf("no goroutine of the test: %v", nanos)
-	}
-	text := get(t, base+"wall?seconds=0.2").body
-	if !strings.Contains(text, "TestWallGroups.func1") || !strings.Contains(text, "live.parked") {
-		t.Error(text)
-	}
-}
-
 func parked(c chan struct{}) { <-c }
 
 func spun(stop *atomic.Bool) {
@@ -129,17 +90,6 @@ func TestWallOfTheTrace(t *testing.T) {
 	}
 	if text := ask("text").String(); !strings.Contains(text, "from the execution trace") || !strings.Contains(text, "3.00  "+pkg+"TestWallOfTheTrace.func1") {
 		t.Error(text)
-	}
-}
-
-// A wall-clock profile of too short or too long a time is refused.
-func TestWallBounds(t *testing.T) {
-	t.Parallel()
-	base := serve(t, newHandler(Options{}, nil, nil), nil)
-	for _, seconds := range []string{"0.01", "301", "3600"} {
-		if a := get(t, base+"wall?seconds="+seconds); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "0.1 to 300") {
-			t.Errorf("%s: %s %s", seconds, a.Status, a.body)
-		}
 	}
 }
 

@@ -123,8 +123,10 @@ func (Pages) TaskDelta(ctx context.Context, of func() *granularity.Profile, d ti
 	if err != nil {
 		return nil, err
 	}
-	if err := sleep(ctx, d); err != nil {
-		return nil, err
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	after, err := tasks(of())
 	if err != nil {
@@ -172,25 +174,15 @@ func (Pages) Speedup(s *speedup.Stack, look picture.Options) *page.Shown {
 	}
 }
 
-// Wall samples all goroutines for the time d, from now on.
-func (Pages) Wall(ctx context.Context, d time.Duration, file page.Naming) (*page.Shown, error) {
-	p, err := wallProfile(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	return showWall(p, file), nil
-}
-
-// WallTrace returns an observer of a trace, and a function that shows its wall-clock profile, which
-// starts at from and covers the time d.
-func (Pages) WallTrace(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown) {
-	o := &wallTrace{spent: map[wallPlace]*sampled{}}
-	return o, func(from time.Time, d time.Duration) *page.Shown { return showWall(o.profile(from, d), file) }
-}
-
-func showWall(p *profile.Profile, file page.Naming) *page.Shown {
-	return &page.Shown{
-		Text:    func(w io.Writer) error { return wallText(w, p) },
-		Profile: writer(file, time.Time{}, func() (*profile.Profile, error) { return p, nil }),
+// Wall returns an observer of a trace, and a function that shows its wall-clock profile, which starts
+// at from and covers the time d.
+func (Pages) Wall(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown) {
+	o := &wallTrace{spent: map[wallPlace]*spent{}}
+	return o, func(from time.Time, d time.Duration) *page.Shown {
+		p := o.profile(from, d)
+		return &page.Shown{
+			Text:    func(w io.Writer) error { return wallText(w, p) },
+			Profile: writer(file, time.Time{}, func() (*profile.Profile, error) { return p, nil }),
+		}
 	}
 }

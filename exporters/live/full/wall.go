@@ -3,7 +3,6 @@ package full
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -19,15 +18,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The wall-clock profile shows where the goroutines of a box of the bottle graph spent their time,
-// running or not: the label "group" is the name of the box. With a recorder, it is that of the last
-// seconds, exact, from the trace; else all goroutines are sampled for the next seconds.
-
-// wallTrace sums the time of the goroutines of the program by group and call chain. While a
-// goroutine waits, its chain is where it began to wait; while it runs, where it stopped.
+// wallTrace makes a wall-clock profile, which shows where the goroutines of a box of the bottle graph
+// spent their time, running or not: the label "group" is the name of the box. While a goroutine
+// waits, its call chain is where it began to wait; while it runs, where it stopped.
 type wallTrace struct {
 	timeline.Base
-	spent map[wallPlace]*sampled
+	spent map[wallPlace]*spent
+}
+
+// spent is the number and the sum of intervals.
+type spent struct {
+	count int64
+	time  time.Duration
 }
 
 type wallPlace struct {
@@ -45,7 +47,7 @@ func (o *wallTrace) Transition(t *timeline.Transition) {
 		at.stack = next
 	}
 	if o.spent[at] == nil {
-		o.spent[at] = &sampled{}
+		o.spent[at] = &spent{}
 	}
 	o.spent[at].count++
 	o.spent[at].time += time.Duration(t.End - t.Start)
@@ -116,33 +118,6 @@ func (a *places) location(name, file string, line int) *profile.Location {
 	return location
 }
 
-// deepStack is the maximum number of calls per goroutine that the runtime lists. The root of a
-// deeper stack is unknown.
-const deepStack = 32
-
-// wallProfile samples for the time d, or until the context ends.
-func wallProfile(ctx context.Context, d time.Duration) (*profile.Profile, error) {
-	s, start := newSampler(), time.Now()
-	if err := s.run(ctx, d); err != nil {
-		return nil, err
-	}
-	p := s.profile(start, time.Since(start))
-	p.Sample = slices.DeleteFunc(p.Sample, ours)
-	for _, s := range p.Sample {
-		s.Label = map[string][]string{"group": {groupOf(s)}}
-	}
-	return p, nil
-}
-
-// ours reports whether a sample belongs to the sampling goroutine.
-func ours(s *profile.Sample) bool {
-	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
-		return slices.ContainsFunc(l.Line, func(l profile.Line) bool {
-			return strings.HasSuffix(l.Function.Name, "/exporters/live/full.wallProfile")
-		})
-	})
-}
-
 // linesOf returns the calls of a sample, leaf first.
 func linesOf(s *profile.Sample) (lines []profile.Line) {
 	for _, l := range s.Location {
@@ -168,7 +143,8 @@ func callsOf(s *profile.Sample) (calls []string) {
 // groupOf returns the group of a goroutine in the bottle graph by the rules of package timeline,
 // except for the program's own launchers, which a single sample does not show.
 func groupOf(s *profile.Sample) string {
-	if len(s.Location) >= deepStack {
+	const deep = 32 // the runtime lists no more calls
+	if len(s.Location) >= deep {
 		return "(unknown: deep call chain)"
 	}
 	lines := linesOf(s)

@@ -1,13 +1,10 @@
 package full
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 )
 
 // Names are those of package timeline.
@@ -35,18 +32,3 @@ func TestGroupOfCalls(t *testing.T) {
 		}
 	}
 }
-
-// A wall-clock profile of zero time, or one that is canceled at once, ends.
-func TestWallEnds(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if p, err := wallProfile(ctx, page.MinWall); err != context.Canceled || p != nil {
-		t.Errorf("cancelled: %v, %v", p, err)
-	}
-	if p, err := wallProfile(context.Background(), 1); err == nil && len(p.Sample) == 0 {
-		t.Error("no samples, and no error")
-	}
-}
-
-func parked(c chan struct{}) { <-c }

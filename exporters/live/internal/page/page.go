@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -31,13 +30,6 @@ type Naming func(function, file string) string
 type Invalid string
 
 func (e Invalid) Error() string { return string(e) }
-
-// MinWall and MaxWall bound the length of a wall-clock profile. MinWall is long enough for a few
-// samples even on a busy machine; the stacks of MaxWall are in memory.
-const (
-	MinWall = 100 * time.Millisecond
-	MaxWall = 5 * time.Minute
-)
 
 // The functions below return copies in which the file names of all call stacks and places are
 // replaced. The source may share the originals with other users. TestTrimFindsEveryPath of package
