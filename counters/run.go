@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/trace"
-	"sync"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
@@ -166,18 +165,12 @@ func (r *outside) forward() (stop func()) {
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, r.opt.Forward...)
-	done := make(chan struct{})
 	go func() {
-		for {
-			select {
-			case s := <-signals:
-				r.cmd.Process.Signal(s)
-			case <-done:
-				return
-			}
+		for s := range signals {
+			r.cmd.Process.Signal(s)
 		}
 	}()
-	return sync.OnceFunc(func() { signal.Stop(signals); close(done) })
+	return func() { signal.Stop(signals); close(signals) }
 }
 
 // fetch fetches the trace from the program's URL, if any.
