@@ -82,10 +82,9 @@ type Sample struct {
 	// and Throttled for how long, summed over the processors (throttled_usec).
 	Throttles uint64        `json:"throttles,omitempty"`
 	Throttled time.Duration `json:"throttled_ns,omitempty"`
-	// CgroupCPU is the processor time of all processes of the control group, and CgroupCapacity
-	// that of all processors that the process may use: Wall × the quota, or their number.
-	// MachineCPU and MachineCapacity are those of everything on the machine, in steps of 10 ms.
-	// They are 0 where the system does not count them, as on all but Linux.
+	// CgroupCPU is the processor time that all processes of the control group used, and
+	// CgroupCapacity what they could have used: Wall × their processors. MachineCPU and
+	// MachineCapacity are those of everything on the machine. On Linux; else they are 0.
 	CgroupCPU       time.Duration `json:"cgroup_cpu_ns,omitempty"`
 	CgroupCapacity  time.Duration `json:"cgroup_capacity_ns,omitempty"`
 	MachineCPU      time.Duration `json:"machine_cpu_ns,omitempty"`
@@ -123,15 +122,13 @@ func (s *Sample) ThrottledShare(procs int) float64 {
 type Utilization struct {
 	By         string  // what used them, such as "the process"
 	Processors float64 // their number; 0 if the system does not count their use
-	// Mean is NaN if it is unknown. Half is half the width of its 95 % confidence interval, and
-	// NaN with fewer than three samples. The interval comes from the variation among the
-	// samples, as for the ratio of two sums, and supposes that they are independent.
+	// Mean is NaN if unknown. Half is half the width of its 95 % confidence interval, by the
+	// variation among independent samples; NaN with fewer than three.
 	Mean, Half float64
 }
 
-// Utilizations returns the mean of the samples' utilization, weighted by their time outside pauses:
-// that by the process, by its control group, and by all programs of the machine. A trace shows only
-// that by running goroutines. Excluded samples do not count.
+// Utilizations returns the mean utilization by the process, outside pauses, by its control group and
+// by all programs of the machine; of a trace, only that by running goroutines.
 func (p *Profile) Utilizations() []Utilization {
 	by := "the process"
 	switch {

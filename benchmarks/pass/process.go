@@ -20,9 +20,8 @@ type reader struct {
 // cost is the cost of a process, in seconds and megabytes.
 type cost struct{ wall, cpu, mem float64 }
 
-// compare runs the readers in turn, so that slow changes of the machine affect all of them. It prints
-// and returns the medians, and prints the ratios to the last reader within a round, with 95 %
-// confidence.
+// compare runs the readers in turn, so that slow changes of the machine affect all of them, and
+// prints the medians, which it returns, and those of the ratios to the last reader in each round.
 func compare(runs int, readers ...reader) []cost {
 	all := make([][]cost, len(readers))
 	for range runs {
