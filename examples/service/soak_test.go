@@ -31,7 +31,8 @@ var soakTime = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
 
 // TestSoak runs the service under load with everything on: the Recorder, the Continuous, a scraper
 // of metrics, "bottleneck top", and clients that request all debug pages at random and sometimes
-// disconnect early. It prints memory, processor time and goroutines, and fails if memory grows, the
+// disconnect early. Up to twelve times in between, the Recorder is alone for a while, so that the
+// latencies of both can be compared although the machine may change. It prints memory, processor time and goroutines, and fails if memory grows, the
 // analysis exceeds its budget, an answer is wrong, or a goroutine is left at the end.
 //
 //	go test ./examples/service -run Soak -soak 30m -timeout 0 -v
@@ -45,37 +46,24 @@ func TestSoak(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	before := runtime.NumGoroutine()
-	alone := tookAlone(t, *soakTime/12)
-	k := newSoak(t, true)
+	k := newSoak(t)
 	s, l := k.s, k.load
 	ctx, cancel := context.WithCancel(t.Context())
 	loaded := l.start(ctx)
-	var others sync.WaitGroup
-	for i := range 3 {
-		others.Go(func() {
-			if i == 0 { // so that each is requested, however short the time is
-				for _, page := range pages {
-					k.ask(ctx, page, "", http.Header{})
-					for _, form := range forms {
-						k.ask(ctx, page, "seconds=0.1&format="+form, http.Header{})
-					}
-				}
-			}
-			k.visit(ctx)
-		})
-	}
-	others.Go(func() { k.scrape(ctx) })
-	others.Go(func() { k.probe(ctx) })
+	var probing sync.WaitGroup
+	probing.Go(func() { k.probe(ctx) })
 	var frames tail
-	watch := exec.CommandContext(ctx, top, "top", s.debug)
-	watch.Stdout, watch.Stderr = &frames, &frames
-	if err := watch.Start(); err != nil {
-		t.Fatal(err)
+	parts := min(12, max(1, *soakTime/(30*time.Second)))
+	for i := range parts {
+		end := k.everything(t, top, &frames, i == 0)
+		k.watch(t, *soakTime/parts, i == 0)
+		end()
+		k.booked(&k.alone)
+		time.Sleep(*soakTime / parts / 6)
+		k.booked(&k.took)
 	}
-	k.watch(t, *soakTime)
 	cancel()
-	watch.Wait() // it was killed
-	others.Wait()
+	probing.Wait()
 	if err := loaded(); err != nil {
 		t.Error(err)
 	}
@@ -84,10 +72,9 @@ func TestSoak(t *testing.T) {
 		t.Error(err)
 	}
 	k.verdict(t)
-	alone = append(alone, tookAlone(t, *soakTime/12)...)
 	p, low, high := p99(k.took)
-	q, qlow, qhigh := p99(alone)
-	t.Logf("p99 is %v, %.3f of that with the Recorder alone before and after (95 %%: %.3f to %.3f), which was %v", p, float64(p)/float64(q), float64(low)/float64(qhigh), float64(high)/float64(qlow), q)
+	q, qlow, qhigh := p99(k.alone)
+	t.Logf("p99 is %v, %.3f of that with the Recorder alone in between (95 %%: %.3f to %.3f), which was %v", p, float64(p)/float64(q), float64(low)/float64(qhigh), float64(high)/float64(qlow), q)
 	if *soakTime > 10*time.Second && !bytes.Contains(frames.b, []byte(" service.(*service).item ")) {
 		t.Errorf("top shows no group of the service:\n%s", frames.b)
 	}
@@ -100,9 +87,9 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
-// newSoak starts the service with the Continuous, or with the Recorder alone.
-func newSoak(t *testing.T, continuous bool) *soak {
-	s, err := start("127.0.0.1:0", "127.0.0.1:0", repairs{}, continuous)
+// newSoak starts the service.
+func newSoak(t *testing.T) *soak {
+	s, err := start("127.0.0.1:0", "127.0.0.1:0", repairs{}, true)
 	if err != nil {
 		t.Skip(err) // the test itself is traced
 	}
@@ -110,24 +97,60 @@ func newSoak(t *testing.T, continuous bool) *soak {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &soak{s: s, load: l, answers: map[string]int{}, took: make([]time.Duration, 0, *soakTime/(20*time.Millisecond)), client: &http.Client{Transport: &http.Transport{}}}
+	k := &soak{s: s, load: l, answers: map[string]int{}, every: max(*soakTime/60, 100*time.Millisecond), client: &http.Client{Transport: &http.Transport{}}}
+	k.took, k.alone = make([]time.Duration, 0, *soakTime/(20*time.Millisecond)), make([]time.Duration, 0, *soakTime/(120*time.Millisecond))
+	k.into = &k.took
+	return k
 }
 
-// tookAlone runs the service under the same load with the Recorder alone, without requests for pages
-// and without analysis. It returns the durations of requests.
-func tookAlone(t *testing.T, length time.Duration) []time.Duration {
-	k := newSoak(t, false)
-	ctx, cancel := context.WithTimeout(t.Context(), length)
-	defer cancel()
-	loaded := k.load.start(ctx)
-	k.probe(ctx)
-	if err := loaded(); err != nil {
-		t.Error(err)
+// everything starts what the service has besides its Recorder and its load: the Continuous, which
+// runs already at first, and all clients of the debug pages. The returned function ends them.
+func (k *soak) everything(t *testing.T, top string, frames io.Writer, first bool) (end func()) {
+	if err := k.s.continuous.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if err := k.s.stop(); err != nil {
-		t.Error(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for i := range 3 {
+		others.Go(func() {
+			if first && i == 0 { // so that each is requested, however short the time is
+				for _, page := range pages {
+					k.ask(ctx, page, "", http.Header{})
+					for _, form := range forms {
+						k.ask(ctx, page, "seconds=0.1&format="+form, http.Header{})
+					}
+				}
+			}
+			k.visit(ctx)
+		})
 	}
-	return k.took
+	others.Go(func() { k.scrape(ctx) })
+	watch := exec.CommandContext(ctx, top, "top", k.s.debug)
+	watch.Stdout, watch.Stderr = frames, frames
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		cancel()
+		watch.Wait() // it was killed
+		others.Wait()
+		k.s.continuous.Stop()
+		live := k.s.continuous.Read()
+		k.analyzed += live.Stream.CPU
+		k.elapsed += live.Stream.Elapsed
+		if live.Panics > 0 || live.Stream.Err != nil {
+			t.Errorf("%d panics, %v", live.Panics, live.Stream.Err)
+		}
+		t.Logf("%d windows, %.1f %% of the time seen, %d bursts cut, %d missed, %d lost; %d generations dropped", live.Windows, 100*live.Sampling.Coverage,
+			live.Sampling.Cut, live.Sampling.Missed, live.Sampling.Lost, live.Stream.Dropped.Generations)
+	}
+}
+
+// booked sets where the durations of requests go that begin from now on.
+func (k *soak) booked(into *[]time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.into = into
 }
 
 // p99 returns the 99th percentile and its 95 % interval, from the order of the durations.
@@ -157,22 +180,28 @@ type soak struct {
 	heaps  []uint64
 	fromOS []uint64
 	every  time.Duration
+	// analyzed is the processor time of the continuous analysis in the parts that ended, elapsed their time.
+	analyzed, elapsed time.Duration
 
 	mu     sync.Mutex // guards what follows
 	latest granularity.Histogram
-	took   []time.Duration
+	// took are the durations of requests with everything on, alone those with the Recorder alone; into is the one of
+	// both for requests that begin now.
+	took, alone []time.Duration
+	into        *[]time.Duration
 	// answers counts the answers by page and status.
 	answers map[string]int
 	wrong   []string
 	left    atomic.Int64 // requests that the client aborted
 }
 
-// watch measures until the end of the time.
-func (k *soak) watch(t *testing.T, length time.Duration) {
-	k.every = max(length/60, 100*time.Millisecond)
+// watch measures for a while.
+func (k *soak) watch(t *testing.T, length time.Duration, heading bool) {
 	begin, last, busy := time.Now(), k.load.count(), cpuSeconds()
 	first := busy
-	t.Logf("%8s %10s %10s %11s %10s %9s %10s %9s", "after", "live heap", "from OS", "goroutines", "requests/s", "p99", "CPU", "analysis")
+	if heading {
+		t.Logf("%8s %10s %10s %11s %10s %9s %10s %9s", "after", "live heap", "from OS", "goroutines", "requests/s", "p99", "CPU", "analysis")
+	}
 	line := func() {
 		now, cpu := k.load.count(), cpuSeconds()
 		k.mu.Lock()
@@ -206,8 +235,12 @@ func memory() (heap, fromOS uint64) {
 // analysis returns the part of the machine that the continuous analysis has used, by its own
 // account.
 func (k *soak) analysis() float64 {
-	st := k.s.continuous.Read().Stream
-	return float64(st.CPU) / float64(max(1, st.Elapsed)) / float64(runtime.GOMAXPROCS(0))
+	cpu, elapsed := k.analyzed, k.elapsed
+	if k.s.continuous.Enabled() {
+		st := k.s.continuous.Read().Stream
+		cpu, elapsed = cpu+st.CPU, elapsed+st.Elapsed
+	}
+	return float64(cpu) / float64(max(1, elapsed)) / float64(runtime.GOMAXPROCS(0))
 }
 
 // cpuSeconds returns the processor time of the process as of the last garbage collection, when the
@@ -230,15 +263,9 @@ func (k *soak) verdict(t *testing.T) {
 			t.Errorf("%s: NOT FLAT: %s", name, d)
 		}
 	}
-	live := k.s.continuous.Read()
 	if part := k.analysis(); part > 0.02*1.05 && *soakTime > 30*time.Second {
 		t.Errorf("the analysis took %.2f %% of the machine, its budget is 2 %%", 100*part)
 	}
-	if live.Panics > 0 || live.Stream.Err != nil {
-		t.Errorf("%d panics, %v", live.Panics, live.Stream.Err)
-	}
-	t.Logf("%d windows, %.1f %% of the time seen, %d bursts cut, %d missed, %d lost; %d generations dropped", live.Windows, 100*live.Sampling.Coverage,
-		live.Sampling.Cut, live.Sampling.Missed, live.Sampling.Lost, live.Stream.Dropped.Generations)
 	t.Logf("%d requests, one every 20 ms or so; %d pages were given up by the client", len(k.took), k.left.Load())
 	for _, page := range slices.Sorted(maps.Keys(k.answers)) {
 		t.Logf("%6d × %s", k.answers[page], page)
@@ -257,6 +284,9 @@ func (k *soak) verdict(t *testing.T) {
 // probe requests an item repeatedly, and records the durations.
 func (k *soak) probe(ctx context.Context) {
 	for ctx.Err() == nil {
+		k.mu.Lock()
+		into := k.into
+		k.mu.Unlock()
 		begin := time.Now()
 		if err := k.load.get(ctx, rand.IntN(items)); err != nil {
 			if ctx.Err() == nil {
@@ -266,8 +296,10 @@ func (k *soak) probe(ctx context.Context) {
 		}
 		took := time.Since(begin)
 		k.mu.Lock()
-		k.latest.Add(uint64(took))
-		k.took = append(k.took, took)
+		if into == k.into {
+			k.latest.Add(uint64(took))
+			*into = append(*into, took)
+		}
 		k.mu.Unlock()
 		sleep(ctx, rand.N(40*time.Millisecond))
 	}
