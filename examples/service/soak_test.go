@@ -59,7 +59,7 @@ func TestSoak(t *testing.T) {
 		k.watch(t, *soakTime/parts, i == 0)
 		end()
 		k.booked(&k.alone)
-		time.Sleep(*soakTime / parts / 6)
+		time.Sleep(*soakTime / parts / 3)
 		k.booked(&k.took)
 	}
 	cancel()
@@ -98,7 +98,7 @@ func newSoak(t *testing.T) *soak {
 		t.Fatal(err)
 	}
 	k := &soak{s: s, load: l, answers: map[string]int{}, every: max(*soakTime/60, 100*time.Millisecond), client: &http.Client{Transport: &http.Transport{}}}
-	k.took, k.alone = make([]time.Duration, 0, *soakTime/(20*time.Millisecond)), make([]time.Duration, 0, *soakTime/(120*time.Millisecond))
+	k.took, k.alone = make([]time.Duration, 0, *soakTime/(20*time.Millisecond)), make([]time.Duration, 0, *soakTime/(60*time.Millisecond))
 	k.into = &k.took
 	return k
 }
