@@ -7,7 +7,8 @@
 // Times are the processor time of the tests, user and system: other work on the machine changes it
 // less than the elapsed time. The overhead of tasks is that of an execution trace, which go test
 // writes. That of locks is what a recording takes more. Each is the median of the ratios of 7
-// interleaved runs with its confidence interval of 95 %, or of 3 if they are long.
+// interleaved runs with its confidence interval of 95 %, or of at least 3 in 30 seconds. The last row
+// has the medians of the cases, of processor time and of elapsed time.
 //
 // One more run takes the block profile and the mutex profile of the runtime beside the recording.
 // They are compared with the times for which the recording shows call sites blocked for locks, and
@@ -17,7 +18,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -27,7 +27,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +36,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/mutexprofile"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -49,13 +49,49 @@ func main() {
 	}
 	fmt.Println("| package | tests | as it is | tasks | locks | both | warm build | waits for locks | exact | unattributed | block profile | mutex profile |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
+	var took, wall overheads // the medians of the cases
+	var warm []float64
 	for c := range slices.Chunk(args, 3) {
-		row, err := measure(c[0], c[1], strings.Fields(c[2]))
-		if err != nil {
-			row = fmt.Sprintf("| %s %s | %s |", filepath.Base(c[0]), c[1], strings.ReplaceAll(err.Error(), "\n", " "))
+		r := &result{}
+		if err := r.measure(c[0], c[1], strings.Fields(c[2])); err != nil {
+			fmt.Printf("| %s %s | %s |\n", filepath.Base(c[0]), c[1], strings.ReplaceAll(err.Error(), "\n", " "))
+			continue
 		}
-		fmt.Println(row)
+		fmt.Println(r.row)
+		warm = append(warm, r.warm)
+		took.addMedians(&r.took)
+		wall.addMedians(&r.wall)
 	}
+	fmt.Printf("| **median** | | | %s | %.2f× |\n", took.String(), median.Of(warm).Median)
+	fmt.Printf("| **median, elapsed time** | | | %s | |\n", wall.String())
+}
+
+// overheads has by how many percent runs took longer with a trace, recorded than with a trace, and
+// recorded than without.
+type overheads struct{ tasks, locks, both []float64 }
+
+func (o *overheads) add(as, traced, recorded time.Duration) {
+	more := func(d, than time.Duration) float64 { return 100 * (d.Seconds()/than.Seconds() - 1) }
+	o.tasks = append(o.tasks, more(traced, as))
+	o.locks = append(o.locks, more(recorded, traced))
+	o.both = append(o.both, more(recorded, as))
+}
+
+func (o *overheads) addMedians(of *overheads) {
+	o.tasks = append(o.tasks, median.Of(of.tasks).Median)
+	o.locks = append(o.locks, median.Of(of.locks).Median)
+	o.both = append(o.both, median.Of(of.both).Median)
+}
+
+func (o *overheads) String() string {
+	return interval(o.tasks) + " | " + interval(o.locks) + " | " + interval(o.both)
+}
+
+// result is the result of a case.
+type result struct {
+	took, wall overheads
+	warm       float64 // a build, as a multiple of one without a recording
+	row        string
 }
 
 // run is the outcome of the tests.
@@ -65,31 +101,31 @@ type run struct {
 	results map[string]string // of each test: PASS, FAIL or SKIP
 }
 
-func measure(dir, pkg string, flags []string) (string, error) {
+func (r *result) measure(dir, pkg string, flags []string) error {
 	temp, err := os.MkdirTemp("", "instrument-*")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer os.RemoveAll(temp)
 	plain, changed := filepath.Join(temp, "plain.test"), filepath.Join(temp, "recorded.test")
 	if err := os.Chdir(dir); err != nil {
-		return "", err
+		return err
 	}
 	var warm []float64
 	for i := range 6 {
 		began := time.Now()
 		if err := build(exec.Command("go", "test", "-c", "-vet=off", "-o", plain, pkg)); err != nil {
-			return "", err
+			return err
 		}
 		between := time.Now()
 		cmd, remove, err := instrument.Options{}.Command(context.Background(), "go", "test", "-c", "-vet=off", "-o", changed, pkg)
 		if err != nil {
-			return "", err
+			return err
 		}
 		err = build(cmd)
 		remove()
 		if err != nil {
-			return "", err
+			return err
 		}
 		if i > 0 { // the cache was filled
 			warm = append(warm, time.Since(between).Seconds()/between.Sub(began).Seconds())
@@ -97,16 +133,15 @@ func measure(dir, pkg string, flags []string) (string, error) {
 	}
 	at := filepath.Join(dir, pkg)
 	var as, traced, recorded []run
-	var ofTasks, ofLocks, ofBoth []float64
-	for i := 0; i < 3 || i < 7 && as[0].wall < 10*time.Second; i++ {
+	began := time.Now()
+	for i := 0; i < 3 || i < 7 && time.Since(began) < 30*time.Second; i++ {
 		as = append(as, test(at, plain, "", flags))
 		traced = append(traced, test(at, plain, "", append([]string{"-test.trace=" + filepath.Join(temp, "plain.trace")}, flags...)))
 		recorded = append(recorded, test(at, changed, temp, flags))
-		ofTasks = append(ofTasks, more(traced[i], as[i]))
-		ofLocks = append(ofLocks, more(recorded[i], traced[i]))
-		ofBoth = append(ofBoth, more(recorded[i], as[i]))
+		r.took.add(as[i].took, traced[i].took, recorded[i].took)
+		r.wall.add(as[i].wall, traced[i].wall, recorded[i].wall)
 		if err := clean(temp); err != nil {
-			return "", err
+			return err
 		}
 	}
 	profiled := append([]string{"-test.blockprofile=" + filepath.Join(temp, "block"), "-test.blockprofilerate=1",
@@ -114,14 +149,13 @@ func measure(dir, pkg string, flags []string) (string, error) {
 	test(at, changed, temp, profiled)
 	agreement, err := compare(temp)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return fmt.Sprintf("| %s %s `%s` | %s | %.2f s | %s | %s | %s | %.2f× | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "),
-		outcome(as, recorded), seconds(as), interval(ofTasks), interval(ofLocks), interval(ofBoth), median.Of(warm).Median, agreement), nil
+	r.warm = median.Of(warm).Median
+	r.row = fmt.Sprintf("| %s %s `%s` | %s | %.2f s | %s | %.2f× | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "),
+		outcome(as, recorded), seconds(as), r.took.String(), r.warm, agreement)
+	return nil
 }
-
-// more returns by how many percent a run took longer than another.
-func more(r, than run) float64 { return 100 * (r.took.Seconds()/than.took.Seconds() - 1) }
 
 // seconds returns the median of the processor times.
 func seconds(runs []run) float64 {
@@ -239,15 +273,19 @@ func compare(dir string) (string, error) {
 			n += w.Parks
 		}
 	}
-	blocked := &blocked{sites: map[string]time.Duration{}, waits: map[int64][]wait{}}
+	blocked := &mutexprofile.Observer{
+		Waits: func(s *timeline.Stack) string { return outside(s, true) },
+		Wakes: func(s *timeline.Stack) string { return outside(s, false) },
+	}
 	if _, err := timeline.ReadFile(context.Background(), longest, timeline.Options{}, blocked); err != nil {
 		return "", err
 	}
-	block, err := agreement(filepath.Join(dir, "block"), true, blocked.sites)
+	block, err := agreement(filepath.Join(dir, "block"), true, blocked.Block(), nil)
 	if err != nil {
 		return "", err
 	}
-	mutex, err := agreement(filepath.Join(dir, "mutex"), false, blocked.charges())
+	charged, unknown := blocked.Mutex()
+	mutex, err := agreement(filepath.Join(dir, "mutex"), false, charged, unknown)
 	if err != nil {
 		return "", err
 	}
@@ -256,44 +294,6 @@ func compare(dir string) (string, error) {
 
 func ofLock(k contention.Kind) bool {
 	return k == contention.MutexKind || k == contention.RWMutexWriterKind || k == contention.RWMutexReaderKind || k == contention.OnceKind
-}
-
-// blocked sums the times for which goroutines were blocked for locks, by call site. It keeps what
-// charges needs.
-type blocked struct {
-	timeline.Base
-	sites  map[string]time.Duration
-	parks  []*park
-	waits  map[int64][]wait // by goroutine, as logged
-	offset timeline.Time    // of the clock of the trace from that of the log
-}
-
-// park is the time for which a goroutine was blocked once.
-type park struct {
-	g          int64
-	start, end timeline.Time
-	semaphore  string // in the lock
-	woken      string // where
-}
-
-// wait is a wait for a lock with all its parks.
-type wait struct {
-	lock       string
-	start, end timeline.Time
-}
-
-// Transition implements [timeline.Observer].
-func (b *blocked) Transition(t *timeline.Transition) {
-	if t.State != timeline.Waiting || t.Stack == nil {
-		return
-	}
-	switch t.Wait {
-	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
-		b.sites[outside(t.Stack, true)] += time.Duration(t.End - t.Start)
-		if t.WakerStack != nil {
-			b.parks = append(b.parks, &park{t.G.ID, t.Start, t.End, t.Stack.Frames[0].Func, outside(t.WakerStack, false)})
-		}
-	}
 }
 
 // outside returns the call site outside package sync.
@@ -310,99 +310,9 @@ func outside(s *timeline.Stack, line bool) string {
 	return ""
 }
 
-// Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
-func (b *blocked) Log(m *timeline.Log) {
-	f := strings.Fields(m.Message)
-	if m.Category != "bottleneck.lock" || len(f) < 10 || f[1] != "w" {
-		return
-	}
-	number := func(i int) timeline.Time {
-		n, _ := strconv.ParseInt(f[i], 36, 64)
-		return timeline.Time(n)
-	}
-	if offset := m.Time - number(2); b.offset == 0 || offset < b.offset {
-		b.offset = offset
-	}
-	g := int64(number(7))
-	b.waits[g] = append(b.waits[g], wait{f[3], number(8), number(8) + number(9)})
-}
-
-// lockOf returns the lock of a park: that of the latest logged wait which began before it. It
-// returns "" if the wait was not logged.
-func (b *blocked) lockOf(p *park) (lock string) {
-	const near = 5 * timeline.Time(time.Microsecond)
-	latest := timeline.Time(0)
-	for _, w := range b.waits[p.g] {
-		if from := w.start + b.offset - near; from >= latest && from <= p.start && p.start <= w.end+b.offset {
-			lock, latest = w.lock, from
-		}
-	}
-	return lock
-}
-
-// charges returns with how much waiting the runtime charges each function that releases a lock,
-// computed from the recording as runtime/sema.go does it. A wake-up is charged with the wait of the
-// first goroutine in the queue of the semaphore, and n times the mean of its wait and the last
-// one's for the n others; both since the wake-up before. When the first is woken and only one
-// other remains, n stays 1. So the last one of a queue is charged twice.
-func (b *blocked) charges() map[string]time.Duration {
-	type sleeper struct {
-		*park
-		since timeline.Time
-	}
-	type semaphore struct {
-		queue  []sleeper
-		others timeline.Time
-	}
-	type event struct {
-		at timeline.Time
-		*park
-	}
-	var events []event
-	for _, p := range b.parks {
-		if lock := b.lockOf(p); lock != "" {
-			p.semaphore += lock
-			events = append(events, event{p.start, p}, event{p.end, p})
-		}
-	}
-	slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.at, y.at) })
-	semaphores := map[string]*semaphore{}
-	charged := map[string]time.Duration{}
-	for _, e := range events {
-		s := semaphores[e.semaphore]
-		if s == nil {
-			s = &semaphore{}
-			semaphores[e.semaphore] = s
-		}
-		i := slices.IndexFunc(s.queue, func(x sleeper) bool { return x.park == e.park })
-		switch left := len(s.queue); {
-		case i >= 0: // it is woken
-			wait, tail := e.at-s.queue[i].since, e.at-s.queue[i].since
-			n := s.others
-			s.queue = slices.Delete(s.queue, i, i+1)
-			if left > 1 {
-				s.queue[0].since = e.at
-				tail = e.at - s.queue[left-2].since
-				s.queue[left-2].since = e.at
-				s.others = max(1, n-1)
-			}
-			charged[e.woken] += time.Duration(wait + n*(wait+tail)/2)
-		case left == 0:
-			s.queue, s.others = append(s.queue, sleeper{e.park, e.at}), 0
-		case e.end < s.queue[0].end: // it has lost a race, and is the first again
-			s.queue = slices.Insert(s.queue, 0, sleeper{e.park, s.queue[0].since})
-			s.others++
-		default:
-			s.queue = append(s.queue, sleeper{e.park, e.at})
-			s.others++
-		}
-	}
-	return charged
-}
-
 // agreement describes a profile of the runtime, and how much of it is at call sites with which ours
-// agree.
-func agreement(name string, lines bool, ours map[string]time.Duration) (string, error) {
+// agree. Of unknown waits, the lock is not in the recording.
+func agreement(name string, lines bool, ours map[string]time.Duration, unknown map[string]int) (string, error) {
 	sites, err := delays(name, lines)
 	if err != nil {
 		return "", err
@@ -415,7 +325,7 @@ func agreement(name string, lines bool, ours map[string]time.Duration) (string, 
 		if math.Abs(float64(ours[site]-d.time)) <= 0.03*float64(d.time)+float64(d.n)*float64(perWait) {
 			near += d.time
 		} else if os.Getenv("SITES") != "" {
-			log.Print(filepath.Base(name), " ", site, " ", d, ", ours ", ours[site])
+			log.Print(filepath.Base(name), " ", site, " ", d, ", ours ", ours[site], ", unknown ", unknown[site])
 		}
 	}
 	return fmt.Sprintf("%d, %s; %s", n, short(total), percent(near, total)), nil

@@ -3,7 +3,6 @@ package tracewaits
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ import (
 
 const (
 	maxLogged     = 1 << 12 // waits kept for a message
-	maxLoggedOf   = 64      // waits kept for one goroutine
+	maxLoggedOf   = 1 << 9  // waits kept for one goroutine
 	maxLoggedExit = 1 << 15 // exits remembered
 	maxLoggedLock = 1 << 14 // locks
 	maxLogOpen    = 1 << 10 // goroutines with incomplete messages
@@ -57,9 +56,9 @@ const (
 // traceLogs is the data from the messages.
 type traceLogs struct {
 	kept  map[int64][]*keptWait
-	order []*keptWait            // oldest first
-	exits map[loggedExit]coOwner // who released the lock, and when it had held that by the clock of the messages
-	ring  []loggedExit           // keys of exits, in order of arrival
+	order []*keptWait                // oldest first
+	exits map[loggedExit]loggedOwner // who released the lock, and when it had held that by the clock of the messages
+	ring  []loggedExit               // keys of exits, in order of arrival
 	next  int
 	locks map[uint64]*tracedLock
 	open  map[int64]*waitlog.Wait // by goroutine: messages with missing parts
@@ -89,6 +88,13 @@ type earlyWait struct {
 }
 
 type loggedExit struct{ lock, number uint64 }
+
+// loggedOwner is the goroutine that released a lock, with the times of its message.
+type loggedOwner struct {
+	owner owner
+	past  *past
+	waitlog.Exit
+}
 
 // keep keeps the finished wait of g for its message. It returns false if there will be none.
 func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
@@ -202,7 +208,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	l.sync = l.sync || x.Lock&waitlog.SyncLock != 0
 	k := loggedExit{x.Lock, x.Number}
 	if l.exits == nil {
-		l.exits = map[loggedExit]coOwner{}
+		l.exits = map[loggedExit]loggedOwner{}
 	}
 	if _, again := l.exits[k]; !again {
 		if len(l.ring) < maxLoggedExit {
@@ -216,7 +222,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	g := o.goroutine(m.G)
 	g.shown = true
 	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
-	l.exits[k] = coOwner{by, m.G.ID, g.past, timeline.Time(x.From), timeline.Time(x.To)}
+	l.exits[k] = loggedOwner{by, g.past, x}
 	return nil
 }
 
@@ -313,12 +319,14 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 	if w.Reacquire {
 		logged.flags |= contention.Reacquire
 	}
-	logged.waited, logged.handOff, logged.unattributed = timeline.Time(w.Waited), timeline.Time(w.HandOff), timeline.Time(w.Unattributed)
+	parts, handOff, unattributed := o.logs.split(w)
+	logged.waited, logged.handOff, logged.unattributed = timeline.Time(w.Waited), timeline.Time(handOff), timeline.Time(unattributed)
 	// The message does not contain the times of the hand-off and of the unknown owners.
 	end := start + logged.waited
 	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.handOff, what: handOffSpan}, now)
 	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.unattributed, what: unattributedSpan}, now)
-	for p := range o.logs.parts(w) {
+	for i := range parts {
+		p := &parts[i]
 		by, known := o.logs.exits[loggedExit{w.Lock, p.Number}]
 		if !known {
 			by.owner = owner{site: o.places.unknown.site}
@@ -340,30 +348,70 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 	}
 }
 
-// parts yields the parts of a wait, each with one owner. One with several owners has the times of
-// their messages. What is left of it, since messages are missing, has no owner.
-func (l *traceLogs) parts(w *waitlog.Wait) iter.Seq[*waitlog.Part] {
-	return func(yield func(*waitlog.Part) bool) {
-		for i := range w.Parts {
-			p := &w.Parts[i]
-			left, begin := *p, int64(w.Start)+p.From
-			if p.Count > 0 {
-				left.Number = 0
-			}
-			for n := p.Number - p.Count + 1; p.Count > 0 && n <= p.Number; n++ {
-				x := l.exits[loggedExit{w.Lock, n}]
-				from := max(int64(x.from), begin)
-				if d := min(int64(x.to), begin+p.Length) - from; d > 0 && d <= left.NS {
-					if left.NS -= d; !yield(&waitlog.Part{Number: n, From: from - int64(w.Start), Length: d, NS: d, Flags: p.Flags}) {
-						return
-					}
+// split returns the parts of a wait, each with one owner, its hand-off, and the time without a known
+// owner. The owners of a part with several are split as package contention does it: readers that
+// hold an RWMutex together share the blame equally; that of a waiting reader, they share with the
+// writer that waits for them.
+func (l *traceLogs) split(w *waitlog.Wait) (parts []waitlog.Part, handOff, unattributed int64) {
+	handOff, unattributed = w.HandOff, w.Unattributed
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		if p.Count == 0 {
+			parts = append(parts, *p)
+			continue
+		}
+		at, end, left := int64(w.Start)+p.From, int64(w.Start)+p.From+p.Length, p.NS
+		blame := func(x *waitlog.Exit, from, ns int64, flags waitlog.Flags) {
+			ns = min(ns, left)
+			left -= ns
+			parts = append(parts, waitlog.Part{Number: x.Number, From: from - int64(w.Start), Length: max(at-from, ns), NS: ns, Flags: flags})
+		}
+		exits := make([]waitlog.Exit, 0, min(p.Count, 1024))
+		for n := p.Number - p.Count + 1; n <= p.Number; n++ {
+			if x := l.exits[loggedExit{w.Lock, n}].Exit; x.To > at {
+				if x.From, x.To = max(x.From, at), min(x.To, end); x.From < x.To {
+					exits = append(exits, x)
 				}
-			}
-			if (p.Count == 0 || left.NS > 0) && !yield(&left) {
-				return
+			} else if x.To == 0 {
+				p.Flags |= waitlog.Missed
 			}
 		}
+		for len(exits) > 0 {
+			x := &exits[0]
+			if from := max(x.From, at); !x.Reader {
+				at = max(at, x.To)
+				blame(x, from, at-from, 0)
+				exits = exits[1:]
+				continue
+			}
+			readers := slices.IndexFunc(exits, func(y waitlog.Exit) bool { return !y.Reader || y.Pending != x.Pending })
+			if readers < 0 {
+				readers = len(exits)
+			}
+			pending := w.Kind == waitlog.Reader && readers < len(exits) && exits[readers].Pending == x.Pending
+			from, share, rest := max(x.From, at), int64(0), int64(0)
+			at = from
+			for i := range readers { // share is that of each that has not left
+				sharers := int64(readers - i)
+				if pending {
+					sharers++
+				}
+				d := max(0, exits[i].To-at) + rest
+				share, rest, at = share+d/sharers, d%sharers, max(at, exits[i].To)
+				blame(&exits[i], from, share, waitlog.ReadOwner)
+			}
+			if pending {
+				blame(&exits[readers], from, share+rest, waitlog.PendingWriter)
+			}
+			exits = exits[readers:]
+		}
+		if p.Flags&waitlog.Missed != 0 {
+			unattributed += left
+		} else {
+			handOff += left
+		}
 	}
+	return parts, handOff, unattributed
 }
 
 // lock returns the lock of a message about a wait at a site, or nil if there are too many.

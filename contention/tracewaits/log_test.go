@@ -77,7 +77,7 @@ func TestTraceLogs(t *testing.T) {
 			121 1 logs 1 x SENT 5 6 rs n5c in U:a:3
 			181 3 logs 1 x SENT 5 7 rs 1aao in U:b:4
 			301 1 logs 1 x SENT 5 8 rs 2cvk in U:h:12
-			330 2 logs ` + sent(330) + told36(2, 98, 213, 21, 0, waitlog.Part{Number: 8, Length: 213, NS: 192, Count: 3}) + `
+			330 2 logs ` + sent(330) + told36(2, 98, 213, 0, 0, waitlog.Part{Number: 8, Length: 213, NS: 213, Count: 3}) + `
 			400 ends`, `
 			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0; ready 0
 			|  main.h:12: 110 of 1
@@ -86,11 +86,10 @@ func TestTraceLogs(t *testing.T) {
 		{"logged with the number of owners, one of which is missing", seen + `
 			121 1 logs 1 x SENT 5 6 rs n5c in U:a:3
 			301 1 logs 1 x SENT 5 8 rs 2cvk in U:h:12
-			330 2 logs ` + sent(330) + told36(2, 98, 213, 21, 0, waitlog.Part{Number: 8, Length: 213, NS: 192, Count: 3}) + `
+			330 2 logs ` + sent(330) + told36(2, 98, 213, 0, 0, waitlog.Part{Number: 8, Length: 213, NS: 213, Count: 3}) + `
 			400 ends`, `
-			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0; ready 0
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 132 + hand-off 0 + unattributed 81; ready 0
 			|  main.h:12: 110 of 1
-			|  ?: 60 of 1
 			|  main.a:3: 22 of 1`},
 		{"logged by another goroutine, and late", seen + `
 			301 1 logs 1 x SENT 5 8 in U:h:12
@@ -173,6 +172,55 @@ func TestTraceLogs(t *testing.T) {
 				t.Errorf("%+v", l)
 			}
 		})
+	}
+}
+
+// TestLoggedSplit: the owners of a part with several are split by the times of their messages.
+func TestLoggedSplit(t *testing.T) {
+	// A writer has an RWMutex from 0 to 1000. Then three readers hold it together, and leave at
+	// 4600, 8200 and 11800. The next writer waits for them from 2000, and has it from 12000 to
+	// 15000, and another one from 15100 to 19000. Nothing was logged about one after that.
+	l := &traceLogs{exits: map[loggedExit]loggedOwner{}}
+	for i, x := range []waitlog.Exit{
+		{From: 0, To: 1000}, {From: 1000, To: 4600, Pending: 2000, Reader: true}, {From: 1000, To: 8200, Pending: 2000, Reader: true},
+		{From: 1000, To: 11800, Pending: 2000, Reader: true}, {From: 12000, To: 15000, Pending: 2000}, {From: 15100, To: 19000},
+	} {
+		x.Number = uint64(i + 1)
+		l.exits[loggedExit{5, x.Number}] = loggedOwner{Exit: x}
+	}
+	for _, tt := range []struct {
+		what string
+		w    waitlog.Wait
+		part waitlog.Part
+		want string // owner: ns, each
+	}{
+		{"a writer, behind all", waitlog.Wait{Kind: waitlog.Writer, Start: 500, Waited: 19500}, waitlog.Part{Number: 6, Count: 6},
+			"1:500 2r:1200 3r:3000 4r:6600 5:3000 6:3900; 1300, 0"},
+		{"a reader shares with the writer that waits, too", waitlog.Wait{Kind: waitlog.Reader, Start: 1000, Waited: 14100}, waitlog.Part{Number: 5, Count: 4},
+			"2r:900 3r:2100 4r:3900 5p:3900 5:3000; 300, 0"},
+		{"a reader, after one reader has left", waitlog.Wait{Kind: waitlog.Reader, Start: 4600, Waited: 10400}, waitlog.Part{Number: 5, Count: 3},
+			"3r:1200 4r:3000 5p:3000 5:3000; 200, 0"},
+		{"a message is missing", waitlog.Wait{Kind: waitlog.Mutex, Start: 15000, Waited: 5000}, waitlog.Part{Number: 7, Count: 2}, "6:3900; 0, 1100"},
+		{"an owner was not seen", waitlog.Wait{Kind: waitlog.Mutex, Start: 15000, Waited: 5000}, waitlog.Part{Number: 6, Count: 1, Flags: waitlog.Missed}, "6:3900; 0, 1100"},
+		{"shorter than its owners", waitlog.Wait{Kind: waitlog.Mutex, Start: 16000, Waited: 1000}, waitlog.Part{Number: 6, Count: 1}, "6:1000; 0, 0"},
+	} {
+		tt.w.Lock, tt.part.Length, tt.part.NS = 5, tt.w.Waited, tt.w.Waited
+		tt.w.Parts = []waitlog.Part{tt.part}
+		if err := tt.w.Check(); err != nil {
+			t.Error(tt.what, err)
+		}
+		parts, handOff, unattributed := l.split(&tt.w)
+		var got []string
+		for _, p := range parts {
+			got = append(got, fmt.Sprint(p.Number, map[waitlog.Flags]string{waitlog.ReadOwner: "r", waitlog.PendingWriter: "p"}[p.Flags], ":", p.NS))
+		}
+		if got := fmt.Sprintf("%s; %d, %d", strings.Join(got, " "), handOff, unattributed); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.what, got, tt.want)
+		}
+		tt.w.Parts, tt.w.HandOff, tt.w.Unattributed = parts, handOff, unattributed
+		if err := tt.w.Check(); err != nil {
+			t.Error(tt.what, err)
+		}
 	}
 }
 

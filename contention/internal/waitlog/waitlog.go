@@ -20,11 +20,12 @@ import (
 // The messages have the category [Category]. Their fields are separated by blanks. Numbers are in
 // base 36, and times in nanoseconds. The first field is the version of the format.
 //
-//	1 x SENT LOCK NUMBER [AGO HELD]
+//	1 x SENT LOCK NUMBER [AGO HELD [READER PENDING]]
 //	        an owner has released a lock that a goroutine waited for. The goroutine and the call
 //	        chain of the message are the owner's. SENT is when it was written, LOCK the lock's
 //	        number in the process, and NUMBER that of its exit. It left AGO before SENT, after
-//	        it had held the lock for HELD
+//	        it had held the lock for HELD. The writer of an rwmutex that had waited for readers
+//	        began that PENDING before SENT; READER is 1 if the owner was one of these readers
 //	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS
 //	    "NAME" "CLASS" PART…
 //	        a goroutine has waited since START, by the same clock as SENT. KIND is 0 for a mutex, 1
@@ -38,8 +39,9 @@ import (
 //	PART = NUMBER,GOROUTINE,FROM,FOR,NS,FLAGS[,COUNT]
 //	        the owner that left by that exit is to blame for NS of the time that begins FROM after
 //	        START and lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait.
-//	        With COUNT, these are the owners that left by that exit and by COUNT-1 before it, one
-//	        after the other, each to blame for the time for which it held the lock
+//	        With COUNT, these are the owners that left by that exit and by COUNT-1 before it. Their
+//	        messages have the times for which they held the lock. The rest of NS is hand-off, but
+//	        unattributed if one of these messages is missing or FLAGS has 8: an owner was not seen
 //
 // The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with
 // another number. A reader that does not support it skips the message, and counts it.
@@ -96,6 +98,8 @@ type Part struct {
 type Exit struct {
 	Sent, Lock, Number uint64
 	From, To           int64 // when it held the lock; 0 if unknown
+	Pending            int64 // when the writer, or that after the reader, began to wait for readers, or 0
+	Reader             bool
 }
 
 // Flags describe the circumstances of an owner.
@@ -106,6 +110,7 @@ const (
 	ReadOwner Flags = 1 << iota
 	PendingWriter
 	InWait
+	Missed
 	unknownFlag
 )
 
@@ -209,7 +214,11 @@ func ParseExit(text string) (Exit, error) {
 		x.To = int64(x.Sent) - f.span()
 		x.From = x.To - f.span()
 	}
-	if f.bad || f.rest != "" || x.Sent > math.MaxInt64/4 || x.From < 0 {
+	if f.rest != "" {
+		x.Reader = f.number() == 1
+		x.Pending = int64(x.Sent) - f.span()
+	}
+	if f.bad || f.rest != "" || x.Sent > math.MaxInt64/4 || x.From < 0 || x.Pending < 0 {
 		return Exit{}, ErrMessage
 	}
 	return x, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/pprof"
 	"slices"
@@ -108,6 +109,10 @@ func spin(l *store.Locked[int], n int) {
 }
 
 func main() {
+	signals := make(chan os.Signal, 1)
+	if slices.Contains(os.Args, "handle") {
+		signal.Notify(signals, syscall.SIGTERM)
+	}
 	runtime.SetBlockProfileRate(1)
 	runtime.SetMutexProfileFraction(1)
 	var wg sync.WaitGroup
@@ -167,6 +172,9 @@ func main() {
 		fallthrough
 	case "hang":
 		time.Sleep(time.Minute)
+	case "handle":
+		<-signals
+		os.Exit(4)
 	}
 }
 

@@ -1,0 +1,175 @@
+// Package mutexprofile computes what the block profile and the mutex profile of the runtime have for
+// locks, from the trace of the same run of a program that package instrument has built.
+package mutexprofile
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Observer collects the waits for locks in a trace.
+type Observer struct {
+	timeline.Base
+	// Waits and Wakes return the names by which waits are summed: of the call chain that waits, and
+	// of the one that wakes it.
+	Waits, Wakes func(*timeline.Stack) string
+
+	parks  []*park
+	waits  map[int64][]*wait // by goroutine, as logged
+	offset timeline.Time     // of the clock of the trace from that of the log
+}
+
+// park is the time for which a goroutine was blocked once.
+type park struct {
+	g            int64
+	start, end   timeline.Time
+	semaphore    string // in the lock
+	reader       bool
+	waits, wakes string
+	of           *wait
+	before       *park         // of a reader in the same wait
+	since        timeline.Time // acquiretime in runtime/sema.go
+}
+
+// wait is a wait for a lock with all its parks.
+type wait struct {
+	lock       string
+	start, end timeline.Time
+}
+
+// Transition implements [timeline.Observer].
+func (o *Observer) Transition(t *timeline.Transition) {
+	if t.State != timeline.Waiting || t.Stack == nil || t.WakerStack == nil {
+		return
+	}
+	switch t.Wait {
+	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
+		o.parks = append(o.parks, &park{g: t.G.ID, start: t.Start, end: t.End, semaphore: t.Stack.Frames[0].Func,
+			reader: t.Wait == timeline.WaitRWMutexReader, waits: o.Waits(t.Stack), wakes: o.Wakes(t.WakerStack)})
+	}
+}
+
+// Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
+func (o *Observer) Log(m *timeline.Log) {
+	f := strings.Fields(m.Message)
+	if m.Category != "bottleneck.lock" || len(f) < 10 || f[1] != "w" {
+		return
+	}
+	number := func(i int) timeline.Time {
+		n, _ := strconv.ParseInt(f[i], 36, 64)
+		return timeline.Time(n)
+	}
+	if offset := m.Time - number(2); o.waits == nil || offset < o.offset {
+		o.offset = offset
+	}
+	if o.waits == nil {
+		o.waits = map[int64][]*wait{}
+	}
+	g := int64(number(7))
+	o.waits[g] = append(o.waits[g], &wait{f[3], number(8), number(8) + number(9)})
+}
+
+// join finds the wait of each park: the latest logged one which began before it.
+func (o *Observer) join() {
+	const near = 5 * timeline.Time(time.Microsecond)
+	latest := map[*wait]*park{}
+	for _, p := range o.parks {
+		for _, w := range o.waits[p.g] {
+			if w.start+o.offset-near <= p.start && p.start <= w.end+o.offset && (p.of == nil || w.start >= p.of.start) {
+				p.of = w
+			}
+		}
+		if p.reader && p.of != nil {
+			p.before, latest[p.of] = latest[p.of], p
+		}
+	}
+}
+
+// Block returns the time that the block profile has, by call chain that waits. A reader that is
+// woken and finds the semaphore taken stays in the same call of semacquire1, which the profile has
+// as one.
+func (o *Observer) Block() map[string]time.Duration {
+	o.join()
+	sum := map[string]time.Duration{}
+	for _, p := range o.parks {
+		from := p.start
+		if p.before != nil {
+			from = p.before.end
+		}
+		sum[p.waits] += time.Duration(p.end - from)
+	}
+	return sum
+}
+
+// Mutex returns the time that the mutex profile has, by call chain that wakes. It returns in unknown
+// how many goroutines each has woken whose waits are not logged, so that their locks are unknown.
+//
+// A wake-up is charged as in semrelease1 of runtime/sema.go, with the wait of the first goroutine in
+// the queue of the semaphore, and n times the mean of its wait and that of the last one, for the n
+// others; both since the wake-up before. In semaRoot.dequeue, "if t.waiters > 1 { t.waiters-- }"
+// keeps n at 1 when only one goroutine remains, which has no others. So the wait of the last one is
+// charged twice, and n is one too many until the queue is empty.
+func (o *Observer) Mutex() (charged map[string]time.Duration, unknown map[string]int) {
+	o.join()
+	type semaphore struct {
+		queue  []*park
+		others timeline.Time
+	}
+	type event struct {
+		at timeline.Time
+		*park
+	}
+	charged, unknown = map[string]time.Duration{}, map[string]int{}
+	var events []event
+	for _, p := range o.parks {
+		if p.of == nil {
+			unknown[p.wakes]++
+			continue
+		}
+		events = append(events, event{p.start, p}, event{p.end, p})
+	}
+	slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.at, y.at) })
+	semaphores := map[string]*semaphore{}
+	for _, e := range events {
+		key := e.semaphore + e.of.lock
+		s := semaphores[key]
+		if s == nil {
+			s = &semaphore{}
+			semaphores[key] = s
+		}
+		i := slices.Index(s.queue, e.park)
+		switch left := len(s.queue); {
+		case i >= 0: // it is woken
+			wait, tail, n := e.at-e.since, e.at-e.since, s.others
+			s.queue = slices.Delete(s.queue, i, i+1)
+			if left > 1 {
+				s.queue[0].since = e.at
+				tail = e.at - s.queue[left-2].since
+				s.queue[left-2].since = e.at
+				s.others = max(1, n-1)
+			}
+			charged[e.wakes] += time.Duration(wait + n*(wait+tail)/2)
+			continue
+		case left == 0:
+			s.others = 0
+		default:
+			s.others++
+		}
+		e.since = e.at
+		switch {
+		case e.before != nil:
+			e.since = e.before.since
+		case len(s.queue) > 0 && !e.reader && e.end < s.queue[0].end: // it has lost a race, and is the first again
+			e.since = s.queue[0].since
+			s.queue = slices.Insert(s.queue, 0, e.park)
+			continue
+		}
+		s.queue = append(s.queue, e.park)
+	}
+	return charged, unknown
+}

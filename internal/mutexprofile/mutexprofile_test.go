@@ -1,0 +1,90 @@
+package mutexprofile
+
+import (
+	"bytes"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+// span is the time in which something has happened.
+type span struct{ from, to time.Time }
+
+func during(f func()) span {
+	from := time.Now()
+	f()
+	return span{from, time.Now()}
+}
+
+//go:noinline
+func last(mu *sync.Mutex) { mu.Unlock() }
+
+// TestLastOfQueue: the runtime charges the wait of a goroutine that waits alone once, but that of the
+// last one of a queue twice.
+func TestLastOfQueue(t *testing.T) {
+	defer runtime.SetMutexProfileFraction(runtime.SetMutexProfileFraction(1))
+	for waiters, times := range map[int]time.Duration{1: 1, 2: 2} {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		got, next := make(chan bool, waiters), make(chan bool, waiters)
+		mu.Lock()
+		alone := during(func() {
+			for range waiters {
+				wg.Go(func() {
+					mu.Lock()
+					got <- true
+					<-next
+					last(&mu)
+				})
+			}
+			for stacks := make([]byte, 1<<20); bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte(" [sync.Mutex.Lock")) < waiters; {
+				time.Sleep(time.Millisecond)
+			}
+		})
+		before, release := charged(t, "mutexprofile.last"), func() { last(&mu) }
+		if waiters > 1 {
+			alone = during(mu.Unlock)
+			<-got
+			release = func() { // by the first goroutine, which has the mutex
+				next <- true
+				<-got
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+		released := during(release)
+		close(next)
+		wg.Wait()
+		least, most := released.from.Sub(alone.to)*times, released.to.Sub(alone.from)*times
+		if got := charged(t, "mutexprofile.last") - before; got < least*99/100 || got > most*101/100 {
+			t.Errorf("%d waiters: charged with %v, want %d times the wait, %v to %v", waiters, got, times, least, most)
+		}
+	}
+}
+
+// charged returns the time in the mutex profile at releases by a function.
+func charged(t *testing.T, function string) (sum time.Duration) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := pprof.Lookup("mutex").WriteTo(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Sample {
+		for _, l := range s.Location {
+			for _, line := range l.Line {
+				if strings.HasSuffix(line.Function.Name, function) {
+					sum += time.Duration(s.Value[1])
+				}
+			}
+		}
+	}
+	return sum
+}
