@@ -1,11 +1,12 @@
 // Package fleet analyzes any number of execution traces and saved results with Apache Beam, and
 // writes what limits which service, version and host to Parquet files.
 //
-// A trace is analyzed where its bytes are read, in bounded memory. One that cannot be read is a row
-// in the table of errors and does not end the run. Results are added up by service, version, host
-// and window of time, as "bottleneck merge" does, and written as the tables boxes, ledger, pairs,
-// tasks and stacks; the findings of each trace are the table findings. docs/fleet describes the
-// columns, with queries.
+// A trace is analyzed where its bytes are read, in bounded memory, by a worker: one of several
+// processes of the same executable, which beam.Init does not return in. A trace that cannot be read,
+// or that two workers did not survive, is a row in the table of errors and does not end the run.
+// Results are added up by service, version, host and window of time, as "bottleneck merge" does, and
+// written as the tables boxes, ledger, pairs, tasks and stacks; the findings of each trace are the
+// table findings. docs/fleet describes the columns, with queries.
 //
 //	package main
 //
@@ -57,7 +58,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/result"
-	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -77,9 +77,10 @@ type Options struct {
 	// Shards is the largest number of files for each table; 0 means 1. As many can be written at
 	// once. A shard without traces has no files.
 	Shards int
-	// MaxMemory bounds the heap of a worker, in bytes, which analyzes as many traces at once as
-	// it has processors. A trace that does not fit is analyzed again alone, and is an error if
-	// that does not fit either. 0 means half of the memory of the machine or cgroup.
+	// MaxMemory bounds the sum of the heaps of the processes that analyze traces, in bytes. Each
+	// has an equal part. A trace that does not fit, or whose process dies, is analyzed again
+	// alone with all of it, and is an error if that fails, too. 0 means half of the memory of
+	// the machine or cgroup.
 	MaxMemory int64
 }
 
@@ -102,8 +103,8 @@ func Build(s beam.Scope, opt Options) error {
 		return errors.New("fleet: no input: Options.In is empty")
 	case opt.Out == "":
 		return errors.New("fleet: no output: Options.Out is empty")
-	case opt.Window < 0 || opt.Shards < 0:
-		return errors.New("fleet: Window and Shards must not be negative")
+	case opt.Window < 0 || opt.Shards < 0 || opt.MaxMemory < 0:
+		return errors.New("fleet: Window, Shards and MaxMemory must not be negative")
 	}
 	for _, name := range key.SubexpNames() {
 		if name != "" && !strings.Contains(" service version host window ", " "+name+" ") {
@@ -212,40 +213,22 @@ func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(int, 
 
 func (fn *analyzeFn) analyze(ctx context.Context, file fileio.FileMetadata) (a analyzed) {
 	a.Key, a.File = fn.keyOf(file), file.Path
-	ctx = memory.WithLimit(ctx, cmp.Or(fn.MaxMemory, memory.Default()))
+	limit := cmp.Or(fn.MaxMemory, memory.Default())
 	alone.RLock()
-	results, err := fn.read(ctx, file.Path)
+	out, death, err := request{File: file.Path, MaxMemory: max(memory.Least, limit/int64(cap(running)))}.ask(ctx)
 	alone.RUnlock()
-	if errors.Is(err, timeline.ErrMemory) { // perhaps others took it
+	if err == nil && (death != "" || out.TooLarge) { // perhaps because of others
 		alone.Lock()
-		results, err = fn.read(ctx, file.Path)
+		stopIdle()
+		out, death, err = request{File: file.Path, MaxMemory: max(memory.Least, limit)}.ask(ctx)
 		alone.Unlock()
 	}
-	if err != nil {
-		a.Err = err.Error()
+	if death != "" {
+		out.Err = "worker died: " + death + ", 2 attempts"
 	}
-	if a.err = ctx.Err(); results == nil || a.err != nil {
-		return a
-	}
-	if v := results.Verdict; v != nil {
-		a.Findings, a.Capacity = v.Findings, int64(v.Capacity)
-	}
-	a.results, a.err = encode(results)
+	a.Findings, a.Capacity, a.Err = out.Findings, out.Capacity, out.Err
+	a.results, a.err = out.Results, err
 	return a
-}
-
-func (fn *analyzeFn) read(ctx context.Context, name string) (*Results, error) {
-	fs, err := filesystem.New(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer fs.Close()
-	f, err := fs.OpenRead(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Analyze(ctx, f, name, 0)
 }
 
 func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k Key) {
@@ -359,7 +342,7 @@ func (fn *writeTracesFn) ProcessElement(ctx context.Context, shard int, next fun
 				return err
 			}
 			if t.Err != "" {
-				if err := to[1].write(t.Key, result.New(errorColumns, []traceError{{t.File, t.Err}}, 0)); err != nil {
+				if err := to[1].write(t.Key, result.New(errorColumns, []Trace{t}, 0)); err != nil {
 					return err
 				}
 			}

@@ -9,11 +9,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,11 +23,13 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/fileio"
-	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers in docs/fleet/queries.md")
@@ -357,7 +360,7 @@ func TestListsStayShort(t *testing.T) {
 func TestClosedForm(t *testing.T) {
 	const requests, traces = 400, 24
 	if dir := os.Getenv("FLEET_TO_KILL"); dir != "" {
-		t.Fatal(runFleet(t, Options{In: []string{dir + "/*/*/*/*.trace"}, Out: filepath.Join(dir, "out")}))
+		t.Fatal(runFleet(t, Options{In: []string{perilous + dir + "/*/*/*/*.trace"}, Out: filepath.Join(dir, "out")}))
 	}
 	dir, out := t.TempDir(), t.TempDir()
 	want := [][]string{{"service", "share", "waits"}}
@@ -388,30 +391,22 @@ func TestClosedForm(t *testing.T) {
 	}
 	check(out)
 
-	mkfifo, err := exec.LookPath("mkfifo")
-	if err != nil {
-		t.Skip(err)
-	}
-	pipe := filepath.Join(dir, "service0/v1/host0/pipe.trace") // a trace that blocks its reader
-	if out, err := exec.Command(mkfifo, pipe).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	last := filepath.Join(dir, "service0/v1/host0/blocks-always.trace")
+	write(t, last, []byte("go 1.26 trace\x00\x00\x00"))
 	child := exec.Command(os.Args[0], "-test.run=^TestClosedForm$")
 	child.Env = append(os.Environ(), "FLEET_TO_KILL="+dir)
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the child reads it
-	if err != nil {
-		t.Fatal(err)
+	for attempts(t, last) == 0 { // until a worker of the child reads it
+		time.Sleep(time.Millisecond)
 	}
 	child.Process.Kill()
 	child.Wait()
-	f.Close()
 	if left, err := filepath.Glob(dir + "/out/*.parquet"); err != nil || len(left) != 0 {
 		t.Errorf("it left %q, %v", left, err)
 	}
-	if err := os.Remove(pipe); err != nil {
+	if err := os.Remove(last); err != nil {
 		t.Fatal(err)
 	}
 	opt.Out = filepath.Join(dir, "out")
@@ -421,17 +416,143 @@ func TestClosedForm(t *testing.T) {
 	check(opt.Out)
 }
 
-// A trace that does not fit into the memory of the process beside others is analyzed again when
-// these have ended.
+// perils is the local file system, but the middle of a file named after a peril, such as
+// killed-once.trace or killed-always.trace, meets its reader with it. The file of the same name with
+// ".attempts" has a byte for each time that it was opened.
+type perils struct{ filesystem.Interface }
+
+const perilous = "perilous://"
+
+func init() {
+	filesystem.Register("perilous", func(ctx context.Context) filesystem.Interface { return perils{local.New(ctx)} })
+}
+
+func (p perils) List(ctx context.Context, glob string) ([]string, error) {
+	names, err := p.Interface.List(ctx, strings.TrimPrefix(glob, perilous))
+	for i := range names {
+		names[i] = perilous + names[i]
+	}
+	return names, err
+}
+
+func (p perils) Size(ctx context.Context, name string) (int64, error) {
+	return p.Interface.Size(ctx, strings.TrimPrefix(name, perilous))
+}
+
+func (p perils) OpenRead(ctx context.Context, name string) (io.ReadCloser, error) {
+	name = strings.TrimPrefix(name, perilous)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := os.OpenFile(name+".attempts", os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer attempts.Close()
+	attempts.Write([]byte{'.'})
+	info, err := attempts.Stat()
+	if err != nil {
+		return nil, err
+	}
+	peril, often, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".trace"), "-")
+	if often != "always" && (often != "once" || info.Size() > 1) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}
+	return io.NopCloser(io.MultiReader(bytes.NewReader(data[:len(data)/2]), readerFunc(func([]byte) (int, error) {
+		switch peril {
+		case "killed":
+			self, _ := os.FindProcess(os.Getpid())
+			self.Kill()
+		case "panics":
+			go panic("of another goroutine")
+		case "grows":
+			for all := [][]byte{}; ; {
+				all = append(all, bytes.Repeat([]byte{1}, 1<<20))
+			}
+		}
+		select {} // as "blocks" does
+	}))), nil
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// attempts returns how often a file has been opened.
+func attempts(t *testing.T, name string) int {
+	t.Helper()
+	data, err := os.ReadFile(name + ".attempts")
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return len(data)
+}
+
+// A file whose worker dies is analyzed again, with the same rows as if it had not died. One that
+// always ends its worker is a row of the errors.
+func TestWorkersDie(t *testing.T) {
+	dir := t.TempDir()
+	for name, of := range map[string]string{
+		"s/v/killed-once/killed-once": "stdlog-file", "s/v/panics-once/panics-once": "pgzip", "s/v/calm/calm": "pgzip",
+		"hostile/v/h/killed-always": "pgzip", "hostile/v/h/panics-always": "pgzip", "hostile/v/h/grows-always": "pgzip",
+	} {
+		data, err := os.ReadFile("../testdata/real/" + of + ".trace.zst")
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name+".trace"), data)
+	}
+	opt := Options{In: []string{perilous + dir + "/*/*/*/*.trace"}, MaxMemory: 128 << 20}
+	var rows [2][][][]string
+	for i := range rows {
+		opt.Out = t.TempDir()
+		if err := runFleet(t, opt); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"killed-once", "panics-once", "calm"} {
+			want := 1 + i
+			if name != "calm" {
+				want++ // the first time
+			}
+			if n := attempts(t, filepath.Join(dir, "s/v", name, name+".trace")); n != want {
+				t.Errorf("run %d: %d attempts to read %s, want %d", i, n, name, want)
+			}
+		}
+		errors := query(t, fmt.Sprintf("select parse_filename(file), error from '%s/errors-*.parquet' order by file", opt.Out))[1:]
+		if want := [][]string{
+			{"grows-always.trace", "worker died: exit status 1: memory exceeds 268 MB, 2 attempts"},
+			{"killed-always.trace", "worker died: signal: killed, 2 attempts"},
+			{"panics-always.trace", "worker died: exit status 2: panic: of another goroutine, 2 attempts"},
+		}; !slices.EqualFunc(errors, want, slices.Equal[[]string]) {
+			t.Errorf("errors: %q\nwant    %q", errors, want)
+		}
+		for _, table := range []string{"boxes", "ledger", "pairs", "tasks", "stacks", "findings", "errors"} {
+			rows[i] = append(rows[i], query(t, fmt.Sprintf("select * from '%s/%s-*.parquet' order by all", opt.Out, table)))
+		}
+	}
+	if n := len(rows[0][0]); n < 10 {
+		t.Errorf("%d rows of boxes", n)
+	}
+	if !reflect.DeepEqual(rows[0], rows[1]) {
+		t.Errorf("with workers that died:\n%q\nwithout:\n%q", rows[0], rows[1])
+	}
+}
+
+// A trace that does not fit into a worker's part of the memory is analyzed again when the others have
+// ended, with all of it.
 func TestMemoryIsShared(t *testing.T) {
-	others := make([]byte, 100<<20)
-	alone.RLock()
-	fn := &analyzeFn{Key: "x", MaxMemory: 100 << 20}
+	var big bytes.Buffer
+	if err := bulk.Named("goroutines at the same time").Write(&big, 30_000); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "big.trace")
+	write(t, name, big.Bytes())
+	fn := &analyzeFn{Key: "x", MaxMemory: memory.Least * int64(cap(running))}
 	fn.Setup()
+	alone.RLock()
 	done := make(chan analyzed, 1)
-	go func() {
-		done <- fn.analyze(t.Context(), fileio.FileMetadata{Path: "../testdata/real/nethttp-parallel4.trace.zst"})
-	}()
+	go func() { done <- fn.analyze(t.Context(), fileio.FileMetadata{Path: perilous + name}) }()
 	for alone.TryRLock() { // until it waits for the others
 		alone.RUnlock()
 		select {
@@ -440,11 +561,46 @@ func TestMemoryIsShared(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	runtime.KeepAlive(others)
-	others = nil
 	alone.RUnlock()
-	if a := <-done; a.Err != "" || a.err != nil || a.results == nil {
-		t.Errorf("alone: %q, %v", a.Err, a.err)
+	a := <-done
+	fits := cap(running) > 1
+	if n := attempts(t, name); n != 2 || a.err != nil || (a.Err == "") != fits {
+		t.Errorf("%d attempts: %q, %v", n, a.Err, a.err)
+	}
+}
+
+// A worker ends when the process that started it does, and one that is stopped in the middle of a
+// file does not end the run of another.
+func TestWorkersEnd(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "blocks-always.trace")
+	write(t, name, []byte("go 1.26 trace\x00\x00\x00"))
+	w, err := startWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.requests.Encode(request{File: perilous + name, MaxMemory: memory.Least}); err != nil {
+		t.Fatal(err)
+	}
+	for attempts(t, name) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	w.input.Close() // as if this process had ended
+	if err := w.Wait(); err != nil {
+		t.Error(err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	fn := &analyzeFn{Key: "x"}
+	fn.Setup()
+	stopIdle()
+	done := make(chan analyzed, 1)
+	go func() { done <- fn.analyze(ctx, fileio.FileMetadata{Path: perilous + name}) }()
+	for attempts(t, name) == 1 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if a := <-done; a.err != context.Canceled || len(idle) != 0 {
+		t.Errorf("canceled: %v, %d workers", a.err, len(idle))
 	}
 }
 

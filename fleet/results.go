@@ -117,42 +117,32 @@ func readSaved(r io.Reader) (*Results, error) {
 // Merge adds results as the Merge functions of their packages do. It does not modify them.
 func Merge(all ...*Results) (out *Results, err error) {
 	out = &Results{}
-	var graphs []*bottle.Graph
-	var ledgers []*ledger.Ledger
-	var profiles []*contention.Profile
-	var tasks []*granularity.Profile
 	stacks := stackSums{}
 	for _, r := range all {
 		out.Traces += r.Traces
-		graphs = appendTo(graphs, r.Graph)
-		ledgers = appendTo(ledgers, r.Ledger)
-		profiles = appendTo(profiles, r.Contention)
-		tasks = appendTo(tasks, r.Tasks)
 		for _, s := range r.Stacks {
 			stacks.add(s)
 		}
 	}
+	out.Stacks = stacks.list()
 	contentions := func(all ...*contention.Profile) (*contention.Profile, error) { return contention.Merge(all...), nil }
 	sizes := func(all ...*granularity.Profile) (*granularity.Profile, error) { return granularity.Merge(all...), nil }
 	var errs [4]error
-	out.Graph, errs[0] = mergeAll(graphs, bottle.Merge)
-	out.Ledger, errs[1] = mergeAll(ledgers, ledger.Merge)
-	out.Contention, errs[2] = mergeAll(profiles, contentions)
-	out.Tasks, errs[3] = mergeAll(tasks, sizes)
-	out.Stacks = stacks.list()
+	out.Graph, errs[0] = mergeAll(all, func(r *Results) *bottle.Graph { return r.Graph }, bottle.Merge)
+	out.Ledger, errs[1] = mergeAll(all, func(r *Results) *ledger.Ledger { return r.Ledger }, ledger.Merge)
+	out.Contention, errs[2] = mergeAll(all, func(r *Results) *contention.Profile { return r.Contention }, contentions)
+	out.Tasks, errs[3] = mergeAll(all, func(r *Results) *granularity.Profile { return r.Tasks }, sizes)
 	return out, errors.Join(errs[:]...)
 }
 
-// appendTo appends a result that is not nil.
-func appendTo[R any](list []*R, r *R) []*R {
-	if r == nil {
-		return list
+// mergeAll merges one kind of result. It returns nil for none, and a single one as it is.
+func mergeAll[R any](all []*Results, of func(*Results) *R, merge func(...*R) (*R, error)) (*R, error) {
+	var list []*R
+	for _, r := range all {
+		if one := of(r); one != nil {
+			list = append(list, one)
+		}
 	}
-	return append(list, r)
-}
-
-// mergeAll returns nil for no result, and a single result as it is.
-func mergeAll[R any](list []*R, merge func(...*R) (*R, error)) (*R, error) {
 	switch len(list) {
 	case 0:
 		return nil, nil

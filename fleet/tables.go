@@ -34,31 +34,22 @@ var stackColumns = []result.Column[Stack]{
 
 // tables are made of the sums for each key.
 var tables = []table{
-	{"boxes", func(r *Results) *result.Table {
-		if r.Graph == nil {
-			return nil
-		}
-		return r.Graph.Table()
-	}},
-	{"ledger", func(r *Results) *result.Table {
-		if r.Ledger == nil {
-			return nil
-		}
-		return r.Ledger.Table()
-	}},
-	{"pairs", func(r *Results) *result.Table {
-		if r.Contention == nil {
-			return nil
-		}
-		return r.Contention.Table()
-	}},
-	{"tasks", func(r *Results) *result.Table {
-		if r.Tasks == nil {
-			return nil
-		}
-		return r.Tasks.Table()
-	}},
+	{"boxes", func(r *Results) *result.Table { return tableOf(r.Graph) }},
+	{"ledger", func(r *Results) *result.Table { return tableOf(r.Ledger) }},
+	{"pairs", func(r *Results) *result.Table { return tableOf(r.Contention) }},
+	{"tasks", func(r *Results) *result.Table { return tableOf(r.Tasks) }},
 	{"stacks", func(r *Results) *result.Table { return result.New(stackColumns, r.Stacks, 0) }},
+}
+
+// tableOf returns the table of a result, or nil without one.
+func tableOf[R any, P interface {
+	*R
+	Table() *result.Table
+}](r P) *result.Table {
+	if r == nil {
+		return nil
+	}
+	return r.Table()
 }
 
 // tracesTables are made of single traces, with their names.
@@ -66,9 +57,9 @@ var (
 	findingColumns = append([]result.Column[finding]{
 		{Name: "file", Value: result.Texts(func(f *finding) string { return f.file })},
 	}, result.Lift(verdict.Columns, func(f *finding) *verdict.Finding { return f.Finding })...)
-	errorColumns = []result.Column[traceError]{
-		{Name: "file", Value: result.Texts(func(e *traceError) string { return e.file })},
-		{Name: "error", Value: result.Texts(func(e *traceError) string { return e.err })},
+	errorColumns = []result.Column[Trace]{
+		{Name: "file", Value: result.Texts(func(t *Trace) string { return t.File })},
+		{Name: "error", Value: result.Texts(func(t *Trace) string { return t.Err })},
 	}
 )
 
@@ -76,8 +67,6 @@ type finding struct {
 	file string
 	*verdict.Finding
 }
-
-type traceError struct{ file, err string }
 
 // empty has the results without rows, whose tables have the columns of all.
 var empty = &Results{Graph: &bottle.Graph{}, Ledger: &ledger.Ledger{}, Contention: &contention.Profile{}, Tasks: &granularity.Profile{}}

@@ -32,7 +32,7 @@ func main() {
 	flag.StringVar(&opt.Key, "key", fleet.DefaultKey, "`regexp` for file names whose groups service, version, host and window are the key")
 	flag.DurationVar(&opt.Window, "window", 0, "add up by windows of this `length`, by the time of modification of a file")
 	flag.IntVar(&opt.Shards, "shards", 1, "`number` of files for each table")
-	flag.Int64Var(&opt.MaxMemory, "max-memory", 0, "`bytes` of heap of a worker; 0 means half of the machine's memory")
+	flag.Int64Var(&opt.MaxMemory, "max-memory", 0, "`bytes` of the heaps of all workers; 0 means half of the machine's memory")
 	flag.StringVar(&log.LogLevel, "log", "error", "`level` of messages of Beam: debug, info, warn or error")
 	flag.Parse()
 	log.SetupLoggingWithDefault()
