@@ -1,50 +1,55 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"bytes"
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck"
 )
 
-// The traces have the share and the waits that the comment of the program states.
-func TestClosedForm(t *testing.T) {
-	const requests = 1000
-	dir := t.TempDir()
-	for _, i := range []int{0, 7, 199} {
-		if err := write(dir, i, requests); err != nil {
-			t.Fatal(err)
+// A trace has a goroutine for each request, and one for each of its parts.
+func TestRecord(t *testing.T) {
+	const requests, service = 300, 2
+	data, err := record(service, 1, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Want: bottleneck.WantVerdict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	goroutines := map[string]int{}
+	for _, b := range r.Bottle.Boxes {
+		goroutines[path.Base(b.Group)] = b.Goroutines
+	}
+	if n := goroutines["fleet.record.func1"]; n != requests {
+		t.Errorf("%d goroutines handle requests, want %d: %v", n, requests, goroutines)
+	}
+	parts := 0
+	for name, n := range goroutines {
+		if strings.HasSuffix(name, " (WaitGroup.Go)") {
+			parts += n
 		}
 	}
-	for name, half := range map[string]int{"service0/v0/host0/0.trace": 1000, "service2/v1/host0/7.trace": 3100, "service4/v3/host9/199.trace": 5300} {
-		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		r, err := bottleneck.Analyze(t.Context(), f, bottleneck.Options{Want: bottleneck.WantVerdict})
-		if err != nil {
-			t.Fatal(err)
-		}
-		group := "example.com/service" + name[7:8] + ".(*Server).serve"
-		found := 0
-		for _, b := range r.Bottle.Boxes {
-			if b.Group == group {
-				found++
-				if want := requests * 2 * (half + 10); b.Goroutines != requests || int(b.Share) != want || int(b.Running) != want {
-					t.Errorf("%s: %d goroutines, share %d ns, running %d ns, want %d", name, b.Goroutines, b.Share, b.Running, want)
-				}
-			}
-		}
-		waits := int64(0)
-		for _, w := range r.Contention.Waits {
-			if w.Kind == "mutex" {
-				waits += w.Contentions
-			}
-		}
-		if found != 1 || waits != requests {
-			t.Errorf("%s: %d boxes of %s, %d waits", name, found, group, waits)
-		}
+	if parts != requests*service {
+		t.Errorf("%d goroutines of requests, want %d: %v", parts, requests*service, goroutines)
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	parts := map[string]int{}
+	names := map[string]bool{}
+	for i := range 2000 {
+		name := fileName("x", i, 2000)
+		parts[name[:3]]++
+		names[name] = true
+	}
+	if len(names) != 2000 || parts["x/t"] != 200 || parts["x/h"] != 800 || parts["x/r"] != 1000 {
+		t.Errorf("%d names, parts %v", len(names), parts)
+	}
+	if got := fileName("x", 1999, 2000); got != "x/rest/service4/v3/host9/1999.trace" {
+		t.Error(got)
 	}
 }
