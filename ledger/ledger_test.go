@@ -209,3 +209,23 @@ func TestShortGaps(t *testing.T) {
 		}
 	}
 }
+
+// A gap that is not divided by who ran meanwhile counts once.
+func TestUndividedGapCountsOnce(t *testing.T) {
+	o := NewObserver(Options{})
+	a, b := o.groups.number("main.a"), o.groups.number("main.b")
+	for _, divide := range []bool{false, true} {
+		k := keyOf(catScheduler, a, nil)
+		if divide {
+			k = keyOf(catWakeUp, a, nil)
+		}
+		o.empties(k, &cause{}, spells{{a, 3}, {stopGC, 2}, {b, 4}}, divide)
+		rows, want := []*row{o.rows.at(k)}, timeline.Time(7)
+		if divide {
+			rows, want = []*row{o.rows.at(k.whileRan(a))}, 3
+		}
+		if rows[0].count != 1 || rows[0].time != want {
+			t.Errorf("divided %v: %d gaps, %d ns, want 1 of %d ns", divide, rows[0].count, rows[0].time, want)
+		}
+	}
+}

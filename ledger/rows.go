@@ -103,14 +103,14 @@ type majority struct {
 
 func (m *majority) add(s *timeline.Stack, t timeline.Time) {
 	switch {
-	case s != nil && s.Root() == s.Site():
+	case s == m.stack && m.weight > 0:
+		m.weight += t
+	case s == nil:
+	case s.Root() == s.Site():
 		// It has no callers: the runtime has often lost them when it preempts a goroutine.
 		if m.weight == 0 {
 			m.stack = s
 		}
-	case s == m.stack:
-		m.weight += t
-	case s == nil:
 	case t <= m.weight:
 		m.weight -= t
 	default:
@@ -403,32 +403,39 @@ func outside(c *cause) bool {
 // empties books the time of an empty slot, by who ran during that time if divide is set. c is
 // its cause, or nil.
 func (o *Observer) empties(k rowKey, c *cause, s spells, divide bool) {
+	rest := timeline.Time(0) // not divided
+	for _, sp := range s {
+		switch {
+		case sp.who < 0:
+			key := keyOf(stopCategory(sp.who), 0, nil)
+			if sp.who == stopRuntime {
+				key.site = o.stopped.Site()
+			}
+			o.bookEmpty(key, c, sp.time)
+		case divide:
+			o.bookEmpty(k.whileRan(sp.who), c, sp.time)
+		default:
+			rest += sp.time
+		}
+	}
+	o.bookEmpty(k, c, rest)
+}
+
+func (o *Observer) bookEmpty(k rowKey, c *cause, t timeline.Time) {
+	if t == 0 {
+		return
+	}
 	var stack *timeline.Stack
 	if c != nil {
 		stack = c.stack
 	}
-	for _, sp := range s {
-		if sp.time == 0 {
-			continue
-		}
-		key := k
-		switch {
-		case sp.who < 0:
-			key = keyOf(stopCategory(sp.who), 0, nil)
-			if sp.who == stopRuntime {
-				key.site = o.stopped.Site()
-			}
-		case divide:
-			key = k.whileRan(sp.who)
-		}
-		if o.opt.Stacks {
-			o.rows.chain(key, stack, c, sp.time)
-		}
-		r := o.rows.at(key)
-		r.add(stack, sp.time)
-		r.time += sp.time
-		r.count++
+	if o.opt.Stacks {
+		o.rows.chain(k, stack, c, t)
 	}
+	r := o.rows.at(k)
+	r.add(stack, t)
+	r.time += t
+	r.count++
 }
 
 // littleWork is how many times as long processors were empty as a group ran that has little to do.
