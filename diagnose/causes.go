@@ -122,6 +122,9 @@ func (c *cause) take(from *cause) {
 
 // callers returns the callers of the place of a cause.
 func (c *cause) callers(d *diagnosis) []ledger.Place {
+	if l := d.limitAt[c.place]; c.kind == Limit && l != nil {
+		return l.callers
+	}
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; r.Site == c.place && len(r.Callers) > 0 {
 			return r.Callers

@@ -178,7 +178,7 @@ func TestRowsOfPublicModules(t *testing.T) {
 			"goroutines that wait for one of their own group share its work",
 			[]ledger.Row{code("main.serve", 40), {Category: ledger.Idle, Group: "main.serve", Site: place("main.share"), Wait: "waitgroup", Waker: "main.serve", Beside: "main.serve", Time: half, Count: 40}}, nil,
 			[]bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 8, Running: half, SelfParallelism: 1.3}}, nil,
-			diagnose.Serial, "Processors had nothing to do for 50% of the capacity, while one of main.serve did at main.share main.go:7 what the others waited for.", "",
+			diagnose.Serial, "Processors had nothing to do for 50% of the capacity while main.serve ran, which others waited for at main.share main.go:7.", "",
 		}, {
 			"the way from one goroutine to the next costs more than the sleep",
 			[]ledger.Row{

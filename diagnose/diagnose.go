@@ -144,8 +144,12 @@ func New(r Results) *Verdict {
 	d.collect()
 	v.Findings = d.findings()
 	for i := range v.Findings {
+		f := &v.Findings[i]
+		if d.ownFirst(f); (f.Kind == Serial || f.Kind == Saturated) && !slices.ContainsFunc(f.Where, d.own) {
+			f.Advice += " The trace shows no line outside the standard library for it: a CPU profile at the same time adds samples to the trace, which do."
+		}
 		if r.Window {
-			v.Findings[i].Rows = nil
+			f.Rows = nil
 		}
 	}
 	return v
@@ -238,9 +242,8 @@ func (d *diagnosis) findings() []Finding {
 	first := d.before()
 	var ranked []weighed
 	for _, c := range d.causes {
-		f := d.finding(c)
-		f.Where = d.ownFirst(&f)
-		if f.Share >= worthTelling && (f.Kind != Tracing || f.Share >= 0.05) || c.queue {
+		if share := ratio(c.lost, d.l.Capacity); share >= worthTelling && (c.kind != Tracing || share >= 0.05) || c.queue {
+			f := d.finding(c)
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
 		}
 	}

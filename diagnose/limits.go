@@ -311,15 +311,9 @@ func (d *diagnosis) atATime(c *cause) float64 {
 }
 
 // limited describes the limit and what the goroutines past it did.
-func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
+func (d *diagnosis) limited(f *Finding, c *cause, at, lost string) {
 	l := d.limitAt[c.place]
-	callers := c.callers(d)
-	if l != nil {
-		callers = l.callers
-	}
-	at, where := d.named(c.place, callers)
 	f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", at, lost)
-	f.Where = where
 	f.Advice = fmt.Sprintf("Raise the limit (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 	if l == nil {
 		return
@@ -334,8 +328,8 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 		f.Advice = "Raise it (MaxConnsPerHost) if the other side can bear it."
 	case tokens:
 		what = fmt.Sprintf("Goroutines of %s wait for one another at %s, which", format.Func(l.waiters), at)
-		if hot := d.hotPlaces(l.waiters); len(c.inside) == 0 && len(hot) > 0 && hot[0] != c.place {
-			f.Where = append(f.Where, hot...)
+		if len(c.inside) == 0 {
+			f.Where = append(f.Where, d.hotPlaces(l.waiters)...)
 		}
 		f.Advice = "If that bounds how many go on at a time, raise the bound; if they take turns, have each do more in its turn."
 	case workers:

@@ -47,7 +47,7 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 			"The limit of how many main.worker work at a time, waited for at main.main main.go:5, kept 75% of the capacity idle: 0.90 waited on average while 3.00 slept at main.worker main.go:9.", 150},
 		{"a server without requests", []ledger.Row{
 			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 150, Count: 9},
-		}, nil, "Nothing to do for 75% of the capacity: all waited until requests came from the network.", 150},
+		}, nil, "Nothing to do for 75% of the capacity: processors were idle until requests came from the network.", 150},
 		{"a server that is not all that waits", []ledger.Row{
 			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 60, Count: 9},
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 50, Count: 9},

@@ -17,9 +17,9 @@ func (d *diagnosis) ownModule(p ledger.Place) bool {
 	return d.own(p) && !starter.RoleOf(p.Func, p.File).Foreign
 }
 
-// from returns a place and up to two of its callers. For a place in a dependency, the innermost
-// place of the program's own module comes first. What a place calls may be a small function with
-// many other callers.
+// from returns a place and up to two of its callers, which are the innermost ones of the program's
+// own module for a place in a dependency. What a place calls may be a small function with many other
+// callers.
 func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place {
 	out := d.places(p)
 	foreign := !d.ownModule(p)
@@ -70,16 +70,33 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	return nil
 }
 
-// named returns the name of a place in a sentence and the places of the finding, as from does.
-func (d *diagnosis) named(p ledger.Place, callers []ledger.Place) (title string, where []ledger.Place) {
-	if p != (ledger.Place{}) && !d.ownModule(p) {
-		for _, q := range callers {
-			if d.ownModule(q) {
-				return short(q) + " (in " + short(p) + ")", append(d.from(q, nil), p)
-			}
+// named returns the name of the place of a cause in a sentence, and the places of the finding. The
+// name of a place in a dependency begins with the line of the program's own module that led there,
+// if there is only one.
+func (d *diagnosis) named(c *cause) (title string, where []ledger.Place) {
+	callers := c.callers(d)
+	title = short(c.place)
+	if c.place.Func == "" || d.ownModule(c.place) {
+		return title, d.from(c.place, callers)
+	}
+	chains := [][]ledger.Place{callers}
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; r.Site == c.place {
+			chains = append(chains, r.Callers)
 		}
 	}
-	return short(p), d.from(p, callers)
+	for _, chain := range chains {
+		if i := slices.IndexFunc(chain, d.ownModule); i >= 0 && !slices.Contains(where, chain[i]) {
+			where = append(where, chain[i])
+		}
+	}
+	switch len(where) {
+	case 0:
+		return title, d.from(c.place, callers)
+	case 1:
+		title = short(where[0]) + " (in " + title + ")"
+	}
+	return title, append(where, c.place)
 }
 
 // through returns the innermost function of the program that at least half of the running time of a
@@ -136,6 +153,17 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 	}), true
 }
 
+// lineOf returns the innermost place of the program's own module in a row, or else what behalfOf
+// returns.
+func (d *diagnosis) lineOf(r *ledger.Row) ledger.Place {
+	for _, p := range append([]ledger.Place{r.Site}, r.Callers...) {
+		if d.ownModule(p) {
+			return p
+		}
+	}
+	return d.behalfOf(r)
+}
+
 // behalfOf returns where a goroutine waited. If that is in the standard library, it returns where
 // the goroutines that it wakes wait, because a goroutine that only reads from a connection or
 // cancels a context does so for others.
@@ -178,15 +206,26 @@ func (d *diagnosis) servedBy(group string) (most served) {
 	return most
 }
 
-// ownFirst returns the places of a finding, those of the program first. If all are in the standard
-// library, the first one is the place that the goroutines there worked for.
-func (d *diagnosis) ownFirst(f *Finding) []ledger.Place {
-	where := slices.Clone(f.Where)
-	for i := 0; len(where) > 0 && !slices.ContainsFunc(where, d.own) && i < len(f.Rows); i++ {
+// ownFirst sorts the places of a finding, each once: those of the program's own module before those
+// of its dependencies, and the standard library last. If all are in the standard library, the first
+// one is the place that the goroutines there worked for.
+func (d *diagnosis) ownFirst(f *Finding) {
+	for i := 0; len(f.Where) > 0 && !slices.ContainsFunc(f.Where, d.own) && i < len(f.Rows); i++ {
 		if p := d.behalfOf(&d.l.Rows[f.Rows[i]]); d.own(p) {
-			where = append(where, p)
+			f.Where = append(f.Where, p)
 		}
 	}
-	own := slices.DeleteFunc(slices.Clone(where), func(p ledger.Place) bool { return !d.own(p) })
-	return append(own, slices.DeleteFunc(where, d.own)...)
+	var sorted [3][]ledger.Place
+	for _, p := range f.Where {
+		to := &sorted[2]
+		if d.ownModule(p) {
+			to = &sorted[0]
+		} else if d.own(p) {
+			to = &sorted[1]
+		}
+		if !slices.Contains(*to, p) {
+			*to = append(*to, p)
+		}
+	}
+	f.Where = slices.Concat(sorted[:]...)
 }

@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -39,6 +40,7 @@ type made struct {
 	waits    []contention.Wait
 	pairs    []contention.Pair
 	sentence string
+	advice   string // if several cases have the sentence; else that of adviceOf
 }
 
 func (m *made) results(t *testing.T) diagnose.Results {
@@ -47,6 +49,11 @@ func (m *made) results(t *testing.T) diagnose.Results {
 	for i := range m.waits {
 		if m.waits[i].Kind == contention.MutexKind {
 			m.waits[i].Lock = lock
+		}
+	}
+	for i := range m.pairs {
+		if m.pairs[i].Kind == contention.MutexKind {
+			m.pairs[i].Lock = lock
 		}
 	}
 	r := diagnose.Results{
@@ -69,7 +76,7 @@ func (m *made) results(t *testing.T) diagnose.Results {
 	return r
 }
 
-// Every sentence of a finding appears here or in another table of this package, in full.
+// Every sentence of a finding, and every advice, appears here in full.
 func TestSentences(t *testing.T) {
 	const ms = time.Millisecond
 	idle := func(c ledger.Category, wait, beside string, t time.Duration) ledger.Row {
@@ -80,8 +87,11 @@ func TestSentences(t *testing.T) {
 	}
 	one := func(r *diagnose.Results) { // processor, that many wait for
 		r.Ledger.Procs, r.Ledger.Capacity, r.Ledger.Queue, r.Ledger.Queued = 1, time.Second, 2*time.Second, time.Second
+		r.Ledger.Offered = []time.Duration{0, 0, 0, time.Second}
 	}
-	queue := func(r *diagnose.Results) { r.Ledger.Queue, r.Ledger.Queued = 3*time.Second, time.Second }
+	queue := func(r *diagnose.Results) {
+		r.Ledger.Queue, r.Ledger.Queued, r.Ledger.Offered = 3*time.Second, time.Second, []time.Duration{0, 0, 0, 0, 0, time.Second}
+	}
 	box := func(group string, n int, ran time.Duration, parallel float64) bottle.Box {
 		return bottle.Box{Kind: bottle.Application, Group: group, Goroutines: n, Running: ran, Runnable: 3 * time.Second, SelfParallelism: parallel}
 	}
@@ -114,6 +124,26 @@ func TestSentences(t *testing.T) {
 			r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfRegions, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2, Run: granularity.Sample{Wall: time.Second, Utilization: 0.6}}
 		}
 	}
+	noGraph := func(r *diagnose.Results) { r.Graph = nil }
+	past := func(wait string) ledger.Row { // a limit
+		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: wait, Beside: ledger.None, Time: time.Second, Count: 9}
+	}
+	pair := func(kind contention.Kind, waiter *contention.Stack, owner string) []contention.Pair {
+		return []contention.Pair{{Kind: kind, Waiter: contention.Party{Group: "main.take", Stack: waiter}, Owner: contention.Party{Group: owner, Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}}
+	}
+	blamed := func(of time.Duration) []contention.Wait {
+		w := locked(3*time.Second, 0)
+		w[0].Blamed = of
+		return w
+	}
+	owned := func(blamed time.Duration, did contention.Activity) []contention.Pair {
+		p := pair(contention.MutexKind, stackOf("main.take", 3, "main.loop", 20), "main.take")
+		p[0].Blamed, p[0].Activity = blamed, did
+		return p
+	}
+	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
+	heap := func(h *ledger.Heap) func(*diagnose.Results) { return func(r *diagnose.Results) { r.Ledger.Heap = h } }
+	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Wait: "yield", Time: ms, Count: 9}
 	cases := []made{
 		{sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%)."},
 		{rows: []ledger.Row{code("main.a", 1, 700*ms), {Category: ledger.Code, Group: "main.b", Site: placeOf("main.b", 1), Time: 650 * ms, Count: 9}},
@@ -145,9 +175,9 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Code, Group: "(unnamed)", Site: placeOf("main.load", 3), Time: time.Second, Count: 9}, {Category: ledger.NoWork, Beside: "(unnamed)", Time: time.Second, Count: 1}},
 			sentence: "While a goroutine in main.load ran alone, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.work", time.Second)},
-			sentence: "Done once: processors had nothing to do for 50% of the capacity, while one of main.work did at main.take main.go:3 what the others waited for."},
+			sentence: "Done once: processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.take main.go:3."},
 		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.share", 3), Wait: "waitgroup", Beside: "main.work", Time: time.Second, Count: 9}},
-			sentence: "Processors had nothing to do for 50% of the capacity, while one of main.work did at main.share main.go:3 what the others waited for."},
+			sentence: "Processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.share main.go:3."},
 		{rows: []ledger.Row{idle(ledger.Idle, "waitgroup", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
 			sentence: "Uneven work: 50% of the capacity was idle while the last of the 8 main.work ran."},
 		{rows: []ledger.Row{idle(ledger.Idle, "semaphore", ledger.None, time.Second)}, sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle."},
@@ -175,7 +205,7 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "net/http.(*persistConn).readLoop", Wait: "network", Beside: ledger.None, Time: time.Second, Count: 9}},
 			sentence: "Waiting for the network left 50% of the capacity idle."},
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 1}, Beside: ledger.None, Time: 1500 * ms, Count: 9}},
-			sentence: "Nothing to do for 75% of the capacity: all waited until requests came from the network."},
+			sentence: "Nothing to do for 75% of the capacity: processors were idle until requests came from the network."},
 
 		{rows: []ledger.Row{idle(ledger.Idle, "in-c", ledger.None, time.Second)}, sentence: "Waiting for C code left 50% of the capacity idle."},
 		{rows: []ledger.Row{{Category: ledger.C, Group: "main.work", Site: placeOf("main.call", 3), Time: time.Second, Count: 9}, {Category: ledger.NoWork, Beside: "main.work", Time: time.Second, Count: 1}},
@@ -236,41 +266,123 @@ func TestSentences(t *testing.T) {
 			r.Ledger.Born = 200
 			r.Contention.Unfinished = []contention.Unfinished{{Kind: contention.ChanSendKind, Waiter: sender, Count: 200, Waited: 200 * 500 * ms, Longest: time.Second}}
 		}, sentence: "Goroutines are started and do not end: at the end, 200 of 200 main.take waited at main.take main.go:3."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: locked(3*time.Second, 0), change: func(r *diagnose.Results) { r.Contention.Locks[0].Name = contention.SeveralLocks },
+			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "Hold it for less time. It may be several locks of the same code: a trace does not distinguish them."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Running: 2 * time.Second}),
+			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "While others waited, its owners were running for 67%. Hold it for less time, or divide what it guards among several locks."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(time.Second), pairs: owned(time.Second, contention.Activity{Runnable: time.Second}),
+			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "While others waited, its owners were ready to run and had no processor for 100% of the 33% in which they are known. Hold it for less time, or divide what it guards among several locks."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Blocked: map[contention.Kind]time.Duration{contention.SleepKind: 3 * time.Second}}),
+			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "While others waited, its owners waited themselves (sleep) for 100%. Hold it for less time, or divide what it guards among several locks."},
+		{rows: []ledger.Row{idle(ledger.Idle, "select", ledger.None, time.Second)}, pairs: pair(contention.SelectKind, stackOf("database/sql.(*DB).conn", 1, "main.take", 3), "main.take"), change: noGraph,
+			sentence: "The limit of the connections to a database, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average."},
+		{rows: []ledger.Row{idle(ledger.Idle, "select", ledger.None, time.Second)}, pairs: pair(contention.SelectKind, stackOf("net/http.(*Transport).getConn", 1, "main.take", 3), "net/http.(*persistConn).readLoop"), change: noGraph,
+			sentence: "The limit of the connections to a host, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average."},
+		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", ledger.None, time.Second)}, pairs: pair(contention.ChanReceiveKind, stackOf("main.take", 3), "main.take"), change: noGraph,
+			sentence: "Goroutines of main.take wait for one another at main.take main.go:3, which kept 50% of the capacity idle: 3.00 waited on average."},
+		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.ChanSendKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "The limit of how many main.serve work at a time, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9."},
+		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9."},
+		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, 10*time.Microsecond*9), idle(ledger.Idle, "chan-receive", ledger.None, time.Second)}, sentence: strings.Replace(handOver, "9 times", "18 times", 1) + ".",
+			advice: "They ran 5 µs after they were woken, on average: as long as it takes to wake a thread. Hand over less often: do more for each message, or let one goroutine do both parts."},
+		{change: func(r *diagnose.Results) { r.Graph.Procs, r.Graph.CPUs = 8, 2 }, sentence: "GOMAXPROCS is 8, but the machine or its control group gives the process 2 processors: goroutines that count as running may have waited for one."},
+		{change: func(r *diagnose.Results) {
+			r.Graph.Throttles, r.Graph.Throttled, r.Graph.Capacity = 3, 500*ms, 2*time.Second
+		},
+			sentence: "The control group of the process used up its quota of processor time 3 times and took away 25% of the capacity: goroutines that count as running did not run then."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, yields}, change: heap(&ledger.Heap{Collections: 9}),
+			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "testing.(*B).runN", 3, "main.take", 3))},
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at testing.(*B).runN main.go:3 the program asks for it."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(nil),
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
+			advice:   "A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(&ledger.Heap{Collections: 1, Allocated: 3e6, Live: 1e6, Peak: 2e6}),
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
+			advice:   "It ran 1 time: the program allocated 3 MB a second. A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(&ledger.Heap{Collections: 90, Allocated: 400e6, Live: 10e6, Peak: 12e6}),
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
+			advice:   "It ran 90 times: the program allocated 400 MB a second, and the live heap of 10 MB grew by 20% until the next collection. That is little: raise GOGC or GOMEMLIMIT, or a" + less + "."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(&ledger.Heap{Collections: 90, Allocated: 400e6, Live: 10e6, Peak: 20e6}),
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
+			advice:   "It ran 90 times: the program allocated 400 MB a second, and the live heap of 10 MB grew by 100% until the next collection. GOGC=400 would take some 30 MB more memory, and a quarter of the collections; or a" + less + "."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(&ledger.Heap{Collections: 9, Allocated: 8e9, Live: 1e9, Peak: 2e9}),
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
+			advice:   "It ran 9 times: the program allocated 8 GB a second, and the live heap of 1 GB grew by 100% until the next collection. A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."},
+		{rows: []ledger.Row{{Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 6), Time: 1900 * ms, Count: 99}, lockRow(ledger.Scheduler, 100*ms)}, waits: locked(3*time.Second, 0),
+			sentence: "The lock main.table kept 5% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "3.00 goroutines waited for it on average, and 0.00 for a processor: it is the lock that limits. Hold it for less time, or divide what it guards among several locks."},
+		{rows: []ledger.Row{past("network")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others waited for the network at main.serve main.go:9."},
+		{rows: []ledger.Row{past("syscall")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others were in system calls at main.serve main.go:9."},
+		{rows: []ledger.Row{past("select")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others waited for a timer at main.serve main.go:9."},
+		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Wait: "sleep", Beside: ledger.None, Time: time.Second, Count: 9}},
+			sentence: "Sleeping at a place that the trace does not show left 50% of the capacity idle."},
+		{rows: []ledger.Row{calls(placeOf("main.read", 3), 400*ms), calls(placeOf("main.write", 4), 420*ms), {Category: ledger.NoWork, Beside: "main.serve", Time: 60 * ms, Count: 1}},
+			sentence: "System calls held processors for 41% of the capacity (820,000 calls of 1 µs), most at main.write main.go:4 (21%) and main.read main.go:3 (20%); while goroutines that make them ran alone, the other processors had nothing to do for 3%."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second), calls(placeOf("main.take", 6), 200*ms)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Running: 3 * time.Second}),
+			sentence: "The lock main.table cost 60% of the capacity: processors were idle for 50% and were in system calls under it for 10% (9 waits, blocked for 3 s in all).",
+			advice:   "While others waited, its owners were running or in system calls for 100%. Hold it for less time, or divide what it guards among several locks. Make fewer, larger calls: a buffer does that for writes and reads."},
+		{rows: []ledger.Row{{Category: ledger.Code, Group: "net/http.(*conn).serve", Site: ledger.Place{Func: "net/http.(*conn).serve", File: "/go/src/net/http/server.go", Line: 3}, Time: time.Second, Count: 9},
+			{Category: ledger.NoWork, Beside: "net/http.(*conn).serve", Time: time.Second, Count: 1}},
+			sentence: "While http.(*conn).serve ran alone, the other processors had nothing to do: 50% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more. The trace shows no line outside the standard library for it: a CPU profile at the same time adds samples to the trace, which do."},
 		{change: tasks(2_000_000, 800), sentence: `Tiny tasks: 2,000,000 of "load" ran for 800 ns each, on average.`},
 		{change: tasks(1, 900_000_000), sentence: `Too few tasks for 2 processors: 1 of "load", of 900 ms on average.`},
 		{change: tasks(100, 5_000_000, 1, 900_000_000), sentence: `The largest task of "load" ran for 900 ms, and the 101 of them for 13.9 ms each, on average: the others are done before it.`},
 	}
-	var all []string
+	titles, advice := []string{}, []string{}
 	for i := range cases {
-		findings := diagnose.New(cases[i].results(t)).Findings
-		if !slices.ContainsFunc(findings, func(f diagnose.Finding) bool { return f.Title == cases[i].sentence }) {
-			t.Errorf("want %s\n got %s: %s %v", cases[i].sentence, findings[0].Kind, findings[0].Title, findings[0].Where)
+		c := &cases[i]
+		findings := diagnose.New(c.results(t)).Findings
+		at := slices.IndexFunc(findings, func(f diagnose.Finding) bool { return f.Title == c.sentence })
+		if at < 0 {
+			t.Errorf("want %s\n got %s: %s %v", c.sentence, findings[0].Kind, findings[0].Title, findings[0].Where)
+			continue
 		}
-		all = append(all, cases[i].sentence)
+		want := cmp.Or(c.advice, adviceOf[c.sentence])
+		if got := findings[at].Advice; got != want {
+			t.Errorf("%s\nwants the advice %q\n and has the advice %q", c.sentence, want, got)
+		}
+		titles, advice = append(titles, c.sentence), append(advice, want)
 	}
-	for _, part := range partsOfSentences(t) {
-		if !slices.ContainsFunc(all, part.MatchString) {
-			t.Errorf("no case has the sentence, or part of one, %s", part)
+	for field, texts := range map[string][]string{"Title": titles, "Advice": advice} {
+		for _, part := range textsOf(t, field) {
+			if !slices.ContainsFunc(texts, part.MatchString) {
+				t.Errorf("no case has the text, or part of one, of %s: %s", field, part)
+			}
 		}
 	}
 }
 
-// partsOfSentences returns the strings in the source that are assigned to titles of findings.
-func partsOfSentences(t *testing.T) (parts []*regexp.Regexp) {
+// textsOf returns the strings in the source that a field of a finding may consist of: those in what
+// is assigned to it, in what is assigned to the variables and constants there, and in what the
+// functions return that are called there.
+func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	verbs := regexp.MustCompile(`%(s|d|q|\\\.0f%%)`)
-	add := func(e ast.Expr) {
-		ast.Inspect(e, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if s, err := strconv.Unquote(lit.Value); err == nil && len(s) >= 12 {
-					parts = append(parts, regexp.MustCompile(verbs.ReplaceAllString(regexp.QuoteMeta(strings.TrimSuffix(s, ".")), ".+")))
-				}
+	verbs := regexp.MustCompile(`%(s|d|q|\\\.[0-9]f(%%)?)`)
+	sources := map[string][]ast.Expr{} // by function, constant, or function and variable
+	var seeds []ast.Expr
+	within := map[ast.Expr]string{} // its function
+	assigned := func(fn string, to, from ast.Expr) {
+		within[from] = fn
+		switch to := to.(type) {
+		case *ast.SelectorExpr:
+			if to.Sel.Name == field {
+				seeds = append(seeds, from)
 			}
-			return true
-		})
+		case *ast.Ident:
+			sources[fn+"."+to.Name] = append(sources[fn+"."+to.Name], from)
+		}
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -280,21 +392,141 @@ func partsOfSentences(t *testing.T) (parts []*regexp.Regexp) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.AssignStmt:
-				for i, to := range n.Lhs {
-					if field, ok := to.(*ast.SelectorExpr); ok && field.Sel.Name == "Title" {
-						add(n.Rhs[min(i, len(n.Rhs)-1)])
+		for _, decl := range f.Decls {
+			fn := ""
+			if d, ok := decl.(*ast.FuncDecl); ok {
+				fn = d.Name.Name
+			}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.AssignStmt:
+					for i, to := range n.Lhs {
+						assigned(fn, to, n.Rhs[min(i, len(n.Rhs)-1)])
+					}
+				case *ast.KeyValueExpr:
+					if name, ok := n.Key.(*ast.Ident); ok && name.Name == field {
+						seeds, within[n.Value] = append(seeds, n.Value), fn
+					}
+				case *ast.ValueSpec:
+					for i, value := range n.Values {
+						assigned(fn, n.Names[i], value)
+					}
+				case *ast.ReturnStmt:
+					for _, value := range n.Results {
+						sources[fn], within[value] = append(sources[fn], value), fn
 					}
 				}
-			case *ast.KeyValueExpr:
-				if name, ok := n.Key.(*ast.Ident); ok && name.Name == "Title" {
-					add(n.Value)
+				return true
+			})
+		}
+	}
+	seen := map[string]bool{}
+	var add func(fn string, e ast.Expr)
+	follow := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			for _, from := range sources[name] {
+				add(within[from], from)
+			}
+		}
+	}
+	add = func(fn string, e ast.Expr) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && len(s) >= 12 && strings.Contains(s, " ") {
+					parts = append(parts, regexp.MustCompile(verbs.ReplaceAllString(regexp.QuoteMeta(strings.TrimSuffix(s, ".")), ".+")))
 				}
+			case *ast.CallExpr:
+				switch called := n.Fun.(type) {
+				case *ast.Ident:
+					follow(called.Name)
+				case *ast.SelectorExpr:
+					follow(called.Sel.Name)
+				}
+			case *ast.Ident:
+				follow("." + n.Name)
+				follow(fn + "." + n.Name)
 			}
 			return true
 		})
 	}
+	for _, e := range seeds {
+		add(within[e], e)
+	}
 	return parts
+}
+
+// adviceOf is the advice that goes with each sentence.
+var adviceOf = map[string]string{
+	"It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%).":                                                                                                                                     "The trace shows nothing to repair. A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it.",
+	"It uses its processors: the program's own code ran for 100% of the capacity, the largest part of it in main.loop (35%).":                                                                                                                          "The trace shows nothing to repair. A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it.",
+	"It uses its processors, but may not progress: 50% of the capacity passed in atomic operations or in read locks of an RWMutex, most at main.count main.go:5.":                                                                                      "Goroutines that change the same memory wait for it while they run, which a trace does not show. \"bottleneck scale\" measures whether several are faster than one. If not, give each its own part of the data.",
+	"The trace covers only 500 µs, which is too short to show what limits the program.":                                                                                                                                                                "Starting the tracer, threads and goroutines takes a good part of that: record more work, such as many runs.",
+	"For 100% of the time all processors were in use and other goroutines were ready: 3.00 on average.":                                                                                                                                                "There is work for up to 5 processors, unless goroutines then wait for each other, or for memory that they share.",
+	"GOMAXPROCS is 1: for 100% of the time the processor was in use and other goroutines were ready: 2.00 on average.":                                                                                                                                 "There is work for up to 3 processors, unless goroutines then wait for each other, or for memory that they share.",
+	"Too little parallel work: for 50% of the capacity, processors had nothing to run while others did.":                                                                                                                                               "Offer more work at a time: more goroutines, or larger batches, before the program waits for them.",
+	"While main.work ran alone, the other processors had nothing to do: 50% of the capacity.":                                                                                                                                                          "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",
+	"While main.work ran, 1.80 at a time, the other processors had nothing to do: 50% of the capacity.":                                                                                                                                                "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",
+	"While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity.":                                                                                                                                                 "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",
+	"Too few goroutines: while the 2 of main.work ran, 2.00 at a time, other processors had nothing to do: 50% of the capacity.":                                                                                                                       "Divide the work among more goroutines (there are 4 processors).",
+	"While a goroutine in main.load ran alone, the other processors had nothing to do: 50% of the capacity.":                                                                                                                                           "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",
+	"Done once: processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.take main.go:3.":                                                                                                             "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
+	"Processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.share main.go:3.":                                                                                                                       "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
+	"Uneven work: 50% of the capacity was idle while the last of the 8 main.work ran.":                                                                                                                                                                 "Divide the work into more, smaller pieces, or let goroutines that are done take over.",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle.":                                                                                                                                                                                    "Raise the limit (there are 2 processors).",
+	"System calls held processors for 30% of the capacity (600,000 calls of 1 µs), most at main.read main.go:3 (15%) and main.write main.go:4 (15%).":                                                                                                  "Make fewer, larger calls: a buffer does that for writes and reads.",
+	"System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs); while main.serve ran alone, the other processors had nothing to do for 50%.":                                                                 "Make fewer, larger calls: a buffer does that for writes and reads.",
+	"System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs).":                                                                                                                                             "Make fewer, larger calls: a buffer does that for writes and reads.",
+	"System calls in the standard library held processors for 30% of the capacity (600,000 calls of 1 µs), most in main.serve (30%).":                                                                                                                  "Make fewer, larger calls: a buffer does that for writes and reads.",
+	"Waiting for system calls at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",
+	"Sleeping at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                                   "Wait for what is expected instead of sleeping, if the program has work to do.",
+	"Waiting for a timer at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors.",
+	"Waiting for a command (os/exec) at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                            "The trace does not cover what the command does: make it faster, or run several at a time.",
+	"Waiting for the network at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                    "The other end sets the pace: have more requests under way at a time, or make it faster.",
+	"Waiting for a pipe or a device at main.take main.go:3 left 50% of the capacity idle (9 times).":                                                                                                                                                   "The other end sets the pace. If that is a command: the trace does not cover what the command does: make it faster, or run several at a time.",
+	"Waiting for the network left 60% of the capacity idle, most at main.ask main.go:4 (30%) and main.take main.go:3 (30%).":                                                                                                                           "The other end sets the pace: have more requests under way at a time, or make it faster.",
+	"Waiting for the network left 60% of the capacity idle (9 times), most at main.ask main.go:4 (30%) and main.take main.go:3 (30%).":                                                                                                                 "The other end sets the pace: have more requests under way at a time, or make it faster.",
+	"Waiting for the network left 50% of the capacity idle.":                                                                                                                                                                                           "The other end sets the pace: have more requests under way at a time, or make it faster.",
+	"C code at main.call main.go:3 left 50% of the capacity idle: no others ran beside main.work, which calls it.":                                                                                                                                     "Have several goroutines call it at a time, or make fewer calls. A trace does not show whether it computes or waits.",
+	"The world was stopped, but not for the collector: that took 50% of the capacity, most at main.stats main.go:3.":                                                                                                                                   "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not.",
+	"The garbage collector took 50% of the capacity: workers 30%, assists 20%, world stopped 0%, waits for it 0%.":                                                                                                                                     "Allocate less (go tool pprof -sample_index=alloc_space), or give it more memory (GOGC, GOMEMLIMIT).",
+	"Nothing ran for 50% of the capacity, to the end of the trace.":                                                                                                                                                                                    "The program had no work, or all of its goroutines wait for ever.",
+	"Nothing ran for 50% of the capacity, to the end of the window and for long after it.":                                                                                                                                                             "What the program waited for shows in a larger window.",
+	"Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%).":                                                                                                       "They ran 55.6 ms after they were woken, on average: longer than it takes to wake a thread, so other programs may have used the processors. Hand over less often: do more for each message, or let one goroutine do both parts.",
+	"Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%); main.take always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.": "They ran 55.6 ms after they were woken, on average. Do without LockOSThread where no C library needs it, or do more for each message.",
+	"Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%); goroutines ran for only 2 µs at a time.":                                                               "They ran 55.6 ms after they were woken, on average: longer than it takes to wake a thread, so other programs may have used the processors. Hand over less often: do more for each message, or let one goroutine do both parts.",
+	"The scheduler took 45% of the capacity, from one goroutine to the next (9 times), and processors were idle for 5% until goroutines ran that others had woken.":                                                                                    "Have goroutines do more before they wait.",
+	"Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is 50% of the capacity (9 turns), most for main.take (50%).":                                              "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself.",
+	"Yielding at main.take main.go:3 took 50% of the capacity, from one goroutine to the next (9 times).":                                                                                                                                              "If it yields until something has happened, wait for that instead (a channel, a sync.Cond).",
+	"The lock at main.take main.go:3 kept 50% of the capacity idle.":                                                                                                                                                                                   "Hold it for less time, or divide what it guards among several locks.",
+	"The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).":                                                                                                                                                             "Hold it for less time, or divide what it guards among several locks.",
+	"The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s and then ready for 2 s in all).":                                                                                                                                      "Hold it for less time, or divide what it guards among several locks.",
+	"The lock main.table cost 60% of the capacity: processors were idle for 50% and ran in its own methods for 10% (9 waits, blocked for 3 s in all).":                                                                                                 "Hold it for less time, or divide what it guards among several locks.",
+	"The lock main.table cost 60% of the capacity: processors were idle for 50% and were in system calls under it for 10% (9 waits, blocked for 3 s in all).":                                                                                          "Hold it for less time, or divide what it guards among several locks. Make fewer, larger calls: a buffer does that for writes and reads.",
+	"The lock main.table limits, not the number of processors: 3.00 goroutines waited for it on average, and 0.00 for a processor (9 waits, blocked for 3 s in all).":                                                                                  "Hold it for less time, or divide what it guards among several locks.",
+	"The lock main.table limits, not the number of processors: its owners ran for at least 90% of the time while others waited for it, 2.00 on average (9 waits, blocked for 2 s in all).":                                                             "Hold it for less time, or divide what it guards among several locks.",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average.":                                                                                                                                                            "Raise the limit (there are 2 processors).",
+	"The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it.":                                                                                     "It ran 9 times, at least 9 of them because of runtime.GC or debug.FreeOSMemory: leave that to the runtime, or do it less often.",
+	"Tiny goroutines: 1,900,000 of main.loop ran for 1 µs each, on average.":                                                                                                                                                                           "Give each goroutine more to do: a range of the work, or a pool of workers.",
+	"Tiny pieces of work: main.loop ran for 1 µs between one wait for others and the next, on average (1,900,000 times, most at main.loop main.go:3).":                                                                                                 "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work.",
+	"Goroutines are started and do not end: at the end, 200 of 200 main.take waited at main.take main.go:3.":                                                                                                                                           "Find out what they wait for, and who should end it (a context, a closed channel).",
+	"The limit of the connections to a database, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average.":                                                                                                            "Raise it (SetMaxOpenConns) if the database can bear it, or hold connections for less time.",
+	"The limit of the connections to a host, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average.":                                                                                                                "Raise it (MaxConnsPerHost) if the other side can bear it.",
+	"Goroutines of main.take wait for one another at main.take main.go:3, which kept 50% of the capacity idle: 3.00 waited on average.":                                                                                                                "If that bounds how many go on at a time, raise the bound; if they take turns, have each do more in its turn.",
+	"The limit of how many main.serve work at a time, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9.":                                                            "Have more of them work at a time, if what they wait for can bear it.",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9.":                                                                                                                 "Raise the limit, if what those past it wait for can bear it.",
+	"GOMAXPROCS is 8, but the machine or its control group gives the process 2 processors: goroutines that count as running may have waited for one.":                                                                                                  "Leave GOMAXPROCS to the runtime, which sets it to what the machine and its control group allow.",
+	"The control group of the process used up its quota of processor time 3 times and took away 25% of the capacity: goroutines that count as running did not run then.":                                                                               "Raise the CPU limit of the container, or lower GOMAXPROCS, so that bursts do not use up the quota.",
+	"The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at testing.(*B).runN main.go:3 the program asks for it.":                                                                             "It ran 9 times, at least 9 of them because of runtime.GC or debug.FreeOSMemory: package testing does that before each run, so have a benchmark run for longer (-benchtime).",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others waited for the network at main.serve main.go:9.":                                                                                                "Raise the limit, if what those past it wait for can bear it.",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others were in system calls at main.serve main.go:9.":                                                                                                  "Raise the limit, if what those past it wait for can bear it.",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others waited for a timer at main.serve main.go:9.":                                                                                                    "Raise the limit, if what those past it wait for can bear it.",
+	"Sleeping at a place that the trace does not show left 50% of the capacity idle.":                                                                                                                                                                  "Wait for what is expected instead of sleeping, if the program has work to do.",
+	"Tiny tasks: 2,000,000 of \"load\" ran for 800 ns each, on average.":                                                                                                                                                                               "To hand a task over costs some 300 ns: make one of about 780.",
+	"Too few tasks for 2 processors: 1 of \"load\", of 900 ms on average.":                                                                                                                                                                             "Split them into 16 or more, and begin with the largest.",
+	"The largest task of \"load\" ran for 900 ms, and the 101 of them for 13.9 ms each, on average: the others are done before it.":                                                                                                                    "Split it into 11 or so, and begin with the largest.",
+	"System calls held processors for 41% of the capacity (820,000 calls of 1 µs), most at main.write main.go:4 (21%) and main.read main.go:3 (20%); while goroutines that make them ran alone, the other processors had nothing to do for 3%.":        "Make fewer, larger calls: a buffer does that for writes and reads.",
+	"The lock main.table limits, not the number of processors: its owners ran for some 100% of the time, and 2.00 goroutines waited for it on average (9 waits, blocked for 2 s in all).":                                                              "Hold it for less time, or divide what it guards among several locks.",
+	"The lock main.table may limit, not the number of processors: 2.00 goroutines on average waited for it, or after that for the processor (9 waits, blocked for 2 s in all).":                                                                        "Hold it for less time, or divide what it guards among several locks. The trace does not show for how long its owners ran, which bounds what more processors gain.",
 }

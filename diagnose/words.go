@@ -39,17 +39,14 @@ func (d *diagnosis) finding(c *cause) Finding {
 	}
 	lost := format.Percent(c.lost, d.l.Capacity)
 	top := &d.l.Rows[c.rows[0]]
-	at, where := d.named(c.place, c.callers(d))
-	switch c.kind {
-	case Blocking, Sleep, Timer, Switching, once:
-		f.Where = where
-	}
+	var at string
+	at, f.Where = d.named(c)
 	switch c.kind {
 	case Serial:
 		d.serial(&f, c, lost)
 	case once:
 		f.Kind = Serial
-		f.Title = fmt.Sprintf("Processors had nothing to do for %s of the capacity, while one of %s did at %s what the others waited for.", lost, format.Func(c.name), at)
+		f.Title = fmt.Sprintf("Processors had nothing to do for %s of the capacity while %s ran, which others waited for at %s.", lost, format.Func(c.name), at)
 		if top.Wait == timeline.WaitOnce.String() {
 			f.Title = "Done once: p" + f.Title[1:]
 		}
@@ -67,14 +64,12 @@ func (d *diagnosis) finding(c *cause) Finding {
 				break
 			}
 		}
-		if hot := d.hotPlaces(d.hottest()); len(hot) > 0 && !slices.Contains(f.Where, hot[0]) {
-			f.Where = append(f.Where[:min(len(f.Where), 1)], hot...)
-		}
+		f.Where = append(f.Where[:min(len(f.Where), 1)], d.hotPlaces(d.hottest())...)
 		f.Advice = "Offer more work at a time: more goroutines, or larger batches, before the program waits for them."
 	case Lock:
-		d.lock(&f, c, lost)
+		d.lock(&f, c, at, lost)
 	case Limit:
-		d.limited(&f, c, lost)
+		d.limited(&f, c, at, lost)
 	case HandOver:
 		d.handOver(&f, c, lost)
 	case Collector:
@@ -86,16 +81,13 @@ func (d *diagnosis) finding(c *cause) Finding {
 		}
 		held += fmt.Sprintf(" (%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration((c.lost-c.alone-c.blocked)/time.Duration(max(c.count, 1))))
 		f.Title = fmt.Sprintf("System calls at %s held processors for %s.", at, held)
-		if f.Where = where; d.ownModule(c.place) {
-			f.Where = d.places(c.place)
-		}
 		if c.name == severalPlaces {
 			f.Title = fmt.Sprintf("System calls held processors for %s, most at %s.", held, d.mostPlaces(&f, c))
 		} else if c.place == (ledger.Place{}) {
 			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s, most in %s.", held, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
-		f.Advice = "Make fewer, larger calls: buffer writes and reads."
+		f.Advice = fewerCalls
 		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
@@ -114,9 +106,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
 		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
-		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
+		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
 	case Network:
-		d.network(&f, c, lost)
+		d.network(&f, c, at, lost)
 	case Cgo:
 		f.Title = fmt.Sprintf("Waiting for C code left %s of the capacity idle.", lost)
 		f.Where = d.places(top.Site)
@@ -133,7 +125,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		d.runtime(&f, c, lost)
 	case Switching:
 		f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
-		f.Advice = "Wait for what is expected (a channel, a sync.Cond) instead of asking for it again and again."
+		f.Advice = "If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."
 	case Tiny:
 		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
 		f.Where = d.from(top.Site, top.Callers)
@@ -165,6 +157,9 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
 }
 
+// fewerCalls is the advice on short system calls.
+const fewerCalls = "Make fewer, larger calls: a buffer does that for writes and reads."
+
 // wakeCost is the approximate running time of two goroutines for one block and wake-up.
 const wakeCost = 5 * time.Microsecond
 
@@ -183,23 +178,26 @@ func (d *diagnosis) mostGroups(c *cause, n int) string {
 // mostPlaces lists the places with the most time of a cause and makes them the places of the
 // finding.
 func (d *diagnosis) mostPlaces(f *Finding, c *cause) string {
-	list, first := d.most(c, 2, func(r *ledger.Row) string { return short(d.behalfOf(r)) })
+	list, first := d.most(c, 2, func(r *ledger.Row) string {
+		if p := d.lineOf(r); p.Func != "" {
+			return short(p)
+		}
+		return ""
+	})
 	for _, i := range first {
-		f.Where = append(f.Where, d.places(d.behalfOf(&d.l.Rows[i]))...)
+		f.Where = append(f.Where, d.places(d.lineOf(&d.l.Rows[i]), d.behalfOf(&d.l.Rows[i]))...)
 	}
 	return list
 }
 
-// most lists the names with the most time of a cause and returns one row for each.
+// most lists the names with the most time of a cause and returns the largest row of each.
 func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list string, rows []int) {
 	sums, row := map[string]time.Duration{}, map[string]int{}
-	for _, i := range c.rows {
-		name := nameOf(&d.l.Rows[i])
-		if name == "" {
-			continue
+	for _, i := range slices.Backward(c.rows) {
+		if name := nameOf(&d.l.Rows[i]); name != "" {
+			sums[name] += d.l.Rows[i].Time
+			row[name] = i
 		}
-		sums[name] += d.l.Rows[i].Time
-		row[name] = i
 	}
 	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
 	var out []string
@@ -228,11 +226,8 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 
 // waits returns how often goroutines waited for a cause or, for system calls, the number of calls
 // at its places; 0 if that is unknown, for example if goroutines end some of the waits and timers
-// others, or if the cause costs too little to be reported.
+// others.
 func (d *diagnosis) waits(c *cause) (n int64) {
-	if ratio(c.lost, d.l.Capacity) < worthTelling {
-		return 0
-	}
 	type at struct {
 		wait  string
 		place ledger.Place
@@ -273,24 +268,19 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 }
 
 // network describes the connection that goroutines wait for.
-func (d *diagnosis) network(f *Finding, c *cause, lost string) {
+func (d *diagnosis) network(f *Finding, c *cause, at, lost string) {
 	times := d.times(c, "time", "times")
 	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
 	switch {
 	case d.forRequests(c):
 		f.Kind = NoWork
-		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: all waited until requests came from the network%s.", lost, times)
+		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network%s.", lost, times)
 		f.Advice, f.Gain, f.Basis = "", 0, ""
-		if d.own(c.place) {
-			f.Where = d.from(c.place, c.callers(d))
-		}
 	case c.name == severalPlaces:
 		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle%s, most at %s.", lost, times, d.mostPlaces(f, c))
 	case c.place == ledger.Place{}:
 		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle%s.", lost, times)
 	default:
-		at, where := d.named(c.place, c.callers(d))
-		f.Where = where
 		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle%s.", at, lost, times)
 		if d.waitsIn(c.place, contention.NetworkKind, "os.(*File).") { // through the network poller
 			f.Title = fmt.Sprintf("Waiting for a pipe or a device at %s left %s of the capacity idle%s.", at, lost, times)
@@ -464,7 +454,7 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 		return
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
-	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
+	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
 }
 
 // nameOf returns the name of goroutines for a sentence. If the trace does not show their start, it
@@ -487,9 +477,8 @@ func (d *diagnosis) windowed() bool {
 }
 
 // lock describes a lock and what its owners did.
-func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
-	at, where := d.named(c.place, c.callers(d))
-	if f.Where = where; d.ownModule(c.place) {
+func (d *diagnosis) lock(f *Finding, c *cause, at, lost string) {
+	if d.ownModule(c.place) {
 		f.Where = d.places(c.place)
 		if q, ok := d.user(c.place, c.callers(d)); ok {
 			f.Where = append(f.Where, q)
@@ -502,14 +491,19 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		}
 	}
 	name := "The lock at " + at
-	row := d.lockRow(c.place)
-	if row != nil {
-		name = "The lock " + format.Clean(format.Func(row.Title()))
-	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
+	row := d.lockRow(c.place)
 	if row == nil {
 		return
+	}
+	called := row.Name
+	if called == contention.SeveralLocks { // perhaps: a thread that loses its core looks like a second lock
+		called = ""
+		f.Advice = "Hold it for less time. It may be several locks of the same code: a trace does not distinguish them."
+	}
+	if called = cmp.Or(called, row.Class); called != "" {
+		name = "The lock " + format.Clean(format.Func(called))
 	}
 	if did := owners(row); did != "" {
 		known := ""
@@ -541,7 +535,7 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	}
 	if calls > 0 {
 		parts = append(parts, "were in system calls under it for "+format.Percent(calls, d.l.Capacity))
-		f.Advice = strings.Replace(f.Advice, "were running", "were running or in system calls", 1) + " Make fewer, larger calls under it: buffer writes and reads."
+		f.Advice = strings.Replace(f.Advice, "were running", "were running or in system calls", 1) + " " + fewerCalls
 		without(f, "the waits and the calls", "without the code around the calls")
 	}
 	if last := len(parts) - 1; last > 0 {
@@ -911,7 +905,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		f := Finding{Kind: MoreProcs, Where: d.hotPlaces(d.hottest())}
 		queued, ready := format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued)
 		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", queued, ready)
-		f.Advice = fmt.Sprintf("There is work for up to %s processors, unless goroutines then wait for each other, or for memory that they share.", format.Count(d.enough()))
+		f.Advice = fmt.Sprintf("There is work for up to %s, unless goroutines then wait for each other, or for memory that they share.", format.Plural(d.enough(), "processor", "processors"))
 		limited := has(costly, Lock)
 		if d.onOne() {
 			f.Kind = OneProc
