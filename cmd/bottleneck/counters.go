@@ -65,6 +65,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	defineGroup(fs, &f.options.Group, "")
 	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
 	f.to.only["timeline"] = []string{"text", "json", "svg", "png"}
+	f.to.only["list"] = []string{"text", "csv", "json", "md", "html"}
 	f.to.only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}
 	c.Example = `  bottleneck record -counters default -o a.zip -- ./program
   bottleneck counters a.zip
@@ -121,11 +122,11 @@ func wrongExpression(flag string, err error) error {
 }
 
 func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error {
-	if f.list {
-		return listCounters(std, args)
-	}
 	if err := f.parse(std); err != nil {
 		return err
+	}
+	if f.list {
+		return f.listCounters(std, args)
 	}
 	in, err := oneInput(std, args)
 	if err != nil {
@@ -413,8 +414,8 @@ func writeCountersText(w io.Writer, c *counted, d drawing) error {
 	return nil
 }
 
-// listCounters lists the counters that are available.
-func listCounters(std stdio, args []string) error {
+// listCounters lists the counters that are available, and why the others are not.
+func (f *countersFlags) listCounters(std stdio, args []string) error {
 	if len(args) > 0 {
 		return usagef("-list is about this machine: leave %s out", args[0])
 	}
@@ -426,24 +427,43 @@ func listCounters(std stdio, args []string) error {
 	for _, c := range own.Counters {
 		all = append(all, counters.Available{Name: c.Name, Source: c.Source + ", always"})
 	}
-	refused := map[string][]string{} // by reason
-	all = slices.DeleteFunc(all, func(a counters.Available) bool {
-		if a.Reason != "" {
-			refused[a.Reason] = append(refused[a.Reason], a.Name)
+	return f.to.write(std, func(w io.Writer, form string, d drawing) error {
+		if write := listForms[form]; write != nil {
+			return write(w, all, d)
 		}
-		return a.Reason != ""
+		return usagef("-list has no form %s", form)
 	})
-	t := result.New([]result.Column[counters.Available]{
-		{Name: "counter", Title: "counter", Help: "as -counters of record has it", Value: result.Texts(func(a *counters.Available) string { return a.Name })},
-		{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Source })},
-	}, all, 0)
-	if err := text.WriteTable(std.out, t, textOn(std.out)); err != nil {
-		return err
-	}
-	for _, reason := range slices.Sorted(maps.Keys(refused)) {
-		if _, err := fmt.Fprintf(std.out, "\n%s\n  %s\n", wrapped(0, "Not counted here, because "+reason+":"), wrapped(2, strings.Join(refused[reason], ", "))); err != nil {
+}
+
+// availableColumns are the columns of the list of counters.
+var availableColumns = []result.Column[counters.Available]{
+	{Name: "counter", Title: "counter", Help: "as -counters of record has it", Value: result.Texts(func(a *counters.Available) string { return a.Name })},
+	{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Source })},
+	{Name: "reason", Title: "not counted because", Help: "why it is not counted here", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Reason })},
+}
+
+func availableTable(all []counters.Available, d drawing) (*result.Table, error) {
+	return result.New(availableColumns, all, max(0, d.Top)), nil
+}
+
+var listForms = forms(availableTable, nil, formsOf[[]counters.Available]{
+	"json": tableForm(availableTable, func(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) }),
+	"text": func(w io.Writer, all []counters.Available, d drawing) error {
+		refused := map[string][]string{} // by reason
+		has := slices.DeleteFunc(slices.Clone(all), func(a counters.Available) bool {
+			if a.Reason != "" {
+				refused[a.Reason] = append(refused[a.Reason], a.Name)
+			}
+			return a.Reason != ""
+		})
+		if err := text.WriteTable(w, result.New(availableColumns[:2], has, max(0, d.Top)), d.Options); err != nil {
 			return err
 		}
-	}
-	return nil
-}
+		for _, reason := range slices.Sorted(maps.Keys(refused)) {
+			if _, err := fmt.Fprintf(w, "\n%s\n  %s\n", wrapped(0, "Not counted here, because "+reason+":"), wrapped(2, strings.Join(refused[reason], ", "))); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+})

@@ -130,6 +130,8 @@ func TestCountersAnswers(t *testing.T) {
 	bottleneck("counters", "-compare", `group =~ "napping",all`, archive).want(t, exitOK, `A is group =~ "napping", B is all`, "")
 	bottleneck("counters", "-metric", "gc_assist / duration", archive).want(t, exitOK, "Quotients", "")
 	bottleneck("counters", "-list").want(t, exitOK, "sched-delay", "")
+	bottleneck("counters", "-list", "-format", "json").want(t, exitOK, `{"counter":"sched-delay","how":"execution trace, always","reason":null}`, "")
+	bottleneck("counters", "-list", "-format", "csv").want(t, exitOK, "\nsched-delay,\"execution trace, always\",\n", "")
 	bottleneck("counters", "-where", "none", archive).want(t, exitOK, "quanta fulfills none.", "")
 	bottleneck("counters", "-compare", "all,kind = gc && none", archive).want(t, exitOK, "quanta fulfills kind = gc && none.", "")
 	bottleneck("counters", "-where", "none", "-o", filepath.Join(t.TempDir(), "x.svg"), archive).want(t, exitFailure, "", "no quantum fulfills none")
@@ -144,6 +146,7 @@ func TestCountersAnswers(t *testing.T) {
 		"want two conditions":         {"-compare", "all", archive},
 		"-compare and -by":            {"-compare", "all,none", "-by", "group", archive},
 		"-list is about this machine": {"-list", archive},
+		"-list is for text":           {"-list", "-format", "svg"},
 	} {
 		bottleneck(append([]string{"counters"}, args...)...).want(t, exitUsage, "", want)
 	}
