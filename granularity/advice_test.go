@@ -27,9 +27,9 @@ func (p *Profile) disturbed(load float64) *Profile {
 	out.Wall, out.Run.Wall, out.Run.Utilization = longer(p.Wall), longer(p.Wall), p.Run.Utilization/load
 	out.Run.Delayed = time.Duration((load-1)*float64(p.Run.CPU)) + out.Wall
 	c.WallNS, c.BlockedNS = Histogram{}, Histogram{}
-	for b := range p.Classes[0].WallNS.Buckets() {
-		c.WallNS.AddN(uint64(load*float64(b.Low)), b.Count)
-		c.BlockedNS.AddN(uint64((load-1)*float64(b.Low)), b.Count)
+	for wall, count := range p.Classes[0].WallNS.Buckets() {
+		c.WallNS.AddN(uint64(load*float64(wall)), count)
+		c.BlockedNS.AddN(uint64((load-1)*float64(wall)), count)
 	}
 	out.Classes = []Class{c}
 	out.Diagnose()

@@ -15,11 +15,10 @@ import (
 // under-used. The rules below quantify these terms. The first rule that holds decides. A class is
 //
 //	unknown    if fewer than nine in ten executions were measured;
-//	blocked    if its tasks were blocked for more than half of their time: a size does not
-//	           change what they wait for;
+//	blocked    if its tasks were blocked for more than half of their time;
 //	too many   workers: if they have more workers than there are processors, all of these
-//	           are used, and on average enough tasks are under way at a time that each waits
-//	           for a processor for a third of its time;
+//	           are used, and so many tasks are under way at a time that each waits for a
+//	           processor for a third of its time;
 //	fine       if it has at least 16 tasks a processor and 100 in all, the overhead of
 //	           a task is 5 % or more of what an average one costs, and at
 //	           least two can be merged into one so that 8 a processor remain;
@@ -37,14 +36,15 @@ import (
 //	ok         otherwise.
 //
 // The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). Waking up a
-// worker's thread costs about 20 times as much. It shows as CPU time that the process used besides
-// its tasks and as context switches, but so does everything else that the process does. Therefore
-// these only decide what is unknown: a class that is small only if all of that is overhead is
-// unknown, never fine.
+// worker's thread costs about 20 times as much. It shows in the CPU time besides the tasks and in
+// context switches, but so does everything else that the process does. Therefore a class that is
+// small only if all of that is overhead is unknown, never fine.
 //
-// Time off the processor is blocked time or waiting for a processor. A trace distinguishes them. A
-// measured profile has bounds for the latter, for the whole process ([Sample].Ready,
-// [Sample].Delayed); the excess was blocked time.
+// A process has bounds for how long tasks waited for a processor ([Sample].Ready,
+// [Sample].Delayed); the rest of their time off the processor was blocked time. A trace has both.
+//
+// While threads waited for other programs, processors would have been used, or would have idled. A
+// rule holds only if it holds for both.
 
 // Diagnosis is whether the tasks of a class have a sensible size.
 type Diagnosis string
@@ -106,6 +106,7 @@ type verdict struct {
 	p25, p75    float64
 	lost        float64 // part of the processors' time for which threads waited for other programs
 	utilization float64 // of the rest; NaN: unknown
+	used        float64 // of all of it
 }
 
 // Diagnose sets the diagnosis, reasons and advice of each class from the profile's other fields.
@@ -199,7 +200,7 @@ func (v *verdict) ns(cycles float64) float64 {
 	if v.p.ByTime() {
 		return cycles
 	}
-	if v.p.Hz == 0 { // cycles of varying length: use the time on the processor
+	if v.p.Hz == 0 { // of unknown length: use the time on the processor
 		if sum := v.c.Cycles.Sum(); sum > 0 {
 			return cycles * float64(v.c.executed()) / sum
 		}
@@ -229,9 +230,8 @@ func (v *verdict) decide() {
 	if all := float64(v.p.Run.Wall) * float64(max(v.p.Procs, 1)); all > 0 {
 		v.lost = min(float64(v.delayed)/all, 1)
 	}
-	if v.utilization = v.p.during(c); v.lost > 0 && v.utilization > 0 {
-		v.utilization = min(1, v.utilization/(1-min(v.lost, 0.99)))
-	}
+	v.used = v.p.during(c)
+	v.utilization = min(1, v.used/(1-min(v.lost, 0.99)))
 	if v.blocked() || v.tooManyWorkers() || v.fine() || v.tooFewWorkers() || v.coarse() || v.straggler() || len(c.Reasons) > 0 {
 		return
 	}
@@ -239,15 +239,29 @@ func (v *verdict) decide() {
 	v.because("%s on %s %s; %s", tasks(c.Tasks), processors(v.p.allProcs()),
 		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), v.cost(v.mean))
 	if !math.IsNaN(v.utilization) {
-		v.because("the processors were %s while %s under way", v.used(), one(c.Tasks, "it was", "they were"))
+		v.because("the processors were %s while %s under way", v.usage(), one(c.Tasks, "it was", "they were"))
 	}
 	if off := c.BlockedNS.Sum() / max(1, c.WallNS.Sum()); off > mostlyBlocked && v.p.blockedKnown() {
 		v.because("%s off the processor for %.0f %% of %s time: blocked, or waiting for a processor", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"))
 	}
 }
 
-// used describes how far the processors were used.
-func (v *verdict) used() string {
+// idled reports whether the processors were used to less than 80 %. It adds a reason if that cannot
+// be decided: other programs that use the processors leave them less time to idle.
+func (v *verdict) idled() bool {
+	switch {
+	case !(v.utilization > 0): // 0: the clock is too coarse for so short a run
+		v.because("%s, but how far %s used the processors is not known: sample the machine (Recorder.Start)", v.each(""), one(v.c.Tasks, "it", "they"))
+		return false
+	case v.utilization >= fullUtilization && v.used < fullUtilization:
+		v.because("%s, but cannot tell whether processors idled: the process used %.0f %% of their time, and its threads waited for other threads for another %.0f %%; measure while no other program runs",
+			v.each(""), 100*v.used, 100*v.lost)
+	}
+	return v.utilization < fullUtilization
+}
+
+// usage describes how far the processors were used.
+func (v *verdict) usage() string {
 	left := ""
 	if v.lost >= 0.05 {
 		left = fmt.Sprintf(" of the %.0f %% of their time that other threads left", 100*(1-v.lost))
@@ -399,31 +413,23 @@ func (v *verdict) coarse() bool {
 	if procs == 1 || c.Workers == 1 || !few || !large || v.mostlyOff() || len(c.Reasons) > 0 {
 		return false
 	}
-	if !(v.utilization > 0) { // 0: the clock is too coarse for so short a run
-		v.because("%s %s few and large, but how far %s used the processors is not known: sample the machine (Recorder.Start)",
-			v.each(""), one(c.Tasks, "is", "are"), one(c.Tasks, "it", "they"))
-		return false
-	}
-	if v.utilization >= fullUtilization {
-		return false
-	}
-	if !v.p.blockedKnown() {
-		v.because("%s while the processors were %s: %s may have been blocked, the source %s does not tell",
-			v.each("at most "), v.used(), one(c.Tasks, "it", "they"), v.p.Source)
-		return false
-	}
 	total := v.mean * float64(c.Tasks)
 	// 8 tasks per processor even out the idle time at the end, but none should be so small that
 	// it is overhead.
 	split := uint64(min(float64(fewPerProc*procs), total/(coarseOverheads*float64(v.most))))
-	if split <= c.Tasks {
+	if v.p.blockedKnown() && split <= c.Tasks || !v.idled() {
+		return false
+	}
+	if !v.p.blockedKnown() {
+		v.because("%s while the processors were %s: %s may have been blocked, the source %s does not tell",
+			v.each("at most "), v.usage(), one(c.Tasks, "it", "they"), v.p.Source)
 		return false
 	}
 	c.Diagnosis, c.Split = Coarse, split
 	v.because("%s on %s%s: few and large", tasks(c.Tasks), processors(procs),
 		one(c.Tasks, " executes "+duration(v.mean), fmt.Sprintf(", three quarters of them execute %s or more", duration(v.p25))))
 	v.because("the processors were %s while %s under way: at most %.2f times faster if all were busy",
-		v.used(), one(c.Tasks, "it was", "they were"), 1/v.utilization)
+		v.usage(), one(c.Tasks, "it was", "they were"), 1/v.utilization)
 	if g := v.p.Granularity(c); g.Mean() > 0 && c.Tasks > 1 {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
@@ -444,9 +450,9 @@ func (v *verdict) straggler() bool {
 	if cpu := float64(v.p.Run.CPU); cpu > 0 {
 		total = min(total, cpu) // estimated tasks may appear to have executed more
 	}
-	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilization > 0) || v.utilization >= fullUtilization || v.instances() > 1 ||
+	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || v.instances() > 1 ||
 		largest < coarseOverheads*float64(v.most) || !(largest >= dominant*total/float64(procs) || v.late(largest, total)) ||
-		v.mostlyOff() || len(c.Reasons) > 0 {
+		v.mostlyOff() || len(c.Reasons) > 0 || !v.idled() {
 		return false
 	}
 	pieces := uint64(math.Ceil(largest / (total / float64(fewPerProc*procs))))
@@ -457,7 +463,7 @@ func (v *verdict) straggler() bool {
 	}
 	v.because("the largest of %s executes %s%s, %s of all: on %s %s would take %s if it were not for that",
 		tasks(c.Executions()), duration(largest), unmeasured, percent(largest/total), processors(procs), consequence, duration(total/float64(procs)))
-	v.because("the processors were %s while they were under way", v.used())
+	v.because("the processors were %s while they were under way", v.usage())
 	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
 	v.where()
 	return true
@@ -492,13 +498,13 @@ func (v *verdict) underWay() float64 {
 func (v *verdict) tooFewWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
 	workers := uint64(c.Workers)
-	if workers == 0 || workers >= procs || c.Tasks < 2*workers || !(v.utilization > 0) || v.utilization >= fullUtilization ||
-		!(v.underWay() >= busyWorkers*float64(workers)) || v.mostlyOff() {
+	if workers == 0 || workers >= procs || c.Tasks < 2*workers ||
+		!(v.underWay() >= busyWorkers*float64(workers)) || v.mostlyOff() || !v.idled() {
 		return false
 	}
 	c.Diagnosis = TooFewWorkers
 	v.because("%s have %s on %s, which were %s, and the workers were busy for %.0f %% of the time",
-		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), v.used(), min(100, 100*v.underWay()/float64(workers)))
+		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), v.usage(), min(100, 100*v.underWay()/float64(workers)))
 	v.advise("use %d workers, one for each processor: %.2g times faster at most", procs, float64(procs)/float64(workers))
 	v.where()
 	return true
@@ -590,11 +596,10 @@ func duration(ns float64) string {
 }
 
 // blockedKnown reports whether blocked times are known. The wall clock cannot distinguish a blocked
-// task from a running one, and cycles of varying length do not distinguish a slow core from one
-// that does something else. A trace shows how long a goroutine ran, but not for how much of that
-// its thread had a processor.
+// task from a running one. A trace shows how long a goroutine ran, but not for how much of that its
+// thread had a processor.
 func (p *Profile) blockedKnown() bool {
-	return p.Accuracy != string(cycles.UpperBound) && p.Accuracy != string(cycles.CoreCycles) || p.Source == SourceTrace
+	return p.Accuracy != string(cycles.UpperBound) || p.Source == SourceTrace
 }
 
 // during returns the utilization of the processors while the class was active. It weights the

@@ -113,8 +113,10 @@ func ExampleHistogram() {
 		h.Add(v)
 	}
 	fmt.Println(h.Count(), h.Mean(), h.Quantile(1))
-	for _, p := range h.CDF()[:2] {
-		fmt.Printf("%.3f of the values are at most %g\n", p.Fraction, p.Value)
+	for value, fraction := range h.CDF() {
+		if value < 2 {
+			fmt.Printf("%.3f of the values are at most %g\n", fraction, value)
+		}
 	}
 	// Output:
 	// 1000 499.5 999
@@ -123,9 +125,9 @@ func ExampleHistogram() {
 }
 
 func ExampleSweep() {
-	result := granularity.Sweep(4, func(tasks int) {
+	result := granularity.Sweep(5, func(tasks int) {
 		time.Sleep(time.Duration(tasks) * time.Millisecond) // each task has an overhead of 1 ms
-	}, granularity.SweepOptions{Runs: 5})
+	}, 4, 2, 1)
 	for _, p := range result {
 		fmt.Println(p.Tasks, p.Speedup > 0.5, p.Low <= p.Speedup && p.Speedup <= p.High)
 	}

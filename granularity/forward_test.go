@@ -9,7 +9,7 @@ import (
 // TestClockStepsBack: readings of one root task never decrease. The next root starts with the
 // clock as it is.
 func TestClockStepsBack(t *testing.T) {
-	sh := &shadow{frames: make([]frame, 0, 8)}
+	sh := new(shadow)
 	first, second := new(cycles.Thread), new(cycles.Thread)
 	on := first
 	var got []int64
@@ -18,9 +18,9 @@ func TestClockStepsBack(t *testing.T) {
 		sh.forward(&mark)
 		got = append(got, mark.CPU)
 	}
-	sh.push()
+	sh.push().site = new(site)
 	read(1000)
-	sh.push()
+	sh.push().site = new(site)
 	read(1500)
 	read(1400) // anchored anew
 	read(1600)

@@ -177,35 +177,31 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return min(max(value, float64(h.min)), float64(h.max))
 }
 
-// A Point of a cumulative distribution: the fraction of values that are at most Value.
-type Point struct {
-	Value    float64
-	Fraction float64
-}
-
-// CDF returns the cumulative distribution: one point for each bucket in use, at most 64 per octave,
-// the first at the smallest value and the last at the largest. The fractions increase to exactly 1.
-func (h *Histogram) CDF() []Point {
-	var points []Point
-	var below uint64
-	h.each(func(_, hi, n uint64) bool {
-		below += n
-		points = append(points, Point{Value: float64(min(hi, h.max)), Fraction: float64(below) / float64(h.count)})
-		return true
-	})
-	if len(points) > 0 && points[0].Value > float64(h.min) {
-		points = append([]Point{{Value: float64(h.min), Fraction: 1 / float64(h.count)}}, points...)
+// CDF returns the cumulative distribution: values, and the fraction of all values that are at most
+// that. There is one for each bucket in use, at most 64 per octave, the first at the smallest value
+// and the last at the largest. The fractions increase to exactly 1.
+func (h *Histogram) CDF() iter.Seq2[float64, float64] {
+	return func(yield func(value, fraction float64) bool) {
+		var below uint64
+		h.each(func(_, hi, n uint64) bool {
+			hi = min(hi, h.max)
+			if below == 0 && hi > h.min && !yield(float64(h.min), 1/float64(h.count)) {
+				return false
+			}
+			below += n
+			return yield(float64(hi), float64(below)/float64(h.count))
+		})
 	}
-	return points
 }
 
-// A Bucket of a histogram counts the values from Low to High.
-type Bucket struct{ Low, High, Count uint64 }
-
-// Buckets returns the buckets in use, in order, clipped to the smallest and the largest value.
-func (h *Histogram) Buckets() iter.Seq[Bucket] {
-	return func(yield func(Bucket) bool) {
-		h.each(func(lo, hi, n uint64) bool { return yield(Bucket{max(lo, h.min), min(hi, h.max), n}) })
+// Buckets returns the middle of each bucket in use and the number of its values, in order. The
+// smallest and the largest value bound the first and the last bucket.
+func (h *Histogram) Buckets() iter.Seq2[uint64, uint64] {
+	return func(yield func(middle, count uint64) bool) {
+		h.each(func(lo, hi, n uint64) bool {
+			lo, hi = max(lo, h.min), min(hi, h.max)
+			return yield(lo+(hi-lo)/2, n)
+		})
 	}
 }
 

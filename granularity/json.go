@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -360,7 +359,7 @@ func (h *Histogram) rebuild(in *histogramJSON) error {
 	case len(in.Buckets) == 0:
 		return errors.New("a histogram has no buckets: quantiles alone do not make a distribution")
 	}
-	var least, most wide // bounds of the sum
+	var least, most float64 // bounds of the sum
 	for i, b := range in.Buckets {
 		lo, n := b[0], b[1]
 		pageNo, slot := bucket(lo)
@@ -379,26 +378,15 @@ func (h *Histogram) rebuild(in *histogramJSON) error {
 		case i == len(in.Buckets)-1 && (in.Max < first || in.Max > last || in.Max < in.Min):
 			return fmt.Errorf("max, %d, is not in the last bucket", in.Max)
 		}
-		least.add(max(first, in.Min), n)
-		most.add(min(last, in.Max), n)
+		least += float64(max(first, in.Min)) * float64(n)
+		most += float64(min(last, in.Max)) * float64(n)
 		h.count += n
 		h.page(pageNo)[slot] = n
 	}
-	if sum := (wide{lo: *in.Sum}); sum.less(least) || most.less(sum) {
+	const rounding = 1e-9
+	if sum := float64(*in.Sum); sum < least*(1-rounding) || sum > most*(1+rounding) {
 		return fmt.Errorf("sum, %d, does not follow from the buckets", *in.Sum)
 	}
 	h.min, h.max, h.sum = in.Min, in.Max, *in.Sum
 	return nil
 }
-
-// wide is a number of 128 bits. The sum of 2^64 values of 2^64 fits.
-type wide struct{ hi, lo uint64 }
-
-func (w *wide) add(v, n uint64) {
-	hi, lo := bits.Mul64(v, n)
-	var carry uint64
-	w.lo, carry = bits.Add64(w.lo, lo, 0)
-	w.hi, _ = bits.Add64(w.hi, hi, carry)
-}
-
-func (w wide) less(o wide) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }

@@ -11,20 +11,20 @@ import (
 // Which tasks are locked to their threads.
 //
 // A goroutine that is locked to its thread can be measured even if it blocks, but then each block
-// costs it and the others 15 µs. Tasks that do not block need no lock. So a task is locked only if
+// costs it and the others 15 µs. So a task is locked only if
 //
-//   - it has a place in the log, which asks for the cycles of every task; or
-//   - it is one of the first of its site, because a program may have few tasks, which compute for
+//   - it is in the log, which has the cycles of every task; or
+//   - it is one of the first of its site, since a program may have few tasks, which compute for
 //     long and are preempted. The cost of these locks decides about the others; or
-//   - tasks of its site have left their threads, or would have, and the cost is at most 1 % of the
-//     time that they take anyway, as for tasks that compute for long and are preempted; or
+//   - tasks of its site have left their threads, or would have, and locks cost at most 1 % of the
+//     time that they take anyway, as when tasks compute for long and are preempted; or
 //   - tasks of its site have left their threads, and the cost of all such samples so far plus the
 //     expected cost of this one is at most 1 % of the time since the recorder was created. There
 //     is one such task at a time. It represents others of its site; or
 //   - the runtime does not show which tasks have left their threads.
 //
 // A site whose tasks may take longer than longestLocked gets no locks, unless its first tasks have
-// shown the cost of a lock. If one of them blocks all the time, the cost would be known too late.
+// shown what a lock costs: that would be known too late.
 
 // lockKind is the reason why a goroutine is locked.
 type lockKind uint8

@@ -77,7 +77,7 @@ func TestTasksThatDoNotBlockAreRarelySampled(t *testing.T) {
 	for range 10_000 {
 		var x execution
 		x.begin(s, nil)
-		if sh := x.shadow; sh.frames[0].lock == lockSample {
+		if sh := x.shadow; sh.root.lock == lockSample {
 			samples++
 		}
 		x.end()

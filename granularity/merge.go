@@ -14,17 +14,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Piece is the position of a profile among those made in one pass over a trace. The zero value is
+// piece is the position of a profile among those made in one pass over a trace. The zero value is
 // for a separate profile.
-type Piece struct {
-	Pass        *int // the same for all of them; nil if there are no others
-	First, Last int  // the range of pieces
+type piece struct {
+	pass        *int // the same for all of them; nil if there are no others
+	first, last int  // the range of pieces
 }
 
 // Finish completes a profile of a trace that another package has filled in: it sorts the classes
-// and adds the limits of the profile, if it shows any, to Warnings.
-func (p *Profile) Finish(of Piece) {
-	p.piece = of
+// and adds the limits of the profile, if it shows any, to Warnings. If the profile is one of several
+// of a pass over the trace, pass is the same pointer for all, and number its position among them.
+func (p *Profile) Finish(pass *int, number int) {
+	p.piece = piece{pass, number, number}
 	p.sort()
 	p.warnTrace()
 }
@@ -92,30 +93,30 @@ func (p *Profile) allProcs() uint64 {
 func (m *merger) add(p *Profile) {
 	o := &m.out
 	m.n++
-	s := p.piece.Pass
+	s := p.piece.pass
 	switch {
 	case s == nil:
 		m.instances += max(1, p.Instances)
 		m.foreign = true
 	default:
-		if last, seen := m.sources[s]; !seen || p.piece.First <= last {
+		if last, seen := m.sources[s]; !seen || p.piece.first <= last {
 			m.instances++ // otherwise it follows the previous one
 		}
-		m.sources[s] = p.piece.Last
+		m.sources[s] = p.piece.last
 	}
 	if m.n == 1 {
 		m.first(p)
 	} else {
-		m.chain = m.chain && s != nil && s == o.piece.Pass && p.piece.First > o.piece.Last
+		m.chain = m.chain && s != nil && s == o.piece.pass && p.piece.first > o.piece.last
 		m.agree(p)
 		m.differences(p)
 	}
 	if m.chain {
-		o.piece.Last = p.piece.Last
+		o.piece.last = p.piece.last
 		o.Samples = append(o.Samples, p.Samples...)
 		o.Pauses = append(o.Pauses, p.Pauses...)
 	} else if m.n > 1 {
-		o.piece, o.Samples, o.Pauses = Piece{}, nil, nil
+		o.piece, o.Samples, o.Pauses = piece{}, nil, nil
 	}
 	if !p.Time.IsZero() && (o.Time.IsZero() || p.Time.Before(o.Time)) {
 		o.Time = p.Time
@@ -141,7 +142,7 @@ func (m *merger) first(p *Profile) {
 	o.Source, o.Accuracy, o.Of, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Of, p.Hz, p.HzOrigin, p.HzPPM
 	o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
 	o.Start, o.Time, o.piece = p.Start, p.Time, p.piece
-	m.chain = p.piece.Pass != nil
+	m.chain = p.piece.pass != nil
 }
 
 // agree ensures that the pieces of a pass have the same kind of tasks: goroutines are tasks only
@@ -518,9 +519,9 @@ func (c *Class) cutSeries(begin, wall int64) {
 // since returns the values that are in h but not in o, an earlier state of h. Min and Max are known
 // to the precision of the buckets.
 func (h Histogram) since(o Histogram) (out Histogram) {
-	for b := range h.Buckets() {
-		if before := o.countAt(b.Low); b.Count > before {
-			out.AddN(b.Low+(b.High-b.Low)/2, b.Count-before)
+	for value, count := range h.Buckets() {
+		if before := o.countAt(value); count > before {
+			out.AddN(value, count-before)
 		}
 	}
 	if h.count-min(h.count, o.count) == out.count && h.sum >= o.sum {

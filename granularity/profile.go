@@ -16,7 +16,7 @@ type Profile struct {
 	// trace, "trace-running"; docs/measurements.md lists the sources.
 	Source string `json:"source"`
 	// Accuracy is how far the cycles can be trusted: "counted", "counted-user",
-	// "core-cycles", "thread-time" or "upper-bound".
+	// "thread-time" or "upper-bound".
 	Accuracy string `json:"accuracy"`
 	// Of is what a task is in a profile from a trace; "" in a measured one.
 	Of string `json:"of,omitempty"`
@@ -60,7 +60,7 @@ type Profile struct {
 	// one. Wall and Run are then sums over them, and Procs is the largest.
 	Instances int `json:"instances,omitempty"`
 
-	piece Piece // additional state for Merge
+	piece piece // additional state for Merge
 }
 
 // Class describes one class of tasks: those that execute one function, or that were given one name.

@@ -12,6 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
@@ -265,7 +266,7 @@ func (c *cell) addLeft(n *note, wall uint64) {
 
 // enter adds an execution to the log.
 func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
-	e := entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID}
+	e := entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: callstack.Goid(), tid: mark.Thread.TID}
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
 	r.log = append(r.log, e)
@@ -391,7 +392,15 @@ func notesOf(th *cycles.Thread, g uintptr) *notes {
 	}
 }
 
-func (n *notes) release() { publish(&n.busy, 0) }
+// release lets others use the notes. On amd64 any store publishes all earlier ones, in a tenth of the
+// time of an atomic one, which also waits until the thread's stores have reached the cache.
+func (n *notes) release() {
+	if runtime.GOARCH == "amd64" && !race.Enabled {
+		n.busy = 0
+	} else {
+		atomic.StoreUint32(&n.busy, 0)
+	}
+}
 
 // next returns a new note.
 func (n *notes) next() *note {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
@@ -18,14 +17,13 @@ import (
 //	total cycles = clock at the end − clock at the start
 //	self cycles  = total − Σ total of the tasks directly nested in it
 //
-// Self cycles are the task's granularity, so the self cycles of a task and of everything nested in
-// it sum to the outermost total.
+// Self cycles are the task's granularity. Those of a task and of everything nested in it sum to the
+// outermost total.
 //
-// The clock counts what a thread executes. The difference of two readings is what the goroutine has
-// executed if it stayed on its thread between them ([cycles.Mark.Stayed]), as most tasks do. For a
-// task that blocked and so left its thread, only the wall time is known. Some such tasks are locked
-// to their threads while they execute, which measures them: see locking.go. In a program that
-// contains coroutines ([iter.Pull]) no task is locked, because that could end the program.
+// The clock counts what a thread executes. For a task that left its thread ([cycles.Mark.Stayed]),
+// because it blocked, only the wall time is known. Some such tasks are locked to their threads,
+// which measures them: see locking.go. In a program that contains coroutines ([iter.Pull]) no task
+// is locked, because that could end the program.
 //
 // [Pause] takes the goroutine's frames off its stack, and Resume puts them back. The cycles in
 // between belong to no task. A task that ends while it is paused is counted as unmeasured.
@@ -33,10 +31,10 @@ import (
 // frame is one executing task. Only its goroutine accesses it.
 type frame struct {
 	site  *site
-	first int64       // tick at the start of the execution; identifies the execution on its goroutine
 	start cycles.Mark // the clock at the start, or at the last Resume
+	first int64       // tick at the start of the execution; identifies the execution on its goroutine
 	lock  lockKind    // the goroutine is locked to its thread for the task
-	more  bool        // some field below is not zero
+	more  bool        // some field below is not zero, or tasks have been nested in it
 
 	left  bool  // it left its thread before the last Pause: its cycles are unknown
 	turns uint8 // how often it let others run before the last Pause, or between two
@@ -49,40 +47,105 @@ type frame struct {
 	log      *pending
 }
 
-// shadow is the stack of one goroutine.
+// stack is a stack of frames. There are none if the root has no site.
+type stack struct {
+	root  frame
+	inner []frame // nested in the root
+}
+
+// depth returns the number of frames.
+//
+//go:norace
+func (s *stack) depth() int {
+	if s.root.site == nil {
+		return 0
+	}
+	return 1 + len(s.inner)
+}
+
+// at returns a frame. The root is number 0.
+//
+//go:norace
+func (s *stack) at(i int) *frame {
+	if i == 0 {
+		return &s.root
+	}
+	return &s.inner[i-1]
+}
+
+// innermost returns the newest frame, or the root if there is none. It reads inner only if it has
+// been used.
+//
+//go:norace
+func (s *stack) innermost() *frame {
+	if s.root.more && len(s.inner) > 0 {
+		return &s.inner[len(s.inner)-1]
+	}
+	return &s.root
+}
+
+// shadow is the stack of one goroutine. A task without nested tasks uses its first cache line only,
+// since thousands of stacks do not fit into the cache.
 type shadow struct {
-	g      uintptr // see [cycles.Goroutine]
-	frames []frame
-	one    [1]frame       // usual location of frames
-	latest int64          // the last reading of the clock, while there are frames
+	g uintptr // see [cycles.Goroutine]
+	stack
+	latest int64          // the last reading of the clock, if tasks have been nested in the root
 	on     *cycles.Thread // thread of that reading
 	paused *paused        // the last pause of the goroutine that was not resumed
+	_      [32]byte       // a multiple of the cache line, so that allocation aligns it
 }
 
 // shadows holds the shadow stacks of all goroutines that have executed tasks. The runtime reuses
 // the structures of exited goroutines, so there are only as many stacks as goroutines that lived at
 // the same time.
 var shadows struct {
-	recent [4096]atomic.Pointer[shadow]
+	recent [1024]hints
 	all    sync.Map // by the goroutine
 }
+
+// hints show where to find the stacks of some goroutines with the same hash.
+type hints [4]hint
+
+// hint is the stack of a goroutine. The fields may be of different goroutines if both were set at
+// the same time.
+type hint struct {
+	g  atomic.Uintptr
+	sh atomic.Pointer[shadow]
+}
+
+func hintsOf(g uintptr) *hints { return &shadows.recent[uint64(g)*0x9e3779b97f4a7c15>>54] }
 
 // shadowOf returns the calling goroutine's shadow stack. Later goroutines reuse it, but only one at
 // a time, which the race detector cannot see.
 //
 //go:norace
 func shadowOf(g uintptr) *shadow {
-	recent := &shadows.recent[uint64(g)*0x9e3779b97f4a7c15>>52]
-	if sh := recent.Load(); sh != nil && sh.g == g {
-		return sh
+	hints := hintsOf(g)
+	for i := range hints {
+		if h := &hints[i]; h.g.Load() == g {
+			if sh := h.sh.Load(); sh != nil && sh.g == g {
+				return sh
+			}
+		}
 	}
+	return findShadow(g, hints)
+}
+
+// findShadow is the slow path of shadowOf.
+func findShadow(g uintptr, hints *hints) *shadow {
 	found, ok := shadows.all.Load(g)
 	if !ok {
-		sh := &shadow{g: g}
-		sh.frames = sh.one[:0]
-		found, _ = shadows.all.LoadOrStore(g, sh)
+		found, _ = shadows.all.LoadOrStore(g, &shadow{g: g})
 	}
-	recent.Store(found.(*shadow))
+	h := &hints[g/64%uintptr(len(hints))] // if all are in use
+	for i := range hints {
+		if hints[i].g.Load() == 0 {
+			h = &hints[i]
+			break
+		}
+	}
+	h.sh.Store(found.(*shadow))
+	h.g.Store(g)
 	return found.(*shadow)
 }
 
@@ -90,29 +153,16 @@ func shadowOf(g uintptr) *shadow {
 //
 //go:norace
 func (sh *shadow) forget() {
-	if !cycles.Reused && len(sh.frames) == 0 && sh.paused == nil {
-		shadows.all.Delete(sh.g)
-		shadows.recent[uint64(sh.g)*0x9e3779b97f4a7c15>>52].CompareAndSwap(sh, nil)
+	if cycles.Reused || sh.depth() > 0 || sh.paused != nil {
+		return
 	}
-}
-
-// goroutine identifies the calling goroutine: by its ID or, if that is unknown, by
-// [cycles.Goroutine] with the bit unnamed set.
-func goroutine() uint64 {
-	if id := callstack.Goid(); id != 0 {
-		return id
+	shadows.all.Delete(sh.g)
+	hints := hintsOf(sh.g)
+	for i := range hints {
+		if hints[i].sh.CompareAndSwap(sh, nil) {
+			hints[i].g.Store(0)
+		}
 	}
-	return unnamed | uint64(cycles.Goroutine())
-}
-
-const unnamed = 1 << 63
-
-// named returns the goroutine's ID, or 0 if it is an address.
-func named(goroutine uint64) uint64 {
-	if goroutine&unnamed != 0 {
-		return 0
-	}
-	return goroutine
 }
 
 // An execution is the state that begin leaves for end. It is not copied: copying recently written
@@ -156,7 +206,9 @@ func (x *execution) begin(s *site, log *pending) {
 		f.lockAs(lockSample)
 		f.start = r.clock.Start()
 	}
-	sh.forward(&f.start)
+	if f.more || f != &sh.root {
+		sh.forward(&f.start)
+	}
 	f.first, x.first = f.start.Wall, f.start.Wall
 }
 
@@ -166,7 +218,7 @@ func (x *execution) begin(s *site, log *pending) {
 //
 //go:norace
 func (sh *shadow) forward(mark *cycles.Mark) {
-	if len(sh.frames) > 1 && mark.CPU < sh.latest && mark.Thread == sh.on {
+	if len(sh.inner) > 0 && mark.CPU < sh.latest && mark.Thread == sh.on {
 		mark.CPU = sh.latest
 	}
 	sh.latest, sh.on = mark.CPU, mark.Thread
@@ -176,43 +228,39 @@ func (sh *shadow) forward(mark *cycles.Mark) {
 //
 //go:norace
 func (sh *shadow) push() *frame {
-	n := len(sh.frames)
-	if n == cap(sh.frames) {
-		sh.grow()
+	if sh.root.site == nil {
+		return &sh.root
 	}
-	sh.frames = sh.frames[:n+1]
-	return &sh.frames[n]
-}
-
-// grow makes room for more frames.
-//
-//go:norace
-func (sh *shadow) grow() {
-	n := len(sh.frames)
-	frames := make([]frame, n, 2*n+4)
-	for i := range frames { // copy() would be visible to the race detector
-		frames[i] = sh.frames[i]
+	if !sh.root.more {
+		sh.root.more = true
+		sh.latest, sh.on = sh.root.start.CPU, sh.root.start.Thread
 	}
-	sh.frames = frames
+	n := len(sh.inner)
+	if n == cap(sh.inner) {
+		more := make([]frame, n, 2*n+4)
+		for i := range more { // copy() would be visible to the race detector
+			more[i] = sh.inner[i]
+		}
+		sh.inner = more
+	}
+	sh.inner = sh.inner[:n+1]
+	return &sh.inner[n]
 }
 
 // pop removes the newest frame.
 //
 //go:norace
 func (sh *shadow) pop() {
-	n := len(sh.frames) - 1
-	if f := &sh.frames[n]; f.more {
-		*f = frame{}
-	}
-	sh.frames = sh.frames[:n]
+	*sh.innermost() = frame{}
+	sh.inner = sh.inner[:max(len(sh.inner)-1, 0)]
 }
 
 // top returns the log ID of the innermost task, or 0 if there is none or it is not in the log.
 //
 //go:norace
 func (sh *shadow) top() uint64 {
-	if n := len(sh.frames) - 1; n >= 0 && sh.frames[n].log != nil {
-		return sh.frames[n].log.id
+	if log := sh.innermost().log; log != nil {
+		return log.id
 	}
 	return 0
 }
@@ -222,17 +270,16 @@ func (sh *shadow) top() uint64 {
 //go:norace
 func (x *execution) end() {
 	sh, r := x.shadow, x.site.rec
-	n := len(sh.frames) - 1
-	if n < 0 || sh.frames[n].first != x.first {
+	f := sh.innermost()
+	if f.site == nil || f.first != x.first {
 		x.site.cell.lose()
 		sh.endPaused(r, x.first)
 		sh.forget()
 		x.endRegion()
 		return
 	}
-	f := &sh.frames[n]
 	mark := r.clock.End(&f.start)
-	if n > 0 || f.more {
+	if f.more || f != &sh.root {
 		sh.finish(f, &mark)
 		sh.forget()
 		x.endRegion()
@@ -251,7 +298,7 @@ func (x *execution) end() {
 		notes.learn(x.site)
 	}
 	notes.release()
-	sh.frames = sh.frames[:0]
+	f.site = nil
 	sh.forget()
 	x.endRegion()
 }
@@ -266,7 +313,7 @@ func (x *execution) endRegion() {
 //
 //go:norace
 func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
-	r, n := f.site.rec, len(sh.frames)-1
+	r, n := f.site.rec, len(sh.inner)
 	sh.forward(mark)
 	var m measurement
 	f.measure(mark, r, &m)
@@ -276,7 +323,7 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 		if r.opts.AggregateNested {
 			kind |= noteAggregated
 		}
-		sh.frames[n-1].addNested(f, &m, kind)
+		sh.at(n-1).addNested(f, &m, kind)
 	}
 	turns := f.gaveWay(m.turns)
 	switch {
@@ -365,12 +412,11 @@ type Paused struct{ state *paused }
 // paused is what a goroutine has paused. Only that goroutine accesses it, except for shadow.
 type paused struct {
 	shadow *shadow
-	frames []frame // nil when resumed
+	stack  // none when resumed
 	rec    *Recorder
 	at     int64   // tick of the pause
 	over   bool    // one of the tasks has ended
 	outer  *paused // paused before by the same goroutine
-	one    [1]frame
 }
 
 // Pause stops the measurement of the task that the calling goroutine executes, and of the tasks in
@@ -381,8 +427,8 @@ type paused struct {
 //	paused.Resume()
 //
 // Without it, the cycles of tasks that block are known only from a sample of such tasks. A pause
-// costs about 0.15 µs and one allocation (two in a nested task). Its time belongs to the task's
-// wall and blocked time, not to its cycles.
+// costs about 0.15 µs and one allocation. Its time belongs to the task's wall and blocked time, not
+// to its cycles.
 //
 // Outside a task Pause does nothing. A task that ends while paused is counted as unmeasured, and so
 // are the enclosing tasks that were paused with it. A goroutine that the user locked to its thread
@@ -393,32 +439,25 @@ func Pause() Paused { return Paused{shadowOf(cycles.Goroutine()).pause()} }
 //
 //go:norace
 func (sh *shadow) pause() *paused {
-	n := len(sh.frames)
-	if n == 0 {
+	if sh.depth() == 0 {
 		sh.forget()
 		return nil
 	}
-	rec := sh.frames[n-1].site.rec
-	mark := rec.clock.Stop(sh.frames[n-1].start.Thread)
+	f := sh.innermost()
+	rec := f.site.rec
+	mark := rec.clock.Stop(f.start.Thread)
 	sh.forward(&mark)
-	for i := range sh.frames {
-		f := &sh.frames[i]
+	for i := range sh.depth() {
+		f := sh.at(i)
 		var m measurement
 		f.measure(&mark, rec, &m) // Resume also reads the clock, so the rest is as long as an empty task again
 		f.before, f.offCPU, f.left, f.turns, f.more = m.total, m.totalOff, m.left, m.turns, true
-	}
-	p := &paused{shadow: sh, rec: rec, at: mark.Wall, outer: sh.paused}
-	if p.frames = p.one[:]; n > 1 {
-		p.frames = make([]frame, n)
-	}
-	for i := range p.frames { // copy() would be visible to the race detector
-		p.frames[i] = sh.frames[i]
-		if p.frames[i].lock != 0 {
+		if f.lock != 0 {
 			runtime.UnlockOSThread()
 		}
-		sh.frames[i] = frame{}
 	}
-	sh.frames = sh.frames[:0]
+	p := &paused{shadow: sh, stack: sh.stack, rec: rec, at: mark.Wall, outer: sh.paused}
+	sh.stack = stack{}
 	sh.paused = p
 	return p
 }
@@ -429,8 +468,8 @@ func (sh *shadow) pause() *paused {
 func (sh *shadow) endPaused(r *Recorder, first int64) {
 	for at := &sh.paused; *at != nil; at = &(*at).outer {
 		p := *at
-		for i := range p.frames {
-			f := &p.frames[i]
+		for i := range p.depth() {
+			f := p.stack.at(i)
 			if f.first != first {
 				continue
 			}
@@ -456,22 +495,21 @@ func (p Paused) Resume() {
 //go:norace
 func (p *paused) resume() {
 	sh := p.shadow
-	if p.frames == nil || p.over || len(sh.frames) > 0 || sh.paused != p {
+	if p.depth() == 0 || p.over || sh.depth() > 0 || sh.paused != p {
 		return
 	}
 	sh.paused = p.outer
-	for i := range p.frames {
-		*sh.push() = p.frames[i]
-		if f := &p.frames[i]; f.lock != 0 {
+	sh.stack, p.stack = p.stack, stack{}
+	for i := range sh.depth() {
+		if f := sh.at(i); f.lock != 0 {
 			runtime.LockOSThread()
 			f.switches = threadSwitches() // of the current thread
 		}
 	}
-	p.frames = nil
 	mark := p.rec.clock.Start()
 	sh.latest, sh.on = mark.CPU, mark.Thread
-	for i := range sh.frames {
-		f := &sh.frames[i]
+	for i := range sh.depth() {
+		f := sh.at(i)
 		f.start = mark
 		f.offCPU += mark.Wall - p.at
 	}

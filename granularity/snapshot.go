@@ -109,7 +109,7 @@ func (s *snapshot) add(from *site) {
 	into.Longest = max(into.Longest, time.Duration(gone.wall.Max()))
 	into.Nested += nested
 	into.Aggregated += aggregated
-	if !gone.estimate(&place, s.nsPerCycle()) {
+	if !gone.estimate(&place, 1e9/s.p.Hz) {
 		into.Unmeasured += gone.wall.Count()
 	} else {
 		into.Estimated += gone.wall.Count()
@@ -131,14 +131,6 @@ func (s *snapshot) add(from *site) {
 	into.Sites = append(into.Sites, place)
 }
 
-// nsPerCycle returns the nanoseconds per cycle, or 0 if that varies.
-func (s *snapshot) nsPerCycle() float64 {
-	if s.p.Hz == 0 {
-		return 0
-	}
-	return 1e9 / s.p.Hz
-}
-
 // estimate adds the tasks that have left their threads. Their cycles are those of the sample,
 // scaled to the number of tasks, and their time off the processor is the rest of their wall time.
 // It reports false if there is no sample.
@@ -153,16 +145,16 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 	// A block costs a locked task more than others: no task executes for longer than its wall
 	// time.
 	most := uint64(math.MaxUint64)
-	if mean := l.wall.Mean(); all > 0 && nsPerCycle > 0 {
+	if mean := l.wall.Mean(); all > 0 {
 		most = uint64(mean / nsPerCycle)
 	}
 	total, given, seen := all+costly, uint64(0), uint64(0)
 	var sum float64
-	for b := range l.cycles.Buckets() {
-		seen += b.Count
+	for value, count := range l.cycles.Buckets() {
+		seen += count
 		n := total*seen/sample - given
 		given += n
-		value := min(b.Low+(b.High-b.Low)/2, most)
+		value = min(value, most)
 		place.Cycles.AddN(value, n)
 		sum += float64(value) * float64(n)
 	}
@@ -177,9 +169,8 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 		place.BlockedNS.AddN(uint64(l.wall.Mean())-min(executed, uint64(l.wall.Mean())), costly)
 	}
 	place.WallNS.Merge(walls)
-	for b := range walls.Buckets() {
-		middle := b.Low + (b.High-b.Low)/2
-		place.BlockedNS.AddN(middle-min(executed, middle), b.Count)
+	for wall, count := range walls.Buckets() {
+		place.BlockedNS.AddN(wall-min(executed, wall), count)
 	}
 	return true
 }
@@ -216,16 +207,11 @@ func (s *snapshot) finishSeries(c *Class, from *class) {
 	from.mu.Lock()
 	over := from.series
 	from.mu.Unlock()
-	width := int64(1) << over.Shift
 	length := s.now.tick - s.r.began.tick
 	var activeTicks float64
-	for i, b := range over.Bins {
-		start := int64(i) * width
-		if start >= length {
-			break
-		}
-		end := min(start+width, length)
-		part := min(1, over.Active(i)*float64(width)/float64(end-start))
+	over.Each(length, func(i int, start, end int64) {
+		b := &over.Bins[i]
+		part := min(1, float64(b.Busy)/float64(end-start)) // at most: as if one task followed the other
 		activeTicks += part * float64(end-start)
 		c.Series = append(c.Series, Bin{
 			At:     s.base.Monotonic(s.r.began.tick + end),
@@ -233,7 +219,7 @@ func (s *snapshot) finishSeries(c *Class, from *class) {
 			Busy:   time.Duration(s.base.NS(b.Busy)),
 			Active: part,
 		})
-	}
+	})
 	if length > 0 {
 		c.ActiveShare = activeTicks / float64(length)
 	}
@@ -246,7 +232,7 @@ func (s *snapshot) record(e *entry) TaskRecord {
 		ID: e.id, Outer: e.outer, Class: e.site.class.name,
 		Created: frames(e.site.created), Submitted: frames(e.site.submitted),
 		CreatedAt: base.Monotonic(e.created), StartedAt: base.Monotonic(e.start), EndedAt: base.Monotonic(e.end),
-		Creator: e.creator, Submitter: e.submitter, Executor: named(e.goid), Thread: e.tid,
+		Creator: e.creator, Submitter: e.submitter, Executor: e.goid, Thread: e.tid,
 		Cycles: uint64(e.m.self), TotalCycles: uint64(e.m.total),
 		Blocked: time.Duration(base.NS(e.m.selfOff)),
 	}
@@ -269,8 +255,6 @@ func (s *snapshot) warn(info cycles.Info) {
 	switch info.Accuracy {
 	case cycles.UpperBound:
 		add("Cycles are upper bounds: no counter of what a thread executes works here (%s).", strings.Join(info.Refused, "; "))
-	case cycles.CoreCycles:
-		add("Cycles elapse at the cores' varying frequency: they do not compare with reference cycles, and blocked times are not known.")
 	case cycles.CountedUser:
 		add("Cycles are those in user mode only: the system does not grant counting in the kernel.")
 	}

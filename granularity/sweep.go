@@ -12,17 +12,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// SweepOptions configures [Sweep]. The zero value is ready to use.
-type SweepOptions struct {
-	// Runs is the number of runs for each number of tasks, 10 if less than 3.
-	Runs int
-	// Least is the smallest number of tasks to try, 1 if 0.
-	Least int
-	// Counts are the numbers of tasks to compare, such as the one that a diagnosis advises,
-	// instead of halves. They may be larger.
-	Counts []int
-}
-
 // SweepPoint is the result for one number of tasks, or for one value of another parameter.
 type SweepPoint struct {
 	Value string // of the parameter; "" in a sweep over numbers of tasks
@@ -36,34 +25,30 @@ type SweepPoint struct {
 	Profile *Profile
 }
 
-// SweepResult has one point for each number of tasks, in the order of trying: largest first, unless
-// Counts was set.
+// SweepResult has one point for each number of tasks, in the order given.
 type SweepResult []SweepPoint
 
-// Sweep runs a workload cut into tasks, tasks/2, tasks/4, … tasks and compares the
-// times, as tables 10 to 12 of the paper do:
+// Sweep runs a workload cut into different numbers of tasks and compares the times, as tables 10 to
+// 12 of the paper do. The first number is the base, and each is run as often as runs:
 //
-//	result := granularity.Sweep(570, func(tasks int) { analyse(files, tasks) }, granularity.SweepOptions{})
+//	result := granularity.Sweep(10, func(tasks int) { analyse(files, tasks) }, 570, 285, 16)
 //	fmt.Print(result)
 //
 // The runs of all numbers of tasks are interleaved, so that a change of the machine's speed affects
 // all of them alike; one round before the first is not counted. The intervals are Welch's t
 // intervals on the logarithms of the times, which assume that relative errors are approximately
-// normal. It panics if tasks is less than 1; a panic in run passes through.
-func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
-	if tasks < 1 {
+// normal. It panics if a number of tasks is less than 1, or none is given; a panic in run passes
+// through. At least three runs are made.
+func Sweep(runs int, run func(tasks int), counts ...int) SweepResult {
+	if len(counts) == 0 || slices.Min(counts) < 1 {
 		panic("granularity: Sweep of less than one task")
 	}
-	if opts.Runs < 3 {
-		opts.Runs = 10
-	}
-	var result SweepResult
-	for _, n := range opts.counts(tasks) {
-		result = append(result, SweepPoint{Tasks: n})
-	}
-	for turn := range opts.Runs + 1 {
+	result := make(SweepResult, len(counts))
+	for turn := range max(runs, 3) + 1 {
 		for i := range result {
-			p := &result[(i+turn)%len(result)]
+			i = (i + turn) % len(result)
+			p := &result[i]
+			p.Tasks = counts[i]
 			from := monotime.Now()
 			run(p.Tasks)
 			if took := time.Duration(monotime.Now() - from); turn > 0 {
@@ -81,18 +66,6 @@ func (r SweepResult) Compare() {
 	for i := range r {
 		r[i].compare(r[0].Times)
 	}
-}
-
-// counts returns the numbers of tasks to try; the first is the base.
-func (opts *SweepOptions) counts(tasks int) []int {
-	out := []int{tasks}
-	if len(opts.Counts) > 0 {
-		return append(out, opts.Counts...)
-	}
-	for n := tasks / 2; n >= max(opts.Least, 1); n /= 2 {
-		out = append(out, n)
-	}
-	return out
 }
 
 // compare computes the speed-up against the base.
@@ -223,18 +196,6 @@ func (r SweepResult) Table(parameter string) *result.Table {
 	t := result.New(columns, r, 0)
 	t.Title = "Times and tasks by " + parameter
 	return t
-}
-
-// Best returns the fastest point whose interval lies wholly above 1, or the first
-// point if there is none.
-func (r SweepResult) Best() SweepPoint {
-	best := r[0]
-	for _, p := range r[1:] {
-		if p.Low > 1 && p.Speedup > best.Speedup {
-			best = p
-		}
-	}
-	return best
 }
 
 // String returns a text table, one line for each number of tasks.

@@ -11,8 +11,8 @@ import (
 
 func TestSweepRunsEverything(t *testing.T) {
 	calls := map[int]int{}
-	result := Sweep(20, func(tasks int) { calls[tasks]++ }, SweepOptions{Runs: 5})
-	want := []int{20, 10, 5, 2, 1}
+	want := []int{20, 10, 80, 2, 1}
+	result := Sweep(5, func(tasks int) { calls[tasks]++ }, want...)
 	if len(result) != len(want) {
 		t.Fatalf("%d points; want %v", len(result), want)
 	}
@@ -24,11 +24,10 @@ func TestSweepRunsEverything(t *testing.T) {
 	if p := result[0]; p.Speedup != 1 || p.Low != 1 || p.High != 1 {
 		t.Errorf("the base is %g [%g, %g] times faster than itself", p.Speedup, p.Low, p.High)
 	}
-	if n := len(Sweep(20, func(int) {}, SweepOptions{Least: 5})); n != 3 {
-		t.Errorf("down to 5 tasks: %d points; want 20, 10, 5", n)
-	}
-	if panicOf(func() { Sweep(0, func(int) {}, SweepOptions{}) }) == nil {
-		t.Error("a sweep of no task did not panic")
+	for _, counts := range [][]int{nil, {0}, {3, -1}} {
+		if panicOf(func() { Sweep(5, func(int) {}, counts...) }) == nil {
+			t.Errorf("a sweep of %v tasks did not panic", counts)
+		}
 	}
 }
 
@@ -65,14 +64,8 @@ func TestT975(t *testing.T) {
 	}
 }
 
-func TestSweepBest(t *testing.T) {
+func TestSweepText(t *testing.T) {
 	r := SweepResult{{Tasks: 8, Speedup: 1, Low: 1, High: 1}, {Tasks: 4, Speedup: 1.5, Low: 1.2, High: 1.8}, {Tasks: 2, Speedup: 2, Low: 0.9, High: 4}}
-	if got := r.Best().Tasks; got != 4 {
-		t.Errorf("the best is %d tasks; want 4: that 2 are faster is not certain", got)
-	}
-	if got := r[:1].Best().Tasks; got != 8 {
-		t.Errorf("with nothing better the best is %d; want the base, 8", got)
-	}
 	if s := r.String(); strings.Count(s, "\n") != 4 || !strings.Contains(s, "1.50x  1.20 – 1.80") {
 		t.Errorf("the table is\n%s", s)
 	}
@@ -107,26 +100,6 @@ func TestSweepPredicts(t *testing.T) {
 	} {
 		if !slices.Equal(got[name], want) {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
-		}
-	}
-}
-
-func TestSweepCounts(t *testing.T) {
-	for _, tt := range []struct {
-		opts SweepOptions
-		want []int
-	}{
-		{SweepOptions{}, []int{10, 5, 2, 1}},
-		{SweepOptions{Least: 3}, []int{10, 5}},
-		{SweepOptions{Least: 30}, []int{10}},
-		{SweepOptions{Counts: []int{80, 3}}, []int{10, 80, 3}},
-	} {
-		var got []int
-		for _, p := range Sweep(10, func(int) {}, tt.opts) {
-			got = append(got, p.Tasks)
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%+v: tried %v; want %v", tt.opts, got, tt.want)
 		}
 	}
 }

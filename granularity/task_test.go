@@ -433,7 +433,7 @@ func TestPauseAndLocks(t *testing.T) {
 				if f(); locked() != own {
 					t.Errorf("%s: locked to the thread: %v; the user's lock: %v", name, locked(), own)
 				}
-				if sh := shadowOf(cycles.Goroutine()); sh.paused != nil || len(sh.frames) > 0 {
+				if sh := shadowOf(cycles.Goroutine()); sh.paused != nil || sh.depth() > 0 {
 					t.Errorf("%s: tasks that have ended are still there", name)
 				}
 				before := rec.Profile()

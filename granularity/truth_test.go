@@ -39,7 +39,7 @@ func (tr *truth) spin(d time.Duration) {
 // computation on both sides of a pause in which they change threads.
 func TestTasksAreTrue(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 1000})
-	if p := rec.Profile(); p.Accuracy == string(cycles.UpperBound) || p.Source == string(cycles.CPUCycles) {
+	if p := rec.Profile(); p.Accuracy == string(cycles.UpperBound) {
 		t.Skip("no source of reference cycles")
 	}
 	base := cycles.TimebaseOf()
@@ -131,7 +131,7 @@ func readingVaries(clock *cycles.Clock) int64 {
 // ends are not the task's work.
 func TestPauseIsNotCounted(t *testing.T) {
 	clock, err := cycles.Open(cycles.ThreadClock)
-	if err != nil || clock.Info().Resolution > time.Microsecond {
+	if err != nil || runtime.GOOS != "linux" {
 		t.Skip("no fine thread clock: ", err)
 	}
 	var got, bias int64

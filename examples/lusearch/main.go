@@ -76,12 +76,12 @@ func (o options) run(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\nAs advised: %d tasks instead of %d. Times of %d interleaved runs each:\n\n", c.Split, procs, o.runs)
 	wrong := error(nil)
-	result := granularity.Sweep(procs, func(tasks int) {
+	result := granularity.Sweep(o.runs, func(tasks int) {
 		g := &granularity.Group{}
 		if hits, err := x.searchAll(queries, tasks, g); err != nil || hits != want {
 			wrong = errors.Join(err, fmt.Errorf("%d hits with %d tasks, but %d with %d", hits, tasks, want, procs))
 		}
-	}, granularity.SweepOptions{Runs: o.runs, Counts: []int{int(c.Split)}})
+	}, procs, int(c.Split))
 	if wrong != nil {
 		return wrong
 	}

@@ -4,7 +4,6 @@
 //
 //	go run .                    # the diagnosis and the speed-up
 //	go run . -json pmd.json     # keeps the profile for "bottleneck tasks pmd.json"
-//	go run . -sweep             # tries 570, 285, 142, … tasks, too
 package main
 
 import (
@@ -26,7 +25,6 @@ func main() {
 	flag.IntVar(&o.files, "files", 570, "number of files")
 	flag.IntVar(&o.runs, "runs", 200, "number of runs to compare")
 	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
-	flag.BoolVar(&o.sweep, "sweep", false, "try all numbers of tasks, halving")
 	flag.Parse()
 	if flag.NArg() > 0 || o.files < 1 || o.runs < 3 {
 		flag.Usage()
@@ -41,7 +39,6 @@ func main() {
 type options struct {
 	files, runs int
 	json        string
-	sweep       bool
 }
 
 func (o options) run(w io.Writer) error {
@@ -71,25 +68,18 @@ func (o options) run(w io.Writer) error {
 	merged := (o.files + int(c.Merge) - 1) / int(c.Merge)
 	fmt.Fprintf(w, "\nAs advised: %d files in a task, so %d tasks instead of %d. Times of %d interleaved runs each:\n\n", c.Merge, merged, o.files, o.runs)
 	wrong := false
-	sweep := granularity.SweepOptions{Runs: o.runs, Counts: []int{merged}}
-	if o.sweep {
-		sweep.Counts = nil
-	}
-	result := granularity.Sweep(o.files, func(tasks int) {
+	result := granularity.Sweep(o.runs, func(tasks int) {
 		wrong = wrong || checkAll(files, (o.files+tasks-1)/tasks, newPlain()) != want
-	}, sweep)
+	}, o.files, merged)
 	if wrong {
 		return errors.New("the number of tasks changes the result")
 	}
 	fmt.Fprint(w, result)
-	best := result[len(result)-1]
-	if o.sweep {
-		best = result.Best()
-	}
-	if p := best; p.Low < 1 && p.High > 1 {
+	p := result[1]
+	if p.Low < 1 && p.High > 1 {
 		fmt.Fprintln(w, "\nThe interval contains 1: other programs may have used the processors. Try again.")
 	}
-	_, err := fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", best.Speedup, best.Tasks)
+	_, err := fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", p.Speedup, p.Tasks)
 	return err
 }
 

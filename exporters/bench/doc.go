@@ -24,8 +24,7 @@
 //
 //	-bottle.out DIR      write the graph of each measured loop, as SVG and JSON; implies Trace
 //	-contention.out DIR  write the waits for locks of each benchmark, as JSON
-//	-tasks.out DIR       write the profile of tasks after each benchmark, as JSON: of all so far,
-//	                     since its recorder is one for the process
+//	-tasks.out DIR       write the profile of tasks of each benchmark, as JSON
 //
 // File names contain the benchmark and the number of processors. With -count, the last run replaces
 // earlier ones.

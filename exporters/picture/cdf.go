@@ -155,11 +155,10 @@ func superscript(n int) string {
 func (m *tasksModel) curve(p *cdfPlot, c *taskClass) *group {
 	l := lines{stroke: rgb(c.fill), width: curveWidth}
 	const join = curveWidth / 2 // makes the corners solid
-	points := c.hist.CDF()
-	x, y := p.px(points[0].Value), p.py(0)
-	for i, pt := range points {
-		nx, ny := p.px(pt.Value), p.py(pt.Fraction)
-		if i < len(points)-1 && nx-x < 0.5 && y-ny < 0.5 {
+	x, y := p.px(float64(c.hist.Min())), p.py(0)
+	for value, fraction := range c.hist.CDF() {
+		nx, ny := p.px(value), p.py(fraction)
+		if fraction < 1 && nx-x < 0.5 && y-ny < 0.5 {
 			continue
 		}
 		if nx > x {

@@ -111,9 +111,8 @@ func decades(p *granularity.Profile, s *granularity.Site, perCycle float64) (out
 	h := p.SiteGranularity(s)
 	byDecade := map[int]*decade{}
 	sum := 0.0
-	for bucket := range h.Buckets() {
-		n := float64(bucket.Count)
-		v := float64(bucket.Low) + float64(bucket.High-bucket.Low)/2
+	for value, count := range h.Buckets() {
+		n, v := float64(count), float64(value)
 		d := int(math.Floor(math.Log10(max(v, 1)) + 1e-12))
 		x := byDecade[d]
 		if x == nil {

@@ -55,8 +55,8 @@ func ExampleTasks() {
 	}
 	// Output:
 	// 1 tasks, 40000000 cycles, 20ms, 1e7-1e8 cycles: > main.main > [class] example.com/pmd.check
-	// 10 tasks, 4999298 cycles, 2.499649ms, 1e5-1e6 cycles: > main.main > example.com/pmd.walk > [class] example.com/pmd.check
-	// 90 tasks, 180702 cycles, 90.351µs, 1e3-1e4 cycles: > main.main > example.com/pmd.walk > [class] example.com/pmd.check
+	// 10 tasks, 4999342 cycles, 2.499671ms, 1e5-1e6 cycles: > main.main > example.com/pmd.walk > [class] example.com/pmd.check
+	// 90 tasks, 180658 cycles, 90.329µs, 1e3-1e4 cycles: > main.main > example.com/pmd.walk > [class] example.com/pmd.check
 	// 1 tasks, 0 cycles, 0s, 1e0-1e1 cycles: > [class] no sites
 }
 

@@ -99,8 +99,8 @@ func newClassForm(p *granularity.Profile, c *granularity.Class, short string) cl
 		blocked := c.BlockedNS.Sum() / w
 		f.Blocked = &blocked
 	}
-	for _, pt := range h.CDF() {
-		f.Curve = append(f.Curve, [2]float64{pt.Value, pt.Fraction})
+	for value, fraction := range h.CDF() {
+		f.Curve = append(f.Curve, [2]float64{value, fraction})
 	}
 	from := int64(0)
 	for _, b := range c.Series {

@@ -93,8 +93,8 @@ func (f *tasksForm) addTaskWindows(windows []Window[*granularity.Profile]) {
 
 func newTaskWindow(i int, c *granularity.Class, h *granularity.Histogram) taskWindow {
 	f := taskWindow{Window: i, Tasks: c.Tasks, Wall: c.WallNS.Sum(), Blocked: c.BlockedNS.Sum(), Min: h.Min(), Max: h.Max(), Sum: h.Sum()}
-	for b := range h.Buckets() {
-		f.Buckets = append(f.Buckets, float64(bucketLow(b.Low)), float64(b.Count))
+	for value, count := range h.Buckets() {
+		f.Buckets = append(f.Buckets, float64(bucketLow(value)), float64(count))
 	}
 	return f
 }

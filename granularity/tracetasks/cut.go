@@ -18,13 +18,6 @@ type tracePieces struct {
 	missed timeline.Time // in gaps
 }
 
-func (p *tracePieces) mark() granularity.Piece {
-	if p.source == nil {
-		p.source = new(int)
-	}
-	return granularity.Piece{Pass: p.source, First: p.number, Last: p.number}
-}
-
 // Cut ends the current profile at the time t, which must not precede the latest event, returns it,
 // and begins the next one. A task counts in the profile in which it ended. [granularity.Merge]
 // combines consecutive profiles.

@@ -75,28 +75,26 @@ func (o *Observer) finishSeries(c *granularity.Class, from *traceClass) {
 	for from.active.Shift < from.series.Shift {
 		from.active.Fold()
 	}
-	width, length := int64(1)<<from.series.Shift, int64(o.end-o.begin)
 	var active int64
-	for i, b := range from.series.Bins {
-		start := int64(i) * width
-		if start >= length {
-			break
-		}
-		end := min(start+width, length)
-		active += from.active.Bins[i].Busy
+	from.series.Each(int64(o.end-o.begin), func(i int, start, end int64) {
+		b, busy := &from.series.Bins[i], from.active.Bins[i].Busy
+		active += busy
 		c.Series = append(c.Series, granularity.Bin{
 			At: int64(o.begin) + end, Ended: b.Ended, Busy: time.Duration(b.Busy),
-			Active: min(1, float64(from.active.Bins[i].Busy)/float64(end-start)),
+			Active: min(1, float64(busy)/float64(end-start)),
 		})
-	}
-	if length = int64(o.covered()); length > 0 {
+	})
+	if length := int64(o.covered()); length > 0 {
 		c.ActiveShare = min(1, float64(active)/float64(length))
 	}
 }
 
 // warn adds the limits of the profile to its warnings.
 func (o *Observer) warn(p *granularity.Profile) {
-	p.Finish(o.pieces.mark())
+	if o.pieces.source == nil {
+		o.pieces.source = new(int)
+	}
+	p.Finish(o.pieces.source, o.pieces.number)
 	if o.overflow > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), format.Plural(o.overflow, "task", "tasks")))
 	}

@@ -65,10 +65,9 @@ func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []repor
 	}
 	for j := range p.Classes {
 		c := &p.Classes[j]
-		for b := range c.Cycles.Buckets() {
-			for range b.Count {
+		for v, count := range c.Cycles.Buckets() {
+			for range count {
 				to := &out[rnd.IntN(n)].Part.Classes[j]
-				v := b.Low + (b.High-b.Low)/2
 				to.Cycles.Add(v)
 				to.WallNS.Add(v)
 				to.BlockedNS.Add(v / 5)
@@ -280,8 +279,8 @@ func TestHistogramsAsGo(t *testing.T) {
 		for _, q := range []float64{0, .01, .25, .5, .75, .99, 1} {
 			w.Q = append(w.Q, [2]float64{q, all.Quantile(q)})
 		}
-		for _, pt := range all.CDF() {
-			w.Curve = append(w.Curve, [2]float64{pt.Value, pt.Fraction})
+		for value, fraction := range all.CDF() {
+			w.Curve = append(w.Curve, [2]float64{value, fraction})
 		}
 		wants = append(wants, w)
 	}

@@ -12,10 +12,9 @@
 //	source                one reading        accuracy
 //	ref-cycles/rdpmc      25–80 ns (cited)   counted
 //	ref-cycles/read       as msr/tsc         counted
-//	cpu-cycles/read       as msr/tsc         core-cycles: at the core's varying clock
 //	rseq-clock            17 ns              thread-time, to within a microsecond or two
 //	msr/tsc               300–450 ns         thread-time
-//	thread-clock          240–300 ns         thread-time (on Linux ns, elsewhere Info.Resolution)
+//	thread-clock          240–300 ns         thread-time (on Linux ns, elsewhere 1 µs and coarser)
 //	wall-tsc              29 ns              upper-bound: includes time off the processor
 //
 // If the thread was off its processor, the marker of the rseq clock is gone and a reading takes 0.4 µs.

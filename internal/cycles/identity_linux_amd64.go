@@ -16,7 +16,7 @@ import (
 // A thread's identity on linux/amd64 is its FS base, which user code reads in 4.5 ns if the kernel
 // has enabled that (Linux 5.9, HWCAP2 bit 1). Without a C library it is the address of the
 // runtime's own thread data. With a C library, the stacks of exited threads are reused at once and
-// nothing shows the exit (thread_linux.go), so the thread ID must be the identity. The runtime
+// nothing shows the exit (thread.go), so the thread ID must be the identity. The runtime
 // keeps it in m.procid. If it is not found there, a system call returns it, in 90 ns.
 var (
 	fsgsbase    = hasFSGSBase()

@@ -82,9 +82,6 @@ func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
 	switch s {
 	case RefCyclesRDPMC, RefCyclesRead:
 		return c.probeEvent(perfevent.RefCycles, Counted, th)
-	case CPUCycles:
-		c.info.Hz, c.info.HzOrigin, c.info.HzPPM = 0, "", 0
-		return c.probeEvent(perfevent.CPUCycles, CoreCycles, th)
 	case MSRTSC:
 		spec, err := perfevent.Lookup("msr", "tsc")
 		if err != nil {
@@ -154,10 +151,7 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 // is good, as on a very busy machine.
 func (c *Clock) probe(th *Thread) (*Clock, error) {
 	const spin, sleep = 50 * time.Microsecond, 50 * time.Microsecond
-	least, most := 0.5, 1.1
-	if c.info.Source == CPUCycles { // cores run at a tenth to four times their nominal frequency
-		least, most = 0.1, 4
-	}
+	const least, most = 0.5, 1.1
 	best, last := 0.0, 0.0
 	for range 100 {
 		from := c.Start()
@@ -202,19 +196,14 @@ func standsStill(sleep func() (cyclesPerTick float64)) error {
 }
 
 // measure determines the cost of a pair of readings in the source's own count, which Elapsed
-// subtracts, the duration of a reading, and the source's resolution.
+// subtracts, and the duration of a reading.
 func (c *Clock) measure(th *Thread) {
-	bias, step := int64(math.MaxInt64), int64(math.MaxInt64)
+	c.bias = math.MaxInt64
 	until := ticks() + c.base.FromNS(int64(500*time.Microsecond))
 	for i := 0; i < 200 && (i < 20 || ticks() < until); i++ { // each may take two slow system calls
-		d := c.Start().CPU
-		d = c.Stop(th).CPU - d
-		bias = min(bias, max(d, 0))
-		if d > 0 {
-			step = min(step, d)
-		}
+		from := c.Start().CPU
+		c.bias = min(c.bias, max(c.Stop(th).CPU-from, 0))
 	}
-	c.bias = bias
 	best := int64(math.MaxInt64)
 	for range 20 {
 		from := ticks()
@@ -222,11 +211,6 @@ func (c *Clock) measure(th *Thread) {
 		best = min(best, ticks()-from)
 	}
 	c.info.Costs = time.Duration(c.base.NS(best))
-	if bias == 0 && step != math.MaxInt64 {
-		c.info.Resolution = time.Duration(c.base.NS(step)) // a coarse source usually stands still
-	} else {
-		c.info.Resolution = max(time.Duration(c.base.nsTick), time.Nanosecond)
-	}
 }
 
 // spinUntil keeps the thread busy until the tick.
@@ -242,7 +226,6 @@ type Source string
 const (
 	RefCyclesRDPMC Source = "ref-cycles/rdpmc" // hardware reference cycles, read in user mode
 	RefCyclesRead  Source = "ref-cycles/read"  // hardware reference cycles, read by a system call
-	CPUCycles      Source = "cpu-cycles/read"  // hardware cycles at the core's own, varying frequency
 	RseqClock      Source = "rseq-clock"       // thread CPU time, extrapolated by the TSC while an rseq marker is set
 	MSRTSC         Source = "msr/tsc"          // perf event that counts the TSC while the thread is on a processor
 	ThreadClock    Source = "thread-clock"     // the system's thread CPU clock × TSC frequency
@@ -250,7 +233,7 @@ const (
 )
 
 // Ladder lists the sources that [Open] tries, best first.
-var Ladder = []Source{RefCyclesRDPMC, RefCyclesRead, CPUCycles, RseqClock, MSRTSC, ThreadClock, WallTSC}
+var Ladder = []Source{RefCyclesRDPMC, RefCyclesRead, RseqClock, MSRTSC, ThreadClock, WallTSC}
 
 // Accuracy is the accuracy of a count of cycles.
 type Accuracy string
@@ -261,9 +244,6 @@ const (
 	Counted Accuracy = "counted"
 	// CountedUser: as Counted, but without the thread's time in the kernel.
 	CountedUser Accuracy = "counted-user"
-	// CoreCycles: hardware counted at the core's varying frequency. Such counts are not
-	// comparable with reference cycles.
-	CoreCycles Accuracy = "core-cycles"
 	// ThreadTime: the thread's processor time × the TSC frequency.
 	ThreadTime Accuracy = "thread-time"
 	// UpperBound: time off the processor is included.
@@ -274,15 +254,12 @@ const (
 type Info struct {
 	Source   Source
 	Accuracy Accuracy
-	// Hz is the number of cycles that the source counts in a second of uninterrupted execution;
-	// 0 if it varies (cpu-cycles).
+	// Hz is the number of cycles that the source counts in a second of uninterrupted execution.
 	Hz float64
 	// HzOrigin describes how Hz was determined.
 	HzOrigin string
 	// HzPPM is the uncertainty of Hz in parts per million.
 	HzPPM float64
-	// Resolution is the smallest difference that the source counted during the probe.
-	Resolution time.Duration
 	// Costs is the duration of a reading.
 	Costs time.Duration
 	// Refused has the reason why each better source was not taken.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,10 +18,9 @@ import (
 //
 // A thread may register a struct rseq with the kernel (rseq(2), Linux 4.18) and store in its
 // rseq_cs the address of a descriptor of a restartable sequence of code. When the kernel preempts,
-// migrates or signals the thread, it compares the interrupted instruction with the descriptor's
-// range. If it is outside, the sequence is over, and the kernel sets rseq_cs to 0. Only that last
-// effect is used: the descriptor's range is never executed, so rseq_cs is a marker that remains set
-// exactly as long as the thread has not been off the processor. Hence:
+// migrates or signals the thread outside that code, it sets rseq_cs to 0. Here the code is never
+// executed, so rseq_cs is a marker that remains set exactly as long as the thread has not been off
+// the processor. Hence:
 //
 //  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
 //  2. if the marker is cleared, the three do not belong together: repeat; also repeat, a few times,
@@ -30,16 +31,15 @@ import (
 //     time = offset + TSC, else start over at 1.
 //
 // The marker remains set when a task ends, so the next task on the thread needs no new anchor (400
-// ns). That is safe as long as a marker cannot outlive its thread in an area that a new thread
-// takes for its own. There are two kinds of areas:
+// ns). A marker must not outlive its thread in an area that a new thread takes for its own. There
+// are two kinds of areas:
 //
 //   - Without a C library the area is ours. The kernel zeroes area.life when the thread exits.
 //   - glibc (2.35 and later) has registered an area in each thread's own memory. We search for its
 //     position once, by asking the kernel whether a candidate is registered, and use its word
-//     rseq_cs. The kernel clears the word when a thread registers the area (Linux 6.14 and kernels
-//     with a backport of that fix). Each thread's marker is the address of its own sequence, and
-//     threads are identified by their IDs, so the marker of a dead thread is not mistaken for that
-//     of the thread that reuses its memory.
+//     rseq_cs, which the kernel clears at registration since Linux 6.14. Each thread's marker is
+//     the address of its own sequence, and threads are identified by their IDs, so the marker of a
+//     dead thread is not mistaken for that of the thread that reuses its memory.
 //
 // fork and exec: the child of a fork that shares memory (Go's own way to start processes) has no
 // registration, and exec drops it, so a child never writes to its parent's areas.
@@ -364,3 +364,86 @@ func (c *Clock) anew(end bool) Mark {
 	}
 	return Mark{Wall: p.tick, CPU: th.area.offset + p.tick, Thread: th, Turn: p.turn}
 }
+
+// area is the thread state outside the Go heap, because the kernel writes to it at any time until
+// the thread exits. The memory is never returned to the system. Only its own thread accesses it,
+// except for `life`.
+type area struct {
+	rseq     rseq     // must be first: the kernel requires 32-byte alignment
+	sequence sequence // the marker's target; aligned likewise
+
+	// offset is thread CPU time − TSC, in ticks, when the marker was last set:
+	// while the marker stands, thread CPU time = offset + TSC.
+	offset int64
+	time   unix.Timespec // destination of the thread clock
+	state  uint32        // of the registration: rseqNew, …
+	life   uint32        // 0 once the thread has exited
+	kept   uint32        // 1: the kernel will zero life
+	_      [128 - 2*32 - 8 - 16 - 12]byte
+}
+
+const areasChunk = 64 << 10
+
+var areaChunk []byte // the unused rest of the last chunk; guarded by threads.mu
+
+// newArea returns a zeroed area off the heap. It panics if the system is out of memory, as the Go
+// heap does.
+func newArea() *area {
+	const size = int(unsafe.Sizeof(area{}))
+	if len(areaChunk) < size {
+		mem, err := unix.Mmap(-1, 0, areasChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			panic(fmt.Errorf("cycles: no memory for a thread's area: %w", err))
+		}
+		areaChunk = mem
+	}
+	a := (*area)(unsafe.Pointer(&areaChunk[0]))
+	areaChunk = areaChunk[size:]
+	return a
+}
+
+// enter takes ownership of the area for the calling thread and returns the thread ID. In a program
+// without a C library, it asks the kernel to zero life when the thread exits (set_tid_address(2)),
+// unless that is disabled. Go's runtime does not use that address; a C library does, to join its
+// threads.
+func (a *area) enter() (tid int) {
+	tid = unix.Gettid()
+	atomic.StoreUint32(&a.life, uint32(tid))
+	if !libcThreads && !noThreadState.Load() {
+		if _, _, errno := unix.RawSyscall(unix.SYS_SET_TID_ADDRESS, uintptr(unsafe.Pointer(&a.life)), 0, 0); errno == 0 {
+			a.kept = 1
+		}
+	}
+	return tid
+}
+
+// sleepThread makes the calling thread sleep. time.Sleep takes up to 1 ms longer.
+func sleepThread(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	unix.Nanosleep(&t, nil)
+}
+
+// exists asks the system whether the thread lives if its life is not zeroed.
+func (a *area) exists(tid int) bool {
+	return a.kept == 1 || unix.Tgkill(os.Getpid(), tid, 0) == nil
+}
+
+// threadTime returns the thread's CPU time in ticks.
+func (c *Clock) threadTime(th *Thread) int64 { return c.base.FromNS(th.area.threadClock()) }
+
+const threadClockName = "CLOCK_THREAD_CPUTIME_ID"
+
+// monotonic returns CLOCK_MONOTONIC at t, to within a system call.
+func monotonic(t time.Time) int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return int64(t.Sub(start))
+	}
+	return ts.Nano() - int64(time.Since(t))
+}
+
+// What the counter is calibrated against, and the step of that clock in seconds.
+const (
+	monotonicName = "CLOCK_MONOTONIC"
+	monotonicStep = 1e-9
+)

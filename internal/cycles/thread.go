@@ -11,14 +11,12 @@ import (
 // The registry of threads.
 //
 // Counters belong to threads, and so does the state kept for them: an rseq area and open perf
-// events. A reading must find that state in a few nanoseconds. So threads are found by an
-// inexpensive identity (identity_*.go) in an open-addressed table that is read
-// without a lock.
+// events. A reading finds that state in a few nanoseconds, by an inexpensive identity
+// (identity_*.go) in an open-addressed table that is read without a lock.
 //
-// A thread can exit unnoticed, if a goroutine exits while locked to it. Another thread may then get
-// its identity. The word `life` of the thread's area decides: it is not zero while the thread
-// lives, and the kernel zeroes it when the thread exits (thread_linux.go). Where an identity is a
-// goroutine's (no system call, other systems), it never dies.
+// A thread exits unnoticed if a goroutine exits while locked to it. Another thread may then get its
+// identity. The word `life` of the thread's area decides: the kernel zeroes it when the thread
+// exits (rseq_linux.go). Where an identity is a goroutine's (other systems), it never dies.
 
 // NoThreadState is an environment variable. If it is neither empty nor 0, the package does not
 // register addresses with the kernel (set_tid_address and rseq). See [WithoutThreadState].
@@ -45,11 +43,8 @@ func WithoutThreadState() *Clock {
 	if c := Default(); !c.rseq {
 		return c
 	}
-	return second()
+	return theSecond.Get(open)
 }
-
-// second returns the clock used beside a [Default] that is the rseq clock.
-func second() *Clock { return theSecond.Get(open) }
 
 // A Thread is the state of one thread. The first reading on the thread creates it.
 type Thread struct {

@@ -5,7 +5,7 @@ package cycles
 const haveTSC = true
 
 // ticks reads CNTVCT_EL0. Its rate is 1 GHz on recent machines and as low as
-// 19 MHz on older ones; see Info.Resolution.
+// 19 MHz on older ones.
 //
 //go:noescape
 func ticks() int64

@@ -10,30 +10,27 @@ import (
 
 // Whether a goroutine has left its thread.
 //
-// A thread's counter measures a goroutine only if the goroutine stays on the thread. LockOSThread
-// makes it stay, but then each block costs 10 µs, and a locked goroutine may not advance an
-// iterator (iter.Pull) that was created unlocked. The runtime counts how often each goroutine went
-// from running to waiting or ready (g.trackingSeq, 8 bits, used to sample its own statistics). If
-// that count is equal at two readings, the goroutine has stayed on its thread between them, and no
-// other goroutine has executed there.
+// A thread's counter measures a goroutine only while it stays on the thread. LockOSThread makes it
+// stay, but then each block costs 10 µs, and a locked goroutine may not advance an iterator
+// (iter.Pull) that was created unlocked. The runtime counts how often each goroutine went from
+// running to waiting or ready (g.trackingSeq, 8 bits, used to sample its own statistics). If that
+// count is equal at two readings, no other goroutine has executed on the thread between them.
 //
 // The count misses two cases. It wraps: a goroutine that blocks 256 times, or a multiple of that,
 // and is back on its first thread appears to have stayed. And coroutines (iter.Pull) switch without
-// counting. Their time belongs to the goroutine that advances them, but a coroutine that blocks may
-// return after other goroutines had the thread. If the program contains coroutines, the reason of
-// the goroutine's last wait (g.waitreason) must therefore be one that is known not to be a
-// coroutine's.
+// counting. Their time belongs to the goroutine that advances them, but others may have had the
+// thread while a coroutine was blocked. In a program with coroutines, the reason of the goroutine's
+// last wait (g.waitreason) must therefore be one that is known not to be a coroutine's.
 //
-// The count also grows when the goroutine's stack does, which the size of the stack shows. A single
-// turn is a growth if the stack has grown. Of several turns, some may be others. They all count as
-// growths only if there are no more of them than the stack has doubled, and the goroutine has never
-// waited.
+// The count also grows when the stack does. A single turn is a growth if the stack has grown.
+// Several turns count as growths only if there are no more of them than the stack has doubled, and
+// the goroutine has never waited.
 //
-// A goroutine that is locked to its thread at both readings also stays, no matter how often it
-// blocks. (If the program unlocks and relocks it in between, that is not detected.)
+// A goroutine that is locked to its thread at both readings also stays. (If the program unlocks and
+// relocks it in between, that is not detected.)
 //
-// The positions of these fields in the runtime's structure are found by their behavior: see
-// findTurn. If that fails, no goroutine is known to have stayed.
+// findTurn finds the positions of these fields in the runtime's structure by their behavior. If
+// that fails, no goroutine is known to have stayed.
 
 // Turn is the state of a goroutine's scheduling at an instant: the count in the lowest byte, then
 // the reason of the last wait, then the logarithm of the stack size, and two bits. 0 means unknown.
@@ -83,9 +80,9 @@ func (t Turn) reason() uint8 { return uint8(t >> 8) }
 func (m *Mark) Turns(start *Mark) uint8 { return uint8(m.Turn) - uint8(start.Turn) }
 
 // Coroutines reports whether the program may contain coroutines: whether the linker has kept the
-// function that creates them for iter.Pull. Without coroutines, any goroutine can be locked to its
-// thread safely. With them, advancing a coroutine under different locks than at its creation ends
-// the program. If the function names cannot be read, Coroutines returns true.
+// function that creates them, or the function names cannot be read. To advance a coroutine under
+// different locks than at its creation ends the program, so no goroutine of such a program may be
+// locked to its thread.
 func Coroutines() bool {
 	return coroutines.Get(func() bool {
 		names := functionNames()
@@ -95,8 +92,8 @@ func Coroutines() bool {
 
 var coroutines lazy.Value[bool]
 
-// named reports whether the names contain the name. It looks for one byte of it, which should be
-// rare: there may be a megabyte of names.
+// named reports whether the names, which may be a megabyte, contain the name. It looks for a rare
+// byte of it.
 func named(names []byte, name string, rare byte) bool {
 	whole := []byte("\x00" + name + "\x00")
 	before := bytes.IndexByte(whole, rare)
@@ -113,10 +110,9 @@ func named(names []byte, name string, rare byte) bool {
 }
 
 // functionNames returns the names of all functions of the program, each followed by a zero byte, or
-// nil if they are not found. A *runtime.Func is the function's entry in the runtime's table; its
-// second 32-bit word is the offset of its name in the names. The header of the table precedes them.
-// It contains the offset of the names from the header, followed by the offset of what follows the
-// names.
+// nil if they are not found. The second 32-bit word of a *runtime.Func is the offset of its name
+// among them. The header of the runtime's table precedes them. It contains the offset of the names
+// from the header, followed by the offset of what follows them.
 func functionNames() []byte {
 	f := runtime.FuncForPC(**(**uintptr)(unsafe.Pointer(&runtimeGC)))
 	if f == nil {

@@ -319,9 +319,9 @@ func (r *Reader) taskTotals(p *granularity.Profile) map[cell]int64 {
 		sizes[c] += int64(class.Cycles.Sum())
 		c.metric, c.part = tasks, sumPart
 		totals[c] += int64(class.Cycles.Sum())
-		for b := range class.Cycles.Buckets() {
-			c.part = bucketPart(TaskBounds, float64(b.High))
-			totals[c] += int64(b.Count)
+		for value, count := range class.Cycles.Buckets() {
+			c.part = bucketPart(TaskBounds, float64(value))
+			totals[c] += int64(count)
 		}
 	}
 	r.classes.elect(sizes)

@@ -43,6 +43,14 @@ func (s *Series) Add(start, end int64) {
 	s.Bins[last].Busy += end - start
 }
 
+// Each calls f for the bins of a run of that length, in ticks. The last one ends with the run.
+func (s *Series) Each(length int64, f func(i int, start, end int64)) {
+	width := int64(1) << s.Shift
+	for i := int64(0); i < Bins && i*width < length; i++ {
+		f(int(i), i*width, min((i+1)*width, length))
+	}
+}
+
 // Fold doubles the width of the bins.
 func (s *Series) Fold() {
 	for i := range Bins / 2 {
@@ -51,10 +59,4 @@ func (s *Series) Fold() {
 	}
 	clear(s.Bins[Bins/2:])
 	s.Shift++
-}
-
-// Active returns the part of the bin in which at least one task was under way, at most: tasks at
-// the same time count as one after the other.
-func (s *Series) Active(bin int) float64 {
-	return min(1, float64(s.Bins[bin].Busy)/float64(int64(1)<<s.Shift))
 }
