@@ -30,7 +30,8 @@
 // (exporters/blob).
 //
 // Cost: a Trigger that is suppressed takes some 15 ns. A request that is watched takes 0.2 µs while
-// it is too early for a capture, and else 0.6 µs (BenchmarkTrigger). A capture copies the recording and analyzes it, about 0.5 µs of CPU time per
-// event, of which it takes a tenth of one processor at a time, and at most Options.MaxMemory.
+// it is too early for a capture, and else 0.6 µs (BenchmarkTrigger). A capture copies the recording
+// and analyzes it, about 0.5 µs of CPU time per event, of which it takes a tenth of one processor at
+// a time, and at most Options.MaxMemory.
 // "go run ./benchmarks/live -storm" measures a service with 10,000 slow requests a second.
 package capture

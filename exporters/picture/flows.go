@@ -16,10 +16,11 @@ import (
 var errNoContention = errors.New("picture: no contention profile")
 
 // DrawContention lays out the waits of goroutines for each other. The waiting groups of goroutines
-// are on the left and the owners on the right, as tall as their time. Between them are flows in the color of the owner. A group that waits for itself is on both sides.
-// Hand-off and unattributed time are on the right, too, in gray. Options.Top is the number of groups
-// on either side; the rest is folded into one. 0 means those with at least a hundredth of the time,
-// but at most 15.
+// are on the left and the owners on the right, as tall as their time. Between them are flows in the
+// color of the owner. A group that waits for itself is on both sides. Hand-off and
+// unattributed time are on the right, too, in gray. Options.Top is the number of groups on either
+// side; the rest is folded into one. 0 means those with at least a hundredth of the time, but at
+// most 15.
 //
 // DrawContention returns an error if the options are invalid.
 func DrawContention(p *contention.Profile, opt Options) (*Drawing, error) {
