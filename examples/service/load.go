@@ -19,6 +19,7 @@ type load struct {
 	clients int
 	client  *http.Client
 	done    atomic.Int64
+	took    func(begin time.Time) // is called with the begin of each answered request; may be nil
 	err     atomic.Pointer[error] // the first
 }
 
@@ -52,10 +53,14 @@ func (l *load) start(ctx context.Context) (wait func() error) {
 // ask is one client.
 func (l *load) ask(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
+		begin := time.Now()
 		err := l.get(ctx, random.IntN(items))
 		switch {
 		case err == nil:
 			l.done.Add(1)
+			if l.took != nil {
+				l.took(begin)
+			}
 		case ctx.Err() == nil:
 			l.err.CompareAndSwap(nil, &err)
 			return

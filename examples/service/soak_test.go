@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aclements/go-moremath/stats"
+
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/require"
 	"github.com/bottleneck-go/bottleneck/internal/trend"
@@ -31,9 +33,11 @@ var soakTime = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
 
 // TestSoak runs the service under load with everything on: the Recorder, the Continuous, a scraper
 // of metrics, "bottleneck top", and clients that request all debug pages at random and sometimes
-// disconnect early. Up to twelve times in between, the Recorder is alone for a while, so that the
-// latencies of both can be compared although the machine may change. It prints memory, processor time and goroutines, and fails if memory grows, the
-// analysis exceeds its budget, an answer is wrong, or a goroutine is left at the end.
+// disconnect early: a page every two seconds, for half an hour, costs more than any person who
+// watches a service. Up to thirty times in between, the Recorder is alone for a while, so that
+// latencies and processor time of both can be compared although the machine may change. It prints
+// memory, processor time and goroutines, and fails if memory grows, the analysis exceeds its
+// budget, an answer is wrong, or a goroutine is left at the end.
 //
 //	go test ./examples/service -run Soak -soak 30m -timeout 0 -v
 //	go test -race ./examples/service -run Soak -soak 5m -v
@@ -50,20 +54,15 @@ func TestSoak(t *testing.T) {
 	s, l := k.s, k.load
 	ctx, cancel := context.WithCancel(t.Context())
 	loaded := l.start(ctx)
-	var probing sync.WaitGroup
-	probing.Go(func() { k.probe(ctx) })
 	var frames tail
-	parts := min(12, max(1, *soakTime/(30*time.Second)))
+	parts := min(30, max(1, *soakTime/(30*time.Second)))
 	for i := range parts {
 		end := k.everything(t, top, &frames, i == 0)
-		k.watch(t, *soakTime/parts, i == 0)
+		k.during(&k.busy, func() { k.watch(t, *soakTime/parts, i == 0) })
 		end()
-		k.booked(&k.alone)
-		time.Sleep(*soakTime / parts / 3)
-		k.booked(&k.took)
+		k.during(&k.alone, func() { time.Sleep(*soakTime / parts / 3) })
 	}
 	cancel()
-	probing.Wait()
 	if err := loaded(); err != nil {
 		t.Error(err)
 	}
@@ -72,9 +71,12 @@ func TestSoak(t *testing.T) {
 		t.Error(err)
 	}
 	k.verdict(t)
-	p, low, high := p99(k.took)
-	q, qlow, qhigh := p99(k.alone)
-	t.Logf("p99 is %v, %.3f of that with the Recorder alone in between (95 %%: %.3f to %.3f), which was %v", p, float64(p)/float64(q), float64(low)/float64(qhigh), float64(high)/float64(qlow), q)
+	ratios := make([]float64, parts)
+	for i := range ratios {
+		ratios[i] = math.Log(k.busy.p99[i] / k.alone.p99[i])
+	}
+	mean, low, high := stats.MeanCI(ratios, 0.95)
+	t.Logf("p99 is %.3f of that with the Recorder alone (95 %%: %.3f to %.3f, of %d pairs); the median of those is %.3g ms", math.Exp(mean), math.Exp(low), math.Exp(high), parts, 1e3*stats.Sample{Xs: k.alone.p99}.Quantile(0.5))
 	if *soakTime > 10*time.Second && !bytes.Contains(frames.b, []byte(" service.(*service).item ")) {
 		t.Errorf("top shows no group of the service:\n%s", frames.b)
 	}
@@ -98,8 +100,7 @@ func newSoak(t *testing.T) *soak {
 		t.Fatal(err)
 	}
 	k := &soak{s: s, load: l, answers: map[string]int{}, every: max(*soakTime/60, 100*time.Millisecond), client: &http.Client{Transport: &http.Transport{}}}
-	k.took, k.alone = make([]time.Duration, 0, *soakTime/(20*time.Millisecond)), make([]time.Duration, 0, *soakTime/(60*time.Millisecond))
-	k.into = &k.took
+	l.took = k.answered
 	return k
 }
 
@@ -146,20 +147,47 @@ func (k *soak) everything(t *testing.T, top string, frames io.Writer, first bool
 	}
 }
 
-// booked sets where the durations of requests go that begin from now on.
-func (k *soak) booked(into *[]time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.into = into
+// phase is what was measured while everything was on, or the Recorder alone.
+type phase struct {
+	p99          []float64 // of each part, in seconds
+	cpu, elapsed float64   // of the process and its load, in seconds; the runtime updates it at collections of garbage
+	requests     int
 }
 
-// p99 returns the 99th percentile and its 95 % interval, from the order of the durations.
-func p99(took []time.Duration) (p, low, high time.Duration) {
-	slices.Sort(took)
-	n := float64(len(took))
-	at := func(rank float64) time.Duration { return took[int(min(max(rank, 0), n-1))] }
-	d := 1.96 * math.Sqrt(n*0.99*0.01)
-	return at(0.99 * n), at(0.99*n - d), at(0.99*n + d)
+// during runs f as a part of the phase.
+func (k *soak) during(p *phase, f func()) {
+	runtime.GC()
+	cpu, begin := cpuSeconds(), time.Now()
+	k.mu.Lock()
+	k.begin, k.took = begin, k.took[:0]
+	k.mu.Unlock()
+	f()
+	runtime.GC()
+	p.cpu += cpuSeconds() - cpu
+	p.elapsed += time.Since(begin).Seconds()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	slices.Sort(k.took)
+	at := math.NaN()
+	if n := len(k.took); n > 0 {
+		at = k.took[n*99/100].Seconds()
+	}
+	p.p99 = append(p.p99, at)
+	p.requests += len(k.took)
+}
+
+// machine returns the part of the machine that was used.
+func (p *phase) machine() float64 { return p.cpu / p.elapsed / float64(runtime.GOMAXPROCS(0)) }
+
+// answered records the duration of a request that began in the current part.
+func (k *soak) answered(begin time.Time) {
+	took := time.Since(begin)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if begin.After(k.begin) {
+		k.took = append(k.took, took)
+		k.latest.Add(uint64(took))
+	}
 }
 
 // tail keeps the end of its input.
@@ -174,21 +202,20 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // soak is a service under observation.
 type soak struct {
-	s      *service
-	load   *load
-	client *http.Client
-	heaps  []uint64
-	fromOS []uint64
-	every  time.Duration
+	s           *service
+	load        *load
+	client      *http.Client
+	heaps       []uint64
+	fromOS      []uint64
+	every       time.Duration
+	busy, alone phase
 	// analyzed is the processor time of the continuous analysis in the parts that ended, elapsed their time.
 	analyzed, elapsed time.Duration
 
 	mu     sync.Mutex // guards what follows
 	latest granularity.Histogram
-	// took are the durations of requests with everything on, alone those with the Recorder alone; into is the one of
-	// both for requests that begin now.
-	took, alone []time.Duration
-	into        *[]time.Duration
+	begin  time.Time       // of the current part
+	took   []time.Duration // of its requests
 	// answers counts the answers by page and status.
 	answers map[string]int
 	wrong   []string
@@ -198,7 +225,6 @@ type soak struct {
 // watch measures for a while.
 func (k *soak) watch(t *testing.T, length time.Duration, heading bool) {
 	begin, last, busy := time.Now(), k.load.count(), cpuSeconds()
-	first := busy
 	if heading {
 		t.Logf("%8s %10s %10s %11s %10s %9s %10s %9s", "after", "live heap", "from OS", "goroutines", "requests/s", "p99", "CPU", "analysis")
 	}
@@ -219,8 +245,6 @@ func (k *soak) watch(t *testing.T, length time.Duration, heading bool) {
 		time.Sleep(time.Until(begin.Add(at)))
 		line()
 	}
-	cpu := (cpuSeconds() - first) / time.Since(begin).Seconds() / float64(runtime.GOMAXPROCS(0))
-	t.Logf("process and load took %.2f %% of the machine, the analysis by its own account %.2f %%: %.1f %% of that", 100*cpu, 100*k.analysis(), 100*k.analysis()/cpu)
 }
 
 // memory returns the live heap and the memory from the system, including pages in progress, which
@@ -266,7 +290,8 @@ func (k *soak) verdict(t *testing.T) {
 	if part := k.analysis(); part > 0.02*1.05 && *soakTime > 30*time.Second {
 		t.Errorf("the analysis took %.2f %% of the machine, its budget is 2 %%", 100*part)
 	}
-	t.Logf("%d requests, one every 20 ms or so; %d pages were given up by the client", len(k.took), k.left.Load())
+	t.Logf("process and load took %.2f %% of the machine, %.2f %% with the Recorder alone; the analysis took %.2f %% by its own account", 100*k.busy.machine(), 100*k.alone.machine(), 100*k.analysis())
+	t.Logf("%d requests with everything on, %d with the Recorder alone; %d pages were given up by the client", k.busy.requests, k.alone.requests, k.left.Load())
 	for _, page := range slices.Sorted(maps.Keys(k.answers)) {
 		t.Logf("%6d × %s", k.answers[page], page)
 	}
@@ -281,30 +306,6 @@ func (k *soak) verdict(t *testing.T) {
 	}
 }
 
-// probe requests an item repeatedly, and records the durations.
-func (k *soak) probe(ctx context.Context) {
-	for ctx.Err() == nil {
-		k.mu.Lock()
-		into := k.into
-		k.mu.Unlock()
-		begin := time.Now()
-		if err := k.load.get(ctx, rand.IntN(items)); err != nil {
-			if ctx.Err() == nil {
-				k.note("item", 0, err)
-			}
-			return
-		}
-		took := time.Since(begin)
-		k.mu.Lock()
-		if into == k.into {
-			k.latest.Add(uint64(took))
-			*into = append(*into, took)
-		}
-		k.mu.Unlock()
-		sleep(ctx, rand.N(40*time.Millisecond))
-	}
-}
-
 // pages are those below the mount point; "" is the index.
 var pages = []string{"", "graph", "contention", "tasks", "speedup", "trace", "metrics", "wall"}
 
@@ -314,8 +315,8 @@ var forms = []string{"svg", "text", "json", "pprof", "trace", "png", "none"}
 // visit requests random pages.
 func (k *soak) visit(ctx context.Context) {
 	for ctx.Err() == nil {
+		sleep(ctx, rand.N(min(12*time.Second, *soakTime/20)))
 		k.ask(ctx, pages[rand.IntN(len(pages))], randomQuery(), nil)
-		sleep(ctx, rand.N(min(time.Second, *soakTime/20)))
 	}
 }
 
