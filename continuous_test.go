@@ -446,7 +446,7 @@ func TestContinuousBounded(t *testing.T) {
 func TestAnalyzeRecorder(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
-		rec := bottle.NewRecorder(bottle.RecorderOptions{Window: 30 * time.Millisecond})
+		rec := &bottle.Recorder{Last: 30 * time.Millisecond}
 		if err := rec.Start(); err != nil {
 			t.Skip(err)
 		}

@@ -21,8 +21,9 @@ func ExampleContinuous() {
 
 	for range time.Tick(time.Minute) {
 		l := live.ReadReset()
-		for _, loss := range l.Bottle.Neck() {
-			fmt.Println(loss.Lost, "lost while these ran:", loss.Boxes)
+		neck, _ := l.Bottle.Neck()
+		for _, b := range neck {
+			fmt.Println(b.Lost, "lost while these ran:", b.Group)
 		}
 		if d := l.Stream.Dropped; d.Generations > 0 {
 			fmt.Printf("%d of %d windows were dropped, of %v in all\n", d.Generations, d.Generations+l.Stream.Generations, d.Duration)

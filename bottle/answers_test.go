@@ -216,11 +216,10 @@ func assists(g graph) float64 {
 // necks counts the boxes of a kind that are in the neck.
 func necks(k Kind) func(graph) float64 {
 	return func(g graph) (n float64) {
-		for _, l := range g.Neck() {
-			for _, b := range l.Boxes {
-				if b.Kind == k {
-					n++
-				}
+		boxes, _ := g.Neck()
+		for _, b := range boxes {
+			if b.Kind == k {
+				n++
 			}
 		}
 		return n

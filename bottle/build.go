@@ -1,11 +1,11 @@
 package bottle
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/apportion"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -18,7 +18,7 @@ func (o *Observer) Graph() *Graph {
 	}
 	o.uncovered()
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
-	g.Collector.of(&o.collector.sum)
+	g.Collector = o.collector.sum
 	g.Latency = o.latency
 	g.Capacity, g.IdleLost = time.Duration(o.capacity), time.Duration(o.idleCapacity)
 	g.Wall -= time.Duration(o.pieces.missed)
@@ -41,7 +41,7 @@ func (o *Observer) Graph() *Graph {
 
 func (o *Observer) windowGraph() *Graph {
 	g := o.newGraph(o.stretch.start, o.clock.now, o.clock.idle-o.stretch.idle, o.stretch.procs)
-	g.Collector.of(&o.collector.win)
+	g.Collector = o.collector.win
 	g.Capacity, g.IdleLost = time.Duration(o.stretch.capacity), time.Duration(o.stretch.idleCapacity)
 	g.Wall -= time.Duration(o.stretch.missed)
 	for _, b := range o.boxes {
@@ -61,12 +61,6 @@ func (o *Observer) newGraph(from, to, idle timeline.Time, procs int) *Graph {
 		Offered:   o.opt.Offered,
 		GroupBy:   o.opt.Group.String(),
 	}
-}
-
-// of copies the counters of n. The other fields follow from the boxes.
-func (c *Collector) of(n *collected) {
-	c.Time, c.Assists, c.Paused = time.Duration(n.time), time.Duration(n.assists), time.Duration(n.paused)
-	c.Cycles, c.Pauses = n.cycles, n.pauses
 }
 
 // addBox adds a box, unless none of it is in the graph.
@@ -105,43 +99,21 @@ func (g *Graph) addBox(b *box, a *account) {
 }
 
 // finish rounds the shares to nanoseconds so that they and the idle time sum to the wall time,
-// computes the losses of the boxes, and sorts the boxes. It rounds up the shares with the largest
-// remainders.
+// computes the losses of the boxes, and sorts the boxes.
 //
 // The shares lack the carry of the clock, which is less than the number of running goroutines in
 // 2^-16 ns. Rounding up some boxes is therefore sufficient unless more than 65,536 goroutines run
 // at once, which is possible in an offered graph. The rest then goes to the tallest box.
 func (g *Graph) finish() {
-	order.Stable(g.Boxes, func(a, b Box) int {
-		const mask = 1<<fracBits - 1
-		if c := cmp.Compare(b.exact&mask, a.exact&mask); c != 0 {
-			return c
-		}
-		return compareName(a, b)
-	})
-	left := g.Wall - g.Idle
+	order.Stable(g.Boxes, compareName)
+	exact := make([]uint64, len(g.Boxes))
+	for i := range g.Boxes {
+		exact[i] = uint64(g.Boxes[i].exact)
+	}
+	shares := apportion.Round(int64(g.Wall-g.Idle), exact, fracBits)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
-		b.Share = time.Duration(b.exact >> fracBits)
-		left -= b.Share
-	}
-	for i := range g.Boxes {
-		if b := &g.Boxes[i]; left > 0 && b.exact > 0 {
-			b.Share++
-			left--
-		}
-	}
-	if left != 0 && len(g.Boxes) > 0 {
-		tallest := &g.Boxes[0]
-		for i := range g.Boxes {
-			if b := &g.Boxes[i]; b.exact > tallest.exact || b.exact == tallest.exact && b.Running > tallest.Running {
-				tallest = b
-			}
-		}
-		tallest.Share += left
-	}
-	for i := range g.Boxes {
-		b := &g.Boxes[i]
+		b.Share = time.Duration(shares[i])
 		b.Parallelism = b.width()
 		b.roundStacks()
 	}

@@ -90,20 +90,10 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 	o.pieces.number++
 	o.pieces.missed, o.pieces.away = 0, nil
 	o.idle, o.capacity, o.idleCapacity, o.windows, o.tooMany = 0, 0, 0, nil, false
-	o.procs, o.minProcs = o.stretch.now, o.stretch.now
-	o.inC, o.inCOf = 0, o.inCOf+1
-	o.collector.sum = collected{}
-	o.latency = Latency{}
+	o.reset()
 	o.forget()
-	if o.ended {
-		return g
-	}
-	o.stretch.number++
-	o.stretch.capacity, o.stretch.idleCapacity = 0, 0
-	o.stretch.start, o.stretch.idle, o.stretch.missed, o.stretch.procs = o.clock.now, o.clock.idle, 0, o.stretch.now
-	o.next = o.to
-	if o.opt.Window > 0 {
-		o.next = min(o.to, after(o.clock.now, o.opt.Window))
+	if !o.ended {
+		o.beginWindow()
 	}
 	return g
 }
@@ -129,9 +119,8 @@ func (o *Observer) forget() {
 			boxes[k] = b
 		}
 	}
-	o.chains = chainTable{}
 	pruned := len(boxes) < len(o.boxes)
-	o.boxes, o.latest, o.exited = boxes, nil, 0
+	o.boxes = boxes
 	for m := range o.members.All() {
 		if m.g == nil {
 			continue

@@ -41,20 +41,21 @@ func ExampleRecorder() {
 }
 
 // Snapshots can come from an existing flight recorder, or from any source of traces: here a file.
-func ExampleNewRecorder() {
+func ExampleRecorder_source() {
 	recorded, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {
 		log.Fatal(err)
 	}
-	rec := bottle.NewRecorder(bottle.RecorderOptions{
-		Window: 200 * time.Millisecond,
+	rec := &bottle.Recorder{
+		Last:   200 * time.Millisecond,
 		Source: bytes.NewBuffer(recorded), // usually a *trace.FlightRecorder
-	})
+	}
 	g, err := rec.Snapshot(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("in the last %v most was lost to %s\n", g.Wall, g.Neck()[0].Boxes[0].Group)
+	neck, _ := g.Neck()
+	fmt.Printf("in the last %v most was lost to %s\n", g.Wall, neck[0].Group)
 	// Output:
 	// in the last 200ms most was lost to proto/work.mutexWorker
 }

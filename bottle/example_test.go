@@ -27,8 +27,9 @@ func ExampleReadFile() {
 		}
 		fmt.Printf("%v at width %.2f: %s, %d goroutines\n", b.Share.Round(ms), b.Parallelism, b.Group, b.Goroutines)
 	}
-	for _, l := range g.Neck() {
-		fmt.Printf("%.0f%% of the capacity was lost while %s ran\n", 100*float64(l.Lost)/float64(g.Capacity), l.Boxes[0].Group)
+	neck, _ := g.Neck()
+	for _, b := range neck {
+		fmt.Printf("%.0f%% of the capacity was lost while %s ran\n", 100*float64(b.Lost)/float64(g.Capacity), b.Group)
 	}
 	// Output:
 	// 1.404s of wall time, 1.56 of 2 processors in use
@@ -142,9 +143,9 @@ func ExampleGraph_Neck() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, loss := range g.Neck() {
-		b := loss.Boxes[0]
-		fmt.Printf("%.0f%% of the capacity was lost while %s ran\n", 100*loss.Lost.Seconds()/g.Capacity.Seconds(), b.Group)
+	neck, _ := g.Neck()
+	for _, b := range neck {
+		fmt.Printf("%.0f%% of the capacity was lost while %s ran\n", 100*b.Lost.Seconds()/g.Capacity.Seconds(), b.Group)
 		fmt.Printf("%d × %s: width %.2f, %.1f of them wait for a mutex at any time\n",
 			b.Goroutines, b.Group, b.Parallelism, b.Waiting["mutex"].Seconds()/g.Wall.Seconds())
 	}

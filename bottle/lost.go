@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -149,42 +148,29 @@ func (g *Graph) running() (d time.Duration) {
 	return d
 }
 
-// Loss is a part of the unused capacity.
-type Loss struct {
-	// Boxes are the boxes that ran during that time: one, or all boxes of the garbage
-	// collector. It is empty if nothing ran.
-	Boxes []*Box
-	// Lost is in ns·processors.
-	Lost time.Duration
-}
-
-// Idle reports whether the capacity was lost while nothing ran.
-func (l *Loss) Idle() bool { return len(l.Boxes) == 0 }
-
-// Losses returns the losses of the idle time, of the garbage collector as a whole, and of each
-// other box, largest first. Parts without a loss are omitted.
-func (g *Graph) Losses() []Loss {
-	out := make([]Loss, 1, len(g.Boxes)+2)
-	out[0].Lost = g.IdleLost
-	var gc Loss
+// Neck returns the boxes that lost at least 5 % of the capacity while they ran, largest loss first,
+// and reports whether the idle time did. The boxes of the garbage collector count together.
+func (g *Graph) Neck() (boxes []*Box, idle bool) {
+	var collector time.Duration
 	for i := range g.Boxes {
-		b := &g.Boxes[i]
-		if b.Kind == GC {
-			gc.Boxes = append(gc.Boxes, b)
-			gc.Lost += b.Lost
-			continue
+		if b := &g.Boxes[i]; b.Kind == GC {
+			collector += b.Lost
 		}
-		out = append(out, Loss{[]*Box{b}, b.Lost})
 	}
-	out = append(out, gc)
-	out = slices.DeleteFunc(out, func(l Loss) bool { return l.Lost <= 0 })
-	order.Stable(out, func(a, b Loss) int { return cmp.Compare(b.Lost, a.Lost) })
-	return out
-}
-
-// Neck returns the losses of at least 5 % of the capacity, largest first.
-func (g *Graph) Neck() []Loss {
-	return slices.DeleteFunc(g.Losses(), func(l Loss) bool { return l.Lost < g.Capacity/20 })
+	lost := func(b *Box) time.Duration {
+		if b.Kind == GC {
+			return collector
+		}
+		return b.Lost
+	}
+	least := max(1, g.Capacity/20)
+	for i := range g.Boxes {
+		if b := &g.Boxes[i]; lost(b) >= least {
+			boxes = append(boxes, b)
+		}
+	}
+	order.Stable(boxes, func(a, b *Box) int { return cmp.Compare(lost(b), lost(a)) })
+	return boxes, g.IdleLost >= least
 }
 
 func (g *Graph) setCPUs(n float64) {

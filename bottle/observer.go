@@ -81,35 +81,20 @@ type Observer struct {
 	open      byindex.Table[openCode] // with Options.Stacks
 }
 
-// collecting tracks the work of the collector, in the current window and in the whole graph.
+// collecting tracks the work of the collector, in the current window and in the whole graph. Work and
+// Share follow from the boxes.
 type collecting struct {
 	active   int // number of goroutines that currently do it
 	since    timeline.Time
-	win, sum collected
-}
-
-// collected holds the counters of collecting for a window or for the graph.
-type collected struct {
-	time            timeline.Time // in which at least one goroutine was active
-	assists, paused timeline.Time
-	cycles, pauses  int
+	win, sum Collector
 }
 
 // settle accounts for the time until now.
 func (c *collecting) settle(now timeline.Time) {
 	if c.active > 0 {
-		c.win.time += now - c.since
+		c.win.Time += time.Duration(now - c.since)
 	}
 	c.since = now
-}
-
-// add adds the counters of o.
-func (c *collected) add(o *collected) {
-	c.time += o.time
-	c.assists += o.assists
-	c.paused += o.paused
-	c.cycles += o.cycles
-	c.pauses += o.pauses
 }
 
 // member is a live goroutine. There may be millions.
@@ -372,9 +357,9 @@ func (o *Observer) settle(m *member) {
 func (o *Observer) collected(m *member, dt timeline.Time) {
 	switch m.role {
 	case pausing:
-		o.collector.win.paused += dt
+		o.collector.win.Paused += time.Duration(dt)
 	case assisting:
-		o.collector.win.assists += dt
+		o.collector.win.Assists += time.Duration(dt)
 	}
 }
 
@@ -605,9 +590,9 @@ func (o *Observer) Range(e *timeline.Range) {
 			if o.opt.Collections && len(o.windows) < maxWindows && o.stretch.number >= 0 && o.clock.now > o.stretch.start {
 				o.turn()
 			}
-			o.collector.win.cycles++
+			o.collector.win.Cycles++
 		} else if !o.ended {
-			o.collector.win.pauses++
+			o.collector.win.Pauses++
 		}
 	}
 	if !e.OfG || e.G == nil {

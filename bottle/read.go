@@ -19,8 +19,7 @@ import (
 // exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}, o)
-	return o.Result(info, err)
+	return o.Result(timeline.Read(ctx, r, opt.pass(), o))
 }
 
 // ReadFile returns the bottle graph of the execution trace in a file; see [ReadTrace].
@@ -29,8 +28,11 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 		opt.Name = name
 	}
 	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}, o)
-	return o.Result(info, err)
+	return o.Result(timeline.ReadFile(ctx, name, opt.pass(), o))
+}
+
+func (opt *Options) pass() timeline.Options {
+	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}
 }
 
 // Result returns the graph of a pass that returned info and err, with warnings about missing data.

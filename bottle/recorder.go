@@ -15,22 +15,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// RecorderOptions configures a [Recorder]. The zero value is ready to use.
-type RecorderOptions struct {
-	// Window is the time that a snapshot covers. 0 means 5 s.
-	Window time.Duration
-	// MaxBytes bounds the memory of the recording and thus, in a busy program, the window: it
-	// is a hint to runtime/trace.FlightRecorder and takes precedence over Window. 0 means 32
-	// MB.
-	MaxBytes uint64
-	// Source, if not nil, is used for snapshots instead of the Recorder's own FlightRecorder: a
-	// FlightRecorder that the program already runs, or another writer of traces. The Recorder
-	// neither starts nor stops it, and does not need Start.
-	Source io.WriterTo
-	// Options configures the graphs. From, To and Progress are ignored.
-	Options Options
-}
-
 // Recorder continuously records the last seconds of the running program, and computes a bottle
 // graph of them on request. It is based on a runtime/trace.FlightRecorder. One call in main is
 // sufficient:
@@ -44,16 +28,27 @@ type RecorderOptions struct {
 //		…
 //	}
 //
-// The zero value is ready to use. All methods are safe for concurrent use.
+// The zero value is ready to use; the fields must not be changed afterwards. All methods are safe
+// for concurrent use.
 //
 // A recorder costs as much as the FlightRecorder, which for most programs is within the noise, plus
-// the memory of the window, up to RecorderOptions.MaxBytes. A snapshot costs about 0.2 µs of CPU
-// time per event, once, on all available processors. For an HTTP server with 30,000 requests per
-// second, that is 0.2 to 0.3 s per second of the window: a snapshot of 5 s, taken every 2 s on two
-// processors under full load, took 22 % of the throughput. Use bottleneck.Continuous for continuous
-// analysis. After Stop, no goroutines and no memory are left.
+// the memory of the window, up to MaxBytes. A snapshot costs about 0.2 µs of CPU time per event,
+// once, on all available processors. For an HTTP server with 30,000 requests per second, that is 0.2
+// to 0.3 s per second of the window: a snapshot of 5 s, taken every 2 s on two processors under full
+// load, took 22 % of the throughput. Use bottleneck.Continuous for continuous analysis. After Stop,
+// no goroutines and no memory are left.
 type Recorder struct {
-	opt RecorderOptions
+	// Last is the time that a snapshot covers. 0 means 5 s.
+	Last time.Duration
+	// MaxBytes bounds the memory of the recording and thus, in a busy program, the window: it
+	// is a hint to runtime/trace.FlightRecorder and takes precedence over Last. 0 means 32 MB.
+	MaxBytes uint64
+	// Source, if not nil, is used for snapshots instead of the Recorder's own FlightRecorder: a
+	// FlightRecorder that the program already runs, or another writer of traces. The Recorder
+	// neither starts nor stops it, and does not need Start.
+	Source io.WriterTo
+	// Options configures the graphs of Snapshot. From, To and Progress are ignored.
+	Options Options
 
 	mu      sync.Mutex // guards the fields below; held only briefly
 	flight  *trace.FlightRecorder
@@ -69,19 +64,16 @@ var (
 	// ErrRecorderStopped: the Recorder was not started, or was stopped during the call.
 	ErrRecorderStopped = errors.New("bottle: the recorder is not running")
 	// ErrBusy: another FlightRecorder is running in this program, which can have only one (pass
-	// it as RecorderOptions.Source), or a snapshot is already in progress.
+	// it as Recorder.Source), or a snapshot is already in progress.
 	ErrBusy = errors.New("bottle: the flight recorder is busy")
 )
 
-// NewRecorder returns a recorder with the given options.
-func NewRecorder(opt RecorderOptions) *Recorder { return &Recorder{opt: opt} }
-
 // Window returns the time that a snapshot covers.
 func (r *Recorder) Window() time.Duration {
-	if r.opt.Window <= 0 {
+	if r.Last <= 0 {
 		return 5 * time.Second
 	}
-	return r.opt.Window
+	return r.Last
 }
 
 // Start starts the recording. It does nothing if the recorder is already recording, and fails with
@@ -99,7 +91,7 @@ func (r *Recorder) Start() error {
 		return nil
 	}
 	r.end() // remove a recording that was ended by trace.Stop
-	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: r.opt.MaxBytes}
+	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: r.MaxBytes}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 32 << 20
 	}
@@ -150,7 +142,7 @@ func (r *Recorder) Enabled() bool {
 // recording reports whether snapshots are possible. A trace.Stop without a matching trace.Start, as
 // in a program that stops twice, ends a FlightRecorder, whose state does not show it.
 func (r *Recorder) recording() bool {
-	return r.flight != nil && trace.IsEnabled() || r.opt.Source != nil && !r.stopped
+	return r.flight != nil && trace.IsEnabled() || r.Source != nil && !r.stopped
 }
 
 // Snapshot returns the bottle graph of the last Window of the program, up to the time of the call.
@@ -168,7 +160,7 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	if err := r.take(ctx, buf); err != nil {
 		return nil, err
 	}
-	opt := r.opt.Options
+	opt := r.Options
 	opt.From, opt.To = 0, 0
 	o := NewObserver(opt)
 	info, err := timeline.ReadSnapshot(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, r.Window(), nil, func(*timeline.Info) []timeline.Observer { return []timeline.Observer{o} })
@@ -231,7 +223,7 @@ func (r *Recorder) acquire() (release func(), err error) {
 
 // take writes the recorded trace to buf.
 func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
-	if s := r.opt.Source; s != nil {
+	if s := r.Source; s != nil {
 		_, err := s.WriteTo(buf)
 		return explainSource(ctx, err)
 	}

@@ -19,9 +19,8 @@ import (
 )
 
 // started returns a started recorder, or skips the test.
-func started(t *testing.T, opt RecorderOptions) *Recorder {
+func started(t *testing.T, r *Recorder) *Recorder {
 	t.Helper()
-	r := NewRecorder(opt)
 	if err := r.Start(); err != nil {
 		t.Skip(err)
 	}
@@ -108,7 +107,7 @@ func TestRecorderTrims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewRecorder(RecorderOptions{Window: 100 * time.Millisecond, Source: source(data)})
+	r := &Recorder{Last: 100 * time.Millisecond, Source: source(data)}
 	g, err := r.Snapshot(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +156,7 @@ func TestRecorderFaults(t *testing.T) {
 		if err := r.Start(); !errors.Is(err, ErrBusy) || r.Enabled() {
 			t.Errorf("Start: %v", err)
 		}
-		r2 := NewRecorder(RecorderOptions{Source: flight})
+		r2 := &Recorder{Source: flight}
 		time.Sleep(time.Millisecond)
 		if g, err := r2.Snapshot(ctx); err != nil || g == nil || !r2.Enabled() {
 			t.Errorf("of the other: %v, %v", g, err)
@@ -179,14 +178,14 @@ func TestRecorderFaults(t *testing.T) {
 			t.Skip(err)
 		}
 		defer trace.Stop()
-		r := started(t, RecorderOptions{})
+		r := started(t, &Recorder{})
 		time.Sleep(2 * time.Millisecond)
 		if g, err := r.Snapshot(ctx); err != nil || g == nil {
 			t.Errorf("%v, %v", g, err)
 		}
 	})
 	t.Run("stopped twice", func(t *testing.T) {
-		r := started(t, RecorderOptions{})
+		r := started(t, &Recorder{})
 		trace.Stop() // although only the flight recorder traced
 		if trace.IsEnabled() {
 			t.Skip("the runtime prevents it")
@@ -207,13 +206,13 @@ func TestRecorderFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRecorder(RecorderOptions{Source: source(data), Options: Options{Group: Grouping{name: "bad", group: func(*timeline.Goroutine) string { panic("grouping") }}}})
+		r := &Recorder{Source: source(data), Options: Options{Group: Grouping{name: "bad", group: func(*timeline.Goroutine) string { panic("grouping") }}}}
 		for range 2 { // and its memory is free again
 			if g, err := r.Snapshot(ctx); g != nil || err == nil || !strings.Contains(err.Error(), "grouping") {
 				t.Errorf("%v, %v", g, err)
 			}
 		}
-		r = NewRecorder(RecorderOptions{Source: panicking{}})
+		r = &Recorder{Source: panicking{}}
 		if _, err := r.WriteTo(io.Discard); err == nil || !strings.Contains(err.Error(), "source") {
 			t.Error(err)
 		}
@@ -222,7 +221,7 @@ func TestRecorderFaults(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		cause := errors.New("the client is gone")
 		cancel(cause)
-		r := started(t, RecorderOptions{})
+		r := started(t, &Recorder{})
 		if _, err := r.Snapshot(ctx); !errors.Is(err, cause) {
 			t.Error(err)
 		}
@@ -231,7 +230,7 @@ func TestRecorderFaults(t *testing.T) {
 		}
 	})
 	t.Run("the disk is full", func(t *testing.T) {
-		r := started(t, RecorderOptions{})
+		r := started(t, &Recorder{})
 		disk := fullDisk(100)
 		if n, err := r.WriteTo(&disk); n != 100 || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%d bytes, %v", n, err)
@@ -241,7 +240,7 @@ func TestRecorderFaults(t *testing.T) {
 		}
 	})
 	t.Run("a source that is no trace", func(t *testing.T) {
-		r := NewRecorder(RecorderOptions{Source: source("<html>")})
+		r := &Recorder{Source: source("<html>")}
 		if _, err := r.Snapshot(ctx); err == nil || !strings.Contains(err.Error(), "HTML") {
 			t.Error(err)
 		}
@@ -268,7 +267,7 @@ func (panicking) WriteTo(io.Writer) (int64, error) { panic("source") }
 // while the recorder is stopped and started.
 func TestRecorderConcurrentSnapshots(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	r := started(t, RecorderOptions{})
+	r := started(t, &Recorder{})
 	defer r.Stop()
 	time.Sleep(5 * time.Millisecond)
 	var mu sync.Mutex

@@ -35,22 +35,19 @@ type Stack struct {
 	// unknown (Source is NotSampled), or if the stack stands for all call chains of the box
 	// beyond the limit.
 	Calls *timeline.Stack
-	// Source is the source of the call chain.
-	Source Source
+	// Source is the source of the call chain: CPUSamples, SchedulingEvents or NotSampled.
+	Source string
 	// Share and Running are its parts of the box's Share and Running.
 	Share, Running time.Duration
 
 	exact share // before rounding
 }
 
-// Source is the source of a call chain.
-type Source string
-
 // The sources of call chains.
 const (
-	CPUSamples       Source = "cpu samples"
-	SchedulingEvents Source = "scheduling events"
-	NotSampled       Source = "not sampled"
+	CPUSamples       = "cpu samples"
+	SchedulingEvents = "scheduling events"
+	NotSampled       = "not sampled"
 )
 
 // Folded reports whether the stack stands for call chains beyond the limit.
@@ -325,9 +322,9 @@ func joinStacks(stacks []Stack) []Stack {
 // compareStacks orders stacks by place and source.
 func compareStacks(a, b Stack) int {
 	if a.Calls == b.Calls {
-		return strings.Compare(string(a.Source), string(b.Source))
+		return strings.Compare(a.Source, b.Source)
 	}
-	return cmp.Or(compareCalls(a.Calls, b.Calls), strings.Compare(string(a.Source), string(b.Source)))
+	return cmp.Or(compareCalls(a.Calls, b.Calls), strings.Compare(a.Source, b.Source))
 }
 
 // compareCalls orders call chains by their places, from the leaf. Calls in the same source line are

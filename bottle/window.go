@@ -29,38 +29,39 @@ func (o *Observer) turn() {
 		o.settleAll()
 		o.discard() // times before from
 	}
-	o.stretch.number++
-	o.stretch.start = o.clock.now
-	o.stretch.idle = o.clock.idle
-	o.stretch.missed = 0
-	o.stretch.capacity, o.stretch.idleCapacity = 0, 0
-	o.stretch.procs = o.stretch.now
-	switch {
-	case o.clock.now >= o.to:
-		o.ended = true
-	case o.opt.Window > 0 && len(o.windows) < maxWindows:
+	o.beginWindow()
+	o.ended = o.clock.now >= o.to
+}
+
+func (o *Observer) beginWindow() {
+	s := &o.stretch
+	*s = stretch{number: s.number + 1, start: o.clock.now, idle: o.clock.idle, procs: s.now, now: s.now, counted: s.counted, idleCounted: s.idleCounted}
+	o.next = o.to
+	if o.opt.Window > 0 && len(o.windows) < maxWindows {
 		o.next = min(o.to, after(o.clock.now, o.opt.Window))
-	default:
-		o.next = o.to
 	}
+}
+
+// reset drops the sums of the graph that do not belong to a box.
+func (o *Observer) reset() {
+	o.procs, o.minProcs = o.stretch.now, o.stretch.now
+	o.collector.win, o.collector.sum = Collector{}, Collector{}
+	o.latency, o.chains = Latency{}, chainTable{}
+	o.exited, o.latest = 0, nil
+	o.inC, o.inCOf = 0, o.inCOf+1
 }
 
 // discard drops everything before the beginning of the graph.
 func (o *Observer) discard() {
 	o.clock.carry = 0
 	o.stretch.counted, o.stretch.idleCounted = o.clock.elapsed, o.clock.idle
-	o.procs, o.minProcs = o.stretch.now, o.stretch.now
+	o.reset()
 	for k, b := range o.boxes {
 		b.win, b.sum, b.sites, b.starts, b.chains = account{}, account{}, siteTimes{}, nil, chains{}
 		if b.single {
 			delete(o.boxes, k)
 		}
 	}
-	o.collector.win, o.collector.sum = collected{}, collected{}
-	o.latency = Latency{}
-	o.exited, o.latest = 0, nil
-	o.inC, o.inCOf = 0, o.inCOf+1
-	o.chains = chainTable{}
 	o.forgetOpen()
 	for m := range o.members.All() {
 		b := m.box
@@ -91,7 +92,7 @@ func (o *Observer) closeWindow() {
 	o.idleCapacity += o.stretch.idleCapacity
 	o.pieces.missed += o.stretch.missed
 	o.collector.sum.add(&o.collector.win)
-	o.collector.win = collected{}
+	o.collector.win = Collector{}
 	for _, b := range o.boxes {
 		n := b.sum.goroutines
 		b.sum.add(&b.win)

@@ -77,7 +77,7 @@ func (m *memorySink) list() []map[string][]byte {
 // recording returns a recorder with some data.
 func recording(t *testing.T) *bottle.Recorder {
 	t.Helper()
-	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})
+	rec := &bottle.Recorder{Last: time.Second}
 	if err := rec.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestFailuresAreCountedAndNotFatal(t *testing.T) {
 
 // recording2 returns a recorder beside another one.
 func recording2(t *testing.T) *bottle.Recorder {
-	return bottle.NewRecorder(bottle.RecorderOptions{Source: someTrace{t}})
+	return &bottle.Recorder{Source: someTrace{t}}
 }
 
 type someTrace struct{ t *testing.T }
@@ -351,7 +351,7 @@ func TestCopyOfTheRecordingIsBounded(t *testing.T) {
 		}
 		return n, err
 	})
-	rec := bottle.NewRecorder(bottle.RecorderOptions{Source: large})
+	rec := &bottle.Recorder{Source: large}
 	sink := &memorySink{}
 	c := New(Options{Recorder: rec, Sink: sink, NoVerdict: true, MaxMemory: 1 << 20})
 	c.Trigger("large")
@@ -383,10 +383,10 @@ func TestAnalysisTakesATenthOfAProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := bottle.NewRecorder(bottle.RecorderOptions{Source: source(func(w io.Writer) (int64, error) {
+	rec := &bottle.Recorder{Source: source(func(w io.Writer) (int64, error) {
 		n, err := w.Write(trace)
 		return int64(n), err
-	})})
+	})}
 	c := New(Options{Recorder: rec, Sink: &memorySink{}})
 	begin := time.Now()
 	c.Trigger("analyzed")
@@ -783,7 +783,7 @@ func TestDirOnAFullDisk(t *testing.T) {
 	large := source(func(w io.Writer) (int64, error) { return io.Copy(w, io.LimitReader(zeros{}, 4<<20)) })
 	dir := &Dir{Path: filepath.Join(path, "captures")}
 	for size, rec := range map[string]source{"4 MB": large, "1 kB": func(w io.Writer) (int64, error) { return io.CopyN(w, zeros{}, 1000) }} {
-		c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: rec}), Sink: dir, NoVerdict: true})
+		c := New(Options{Recorder: &bottle.Recorder{Source: rec}, Sink: dir, NoVerdict: true})
 		c.Trigger(size)
 		c.Stop()
 		if s := c.Stats(); (s.Captured == 1) != (size == "1 kB") || s.Captured == 0 && !errors.Is(s.LastError, syscall.ENOSPC) {
@@ -969,7 +969,7 @@ func TestPages(t *testing.T) {
 // A trigger that is suppressed, and an operation that is watched, when a capture is possible, and
 // when it is too early.
 func BenchmarkTrigger(b *testing.B) {
-	c := New(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{}), Sink: &memorySink{}})
+	c := New(Options{Recorder: &bottle.Recorder{}, Sink: &memorySink{}})
 	request := httptest.NewRequest("GET", "/checkout", nil)
 	for _, d := range []time.Duration{time.Hour, time.Nanosecond} {
 		name := map[bool]string{true: "early"}[d < time.Hour]

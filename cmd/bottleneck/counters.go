@@ -333,15 +333,18 @@ func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
 		return nil, err
 	}
 	per := float64(l.To-l.From) / float64(l.Width)
-	var list []picture.Lane
+	var list []picture.Series
 	for i := range l.Lanes {
-		lane := picture.Lane{Name: laneName(&l.Lanes[i])}
+		lane := picture.Series{Name: laneName(&l.Lanes[i]), Begin: l.From, End: l.To, Values: make([]float64, l.Width), Ended: make([]string, l.Width)}
 		for _, x := range l.Lanes[i].Cells {
-			lane.Spans = append(lane.Spans, picture.Span{Begin: l.From + int64(per*float64(x.X)), End: l.From + int64(per*float64(x.X+x.Width)), Busy: float64(x.Busy) / per / float64(x.Width), Ended: x.Ended.String()})
+			for at := range x.Width {
+				lane.Values[x.X+at] = float64(x.Busy) / per / float64(x.Width)
+			}
+			lane.Ended[x.X+x.Width-1] = x.Ended.String()
 		}
 		list = append(list, lane)
 	}
-	return picture.DrawLanes(list, l.From, l.To, fmt.Sprintf("When each %s ran, of %s", c.lanes, d.source), picture.Options{Title: d.title})
+	return picture.DrawLanes(list, fmt.Sprintf("When each %s ran, of %s", c.lanes, d.source), picture.Options{Title: d.title})
 }
 
 // laneGlyphs show in text how quanta ended.

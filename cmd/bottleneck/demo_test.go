@@ -83,9 +83,10 @@ func TestDemoRepair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range run.graph.Neck() {
-			if !l.Idle() && strings.HasPrefix(l.Boxes[0].Group, "worker ") {
-				return float64(l.Boxes[0].Share) / float64(run.graph.Wall)
+		neck, _ := run.graph.Neck()
+		for _, b := range neck {
+			if strings.HasPrefix(b.Group, "worker ") {
+				return float64(b.Share) / float64(run.graph.Wall)
 			}
 		}
 		return 0

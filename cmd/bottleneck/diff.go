@@ -327,7 +327,7 @@ func compareGraphs(w io.Writer, p diffPair, d drawing) error {
 type drawPair func(p diffPair, d drawing) (*picture.Drawing, error)
 
 func drawGraphs(p diffPair, d drawing) (*picture.Drawing, error) {
-	return picture.DrawRow([]picture.Run{{Name: "before", Graph: p[0].value.(*bottle.Graph)}, {Name: "after", Graph: p[1].value.(*bottle.Graph)}}, d.picture())
+	return picture.DrawRow([]string{"before", "after"}, []*bottle.Graph{p[0].value.(*bottle.Graph), p[1].value.(*bottle.Graph)}, d.picture())
 }
 
 func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {

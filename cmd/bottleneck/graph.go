@@ -95,7 +95,8 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 	if at := slices.Index(args, "-"); at >= 0 && slices.Contains(args[at+1:], "-") {
 		return usagef("standard input is named twice")
 	}
-	var runs []picture.Run
+	var names []string
+	var graphs []*bottle.Graph
 	var broken []error
 	for _, arg := range args {
 		in, err := findInput(std, arg)
@@ -110,16 +111,15 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			return err
 		}
 		broken = append(broken, err)
-		runs = append(runs, picture.Run{Name: runName(in.label), Graph: read.value.(*bottle.Graph)})
+		names, graphs = append(names, runName(in.label)), append(graphs, read.value.(*bottle.Graph))
 	}
-	for i := range runs {
-		if base := runs[i].Name; slices.ContainsFunc(runs[:i], func(r picture.Run) bool { return r.Name == base }) {
-			for k := range runs {
-				runs[k].Name = args[k] // with directories
-			}
+	for i := range names {
+		if slices.Contains(names[:i], names[i]) {
+			names = args // with directories
+			break
 		}
 	}
-	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return rowForms[form](w, runs, d) })
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return rowForms[form](w, graphRow{names, graphs}, d) })
 	return errors.Join(append(broken, written)...)
 }
 
@@ -132,33 +132,30 @@ func runName(label string) string {
 	return cmp.Or(name, label)
 }
 
+// graphRow is the graphs of several runs.
+type graphRow struct {
+	names  []string
+	graphs []*bottle.Graph
+}
+
 // rowForms are the forms of several graphs side by side.
-var rowForms = forms(func(runs []picture.Run, d drawing) (*result.Table, error) {
-	t := bottle.Row(ofRuns(runs))
+var rowForms = forms(func(r graphRow, d drawing) (*result.Table, error) {
+	t := bottle.Row(r.names, r.graphs)
 	t.Title = "Shares of the time"
 	return t.Top(d.Top), nil
-}, func(runs []picture.Run, d drawing) (*picture.Drawing, error) {
-	return picture.DrawRow(runs, d.picture())
-}, formsOf[[]picture.Run]{
-	"text": func(w io.Writer, runs []picture.Run, d drawing) error {
-		names, graphs := ofRuns(runs)
-		return text.WriteRow(w, names, graphs, d.Options)
+}, func(r graphRow, d drawing) (*picture.Drawing, error) {
+	return picture.DrawRow(r.names, r.graphs, d.picture())
+}, formsOf[graphRow]{
+	"text": func(w io.Writer, r graphRow, d drawing) error {
+		return text.WriteRow(w, r.names, r.graphs, d.Options)
 	},
-	"json": func(w io.Writer, runs []picture.Run, d drawing) error {
-		names, graphs := ofRuns(runs)
+	"json": func(w io.Writer, r graphRow, d drawing) error {
 		return writeJSON(w, struct {
 			Runs   []string      `json:"runs"`
 			Groups *result.Table `json:"groups"`
-		}{names, bottle.Row(names, graphs)})
+		}{r.names, bottle.Row(r.names, r.graphs)})
 	},
 })
-
-func ofRuns(runs []picture.Run) (names []string, graphs []*bottle.Graph) {
-	for _, r := range runs {
-		names, graphs = append(names, r.Name), append(graphs, r.Graph)
-	}
-	return names, graphs
-}
 
 // graphForms are the forms of graphs.
 var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) { return g.Top(d.Top).Groups(), nil },

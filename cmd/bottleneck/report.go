@@ -308,12 +308,12 @@ func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt
 	}
 	var missing error
 	err = writeFile(files[0], func(w io.Writer) error {
-		p := perfetto.NewWriter(w, perfetto.Options{Name: shownSource(in.label)})
-		opt.Observers = append(opt.Observers, p.Observer())
+		o, finish := perfetto.New(w, shownSource(in.label))
+		opt.Observers = append(opt.Observers, o)
 		if report, missing = r.pass(ctx, in, from, opt, files[1:]); report == nil || ctx.Err() != nil {
-			return errors.Join(missing, p.Close())
+			return errors.Join(missing, finish())
 		}
-		return p.Close()
+		return finish()
 	})
 	switch {
 	case report == nil:

@@ -166,11 +166,11 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[f.to.can.formOf(name)](w, stacks, f.to.draw) }))
 		}
 	}
-	var row []picture.Run
-	for i, run := range taken {
-		row = append(row, picture.Run{Name: fmt.Sprintf("GOMAXPROCS %d", run.width), Graph: graphs[i]})
+	row := graphRow{graphs: graphs}
+	for _, run := range taken {
+		row.names = append(row.names, fmt.Sprintf("GOMAXPROCS %d", run.width))
 	}
-	if f.dir != "" && len(row) <= picture.MaxRuns {
+	if f.dir != "" && len(graphs) <= picture.MaxRuns {
 		errs = append(errs, writeFile(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
 	}
 	errs = append(errs, f.write(std, stacks), f.fail.checkOne(std, stacks))

@@ -456,7 +456,7 @@ func (r recorded) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(r
 // trace have the same first sentence for one recording.
 func TestOneVerdict(t *testing.T) {
 	for _, file := range []string{mutexTrace, phasesTrace} {
-		rec := bottle.NewRecorder(bottle.RecorderOptions{Source: recorded(read(t, file)), Window: time.Minute})
+		rec := &bottle.Recorder{Source: recorded(read(t, file)), Last: time.Minute}
 		s := httptest.NewServer(live.Handler(live.Options{Recorder: rec, AllowRemote: true, Full: full.Pages{}}))
 		defer s.Close()
 		page := func(path string) string {

@@ -170,7 +170,7 @@ func (noTrace) WriteTo(w io.Writer) (int64, error) {
 func TestPagesOfACapturer(t *testing.T) {
 	for driver, bucket := range buckets(t) {
 		s := &Sink{Bucket: bucket, Prefix: "p-"}
-		c := capture.New(capture.Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: noTrace{}}), Sink: s, NoVerdict: true})
+		c := capture.New(capture.Options{Recorder: &bottle.Recorder{Source: noTrace{}}, Sink: s, NoVerdict: true})
 		c.Trigger("by hand")
 		c.Stop()
 		if stats := c.Stats(); stats.Captured != 1 {

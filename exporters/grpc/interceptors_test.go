@@ -89,7 +89,7 @@ func (s *service) Watch(in *grpc_health_v1.HealthCheckRequest, stream grpc_healt
 // start starts a server whose slow calls last until they are captured, and returns a client.
 func start(t *testing.T, slow time.Duration) (grpc_health_v1.HealthClient, *reasons) {
 	sink := &reasons{}
-	rec := bottle.NewRecorder(bottle.RecorderOptions{Source: noTrace{}})
+	rec := &bottle.Recorder{Source: noTrace{}}
 	c := capture.New(capture.Options{Recorder: rec, Sink: sink, NoVerdict: true, Every: time.Hour})
 	recovered := func(err *error) {
 		if v := recover(); v != nil {

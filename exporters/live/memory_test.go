@@ -80,7 +80,7 @@ func (t *fileTape) WriteTo(w io.Writer) (int64, error) {
 // its pages.
 func memoryChild() {
 	var out peaks
-	rec := bottle.NewRecorder(bottle.RecorderOptions{MaxBytes: 6 << 20})
+	rec := &bottle.Recorder{MaxBytes: 6 << 20}
 	if err := rec.Start(); err != nil {
 		panic(err)
 	}
@@ -122,7 +122,7 @@ func memoryChild() {
 		}
 	}
 	rec.Stop()
-	snapshots := bottle.NewRecorder(bottle.RecorderOptions{Source: &fileTape{f}})
+	snapshots := &bottle.Recorder{Source: &fileTape{f}}
 	debug.FreeOSMemory()
 	out.Before = held()
 

@@ -60,7 +60,7 @@ func graphOf(t *testing.T, url string) *bottle.Graph {
 // A service with a recorder reports exactly the last seconds, in all forms.
 func TestRecorder(t *testing.T) {
 	underLoad(t)
-	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: 3 * time.Second})
+	rec := &bottle.Recorder{Last: 3 * time.Second}
 	if err := rec.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestContinuous(t *testing.T) {
 // that there is none now.
 func TestStopDuringRequests(t *testing.T) {
 	underLoad(t)
-	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})
+	rec := &bottle.Recorder{Last: time.Second}
 	base := serve(t, newHandler(Options{Recorder: rec}, nil, nil), nil)
 	var wg sync.WaitGroup
 	done := make(chan struct{})
@@ -218,7 +218,7 @@ func TestForeignTracesAreLeftAlone(t *testing.T) {
 		t.Error("the index does not show that both are stopped")
 	}
 	// The running one can be the source.
-	base = serve(t, newHandler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: flight})}, nil, nil), nil)
+	base = serve(t, newHandler(Options{Recorder: &bottle.Recorder{Source: flight}}, nil, nil), nil)
 	if g := graphOf(t, base+"graph?format=json"); g.Wall <= 0 {
 		t.Errorf("from the flight recorder that runs: %v", g.Wall)
 	}
@@ -231,7 +231,7 @@ func (panicking) WriteTo(io.Writer) (int64, error) { panic("a fault of the sourc
 
 // A real recorder whose source panics: the client gets an error, and the service continues.
 func TestPanickingSource(t *testing.T) {
-	base := serve(t, newHandler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: panicking{}})}, nil, nil), nil)
+	base := serve(t, newHandler(Options{Recorder: &bottle.Recorder{Source: panicking{}}}, nil, nil), nil)
 	for range 2 {
 		if a := get(t, base+"graph"); a.StatusCode != http.StatusInternalServerError || !strings.Contains(a.body, "a fault of the source") {
 			t.Errorf("%s %s", a.Status, a.body)

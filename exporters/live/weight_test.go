@@ -79,7 +79,7 @@ func TestWeight(t *testing.T) {
 		module     = `"github.com/bottleneck-go/bottleneck`
 		recorder   = module + `/bottle"; `
 		pages      = module + `/exporters/live"; `
-		begin      = "rec := bottle.NewRecorder(bottle.RecorderOptions{}); rec.Start()\n"
+		begin      = "rec := &bottle.Recorder{}; rec.Start()\n"
 		continuous = "c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{}); c.Start()\n"
 	)
 	mount := func(options string) string {

@@ -18,7 +18,7 @@ func BenchmarkWrite(b *testing.B) {
 			for b.Loop() {
 				var observers []timeline.Observer
 				count := &counting{}
-				w := perfetto.NewWriter(count, perfetto.Options{})
+				w := perfetto.NewWriter(count, "")
 				if part == "perfetto" {
 					observers = append(observers, w.Observer())
 				}

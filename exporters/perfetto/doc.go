@@ -14,12 +14,12 @@
 //	)
 //
 //	func main() {
-//		w := perfetto.NewWriter(os.Stdout, perfetto.Options{})
-//		_, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, w.Observer())
+//		o, finish := perfetto.New(os.Stdout, "")
+//		_, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, o)
 //		if err != nil {
 //			log.Print(err) // what was read before is still written
 //		}
-//		if err := w.Close(); err != nil {
+//		if err := finish(); err != nil {
 //			log.Fatal(err)
 //		}
 //	}
@@ -30,9 +30,9 @@
 // that it wakes. The slices of running goroutines and of each kind of waiting sum to the times of a
 // bottle graph, to the nanosecond.
 //
-// Up to 5000 goroutines have their own tracks ([Options].MaxTracks); later ones share tracks of
-// their group. Names are truncated to 300 characters, call stacks to 16 frames. Samples of the CPU
-// profiler and arrows from a go statement to its goroutine are not written.
+// Up to 5000 goroutines have their own tracks; later ones share tracks of their group. Names are
+// truncated to 300 characters, call stacks to 16 frames. Samples of the CPU profiler and arrows from
+// a go statement to its goroutine are not written.
 //
 // The file is written in one pass: about 130 bytes and half a microsecond per event of the trace
 // (BenchmarkWrite). Memory use depends on the number of live goroutines and distinct names, not on

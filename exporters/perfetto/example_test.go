@@ -10,14 +10,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func ExampleWriter() {
+func ExampleNew() {
 	var out bytes.Buffer // usually a file called something.perfetto-trace
-	w := perfetto.NewWriter(&out, perfetto.Options{Name: "phases"})
+	o, finish := perfetto.New(&out, "phases")
 	trace := filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace")
-	if _, err := timeline.ReadFile(context.Background(), trace, timeline.Options{}, w.Observer()); err != nil {
+	if _, err := timeline.ReadFile(context.Background(), trace, timeline.Options{}, o); err != nil {
 		fmt.Println(err)
 	}
-	if err := w.Close(); err != nil {
+	if err := finish(); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("written:", out.Len() > 1000)

@@ -23,7 +23,8 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var buf bytes.Buffer
-		w := perfetto.NewWriter(&buf, perfetto.Options{MaxTracks: 4})
+		w := perfetto.NewWriter(&buf, "")
+		w.SetMax(4, 1000)
 		// Data read before an error is written.
 		_, _ = timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{Workers: 1}, w.Observer())
 		if err := w.Close(); err != nil {

@@ -15,7 +15,7 @@ import (
 // Cases that a recorded trace does not easily show, by hand.
 func TestHandMade(t *testing.T) {
 	var buf bytes.Buffer
-	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	w := perfetto.NewWriter(&buf, "")
 	o := w.Observer()
 	hostile := "a\x00\xff\u202e<script>" + strings.Repeat("x", 1000)
 	at := func(g *timeline.Goroutine, start, end timeline.Time, from, to timeline.State, more ...func(*timeline.Transition)) {
@@ -107,7 +107,7 @@ func TestHandMade(t *testing.T) {
 // Everything that is open when a gap begins ends there, and its tracks are free afterwards.
 func TestGap(t *testing.T) {
 	var buf bytes.Buffer
-	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	w := perfetto.NewWriter(&buf, "")
 	o := w.Observer()
 	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
 	for _, at := range []timeline.Time{1000, 3000} { // with a gap between
@@ -152,7 +152,7 @@ func TestGap(t *testing.T) {
 // whole. An unknown thread has no number.
 func TestNamedWithinRegion(t *testing.T) {
 	var buf bytes.Buffer
-	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	w := perfetto.NewWriter(&buf, "")
 	o := w.Observer()
 	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
 	g := &timeline.Goroutine{ID: 1}
@@ -186,7 +186,8 @@ func TestNamedWithinRegion(t *testing.T) {
 // If there are many goroutines, they share tracks, one at a time.
 func TestSharedTracks(t *testing.T) {
 	var buf bytes.Buffer
-	w := perfetto.NewWriter(&buf, perfetto.Options{MaxTracks: 1})
+	w := perfetto.NewWriter(&buf, "")
+	w.SetMax(1, 1000)
 	o := w.Observer()
 	o.Begin(&timeline.Begin{Time: 10})
 	for i := range 50 {
@@ -215,7 +216,7 @@ func TestSharedTracks(t *testing.T) {
 
 // The tables of names are bounded.
 func TestManyNames(t *testing.T) {
-	w := perfetto.NewWriter(io.Discard, perfetto.Options{})
+	w := perfetto.NewWriter(io.Discard, "")
 	o := w.Observer()
 	o.Begin(&timeline.Begin{Time: 1})
 	for i := range 200_000 {

@@ -7,7 +7,7 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 // processor.
 type observer struct {
 	timeline.Base
-	w *Writer
+	w *writer
 
 	program uint64 // the tracks
 	begun   bool
@@ -17,12 +17,12 @@ type observer struct {
 	lanes        []*lane // by Goroutine.Index
 	tracks       int
 	otherThreads int64
-	threads      map[int64]bool // thread numbers in use, at most MaxTracks
+	threads      map[int64]bool // thread numbers in use, at most maxTracks
 	procs        map[int32]*processor
 	flows        uint64
 
 	running, runnable gauge
-	gauges            map[string]*gauge // keyed by metric
+	gauges            map[string]uint64 // tracks by metric
 	spans             map[string]*stack // ranges of the whole program, by name
 	tasks             taskLanes
 }
@@ -45,19 +45,19 @@ type processor struct {
 	inner stack         // runtime ranges
 }
 
-func (o *observer) init(w *Writer) {
+func (o *observer) init(w *writer) {
 	*o = observer{
 		w: w, groups: map[string]*group{}, threads: map[int64]bool{}, procs: map[int32]*processor{},
-		gauges: map[string]*gauge{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]int{}},
+		gauges: map[string]uint64{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]int{}},
 	}
 }
 
 // Begin implements [timeline.Observer]. It describes the tracks of the whole program.
 func (o *observer) Begin(b *timeline.Begin) {
 	o.now, o.begun = b.Time, true
-	o.program = o.w.process(programPID, clean(o.w.opt.Name))
-	o.running = gauge{track: o.w.counterTrack(o.program, "running goroutines (parallelism)", unitCount)}
-	o.runnable = gauge{track: o.w.counterTrack(o.program, "runnable goroutines", unitCount)}
+	o.program = o.w.process(programPID, clean(o.w.title))
+	o.running = gauge{track: o.w.track(o.program, "running goroutines (parallelism)", unitCount)}
+	o.runnable = gauge{track: o.w.track(o.program, "runnable goroutines", unitCount)}
 	o.w.process(processorsPID, "processors")
 }
 
@@ -123,7 +123,7 @@ func (o *observer) wake(t *timeline.Transition) uint64 {
 		return 0
 	}
 	o.flows++
-	o.w.begin(typeInstant, waker.track, "wake", "wakes "+o.w.name(t.G.Name()))
+	o.w.begin(typeInstant, waker.track, "wake", "wakes "+clean(t.G.Name()))
 	o.w.annotate([]note{number("goroutine", t.G.ID), text("waited_for", t.Wait.String())})
 	o.w.event.fixed(eventFlowIDs, o.flows)
 	o.w.put(t.End, packetTrackEvent, o.w.event)
@@ -144,7 +144,7 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 		name = "in C, no processor free"
 	case timeline.Running:
 		if g.Label() != "" {
-			name = "running: " + o.w.name(g.Label())
+			name = "running: " + clean(g.Label())
 		}
 	}
 	o.w.begin(typeSliceBegin, l.track, category, name)
@@ -168,13 +168,13 @@ func (o *observer) leave(l *lane, i *timeline.Interval) {
 		notes = append(notes, number("thread", i.Thread))
 	}
 	if i.State == timeline.Waiting && i.Reason != "" {
-		notes = append(notes, text("reason", o.w.name(i.Reason)))
+		notes = append(notes, text("reason", clean(i.Reason)))
 	}
 	if i.Stack != nil {
 		notes = append(notes, text("stack", o.w.chain(i.Stack)))
 	}
 	if i.Waker != nil {
-		notes = append(notes, text("woken_by", o.w.name(i.Waker.Name())))
+		notes = append(notes, text("woken_by", clean(i.Waker.Name())))
 		if i.WakerStack != nil {
 			notes = append(notes, text("waker_stack", o.w.chain(i.WakerStack)))
 		}
@@ -227,7 +227,7 @@ func (o *observer) onProc(t *timeline.Transition) {
 	if t.Thread < 0 {
 		notes = notes[:1] // not known
 	}
-	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), notes...)
+	o.w.slice(typeSliceBegin, from, p.track, category, clean(t.G.Name()), notes...)
 	o.w.end(t.End, p.track)
 }
 

@@ -44,10 +44,13 @@ func traces(t testing.TB) (out []string) {
 }
 
 // convert writes a trace for Perfetto, and makes its bottle graph in the same pass.
-func convert(t testing.TB, name string, opt perfetto.Options) ([]byte, *bottle.Graph) {
+func convert(t testing.TB, name, title string, tracks, groups int) ([]byte, *bottle.Graph) {
 	t.Helper()
 	var buf bytes.Buffer
-	w := perfetto.NewWriter(&buf, opt)
+	w := perfetto.NewWriter(&buf, title)
+	if tracks > 0 {
+		w.SetMax(tracks, groups)
+	}
 	graph := bottle.NewObserver(bottle.Options{})
 	if _, err := timeline.ReadFile(context.Background(), name, timeline.Options{}, w.Observer(), graph); err != nil {
 		t.Fatal(err)
@@ -63,7 +66,7 @@ func convert(t testing.TB, name string, opt perfetto.Options) ([]byte, *bottle.G
 func TestAgainstBottleGraphs(t *testing.T) {
 	for _, name := range traces(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			data, graph := convert(t, name, perfetto.Options{})
+			data, graph := convert(t, name, "", 0, 0)
 			d := decode(t, data)
 			byState := map[string]time.Duration{}
 			var onProcs time.Duration
@@ -181,8 +184,8 @@ func checkFlows(t *testing.T, d *decoded) {
 
 func TestDeterministic(t *testing.T) {
 	name := filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace")
-	a, _ := convert(t, name, perfetto.Options{})
-	b, _ := convert(t, name, perfetto.Options{})
+	a, _ := convert(t, name, "", 0, 0)
+	b, _ := convert(t, name, "", 0, 0)
 	if !bytes.Equal(a, b) {
 		t.Error("the same trace became different files")
 	}
@@ -191,8 +194,8 @@ func TestDeterministic(t *testing.T) {
 // A few tracks suffice for any number of goroutines, and nothing is lost.
 func TestMaxTracks(t *testing.T) {
 	name := filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst")
-	whole, _ := convert(t, name, perfetto.Options{})
-	few, _ := convert(t, name, perfetto.Options{MaxTracks: 3, MaxGroups: 2})
+	whole, _ := convert(t, name, "", 0, 0)
+	few, _ := convert(t, name, "", 3, 2)
 	a, b := decode(t, whole), decode(t, few)
 	total := func(d *decoded) (sum uint64, threads, processes int) {
 		for _, s := range d.slices(t) {
@@ -220,12 +223,12 @@ func TestMaxTracks(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	name := filepath.Join("..", "..", "testdata", "small", "mutex-go1.26.8.trace")
-	data, _ := convert(t, name, perfetto.Options{Name: "my\x1bprogram", Group: func(g *timeline.Goroutine) string { return "<b>" + g.Kind.String() }})
+	data, _ := convert(t, name, "my\x1bprogram", 0, 0)
 	names := map[string]bool{}
 	for _, tr := range decode(t, data).tracks {
 		names[tr.process] = true
 	}
-	if !names["<b>application"] || !names["my\uFFFDprogram"] || !names["processors"] {
+	if !names["proto/work.mutexWorker"] || !names["[tracer] runtime.traceStartReadCPU.func1"] || !names["my\uFFFDprogram"] || !names["processors"] {
 		t.Errorf("processes %v", names)
 	}
 }
@@ -238,7 +241,7 @@ func TestCutOff(t *testing.T) {
 	}
 	for _, n := range []int{0, 10, len(whole) / 2, len(whole) - 1} {
 		var buf bytes.Buffer
-		w := perfetto.NewWriter(&buf, perfetto.Options{})
+		w := perfetto.NewWriter(&buf, "")
 		_, err := timeline.Read(t.Context(), bytes.NewReader(whole[:n]), timeline.Options{}, w.Observer())
 		if err == nil {
 			t.Errorf("%d bytes: no error", n)
@@ -260,7 +263,7 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestWriteError(t *testing.T) {
-	w := perfetto.NewWriter(&full{left: 10_000}, perfetto.Options{})
+	w := perfetto.NewWriter(&full{left: 10_000}, "")
 	if _, err := timeline.ReadFile(t.Context(), filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace"), timeline.Options{}, w.Observer()); err != nil {
 		t.Fatal(err)
 	}

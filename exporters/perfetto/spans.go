@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ type stack struct {
 	until timeline.Time // time of the last event
 }
 
-func (s *stack) begin(w *Writer, t timeline.Time, category, name string, notes ...note) {
+func (s *stack) begin(w *writer, t timeline.Time, category, name string, notes ...note) {
 	s.open = append(s.open, name)
 	s.until = t
 	w.slice(typeSliceBegin, t, s.track, category, name, notes...)
@@ -26,7 +27,7 @@ func (s *stack) begin(w *Writer, t timeline.Time, category, name string, notes .
 
 // end ends the innermost open slice with the name, and the slices inside it. If the trace does not
 // contain the beginning of the slice, it began at start, unless the track has later events.
-func (s *stack) end(w *Writer, start, t timeline.Time, category, name string) {
+func (s *stack) end(w *writer, start, t timeline.Time, category, name string) {
 	at := len(s.open) - 1
 	for at >= 0 && s.open[at] != name {
 		at--
@@ -45,7 +46,7 @@ func (s *stack) end(w *Writer, start, t timeline.Time, category, name string) {
 	s.open, s.until = s.open[:at], t
 }
 
-func (s *stack) closeAll(w *Writer, t timeline.Time) {
+func (s *stack) closeAll(w *writer, t timeline.Time) {
 	for range s.open {
 		w.end(t, s.track)
 	}
@@ -59,7 +60,7 @@ const maxSpans = 64
 func (o *observer) span(name string) *stack {
 	s := o.spans[name]
 	if s == nil && len(o.spans) < maxSpans {
-		s = &stack{track: o.w.track(o.program, name)}
+		s = &stack{track: o.w.track(o.program, name, 0)}
 		o.spans[name] = s
 	}
 	return s
@@ -68,7 +69,7 @@ func (o *observer) span(name string) *stack {
 // innerOf returns the track of a goroutine's regions.
 func (o *observer) innerOf(l *lane) *stack {
 	if l.inner.track == 0 {
-		l.inner.track = o.w.track(l.track, "regions of G"+itoa(l.id))
+		l.inner.track = o.w.track(l.track, "regions of G"+itoa(l.id), 0)
 	}
 	return &l.inner
 }
@@ -76,7 +77,7 @@ func (o *observer) innerOf(l *lane) *stack {
 // Range implements [timeline.Observer].
 func (o *observer) Range(r *timeline.Range) {
 	o.at(r.Time)
-	name := o.w.name(r.Name)
+	name := clean(r.Name)
 	var s *stack
 	switch {
 	case strings.HasPrefix(name, "stop-the-world"):
@@ -87,7 +88,7 @@ func (o *observer) Range(r *timeline.Range) {
 	case !r.OfG:
 		p := o.processor(r.Proc)
 		if p.inner.track == 0 {
-			p.inner.track = o.w.track(p.track, "ranges of P"+itoa(int64(r.Proc)))
+			p.inner.track = o.w.track(p.track, "ranges of P"+itoa(int64(r.Proc)), 0)
 		}
 		s = &p.inner
 	default:
@@ -111,12 +112,12 @@ func (o *observer) Region(r *timeline.RegionEvent) {
 	if l == nil {
 		return
 	}
-	name := o.w.name(r.Region.Type)
+	name := clean(r.Region.Type)
 	switch s := o.innerOf(l); {
 	case !r.Begin:
 		s.end(o.w, r.Region.Start, r.Time, "region", name)
 	case r.Region.Task != "":
-		s.begin(o.w, r.Time, "region", name, text("task", o.w.name(r.Region.Task)))
+		s.begin(o.w, r.Time, "region", name, text("task", clean(r.Region.Task)))
 	default:
 		s.begin(o.w, r.Time, "region", name)
 	}
@@ -149,17 +150,17 @@ func (o *observer) Task(t *timeline.Task) {
 		return
 	}
 	if k.parent == 0 {
-		k.parent = o.w.track(o.program, "tasks")
+		k.parent = o.w.track(o.program, "tasks", 0)
 	}
 	lane := len(k.tracks)
 	if n := len(k.free); n > 0 {
 		lane = slices.Min(k.free)
 		k.free = slices.DeleteFunc(k.free, func(l int) bool { return l == lane })
 	} else {
-		k.tracks = append(k.tracks, o.w.track(k.parent, "tasks "+strconv.Itoa(lane+1)))
+		k.tracks = append(k.tracks, o.w.track(k.parent, "tasks "+strconv.Itoa(lane+1), 0))
 	}
 	k.open[t.ID] = lane
-	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", o.w.name(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
+	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", clean(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
 }
 
 // Log implements [timeline.Observer]. It shows messages of runtime/trace.Log, and markers.
@@ -171,12 +172,12 @@ func (o *observer) Log(l *timeline.Log) {
 	}
 	message := clean(l.Message)
 	if message == "" {
-		message = o.w.name(l.Category)
+		message = clean(l.Category)
 	}
-	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", o.w.name(l.Category)))
+	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", clean(l.Category)))
 }
 
-// gauge is the track of a number, written at most once per instant, and only when it has changed.
+// gauge is the track of a count, written at most once per instant, and only when it has changed.
 type gauge struct {
 	track   uint64
 	value   int64
@@ -188,7 +189,7 @@ func (g *gauge) add(by int64) {
 	g.changed = true
 }
 
-func (g *gauge) flush(w *Writer, t timeline.Time) {
+func (g *gauge) flush(w *writer, t timeline.Time) {
 	if g.changed {
 		g.changed = false
 		w.counter(t, g.track, g.value)
@@ -198,9 +199,9 @@ func (g *gauge) flush(w *Writer, t timeline.Time) {
 // Metric implements [timeline.Observer].
 func (o *observer) Metric(m *timeline.Metric) {
 	o.at(m.Time)
-	name := o.w.name(m.Name)
-	g := o.gauges[name]
-	if g == nil {
+	name := clean(m.Name)
+	track := o.gauges[name]
+	if track == 0 {
 		if len(o.gauges) >= maxSpans {
 			return
 		}
@@ -208,11 +209,10 @@ func (o *observer) Metric(m *timeline.Metric) {
 		if strings.HasSuffix(name, ":bytes") {
 			unit = unitBytes
 		}
-		g = &gauge{track: o.w.counterTrack(o.program, name, unit)}
-		o.gauges[name] = g
+		track = o.w.track(o.program, name, unit)
+		o.gauges[name] = track
 	}
-	g.value = int64(min(m.Value, 1<<63-1))
-	o.w.counter(m.Time, g.track, g.value)
+	o.w.counter(m.Time, track, int64(min(m.Value, math.MaxInt64)))
 }
 
 // closeSpans ends the open slices of the program, at the end of the trace or before a gap.

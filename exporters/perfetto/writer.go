@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -12,71 +13,61 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options configures a [Writer]. The zero value is ready to use.
-type Options struct {
-	// Name is the name of the tracks of the whole program; "" means "program".
-	Name string
-	// Group returns the name of a goroutine's group; nil means its start function.
-	Group func(*timeline.Goroutine) string
-	// MaxTracks is the maximum number of goroutines with their own tracks; 0 means 5000. Later ones
-	// share tracks, one goroutine at a time, because neither people nor programs can handle more.
-	MaxTracks int
-	// MaxGroups bounds the number of groups; 0 means 1000. Goroutines of later groups are in a
-	// common group.
-	MaxGroups int
-}
+// Bounds of a trace, because neither people nor programs can handle more.
+const (
+	// maxTracks is the number of goroutines with their own tracks. Later ones share tracks, one
+	// goroutine at a time.
+	maxTracks = 5000
+	// maxGroups is the number of groups. Goroutines of later groups are in a common group.
+	maxGroups = 1000
+)
 
-// Writer writes a trace in Perfetto's format; see the package comment.
-type Writer struct {
+// writer writes the packets of a trace.
+type writer struct {
 	out    *bufio.Writer
-	opt    Options
+	title  string // of the program
 	err    error
 	closed bool
+
+	maxTracks, maxGroups int
 
 	packet message // buffers
 	event  message
 	sub    message
+	note   message
 
 	started  bool
 	nextUUID uint64
 	interned map[int]map[string]uint64 // by field of InternedData
 	news     message                   // names that the next packet defines
-	note     message                   // a buffer
-	cleaned  map[string]string         // cleaned names, by original name
 	chains   map[*timeline.Stack]string
 
 	observer observer
 }
 
-// NewWriter returns a Writer that writes to w. Pass its Observer to a pass of package timeline, and
-// call Close afterwards.
-func NewWriter(w io.Writer, opt Options) *Writer {
-	if opt.Name == "" {
-		opt.Name = "program"
-	}
-	if opt.MaxTracks <= 0 {
-		opt.MaxTracks = 5000
-	}
-	if opt.MaxGroups <= 0 {
-		opt.MaxGroups = 1000
-	}
-	out := &Writer{
-		out: bufio.NewWriterSize(w, 1<<16), opt: opt,
+// New returns an observer that writes a trace in Perfetto's format to w; see the package comment.
+// name is the name of the tracks of the whole program; "" means "program".
+//
+// finish writes the remaining data after the pass. It returns the first error of w, including errors
+// of earlier writes. A truncated trace is still valid: call finish even if the pass failed.
+func New(w io.Writer, name string) (o timeline.Observer, finish func() error) {
+	out := newWriter(w, name)
+	return &out.observer, out.close
+}
+
+func newWriter(w io.Writer, name string) *writer {
+	out := &writer{
+		out: bufio.NewWriterSize(w, 1<<16), title: cmp.Or(name, "program"), maxTracks: maxTracks, maxGroups: maxGroups,
 		interned: map[int]map[string]uint64{
 			internedEventCategories: {}, internedEventNames: {}, internedDebugAnnotationNames: {}, internedDebugAnnotationStringValues: {},
 		},
-		cleaned: map[string]string{}, chains: map[*timeline.Stack]string{},
+		chains: map[*timeline.Stack]string{},
 	}
 	out.observer.init(out)
 	return out
 }
 
-// Observer returns the observer that writes. It observes one trace.
-func (w *Writer) Observer() timeline.Observer { return &w.observer }
-
-// Close writes the remaining data. It returns the first error of the underlying writer, including
-// errors of earlier writes. A truncated trace is still valid: call Close even if the pass failed.
-func (w *Writer) Close() error {
+func (w *writer) close() error {
 	if !w.closed {
 		w.closed = true
 		w.observer.finish()
@@ -91,7 +82,7 @@ func (w *Writer) Close() error {
 }
 
 // put writes a packet with one field of the given number.
-func (w *Writer) put(t timeline.Time, field int, content message) {
+func (w *writer) put(t timeline.Time, field int, content message) {
 	if w.err != nil {
 		return
 	}
@@ -122,7 +113,7 @@ func (w *Writer) put(t timeline.Time, field int, content message) {
 const maxInterned = 4096
 
 // intern returns the number of an interned name, or 0 if there are too many.
-func (w *Writer) intern(field int, name string) uint64 {
+func (w *writer) intern(field int, name string) uint64 {
 	table := w.interned[field]
 	if iid, ok := table[name]; ok {
 		return iid
@@ -155,23 +146,11 @@ func clean(name string) string {
 	return name
 }
 
-// name cleans and caches a name that is likely to recur.
-func (w *Writer) name(raw string) string {
-	if name, ok := w.cleaned[raw]; ok {
-		return name
-	}
-	name := clean(raw)
-	if len(w.cleaned) < maxInterned {
-		w.cleaned[raw] = name
-	}
-	return name
-}
-
 // maxFrames is the maximum number of frames of a call stack in an annotation.
 const maxFrames = 16
 
 // chain formats a call stack, leaf first.
-func (w *Writer) chain(s *timeline.Stack) string {
+func (w *writer) chain(s *timeline.Stack) string {
 	if out, ok := w.chains[s]; ok {
 		return out
 	}
@@ -181,7 +160,7 @@ func (w *Writer) chain(s *timeline.Stack) string {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, w.name(f.Func))
+		names = append(names, clean(f.Func))
 	}
 	out := strings.Join(names, " < ")
 	if len(w.chains) < maxInterned {
@@ -202,21 +181,21 @@ func number(name string, v int64) note { return note{name: name, number: v} }
 func text(name, s string) note         { return note{name: name, text: s, isText: true} }
 
 // slice begins a slice on a track, or writes an instant. Names must be clean.
-func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, name string, notes ...note) {
+func (w *writer) slice(kind uint64, t timeline.Time, track uint64, category, name string, notes ...note) {
 	w.begin(kind, track, category, name)
 	w.annotate(notes)
 	w.put(t, packetTrackEvent, w.event)
 }
 
 // start starts an event of a track in w.event.
-func (w *Writer) start(kind, track uint64) {
+func (w *writer) start(kind, track uint64) {
 	w.event = w.event[:0]
 	w.event.integer(eventType, kind)
 	w.event.integer(eventTrackUUID, track)
 }
 
 // begin starts an event with a name in w.event.
-func (w *Writer) begin(kind, track uint64, category, name string) {
+func (w *writer) begin(kind, track uint64, category, name string) {
 	if name == "" {
 		name = "(no name)"
 	}
@@ -226,7 +205,7 @@ func (w *Writer) begin(kind, track uint64, category, name string) {
 }
 
 // named appends an interned name, or the name itself if there are too many.
-func (w *Writer) named(m *message, table, iidField, textField int, name string) {
+func (w *writer) named(m *message, table, iidField, textField int, name string) {
 	if iid := w.intern(table, name); iid > 0 {
 		m.integer(iidField, iid)
 	} else {
@@ -235,13 +214,13 @@ func (w *Writer) named(m *message, table, iidField, textField int, name string) 
 }
 
 // end ends the innermost slice of a track.
-func (w *Writer) end(t timeline.Time, track uint64, notes ...note) {
+func (w *writer) end(t timeline.Time, track uint64, notes ...note) {
 	w.start(typeSliceEnd, track)
 	w.annotate(notes)
 	w.put(t, packetTrackEvent, w.event)
 }
 
-func (w *Writer) annotate(notes []note) {
+func (w *writer) annotate(notes []note) {
 	for i := range notes {
 		n := &notes[i]
 		w.note = w.note[:0]
@@ -257,7 +236,7 @@ func (w *Writer) annotate(notes []note) {
 }
 
 // counter writes a value of a counter track.
-func (w *Writer) counter(t timeline.Time, track uint64, v int64) {
+func (w *writer) counter(t timeline.Time, track uint64, v int64) {
 	w.start(typeCounter, track)
 	w.event.integer(eventCounterValue, uint64(v))
 	w.put(t, packetTrackEvent, w.event)
@@ -274,54 +253,44 @@ const (
 	otherTIDs = 1_000_000_000
 )
 
-// describe describes a new track and returns it. fill adds what is specific to its kind.
-func (w *Writer) describe(fill func(d *message)) uint64 {
+// describe writes a new track with the fields of d, and returns it.
+func (w *writer) describe(d message) uint64 {
 	w.nextUUID++
-	var d message
-	d.integer(descriptorUuid, w.nextUUID)
-	fill(&d)
-	w.put(0, packetTrackDescriptor, d)
+	var all message
+	all.integer(descriptorUuid, w.nextUUID)
+	w.put(0, packetTrackDescriptor, append(all, d...))
 	return w.nextUUID
 }
 
 // process describes a process and returns its track.
-func (w *Writer) process(pid int64, name string) uint64 {
-	return w.describe(func(d *message) {
-		var p message
-		p.integer(processPid, uint64(pid))
-		p.text(processName, name)
-		d.embed(descriptorProcess, p)
-	})
+func (w *writer) process(pid int64, name string) uint64 {
+	var d, p message
+	p.integer(processPid, uint64(pid))
+	p.text(processName, name)
+	d.embed(descriptorProcess, p)
+	return w.describe(d)
 }
 
 // thread describes a thread of a process and returns its track.
-func (w *Writer) thread(pid, tid int64, name string) uint64 {
-	return w.describe(func(d *message) {
-		var t message
-		t.integer(threadPid, uint64(pid))
-		t.integer(threadTid, uint64(tid))
-		t.text(threadName, name)
-		d.embed(descriptorThread, t)
-	})
+func (w *writer) thread(pid, tid int64, name string) uint64 {
+	var d, t message
+	t.integer(threadPid, uint64(pid))
+	t.integer(threadTid, uint64(tid))
+	t.text(threadName, name)
+	d.embed(descriptorThread, t)
+	return w.describe(d)
 }
 
-// track describes a track below another one and returns it.
-func (w *Writer) track(parent uint64, name string) uint64 {
-	return w.describe(func(d *message) {
-		d.integer(descriptorParentUUID, parent)
-		d.text(descriptorName, name)
-	})
-}
-
-// counterTrack describes a counter track.
-func (w *Writer) counterTrack(parent uint64, name string, unit uint64) uint64 {
-	return w.describe(func(d *message) {
-		var c message
+// track describes a track below another one, of a counter if it has a unit, and returns it.
+func (w *writer) track(parent uint64, name string, unit uint64) uint64 {
+	var d, c message
+	d.integer(descriptorParentUUID, parent)
+	d.text(descriptorName, name)
+	if unit > 0 {
 		c.integer(counterUnit, unit)
-		d.integer(descriptorParentUUID, parent)
-		d.text(descriptorName, name)
 		d.embed(descriptorCounter, c)
-	})
+	}
+	return w.describe(d)
 }
 
 // group is a process for goroutines that belong together.
@@ -336,20 +305,15 @@ const othersGroup = "(other groups)"
 
 // groupOf returns the group of a goroutine.
 func (o *observer) groupOf(g *timeline.Goroutine) *group {
-	name := ""
-	switch {
-	case o.w.opt.Group != nil:
-		name = o.w.opt.Group(g)
-	case g.Kind != timeline.Application:
-		name = "[" + g.Kind.String() + "] " + g.Name()
-	default:
-		name = g.Name()
+	name := g.Name()
+	if g.Kind != timeline.Application {
+		name = "[" + g.Kind.String() + "] " + name
 	}
-	name = o.w.name(name)
+	name = clean(name)
 	if found := o.groups[name]; found != nil {
 		return found
 	}
-	if len(o.groups) >= o.w.opt.MaxGroups && name != othersGroup {
+	if len(o.groups) >= o.w.maxGroups && name != othersGroup {
 		if found := o.groups[othersGroup]; found != nil {
 			return found
 		}
@@ -365,7 +329,7 @@ func (o *observer) groupOf(g *timeline.Goroutine) *group {
 func (o *observer) appear(g *timeline.Goroutine) *lane {
 	l := &lane{id: g.ID, group: o.groupOf(g)}
 	switch {
-	case o.tracks < o.w.opt.MaxTracks:
+	case o.tracks < o.w.maxTracks:
 		o.tracks++
 		tid := g.ID
 		// Changes its track, or is back after a gap or an exit (threads of C).

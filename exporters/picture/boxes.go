@@ -18,50 +18,55 @@ import (
 type placedBox struct {
 	box   *bottle.Box
 	entry *entry
+	neck  bool
 	rect  rect
 }
 
-// place stacks the boxes of a graph from the bottom of a plot. The idle time fills the rest; its
-// rectangle has no width.
-func (m *model) place(p plot, g *bottle.Graph) (boxes []placedBox, idle rect) {
+// place stacks the boxes of a chart from the bottom of a plot. The idle time fills the rest; its
+// rectangle has no width. A group that the whole graph does not have is omitted.
+func (m *model) place(p plot, c chart) (boxes []placedBox, idle rect) {
 	sum := 0.0
+	g := c.graph
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
+		e := m.byKey[keyOf(b)]
+		if e == nil {
+			continue
+		}
 		top := sum + float64(b.Share)
 		r := rect{
 			x: p.px(-b.Parallelism), w: p.px(b.Parallelism) - p.px(-b.Parallelism),
 			y: p.py(top), h: p.py(sum) - p.py(top),
 		}
-		e := m.byKey[keyOf(b)]
 		r.fill = rgb(e.fill)
 		r.border = r.h >= 3 // a border would hide a thinner box
-		boxes = append(boxes, placedBox{b, e, r})
+		boxes = append(boxes, placedBox{b, e, c.necks[keyOf(b)], r})
 		sum = top
 	}
 	top := max(sum+float64(max(0, g.Idle)), sum)
 	return boxes, rect{x: p.px(0), y: p.py(top), h: p.py(sum) - p.py(top)}
 }
 
-// boxes draws the boxes of a graph, with labels of the given size in those with enough room, and
-// its idle time.
-func (m *model) boxes(p plot, g *bottle.Graph, label, capWidth float64) (out []shape) {
-	boxes, idle := m.place(p, g)
+// boxes draws the boxes of a chart, with labels of the given size in those with enough room, and its
+// idle time.
+func (m *model) boxes(p plot, c chart, label, capWidth float64) (out []shape) {
+	boxes, idle := m.place(p, c)
 	for _, b := range boxes {
-		one := b.draw(g)
+		one := b.draw(c.graph)
 		if t, ok := b.inside(label); ok {
 			one.shapes = append(one.shapes, t)
 		}
 		out = append(out, one)
 	}
-	if g.Idle > 0 {
-		out = append(out, drawIdle(idle, g, capWidth))
+	if c.graph.Idle > 0 {
+		out = append(out, drawIdle(idle, c.graph, capWidth))
 	}
 	return out
 }
 
 // draw returns the shapes of a box, without its label.
 func (b placedBox) draw(g *bottle.Graph) *group {
-	out := &group{title: tooltip(b.box, g, b.entry.neck)}
+	out := &group{title: tooltip(b.box, g, b.neck)}
 	slope := kindHatch[b.box.Kind]
 	if slope == 0 || b.rect.h < 2 {
 		out.shapes = append(out.shapes, b.rect)
@@ -159,7 +164,7 @@ func (b placedBox) inside(size float64) (text, bool) {
 	if r.h < size*1.25 {
 		return text{}, false
 	}
-	s, bold := b.entry.label, b.entry.neck
+	s, bold := b.entry.label, b.neck
 	width := r.w - 12
 	if short := shorten(s, size, bold, width); short != s {
 		// Most of a name in a roomy box is better than all of it far away.

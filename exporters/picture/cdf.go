@@ -3,16 +3,13 @@ package picture
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // Sizes of pictures of tasks.
 const (
-	tasksWidth  = 960.0
 	cdfHeight   = 380.0
 	curveWidth  = 2.6
 	mostDecades = 22 // 64-bit values have 20
@@ -31,24 +28,21 @@ func (p *cdfPlot) px(v float64) float64 {
 
 func (p *cdfPlot) py(fraction float64) float64 { return p.y + p.h*(1-fraction) }
 
-// layoutTasks lays out the curves of a profile.
-func layoutTasks(profile *granularity.Profile, opt Options) *scene {
-	m := newTasksModel(profile, opt)
+// drawCDF lays out the curves of a profile.
+func (m *tasksModel) drawCDF() *Drawing {
 	const left = margin + axisRoom
 	desc := m.describe("Task granularity: for each class the part of its tasks that is at most so large.")
-	s, y := newPage(opt, "Task granularity", m.sentence(), desc, left, opt.Width)
-	p := cdfPlot{x: left, y: y + 16, w: opt.Width - left - margin - 24, h: cdfHeight}
+	d, y := newPage(m.opt, "Task granularity", m.sentence(), desc, left, stripWidth)
+	p := cdfPlot{x: left, y: y + 16, w: stripWidth - left - margin - 24, h: cdfHeight}
 	p.lo, p.hi = m.decades()
-	s.add(m.cdf(&p)...)
-	y = p.y + p.h + 88
+	d.add(m.cdf(&p)...)
+	y = p.y + p.h + 80
 	if len(m.classes) > 0 {
-		table, bottom := m.table(opt.Width-left-margin).draw(left, y+4.8, opt.Width-margin)
-		s.add(table...)
+		table, bottom := m.table(stripWidth-left-margin).draw(left, y+12.8, stripWidth-margin)
+		d.add(table...)
 		y = bottom - 5
-	} else {
-		y -= 8
 	}
-	return s.finish(m.notes(), left, y)
+	return d.finish(m.notes(), left, y)
 }
 
 // decades returns the range of the axis: the sizes of the tasks, and the end of the shaded area if
@@ -127,28 +121,15 @@ func (m *tasksModel) shading(p *cdfPlot) (out []shape) {
 func (m *tasksModel) decade(d int, x, y float64) (out []shape) {
 	v := math.Pow(10, float64(d))
 	t, known := m.p.Duration(v)
-	first := "10" + superscript(d)
+	first := format.Quantity(v)
 	if m.p.ByTime() {
 		first, known = format.Duration(t), false
 	}
 	out = append(out, text{x: x, y: y + 20, s: first, size: axisSize, anchor: middle, fill: themed(muted)})
 	if known && t >= time.Nanosecond {
-		out = append(out, text{x: x, y: y + 36, s: roughly(t), size: noteSize, anchor: middle, fill: themed(muted)})
+		out = append(out, text{x: x, y: y + 36, s: format.Duration(t), size: noteSize, anchor: middle, fill: themed(muted)})
 	}
 	return out
-}
-
-// roughly formats a duration with two digits.
-func roughly(d time.Duration) string {
-	step := time.Duration(1)
-	for d/step >= 100 {
-		step *= 10
-	}
-	return format.Duration(d.Round(step))
-}
-
-func superscript(n int) string {
-	return strings.Map(func(r rune) rune { return []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")[r-'0'] }, strconv.Itoa(n))
 }
 
 // curve draws the distribution of a class in steps. Points closer than half a unit are merged.

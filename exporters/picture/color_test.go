@@ -93,7 +93,7 @@ func TestLabelsOnBoxesHaveContrast(t *testing.T) {
 }
 
 func TestNeckIsWarmAndBold(t *testing.T) {
-	m := newModel(lusearch(), Options{Top: 15, panels: 48})
+	m := mustModel(t, lusearch(), Options{Top: 15})
 	for _, e := range m.entries {
 		if want := e.box.Parallelism < 2; e.neck != want {
 			t.Errorf("%s: neck is %v", e.label, e.neck)

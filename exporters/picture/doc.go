@@ -31,7 +31,7 @@
 //
 // The data flow is
 //
-//	model.go → single.go or windows.go → scene.go → svg.go, or drawing.go and package png
+//	model.go → single.go or charts.go → scene.go → svg.go, or paint.go and package png
 //
 // A layout puts rectangles, lines and texts into a scene, with room for fonts 15 % wider; the back
 // ends only translate it. An SVG changes to dark colors if its reader prefers them.

@@ -61,6 +61,6 @@ func ExampleOptions() {
 	fmt.Println(picture.SVG(io.Discard, nil, picture.Options{}))
 	fmt.Println(picture.SVG(io.Discard, &bottle.Graph{}, picture.Options{}))
 	// Output:
-	// picture: no graph
+	// picture: nothing to draw
 	// <nil>
 }

@@ -2,9 +2,9 @@ package picture
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"image/color"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,33 +13,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-var errNoContention = errors.New("picture: no contention profile")
-
 // DrawContention lays out the waits of goroutines for each other. The waiting groups of goroutines
 // are on the left and the owners on the right, as tall as their time. Between them are flows in the
 // color of the owner. A group that waits for itself is on both sides. Hand-off and
 // unattributed time are on the right, too, in gray. Options.Top is the number of groups on either
 // side; the rest is folded into one. 0 means those with at least a hundredth of the time, but at
 // most 15.
-//
-// DrawContention returns an error if the options are invalid.
 func DrawContention(p *contention.Profile, opt Options) (*Drawing, error) {
-	s, err := layoutFlows(p, opt)
-	return newDrawing(s, err, opt)
-}
-
-func layoutFlows(p *contention.Profile, opt Options) (*scene, error) {
 	if p == nil {
-		return nil, errNoContention
-	}
-	if err := opt.checkWidth(); err != nil {
-		return nil, err
+		return nil, errNothing
 	}
 	m, err := newFlowModel(p, opt)
 	if err != nil {
 		return nil, fmt.Errorf("picture: %w", err)
 	}
-	return m.layout(), nil
+	return m.draw(), nil
 }
 
 // flowModel is the content of a picture of contention, before layout.
@@ -86,8 +74,7 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 	}
 	m := &flowModel{opt: opt, p: p, whole: byWaiter.Waited}
 	names := shortGroups(byWaiter, byOwner)
-	left := m.fold(byWaiter, names)
-	right := m.fold(byOwner, names)
+	left, right := m.fold(byWaiter, names), m.fold(byOwner, names)
 	flows := map[[2]*flowNode]*flow{}
 	for _, w := range byWaiter.Children {
 		for _, o := range w.Children {
@@ -117,7 +104,7 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 		f.from.time += f.time
 		f.to.time += f.time
 	}
-	m.waiters, m.owners = present(byWaiter, left), present(byOwner, right)
+	m.waiters, m.owners = present(left), present(right)
 	for i, n := range m.waiters {
 		if !n.last {
 			n.fill = coolColors[i%len(coolColors)]
@@ -128,7 +115,6 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 			n.fill = warmColors[i%len(warmColors)]
 		}
 	}
-	m.order()
 	return m, nil
 }
 
@@ -145,10 +131,7 @@ func shortGroups(trees ...*contention.Tree) map[string]string {
 		}
 	}
 	for i, s := range format.Funcs(names) {
-		if s = strings.TrimSpace(format.Clean(s)); s == "" {
-			s = "(no name)"
-		}
-		short[names[i]] = s
+		short[names[i]] = label(s)
 	}
 	return short
 }
@@ -193,24 +176,18 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 }
 
 // present lists the nodes with flows, largest first; nodes that are not a single group come last.
-func present(t *contention.Tree, nodes map[string]*flowNode) (out []*flowNode) {
-	for _, c := range t.Children {
-		if n := nodes[c.Key]; n != nil && n.time > 0 && !slices.Contains(out, n) {
-			out = append(out, n)
+func present(nodes map[string]*flowNode) []*flowNode {
+	out := slices.Collect(maps.Values(nodes))
+	slices.SortFunc(out, func(a, b *flowNode) int {
+		switch {
+		case a.last != b.last && a.last:
+			return 1
+		case a.last != b.last:
+			return -1
 		}
-	}
-	slices.SortStableFunc(out, func(a, b *flowNode) int {
-		return cmp.Or(a.group()-b.group(), cmp.Compare(b.time, a.time))
+		return cmp.Or(cmp.Compare(b.time, a.time), strings.Compare(a.full, b.full))
 	})
-	return out
-}
-
-// group returns 1 for nodes that stay at the bottom.
-func (n *flowNode) group() int {
-	if n.last {
-		return 1
-	}
-	return 0
+	return slices.DeleteFunc(slices.Compact(out), func(n *flowNode) bool { return n.time == 0 })
 }
 
 // sentence returns the total wait time, and the main owner.
@@ -280,8 +257,7 @@ func (m *flowModel) describe() string {
 }
 
 // The layout has two layers, waiters and owners. The height of a node is its time, but at least a
-// line. Groups are sorted by time, largest at the top, unless another order has fewer crossings:
-// then each is placed at the average position of the other ends of its flows (barycenters).
+// line. Groups are sorted by time, largest at the top.
 
 // Sizes of pictures of flows.
 const (
@@ -290,70 +266,10 @@ const (
 	flowLine   = 21.0 // minimum height of a node
 	flowGap    = 7.0
 	flowSpan   = 330.0 // between the bars
-	leastSpan  = 80.0
 	flowName   = 300.0 // maximum width of a name
 	flowPad    = 8.0
 	leastFlow  = 0.6 // thinner ones would be invisible
 )
-
-// order reduces crossings.
-func (m *flowModel) order() {
-	const most = 3000 // more flows would take too long
-	if len(m.flows) > most {
-		return
-	}
-	best, waiters, owners := m.crossings(), slices.Clone(m.waiters), slices.Clone(m.owners)
-	for range 4 {
-		m.sweep(m.owners, m.waiters, func(f *flow) (*flowNode, *flowNode) { return f.to, f.from })
-		m.sweep(m.waiters, m.owners, func(f *flow) (*flowNode, *flowNode) { return f.from, f.to })
-		// Sorting by time is easier to read: slightly fewer crossings are not worth it.
-		if c := m.crossings(); c < 0.7*best {
-			best, waiters, owners = c, slices.Clone(m.waiters), slices.Clone(m.owners)
-		}
-	}
-	m.waiters, m.owners = waiters, owners
-}
-
-// sweep sorts the nodes of a side by the mean position of the other ends of their flows.
-func (m *flowModel) sweep(side, other []*flowNode, ends func(*flow) (here, there *flowNode)) {
-	place := map[*flowNode]float64{}
-	for i, n := range other {
-		place[n] = float64(i)
-	}
-	sum, weight := map[*flowNode]float64{}, map[*flowNode]float64{}
-	for _, f := range m.flows {
-		here, there := ends(f)
-		sum[here] += place[there] * float64(f.time)
-		weight[here] += float64(f.time)
-	}
-	slices.SortStableFunc(side, func(a, b *flowNode) int {
-		return cmp.Or(a.group()-b.group(), cmp.Compare(sum[a]/weight[a], sum[b]/weight[b]))
-	})
-}
-
-// crossings sums the smaller time over all pairs of flows that cross.
-func (m *flowModel) crossings() (sum float64) {
-	place := map[*flowNode]int{}
-	for i, n := range m.waiters {
-		place[n] = i
-	}
-	for i, n := range m.owners {
-		place[n] = i
-	}
-	type ends struct{ from, to int }
-	at := make([]ends, len(m.flows))
-	for i, f := range m.flows {
-		at[i] = ends{place[f.from], place[f.to]}
-	}
-	for i, a := range at {
-		for j, b := range at[:i] {
-			if (a.from-b.from)*(a.to-b.to) < 0 {
-				sum += float64(min(m.flows[i].time, m.flows[j].time))
-			}
-		}
-	}
-	return sum
-}
 
 // flowColumn holds the widths of the texts of a side.
 type flowColumn struct{ name, time, part float64 }
@@ -374,39 +290,28 @@ func (m *flowModel) column(nodes []*flowNode, heading string) flowColumn {
 // ownersHeading is the heading of the right side; the left one has the verb for the wait.
 const ownersHeading = "to blame"
 
-// layout lays out the picture.
-func (m *flowModel) layout() *scene {
+// draw lays out the picture.
+func (m *flowModel) draw() *Drawing {
 	left, right := m.column(m.waiters, m.waited()), m.column(m.owners, ownersHeading)
-	fixed := func() float64 { return 2*margin + left.width() + right.width() + 2*flowBar }
-	width := m.opt.Width
-	if width == 0 {
-		width = max(640, fixed()+flowSpan)
-	}
-	if fixed()+leastSpan > width { // the parts are visible, and also in the tooltips
-		left.part, right.part = -flowPad, -flowPad
-	}
-	if over := fixed() + leastSpan - width; over > 0 { // shorten names
-		left.name = max(30, left.name-over/2)
-		right.name = max(30, right.name-over/2)
-	}
-	span := max(40, width-fixed())
-	s, y := newPage(m.opt, "Who waited for whom", m.sentence(), m.describe(), margin, width)
+	fixed := 2*margin + left.width() + right.width() + 2*flowBar
+	width := max(640, fixed+flowSpan)
+	d, y := newPage(m.opt, "Who waited for whom", m.sentence(), m.describe(), margin, width)
 	y += 28
 	x1 := margin + left.width()
-	x2 := x1 + flowBar + span
+	x2 := x1 + flowBar + width - fixed
 	if len(m.flows) > 0 {
-		s.add(text{x: x1 + flowBar, y: y - 8, s: m.waited(), size: axisSize, anchor: end, fill: themed(muted)},
+		d.add(text{x: x1 + flowBar, y: y - 8, s: m.waited(), size: axisSize, anchor: end, fill: themed(muted)},
 			text{x: x2, y: y - 8, s: ownersHeading, size: axisSize, fill: themed(muted)})
 		y = m.place(y)
-		s.add(m.ribbons(x1+flowBar, x2)...)
+		d.add(m.ribbons(x1+flowBar, x2)...)
 		for _, n := range m.waiters {
-			s.add(m.node(n, x1, x1-flowPad, end, left))
+			d.add(m.node(n, x1, x1-flowPad, end, left))
 		}
 		for _, n := range m.owners {
-			s.add(m.node(n, x2, x2+flowBar+flowPad, start, right))
+			d.add(m.node(n, x2, x2+flowBar+flowPad, start, right))
 		}
 	}
-	return s.finish(m.notes(), margin, y)
+	return d.finish(m.notes(), margin, y)
 }
 
 // place stacks the nodes of both sides from y down and returns the end of the taller side. The
@@ -471,22 +376,13 @@ func (m *flowModel) node(n *flowNode, bar, x float64, a anchor, c flowColumn) sh
 		g.shapes = append(g.shapes, hatch(box, -1, rgb(hatchColor(n.fill))))
 	}
 	y := n.y + n.h/2 + 0.35*tableSize
-	dir := 1.0
-	if a == end {
-		dir = -1
-	}
 	// Numbers are aligned at their right ends on both sides.
-	percentAt, timeAt := x, x-c.part-flowPad
-	nameAt := timeAt - c.time - flowPad
-	if dir > 0 {
-		timeAt = x + c.time
-		percentAt = timeAt + flowPad + c.part
-		nameAt = percentAt + flowPad
+	timeAt, percentAt, nameAt := x+c.time, x+c.time+flowPad+c.part, x+c.time+c.part+2*flowPad
+	if a == end {
+		timeAt, percentAt, nameAt = x-c.part-flowPad, x, x-c.part-c.time-2*flowPad
 	}
-	g.shapes = append(g.shapes, text{x: timeAt, y: y, s: format.Duration(n.time), size: tableSize, anchor: end, fill: themed(ink)})
-	if c.part > 0 {
-		g.shapes = append(g.shapes, text{x: percentAt, y: y, s: format.Percent(n.time, m.whole), size: tableSize, anchor: end, fill: themed(muted)})
-	}
+	g.shapes = append(g.shapes, text{x: timeAt, y: y, s: format.Duration(n.time), size: tableSize, anchor: end, fill: themed(ink)},
+		text{x: percentAt, y: y, s: format.Percent(n.time, m.whole), size: tableSize, anchor: end, fill: themed(muted)})
 	look := text{x: nameAt, y: y, size: tableSize, anchor: a, fill: themed(ink)}
 	if n.last {
 		look.fill = themed(muted)

@@ -95,7 +95,6 @@ func TestFlowLook(t *testing.T) {
 		write(name+".svg", ContentionSVG, p, Options{Subtitle: name + ".trace"})
 	}
 	write("60all.svg", ContentionSVG, crowdOf(60), Options{Top: -1})
-	write("narrow.svg", ContentionSVG, threeGroups(), Options{Width: 400})
 	write("three.png", ContentionPNG, threeGroups(), Options{})
 	write("60.png", ContentionPNG, crowdOf(60), Options{})
 }
@@ -103,8 +102,8 @@ func TestFlowLook(t *testing.T) {
 // Everything is inside the picture, and no texts overlap.
 func TestFlowLayout(t *testing.T) {
 	for name, p := range flowSamples() {
-		for _, opt := range []Options{{}, {Top: -1}, {Top: 3}, {Width: 400}, {Width: 4000}, {Title: "A title", Subtitle: "a subtitle"}} {
-			s, err := layoutFlows(p, opt)
+		for _, opt := range []Options{{}, {Top: -1}, {Top: 3}, {Title: "A title", Subtitle: "a subtitle"}} {
+			s, err := DrawContention(p, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +145,7 @@ func TestFlowsAreToScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.layout()
+		m.draw()
 		var left, right time.Duration
 		for _, n := range m.waiters {
 			left += n.time
@@ -168,7 +167,7 @@ func TestFlowContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := m.layout()
+	s := m.draw()
 	for _, want := range []string{
 		"1.09 s waited in 1 s; most for http.(*conn).serve: 730 ms (67%)",
 		"Not drawn: 85 ms in flows that are shorter than 60 ms.",
@@ -202,14 +201,14 @@ func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := m.layout()
+	s := m.draw()
 	words := strings.TrimPrefix(strings.Join(textsOf(s), "\n"), s.title) + m.sentenceOf(m.flows[0])
 	if strings.Contains(words, "waited") || !strings.Contains(words, "1.09 s blocked in 1 s; most for ") || !strings.Contains(words, " was blocked ") {
 		t.Errorf("%q", words)
 	}
 }
 
-func textsOf(s *scene) (out []string) {
+func textsOf(s *Drawing) (out []string) {
 	for _, x := range texts(s) {
 		out = append(out, x.s)
 	}
@@ -228,7 +227,7 @@ func TestFlowForms(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := ContentionPNG(&b, threeGroups(), Options{Scale: 1}); err != nil {
+	if err := ContentionPNG(&b, threeGroups(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -240,22 +239,17 @@ func TestFlowForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first ribbon
-	walk(m.layout().shapes, func(sh shape) {
+	walk(m.draw().shapes, func(sh shape) {
 		if r, ok := sh.(ribbon); ok && first.h == 0 {
 			first = r
 		}
 	})
-	r, g, bl, _ := img.At(int(first.x1)+2, int(first.top1+first.h/2)).RGBA()
+	r, g, bl, _ := img.At(int(2*first.x1)+4, int(2*first.top1+first.h)).RGBA()
 	want := mix(hex(0xffffff), first.fill, opacity)
 	if d := math.Abs(float64(r>>8)-float64(want.R)) + math.Abs(float64(g>>8)-float64(want.G)) + math.Abs(float64(bl>>8)-float64(want.B)); d > 6 {
 		t.Errorf("a flow is painted in %x %x %x, want %v", r>>8, g>>8, bl>>8, want)
 	}
-	for _, opt := range []Options{{Width: -1}, {Width: math.NaN()}} {
-		if ContentionSVG(io.Discard, threeGroups(), opt) == nil {
-			t.Errorf("no error for %+v", opt)
-		}
-	}
-	if ContentionPNG(io.Discard, threeGroups(), Options{Scale: 99}) == nil || ContentionSVG(io.Discard, nil, Options{}) == nil {
+	if ContentionSVG(io.Discard, nil, Options{}) == nil {
 		t.Error("no error")
 	}
 	broken := errors.New("broken")

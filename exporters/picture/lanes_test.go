@@ -3,6 +3,7 @@ package picture
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,17 +11,17 @@ import (
 // Spans are as wide as they are long and as tall as they are busy; each ending has its glyph, at
 // the end of its span.
 func TestLanes(t *testing.T) {
-	list := []Lane{
-		{Name: hostileNames[0], Spans: []Span{{0, 100, 1, "preempted"}, {100, 300, .5, "yielded"}, {500, 1000, 1, "blocked"}}},
-		{Name: strings.Repeat("long ", 50), Spans: []Span{{0, 1000, 2, "exited"}}},
+	list := []Series{
+		{Name: hostileNames[0], End: 1000, Values: []float64{1, .5, .5, 0, 0, 1, 1, 1, 1, 1}, Ended: []string{"preempted", "", "yielded", "", "", "", "", "", "", "blocked"}},
+		{Name: strings.Repeat("long ", 50), End: 1000, Values: slices.Repeat([]float64{2}, 10), Ended: []string{9: "exited"}},
 	}
-	d, err := DrawLanes(list, 0, 1000, hostileNames[0], Options{})
+	d, err := DrawLanes(list, hostileNames[0], Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rects []rect
 	var glyphs []segment
-	walk(d.scene.shapes, func(s shape) {
+	walk(d.shapes, func(s shape) {
 		switch s := s.(type) {
 		case rect:
 			rects = append(rects, s)
@@ -50,7 +51,7 @@ func TestLanes(t *testing.T) {
 	if err := d.SVG(&bytes.Buffer{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := DrawLanes(nil, 0, 1, "", Options{}); err == nil {
+	if _, err := DrawLanes(nil, "", Options{}); err == nil {
 		t.Error("nothing was drawn")
 	}
 }

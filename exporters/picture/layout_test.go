@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,26 +82,35 @@ func everything(t *testing.T, check func(t *testing.T, g *bottle.Graph, opt Opti
 	graphs["nanosecond"] = graph(2, 1, box("main", bottle.Application, 1, 1))
 	for name, g := range graphs {
 		for _, opt := range []Options{
-			{}, {Width: 400}, {Width: 700}, {Width: 900, Top: 4}, {Width: 2000, Top: -1}, {Top: 60, panels: 7},
+			{}, {Top: 4}, {Top: -1}, {Top: 60},
 			{Title: strings.Repeat("A very long title ", 30), Subtitle: "line <b>\n" + strings.Repeat("subtitle ", 60)},
 		} {
-			t.Run(fmt.Sprintf("%s/width=%v,top=%d,panels=%d,title=%d", name, opt.Width, opt.Top, opt.panels, len(opt.Title)), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/top=%d,title=%d", name, opt.Top, len(opt.Title)), func(t *testing.T) {
 				check(t, g, opt)
 			})
 		}
 	}
 }
 
-func mustLayout(t testing.TB, g *bottle.Graph, opt Options) *scene {
+func mustLayout(t testing.TB, g *bottle.Graph, opt Options) *Drawing {
 	t.Helper()
-	s, err := layout(g, opt)
+	s, err := Draw(g, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func texts(s *scene) (out []text) {
+func mustModel(t testing.TB, g *bottle.Graph, opt Options) *model {
+	t.Helper()
+	m, err := newModel(g, g.Windows, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func texts(s *Drawing) (out []text) {
 	walk(s.shapes, func(s shape) {
 		if t, ok := s.(text); ok {
 			out = append(out, t)
@@ -152,7 +162,7 @@ func TestShapesAreInsideThePicture(t *testing.T) {
 				}
 			}
 		})
-		if s.height > 1700 && opt.Top >= 0 && opt.Top < 50 && opt.Width != 400 {
+		if s.height > 1700 && opt.Top >= 0 && opt.Top < 50 {
 			t.Errorf("the picture is %v high", s.height)
 		}
 	})
@@ -187,7 +197,7 @@ func drawn(shapes []shape) (boxes []drawnBox, idle float64) {
 }
 
 // unit returns the length of one unit of an axis, from the labels of its ticks.
-func unit(t *testing.T, s *scene, vertical bool) float64 {
+func unit(t *testing.T, s *Drawing, vertical bool) float64 {
 	t.Helper()
 	places := map[string]float64{}
 	for _, x := range texts(s) {
@@ -307,12 +317,12 @@ func TestWindowsShareScaleAndColors(t *testing.T) {
 
 func TestMergedWindowsAreMentioned(t *testing.T) {
 	g := phases(100)
-	m := newModel(g, Options{Top: 15, panels: 48})
-	if len(m.windows) != 34 || m.merged != 3 {
-		t.Fatalf("%d windows of %d", len(m.windows), m.merged)
+	m := mustModel(t, g, Options{Top: 15})
+	if len(m.charts) != 34 || m.merged != 3 {
+		t.Fatalf("%d charts of %d windows", len(m.charts), m.merged)
 	}
 	var share, running, wall, idle, wantShare, wantRunning time.Duration
-	for _, w := range m.windows {
+	for _, w := range m.graphs() {
 		wall += w.Wall
 		idle += w.Idle
 		for _, b := range w.Boxes {
@@ -333,8 +343,9 @@ func TestMergedWindowsAreMentioned(t *testing.T) {
 		b.Waiting = map[string]time.Duration{"mutex": d}
 		return graph(1, 0, b)
 	}
-	parts := []*bottle.Graph{waiting(3 * ms), waiting(4 * ms)}
-	if got := mergeWindows(parts, 2)[0].Boxes[0].Waiting["mutex"]; got != 7*ms || parts[0].Boxes[0].Waiting["mutex"] != 3*ms {
+	parts := slices.Repeat([]*bottle.Graph{waiting(3 * ms), waiting(4 * ms)}, maxCharts)
+	m = mustModel(t, &bottle.Graph{GroupBy: "function", Windows: parts}, Options{})
+	if got := m.charts[0].graph.Boxes[0].Waiting["mutex"]; got != 7*ms || parts[0].Boxes[0].Waiting["mutex"] != 3*ms {
 		t.Errorf("merged windows wait for %v, and the first one for %v", got, parts[0].Boxes[0].Waiting["mutex"])
 	}
 	if !has(mustLayout(t, g, Options{}), "Each chart puts 3 windows together: one chart for each of the 100 would be more than fit.") {
@@ -346,7 +357,7 @@ func TestMergedWindowsAreMentioned(t *testing.T) {
 }
 
 // has reports whether a picture shows a text, possibly on several lines.
-func has(s *scene, want string) bool {
+func has(s *Drawing, want string) bool {
 	var all []string
 	for _, t := range texts(s) {
 		all = append(all, t.s)
@@ -387,8 +398,8 @@ func TestManyGroupsAreFolded(t *testing.T) {
 	}
 	// Windows fold the same groups as the whole.
 	g.Windows = []*bottle.Graph{many(300), many(120)}
-	m := newModel(g, Options{Top: 5, panels: 48})
-	for _, w := range m.windows {
+	m := mustModel(t, g, Options{Top: 5})
+	for _, w := range m.graphs() {
 		for i := range w.Boxes {
 			if m.byKey[keyOf(&w.Boxes[i])] == nil {
 				t.Errorf("%s has no color", w.Boxes[i].Group)

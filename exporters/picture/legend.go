@@ -52,7 +52,6 @@ type table struct {
 	nameWidth float64
 	widths    []float64
 	words     bool
-	wide      bool // all columns have room for bold text
 	gap       float64
 	rowHeight float64
 }
@@ -72,51 +71,88 @@ func runningHeader(g *bottle.Graph) string {
 	return "running"
 }
 
-// detail selects the columns of the legend.
-type detail int
-
-const (
-	fewCells  detail = iota
-	mostCells        // also the running time
-	allCells         // also the reasons of waits
-)
-
-// newTable returns the legend of a bottle graph.
-func (m *model) newTable(d detail) *table {
-	g := m.whole
+// newTable returns the legend: the numbers of the whole graph, with the reasons of waits if wanted and
+// known, or the shares in all runs.
+func (m *model) newTable(reasons bool) *table {
+	g := m.whole.graph
 	t := &table{header: cellsOf(false, "group", "share", "", "lost", "parallelism", runningHeader(g)), gap: 16, rowHeight: 23}
-	t.words = d == allCells && slices.ContainsFunc(m.entries, func(e *entry) bool { return len(waits(&e.box)) > 0 })
-	if t.words {
+	if t.words = reasons && !m.runs && slices.ContainsFunc(m.entries, func(e *entry) bool { return len(waits(&e.box)) > 0 }); t.words {
 		t.header = append(t.header, cell{s: "blocked on"})
 	}
+	if m.runs {
+		t.header = m.runHeader()
+	}
+	add := func(r row, in func(chart) time.Duration, numbers ...string) {
+		if m.runs {
+			numbers = m.inRuns(in)
+		}
+		r.cells = cellsOf(false, numbers...)
+		t.rows = append(t.rows, r)
+	}
 	if g.Idle > 0 {
-		t.rows = append(t.rows, row{title: "idle: no goroutine ran", swatch: idleSwatch, name: "idle", bold: m.necks[key{}], fill: ink,
-			cells: cellsOf(false, format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), format.Percent(g.IdleLost, g.Capacity), "", "")})
+		add(row{title: "idle: no goroutine ran", swatch: idleSwatch, name: "idle", bold: m.whole.necks[key{}], fill: ink}, func(c chart) time.Duration { return c.graph.Idle },
+			format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), format.Percent(g.IdleLost, g.Capacity), "", "")
 	}
 	var running time.Duration
-	for i := len(m.entries) - 1; i >= 0; i-- {
-		e := m.entries[i]
+	for _, e := range slices.Backward(m.entries) {
 		b := &e.box
 		running += b.Running
-		r := row{title: tooltip(b, g, e.neck), swatch: e.swatchAt, name: e.label, bold: e.neck, fill: ink,
-			cells: cellsOf(false, format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Percent(b.Lost, g.Capacity), format.Parallelism(b.Parallelism), format.Duration(b.Running))}
+		numbers := []string{format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Percent(b.Lost, g.Capacity), format.Parallelism(b.Parallelism), format.Duration(b.Running)}
 		if t.words {
-			r.cells = append(r.cells, cell{s: blockedBy(b)})
+			numbers = append(numbers, blockedBy(b))
 		}
-		t.rows = append(t.rows, r)
+		add(row{title: tooltip(b, g, e.neck), swatch: e.swatchAt, name: e.label, bold: e.neck, fill: ink}, func(c chart) time.Duration { return c.share(keyOf(b)) }, numbers...)
 	}
 	if len(t.rows) > 18 {
 		t.rowHeight = 20
 	}
-	t.rows = append(t.rows, row{name: "all", fill: muted, rule: grid, space: 5,
-		cells: cellsOf(false, format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Percent(g.Lost(), g.Capacity), format.Parallelism(g.MeanParallelism()), format.Duration(running))})
+	add(row{name: "all", fill: muted, rule: grid, space: 5}, func(c chart) time.Duration { return c.graph.Wall },
+		format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Percent(g.Lost(), g.Capacity), format.Parallelism(g.MeanParallelism()), format.Duration(running))
 	t.notes = m.legendNotes()
 	t.measure()
 	t.nameWidth = min(t.nameWidth, 300)
-	if d == fewCells {
-		t.drop(len(t.widths) - 1)
-	}
 	return t
+}
+
+// runHeader returns the heads of a column for each run and, of two runs, for the change.
+func (m *model) runHeader() []cell {
+	out := []cell{{s: "group"}}
+	for _, c := range m.charts {
+		out = append(out, cell{s: shorten(c.name, tableSize, true, 100)})
+	}
+	if len(m.charts) == 2 {
+		out = append(out, cell{s: "change"})
+	}
+	return out
+}
+
+// inRuns returns a time in each run and, of two runs, the change.
+func (m *model) inRuns(of func(chart) time.Duration) (out []string) {
+	for _, c := range m.charts {
+		s := "–" // the group is not in the run
+		if of(c) > 0 {
+			s = format.Duration(of(c))
+		}
+		out = append(out, s)
+	}
+	if len(m.charts) == 2 {
+		sign, change := "+", of(m.charts[1])-of(m.charts[0])
+		if change < 0 {
+			sign, change = minus, -change
+		}
+		out = append(out, sign+format.Duration(change))
+	}
+	return out
+}
+
+// share returns the share of a group, 0 if it is not in the chart.
+func (c chart) share(k key) time.Duration {
+	for i := range c.graph.Boxes {
+		if b := &c.graph.Boxes[i]; keyOf(b) == k {
+			return b.Share
+		}
+	}
+	return 0
 }
 
 // blockedBy returns the reason for which a group waited longest, and the time.
@@ -146,12 +182,14 @@ func (m *model) kindNotes() (out []note) {
 
 // legendNotes explains what the table does not: bold names, hatches, missing groups.
 func (m *model) legendNotes() []note {
-	out := m.kindNotes()
-	if m.whole.Capacity > 0 {
+	out, bold := m.kindNotes(), "bold: lost at least 5%"
+	if m.runs {
+		bold += " in one of the runs"
+	} else if m.whole.graph.Capacity > 0 {
 		out = append(out, note{text: "lost: capacity (GOMAXPROCS × time) not used while the group ran"})
 	}
-	if len(m.necks) > 0 {
-		out = append(out, note{text: "bold: lost at least 5%"})
+	if len(m.whole.necks) > 0 {
+		out = append(out, note{text: bold})
 	}
 	if m.never > 0 {
 		out = append(out, note{text: format.Plural(m.never, "group", "groups") + " never ran"})
@@ -163,20 +201,9 @@ func (m *model) legendNotes() []note {
 func (t *table) measure() {
 	t.widths = make([]float64, len(t.header)-1)
 	for _, r := range append([]row{{name: t.header[0].s, cells: t.header[1:]}}, t.rows...) {
-		t.nameWidth = max(t.nameWidth, room(r.name, tableSize, r.bold || t.wide))
+		t.nameWidth = max(t.nameWidth, room(r.name, tableSize, r.bold))
 		for i, c := range r.cells {
-			t.widths[i] = max(t.widths[i], room(c.s, tableSize, c.bold || t.wide))
-		}
-	}
-}
-
-// drop removes a column of numbers.
-func (t *table) drop(i int) {
-	t.header = slices.Delete(t.header, i+1, i+2)
-	t.widths = slices.Delete(t.widths, i, i+1)
-	for j := range t.rows {
-		if r := &t.rows[j]; i < len(r.cells) {
-			r.cells = slices.Delete(r.cells, i, i+1)
+			t.widths[i] = max(t.widths[i], room(c.s, tableSize, c.bold))
 		}
 	}
 }
@@ -192,24 +219,6 @@ func (t *table) width() float64 {
 
 // height returns the height of the table without notes.
 func (t *table) height() float64 { return t.rowHeight*float64(len(t.rows)+1) + 6 }
-
-// squeeze makes the table narrower by shortening names, down to a limit.
-func (t *table) squeeze(width, least float64) {
-	t.nameWidth = max(min(t.nameWidth, least), min(t.nameWidth, t.nameWidth-(t.width()-width)))
-}
-
-// fits reports whether the table fits into a width with names of the given width.
-func (t *table) fits(width, names float64) bool {
-	return t.width()-t.nameWidth+min(t.nameWidth, names) <= width
-}
-
-// fit omits the last columns until there is room for names, and shortens the names.
-func (t *table) fit(width float64) {
-	for !t.fits(width, tinyName) && len(t.widths) > 1 {
-		t.drop(len(t.widths) - 1)
-	}
-	t.squeeze(width, 0)
-}
 
 // draw positions the table, with the header at a baseline, and returns its end. Its notes may be
 // wider than the table, up to right.

@@ -55,5 +55,4 @@ func TestLook(t *testing.T) {
 		write(name+".svg", SVG, g, opt)
 		write(name+".png", PNG, g, opt)
 	}
-	write("narrow.svg", SVG, pipeline(), Options{Width: 560, Subtitle: "pgzip.trace, go1.26, 8 processors"})
 }

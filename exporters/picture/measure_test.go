@@ -6,10 +6,24 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/sfnt"
-
-	"github.com/bottleneck-go/bottleneck/exporters/picture/internal/pixels"
 )
+
+const unitsPerEm = 2048
+
+// goFonts returns the fonts of PNGs, regular and bold.
+func goFonts(t *testing.T) (fonts [2]*sfnt.Font) {
+	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
+		f, err := sfnt.Parse(ttf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fonts[i] = f
+	}
+	return fonts
+}
 
 // glyphOf returns the number of a character's glyph, 0 if the font has none, and its width.
 func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
@@ -18,7 +32,7 @@ func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIn
 	if err != nil {
 		t.Fatal(err)
 	}
-	width, err := f.GlyphAdvance(buf, i, pixels.UnitsPerEm, font.HintingNone)
+	width, err := f.GlyphAdvance(buf, i, unitsPerEm, font.HintingNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,22 +41,19 @@ func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIn
 
 // TestWidthsAreThoseOfTheFonts compares the tables with the fonts of the PNGs.
 func TestWidthsAreThoseOfTheFonts(t *testing.T) {
-	fonts, err := pixels.Fonts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fonts := goFonts(t)
 	var buf sfnt.Buffer
 	for i, bold := range []bool{false, true} {
 		for r := ' '; r <= '~'; r++ {
 			_, want := glyphOf(t, fonts[i], &buf, r)
-			if got := advance(string(r), pixels.UnitsPerEm, bold); got != want {
+			if got := advance(string(r), unitsPerEm, bold); got != want {
 				t.Errorf("bold %v: %q is %v wide in the table, %v in the font", bold, r, got, want)
 			}
 		}
 		// For other characters the table may overestimate, but never underestimate.
 		for r := rune(0xa0); r < 0x2200; r++ {
 			glyph, want := glyphOf(t, fonts[i], &buf, r)
-			if got := room(string(r), pixels.UnitsPerEm, bold); glyph != 0 && got < want && estimate(r) != 0 {
+			if got := room(string(r), unitsPerEm, bold); glyph != 0 && got < want && estimate(r) != 0 {
 				t.Errorf("bold %v: %q has room of %v, its glyph takes %v", bold, r, got, want)
 			}
 		}
@@ -51,17 +62,14 @@ func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 
 // TestFonts checks the properties of the fonts that painting relies on.
 func TestFonts(t *testing.T) {
-	fonts, err := pixels.Fonts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fonts := goFonts(t)
 	var buf sfnt.Buffer
 	for n, f := range fonts {
-		if f.UnitsPerEm() != pixels.UnitsPerEm {
-			t.Errorf("font %d has %d units per em, want %d", n, f.UnitsPerEm(), pixels.UnitsPerEm)
+		if f.UnitsPerEm() != unitsPerEm {
+			t.Errorf("font %d has %d units per em, want %d", n, f.UnitsPerEm(), unitsPerEm)
 		}
 		for i := range sfnt.GlyphIndex(f.NumGlyphs()) {
-			segments, err := f.LoadGlyph(&buf, i, pixels.UnitsPerEm, nil)
+			segments, err := f.LoadGlyph(&buf, i, unitsPerEm, nil)
 			if err != nil {
 				t.Errorf("font %d, glyph %d: %v", n, i, err)
 			}
@@ -89,7 +97,7 @@ func TestFonts(t *testing.T) {
 			for s := ' '; s <= '~'; s++ {
 				a, _ := glyphOf(t, f, &buf, r)
 				b, _ := glyphOf(t, f, &buf, s)
-				if k, err := f.Kern(&buf, a, b, pixels.UnitsPerEm, font.HintingNone); k != 0 || err != nil {
+				if k, err := f.Kern(&buf, a, b, unitsPerEm, font.HintingNone); k != 0 || err != nil {
 					t.Fatalf("font %d: %q and %q are kerned by %v, %v", n, r, s, k, err)
 				}
 			}
@@ -103,7 +111,7 @@ func TestFonts(t *testing.T) {
 	// The outline of a glyph has all of its contours, also if it is composed of others.
 	for r, want := range map[rune]int{' ': 0, 'l': 1, 'o': 2, 'i': 2, 'B': 3, 'é': 3, 'ö': 4} {
 		i, _ := glyphOf(t, fonts[0], &buf, r)
-		segments, err := fonts[0].LoadGlyph(&buf, i, pixels.UnitsPerEm, nil)
+		segments, err := fonts[0].LoadGlyph(&buf, i, unitsPerEm, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,36 +4,39 @@ import (
 	"cmp"
 	"fmt"
 	"image/color"
-	"maps"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// model is the content of a picture, before layout: the groups that are drawn, folded to a
-// distinguishable number, each with one color in the whole graph and all windows.
+// model is the content of a picture of bottle graphs, before layout: the groups that are drawn,
+// folded to a distinguishable number, each with one color in all charts.
 type model struct {
-	opt     Options
-	whole   *bottle.Graph
-	windows []*bottle.Graph
-	count   int // original number of windows
-	merged  int // windows per panel; 1 unless there were too many
+	opt    Options
+	whole  chart
+	charts []chart // the windows or the runs, side by side; none for a single graph
+	runs   bool    // whether the charts are runs
+	count  int     // original number of charts
+	merged int     // windows per chart; 1 unless there were too many
 	// entries are the groups in the order in which the boxes of the whole graph are stacked, from
 	// the bottom.
 	entries []*entry
 	byKey   map[key]*entry
 	folded  map[key]bool // groups that others were folded into
 	never   int          // number of groups that never ran
-	// The neck is that of the original graph; folding would change it.
-	necks map[key]bool // idle time is the zero key
 }
 
-// key identifies a group over all windows.
+// chart is one of the graphs of a picture.
+type chart struct {
+	graph *bottle.Graph
+	name  string       // of a run
+	necks map[key]bool // the neck before folding, which would change it; idle time is the zero key
+}
+
+// key identifies a group in all charts.
 type key struct {
 	group string
 	kind  bottle.Kind
@@ -43,46 +46,63 @@ type key struct {
 type entry struct {
 	box   bottle.Box // of the whole graph
 	label string     // shortened
-	neck  bool       // in the whole graph; for a diff, in one of the two
+	neck  bool       // in the whole graph, or in one of the runs
 	fill  color.RGBA
 	hatch color.RGBA // color of the hatch; equal to fill without one
 	ink   color.RGBA // color of the label on the box
 }
 
-func newModel(g *bottle.Graph, opt Options) *model {
-	m := &model{opt: opt, merged: 1, byKey: map[key]*entry{}, folded: map[key]bool{}}
-	whole := *g
-	whole.Windows = nil
-	whole.Boxes, m.never = ran(g.Boxes)
-	for _, w := range g.Windows {
-		if w != nil {
-			w := *w
-			w.Boxes, _ = ran(w.Boxes)
-			m.windows = append(m.windows, &w)
+// maxCharts is the number of charts that can be compared at a glance.
+const maxCharts = 48
+
+func newModel(whole *bottle.Graph, parts []*bottle.Graph, opt Options) (*model, error) {
+	m := &model{opt: opt, folded: map[key]bool{}}
+	m.whole, m.never = newChart(whole)
+	parts = slices.DeleteFunc(slices.Clone(parts), func(g *bottle.Graph) bool { return g == nil })
+	m.count, m.merged = len(parts), max(1, (len(parts)+maxCharts-1)/maxCharts)
+	for some := range slices.Chunk(parts, m.merged) {
+		sum := some[0]
+		if len(some) > 1 {
+			var err error
+			if sum, err = bottle.Merge(some...); err != nil {
+				return nil, fmt.Errorf("picture: %w", err)
+			}
+			for i := range sum.Boxes {
+				sum.Boxes[i].Goroutines = 0 // the windows may share goroutines
+			}
 		}
+		c, _ := newChart(sum)
+		m.charts = append(m.charts, c)
 	}
-	m.count = len(m.windows)
-	if m.count > 0 && !covers(whole.Boxes, m.windows) {
-		sum := mergeWindows(m.windows, m.count)[0]
-		whole.Boxes = sum.Boxes
-		whole.Wall, whole.Idle = max(whole.Wall, sum.Wall), max(whole.Idle, sum.Idle)
-		whole.Capacity, whole.IdleLost = sum.Capacity, sum.IdleLost
-	}
-	if m.count > opt.panels {
-		m.merged = (m.count + opt.panels - 1) / opt.panels
-		m.windows = mergeWindows(m.windows, m.merged)
-	}
-	m.necks = neckOf(&whole)
 	top := opt.Top
 	if top == 0 {
-		top = visible(&whole)
+		top = visible(m.whole.graph)
 	}
-	if top > 0 && len(whole.Boxes) > top+1 { // folding a single group would save nothing
-		m.fold(&whole, top)
+	if top > 0 && len(m.whole.graph.Boxes) > top+1 { // folding a single group would save nothing
+		if err := m.fold(top); err != nil {
+			return nil, fmt.Errorf("picture: %w", err)
+		}
 	}
-	m.whole = &whole
-	m.addEntries(m.whole)
-	return m
+	m.addEntries()
+	return m, nil
+}
+
+func newChart(g *bottle.Graph) (c chart, never int) {
+	out := *g
+	out.Windows = nil
+	out.Boxes, never = ran(g.Boxes)
+	return chart{graph: &out, necks: neckOf(&out)}, never
+}
+
+// graphs returns the graphs that are drawn.
+func (m *model) graphs() (out []*bottle.Graph) {
+	for _, c := range m.charts {
+		out = append(out, c.graph)
+	}
+	if len(out) == 0 {
+		out = append(out, m.whole.graph)
+	}
+	return out
 }
 
 // visible returns the number of boxes that are visible and distinguishable.
@@ -94,22 +114,6 @@ func visible(g *bottle.Graph) (n int) {
 		}
 	}
 	return max(1, min(most, n))
-}
-
-// covers reports whether the boxes of a graph include all groups of its windows.
-func covers(boxes []bottle.Box, windows []*bottle.Graph) bool {
-	known := map[key]bool{}
-	for i := range boxes {
-		known[keyOf(&boxes[i])] = true
-	}
-	for _, w := range windows {
-		for i := range w.Boxes {
-			if b := &w.Boxes[i]; b.Share > 0 && !known[keyOf(b)] {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
@@ -141,148 +145,71 @@ func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 	return out, never
 }
 
-// fold keeps the largest groups of the whole graph and folds the others, the same ones in the
-// windows and in the whole graph.
-func (m *model) fold(whole *bottle.Graph, top int) {
-	before := map[key]bool{}
+// fold keeps the largest groups of the whole graph and folds the others, the same ones in the charts
+// and in the whole graph.
+func (m *model) fold(top int) error {
+	whole := m.whole.graph
+	before, kept, others := map[key]bool{}, map[key]bool{}, map[bottle.Kind]string{}
 	for i := range whole.Boxes {
 		before[keyOf(&whole.Boxes[i])] = true
 	}
 	whole.Boxes = whole.Top(top).Boxes
-	kept := map[key]bool{}
-	others := map[bottle.Kind]key{}
 	for i := range whole.Boxes {
 		k := keyOf(&whole.Boxes[i])
 		kept[k] = true
 		if !before[k] {
-			others[k.kind] = k
+			others[k.kind] = k.group
 			m.folded[k] = true
 		}
 	}
-	into := func(k key) key {
-		if o, folded := others[k.kind]; folded && !kept[k] {
-			return o
-		}
-		return k
-	}
-	for i, w := range m.windows {
-		m.windows[i] = withBoxes(w, sums(w.Boxes, into))
-	}
-}
-
-func withBoxes(w *bottle.Graph, boxes []bottle.Box) *bottle.Graph {
-	out := *w
-	out.Boxes, _ = ran(boxes)
-	order.Stable(out.Boxes, func(a, b bottle.Box) int {
-		return cmp.Or(cmp.Compare(b.Parallelism, a.Parallelism), strings.Compare(a.Group, b.Group))
-	})
-	return &out
-}
-
-// sums adds up the boxes that into maps to the same group. It does not change its arguments.
-func sums(boxes []bottle.Box, into func(key) key) []bottle.Box {
-	at := map[key]int{}
-	var out []bottle.Box
-	for i := range boxes {
-		b := &boxes[i]
-		k := into(keyOf(b))
-		j, ok := at[k]
-		if !ok {
-			j = len(out)
-			at[k] = j
-			first := *b
-			first.Group, first.Waiting = k.group, nil
-			out = append(out, first)
-			out[j].Waiting = addWaiting(out[j].Waiting, b.Waiting)
-			continue
-		}
-		s := &out[j]
-		s.Goroutines += b.Goroutines
-		s.Share += b.Share
-		s.Running += b.Running
-		s.Lost += b.Lost
-		s.Runnable += b.Runnable
-		s.SelfParallelism = math.NaN()
-		s.Parallelism = math.NaN() // computed by ran
-		s.Waiting = addWaiting(s.Waiting, b.Waiting)
-	}
-	return out
-}
-
-func addWaiting(sum, more map[string]time.Duration) map[string]time.Duration {
-	if sum == nil && len(more) > 0 {
-		sum = make(map[string]time.Duration, len(more))
-	}
-	for reason, d := range more {
-		sum[reason] += d
-	}
-	return sum
-}
-
-// mergeWindows merges each n adjacent windows. Only changes within them are lost: shares, running
-// and idle times add up.
-func mergeWindows(windows []*bottle.Graph, n int) (out []*bottle.Graph) {
-	for part := range slices.Chunk(windows, n) {
-		sum := bottle.Graph{}
-		var boxes []bottle.Box
-		for i, w := range part {
-			if i == 0 {
-				sum = *w
-				sum.Wall, sum.Idle, sum.Capacity, sum.IdleLost = 0, 0, 0, 0
+	for i := range m.charts {
+		g := *m.charts[i].graph
+		g.Boxes = slices.Clone(g.Boxes)
+		for j := range g.Boxes {
+			b := &g.Boxes[j]
+			if group, some := others[b.Kind]; some && !kept[keyOf(b)] {
+				b.Group = group
 			}
-			sum.Wall += w.Wall
-			sum.Idle += w.Idle
-			sum.Capacity += w.Capacity
-			sum.IdleLost += w.IdleLost
-			sum.Procs = max(sum.Procs, w.Procs)
-			boxes = append(boxes, w.Boxes...)
 		}
-		merged := sums(boxes, func(k key) key { return k })
-		for i := range merged {
-			merged[i].Goroutines = 0 // the windows may share goroutines
+		sum, err := bottle.Merge(&g)
+		if err != nil {
+			return err
 		}
-		out = append(out, withBoxes(&sum, merged))
+		sum.Boxes, _ = ran(sum.Boxes)
+		m.charts[i].graph = sum
 	}
-	return out
+	return nil
 }
 
-// addEntries gives the groups their names and colors. The neck is that of the given graphs.
-func (m *model) addEntries(graphs ...*bottle.Graph) {
-	m.entries = nil
-	names := make([]string, len(m.whole.Boxes))
-	for i := range m.whole.Boxes {
-		names[i] = m.whole.Boxes[i].Group
+// addEntries gives the groups their names and colors.
+func (m *model) addEntries() {
+	whole := m.whole.graph
+	m.entries, m.byKey = nil, map[key]*entry{}
+	names := make([]string, len(whole.Boxes))
+	for i := range whole.Boxes {
+		names[i] = whole.Boxes[i].Group
 	}
-	if byFunction(m.whole) {
+	if byFunction(whole) {
 		names = format.Funcs(names)
 	}
-	isNeck := map[key]bool{}
-	if len(graphs) == 1 && graphs[0] == m.whole {
-		isNeck = m.necks
-		graphs = nil
-	}
-	for _, g := range graphs {
-		maps.Copy(isNeck, neckOf(g))
-	}
-	for i := range m.whole.Boxes {
-		b := m.whole.Boxes[i]
-		e := &entry{box: b, label: label(names[i]), neck: isNeck[keyOf(&b)]}
+	for i := range whole.Boxes {
+		b := whole.Boxes[i]
+		e := &entry{box: b, label: label(names[i]), neck: m.whole.necks[keyOf(&b)]}
 		m.entries = append(m.entries, e)
 		m.byKey[keyOf(&b)] = e
 	}
 	m.addColors()
 }
 
-// neckOf returns the groups of a graph's neck.
+// neckOf returns the groups of a graph's neck; idle time is the zero key.
 func neckOf(g *bottle.Graph) map[key]bool {
+	boxes, idle := g.Neck()
 	out := map[key]bool{}
-	for _, l := range g.Neck() {
-		if l.Idle() {
-			out[key{}] = true
-		}
-		for _, b := range l.Boxes {
-			out[keyOf(b)] = true
-		}
+	if idle {
+		out[key{}] = true
+	}
+	for _, b := range boxes {
+		out[keyOf(b)] = true
 	}
 	return out
 }
@@ -333,10 +260,10 @@ const axisRoom = 64.0 // left of a plot: title and labels of the time axis
 // title returns the default title of the picture.
 func (m *model) title() string {
 	t := "Bottle graph"
-	if by := strings.TrimSpace(format.Clean(m.whole.GroupBy)); by != "" {
+	if by := strings.TrimSpace(format.Clean(m.whole.graph.GroupBy)); by != "" {
 		t += " by " + by
 	}
-	if m.whole.Offered {
+	if m.whole.graph.Offered {
 		t += ", offered parallelism"
 	}
 	return t
@@ -344,7 +271,7 @@ func (m *model) title() string {
 
 // sentence returns the wall time, and as much of the verdict as fits.
 func (m *model) sentence() string {
-	g := m.whole
+	g := m.whole.graph
 	if g.Wall <= 0 {
 		return "no time passed: there is nothing to show"
 	}
@@ -367,7 +294,7 @@ func (m *model) sentence() string {
 
 // axisTitle returns the title of the parallelism axis.
 func (m *model) axisTitle() string {
-	if m.whole.Offered {
+	if m.whole.graph.Offered {
 		return "offered parallelism (goroutines running or ready to run)"
 	}
 	return "parallelism (goroutines running at once)"
@@ -375,7 +302,7 @@ func (m *model) axisTitle() string {
 
 // notes returns the footnotes: what was changed for the picture, then the graph's warnings.
 func (m *model) notes() (out []string) {
-	g := m.whole
+	g := m.whole.graph
 	if m.merged > 1 {
 		out = append(out, fmt.Sprintf("Each chart puts %s together: one chart for each of the %s would be more than fit.", format.Plural(m.merged, "window", "windows"), format.Count(m.count)))
 	}
@@ -385,11 +312,7 @@ func (m *model) notes() (out []string) {
 	if s := g.Collector.String(); s != "" && g.GroupBy == bottle.ByKind.String() {
 		out = append(out, s)
 	}
-	graphs := m.windows
-	if len(graphs) == 0 {
-		graphs = []*bottle.Graph{g}
-	}
-	if _, _, drawn := scales(graphs...); drawn == 0 && g.Procs > 0 && len(m.entries) > 0 {
+	if _, _, drawn := scales(m.graphs()...); drawn == 0 && g.Procs > 0 && len(m.entries) > 0 {
 		out = append(out, fmt.Sprintf("GOMAXPROCS, %s, lies beyond the ends of the axis.", format.Count(g.Procs)))
 	}
 	return append(out, warningNotes(g.Warnings)...)
@@ -400,8 +323,8 @@ func (m *model) describe() string {
 	var s strings.Builder
 	s.WriteString("A bottle graph. Each box is a group of goroutines: its height is the group's share of the time, " +
 		"its width how many goroutines ran while it did; tall and narrow boxes limit scaling. " + m.sentence())
-	if m.whole.Idle > 0 && m.whole.Wall > m.whole.Idle {
-		s.WriteString(" Idle: " + format.Duration(m.whole.Idle) + ".")
+	if g := m.whole.graph; g.Idle > 0 && g.Wall > g.Idle {
+		s.WriteString(" Idle: " + format.Duration(g.Idle) + ".")
 	}
 	for i := len(m.entries) - 1; i >= 0; i-- {
 		e := m.entries[i]

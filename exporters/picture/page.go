@@ -17,37 +17,35 @@ const (
 
 // newPage begins a picture with a title, the usual one unless the options have another, a sentence,
 // and the subtitle. It returns the y coordinate where they end.
-func newPage(opt Options, usual, sentence, desc string, x, width float64) (s *scene, bottom float64) {
+func newPage(opt Options, usual, sentence, desc string, x, width float64) (d *Drawing, bottom float64) {
 	title := strings.TrimSpace(format.Clean(opt.Title))
 	if title == "" {
 		title = usual
 	}
-	s = &scene{width: width, title: title, desc: desc}
+	d = &Drawing{width: width, title: title, desc: desc}
 	y := margin + 16
-	s.add(text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
+	d.add(text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
 	y += 2
 	for _, below := range []string{sentence, format.Clean(opt.Subtitle)} {
 		for _, line := range wrap(strings.TrimSpace(below), subtitleSize, width-x-margin, 4) {
 			y += 21
-			s.add(text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
+			d.add(text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
 		}
 	}
-	return s, y + 6
+	return d, y + 6
 }
 
-func (s *scene) add(shapes ...shape) { s.shapes = append(s.shapes, shapes...) }
-
 // finish ends a picture with notes on its reliability.
-func (s *scene) finish(notes []string, x, y float64) *scene {
+func (d *Drawing) finish(notes []string, x, y float64) *Drawing {
 	for _, n := range notes {
 		y += 4
-		for _, line := range wrap(n, noteSize, s.width-x-margin, 4) {
+		for _, line := range wrap(n, noteSize, d.width-x-margin, 4) {
 			y += noteLine
-			s.add(text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
+			d.add(text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
 		}
 	}
-	s.height = y + margin
-	return s
+	d.height = y + margin
+	return d
 }
 
 // warningNotes returns notes for the warnings, or for the first ones if there are many.

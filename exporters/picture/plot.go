@@ -134,42 +134,21 @@ func (p plot) limit(procs int) []shape {
 	return []shape{l}
 }
 
-// cut returns the part of a segment with x between x0 and x1 and y between y0 and y1.
-func cut(s segment, x0, y0, x1, y1 float64) (segment, bool) {
-	t0, t1 := 0.0, 1.0
-	dx, dy := s.x2-s.x1, s.y2-s.y1
-	for _, e := range [...]struct{ d, q float64 }{{-dx, s.x1 - x0}, {dx, x1 - s.x1}, {-dy, s.y1 - y0}, {dy, y1 - s.y1}} {
-		switch {
-		case e.d == 0 && e.q < 0:
-			return segment{}, false
-		case e.d < 0:
-			t0 = max(t0, e.q/e.d)
-		case e.d > 0:
-			t1 = min(t1, e.q/e.d)
-		}
-	}
-	if t0 >= t1 {
-		return segment{}, false
-	}
-	return segment{s.x1 + t0*dx, s.y1 + t0*dy, s.x1 + t1*dx, s.y1 + t1*dy}, true
-}
-
 // hatch fills a rectangle with parallel lines. It cuts them at the edges, so that no back end needs
 // clipping or patterns.
 func hatch(r rect, slope int, stroke paint) lines {
 	const gap = 7.0
 	l := lines{stroke: stroke, width: 1.6}
-	y0, y1 := r.y, r.y+r.h
+	x0, x1, y0, y1 := r.x, r.x+r.w, r.y, r.y+r.h
 	// Lines are at multiples of gap from the picture's corner, so that those of neighbors meet.
-	from := math.Floor((r.x-y1)/gap) * gap
-	to := r.x + r.w + y1
-	for c := from; c < to; c += gap {
-		// x − y = c, or x + y = c.
-		s := segment{c + y0, y0, c + y1, y1}
-		if slope > 0 {
-			s = segment{c - y0, y0, c - y1, y1}
+	for c := math.Floor((x0-y1)/gap) * gap; c < x1+y1; c += gap {
+		s := segment{y1: max(y0, x0-c), y2: min(y1, x1-c)} // x − y = c
+		s.x1, s.x2 = c+s.y1, c+s.y2
+		if slope > 0 { // x + y = c
+			s.y1, s.y2 = max(y0, c-x1), min(y1, c-x0)
+			s.x1, s.x2 = c-s.y1, c-s.y2
 		}
-		if s, ok := cut(s, r.x, r.y, r.x+r.w, r.y+r.h); ok {
+		if s.y1 < s.y2 {
 			l.segments = append(l.segments, s)
 		}
 	}

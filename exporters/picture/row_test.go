@@ -15,26 +15,44 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-func rows() map[string][]Run {
-	pair := func(a, b *bottle.Graph) []Run { return []Run{{"before", a}, {"after", b}} }
-	return map[string][]Run{
+// run is a graph with its caption.
+type run struct {
+	name  string
+	graph *bottle.Graph
+}
+
+func drawRow(runs []run, opt Options) (*Drawing, error) {
+	names, graphs := split(runs)
+	return DrawRow(names, graphs, opt)
+}
+
+func split(runs []run) (names []string, graphs []*bottle.Graph) {
+	for _, r := range runs {
+		names, graphs = append(names, r.name), append(graphs, r.graph)
+	}
+	return names, graphs
+}
+
+func rows() map[string][]run {
+	pair := func(a, b *bottle.Graph) []run { return []run{{"before", a}, {"after", b}} }
+	return map[string][]run{
 		"same":     pair(lusearch(), lusearch()),
 		"changed":  pair(pipeline(), lusearch()),
 		"many":     pair(many(20), many(300)),
-		"empty":    pair(&bottle.Graph{}, graph(4, 300*ms)),
+		"empty":    pair(&bottle.Graph{GroupBy: "function"}, graph(4, 300*ms)),
 		"one":      {{"alone", lusearch()}},
 		"three":    threeRuns(),
 		"many 300": {{"1 processor", many(300)}, {"2 processors", many(300)}, {"a & b <of many letters and more than fit>", many(3)}},
-		"sixteen":  slices.Repeat([]Run{{"run.trace", lusearch()}}, MaxRuns),
+		"sixteen":  slices.Repeat([]run{{"run.trace", lusearch()}}, MaxRuns),
 	}
 }
 
 // threeRuns are runs of the same program with known heights.
-func threeRuns() []Run {
-	run := func(procs int, idle, a, b time.Duration) *bottle.Graph {
+func threeRuns() []run {
+	make := func(procs int, idle, a, b time.Duration) *bottle.Graph {
 		return graph(procs, idle, box("main.parallel", bottle.Application, a, float64(procs)), box("main.serial", bottle.Application, b, 1))
 	}
-	return []Run{{"1 processor", run(1, 0, 800*ms, 200*ms)}, {"2 processors", run(2, 0, 400*ms, 200*ms)}, {"4 processors", run(4, 50*ms, 200*ms, 200*ms)}}
+	return []run{{"1 processor", make(1, 0, 800*ms, 200*ms)}, {"2 processors", make(2, 0, 400*ms, 200*ms)}, {"4 processors", make(4, 50*ms, 200*ms, 200*ms)}}
 }
 
 // TestRowLook writes the samples into the directory PICTURES for a person to look at.
@@ -57,7 +75,7 @@ func TestRowLook(t *testing.T) {
 
 func TestRowForms(t *testing.T) {
 	for name, runs := range rows() {
-		s, err := layoutRow(runs, Options{})
+		s, err := drawRow(runs, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +86,7 @@ func TestRowForms(t *testing.T) {
 				}
 			}
 		})
-		d, err := DrawRow(runs, Options{Subtitle: "a & b"})
+		d, err := drawRow(runs, Options{Subtitle: "a & b"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +94,7 @@ func TestRowForms(t *testing.T) {
 		if err := d.SVG(&b); err != nil {
 			t.Fatal(err)
 		}
-		if want := escape(runs[0].Name); !strings.Contains(b.String(), want) {
+		if want := escape(runs[0].name); !strings.Contains(b.String(), want) {
 			t.Errorf("%s: %q is missing", name, want)
 		}
 		dec := xml.NewDecoder(&b)
@@ -88,20 +106,22 @@ func TestRowForms(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range [][]Run{nil, {{"a", nil}}, {{"a", lusearch()}, {"b", nil}}, slices.Repeat([]Run{{"a", lusearch()}}, MaxRuns+1)} {
-		if _, err := DrawRow(bad, Options{}); err == nil {
+	for _, bad := range [][]run{nil, {{"a", nil}}, {{"a", lusearch()}, {"b", nil}}, slices.Repeat([]run{{"a", lusearch()}}, MaxRuns+1)} {
+		if _, err := drawRow(bad, Options{}); err == nil {
 			t.Errorf("no error for %d graphs", len(bad))
 		}
 	}
-	if RowPNG(io.Discard, threeRuns(), Options{Scale: 99}) == nil {
-		t.Error("no error for a scale of 99")
+	offered := lusearch()
+	offered.Offered = true
+	if _, err := drawRow([]run{{"a", lusearch()}, {"b", offered}}, Options{}); err == nil {
+		t.Error("no error for graphs that cannot be compared")
 	}
 }
 
 // TestRowHasOneScale: a box is as high as its share and as wide as its parallelism on scales that
 // all runs have in common, in one color for each group.
 func TestRowHasOneScale(t *testing.T) {
-	s, err := layoutRow(threeRuns(), Options{})
+	s, err := drawRow(threeRuns(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +130,7 @@ func TestRowHasOneScale(t *testing.T) {
 	walk(s.shapes, func(sh shape) {
 		switch x := sh.(type) {
 		case *group:
-			if name, _, of := strings.Cut(x.title, "\n"); of && strings.HasPrefix(name, "main.") { // not the legend
+			if name, _, _ := strings.Cut(x.title, "\n"); strings.HasPrefix(name, "main.") && !isLegend(x) {
 				boxes[name] = append(boxes[name], x.shapes[0].(rect))
 			}
 		case text:
@@ -149,18 +169,27 @@ func TestRowHasOneScale(t *testing.T) {
 	}
 }
 
+// isLegend reports whether a group is a row of the legend, not a box.
+func isLegend(g *group) bool {
+	r, ok := g.shapes[0].(rect)
+	return ok && r.w == swatchSide && r.h == swatchSide
+}
+
 // Of a run on one processor and one on several, each chart has the limit and the neck of its own
 // run.
 func TestRowProcessors(t *testing.T) {
 	before := graph(1, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 100*ms, 1))
 	after := graph(2, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 10*ms, 2))
-	m := newRowModel([]Run{{"before", before}, {"after", after}}, Options{})
+	m, err := newRowModel([]string{"before", "after"}, []*bottle.Graph{before, after}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, e := range m.entries {
 		if want := e.label == "main.main"; e.neck != want {
 			t.Errorf("entry %d, %s, is in the neck: %v", i, e.label, e.neck)
 		}
 	}
-	s, err := layoutRow([]Run{{"before", before}, {"after", after}}, Options{})
+	s, err := drawRow([]run{{"before", before}, {"after", after}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +202,7 @@ func TestRowProcessors(t *testing.T) {
 				widths = append(widths, x.segments[0].x1-x.segments[1].x1)
 			}
 		case *group:
-			if strings.HasPrefix(x.title, "main.main\n") {
+			if strings.HasPrefix(x.title, "main.main\n") && !isLegend(x) {
 				necks = append(necks, strings.Contains(x.title, "part of the neck"))
 			}
 		}

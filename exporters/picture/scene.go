@@ -2,16 +2,21 @@ package picture
 
 import "image/color"
 
-// scene is a picture made of rectangles, lines and texts, in units of one SVG pixel. y grows
-// downwards. Shapes are painted in order.
-//
-// A layout makes a scene once; the back ends only translate it. So SVG and PNG look alike, and
-// tests of the layout hold for both.
-type scene struct {
+// Drawing is a finished picture: rectangles, lines and texts in units of one SVG pixel, painted in
+// order. It can be written as SVG, or by package png as pixels, which look alike.
+type Drawing struct {
 	width, height float64
 	title, desc   string // for readers who cannot see the picture
 	shapes        []shape
 }
+
+// Size returns the size in units. A unit is a pixel of an SVG.
+func (d *Drawing) Size() (width, height float64) { return d.width, d.height }
+
+// Paper returns the color of the background.
+func (d *Drawing) Paper() color.RGBA { return lightTheme[paper] }
+
+func (d *Drawing) add(shapes ...shape) { d.shapes = append(d.shapes, shapes...) }
 
 // shape is a rect, a ribbon, lines, a text, or a *group.
 type shape interface{ isShape() }

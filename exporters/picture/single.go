@@ -8,10 +8,7 @@ import (
 
 const (
 	plotWidth  = 470.0 // preferred width
-	goodPlot   = 390.0 // minimum width before names are shortened
-	leastName  = 110.0
-	tinyName   = 90.0  // with less, columns of numbers are omitted
-	leastPlot  = 330.0 // with less, the legend goes below
+	goodPlot   = 390.0 // least width
 	goodName   = 220.0 // with less, the reasons of waits are omitted
 	plotHeight = 390.0
 	tallest    = 620.0
@@ -19,72 +16,40 @@ const (
 	axisFoot   = 60.0 // below a plot: labels and title of the parallelism axis
 )
 
-// layoutSingle lays out one graph: the chart on the left, the legend on the right, or below in a
-// narrow picture.
-func layoutSingle(m *model, opt Options) *scene {
-	const left = margin + axisRoom
-	const gap = 36.0
-	width, t, below := m.columns(opt.Width, left+gap+margin)
-	s, y := newPage(opt, m.title(), m.sentence(), m.describe(), left, width)
-	y += 20 // the name of the limit
-	p := plot{x: left, y: y, w: width - left - margin - gap - t.width(), h: plotHeight}
-	if below {
-		p.w = width - left - margin
-	} else {
-		// A long legend makes the chart taller, up to a limit.
-		_, bottom := t.draw(0, tableSize, t.width())
-		p.h = min(tallest, max(plotHeight, bottom-axisFoot))
-	}
-	s.add(m.chart(p)...)
-	foot := p.bottom() + axisFoot
-
-	legendX, legendY := width-margin-t.width(), y-14
-	if below {
-		legendX, legendY = min(left, legendX), foot+10
-	}
-	legend, bottom := t.draw(legendX, legendY+tableSize, width-margin)
-	s.add(legend...)
-	return s.finish(m.notes(), left, max(foot, bottom))
-}
-
-// columns divides the width of the picture among chart and legend. fixedWidth is the empty part. If
-// there is not enough room, it omits the reasons of waits, then the running times, then shortens
-// long names, and then puts the legend below the chart.
-func (m *model) columns(wanted, empty float64) (width float64, t *table, below bool) {
-	t = m.newTable(allCells)
-	width = wanted
-	if width == 0 {
-		const least, most = 900.0, 1300.0
-		width = min(most, max(least, empty+plotWidth+t.width()))
-	}
-	for _, d := range []detail{allCells, mostCells, fewCells} {
-		t = m.newTable(d)
-		full := t.nameWidth
-		t.squeeze(width-empty-goodPlot, leastName)
-		if width-empty-t.width() >= goodPlot-1 && t.nameWidth >= min(full, goodName) {
-			return width, t, false
-		}
-	}
-	t.squeeze(width-empty-leastPlot, leastName)
-	if width-empty-t.width() >= leastPlot {
-		return width, t, false
-	}
-	for _, d := range []detail{allCells, mostCells, fewCells} {
-		t = m.newTable(d)
-		if t.fits(width-2*margin, leastName) {
+// drawSingle lays out one graph: the chart on the left, the legend on the right. If there is not
+// enough room, it omits the reasons of waits, and then shortens long names.
+func (m *model) drawSingle() *Drawing {
+	const left, gap, least, most = margin + axisRoom, 36.0, 900.0, 1300.0
+	const fixed = left + gap + margin
+	t := m.newTable(true)
+	for _, reasons := range []bool{true, false} {
+		t = m.newTable(reasons)
+		names := min(t.nameWidth, most-fixed-goodPlot-(t.width()-t.nameWidth))
+		if names >= min(t.nameWidth, goodName) || !reasons {
+			t.nameWidth = names
 			break
 		}
 	}
-	t.fit(width - 2*margin)
-	return width, t, true
+	width := min(most, max(least, fixed+plotWidth+t.width()))
+	d, y := newPage(m.opt, m.title(), m.sentence(), m.describe(), left, width)
+	y += 20 // the name of the limit
+	p := plot{x: left, y: y, w: width - fixed - t.width()}
+	// A long legend makes the chart taller, up to a limit.
+	_, bottom := t.draw(0, tableSize, t.width())
+	p.h = min(tallest, max(plotHeight, bottom-axisFoot))
+	d.add(m.chart(p)...)
+	legend, bottom := t.draw(width-margin-t.width(), y-14+tableSize, width-margin)
+	d.add(legend...)
+	return d.finish(m.notes(), left, max(p.bottom()+axisFoot, bottom))
 }
 
 // chart draws the axes and the boxes of the whole graph.
 func (m *model) chart(p plot) (out []shape) {
-	xmax, ymax, procs := scales(m.whole)
+	g := m.whole.graph
+	xmax, ymax, procs := scales(g)
 	p.xmax, p.ymax = headroom*xmax, 1.045*ymax
 	labels, right := m.gutter(&p)
-	out = append(p.grid(height(m.whole), p.x-tickLength, axisSize, procs), p.timeAxis(height(m.whole))...)
+	out = append(p.grid(height(g), p.x-tickLength, axisSize, procs), p.timeAxis(height(g))...)
 	if procs > 0 {
 		out = append(out, limitLabel(p, procs))
 	}
@@ -122,12 +87,12 @@ func (m *model) outsideLabels(p plot) (out []*outside) {
 	for _, b := range boxes {
 		r := b.rect
 		if _, ok := b.inside(labelSize); !ok && r.h >= least {
-			out = append(out, newOutside(b.entry.label, b.entry.neck, b.box.Share, r.x+r.w, r.y, r.y+r.h))
+			out = append(out, newOutside(b.entry.label, b.neck, b.box.Share, r.x+r.w, r.y, r.y+r.h))
 		}
 	}
-	if m.whole.Idle > 0 && idle.h >= least {
-		s := "idle " + format.Duration(m.whole.Idle) + " (" + format.Percent(m.whole.Idle, m.whole.Wall) + ")"
-		out = append(out, newOutside(s, false, m.whole.Idle, idle.x+6, idle.y, idle.y+idle.h))
+	if g := m.whole.graph; g.Idle > 0 && idle.h >= least {
+		s := "idle " + format.Duration(g.Idle) + " (" + format.Percent(g.Idle, g.Wall) + ")"
+		out = append(out, newOutside(s, false, g.Idle, idle.x+6, idle.y, idle.y+idle.h))
 	}
 	return out
 }

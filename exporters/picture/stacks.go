@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -13,38 +12,24 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// errNoStack is the error if there is no stack.
-var errNoStack = errors.New("picture: no speedup stack")
-
 // DrawStacks lays out speedup stacks: bars side by side, as in figure 3 of the
 // paper on them, with the speed-up at the bottom and the components that keep it below N above it.
 // Negative components, which helped, hang below the zero line and are hatched; the others then rise
 // above N by as much. Marks on both sides of a bar show N.
 //
-// Components that are too small to be seen are combined. Top is ignored. DrawStacks
-// returns an error if the options are invalid.
+// Components that are too small to be seen are combined. Top is ignored.
 func DrawStacks(stacks []*speedup.Stack, opt Options) (*Drawing, error) {
-	s, err := layoutStacks(stacks, opt)
-	return newDrawing(s, err, opt)
+	if len(stacks) == 0 || slices.Contains(stacks, nil) {
+		return nil, errNothing
+	}
+	if len(stacks) > maxStacks {
+		return nil, fmt.Errorf("picture: %d stacks are too many to draw side by side; at most %d are possible", len(stacks), maxStacks)
+	}
+	return newStackModel(stacks, opt).draw(), nil
 }
 
 // maxStacks bounds the number of bars that are drawn side by side.
 const maxStacks = 64
-
-func layoutStacks(stacks []*speedup.Stack, opt Options) (*scene, error) {
-	switch {
-	case len(stacks) == 0:
-		return nil, errNoStack
-	case len(stacks) > maxStacks:
-		return nil, fmt.Errorf("picture: %d stacks are too many to draw side by side; at most %d are possible", len(stacks), maxStacks)
-	case slices.Contains(stacks, nil):
-		return nil, errNoStack
-	}
-	if err := opt.checkWidth(); err != nil {
-		return nil, err
-	}
-	return newStackModel(stacks, opt).layout(), nil
-}
 
 // stackModel is the content of a picture of speedup stacks, before layout: the visible parts, each
 // with one color in all bars.
@@ -228,44 +213,29 @@ const (
 	stackFoot   = 52.0 // labels and title of the axis
 )
 
-// layout lays out title, bars, legend and notes.
-func (m *stackModel) layout() *scene {
+// draw lays out title, bars, legend and notes.
+func (m *stackModel) draw() *Drawing {
 	const left, gap = margin + axisRoom, 40.0
 	legend := m.legend()
-	n := float64(len(m.stacks))
-	plotWidth := max(260, n*(stackBar+stackGap))
-	width := m.opt.Width
-	if width == 0 {
-		width = min(1240, max(640, left+plotWidth+gap+legend.width()+margin))
-		if line := left + room(m.sentence(), subtitleSize, false) + margin; line < 900 {
-			width = max(width, line) // avoid a single word on the last line
-		}
+	most := 560.0
+	if len(m.stacks) > mostColumns { // the legend is narrow
+		most = 860
 	}
-	below := width-left-margin-gap-legend.width() < max(200, n*(leastBar+4))
-	space := width - left - margin
-	if !below {
-		space -= gap + legend.width()
+	p := stackPlot{x: left, w: min(most, max(260, float64(len(m.stacks))*(stackBar+stackGap))), h: max(stackHeight, legend.height()-stackFoot)}
+	width := max(640, left+p.w+gap+legend.width()+margin)
+	if line := left + room(m.sentence(), subtitleSize, false) + margin; line < 900 {
+		width = max(width, line) // avoid a single word on the last line
 	}
-	s, y := newPage(m.opt, m.title(), m.sentence(), m.describe(), left, width)
-	y += 14
-	p := stackPlot{x: left, y: y, w: min(plotWidth, space), h: stackHeight}
-	if !below {
-		p.h = max(stackHeight, legend.height()-stackFoot)
-	}
-	s.add(m.chart(&p)...)
-	foot := p.y + p.h + stackFoot
-	legendX, legendY := p.x+p.w+gap, y-4
-	if below {
-		legend.fit(width - 2*margin)
-		legendX, legendY = min(left, width-margin-legend.width()), foot+8
-	}
-	table, _ := legend.draw(legendX, legendY+0.7*legend.rowHeight, width-margin)
-	s.add(table...)
+	d, y := newPage(m.opt, m.title(), m.sentence(), m.describe(), left, width)
+	p.y = y + 14
+	d.add(m.chart(&p)...)
+	table, _ := legend.draw(p.x+p.w+gap, p.y-4+0.7*legend.rowHeight, width-margin)
+	d.add(table...)
 	notes := warningNotes(m.warnings())
 	if next := format.Clean(m.widest().Next); next != "" {
 		notes = append([]string{next}, notes...)
 	}
-	return s.finish(notes, left, max(foot, legendY+legend.height()))
+	return d.finish(notes, left, max(p.y+p.h+stackFoot, p.y-4+legend.height()))
 }
 
 // stackPlot is the area of the bars.
@@ -325,7 +295,10 @@ func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 			up += v
 		}
 		r := rect{x: x, y: p.py(to), w: w, h: p.py(from) - p.py(to), fill: rgb(part.fill), border: true}
-		g := &group{title: part.name + ": " + format.Parallelism(v) + whatIf(s, part), shapes: []shape{r}}
+		g := &group{title: part.name + ": " + format.Parallelism(v), shapes: []shape{r}}
+		if faster := part.without(s); faster > 0 {
+			g.title += "; without it, " + format.Parallelism(faster) + " times faster"
+		}
 		stroke := part.fill
 		if v < 0 {
 			stroke = hatchColor(part.fill)
@@ -350,16 +323,15 @@ func valueText(v float64) string {
 	return strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", minus, 1)
 }
 
-// whatIf returns a sentence on the speed-up without a component.
-func whatIf(s *speedup.Stack, part stackPart) string {
-	if part.what < 0 {
-		return ""
+// without returns the speed-up of a stack if a part were zero; 0 if that is not known.
+func (p stackPart) without(s *speedup.Stack) float64 {
+	if p.what < 0 {
+		return 0
 	}
-	v := s.WhatIf(speedup.Component(part.what))
-	if math.IsInf(v, 0) {
-		return ""
+	if v := s.WhatIf(speedup.Component(p.what)); !math.IsInf(v, 0) {
+		return v
 	}
-	return "; without it, " + format.Parallelism(v) + " times faster"
+	return 0
 }
 
 // mostColumns is the maximum number of columns of numbers; with more bars, the legend has none.
@@ -368,7 +340,7 @@ const mostColumns = 6
 // legend returns the table beside the bars: a row for each part in the order of the bars, from the
 // top, with its values, and, for a single bar, the speed-up without it.
 func (m *stackModel) legend() *table {
-	t := &table{header: cellsOf(false, ""), wide: true, gap: 14, rowHeight: 24}
+	t := &table{header: cellsOf(false, ""), gap: 14, rowHeight: 24}
 	single := len(m.stacks) == 1
 	shown := m.stacks
 	if len(shown) > mostColumns {
@@ -393,7 +365,10 @@ func (m *stackModel) legend() *table {
 			r.cells = append(r.cells, cell{valueText(p.values[j]), p.bold})
 		}
 		if single {
-			r.cells = append(r.cells, cell{m.without(p), p.bold})
+			r.cells = append(r.cells, cell{bold: p.bold})
+			if faster := p.without(m.stacks[0]); faster > 0 && p.values[0] > 0 {
+				r.cells[len(r.cells)-1].s = valueText(faster)
+			}
 		}
 		t.rows = append(t.rows, r)
 	}
@@ -411,15 +386,4 @@ func (p stackPart) swatch(x, baseline float64) []shape {
 		return []shape{r, hatch(r, 1, rgb(hatchColor(p.fill)))}
 	}
 	return []shape{r}
-}
-
-// without returns the speed-up of the single bar if a part were zero.
-func (m *stackModel) without(p stackPart) string {
-	if p.what < 0 || p.values[0] <= 0 {
-		return ""
-	}
-	if v := m.stacks[0].WhatIf(speedup.Component(p.what)); !math.IsInf(v, 0) {
-		return valueText(v)
-	}
-	return ""
 }

@@ -6,14 +6,21 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Sizes of a strip, from the top: rows of classes, then the panels of the machine.
+// Values over time are bars on a common time axis: tasks in progress, the load of the machine,
+// counters, or when a goroutine ran.
+
 const (
-	stripRow   = 30.0 // the bars of a class
-	stripName  = 20.0 // the line above them
+	stripWidth = 960.0 // of the picture
+	stripRow   = 30.0  // the bars of a class
+	stripName  = 20.0  // the line above them
 	panel      = 84.0
 	panelAbove = 34.0 // its title, and the gap above
+	laneRow    = 15.0
+	laneName   = 150.0
+	glyphSize  = 3.0
 )
 
 // strip is the time axis that all rows and panels share.
@@ -30,123 +37,256 @@ func (s *strip) px(at int64) float64 {
 	return s.x + s.w*min(1, max(0, float64(at-s.begin)/float64(s.end-s.begin)))
 }
 
-// layoutStrip lays out the rows and panels of a profile.
-func layoutStrip(profile *granularity.Profile, opt Options) *scene {
-	m := newTasksModel(profile, opt)
+// level is a value during an interval.
+type level struct {
+	from, to int64
+	value    float64 // NaN if unknown
+}
+
+// bars draws values as bars that stand on base. A value of top is as high as given.
+func (s *strip) bars(title string, base, height, top float64, fill color.RGBA, levels []level) *group {
+	g := &group{title: title}
+	var bar rect // intervals of about the same height are one bar, to avoid seams
+	flush := func() {
+		if bar.w > 0 && bar.h > 0 {
+			g.shapes = append(g.shapes, bar)
+		}
+	}
+	for _, l := range levels {
+		x0, x1, h := s.px(l.from), s.px(l.to), 0.0
+		if l.value > 0 && !math.IsInf(l.value, 0) {
+			h = max(0.8, height*min(1, l.value/top))
+		}
+		if math.Abs(h-bar.h) > 0.5 || x0 > bar.x+bar.w+0.01 {
+			flush()
+			bar = rect{x: x0, y: base - h, h: h, fill: rgb(fill)}
+		}
+		bar.w = max(0, x1-bar.x)
+	}
+	flush()
+	return g
+}
+
+// scaleTo returns the end of an axis for values up to most, and its ticks.
+func scaleTo(most float64, label func(v float64) string) (top float64, ticks []tick) {
+	step := niceStep(most, 3)
+	top = step * math.Ceil(most/step-1e-9)
+	for i := 0; float64(i)*step <= top*1.001; i++ {
+		ticks = append(ticks, tick{float64(i) * step / top, label(float64(i) * step)})
+	}
+	return top, ticks
+}
+
+// drawStrip lays out the rows and panels of a profile.
+func (m *tasksModel) drawStrip() *Drawing {
 	const left = margin + axisRoom
 	desc := m.describe("Tasks over time: for each class how many of its tasks were under way; then context switches a second, and how far the processors were used.")
-	s, y := newPage(opt, "Tasks over time", m.sentence(), desc, left, opt.Width)
-	st := &strip{x: left, w: opt.Width - left - margin - 24, begin: profile.Start, end: ended(profile)}
+	d, y := newPage(m.opt, "Tasks over time", m.sentence(), desc, left, stripWidth)
+	st := &strip{x: left, w: stripWidth - left - margin - 24, begin: m.p.Start, end: ended(m.p)}
 	y += 10
 	for i := range m.classes {
 		row, below := m.row(st, &m.classes[i], y)
-		s.add(row)
+		d.add(row)
 		y = below
 	}
 	var notes []string
-	if len(profile.Samples) > 0 {
+	if len(m.p.Samples) > 0 {
 		more, below := m.switches(st, y)
-		s.add(more...)
+		d.add(more...)
 		more, y = m.utilization(st, below)
-		s.add(more...)
-		for _, u := range profile.Utilizations()[1:] {
+		d.add(more...)
+		for _, u := range m.p.Utilizations()[1:] {
 			notes = append(notes, u.String()+".")
 		}
 	} else {
 		notes = append(notes, "The machine was not sampled, so context switches and utilization are not known: Recorder.Start samples it.")
 	}
-	if n := len(profile.Pauses); n > 0 {
-		s.add(st.pauses(profile.Pauses))
+	if n := len(m.p.Pauses); n > 0 {
+		d.add(st.pauses(m.p.Pauses))
 		notes = append(notes, "Vertical lines: "+format.Plural(n, "pause", "pauses")+" of the garbage collector.")
 	}
 	axes, y := st.axis(y)
-	s.add(axes...)
-	return s.finish(append(notes, warningNotes(m.p.Warnings)...), left, y+10)
+	d.add(axes...)
+	return d.finish(append(notes, warningNotes(m.p.Warnings)...), left, y+10)
 }
 
 // row draws the average number of tasks of a class in progress in each interval.
 func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
-	most := 0.0
-	level := make([]float64, len(c.Series))
-	for i, b := range c.Series {
-		from := st.begin
-		if i > 0 {
-			from = c.Series[i-1].At
-		}
+	most, from := 1e-9, st.begin
+	var levels []level
+	for _, b := range c.Series {
+		l := level{from: from, to: b.At}
 		if b.At > from {
-			level[i] = float64(b.Busy) / float64(b.At-from)
+			l.value = float64(b.Busy) / float64(b.At-from)
 		}
-		most = max(most, level[i])
+		from, most = b.At, max(most, l.value)
+		levels = append(levels, l)
 	}
-	g := &group{title: c.title}
 	after := tasksOf(c.Tasks)
-	if most > 0 {
+	if most > 1e-9 {
 		after += ", up to " + format.Quantity(most) + " at once"
 	}
 	if badly(c) {
 		after = diagnosisWords(c.Diagnosis) + ": " + after
 	}
 	width := room(after, tableSize, false)
-	g.shapes = append(g.shapes,
-		text{x: st.x, y: y + stripName - 6, s: shorten(c.label, tableSize, badly(c), st.w-width-12), size: tableSize, bold: badly(c), fill: themed(ink)},
-		text{x: st.x + st.w, y: y + stripName - 6, s: shorten(after, tableSize, false, st.w/2), size: tableSize, anchor: end, fill: themed(muted)})
 	base := y + stripName + stripRow
 	st.bands = append(st.bands, band{base - stripRow, base})
-	from := st.begin
-	var bar rect // merge intervals of about the same height to avoid seams
-	flush := func() {
-		if bar.w > 0 && bar.h > 0 {
-			g.shapes = append(g.shapes, bar)
-		}
-		bar = rect{}
-	}
-	for i, b := range c.Series {
-		x0, x1 := st.px(from), st.px(b.At)
-		from = b.At
-		h := stripRow * level[i] / max(most, 1e-9)
-		if h > 0 {
-			h = max(h, 0.8)
-		}
-		if math.Abs(h-bar.h) > 0.5 || x0 > bar.x+bar.w+0.01 {
-			flush()
-			bar = rect{x: x0, y: base - h, h: h, fill: rgb(c.fill)}
-		}
-		bar.w = max(0, x1-bar.x)
-	}
-	flush()
-	g.shapes = append(g.shapes, lines{segments: []segment{{st.x, base, st.x + st.w, base}}, stroke: themed(axis), width: 1})
+	g := st.bars(c.title, base, stripRow, most, c.fill, levels)
+	g.shapes = append(g.shapes,
+		text{x: st.x, y: y + stripName - 6, s: shorten(c.label, tableSize, badly(c), st.w-width-12), size: tableSize, bold: badly(c), fill: themed(ink)},
+		text{x: st.x + st.w, y: y + stripName - 6, s: shorten(after, tableSize, false, st.w/2), size: tableSize, anchor: end, fill: themed(muted)},
+		lines{segments: []segment{{st.x, base, st.x + st.w, base}}, stroke: themed(axis), width: 1})
 	return g, base + 6
+}
+
+// samples returns a value of each sample of the machine, and the largest. Samples that are mostly
+// pauses are not meaningful.
+func (m *tasksModel) samples(value func(i int) float64) (out []level, most float64) {
+	for i := range m.p.Samples {
+		if s := &m.p.Samples[i]; !s.Excluded {
+			out = append(out, level{s.At - int64(s.Wall), s.At, value(i)})
+			most = max(most, value(i))
+		}
+	}
+	return out, most
 }
 
 // switches draws the context switches per second.
 func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64) {
-	most := 0.0
-	rate := make([]float64, len(m.p.Samples))
-	for i := range m.p.Samples {
-		if s := &m.p.Samples[i]; s.Wall > 0 {
-			rate[i] = (float64(s.Voluntary) + float64(s.Involuntary)) / s.Wall.Seconds()
+	rates, most := m.samples(func(i int) float64 {
+		s := &m.p.Samples[i]
+		if s.Wall <= 0 {
+			return 0
 		}
-		most = max(most, rate[i])
-	}
-	step := niceStep(max(most, 1), 3)
-	top := step * math.Ceil(max(most, 1)/step-1e-9)
-	var ticks []tick
-	for v := 0.0; v <= top*1.001; v += step {
-		ticks = append(ticks, tick{v / top, format.Quantity(v)})
-	}
+		return (float64(s.Voluntary) + float64(s.Involuntary)) / s.Wall.Seconds()
+	})
+	top, ticks := scaleTo(max(most, 1), format.Quantity)
 	out, base := st.panel(m.p.SwitchesName()+" a second", ticks, y)
-	return append(out, m.steps(st, base, func(i int) float64 { return rate[i] / top }, runtimeColors[0])), base
+	return append(out, st.bars("", base, panel, top, runtimeColors[0], rates)), base
 }
 
 // utilization draws the utilization of the processors.
 func (m *tasksModel) utilization(st *strip, y float64) (out []shape, bottom float64) {
-	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
-	title, throttled := m.p.Utilizations()[0].String(), func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) }
+	used, _ := m.samples(func(i int) float64 { return m.p.Samples[i].Utilization })
+	throttled, _ := m.samples(func(i int) float64 { return m.p.Samples[i].ThrottledShare(m.p.Procs) })
+	title := m.p.Utilizations()[0].String()
 	if m.p.Run.Throttles > 0 {
 		title += "; in front: throttled by the control group"
 	}
-	out, base := st.panel(title, ticks, y)
-	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilization }, runtimeColors[0]), m.steps(st, base, throttled, gcColors[0])), base
+	out, base := st.panel(title, []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}, y)
+	return append(out, st.bars("", base, panel, 1, runtimeColors[0], used), st.bars("", base, panel, 1, gcColors[0], throttled)), base
+}
+
+// Series is a value over time, one for each of equally long intervals from Begin to End, in ns. NaN
+// is an unknown value.
+type Series struct {
+	// Name stands above the panel, or before the timeline. Series with the same Scale, such as the
+	// name of a metric, are drawn on the same scale.
+	Name, Scale string
+	Unit        result.Unit // Duration, Bytes or Number
+	Begin, End  int64
+	Values      []float64
+	// Ended is, for [DrawLanes], how a long quantum ended at the end of each interval: "preempted",
+	// "yielded" or "blocked". The rest is not shown.
+	Ended []string
+}
+
+// levels returns the values with their intervals.
+func (l *Series) levels() (out []level) {
+	for i, v := range l.Values {
+		out = append(out, level{l.at(i), l.at(i + 1), v})
+	}
+	return out
+}
+
+// at returns the beginning of an interval.
+func (l *Series) at(i int) int64 {
+	return l.Begin + int64(float64(i)*float64(l.End-l.Begin)/float64(len(l.Values)))
+}
+
+// label formats a value of the axis.
+func (l *Series) label(v float64) string {
+	if l.Unit == result.Number || v == 0 {
+		return format.Quantity(v)
+	}
+	return l.Unit.Format(result.Int(int64(v)))
+}
+
+// DrawSeries lays out values over time, a panel for each, below a heading with the given sentence.
+func DrawSeries(list []Series, sentence string, opt Options) (*Drawing, error) {
+	if len(list) == 0 {
+		return nil, errNothing
+	}
+	const left = margin + axisRoom
+	sentence = format.Clean(sentence)
+	d, y := newPage(opt, "Counters over time", sentence, sentence, left, stripWidth)
+	most := map[string]float64{}
+	for _, l := range list {
+		for _, v := range l.Values {
+			if v == v && !math.IsInf(v, 0) {
+				most[l.Scale] = max(most[l.Scale], v)
+			}
+		}
+	}
+	st := &strip{x: left, w: stripWidth - left - margin - 24, begin: list[0].Begin, end: max(list[0].End, list[0].Begin+1)}
+	for _, l := range list {
+		top := most[l.Scale]
+		if top == 0 {
+			top = 1
+		}
+		top, ticks := scaleTo(top, l.label)
+		name := format.Clean(l.Name)
+		shapes, base := st.panel(name, ticks, y)
+		d.add(append(shapes, st.bars(name, base, panel, top, coolColors[0], l.levels()))...)
+		y = base + 6
+	}
+	axes, y := st.axis(y)
+	d.add(axes...)
+	return d.finish([]string{"Each bar is the mean over the quanta that begin in its interval; where there is none, no quantum with a known value begins."}, left, y+10), nil
+}
+
+// DrawLanes draws when goroutines, processors, threads or groups ran, one above the other. The values
+// are the part of each interval, with a glyph where a long quantum ended.
+func DrawLanes(list []Series, sentence string, opt Options) (*Drawing, error) {
+	if len(list) == 0 || list[0].End <= list[0].Begin {
+		return nil, errNothing
+	}
+	sentence = format.Clean(sentence)
+	d, y := newPage(opt, "Timelines", sentence, sentence, margin, stripWidth)
+	st := &strip{x: margin + laneName, w: stripWidth - 2*margin - laneName, begin: list[0].Begin, end: list[0].End}
+	glyphs := lines{stroke: themed(ink), width: 1.2}
+	y += 8
+	for i := range list {
+		l := &list[i]
+		y += laneRow
+		name := format.Clean(l.Name)
+		d.add(text{x: margin, y: y - 4, s: shorten(name, axisSize, false, laneName-8), size: axisSize, fill: themed(muted)},
+			st.bars(name, y-2, laneRow-3, 1, coolColors[0], l.levels()))
+		for at, ended := range l.Ended {
+			x1, mid := st.px(l.at(at+1))-1, y-laneRow/2
+			x0 := x1 - 2*glyphSize + 1
+			switch ended {
+			case "preempted":
+				glyphs.add(x0, mid-glyphSize, x1, mid, x0, mid+glyphSize, x0, mid-glyphSize)
+			case "yielded":
+				glyphs.add(x0, mid, x0+glyphSize, mid-glyphSize, x1, mid, x0+glyphSize, mid+glyphSize, x0, mid)
+			case "blocked":
+				glyphs.add(x0, mid-glyphSize, x1, mid-glyphSize, x1, mid+glyphSize, x0, mid+glyphSize, x0, mid-glyphSize)
+			}
+		}
+	}
+	d.add(glyphs)
+	axes, y := st.axis(y + 4)
+	d.add(axes...)
+	return d.finish([]string{"Glyphs at the end of long quanta: a triangle if it was preempted, a diamond if it yielded, a square if it blocked."}, margin, y+10), nil
+}
+
+// add adds a path of straight strokes through points.
+func (l *lines) add(at ...float64) {
+	for i := 0; i+3 < len(at); i += 2 {
+		l.segments = append(l.segments, segment{at[i], at[i+1], at[i+2], at[i+3]})
+	}
 }
 
 // panel draws the rules and labels of a panel and returns the position of its base.
@@ -160,22 +300,6 @@ func (st *strip) panel(title string, ticks []tick, y float64) (out []shape, base
 		out = append(out, tickLabel(st.x, at, t.label))
 	}
 	return append(out, rules, text{x: st.x, y: y + panelAbove - 12, s: shorten(title, tableSize, false, st.w), size: tableSize, fill: themed(ink)}), base
-}
-
-// steps draws a value between 0 and 1 of each sample, as an area in steps. Samples that are mostly
-// pauses are not meaningful.
-func (m *tasksModel) steps(st *strip, base float64, value func(i int) float64, fill color.RGBA) *group {
-	g := &group{}
-	for i := range m.p.Samples {
-		s := &m.p.Samples[i]
-		x0, x1 := st.px(s.At-int64(s.Wall)), st.px(s.At)
-		v := min(1, max(0, value(i)))
-		if s.Excluded || math.IsNaN(v) || x1 <= x0 || v == 0 {
-			continue
-		}
-		g.shapes = append(g.shapes, rect{x: x0, y: base - panel*v, w: x1 - x0, h: panel * v, fill: rgb(fill)})
-	}
-	return g
 }
 
 // pauses draws a line through all bands wherever the collector had stopped the world. If lines

@@ -39,19 +39,22 @@ var styleSheet = sync.OnceValue(func() string {
 	return b.String()
 })
 
-// writeSVG writes a scene as an SVG document.
-func writeSVG(w io.Writer, s *scene) error {
+// SVG writes the drawing as an SVG document. See the function [SVG].
+func (d *Drawing) SVG(w io.Writer) error {
 	out := &svgWriter{w: bufio.NewWriterSize(w, 16<<10)}
-	width, height := num(s.width), num(s.height)
+	width, height := num(d.width), num(d.height)
 	out.print(`<svg xmlns="http://www.w3.org/2000/svg" class="bottle-graph" role="img" width="`, width, `" height="`, height,
 		`" viewBox="0 0 `, width, ` `, height, `">`, "\n")
-	out.element("title", s.title)
-	out.element("desc", s.desc)
+	out.element("title", d.title)
+	out.element("desc", d.desc)
 	out.print("<style>", styleSheet(), "</style>\n")
 	out.print(`<rect class="paper" width="`, width, `" height="`, height, `"/>`, "\n")
-	out.shapes(s.shapes)
+	out.shapes(d.shapes)
 	out.print("</svg>\n")
-	return out.w.Flush()
+	if err := out.w.Flush(); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
 }
 
 // svgWriter writes elements. Its buffer keeps the first error of the writer for Flush.

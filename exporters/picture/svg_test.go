@@ -163,27 +163,14 @@ func (f *failing) Write(b []byte) (int, error) {
 func TestErrors(t *testing.T) {
 	g := lusearch()
 	for name, form := range map[string]func(io.Writer, *bottle.Graph, Options) error{"SVG": SVG, "PNG": PNG} {
-		if err := form(&failing{100}, g, Options{Scale: 0.5}); !errors.Is(err, errBroken) {
+		if err := form(&failing{100}, g, Options{}); !errors.Is(err, errBroken) {
 			t.Errorf("%s to a broken writer: %v", name, err)
 		}
 		if err := form(io.Discard, nil, Options{}); err == nil {
 			t.Errorf("%s of no graph: no error", name)
 		}
-		for _, width := range []float64{-1, math.NaN()} {
-			if err := form(io.Discard, g, Options{Width: width}); err == nil {
-				t.Errorf("%s %v wide: no error", name, width)
-			}
-		}
-		if err := form(io.Discard, g, Options{Width: math.Inf(1), Scale: 0.1}); err != nil {
-			t.Errorf("%s as wide as possible: %v", name, err)
-		}
 	}
-	for _, scale := range []float64{-1, 0.01, 1000, math.NaN(), math.Inf(1)} {
-		if err := PNG(io.Discard, g, Options{Scale: scale}); err == nil {
-			t.Errorf("PNG with scale %v: no error", scale)
-		}
-	}
-	if err := PNG(io.Discard, many(300), Options{Top: -1, Width: 4000, Scale: 20}); err == nil || !strings.Contains(err.Error(), "too large") {
+	if err := WritePNG(io.Discard, &Drawing{width: 1000, height: 40_000}); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("a huge PNG: %v", err)
 	}
 }
@@ -191,12 +178,12 @@ func TestErrors(t *testing.T) {
 func FuzzSVG(f *testing.F) {
 	fuzzing.Brief(f)
 	for i, name := range hostileNames {
-		f.Add(name, int64(i)*1e8, float64(i), "gc", int64(i)*1e7, 4, uint16(i*100), i%3 == 0)
+		f.Add(name, int64(i)*1e8, float64(i), "gc", int64(i)*1e7, 4, i%3 == 0)
 	}
-	f.Add("", int64(400*ms), -76.0, "0", int64(40*ms), 49, uint16(400), false)
-	f.Add("main", int64(math.MaxInt64), math.NaN(), "tracer", int64(math.MinInt64), -1, uint16(500), true)
+	f.Add("", int64(400*ms), -76.0, "0", int64(40*ms), 49, false)
+	f.Add("main", int64(math.MaxInt64), math.NaN(), "tracer", int64(math.MinInt64), -1, true)
 	style := []byte("<style>" + styleSheet() + "</style>\n")
-	f.Fuzz(func(t *testing.T, name string, share int64, parallelism float64, kind string, idle int64, procs int, width uint16, windows bool) {
+	f.Fuzz(func(t *testing.T, name string, share int64, parallelism float64, kind string, idle int64, procs int, windows bool) {
 		// Bytes; longer names are shortened, which is slow: TestHostileNames has them.
 		const longest = 100
 		name, kind = name[:min(len(name), longest)], kind[:min(len(kind), longest)]
@@ -213,16 +200,16 @@ func FuzzSVG(f *testing.F) {
 		g.Warnings = []string{name}
 		g.GroupBy = kind
 		if windows {
-			for i := range int(width % 3) {
+			for i := range 1 + len(name)%2 {
 				w := *g
 				w.Start = time.Duration(i) * time.Duration(share>>8)
 				g.Windows = append(g.Windows, &w)
 			}
 		}
-		opt := Options{Title: name, Subtitle: kind, Width: float64(width), Top: procs % 4}
+		opt := Options{Title: name, Subtitle: kind, Top: procs % 4}
 		s := mustLayout(t, g, opt)
 		var b bytes.Buffer
-		if err := writeSVG(&b, s); err != nil {
+		if err := s.SVG(&b); err != nil {
 			t.Fatal(err)
 		}
 		// It is always the same, and parsing XML takes most of the time.

@@ -2,7 +2,6 @@ package picture
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -15,19 +14,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// errNoTasks is the error if there is no profile.
-var errNoTasks = errors.New("picture: no profile of tasks")
-
 // DrawTasks lays out the distributions of task granularity: for each class the part
 // of its tasks (0 to 100 %) up to each size, over a logarithmic axis of cycles, or of running time
 // if cycles are unknown. Curves far to the left belong to small tasks, steep ones to similar tasks.
 // In the shaded area on the left, the overhead of a task is 5 % or more of its cost.
 //
 // The classes with the largest sums have separate curves (Options.Top, 8 if 0, at most 12); the
-// others share one. The table below names them, with their diagnoses. DrawTasks
-// returns an error about the options.
+// others share one. The table below names them, with their diagnoses.
 func DrawTasks(p *granularity.Profile, opt Options) (*Drawing, error) {
-	return drawTasks(p, opt, layoutTasks)
+	if p == nil {
+		return nil, errNothing
+	}
+	return newTasksModel(p, opt).drawCDF(), nil
 }
 
 // DrawStrip lays out the activity of tasks and machine over time: a row for each
@@ -37,20 +35,10 @@ func DrawTasks(p *granularity.Profile, opt Options) (*Drawing, error) {
 //
 // The options have the same meaning as for [DrawTasks].
 func DrawStrip(p *granularity.Profile, opt Options) (*Drawing, error) {
-	return drawTasks(p, opt, layoutStrip)
-}
-
-func drawTasks(p *granularity.Profile, opt Options, layout func(*granularity.Profile, Options) *scene) (*Drawing, error) {
 	if p == nil {
-		return nil, errNoTasks
+		return nil, errNothing
 	}
-	if opt.Width == 0 {
-		opt.Width = tasksWidth
-	}
-	if err := opt.checkWidth(); err != nil {
-		return nil, err
-	}
-	return &Drawing{layout(p, opt), opt}, nil
+	return newTasksModel(p, opt).drawStrip(), nil
 }
 
 // tasksModel is the content of pictures of tasks, before layout.
@@ -269,15 +257,14 @@ func hertz(hz float64) string {
 	return digits + " " + s[len(digits):] + "Hz"
 }
 
-// table returns the legend: a row for each curve with its numbers. Columns that do not fit are
-// omitted, least important first.
+// table returns the legend: a row for each curve with its numbers.
 func (m *tasksModel) table(width float64) *table {
 	t := &table{header: cellsOf(false, "", "tasks", "median", "p99", "of all", "diagnosis"), gap: 14, rowHeight: 24}
 	for i := range m.classes {
 		c := &m.classes[i]
 		share := ""
 		if m.sum > 0 {
-			share = format.Percent(part(c.hist.Sum()/m.sum), wholeParts)
+			share = format.Percent(time.Duration(1e9*c.hist.Sum()/m.sum), 1e9)
 		}
 		diagnosis := ""
 		if c.Diagnosis != "" {
@@ -288,18 +275,7 @@ func (m *tasksModel) table(width float64) *table {
 		}, cells: append(cellsOf(false, format.Quantity(float64(c.Tasks)), m.amount(c.hist.Quantile(.5)), m.amount(c.hist.Quantile(.99)), share), cell{diagnosis, badly(c)})})
 	}
 	t.measure()
-	longest := t.nameWidth
-	t.wide = true
-	t.measure()
-	t.nameWidth = longest
-	const leastName = 140.0
-	for _, least := range []string{"p99", "of all", "tasks", "median", "diagnosis"} {
-		if width-(t.width()-longest) >= min(longest, leastName) {
-			break
-		}
-		t.drop(slices.IndexFunc(t.header, func(c cell) bool { return c.s == least }) - 1)
-	}
-	t.nameWidth = min(longest, width-(t.width()-longest))
+	t.nameWidth = min(t.nameWidth, width-(t.width()-t.nameWidth))
 	return t
 }
 
@@ -307,9 +283,3 @@ func (m *tasksModel) table(width float64) *table {
 func badly(c *taskClass) bool {
 	return c.Diagnosis != granularity.OK && c.Diagnosis.OrUnknown() != granularity.Unknown
 }
-
-// wholeParts represents the whole for format.Percent, which takes durations.
-const wholeParts = 1_000_000_000
-
-// part returns a fraction of wholeParts.
-func part(fraction float64) time.Duration { return time.Duration(fraction * wholeParts) }

@@ -103,9 +103,13 @@ func TestTasksLook(t *testing.T) {
 // Texts neither leave the picture nor overlap in fonts 15 % wider. Shapes are inside.
 func TestTasksLayout(t *testing.T) {
 	for name, p := range tasksSamples() {
-		for _, opt := range []Options{{Width: tasksWidth}, {Width: minWidth}, {Width: 2000, Top: -1}, {Width: 700, Top: 3, Title: strings.Repeat("long ", 100), Subtitle: hostileNames[7]}} {
-			for what, s := range map[string]*scene{"cdf": layoutTasks(p, opt), "strip": layoutStrip(p, opt)} {
-				at := fmt.Sprintf("%s, %s, %v wide", name, what, opt.Width)
+		for _, opt := range []Options{{}, {Top: -1}, {Top: 3, Title: strings.Repeat("long ", 100), Subtitle: hostileNames[7]}} {
+			for what, draw := range map[string]func(*granularity.Profile, Options) (*Drawing, error){"cdf": DrawTasks, "strip": DrawStrip} {
+				at := fmt.Sprintf("%s, %s, top %d", name, what, opt.Top)
+				s, err := draw(p, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
 				checkTexts(t, at, s)
 				walk(s.shapes, func(sh shape) {
 					inside := func(x, y float64) {
@@ -129,7 +133,7 @@ func TestTasksLayout(t *testing.T) {
 	}
 }
 
-func checkTexts(t *testing.T, at string, s *scene) {
+func checkTexts(t *testing.T, at string, s *Drawing) {
 	t.Helper()
 	const slip = 0.01
 	all := texts(s)
@@ -175,16 +179,11 @@ func TestTasksForms(t *testing.T) {
 	p := tasksProfile(3, 200)
 	for _, write := range []func(io.Writer, *granularity.Profile, Options) error{TasksPNG, StripPNG} {
 		b.Reset()
-		if err := write(&b, p, Options{Scale: 0.5}); err != nil {
+		if err := write(&b, p, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := png.Decode(&b); err != nil {
 			t.Error(err)
-		}
-		for _, opt := range []Options{{Width: math.NaN()}, {Width: -1}, {Scale: 99}, {Width: 4000, Scale: 20}} {
-			if err := write(io.Discard, p, opt); err == nil {
-				t.Errorf("%+v is accepted", opt)
-			}
 		}
 		if err := write(io.Discard, nil, Options{}); err == nil {
 			t.Error("no profile is accepted")
@@ -194,7 +193,7 @@ func TestTasksForms(t *testing.T) {
 
 func TestTasksTexts(t *testing.T) {
 	p := tasksProfile(300, 20)
-	all := func(s *scene) string {
+	all := func(s *Drawing) string {
 		var words []string
 		for _, t := range texts(s) {
 			words = append(words, t.s)
@@ -202,18 +201,23 @@ func TestTasksTexts(t *testing.T) {
 		return strings.Join(words, "\n")
 	}
 	for _, tt := range []struct {
-		s    *scene
+		draw func(*granularity.Profile, Options) (*Drawing, error)
+		p    *granularity.Profile
 		want []string
 	}{
-		{layoutTasks(p, Options{Width: 1000}), []string{"6,000 tasks of 300 classes", "too small: 1, too large: 1", "292 others", "stock.(*Index).work299", "coarse-grained", "fine-grained", "10⁴", "4.3 µs", "310 ns"}},
-		{layoutStrip(p, Options{Width: 1000}), []string{"context switches a second", "CPU utilization of 4 processors", "2 pauses of the garbage collector", "at once", "coarse-grained: ", "time (s)"}},
-		{layoutTasks(tasksSamples()["bytime"], Options{Width: 1000}), []string{"running time", "10 µs"}},
-		{layoutStrip(tasksSamples()["bytime"], Options{Width: 1000}), []string{"goroutine switches a second"}},
-		{layoutStrip(tasksSamples()["nohz"], Options{Width: 1000}), []string{"Recorder.Start"}},
-		{layoutTasks(&granularity.Profile{}, Options{Width: 1000}), []string{"no tasks were measured"}},
+		{DrawTasks, p, []string{"6,000 tasks of 300 classes", "too small: 1, too large: 1", "292 others", "stock.(*Index).work299", "coarse-grained", "fine-grained", "10k", "4.35 µs", "310 ns"}},
+		{DrawStrip, p, []string{"context switches a second", "CPU utilization of 4 processors", "2 pauses of the garbage collector", "at once", "coarse-grained: ", "time (s)"}},
+		{DrawTasks, tasksSamples()["bytime"], []string{"running time", "10 µs"}},
+		{DrawStrip, tasksSamples()["bytime"], []string{"goroutine switches a second"}},
+		{DrawStrip, tasksSamples()["nohz"], []string{"Recorder.Start"}},
+		{DrawTasks, &granularity.Profile{}, []string{"no tasks were measured"}},
 	} {
+		s, err := tt.draw(tt.p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, want := range tt.want {
-			if got := all(tt.s); !strings.Contains(got, want) {
+			if got := all(s); !strings.Contains(got, want) {
 				t.Errorf("%q is not in\n%s", want, got)
 			}
 		}

@@ -212,7 +212,7 @@ func comments(g *bottle.Graph) []string {
 // sources returns a description of where the call stacks come from.
 func sources(g *bottle.Graph) []string {
 	var all time.Duration
-	by := map[bottle.Source]time.Duration{}
+	by := map[string]time.Duration{}
 	for i := range g.Boxes {
 		for _, s := range g.Boxes[i].Stacks {
 			by[s.Source] += s.Running
@@ -223,7 +223,7 @@ func sources(g *bottle.Graph) []string {
 		return nil
 	}
 	var parts []string
-	for _, s := range []bottle.Source{bottle.CPUSamples, bottle.SchedulingEvents, bottle.NotSampled} {
+	for _, s := range []string{bottle.CPUSamples, bottle.SchedulingEvents, bottle.NotSampled} {
 		if by[s] > 0 {
 			parts = append(parts, format.Percent(by[s], all)+" "+string(s))
 		}

@@ -232,14 +232,13 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 
 // necks returns the groups of the neck.
 func necks(g *bottle.Graph) map[key]bool {
+	boxes, idle := g.Neck()
 	out := map[key]bool{}
-	for _, l := range g.Neck() {
-		if l.Idle() {
-			out[key{}] = true
-		}
-		for _, b := range l.Boxes {
-			out[key{b.Group, b.Kind}] = true
-		}
+	if idle {
+		out[key{}] = true
+	}
+	for _, b := range boxes {
+		out[key{b.Group, b.Kind}] = true
 	}
 	return out
 }

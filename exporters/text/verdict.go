@@ -320,7 +320,7 @@ func headOfChain(c *diagnose.Chain) string {
 	}
 	head := fmt.Sprintf("%s: ran %s, share of the wall time %s", name, format.Duration(c.Time), format.Duration(c.Share))
 	switch {
-	case c.Source == string(bottle.NotSampled):
+	case c.Source == bottle.NotSampled:
 		return head + " (the trace shows no call chain)"
 	case len(c.Calls) == 0:
 		return head + " (several call chains)"

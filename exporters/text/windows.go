@@ -81,14 +81,17 @@ func (m *model) newSpan(windows []*bottle.Graph) span {
 		}
 		s.lost += w.Lost()
 		s.of += w.Capacity
-		for _, l := range w.Losses() {
-			switch {
-			case l.Idle():
-				s.most["idle"] += l.Lost
-			case l.Boxes[0].Kind == bottle.GC:
-				s.most["garbage collector"] += l.Lost
-			default:
-				s.most[m.name(l.Boxes[0])] += l.Lost
+		lost := map[string]time.Duration{"idle": w.IdleLost}
+		for i := range w.Boxes {
+			name := "garbage collector"
+			if b := &w.Boxes[i]; b.Kind != bottle.GC {
+				name = m.name(b)
+			}
+			lost[name] += w.Boxes[i].Lost
+		}
+		for name, d := range lost {
+			if d > 0 {
+				s.most[name] += d
 			}
 		}
 	}

@@ -229,10 +229,8 @@ func TestNeckOfWindow(t *testing.T) {
 			if b.Group != "proto/work.mutexWorker" || b.Share == 0 {
 				continue
 			}
-			neck := false
-			for _, l := range d.Bottle.Windows[i].Neck() {
-				neck = neck || slices.ContainsFunc(l.Boxes, func(b *bottle.Box) bool { return b.Group == "proto/work.mutexWorker" })
-			}
+			boxes, _ := d.Bottle.Windows[i].Neck()
+			neck := slices.ContainsFunc(boxes, func(b *bottle.Box) bool { return b.Group == "proto/work.mutexWorker" })
 			seen[neck] = true
 			if got := p.count("#bottle-rows tbody th b") > 0; got != neck {
 				t.Errorf("window %d: a parallelism of %.2f, bold %v", i+1, b.Parallelism, got)

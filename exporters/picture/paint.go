@@ -1,60 +1,22 @@
 package picture
 
 import (
-	"fmt"
 	"image/color"
-	"io"
 	"math"
 )
 
-// Drawing is a finished layout. It can be written as SVG, or by package png as pixels.
-type Drawing struct {
-	scene *scene
-	opt   Options
-}
-
-// newDrawing returns the drawing of a layout, or the error.
-func newDrawing(s *scene, err error, opt Options) (*Drawing, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &Drawing{s, opt}, nil
-}
-
-// SVG writes the drawing as an SVG document. See the function [SVG].
-func (d *Drawing) SVG(w io.Writer) error {
-	if err := writeSVG(w, d.scene); err != nil {
-		return fmt.Errorf("picture: writing SVG: %w", err)
-	}
-	return nil
-}
-
-// Size returns the size in units, and the number of PNG pixels per unit. In an SVG, a unit is a
-// pixel.
-func (d *Drawing) Size() (width, height, scale float64) {
-	scale = d.opt.Scale
-	if scale == 0 {
-		scale = 2
-	}
-	return d.scene.width, d.scene.height, scale
-}
-
-// Paper returns the color of the background.
-func (d *Drawing) Paper() color.RGBA { return lightTheme[paper] }
-
 // Paint paints the drawing on its background by calling fill with the corners of polygons, and text
 // with lines of text. x and y are the point of a text's baseline at the fraction anchor of its
-// length: 0 is the beginning. An upright text reads from the bottom to the top. Paint returns the
-// first error of text.
-func (d *Drawing) Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error {
+// length: 0 is the beginning. An upright text reads from the bottom to the top.
+func (d *Drawing) Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA)) {
 	b := brush{fill, text}
-	return b.shapes(d.scene.shapes)
+	b.shapes(d.shapes)
 }
 
 // brush converts shapes to polygons and texts.
 type brush struct {
 	fill func(corners [][2]float64, c color.RGBA)
-	text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error
+	text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA)
 }
 
 func (b *brush) color(p paint) color.RGBA {
@@ -64,13 +26,11 @@ func (b *brush) color(p paint) color.RGBA {
 	return lightTheme[p.role]
 }
 
-// shapes returns an error only if text does.
-func (b *brush) shapes(shapes []shape) error {
+func (b *brush) shapes(shapes []shape) {
 	for _, s := range shapes {
-		var err error
 		switch s := s.(type) {
 		case *group:
-			err = b.shapes(s.shapes)
+			b.shapes(s.shapes)
 		case rect:
 			b.rect(s)
 		case ribbon:
@@ -78,13 +38,9 @@ func (b *brush) shapes(shapes []shape) error {
 		case lines:
 			b.lines(s)
 		case text:
-			err = b.text(s.x, s.y, s.s, s.size, [...]float64{start: 0, middle: 0.5, end: 1}[s.anchor], s.bold, s.upright, b.color(s.fill))
-		}
-		if err != nil {
-			return err
+			b.text(s.x, s.y, s.s, s.size, [...]float64{start: 0, middle: 0.5, end: 1}[s.anchor], s.bold, s.upright, b.color(s.fill))
 		}
 	}
-	return nil
 }
 
 func (b *brush) rect(r rect) {
