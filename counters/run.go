@@ -251,11 +251,8 @@ const TraceVariable = "BOTTLENECK_TRACE"
 //	func main() {
 //		defer counters.FromEnvironment()()
 //
-// The returned function ends the trace. Without the variable, FromEnvironment does nothing and
-// takes a microsecond. A program that ends by os.Exit or a signal leaves a truncated trace, which
-// may lack the last second.
-//
-// It is a function rather than an import for its side effect, so that readers of main see the call.
+// The returned function ends the trace. Without the variable, FromEnvironment does nothing. A program
+// that ends by os.Exit or a signal leaves a truncated trace, which may lack the last second.
 func FromEnvironment() (stop func()) {
 	name := os.Getenv(TraceVariable)
 	if name == "" {

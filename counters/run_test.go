@@ -107,7 +107,7 @@ func runTo(ctx context.Context, t *testing.T, cmd *exec.Cmd, name string, opt Ru
 
 func readArchive(t *testing.T, name string) *quanta.Recording {
 	t.Helper()
-	r, err := quanta.ReadArchive(t.Context(), name, quanta.Options{})
+	r, err := quanta.ReadFile(t.Context(), name, quanta.Options{})
 	if r == nil {
 		t.Fatal(err)
 	}

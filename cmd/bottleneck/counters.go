@@ -31,7 +31,7 @@ type countersFlags struct {
 	list    bool
 	stats   string
 	compare string
-	sides   []*query.Filter // of -compare
+	sides   []string // of -compare
 	where   string
 	query   query.Table
 	lanes   string // -timeline
@@ -90,7 +90,7 @@ func (f *countersFlags) parse(std stdio) (err error) {
 		return usagef("-stat: %v", query.CheckStats(f.query.Stats))
 	}
 	if f.compare != "" {
-		if f.sides, err = query.ParseFilters(f.compare); err != nil {
+		if f.sides, err = query.SplitFilters(f.compare); err != nil {
 			return wrongExpression("-compare", err)
 		}
 		if len(f.sides) != 2 {
@@ -100,7 +100,7 @@ func (f *countersFlags) parse(std stdio) (err error) {
 			return usagef("-compare and -by: a comparison has no parts")
 		}
 	}
-	if _, err := query.ParseFilter(f.where); err != nil {
+	if err := query.CheckFilter(f.where); err != nil {
 		return wrongExpression("-where", err)
 	}
 	if f.lanes != "" && (f.query.By != "" || f.compare != "") {
@@ -114,7 +114,7 @@ func (f *countersFlags) parse(std stdio) (err error) {
 
 // wrongExpression returns the error of a flag with the expression that it is about.
 func wrongExpression(flag string, err error) error {
-	var syntax *query.SyntaxError
+	var syntax *query.Error
 	if errors.As(err, &syntax) && syntax.Input != "" {
 		flag += " " + format.Clean(syntax.Input)
 	}
@@ -166,13 +166,15 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
 		return countersForms[form](w, &counted{ctx, f, e, nil}, d)
 	})
-	var part *query.PartError
+	var part *query.Error
 	if errors.As(written, &part) {
 		flag := map[string]string{"filter": "-where", "lanes": "-timeline", "table": "-metric", "compare": "-metric"}[part.Part]
 		if f.compare != "" && flag == "-where" || part.Part == "against" {
 			flag = "-compare"
 		}
-		written = wrongExpression(cmp.Or(flag, "-"+part.Part), part.Err)
+		plain := *part
+		plain.Part = ""
+		written = wrongExpression(cmp.Or(flag, "-"+part.Part), &plain)
 	}
 	return errors.Join(broken, written)
 }
@@ -188,11 +190,11 @@ type counted struct {
 // tables returns tables for people, or one for programs.
 func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 	if c.compare != "" {
-		and := func(side *query.Filter) string {
+		and := func(side string) string {
 			if c.where == "" {
-				return side.String()
+				return side
 			}
-			return "(" + c.where + ") && (" + side.String() + ")"
+			return "(" + c.where + ") && (" + side + ")"
 		}
 		a, err := c.e.Answer(c.ctx, query.Query{Filter: and(c.sides[0]), Against: and(c.sides[1]), Compare: append([]string{}, c.query.Metrics...)})
 		if err != nil {
@@ -255,13 +257,9 @@ var countersForms = forms((*counted).table, (*counted).picture, formsOf[*counted
 	},
 	"html": tableForm((*counted).table, report.WriteTable), // the picture has no comparison
 	"pprof": func(w io.Writer, c *counted, _ drawing) error {
-		filter, err := query.ParseFilter(c.where)
+		set, err := c.e.Select(c.ctx, c.where)
 		if err != nil {
-			return err
-		}
-		set, err := c.e.Select(c.ctx, filter)
-		if err != nil {
-			return err
+			return query.InPart("filter", err)
 		}
 		return c.e.WriteProfile(w, set)
 	},

@@ -58,7 +58,7 @@ func napping(done chan bool) {
 // Every output form of an archive's counters agrees with the recording in the archive.
 func TestCounters(t *testing.T) {
 	archive := counterArchive(t)
-	rec, err := quanta.ReadArchive(t.Context(), archive, quanta.Options{})
+	rec, err := quanta.ReadFile(t.Context(), archive, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -226,7 +226,7 @@ func TestRecordProgram(t *testing.T) {
 	if r.status != exitOK {
 		t.Fatalf("status %d: %s", r.status, r.err)
 	}
-	rec, err := quanta.ReadArchive(t.Context(), name, quanta.Options{})
+	rec, err := quanta.ReadFile(t.Context(), name, quanta.Options{})
 	if err != nil || rec.Len() == 0 {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestRecordProgram(t *testing.T) {
 	if r := bottleneck(args...); r.status != 5 {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
-	if rec, err := quanta.ReadArchive(t.Context(), args[4], quanta.Options{}); err != nil || rec.Len() == 0 {
+	if rec, err := quanta.ReadFile(t.Context(), args[4], quanta.Options{}); err != nil || rec.Len() == 0 {
 		t.Error(err)
 	}
 	t.Setenv("BOTTLENECK_TEST_RECORDED", "silent")

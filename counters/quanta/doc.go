@@ -12,7 +12,7 @@
 //	)
 //
 //	func main() {
-//		rec, err := quanta.ReadArchive(context.Background(), "work.zip", quanta.Options{})
+//		rec, err := quanta.ReadFile(context.Background(), "work.zip", quanta.Options{})
 //		if rec == nil {
 //			log.Fatal(err) // nothing could be read; else err says what is missing
 //		}

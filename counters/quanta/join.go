@@ -15,10 +15,9 @@ import (
 // Joining samples with quanta
 //
 // The kernel's records contain thread and time; the trace contains the intervals in which a
-// goroutine had a thread. Both use the same clock, CLOCK_MONOTONIC: the trace relates its own clock
-// to it once per generation, with an error of at most 64 ns. So an event belongs to the quantum of
-// its thread at its time, or to no quantum: then it happened in the scheduler, or on a thread
-// without a goroutine, and is a part of the counter's Remainder.
+// goroutine had a thread. Both use the same clock, CLOCK_MONOTONIC, with an error of at most 64 ns.
+// So an event belongs to the quantum of its thread at its time or, if it happened in the scheduler
+// or on a thread without a goroutine, to the counter's Remainder.
 //
 // The switches of a thread determine when it had a processor. The part of a quantum in which its
 // thread had one is its task-clock; in the rest of its duration, the operating system had
@@ -180,10 +179,8 @@ func overlap(on []archive.Stretch, from, to int64) (sum int64) {
 // A group of counters is read when its thread leaves a processor, if the kernel permits that, and
 // once a period while the thread has one. The count between two readings is divided among the
 // quanta that the thread executed between them, and its time without a goroutine, in proportion to
-// the time on a processor: the counters of a thread stop without one. The result is interpolated,
-// as if the counter had grown evenly between the readings; the longer a quantum lasts, the more of
-// it is as read. Shares are integers: rounding errors are carried to the next share, so that the
-// shares add up to the count.
+// the time on a processor, as if the counter had grown evenly. Shares are integers: rounding errors
+// are carried to the next share, so that the shares add up to the count.
 
 // uniform adds the counters of a group.
 func (j *joiner) uniform(s *archive.Samples, group int, events []archive.Event) {
@@ -194,7 +191,7 @@ func (j *joiner) uniform(s *archive.Samples, group int, events []archive.Event) 
 		if e.Name == archive.TaskClock {
 			c.Unit = "ns"
 		}
-		c.Values = slices.Repeat(Values{Unknown}, j.rec.Len())
+		c.Values = slices.Repeat([]int64{Unknown}, j.rec.Len())
 		cols[i] = &c
 	}
 	scaled := 1.0
@@ -340,8 +337,7 @@ func delta(a, b, enabled, running uint64) int64 {
 //
 // They are read every few milliseconds, for the whole process. A level is that of the last reading
 // before the end of the quantum. Allocations between two readings are divided among all quanta of
-// the program between them, by overlap. The result is interpolated, and coarse, because a trace
-// does not identify the goroutines that allocate.
+// the program between them, by overlap: a trace does not identify the goroutines that allocate.
 
 // addMetrics adds the counters of a session's readings.
 func addMetrics(r *Recording, names []string, samples []archive.MetricSample) {

@@ -11,16 +11,15 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Quanta from a trace
 //
 // A quantum begins when a goroutine starts running on a P and ends when it leaves the P. A system
-// call that keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A
-// row is created when the quantum begins, so that rows are in the order of Begin, and completed
-// when it ends. Only the goroutine's next transition shows where and why it stopped; then the row
-// gets its function.
+// call that keeps its P is a part of the quantum. A row is created when the quantum begins and
+// completed when it ends; its function is known at the goroutine's next transition.
 //
 // The trace's own counters:
 //
@@ -61,7 +60,7 @@ type Observer struct {
 	begin   timeline.Time
 	end     timeline.Time
 	version int
-	quanta  []quantum // by Goroutine.Index
+	quanta  byindex.Table[quantum] // by Goroutine.Index
 	levels  [numLevels]int64
 	cols    [numColumns]*Counter
 
@@ -123,10 +122,7 @@ func (o *Observer) Begin(b *timeline.Begin) {
 
 // Transition implements [timeline.Observer].
 func (o *Observer) Transition(t *timeline.Transition) {
-	for t.G.Index >= len(o.quanta) {
-		o.quanta = append(o.quanta, quantum{row: -1, last: -1})
-	}
-	q := &o.quanta[t.G.Index]
+	q := o.quanta.At(t.G.Index)
 	if q.g != t.G {
 		*q = quantum{g: t.G, row: -1, last: -1, parts: q.parts[:0]}
 	}
@@ -404,7 +400,7 @@ func (o *Observer) sweep(e *timeline.Range) {
 }
 
 func (o *Observer) addSweep(s sweep, until timeline.Time) {
-	if q := &o.quanta[s.index]; q.row >= 0 {
+	if q := o.quanta.At(s.index); q.row >= 0 {
 		q.sums[sumSweep] += int64(until - max(s.since, q.begin))
 	}
 }
@@ -449,10 +445,13 @@ func (o *Observer) goroutineRange(e *timeline.Range) {
 
 // quantumOf returns the state of a goroutine, or nil if it has not been seen yet.
 func (o *Observer) quantumOf(g *timeline.Goroutine) *quantum {
-	if g == nil || g.Index >= len(o.quanta) || o.quanta[g.Index].g != g {
+	if g == nil {
 		return nil
 	}
-	return &o.quanta[g.Index]
+	if q := o.quanta.At(g.Index); q.g == g {
+		return q
+	}
+	return nil
 }
 
 // A quantum belongs to the group in which its goroutine spent most of it. A short assist of the

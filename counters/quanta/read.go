@@ -3,6 +3,7 @@ package quanta
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,43 +21,29 @@ import (
 // If the trace is truncated or damaged, Read returns the recording of the readable part, with a
 // warning, and an error (a *[timeline.Error]). The recording is nil only if nothing could be read,
 // or if it has too many quanta.
-func Read(ctx context.Context, r io.Reader, opt Options) (*Recording, error) {
+func Read(ctx context.Context, r io.Reader, opt Options, observers ...timeline.Observer) (*Recording, error) {
+	rec, _, err := read(ctx, r, opt, observers)
+	return rec, err
+}
+
+// read also returns the observer.
+func read(ctx context.Context, r io.Reader, opt Options, observers []timeline.Observer) (*Recording, *Observer, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, opt.pass(), o)
-	return o.result(info, err)
-}
-
-func (o *Options) pass() timeline.Options {
-	return timeline.Options{Name: o.Name, Progress: o.Progress, MaxMemory: o.MaxMemory}
-}
-
-// ReadFile returns the recording of the execution trace in a file. See [Read].
-func ReadFile(ctx context.Context, name string, opt Options) (*Recording, error) {
-	if opt.Name == "" {
-		opt.Name = name
-	}
-	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, opt.pass(), o)
-	return o.result(info, err)
-}
-
-func (o *Observer) result(info *timeline.Info, err error) (*Recording, error) {
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
 	if info.Generations == 0 {
-		return nil, err
+		return nil, o, err
 	}
-	r, tooMany := o.Recording()
+	rec, tooMany := o.Recording()
 	if tooMany != nil {
-		return nil, tooMany
+		return nil, o, tooMany
 	}
-	r.Warnings = append(r.Warnings, info.Warnings(err)...)
-	return r, err
+	rec.Warnings = append(rec.Warnings, info.Warnings(err)...)
+	return rec, o, err
 }
 
 // readJoined makes a recording of a trace and samples.
 func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *archive.Meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
-	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, traceReader, opt.pass(), append(observers, o)...)
-	r, err := o.result(info, err)
+	r, o, err := read(ctx, traceReader, opt, observers)
 	if r == nil {
 		return nil, err
 	}
@@ -105,28 +92,29 @@ func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt
 	return rec, errors.Join(err, rerr)
 }
 
-// ReadArchive returns the recording in an archive written by "bottleneck record -counters" or
-// counters.Session.
-//
-// As with [Read], if the trace or the samples cannot be read to the end, it returns the readable
-// part and an error. The observers see the execution trace in the same pass.
-func ReadArchive(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
+// ReadFile returns the recording in a file: an execution trace, or an archive written by "bottleneck
+// record -counters" or counters.Session. See [Read] and [ReadArchiveAt].
+func ReadFile(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	opt.Name = cmp.Or(opt.Name, name)
+	head := make([]byte, 4)
+	if n, _ := f.ReadAt(head, 0); !IsArchive(head[:n]) {
+		return Read(ctx, f, opt, observers...)
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if opt.Name == "" {
-		opt.Name = name
-	}
 	return ReadArchiveAt(ctx, f, st.Size(), opt, observers...)
 }
 
-// ReadArchiveAt is [ReadArchive] of an open archive of the given size.
+// ReadArchiveAt returns the recording in an open archive of the given size. As with [Read], if the
+// trace or the samples cannot be read to the end, it returns the readable part and an error. The
+// observers see the execution trace in the same pass.
 func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	fail := func(err error) (*Recording, error) {
 		if opt.Name != "" {

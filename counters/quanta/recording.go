@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -20,7 +19,7 @@ const Unknown = math.MinInt64
 
 // Recording is a table with one row for each scheduling quantum, an interval in which a goroutine
 // ran without a break. It consists of columns of the same length, in the order of Begin. In JSON,
-// it has the same fields, with times in nanoseconds: see [ReadJSON] and [WriteJSON].
+// it has the same fields, with times in nanoseconds: see [ReadJSON].
 type Recording struct {
 	// Name is the name of the recording for people: a file's name, a command.
 	Name string `json:"name"`
@@ -127,39 +126,11 @@ func (r *Recording) CheckValid() error {
 	return nil
 }
 
-// Only returns a recording of some of the rows, in the order of rows. The counts of the others are
-// in the remainder.
-func (r *Recording) Only(rows iter.Seq[int]) *Recording {
-	out := *r
-	keep := slices.Collect(rows)
-	out.Goroutine, out.Group, out.Thread, out.Proc = at(r.Goroutine, keep), at(r.Group, keep), at(r.Thread, keep), at(r.Proc, keep)
-	out.Begin, out.Duration, out.Ending, out.Wait, out.Func = at(r.Begin, keep), at(r.Duration, keep), at(r.Ending, keep), at(r.Wait, keep), at(r.Func, keep)
-	if len(r.Caller) > 0 {
-		out.Caller = at(r.Caller, keep)
-	}
-	out.Counters = slices.Clone(r.Counters)
-	for i := range out.Counters {
-		c := &out.Counters[i]
-		if c.Values = at(c.Values, keep); !c.Level {
-			c.settle()
-		}
-	}
-	return &out
-}
-
-func at[S ~[]T, T any](column S, rows []int) S {
-	out := make(S, len(rows))
-	for i, row := range rows {
-		out[i] = column[row]
-	}
-	return out
-}
-
-// Values are the values of a counter by row. In JSON, Unknown is null.
-type Values []int64
+// values are the values of a counter by row. In JSON, Unknown is null.
+type values []int64
 
 // MarshalJSON writes an array of numbers and null.
-func (v Values) MarshalJSON() ([]byte, error) {
+func (v values) MarshalJSON() ([]byte, error) {
 	b := append(make([]byte, 0, 2+8*len(v)), '[')
 	for i, n := range v {
 		if i > 0 {
@@ -175,12 +146,12 @@ func (v Values) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (v *Values) UnmarshalJSON(data []byte) error {
+func (v *values) UnmarshalJSON(data []byte) error {
 	var numbers []*int64
 	if err := json.Unmarshal(data, &numbers); err != nil {
 		return err
 	}
-	*v = make(Values, len(numbers))
+	*v = make(values, len(numbers))
 	for i, n := range numbers {
 		if (*v)[i] = Unknown; n != nil {
 			(*v)[i] = *n
@@ -189,20 +160,7 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// WriteJSON writes a recording as one JSON object, which [ReadJSON] reads. Its errors are those of
-// CheckValid and of w.
-func WriteJSON(w io.Writer, r *Recording) error {
-	err := r.CheckValid()
-	if err == nil {
-		err = json.NewEncoder(w).Encode(r)
-	}
-	if err != nil {
-		return fmt.Errorf("quanta: writing JSON: %w", err)
-	}
-	return nil
-}
-
-// ReadJSON reads and checks a recording written by [WriteJSON].
+// ReadJSON reads and checks a recording written by json.Marshal.
 func ReadJSON(r io.Reader) (*Recording, error) {
 	rec := &Recording{}
 	dec := json.NewDecoder(r)
@@ -236,29 +194,23 @@ type Counter struct {
 	// Level is set if the values are levels at the end of the quantum, like those of a gauge,
 	// rather than changes during it.
 	Level bool `json:"level"`
-	// Source is the origin of the values, and Accuracy their reliability for a single quantum.
-	Source   string   `json:"source"`
-	Accuracy Accuracy `json:"accuracy"`
+	// Source is the origin of the values, and Accuracy their reliability for a single quantum:
+	// Exact, Interpolated or Observed.
+	Source   string `json:"source"`
+	Accuracy string `json:"accuracy"`
 	// Values has one value per row: the change during the quantum, the level, or Unknown.
-	Values Values `json:"values,omitempty"`
+	Values values `json:"values,omitempty"`
 	// Total is the total count of the recording, and Remainder its part in no quantum: the known
 	// Values and Remainder sum to Total. Both are 0 for levels.
 	Total     int64 `json:"total"`
 	Remainder int64 `json:"remainder"`
 }
 
-// Accuracy is the reliability of a counter's value for a single quantum.
-type Accuracy string
-
 // The accuracies of counters.
 const (
-	// Exact values were counted, event by event, for their quantum.
-	Exact Accuracy = "exact"
-	// Interpolated values were counted over a longer interval of the same thread and divided by
-	// overlap.
-	Interpolated Accuracy = "interpolated"
-	// Observed levels are the latest in the trace.
-	Observed Accuracy = "observed"
+	Exact        = "exact"        // counted, event by event, for the quantum
+	Interpolated = "interpolated" // counted over a longer interval of the thread, divided by overlap
+	Observed     = "observed"     // a level: the latest in the trace
 )
 
 // Ending is the way in which a quantum ended.

@@ -87,7 +87,7 @@ func TestRowsPages(t *testing.T) {
 	rec := made(23, 333)
 	e := explorer(t, rec)
 	for _, descending := range []bool{false, true} {
-		var all []Row
+		var all []quantum
 		for offset := 0; ; offset += 50 {
 			page := answer(t, e, Query{Filter: "duration > 10us", Rows: &Rows{Sort: "minor_faults", Metrics: []string{"minor_faults"}, Descending: descending, Offset: offset, Limit: 50}}).Rows
 			if len(page.Rows) == 0 {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Comparison compares the means of a metric in two sets. Of many metrics compared, one in twenty
+// comparison compares the means of a metric in two sets. Of many metrics compared, one in twenty
 // differs at 95 % confidence by chance; and quanta that follow each other are rarely independent,
 // so the intervals are too narrow. Take a difference for a hint, and confirm it in another
 // recording.
-type Comparison struct {
+type comparison struct {
 	Metric string     `json:"metric"`
 	Unit   string     `json:"unit"`
 	A      Statistics `json:"a"`
@@ -38,7 +38,7 @@ type Comparison struct {
 // those without one last. It automates what Sweeney, Hauswirth and others did by hand in their
 // table 3. It takes about 30 ns per row and metric. The sets may overlap, but a difference then
 // means little.
-func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]Comparison, error) {
+func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]comparison, error) {
 	if len(metrics) == 0 {
 		metrics = e.candidates()
 	}
@@ -46,7 +46,7 @@ func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]
 	if err != nil {
 		return nil, err
 	}
-	out := []Comparison{}
+	out := []comparison{}
 	for _, c := range compiled {
 		var sides [2]Statistics
 		for i, set := range []*Set{a, b} {
@@ -60,13 +60,13 @@ func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]
 		row.Metric, row.Unit, row.A, row.B = c.name, c.unit.String(), sides[0], sides[1]
 		out = append(out, row)
 	}
-	size := func(c Comparison) float64 {
+	size := func(c comparison) float64 {
 		if !c.Standardized.Known() {
 			return -1
 		}
 		return math.Abs(float64(c.Standardized))
 	}
-	slices.SortStableFunc(out, func(a, b Comparison) int { return cmp.Compare(size(b), size(a)) })
+	slices.SortStableFunc(out, func(a, b comparison) int { return cmp.Compare(size(b), size(a)) })
 	return out, nil
 }
 
@@ -84,7 +84,7 @@ func (e *Explorer) candidates() []string {
 }
 
 // compareMeans compares the means of two samples by Welch's t-test.
-func compareMeans(a, b moments) (c Comparison) {
+func compareMeans(a, b moments) (c comparison) {
 	d := a.mean - b.mean
 	c.Difference, c.Standardized = Value(finite(d)), Value(finite(d/math.Sqrt((a.Variance()+b.Variance())/2)))
 	nan := Value(math.NaN())
@@ -108,11 +108,11 @@ func studentQuantile(df float64) float64 {
 	return stats.InvCDF(stats.TDist{V: df})(0.975)
 }
 
-// Correlation holds the correlations of all pairs of metrics: symmetric matrices. A pair covers the
+// correlation holds the correlations of all pairs of metrics: symmetric matrices. A pair covers the
 // quanta for which both metrics are known. A pair with fewer than two of them, or without
 // variation, has no correlation. Spearman's, that of the ranks, detects nonlinear relations and is
 // robust against outliers.
-type Correlation struct {
+type correlation struct {
 	Metrics  []string  `json:"metrics"`
 	N        [][]int   `json:"n"`
 	Pearson  [][]Value `json:"pearson"`
@@ -135,7 +135,7 @@ func newSample(values []float64) *sample {
 // correlate holds the metrics of the set in memory, 16 bytes per row and metric. It takes about 10
 // ns per row and pair, and 150 ns per row and metric for the ranks, or per row and pair if some
 // values are unknown (BenchmarkAnswer). Pairs are computed concurrently.
-func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*Correlation, error) {
+func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*correlation, error) {
 	metrics, err := e.compileAll("correlate", 20, texts...)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*Co
 	if rows := set.Count(); int64(rows)*int64(k) > 1<<27 {
 		return nil, partError("correlate", "%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, rows)
 	}
-	out := &Correlation{[]string{}, make([][]int, k), make([][]Value, k), make([][]Value, k)}
+	out := &correlation{[]string{}, make([][]int, k), make([][]Value, k), make([][]Value, k)}
 	samples := make([]*sample, k)
 	for i, c := range metrics {
 		out.Metrics = append(out.Metrics, c.name)

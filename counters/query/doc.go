@@ -34,7 +34,7 @@
 //		json.NewEncoder(os.Stdout).Encode(answer)
 //	}
 //
-// [ParseFilter] defines the language of filters and metrics. A filter over two million quanta takes
+// [CheckFilter] defines the language of filters and metrics. A filter over two million quanta takes
 // 10 to 120 ms on one core, the statistics of a metric 70 to 240 ms (BenchmarkSelect,
 // BenchmarkStatistics).
 package query

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
@@ -55,13 +54,11 @@ func ExampleExplorer_Answer() {
 	// differs most: minor_faults is 8 instead of 1
 }
 
-func ExampleParseFilter() {
-	f, err := query.ParseFilter(`group=~"work" && duration>0.1ms && !ended=preempted`)
-	fmt.Println(f, err)
-	_, err = query.ParseFilter("ended = premepted")
-	fmt.Println(err)
+func ExampleCheckFilter() {
+	fmt.Println(query.CheckFilter(`group =~ "work" && duration > 0.1ms && !(ended = preempted)`))
+	fmt.Println(query.CheckFilter("ended = premepted"))
 	// Output:
-	// group =~ "work" && duration > 0.1ms && !(ended = preempted) <nil>
+	// <nil>
 	// at character 9: ended is never "premepted"; did you mean preempted?
 }
 
@@ -81,11 +78,7 @@ func ExampleSet() {
 		log.Fatal(err)
 	}
 	pick := func(filter string) *query.Set {
-		f, err := query.ParseFilter(filter)
-		if err != nil {
-			log.Fatal(err)
-		}
-		set, err := e.Select(context.Background(), f)
+		set, err := e.Select(context.Background(), filter)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -93,11 +86,10 @@ func ExampleSet() {
 	}
 	long, faulty := pick("duration >= 50us"), pick("minor_faults > 1")
 	fmt.Println(long.Count(), faulty.Count(), long.Union(faulty).Count(), long.Intersect(faulty).Count(), long.Difference(faulty).Count())
-	if err := e.WriteCSV(context.Background(), os.Stdout, long.Intersect(faulty)); err != nil {
-		log.Fatal(err)
+	for row := range long.Intersect(faulty).Rows() {
+		fmt.Println("goroutine", e.Recording().Goroutine[row], "at", time.Duration(e.Recording().Begin[row]))
 	}
 	// Output:
 	// 4 3 6 1 3
-	// begin_ns,duration_ns,goroutine,group,kind,thread,proc,ended,wait,func,caller,cycles,minor-faults
-	// 200000,90000,7,main.reader,application,1,0,other,none,main.work,,180,2
+	// goroutine 7 at 200µs
 }

@@ -47,12 +47,12 @@ func (e *Explorer) Recording() *quanta.Recording { return e.rec }
 type Name struct {
 	Name string `json:"name"` // as written in the language
 	// Title is the counter's own name, or the meaning of a built-in name.
-	Title    string          `json:"title"`
-	Unit     string          `json:"unit"`
-	Builtin  bool            `json:"builtin,omitempty"`
-	Level    bool            `json:"level,omitempty"`
-	Source   string          `json:"source,omitempty"`
-	Accuracy quanta.Accuracy `json:"accuracy,omitempty"`
+	Title    string `json:"title"`
+	Unit     string `json:"unit"`
+	Builtin  bool   `json:"builtin,omitempty"`
+	Level    bool   `json:"level,omitempty"`
+	Source   string `json:"source,omitempty"`
+	Accuracy string `json:"accuracy,omitempty"`
 }
 
 // builtinName is a name that is available in every recording.

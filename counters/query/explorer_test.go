@@ -21,11 +21,7 @@ func explorer(t testing.TB, rec *quanta.Recording) *Explorer {
 
 func chosen(t testing.TB, e *Explorer, filter string) *Set {
 	t.Helper()
-	f, err := ParseFilter(filter)
-	if err != nil {
-		t.Fatalf("%s: %v", filter, err)
-	}
-	set, err := e.Select(context.Background(), f)
+	set, err := e.Select(context.Background(), filter)
 	if err != nil {
 		t.Fatalf("%s: %v", filter, err)
 	}
@@ -41,12 +37,12 @@ func valuesOf(t testing.TB, e *Explorer, metric string) []float64 {
 	return v
 }
 
-// syntaxOf returns the SyntaxError in an error, or nil.
-func syntaxOf(t testing.TB, err error) *SyntaxError {
+// syntaxOf returns the Error in an error, or nil.
+func syntaxOf(t testing.TB, err error) *Error {
 	t.Helper()
-	var syntax *SyntaxError
+	var syntax *Error
 	if err != nil && !errors.As(err, &syntax) {
-		t.Errorf("not a SyntaxError: %v", err)
+		t.Errorf("not an Error: %v", err)
 	}
 	return syntax
 }

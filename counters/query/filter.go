@@ -6,18 +6,13 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// Filter is a parsed filter, which denotes a set of quanta of any recording. See [ParseFilter].
-type Filter struct {
-	root *node
-	text string // as written
-}
-
-// ParseFilter parses a filter, such as
+// CheckFilter returns an error if a text is not a filter, such as
 //
 //	group =~ "worker" && duration > 100us && !(ended = preempted) && first(20, gc)
 //
@@ -51,45 +46,47 @@ type Filter struct {
 // return the number of known ones. But ! is the complement: !(minor_faults > 5) includes the quanta
 // whose faults are unknown.
 //
-// "" means all quanta. The error is a [*SyntaxError]. Texts longer than 16 KiB, nested more than 64
+// "" means all quanta. The error is an [*Error]. Texts longer than 16 KiB, nested more than 64
 // deep, or with more than 500 operations are errors. Parsing takes microseconds.
-func ParseFilter(text string) (*Filter, error) {
-	root, err := parse(text, func(l *lexer) *node {
+func CheckFilter(text string) error {
+	_, err := parseFilter(text)
+	return err
+}
+
+func parseFilter(text string) (*node, error) {
+	return parse(text, func(l *lexer) *node {
 		if l.pos() == len(text) {
 			return &node{op: "all"}
 		}
 		return l.filter()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Filter{root, text}, nil
 }
 
-// ParseFilters parses filters with commas between them. The error is a [*SyntaxError].
-func ParseFilters(text string) (out []*Filter, err error) {
+// SplitFilters returns the filters of a text with commas between them. The error is an [*Error].
+func SplitFilters(text string) (filters []string, err error) {
 	_, err = parse(text, func(l *lexer) *node {
 		for more := true; more; more = l.take(",") {
-			out = append(out, &Filter{l.filter(), text})
+			from := l.pos()
+			l.filter()
+			filters = append(filters, strings.TrimSpace(text[from:l.at]))
 		}
 		return nil
 	})
-	return out, err
+	return filters, err
 }
 
-// String returns the canonical form, which parses to the same filter, unless the text was already
-// close to the limits: the canonical form may be longer and have more parentheses.
-func (f *Filter) String() string { return f.root.String() }
-
-// Select returns the set of the rows that a filter selects. The error is a [*SyntaxError] if the
-// recording lacks a name in the filter or units do not match, or that of ctx. Select takes a few
-// nanoseconds per row for each comparison and operation (BenchmarkSelect), and less for conditions
-// that depend only on names.
-func (e *Explorer) Select(ctx context.Context, f *Filter) (set *Set, err error) {
+// Select returns the set of the rows that a filter selects. The error is an [*Error] if the filter
+// is invalid, the recording lacks a name in it, or units do not match, or that of ctx. Select takes
+// a few nanoseconds per row for each comparison and operation (BenchmarkSelect), and less for
+// conditions that depend only on names.
+func (e *Explorer) Select(ctx context.Context, filter string) (set *Set, err error) {
+	root, err := parseFilter(filter)
+	if err != nil {
+		return nil, err
+	}
 	defer recovered(&err)
-	v := evaluator{e: e, text: f.text, ctx: ctx}
-	set = v.set(f.root)
-	if v.err != nil {
+	v := evaluator{e: e, text: filter, ctx: ctx}
+	if set = v.set(root); v.err != nil {
 		return nil, v.err
 	}
 	return set, nil

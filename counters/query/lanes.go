@@ -38,13 +38,13 @@ type Lane struct {
 	// Busy is the running time between From and To in ns; that of a group may exceed To − From.
 	Busy   Value      `json:"busy"`
 	Quanta int        `json:"quanta"`
-	Cells  []LaneCell `json:"cells"`
+	Cells  []laneCell `json:"cells"`
 }
 
-// LaneCell is the content of a pixel of a lane, or of several pixels with the same single quantum.
+// laneCell is the content of a pixel of a lane, or of several pixels with the same single quantum.
 // Pixels without a quantum have no cell. In JSON it is an array of its fields, with null for a Row
 // of −1 and for an Ended of OtherEnding.
-type LaneCell struct {
+type laneCell struct {
 	X, Width int
 	Busy     int64 // ns, rounded
 	Quanta   int   // number that overlap the pixel
@@ -55,7 +55,7 @@ type LaneCell struct {
 }
 
 // MarshalJSON writes [x, width, busy, quanta, row, value, ended].
-func (c LaneCell) MarshalJSON() ([]byte, error) {
+func (c laneCell) MarshalJSON() ([]byte, error) {
 	fields := []any{c.X, c.Width, c.Busy, c.Quanta, nil, c.Value, nil}
 	if c.Row >= 0 {
 		fields[4] = c.Row
@@ -67,10 +67,10 @@ func (c LaneCell) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (c *LaneCell) UnmarshalJSON(data []byte) error {
+func (c *laneCell) UnmarshalJSON(data []byte) error {
 	var row *int
 	fields := []any{&c.X, &c.Width, &c.Busy, &c.Quanta, &row, &c.Value, &c.Ended}
-	*c = LaneCell{Row: -1, Value: Value(math.NaN())}
+	*c = laneCell{Row: -1, Value: Value(math.NaN())}
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error)
 	}
 	var err error
 	if q.From, q.To, err = e.window(q.From, q.To); err != nil {
-		return nil, &PartError{"lanes", err}
+		return nil, InPart("lanes", err)
 	}
 	d := drawer{e, &q, keys, make([]float64, keys.n), make([]int, keys.n), make([][]pixel, keys.n)}
 	for row := range set.Rows() {
@@ -216,13 +216,13 @@ func (d *drawer) draw(row int, value float64) {
 
 // lane converts the pixels of a key to cells.
 func (d *drawer) lane(key int32) Lane {
-	out := Lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []LaneCell{}}
+	out := Lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []laneCell{}}
 	busy := 0.0 // of the last cell
 	for x, p := range d.pixels[key] {
 		if p.n == 0 {
 			continue
 		}
-		cell := LaneCell{x, 1, 0, int(p.n), -1, Value(finite(p.weighted / p.weight)), p.ended}
+		cell := laneCell{x, 1, 0, int(p.n), -1, Value(finite(p.weighted / p.weight)), p.ended}
 		if p.n == 1 {
 			cell.Row, cell.Value = int(p.row), Value(p.value)
 		}

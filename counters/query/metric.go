@@ -25,14 +25,14 @@ type column func(dst []float64, lo int)
 
 // compiled is a metric prepared for a recording.
 type compiled struct {
-	name   string // canonical
+	name   string // as written
 	column column
 	unit   unit
 	// The sides of a quotient; nil for other metrics.
 	over, under column
 }
 
-// compile parses a metric and resolves its names. The error is a *SyntaxError.
+// compile parses a metric and resolves its names. The error is an *Error.
 func (e *Explorer) compile(text string) (c *compiled, err error) {
 	root, err := parse(text, (*lexer).metric)
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *Explorer) compile(text string) (c *compiled, err error) {
 	}
 	defer recovered(&err)
 	v := evaluator{e: e, text: text}
-	c = &compiled{name: root.String()}
+	c = &compiled{name: strings.TrimSpace(text)}
 	if root.op != "/" {
 		c.column, c.unit = v.metric(root)
 		return c, nil
@@ -52,7 +52,7 @@ func (e *Explorer) compile(text string) (c *compiled, err error) {
 	return c, nil
 }
 
-// compileAll compiles at most most metrics of a part of a query. The error is a *PartError.
+// compileAll compiles at most most metrics of a part of a query. The error is an *Error.
 func (e *Explorer) compileAll(part string, most int, texts ...string) (out []*compiled, err error) {
 	if len(texts) > most {
 		return nil, partError(part, "%d metrics are more than %d", len(texts), most)
@@ -60,7 +60,7 @@ func (e *Explorer) compileAll(part string, most int, texts ...string) (out []*co
 	for _, text := range texts {
 		c, err := e.compile(text)
 		if err != nil {
-			return nil, &PartError{part, err}
+			return nil, InPart(part, err)
 		}
 		out = append(out, c)
 	}
@@ -277,7 +277,7 @@ func visit(ctx context.Context, set *Set, columns []column, f func(row int, valu
 }
 
 // Values returns the values of a metric for the rows of a set, in order; NaN if unknown. The error
-// is a [*SyntaxError] if the text is not a metric of this recording, or that of ctx.
+// is an [*Error] if the text is not a metric of this recording, or that of ctx.
 func (e *Explorer) Values(ctx context.Context, metric string, set *Set) ([]float64, error) {
 	c, err := e.compile(metric)
 	if err != nil {

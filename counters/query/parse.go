@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// This file parses the language of filters and metrics by precedence climbing. ParseFilter
+// This file parses the language of filters and metrics by precedence climbing. CheckFilter
 // describes its meaning.
 //
 //	expression = operand { operator operand } | field relation value | field "in" "(" value { "," value } ")"
@@ -34,7 +34,6 @@ type node struct {
 	kids  []*node
 	text  string  // of a leaf: the name, the text, or the unit of a number
 	value float64 // of a number, including the unit
-	plain float64 // of a number, as written
 }
 
 const (
@@ -46,7 +45,7 @@ const (
 	opName   = "name"
 	opString = "string" // a text, or the counter of exactly this name
 	opField  = "field"
-	opWord   = "word" // a text that is canonical without quotes
+	opWord   = "word" // a text that needs no quotes
 )
 
 // bindings are the precedences of operators; higher ones bind tighter.
@@ -55,7 +54,7 @@ var bindings = map[string]int{
 	"+": bindSum, "-": bindSum, "*": 6, "/": 6, opNeg: bindNeg,
 }
 
-const bindNot, bindTest, bindSum, bindNeg, bindLeaf = 3, 4, 5, 7, 8
+const bindNot, bindTest, bindSum, bindNeg = 3, 4, 5, 7
 
 // operators lists the infix operators, longer ones before their prefixes.
 var operators = []string{"||", "&&", "==", "=~", "=", "!=", "!~", "<=", "<", ">=", ">", "+", "-", "*", "/"}
@@ -69,54 +68,6 @@ var (
 func (n *node) isSet() bool {
 	b := bindings[n.op]
 	return b > 0 && b <= bindTest || n.op == "all" || n.op == "none" || slices.Contains(setFunctions, n.op)
-}
-
-// String returns the canonical form, which parses to the same tree.
-func (n *node) String() string {
-	switch n.op {
-	case "all", "none":
-		return n.op
-	case opName, opField, opWord:
-		return n.text
-	case opString:
-		return quote(n.text)
-	case opNumber:
-		return formatNumber(n.plain) + n.text
-	case opRange:
-		return n.kids[0].String() + ".." + n.kids[1].String()
-	case opNot:
-		return "!" + n.kids[0].within(bindLeaf)
-	case opNeg:
-		return "-" + n.kids[0].within(bindNeg)
-	case opIn:
-		return n.kids[0].String() + " in (" + joined(n.kids[1:]) + ")"
-	}
-	if b := bindings[n.op]; b > 0 {
-		return n.kids[0].within(b) + " " + n.op + " " + n.kids[1].within(b+1)
-	}
-	return n.op + "(" + joined(n.kids) + ")"
-}
-
-func joined(nodes []*node) string {
-	var out []string
-	for _, n := range nodes {
-		out = append(out, n.String())
-	}
-	return strings.Join(out, ", ")
-}
-
-// within returns the node, in parentheses if it binds less tightly than binding.
-func (n *node) within(binding int) string {
-	if b := bindings[n.op]; b > 0 && b < binding {
-		return "(" + n.String() + ")"
-	}
-	return n.String()
-}
-
-// formatNumber formats a number of 0 or more as JSON and JavaScript do.
-func formatNumber(v float64) string {
-	text, _ := json.Marshal(Value(v)) // cannot fail
-	return string(text)
 }
 
 // quote returns a JSON string with minimal escaping.
@@ -150,35 +101,55 @@ const (
 	maxRegexp    = 1000 // bytes
 )
 
-// SyntaxError is an error in an expression, with its position. It also reports valid expressions
-// with names that a recording does not have.
-type SyntaxError struct {
-	Input   string
-	Pos     int // in code points (Unicode characters), from 0
+// Error is an error in a [Query] or an expression. It also reports valid expressions with names that
+// a recording does not have. In JSON it is {"error":…, "part":…, "pos":…}.
+type Error struct {
+	Part    string // of the query: filter, against, stats, table, …; "" for a single expression
+	Input   string // the expression
+	Pos     int    // in its code points (Unicode characters), from 0; −1 if there is none
 	Message string
 	Near    string // suggested name, or ""
 }
 
 // Error returns the error with its position, counted from 1, and a suggestion.
-func (e *SyntaxError) Error() string {
-	s := "at character " + strconv.Itoa(e.Pos+1) + ": " + e.Message
+func (e *Error) Error() string {
+	if e.Part != "" {
+		return "query: " + e.Part + ": " + e.text()
+	}
+	return e.text()
+}
+
+func (e *Error) text() string {
+	s := e.Message
+	if e.Pos >= 0 {
+		s = "at character " + strconv.Itoa(e.Pos+1) + ": " + s
+	}
 	if e.Near != "" {
 		s += "; did you mean " + e.Near + "?"
 	}
 	return s
 }
 
-func syntaxError(text string, at int, message, near string) *SyntaxError {
-	return &SyntaxError{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message, Near: near}
+// MarshalJSON returns the error as JSON.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	out := map[string]any{"error": e.text(), "part": e.Part}
+	if e.Pos >= 0 {
+		out["pos"] = e.Pos
+	}
+	return json.Marshal(out)
+}
+
+func syntaxError(text string, at int, message, near string) *Error {
+	return &Error{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message, Near: near}
 }
 
 // parse parses a whole text.
 func parse(text string, rule func(*lexer) *node) (n *node, err error) {
 	switch {
 	case len(text) > maxText:
-		return nil, &SyntaxError{Input: text[:0], Message: "the text is longer than 16384 bytes"}
+		return nil, &Error{Input: text[:0], Message: "the text is longer than 16384 bytes"}
 	case !utf8.ValidString(text):
-		return nil, &SyntaxError{Message: "the text is not valid UTF-8"}
+		return nil, &Error{Message: "the text is not valid UTF-8"}
 	}
 	defer recovered(&err)
 	l := &lexer{text: text}
@@ -193,7 +164,7 @@ func parse(text string, rule func(*lexer) *node) (n *node, err error) {
 func recovered(err *error) {
 	switch r := recover().(type) {
 	case nil:
-	case *SyntaxError:
+	case *Error:
 		*err = r
 	default:
 		panic(r)
@@ -630,7 +601,7 @@ func (l *lexer) number() *node {
 		return nil
 	}
 	l.at += len(text)
-	n.plain, _ = strconv.ParseFloat(text, 64) // infinite if it is too large
+	n.value, _ = strconv.ParseFloat(text, 64) // infinite if it is too large
 	scale := 1.0
 	switch rest := l.text[l.at:]; {
 	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"): // the micro sign and the Greek letter
@@ -645,7 +616,7 @@ func (l *lexer) number() *node {
 		}
 		scale = suffix.scale
 	}
-	if n.value = n.plain * scale; math.IsInf(n.value, 0) {
+	if n.value *= scale; math.IsInf(n.value, 0) {
 		l.failAt(n.pos, "the number is too large", "")
 	}
 	return n

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -31,10 +32,10 @@ func canonicalFilters() (out []string) {
 	)
 }
 
-// The canonical form of a filter is its own canonical form, so it can be used in a URL.
+// The canonical form of a tree parses to the same tree.
 func TestCanonical(t *testing.T) {
 	for _, text := range canonicalFilters() {
-		roundTrip(t, text, ParseFilter)
+		roundTrip(t, text, parseFilter)
 	}
 	for _, text := range canonicalMetrics {
 		roundTrip(t, text, parseMetric)
@@ -45,7 +46,7 @@ func TestCanonical(t *testing.T) {
 		{`first(20,"GC concurrent mark phase",goroutine)`, "first(20, gc, goroutine)"}, {"ended==\"blocked\"", "ended = blocked"},
 		{"wait=~chan", `wait =~ "chan"`}, {`group="\u0041\n\"\\é"`, `group = "A\u000a\"\\é"`},
 	} {
-		f, err := ParseFilter(c[0])
+		f, err := parseFilter(c[0])
 		if err != nil || f.String() != c[1] {
 			t.Errorf("%s: %v, %v; want %s", c[0], f, err, c[1])
 		}
@@ -87,9 +88,9 @@ func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T,
 // checkSyntaxError checks that the error is one of the language, and that its position is in the
 // text.
 func checkSyntaxError(t *testing.T, text string, err error) {
-	var syntax *SyntaxError
+	var syntax *Error
 	if !errors.As(err, &syntax) {
-		t.Errorf("%q: not a SyntaxError: %v", text, err)
+		t.Errorf("%q: not an Error: %v", text, err)
 		return
 	}
 	if n := len([]rune(text)); syntax.Pos < 0 || syntax.Pos > n {
@@ -104,22 +105,22 @@ func FuzzFilter(f *testing.F) {
 	}
 	e := explorer(f, made(5, 130))
 	f.Fuzz(func(t *testing.T, text string) {
-		roundTrip(t, text, ParseFilter)
-		filter, err := ParseFilter(text)
+		roundTrip(t, text, parseFilter)
+		root, err := parseFilter(text)
 		if err != nil {
 			return
 		}
-		set, err := e.Select(t.Context(), filter)
+		canonical := root.String()
+		set, err := e.Select(t.Context(), text)
 		if err != nil {
 			checkSyntaxError(t, text, err)
 			return
 		}
-		again, err := ParseFilter(filter.String())
-		if err != nil {
+		if CheckFilter(canonical) != nil {
 			return // longer than the input
 		}
-		if other, err := e.Select(t.Context(), again); err != nil || !other.Equal(set) {
-			t.Errorf("%q and %q are different sets: %v", text, filter, err)
+		if other, err := e.Select(t.Context(), canonical); err != nil || !other.Equal(set) {
+			t.Errorf("%q and %q are different sets: %v", text, canonical, err)
 		}
 	})
 }
@@ -150,7 +151,7 @@ func FuzzMetric(f *testing.F) {
 	})
 }
 
-// Every filter of the comment of ParseFilter means something for a recording that has what it names.
+// Every filter of the comment of CheckFilter means something for a recording that has what it names.
 func TestFiltersOfTheComment(t *testing.T) {
 	doc, err := os.ReadFile("filter.go")
 	if err != nil {
@@ -174,4 +175,55 @@ func TestFiltersOfTheComment(t *testing.T) {
 	if n != 17 {
 		t.Errorf("%d filters found", n)
 	}
+}
+
+// String returns the canonical form, which parses to the same tree.
+func (n *node) String() string {
+	switch n.op {
+	case "all", "none":
+		return n.op
+	case opName, opField, opWord:
+		return n.text
+	case opString:
+		return quote(n.text)
+	case opNumber:
+		if n.text == "" {
+			return formatNumber(n.value)
+		}
+		return formatNumber(n.value/suffixes[n.text].scale) + n.text
+	case opRange:
+		return n.kids[0].String() + ".." + n.kids[1].String()
+	case opNot:
+		return "!" + n.kids[0].within(bindNeg+1)
+	case opNeg:
+		return "-" + n.kids[0].within(bindNeg)
+	case opIn:
+		return n.kids[0].String() + " in (" + joined(n.kids[1:]) + ")"
+	}
+	if b := bindings[n.op]; b > 0 {
+		return n.kids[0].within(b) + " " + n.op + " " + n.kids[1].within(b+1)
+	}
+	return n.op + "(" + joined(n.kids) + ")"
+}
+
+func joined(nodes []*node) string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// within returns the node, in parentheses if it binds less tightly than binding.
+func (n *node) within(binding int) string {
+	if b := bindings[n.op]; b > 0 && b < binding {
+		return "(" + n.String() + ")"
+	}
+	return n.String()
+}
+
+// formatNumber formats a number of 0 or more as JSON and JavaScript do.
+func formatNumber(v float64) string {
+	text, _ := json.Marshal(Value(v)) // cannot fail
+	return string(text)
 }

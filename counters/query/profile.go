@@ -25,7 +25,7 @@ func (e *Explorer) WriteProfile(w io.Writer, set *Set) error {
 	if !rec.Start.IsZero() && rec.Start.After(time.Unix(0, 0)) {
 		p.TimeNanos = rec.Start.UnixNano()
 	}
-	var columns []quanta.Values
+	var columns [][]int64
 	for _, c := range rec.Counters {
 		if c.Level {
 			continue

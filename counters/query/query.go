@@ -1,17 +1,18 @@
 package query
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Query selects a set of quanta of a recording, and lists what to compute for them. Every part is
 // optional. Its JSON form is the same for commands, URLs and pages.
 type Query struct {
-	// Filter selects the set: see [ParseFilter]. "" means all quanta.
+	// Filter selects the set: see [CheckFilter]. "" means all quanta.
 	Filter string `json:"filter,omitempty"`
 	// Against selects a second set, for Compare. "" means all quanta that are not in the first.
 	Against string `json:"against,omitempty"`
@@ -33,8 +34,8 @@ type Query struct {
 
 // Answer is the answer to a [Query]. Parts that were not requested are nil.
 type Answer struct {
-	Filter       string       `json:"filter"`            // canonical
-	Against      string       `json:"against,omitempty"` // canonical; "" is the complement
+	Filter       string       `json:"filter"`            // "all" without one
+	Against      string       `json:"against,omitempty"` // "" is the complement
 	Of           int          `json:"of"`                // number of quanta of the recording
 	Count        int          `json:"count"`             // number of quanta of the set
 	Duration     Value        `json:"duration"`          // ns, total of the set
@@ -45,44 +46,32 @@ type Answer struct {
 	Rows         *Rows        `json:"rows,omitempty"`
 	Density      *Density     `json:"density,omitempty"`
 	Lanes        *Lanes       `json:"lanes,omitempty"`
-	Correlation  *Correlation `json:"correlation,omitempty"`
-	Comparison   []Comparison `json:"comparison,omitempty"` // largest difference first
+	Correlation  *correlation `json:"correlation,omitempty"`
+	Comparison   []comparison `json:"comparison,omitempty"` // largest difference first
 }
 
-// PartError identifies the invalid part of a [Query]. In JSON it is {"error":…, "part":…}, and
-// "pos" if the error is a [SyntaxError].
-type PartError struct {
-	Part string // filter, against, stats, table, …
-	Err  error
+// InPart returns the [*Error] of a part of a query.
+func InPart(part string, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		copied := *e
+		copied.Part = part
+		return &copied
+	}
+	return &Error{Part: part, Pos: -1, Message: err.Error()}
 }
 
 func partError(part, format string, args ...any) error {
-	return &PartError{part, fmt.Errorf(format, args...)}
+	return InPart(part, fmt.Errorf(format, args...))
 }
 
-// Error returns the invalid part of the query, and the error.
-func (e *PartError) Error() string { return "query: " + e.Part + ": " + e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *PartError) Unwrap() error { return e.Err }
-
-// MarshalJSON returns the error as JSON.
-func (e *PartError) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"error": e.Err.Error(), "part": e.Part}
-	var syntax *SyntaxError
-	if errors.As(e.Err, &syntax) {
-		out["pos"] = syntax.Pos
-	}
-	return json.Marshal(out)
-}
-
-// Answer answers a query. The error is a [*PartError] for an invalid query, or that of ctx.
+// Answer answers a query. The error is an [*Error] for an invalid query, or that of ctx.
 func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
-	set, canonical, err := e.selectText(ctx, "filter", q.Filter)
+	set, err := e.selectPart(ctx, "filter", q.Filter)
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Filter: canonical, Of: e.rec.Len(), Count: set.Count(), Duration: Value(e.duration(set))}
+	a := &Answer{Filter: cmp.Or(strings.TrimSpace(q.Filter), "all"), Against: q.Against, Of: e.rec.Len(), Count: set.Count(), Duration: Value(e.duration(set))}
 	var other *Set
 	part := func(asked bool, answer func() error) {
 		if asked && err == nil {
@@ -90,7 +79,7 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 		}
 	}
 	part(q.Against != "", func() (err error) {
-		other, a.Against, err = e.selectText(ctx, "against", q.Against)
+		other, err = e.selectPart(ctx, "against", q.Against)
 		return err
 	})
 	if q.Against == "" && q.Compare != nil {
@@ -131,20 +120,13 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-// selectText parses a filter and selects its quanta.
-func (e *Explorer) selectText(ctx context.Context, part, text string) (set *Set, canonical string, err error) {
-	f, err := ParseFilter(text)
-	if err == nil {
-		set, err = e.Select(ctx, f)
+// selectPart selects the quanta of a part of a query.
+func (e *Explorer) selectPart(ctx context.Context, part, filter string) (*Set, error) {
+	set, err := e.Select(ctx, filter)
+	if err != nil && ctx.Err() == nil {
+		err = InPart(part, err)
 	}
-	var syntax *SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, "", &PartError{part, err}
-	case err != nil:
-		return nil, "", err
-	}
-	return set, f.String(), nil
+	return set, err
 }
 
 // duration returns the total duration of a set, in ns.

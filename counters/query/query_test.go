@@ -92,11 +92,7 @@ func makeVectors(t *testing.T) *vectors {
 	v := &vectors{Recordings: map[string]json.RawMessage{}}
 	explorers := map[string]*Explorer{}
 	for name, rec := range map[string]*quanta.Recording{"small": made(42, 70), "empty": made(1, 0)} {
-		var buf bytes.Buffer
-		if err := quanta.WriteJSON(&buf, rec); err != nil {
-			t.Fatal(err)
-		}
-		v.Recordings[name] = bytes.TrimSpace(buf.Bytes())
+		v.Recordings[name] = jsonOf(t, rec)
 		explorers[name] = explorer(t, rec)
 	}
 	for _, text := range canonicalFilters() {
@@ -129,8 +125,8 @@ func makeVectors(t *testing.T) *vectors {
 
 func parseFilterVector(text string) parseVector {
 	p := parseVector{Filter: &text}
-	f, err := ParseFilter(text)
-	var syntax *SyntaxError
+	f, err := parseFilter(text)
+	var syntax *Error
 	if errors.As(err, &syntax) {
 		p.Pos = &syntax.Pos
 	} else {
@@ -142,12 +138,11 @@ func parseFilterVector(text string) parseVector {
 func makeCase(t *testing.T, e *Explorer, name string, q Query) caseVector {
 	c := caseVector{Recording: name, Query: q, Set: []int{}}
 	a, err := e.Answer(context.Background(), q)
-	var part *PartError
+	var part *Error
 	if errors.As(err, &part) {
 		c.Part = part.Part
-		var syntax *SyntaxError
-		if errors.As(err, &syntax) {
-			c.Pos = &syntax.Pos
+		if part.Pos >= 0 {
+			c.Pos = &part.Pos
 		}
 		return c
 	}
@@ -227,7 +222,7 @@ func TestAnswerJSON(t *testing.T) {
 		}
 		a, err := e.Answer(context.Background(), q2)
 		if err != nil {
-			var part *PartError
+			var part *Error
 			if !errors.As(err, &part) || !json.Valid(jsonOf(t, part)) {
 				t.Errorf("%v", err)
 			}

@@ -3,34 +3,26 @@ package query
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
-	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // Rows holds quanta of a set, page by page. A [Query] has the first five fields; the answer has
 // all.
 type Rows struct {
-	Metrics    []string `json:"metrics,omitzero"` // at most 20; in the answer, they are canonical
+	Metrics    []string `json:"metrics,omitzero"` // at most 20
 	Sort       string   `json:"sort,omitempty"`   // a metric; "" means the order of the recording
 	Descending bool     `json:"descending,omitempty"`
 	Offset     int      `json:"offset,omitempty"`
 	Limit      int      `json:"limit,omitempty"` // 0 means 100, at most 10000
 
-	Total int      `json:"total"` // number of rows of the set
-	Units []string `json:"units,omitzero"`
-	Rows  []Row    `json:"rows,omitzero"`
+	Total int       `json:"total"` // number of rows of the set
+	Units []string  `json:"units,omitzero"`
+	Rows  []quantum `json:"rows,omitzero"`
 }
 
-// Row is a quantum with its names.
-type Row struct {
+// quantum is one with its names.
+type quantum struct {
 	Row       int     `json:"row"`
 	Goroutine int64   `json:"goroutine"`
 	Group     string  `json:"group"`
@@ -61,7 +53,7 @@ func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Total, q.Metrics, q.Units, q.Rows = len(order), []string{}, []string{}, []Row{}
+	q.Total, q.Metrics, q.Units, q.Rows = len(order), []string{}, []string{}, []quantum{}
 	for _, c := range metrics {
 		q.Metrics, q.Units = append(q.Metrics, c.name), append(q.Units, c.unit.String())
 	}
@@ -79,10 +71,10 @@ func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
 }
 
 // row returns a quantum with its names, without values.
-func (e *Explorer) row(i int) Row {
+func (e *Explorer) row(i int) quantum {
 	r := e.rec
 	group := r.Groups[r.Group[i]]
-	out := Row{
+	out := quantum{
 		Row: i, Goroutine: r.Goroutine[i], Group: group.Name, Kind: group.Kind.String(), Begin: r.Begin[i], Duration: r.Duration[i],
 		Ended: r.Ending[i].String(), Wait: r.Wait[i].String(), Values: []Value{},
 	}
@@ -155,62 +147,4 @@ func sortPage(rows []int32, values []float64, n int) []int32 {
 		rows[i] = k.row
 	}
 	return append(rows[:len(head)], tail...)
-}
-
-// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, with LF
-// line ends), with a header. The columns are
-//
-//	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func, caller
-//
-// then every counter of the recording by its name. Unknown values are empty. Names are safe to show
-// in a terminal and to open in a spreadsheet: control characters are replaced, and a name that
-// looks like a formula gets a leading "'".
-func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set) error {
-	if set == nil {
-		set = AllRows(e.rec.Len())
-	}
-	record := []string{"begin_ns", "duration_ns", "goroutine", "group", "kind", "thread", "proc", "ended", "wait", "func", "caller"}
-	for i := range e.rec.Counters {
-		record = append(record, harmless(e.rec.Counters[i].Name))
-	}
-	out := csv.NewWriter(w)
-	_ = out.Write(record) // csv.Writer keeps the first error
-	err := visit(ctx, set, nil, func(i int, _ []float64) {
-		r := e.row(i)
-		record = append(record[:0], number(&r.Begin), number(&r.Duration), number(&r.Goroutine), harmless(r.Group), r.Kind,
-			number(r.Thread), number(r.Proc), r.Ended, r.Wait, harmless(r.Func), harmless(r.Caller))
-		for j := range e.rec.Counters {
-			v := &e.rec.Counters[j].Values[i]
-			if *v == quanta.Unknown {
-				v = nil
-			}
-			record = append(record, number(v))
-		}
-		_ = out.Write(record)
-	})
-	if err != nil {
-		return err
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("query: writing CSV: %w", err)
-	}
-	return nil
-}
-
-// number formats a number; "" if unknown.
-func number[T int32 | int64](v *T) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatInt(int64(*v), 10)
-}
-
-// harmless makes a name safe for terminals and spreadsheets.
-func harmless(name string) string {
-	name = format.Clean(name)
-	if strings.IndexFunc(strings.TrimLeft(name, " "), func(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }) == 0 {
-		return "'" + name
-	}
-	return name
 }

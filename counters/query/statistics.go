@@ -36,7 +36,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 
 // Statistics summarizes a metric over quanta. It omits, and counts, unknown values.
 type Statistics struct {
-	Metric string `json:"metric"` // canonical
+	Metric string `json:"metric"` // as written
 	Unit   string `json:"unit"`
 	Count  int    `json:"count"` // quanta
 	Known  int    `json:"known"` // quanta whose value is known: the fields below cover these

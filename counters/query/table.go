@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
@@ -19,7 +18,7 @@ type Table struct {
 	// makes one part.
 	By string `json:"by"`
 	// Metrics has at most 50 metrics; none means the duration, and every counter with a known
-	// value. In the answer, they are canonical.
+	// value.
 	Metrics []string `json:"metrics,omitzero"`
 	// Stats names the statistics that are shown, at most 20: mean, sum, min, max, deviation, ratio
 	// (of the sums of a quotient), and quantiles such as p50 or p99.9. Deviations and quantiles are
@@ -33,15 +32,15 @@ type Table struct {
 	Bins int `json:"bins,omitempty"`
 
 	Units  []string   `json:"units,omitzero"`
-	Rows   []TableRow `json:"rows,omitzero"`
-	Others *TableRow  `json:"others,omitempty"` // sum of the rows beyond the limit; nil if none
+	Rows   []tableRow `json:"rows,omitzero"`
+	Others *tableRow  `json:"others,omitempty"` // sum of the rows beyond the limit; nil if none
 	Groups int        `json:"groups"`           // number of parts
 	From   int64      `json:"from,omitempty"`   // ns, if there are bins
 	To     int64      `json:"to,omitempty"`
 }
 
-// TableRow summarizes one part.
-type TableRow struct {
+// tableRow summarizes one part.
+type tableRow struct {
 	Key       string       `json:"key"`
 	Goroutine *int64       `json:"goroutine,omitempty"`
 	Thread    *int64       `json:"thread,omitempty"`
@@ -55,10 +54,10 @@ type TableRow struct {
 // table answers the question of a [Table] for a set.
 func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error) {
 	if err := CheckStats(q.Stats); err != nil {
-		return nil, &PartError{"stat", err}
+		return nil, InPart("stat", err)
 	}
 	if err := CheckBy(q.By); err != nil {
-		return nil, &PartError{"by", err}
+		return nil, InPart("by", err)
 	}
 	keys, _ := e.by(q.By)
 	metrics, all := q.Metrics, len(q.Metrics) == 0
@@ -72,14 +71,14 @@ func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &Table{By: q.By, Metrics: []string{}, Stats: q.Stats, Units: []string{}, Rows: []TableRow{}}
+	out := &Table{By: q.By, Metrics: []string{}, Stats: q.Stats, Units: []string{}, Rows: []tableRow{}}
 	bin := func(int) int { return 0 }
 	if q.Bins != 0 {
 		if q.Bins < 0 || q.Bins > 10_000 {
 			return nil, partError("table", "%d bins are not between 1 and 10000", q.Bins)
 		}
 		if out.From, out.To, err = e.window(0, 0); err != nil {
-			return nil, &PartError{"table", err}
+			return nil, InPart("table", err)
 		}
 		out.Bins = q.Bins
 		bin = func(row int) int {
@@ -122,7 +121,7 @@ func CheckBy(name string) error {
 }
 
 // all returns the rows, with that of the others.
-func (t *Table) all() (out []*TableRow) {
+func (t *Table) all() (out []*tableRow) {
 	for i := range t.Rows {
 		out = append(out, &t.Rows[i])
 	}
@@ -149,7 +148,7 @@ func (e *Explorer) parts(t *Table, keys keys, limit int, set *Set) (of func(row 
 	for i, key := range used {
 		index[key] = min(i, limit)
 		if i < limit {
-			row := TableRow{Key: keys.label(key), Count: counts[key], Duration: Value(running[key].total()), Cells: []Statistics{}}
+			row := tableRow{Key: keys.label(key), Count: counts[key], Duration: Value(running[key].total()), Cells: []Statistics{}}
 			switch number := keys.number(key); t.By {
 			case "goroutine":
 				row.Goroutine = number
@@ -162,7 +161,7 @@ func (e *Explorer) parts(t *Table, keys keys, limit int, set *Set) (of func(row 
 			continue
 		}
 		if i == limit {
-			t.Others = &TableRow{Key: keys.label(key), Cells: []Statistics{}}
+			t.Others = &tableRow{Key: keys.label(key), Cells: []Statistics{}}
 		} else {
 			t.Others.Key = fmt.Sprintf("%d others", i-limit+1)
 		}
@@ -182,7 +181,7 @@ func (e *Explorer) parts(t *Table, keys keys, limit int, set *Set) (of func(row 
 func (a *Answer) Tables(people bool) []*result.Table {
 	if a.Table == nil {
 		return tablesOf(a.Comparison, people,
-			func(c *Comparison) (string, string, []Value) { return c.Metric, c.Unit, []Value{c.A.Mean, c.B.Mean} }, comparisonColumns)
+			func(c *comparison) (*Statistics, []Value) { return &c.A, []Value{c.A.Mean, c.B.Mean} }, comparisonColumns)
 	}
 	t, rows := a.Table, []line(nil)
 	for i := range t.Metrics {
@@ -194,7 +193,7 @@ func (a *Answer) Tables(people bool) []*result.Table {
 			rows = append(rows, l)
 		}
 	}
-	return tablesOf(rows, people, func(l *line) (string, string, []Value) { return l.Metric, l.Unit, l.values }, t.columns)
+	return tablesOf(rows, people, func(l *line) (*Statistics, []Value) { return &l.Statistics, l.values }, t.columns)
 }
 
 // line holds the statistics of one metric over one part.
@@ -207,17 +206,17 @@ type line struct {
 
 // tablesOf returns tables of rows. Quotients without a unit that are all below 1 are shown to
 // people as parts of a whole.
-func tablesOf[Row any](rows []Row, people bool, of func(*Row) (metric, unit string, values []Value), columns func([]Row, result.Unit, bool) []result.Column[Row]) (out []*result.Table) {
+func tablesOf[Row any](rows []Row, people bool, of func(*Row) (*Statistics, []Value), columns func([]Row, result.Unit, bool) []result.Column[Row]) (out []*result.Table) {
 	if !people {
 		return []*result.Table{result.New(columns(rows, result.Number, false), rows, 0)}
 	}
 	is := func(r *Row) result.Unit {
-		metric, unit, values := of(r)
+		s, values := of(r)
 		over := slices.ContainsFunc(values, func(v Value) bool { return math.Abs(float64(v)) >= 1 })
-		if unit == "" && !over && strings.Contains(metric, " / ") {
+		if s.Unit == "" && !over && s.RatioRows > 0 {
 			return result.Ratio
 		}
-		return UnitOf(unit)
+		return UnitOf(s.Unit)
 	}
 	for _, u := range []struct {
 		unit  result.Unit
@@ -281,20 +280,20 @@ func (t *Table) columns(rows []line, unit result.Unit, people bool) (out []resul
 		result.Column[line]{Name: "running", Title: "running", Unit: result.Duration, Help: "for how long the quanta ran", Quotient: result.Single, Value: result.Ints(func(l *line) time.Duration { return l.running })})
 }
 
-func comparisonColumns(rows []Comparison, unit result.Unit, people bool) []result.Column[Comparison] {
-	out := []result.Column[Comparison]{
-		textColumn("metric", "metric", "what is compared", result.Text, func(c *Comparison) string { return c.Metric }),
-		numberColumn("standardized", "standardized", "the difference in units of the deviation within the sets: 0.2 is small, 0.8 is large", result.Number, func(c *Comparison) Value { return c.Standardized }),
-		numberColumn("a", "mean of A", "the mean of the first set", unit, func(c *Comparison) Value { return c.A.Mean }),
-		numberColumn("b", "mean of B", "the mean of the second set", unit, func(c *Comparison) Value { return c.B.Mean }),
-		numberColumn("difference", "A − B", "the mean of the first set less that of the second", unit, func(c *Comparison) Value { return c.Difference }),
-		numberColumn("low", "from", "with 95 % confidence, the difference is not less, if quanta are independent", unit, func(c *Comparison) Value { return c.Low }),
-		numberColumn("high", "to", "with 95 % confidence, the difference is not more", unit, func(c *Comparison) Value { return c.High }),
-		countColumn("a_known", "of A", "quanta of the first set whose value is known", func(c *Comparison) int { return c.A.Known }),
-		countColumn("b_known", "of B", "quanta of the second set whose value is known", func(c *Comparison) int { return c.B.Known }),
+func comparisonColumns(rows []comparison, unit result.Unit, people bool) []result.Column[comparison] {
+	out := []result.Column[comparison]{
+		textColumn("metric", "metric", "what is compared", result.Text, func(c *comparison) string { return c.Metric }),
+		numberColumn("standardized", "standardized", "the difference in units of the deviation within the sets: 0.2 is small, 0.8 is large", result.Number, func(c *comparison) Value { return c.Standardized }),
+		numberColumn("a", "mean of A", "the mean of the first set", unit, func(c *comparison) Value { return c.A.Mean }),
+		numberColumn("b", "mean of B", "the mean of the second set", unit, func(c *comparison) Value { return c.B.Mean }),
+		numberColumn("difference", "A − B", "the mean of the first set less that of the second", unit, func(c *comparison) Value { return c.Difference }),
+		numberColumn("low", "from", "with 95 % confidence, the difference is not less, if quanta are independent", unit, func(c *comparison) Value { return c.Low }),
+		numberColumn("high", "to", "with 95 % confidence, the difference is not more", unit, func(c *comparison) Value { return c.High }),
+		countColumn("a_known", "of A", "quanta of the first set whose value is known", func(c *comparison) int { return c.A.Known }),
+		countColumn("b_known", "of B", "quanta of the second set whose value is known", func(c *comparison) int { return c.B.Known }),
 	}
-	if !people || unit == result.Number && slices.ContainsFunc(rows, func(c Comparison) bool { return c.Unit != "" }) {
-		out = append(out, textColumn("unit", "unit", "the unit of the means; empty for a plain count", result.Text, func(c *Comparison) string { return c.Unit }))
+	if !people || unit == result.Number && slices.ContainsFunc(rows, func(c comparison) bool { return c.Unit != "" }) {
+		out = append(out, textColumn("unit", "unit", "the unit of the means; empty for a plain count", result.Text, func(c *comparison) string { return c.Unit }))
 	}
 	return out
 }

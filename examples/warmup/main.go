@@ -85,7 +85,7 @@ func (o *options) record() (*quanta.Recording, error) {
 	if err := errors.Join(s.StopTo(f), f.Close()); err != nil {
 		return nil, err
 	}
-	return quanta.ReadArchive(context.Background(), o.file, quanta.Options{})
+	return quanta.ReadFile(context.Background(), o.file, quanta.Options{})
 }
 
 // worker does one unit of work for each request. It waits between them, so each unit is a quantum.
@@ -171,11 +171,7 @@ func tenthsOf(r *quanta.Recording, e *query.Explorer, metric string) (tenths [10
 			marks = append(marks, s)
 		}
 	}
-	filter, err := query.ParseFilter(workers)
-	if err != nil {
-		return tenths, 0, err
-	}
-	units, err := e.Select(context.Background(), filter)
+	units, err := e.Select(context.Background(), workers)
 	if err != nil {
 		return tenths, 0, err
 	}

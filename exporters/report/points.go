@@ -41,9 +41,9 @@ func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
-	set, err := s.selected(r, q.Filter)
+	set, err := s.explorer.Select(r.Context(), q.Filter)
 	if err != nil {
-		return nil, err
+		return nil, query.InPart("filter", err)
 	}
 	// An invalid metric is an error even if there are too many points.
 	of := set
@@ -53,7 +53,7 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	var out [2][]float64
 	for i, text := range []string{q.X, q.Y} {
 		if out[i], err = s.explorer.Values(r.Context(), text, of); err != nil {
-			return nil, &query.PartError{Part: "xy"[i : i+1], Err: err}
+			return nil, query.InPart("xy"[i:i+1], err)
 		}
 	}
 	if of != set {
@@ -78,17 +78,4 @@ func (s *server) encode(set *query.Set, x, y []float64) []byte {
 		binary.Write(&buf, binary.LittleEndian, part) // neither the buffer nor the types can fail
 	}
 	return buf.Bytes()
-}
-
-// selected returns the set of quanta that a filter selects.
-func (s *server) selected(r *http.Request, filter string) (*query.Set, error) {
-	f, err := query.ParseFilter(filter)
-	if err != nil {
-		return nil, &query.PartError{Part: "filter", Err: err}
-	}
-	set, err := s.explorer.Select(r.Context(), f)
-	if err != nil && r.Context().Err() == nil {
-		err = &query.PartError{Part: "filter", Err: err}
-	}
-	return set, err
 }

@@ -146,7 +146,7 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request, question any) bool 
 
 // fail answers with an error.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
-	var part *query.PartError
+	var part *query.Error
 	switch {
 	case r.Context().Err() != nil: // the client is gone
 	case errors.As(err, &part):

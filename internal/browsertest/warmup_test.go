@@ -60,9 +60,7 @@ func TestWarmupReadme(t *testing.T) {
 	}
 	selected := func(filter string) int {
 		t.Helper()
-		f, err := query.ParseFilter(filter)
-		must(err)
-		set, err := e.Select(t.Context(), f)
+		set, err := e.Select(t.Context(), filter)
 		must(err)
 		return set.Count()
 	}
@@ -101,7 +99,7 @@ func recordedPage(t *testing.T) (address, metric string, e *query.Explorer) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	graph := bottle.NewObserver(bottle.Options{Window: 10 * time.Millisecond})
-	r, err := quanta.ReadArchive(context.Background(), file, quanta.Options{}, graph)
+	r, err := quanta.ReadFile(context.Background(), file, quanta.Options{}, graph)
 	if err != nil {
 		t.Fatal(err)
 	}
