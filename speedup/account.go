@@ -42,7 +42,7 @@ type Account struct {
 	// those of this account.
 	Windows []*Account
 	// Units describes the units of equal work, if a region type was named for them.
-	Units *Units
+	Units *unitTimes
 }
 
 // Family returns the lane time of all components of a family.

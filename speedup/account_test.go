@@ -85,12 +85,12 @@ func TestComponents(t *testing.T) {
 		if tt.procs == 0 {
 			tt.procs = 2
 		}
-		a := account(t, tt.run, max(0, tt.procs), Config{N: tt.n})
+		a := account(t, tt.run, max(0, tt.procs), Options{N: tt.n})
 		if got := inWords(a); got != tt.want {
 			t.Errorf("%s:\n\t%s\n\t got %s\n\twant %s", tt.what, tt.run, got, tt.want)
 		}
 		for _, window := range []time.Duration{1, 3, 7, 100} { // cutting only changes which lane gets a rounded nanosecond
-			b := account(t, tt.run, max(0, tt.procs), Config{N: tt.n, Window: window})
+			b := account(t, tt.run, max(0, tt.procs), Options{N: tt.n, Window: window})
 			if len(b.Windows) != int((a.Wall+window-1)/window) {
 				t.Errorf("%s: %d windows of %d ns in %d", tt.what, len(b.Windows), window, a.Wall)
 			}
@@ -116,8 +116,8 @@ func TestEquation7(t *testing.T) {
 			missing += tp - e
 		}
 		n := len(exits)
-		multi := account(t, run+fmt.Sprintf("end %d", tp), n, Config{N: n})
-		single := account(t, fmt.Sprintf("w 0 run; end %d", work), 1, Config{N: 1})
+		multi := account(t, run+fmt.Sprintf("end %d", tp), n, Options{N: n})
+		single := account(t, fmt.Sprintf("w 0 run; end %d", work), 1, Options{N: 1})
 		s := New(single, multi)
 		checkStack(t, s)
 		if want := float64(missing) / tp; s.Components[Imbalance] != want || s.Remainder != 0 {
@@ -144,8 +144,8 @@ func TestKnownAnswers(t *testing.T) {
 		{"waiting for the network at the same time helps", "w 0 run 50 network; end 100", "w 0 run 25 network; w 0 run 25 network; end 50", IONetwork, "2.000 0.000"},
 		{"a component that was there only for one: negative", "w 0 run 60 mutex; end 100", "w 0 run; w 0 run; end 40", SyncMutex, "2.500 -1.000"},
 	} {
-		single := account(t, tt.single, 1, Config{N: 1})
-		multi := account(t, tt.multi, 2, Config{N: 2})
+		single := account(t, tt.single, 1, Options{N: 1})
+		multi := account(t, tt.multi, 2, Options{N: 2})
 		s := New(single, multi)
 		checkStack(t, s)
 		if got := fmt.Sprintf("%.3f %.3f", s.Speedup, s.Components[tt.component]); got != tt.want {
@@ -180,7 +180,7 @@ func TestSharingLanesLosesNoTime(t *testing.T) {
 // With windows longer than any trace, there is one.
 func TestVeryLongWindows(t *testing.T) {
 	for _, window := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1000, math.MaxInt64 / 2} {
-		o := NewObserver(Config{N: 1, Window: window})
+		o := newObserver(Options{N: 1, Window: window})
 		o.Begin(&timeline.Begin{Time: 5000})
 		o.End(&timeline.End{Time: 6000})
 		if a := o.Account(); a.Wall != 1000 || len(a.Windows) != 1 || a.Windows[0].Wall != 1000 {

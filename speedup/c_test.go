@@ -16,7 +16,7 @@ func TestWorkersInCRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := NewObserver(Config{Workers: workers, N: 2})
+	o := newObserver(Options{Workers: workers, N: 2})
 	info, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, o)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ type stackPart struct {
 	family, name   string
 	value, without float64
 	component      bool
-	count          *Growth // instead of a value
+	count          *growth // instead of a value
 }
 
 func columns(counts bool) []result.Column[stackPart] {
@@ -29,7 +29,7 @@ func columns(counts bool) []result.Column[stackPart] {
 		{Name: "without", Title: "without it", Unit: result.Number, Quotient: result.Single, Help: "the speed-up if the component were zero",
 			Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.without), p.component }},
 	}
-	counted := func(name, title, help string, of func(*Growth) float64) {
+	counted := func(name, title, help string, of func(*growth) float64) {
 		columns = append(columns, result.Column[stackPart]{Name: name, Title: title, Unit: result.Number, Quotient: result.Single, Help: help, Value: func(p *stackPart) (v result.Value, known bool) {
 			if p.count == nil {
 				return v, false
@@ -38,10 +38,10 @@ func columns(counts bool) []result.Column[stackPart] {
 		}})
 	}
 	if counts {
-		counted("single", "with one", "a count of a unit of work with one worker; times in ns", func(g *Growth) float64 { return g.Single })
-		counted("multi", "with N", "the same with N workers", func(g *Growth) float64 { return g.Multi })
-		counted("growth", "growth", "their quotient", (*Growth).Ratio)
-		counted("lost", "goes with it", "the part of N that goes with the growth, an estimate", func(g *Growth) float64 { return g.Lost })
+		counted("single", "with one", "a count of a unit of work with one worker; times in ns", func(g *growth) float64 { return g.Single })
+		counted("multi", "with N", "the same with N workers", func(g *growth) float64 { return g.Multi })
+		counted("growth", "growth", "their quotient", (*growth).Ratio)
+		counted("lost", "goes with it", "the part of N that goes with the growth, an estimate", func(g *growth) float64 { return g.Lost })
 	}
 	return columns
 }

@@ -189,14 +189,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.what, err, tt.want)
 		}
 	}
-	if _, err := FromFiles(t.Context(), "", "nowhere.trace", Options{}); err == nil {
-		t.Error("no error for a missing file")
-	}
-	s, err := FromFiles(t.Context(), "../testdata/small/compute-go1.25.5.trace", "../testdata/small/compute-go1.26.8.trace", Options{N: 3})
+	s, err := FromTraces(t.Context(), bytes.NewReader(corpus()["compute-go1.25.5.trace"]), bytes.NewReader(corpus()["compute-go1.26.8.trace"]), Options{N: 3})
 	if err != nil || s.N != 3 || !strings.Contains(strings.Join(s.Warnings, " "), "The run never reached 3 workers: at most 2 lived") {
-		t.Errorf("%v, %v", s, err)
-	}
-	if s, err := FromFiles(t.Context(), "", "../testdata/small/compute-go1.26.8.trace", Options{}); err != nil || !s.Estimate {
 		t.Errorf("%v, %v", s, err)
 	}
 }

@@ -2,7 +2,7 @@
 // (Eyerman, Du Bois, Eeckhout, "Speedup stacks: identifying scaling bottlenecks in multi-threaded
 // applications", ISPASS 2012): bars of height N that consist of the measured speed-up and the
 // components that keep it below N. A stack needs two execution traces of the same work, with one
-// worker and with many:
+// worker and with many; [Estimate] shows what one trace alone does:
 //
 //	package main
 //
@@ -10,16 +10,17 @@
 //		"context"
 //		"fmt"
 //		"log"
+//		"os"
 //
 //		"github.com/bottleneck-go/bottleneck/speedup"
 //	)
 //
 //	func main() {
-//		s, err := speedup.FromFiles(context.Background(), "one.trace", "four.trace", speedup.Options{})
+//		s, err := speedup.Estimate(context.Background(), os.Stdin, speedup.Options{})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		fmt.Printf("%.2f times faster with %d workers, remainder %.2f\n", s.Speedup, s.N, s.Remainder)
+//		fmt.Println(s.Sentence())
 //		for _, c := range speedup.Delimiters() {
 //			if v := s.Components[c]; v != 0 {
 //				fmt.Printf("%6.2f %s: without it, %.2f times\n", v, c, s.WhatIf(c))
@@ -33,10 +34,8 @@
 //
 // The remainder is the extra time that the same work took to run: caches, memory, parallel overhead,
 // and time for which the system gave the processor to another process. Package schedstat measures the
-// latter; a stack with too much of it is [Stack.Disturbed]. Package usage counts what both runs used,
-// and [Stack.Explain] explains the remainder by that. [Selector] describes who the workers are,
-// [Estimate] what one trace alone shows.
+// latter; [Stack.Explain] explains the rest by counters of the system.
 //
-// The analysis adds about 50 ns to each event of a pass (BenchmarkObserver). Memory does not grow with
-// the trace. Equations are numbered as by Du Bois, Sartor, Eyerman and Eeckhout for managed programs.
+// The analysis adds about 50 ns to each event of a pass (BenchmarkObserver). Equations are numbered as
+// by Du Bois, Sartor, Eyerman and Eeckhout for managed programs.
 package speedup

@@ -235,12 +235,12 @@ func setAssist(g *timeline.Goroutine, on bool) {
 var workers = ByFunction("main.work")
 
 // account plays a run in words.
-func account(t testing.TB, text string, procs int, cfg Config) *Account {
+func account(t testing.TB, text string, procs int, cfg Options) *Account {
 	t.Helper()
 	if cfg.Workers.match == nil {
 		cfg.Workers = workers
 	}
-	o := NewObserver(cfg)
+	o := newObserver(cfg)
 	parseWords(t, text).play(t, procs, o)
 	a := o.Account()
 	checkSums(t, a)

@@ -15,17 +15,13 @@ import (
 //
 //	S_est = (Σ running, or in a system call with a processor, + idle) / T_p
 //
-// The execution tracer's goroutines are not part of the program: they count only while nothing else
-// runs. The work that the program would have done on their processors is not included either.
+// The execution tracer's goroutines count only while nothing else runs.
 //
 // This is an upper bound of the speed-up if a single worker does the same work at the same speed. A
-// single worker is usually faster, because it does not compete for caches and memory and has no
-// parallel overhead. S_est is at least 1, and exactly 1 if one goroutine ran at a time. It is too
-// small if a single worker is slower, or if it would wait for timers, network and disks
-// sequentially instead of concurrently: see outside.
-//
-// Units of equal work remove the bias: running time in units is replaced by the number of units
-// times the time of a unit that ran alone.
+// single worker is usually faster: it does not compete for caches and has no parallel overhead. The
+// bound is too small if a single worker is slower, or if it would wait for timers, network and disks
+// sequentially: see outside. Units of equal work remove the bias: running time in units is replaced
+// by the number of units times the time of a unit that ran alone.
 
 // ErrOutside is the error of an [Estimate] if the outside world determined the length of the run.
 // The trace does not show what a single worker would wait for, and for how long.
@@ -65,7 +61,7 @@ func assumeSingle(multi *Account) *Account {
 }
 
 // usable reports whether enough units ran alone to estimate the time of one.
-func (u *Units) usable() bool { return u != nil && u.Alone >= leastAlone }
+func (u *unitTimes) usable() bool { return u != nil && u.Alone >= leastAlone }
 
 // estimated returns the stack of a single account.
 func estimated(multi *Account) *Stack {

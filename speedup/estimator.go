@@ -25,12 +25,12 @@ import (
 type Estimator struct {
 	opt    Options
 	run    run
-	second *Observer
+	second *observer
 }
 
 // NewEstimator returns an estimator for one trace.
 func NewEstimator(opt Options) *Estimator {
-	return &Estimator{opt: opt, run: run{name: cmp.Or(opt.MultiName, "the trace"), survey: NewSurvey(opt.Workers)}}
+	return &Estimator{opt: opt, run: run{name: cmp.Or(opt.MultiName, "the trace"), survey: newSurvey(opt.Workers)}}
 }
 
 // First returns the observer of the first pass, which finds the workers.
@@ -47,7 +47,7 @@ func (e *Estimator) Second() (timeline.Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.second = NewObserver(opt.config())
+	e.second = newObserver(opt)
 	return e.second, nil
 }
 
@@ -76,13 +76,16 @@ func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timelin
 	}
 	opt, m := e.opt, &e.run
 	opt.N, opt.Workers, opt.Window = 1, m.workers, 0
-	s := &run{name: cmp.Or(opt.SingleName, "the single-threaded run"), survey: NewSurvey(m.workers)}
-	observer := NewObserver(opt.config())
+	s := &run{name: cmp.Or(opt.SingleName, "the single-threaded run"), survey: newSurvey(m.workers)}
+	lanes := newObserver(opt)
 	var err error
-	if s.info, err = read(ctx, single, s.name, opt, s.survey, observer); err != nil {
+	if s.info, err = timeline.Read(ctx, single, opt.pass(s.name), s.survey, lanes); err != nil {
 		return nil, err
 	}
-	s.account = observer.Account()
+	if err := elapsed(s.name, s.info); err != nil {
+		return nil, err
+	}
+	s.account = lanes.Account()
 	stack := New(s.account, m.account)
 	stack.describe(m)
 	stack.Warnings = append(stack.Warnings, compare(s, m)...)
@@ -99,10 +102,18 @@ func (e *Estimator) ended(info *timeline.Info) error {
 	if e.second == nil {
 		return nil
 	}
-	if info.Duration() <= 0 {
-		return fmt.Errorf("%s: %w", e.run.name, errEmptyRun)
+	if err := elapsed(e.run.name, info); err != nil {
+		return err
 	}
 	e.run.info, e.run.account = info, e.second.Account()
+	return nil
+}
+
+// elapsed returns an error if no time passes in the trace.
+func elapsed(name string, info *timeline.Info) error {
+	if info.Duration() <= 0 {
+		return fmt.Errorf("%s: no time passes in the trace", name)
+	}
 	return nil
 }
 

@@ -5,16 +5,25 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func ExampleFromFiles() {
-	single, multi := "../testdata/small/compute-go1.25.5.trace", "../testdata/small/compute-go1.26.8.trace"
-	s, err := speedup.FromFiles(context.Background(), single, multi, speedup.Options{})
+func open(trace string) *os.File {
+	f, err := os.Open("../testdata/small/" + trace)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return f
+}
+
+func ExampleFromTraces() {
+	single, multi := open("compute-go1.25.5.trace"), open("compute-go1.26.8.trace")
+	defer single.Close()
+	defer multi.Close()
+	s, err := speedup.FromTraces(context.Background(), single, multi, speedup.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -29,7 +38,9 @@ func ExampleFromFiles() {
 
 // Four workers under one lock. Two can run at a time.
 func ExampleEstimate() {
-	s, err := speedup.FromFiles(context.Background(), "", "../testdata/small/mutex-go1.26.8.trace", speedup.Options{})
+	trace := open("mutex-go1.26.8.trace")
+	defer trace.Close()
+	s, err := speedup.Estimate(context.Background(), trace, speedup.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,46 +63,9 @@ func ExampleParseSelector() {
 	// /worker[0-9]/ <nil>
 }
 
-// For programs that also read a trace for other analyses: one pass finds the workers, and one
-// accounts for their lanes.
-func ExampleObserver() {
-	read := func(o timeline.Observer) {
-		f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer f.Close()
-		if _, err := timeline.Read(context.Background(), f, timeline.Options{}, o); err != nil {
-			log.Fatal(err)
-		}
-	}
-	survey := speedup.NewSurvey(speedup.Selector{})
-	read(survey)
-	workers, err := survey.Workers()
-	if err != nil {
-		log.Fatal(err)
-	}
-	observer := speedup.NewObserver(speedup.Config{Workers: workers, N: survey.Lanes(workers)})
-	read(observer)
-
-	account := observer.Account()
-	var sum time.Duration
-	for _, d := range account.Time {
-		sum += d
-	}
-	fmt.Println(workers, account.Workers, account.N)
-	fmt.Println(sum == time.Duration(account.N)*account.Wall)
-	// Output:
-	// proto/work.mutexWorker 4 2
-	// true
-}
-
 // Both passes of an estimate in one reading, together with a bottle graph.
 func ExampleEstimator() {
-	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
-	if err != nil {
-		log.Fatal(err)
-	}
+	f := open("mutex-go1.26.8.trace")
 	defer f.Close()
 	e := speedup.NewEstimator(speedup.Options{})
 	graph := bottle.NewObserver(bottle.Options{})

@@ -39,10 +39,7 @@ func (s Stack) MarshalJSON() ([]byte, error) {
 		}
 	}
 	b, err := json.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("speedup: writing JSON: %w", err)
-	}
-	return format.EscapeJSON(b), nil
+	return format.EscapeJSON(b), err
 }
 
 // UnmarshalJSON replaces the stack by the one in a JSON object. It accepts what [ReadJSON] accepts.
@@ -113,20 +110,13 @@ func (s *Stack) CheckValid() error {
 // WriteJSON writes stacks as JSON objects in order, one per line; a single stack is indented. It
 // returns errors of w and of [Stack.MarshalJSON].
 func WriteJSON(w io.Writer, stacks ...*Stack) error {
+	enc := json.NewEncoder(w)
+	if len(stacks) == 1 {
+		enc.SetIndent("", "  ")
+	}
 	for _, s := range stacks {
-		b, err := s.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		if len(stacks) == 1 {
-			var buf bytes.Buffer
-			if err := json.Indent(&buf, b, "", "  "); err != nil {
-				return fmt.Errorf("speedup: writing JSON: %w", err)
-			}
-			b = buf.Bytes()
-		}
-		if _, err := w.Write(append(b, '\n')); err != nil {
-			return err
+		if err := enc.Encode(s); err != nil {
+			return fmt.Errorf("speedup: writing JSON: %w", err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -34,27 +35,13 @@ import (
 //
 // Nothing changes between two events, so the work for an event is a sum over the components.
 
-// Config configures an [Observer].
-type Config struct {
-	// Workers selects the goroutines of the lanes. The zero value selects none; see [Survey]
-	// for the automatic choice.
-	Workers Selector
-	// N is the number of lanes, at least 1.
-	N int
-	// Window, if positive, requests an account of each window of that length.
-	Window time.Duration
-	// Unit, if not empty, is a type of user region that marks units of equal work: see
-	// [Options.Unit].
-	Unit string
-}
-
-// Observer computes an [Account] in one pass over a trace, which it can share with other analyses.
-type Observer struct {
+// observer computes an [Account] of Options.N lanes in one pass over a trace.
+type observer struct {
 	timeline.Base
-	cfg Config
+	opt Options
 
 	begin, now, next timeline.Time
-	members          []member
+	members          byindex.Table[member]    // by Goroutine.Index
 	counts           [NumComponents + 1]int64 // workers by their own component; ready included
 	risers           [NumComponents]int64     // ready ones by what they waited for; SchedWakeup if for nothing
 	holders          [numHolders]int64        // other goroutines on processors
@@ -96,18 +83,17 @@ type member struct {
 // maxWindows bounds the cost of a window that is far too small.
 const maxWindows = 100_000
 
-// NewObserver returns an observer for one pass.
-func NewObserver(cfg Config) *Observer {
-	cfg.N = max(1, cfg.N)
-	return &Observer{cfg: cfg}
+func newObserver(opt Options) *observer {
+	opt.N = max(1, opt.N)
+	return &observer{opt: opt}
 }
 
 // Begin implements [timeline.Observer].
-func (o *Observer) Begin(b *timeline.Begin) {
+func (o *observer) Begin(b *timeline.Begin) {
 	o.begin, o.now, o.windowFrom = b.Time, b.Time, b.Time
 	o.next = math.MaxInt64
-	if o.cfg.Window > 0 {
-		o.next = after(b.Time, o.cfg.Window)
+	if o.opt.Window > 0 {
+		o.next = after(b.Time, o.opt.Window)
 	}
 }
 
@@ -117,12 +103,12 @@ func after(t timeline.Time, d time.Duration) timeline.Time {
 }
 
 // advance accounts for the time up to t, in which nothing changed.
-func (o *Observer) advance(t timeline.Time) {
+func (o *observer) advance(t timeline.Time) {
 	for t >= o.next {
 		o.spend(o.next - o.now)
 		o.now = o.next
 		o.turn()
-		o.next = after(o.next, o.cfg.Window)
+		o.next = after(o.next, o.opt.Window)
 		if len(o.whole.Windows) >= maxWindows {
 			o.next = math.MaxInt64
 		}
@@ -132,12 +118,12 @@ func (o *Observer) advance(t timeline.Time) {
 }
 
 // spend gives dt to all lanes.
-func (o *Observer) spend(dt timeline.Time) {
+func (o *observer) spend(dt timeline.Time) {
 	if o.counts[Run]+o.counts[GCAssist]+o.counts[Syscall]+o.holders[holdsApplication] > 1 {
 		o.units.company += dt
 	}
 	o.spendSolo(int64(dt))
-	all := int64(dt) * int64(o.cfg.N)
+	all := int64(dt) * int64(o.opt.N)
 	switch {
 	case dt == 0:
 	case o.worldGC > 0:
@@ -151,13 +137,13 @@ func (o *Observer) spend(dt timeline.Time) {
 	}
 }
 
-func (o *Observer) sequential() bool {
+func (o *observer) sequential() bool {
 	active := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall] + o.counts[ready]
 	return o.live == 0 || active == 0 && o.holders[holdsApplication] > 0
 }
 
 // spendLanes does steps 3 and 4.
-func (o *Observer) spendLanes(dt int64) {
+func (o *observer) spendLanes(dt int64) {
 	on, nOn, busy := &o.scratch[0], 0, int64(0)
 	for c, n := range o.counts[:NumComponents] {
 		if n > 0 && onProc(Component(c)) {
@@ -166,7 +152,7 @@ func (o *Observer) spendLanes(dt int64) {
 			busy += n
 		}
 	}
-	lanes := int64(o.cfg.N)
+	lanes := int64(o.opt.N)
 	if lanesOn := min(lanes, busy); lanesOn > 0 {
 		o.purse.share(&o.on, dt, lanesOn, busy, on[:nOn])
 		lanes -= lanesOn
@@ -177,7 +163,7 @@ func (o *Observer) spendLanes(dt int64) {
 
 // spendSolo gives dt to each goroutine that has a processor, or to the single lane if all workers
 // wait.
-func (o *Observer) spendSolo(dt int64) {
+func (o *observer) spendSolo(dt int64) {
 	if dt == 0 {
 		return
 	}
@@ -217,12 +203,12 @@ func (o *Observer) spendSolo(dt int64) {
 }
 
 // others returns the number of goroutines, other than workers, that have a processor.
-func (o *Observer) others() int64 {
+func (o *observer) others() int64 {
 	return o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsTracer] + o.holders[holdsApplication]
 }
 
 // free returns the number of processors that no goroutine has, if busy workers have one.
-func (o *Observer) free(busy int64) int64 {
+func (o *observer) free(busy int64) int64 {
 	taken := busy + o.others()
 	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
 		return o.counts[ready]
@@ -234,7 +220,7 @@ func (o *Observer) free(busy int64) int64 {
 type carries struct{ kept, waiting int64 }
 
 // without gives lanes to workers that have no processor and returns the number of lanes.
-func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int64 {
+func (o *observer) without(to *purse, carry *carries, dt, busy, lanes int64) int64 {
 	if lanes == 0 {
 		return 0
 	}
@@ -286,8 +272,8 @@ func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 }
 
 // turn closes the current window.
-func (o *Observer) turn() {
-	w := &Account{N: o.cfg.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
+func (o *observer) turn() {
+	w := &Account{N: o.opt.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
 	o.purse.empty(&w.Time, int64(w.Wall)*int64(w.N))
 	o.on, o.off, o.alone = 0, carries{}, carries{}
 	o.solo.empty(&w.Solo, o.busy+o.idle)
@@ -295,7 +281,7 @@ func (o *Observer) turn() {
 	w.Waking, w.Tracer = time.Duration(o.waking), time.Duration(o.tracer)
 	o.busy, o.idle, o.waking, o.tracer, o.companyFrom = 0, 0, 0, 0, o.units.company
 	o.windowFrom = o.now
-	if o.cfg.Window > 0 {
+	if o.opt.Window > 0 {
 		if w.Wall > 0 {
 			o.whole.Windows = append(o.whole.Windows, w)
 		}
@@ -306,7 +292,7 @@ func (o *Observer) turn() {
 }
 
 // leave takes a member out of all counts.
-func (o *Observer) leave(m *member) {
+func (o *observer) leave(m *member) {
 	if !m.state.Alive() {
 		return
 	}
@@ -322,10 +308,10 @@ func (o *Observer) leave(m *member) {
 }
 
 // enter adds a member to the counts of its current state.
-func (o *Observer) enter(m *member) {
+func (o *observer) enter(m *member) {
 	alive := m.state.Alive()
 	was := m.worker
-	m.worker = alive && (m.selected || m.worker && o.cfg.Workers.stays)
+	m.worker = alive && (m.selected || m.worker && o.opt.Workers.stays)
 	if !alive {
 		return
 	}
@@ -356,8 +342,8 @@ func (o *Observer) enter(m *member) {
 }
 
 // newPeak records a new peak of live workers: lanes without a worker until now were Spawn.
-func (o *Observer) newPeak() {
-	if o.peak < int64(o.cfg.N) {
+func (o *observer) newPeak() {
+	if o.peak < int64(o.opt.N) {
 		for _, a := range append(o.whole.Windows, &o.whole) {
 			a.Time[Spawn] += a.Time[Imbalance]
 			a.Time[Imbalance] = 0
@@ -369,14 +355,11 @@ func (o *Observer) newPeak() {
 }
 
 // Transition implements [timeline.Observer].
-func (o *Observer) Transition(t *timeline.Transition) {
+func (o *observer) Transition(t *timeline.Transition) {
 	o.advance(t.End)
-	for t.G.Index >= len(o.members) {
-		o.members = append(o.members, member{})
-	}
-	m := &o.members[t.G.Index]
+	m := o.members.At(t.G.Index)
 	if m.g != t.G {
-		*m = member{g: t.G, assist: t.G.InRange(assistRange), selected: o.cfg.Workers.selects(t.G)}
+		*m = member{g: t.G, assist: t.G.InRange(assistRange), selected: o.opt.Workers.selects(t.G)}
 	}
 	o.settleUnit(m)
 	o.leave(m)
@@ -388,33 +371,36 @@ func (o *Observer) Transition(t *timeline.Transition) {
 }
 
 // again updates the counts of a member, if it has been seen.
-func (o *Observer) again(g *timeline.Goroutine, t timeline.Time) *member {
+func (o *observer) again(g *timeline.Goroutine, t timeline.Time) *member {
 	o.advance(t)
-	if g == nil || g.Index >= len(o.members) || o.members[g.Index].g != g {
+	if g == nil {
 		return nil
 	}
-	m := &o.members[g.Index]
+	m := o.members.At(g.Index)
+	if m.g != g {
+		return nil
+	}
 	o.leave(m)
-	m.assist, m.selected = g.InRange(assistRange), o.cfg.Workers.selects(g)
+	m.assist, m.selected = g.InRange(assistRange), o.opt.Workers.selects(g)
 	o.enter(m)
 	return m
 }
 
 // Named implements [timeline.Observer].
-func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
+func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
 
 // Label implements [timeline.Observer].
-func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
+func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
 
 // Region implements [timeline.Observer].
-func (o *Observer) Region(e *timeline.RegionEvent) {
-	if m := o.again(e.G, e.Time); m != nil && o.cfg.Unit != "" && e.Region.Type == o.cfg.Unit {
+func (o *observer) Region(e *timeline.RegionEvent) {
+	if m := o.again(e.G, e.Time); m != nil && o.opt.Unit != "" && e.Region.Type == o.opt.Unit {
 		o.regionUnit(m, e.Begin)
 	}
 }
 
 // Range implements [timeline.Observer].
-func (o *Observer) Range(e *timeline.Range) {
+func (o *observer) Range(e *timeline.Range) {
 	o.advance(e.Time)
 	if e.OfG && e.Name == assistRange {
 		o.again(e.G, e.Time)
@@ -435,7 +421,7 @@ func (o *Observer) Range(e *timeline.Range) {
 }
 
 // Metric implements [timeline.Observer].
-func (o *Observer) Metric(m *timeline.Metric) {
+func (o *observer) Metric(m *timeline.Metric) {
 	if m.Name == "/sched/gomaxprocs:threads" {
 		o.advance(m.Time)
 		o.procs = int64(min(m.Value, 1<<31))
@@ -444,7 +430,7 @@ func (o *Observer) Metric(m *timeline.Metric) {
 }
 
 // End implements [timeline.Observer].
-func (o *Observer) End(e *timeline.End) {
+func (o *observer) End(e *timeline.End) {
 	o.advance(e.Time)
 	o.turn()
 	if int64(o.whole.Workers) >= 2*o.peak {
@@ -456,10 +442,10 @@ func (o *Observer) End(e *timeline.End) {
 }
 
 // Account returns the account of the pass, once it has ended.
-func (o *Observer) Account() *Account {
+func (o *observer) Account() *Account {
 	a := o.whole
-	a.N, a.Peak = o.cfg.N, int(o.peak)
-	if o.cfg.Unit != "" {
+	a.N, a.Peak = o.opt.N, int(o.peak)
+	if o.opt.Unit != "" {
 		a.Units = o.units.sum()
 	}
 	return &a

@@ -266,7 +266,7 @@ func TestByInstants(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0x5bee))
 		text, n, procs := randomWords(rng)
 		w := parseWords(t, text)
-		cfg := Config{N: n}
+		cfg := Options{N: n}
 		if rng.IntN(2) == 0 {
 			cfg.Window = 1 + 1<<rng.IntN(7)
 		}

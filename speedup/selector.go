@@ -18,8 +18,7 @@ import (
 // lived at the same time, it takes the one whose goroutines ran longest in the run with many
 // workers. If there is none, it takes the start functions that each ran for a twentieth of the time
 // or more, if some lived at the same time: the stages of a pipeline. Otherwise it takes all
-// goroutines of the program. Another choice includes the feeder of a pool, for example. While more
-// than N workers live, running ones get lanes first, and the others share the remaining lanes.
+// goroutines of the program.
 type Selector struct {
 	name      string
 	functions []string // start functions that it names

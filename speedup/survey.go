@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Survey is an observer that collects what an account needs before it begins: the workers and the
+// survey is an observer that collects what an account needs before it begins: the workers and the
 // number of lanes. It also collects evidence of whether two runs did the same work.
-type Survey struct {
+type survey struct {
 	timeline.Base
 	workers Selector
 
@@ -23,7 +24,7 @@ type Survey struct {
 	cpus       float64 // processors available to the process, if the trace contains it
 	now        timeline.Time
 	procs      int
-	members    []surveyed
+	members    byindex.Table[surveyed]
 	groups     map[string]*surveyGroup
 	chosen     surveyGroup // of an explicit selector
 	all        surveyGroup // of the application
@@ -51,21 +52,17 @@ type surveyGroup struct {
 // maxTypes bounds the types of regions and tasks that are compared between runs.
 const maxTypes = 1000
 
-// NewSurvey returns a survey for one pass. The zero value of workers requests the automatic choice.
-func NewSurvey(workers Selector) *Survey {
-	return &Survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}}
+func newSurvey(workers Selector) *survey {
+	return &survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}}
 }
 
 // Begin implements [timeline.Observer].
-func (s *Survey) Begin(b *timeline.Begin) { s.begin = b.Time }
+func (s *survey) Begin(b *timeline.Begin) { s.begin = b.Time }
 
 // Transition implements [timeline.Observer].
-func (s *Survey) Transition(t *timeline.Transition) {
+func (s *survey) Transition(t *timeline.Transition) {
 	s.now = t.End
-	for t.G.Index >= len(s.members) {
-		s.members = append(s.members, surveyed{})
-	}
-	m := &s.members[t.G.Index]
+	m := s.members.At(t.G.Index)
 	if m.g != t.G {
 		*m = surveyed{g: t.G, selected: s.workers.selects(t.G)}
 	}
@@ -81,14 +78,14 @@ func (s *Survey) Transition(t *timeline.Transition) {
 
 // Log implements [timeline.Observer]. Recordings of this module log the processors of their
 // machine.
-func (s *Survey) Log(l *timeline.Log) {
+func (s *survey) Log(l *timeline.Log) {
 	if m, ok := host.ReadNote(l.Category, l.Message); ok {
 		s.cpus = m.Processors
 	}
 }
 
 // settle accounts for the time that a goroutine ran until now.
-func (s *Survey) settle(m *surveyed) {
+func (s *survey) settle(m *surveyed) {
 	if m.state.Runs() {
 		m.group.running += s.now - m.since
 		if m.chosen {
@@ -102,7 +99,7 @@ func (s *Survey) settle(m *surveyed) {
 }
 
 // place adds a goroutine to its groups or removes it from them.
-func (s *Survey) place(m *surveyed) {
+func (s *survey) place(m *surveyed) {
 	alive := m.state.Alive()
 	var group *surveyGroup
 	if alive {
@@ -155,22 +152,25 @@ func (g *surveyGroup) enter(first bool) {
 	g.peak = max(g.peak, g.live)
 }
 
-func (s *Survey) again(g *timeline.Goroutine, t timeline.Time) {
-	if g == nil || g.Index >= len(s.members) || s.members[g.Index].g != g {
+func (s *survey) again(g *timeline.Goroutine, t timeline.Time) {
+	if g == nil {
+		return
+	}
+	m := s.members.At(g.Index)
+	if m.g != g {
 		return
 	}
 	s.now = t
-	m := &s.members[g.Index]
 	s.settle(m)
 	m.selected = s.workers.selects(g)
 	s.place(m)
 }
 
 // Named implements [timeline.Observer].
-func (s *Survey) Named(g *timeline.Goroutine, t timeline.Time) { s.again(g, t) }
+func (s *survey) Named(g *timeline.Goroutine, t timeline.Time) { s.again(g, t) }
 
 // Region implements [timeline.Observer].
-func (s *Survey) Region(e *timeline.RegionEvent) {
+func (s *survey) Region(e *timeline.RegionEvent) {
 	if e.Begin {
 		count(s.regions, e.Region.Type)
 	}
@@ -184,21 +184,21 @@ func count(m map[string]int, name string) {
 }
 
 // Metric implements [timeline.Observer].
-func (s *Survey) Metric(m *timeline.Metric) {
+func (s *survey) Metric(m *timeline.Metric) {
 	if m.Name == "/sched/gomaxprocs:threads" {
 		s.procs = max(s.procs, int(min(m.Value, 1<<31)))
 	}
 }
 
 // End implements [timeline.Observer].
-func (s *Survey) End(e *timeline.End) { s.end = e.Time }
+func (s *survey) End(e *timeline.End) { s.end = e.Time }
 
 // Wall returns the time that the run took.
-func (s *Survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
+func (s *survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
 
 // Workers returns the given selector, or the automatic choice if none was given. It fails if no
 // choice is possible: no start function has two goroutines that lived at the same time.
-func (s *Survey) Workers() (Selector, error) {
+func (s *survey) Workers() (Selector, error) {
 	if s.workers.match != nil {
 		return s.workers, nil
 	}
@@ -224,7 +224,7 @@ func (s *Survey) Workers() (Selector, error) {
 // stages returns the start functions that ran for at least a twentieth of the program's running
 // time: those of a pipeline, if they have one goroutine each. Without this threshold, the lane of
 // main would wait for them.
-func (s *Survey) stages() (names []string) {
+func (s *survey) stages() (names []string) {
 	for name, g := range s.groups {
 		if name != "" && g.running*20 >= s.all.running {
 			names = append(names, name)
@@ -236,7 +236,7 @@ func (s *Survey) stages() (names []string) {
 
 // together returns how many of the start functions, each with one goroutine at a time, had a
 // goroutine at the same time.
-func (s *Survey) together(names []string) (peak int) {
+func (s *survey) together(names []string) (peak int) {
 	for _, at := range names {
 		n := 0
 		for _, name := range names {
@@ -251,7 +251,7 @@ func (s *Survey) together(names []string) (peak int) {
 
 // Peak returns the largest number of workers that lived at the same time, and the number of
 // workers.
-func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
+func (s *survey) Peak(workers Selector) (peak, goroutines int) {
 	if s.workers.match != nil {
 		return s.chosen.peak, s.chosen.goroutines
 	}
@@ -268,7 +268,7 @@ func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 
 // Lanes returns the number of lanes: the largest number of workers that lived at the same time, but
 // at most GOMAXPROCS.
-func (s *Survey) Lanes(workers Selector) int {
+func (s *survey) Lanes(workers Selector) int {
 	peak, _ := s.Peak(workers)
 	if s.procs > 0 {
 		peak = min(peak, s.procs)
@@ -277,7 +277,7 @@ func (s *Survey) Lanes(workers Selector) int {
 }
 
 // functions returns the start functions of the application, except those in every program.
-func (s *Survey) functions() []string {
+func (s *survey) functions() []string {
 	var out []string
 	for name := range s.groups {
 		if name != "" && name != "runtime.main" && name != "main.main" {
@@ -289,7 +289,7 @@ func (s *Survey) functions() []string {
 }
 
 // candidates lists the start functions with the largest areas, for errors.
-func (s *Survey) candidates() string {
+func (s *survey) candidates() string {
 	names := s.functions()
 	if len(names) == 0 {
 		return "no start functions but that of main"

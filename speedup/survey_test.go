@@ -9,9 +9,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func survey(t testing.TB, text string, procs int, by Selector) *Survey {
+func surveyOf(t testing.TB, text string, procs int, by Selector) *survey {
 	t.Helper()
-	s := NewSurvey(by)
+	s := newSurvey(by)
 	parseWords(t, text).play(t, procs, s)
 	return s
 }
@@ -35,7 +35,7 @@ func TestChoice(t *testing.T) {
 		{"no goroutine of the program", "g 0 run; g 0 run; end 30", 2, "", 0},
 		{"the larger of two groups", "m 0 run; m 0 run 5 sleep; w 0 run 20 exit; w 0 run 10 exit; end 30", 2, "main.other", 2},
 	} {
-		s := survey(t, tt.run, tt.procs, Selector{})
+		s := surveyOf(t, tt.run, tt.procs, Selector{})
 		by, err := s.Workers()
 		if tt.want == "" {
 			if err == nil || !strings.Contains(err.Error(), "name the workers") {
@@ -72,14 +72,14 @@ func TestSelectors(t *testing.T) {
 			t.Errorf("%s: %v, %v", tt.selector, by, err)
 			continue
 		}
-		s := survey(t, run, 4, by)
+		s := surveyOf(t, run, 4, by)
 		if peak, n := s.Peak(by); peak != tt.peak || n != tt.workers {
 			t.Errorf("%s: %d workers, %d at the same time; want %d, %d", tt.selector, n, peak, tt.workers, tt.peak)
 		}
 		if tt.peak == 0 {
 			continue
 		}
-		a := account(t, run, 4, Config{N: 2, Workers: by})
+		a := account(t, run, 4, Options{N: 2, Workers: by})
 		if got := inWords(a); tt.peak <= 2 && got != tt.want || a.Workers != tt.workers || a.Peak != tt.peak {
 			t.Errorf("%s: %s, %d workers, peak %d; want %s", tt.selector, got, a.Workers, a.Peak, tt.want)
 		}
@@ -106,7 +106,7 @@ func TestSelectors(t *testing.T) {
 // A goroutine that is named late becomes a worker then.
 func TestNamedLate(t *testing.T) {
 	g := &timeline.Goroutine{ID: 1}
-	o, s := NewObserver(Config{N: 1, Workers: workers}), NewSurvey(workers)
+	o, s := newObserver(Options{N: 1, Workers: workers}), newSurvey(workers)
 	for _, ob := range []timeline.Observer{o, s} {
 		g.Func = ""
 		ob.Begin(&timeline.Begin{})
@@ -154,8 +154,8 @@ func TestWarnings(t *testing.T) {
 			if i == 1 {
 				text, procs, n = tt.multi, tt.procs, tt.n
 			}
-			r.survey, r.workers, r.info = survey(t, text, procs, workers), workers, &timeline.Info{}
-			r.account = account(t, text, procs, Config{N: n})
+			r.survey, r.workers, r.info = surveyOf(t, text, procs, workers), workers, &timeline.Info{}
+			r.account = account(t, text, procs, Options{N: n})
 		}
 		got := strings.Join(compare(pair[0], pair[1]), " ")
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -169,7 +169,7 @@ func TestWarnings(t *testing.T) {
 func TestTypesBeyondTheBound(t *testing.T) {
 	var pair [2]*run
 	for i := range pair {
-		r := &run{survey: NewSurvey(workers), account: &Account{}}
+		r := &run{survey: newSurvey(workers), account: &Account{}}
 		for n := range maxTypes + 5 {
 			if i == 1 {
 				n = maxTypes + 4 - n
@@ -189,7 +189,7 @@ func TestTypesBeyondTheBound(t *testing.T) {
 
 // The error says so if there is no candidate.
 func TestNoCandidates(t *testing.T) {
-	m := &run{name: "one.trace", survey: survey(t, "g 0 run; end 30", 2, Selector{})}
+	m := &run{name: "one.trace", survey: surveyOf(t, "g 0 run; end 30", 2, Selector{})}
 	_, err := Options{}.chosen(m)
 	if err == nil || !strings.HasSuffix(err.Error(), "; there are no start functions but that of main") {
 		t.Error(err)
@@ -202,7 +202,7 @@ func TestManyWorkers(t *testing.T) {
 	for range 1000 {
 		text += "w 0 run 10 mutex 20 exit;"
 	}
-	a := account(t, text+"w 0 run;end 30", 4, Config{N: 4})
+	a := account(t, text+"w 0 run;end 30", 4, Options{N: 4})
 	if a.Workers != 1001 || a.Peak != 1001 {
 		t.Errorf("%d workers, %d at a time", a.Workers, a.Peak)
 	}

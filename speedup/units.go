@@ -12,8 +12,8 @@ import (
 // goroutine of the program did. The extra time of the other units is hardware interference or
 // parallel overhead: the remainder of eq. 3, which an estimate cannot determine otherwise.
 
-// Units sums up the units of equal work in a run.
-type Units struct {
+// unitTimes sums up the units of equal work in a run.
+type unitTimes struct {
 	Count   int           // units that began and ended in the run
 	Running time.Duration // running time of their goroutines inside of them, summed
 	Alone   int           // units during which no other goroutine of the program ran
@@ -44,7 +44,7 @@ type unit struct {
 }
 
 // settleUnit accounts for a goroutine's time in its unit until now.
-func (o *Observer) settleUnit(m *member) {
+func (o *observer) settleUnit(m *member) {
 	u := &m.unit
 	if u.depth == 0 {
 		return
@@ -57,7 +57,7 @@ func (o *Observer) settleUnit(m *member) {
 }
 
 // regionUnit begins or ends a unit.
-func (o *Observer) regionUnit(m *member, begin bool) {
+func (o *observer) regionUnit(m *member, begin bool) {
 	u := &m.unit
 	if begin {
 		if u.depth == 0 {
@@ -83,8 +83,8 @@ func (o *Observer) regionUnit(m *member, begin bool) {
 	}
 }
 
-func (u *units) sum() *Units {
-	s := &Units{Count: u.count, Running: time.Duration(u.run), Alone: u.alone}
+func (u *units) sum() *unitTimes {
+	s := &unitTimes{Count: u.count, Running: time.Duration(u.run), Alone: u.alone}
 	if n := len(u.times); n > 0 {
 		slices.Sort(u.times)
 		s.Median = time.Duration(u.times[n/2])

@@ -22,11 +22,10 @@ import (
 // exactly (the additive LMDI decomposition): more work, slower instructions, a slower clock. Divided
 // by the wall time of a unit in the run with N workers, the terms are in units of the speed-up, as
 // in figure 4 of the paper. Machines without counters of instructions split T into user mode and
-// the kernel. All of that is an estimate: counts are of whole processes, with the collector, the
-// runtime and the tracer.
+// the kernel. All of that is an estimate: counts are of whole processes.
 
 // Counts are what the processes of a run used, as the system counted it from their start to their
-// end. The keys are the names of [Growth]; a name that is missing is unknown. Hardware counters of
+// end. The keys are those of [Counts.Of]; a name that is missing is unknown. Hardware counters of
 // user mode alone have the suffix ":u". Times are in nanoseconds.
 type Counts map[string]float64
 
@@ -68,7 +67,8 @@ func (c Counts) Per(n float64) Counts {
 	return out
 }
 
-// Of returns a count by the name of a [Growth], or NaN if it is unknown.
+// Of returns a count by its name, such as "page-faults" or, derived from others,
+// "cycles-per-instruction"; NaN if it is unknown.
 func (c Counts) Of(name string) float64 {
 	v, known := c[name]
 	if !known {
@@ -93,8 +93,8 @@ func (c Counts) timed() string {
 	return "processor-time"
 }
 
-// Growth is a count of a unit of work with one worker and with N. Unknown values are NaN.
-type Growth struct {
+// growth is a count of a unit of work with one worker and with N. Unknown values are NaN.
+type growth struct {
 	Name, Words   string // such as "page-faults", and as tables call it
 	Single, Multi float64
 	// Lost is the part of N that goes with the growth, an estimate; NaN for counts that are not a
@@ -103,18 +103,18 @@ type Growth struct {
 }
 
 // Ratio returns Multi ÷ Single.
-func (g *Growth) Ratio() float64 { return g.Multi / g.Single }
+func (g *growth) Ratio() float64 { return g.Multi / g.Single }
 
 // Growth returns the counts that are known of the run with N workers, or nil without
 // [Stack.Usage].
-func (s *Stack) Growth() (out []Growth) {
+func (s *Stack) Growth() (out []growth) {
 	u := s.Usage
 	if u == nil {
 		return nil
 	}
 	lost := u.lost()
 	for _, c := range counters {
-		g := Growth{c.name, c.words, u.Single.Of(c.name), u.Multi.Of(c.name), math.NaN()}
+		g := growth{c.name, c.words, u.Single.Of(c.name), u.Multi.Of(c.name), math.NaN()}
 		if v, part := lost[c.name]; part {
 			g.Lost = v
 		}
@@ -151,7 +151,7 @@ func (u *Usage) lost() map[string]float64 {
 }
 
 // format formats a count for people.
-func (g *Growth) format(v float64) string {
+func (g *growth) format(v float64) string {
 	switch {
 	case math.IsNaN(v), math.IsInf(v, 0):
 		return ""
@@ -231,7 +231,7 @@ func (s *Stack) Explain(u *Usage) {
 }
 
 func (s *Stack) nextStep() string {
-	all := map[string]Growth{}
+	all := map[string]growth{}
 	for _, g := range s.Growth() {
 		if !math.IsNaN(g.Single) {
 			all[g.Name] = g
@@ -264,8 +264,8 @@ func (s *Stack) nextStep() string {
 }
 
 // grown returns the end of a sentence about the largest part of the growth.
-func (s *Stack) grown(all map[string]Growth, fromTo func(string) string) string {
-	worst := Growth{}
+func (s *Stack) grown(all map[string]growth, fromTo func(string) string) string {
+	worst := growth{}
 	for _, g := range s.Growth() {
 		if g.Name != "processor-time" && g.Lost > worst.Lost {
 			worst = g

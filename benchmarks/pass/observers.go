@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"strconv"
 	"strings"
@@ -26,9 +27,18 @@ var analyses = []struct {
 	{"ledger", func() timeline.Observer { return ledger.NewObserver(ledger.Options{}) }},
 	{"contention", func() timeline.Observer { return tracewaits.NewObserver(tracewaits.Options{}) }},
 	{"tasks", func() timeline.Observer { return tracetasks.NewObserver(tracetasks.Options{}) }},
-	{"survey", func() timeline.Observer { return speedup.NewSurvey(speedup.Selector{}) }},
-	{"account", func() timeline.Observer { return speedup.NewObserver(speedup.Config{N: 2}) }},
+	{"survey", func() timeline.Observer { return speedup.NewEstimator(speedup.Options{}).First() }},
+	{"account", func() timeline.Observer {
+		o, err := estimator.Second()
+		if err != nil {
+			log.Fatal(err)
+		}
+		return o
+	}},
 }
+
+// estimator finds the workers in a pass before the replay.
+var estimator = speedup.NewEstimator(speedup.Options{N: 2})
 
 // replay decodes a trace, keeps it, and replays it to the analyses with the comma-separated names.
 // It prints the processor time of the replay per event in ns.
@@ -39,14 +49,15 @@ func replay(names, file string) error {
 	}
 	defer f.Close()
 	begin, end := &stopwatch{}, &stopwatch{}
-	observers := []timeline.Observer{begin}
-	for _, a := range analyses {
-		if strings.Contains(","+names+",", ","+a.name+",") {
-			observers = append(observers, a.made())
+	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, []timeline.Observer{estimator.First()}, func(*timeline.Info) []timeline.Observer {
+		observers := []timeline.Observer{begin}
+		for _, a := range analyses {
+			if strings.Contains(","+names+",", ","+a.name+",") {
+				observers = append(observers, a.made())
+			}
 		}
-	}
-	observers = append(observers, end)
-	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, nil, func(*timeline.Info) []timeline.Observer { return observers })
+		return append(observers, end)
+	})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
-	"github.com/bottleneck-go/bottleneck/speedup/usage"
+	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

@@ -25,9 +25,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
-	"github.com/bottleneck-go/bottleneck/speedup/usage"
 )
 
 // scaleFlags holds the flags of scale.
@@ -520,13 +520,13 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 	defer startProgress(r.std.err, func(since time.Duration) string {
 		return fmt.Sprintf("running with %s: %s, %.0f s", where, strings.Join(r.flags.command, " "), since.Seconds())
 	})()
-	counting, err := usage.Start(cmd)
+	wait, err := usage.Start(cmd)
 	if err != nil {
 		return "", notRun(args[0], err)
 	}
-	meter := schedstat.WatchTree(cmd.Process.Pid, func(command string) bool { return !slices.Contains(tools, command) })
-	used, err := counting.Wait()
-	times, _ := meter.Stop()
+	stop := schedstat.WatchTree(cmd.Process.Pid, func(command string) bool { return !slices.Contains(tools, command) })
+	used, err := wait()
+	times, _ := stop()
 	if into != nil {
 		into.delay, into.used = times.Lost(), used
 	}

@@ -153,13 +153,13 @@ func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float6
 	r.device.each = 4 * stride
 	before := collectorTime(procs)
 	var buf bytes.Buffer
-	meter := schedstat.Watch(os.Getpid())
+	stop := schedstat.Watch(os.Getpid())
 	if err := trace.Start(&buf); err != nil {
 		return nil, err
 	}
 	m.work(r)
 	trace.Stop()
-	times, _ := meter.Stop()
+	times, _ := stop()
 	if r.fail != nil {
 		return nil, r.fail
 	}

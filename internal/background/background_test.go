@@ -107,7 +107,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	callstack.Goid()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	tasks.Start()
-	meter := schedstat.Watch(os.Getpid())
+	stop := schedstat.Watch(os.Getpid())
 	if session, err := counters.Start(counters.StartOptions{}); err != nil {
 		t.Log("no counters: ", err)
 	} else if err := session.StopTo(io.Discard); err != nil { // continuous takes traces, too
@@ -137,7 +137,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	pool.Close()
 	continuous.Stop()
 	contention.Stop()
-	meter.Stop()
+	stop()
 	tasks.Stop()
 	var first, recorded bytes.Buffer
 	if _, err := recorder.WriteTo(&first); err != nil {
@@ -151,7 +151,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	if _, err := timeline.Read(context.Background(), &recorded, timeline.Options{}, k); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"granularity.(*Recorder).Start.func", "speedup/schedstat.(*Meter).loop", "timeline."} {
+	for _, want := range []string{"granularity.(*Recorder).Start.func", "speedup/schedstat.(*meter).loop", "timeline."} {
 		found := false
 		for fn := range k.own {
 			found = found || strings.HasPrefix(fn, want)

@@ -1,29 +1,7 @@
-// Package usage counts what a command uses, for [speedup.Usage]: the processor time, page faults
-// and context switches of its process and of the descendants that it waited for; and where the
-// machine counts them, instructions, cycles, cache misses and migrations of all of its descendants.
-//
-//	package main
-//
-//	import (
-//		"fmt"
-//		"log"
-//		"os/exec"
-//
-//		"github.com/bottleneck-go/bottleneck/speedup/usage"
-//	)
-//
-//	func main() {
-//		m, err := usage.Start(exec.Command("gofmt", "-l", "."))
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		run, err := m.Wait()
-//		fmt.Println(run.Counts["page-faults"], "page faults", err)
-//	}
-//
-// Processor time, faults and switches are those of the operating system (getrusage; on Windows
-// there are only times); the others those of perf_event_open on Linux. A count that the system does
-// not have is missing. Nothing is read while the command runs.
+// Package usage counts what a command uses, for [speedup.Usage]: the processor time, page faults and
+// context switches of its process and of the descendants that it waited for (getrusage; on Windows
+// only times); and where perf_event_open counts them, instructions, cycles, cache misses and
+// migrations of all of its descendants. A count that the system does not have is missing.
 package usage
 
 import (
@@ -49,16 +27,17 @@ type Run struct {
 	Missing string `json:"missing,omitempty"`
 }
 
-// Meter counts what one command uses.
-type Meter struct {
+// meter counts what one command uses.
+type meter struct {
 	cmd    *exec.Cmd
 	events []*perfevent.Event
 	run    Run
 }
 
-// Start starts the command. Its error is that of [exec.Cmd.Start].
-func Start(cmd *exec.Cmd) (*Meter, error) {
-	m := &Meter{cmd: cmd, run: Run{Counts: speedup.Counts{}}}
+// Start starts the command. The returned function waits for its end and returns what it used, even if
+// it failed. The errors are those of [exec.Cmd.Start] and [exec.Cmd.Wait].
+func Start(cmd *exec.Cmd) (wait func() (Run, error), err error) {
+	m := &meter{cmd: cmd, run: Run{Counts: speedup.Counts{}}}
 	// Events are inherited from the thread that starts the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -78,12 +57,10 @@ func Start(cmd *exec.Cmd) (*Meter, error) {
 		m.readEvents()
 		return nil, err
 	}
-	return m, nil
+	return m.wait, nil
 }
 
-// Wait waits for the command and returns what it used, even if it failed. The error is that of
-// [exec.Cmd.Wait].
-func (m *Meter) Wait() (Run, error) {
+func (m *meter) wait() (Run, error) {
 	err := m.cmd.Wait()
 	m.readEvents()
 	if state := m.cmd.ProcessState; state != nil {
@@ -94,7 +71,7 @@ func (m *Meter) Wait() (Run, error) {
 }
 
 // readEvents reads and closes the events.
-func (m *Meter) readEvents() {
+func (m *meter) readEvents() {
 	for _, e := range m.events {
 		count, err := e.Read()
 		e.Close()
@@ -164,7 +141,7 @@ func wrapped(file string, command []string) (status int, err error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
-	m, err := Start(cmd)
+	wait, err := Start(cmd)
 	if err != nil {
 		return 1, err
 	}
@@ -173,7 +150,7 @@ func wrapped(file string, command []string) (status int, err error) {
 			_ = cmd.Process.Signal(s) // it may have ended
 		}
 	})
-	run, err := m.Wait()
+	run, err := wait()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
 		status, err = exit.ExitCode(), nil // the command has printed why
 	} else if err != nil {

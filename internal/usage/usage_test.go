@@ -80,11 +80,11 @@ func TestCounts(t *testing.T) {
 	var out strings.Builder
 	cmd := exec.Command(os.Args[0])
 	cmd.Stdout = &out
-	m, err := Start(cmd)
+	wait, err := Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := m.Wait()
+	run, err := wait()
 	if cmd.ProcessState.ExitCode() != 3 || err == nil {
 		t.Errorf("%v, want exit status 3", err)
 	}

@@ -12,9 +12,9 @@ import (
 func ExampleWatch() {
 	for range 5 {
 		began := time.Now()
-		m := schedstat.Watch(os.Getpid())
+		stop := schedstat.Watch(os.Getpid())
 		measured()
-		lost, known := m.Stop()
+		lost, known := stop()
 		if !known || lost.Lost() < time.Since(began)*3/100 {
 			break // or the system does not report it
 		}

@@ -20,12 +20,12 @@
 //	)
 //
 //	func main() {
-//		m := schedstat.Watch(os.Getpid())
+//		stop := schedstat.Watch(os.Getpid())
 //		x := 1.0
 //		for range 500_000_000 {
 //			x /= 1.0000001
 //		}
-//		if d, ok := m.Stop(); ok {
+//		if d, ok := stop(); ok {
 //			fmt.Println("lost to other programs:", d.Lost(), "at most")
 //		}
 //	}
@@ -71,8 +71,8 @@ const interval = 20 * time.Millisecond
 // procRoot is where procfs is mounted; tests replace it.
 var procRoot = "/proc"
 
-// Meter measures one or more processes until it is stopped. It is safe for concurrent use.
-type Meter struct {
+// meter measures one or more processes until it is stopped. It is safe for concurrent use.
+type meter struct {
 	mu      sync.Mutex
 	pids    func() []int
 	first   map[thread]Times // initial values of the threads
@@ -97,29 +97,31 @@ func Read(pid int) (Times, bool) {
 	return sum, len(m.last) > 0
 }
 
-// Watch starts measuring a process. Earlier activity of its threads is not counted.
-func Watch(pid int) *Meter {
+// Watch starts measuring a process. Earlier activity of its threads is not counted. The returned
+// function ends the measurement and returns its counts, or false if the kernel does not report
+// them. A second call returns the same.
+func Watch(pid int) (stop func() (Times, bool)) {
 	m := newMeter(func() []int { return []int{pid} })
 	for t, x := range m.look() {
 		m.first[t] = x
 	}
 	background.Go(m.loop)
-	return m
+	return m.stop
 }
 
-// WatchTree starts measuring a process and its descendants whose command (the first 15 bytes of the
+// WatchTree is [Watch] for a process and its descendants whose command (the first 15 bytes of the
 // executable's name, as kept by the kernel) is accepted. Everything that they did counts.
-func WatchTree(root int, accept func(command string) bool) *Meter {
+func WatchTree(root int, accept func(command string) bool) (stop func() (Times, bool)) {
 	m := newMeter(func() []int { return descendants(root, accept) })
 	background.Go(m.loop)
-	return m
+	return m.stop
 }
 
-func newMeter(pids func() []int) *Meter {
-	return &Meter{pids: pids, first: map[thread]Times{}, last: map[thread]Times{}, quit: make(chan struct{}), done: make(chan struct{})}
+func newMeter(pids func() []int) *meter {
+	return &meter{pids: pids, first: map[thread]Times{}, last: map[thread]Times{}, quit: make(chan struct{}), done: make(chan struct{})}
 }
 
-func (m *Meter) loop() {
+func (m *meter) loop() {
 	defer close(m.done)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -133,9 +135,7 @@ func (m *Meter) loop() {
 	}
 }
 
-// Stop ends the measurement and returns its counts, or false if the kernel does not report them. A
-// second call returns the same.
-func (m *Meter) Stop() (Times, bool) {
+func (m *meter) stop() (Times, bool) {
 	m.mu.Lock()
 	stopped := m.stopped
 	m.stopped = true
@@ -159,7 +159,7 @@ func (m *Meter) Stop() (Times, bool) {
 }
 
 // look reads the counters of all threads.
-func (m *Meter) look() map[thread]Times {
+func (m *meter) look() map[thread]Times {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	pids := m.pids()

@@ -46,17 +46,17 @@ func TestMeter(t *testing.T) {
 		t.Fatal(err)
 	}
 	go m.loop()
-	got, ok := m.Stop()
+	got, ok := m.stop()
 	if want := (Times{2400, 36, 60*time.Millisecond - 2400}); got != want || !ok {
 		t.Errorf("%+v, %v, want %+v", got, ok, want)
 	}
-	if again, _ := m.Stop(); again != got {
+	if again, _ := m.stop(); again != got {
 		t.Errorf("a second Stop gives %+v", again)
 	}
 	if got.Lost() != 36 || (Times{1, 36, 20}).Lost() != 20 || (Times{1, 36, -1}).Lost() != 36 {
 		t.Error("the lost time is not the delay, bounded by the usage of other programs where known")
 	}
-	if _, ok := Watch(12345).Stop(); ok {
+	if _, ok := Watch(12345)(); ok {
 		t.Error("a process that does not exist was measured")
 	}
 }
@@ -85,12 +85,12 @@ func TestDescendants(t *testing.T) {
 
 // This process itself.
 func TestSelf(t *testing.T) {
-	m := Watch(os.Getpid())
+	stop := Watch(os.Getpid())
 	begin, x := time.Now(), 0
 	for time.Since(begin) < 30*time.Millisecond {
 		x++
 	}
-	d, ok := m.Stop()
+	d, ok := stop()
 	if runtime.GOOS == "linux" && (!ok || d.Running+d.Delay <= 0) {
 		t.Errorf("%+v, %v after 30 ms of work", d, ok)
 	}
@@ -112,7 +112,7 @@ func TestNoMachine(t *testing.T) {
 	old := procRoot
 	procRoot = t.TempDir()
 	defer func() { procRoot = old }()
-	if got, ok := Watch(7).Stop(); ok || got.Others != -1 || got.Lost() != 0 {
+	if got, ok := Watch(7)(); ok || got.Others != -1 || got.Lost() != 0 {
 		t.Errorf("%+v, %v", got, ok)
 	}
 }
