@@ -12,8 +12,7 @@
 //
 // For each way it prints the ratio to the requests without a recording, for the wall time and for
 // the processor time of the process: the median of the ratios of the rounds, whose ways run one
-// after another, with its 95 % confidence interval, and the ratio of the smallest times. Quote
-// ratios, not seconds. On a shared machine, prefer the processor time.
+// after another, with its 95 % confidence interval. On a shared machine, prefer the processor time.
 package main
 
 import (
@@ -23,7 +22,6 @@ import (
 	"log"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -105,12 +103,9 @@ func (w *way) run(s *service, requests int, measured bool) error {
 func report(ways []*way, requests int) {
 	base := ways[0]
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\twall\t\t\tprocessor time\t\t\t")
-	fmt.Fprintln(t, "\tsmallest\tratio\tmedian ratio (95 %)\tsmallest\tratio\tmedian ratio (95 %)\tquanta\t")
+	fmt.Fprintln(t, "\twall time\tprocessor time\tquanta\t")
 	for _, w := range ways {
-		fmt.Fprintf(t, "%s\t%v\t%.3f\t%s\t%v\t%.3f\t%s\t%d\t\n", w.name,
-			slices.Min(w.wall).Round(time.Millisecond), ratio(slices.Min(w.wall), slices.Min(base.wall)), medianRatio(w.wall, base.wall),
-			slices.Min(w.cpu).Round(time.Millisecond), ratio(slices.Min(w.cpu), slices.Min(base.cpu)), medianRatio(w.cpu, base.cpu), w.rows)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t\n", w.name, medianRatio(w.wall, base.wall), medianRatio(w.cpu, base.cpu), w.rows)
 	}
 	t.Flush()
 	fmt.Printf("\n%d requests, %d rounds.\n", requests, len(base.wall))
@@ -119,13 +114,11 @@ func report(ways []*way, requests int) {
 	}
 }
 
-func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
-
 // medianRatio writes the median of the ratios of the rounds, with its 95 % confidence interval.
 func medianRatio(a, b []time.Duration) string {
 	rs := make([]float64, len(a))
 	for i := range a {
-		rs[i] = ratio(a[i], b[i])
+		rs[i] = float64(a[i]) / float64(max(b[i], 1))
 	}
 	middle := median.Of(rs)
 	text := fmt.Sprintf("%.3f", middle.Median)

@@ -20,32 +20,27 @@ type service struct {
 	*httptest.Server
 	blocks int // hashed per request
 	mu     sync.Mutex
-	seen   map[uint64]int
+	seen   map[int]int
 }
 
 const clients = 16
 
 func newService(work time.Duration) *service {
-	s := &service{seen: map[uint64]int{}, blocks: blocksFor(work)}
+	s := &service{seen: map[int]int{}}
+	const blocks = 200
+	best := time.Duration(1 << 62)
+	for range 20 {
+		begin := time.Now()
+		hash(7, blocks)
+		best = min(best, time.Since(begin))
+	}
+	s.blocks = max(1, int(blocks*work/best))
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = clients
 	return s
 }
 
-// blocksFor returns the number of blocks whose hashing takes about the given time, by the fastest
-// of several tries.
-func blocksFor(work time.Duration) int {
-	const n = 200
-	best := time.Duration(1 << 62)
-	for range 20 {
-		begin := time.Now()
-		hash(7, n)
-		best = min(best, time.Since(begin))
-	}
-	return max(1, int(n*work/best))
-}
-
-func hash(key uint64, blocks int) (sum [32]byte) {
+func hash(key, blocks int) (sum [32]byte) {
 	var b [64]byte
 	b[0] = byte(key)
 	for range blocks {
@@ -55,13 +50,11 @@ func hash(key uint64, blocks int) (sum [32]byte) {
 	return sum
 }
 
-type request struct {
-	Key   uint64
-	Words []string
-}
-
 func (s *service) serve(w http.ResponseWriter, r *http.Request) {
-	var q request
+	var q struct {
+		Key   int
+		Words []string
+	}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -81,7 +74,20 @@ func (s *service) load(requests int) error {
 	for range clients {
 		group.Go(func() error {
 			for i := next.Add(1); i <= int64(requests); i = next.Add(1) {
-				if err := s.ask(uint64(i % 1000)); err != nil {
+				from, to := io.Pipe()
+				go func() {
+					_, err := fmt.Fprintf(to, `{"Key": %d, "Words": ["what", "is", "it", "worth"]}`, i%1000)
+					to.CloseWithError(err)
+				}()
+				res, err := s.Client().Post(s.URL, "application/json", from)
+				if err != nil {
+					return err
+				}
+				_, err = io.Copy(io.Discard, res.Body)
+				if err == nil && res.StatusCode != http.StatusOK {
+					err = fmt.Errorf("the service answers %s", res.Status)
+				}
+				if res.Body.Close(); err != nil {
 					return err
 				}
 			}
@@ -89,23 +95,4 @@ func (s *service) load(requests int) error {
 		})
 	}
 	return group.Wait()
-}
-
-func (s *service) ask(key uint64) error {
-	pr, pw := io.Pipe()
-	go func() {
-		pw.CloseWithError(json.NewEncoder(pw).Encode(request{Key: key, Words: []string{"what", "is", "it", "worth"}}))
-	}()
-	res, err := s.Client().Post(s.URL, "application/json", pr)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the service answers %s", res.Status)
-	}
-	return nil
 }
