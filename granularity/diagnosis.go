@@ -40,9 +40,6 @@ import (
 // context switches, but so does everything else that the process does. Therefore a class that is
 // small only if all of that is overhead is unknown, never fine.
 //
-// A process has bounds for how long tasks waited for a processor ([Sample].Ready,
-// [Sample].Delayed); the rest of their time off the processor was blocked time. A trace has both.
-//
 // While threads waited for other programs, processors would have been used, or would have idled. A
 // rule holds only if it holds for both.
 

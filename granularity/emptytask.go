@@ -14,9 +14,7 @@ import (
 // The cost of an empty task is the least overhead that a task can have: handing it to a worker over
 // a channel, and counting it. It is measured in many short rounds when a recorder is made, or when
 // a profile is made if that failed. Only rounds before and after which nothing else ran in the
-// process count: in a busy process the worker waits for a processor, and the work of others would
-// be charged to the task. The result is the lower quartile of those rounds, because other programs
-// on the machine disturb some of them.
+// process count. The result is their lower quartile, because other programs disturb some.
 
 // emptyTask measures the cost until that has succeeded once in the process.
 type emptyTask struct {

@@ -47,9 +47,8 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 	return &Group{cancel: cancel, Recorder: recorderOf(ctx)}, derived
 }
 
-// Go calls the function in a new goroutine. It blocks until the new goroutine can be
-// added without the number of active goroutines in the group exceeding the
-// configured limit. The first error cancels the group's context and is returned by Wait.
+// Go calls the function in a new goroutine, once the limit permits it. The first error cancels the
+// group's context and is returned by Wait.
 func (g *Group) Go(f func() error) {
 	s := g.site(f, chains.Capture()) // sets g.rec
 	log := g.rec.submitting()
@@ -59,8 +58,7 @@ func (g *Group) Go(f func() error) {
 	g.start(f, s, log)
 }
 
-// TryGo calls the function in a new goroutine only if the number of active goroutines in
-// the group is currently below the configured limit. It reports whether it did.
+// TryGo is Go if the limit permits another goroutine now. It reports whether it does.
 func (g *Group) TryGo(f func() error) bool {
 	s := g.site(f, chains.Capture())
 	if g.slots != nil {
@@ -106,9 +104,8 @@ func (g *Group) done(x *execution) {
 	g.active.Done()
 }
 
-// SetLimit limits the number of active goroutines in this group to at most n. A
-// negative value indicates no limit. A limit of zero prevents any new goroutines from being
-// added. The limit must not be modified while any goroutines in the group are active.
+// SetLimit limits the number of active goroutines to n; a negative value means no limit. It must not
+// be called while goroutines of the group are active.
 func (g *Group) SetLimit(n int) {
 	switch active := len(g.slots); {
 	case n < 0:

@@ -7,15 +7,12 @@ import (
 )
 
 // Histogram counts non-negative integers in buckets whose width grows with the value, so that any
-// quantile is known to 0.8 % of its value in bounded memory. An octave [2^k, 2^(k+1)) has 64 equal
-// buckets, and the middle of a bucket is at most 1/128 away from any value in it. Values below 128
-// are exact.
+// quantile is known to 0.8 % of its value: an octave [2^k, 2^(k+1)) has 64 equal buckets. Values
+// below 128 are exact. An octave takes 512 B once it has a value: 1 to 3 kB for similar tasks, at
+// most 30 kB.
 //
-// An octave takes 512 B and exists only once it has a value. A class of similar tasks needs 1 to 3
-// kB, and no histogram needs more than 30 kB.
-//
-// The zero Histogram is empty and ready to use. It is not safe for concurrent use. Adding takes
-// about 3 ns and allocates only for a new octave.
+// The zero Histogram is ready to use. It is not safe for concurrent use. Adding takes about 3 ns and
+// allocates only for a new octave.
 type Histogram struct {
 	count    uint64
 	sum      uint64
@@ -134,8 +131,7 @@ func (h *Histogram) Merge(o *Histogram) {
 // Count returns the number of values added.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Sum returns the sum of the values, which must be less than 2^64. At 3 GHz that is two centuries
-// of cycles.
+// Sum returns the sum of the values, which must be less than 2^64.
 func (h *Histogram) Sum() float64 { return float64(h.sum) }
 
 // Min returns the smallest value, or 0 if there is none.
@@ -178,8 +174,7 @@ func (h *Histogram) Quantile(q float64) float64 {
 }
 
 // CDF returns the cumulative distribution: values, and the fraction of all values that are at most
-// that. There is one for each bucket in use, at most 64 per octave, the first at the smallest value
-// and the last at the largest. The fractions increase to exactly 1.
+// that, from the smallest value to the largest. The fractions increase to exactly 1.
 func (h *Histogram) CDF() iter.Seq2[float64, float64] {
 	return func(yield func(value, fraction float64) bool) {
 		var below uint64

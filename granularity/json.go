@@ -17,8 +17,8 @@ import (
 // The JSON form of a profile has its exported fields, named by their tags. It also has derived
 // values that a program needs: quantiles, and the lines that create and submit tasks.
 
-// utilization is the JSON form of [Utilization], with null for what is unknown.
-type utilization struct {
+// utilizationJSON is the JSON form of a utilization, with null for what is unknown.
+type utilizationJSON struct {
 	By         string   `json:"by"`
 	Processors float64  `json:"processors"`
 	Mean       *float64 `json:"mean"`
@@ -44,19 +44,16 @@ func WriteJSON(w io.Writer, p *Profile) error {
 	return nil
 }
 
-// MarshalJSON writes the essentials first: the source of the cycles and, for each class, its
-// quantiles, the diagnosis with its reasons and advice, and the lines that create and submit its
-// tasks, most cycles first:
+// MarshalJSON writes the essentials first:
 //
 //	source, accuracy, hz, warnings[], classes[]
 //	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum,…}, wall_ns{…}, blocked_ns{…},
 //	  diagnosis (fine, coarse, blocked, ok, unknown, …), reasons[], created_at[], submitted_at[]
 //
-// A profile from a trace also has running_ns{…}; its cycles and hz are null because a trace does
-// not contain them. Further fields hold what [ReadJSON] needs to rebuild the profile: the buckets
-// of the distributions, series, sites with whole call chains, samples and pauses. If there are
-// samples, utilization[]{by,processors,mean,half_95} has their [Profile.Utilizations], with null for
-// what is unknown. The log is not written. Lists are never null.
+// A profile from a trace also has running_ns{…}; its cycles and hz are null. Further fields hold what
+// [ReadJSON] needs. If there are samples, utilization[]{by,processors,mean,half_95} has their
+// [Profile.Utilizations], with null for what is unknown. The log is not written. Lists are never
+// null.
 func (p Profile) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Source   string   `json:"source"`
@@ -65,7 +62,7 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 		Warnings []string `json:"warnings"`
 		Classes  []Class  `json:"classes"`
 		profileFields
-		Utilization []utilization `json:"utilization,omitempty"`
+		Utilization []utilizationJSON `json:"utilization,omitempty"`
 	}{p.Source, p.Accuracy, &p.Hz, list(p.Warnings), list(p.Classes), profileFields(p), nil}
 	for _, u := range p.Utilizations() {
 		known := func(v float64) *float64 {
@@ -75,7 +72,7 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 			return &v
 		}
 		if len(p.Samples) > 0 {
-			out.Utilization = append(out.Utilization, utilization{u.By, u.Processors, known(u.Mean), known(u.Half)})
+			out.Utilization = append(out.Utilization, utilizationJSON{u.By, u.Processors, known(u.Mean), known(u.Half)})
 		}
 	}
 	if p.Hz == 0 {

@@ -13,18 +13,16 @@ import (
 // A goroutine that is locked to its thread can be measured even if it blocks, but then each block
 // costs it and the others 15 µs. So a task is locked only if
 //
-//   - it is in the log, which has the cycles of every task; or
+//   - it is in the log, or the runtime does not show which tasks have left their threads; or
 //   - it is one of the first of its site, since a program may have few tasks, which compute for
 //     long and are preempted. The cost of these locks decides about the others; or
 //   - tasks of its site have left their threads, or would have, and locks cost at most 1 % of the
-//     time that they take anyway, as when tasks compute for long and are preempted; or
-//   - tasks of its site have left their threads, and the cost of all such samples so far plus the
-//     expected cost of this one is at most 1 % of the time since the recorder was created. There
-//     is one such task at a time. It represents others of its site; or
-//   - the runtime does not show which tasks have left their threads.
+//     time that they take anyway; or
+//   - tasks of its site have left their threads, and all such samples cost at most 1 % of the time
+//     since the recorder was created. There is one such task at a time; it represents others.
 //
 // A site whose tasks may take longer than longestLocked gets no locks, unless its first tasks have
-// shown what a lock costs: that would be known too late.
+// shown what a lock costs.
 
 // lockKind is the reason why a goroutine is locked.
 type lockKind uint8
@@ -71,7 +69,7 @@ func (f *frame) lockFor(r *Recorder) {
 			return
 		}
 		f.lockAs(lockFirst)
-		f.switches = threadSwitches()
+		f.switches = cycles.Switches()
 	case s.mode.Load() == allLocked && r.mayLock():
 		f.lockAs(lockCheap)
 	}
@@ -102,13 +100,13 @@ func (r *Recorder) mayLock() bool {
 //go:norace
 func (f *frame) gaveWay(turns uint8) int64 {
 	if f.lock == lockFirst && turns > 0 {
-		return max(int64(turns), threadSwitches()-f.switches)
+		return max(int64(turns), cycles.Switches()-f.switches)
 	}
 	return int64(turns)
 }
 
 // lockEnds records the end of a lock on a task that took wall ticks and let others run turns times.
-// A lock that seemed cheap at first may not be, so the sums decide again.
+// The sums decide again whether locks are cheap.
 //
 //go:norace
 func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
@@ -164,8 +162,7 @@ func (s *site) learn(wall int64, turns uint8) {
 }
 
 // decide chooses which tasks of the site are locked, after a task that took wall ticks and whose
-// lock costs, or did cost, cost ticks. cheap reports whether that cost is low. sure reports whether
-// it was counted in a locked task.
+// lock costs cost ticks. cheap: that is little. sure: it was counted in a locked task.
 //
 //go:norace
 func (s *site) decide(wall, cost int64, cheap, sure bool) {

@@ -17,10 +17,9 @@ import (
 )
 
 // The vertical profile (section 3.3 of the paper) is what the machine did while tasks executed.
-// Every 100 ms, the CPU time and the context switches of the process are read, and the garbage
-// collector's pauses since the last sample. All times are converted to the clock of the tasks,
-// CLOCK_MONOTONIC. Collector pauses are excluded: a sample's utilization is that of its time
-// outside pauses, and a sample that consists mostly of pauses is excluded as a whole.
+// Every 100 ms, the CPU time and the context switches of the process are read, and the collector's
+// pauses. A sample's utilization is that of its time outside pauses, and a sample that consists
+// mostly of pauses is excluded.
 
 // SampleEvery is the sampling interval of the machine.
 const SampleEvery = 100 * time.Millisecond
@@ -36,8 +35,8 @@ type usage struct {
 type waits struct{ ready, delayed time.Duration }
 
 // processWaits returns the waits of the process, in about 0.1 ms. The runtime samples one in eight
-// of the times that a goroutine is ready, in a histogram. The sum uses the upper ends of its
-// buckets, which are up to a quarter too large.
+// of the times that a goroutine is ready. The sum uses the upper ends of its buckets, which are up
+// to a quarter too large.
 func processWaits() (w waits) {
 	const tracked = 8 // runtime.gTrackingPeriod
 	s := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -89,10 +88,9 @@ type Sample struct {
 	CgroupCapacity  time.Duration `json:"cgroup_capacity_ns,omitempty"`
 	MachineCPU      time.Duration `json:"machine_cpu_ns,omitempty"`
 	MachineCapacity time.Duration `json:"machine_capacity_ns,omitempty"`
-	// Ready is the time for which goroutines of the process were ready and waited for a
-	// processor, summed over all: an upper estimate from the runtime's samples. Delayed is the
-	// time for which its threads waited for other threads, its own or those of other programs.
-	// Both are known only for the whole run ([Profile].Run); 0 means unknown.
+	// Ready is how long goroutines of the process waited for a processor, summed over all: an
+	// upper estimate from the runtime's samples. Delayed is how long its threads waited for other
+	// threads. Both are known only for the whole run ([Profile].Run); 0 means unknown.
 	Ready   time.Duration `json:"ready_ns,omitempty"`
 	Delayed time.Duration `json:"delayed_ns,omitempty"`
 	// Utilization is CPU ÷ (Wall × GOMAXPROCS), with pauses excluded from both.
@@ -118,8 +116,8 @@ func (s *Sample) ThrottledShare(procs int) float64 {
 	return min(1, float64(s.Throttled)/float64(s.Wall)/float64(procs))
 }
 
-// Utilization is the mean utilization of processors in [Profile].Samples.
-type Utilization struct {
+// utilization is the mean utilization of processors in [Profile].Samples.
+type utilization struct {
 	By         string  // what used them, such as "the process"
 	Processors float64 // their number; 0 if the system does not count their use
 	// Mean is NaN if unknown. Half is half the width of its 95 % confidence interval, by the
@@ -129,7 +127,7 @@ type Utilization struct {
 
 // Utilizations returns the mean utilization by the process, outside pauses, by its control group and
 // by all programs of the machine; of a trace, only that by running goroutines.
-func (p *Profile) Utilizations() []Utilization {
+func (p *Profile) Utilizations() []utilization {
 	by := "the process"
 	switch {
 	case p.Source == SourceTrace:
@@ -143,15 +141,15 @@ func (p *Profile) Utilizations() []Utilization {
 		return s.Utilization * of, of
 	})
 	if own.Processors = procs; p.Source == SourceTrace {
-		return []Utilization{own}
+		return []utilization{own}
 	}
-	return []Utilization{own,
+	return []utilization{own,
 		p.mean("the control group", func(s *Sample) (used, of float64) { return float64(s.CgroupCPU), float64(s.CgroupCapacity) }),
 		p.mean("all programs of the machine", func(s *Sample) (used, of float64) { return float64(s.MachineCPU), float64(s.MachineCapacity) })}
 }
 
 // mean returns the mean of what a function returns for the samples.
-func (p *Profile) mean(by string, get func(*Sample) (used, of float64)) Utilization {
+func (p *Profile) mean(by string, get func(*Sample) (used, of float64)) utilization {
 	var n, wall, all, sum, squares float64
 	each := func(f func(s *Sample, used, of float64)) {
 		for i := range p.Samples {
@@ -162,7 +160,7 @@ func (p *Profile) mean(by string, get func(*Sample) (used, of float64)) Utilizat
 		}
 	}
 	each(func(s *Sample, used, of float64) { n, wall, all, sum = n+1, wall+float64(s.Wall), all+of, sum+used })
-	u := Utilization{By: by, Mean: sum / all, Half: math.NaN()}
+	u := utilization{By: by, Mean: sum / all, Half: math.NaN()}
 	if n > 0 {
 		u.Processors = all / wall
 	}
@@ -175,7 +173,7 @@ func (p *Profile) mean(by string, get func(*Sample) (used, of float64)) Utilizat
 
 // String returns the utilization as in "CPU utilization of 4 processors by the process: 63 % ± 4 %
 // (95 % confidence)".
-func (u Utilization) String() string {
+func (u utilization) String() string {
 	if u.Processors == 0 {
 		return "CPU utilization by " + u.By + ": not counted"
 	}
@@ -189,8 +187,8 @@ func (u Utilization) String() string {
 	return s
 }
 
-// GCPause is one interval in which the garbage collector had stopped the world. The runtime reports
-// the end of a collection and the sum of its two pauses; they are combined into one, at the end.
+// GCPause is one interval in which the garbage collector had stopped the world. The two pauses of a
+// collection are combined into one, at the end.
 type GCPause struct {
 	// At is the end on the clock of [Profile].Start.
 	At int64 `json:"at_ns"`
@@ -212,9 +210,8 @@ type machine struct {
 }
 
 // Start samples the machine every 100 ms until Stop: its utilization, context switches and GC
-// pauses. The diagnosis of coarse-grained tasks uses the samples of the intervals in which they
-// executed. Tasks are recorded without it as well. It costs one goroutine and about 0.1 ms every 100
-// ms. Starting twice does nothing.
+// pauses. The diagnosis uses the samples of the intervals in which tasks executed. Tasks are
+// recorded without it as well. It costs one goroutine and about 0.1 ms every 100 ms.
 func (r *Recorder) Start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -304,8 +301,8 @@ func (m *machine) add(s Sample) {
 	}
 }
 
-// collect records the collector's pauses between two moments. The runtime keeps the last 256. They
-// are identified by number, because only their time of day is known, which may be set back.
+// collect records the collector's pauses between two moments, of which the runtime keeps the last
+// 256. They are identified by number, because their time of day may be set back.
 func (m *machine) collect(from, to *moment, monotonic func(tick int64) int64) {
 	var stats debug.GCStats
 	debug.ReadGCStats(&stats)

@@ -139,7 +139,7 @@ func TestMeanUtilization(t *testing.T) {
 		t.Fatalf("JSON has %+v, %v", form, err)
 	}
 	half := 4.303 * .1 / math.Sqrt(3)
-	for i, want := range []Utilization{{"the process", 4, .6, half}, {"the control group", 1.5, .8, half}, {By: "all programs of the machine"}} {
+	for i, want := range []utilization{{"the process", 4, .6, half}, {"the control group", 1.5, .8, half}, {By: "all programs of the machine"}} {
 		got, saved := p.Utilizations()[i], form.Utilization[i]
 		if got.By != want.By || got.Processors != want.Processors || saved.By != want.By || saved.Processors != want.Processors {
 			t.Errorf("%+v, JSON %+v, want %+v", got, saved, want)

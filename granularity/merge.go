@@ -50,15 +50,10 @@ func (p *Profile) sort() {
 //
 // Tasks and histograms are added by class (name) and by site (pool and call chains). Wall and the
 // usage of the processes are summed, so utilization remains that of an average instance. Procs is
-// the largest, and the diagnosis counts tasks per processor of all instances. ActiveShare is the
-// mean, weighted by Wall. Samples, pauses and series are kept only for consecutive profiles from
-// tracetasks.Observer.Cut, which count as one instance. Any other profile is a separate instance,
-// or as many as its Instances. Logs are not merged; their entries are counted in LogDropped. Nil
-// profiles are ignored.
-//
-// If the profiles differ in source or in the frequency of the cycles, there is a warning.
-//
-// Merge takes about 10 µs per class and site.
+// the largest. ActiveShare is the mean, weighted by Wall. Samples, pauses and series are kept only
+// for consecutive profiles from tracetasks.Observer.Cut, which count as one instance. Logs are not
+// merged; their entries are counted in LogDropped. Nil profiles are ignored. If the profiles differ
+// in source or in the frequency of the cycles, there is a warning.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{classes: map[string]int{}, sites: map[mergedSite]int{}, sources: map[*int]int{}}
 	for _, p := range profiles {
@@ -402,10 +397,9 @@ func (p *Profile) warnTrace() {
 	}
 }
 
-// Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed. It
-// estimates a period from a random sample of 1/n of it. Because n is an integer, nothing is
-// rounded. Data over time is unchanged: samples, pauses, the log, and the series of classes. n must
-// be positive.
+// Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed: an
+// estimate of a period from a random sample of 1/n of it. Data over time is unchanged. n must be
+// positive.
 func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), uint64(n)
@@ -530,10 +524,9 @@ func (h Histogram) since(o Histogram) (out Histogram) {
 	return out
 }
 
-// Top returns a copy of the profile with the n largest classes and, for all classes together, the n
-// largest sites. The other classes are combined into "(other)", and the other sites of a class into
-// one without call chains. So all sums are preserved, in memory proportional to n. It returns p
-// itself if there is nothing to combine, or n <= 0.
+// Top returns a copy of the profile with the n largest classes and the n largest sites of all. The
+// other classes are combined into "(other)", and the other sites of a class into one without call
+// chains. It returns p itself if there is nothing to combine, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
 	sites := 0
 	for i := range p.Classes {

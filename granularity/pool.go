@@ -25,17 +25,13 @@ type PoolOptions struct {
 	Recorder *Recorder
 }
 
-// A Pool executes tasks on a number of worker goroutines and measures the granularity of each.
-// Create one with [NewPool] and close it when it is no longer needed.
-//
-// The class of a task is the name of its function. Its creation and submission site is the line
+// A Pool executes tasks on worker goroutines and measures each. Create one with [NewPool] and close
+// it when it is no longer needed. The class of a task is the name of its function, its site the line
 // that calls Submit or Go.
 //
 // A panic in a task ends the program, as in errgroup. If a task calls [runtime.Goexit], the worker
-// is replaced and nothing else is lost.
-//
-// A task may submit to its own pool. But if the queue is full and all workers do so, they wait for
-// each other forever, as with any bounded queue.
+// is replaced. A task may submit to its own pool, but if the queue is full and all workers do so,
+// they wait for each other forever.
 //
 // Measuring costs about 0.1 µs per task (see docs/measurements.md) and does not allocate.
 type Pool struct {
@@ -88,11 +84,8 @@ func NewPool(opts PoolOptions) *Pool {
 // Submit hands a task to the pool. It blocks while the queue is full. After Close it returns
 // ErrClosed and does not execute the task. It panics if f is nil.
 func (p *Pool) Submit(f func()) error {
-	if f == nil {
-		panic("granularity: Submit of a nil function")
-	}
-	if !p.enter() {
-		return ErrClosed
+	if err := p.enter(f == nil); err != nil {
+		return err
 	}
 	p.tasks <- job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.rec.submitting()}
 	return nil
@@ -101,27 +94,20 @@ func (p *Pool) Submit(f func()) error {
 // Go is Submit for a function with an error; Wait returns the first error. It panics with ErrClosed
 // after Close, and if f is nil.
 func (p *Pool) Go(f func() error) {
-	if f == nil {
-		panic("granularity: Go of a nil function")
-	}
-	if !p.enter() {
-		panic(ErrClosed)
+	if err := p.enter(f == nil); err != nil {
+		panic(err)
 	}
 	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.rec.submitting()}
 }
 
 // SubmitContext is Submit, but if the context ends before there is room in the queue, it returns
-// the context's error and does not execute the task. A task that has been queued executes even if
-// the context ends afterwards.
+// the context's error and does not execute the task.
 func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
-	if f == nil {
-		panic("granularity: SubmitContext of a nil function")
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !p.enter() {
-		return ErrClosed
+	if err := p.enter(f == nil); err != nil {
+		return err
 	}
 	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), log: p.rec.submitting()}
 	select {
@@ -134,15 +120,18 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	}
 }
 
-// enter counts a task as pending, unless the pool is closed. The order matters: Close first closes
-// the pool and then waits for pending tasks, so a task is either refused or waited for.
-func (p *Pool) enter() bool {
+// enter counts a task as pending, unless the pool is closed. Close closes the pool before it waits
+// for pending tasks, so a task is either refused or waited for.
+func (p *Pool) enter(none bool) error {
+	if none {
+		panic("granularity: a nil function was submitted")
+	}
 	p.pending.Add(1)
 	if p.closed.Load() {
 		p.leave()
-		return false
+		return ErrClosed
 	}
-	return true
+	return nil
 }
 
 // leave counts a task as finished.
@@ -159,8 +148,7 @@ func (p *Pool) start() {
 	go p.work()
 }
 
-// work executes tasks until the pool is closed. If a task ends the goroutine, a new one replaces
-// it.
+// work executes tasks until the pool is closed. If a task ends the goroutine, another replaces it.
 func (p *Pool) work() {
 	finished := false
 	defer func() {
@@ -175,8 +163,7 @@ func (p *Pool) work() {
 	finished = true
 }
 
-// execute executes one task and always counts it as finished, except for a panic that ends the
-// program: no waiter may consider it finished before then.
+// execute executes one task and counts it as finished, unless a panic ends the program.
 func (p *Pool) execute(j *job) {
 	returned := false
 	defer func() {

@@ -223,8 +223,8 @@ func explode() { panic("boom") }
 
 func childMain(child string) {
 	switch child {
-	case "state-variable", "state-option", "state-late":
-		stateChild(child)
+	case "state":
+		stateChild()
 		return
 	case "first":
 		firstChild()
@@ -250,11 +250,8 @@ func childMain(child string) {
 }
 
 // stateChild measures tasks with the chosen clock, and prints its name.
-func stateChild(child string) {
-	if child == "state-late" {
-		Default()
-	}
-	rec := NewRecorder(RecorderOptions{NoThreadState: child != "state-variable"})
+func stateChild() {
+	rec := NewRecorder(RecorderOptions{})
 	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
 	for range 100 {
 		p.Submit(func() {
@@ -272,30 +269,24 @@ func stateChild(child string) {
 	fmt.Println(profile.Source, tasks, unmeasured, profile.Warnings)
 }
 
-// TestProfileNamesTheClockWithoutThreadState: with the environment variable, with the option, and
-// with the option after another recorder was created, tasks are measured by a clock other than the
-// rseq clock, and the profile names it. If each reading is a system call, a warning has its cost.
+// TestProfileNamesTheClockWithoutThreadState: with the environment variable, tasks are measured by a
+// clock other than the rseq clock, and the profile names it. If each reading is a system call, a
+// warning has its cost.
 func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
-	for _, child := range []string{"state-variable", "state-option", "state-late"} {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD="+child)
-		if child == "state-variable" {
-			cmd.Env = append(cmd.Env, cycles.NoThreadState+"=1")
-		}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", child, err, out)
-			continue
-		}
-		var source string
-		var tasks, unmeasured int
-		fmt.Sscan(string(out), &source, &tasks, &unmeasured)
-		if source == "" || source == string(cycles.RseqClock) || tasks+unmeasured != 100 {
-			t.Errorf("%s: %s; want 100 tasks, measured by another clock than %s", child, out, cycles.RseqClock)
-		}
-		if s := cycles.Source(source); (s == cycles.ThreadClock || s == cycles.MSRTSC) && !strings.Contains(string(out), "The clock is "+source+": a task needs two readings of ") {
-			t.Errorf("%s: %s; want a warning of the cost of a reading", child, out)
-		}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD=state", cycles.NoThreadState+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var source string
+	var tasks, unmeasured int
+	fmt.Sscan(string(out), &source, &tasks, &unmeasured)
+	if source == "" || source == string(cycles.RseqClock) || tasks+unmeasured != 100 {
+		t.Errorf("%s; want 100 tasks, measured by another clock than %s", out, cycles.RseqClock)
+	}
+	if s := cycles.Source(source); (s == cycles.ThreadClock || s == cycles.MSRTSC) && !strings.Contains(string(out), "The clock is "+source+": a task needs two readings of ") {
+		t.Errorf("%s; want a warning of the cost of a reading", out)
 	}
 }
 
@@ -308,7 +299,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestREADMEDescribesEffectsOnThreads: the section of the README names the system calls, the
-// variable and the option.
+// variable.
 func TestREADMEDescribesEffectsOnThreads(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -316,7 +307,7 @@ func TestREADMEDescribesEffectsOnThreads(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(text), "## What it does to your process")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, name := range []string{"set_tid_address", "rseq", "LockOSThread", cycles.NoThreadState + "=1", "NoThreadState: true"} {
+	for _, name := range []string{"set_tid_address", "rseq", "LockOSThread", cycles.NoThreadState + "=1"} {
 		if !strings.Contains(section, name) {
 			t.Errorf("the section does not name %s", name)
 		}

@@ -4,19 +4,14 @@ import (
 	"time"
 )
 
-// Profile describes the tasks of a run. [Recorder.Profile] makes one
-// from measurements, package tracetasks from an execution trace, with another Source,
-// and [ReadJSON] reads a recorded one.
-//
-// Its memory is bounded: for each site three histograms of about 2 kB
-// (at most 30 kB) and a series of 512 bins a class; a limited
-// number of sites, samples and log entries. What did not fit is counted in Warnings.
+// Profile describes the tasks of a run. [Recorder.Profile] makes one from measurements, package
+// tracetasks from an execution trace, and [ReadJSON] reads a recorded one. Its memory is bounded:
+// some histograms a site, a series of 512 bins a class, and a limited number of sites, samples and
+// log entries. What did not fit is counted in Warnings.
 type Profile struct {
-	// Source names what counted the cycles, such as "rseq-clock" or, from a
-	// trace, "trace-running"; docs/measurements.md lists the sources.
-	Source string `json:"source"`
-	// Accuracy is how far the cycles can be trusted: "counted", "counted-user",
-	// "thread-time" or "upper-bound".
+	// Source names what counted the cycles, such as "rseq-clock"; docs/measurements.md lists the
+	// sources. Accuracy is "counted", "counted-user", "thread-time" or "upper-bound".
+	Source   string `json:"source"`
 	Accuracy string `json:"accuracy"`
 	// Of is what a task is in a profile from a trace; "" in a measured one.
 	Of string `json:"of,omitempty"`
@@ -29,33 +24,28 @@ type Profile struct {
 	Warnings []string `json:"warnings"`
 
 	// Time and Start are the begin of the run: the time of day, and nanoseconds of
-	// CLOCK_MONOTONIC (on Linux), the clock of all times below.
-	Time  time.Time `json:"time,omitzero"`
-	Start int64     `json:"start_ns"`
-	// Wall is the length of the run.
-	Wall time.Duration `json:"run_ns"`
-	// Procs is GOMAXPROCS.
-	Procs int `json:"gomaxprocs"`
-	// Run is what the process used from the begin of the run to its end; its
-	// Wall is 0 when that is not known.
-	Run Sample `json:"run,omitzero"`
-	// Samples is what the process used over time, if the machine was sampled and the system
-	// reports usage.
-	Samples []Sample `json:"samples"`
-	// Pauses are the collector's pauses.
-	Pauses []GCPause `json:"gc_pauses"`
+	// CLOCK_MONOTONIC (on Linux), the clock of all times below. Wall is its length.
+	Time  time.Time     `json:"time,omitzero"`
+	Start int64         `json:"start_ns"`
+	Wall  time.Duration `json:"run_ns"`
+	Procs int           `json:"gomaxprocs"`
+	// Run is what the process used during the run, if its Wall is not 0. Samples is what it used
+	// over time, if the machine was sampled and the system reports usage.
+	Run     Sample    `json:"run,omitzero"`
+	Samples []Sample  `json:"samples"`
+	Pauses  []GCPause `json:"gc_pauses"` // of the collector
 
-	// Overhead is the cost of a task besides its own work, 0 if unknown. OverheadOrigin
-	// describes how it was determined, or why it is unknown.
+	// Overhead is the cost of a task besides its own work; 0 if unknown. OverheadOrigin is how it
+	// was determined, or why it is unknown.
 	Overhead       time.Duration `json:"overhead_ns"`
 	OverheadOrigin string        `json:"overhead_origin,omitempty"`
 
 	// Classes is sorted by the total cycles (or running time) of their tasks, largest first.
 	Classes []Class `json:"classes"`
-	// Log holds a record of each task, in the order of their ends, if requested.
-	Log []TaskRecord `json:"-"`
-	// LogDropped counts the tasks that did not fit into the log.
-	LogDropped uint64 `json:"-"`
+	// Log holds a record of each task, in the order of their ends, if requested. LogDropped counts
+	// the tasks that did not fit.
+	Log        []TaskRecord `json:"-"`
+	LogDropped uint64       `json:"-"`
 	// Instances is the number of programs in the profile, if [Merge] has added several; 0 means
 	// one. Wall and Run are then sums over them, and Procs is the largest.
 	Instances int `json:"instances,omitempty"`
@@ -78,13 +68,12 @@ type Class struct {
 	RunningNS Histogram `json:"running_ns,omitzero"`
 	// WallNS is the time from the start of each task to its end, in nanoseconds.
 	WallNS Histogram `json:"wall_ns"`
-	// BlockedNS is the part of WallNS, in nanoseconds, in which the task was off the processor:
-	// blocked, or waiting for a processor. It excludes such time of nested tasks. If Accuracy
-	// is "upper-bound", except in a trace, only pauses are known, and it counts only the tasks
-	// that paused.
+	// BlockedNS is the part of WallNS in which the task was off the processor, without that of
+	// nested tasks. If Accuracy is "upper-bound", except in a trace, only pauses are known, and
+	// it counts only the tasks that paused.
 	BlockedNS Histogram `json:"blocked_ns"`
-	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor,
-	// in nanoseconds. It is set only in a profile from a trace.
+	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor. It
+	// is set only in a profile from a trace.
 	ReadyNS Histogram `json:"ready_ns,omitzero"`
 
 	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
@@ -99,9 +88,8 @@ type Class struct {
 	// Unmeasured counts executions that ended while paused, or that blocked without a measured
 	// execution to estimate them by. They are in no histogram.
 	Unmeasured uint64 `json:"unmeasured"`
-	// Estimated is how many of Tasks blocked and are therefore known only from a sample of such
-	// tasks. Their cycles, and values derived from these, are estimates; their wall time is
-	// measured.
+	// Estimated is how many of Tasks blocked, so that their cycles are estimated from a sample of
+	// such tasks; their wall time is measured.
 	Estimated uint64 `json:"estimated,omitempty"`
 	// Longest is the longest wall time of the executions whose cycles are estimated or not
 	// measured because they blocked or were preempted.

@@ -28,12 +28,6 @@ type RecorderOptions struct {
 	// AggregateNested counts what a task executes by [Do] as part of that task instead of as a
 	// separate task, because it could not have run in parallel.
 	AggregateNested bool
-	// NoThreadState stops this process, from then on, from registering addresses with the Linux
-	// kernel for the threads that execute tasks (rseq and set_tid_address). The clock is then
-	// the best one that needs neither, such as "thread-clock", whose reading takes about 0.3 µs
-	// instead of 17 ns: see [Profile].Source. Tasks under way are not measured. The environment
-	// variable BOTTLENECK_NO_THREAD_STATE=1 does the same from the start.
-	NoThreadState bool
 }
 
 // A Recorder collects the measurements of [Pool], [Group] and [Do]. Its memory is bounded,
@@ -98,9 +92,9 @@ func (r *Recorder) now() moment {
 	return m
 }
 
-// NewRecorder returns a recorder that records from now on. The first one in a process takes about
-// 0.5 ms to choose and calibrate the cycle counter, and 2 ms to measure the cost of an empty task.
-// Create it before the work begins, because that cost cannot be measured in a busy process.
+// NewRecorder returns a recorder that records from now on. Create it before the work begins: the
+// first one in a process takes 0.5 ms to calibrate the cycle counter, and 2 ms to measure the cost
+// of an empty task, which is not possible in a busy process.
 func NewRecorder(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
 	r.overhead = empty.measured() // before the run begins, of which it would be a part
@@ -124,7 +118,7 @@ func newRecorder(opts RecorderOptions) *Recorder {
 	return r
 }
 
-// prepare chooses the clock and begins the run, once. It reads the system's files at the same time.
+// prepare chooses the clock and begins the run, once.
 func (r *Recorder) prepare() {
 	r.once.Do(func() {
 		waited := make(chan waits, 1)
@@ -133,11 +127,7 @@ func (r *Recorder) prepare() {
 			waited <- processWaits()
 		})
 		r.open()
-		bias := &theBias
-		if r.clock != cycles.Default() {
-			bias = &theSecondBias
-		}
-		r.bias = bias.Get(func() int64 { return measureBias(r.opts.NoThreadState) })
+		r.bias = theBias.Get(measureBias)
 		r.waited = <-waited
 		r.began = r.now()
 		r.ready.Store(true)
@@ -146,23 +136,18 @@ func (r *Recorder) prepare() {
 
 // open chooses the clock.
 func (r *Recorder) open() {
-	if r.opts.NoThreadState {
-		r.clock = cycles.WithoutThreadState()
-	} else {
-		r.clock = cycles.Default()
-	}
+	r.clock = cycles.Default()
 	r.base, r.locks = cycles.TimebaseOf(), !cycles.Coroutines()
 	r.anywhere = r.clock.Info().Source == cycles.WallTSC
 }
 
 // theBias is the part of the recorder's own work between the two readings of the clock that is
-// charged to a task, about 40 ns. theSecondBias is that of the clock of recorders with
-// NoThreadState, if it is not the default clock.
-var theBias, theSecondBias lazy.Value[int64]
+// charged to a task, about 40 ns.
+var theBias lazy.Value[int64]
 
 // measureBias returns the least that any of 20 to 200 empty tasks appears to execute.
-func measureBias(noThreadState bool) int64 {
-	r := newRecorder(RecorderOptions{NoThreadState: noThreadState})
+func measureBias() int64 {
+	r := newRecorder(RecorderOptions{})
 	r.open()
 	r.began.tick = cycles.Ticks()
 	r.ready.Store(true)
@@ -186,8 +171,8 @@ func defaultRecorder() *Recorder {
 
 var theRecorder lazy.Value[*Recorder]
 
-// Default returns the recorder of pools, groups and tasks without one of their own. It keeps no log
-// and does not aggregate. The first call takes as long as that of [NewRecorder].
+// Default returns the recorder of pools, groups and tasks without one of their own. The first call
+// takes as long as that of [NewRecorder].
 func Default() *Recorder {
 	empty.measured()
 	r := defaultRecorder()
@@ -215,8 +200,7 @@ type cell struct {
 	aggregated uint64
 }
 
-// left holds the statistics of tasks that have left their threads, and of those that were measured
-// because they were locked.
+// left holds the statistics of tasks that left their threads, or would have without a lock.
 type left struct {
 	wall    Histogram // nanoseconds, of unmeasured tasks
 	cycles  Histogram // self, of measured tasks
@@ -299,8 +283,7 @@ type entry struct {
 	tid        int
 }
 
-// logging reserves a place in the log for a task that the calling goroutine creates now. It returns
-// nil if there is no log, or it is full.
+// logging reserves a place in the log for a task that the caller creates now, or returns nil.
 func (r *Recorder) logging() *pending {
 	if r.opts.Log == 0 {
 		return nil
@@ -317,8 +300,7 @@ func (r *Recorder) logging() *pending {
 	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: callstack.Goid()}
 }
 
-// unlog returns the place reserved by logging for a task that will not be in the log even if there
-// is room: it does not execute, or not as a separate task, or is not measured.
+// unlog returns the place of a task that does not execute, or not as a separate measured task.
 func (r *Recorder) unlog(p *pending) {
 	switch {
 	case r.opts.Log == 0:
@@ -338,10 +320,9 @@ func (r *Recorder) submitting() *pending {
 	return p
 }
 
-// The result of a task is first noted. Notes are counted when there are many of them, or for a
-// profile. A note touches one or two cache lines, but counting touches a dozen, in statistics that
-// the tasks themselves may have evicted from the cache. There are several places for notes, so that
-// threads rarely compete for the same one.
+// The result of a task is first noted. Notes are counted when there are many, or for a profile: a
+// note touches one or two cache lines, counting a dozen. There are several places for notes, so that
+// threads rarely compete for one.
 
 // note is the result of one execution.
 type note struct {
@@ -392,8 +373,8 @@ func notesOf(th *cycles.Thread, g uintptr) *notes {
 	}
 }
 
-// release lets others use the notes. On amd64 any store publishes all earlier ones, in a tenth of the
-// time of an atomic one, which also waits until the thread's stores have reached the cache.
+// release lets others use the notes. On amd64 any store publishes all earlier ones, in a tenth of
+// the time of an atomic one.
 func (n *notes) release() {
 	if runtime.GOARCH == "amd64" && !race.Enabled {
 		n.busy = 0

@@ -21,12 +21,10 @@ import (
 // outermost total.
 //
 // The clock counts what a thread executes. For a task that left its thread ([cycles.Mark.Stayed]),
-// because it blocked, only the wall time is known. Some such tasks are locked to their threads,
-// which measures them: see locking.go. In a program that contains coroutines ([iter.Pull]) no task
-// is locked, because that could end the program.
+// only the wall time is known, unless it was locked to the thread: see locking.go. In a program with
+// coroutines ([iter.Pull]) no task is locked, because that could end the program.
 //
-// [Pause] takes the goroutine's frames off its stack, and Resume puts them back. The cycles in
-// between belong to no task. A task that ends while it is paused is counted as unmeasured.
+// [Pause] takes the goroutine's frames off its stack, and Resume puts them back.
 
 // frame is one executing task. Only its goroutine accesses it.
 type frame struct {
@@ -38,7 +36,7 @@ type frame struct {
 
 	left  bool  // it left its thread before the last Pause: its cycles are unknown
 	turns uint8 // how often it let others run before the last Pause, or between two
-	// switches is what threadSwitches returned when the goroutine was locked.
+	// switches is what cycles.Switches returned when the goroutine was locked.
 	switches int64
 	before   int64 // cycles before the last Pause
 	offCPU   int64 // ticks off the processor before the last Resume
@@ -73,8 +71,7 @@ func (s *stack) at(i int) *frame {
 	return &s.inner[i-1]
 }
 
-// innermost returns the newest frame, or the root if there is none. It reads inner only if it has
-// been used.
+// innermost returns the newest frame, or the root if there is none.
 //
 //go:norace
 func (s *stack) innermost() *frame {
@@ -95,9 +92,8 @@ type shadow struct {
 	_      [32]byte       // a multiple of the cache line, so that allocation aligns it
 }
 
-// shadows holds the shadow stacks of all goroutines that have executed tasks. The runtime reuses
-// the structures of exited goroutines, so there are only as many stacks as goroutines that lived at
-// the same time.
+// shadows holds the stacks of all goroutines that have executed tasks: as many as lived at the same
+// time, because the runtime reuses the structures of exited goroutines.
 var shadows struct {
 	recent [1024]hints
 	all    sync.Map // by the goroutine
@@ -106,8 +102,7 @@ var shadows struct {
 // hints show where to find the stacks of some goroutines with the same hash.
 type hints [4]hint
 
-// hint is the stack of a goroutine. The fields may be of different goroutines if both were set at
-// the same time.
+// hint is the stack of a goroutine, or the fields of two that were set at the same time.
 type hint struct {
 	g  atomic.Uintptr
 	sh atomic.Pointer[shadow]
@@ -115,8 +110,8 @@ type hint struct {
 
 func hintsOf(g uintptr) *hints { return &shadows.recent[uint64(g)*0x9e3779b97f4a7c15>>54] }
 
-// shadowOf returns the calling goroutine's shadow stack. Later goroutines reuse it, but only one at
-// a time, which the race detector cannot see.
+// shadowOf returns the calling goroutine's stack. Later goroutines reuse it, but only one at a time,
+// which the race detector cannot see.
 //
 //go:norace
 func shadowOf(g uintptr) *shadow {
@@ -165,9 +160,8 @@ func (sh *shadow) forget() {
 	}
 }
 
-// An execution is the state that begin leaves for end. It is not copied: copying recently written
-// data with wider accesses than it was written with stalls the processor for longer than the writes
-// took.
+// An execution is the state that begin leaves for end. It is not copied: reading recently written
+// data with wider accesses than it was written with stalls the processor.
 type execution struct {
 	site   *site
 	shadow *shadow
@@ -212,9 +206,8 @@ func (x *execution) begin(s *site, log *pending) {
 	f.first, x.first = f.start.Wall, f.start.Wall
 }
 
-// forward keeps the clock from stepping back between two readings of one thread in a root task. A
-// thread clock that sets a new anchor can step back by a few microseconds. A nested task would then
-// appear to have executed more than the enclosing one.
+// forward keeps the clock from stepping back between two readings of one thread in a root task, as a
+// thread clock can at a new anchor. A nested task would then appear larger than the enclosing one.
 //
 //go:norace
 func (sh *shadow) forward(mark *cycles.Mark) {
@@ -285,8 +278,7 @@ func (x *execution) end() {
 		x.endRegion()
 		return
 	}
-	// The rest is what finish does for a typical task: not nested and without nested tasks,
-	// never paused or locked, and not in a log.
+	// The rest is what finish does for a task without nesting, pauses, locks and log.
 	counted, wall := mark.CPU-f.start.CPU, mark.Wall-f.first
 	notes := notesOf(mark.Thread, sh.g)
 	note := notes.next()
@@ -356,8 +348,8 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	sh.pop()
 }
 
-// addNested subtracts the cycles of a task nested in f, which has just ended, from f's own. If the
-// task is aggregated into f, it subtracts only those that the task had subtracted itself.
+// addNested subtracts a nested task that has just ended from f's own cycles. If the task is
+// aggregated into f, it subtracts only what the task had subtracted itself.
 //
 //go:norace
 func (f *frame) addNested(inner *frame, m *measurement, kind noteKind) {
@@ -427,12 +419,10 @@ type paused struct {
 //	paused.Resume()
 //
 // Without it, the cycles of tasks that block are known only from a sample of such tasks. A pause
-// costs about 0.15 µs and one allocation. Its time belongs to the task's wall and blocked time, not
-// to its cycles.
+// costs about 0.15 µs and one allocation. Its time belongs to the task's wall and blocked time.
 //
-// Outside a task Pause does nothing. A task that ends while paused is counted as unmeasured, and so
-// are the enclosing tasks that were paused with it. A goroutine that the user locked to its thread
-// stays locked.
+// Outside a task Pause does nothing. A task that ends while paused is unmeasured, and so are the
+// enclosing tasks that were paused with it.
 func Pause() Paused { return Paused{shadowOf(cycles.Goroutine()).pause()} }
 
 // pause takes all frames of the goroutine off its stack.
@@ -503,7 +493,7 @@ func (p *paused) resume() {
 	for i := range sh.depth() {
 		if f := sh.at(i); f.lock != 0 {
 			runtime.LockOSThread()
-			f.switches = threadSwitches() // of the current thread
+			f.switches = cycles.Switches() // of the current thread
 		}
 	}
 	mark := p.rec.clock.Start()

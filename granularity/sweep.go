@@ -34,11 +34,9 @@ type SweepResult []SweepPoint
 //	result := granularity.Sweep(10, func(tasks int) { analyse(files, tasks) }, 570, 285, 16)
 //	fmt.Print(result)
 //
-// The runs of all numbers of tasks are interleaved, so that a change of the machine's speed affects
-// all of them alike; one round before the first is not counted. The intervals are Welch's t
-// intervals on the logarithms of the times, which assume that relative errors are approximately
-// normal. It panics if a number of tasks is less than 1, or none is given; a panic in run passes
-// through. At least three runs are made.
+// The runs of all numbers of tasks are interleaved; one round before the first is not counted. The
+// intervals are Welch's t intervals on the logarithms of the times. At least three runs are made. It
+// panics if a number of tasks is less than 1, or none is given.
 func Sweep(runs int, run func(tasks int), counts ...int) SweepResult {
 	if len(counts) == 0 || slices.Min(counts) < 1 {
 		panic("granularity: Sweep of less than one task")

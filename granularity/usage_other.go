@@ -10,6 +10,3 @@ func processUsage() usage {
 	cpu := proctime.Self()
 	return usage{known: cpu > 0, cpu: cpu}
 }
-
-// threadSwitches returns 0: this system has no counts for threads.
-func threadSwitches() int64 { return 0 }

@@ -8,24 +8,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Goroutines as tasks. The paper counts every thread as a task. In a trace without regions, every
-// goroutine of the program is a task, from its creation to its exit. Its class is its name, and its
-// creation site is the go statement. If several go statements start goroutines of one name, the
-// class of the first statement has that name, and the other classes also have the line of their
-// statement.
+// Goroutines as tasks. In a trace without regions, every goroutine of the program is a task, from its
+// creation to its exit. Its class is its name, and its creation site the go statement. If several go
+// statements start goroutines of one name, the classes of all but the first also have the line.
 //
 // The granularity is the goroutine's running time, including time in C. The task is nested if a
 // goroutine other than main started it. If nested tasks are aggregated, a goroutine that ends
 // before its creator is part of the creator's task.
 //
-// A goroutine that serves requests, of a net/http connection or a gRPC stream, is named after the
-// handler while one runs (see naming.go in package timeline). A request is a task nested in it,
-// from the end of the preceding read to the beginning of the following read. Its class is the
-// handler and its pool the function of the connection. If no call chain shows the handler, the class
-// is that function with " (request)".
-//
-// So is a task of a pool that package instrument has changed: a region of the pool's user task, with
-// the call chain that submitted it. Its class is the function.
+// A goroutine that serves requests is named after the handler while one runs (see naming.go in
+// package timeline). A request is a task nested in it, between two reads. Its class is the handler
+// or, if no call chain shows it, the function of the connection with " (request)". A task of a pool
+// that package instrument has changed is nested, too: a region of the pool's user task.
 //
 // Goroutines that began before the trace, or were alive at its end, are unmeasured. Those for which
 // both hold are not tasks of the trace.

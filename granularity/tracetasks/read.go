@@ -71,19 +71,16 @@ type Options struct {
 // call chains: see goroutines.go. [granularity.Profile].Of shows which of these the tasks are.
 //
 // The granularity of a region is the time for which its goroutine ran (or was in a system call that
-// kept its processor), without nested regions. It is an upper bound of CPU time, because a trace
-// does not show when the system took the thread off its core. Source and Accuracy of the profile
-// reflect that, and there are no cycles unless Options.Hz is set. Regions of package granularity's
-// pools, groups and Do are included, with pools' names.
+// kept its processor), without nested regions: an upper bound of CPU time, because a trace does not
+// show when the system took the thread off its core. Regions of package granularity's pools, groups
+// and Do are included, with pools' names.
 //
-// Created is the call chain of StartRegion or, for this module's pools, which start the regions
-// themselves, that of the go statement. Submitted is where the region's user task began or, without
-// one, where its goroutine was started. For workers that take tasks from a queue, that is where the
-// workers were started. It is nil for nested regions.
+// Created is the call chain of StartRegion or, for this module's pools, that of the go statement.
+// Submitted is where the region's user task began or, without one, where its goroutine was started.
+// It is nil for nested regions.
 //
-// Samples and pauses are those of the trace. Samples count goroutine switches instead of context
-// switches, see [granularity.Profile.SwitchesName]. Regions that began before the trace, or end
-// after it, are unmeasured.
+// Samples count goroutine switches instead of context switches. Regions that began before the
+// trace, or end after it, are unmeasured.
 //
 // If a trace is truncated or broken, Read returns the profile of the readable part, with a warning,
 // and an error (a *[timeline.Error]). The profile is nil only if nothing could be read.

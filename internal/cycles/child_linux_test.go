@@ -41,28 +41,13 @@ func childMain(child string) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}
-	case "fatal", "fatal, by option":
-		if err := denySyscalls(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_SET_TID_ADDRESS, unix.SYS_RSEQ); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(3)
-		}
-		if child == "fatal, by option" {
-			WithoutThreadState()
-		}
-	case "late option":
-		runtime.LockOSThread()
-		Default()
-		if c := WithoutThreadState(); c.rseq {
-			fmt.Fprintln(os.Stderr, "the clock is", c.Info().Source)
-			os.Exit(3)
-		}
-		runtime.UnlockOSThread()
+	case "fatal":
 		if err := denySyscalls(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_SET_TID_ADDRESS, unix.SYS_RSEQ); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}
 	}
-	if strings.HasPrefix(child, "fatal") || child == "late option" {
+	if child == "fatal" {
 		var threads sync.WaitGroup
 		for range 8 { // readings on threads of their own
 			threads.Add(1)
@@ -86,7 +71,7 @@ func childMain(child string) {
 		from := c.Start()
 		busy(1_000_000)
 		to := c.Stop(from.Thread)
-		count, wall, ok := c.Elapsed(&from, &to)
+		count, wall, ok := c.elapsed(&from, &to)
 		sound = sound || ok && count > wall/20 && count <= wall+wall/10
 	}
 	json.NewEncoder(os.Stdout).Encode(report{c.Info(), sound})
@@ -235,8 +220,7 @@ func TestCgo(t *testing.T) {
 	}
 }
 
-// With BOTTLENECK_NO_THREAD_STATE, or with the option, no thread makes the system calls rseq and
-// set_tid_address: a process that is killed at the first one measures and survives. Without it the
+// With BOTTLENECK_NO_THREAD_STATE, no thread makes the system calls rseq and set_tid_address: a process that is killed at the first one measures and survives. Without it the
 // same process is killed.
 func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
 	if libcThreads {
@@ -249,21 +233,12 @@ func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
 		require.Missing(t, "system calls cannot be made fatal here: ", err)
 	}
-	for _, tt := range []struct{ child, value string }{{"fatal", "1"}, {"fatal, by option", ""}, {"late option", "0"}} {
-		t.Setenv(NoThreadState, tt.value)
-		got := openInChild(t, os.Args[0], tt.child, nil).Info
-		switch tt.child {
-		case "late option":
-			if own := Default().Info(); got.Source != own.Source {
-				t.Errorf("%s: the default clock is %s, and was %s", tt.child, got.Source, own.Source)
-			}
-		default:
-			if got.Source == RseqClock || got.Source == "" {
-				t.Errorf("%s: source %q", tt.child, got.Source)
-			}
-			if got.Source == ThreadClock && !slices.ContainsFunc(got.Refused, func(s string) bool { return strings.Contains(s, "switched off") || !haveTSC }) {
-				t.Errorf("%s: refused %q", tt.child, got.Refused)
-			}
-		}
+	t.Setenv(NoThreadState, "1")
+	got := openInChild(t, os.Args[0], "fatal", nil).Info
+	if got.Source == RseqClock || got.Source == "" {
+		t.Errorf("source %q", got.Source)
+	}
+	if got.Source == ThreadClock && !slices.ContainsFunc(got.Refused, func(s string) bool { return strings.Contains(s, "switched off") || !haveTSC }) {
+		t.Errorf("refused %q", got.Refused)
 	}
 }

@@ -11,7 +11,6 @@ type Clock struct {
 	info Info
 	base *Timebase
 	spec perfevent.Spec // of the event, for sources that are perf events
-	bias int64          // least difference of two consecutive readings
 	rseq bool           // info.Source == RseqClock
 }
 
@@ -28,8 +27,6 @@ type Mark struct {
 	Turn Turn
 }
 
-// Start and Stop are in rseq_linux.go and other.go.
-
 // Info describes the clock.
 func (c *Clock) Info() Info { return c.info }
 
@@ -41,17 +38,6 @@ func (c *Clock) readSlow() Mark {
 	th := threads.current()
 	wall := ticks()
 	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th, Turn: p.turn}
-}
-
-// Elapsed returns the cycles executed and the ticks passed between two readings. If the readings
-// came from different threads, because the goroutine was not locked, it reports false and returns
-// the ticks for the cycles.
-func (c *Clock) Elapsed(start, stop *Mark) (cycles, wall int64, ok bool) {
-	wall = max(stop.Wall-start.Wall, 0)
-	if start.Thread != stop.Thread {
-		return wall, wall, false
-	}
-	return max(stop.CPU-start.CPU-c.bias, 0), wall, true
 }
 
 // read returns the source's count so far on the thread, which is the calling one.

@@ -22,8 +22,8 @@
 // The first Open takes 0.5 ms, later ones 0.1 ms, the first reading on a thread 0.7 µs.
 //
 // On Linux without a C library, each thread that is read gives the kernel an address that it zeroes
-// when the thread exits (set_tid_address), and a struct rseq. [NoThreadState] and [WithoutThreadState]
-// prevent both; the ladder then skips the rseq clock. With a C library, the rseq clock needs glibc 2.35
+// when the thread exits (set_tid_address), and a struct rseq. [NoThreadState]
+// prevents both; the ladder then skips the rseq clock. With a C library, the rseq clock needs glibc 2.35
 // or newer on amd64, whose threads have registered an area.
 //
 // Since Linux 6.19 the kernel checks a restartable sequence only if it interrupted user code, so a

@@ -21,17 +21,15 @@ import (
 var (
 	fsgsbase    = hasFSGSBase()
 	libcThreads = fsgsbase && fsSelf() || !fsgsbase && cgoBuild
+	// Without an address for the kernel to zero, the exit of a thread cannot be detected, and
+	// another thread can get its FS base.
 	//lint:ignore U1000 hereAt reads it
-	byFS = fsgsbase && !libcThreads && !noThreadState.Load()
+	byFS = fsgsbase && !libcThreads && !noThreadState
 	//lint:ignore U1000 hereAt reads it
 	procidAt uintptr // offset of the thread ID in the runtime's thread structure; 0: not found
 	//lint:ignore U1000 hereAt reads it
 	libcCS uintptr // offset of rseq_cs of the C library's area from the FS base; 0: not found
 )
-
-// identifyByNumber makes the thread ID the identity. An FS base can be reused by another thread,
-// and without an address for the kernel to zero, the exit cannot be detected.
-func identifyByNumber() { byFS = false }
 
 func identity() uintptr {
 	if id := here().thread; id != 0 {

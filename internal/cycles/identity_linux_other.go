@@ -18,9 +18,6 @@ func identity() uintptr {
 	return tid
 }
 
-// identifyByNumber does nothing: the thread ID is the identity.
-func identifyByNumber() {}
-
 // here returns no thread identity: there is no FS base.
 func here() place { return place{turn: turn()} }
 

@@ -13,15 +13,14 @@ import (
 )
 
 // Default returns the process's clock, which the first call chooses with Open.
-func Default() *Clock { return theClock.Get(open) }
-
-// open opens a clock of the whole ladder. Its last source is never refused.
-func open() *Clock {
-	c, _ := Open()
-	return c
+func Default() *Clock {
+	return theClock.Get(func() *Clock {
+		c, _ := Open() // the last source of the ladder is never refused
+		return c
+	})
 }
 
-var theClock, theSecond lazy.Value[*Clock]
+var theClock lazy.Value[*Clock]
 
 // Open returns a clock for the first of the sources (default: the whole [Ladder]) that proves
 // itself by counting. It fails if all of them are refused, which never happens with the whole
@@ -92,14 +91,14 @@ func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
 		if err := probeRseq(th, base); err != nil { // it also spins and sleeps
 			return nil, err
 		}
-		c.measure(th)
+		c.measure()
 		return c, nil
 	case ThreadClock:
 		c.info.HzOrigin += "; thread time from " + threadClockName
 		return c.probe(th)
 	case WallTSC:
 		c.info.Accuracy = UpperBound
-		c.measure(th)
+		c.measure()
 		return c, nil
 	}
 	return nil, errors.New("not a source that can be opened")
@@ -157,8 +156,7 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 		from := c.Start()
 		spinUntil(ticks() + c.base.FromNS(int64(spin)))
 		to := c.Stop(th)
-		counted, wall, _ := c.Elapsed(&from, &to)
-		if last = float64(counted) / float64(wall); last <= most {
+		if last = from.rate(&to); last <= most {
 			best = max(best, last)
 		}
 		if best >= 0.9 {
@@ -172,15 +170,17 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 		from := c.Start()
 		sleepThread(sleep)
 		to := c.Stop(th)
-		counted, wall, _ := c.Elapsed(&from, &to)
-		return float64(counted) / float64(wall)
+		return from.rate(&to)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.measure(th)
+	c.measure()
 	return c, nil
 }
+
+// rate returns the cycles for each tick between two readings.
+func (m *Mark) rate(to *Mark) float64 { return float64(to.CPU-m.CPU) / float64(max(to.Wall-m.Wall, 1)) }
 
 // standsStill verifies that the source does not count while the thread sleeps. The best of several
 // sleeps decides, because time that a hypervisor takes just before or after a sleep counts as
@@ -195,15 +195,8 @@ func standsStill(sleep func() (cyclesPerTick float64)) error {
 	return fmt.Errorf("counts %.2g cycles a tick of sleeping", last)
 }
 
-// measure determines the cost of a pair of readings in the source's own count, which Elapsed
-// subtracts, and the duration of a reading.
-func (c *Clock) measure(th *Thread) {
-	c.bias = math.MaxInt64
-	until := ticks() + c.base.FromNS(int64(500*time.Microsecond))
-	for i := 0; i < 200 && (i < 20 || ticks() < until); i++ { // each may take two slow system calls
-		from := c.Start().CPU
-		c.bias = min(c.bias, max(c.Stop(th).CPU-from, 0))
-	}
+// measure determines the duration of a reading.
+func (c *Clock) measure() {
 	best := int64(math.MaxInt64)
 	for range 20 {
 		from := ticks()

@@ -25,9 +25,6 @@ func (a *area) exists(int) bool { return true }
 // sleepThread makes the calling thread sleep. The goroutine must be locked to it.
 func sleepThread(d time.Duration) { time.Sleep(d) }
 
-// identifyByNumber does nothing: no address is registered with the kernel.
-func identifyByNumber() {}
-
 // identity is the same for all threads: only Linux has thread state.
 func identity() uintptr { return 1 }
 
@@ -47,6 +44,9 @@ const (
 )
 
 func prepareRseq() {}
+
+// Switches returns 0: this system has no counts for threads.
+func Switches() int64 { return 0 }
 
 func probeRseq(*Thread, *Timebase) error { return errors.New("rseq: Linux only") }
 

@@ -23,26 +23,22 @@ import (
 // the processor. Hence:
 //
 //  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
-//  2. if the marker is cleared, the three do not belong together: repeat; also repeat, a few times,
-//     if the two TSCs are much farther apart than necessary: an interrupt or the hypervisor
-//     intervened, which no marker shows;
+//  2. if the marker is cleared, repeat; also repeat, a few times, if the two TSCs are much farther
+//     apart than necessary: an interrupt or the hypervisor intervened;
 //  3. keep offset = CPU time − TSC (midway between the two);
 //  4. from now on read the TSC; if the marker is set *after* that, thread CPU
 //     time = offset + TSC, else start over at 1.
 //
 // The marker remains set when a task ends, so the next task on the thread needs no new anchor (400
-// ns). A marker must not outlive its thread in an area that a new thread takes for its own. There
-// are two kinds of areas:
+// ns). A marker must not outlive its thread in an area that a new thread takes for its own:
 //
 //   - Without a C library the area is ours. The kernel zeroes area.life when the thread exits.
-//   - glibc (2.35 and later) has registered an area in each thread's own memory. We search for its
-//     position once, by asking the kernel whether a candidate is registered, and use its word
-//     rseq_cs, which the kernel clears at registration since Linux 6.14. Each thread's marker is
-//     the address of its own sequence, and threads are identified by their IDs, so the marker of a
-//     dead thread is not mistaken for that of the thread that reuses its memory.
+//   - glibc (2.35 and later) has registered an area in each thread's own memory. Its position is
+//     searched for once; its word rseq_cs is used. Each thread's marker is the address of its own
+//     sequence, and threads are identified by their IDs, so the marker of a dead thread is not
+//     mistaken for that of the thread that reuses its memory.
 //
-// fork and exec: the child of a fork that shares memory (Go's own way to start processes) has no
-// registration, and exec drops it, so a child never writes to its parent's areas.
+// A child process never writes to its parent's areas: fork and exec drop the registration.
 
 // rseq is struct rseq of linux/rseq.h in its first, 32-byte, version.
 type rseq struct {
@@ -111,7 +107,7 @@ func (a *area) register() error {
 	switch {
 	case a.state == rseqRegistered:
 		return nil
-	case noThreadState.Load():
+	case noThreadState:
 		return errSwitchedOff
 	case a.state == rseqRefused:
 		return errors.New("the thread's registration was refused before")
@@ -150,7 +146,7 @@ func (a *area) register() error {
 
 const rseqUnregister = 1 // RSEQ_FLAG_UNREGISTER
 
-var errSwitchedOff = errors.New("rseq: switched off, by " + NoThreadState + " or an option")
+var errSwitchedOff = errors.New("rseq: switched off by " + NoThreadState)
 
 // cs returns the word rseq_cs of the calling thread, which owns area a.
 func (a *area) cs() *uint64 {
@@ -210,7 +206,7 @@ func probeRseq(th *Thread, base *Timebase) error {
 	if base.Hz == 1e9 && !haveTSC {
 		return errNoTSC
 	}
-	if noThreadState.Load() {
+	if noThreadState {
 		return errSwitchedOff
 	}
 	a := th.area
@@ -257,7 +253,7 @@ var sleeps lazy.Value[error]
 
 // prepareRseq begins the probe, if the rseq clock may be used.
 func prepareRseq() {
-	if !haveTSC || noThreadState.Load() {
+	if !haveTSC || noThreadState {
 		return
 	}
 	th, unlock := lockThread()
@@ -276,13 +272,13 @@ func (a *area) probeSleep() error {
 	defer a.drop()
 	slept := 0
 	for try := 0; try < 30 && slept < 2; try++ {
-		before := switches()
+		before := Switches()
 		if atomic.StoreUint64(a.cs(), a.marker()); !a.standing() {
 			continue
 		}
 		unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
 		standing := a.standing() // before anything else can clear it
-		if switches() == before {
+		if Switches() == before {
 			continue
 		}
 		if standing {
@@ -296,13 +292,14 @@ func (a *area) probeSleep() error {
 	return nil
 }
 
-// switches returns how often the calling thread has given up its processor.
-func switches() int64 {
+// Switches returns how often the calling thread has left its processor, or 0 if unknown, in about 0.5
+// µs.
+func Switches() int64 {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
 		return 0
 	}
-	return int64(usage.Nvcsw)
+	return int64(usage.Nvcsw) + int64(usage.Nivcsw)
 }
 
 // Start reads the clock at the start of a measurement. It excludes the cost of the reading as well
@@ -409,7 +406,7 @@ func newArea() *area {
 func (a *area) enter() (tid int) {
 	tid = unix.Gettid()
 	atomic.StoreUint32(&a.life, uint32(tid))
-	if !libcThreads && !noThreadState.Load() {
+	if !libcThreads && !noThreadState {
 		if _, _, errno := unix.RawSyscall(unix.SYS_SET_TID_ADDRESS, uintptr(unsafe.Pointer(&a.life)), 0, 0); errno == 0 {
 			a.kept = 1
 		}

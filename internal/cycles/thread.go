@@ -10,41 +10,17 @@ import (
 
 // The registry of threads.
 //
-// Counters belong to threads, and so does the state kept for them: an rseq area and open perf
-// events. A reading finds that state in a few nanoseconds, by an inexpensive identity
-// (identity_*.go) in an open-addressed table that is read without a lock.
-//
-// A thread exits unnoticed if a goroutine exits while locked to it. Another thread may then get its
-// identity. The word `life` of the thread's area decides: the kernel zeroes it when the thread
-// exits (rseq_linux.go). Where an identity is a goroutine's (other systems), it never dies.
+// Counters belong to threads, and so does their state: an rseq area and open perf events. A reading
+// finds it by an inexpensive identity (identity_*.go) in an open-addressed table that is read
+// without a lock. If a thread exits, another one may get its identity. The word `life` of the
+// thread's area decides: the kernel zeroes it when the thread exits (rseq_linux.go).
 
 // NoThreadState is an environment variable. If it is neither empty nor 0, the package does not
-// register addresses with the kernel (set_tid_address and rseq). See [WithoutThreadState].
+// register addresses with the kernel (set_tid_address and rseq), and the ladder skips the rseq
+// clock.
 const NoThreadState = "BOTTLENECK_NO_THREAD_STATE"
 
-// noThreadState reports whether threads are kept in the registry only, not registered with the
-// kernel.
-var noThreadState = func() *atomic.Bool {
-	v := os.Getenv(NoThreadState)
-	off := new(atomic.Bool)
-	off.Store(v != "" && v != "0")
-	return off
-}()
-
-// WithoutThreadState stops the package from registering addresses with the kernel and returns a
-// clock that needs none: the best source of the ladder except the rseq clock. Threads that have
-// measured before keep their registration. An earlier [Default] that is the rseq clock keeps
-// working, at the cost of the thread clock.
-func WithoutThreadState() *Clock {
-	threads.mu.Lock()
-	noThreadState.Store(true)
-	identifyByNumber()
-	threads.mu.Unlock()
-	if c := Default(); !c.rseq {
-		return c
-	}
-	return theSecond.Get(open)
-}
+var noThreadState = os.Getenv(NoThreadState) != "" && os.Getenv(NoThreadState) != "0"
 
 // A Thread is the state of one thread. The first reading on the thread creates it.
 type Thread struct {

@@ -41,7 +41,7 @@ func TestThreadsExit(t *testing.T) {
 			executed := min(tr.lo, ran)
 			to := c.Stop(from.Thread)
 			most := c.base.FromNS(threadNS() - before) // with the readings, which may be slow system calls
-			cycles, wall, ok := c.Elapsed(&from, &to)
+			cycles, wall, ok := c.elapsed(&from, &to)
 			if !ok || cycles < executed*9/10 || wall < tr.lo+c.base.FromNS(200_000) {
 				disturbed := tr.hi > tr.lo || preemptions() != preempted
 				if disturbed {
@@ -210,7 +210,7 @@ func TestForkExec(t *testing.T) {
 		}
 		tr.spin(100 * time.Microsecond)
 		to := c.Stop(from.Thread)
-		cycles, wall, ok := c.Elapsed(&from, &to)
+		cycles, wall, ok := c.elapsed(&from, &to)
 		if !ok || cycles < tr.lo || cycles > wall {
 			t.Errorf("around a child process: %d cycles, spun %d, wall %d, ok %v", cycles, tr.lo, wall, ok)
 		}
@@ -227,9 +227,9 @@ func TestMarker(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	a := c.Start().Thread.area
 	for range 100 {
-		before := switches()
+		before := Switches()
 		time.Sleep(50 * time.Microsecond)
-		if a.standing() && switches() != before { // otherwise it ended before the thread had left its processor
+		if a.standing() && Switches() != before { // otherwise it ended before the thread had left its processor
 			t.Fatal("the marker stands after a sleep")
 		}
 		if c.Stop(nil); !a.standing() {

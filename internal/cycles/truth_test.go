@@ -152,7 +152,7 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 		if pinned {
 			runtime.UnlockOSThread()
 		}
-		got := to.CPU - from.CPU - c.bias
+		got := to.CPU - from.CPU - c.bias()
 		slack := race.Slowdown * (c.base.FromNS(1500) + tr.lo/500)
 		mu.Lock()
 		defer mu.Unlock()

@@ -13,21 +13,17 @@ import (
 // A thread's counter measures a goroutine only while it stays on the thread. LockOSThread makes it
 // stay, but then each block costs 10 µs, and a locked goroutine may not advance an iterator
 // (iter.Pull) that was created unlocked. The runtime counts how often each goroutine went from
-// running to waiting or ready (g.trackingSeq, 8 bits, used to sample its own statistics). If that
-// count is equal at two readings, no other goroutine has executed on the thread between them.
+// running to waiting or ready (g.trackingSeq, 8 bits). If that count is equal at two readings, no
+// other goroutine has executed on the thread between them.
 //
 // The count misses two cases. It wraps: a goroutine that blocks 256 times, or a multiple of that,
 // and is back on its first thread appears to have stayed. And coroutines (iter.Pull) switch without
-// counting. Their time belongs to the goroutine that advances them, but others may have had the
-// thread while a coroutine was blocked. In a program with coroutines, the reason of the goroutine's
-// last wait (g.waitreason) must therefore be one that is known not to be a coroutine's.
+// counting, while others may have had the thread. In a program with coroutines, the reason of the
+// goroutine's last wait (g.waitreason) must be one that is known not to be a coroutine's.
 //
-// The count also grows when the stack does. A single turn is a growth if the stack has grown.
-// Several turns count as growths only if there are no more of them than the stack has doubled, and
-// the goroutine has never waited.
-//
-// A goroutine that is locked to its thread at both readings also stays. (If the program unlocks and
-// relocks it in between, that is not detected.)
+// The count also grows when the stack does. A single turn is a growth if the stack has grown,
+// several only if the stack has doubled as often and the goroutine has never waited. A goroutine
+// that is locked to its thread at both readings also stays.
 //
 // findTurn finds the positions of these fields in the runtime's structure by their behavior. If
 // that fails, no goroutine is known to have stayed.
@@ -80,9 +76,9 @@ func (t Turn) reason() uint8 { return uint8(t >> 8) }
 func (m *Mark) Turns(start *Mark) uint8 { return uint8(m.Turn) - uint8(start.Turn) }
 
 // Coroutines reports whether the program may contain coroutines: whether the linker has kept the
-// function that creates them, or the function names cannot be read. To advance a coroutine under
-// different locks than at its creation ends the program, so no goroutine of such a program may be
-// locked to its thread.
+// function that creates them, or the function names cannot be read. No goroutine of such a program
+// may be locked to its thread: to advance a coroutine under other locks than at its creation ends
+// the program.
 func Coroutines() bool {
 	return coroutines.Get(func() bool {
 		names := functionNames()

@@ -153,9 +153,6 @@ type SamplerOptions struct {
 	Group []Spec
 	// Period defaults to 1 ms.
 	Period time.Duration
-	// RingBytes is the size of a processor's buffer: a power of two, 2 MB if 0. It is reduced
-	// if the system does not allow that much.
-	RingBytes int
 }
 
 // Refusal is an event that the system refused.

@@ -13,11 +13,10 @@ import (
 
 // A Sampler records events of the threads of a process.
 //
-// Two kinds of events are open. Events whose occurrences are recorded, and thread switches, are
-// open for each thread and processor, with inheritance: the kernel opens them for each new thread
-// before it runs, so nothing is missed. One ring per processor takes their records. A group of
-// counters is open for each thread that [Sampler.Follow] has found and has its own ring, because
-// older kernels cannot inherit and read a group at the same time.
+// Events whose occurrences are recorded, and thread switches, are open for each thread and
+// processor, with inheritance, so nothing of new threads is missed. One ring per processor takes
+// their records. A group of counters is open for each thread that [Sampler.Follow] has found and has
+// its own ring, because older kernels cannot inherit and read a group at the same time.
 //
 // A Sampler must not be used concurrently.
 type Sampler struct {
@@ -33,19 +32,18 @@ type Sampler struct {
 	groups  [][]Spec // the Group, in parts that the hardware can count at once
 	readers map[int][]*group
 	switchy bool // groups are also read at switches
-	rec     Record
+	// ringBytes is the size of a processor's ring, a power of two; less if the system requires it.
+	ringBytes int
+	rec       Record
 }
 
 // NewSampler opens the events and starts recording. It fails if even switches cannot be recorded.
 // Refused single events are returned, and the rest is recorded.
 func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
-	if opt.RingBytes <= 0 {
-		opt.RingBytes = 2 << 20
-	}
 	if opt.Period <= 0 {
 		opt.Period = time.Millisecond
 	}
-	s := &Sampler{opt: opt, pid: opt.PID, known: map[int]bool{}, sources: map[uint64]source{}, readers: map[int][]*group{}}
+	s := &Sampler{opt: opt, pid: opt.PID, ringBytes: 2 << 20, known: map[int]bool{}, sources: map[uint64]source{}, readers: map[int][]*group{}}
 	if s.pid == 0 {
 		s.pid = os.Getpid()
 	}
@@ -69,7 +67,7 @@ func (s *Sampler) probe() (refused []Refusal) {
 	threads := uint64(inheritThread)
 	hit := func(spec Spec) unix.PerfEventAttr {
 		a := attrOf(spec)
-		a.Sample_type, a.Sample, a.Clockid, a.Wakeup = sampleType, 1, unix.CLOCK_MONOTONIC, uint32(s.opt.RingBytes/4)
+		a.Sample_type, a.Sample, a.Clockid, a.Wakeup = sampleType, 1, unix.CLOCK_MONOTONIC, uint32(s.ringBytes/4)
 		a.Bits |= unix.PerfBitInherit | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | threads
 		return a
 	}
@@ -164,8 +162,8 @@ func (s *Sampler) openThread(tid int) error {
 			}
 			if s.rings[i] != nil {
 				err = shareRing(fd, s.outputs[i])
-			} else if s.rings[i], err = mapRing(fd, s.opt.RingBytes); err == nil {
-				s.outputs[i], s.opt.RingBytes = fd, len(s.rings[i].data)
+			} else if s.rings[i], err = mapRing(fd, s.ringBytes); err == nil {
+				s.outputs[i], s.ringBytes = fd, len(s.rings[i].data)
 			}
 			if err != nil {
 				return err

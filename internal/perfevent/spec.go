@@ -25,8 +25,6 @@ type Spec struct {
 var (
 	// RefCycles counts at the nominal frequency while the thread executes.
 	RefCycles = Spec{Name: "ref-cycles", Type: typeHardware, Config: hardwareRefCycles}
-	// CPUCycles counts at the core's current frequency.
-	CPUCycles = Spec{Name: "cpu-cycles", Type: typeHardware, Config: hardwareCPUCycles}
 	// TaskClock is a software event: nanoseconds for which the thread was on a processor.
 	TaskClock = Spec{Name: "task-clock", Type: typeSoftware, Config: softwareTaskClock}
 )
@@ -35,7 +33,6 @@ var (
 const (
 	typeHardware      = 0
 	typeSoftware      = 1
-	hardwareCPUCycles = 0
 	hardwareRefCycles = 9
 	softwareTaskClock = 1
 )
