@@ -23,7 +23,7 @@ const (
 	kindCond   kindID = kindReader + 1
 )
 
-var kinds = [...]Kind{kindMutex: MutexKind, kindWriter: RWMutexWriterKind, kindReader: RWMutexReaderKind, kindCond: CondKind}
+var kinds = [...]string{kindMutex: MutexKind, kindWriter: RWMutexWriterKind, kindReader: RWMutexReaderKind, kindCond: CondKind}
 
 // account is the data that one session has recorded for one lock. It is used only after locks are
 // released, so its mutex prolongs no critical section of the program.
@@ -71,14 +71,14 @@ type waitKey struct {
 	chain *callstack.Chain
 	g     uint64
 	kind  kindID
-	flags Flags
+	flags uint32
 }
 
 type pairKey struct {
 	waiter, owner   *callstack.Chain
 	waiterG, ownerG uint64
 	kind            kindID
-	flags           Flags
+	flags           uint32
 }
 
 type waitCell struct {
@@ -98,7 +98,7 @@ const mostLatest = 8
 type latestPair struct {
 	owner  *callstack.Chain
 	ownerG uint64
-	flags  Flags
+	flags  uint32
 	pair   *pairCell
 }
 

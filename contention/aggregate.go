@@ -3,6 +3,7 @@ package contention
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,34 +12,32 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Aspect is a property by which waits are grouped.
-type Aspect string
-
-// The aspects. The owner aspects group the time by the owner to blame. Time without a known owner
-// is under [UnattributedKey], time in which the owner did not run yet under [HandOffKey], and time
-// in which waiters were ready after their waits under [ReadyKey]. The root aspects group it by the
-// goroutine at the end of the chain of blame; see [Root].
+// The aspects are properties by which waits are grouped. The owner aspects group the time by the
+// owner to blame. Time without a known owner is under [UnattributedKey], time in which the owner
+// did not run yet under [HandOffKey], and time in which waiters were ready after their waits under
+// [ReadyKey]. The root aspects group it by the goroutine at the end of the chain of blame; see
+// [Root].
 const (
-	ByKind            Aspect = "kind"
-	ByClass           Aspect = "class"
-	ByLock            Aspect = "lock"
-	ByWaiterGoroutine Aspect = "waiter-goroutine"
-	ByWaiterGroup     Aspect = "waiter-group"
-	ByWaiterFunc      Aspect = "waiter-func"
-	ByWaiterStack     Aspect = "waiter-stack"
-	ByOwnerGoroutine  Aspect = "owner-goroutine"
-	ByOwnerGroup      Aspect = "owner-group"
-	ByOwnerFunc       Aspect = "owner-func"
-	ByOwnerStack      Aspect = "owner-stack"
-	ByRootGoroutine   Aspect = "root-goroutine"
-	ByRootGroup       Aspect = "root-group"
-	ByRootFunc        Aspect = "root-func"
-	ByRootStack       Aspect = "root-stack"
-	ByFlags           Aspect = "flags"
+	ByKind            = "kind"
+	ByClass           = "class"
+	ByLock            = "lock"
+	ByWaiterGoroutine = "waiter-goroutine"
+	ByWaiterGroup     = "waiter-group"
+	ByWaiterFunc      = "waiter-func"
+	ByWaiterStack     = "waiter-stack"
+	ByOwnerGoroutine  = "owner-goroutine"
+	ByOwnerGroup      = "owner-group"
+	ByOwnerFunc       = "owner-func"
+	ByOwnerStack      = "owner-stack"
+	ByRootGoroutine   = "root-goroutine"
+	ByRootGroup       = "root-group"
+	ByRootFunc        = "root-func"
+	ByRootStack       = "root-stack"
+	ByFlags           = "flags"
 )
 
 // Aspects lists all aspects.
-var Aspects = []Aspect{
+var Aspects = []string{
 	ByKind, ByClass, ByLock, ByFlags,
 	ByWaiterFunc, ByWaiterStack, ByWaiterGroup, ByWaiterGoroutine,
 	ByOwnerFunc, ByOwnerStack, ByOwnerGroup, ByOwnerGoroutine,
@@ -53,13 +52,47 @@ const (
 	UnknownKey      = "[unknown]"
 )
 
-// Tree is the total of the waits that agree in the aspects on the path from the root. The children
-// of a node sum to it, exactly.
+// The parties in place of the owner.
+var (
+	handOffOwner      = Party{Group: HandOffKey, Stack: &Stack{Frames: []Frame{{Func: HandOffKey, Aspect: "hand-off"}}}}
+	unattributedOwner = Party{Group: UnattributedKey, Stack: &Stack{Frames: []Frame{{Func: UnattributedKey, Aspect: "unattributed"}}}}
+	readyOwner        = Party{Group: ReadyKey, Stack: &Stack{Frames: []Frame{{Func: ReadyKey, Aspect: "ready"}}}}
+)
+
+// parts iterates over the parts of all waits: the pairs and, with the wait, the parts without an
+// owner as pairs with one of the parties above. The part of readyOwner, which is not in the time
+// waited, may be 0.
+func (p *Profile) parts() iter.Seq2[*Pair, *Wait] {
+	return func(yield func(*Pair, *Wait) bool) {
+		for i := range p.Pairs {
+			if !yield(&p.Pairs[i], nil) {
+				return
+			}
+		}
+		for i := range p.Waits {
+			w := &p.Waits[i]
+			part := func(by Party, d time.Duration) bool {
+				return yield(&Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: by, Flags: w.Flags, Blamed: d}, w)
+			}
+			if w.HandOff > 0 && !part(handOffOwner, w.HandOff) || w.Unattributed > 0 && !part(unattributedOwner, w.Unattributed) || !part(readyOwner, w.Ready) {
+				return
+			}
+		}
+	}
+}
+
+// Tree is the total of the waits that agree in the aspects on the path from the root, or of those
+// for one lock. The children of a node sum to it, exactly.
 type Tree struct {
 	// Aspect is the property that the waits of the node have in common; empty for the root.
-	Aspect Aspect
+	Aspect string
 	// Key is the value of the aspect, such as the name of a function.
 	Key string
+	// Lock, Parks and ForWork are set in a LockTable only: the lock, how often goroutines blocked,
+	// and the part of Waited in waits that need not cost anything; see [Wait.ForWork].
+	Lock    *Lock
+	Parks   int64
+	ForWork time.Duration
 	// Contentions is the number of waits. Below an owner aspect, it is the number of pairs of a
 	// wait and an owner; below a root aspect, the number of triples of a wait, an owner and a
 	// root.
@@ -77,10 +110,24 @@ type Tree struct {
 	index map[string]*Tree
 }
 
+// Add adds the numbers of o to t, without the children.
+func (t *Tree) Add(o *Tree) {
+	t.Parks += o.Parks
+	t.ForWork += o.ForWork
+	t.Contentions += o.Contentions
+	t.Waited += o.Waited
+	t.Blamed += o.Blamed
+	t.HandOff += o.HandOff
+	t.Unattributed += o.Unattributed
+	t.Ready += o.Ready
+	t.ReadyIdle += o.ReadyIdle
+	t.Activity.add(o.Activity, 1)
+}
+
 // Aggregate sums the waits of a profile by the given aspects: the children of the root differ in
 // the first one, their children in the second, and so on. It returns an error if an aspect is
 // unknown or duplicate. It takes about 1 µs for each row and aspect.
-func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
+func (p *Profile) Aggregate(aspects ...string) (*Tree, error) {
 	// Indexes of the first owner aspect and the first root aspect.
 	owners, roots := len(aspects), len(aspects)
 	for i, a := range aspects {
@@ -89,89 +136,68 @@ func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 			return nil, fmt.Errorf("contention: unknown aspect %q", a)
 		case slices.Contains(aspects[:i], a):
 			return nil, fmt.Errorf("contention: aspect %q comes twice", a)
-		case a.ofOwner():
+		case ofOwner(a):
 			owners = min(owners, i)
-			if a.ofRoot() {
+			if ofRoot(a) {
 				roots = min(roots, i)
 			}
 		}
 	}
 	root := new(Tree)
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		q := &Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags}
-		root.add(aspects[:owners], q, "", 0).each(func(t *Tree) { t.Contentions += w.Contentions })
-		if w.HandOff > 0 {
-			root.add(aspects, q, HandOffKey, 0).each(func(t *Tree) { t.HandOff += w.HandOff })
-		}
-		if w.Unattributed > 0 {
-			root.add(aspects, q, UnattributedKey, 0).each(func(t *Tree) { t.Unattributed += w.Unattributed })
-		}
-		if w.Ready > 0 {
-			root.add(aspects, q, ReadyKey, 0).each(func(t *Tree) {
-				t.Ready += w.Ready
-				t.ReadyIdle += w.ReadyIdle
-			})
+	for q, w := range p.parts() {
+		switch {
+		case w != nil && q.Blamed == 0:
+		case w != nil:
+			part := Tree{HandOff: q.Blamed}
+			switch q.Owner.Group {
+			case UnattributedKey:
+				part = Tree{Unattributed: q.Blamed}
+			case ReadyKey:
+				part = Tree{Ready: w.Ready, ReadyIdle: w.ReadyIdle}
+			}
+			root.add(aspects, q, &part, 0)
+		case roots == len(aspects):
+			root.add(aspects, q, &Tree{Blamed: q.Blamed, Activity: q.OwnerActivity()}, 0)
+			root.add(aspects, q, &Tree{Contentions: q.Contentions}, owners+1)
+		default:
+			root.add(aspects[:roots], q, &Tree{Contentions: q.Contentions}, owners+1)
+			of := *q
+			for _, r := range q.RootOwners() {
+				of.Roots = []Root{r} // the field that keyOf uses
+				root.add(aspects, &of, &Tree{Blamed: r.Blamed, Activity: q.activityUnder(&r)}, 0)
+				root.add(aspects, &of, &Tree{Contentions: r.Contentions}, roots+1)
+			}
 		}
 	}
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		if roots == len(aspects) {
-			root.addPair(aspects, q, q.Blamed, q.OwnerActivity())
-			root.add(aspects, q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
-			continue
-		}
-		root.add(aspects[:roots], q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
-		of := *q
-		for _, r := range q.RootOwners() {
-			of.Roots = []Root{r} // the field that key uses
-			root.addPair(aspects, &of, r.Blamed, q.activityUnder(&r))
-			root.add(aspects, &of, "", roots+1).each(func(t *Tree) { t.Contentions += r.Contentions })
-		}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		root.add(aspects[:owners], &Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter}, &Tree{Contentions: w.Contentions}, 0)
 	}
 	root.finish()
 	return root, nil
 }
 
-// addPair adds the blame of a pair, or of one of its roots.
-func (t *Tree) addPair(aspects []Aspect, q *Pair, blamed time.Duration, did Activity) {
-	t.add(aspects, q, "", 0).each(func(t *Tree) {
-		t.Blamed += blamed
-		t.Activity.add(did, 1)
-	})
-}
-
-// path has the nodes from the root to a leaf.
-type path []*Tree
-
-func (p path) each(f func(*Tree)) {
-	for _, t := range p {
-		f(t)
-	}
-}
-
-// add returns the nodes on the path of a row from the given level on, creating missing ones.
-// noOwner, if not empty, is the key for all owner aspects.
-func (t *Tree) add(aspects []Aspect, q *Pair, noOwner string, from int) path {
-	p := path{t}
-	for _, a := range aspects {
-		key := a.key(q)
-		if noOwner != "" && a.ofOwner() && a != ByFlags {
-			key = noOwner
+// add adds numbers to the nodes on the path of a row, from the given level on.
+func (t *Tree) add(aspects []string, q *Pair, numbers *Tree, from int) {
+	for level := 0; ; level++ {
+		if level >= from {
+			t.Add(numbers)
 		}
+		if level == len(aspects) {
+			return
+		}
+		key := keyOf(aspects[level], q)
 		c := t.index[key]
 		if c == nil {
 			if t.index == nil {
 				t.index = make(map[string]*Tree)
 			}
-			c = &Tree{Aspect: a, Key: key}
+			c = &Tree{Aspect: aspects[level], Key: key}
 			t.index[key] = c
 			t.Children = append(t.Children, c)
 		}
 		t = c
-		p = append(p, t)
 	}
-	return p[min(from, len(p)):]
 }
 
 // finish computes Waited and sorts the children.
@@ -187,51 +213,65 @@ func (t *Tree) finish() {
 }
 
 // ofOwner reports whether pairs of one wait can differ in the aspect.
-func (a Aspect) ofOwner() bool {
-	return strings.HasPrefix(string(a), "owner-") || a.ofRoot() || a == ByFlags
+func ofOwner(aspect string) bool {
+	return strings.HasPrefix(aspect, "owner-") || ofRoot(aspect) || aspect == ByFlags
 }
 
 // ofRoot reports whether the roots of one pair can differ in the aspect.
-func (a Aspect) ofRoot() bool { return strings.HasPrefix(string(a), "root-") }
+func ofRoot(aspect string) bool { return strings.HasPrefix(aspect, "root-") }
 
-func (a Aspect) key(q *Pair) string {
-	switch a {
+// keyOf returns the value of an aspect for a part of a wait.
+func keyOf(aspect string, q *Pair) string {
+	switch aspect {
 	case ByKind:
-		return string(q.Kind)
+		return q.Kind
 	case ByClass:
 		return orUnknown(q.Lock.Class)
 	case ByLock:
 		return q.Lock.String()
 	case ByFlags:
-		return q.Flags.String()
+		return FlagNames(q.Flags)
 	}
-	who := q.Waiter
+	who := &q.Waiter
 	switch {
-	case a.ofRoot() && len(q.Roots) > 0:
-		who = q.Roots[0].Owner
-	case a.ofOwner():
-		who = q.Owner
+	case ofRoot(aspect) && len(q.Roots) > 0:
+		who = &q.Roots[0].Owner
+	case ofOwner(aspect):
+		who = &q.Owner
 	}
-	_, what, _ := strings.Cut(string(a), "-")
-	switch what {
-	case "goroutine":
-		if who.Goroutine == 0 {
-			return UnknownKey
-		}
-		return strconv.FormatUint(who.Goroutine, 10)
-	case "group":
+	switch _, what, _ := strings.Cut(aspect, "-"); {
+	case what == "func" || who.isNone():
+		return orUnknown(leafFunc(who))
+	case what == "group":
 		return orUnknown(who.Group)
-	case "func":
-		return orUnknown(leafFunc(&who))
+	case what == "stack":
+		return who.Stack.String()
+	case who.Goroutine == 0:
+		return UnknownKey
 	}
-	return who.Stack.String()
+	return strconv.FormatUint(who.Goroutine, 10)
+}
+
+// isNone reports whether the party stands for a part of a wait without an owner.
+func (p *Party) isNone() bool {
+	return p.Stack == handOffOwner.Stack || p.Stack == unattributedOwner.Stack || p.Stack == readyOwner.Stack
 }
 
 func orUnknown(s string) string { return cmp.Or(s, UnknownKey) }
 
-// String returns the name of the lock, or its class and number.
+func leafFunc(p *Party) string {
+	if p.Stack == nil || len(p.Stack.Frames) == 0 {
+		return UnknownKey
+	}
+	return p.Stack.Frames[0].Func
+}
+
+// String returns the name of the lock, or its class and number; "" for nil.
 func (l *Lock) String() string {
-	if l.Name != "" {
+	switch {
+	case l == nil:
+		return ""
+	case l.Name != "":
 		return l.Name
 	}
 	return fmt.Sprintf("%s#%d", orUnknown(l.Class), l.ID)
@@ -249,36 +289,22 @@ func (s *Stack) String() string {
 	return text
 }
 
-// LockRow is the row of a lock in the table of locks.
-type LockRow struct {
-	*Lock
-	// Wait is the sum of all waits for the lock, without their kind, waiter and flags.
-	Wait
-	// ForWork is the part of Waited in waits that need not cost anything; see [Wait.ForWork].
-	ForWork time.Duration
-	// Activity is what the owners did while they were waited for. Its parts sum to Blamed.
-	Activity Activity
-	// ContendedShare is the part of the profile's duration in which the lock was held while a
-	// goroutine waited for it. If it is near 1, the lock limits the whole program.
-	ContendedShare float64
-}
-
-// LockTable returns a row for each lock, most expensive first: the cost is Waited without ForWork.
-func (p *Profile) LockTable() []LockRow {
-	byLock := make(map[*Lock]*LockRow, len(p.Locks))
-	for _, l := range p.Locks {
-		byLock[l] = &LockRow{Lock: l}
-		if p.Duration > 0 {
-			byLock[l].ContendedShare = float64(l.Contended) / float64(p.Duration)
-		}
+// LockTable returns the total of each lock, most expensive first: the cost is Waited without
+// ForWork. If the Contended time of a lock is near the Duration, it limits the whole program.
+func (p *Profile) LockTable() []*Tree {
+	rows, byLock := make([]*Tree, len(p.Locks)), make(map[*Lock]*Tree, len(p.Locks))
+	for i, l := range p.Locks {
+		rows[i] = &Tree{Aspect: ByLock, Key: l.String(), Lock: l}
+		byLock[l] = rows[i]
 	}
 	for i := range p.Waits {
 		w := &p.Waits[i]
+		t := Tree{Contentions: w.Contentions, Parks: w.Parks, Waited: w.Waited, Blamed: w.Blamed, HandOff: w.HandOff, Unattributed: w.Unattributed, Ready: w.Ready, ReadyIdle: w.ReadyIdle}
+		if w.ForWork() {
+			t.ForWork = w.Waited
+		}
 		if r := byLock[w.Lock]; r != nil {
-			r.Wait.Add(w)
-			if w.ForWork() {
-				r.ForWork += w.Waited
-			}
+			r.Add(&t)
 		}
 	}
 	for i := range p.Pairs {
@@ -286,11 +312,7 @@ func (p *Profile) LockTable() []LockRow {
 			r.Activity.add(p.Pairs[i].OwnerActivity(), 1)
 		}
 	}
-	rows := make([]LockRow, 0, len(byLock))
-	for _, l := range p.Locks {
-		rows = append(rows, *byLock[l])
-	}
-	order.Stable(rows, func(a, b LockRow) int {
+	order.Stable(rows, func(a, b *Tree) int {
 		return cmp.Or(cmp.Compare(b.Waited-b.ForWork, a.Waited-a.ForWork), cmp.Compare(b.Waited, a.Waited))
 	})
 	return rows

@@ -102,7 +102,7 @@ type wait struct {
 	waiters int32   // number of waiters when this one was granted the lock
 	flight  *flight // its place while in progress, if it has one
 	kind    kindID
-	flags   Flags
+	flags   uint32
 }
 
 // took returns the length of the wait.
@@ -168,7 +168,7 @@ func (t *tracker[L]) draw() draw {
 
 // arrive registers the caller as a waiter. It returns false if collection is off or the wait was
 // not drawn; in the latter case, it sets only the start and the account of w.
-func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
+func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags uint32) bool {
 	s := current.Load()
 	if s == nil {
 		return false

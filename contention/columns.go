@@ -1,7 +1,6 @@
 package contention
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -9,25 +8,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// line is a row of the table of a profile.
+// line is a row of the table of a profile: a pair, or one that stands for a part without an owner,
+// or for a wait in progress.
 type line struct {
-	kind          Kind
-	lock, group   string // group identifies it in another run, too
-	class         string
-	waiter, owner *Party
-	flags         Flags
-	contentions   int64
-	wait          time.Duration
-	pair          *Pair       // nil if there is no owner
-	ready         *Wait       // only in rows of "[ready]"
-	unfinished    *Unfinished // only in rows of waits in progress
+	*Pair
+	owned      bool  // there is an owner
+	ready      *Wait // only in rows of "[ready]"
+	unfinished *Wait // only in rows of waits in progress
 }
 
-func leafFunc(p *Party) string {
-	if p.Stack == nil || len(p.Stack.Frames) == 0 {
-		return UnknownKey
+// pair returns the pair of the owner, or nil.
+func (l *line) pair() *Pair {
+	if l.owned {
+		return l.Pair
 	}
-	return p.Stack.Frames[0].Func
+	return nil
 }
 
 // partyColumns returns the columns for the waiter or the owner.
@@ -50,47 +45,58 @@ func partColumn[T any](name, title string, unit result.Unit, help string, of fun
 	}}
 }
 
-// ofRoot returns a function for the goroutine at the end of the chain of blame for the longest part.
-func ofRoot(of func(*Party) string) func(*line) (result.Value, bool) {
+// rootColumn returns a function for the goroutine at the end of the chain of blame for the longest
+// part.
+func rootColumn(of func(*Party) string) func(*line) (result.Value, bool) {
 	return func(l *line) (result.Value, bool) {
-		if l.pair == nil {
+		if !l.owned {
 			return result.Value{}, false
 		}
-		return result.Str(of(&l.pair.RootOwners()[0].Owner)), true
+		return result.Str(of(&l.RootOwners()[0].Owner)), true
 	}
 }
 
 func lineColumns() []result.Column[line] {
-	pair, ready, unfinished := func(l *line) *Pair { return l.pair }, func(l *line) *Wait { return l.ready }, func(l *line) *Unfinished { return l.unfinished }
+	ready, unfinished := func(l *line) *Wait { return l.ready }, func(l *line) *Wait { return l.unfinished }
 	did := func(name, title, help string, of func(Activity) time.Duration) result.Column[line] {
-		return partColumn(name, title, result.Duration, help, pair, func(q *Pair) int64 { return int64(of(q.OwnerActivity())) })
+		return partColumn(name, title, result.Duration, help, (*line).pair, func(q *Pair) int64 { return int64(of(q.OwnerActivity())) })
 	}
 	c := []result.Column[line]{
-		{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) Kind { return l.kind })},
-		{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock", Value: result.Texts(func(l *line) string { return l.lock })},
-		{Name: "class", Title: "class", Unit: result.Func, Help: "where locks of its sort are made", Value: result.Texts(func(l *line) string { return l.class })},
+		{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) string { return l.Kind })},
+		{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock", Value: result.Texts(func(l *line) string { return l.Lock.String() })},
+		{Name: "class", Title: "class", Unit: result.Func, Help: "where locks of its sort are made", Value: result.Texts(func(l *line) string { return l.Lock.Class })},
 	}
-	c = append(c, partyColumns("waiter", "waiter", func(l *line) *Party { return l.waiter })...)
-	c = append(c, partyColumns("owner", "owner", func(l *line) *Party { return l.owner })...)
+	c = append(c, partyColumns("waiter", "waiter", func(l *line) *Party { return &l.Waiter })...)
+	c = append(c, partyColumns("owner", "owner", func(l *line) *Party { return &l.Owner })...)
 	return append(c, []result.Column[line]{
-		{Name: "flags", Title: "flags", Note: true, Help: "what is not exact", Value: result.Texts(func(l *line) string { return l.flags.String() })},
-		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 { return l.contentions })},
-		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints(func(l *line) time.Duration { return l.wait })},
+		{Name: "flags", Title: "flags", Note: true, Help: "what is not exact", Value: result.Texts(func(l *line) string { return FlagNames(l.Flags) })},
+		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 {
+			if l.ready != nil {
+				return l.ready.Contentions
+			}
+			return l.Contentions
+		})},
+		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints(func(l *line) time.Duration {
+			if l.ready != nil {
+				return 0
+			}
+			return l.Blamed
+		})},
 		did("running_ns", "ran", "the part in which the owner ran", func(a Activity) time.Duration { return a.Running }),
 		did("runnable_ns", "ready", "the part in which the owner was ready to run", func(a Activity) time.Duration { return a.Runnable }),
 		did("blocked_ns", "blocked", "the part in which the owner was itself blocked", func(a Activity) time.Duration { return a.BlockedTotal() }),
 		did("unknown_ns", "unknown", "the part in which it is not known what the owner did", func(a Activity) time.Duration { return a.Unknown }),
 		{Name: "blocked_on", Title: "blocked on", Note: true, Help: "what the owner was blocked on", Value: result.Texts((*line).blockedOn)},
-		{Name: "root_group", Title: "root", Unit: result.Func, Help: "the goroutines at the end of the chain of blame", Value: ofRoot(func(p *Party) string { return p.Group })},
-		{Name: "root_func", Title: "root in", Unit: result.Func, Help: "their function", Value: ofRoot(leafFunc)},
-		{Name: "root_stack", Title: "root stack", Help: "their call chain, leaf first", Value: ofRoot(func(p *Party) string { return p.Stack.String() })},
-		partColumn("root_ns", "by root", result.Duration, "for how long they were at the end", pair, func(q *Pair) int64 { return int64(q.RootOwners()[0].Blamed) }),
+		{Name: "root_group", Title: "root", Unit: result.Func, Help: "the goroutines at the end of the chain of blame", Value: rootColumn(func(p *Party) string { return p.Group })},
+		{Name: "root_func", Title: "root in", Unit: result.Func, Help: "their function", Value: rootColumn(leafFunc)},
+		{Name: "root_stack", Title: "root stack", Help: "their call chain, leaf first", Value: rootColumn(func(p *Party) string { return p.Stack.String() })},
+		partColumn("root_ns", "by root", result.Duration, "for how long they were at the end", (*line).pair, func(q *Pair) int64 { return int64(q.RootOwners()[0].Blamed) }),
 		partColumn("ready_ns", "then ready", result.Duration, "for how long they were ready after the waits", ready, func(w *Wait) int64 { return int64(w.Ready) }),
 		partColumn("ready_idle_ns", "beside an idle processor", result.Duration, "the part in which a processor was idle", ready, func(w *Wait) int64 { return int64(w.ReadyIdle) }),
 		partColumn("parks", "parks", result.Count, "how often they blocked", ready, func(w *Wait) int64 { return w.Parks }),
-		partColumn("unfinished", "still waiting", result.Count, "goroutines that waited when the trace ended", unfinished, func(u *Unfinished) int64 { return int64(u.Count) }),
-		partColumn("unfinished_ns", "for", result.Duration, "for how long they had waited", unfinished, func(u *Unfinished) int64 { return int64(u.Waited) }),
-		partColumn("unfinished_longest_ns", "longest", result.Duration, "for how long the first of them had", unfinished, func(u *Unfinished) int64 { return int64(u.Longest) }),
+		partColumn("unfinished", "still waiting", result.Count, "goroutines that waited when the trace ended", unfinished, func(u *Wait) int64 { return u.Contentions }),
+		partColumn("unfinished_ns", "for", result.Duration, "for how long they had waited", unfinished, func(u *Wait) int64 { return int64(u.Waited) }),
+		partColumn("unfinished_longest_ns", "longest", result.Duration, "for how long the first of them had", unfinished, func(u *Wait) int64 { return int64(u.Longest) }),
 		{Name: "held_ns", Title: "held", Unit: result.Duration, Help: "for how long, at least, the owner had held the lock when the trace ended", Value: func(l *line) (result.Value, bool) {
 			if l.unfinished == nil || l.unfinished.Held == 0 {
 				return result.Value{}, false
@@ -102,13 +108,13 @@ func lineColumns() []result.Column[line] {
 
 // blockedOn lists what the owner was blocked on, such as "mutex=1200 chan-receive=300".
 func (l *line) blockedOn() string {
-	if l.pair == nil {
+	if !l.owned {
 		return ""
 	}
-	a := l.pair.OwnerActivity()
+	a := l.OwnerActivity()
 	var on []string
 	for _, k := range a.BlockedKinds() {
-		on = append(on, string(k)+"="+strconv.FormatInt(int64(a.Blocked[k]), 10))
+		on = append(on, k+"="+strconv.FormatInt(int64(a.Blocked[k]), 10))
 	}
 	return strings.Join(on, " ")
 }
@@ -117,38 +123,22 @@ func (l *line) blockedOn() string {
 const cannotTellKey = "[cannot tell]"
 
 // lines returns a row for each pair of waiter and owner, and rows each for the hand-off, the
-// unattributed time and the time after each wait.
+// unattributed time and, for waits of a trace, the time after each wait.
 func (p *Profile) lines() (rows []line) {
-	add := func(kind Kind, l *Lock, waiter, owner *Party, flags Flags, contentions int64, d time.Duration) *line {
-		group := cmp.Or(l.Class, UnknownKey)
-		if l.Name != "" && l.Name != SeveralLocks {
-			group = l.Name
+	for q, w := range p.parts() {
+		l := line{Pair: q, owned: w == nil}
+		if q.Owner.Stack == readyOwner.Stack {
+			if l.ready = w; w.Parks == 0 {
+				continue
+			}
 		}
-		rows = append(rows, line{kind: kind, lock: l.String(), group: group, class: l.Class, waiter: waiter, owner: owner, flags: flags, contentions: contentions, wait: d})
-		return &rows[len(rows)-1]
-	}
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		add(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed).pair = q
-	}
-	handOff, unattributed, ready := unknownParty(HandOffKey), unknownParty(UnattributedKey), unknownParty(ReadyKey)
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		if w.HandOff > 0 {
-			add(w.Kind, w.Lock, &w.Waiter, handOff, w.Flags, 0, w.HandOff)
-		}
-		if w.Unattributed > 0 {
-			add(w.Kind, w.Lock, &w.Waiter, unattributed, w.Flags, 0, w.Unattributed)
-		}
-		if w.Parks > 0 {
-			add(w.Kind, w.Lock, &w.Waiter, ready, w.Flags, w.Contentions, 0).ready = w
-		}
+		rows = append(rows, l)
 	}
 	return rows
 }
 
-func unknownParty(key string) *Party {
-	return &Party{Group: key, Stack: &Stack{Frames: []Frame{{Func: key}}}}
+func unknownParty(key string) Party {
+	return Party{Group: key, Stack: &Stack{Frames: []Frame{{Func: key}}}}
 }
 
 // Table returns a row for each pair of waiter and owner, and a row each for the hand-off and the
@@ -162,14 +152,14 @@ func (p *Profile) Table() *result.Table {
 	rows := p.lines()
 	for i := range p.Unfinished {
 		u := &p.Unfinished[i]
-		holder := &u.Holder
+		holder := u.Holder
 		switch {
 		case !u.OfLock():
 			holder = unknownParty("")
 		case holder.Group == "":
 			holder = unknownParty(cannotTellKey)
 		}
-		rows = append(rows, line{kind: u.Kind, lock: u.Lock, waiter: &u.Waiter, owner: holder, unfinished: u})
+		rows = append(rows, line{Pair: &Pair{Kind: u.Kind, Lock: &Lock{Name: u.Lock.String()}, Waiter: u.Waiter, Owner: holder}, unfinished: u})
 	}
 	t := result.New(lineColumns(), rows, 0)
 	t.Title, t.SortedBy = "Who waited for whom", "wait_ns"
@@ -182,22 +172,17 @@ func (p *Profile) Table() *result.Table {
 func Changes(before, after *Profile) *result.Table {
 	table := func(p *Profile) *result.Table {
 		columns := []result.Column[line]{
-			{Name: "time_ns", Title: "time", Unit: result.Duration, Help: "for how long they waited, or were ready after that", Value: result.Ints(func(l *line) time.Duration {
-				if l.ready != nil {
-					return l.ready.Ready
+			{Name: "time_ns", Title: "time", Unit: result.Duration, Help: "for how long they waited, or were ready after that", Value: result.Ints(func(l *line) time.Duration { return l.Blamed })},
+			{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed", Value: result.Ints(func(l *line) int64 { return l.Contentions })},
+			{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) string { return l.Kind })},
+			{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock or, without a name, its class", Value: result.Texts(func(l *line) string {
+				if l.Lock.Name == SeveralLocks {
+					return orUnknown(l.Lock.Class)
 				}
-				return l.wait
+				return l.Lock.Title()
 			})},
-			{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed", Value: result.Ints(func(l *line) int64 {
-				if l.ready != nil {
-					return 0
-				}
-				return l.contentions
-			})},
-			{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) Kind { return l.kind })},
-			{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock or, without a name, its class", Value: result.Texts(func(l *line) string { return l.group })},
-			{Name: "waiter_group", Title: "waiter", Unit: result.Func, Help: "the goroutines that waited", Value: result.Texts(func(l *line) string { return l.waiter.Group })},
-			{Name: "owner_group", Title: "owner", Unit: result.Func, Help: "the goroutines to blame", Value: result.Texts(func(l *line) string { return l.owner.Group })},
+			{Name: "waiter_group", Title: "waiter", Unit: result.Func, Help: "the goroutines that waited", Value: result.Texts(func(l *line) string { return l.Waiter.Group })},
+			{Name: "owner_group", Title: "owner", Unit: result.Func, Help: "the goroutines to blame", Value: result.Texts(func(l *line) string { return l.Owner.Group })},
 		}
 		return result.New(columns, p.lines(), 0)
 	}

@@ -131,7 +131,7 @@ func TestForwardReference(t *testing.T) {
 		<-done
 		p := Snapshot()
 		checkConservation(t, p)
-		lines := map[int]Flags{}
+		lines := map[int]uint32{}
 		for _, q := range p.Pairs {
 			if q.Kind == MutexKind && leaf(q.Waiter.Stack) == "victim" && leaf(q.Owner.Stack) == "consumer" {
 				lines[q.Owner.Stack.Frames[0].Line] |= q.Flags

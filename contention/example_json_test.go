@@ -53,7 +53,7 @@ func ExampleWriteJSON() {
 }
 
 func ExampleProfile_Filter() {
-	p := serviceProfile().Filter(contention.Filter{Focus: regexp.MustCompile(`\.sweep$`)})
+	p := serviceProfile().Filter(nil, regexp.MustCompile(`\.sweep$`), 0)
 	for _, w := range p.Waits { // the remaining waits are those blamed on sweep
 		fmt.Println(w.Lock, w.Waited, w.HandOff)
 	}
@@ -62,12 +62,12 @@ func ExampleProfile_Filter() {
 }
 
 func ExampleProfile_Samples() {
-	for s := range serviceProfile().Samples(contention.JoinedView) {
+	for frames, part := range serviceProfile().Samples(contention.JoinedView) {
 		var stack []string
-		for _, f := range s.Stack {
+		for _, f := range frames {
 			stack = append(stack, f.Func)
 		}
-		fmt.Println(strings.Join(stack, ";"), s.Delay)
+		fmt.Println(strings.Join(stack, ";"), part.Blamed)
 	}
 	// Output:
 	// main.serve;main.get;[lock] cache;[held by];main.sweep;main.janitor 80ms

@@ -22,7 +22,7 @@ func search() *contention.Profile {
 		Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: cache, Waiter: get, Contentions: 9, Waited: 10 * time.Second, Blamed: 10 * time.Second}},
 		Pairs: []contention.Pair{{
 			Kind: contention.MutexKind, Lock: cache, Waiter: get, Owner: fill, Contentions: 9, Blamed: 10 * time.Second,
-			Activity: contention.Activity{Running: 2 * time.Second, Blocked: map[contention.Kind]time.Duration{contention.ChanReceiveKind: 8 * time.Second}},
+			Activity: contention.Activity{Running: 2 * time.Second, Blocked: map[string]time.Duration{contention.ChanReceiveKind: 8 * time.Second}},
 			Roots: []contention.Root{
 				{Owner: disk, Via: contention.ChanReceiveKind, Links: 1, Contentions: 9, Blamed: 8 * time.Second},
 				{Owner: fill, Contentions: 9, Blamed: 2 * time.Second},
@@ -63,7 +63,7 @@ func ExampleRoot() {
 func ExampleActivity() {
 	for _, lock := range search().LockTable() {
 		did := lock.Activity
-		fmt.Printf("%s: its owners ran for %v and were blocked for %v\n", lock, did.Running, did.BlockedTotal())
+		fmt.Printf("%s: its owners ran for %v and were blocked for %v\n", lock.Lock, did.Running, did.BlockedTotal())
 	}
 	// Output:
 	// cache: its owners ran for 2s and were blocked for 8s

@@ -19,7 +19,7 @@ func print(p *contention.Profile) {
 	for _, q := range p.Pairs {
 		fmt.Printf("%s: %s waited for %s", q.Kind, short(q.Waiter.Stack.Frames[0].Func), short(q.Owner.Stack.Frames[0].Func))
 		if q.Flags != 0 {
-			fmt.Printf(" (%v)", q.Flags)
+			fmt.Printf(" (%v)", contention.FlagNames(q.Flags))
 		}
 		fmt.Println()
 	}
@@ -121,7 +121,7 @@ func ExampleCond() {
 	contention.Stop()
 	for _, q := range contention.Snapshot().Pairs {
 		if q.Kind == contention.CondKind {
-			fmt.Printf("%s waited for %s (%v)\n", short(q.Waiter.Stack.Frames[0].Func), short(q.Owner.Stack.Frames[0].Func), q.Flags)
+			fmt.Printf("%s waited for %s (%v)\n", short(q.Waiter.Stack.Frames[0].Func), short(q.Owner.Stack.Frames[0].Func), contention.FlagNames(q.Flags))
 		}
 	}
 	// Output:

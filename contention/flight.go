@@ -112,12 +112,12 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 			if !ok {
 				n = len(p.Unfinished)
 				rows[k] = n
-				p.Unfinished = append(p.Unfinished, Unfinished{Kind: kinds[kind], Lock: lock.String(), Waiter: k.party})
+				p.Unfinished = append(p.Unfinished, Wait{Kind: kinds[kind], Lock: &Lock{Name: lock.String()}, Waiter: k.party})
 				a.holder(&p.Unfinished[n], at)
 			}
 			u := &p.Unfinished[n]
 			waited := time.Duration(at - since)
-			u.Count++
+			u.Contentions++
 			u.Waited += waited
 			u.Longest = max(u.Longest, waited)
 		}
@@ -126,7 +126,7 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 
 // holder sets the holder of the lock, and for how long it has held it at an instant, if they are
 // known.
-func (a *account) holder(u *Unfinished, at int64) {
+func (a *account) holder(u *Wait, at int64) {
 	f := &a.info.flights
 	since := f.since.Load()
 	chain, g := f.holder.Load(), f.holderG.Load()

@@ -36,7 +36,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	waitFor(t, "the owner to wait", func() bool { return m.registered() == 1 })
 	long := func() { time.Sleep(time.Duration(leastFlight) + 5*time.Millisecond) }
 	long()
-	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Count != 1 || u[0].Holder.Stack != nil || u[0].Held != 0 || !strings.HasPrefix(u[0].Lock, "stuck") {
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Contentions != 1 || u[0].Holder.Stack != nil || u[0].Held != 0 || !strings.HasPrefix(u[0].Lock.String(), "stuck") {
 		t.Errorf("behind an owner that did not wait: %+v", u)
 	}
 	before := time.Now()
@@ -69,7 +69,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 		t.Errorf("held for %v, want %v to %v", u.Held, least, most)
 	}
 	// Where goroutines have no IDs, some may find their places taken.
-	if u.Count < 1 || u.Count > stuck || u.Count < stuck && callstack.Goid() != 0 || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Count)*time.Duration(leastFlight) {
+	if u.Contentions < 1 || u.Contentions > stuck || u.Contentions < stuck && callstack.Goid() != 0 || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Contentions)*time.Duration(leastFlight) {
 		t.Errorf("%+v, %d in flight", u, p.InFlight)
 	}
 	var b bytes.Buffer
@@ -112,11 +112,11 @@ func TestWaitsInProgressOfAllKinds(t *testing.T) {
 	go func() { m.Lock(); c.Wait(); m.Unlock(); done <- true }()
 	waitFor(t, "all to wait", func() bool { return rw.registered() == 2 && c.recorded.Load() == 1 })
 	time.Sleep(time.Duration(leastFlight) + 5*time.Millisecond)
-	kinds := map[Kind]int64{}
+	kinds := map[string]int64{}
 	for _, u := range Snapshot().Unfinished {
-		kinds[u.Kind] += u.Count
+		kinds[u.Kind] += u.Contentions
 	}
-	for _, k := range []Kind{RWMutexWriterKind, RWMutexReaderKind, CondKind} {
+	for _, k := range []string{RWMutexWriterKind, RWMutexReaderKind, CondKind} {
 		if kinds[k] != 1 {
 			t.Errorf("%d of kind %s go on", kinds[k], k)
 		}

@@ -35,7 +35,7 @@ import (
 // 1; 0 is none. No value is ever null.
 type profileJSON struct {
 	sumsJSON
-	Kinds map[Kind]kindJSON `json:"kinds"`
+	Kinds map[string]kindJSON `json:"kinds"`
 	profileFields
 	Start      string           `json:"start"` // RFC 3339, or empty
 	Pairs      []pairJSON       `json:"pairs"`
@@ -67,7 +67,7 @@ type kindJSON struct {
 
 // rowJSON has the first fields of waits and pairs.
 type rowJSON struct {
-	Kind   Kind     `json:"kind"`
+	Kind   string   `json:"kind"`
 	Lock   string   `json:"lock"`
 	Class  string   `json:"class"`
 	LockID uint64   `json:"lock_id"`
@@ -99,7 +99,12 @@ type lockJSON struct {
 }
 
 type unfinishedJSON struct {
-	Unfinished
+	Kind    string        `json:"kind"`
+	Lock    string        `json:"lock"`
+	Held    time.Duration `json:"held_ns,omitempty"`
+	Count   int64         `json:"count"`
+	Waited  time.Duration `json:"wait_ns"`
+	Longest time.Duration `json:"longest_ns"`
 	waiterJSON
 	holderJSON
 }
@@ -209,7 +214,7 @@ func (p *Profile) form() (*profileJSON, error) {
 			Activity: q.OwnerActivity(), Roots: make([]rootJSON, len(q.Roots)),
 		}
 		if row.Activity.Blocked == nil {
-			row.Activity.Blocked = map[Kind]time.Duration{}
+			row.Activity.Blocked = map[string]time.Duration{}
 		}
 		for j, r := range q.Roots {
 			row.Roots[j] = rootJSON{rootOwnerJSON(t.party(&r.Owner)), r}
@@ -223,16 +228,17 @@ func (p *Profile) form() (*profileJSON, error) {
 		}
 		f.Waits[i] = waitJSON{t.row(w.Kind, w.Lock, &w.Waiter, w.Flags), *w}
 	}
-	for i, u := range p.Unfinished {
-		f.Unfinished[i] = unfinishedJSON{u, waiterJSON(t.party(&u.Waiter)), holderJSON(t.party(&u.Holder))}
+	for i := range p.Unfinished {
+		u := &p.Unfinished[i]
+		f.Unfinished[i] = unfinishedJSON{u.Kind, u.Lock.String(), u.Held, u.Contentions, u.Waited, u.Longest, waiterJSON(t.party(&u.Waiter)), holderJSON(t.party(&u.Holder))}
 	}
 	return f, nil
 }
 
 // sums returns the sums of the waits, in all and by kind.
-func (p *Profile) sums() (sumsJSON, map[Kind]kindJSON) {
+func (p *Profile) sums() (sumsJSON, map[string]kindJSON) {
 	var all Wait
-	kinds := map[Kind]kindJSON{}
+	kinds := map[string]kindJSON{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		all.Add(w)
@@ -242,10 +248,10 @@ func (p *Profile) sums() (sumsJSON, map[Kind]kindJSON) {
 	return sumsJSON{&all.Waited, all.HandOff, all.Unattributed, all.Ready, all.ReadyIdle, all.Contentions, all.Parks}, kinds
 }
 
-func (t *jsonTables) row(k Kind, l *Lock, waiter *Party, flags Flags) rowJSON {
+func (t *jsonTables) row(k string, l *Lock, waiter *Party, flags uint32) rowJSON {
 	row := rowJSON{Kind: k, Lock: l.String(), Class: l.Class, LockID: l.ID, Flags: []string{}, waiterJSON: waiterJSON(t.party(waiter))}
 	if flags != 0 {
-		row.Flags = strings.Split(flags.String(), ",")
+		row.Flags = strings.Split(FlagNames(flags), ",")
 	}
 	return row
 }
@@ -411,7 +417,7 @@ func (r *jsonReader) readLocks() error {
 }
 
 // row returns the fields that waits and pairs have in common.
-func (r *jsonReader) row(f *rowJSON) (l *Lock, waiter Party, flags Flags, err error) {
+func (r *jsonReader) row(f *rowJSON) (l *Lock, waiter Party, flags uint32, err error) {
 	l = r.locks[f.LockID]
 	switch {
 	case l == nil:
@@ -464,7 +470,7 @@ func (r *jsonReader) readPairs() error {
 
 func (r *jsonReader) readUnfinished() error {
 	return each("unfinished", r.form.Unfinished, func(f *unfinishedJSON) (err error) {
-		u := f.Unfinished
+		u := Wait{Kind: f.Kind, Lock: &Lock{Name: f.Lock}, Held: f.Held, Contentions: f.Count, Waited: f.Waited, Longest: f.Longest}
 		if u.Waiter, err = r.party("waiter", partyJSON(f.waiterJSON)); err == nil {
 			u.Holder, err = r.party("holder", partyJSON(f.holderJSON))
 		}
@@ -544,7 +550,7 @@ func (p *Profile) checkLocks() error {
 }
 
 // checkRow checks the fields that waits and pairs have in common.
-func checkRow(kind Kind, contentions int64, waited, longest, stdErr time.Duration, flags, allowed Flags) error {
+func checkRow(kind string, contentions int64, waited, longest, stdErr time.Duration, flags, allowed uint32) error {
 	switch {
 	case !slices.Contains(Kinds, kind):
 		return fmt.Errorf("kind is %q, not one of %v", kind, Kinds)
@@ -555,7 +561,7 @@ func checkRow(kind Kind, contentions int64, waited, longest, stdErr time.Duratio
 	case longest < 0 || stdErr < 0:
 		return errors.New("longest_ns or stderr_ns is negative")
 	case flags&^allowed != 0:
-		return fmt.Errorf("flag %q cannot stand here", flags&^allowed)
+		return fmt.Errorf("flag %q cannot stand here", FlagNames(flags&^allowed))
 	}
 	return nil
 }
@@ -631,7 +637,7 @@ func (p *Profile) checkOwners() error {
 
 // checkActivity checks that the parts sum to Blamed, unless all are zero.
 func (q *Pair) checkActivity() error {
-	parts := map[Kind]time.Duration{"running": q.Activity.Running, "runnable": q.Activity.Runnable, "unknown": q.Activity.Unknown}
+	parts := map[string]time.Duration{"running": q.Activity.Running, "runnable": q.Activity.Runnable, "unknown": q.Activity.Unknown}
 	for k, d := range q.Activity.Blocked {
 		if !slices.Contains(Kinds, k) {
 			return fmt.Errorf("owner_activity: blocked_ns has the kind %q, not one of %v", k, Kinds)
@@ -653,7 +659,7 @@ func (q *Pair) checkActivity() error {
 
 func (q *Pair) checkRoots() error {
 	left := q.Blamed
-	blocked := map[Kind]time.Duration{}
+	blocked := map[string]time.Duration{}
 	itself := false
 	err := each("root", q.Roots, func(r *Root) error {
 		switch {
@@ -678,12 +684,12 @@ func (q *Pair) checkRoots() error {
 }
 
 func (p *Profile) checkUnfinished() error {
-	return each("unfinished", p.Unfinished, func(u *Unfinished) error {
+	return each("unfinished", p.Unfinished, func(u *Wait) error {
 		switch {
 		case !slices.Contains(Kinds, u.Kind):
 			return fmt.Errorf("kind is %q, not one of %v", u.Kind, Kinds)
-		case u.Count <= 0:
-			return fmt.Errorf("count is %d, not positive", u.Count)
+		case u.Contentions <= 0:
+			return fmt.Errorf("count is %d, not positive", u.Contentions)
 		case u.Longest < 0 || u.Waited < u.Longest:
 			return fmt.Errorf("wait_ns is %d, longest_ns %d", u.Waited, u.Longest)
 		case u.Held < 0:

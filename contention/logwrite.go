@@ -73,8 +73,8 @@ func (a *account) logWait(w *wait, handOff, unattributed, contended int64) {
 }
 
 // logFlags returns the flags of an owner in the form of messages.
-func logFlags(f Flags) (out waitlog.Flags) {
-	for bit, flag := range [...]Flags{ReadOwner, PendingWriter, InWait} {
+func logFlags(f uint32) (out waitlog.Flags) {
+	for bit, flag := range [...]uint32{ReadOwner, PendingWriter, InWait} {
 		if f&flag != 0 {
 			out |= 1 << bit
 		}

@@ -3,6 +3,8 @@ package contention
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -43,10 +45,8 @@ func (p *Profile) Finish(pass *int, n int, window bool) {
 // It takes about a microsecond per row.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
-		stacks: stackNumbers{byStack: map[*Stack]int{}, byHash: map[uint64][]int{}},
-		byID:   map[lockID]*mergedLock{}, byKey: map[lockKey]*alikeLocks{},
-		waits: map[mergedKey]int{}, pairs: map[mergedKey]int{},
-		sources: map[*int]int{},
+		rowSums: newRowSums(), stacks: map[*Stack]*Stack{}, byText: map[string]*Stack{},
+		byID: map[lockID]*mergedLock{}, byKey: map[lockKey]*alikeLocks{}, sources: map[*int]int{},
 	}
 	for _, p := range profiles {
 		if p != nil {
@@ -63,18 +63,17 @@ func Merge(profiles ...*Profile) *Profile {
 
 // merger is the state of a merge.
 type merger struct {
-	out       Profile
+	rowSums
 	n         int          // number of the profile being added, from 1
 	sources   map[*int]int // by pass: its last piece
 	instances int
 	foreign   bool // some profile is not a piece of a pass: its warnings are kept
 
-	stacks stackNumbers
+	stacks map[*Stack]*Stack // the first with the same calls
+	byText map[string]*Stack
 	locks  []*mergedLock
 	byID   map[lockID]*mergedLock
 	byKey  map[lockKey]*alikeLocks
-	waits  map[mergedKey]int // index in out.Waits
-	pairs  map[mergedKey]int
 	own    []string // warnings of passes over traces
 }
 
@@ -122,18 +121,8 @@ type lockID struct {
 // lockKey is a key by which locks are matched.
 type lockKey struct {
 	name, class     string
-	created, waiter int
-	kind            Kind // of a wait; "" for a lock with a name
-}
-
-// mergedKey identifies a row.
-type mergedKey struct {
-	kind                    Kind
-	lock                    *mergedLock
-	waiter, owner           int
-	waiterGroup, ownerGroup string
-	waiterG, ownerG         uint64
-	flags                   Flags
+	created, waiter *Stack
+	kind            string // of a wait; "" for a lock with a name
 }
 
 // count counts the instances.
@@ -156,19 +145,11 @@ func (m *merger) add(p *Profile) {
 	locks := m.matchLocks(p)
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		lock := locks[w.Lock]
-		k := mergedKey{kind: w.Kind, lock: lock, waiter: m.stacks.of(w.Waiter.Stack), waiterGroup: w.Waiter.Group, waiterG: m.goroutine(w.Waiter), flags: w.Flags}
-		rowOf(&m.out.Waits, m.waits, k, Wait{Kind: w.Kind, Lock: lock.lock, Waiter: m.party(w.Waiter), Flags: w.Flags}).Add(w)
+		m.wait(rowKey{kind: w.Kind, lock: locks[w.Lock].lock, waiter: m.party(w.Waiter), flags: w.Flags}).Add(w)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		lock := locks[q.Lock]
-		k := mergedKey{
-			kind: q.Kind, lock: lock, flags: q.Flags,
-			waiter: m.stacks.of(q.Waiter.Stack), waiterGroup: q.Waiter.Group, waiterG: m.goroutine(q.Waiter),
-			owner: m.stacks.of(q.Owner.Stack), ownerGroup: q.Owner.Group, ownerG: m.goroutine(q.Owner),
-		}
-		into := rowOf(&m.out.Pairs, m.pairs, k, Pair{Kind: q.Kind, Lock: lock.lock, Waiter: m.party(q.Waiter), Owner: m.party(q.Owner), Flags: q.Flags})
+		into := m.pair(rowKey{q.Kind, locks[q.Lock].lock, m.party(q.Waiter), m.party(q.Owner), q.Flags})
 		into.add(q, 1)
 		m.addRoots(into, q)
 	}
@@ -276,17 +257,31 @@ func (m *merger) addRoots(q, b *Pair) {
 	q.SetRoots(others)
 }
 
-// goroutine returns the ID of a goroutine, or 0 if it is meaningless.
-func (m *merger) goroutine(p Party) uint64 {
+// party returns p with the stack of the result, and without a goroutine if its ID is meaningless.
+func (m *merger) party(p Party) Party {
 	if m.instances > 1 {
-		return 0
+		p.Goroutine = 0
 	}
-	return p.Goroutine
+	p.Stack = m.stack(p.Stack)
+	return p
 }
 
-// party returns p with the stack of the result.
-func (m *merger) party(p Party) Party {
-	return Party{Goroutine: m.goroutine(p), Group: p.Group, Stack: m.stacks.same(p.Stack)}
+// stack returns the first call chain with the same functions, files and lines.
+func (m *merger) stack(s *Stack) *Stack {
+	first, known := m.stacks[s]
+	if s == nil || known {
+		return first
+	}
+	text := []string{strconv.FormatBool(s.Truncated)}
+	for _, f := range s.Frames {
+		text = append(text, f.Func, f.File, strconv.Itoa(f.Line))
+	}
+	k := strings.Join(text, "\x00")
+	if first = m.byText[k]; first == nil {
+		first, m.byText[k] = s, s
+	}
+	m.stacks[s] = first
+	return first
 }
 
 // matchLocks finds or makes the locks of the result that correspond to those of a profile.
@@ -295,7 +290,7 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		if l := w.Lock; l.Name == "" || l.Name == SeveralLocks {
-			keys[l] = append(keys[l], lockKey{class: l.Class, created: m.stacks.of(l.Created), kind: w.Kind, waiter: m.stacks.of(w.Waiter.Stack)})
+			keys[l] = append(keys[l], lockKey{class: l.Class, created: m.stack(l.Created), kind: w.Kind, waiter: m.stack(w.Waiter.Stack)})
 		}
 	}
 	out := make(map[*Lock]*mergedLock, len(p.Locks))
@@ -323,7 +318,7 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 
 func (m *merger) match(l *Lock, of piece, keys []lockKey) *mergedLock {
 	if len(keys) == 0 {
-		keys = []lockKey{{name: l.Name, class: l.Class, created: m.stacks.of(l.Created)}}
+		keys = []lockKey{{name: l.Name, class: l.Class, created: m.stack(l.Created)}}
 	}
 	id := lockID{of.pass, l.ID}
 	e := m.byID[id]
@@ -333,7 +328,7 @@ func (m *merger) match(l *Lock, of piece, keys []lockKey) *mergedLock {
 		}
 	}
 	if e == nil {
-		e = &mergedLock{lock: &Lock{ID: l.ID, Name: l.Name, Class: l.Class, Created: m.stacks.same(l.Created)}}
+		e = &mergedLock{lock: &Lock{ID: l.ID, Name: l.Name, Class: l.Class, Created: m.stack(l.Created)}}
 		m.locks = append(m.locks, e)
 	}
 	e.n, e.source = m.n, of.pass
@@ -386,7 +381,7 @@ func (m *merger) result() *Profile {
 func (p *Profile) warnTrace() {
 	var waited, unattributed time.Duration
 	for i := range p.Waits {
-		if w := &p.Waits[i]; w.Kind == MutexKind || w.Kind == RWMutexWriterKind || w.Kind == RWMutexReaderKind || w.Kind == OnceKind {
+		if w := &p.Waits[i]; w.OfLock() {
 			waited += w.Waited
 			unattributed += w.Unattributed
 		}
@@ -404,62 +399,6 @@ func (p *Profile) warnTrace() {
 	if several > 0 {
 		p.warn("%d entries stand for several locks each, which the trace cannot tell apart: they are locked by the same code.", several)
 	}
-}
-
-// stackNumbers numbers call chains by content; 0 is none.
-type stackNumbers struct {
-	byStack map[*Stack]int
-	byHash  map[uint64][]int
-	first   []*Stack // by number
-}
-
-func (s *stackNumbers) of(st *Stack) int {
-	if len(s.first) == 0 {
-		s.first = append(s.first, nil)
-	}
-	if st == nil {
-		return 0
-	}
-	if n, ok := s.byStack[st]; ok {
-		return n
-	}
-	h := st.hash()
-	for _, n := range s.byHash[h] {
-		if sameCalls(s.first[n], st) {
-			s.byStack[st] = n
-			return n
-		}
-	}
-	n := len(s.first)
-	s.first = append(s.first, st)
-	s.byHash[h] = append(s.byHash[h], n)
-	s.byStack[st] = n
-	return n
-}
-
-// same returns the first call chain with the same content.
-func (s *stackNumbers) same(st *Stack) *Stack {
-	n := s.of(st)
-	return s.first[n]
-}
-
-func (s *Stack) hash() uint64 {
-	const prime = 1099511628211
-	h := uint64(14695981039346656037)
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		for j := range len(f.Func) {
-			h = (h ^ uint64(f.Func[j])) * prime
-		}
-		h = (h ^ uint64(f.Line)) * prime
-	}
-	return h
-}
-
-func sameCalls(a, b *Stack) bool {
-	return a.Truncated == b.Truncated && slices.EqualFunc(a.Frames, b.Frames, func(x, y Frame) bool {
-		return x.Line == y.Line && x.Func == y.Func && x.File == y.File
-	})
 }
 
 // Scale returns a copy of the profile in which all times and numbers of contentions are n times as

@@ -76,7 +76,7 @@ func (m *Mutex) tryMore() bool {
 
 // lockSlow locks m if it is not free or there are waiters. If got is set, the caller has the lock
 // already.
-func (m *Mutex) lockSlow(got bool, flags Flags) {
+func (m *Mutex) lockSlow(got bool, flags uint32) {
 	if !got {
 		if current.Load() != nil {
 			m.wait(m.draw(), flags)
@@ -90,7 +90,7 @@ func (m *Mutex) lockSlow(got bool, flags Flags) {
 }
 
 // wait locks m, which is not free, and records the wait.
-func (m *Mutex) wait(d draw, flags Flags) {
+func (m *Mutex) wait(d draw, flags uint32) {
 	var w wait
 	seen := m.arrive(&w, d, kindMutex, flags)
 	m.mu.Lock()

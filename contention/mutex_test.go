@@ -184,9 +184,9 @@ func testNoChains(t *testing.T, o Options) {
 	if _, err := p.Aggregate(ByOwnerFunc, ByLock, ByWaiterStack); err != nil {
 		t.Error(err)
 	}
-	for s := range p.Samples(JoinedView) {
-		if len(s.Stack) == 0 {
-			t.Errorf("empty stack: %+v", s)
+	for stack, q := range p.Samples(JoinedView) {
+		if len(stack) == 0 {
+			t.Errorf("empty stack: %+v", q)
 		}
 	}
 }
@@ -355,9 +355,9 @@ func TestLocksAreNamedByTheirTypeNotTheUnlocker(t *testing.T) {
 		t.Fatalf("%+v", p.Locks)
 	}
 	seen := false
-	for s := range p.Samples(JoinedView) {
+	for stack := range p.Samples(JoinedView) {
 		var text []string
-		for _, f := range s.Stack {
+		for _, f := range stack {
 			text = append(text, f.Func)
 		}
 		i := slices.Index(text, "[lock] "+pkgPath+"cache")

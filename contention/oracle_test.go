@@ -384,10 +384,10 @@ func (wl workload) runOn(locks lockSet, d time.Duration) []op {
 func checkConservation(t testing.TB, p *Profile) {
 	t.Helper()
 	type row struct {
-		kind   Kind
+		kind   string
 		lock   *Lock
 		waiter Party
-		flags  Flags
+		flags  uint32
 	}
 	blamed := map[row]time.Duration{}
 	for _, q := range p.Pairs {

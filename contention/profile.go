@@ -37,10 +37,23 @@ type Profile struct {
 	InFlight int64 `json:"in_flight"`
 	// Unfinished has the contentions of InFlight in which a goroutine was still blocked when the
 	// trace ended, longest Waited first. For wrapped locks, it has those that had lasted for at
-	// least 10 ms at the Snapshot, at most 128 of a lock. They are in no sum.
-	Unfinished []Unfinished `json:"unfinished"`
-	// Dropped counts what did not fit into bounded memory.
-	Dropped Dropped `json:"dropped"`
+	// least 10 ms at the Snapshot, at most 128 of a lock. Their Contentions are goroutines, and their Waited is the time so
+	// far. Their Lock has only a Name, as returned by Lock.String. They are in no sum.
+	Unfinished []Wait `json:"unfinished"`
+	// Dropped counts what did not fit into bounded memory. All of it is still in the totals, but
+	// under names such as "[call chains dropped]", or as unattributed.
+	Dropped struct {
+		// Chains is the number of captures whose call chain was not kept.
+		Chains uint64 `json:"chains"`
+		// Locks is the number of locks that were combined as "[other locks]".
+		Locks uint64 `json:"locks"`
+		// Pairs is the number of times a wait or a part of it was put into a row without call
+		// chains.
+		Pairs uint64 `json:"pairs"`
+		// Exits is the number of releases that were not kept while a wait was in progress. The
+		// time that they explain is unattributed.
+		Exits uint64 `json:"exits"`
+	} `json:"dropped"`
 	// Warnings has a sentence for each limit of the accuracy.
 	Warnings []string `json:"warnings"`
 	// Instances is the number of program instances in the profile, if [Merge] has added several;
@@ -82,26 +95,6 @@ func (p *Profile) Rates() string {
 	return s + "."
 }
 
-// Unfinished describes goroutines that were still waiting when the trace ended or the Snapshot was
-// taken.
-type Unfinished struct {
-	Kind   Kind   `json:"kind"`
-	Lock   string `json:"lock"` // as returned by Lock.String
-	Waiter Party  `json:"-"`
-	// Holder is the goroutine that held the lock then, with its call chain; for a wrapped lock,
-	// the call chain of the Lock. It is zero if unknown: a goroutine that got a wrapped lock
-	// without waiting leaves no trace.
-	Holder Party `json:"-"`
-	// Held is for how long the holder had held the lock then; 0 if unknown. Of a trace it is the
-	// time since an event showed that the goroutine held the lock, which it may have held before.
-	Held time.Duration `json:"held_ns,omitempty"`
-	// Count is the number of waiting goroutines, Waited the total time that they have been
-	// blocked so far, and Longest the longest of these times.
-	Count   int64         `json:"count"`
-	Waited  time.Duration `json:"wait_ns"`
-	Longest time.Duration `json:"longest_ns"`
-}
-
 // The sources of profiles.
 const (
 	FromWrappers = "wrappers" // Mutex, RWMutex and Cond of this package, live
@@ -115,44 +108,39 @@ const (
 	Inferred = "inferred" // inferred from other events
 )
 
-// Kind is the kind of a wait.
-type Kind string
-
-// The kinds of contention. Wrapped locks produce the first four.
+// The kinds of waits. Wrapped locks produce the first four.
 const (
-	MutexKind         Kind = "mutex"
-	RWMutexWriterKind Kind = "rwmutex-writer"
-	RWMutexReaderKind Kind = "rwmutex-reader"
-	CondKind          Kind = "cond"
-	WaitGroupKind     Kind = "waitgroup"
-	OnceKind          Kind = "once"
-	ChanSendKind      Kind = "chan-send"
-	ChanReceiveKind   Kind = "chan-receive"
-	SelectKind        Kind = "select"
-	SemaphoreKind     Kind = "semaphore"
-	NetworkKind       Kind = "network"
-	SleepKind         Kind = "sleep"
-	GCKind            Kind = "gc"
-	OtherKind         Kind = "other"
+	MutexKind         = "mutex"
+	RWMutexWriterKind = "rwmutex-writer"
+	RWMutexReaderKind = "rwmutex-reader"
+	CondKind          = "cond"
+	WaitGroupKind     = "waitgroup"
+	OnceKind          = "once"
+	ChanSendKind      = "chan-send"
+	ChanReceiveKind   = "chan-receive"
+	SelectKind        = "select"
+	SemaphoreKind     = "semaphore"
+	NetworkKind       = "network"
+	SleepKind         = "sleep"
+	GCKind            = "gc"
+	OtherKind         = "other"
 	// SyscallKind is a system call that lost its processor (P). A profile of a trace includes
 	// such calls only with tracewaits.Options.Syscalls; an [Activity] always does.
-	SyscallKind Kind = "syscall"
+	SyscallKind = "syscall"
 )
 
 // Kinds lists all kinds.
-var Kinds = []Kind{
+var Kinds = []string{
 	MutexKind, RWMutexWriterKind, RWMutexReaderKind, CondKind, WaitGroupKind, OnceKind, ChanSendKind,
 	ChanReceiveKind, SelectKind, SemaphoreKind, NetworkKind, SleepKind, GCKind, OtherKind, SyscallKind,
 }
 
-// Flags describe the circumstances of a wait or of an owner.
-type Flags uint32
-
-// The flags of the first group describe the waiter; they are set in a Wait and in all of its Pairs.
-// Those of the second group describe the owner; they are set only in a Pair.
+// The flags describe the circumstances of a wait or of an owner. Those of the first group describe
+// the waiter; they are set in a Wait and in all of its Pairs. Those of the second group describe
+// the owner; they are set only in a Pair.
 const (
 	// Reacquire marks the wait for the lock at the end of Cond.Wait.
-	Reacquire Flags = 1 << iota
+	Reacquire uint32 = 1 << iota
 	// Estimated marks waits that were sampled because the lock is hot, or that were behind an
 	// owner that took the lock so often that not every hold was seen.
 	Estimated
@@ -178,8 +166,8 @@ const WaiterFlags = Reacquire | Estimated | Logged
 
 var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaler", "in-wait", "logged"}
 
-// String returns the names of the flags, such as "reacquire,read-owner".
-func (f Flags) String() string {
+// FlagNames returns the names of flags, such as "reacquire,read-owner".
+func FlagNames(f uint32) string {
 	var names []string
 	for i, name := range flagNames {
 		if f&(1<<i) != 0 {
@@ -216,7 +204,7 @@ type Frame struct {
 	Line int    `json:"line"`
 	// PC is the address of the call in the profiled program; 0 if unknown.
 	PC uint64 `json:"pc"`
-	// Aspect is set in frames of a [Sample] that are not calls. Func is then a text in brackets,
+	// Aspect is set in frames of [Profile.Samples] that are not calls. Func is then a text in brackets,
 	// such as "[lock] cache", and Aspect is its meaning.
 	Aspect string `json:"-"`
 }
@@ -247,10 +235,10 @@ type Lock struct {
 
 // Wait is the time that goroutines with one call chain lost at one lock.
 type Wait struct {
-	Kind   Kind  `json:"-"`
-	Lock   *Lock `json:"-"`
-	Waiter Party `json:"-"`
-	Flags  Flags `json:"-"`
+	Kind   string `json:"-"`
+	Lock   *Lock  `json:"-"`
+	Waiter Party  `json:"-"`
+	Flags  uint32 `json:"-"`
 	// Contentions is the number of waits, scaled if the waits were sampled. If a goroutine was
 	// woken, lost the race for the lock and blocked again, that is one wait.
 	Contentions int64 `json:"contentions"`
@@ -282,15 +270,23 @@ type Wait struct {
 	Unattributed time.Duration `json:"unattributed_ns"`
 	// Longest is the longest single wait.
 	Longest time.Duration `json:"longest_ns"`
+
+	// Holder is set in Profile.Unfinished only: the goroutine that held the lock then, with its
+	// call chain; for a wrapped lock, the call chain of the Lock. It is zero if unknown: a
+	// goroutine that got a wrapped lock without waiting leaves no trace.
+	Holder Party `json:"-"`
+	// Held is for how long the holder had held the lock then; 0 if unknown. Of a trace it is the
+	// time since an event showed that the goroutine held the lock, which it may have held before.
+	Held time.Duration `json:"-"`
 }
 
 // Pair is the time that one waiter's call chain lost to one owner's.
 type Pair struct {
-	Kind   Kind  `json:"-"`
-	Lock   *Lock `json:"-"`
-	Waiter Party `json:"-"`
-	Owner  Party `json:"-"`
-	Flags  Flags `json:"-"`
+	Kind   string `json:"-"`
+	Lock   *Lock  `json:"-"`
+	Waiter Party  `json:"-"`
+	Owner  Party  `json:"-"`
+	Flags  uint32 `json:"-"`
 	// Contentions is the number of waits in which this owner held the lock. A wait behind three
 	// owners counts in three pairs, so the sum over pairs is not the number of contentions.
 	Contentions int64 `json:"contentions"`
@@ -313,10 +309,10 @@ type Pair struct {
 
 // rowKey identifies a row within a profile. The owner is empty in Waits.
 type rowKey struct {
-	kind          Kind
+	kind          string
 	lock          *Lock
 	waiter, owner Party
-	flags         Flags
+	flags         uint32
 }
 
 func (w *Wait) key() rowKey {
@@ -328,29 +324,34 @@ func (q *Pair) waiterKey() rowKey {
 	return rowKey{kind: q.Kind, lock: q.Lock, waiter: q.Waiter, flags: q.Flags & WaiterFlags}
 }
 
-// rowOf returns the row with a key, and appends row if there is none yet.
-func rowOf[K comparable, R any](rows *[]R, index map[K]int, k K, row R) *R {
-	at, ok := index[k]
-	if !ok {
-		at = len(*rows)
-		index[k] = at
-		*rows = append(*rows, row)
-	}
-	return &(*rows)[at]
+// rowSums is a profile whose rows are sums.
+type rowSums struct {
+	out          Profile
+	waits, pairs map[rowKey]int // indexes of rows
 }
 
-// Dropped counts what did not fit into bounded memory. All of it is still in the totals, but under
-// names such as "[call chains dropped]", or as unattributed.
-type Dropped struct {
-	// Chains is the number of captures whose call chain was not kept.
-	Chains uint64 `json:"chains"`
-	// Locks is the number of locks that were combined as "[other locks]".
-	Locks uint64 `json:"locks"`
-	// Pairs is the number of times a wait or a part of it was put into a row without call chains.
-	Pairs uint64 `json:"pairs"`
-	// Exits is the number of releases that were not kept while a wait was in progress. The time
-	// that they explain is unattributed.
-	Exits uint64 `json:"exits"`
+func newRowSums() rowSums { return rowSums{waits: map[rowKey]int{}, pairs: map[rowKey]int{}} }
+
+// wait returns the row of Waits with a key, which is made at first use.
+func (s *rowSums) wait(k rowKey) *Wait {
+	at, ok := s.waits[k]
+	if !ok {
+		at = len(s.out.Waits)
+		s.waits[k] = at
+		s.out.Waits = append(s.out.Waits, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags})
+	}
+	return &s.out.Waits[at]
+}
+
+// pair returns the pair with a key, which is made at first use.
+func (s *rowSums) pair(k rowKey) *Pair {
+	at, ok := s.pairs[k]
+	if !ok {
+		at = len(s.out.Pairs)
+		s.pairs[k] = at
+		s.out.Pairs = append(s.out.Pairs, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
+	}
+	return &s.out.Pairs[at]
 }
 
 // Activity is what owners did while they were waited for. In a profile, the parts sum exactly to
@@ -366,7 +367,7 @@ type Activity struct {
 	Runnable time.Duration `json:"runnable_ns"`
 	// Blocked is the time in which they waited themselves, by kind. It is nil if they did not
 	// wait. Treat it as read-only.
-	Blocked map[Kind]time.Duration `json:"blocked_ns"`
+	Blocked map[string]time.Duration `json:"blocked_ns"`
 	// Unknown is the rest, such as the time before the owner's goroutine was started.
 	Unknown time.Duration `json:"unknown_ns"`
 }
@@ -383,14 +384,14 @@ func (a Activity) BlockedTotal() (d time.Duration) {
 }
 
 // BlockedKinds returns the keys of Blocked, longest first.
-func (a Activity) BlockedKinds() []Kind {
-	var kinds []Kind
+func (a Activity) BlockedKinds() []string {
+	var kinds []string
 	for _, k := range Kinds { // a fixed order for ties
 		if a.Blocked[k] != 0 {
 			kinds = append(kinds, k)
 		}
 	}
-	slices.SortStableFunc(kinds, func(x, y Kind) int { return int(min(1, max(-1, a.Blocked[y]-a.Blocked[x]))) })
+	slices.SortStableFunc(kinds, func(x, y string) int { return int(min(1, max(-1, a.Blocked[y]-a.Blocked[x]))) })
 	return kinds
 }
 
@@ -401,7 +402,7 @@ func (a *Activity) add(b Activity, sign time.Duration) {
 	a.Unknown += sign * b.Unknown
 	for k, d := range b.Blocked {
 		if a.Blocked == nil {
-			a.Blocked = make(map[Kind]time.Duration)
+			a.Blocked = make(map[string]time.Duration)
 		}
 		if a.Blocked[k] += sign * d; a.Blocked[k] == 0 {
 			delete(a.Blocked, k)
@@ -456,7 +457,7 @@ type Root struct {
 	Owner Party `json:"-"`
 	// Via is what the owner of the pair was blocked on during that time. It is empty if no
 	// goroutine blocked it: the root is then the owner of the pair itself.
-	Via Kind `json:"via"`
+	Via string `json:"via"`
 	// Links is the number of blocked goroutines in the chain, from the owner of the pair; with
 	// several chains, the maximum. It is 0 if the root is the owner of the pair itself.
 	Links int `json:"links"`
@@ -520,12 +521,12 @@ func addRoot(roots []Root, r Root) []Root {
 // activityUnder returns what the owner of q did while r was the root.
 func (q *Pair) activityUnder(r *Root) Activity {
 	if r.Via != "" {
-		return Activity{Blocked: map[Kind]time.Duration{r.Via: r.Blamed}}
+		return Activity{Blocked: map[string]time.Duration{r.Via: r.Blamed}}
 	}
 	a := q.OwnerActivity().clone()
 	for i := range q.Roots {
 		if via := q.Roots[i].Via; via != "" {
-			a.add(Activity{Blocked: map[Kind]time.Duration{via: q.Roots[i].Blamed}}, -1)
+			a.add(Activity{Blocked: map[string]time.Duration{via: q.Roots[i].Blamed}}, -1)
 		}
 	}
 	return a
@@ -540,10 +541,7 @@ func (w *Wait) ForWork() bool { return forWork(w.Kind, w.Waiter.Stack) }
 // ForWork reports the same as [Wait.ForWork] for the wait that the pair is a part of.
 func (q *Pair) ForWork() bool { return forWork(q.Kind, q.Waiter.Stack) }
 
-// ForWork reports the same as [Wait.ForWork] for a wait in progress at the end of the trace.
-func (u *Unfinished) ForWork() bool { return forWork(u.Kind, u.Waiter.Stack) }
-
-func forWork(kind Kind, waiter *Stack) bool {
+func forWork(kind string, waiter *Stack) bool {
 	switch kind {
 	case WaitGroupKind, NetworkKind, SleepKind:
 		return true
@@ -566,8 +564,8 @@ func forWork(kind Kind, waiter *Stack) bool {
 
 // OfLock reports whether the wait was for a lock that another goroutine held: a Mutex, an RWMutex
 // or a Once.
-func (u *Unfinished) OfLock() bool {
-	switch u.Kind {
+func (w *Wait) OfLock() bool {
+	switch w.Kind {
 	case MutexKind, RWMutexWriterKind, RWMutexReaderKind, OnceKind:
 		return true
 	}

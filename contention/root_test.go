@@ -33,7 +33,7 @@ func checkOwners(t testing.TB, p *Profile) {
 				t.Errorf("the owner is %+v, itself as a root %+v", q.Owner, r.Owner)
 			}
 			if r.Via != "" {
-				left.add(Activity{Blocked: map[Kind]time.Duration{r.Via: r.Blamed}}, -1)
+				left.add(Activity{Blocked: map[string]time.Duration{r.Via: r.Blamed}}, -1)
 			}
 		}
 		if q.Roots != nil && sum != q.Blamed {

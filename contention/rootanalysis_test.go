@@ -20,7 +20,7 @@ func rooted() *Profile {
 		Pairs: []Pair{
 			{
 				Kind: MutexKind, Lock: lock, Waiter: get, Owner: fill, Contentions: 4, Blamed: 100, Longest: 90,
-				Activity: Activity{Running: 20, Unknown: 3, Blocked: map[Kind]time.Duration{ChanReceiveKind: 62, MutexKind: 15}},
+				Activity: Activity{Running: 20, Unknown: 3, Blocked: map[string]time.Duration{ChanReceiveKind: 62, MutexKind: 15}},
 				Roots: []Root{
 					{Owner: disk, Via: ChanReceiveKind, Links: 2, Contentions: 3, Blamed: 60},
 					{Owner: fill, Contentions: 4, Blamed: 25},
@@ -39,7 +39,7 @@ func TestAggregateRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkTree(t, tree, []Aspect{ByWaiterFunc, ByRootFunc, ByOwnerFunc})
+	checkTree(t, tree, []string{ByWaiterFunc, ByRootFunc, ByOwnerFunc})
 	get := tree.Children[0]
 	got := toldTree(get, "")
 	const want = `
@@ -74,7 +74,7 @@ func toldTree(t *Tree, indent string) string {
 	ns := t.Activity // in microseconds, as toldActivity has it
 	scaled := Activity{Running: ns.Running * 1000, Runnable: ns.Runnable * 1000, Unknown: ns.Unknown * 1000}
 	for k, d := range ns.Blocked {
-		scaled.add(Activity{Blocked: map[Kind]time.Duration{k: d * 1000}}, 1)
+		scaled.add(Activity{Blocked: map[string]time.Duration{k: d * 1000}}, 1)
 	}
 	s := indent + t.Key + " " + strconv.Itoa(int(t.Waited)) + " in " + strconv.Itoa(int(t.Contentions)) + ":" + toldActivity(scaled) + "\n"
 	for _, c := range t.Children {
@@ -85,7 +85,7 @@ func toldTree(t *Tree, indent string) string {
 
 func TestFilterRoots(t *testing.T) {
 	p := rooted()
-	f := p.Filter(Filter{Focus: regexp.MustCompile("disk|Read")})
+	f := p.Filter(nil, regexp.MustCompile("disk|Read"), 0)
 	checkConservation(t, f)
 	if len(f.Pairs) != 2 || f.Waits[0].Waited != 110 || f.Waits[0].Contentions != 5 {
 		t.Fatalf("%+v", f.Waits[0])
@@ -97,7 +97,7 @@ func TestFilterRoots(t *testing.T) {
 	if p.Pairs[0].Blamed != 100 || len(p.Pairs[0].Roots) != 3 {
 		t.Errorf("the profile has changed: %+v", p.Pairs[0])
 	}
-	if f := p.Filter(Filter{Focus: regexp.MustCompile("Fill")}); f.Waits[0].Waited != 100 || len(f.Pairs[0].Roots) != 3 {
+	if f := p.Filter(nil, regexp.MustCompile("Fill"), 0); f.Waits[0].Waited != 100 || len(f.Pairs[0].Roots) != 3 {
 		t.Errorf("%+v", f.Pairs[0])
 	}
 }
@@ -105,7 +105,7 @@ func TestFilterRoots(t *testing.T) {
 func TestMergeRoots(t *testing.T) {
 	a, b := rooted(), rooted() // the call chains are equal, not identical
 	b.Pairs[0].Roots[0].Via = MutexKind
-	b.Pairs[0].Activity.Blocked = map[Kind]time.Duration{MutexKind: 77}
+	b.Pairs[0].Activity.Blocked = map[string]time.Duration{MutexKind: 77}
 	m := Merge(a, b)
 	checkConservation(t, m)
 	q := m.Pairs[0]

@@ -167,7 +167,7 @@ type rlocker RWMutex
 func (r *rlocker) Lock()   { (*RWMutex)(r).RLock() }
 func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
 
-func (rw *RWMutex) lockSlow(got bool, flags Flags) {
+func (rw *RWMutex) lockSlow(got bool, flags uint32) {
 	if got {
 		if rw.waiters.Load() != 0 {
 			rw.bargedIn()
@@ -192,7 +192,7 @@ func (rw *RWMutex) unlockSlow() {
 }
 
 // rlockWait calls lock, which waits, and records the wait.
-func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
+func (rw *RWMutex) rlockWait(flags uint32, lock func()) {
 	var w wait
 	seen := rw.arrive(&w, rw.draw(), kindReader, flags)
 	lock()

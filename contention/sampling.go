@@ -15,20 +15,19 @@ import (
 
 // Sampling
 //
-// During a recorded wait, every owner that leaves records when it came and left, under the lock.
-// For a lock that is held for 50 ns by one goroutine after another, that would cost a quarter of
-// the throughput. So each lock earns 2 % of the time, and pays for the measured time of recording.
-// It may spend in advance what it earns in a quarter of a second. A lock that is overdrawn halves
-// the fraction of waits that it records: one in w, w = 1, 2, 4, … A lock that owes nothing doubles
-// it, until it records all.
+// During a recorded wait, every owner that leaves records when it came and left, under the lock. At
+// holds of 50 ns, that would cost a quarter of the throughput. So each lock earns 2 % of the time,
+// and pays for the measured time of recording. It may spend in advance what it earns in a quarter
+// of a second. A lock that is overdrawn halves the fraction of waits that it records: one in w, w =
+// 1, 2, 4, … A lock that owes nothing doubles it, until it records all.
 //
 // A wait is drawn before it begins, with probability 1/w, independently of all else (Poisson
 // sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
-// Every wait is timed, so the number and the total of a lock's waits are exact. Only the division
-// among owners is estimated. A drawn wait represents the earlier waits that were only timed and are
-// about as long (within a factor of 4: stratification by length): it counts k-fold if there are
-// k - 1 of them, but never for more than was timed. Timed waits that no drawn wait represents at a
-// snapshot have a row of their own, "[not sampled]", and are unattributed.
+// Every wait is timed, so the number and the total of a lock's waits are exact. A drawn wait
+// represents the earlier waits that were only timed and are about as long (within a factor of 4:
+// stratification by length): it counts k-fold if there are k - 1 of them, but never for more than
+// was timed. Timed waits that no drawn wait represents at a snapshot have a row of their own, "[not
+// sampled]", and are unattributed.
 //
 // A wait of 1 ms or more that was not drawn is recorded when it is over, in the row of its waiter.
 // Its owners have left no records: a drawn wait of that length represents the earlier ones of its
@@ -407,7 +406,7 @@ func (v *variance) stdErr() time.Duration { return time.Duration(math.Sqrt(v.sum
 
 // rowError returns the standard error of a row. missing is the time of waits of the lock that no
 // row represents. All of it may belong to this row; twice the error includes it.
-func rowError(flags Flags, v variance, missing time.Duration) time.Duration {
+func rowError(flags uint32, v variance, missing time.Duration) time.Duration {
 	if flags&Estimated == 0 {
 		return 0
 	}
@@ -421,9 +420,8 @@ func bothErrors(a, b time.Duration) time.Duration {
 
 // Runs
 //
-// While waiters sleep, a goroutine may take a Mutex many times in a row. Such a run of holds is one
-// exit. A wait can contain some ten thousand holds of 50 ns: reading the clock at both ends of each
-// would take more time than the holds do.
+// While waiters sleep, a goroutine may take a Mutex thousands of times in a row. Such a run of holds
+// is one exit. Reading the clock at both ends of a hold of 50 ns would take more time than the hold.
 //
 // Therefore short holds of a run, with the same call chain, are observed in pairs: two consecutive
 // holds, and the free time in between. Between two pairs, a random number of holds pass unseen. It

@@ -10,115 +10,77 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Filter selects rows of a profile. The zero value keeps all.
-type Filter struct {
-	// Kinds are the kinds to keep; empty means all.
-	Kinds []Kind
-	// Focus keeps rows that it matches in the name or the class of the lock, or in a group or the
-	// full name of a function of the waiter, of the owner, or of a root owner.
-	Focus *regexp.Regexp
-	// Min drops pairs, hand-off and unattributed parts of rows with a smaller total time.
-	Min time.Duration
-}
-
-// Filter returns a profile with the rows that f keeps. If Focus matches on the waiter's side, all
-// parts of the wait are kept. If it matches only owners, the wait is reduced to what is blamed on
-// those, and its Contentions are limited to theirs. If it matches only root owners, a pair is
-// reduced to their part. Thus the result satisfies the invariants of a Profile, but its totals are
-// those of the kept rows; Events and Bytes are 0, unless f keeps all. Rows are copied; locks and
-// stacks are shared with p.
-func (p *Profile) Filter(f Filter) *Profile {
-	out := *p
-	out.Waits, out.Pairs, out.Locks, out.Unfinished = nil, nil, nil, nil
-	if len(f.Kinds) > 0 || f.Focus != nil || f.Min > 0 {
-		out.Events, out.Bytes = 0, 0 // they are those of all waits
+// Filter returns a profile with the waits of some kinds, of all if there are none, and with the
+// rows that focus matches, if it is not nil: in the name or the class of the lock, or in a group or
+// the full name of a function of the waiter, of the owner, or of a root owner. It drops pairs,
+// hand-off and unattributed parts of rows with a total time of less than least.
+//
+// If focus matches on the waiter's side, all parts of the wait are kept. If it matches only owners,
+// the wait is reduced to what is blamed on those, and its Contentions are limited to theirs. If it
+// matches only root owners, a pair is reduced to their part. Thus the result satisfies the
+// invariants of a Profile, but its totals are those of the kept rows; Events and Bytes are 0,
+// unless all are kept. Rows are copied; locks and stacks are shared with p.
+func (p *Profile) Filter(kinds []string, focus *regexp.Regexp, least time.Duration) *Profile {
+	f, whole := newRowSums(), newRowSums() // whole has the waits before filtering
+	f.out = *p
+	f.out.Waits, f.out.Pairs, f.out.Locks, f.out.Unfinished = nil, nil, nil, nil
+	if len(kinds) > 0 || focus != nil || least > 0 {
+		f.out.Events, f.out.Bytes = 0, 0 // they are those of all waits
 	}
-	m := matcher{re: f.Focus, stacks: map[*Stack]bool{}, locks: map[*Lock]bool{}}
-	t := &filtered{at: map[rowKey]int{}}
+	m := matcher{re: focus, stacks: map[*Stack]bool{}, locks: map[*Lock]bool{}}
+	wanted := func(k string) bool { return len(kinds) == 0 || slices.Contains(kinds, k) }
 	for i := range p.Waits {
-		if w := &p.Waits[i]; len(f.Kinds) == 0 || slices.Contains(f.Kinds, w.Kind) {
-			t.add(w, m.lock(w.Lock) || m.party(&w.Waiter), f.Min)
+		w := &p.Waits[i]
+		if !wanted(w.Kind) {
+			continue
+		}
+		k := w.key()
+		all, to := whole.wait(k), f.wait(k)
+		all.Add(w)
+		to.Longest, to.StdErr = all.Longest, all.StdErr // of a part, at most
+		if m.lock(w.Lock) || m.party(&w.Waiter) {
+			to.Contentions, to.Observed, to.Parks, to.Ready, to.ReadyIdle = all.Contentions, all.Observed, all.Parks, all.Ready, all.ReadyIdle
+			if w.HandOff >= least {
+				to.HandOff += w.HandOff
+			}
+			if w.Unattributed >= least {
+				to.Unattributed += w.Unattributed
+			}
 		}
 	}
 	for i := range p.Pairs {
 		q := p.Pairs[i]
-		at, ok := t.at[q.waiterKey()]
-		if ok && (t.whole[at] || m.party(&q.Owner) || m.roots(&q)) && q.Blamed >= f.Min {
-			t.blame(at, &q)
-			out.Pairs = append(out.Pairs, q)
+		k := q.waiterKey()
+		keep := m.lock(q.Lock) || m.party(&q.Waiter)
+		if _, ok := f.waits[k]; !ok || !keep && !m.party(&q.Owner) && !m.roots(&q) || q.Blamed < least {
+			continue
 		}
+		to, all := f.wait(k), whole.wait(k)
+		if to.Blamed += q.Blamed; !keep {
+			to.Contentions = min(all.Contentions, to.Contentions+q.Contentions)
+			to.Observed = min(all.Observed, to.Observed+q.Contentions)
+		}
+		f.out.Pairs = append(f.out.Pairs, q)
 	}
 	for _, u := range p.Unfinished {
-		if (len(f.Kinds) == 0 || slices.Contains(f.Kinds, u.Kind)) && u.Waited >= f.Min && m.unfinished(&u) {
-			out.Unfinished = append(out.Unfinished, u)
+		if wanted(u.Kind) && u.Waited >= least && (m.lock(&Lock{Name: u.Lock.String()}) || m.party(&u.Waiter) || m.party(&u.Holder)) {
+			f.out.Unfinished = append(f.out.Unfinished, u)
 		}
 	}
 	used := map[*Lock]bool{}
-	for i := range t.waits {
-		w := &t.waits[i]
+	f.out.Waits = slices.DeleteFunc(f.out.Waits, func(w Wait) bool {
+		keep := w.Blamed+w.HandOff+w.Unattributed > 0 || least <= 0 && (m.lock(w.Lock) || m.party(&w.Waiter))
+		used[w.Lock] = used[w.Lock] || keep
+		return !keep
+	})
+	for i := range f.out.Waits {
+		w := &f.out.Waits[i]
 		w.Waited = w.Blamed + w.HandOff + w.Unattributed
-		if w.Waited > 0 || f.Min <= 0 && t.whole[i] {
-			w.Longest = min(w.Longest, w.Waited)
-			used[w.Lock] = true
-			out.Waits = append(out.Waits, *w)
-		}
+		w.Longest = min(w.Longest, w.Waited)
 	}
-	for _, l := range p.Locks {
-		if used[l] {
-			out.Locks = append(out.Locks, l)
-		}
-	}
-	order.Stable(out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
-	return &out
-}
-
-// filtered has the waits that may be kept at least in part.
-type filtered struct {
-	at    map[rowKey]int
-	waits []Wait
-	whole []bool // Focus matched on the waiter's side
-	limit []Wait // the waits before filtering
-}
-
-// add keeps the parts of a wait without blame. The blame is added with the pairs.
-func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
-	k := w.key()
-	at, again := t.at[k]
-	if !again { // otherwise rows with equal call chains
-		at = len(t.waits)
-		t.at[k] = at
-		t.waits = append(t.waits, Wait{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags})
-		t.whole = append(t.whole, whole)
-		t.limit = append(t.limit, Wait{})
-	}
-	to, limit := &t.waits[at], &t.limit[at]
-	to.Longest = max(to.Longest, w.Longest)
-	to.StdErr = bothErrors(to.StdErr, w.StdErr) // of a part, at most
-	limit.Contentions += w.Contentions
-	limit.Observed += w.Observed
-	if !whole {
-		return
-	}
-	to.Parks += w.Parks
-	to.Ready += w.Ready
-	to.ReadyIdle += w.ReadyIdle
-	to.Contentions, to.Observed = limit.Contentions, limit.Observed
-	if w.HandOff >= least {
-		to.HandOff += w.HandOff
-	}
-	if w.Unattributed >= least {
-		to.Unattributed += w.Unattributed
-	}
-}
-
-// blame adds a kept pair to its wait.
-func (t *filtered) blame(at int, q *Pair) {
-	w := &t.waits[at]
-	w.Blamed += q.Blamed
-	if !t.whole[at] {
-		w.Contentions = min(t.limit[at].Contentions, w.Contentions+q.Contentions)
-		w.Observed = min(t.limit[at].Observed, w.Observed+q.Contentions)
-	}
+	f.out.Locks = slices.DeleteFunc(slices.Clone(p.Locks), func(l *Lock) bool { return !used[l] })
+	order.Stable(f.out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
+	return &f.out
 }
 
 // matcher caches the results of the regular expression.
@@ -160,10 +122,6 @@ func (m *matcher) lock(l *Lock) bool {
 	return found
 }
 
-func (m *matcher) unfinished(u *Unfinished) bool {
-	return m.re == nil || m.re.MatchString(u.Lock) || m.party(&u.Waiter) || m.party(&u.Holder)
-}
-
 func (m *matcher) party(p *Party) bool {
 	if m.re == nil || m.re.MatchString(p.Group) {
 		return true
@@ -188,31 +146,95 @@ func (p *Profile) Top(n int) *Profile {
 	if n <= 0 || len(p.Waits) <= n && len(p.Pairs) <= n {
 		return p
 	}
-	f := topFolder{rest: p.restChain(), kept: map[rowKey]bool{}, waits: map[rowKey]int{}, pairs: map[rowKey]int{}, out: *p}
+	f := newRowSums()
+	f.out = *p
 	f.out.Waits, f.out.Pairs, f.out.Locks = nil, nil, nil
-	f.otherLock(p)
+	other, was := p.otherLock() // the lock of the combined rows, a copy of that of an earlier Top
+	lockOf := func(l *Lock) *Lock {
+		if l == was && l != nil {
+			return other
+		}
+		return l
+	}
+	rest := p.restChain()
+	folded := func(kind string, flags uint32) rowKey {
+		return rowKey{kind: kind, lock: other, waiter: Party{Stack: rest}, flags: flags & WaiterFlags}
+	}
+	used, kept := map[*Lock]bool{}, map[rowKey]bool{}
 	waits := slices.Clone(p.Waits)
 	order.Stable(waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
 	for i := range waits {
-		f.wait(&waits[i], i < n)
+		w := &waits[i]
+		w.Lock = lockOf(w.Lock)
+		if i < n && w.Waiter.Stack != rest {
+			kept[w.key()], used[w.Lock] = true, true
+			f.out.Waits = append(f.out.Waits, *w)
+			continue
+		}
+		used[other] = true
+		f.wait(folded(w.Kind, w.Flags)).Add(w)
+		other.Longest = max(other.Longest, w.Longest)
 	}
 	pairs := slices.Clone(p.Pairs)
 	order.Stable(pairs, func(a, b Pair) int { return cmp.Compare(b.Blamed, a.Blamed) })
 	for i := range pairs {
-		f.pair(&pairs[i], i < n)
+		q := &pairs[i]
+		q.Lock = lockOf(q.Lock)
+		k := q.waiterKey()
+		if !kept[k] {
+			k = folded(q.Kind, q.Flags)
+		} else if i < n && q.Owner.Stack != rest {
+			f.out.Pairs = append(f.out.Pairs, *q)
+			continue
+		}
+		k.owner.Stack = rest
+		into := f.pair(k)
+		stdErr := into.StdErr + q.StdErr // both may be estimated from the same waits
+		into.add(q, 1)
+		into.StdErr = stdErr
 	}
-	return f.finish(p)
+	f.limit()
+	for _, l := range p.Locks {
+		if l = lockOf(l); used[l] {
+			f.out.Locks = append(f.out.Locks, l)
+		}
+	}
+	if was == nil && used[other] {
+		f.out.Locks = append(f.out.Locks, other)
+	}
+	order.Stable(f.out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
+	order.Stable(f.out.Pairs, func(a, b Pair) int { return cmp.Compare(b.Blamed, a.Blamed) })
+	return &f.out
 }
 
-// topFolder is the state of a Top.
-type topFolder struct {
-	out   Profile
-	rest  *Stack          // call chain of the combined rows
-	other *Lock           // their lock,
-	was   *Lock           // which is a copy of this one, if there was an earlier Top
-	kept  map[rowKey]bool // rows of Waits that stay separate
-	waits map[rowKey]int  // index in out.Waits of the combined rows
-	pairs map[rowKey]int
+// limit corrects pairs with combined owners: one wait may have lost time to several of them, but
+// counts once, and its standard error is the limit of theirs.
+func (s *rowSums) limit() {
+	waits := map[rowKey]*Wait{}
+	for i := range s.out.Waits {
+		waits[s.out.Waits[i].key()] = &s.out.Waits[i]
+	}
+	for _, at := range s.pairs {
+		q := &s.out.Pairs[at]
+		if w := waits[q.waiterKey()]; w != nil {
+			q.Contentions = min(q.Contentions, w.Contentions)
+			q.StdErr = min(q.StdErr, w.StdErr)
+		}
+	}
+}
+
+// otherLock returns the lock of combined rows: a copy of that of an earlier Top, and that, if there
+// is one.
+func (p *Profile) otherLock() (other, was *Lock) {
+	other = &Lock{Name: OtherLocks}
+	for _, l := range p.Locks {
+		if l.Name == OtherLocks && l.Class == "" {
+			c := *l
+			return &c, l
+		}
+		other.ID = max(other.ID, l.ID+1)
+	}
+	return other, nil
 }
 
 // restChain returns the call chain of combined rows: that of an earlier Top, if there is one.
@@ -229,93 +251,4 @@ func (p *Profile) restChain() *Stack {
 		}
 	}
 	return &Stack{Frames: []Frame{{Func: callstack.Dropped}}}
-}
-
-func (f *topFolder) otherLock(p *Profile) {
-	f.other = &Lock{Name: OtherLocks}
-	for _, l := range p.Locks {
-		if l.Name == OtherLocks && l.Class == "" {
-			c := *l
-			f.other, f.was = &c, l
-			return
-		}
-		f.other.ID = max(f.other.ID, l.ID+1)
-	}
-}
-
-func (f *topFolder) lockOf(l *Lock) *Lock {
-	if l == f.was && l != nil {
-		return f.other
-	}
-	return l
-}
-
-func (f *topFolder) wait(w *Wait, keep bool) {
-	w.Lock = f.lockOf(w.Lock)
-	if keep && w.Waiter.Stack != f.rest {
-		f.kept[w.key()] = true
-		f.out.Waits = append(f.out.Waits, *w)
-		return
-	}
-	k := f.folded(w.Kind, w.Flags)
-	rowOf(&f.out.Waits, f.waits, k, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags}).Add(w)
-	f.other.Longest = max(f.other.Longest, w.Longest)
-}
-
-// folded returns the key of the row that combines those that are not kept.
-func (f *topFolder) folded(kind Kind, flags Flags) rowKey {
-	return rowKey{kind: kind, lock: f.other, waiter: Party{Stack: f.rest}, flags: flags & WaiterFlags}
-}
-
-func (f *topFolder) pair(q *Pair, keep bool) {
-	q.Lock = f.lockOf(q.Lock)
-	k := q.waiterKey()
-	if !f.kept[k] {
-		k = f.folded(q.Kind, q.Flags)
-	} else if keep && q.Owner.Stack != f.rest {
-		f.out.Pairs = append(f.out.Pairs, *q)
-		return
-	}
-	k.owner = Party{Stack: f.rest}
-	into := rowOf(&f.out.Pairs, f.pairs, k, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
-	stdErr := into.StdErr + q.StdErr // both may be estimated from the same waits
-	into.add(q, 1)
-	into.StdErr = stdErr
-}
-
-// limit corrects pairs with combined owners: one wait may have lost time to several of them, but
-// counts once, and its standard error is the limit of theirs.
-func (f *topFolder) limit() {
-	waits := map[rowKey]*Wait{}
-	for i := range f.out.Waits {
-		w := &f.out.Waits[i]
-		waits[w.key()] = w
-	}
-	for k, at := range f.pairs {
-		k.owner = Party{}
-		if q, w := &f.out.Pairs[at], waits[k]; w != nil {
-			q.Contentions = min(q.Contentions, w.Contentions)
-			q.StdErr = min(q.StdErr, w.StdErr)
-		}
-	}
-}
-
-// finish keeps the locks that are still referred to, in the order of p.
-func (f *topFolder) finish(p *Profile) *Profile {
-	f.limit()
-	used := map[*Lock]bool{}
-	for i := range f.out.Waits {
-		used[f.out.Waits[i].Lock] = true
-	}
-	for _, l := range p.Locks {
-		if l = f.lockOf(l); used[l] {
-			f.out.Locks = append(f.out.Locks, l)
-		}
-	}
-	if f.was == nil && used[f.other] {
-		f.out.Locks = append(f.out.Locks, f.other)
-	}
-	order.Stable(f.out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
-	order.Stable(f.out.Pairs, func(a, b Pair) int { return cmp.Compare(b.Blamed, a.Blamed) })
-	return &f.out
 }

@@ -405,7 +405,9 @@ func (p *Profile) finish() {
 	order.Stable(p.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
-	order.Stable(p.Unfinished, func(a, b Unfinished) int { return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock)) })
+	order.Stable(p.Unfinished, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.String(), b.Lock.String()))
+	})
 	var waited time.Duration
 	sampled := map[*Lock]*sampledLock{}
 	for i := range p.Waits {

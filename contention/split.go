@@ -46,9 +46,9 @@ type holder struct {
 
 	chain                       *callstack.Chain // nil if unknown
 	g                           uint64
-	flags                       Flags // ReadOwner, Signaler, InWait
-	acquired, released, pending int64 // pending: as in exit
-	gaps                        int64 // free time between the first two
+	flags                       uint32 // ReadOwner, Signaler, InWait
+	acquired, released, pending int64  // pending: as in exit
+	gaps                        int64  // free time between the first two
 	// For runs of holds, as in exit.
 	unknown, unsure int64
 	doubt           float64
@@ -58,7 +58,7 @@ type holder struct {
 type cause struct {
 	owner, root   *callstack.Chain // nil if unknown
 	ownerG, rootG uint64           // 0 without Options.Goroutines
-	flags         Flags
+	flags         uint32
 	links         int32 // as in Root
 	blocked       bool  // the owner was blocked, on
 	via           kindID

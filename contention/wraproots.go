@@ -213,7 +213,7 @@ func (s *session) ownerRoots(q *Pair, r *pairRoots) {
 		return
 	}
 	for k, ns := range r.blocked {
-		q.Activity.add(Activity{Unknown: -time.Duration(ns), Blocked: map[Kind]time.Duration{kinds[k]: time.Duration(ns)}}, 1)
+		q.Activity.add(Activity{Unknown: -time.Duration(ns), Blocked: map[string]time.Duration{kinds[k]: time.Duration(ns)}}, 1)
 	}
 	var others []Root
 	for _, c := range r.causes {

@@ -43,7 +43,7 @@ type diagnosis struct {
 	handed     map[string]*handOvers          // by group
 	causes     []*cause
 	byKey      map[key]*cause
-	lockTable  []contention.LockRow
+	lockTable  []*contention.Tree
 }
 
 // sums are sums of the ledger's rows, from one walk over them.
@@ -495,7 +495,7 @@ func (d *diagnosis) mergeHeld() {
 			continue
 		}
 		held := func(kind string) time.Duration {
-			return time.Duration(float64(row.Contended) * float64(row.Activity.Blocked[contention.Kind(kind)]) / float64(row.Activity.Total()))
+			return time.Duration(float64(row.Lock.Contended) * float64(row.Activity.Blocked[string(kind)]) / float64(row.Activity.Total()))
 		}
 		for _, c := range d.causes {
 			if c.kind != Sleep && c.kind != Blocking && c.kind != Network || len(c.rows) == 0 {
@@ -538,7 +538,7 @@ func (d *diagnosis) mergeQueued() {
 			}
 		}
 		place, known := d.placeOfLock(row.Lock)
-		if !known || row.Contended < d.l.Wall/2 || blocked < row.Activity.Total()/2 {
+		if !known || row.Lock.Contended < d.l.Wall/2 || blocked < row.Activity.Total()/2 {
 			continue
 		}
 		into := d.causeOf(key{kind: Lock, place: d.find(place)})
@@ -581,7 +581,7 @@ func (d *diagnosis) mergeUnder() {
 				if under > c.lost/2 {
 					lock.take(c)
 				}
-			case c.kind == Serial && owners[c.name] && row != nil && row.Contended >= d.l.Wall*3/4:
+			case c.kind == Serial && owners[c.name] && row != nil && row.Lock.Contended >= d.l.Wall*3/4:
 				lock.take(c)
 			}
 		}

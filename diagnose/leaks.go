@@ -45,7 +45,7 @@ func (d *diagnosis) leaks() (Finding, bool) {
 			left[k] = &leak{group: k.group, place: p}
 		}
 		l := left[k]
-		l.count, l.waited, l.longest = l.count+u.Count, l.waited+u.Waited, max(l.longest, u.Longest)
+		l.count, l.waited, l.longest = l.count+u.Contentions, l.waited+u.Waited, max(l.longest, u.Longest)
 	}
 	var most *leak
 	for _, l := range left {

@@ -74,7 +74,7 @@ func TestLeaks(t *testing.T) {
 	deliver := contention.Party{Group: "main.deliver", Stack: place}
 	for _, c := range []struct {
 		name            string
-		kind            contention.Kind
+		kind            string
 		waited, longest time.Duration // of 200
 		went            int64
 		goroutines      int
@@ -88,7 +88,7 @@ func TestLeaks(t *testing.T) {
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 1000, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.main", Time: 2 * time.Second, Count: 1}}}
 		graph := &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Group: "main.deliver", Kind: bottle.Application, Goroutines: c.goroutines}}}
-		p := &contention.Profile{Duration: time.Second, Unfinished: []contention.Unfinished{{Kind: c.kind, Waiter: deliver, Count: 200, Waited: c.waited, Longest: c.longest}}}
+		p := &contention.Profile{Duration: time.Second, Unfinished: []contention.Wait{{Kind: c.kind, Waiter: deliver, Contentions: 200, Waited: c.waited, Longest: c.longest}}}
 		if c.went > 0 {
 			p.Waits = []contention.Wait{{Kind: c.kind, Waiter: deliver, Contentions: c.went}}
 		}

@@ -95,7 +95,7 @@ func TestSentences(t *testing.T) {
 	box := func(group string, n int, ran time.Duration, parallel float64) bottle.Box {
 		return bottle.Box{Kind: bottle.Application, Group: group, Goroutines: n, Running: ran, Runnable: 3 * time.Second, SelfParallelism: parallel}
 	}
-	wait := func(kind contention.Kind, stack *contention.Stack) contention.Wait {
+	wait := func(kind string, stack *contention.Stack) contention.Wait {
 		return contention.Wait{Kind: kind, Waiter: contention.Party{Group: "main.take", Stack: stack}, Contentions: 9, Parks: 9}
 	}
 	locked := func(waited, ready time.Duration) []contention.Wait {
@@ -128,7 +128,7 @@ func TestSentences(t *testing.T) {
 	past := func(wait string) ledger.Row { // a limit
 		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: wait, Beside: ledger.None, Time: time.Second, Count: 9}
 	}
-	pair := func(kind contention.Kind, waiter *contention.Stack, owner string) []contention.Pair {
+	pair := func(kind string, waiter *contention.Stack, owner string) []contention.Pair {
 		return []contention.Pair{{Kind: kind, Waiter: contention.Party{Group: "main.take", Stack: waiter}, Owner: contention.Party{Group: owner, Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}}
 	}
 	blamed := func(of time.Duration) []contention.Wait {
@@ -264,7 +264,7 @@ func TestSentences(t *testing.T) {
 			sentence: "Tiny pieces of work: main.loop ran for 1 µs between one wait for others and the next, on average (1,900,000 times, most at main.loop main.go:3)."},
 		{boxes: []bottle.Box{box("main.take", 200, time.Second, 1)}, change: func(r *diagnose.Results) {
 			r.Ledger.Born = 200
-			r.Contention.Unfinished = []contention.Unfinished{{Kind: contention.ChanSendKind, Waiter: sender, Count: 200, Waited: 200 * 500 * ms, Longest: time.Second}}
+			r.Contention.Unfinished = []contention.Wait{{Kind: contention.ChanSendKind, Waiter: sender, Contentions: 200, Waited: 200 * 500 * ms, Longest: time.Second}}
 		}, sentence: "Goroutines are started and do not end: at the end, 200 of 200 main.take waited at main.take main.go:3."},
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: locked(3*time.Second, 0), change: func(r *diagnose.Results) { r.Contention.Locks[0].Name = contention.SeveralLocks },
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
@@ -275,7 +275,7 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(time.Second), pairs: owned(time.Second, contention.Activity{Runnable: time.Second}),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners were ready to run and had no processor for 100% of the 33% in which they are known. Hold it for less time, or divide what it guards among several locks."},
-		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Blocked: map[contention.Kind]time.Duration{contention.SleepKind: 3 * time.Second}}),
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Blocked: map[string]time.Duration{contention.SleepKind: 3 * time.Second}}),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners waited themselves (sleep) for 100%. Hold it for less time, or divide what it guards among several locks."},
 		{rows: []ledger.Row{idle(ledger.Idle, "select", ledger.None, time.Second)}, pairs: pair(contention.SelectKind, stackOf("database/sql.(*DB).conn", 1, "main.take", 3), "main.take"), change: noGraph,

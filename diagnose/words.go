@@ -249,9 +249,9 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 	if d.Contention == nil || d.windowed() {
 		return 0
 	}
-	is := func(p *contention.Party, kind contention.Kind) bool {
+	is := func(p *contention.Party, kind string) bool {
 		return p.Stack != nil && slices.ContainsFunc(p.Stack.Frames, func(f contention.Frame) bool {
-			return behind[at{string(kind), ledger.Place{Func: f.Func, File: f.File, Line: f.Line}}]
+			return behind[at{kind, ledger.Place{Func: f.Func, File: f.File, Line: f.Line}}]
 		})
 	}
 	for i := range d.Contention.Pairs {
@@ -311,7 +311,7 @@ func (d *diagnosis) forRequests(c *cause) bool {
 }
 
 // waitsIn reports whether goroutines that wait at a place do so in a function.
-func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) bool {
+func (d *diagnosis) waitsIn(p ledger.Place, kind string, fn string) bool {
 	if d.Contention == nil {
 		return false
 	}
@@ -497,12 +497,12 @@ func (d *diagnosis) lock(f *Finding, c *cause, at, lost string) {
 	if row == nil {
 		return
 	}
-	called := row.Name
+	called := row.Lock.Name
 	if called == contention.SeveralLocks { // perhaps: a thread that loses its core looks like a second lock
 		called = ""
 		f.Advice = "Hold it for less time. It may be several locks of the same code: a trace does not distinguish them."
 	}
-	if called = cmp.Or(called, row.Class); called != "" {
+	if called = cmp.Or(called, row.Lock.Class); called != "" {
 		name = "The lock " + format.Clean(format.Func(called))
 	}
 	if did := owners(row); did != "" {
@@ -568,8 +568,8 @@ func (d *diagnosis) lock(f *Finding, c *cause, at, lost string) {
 
 // spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
 // is held briefly, others take it before a woken goroutine runs, or most of its owners are unknown.
-func spunFor(row *contention.LockRow) bool {
-	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions || row.Blamed*4 < row.Waited
+func spunFor(row *contention.Tree) bool {
+	return row.Lock.Hold > 0 && row.Lock.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions || row.Blamed*4 < row.Waited
 }
 
 // queues reports whether goroutines queue for a lock rather than for the processors, although these
@@ -681,7 +681,7 @@ func without(f *Finding, what, more string) {
 const maxSpin = 20 * time.Microsecond
 
 // lockRow returns the lock that goroutines waited for at a place, or nil if it is ambiguous.
-func (d *diagnosis) lockRow(p ledger.Place) *contention.LockRow {
+func (d *diagnosis) lockRow(p ledger.Place) *contention.Tree {
 	if d.Contention == nil {
 		return nil
 	}
@@ -707,16 +707,16 @@ func (d *diagnosis) lockRow(p ledger.Place) *contention.LockRow {
 	if best == nil {
 		return nil
 	}
-	return &d.lockTable[slices.IndexFunc(d.lockTable, func(r contention.LockRow) bool { return r.Lock == best })]
+	return d.lockTable[slices.IndexFunc(d.lockTable, func(r *contention.Tree) bool { return r.Lock == best })]
 }
 
 // owners describes what the owners of a lock did for most of the time blamed on them.
-func owners(r *contention.LockRow) string {
+func owners(r *contention.Tree) string {
 	total := r.Activity.Total()
 	if total == 0 || r.Blamed*10 < r.Waited {
 		return ""
 	}
-	kind, blocked := contention.Kind(""), time.Duration(0)
+	kind, blocked := "", time.Duration(0)
 	for _, k := range r.Activity.BlockedKinds() {
 		if d := r.Activity.Blocked[k]; d > blocked {
 			kind, blocked = k, d
@@ -726,7 +726,7 @@ func owners(r *contention.LockRow) string {
 	case r.Activity.Running*2 >= total:
 		return "were running for " + format.Percent(r.Activity.Running, total)
 	case blocked*2 >= total:
-		return "waited themselves (" + string(kind) + ") for " + format.Percent(blocked, total)
+		return "waited themselves (" + kind + ") for " + format.Percent(blocked, total)
 	case r.Activity.Runnable*2 >= total:
 		return "were ready to run and had no processor for " + format.Percent(r.Activity.Runnable, total)
 	}

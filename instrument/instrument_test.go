@@ -183,7 +183,7 @@ func checkOwners(t *testing.T, out []byte, p *contention.Profile, profiles *mute
 			logged += w.Waited
 		}
 		fn := caller(w.Waiter.Stack)
-		kinds := map[string]contention.Kind{"main.write": contention.RWMutexWriterKind, "main.read": contention.RWMutexReaderKind, "main.scan": contention.RWMutexReaderKind}
+		kinds := map[string]string{"main.write": contention.RWMutexWriterKind, "main.read": contention.RWMutexReaderKind, "main.scan": contention.RWMutexReaderKind}
 		notes := slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return f.Func == "main.note" })
 		if want, rw := kinds[fn]; rw && w.Kind != want && !notes { // it has a mutex
 			t.Errorf("%s waited for a %v, want %v", fn, w.Kind, want)

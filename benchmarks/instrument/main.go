@@ -292,7 +292,7 @@ func compare(dir string) (string, error) {
 	return fmt.Sprintf("%d, %s | %s | %s | %s | %s", n, short(waited), percent(logged, waited), percent(unattributed, waited), block, mutex), nil
 }
 
-func ofLock(k contention.Kind) bool {
+func ofLock(k string) bool {
 	return k == contention.MutexKind || k == contention.RWMutexWriterKind || k == contention.RWMutexReaderKind || k == contention.OnceKind
 }
 

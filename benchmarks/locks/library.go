@@ -5,33 +5,43 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"regexp"
+	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 )
 
-// library is a public module with locks and benchmarks of its own.
+// library is a public module with locks and benchmarks of its own in its root.
 type library struct {
 	name, module, version string
-	folder                string // of the package, within the module
 	pkg                   string // the name of the package
 	bench                 string // pattern of its benchmarks that use locks
-	// repeat is the number of runs of each benchmark in a round, of which the median counts.
-	// more is the factor for the number of rounds. Short runs are best repeated. Those of lru
-	// are bound by memory, whose speed depends on where a process has it, so only more
-	// processes help.
-	repeat, more int
 }
 
-var libraries = []library{
-	{"lru", "github.com/hashicorp/golang-lru/v2", "v2.0.7", ".", "lru", "LRU_(Rand|Freq)|2Q_(Rand|Freq)", 1, 3},
-	{"go-cache", "github.com/patrickmn/go-cache", "v2.1.0+incompatible", ".", "cache", "Cache(Get|Set|GetConcurrent)NotExpiring$", 11, 1},
+// libraries returns the libraries. Each benchmark does its work n times in a run.
+func libraries(n int) (all []subject) {
+	for _, l := range []library{
+		{"lru", "github.com/hashicorp/golang-lru/v2", "v2.0.7", "lru", "LRU_(Rand|Freq)|2Q_(Rand|Freq)"},
+		{"go-cache", "github.com/patrickmn/go-cache", "v2.1.0+incompatible", "cache", "Cache(Get|Set|GetConcurrent)NotExpiring$"},
+	} {
+		all = append(all, subject{l.name, func(ctx context.Context, scratch string) (func(context.Context, int) (float64, error), func(), error) {
+			from, err := l.download(ctx, scratch)
+			if err != nil {
+				return nil, nil, err
+			}
+			var programs [variants]string
+			for v := range programs {
+				if programs[v], err = l.build(ctx, from, filepath.Join(scratch, fmt.Sprint(l.name, v)), v == wrapped); err != nil {
+					return nil, nil, err
+				}
+			}
+			return func(ctx context.Context, v int) (float64, error) { return run(ctx, programs[v], l.bench, n) }, func() {}, nil
+		}})
+	}
+	return all
 }
 
 // download returns the folder of the library in the module cache.
@@ -39,132 +49,121 @@ func (l *library) download(ctx context.Context, scratch string) (string, error) 
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module scratch\n"), 0o644); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", l.module+"@"+l.version)
-	cmd.Dir = scratch
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	out, err := cmd.Output()
+	out, err := goCommand(ctx, scratch, "mod", "download", "-json", l.module+"@"+l.version)
 	var m struct{ Dir, Error string }
 	if json.Unmarshal(out, &m) == nil && m.Error != "" {
 		return "", fmt.Errorf("%s is neither in the module cache nor available from the module proxy; check the network: %s", l.module, m.Error)
 	}
-	if err != nil || m.Dir == "" {
-		return "", fmt.Errorf("go mod download %s@%s: %w", l.module, l.version, err)
-	}
-	return m.Dir, nil
+	return m.Dir, err
 }
 
-// layouts is the number of programs made of the locks of package sync and of ours, of the former
-// twice. Their functions are in different orders, because a loop may be some percent faster at one
-// place than at another.
-const layouts = 4
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := cmd.Output()
+	if exit, ok := err.(*exec.ExitError); ok {
+		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, bytes.TrimSpace(exit.Stderr))
+	}
+	return out, err
+}
 
-// build makes the library's test programs from the folder from, in layouts first and up. With
-// wrapped, it uses a copy with replaced locks. It returns the programs and the number of replaced
-// locks.
-func (l *library) build(ctx context.Context, root, from, to string, wrapped bool, first int) (programs []string, replaced int, err error) {
-	if err := copyTree(from, to); err != nil {
-		return nil, 0, err
+const (
+	module   = "github.com/bottleneck-go/bottleneck"
+	wrappers = module + "/contention"
+)
+
+// build makes the library's test program from a copy of the folder from, with other locks if wrap
+// is set.
+func (l *library) build(ctx context.Context, from, dir string, wrap bool) (string, error) {
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		return "", err
 	}
-	dir := filepath.Join(to, l.folder)
-	if _, err := os.Stat(filepath.Join(to, "go.mod")); err != nil {
-		if err := os.WriteFile(filepath.Join(to, "go.mod"), []byte("module "+l.module+"\n"), 0o644); err != nil {
-			return nil, 0, err
+	steps := [][]string{{"mod", "edit", "-go=1.26.0"}}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		steps = append([][]string{{"mod", "init", l.module}}, steps...)
+	}
+	if wrap {
+		root, err := goCommand(ctx, ".", "list", "-m", "-f", "{{.Dir}}")
+		if err != nil {
+			return "", fmt.Errorf("run this from within the module, as the locks come from there: %w", err)
 		}
-	}
-	steps := [][]string{{"go", "mod", "edit", "-go=1.26.0"}}
-	if wrapped {
-		if replaced, err = replaceLocks(dir); err != nil {
-			return nil, 0, err
+		if err := replaceLocks(dir); err != nil {
+			return "", err
 		}
 		start := "package " + l.pkg + "\n\nimport \"" + wrappers + "\"\n\nfunc init() {\n\tif err := contention.Start(contention.Options{}); err != nil {\n\t\tpanic(err)\n\t}\n}\n"
 		if err := os.WriteFile(filepath.Join(dir, "collect_test.go"), []byte(start), 0o644); err != nil {
-			return nil, 0, err
+			return "", err
 		}
-		module, _, _ := strings.Cut(wrappers, "/contention")
-		steps = append(steps, []string{"go", "mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "@v0.0.0=" + root})
+		steps = append(steps, []string{"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "@v0.0.0=" + string(bytes.TrimSpace(root))})
 	}
-	for i := range layouts {
-		programs = append(programs, filepath.Join(to, fmt.Sprintf("bench%d.test", i)))
-		steps = append(steps, []string{"go", "test", "-c", "-vet=off", fmt.Sprintf("-ldflags=-randlayout=%d", first+i), "-o", programs[i], "./" + l.folder})
-	}
-	for _, s := range steps {
-		cmd := exec.CommandContext(ctx, s[0], s[1:]...)
-		cmd.Dir = to
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, 0, fmt.Errorf("%s: %w\n%s", strings.Join(s, " "), err, bytes.TrimSpace(out))
+	for _, args := range append(steps, []string{"test", "-c", "-vet=off", "-o", "bench.test", "."}) {
+		if _, err := goCommand(ctx, dir, args...); err != nil {
+			return "", err
 		}
 	}
-	return programs, replaced, nil
+	return filepath.Join(dir, "bench.test"), nil
 }
 
-// copyTree copies a folder of the module cache, which is read-only, to a writable one.
-func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+var (
+	locks   = regexp.MustCompile(`\bsync\.(RW)?Mutex\b`)
+	clauses = regexp.MustCompile(`(?m)^package \w+$`)
+)
+
+// replaceLocks replaces sync.Mutex and sync.RWMutex by the wrappers in the Go files of a folder,
+// except tests.
+func replaceLocks(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return err
+	}
+	replaced := 0
+	for _, name := range files {
+		src, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
+		if strings.HasSuffix(name, "_test.go") || !locks.Match(src) {
+			continue
+		}
+		replaced++
+		src = locks.ReplaceAll(src, []byte("contention.${1}Mutex"))
+		src = clauses.ReplaceAll(src, []byte("$0\n\nimport \""+wrappers+"\""))
+		if err := os.WriteFile(name, append(src, "\nvar _ sync.Locker\n"...), 0o644); err != nil {
 			return err
 		}
-		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(to, rel), 0o755)
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), b, 0o644)
-	})
+	}
+	if replaced == 0 {
+		return fmt.Errorf("there is no lock of package sync in %s", dir)
+	}
+	return nil
 }
 
-// If two logical processors share a core, as in many virtual machines, a program with one goroutine
-// is 1.6 times as fast while the other processor is idle. Whether it is idle changes with every
-// background task, within milliseconds. That has nothing to do with locks, but causes most of the
-// difference between two runs. So while libraries run, a program of the lowest priority keeps idle
-// processors busy.
-
-// occupy starts that program if the command nice exists; otherwise it does nothing.
-func occupy(ctx context.Context) (end func(), err error) {
-	nice, err := exec.LookPath("nice")
+// run runs the benchmarks of a test program n iterations each, and returns the geometric mean of
+// their operations per second.
+func run(ctx context.Context, program, bench string, n int) (float64, error) {
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench, fmt.Sprintf("-test.benchtime=%dx", n))
+	cmd.Dir = filepath.Dir(program)
+	out, err := cmd.Output()
 	if err != nil {
-		return func() {}, nil
+		return 0, fmt.Errorf("%s: %w", program, err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	speed := geometricMean(string(out))
+	if math.IsNaN(speed) {
+		return 0, fmt.Errorf("%s has no benchmark that matches %q", program, bench)
 	}
-	cmd := exec.CommandContext(ctx, nice, "-n", "19", self, "-spin")
-	alive, err := cmd.StdinPipe() // closed when this program ends, however it ends
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return func() {
-		alive.Close()
-		cmd.Wait()
-	}, nil
+	return speed, nil
 }
 
-// keepBusy keeps all processors busy until r ends.
-func keepBusy(r io.Reader) {
-	runtime.GOMAXPROCS(runtime.NumCPU() + 1)
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	for range runtime.NumCPU() {
-		wg.Go(func() {
-			for x := uint32(1); !stop.Load(); {
-				x = compute(x, 1e6)
+// geometricMean returns the mean of the operations per second in the lines that begin with
+// Benchmark, or NaN if there are none.
+func geometricMean(out string) float64 {
+	sum, n := 0.0, 0.0
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) >= 4 && strings.HasPrefix(f[0], "Benchmark") && f[3] == "ns/op" {
+			if ns, err := strconv.ParseFloat(f[2], 64); err == nil && ns > 0 {
+				sum, n = sum+math.Log(1e9/ns), n+1
 			}
-		})
+		}
 	}
-	io.Copy(io.Discard, r)
-	stop.Store(true)
-	wg.Wait()
+	return math.Exp(sum / n)
 }

@@ -3,174 +3,122 @@
 // the wrappers in a copy, and runs the libraries' own benchmarks, alternately in the original and
 // in the copy. It does the same with the workloads of two of the examples.
 //
-//	go run ./benchmarks/locks                      # all, 192 rounds, 576 for lru: 10 minutes
-//	go run ./benchmarks/locks -rounds 96 -only go-cache -v
+//	go run ./benchmarks/locks                      # all, 96 rounds: 5 minutes
+//	go run ./benchmarks/locks -rounds 48 -only go-cache
 //	go run ./benchmarks/locks -waits               # is the waiting in profiles right? 1 minute
 //
 // The libraries come from the module cache or from the module proxy; nothing of them is kept. Each
 // line has the throughput of the copy relative to the original: the median over the rounds and its
 // 95 % confidence interval, which makes no assumption on the distribution. The table also compares
 // the original with itself, in separate programs: differences from 1 there are due to the machine,
-// not the locks. Rounds are short and many, in all orders of the three. Programs of libraries are
-// linked several times, with their functions in different orders, and each round compares two other
-// ones. After the interval comes the ratio of the best rounds: other programs can only make a round
-// slower.
-//
-// The workloads of the examples keep their locks from round to round, and collection stays on. So
-// the cost of a lock that has just become hot, in its first 0.1 s until it is sampled, is in the
-// first rounds only.
+// not the locks. Rounds are short and many, in all orders of the three.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	o := options{}
-	flag.IntVar(&o.rounds, "rounds", 192, "rounds, of lru three times as many; each runs the original twice and the copy once")
-	flag.IntVar(&o.n, "n", 20_000, "how often each benchmark of a library does its work in a run")
-	flag.DurationVar(&o.length, "time", 50*time.Millisecond, "how long each workload of an example runs in a round")
-	flag.BoolVar(&o.each, "v", false, "a line for each benchmark of a library, too")
-	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
-	spin := flag.Bool("spin", false, "only keep all processors busy, until standard input ends")
+	rounds := flag.Int("rounds", 96, "`number` of rounds; each runs the original twice and the copy once")
+	n := flag.Int("n", 20_000, "how `often` each benchmark of a library does its work in a run")
+	length := flag.Duration("time", 50*time.Millisecond, "how `long` each workload of an example runs in a round")
+	only := flag.String("only", "", "measure only what has this in its `name`")
 	waits := flag.Bool("waits", false, "only compare the waiting in profiles with what programs log themselves, in 16 runs of half a second each")
 	flag.Parse()
-	if *waits {
-		if err := measureWaits(16, time.Second/2); err != nil {
-			fmt.Fprintln(os.Stderr, "locks:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if *spin {
-		keepBusy(os.Stdin)
-		return
-	}
-	if flag.NArg() > 0 || o.rounds < 6 || o.n <= 0 || o.length <= 0 {
+	if flag.NArg() > 0 || *rounds < 6 || *n <= 0 || *length <= 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := measure(ctx, o); err != nil {
+	err := error(nil)
+	if *waits {
+		err = measureWaits(16, time.Second/2)
+	} else {
+		err = measure(ctx, append(examples(*length), libraries(*n)...), *rounds, *only)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "locks:", err)
 		os.Exit(1)
 	}
 }
 
-type options struct {
-	rounds, n int
-	length    time.Duration
-	only      string
-	each      bool
+// subject is a program that can run with the locks of package sync and with ours.
+type subject struct {
+	name string
+	// begin returns a function that runs a variant once, and returns the operations per second,
+	// and one to be called after the last round.
+	begin func(ctx context.Context, scratch string) (run func(ctx context.Context, variant int) (float64, error), end func(), err error)
 }
 
+const (
+	original = iota
+	originalAgain
+	wrapped
+	variants
+)
+
+// orders are all orders of the variants. In six rounds with these orders, each variant is first,
+// second and third twice, and comes as often directly before any other as directly after it. So
+// drift and after-effects are the same for all.
+var orders = [...][variants]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1, 0, 2}}
+
 // measure prints the table. Failures do not prevent the other measurements.
-func measure(ctx context.Context, o options) error {
+func measure(ctx context.Context, all []subject, rounds int, only string) error {
 	scratch, err := os.MkdirTemp("", "bottleneck-locks")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
+	fmt.Println("throughput as a share of the original's: median of the rounds [95 % confidence interval]")
+	fmt.Printf("%-24s  %-24s  %s\n", "", "the original again", "locks of package contention, collecting")
 	var failed []error
-	all := ownSubjects(o.length)
-	for _, l := range libraries {
-		if !strings.Contains(l.name, o.only) {
-			continue
-		}
-		s, err := l.subject(ctx, scratch, o)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", l.name, err))
-			continue
-		}
-		all = append(all, s)
-	}
-	fmt.Println("throughput as a share of the original's: median of the rounds [95 % confidence interval], and of the best rounds")
-	fmt.Printf("%-42s  %-31s   %s\n", "", "the original again", "locks of package contention, collecting")
 	for _, s := range all {
-		if !strings.Contains(s.name, o.only) {
+		if !strings.Contains(s.name, only) {
 			continue
 		}
-		again, ours, err := s.turns(ctx, o.rounds)
+		again, ours, err := s.turns(ctx, scratch, rounds)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
 			continue
 		}
-		printLine(s.name, again.ratios, ours.ratios, again.best, ours.best)
-		if o.each && len(ours.each) > 1 {
-			for _, name := range slices.Sorted(maps.Keys(ours.each)) {
-				printLine("  "+name, again.each[name], ours.each[name], again.bestOf[name], ours.bestOf[name])
-			}
-		}
+		fmt.Printf("%-24s  %-24s  %s\n", s.name, medianOf(again), medianOf(ours))
 	}
 	return errors.Join(failed...)
 }
 
-func printLine(name string, again, ours []float64, bestAgain, bestOurs float64) {
-	fmt.Printf("%-42s  %-24s  %5.3f   %-24s  %5.3f\n", name, medianOf(again), bestAgain, medianOf(ours), bestOurs)
-}
-
-// subject makes the programs of a library.
-func (l *library) subject(ctx context.Context, scratch string, o options) (subject, error) {
-	dir := filepath.Join(scratch, l.name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return subject{}, err
-	}
-	root, err := moduleRoot(ctx)
+// turns runs all variants in each round, in changing order, and returns the ratios to the original.
+func (s *subject) turns(ctx context.Context, scratch string, rounds int) (again, ours []float64, err error) {
+	run, end, err := s.begin(ctx, scratch)
 	if err != nil {
-		return subject{}, err
+		return nil, nil, err
 	}
-	from, err := l.download(ctx, dir)
-	if err != nil {
-		return subject{}, err
-	}
-	var programs [variants][]string
-	if programs[original], _, err = l.build(ctx, root, from, filepath.Join(dir, "original"), false, 1); err != nil {
-		return subject{}, err
-	}
-	if programs[originalAgain], _, err = l.build(ctx, root, from, filepath.Join(dir, "again"), false, 1+layouts); err != nil {
-		return subject{}, err
-	}
-	var replaced int
-	if programs[wrapped], replaced, err = l.build(ctx, root, from, filepath.Join(dir, "copy"), true, 1); err != nil {
-		return subject{}, err
-	}
-	if replaced == 0 {
-		return subject{}, fmt.Errorf("there is no lock of package sync in %s", l.module)
-	}
-	return subject{
-		name:  fmt.Sprintf("%s %s, %d locks", l.name, l.version, replaced),
-		begin: occupy,
-		more:  l.more,
-		run: func(ctx context.Context, round, variant int) (speeds, error) {
-			// In 16 times six rounds, any two layouts meet once in any order.
-			i := round / len(orders) % layouts
-			if variant != original {
-				i = round / len(orders) / layouts % layouts
+	defer end()
+	for round := range rounds {
+		var got [variants]float64
+		for _, v := range orders[round%len(orders)] {
+			if got[v], err = run(ctx, v); err != nil {
+				return nil, nil, err
 			}
-			return runProgram(ctx, programs[variant][i], l.bench, o.n, l.repeat)
-		},
-	}, nil
+		}
+		again = append(again, got[originalAgain]/got[original])
+		ours = append(ours, got[wrapped]/got[original])
+	}
+	return again, ours, nil
 }
 
-func moduleRoot(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("run this from within the module, as the locks come from there: %w", err)
-	}
-	return string(bytes.TrimSpace(out)), nil
+// medianOf formats the median of some ratios with a confidence interval of at least 95 %, which is
+// [NaN, NaN] for less than 6 ratios.
+func medianOf(ratios []float64) string {
+	i := median.Of(ratios)
+	return fmt.Sprintf("%.3f  [%.3f, %.3f]", i.Median, i.Low, i.High)
 }

@@ -26,7 +26,8 @@ import (
 type contentionFlags struct {
 	analysis[*contention.Profile]
 	by, kinds, focus, view string
-	filter                 contention.Filter
+	only                   []string
+	match                  *regexp.Regexp
 }
 
 func (a *app) contention() *cobra.Command {
@@ -91,7 +92,7 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	if err := f.parse(); err != nil {
 		return err
 	}
-	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: f.opt.Bottle.Part}
+	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.only, contention.SyscallKind)}
 	return f.analysis.run(ctx, std, args, f.keep, contentionKind)
 }
 
@@ -104,16 +105,16 @@ func (f *contentionFlags) parse() (err error) {
 	if f.by != "" && !slices.ContainsFunc(f.to.asked(), showsBy) {
 		return usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
 	}
-	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
+	if f.only, err = parseKinds(f.kinds); err != nil {
 		return err
 	}
-	f.to.draw.kinds = f.filter.Kinds
-	if f.by == "" && slices.Equal(f.filter.Kinds, []contention.Kind{contention.SyscallKind}) {
+	f.to.draw.kinds = f.only
+	if f.by == "" && slices.Equal(f.only, []string{contention.SyscallKind}) {
 		// No owner: show only the site.
-		f.to.draw.aspects = []contention.Aspect{contention.ByWaiterStack}
+		f.to.draw.aspects = []string{contention.ByWaiterStack}
 	}
 	if f.focus != "" {
-		if f.filter.Focus, err = regexp.Compile(f.focus); err != nil {
+		if f.match, err = regexp.Compile(f.focus); err != nil {
 			return usagef("-focus: %v", err)
 		}
 	}
@@ -127,8 +128,8 @@ func (f *contentionFlags) parse() (err error) {
 }
 
 // parseAspects parses the levels of the tree; none means the default.
-func parseAspects(s string) (by []contention.Aspect, err error) {
-	err = parseList("-by", "aspect", s, contention.Aspects, func(a contention.Aspect) error {
+func parseAspects(s string) (by []string, err error) {
+	err = parseList("-by", "aspect", s, contention.Aspects, func(a string) error {
 		if slices.Contains(by, a) {
 			return usagef("-by: %s is given twice", a)
 		}
@@ -162,12 +163,12 @@ func parseList[Word ~string](name, what, list string, known []Word, add func(Wor
 	return nil
 }
 
-var lockKinds = []contention.Kind{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}
+var lockKinds = []string{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}
 
 // parseKinds parses the kinds to keep; none means all.
-func parseKinds(s string) (kinds []contention.Kind, err error) {
-	const locks = contention.Kind("locks")
-	err = parseList("-kind", "kind", s, append([]contention.Kind{locks}, contention.Kinds...), func(k contention.Kind) error {
+func parseKinds(s string) (kinds []string, err error) {
+	const locks = "locks"
+	err = parseList("-kind", "kind", s, append([]string{locks}, contention.Kinds...), func(k string) error {
 		if kinds = append(kinds, k); k == locks {
 			kinds = append(kinds[:len(kinds)-1], lockKinds...)
 		}
@@ -179,7 +180,7 @@ func parseKinds(s string) (kinds []contention.Kind, err error) {
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
 func (f *contentionFlags) keep(a artifact) (*contention.Profile, error) {
 	p := a.value.(*contention.Profile)
-	kept := p.Filter(f.filter)
+	kept := p.Filter(f.only, f.match, 0)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
 	}
@@ -188,7 +189,7 @@ func (f *contentionFlags) keep(a artifact) (*contention.Profile, error) {
 
 // goroutines reports whether an aspect is that of individual goroutines.
 func (d drawing) goroutines() bool {
-	return slices.ContainsFunc(d.aspects, func(a contention.Aspect) bool {
+	return slices.ContainsFunc(d.aspects, func(a string) bool {
 		return a == contention.ByOwnerGoroutine || a == contention.ByWaiterGoroutine || a == contention.ByRootGoroutine
 	})
 }
@@ -215,7 +216,7 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 	if d.least == 0 {
 		return p
 	}
-	out := p.Filter(contention.Filter{Min: d.least})
+	out := p.Filter(nil, nil, d.least)
 	whole, left := sumOf(p), sumOf(out)
 	if whole > left {
 		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(

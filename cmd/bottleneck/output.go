@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
@@ -284,9 +283,9 @@ type drawing struct {
 	by           []string // columns by which the rows of a ledger are summed; nil means all
 
 	// For contention.
-	aspects []contention.Aspect
-	kinds   []contention.Kind // to which the profile was filtered
-	view    string            // "" means the default of the form
+	aspects []string
+	kinds   []string // to which the profile was filtered
+	view    string   // "" means the default of the form
 	least   time.Duration
 	rates   bool
 	strip   bool // for tasks

@@ -72,7 +72,7 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 		l := k.lock.root()
 		l.lockFacts, l.rows = lockFacts{}, nil
 	}
-	o.rows = newTraceRows(o.rows.max, o.opt.Goroutines)
+	o.rows = newTraceRows(o.rows.max, o.opt.Goroutines, nil)
 	if !o.wall.IsZero() {
 		o.wall = o.wall.Add(time.Duration(t - o.begin))
 	}
@@ -96,7 +96,7 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 		o.readied(w, t)
 		o.rows.part(g, w)
 		return true
-	case o.blocked(g.present.state) && (o.opt.Runtime || o.counts(g.g, &p)):
+	case o.blocked(g.present.state) && o.counts(g.g, &p):
 		o.cutBlocked(g, waitOf(&p), t)
 		return true
 	case w.open && g.active && g.ran+t-g.since <= futile:

@@ -176,7 +176,7 @@ func TestQuickFindsTheSamePairs(t *testing.T) {
 // TestJSONOfTraces: a profile of a trace is unchanged after writing and reading.
 func TestJSONOfTraces(t *testing.T) {
 	for _, name := range []string{"mutex-go1.26.8.trace", "phases-go1.26.8.trace"} {
-		p, err := ReadFile(context.Background(), filepath.Join("..", "..", "testdata", "small", name), Options{Runtime: true})
+		p, err := ReadFile(context.Background(), filepath.Join("..", "..", "testdata", "small", name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

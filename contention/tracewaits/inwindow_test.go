@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -230,6 +231,60 @@ func checkWindows(t *testing.T, opt Options, text string, whole *contention.Prof
 	}
 }
 
+// TestWindowsOfManyOwners: if each of many waits is behind many owners, the windows have the same
+// rows as if the waits were divided among the owners one by one, and take a number of steps
+// proportional to n log n.
+func TestWindowsOfManyOwners(t *testing.T) {
+	defer func(n int) { wideSum = n }(wideSum)
+	texts := func(o *Observer) (out []string) {
+		for i, p := range o.Windows() {
+			checkRows(t, p)
+			for _, row := range rowTexts(p) {
+				out = append(out, fmt.Sprint(i, " ", row))
+			}
+			for _, q := range p.Pairs {
+				out = append(out, fmt.Sprint(i, " ", party(q.Owner), q.OwnerActivity()))
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	for _, tt := range []struct {
+		n, chains int
+		window    time.Duration
+	}{{60, 60, 130 * time.Microsecond}, {150, 7, 300 * time.Microsecond}, {150, 150, 2 * time.Millisecond}, {700, 700, 20 * time.Millisecond}} {
+		opt := Options{Window: tt.window}
+		noSums = true
+		o, _ := convoy(t, tt.n, tt.chains, opt)
+		want := texts(o)
+		noSums = false
+		for _, wideSum = range []int{0, 16} {
+			o, p := convoy(t, tt.n, tt.chains, opt)
+			got := texts(o)
+			for i := range max(len(got), len(want)) {
+				if i >= len(got) || i >= len(want) || got[i] != want[i] {
+					t.Fatalf("%+v, sums of more than %d owners apart: row %d of %d and %d\n%s\none by one\n%s", tt, wideSum, i, len(got), len(want), strings.Join(got[min(i, len(got)):min(i+2, len(got))], "\n"), strings.Join(want[min(i, len(want)):min(i+2, len(want))], "\n"))
+				}
+			}
+			sameSums(t, fmt.Sprintf("%+v", tt), p, contention.Merge(o.Windows()...))
+		}
+	}
+	wideSum = 16
+	const n = 3000
+	o, p := convoy(t, n, n, Options{Window: 20 * time.Millisecond})
+	if work := steps(o); work > 20*n*bits.Len(n) {
+		t.Errorf("%d steps for %d waits", work, n)
+	}
+	spans := 0
+	for _, w := range o.Windows() {
+		spans += len(w.Pairs)
+	}
+	if spans < n || p.Dropped.Pairs != 0 {
+		t.Errorf("%d pairs in the windows, %d dropped", spans, p.Dropped.Pairs)
+	}
+	sameSums(t, "many", p, contention.Merge(o.Windows()...))
+}
+
 // TestWindowsAreBounded: if there are too many windows, they become longer, and no time is lost.
 func TestWindowsAreBounded(t *testing.T) {
 	var text strings.Builder
@@ -251,7 +306,7 @@ func TestWindowsAreBounded(t *testing.T) {
 		site := &callSite{stack: &contention.Stack{}, id: i}
 		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1}
 		w.note(&wait, waitSpan{from: timeline.Time(i), to: timeline.Time(i + 1), ns: 1, what: handOffSpan})
-		w.book(g, &wait)
+		w.book(g, &wait, &traceRow{})
 		if w.count(); w.cells > maxWindowCells+10 {
 			t.Fatalf("%d cells", w.cells)
 		}
@@ -268,7 +323,7 @@ func TestWindowsTakeAnyTime(t *testing.T) {
 		sp.what = handOffSpan
 		w.noteLogged(&wait, sp, 9000)
 		wait.site, wait.lock = &callSite{}, &tracedLock{}
-		w.book(&tracedGoroutine{g: &timeline.Goroutine{}}, &wait)
+		w.book(&tracedGoroutine{g: &timeline.Goroutine{}}, &wait, &traceRow{})
 	}
 	var sum int64
 	for _, win := range w.list {
@@ -302,7 +357,7 @@ func TestWindowsSeparateLocksOfTheSameCode(t *testing.T) {
 		1411 2 runs
 		1600 ends`))
 	rows := p.LockTable()
-	if len(rows) != 3 || rows[2].Waited != 10*time.Microsecond || rows[2].Contended != 10*time.Microsecond {
+	if len(rows) != 3 || rows[2].Waited != 10*time.Microsecond || rows[2].Lock.Contended != 10*time.Microsecond {
 		t.Errorf("%+v: a wait without a message is the only time in which its lock was held", rows[len(rows)-1].Lock)
 	}
 }

@@ -261,7 +261,7 @@ var doingOf = func() (of [64]doing) {
 	other := slices.Index(contention.Kinds, contention.OtherKind)
 	for w := range of {
 		if of[w] = blockedOn + doing(other); w < len(timeline.Waits()) {
-			if i := slices.Index(contention.Kinds, contention.Kind(timeline.Wait(w).String())); i >= 0 {
+			if i := slices.Index(contention.Kinds, timeline.Wait(w).String()); i >= 0 {
 				of[w] = blockedOn + doing(i)
 			}
 		}
@@ -270,7 +270,7 @@ var doingOf = func() (of [64]doing) {
 }()
 
 // kind returns what d waits for, or "" if it is not a wait.
-func (d doing) kind() contention.Kind {
+func (d doing) kind() string {
 	if d < blockedOn {
 		return ""
 	}
@@ -285,7 +285,7 @@ func (l *ledger) activity() contention.Activity {
 	for _, b := range l.blocked {
 		if b.ns != 0 {
 			if a.Blocked == nil {
-				a.Blocked = map[contention.Kind]time.Duration{}
+				a.Blocked = map[string]time.Duration{}
 			}
 			a.Blocked[b.on.kind()] = time.Duration(b.ns)
 		}

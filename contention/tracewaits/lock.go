@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
-	"unique"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -181,29 +180,12 @@ const never timeline.Time = math.MaxInt64
 // have taken.
 const placeWindow timeline.Time = 10_000_000
 
-// group is the name of a group of goroutines, as one word: it is compared very often.
-type group struct{ handle unique.Handle[string] }
-
-func groupOf(name string) (g group) {
-	if name != "" {
-		g.handle = unique.Make(name)
-	}
-	return g
-}
-
-func (g group) name() string {
-	if g == (group{}) {
-		return ""
-	}
-	return g.handle.Value()
-}
-
 // owner is the party to blame. g is 0 unless Options.Goroutines is set.
 type owner struct {
 	g     int64
-	group group
+	group string
 	site  *callSite
-	flags contention.Flags
+	flags uint32
 }
 
 func (l *tracedLock) root() *tracedLock {
@@ -237,7 +219,7 @@ func (l *tracedLock) add(h *hold) {
 		l.compared++
 	}
 	l.history = append(l.history, h)
-	l.sumUp()
+	l.sumFrom(len(l.history) - 1)
 	if len(l.history) >= 2*l.memory() {
 		l.evict()
 	}
@@ -302,15 +284,12 @@ func (l *tracedLock) evict() {
 	l.history = l.history[:len(l.history)-n]
 	l.evicted = true
 	for level, size := 0, fanOut; level < len(l.sums); level, size = level+1, size*fanOut {
-		if n%size == 0 {
-			l.sums[level] = slices.Delete(l.sums[level], 0, n/size)
-			continue
-		}
-		l.sums[level] = l.sums[level][:0]
-		for i := range len(l.history) / size {
-			l.sums[level] = append(l.sums[level], l.sumOf(level, i))
+		l.sums[level] = slices.Delete(l.sums[level], 0, min(n/size, len(l.sums[level])))
+		if n%size != 0 {
+			l.sums[level] = nil
 		}
 	}
+	l.sumFrom(len(l.history))
 }
 
 // last returns the latest release, or nil.

@@ -332,7 +332,7 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 			by.owner = owner{site: o.places.unknown.site}
 		}
 		by.owner.flags = 0
-		for bit, flag := range [...]contention.Flags{contention.ReadOwner, contention.PendingWriter, contention.InWait} {
+		for bit, flag := range [...]uint32{contention.ReadOwner, contention.PendingWriter, contention.InWait} {
 			if p.Flags&(1<<bit) != 0 {
 				by.owner.flags |= flag
 			}

@@ -354,14 +354,14 @@ func TestTraceOfWrappers(t *testing.T) {
 		}
 	}
 	type key struct {
-		kind                   contention.Kind
+		kind                   string
 		lock, waiter, owner    string
 		waiterG, ownerG        uint64
-		flags                  contention.Flags
+		flags                  uint32
 		contentions            int64
 		blamed, wait, off, una time.Duration
 	}
-	rows := func(p *contention.Profile, flag contention.Flags) map[key]int {
+	rows := func(p *contention.Profile, flag uint32) map[key]int {
 		out := map[key]int{}
 		for _, w := range p.Waits {
 			if w.Flags&contention.Logged == flag && w.Lock.Name != "" {
@@ -471,7 +471,7 @@ func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 }
 
 // waitedBy is the time of the waits for named locks with the given flag.
-func waitedBy(p *contention.Profile, flag contention.Flags) (d time.Duration) {
+func waitedBy(p *contention.Profile, flag uint32) (d time.Duration) {
 	for i := range p.Waits {
 		if w := &p.Waits[i]; w.Flags&contention.Logged == flag && w.Lock.Name != "" {
 			d += w.Waited
@@ -480,7 +480,7 @@ func waitedBy(p *contention.Profile, flag contention.Flags) (d time.Duration) {
 	return d
 }
 
-func lockKind(k contention.Kind) bool {
+func lockKind(k string) bool {
 	return k == contention.MutexKind || k == contention.RWMutexReaderKind || k == contention.RWMutexWriterKind
 }
 

@@ -91,7 +91,7 @@ func TestTraceManyGoroutines(t *testing.T) {
 	}
 	p := s.o.Profile()
 	checkConservation(t, p)
-	if len(p.Waits) != 1 || p.Waits[0].Contentions != 10_000 || p.Dropped != (contention.Dropped{}) {
+	if len(p.Waits) != 1 || p.Waits[0].Contentions != 10_000 || p.Dropped != (contention.Profile{}).Dropped {
 		t.Errorf("%s %+v", profileText(p), p.Dropped)
 	}
 }

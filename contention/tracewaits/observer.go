@@ -41,19 +41,15 @@ import (
 //
 // A trace of runtime/trace shows each wait with the waiter's call chain, and the goroutine that
 // ended it, the waker, with its call chain. It does not show which lock was waited for, nor which
-// goroutines got a lock without waiting. Blaming the waker for the whole wait, as joining the block
-// profile with the mutex profile would, is wrong by up to 450 %: the waker is only the last of the
-// owners. The analysis works as follows:
+// goroutines got a lock without waiting. Blaming the waker for the whole wait is wrong by up to
+// 450 %: it is only the last of the owners. The analysis works as follows:
 //
 //  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). After the
 //     wake-up, the goroutine is Ready until it runs. That delay is due to the lock only if a
 //     processor was idle.
 //  2. A goroutine that was woken for a lock but found it taken blocks again at once. Such futile
 //     wake-ups and the waits between them form one wait (wait.go).
-//  3. Call chains identify locks. A release and the waiter that it woke concern the same lock, and
-//     so do a goroutine's own wait and its release in the same call of a function. Union-find
-//     merges the call chains (lock.go). Several locks of the same code would become one, but a lock
-//     wakes its waiters in order, so a waiter that was overtaken waits for another lock.
+//  3. Call chains identify locks (site.go, lock.go).
 //  4. A release shows who held the lock until then. The start of the hold follows from the owner's
 //     own wait, or from when others found the lock taken (owner.go). After a waiter was woken and
 //     before it runs, other goroutines may lock and unlock a Mutex without an event. Only call
@@ -61,31 +57,22 @@ import (
 //     waits for (readers.go).
 //  5. The releases divide the time line of a lock into stretches, each held by a known owner, in
 //     hand-off, or Unattributed. No owner is blamed without evidence. A wait is a part of that time
-//     line (split.go).
+//     line (split.go, sums.go).
 //  6. Locks of package contention log exact data, which replaces the inference (log.go).
 //  7. The other kinds have no owner, but a goroutine that ended the wait: the sender, the last
 //     Done, the Signal. It is blamed for the time up to the wake-up, for a WaitGroup together with
 //     goroutines that exited before (waitgroup.go). Sleep, timers and the network have no such
 //     goroutine: Unattributed.
 //
-// Thus Waited == Blamed + HandOff + Unattributed, in whole nanoseconds, for each wait. The choice
-// of what to record, and the division of a wait among its owners, are from P. Hofer and others (see
-// package contention), who instrumented a virtual machine; steps 2 to 5 replace that
-// instrumentation.
-//
-// Memory is proportional to the live goroutines, the distinct call chains and the rows of the
-// profile. Each lock remembers only its latest releases.
-//
-// oracle_test.go compares the results with locks that log what they do; docs/measurements.md has
-// the table.
+// The choice of what to record, and the division of a wait among its owners, are from P. Hofer and
+// others (see package contention), who instrumented a virtual machine; steps 2 to 5 replace that
+// instrumentation. Memory is proportional to the live goroutines, the distinct call chains and the
+// rows of the profile. oracle_test.go compares the results with locks that log what they do.
 
 // Options configures the analysis of a trace. The zero value is ready to use.
 type Options struct {
 	// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner.
 	Goroutines bool
-	// Runtime includes the waits of the runtime's own goroutines (the collector's workers, the
-	// tracer, the scavenger). Most of them are idle on purpose.
-	Runtime bool
 	// Syscalls includes the system calls that lost their processor (P), by call chain. They
 	// block, but not on anything that another goroutine could release.
 	Syscalls bool
@@ -119,39 +106,29 @@ type Options struct {
 }
 
 // Read returns the contention profile of the execution trace in r: a file, a stream or the bytes of
-// a flight recorder, uncompressed or compressed with gzip or zstd. The analysis takes about a
-// microsecond per wait, in addition to reading the trace.
+// a flight recorder, uncompressed or compressed with gzip or zstd.
 //
 // Blamed is the part of a wait for which the owner of the lock is known. For channels, a Cond and so
-// on, it is the time until a goroutine, the owner of the pair, ended the wait. For a WaitGroup, it is
-// divided among the goroutines that exited during the wait and were started by a waiting goroutine
-// in the same call as the one that ended it: each is blamed for the time for which it was the last
-// one out. A Done after which a goroutine continues is not in the trace. Unattributed is the time
-// for which the trace does not show who held the lock, or whether it was held, or for which there is
-// no owner, as for timers and the network.
+// on, it is the time until a goroutine, the owner of the pair, ended the wait; for a WaitGroup, see
+// waitgroup.go. Unattributed is the time for which the trace does not show who held the lock, or
+// whether it was held, or for which there is no owner, as for timers and the network.
 //
 // The goroutine that released a lock is assumed to have held it, unless the trace shows that
 // another one did. Locks of the same code are one [contention.Lock], named
 // [contention.SeveralLocks] if the trace shows that there are several. Of the readers that a writer
 // waits for, the known ones are the last, and those that block, are stopped or wake a goroutine
 // while they hold the lock; the share of the others goes to the last one. Waits that continue at
-// the end of the trace are InFlight. Those whose goroutine has not been woken are also in
-// Profile.Unfinished, with the holder of the lock at the end if it is known.
-//
-// In workloads that log their operations, 95 % or more of the blame and the hand-off is right at
-// that very time, in single runs beside two programs that compute; with 15 busy threads for each
-// core, which a trace does not show, 66 % for holds of 10 µs. Recall varies: 67 to 100 % if
-// processors are free, 9 to 100 % if they are not, and almost nothing for a lock that is usually
-// held for less than 8 µs, for which goroutines spin: no owner is blamed there.
+// the end of the trace are InFlight; those whose goroutine has not been woken are also in
+// Profile.Unfinished.
 //
 // Pair.Activity is what the trace shows of an owner while it was blamed, and Pair.Roots has the
 // goroutines that blocked the owner, directly or through others. Both are exact for the blamed
 // owner, except that the past of a goroutine with very many state changes is kept as sums; then
 // some of it is Unknown.
 //
-// Programs that use the locks of package contention, with collection on, add exact data to the
-// trace. Waits for those locks are exact, have the names of the locks, and are flagged
-// [contention.Logged], except those that a hot lock did not record; see contention.Options.Exact.
+// Waits for locks of package contention, with collection on, are exact, have the names of the
+// locks, and are flagged [contention.Logged], except those that a hot lock did not record; see
+// contention.Options.Exact. docs/measurements.md has the accuracy of the others.
 //
 // If the trace is truncated or corrupt, Read returns the profile of the readable part, with a
 // warning, and an error (a *[timeline.Error]) with the position of the problem and what is missing.
@@ -236,16 +213,16 @@ func NewObserver(opt Options) *Observer {
 	return &Observer{
 		opt:    opt,
 		cuts:   traceCuts{pass: new(int)},
-		places: newPlaces(orUsual(opt.MaxChains)),
-		rows:   newTraceRows(orUsual(opt.MaxPairs), opt.Goroutines),
+		places: newPlaces(limitOf(opt.MaxChains)),
+		rows:   newTraceRows(limitOf(opt.MaxPairs), opt.Goroutines, nil),
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
 		apart:  new([recentPlaces]recentApart),
 	}
 }
 
-// orUsual returns n, or the default if n is not positive.
-func orUsual(n int) int {
+// limitOf returns the limit n, or the default if n is not positive.
+func limitOf(n int) int {
 	if n <= 0 {
 		return 1 << 16
 	}
@@ -256,6 +233,7 @@ func orUsual(n int) int {
 func (o *Observer) Begin(b *timeline.Begin) {
 	o.begin, o.end, o.cuts.at, o.idle.at = b.Time, b.Time, b.Time, b.Time
 	o.windows = newTraceWindows(b.Time, o.opt, min(o.rows.max, maxWindowCells))
+	o.rows.windows = o.windows
 }
 
 // End implements [timeline.Observer].
@@ -285,7 +263,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	switch {
 	case o.blocked(t.State):
 		// A wait of zero length was outside the selected part: see timeline.During.
-		if !o.opt.Runtime && !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
+		if !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
 			g.finish(t)
 			break
 		}
@@ -313,7 +291,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		o.commit(g)
 		o.goroutines[t.G.Index] = nil
 	}
-	if t.To == timeline.Waiting && (o.opt.Runtime || t.G.Kind == timeline.Application) {
+	if t.To == timeline.Waiting && t.G.Kind == timeline.Application {
 		o.parked(g, t)
 	}
 	if t.State == timeline.Waiting && g.parkedAt != nil {

@@ -41,8 +41,8 @@ func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {
 }
 
 // ownerAs returns a goroutine as an owner that released a lock at a site.
-func (o *Observer) ownerAs(g *tracedGoroutine, site *callSite, flags contention.Flags) owner {
-	by := owner{group: g.group(), site: site, flags: flags}
+func (o *Observer) ownerAs(g *tracedGoroutine, site *callSite, flags uint32) owner {
+	by := owner{group: g.g.Func, site: site, flags: flags}
 	if o.opt.Goroutines {
 		by.g = g.g.ID
 	}

@@ -159,8 +159,9 @@ func (p *past) trim(keep int) {
 
 // block returns the sums of the complete block i.
 func (p *past) block(i int) *ledger {
-	for n := len(p.blocks); n <= i; n++ {
-		p.long().blocks = append(p.blocks, p.sum(n*pastBlock, (n+1)*pastBlock, p.segs[n*pastBlock].start, p.segs[(n+1)*pastBlock].start))
+	for n := len(p.blocks) * pastBlock; n <= i*pastBlock; n += pastBlock {
+		p.long().blocks = append(p.blocks, ledger{})
+		p.sumTo(&p.blocks[len(p.blocks)-1], n, n+pastBlock, p.segs[n].start, p.segs[n+pastBlock].start)
 	}
 	return &p.blocks[i]
 }
@@ -202,13 +203,7 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 	}
 }
 
-// sum returns the sum of the segments from i to j, clipped to the time between from and to.
-func (p *past) sum(i, j int, from, to timeline.Time) (l ledger) {
-	p.sumTo(&l, i, j, from, to)
-	return l
-}
-
-// sumTo adds the sum to l.
+// sumTo adds the sum of the segments from i to j, clipped to the time between from and to, to l.
 func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 	for ; i < j; i++ {
 		s := &p.segs[i]
@@ -279,24 +274,6 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 		next := min(j, i-i%pastBlock+pastBlock)
 		p.sumTo(l, i, next, from, to)
 		i = next
-	}
-}
-
-// only returns what the goroutine did between two instants, if that is a single thing, with itself
-// as the root, and is found at once.
-func (p *past) only(from, to timeline.Time) (doing, bool) {
-	switch n := 0; {
-	case p == nil:
-		return doingUnknown, true
-	case from >= to || from < p.first || from < p.lost:
-		return 0, false
-	case from >= p.end:
-		return p.open, true
-	default:
-		if n = len(p.segs) - 1; n < 0 || p.end < to || p.segs[n].start > from || p.segs[n].cause != nil {
-			return 0, false
-		}
-		return p.segs[n].did, true
 	}
 }
 
@@ -391,7 +368,7 @@ func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, di
 func (p *past) single(root owner, links int32) *cause {
 	var e **cause
 	if p.room != nil {
-		e = &p.room.recent[(uintptr(unsafe.Pointer(root.site))>>4^*(*uintptr)(unsafe.Pointer(&root.group))>>3^uintptr(root.g)^uintptr(links)<<5)%recentPlaces]
+		e = &p.room.recent[(uintptr(unsafe.Pointer(root.site))>>4^uintptr(unsafe.Pointer(unsafe.StringData(root.group)))>>3^uintptr(root.g)^uintptr(links)<<5)%recentPlaces]
 		if c := *e; c != nil && c.parts[0].links == links && c.parts[0].root == root {
 			return c
 		}

@@ -27,7 +27,7 @@ func realTrace(t testing.TB, name string) *contention.Profile {
 }
 
 // sumOf sums the waits of some kinds. Contentions are counted after futile wake-ups are merged.
-func sumOf(p *contention.Profile, kinds ...contention.Kind) (n int64, s contention.Wait) {
+func sumOf(p *contention.Profile, kinds ...string) (n int64, s contention.Wait) {
 	for _, w := range p.Waits {
 		if slices.Contains(kinds, w.Kind) {
 			n += w.Contentions
@@ -74,7 +74,7 @@ func TestTraceAll(t *testing.T) {
 	for _, file := range files {
 		var os []*Observer
 		var show []timeline.Observer
-		for _, opt := range []Options{{}, {Goroutines: true, Runtime: true}, {MaxPairs: 3}} {
+		for _, opt := range []Options{{}, {Goroutines: true}, {MaxPairs: 3}} {
 			o := NewObserver(opt)
 			os, show = append(os, o), append(show, o)
 		}
@@ -87,7 +87,7 @@ func TestTraceAll(t *testing.T) {
 	}
 }
 
-func locksOf(p *contention.Profile, k contention.Kind) (ls []*contention.Lock) {
+func locksOf(p *contention.Profile, k string) (ls []*contention.Lock) {
 	for _, w := range p.Waits {
 		if w.Kind == k && !slices.Contains(ls, w.Lock) {
 			ls = append(ls, w.Lock)

@@ -15,23 +15,24 @@ import (
 
 // traceRows has the rows of the profile of a trace.
 type traceRows struct {
-	recent  *[recentRows]recentRow // recently used rows, with a high hit rate; nil if not used
+	recent  *[recentRows]*traceRow // recently used rows, with a high hit rate; nil if not used
 	rows    map[traceRowKey]*traceRow
 	cells   int // number of rows and pairs
 	max     int
 	crowded uint64 // number of times there was no room for a row or a pair
 	serial  uint64 // number of waits
 
-	goroutines bool // see Options.Goroutines
+	goroutines bool          // see Options.Goroutines
+	windows    *traceWindows // nil without Options.Window
 }
 
 type traceRowKey struct {
 	kind   timeline.Wait
 	lock   *tracedLock
 	waiter *callSite
-	group  group
+	group  string
 	g      int64
-	flags  contention.Flags
+	flags  uint32
 }
 
 // traceRow is a row of Profile.Waits, without the fields of its key, and its pairs.
@@ -41,22 +42,20 @@ type traceRow struct {
 	last  owner      // the owner that was last asked for,
 	pair  *tracePair // and its pair
 
+	key     traceRowKey
+	windows *traceWindows
+
 	// For waits with sums of many owners: see sums.go.
 	sums  []shownSum // of the latest
 	clock int64      // their number
 	work  int        // steps not yet in those of the lock
 }
 
-type recentRow struct {
-	key traceRowKey
-	row *traceRow
-}
-
 const recentRows = 1 << 7
 
 // slot returns the index of a row in recent.
-func slot(waiter *callSite, lock *tracedLock, of group, g int64) uintptr {
-	h := uintptr(unsafe.Pointer(waiter)) ^ uintptr(unsafe.Pointer(lock))<<5 ^ *(*uintptr)(unsafe.Pointer(&of))<<3
+func slot(waiter *callSite, lock *tracedLock, of string, g int64) uintptr {
+	h := uintptr(unsafe.Pointer(waiter)) ^ uintptr(unsafe.Pointer(lock))<<5 ^ uintptr(unsafe.Pointer(unsafe.StringData(of)))<<3
 	return (h>>4 ^ h>>11 ^ uintptr(g)) % recentRows
 }
 
@@ -68,15 +67,15 @@ type tracePair struct {
 	now                    *inWaits
 }
 
-func newTraceRows(limit int, goroutines bool) traceRows {
-	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit, goroutines: goroutines}
+func newTraceRows(limit int, goroutines bool, windows *traceWindows) traceRows {
+	return traceRows{recent: new([recentRows]*traceRow), rows: map[traceRowKey]*traceRow{}, max: limit, goroutines: goroutines, windows: windows}
 }
 
 // restSite stands for the call chains in excess of a limit. It is never written.
 var restSite = &callSite{stack: &contention.Stack{Frames: []contention.Frame{{Func: callstack.Dropped}}}}
 
-// add books a finished wait.
-func (r *traceRows) add(g *tracedGoroutine, w *waiting) {
+// add books a finished wait, and returns its row.
+func (r *traceRows) add(g *tracedGoroutine, w *waiting) *traceRow {
 	row := r.rowOf(g, w)
 	row.over(w, w.waited+w.earlier)
 	row.addTimes(w)
@@ -92,6 +91,7 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting) {
 		}
 		r.pair(row, p.owner).add(p, r.serial, len(sums) > 0)
 	}
+	return row
 }
 
 // over counts a wait that took the given time.
@@ -114,21 +114,23 @@ func (row *traceRow) addTimes(w *waiting) {
 
 // rowOf returns the row of a wait.
 func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting) *traceRow {
-	lock, of, id := w.lock.root(), g.group(), int64(0)
+	lock, of, id := w.lock.root(), g.g.Func, int64(0)
 	if r.goroutines {
 		id = g.g.ID
 	}
 	// Compared field by field: a key made for the comparison would be written and read again.
 	e := &r.recent[slot(w.site, lock, of, id)]
-	if k := &e.key; e.row != nil && k.waiter == w.site && k.lock == lock && k.group == of && k.kind == w.kind && k.flags == w.flags && k.g == id {
-		return e.row
+	if row := *e; row != nil {
+		if k := &row.key; k.waiter == w.site && k.lock == lock && k.group == of && k.kind == w.kind && k.flags == w.flags && k.g == id {
+			return row
+		}
 	}
 	return r.row(rowKeyOf(g, w, r.goroutines), e)
 }
 
 // rowKeyOf returns the key of the row of a wait.
 func rowKeyOf(g *tracedGoroutine, w *waiting, goroutines bool) traceRowKey {
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
 	if goroutines {
 		k.g = g.g.ID
 	}
@@ -137,21 +139,21 @@ func rowKeyOf(g *tracedGoroutine, w *waiting, goroutines bool) traceRowKey {
 
 // row returns the row of a key, or that of the dropped if there is no room for another one. It
 // stores the row in e, unless e is nil.
-func (r *traceRows) row(k traceRowKey, e *recentRow) *traceRow {
+func (r *traceRows) row(k traceRowKey, e **traceRow) *traceRow {
 	row := r.rows[k]
 	dropped := row == nil && r.cells >= r.max
 	if dropped {
 		r.crowded++
-		k.waiter, k.group, k.g = restSite, group{}, 0
+		k.waiter, k.group, k.g = restSite, "", 0
 		row = r.rows[k]
 	}
 	if row == nil {
-		row = &traceRow{pairs: map[owner]*tracePair{}}
+		row = &traceRow{pairs: map[owner]*tracePair{}, key: k, windows: r.windows}
 		r.rows[k] = row
 		r.cells++
 	}
 	if e != nil && !dropped {
-		e.key, e.row = k, row
+		*e = row
 	}
 	return row
 }
@@ -168,7 +170,7 @@ func (r *traceRows) pair(row *traceRow, k owner) *tracePair {
 	}
 	if r.cells >= r.max {
 		r.crowded++
-		k.site, k.group, k.g = restSite, group{}, 0
+		k.site, k.group, k.g = restSite, "", 0
 		p = row.pairs[k]
 	}
 	if p == nil {
@@ -202,6 +204,12 @@ func (p *tracePair) add(part *blamedPart, serial uint64, sums bool) {
 		}
 	}
 	p.did.merge(&part.did)
+}
+
+// over counts waits that each lost a time to the owner.
+func (p *tracePair) over(waits, ns int64) {
+	p.count += waits
+	p.longest = max(p.longest, ns)
 }
 
 // united returns the rows, merging those whose locks have turned out to be the same.
@@ -260,7 +268,7 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFa
 	order.Stable(keys, compareRows)
 	for _, k := range keys {
 		row, lock, kind := united[k], lockOf(k.lock), doingOf[k.kind].kind()
-		waiter := contention.Party{Goroutine: uint64(k.g), Group: k.group.name(), Stack: k.waiter.stack}
+		waiter := contention.Party{Goroutine: uint64(k.g), Group: k.group, Stack: k.waiter.stack}
 		row.Kind, row.Lock, row.Waiter, row.Flags = kind, lock, waiter, k.flags
 		p.Waits = append(p.Waits, row.Wait)
 		owners := slices.Collect(maps.Keys(row.pairs))
@@ -269,7 +277,7 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFa
 			c := row.pairs[o]
 			q := contention.Pair{
 				Kind: kind, Lock: lock, Waiter: waiter,
-				Owner: contention.Party{Goroutine: uint64(o.g), Group: o.group.name(), Stack: o.site.stack},
+				Owner: contention.Party{Goroutine: uint64(o.g), Group: o.group, Stack: o.site.stack},
 				Flags: k.flags | o.flags, Contentions: c.count,
 				Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
 			}
@@ -284,11 +292,11 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFa
 // trace, so that a profile is reproducible.
 func compareRows(a, b traceRowKey) int {
 	return cmp.Or(cmp.Compare(a.lock.id, b.lock.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.flags, b.flags),
-		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
+		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
 }
 
 func compareOwners(a, b owner) int {
-	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
+	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
 }
 
 // copyTo sets the activity of the owner of a pair and the roots.
@@ -299,7 +307,7 @@ func (l *ledger) copyTo(q *contention.Pair) {
 		c := &l.causes[i]
 		r := contention.Root{Via: c.via.kind(), Links: int(c.links), Contentions: min(c.n, q.Contentions), Blamed: time.Duration(c.ns)}
 		if c.root.site != nil {
-			r.Owner = contention.Party{Goroutine: uint64(c.root.g), Group: c.root.group.name(), Stack: c.root.site.stack}
+			r.Owner = contention.Party{Goroutine: uint64(c.root.g), Group: c.root.group, Stack: c.root.site.stack}
 		}
 		roots = append(roots, r)
 	}

@@ -200,7 +200,7 @@ func profileText(p *contention.Profile) string {
 			party(w.Waiter), w.Contentions, us(w.Waited), us(w.Blamed), us(w.HandOff), us(w.Unattributed), us(w.Ready))
 		for _, q := range p.Pairs {
 			if q.Kind == w.Kind && q.Lock == w.Lock && q.Waiter == w.Waiter && q.Flags&contention.WaiterFlags == w.Flags {
-				fmt.Fprintf(&b, "  %s: %d of %d%s\n", party(q.Owner), us(q.Blamed), q.Contentions, bracketed((q.Flags &^ contention.WaiterFlags).String()))
+				fmt.Fprintf(&b, "  %s: %d of %d%s\n", party(q.Owner), us(q.Blamed), q.Contentions, bracketed(contention.FlagNames(q.Flags&^contention.WaiterFlags)))
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func profileText(p *contention.Profile) string {
 }
 
 func title(w *contention.Wait, lock int) string {
-	return fmt.Sprintf("%s%s #%d%s", w.Kind, bracketed(w.Flags.String()), lock, bracketed(strings.Trim(w.Lock.Name, "[]")))
+	return fmt.Sprintf("%s%s #%d%s", w.Kind, bracketed(contention.FlagNames(w.Flags)), lock, bracketed(strings.Trim(w.Lock.Name, "[]")))
 }
 
 func bracketed(s string) string {

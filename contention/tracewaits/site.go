@@ -31,9 +31,9 @@ type callSite struct {
 // place is a call chain as the trace shows it.
 type place struct {
 	site  *callSite
-	queue queue            // of goroutines that block here
-	flags contention.Flags // of goroutines that block or release here
-	rw    bool             // an RWMutex is released here
+	queue queue  // of goroutines that block here
+	flags uint32 // of goroutines that block or release here
+	rw    bool   // an RWMutex is released here
 
 	wrapped bool // a lock of package contention is asked for or released here
 	own     bool // a lock that package contention needs for its records is asked for or released here

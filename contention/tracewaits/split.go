@@ -30,34 +30,23 @@ const overlap timeline.Time = 5_000
 type heldSpan struct {
 	from, to timeline.Time
 	what     spanKind
-	only     doing     // what the holder did, if it was alone and did is nil
 	holder   *coOwner  // if blamed
 	with     []coOwner // goroutines that shared it
-	did      *ledger   // what the holder did, if it was alone and did several things
+	did      *ledger   // what the holder did, if it was alone
 }
 
 // heldBy returns a span in which a single goroutine held the lock.
 func heldBy(by *coOwner, from, to timeline.Time) heldSpan {
-	sp := heldSpan{from: from, to: to, what: blamedSpan, holder: by}
-	if only, ok := by.past.only(from, to); ok {
-		sp.only = only
-	} else {
-		did := by.past.between(from, to)
-		sp.did = &did
-	}
-	return sp
+	did := by.past.between(from, to)
+	return heldSpan{from: from, to: to, what: blamedSpan, holder: by, did: &did}
 }
 
 // ledger returns what the holder did in a part of the span.
-func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
-	switch {
-	case len(sp.with) > 0 || sp.did != nil && (from != sp.from || to != sp.to):
-		return sp.holder.past.between(from, to)
-	case sp.did != nil:
+func (sp *heldSpan) ledger(from, to timeline.Time) ledger {
+	if sp.did != nil && from == sp.from && to == sp.to {
 		return *sp.did
 	}
-	l.add(sp.only, to-from)
-	return l
+	return sp.holder.past.between(from, to)
 }
 
 // endStretch makes the spans of the stretch that h, the latest release of its lock, ends. It also
@@ -308,26 +297,15 @@ func (c *cutter) sum(i int) int {
 			for j := range s.parts {
 				p := &s.parts[j]
 				c.w.blame(p.owner, p.ns, &p.did)
+				c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
 			}
-		}
-		if c.o.windows != nil {
-			c.noteSum(s)
+			c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
+			c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
 		}
 		c.at = s.from
 		return size
 	}
 	return 0
-}
-
-// noteSum adds a sum to the time line of the wait.
-func (c *cutter) noteSum(s *spanSum) {
-	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
-	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
-	parts := s.largest()
-	for j := range parts {
-		p := &parts[j]
-		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
-	}
 }
 
 // ordered reports whether all waiters in sum number i of a level may have been before that of c.end
@@ -382,36 +360,28 @@ func (c *cutter) stretch(spans []heldSpan) {
 
 // held blames the holders of the lock.
 func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
-	if len(sp.with) == 0 {
-		by, did := sp.holder, sp.did
-		switch {
-		case did == nil:
-			c.w.blameOnly(by.owner, to-from, sp.only)
-		case from == sp.from && to == sp.to:
-			c.w.blame(by.owner, to-from, did)
-		default:
-			part := by.past.between(from, to)
-			did = &part
-			c.w.blame(by.owner, to-from, did)
-		}
-		c.o.windows.noteBlame(c.w, by.owner, from, to, to-from, by.past)
-		if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
-			c.o.audit(c.g.g, by.g, by.owner, from, to, to-from)
-		}
+	part := heldSpan{from: from, to: to, what: blamedSpan, holder: sp.holder, with: sp.with}
+	if len(sp.with) > 0 {
+		sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) { c.blame(by, from, to, ns, did) })
+	} else {
+		did := sp.ledger(from, to)
+		c.blame(sp.holder, from, to, to-from, &did)
 		if c.placed {
-			c.give(heldSpan{from: from, to: to, what: blamedSpan, holder: by, did: did})
+			did := did // only this copy is on the heap
+			part.did = &did
 		}
-		return
 	}
-	sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) {
-		c.w.blame(by.owner, ns, did)
-		c.o.windows.noteBlame(c.w, by.owner, from, to, ns, by.past)
-		if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
-			c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
-		}
-	})
 	if c.placed {
-		c.give(heldSpan{from: from, to: to, what: blamedSpan, holder: sp.holder, with: sp.with})
+		c.give(part)
+	}
+}
+
+// blame blames a holder for ns of the time between two instants.
+func (c *cutter) blame(by *coOwner, from, to, ns timeline.Time, did *ledger) {
+	c.w.blame(by.owner, ns, did)
+	c.o.windows.noteBlame(c.w, by.owner, from, to, ns, by.past)
+	if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
+		c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
 	}
 }
 

@@ -1,10 +1,8 @@
 package tracewaits
 
 import (
-	"cmp"
 	"slices"
 
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -24,6 +22,8 @@ import (
 //     Only then, a pair is brought up to date: its blame grows by what it has in each wait, times
 //     the number of waits since. So a row visits a hold twice in each of log n sums, however many
 //     of its waits are behind that hold.
+//     With Options.Window, no sum reaches beyond a window, so what is booked for a sum, or for a
+//     pair, is also booked in the window (windows.go).
 //  4. Once the profile has no room for further pairs, a row looks up only the owners of its pairs
 //     in a sum. All others are one part: the sum's total minus those.
 //
@@ -45,7 +45,6 @@ type spanSum struct {
 	handOff, unattributed, blamed timeline.Time
 	parts                         []blamedPart    // one for each owner
 	index                         map[owner]int32 // of parts, if there are many
-	noted                         []blamedPart    // see largest
 	all                           *ledger         // see together
 	shown                         bool            // see traceRows.show
 	// asked is, by queue, when the latest of their waiters asked, except those that may be out of
@@ -119,10 +118,6 @@ func (s *spanSum) addHold(h *hold) {
 		case unattributedSpan:
 			s.unattributed += sp.to - sp.from
 		default:
-			if len(sp.with) == 0 && sp.did == nil {
-				s.blame(&sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
-				continue
-			}
 			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) {
 				if ns > 0 {
 					s.blame(&by.owner, ns).merge(did)
@@ -130,28 +125,6 @@ func (s *spanSum) addHold(h *hold) {
 			})
 		}
 	}
-}
-
-// maxNoted bounds the parts of a sum that the time line of a wait has: see traceWindows.
-const maxNoted = 512
-
-// largest returns the parts, the smallest of too many as one without a call chain.
-func (s *spanSum) largest() []blamedPart {
-	if len(s.parts) <= maxNoted {
-		return s.parts
-	}
-	if s.noted == nil {
-		all := slices.Clone(s.parts)
-		order.Stable(all, func(a, b blamedPart) int { return cmp.Compare(b.ns, a.ns) })
-		rest := blamedPart{owner: owner{site: restSite}}
-		for i := range all[maxNoted-1:] {
-			p := &all[maxNoted-1+i]
-			rest.ns += p.ns
-			rest.did.merge(&p.did)
-		}
-		s.noted = append(all[:maxNoted-1:maxNoted-1], rest)
-	}
-	return s.noted
 }
 
 // together returns what all owners did, without the causes.
@@ -164,17 +137,6 @@ func (s *spanSum) together() *ledger {
 		s.all.causes = nil
 	}
 	return s.all
-}
-
-// sumUp makes the sums that the latest stretch completes.
-func (l *tracedLock) sumUp() {
-	n := len(l.history)
-	for level, size := 0, fanOut; n%size == 0; level, size = level+1, size*fanOut {
-		if level == len(l.sums) {
-			l.sums = append(l.sums, nil)
-		}
-		l.sums[level] = append(l.sums[level], l.sumOf(level, n/size-1))
-	}
 }
 
 // sumOf makes sum number i of a level.
@@ -200,7 +162,7 @@ func (l *tracedLock) sumOf(level, i int) *spanSum {
 	return s
 }
 
-// sumFrom recomputes the sums from release number first on.
+// sumFrom makes the sums of which release number first or a later one is a part.
 func (l *tracedLock) sumFrom(first int) {
 	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
 		if first /= fanOut; level == len(l.sums) {
@@ -225,6 +187,8 @@ type inWaits struct {
 	ns     timeline.Time
 	since  int64
 	causes map[causeKey]*causeInWaits
+	ends   []timeline.Time // of the sums, with Options.Window
+	later  int64           // waits that traceWindows counts after the last of these
 }
 
 type causeKey struct {
@@ -278,9 +242,9 @@ func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
 	for i := 0; i < len(s.parts) && r.cells < r.max; i++ {
 		r.pair(row, s.parts[i].owner)
 	}
-	e := shownSum{sum: s, since: row.clock, rest: blamedPart{ns: s.blamed}}
+	e := shownSum{sum: s, since: row.clock, rest: blamedPart{owner: owner{site: restSite}, ns: s.blamed}}
 	row.eachPart(s, func(p *tracePair, part *blamedPart) {
-		p.come(part, row.clock)
+		row.add(p, part, s.to)
 		e.rest.ns -= part.ns
 	})
 	if e.rest.ns > 0 {
@@ -288,18 +252,18 @@ func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
 		e.rest.did.blocked = slices.Clone(e.rest.did.blocked)
 		row.eachPart(s, func(_ *tracePair, part *blamedPart) { e.rest.did.addTimes(&part.did, -1) })
 		e.rest.did.causes = nil
-		r.pair(row, owner{site: restSite}).come(&e.rest, row.clock)
+		row.add(r.pair(row, e.rest.owner), &e.rest, s.to)
 	}
 	return e
 }
 
 // hide removes a sum from those of the row.
 func (row *traceRow) hide(e *shownSum) {
-	waits := row.clock - e.since
-	row.eachPart(e.sum, func(p *tracePair, part *blamedPart) { p.leave(part, row.clock, waits) })
+	row.eachPart(e.sum, func(p *tracePair, part *blamedPart) { row.subtract(p, part, e) })
 	if e.rest.ns > 0 {
-		row.pairs[owner{site: restSite}].leave(&e.rest, row.clock, waits)
+		row.subtract(row.pairs[e.rest.owner], &e.rest, e)
 	}
+	row.windows.bookSum(row, e)
 }
 
 // settle brings all pairs of the row up to date.
@@ -332,25 +296,32 @@ func (row *traceRow) eachPart(s *spanSum, f func(*tracePair, *blamedPart)) {
 	}
 }
 
-// upTo brings the pair up to date.
-func (p *tracePair) upTo(clock int64) *inWaits {
+// upTo brings a pair up to date.
+func (row *traceRow) upTo(p *tracePair, by *owner) *inWaits {
 	if p.now == nil {
 		p.now = &inWaits{}
 	}
-	if waits := clock - p.now.since; p.now.ns > 0 && waits > 0 {
-		ns := int64(p.now.ns)
+	now := p.now
+	if waits := row.clock - now.since; now.ns > 0 && waits > 0 {
+		ns := int64(now.ns)
 		p.count += waits
 		p.blamed += waits * ns
 		p.longest = max(p.longest, ns)
+		if row.windows != nil && waits > now.later {
+			row.windows.pair(slices.Max(now.ends), row.key, by).over(waits-now.later, ns)
+		}
 	}
-	p.now.since = clock
-	return p.now
+	now.since, now.later = row.clock, 0
+	return now
 }
 
-// come adds a part to what the pair has in each wait.
-func (p *tracePair) come(part *blamedPart, clock int64) {
-	now := p.upTo(clock)
+// add adds a part of a sum that ends at a time to what the pair has in each wait.
+func (row *traceRow) add(p *tracePair, part *blamedPart, end timeline.Time) {
+	now := row.upTo(p, &part.owner)
 	now.ns += part.ns
+	if row.windows != nil {
+		now.ends = append(now.ends, end)
+	}
 	for i := range part.did.causes {
 		c := &part.did.causes[i]
 		k := causeKey{c.via, c.root}
@@ -358,24 +329,27 @@ func (p *tracePair) come(part *blamedPart, clock int64) {
 			now.causes = map[causeKey]*causeInWaits{}
 		}
 		if now.causes[k] == nil {
-			now.causes[k] = &causeInWaits{since: clock}
+			now.causes[k] = &causeInWaits{since: row.clock}
 		}
 		now.causes[k].sums++
 	}
 }
 
-// leave subtracts a part that the pair had in the given number of waits.
-func (p *tracePair) leave(part *blamedPart, clock, waits int64) {
-	now := p.upTo(clock)
+// subtract subtracts a part of a sum that was in the waits since e.since.
+func (row *traceRow) subtract(p *tracePair, part *blamedPart, e *shownSum) {
+	now := row.upTo(p, &part.owner)
 	now.ns -= part.ns
-	p.did.addTimes(&part.did, waits)
+	if i := slices.Index(now.ends, e.sum.to); i >= 0 {
+		now.ends = slices.Delete(now.ends, i, i+1)
+	}
+	p.did.addTimes(&part.did, row.clock-e.since)
 	for i := range part.did.causes {
 		c := &part.did.causes[i]
 		k := causeKey{c.via, c.root}
 		if in := now.causes[k]; in.sums > 1 {
 			in.sums--
 		} else {
-			p.did.count(k, clock-in.since)
+			p.did.count(k, row.clock-in.since)
 			delete(now.causes, k)
 		}
 	}

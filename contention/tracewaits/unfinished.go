@@ -1,12 +1,10 @@
 package tracewaits
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -105,7 +103,7 @@ func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*
 
 // party returns an owner at a place.
 func (p *place) party(by *owner) contention.Party {
-	return contention.Party{Goroutine: uint64(by.g), Group: by.group.name(), Stack: p.site.stack}
+	return contention.Party{Goroutine: uint64(by.g), Group: by.group, Stack: p.site.stack}
 }
 
 // stillIn reports whether a call chain is after a Lock, in the same call of the function, and not
@@ -132,8 +130,8 @@ func (s *readSections) stillIn(lock []*timeline.Frame, now *timeline.Stack) bool
 	return true
 }
 
-// unfinishedRows returns rows for the waits in progress at the end of the trace.
-func (o *Observer) unfinishedRows() []contention.Unfinished {
+// unfinishedRows returns rows for the waits in progress at the end of the trace, in no order.
+func (o *Observer) unfinishedRows() []contention.Wait {
 	type key struct {
 		kind   timeline.Wait
 		lock   *tracedLock
@@ -145,7 +143,7 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 		byLock[u.lock.root()] = append(byLock[u.lock.root()], u)
 	}
 	at := map[key]int{}
-	var rows []contention.Unfinished
+	var rows []contention.Wait
 	left := map[*hold]leftHolding{}
 	for _, h := range o.left {
 		for i := range h.g.held {
@@ -183,17 +181,14 @@ func (o *Observer) unfinishedRows() []contention.Unfinished {
 			}
 			n = len(rows)
 			at[k] = n
-			rows = append(rows, contention.Unfinished{Kind: doingOf[u.kind].kind(), Lock: name.String(), Waiter: k.waiter, Holder: k.holder})
+			rows = append(rows, contention.Wait{Kind: doingOf[u.kind].kind(), Lock: &contention.Lock{Name: name.String()}, Waiter: k.waiter, Holder: k.holder})
 		}
 		if k.holder.Group != "" {
 			rows[n].Held = max(rows[n].Held, time.Duration(u.to-holder.since))
 		}
-		rows[n].Count++
+		rows[n].Contentions++
 		rows[n].Waited += waited
 		rows[n].Longest = max(rows[n].Longest, waited)
 	}
-	order.Stable(rows, func(a, b contention.Unfinished) int {
-		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock))
-	})
 	return rows
 }

@@ -19,7 +19,7 @@ func toldUnfinished(p *contention.Profile) string {
 		if u.Holder.Group != "" {
 			holder = fmt.Sprintf("%s for %d", party(u.Holder), us(u.Held))
 		}
-		fmt.Fprintf(&b, "%s %s: %d for %d, longest %d; %s\n", u.Kind, party(u.Waiter), u.Count, us(u.Waited), us(u.Longest), holder)
+		fmt.Fprintf(&b, "%s %s: %d for %d, longest %d; %s\n", u.Kind, party(u.Waiter), u.Contentions, us(u.Waited), us(u.Longest), holder)
 	}
 	return b.String()
 }
@@ -111,7 +111,7 @@ func TestWaitsInProgressAtTheEndHaveTheCurrentOwner(t *testing.T) {
 			}
 			var waiting int64
 			for _, u := range p.Unfinished {
-				waiting += u.Count
+				waiting += u.Contentions
 			}
 			if waiting != p.InFlight {
 				t.Errorf("%d in rows, %d in flight", waiting, p.InFlight)
@@ -130,7 +130,7 @@ func TestWaitsInProgressAtTheEndHaveTheCurrentOwner(t *testing.T) {
 			if m := contention.Merge(p, q); len(m.Unfinished) != 2*len(p.Unfinished) {
 				t.Errorf("%d rows of two profiles with %d each", len(m.Unfinished), len(p.Unfinished))
 			}
-			for _, u := range p.Filter(contention.Filter{Kinds: []contention.Kind{contention.MutexKind}, Min: 300 * time.Microsecond}).Unfinished {
+			for _, u := range p.Filter([]string{contention.MutexKind}, nil, 300*time.Microsecond).Unfinished {
 				if u.Kind != contention.MutexKind || u.Waited < 300*time.Microsecond {
 					t.Errorf("the filter keeps %+v", u)
 				}

@@ -3,7 +3,6 @@ package tracewaits
 import (
 	"math"
 	"slices"
-	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -17,8 +16,6 @@ const futile timeline.Time = 20_000
 // tracedGoroutine is the state of a live goroutine.
 type tracedGoroutine struct {
 	g    *timeline.Goroutine
-	of   group    // when group was last called,
-	name *byte    // and the data of the name then
 	wait *waiting // &noWait unless it is open
 	*lockState
 
@@ -35,7 +32,6 @@ type tracedGoroutine struct {
 	active  bool // running or in a system call
 	shown   bool // other goroutines refer to it, or to its past
 	inGroup bool // it waits for a WaitGroup
-	nameLen int32
 }
 
 // lockState is the state of a goroutine that waits for locks, holds them or releases them. Most
@@ -66,15 +62,6 @@ func (g *tracedGoroutine) locks() *lockState {
 	return g.lockState
 }
 
-// group returns the current group of the goroutine.
-func (g *tracedGoroutine) group() group {
-	name := g.g.Func
-	if data := unsafe.StringData(name); data != g.name || int32(len(name)) != g.nameLen {
-		g.of, g.name, g.nameLen = groupOf(name), data, int32(len(name))
-	}
-	return g.of
-}
-
 // reset makes g the state of a new goroutine. It keeps memory for reuse.
 func (g *tracedGoroutine) reset() {
 	if l := g.lockState; l != &noLocks {
@@ -83,7 +70,7 @@ func (g *tracedGoroutine) reset() {
 		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
 	}
 	*g = tracedGoroutine{
-		of: g.of, name: g.name, nameLen: g.nameLen, wait: &noWait, lockState: g.lockState, past: g.past,
+		wait: &noWait, lockState: g.lockState, past: g.past,
 		runs: stretches{ring: g.runs.ring[:0]}, gaps: stretches{ring: g.gaps.ring[:0]},
 	}
 	if g.past != nil {
@@ -127,7 +114,7 @@ type waiting struct {
 	wrapped bool // at a lock of package contention, which may log the wait
 	kind    timeline.Wait
 	queue   queue
-	flags   contention.Flags
+	flags   uint32
 	site    *callSite
 	lock    *tracedLock
 	asked   timeline.Time // when it last blocked
@@ -511,17 +498,6 @@ func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 	p.did.merge(did)
 }
 
-// blameOnly is blame for an owner that did a single thing.
-func (w *waiting) blameOnly(by owner, ns timeline.Time, did doing) {
-	if ns <= 0 {
-		return
-	}
-	w.blamed += ns
-	p := w.part(by)
-	p.ns += ns
-	p.did.add(did, ns)
-}
-
 // part returns the part of an owner: a new one if it is not among the latest.
 func (w *waiting) part(by owner) *blamedPart {
 	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
@@ -574,8 +550,7 @@ func (o *Observer) bookContended(w *waiting) {
 // book adds a wait to the profile.
 func (o *Observer) book(g *tracedGoroutine, w *waiting) {
 	o.bookContended(w)
-	o.rows.add(g, w)
-	o.windows.book(g, w)
+	o.windows.book(g, w, o.rows.add(g, w))
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
 }
 

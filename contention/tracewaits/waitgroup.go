@@ -174,7 +174,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 	for i := range list {
 		e := &list[i]
 		if e.owner.site = e.started.done; e.owner.site == nil {
-			e.owner.site = cmp.Or(o.places.site([]*timeline.Frame{{Func: e.owner.group.name()}}), restSite)
+			e.owner.site = cmp.Or(o.places.site([]*timeline.Frame{{Func: e.owner.group}}), restSite)
 		}
 		last(&e.coOwner, &e.did, e.since)
 	}

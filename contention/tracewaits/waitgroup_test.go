@@ -256,7 +256,7 @@ func TestTraceWaitGroupOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = p.Filter(contention.Filter{Kinds: []contention.Kind{contention.WaitGroupKind}})
+	p = p.Filter([]string{contention.WaitGroupKind}, nil, 0)
 	checkConservation(t, p)
 	if len(p.Waits) != 1 || len(p.Pairs) != 3 || p.Waits[0].Unattributed != 0 {
 		t.Fatalf("\n%s", profileText(p))

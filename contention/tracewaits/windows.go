@@ -2,6 +2,7 @@ package tracewaits
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -158,7 +159,7 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 		i = s.index(t)
 	}
 	for i >= len(s.list) {
-		win := &traceWindow{rows: newTraceRows(s.max, s.goroutines), locks: map[*tracedLock]*lockFacts{}}
+		win := &traceWindow{rows: newTraceRows(s.max, s.goroutines, nil), locks: map[*tracedLock]*lockFacts{}}
 		win.rows.recent = nil // there are many windows
 		s.list = append(s.list, win)
 	}
@@ -229,8 +230,9 @@ func portion(ns, a, b timeline.Time) timeline.Time {
 	return timeline.Time(q)
 }
 
-// book adds the spans of a finished wait to the windows.
-func (s *traceWindows) book(g *tracedGoroutine, w *waiting) {
+// book adds the spans of a finished wait to the windows. It counts for an owner where that was
+// blamed last. whole is the row of the profile, which counts those in its sums.
+func (s *traceWindows) book(g *tracedGoroutine, w *waiting, whole *traceRow) {
 	if s == nil {
 		return
 	}
@@ -243,23 +245,61 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting) {
 	}
 	for i := range s.latest {
 		l := &s.latest[i]
-		win := s.at(l.to - 1)
-		p := win.rows.pair(win.rows.row(k, nil), l.k)
-		p.count++
-		p.longest = max(p.longest, l.ns)
+		end, counts := l.to, int64(1)
+		if p := whole.pairs[l.k]; len(w.sums()) > 0 && p != nil && p.now != nil && p.now.ns > 0 {
+			l.ns += int64(p.now.ns)
+			if last := slices.Max(p.now.ends); last > end {
+				end, counts = last, 0
+			} else {
+				p.now.later++
+			}
+		}
+		s.pair(end, k, &l.k).over(counts, l.ns)
 	}
 	end := s.at(max(s.begin+1, w.wake, w.resumed) - 1)
 	row := end.rows.row(k, nil)
 	row.over(w, w.waited)
 	f := end.facts(w.lock)
 	f.longest = max(f.longest, w.waited)
-	s.fit()
+	s.fit(1)
 }
 
-// fit merges windows until they fit into their memory.
-func (s *traceWindows) fit() {
-	// This is an estimate, since a wait adds at least one cell; count corrects it.
-	if s.cells++; s.cells < s.max {
+// pair returns the pair of a row in the window that ends at t or contains it.
+func (s *traceWindows) pair(t timeline.Time, k traceRowKey, by *owner) *tracePair {
+	win := s.at(t - 1)
+	return win.rows.pair(win.rows.row(k, nil), *by)
+}
+
+// bookSum adds a sum that was in the waits of a row since e.since to its window.
+func (s *traceWindows) bookSum(of *traceRow, e *shownSum) {
+	waits := of.clock - e.since
+	if s == nil || waits == 0 {
+		return
+	}
+	win, n, sum := s.at(e.sum.to-1), time.Duration(waits), e.sum
+	row := win.rows.row(of.key, nil)
+	row.Waited += n * time.Duration(sum.handOff+sum.unattributed+sum.blamed)
+	row.HandOff += n * time.Duration(sum.handOff)
+	row.Unattributed += n * time.Duration(sum.unattributed)
+	row.Blamed += n * time.Duration(sum.blamed)
+	blame := func(part *blamedPart) {
+		p := win.rows.pair(row, part.owner)
+		p.blamed += waits * int64(part.ns)
+		p.did.addTimes(&part.did, waits)
+		for i := range part.did.causes {
+			p.did.count(causeKey{part.did.causes[i].via, part.did.causes[i].root}, waits)
+		}
+	}
+	of.eachPart(sum, func(_ *tracePair, part *blamedPart) { blame(part) })
+	if e.rest.ns > 0 {
+		blame(&e.rest)
+	}
+	s.fit(len(sum.parts))
+}
+
+// fit merges windows until they fit into their memory, after some cells were added.
+func (s *traceWindows) fit(more int) {
+	if s.cells += more; s.cells < s.max { // an estimate, which count corrects
 		return
 	}
 	s.count()
@@ -372,9 +412,7 @@ func (o *Observer) WindowLength() time.Duration {
 // [contention.Merge] adds windows up.
 //
 // There are at most 2,048 windows, with 65,536 rows and pairs in total. To stay within these
-// limits, the length of the windows is doubled as often as necessary: see WindowLength. Of the
-// owners of many consecutive holds in one window, 511 are kept apart; the others have one row
-// without a call chain.
+// limits, the length of the windows is doubled as often as necessary: see WindowLength.
 func (o *Observer) Windows() []*contention.Profile {
 	s := o.windows
 	if s == nil || o.end <= o.begin {
@@ -382,6 +420,9 @@ func (o *Observer) Windows() []*contention.Profile {
 	}
 	inFlight := o.settle()
 	o.bookAllKept()
+	for _, row := range o.rows.rows {
+		row.settle()
+	}
 	s.at(o.end - 1)
 	var out []*contention.Profile
 	for i, win := range s.list {
@@ -405,11 +446,12 @@ func (o *Observer) Windows() []*contention.Profile {
 			}
 			return lockFacts{}
 		})
+		if i == len(s.list)-1 {
+			p.InFlight, p.Unfinished = inFlight, o.unfinishedRows()
+			p.Dropped.Chains, p.Dropped.Pairs, p.Dropped.Exits = o.places.uses, o.rows.crowded, o.lost
+		}
 		p.Finish(o.cuts.pass, i, true)
 		out = append(out, p)
 	}
-	last := out[len(out)-1]
-	last.InFlight, last.Unfinished = inFlight, o.unfinishedRows()
-	last.Dropped = contention.Dropped{Chains: o.places.uses, Pairs: o.rows.crowded, Exits: o.lost}
 	return out
 }

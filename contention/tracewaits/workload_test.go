@@ -254,10 +254,10 @@ type workload struct {
 func checkConservation(t testing.TB, p *contention.Profile) {
 	t.Helper()
 	type row struct {
-		kind   contention.Kind
+		kind   string
 		lock   *contention.Lock
 		waiter contention.Party
-		flags  contention.Flags
+		flags  uint32
 	}
 	blamed := map[row]time.Duration{}
 	for _, q := range p.Pairs {
@@ -345,10 +345,10 @@ func ownerTwo(m *contention.Mutex, d time.Duration) { m.Lock(); time.Sleep(d); m
 func checkOwners(t testing.TB, p *contention.Profile) {
 	t.Helper()
 	type waiter struct {
-		kind  contention.Kind
+		kind  string
 		lock  *contention.Lock
 		party contention.Party
-		flags contention.Flags
+		flags uint32
 	}
 	waits := map[waiter]int64{}
 	for _, w := range p.Waits {
@@ -373,7 +373,7 @@ func checkOwners(t testing.TB, p *contention.Profile) {
 				t.Errorf("the owner is %+v, itself as a root %+v", q.Owner, r.Owner)
 			}
 			if r.Via != "" {
-				left = left.Plus(contention.Activity{Blocked: map[contention.Kind]time.Duration{r.Via: -r.Blamed}})
+				left = left.Plus(contention.Activity{Blocked: map[string]time.Duration{r.Via: -r.Blamed}})
 			}
 		}
 		if q.Roots != nil && sum != q.Blamed {
@@ -391,7 +391,7 @@ func checkOwners(t testing.TB, p *contention.Profile) {
 func rootsText(p *contention.Profile) string {
 	var b strings.Builder
 	for _, q := range p.Pairs {
-		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed((q.Flags &^ contention.WaiterFlags).String()), us(q.Blamed), toldActivity(q.Activity))
+		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed(contention.FlagNames(q.Flags&^contention.WaiterFlags)), us(q.Blamed), toldActivity(q.Activity))
 		for _, r := range q.Roots {
 			fmt.Fprintf(&b, "  root %s: %d of %d", party(r.Owner), us(r.Blamed), r.Contentions)
 			if r.Via != "" {
@@ -423,7 +423,7 @@ func TestActivityKinds(t *testing.T) {
 	if doingUnknown.kind() != "" || doingRunning.kind() != "" || doingRunnable.kind() != "" {
 		t.Error("a goroutine that is not blocked waits")
 	}
-	for w, want := range map[timeline.Wait]contention.Kind{
+	for w, want := range map[timeline.Wait]string{
 		timeline.WaitMutex: contention.MutexKind, timeline.WaitRWMutexWriter: contention.RWMutexWriterKind, timeline.WaitRWMutexReader: contention.RWMutexReaderKind,
 		timeline.WaitCond: contention.CondKind, timeline.WaitWaitGroup: contention.WaitGroupKind, timeline.WaitOnce: contention.OnceKind,
 		timeline.WaitChanSend: contention.ChanSendKind, timeline.WaitChanReceive: contention.ChanReceiveKind, timeline.WaitSelect: contention.SelectKind,
@@ -443,10 +443,10 @@ func TestActivityKinds(t *testing.T) {
 func checkRows(t *testing.T, p *contention.Profile) {
 	t.Helper()
 	type key struct {
-		kind   contention.Kind
+		kind   string
 		lock   *contention.Lock
 		waiter contention.Party
-		flags  contention.Flags
+		flags  uint32
 	}
 	blamed := map[key]time.Duration{}
 	for i := range p.Pairs {

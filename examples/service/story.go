@@ -137,7 +137,7 @@ func (c *chapter) show(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	opt := text.ContentionOptions{By: []contention.Aspect{contention.ByLock, contention.ByOwnerFunc}}
+	opt := text.ContentionOptions{By: []string{contention.ByLock, contention.ByOwnerFunc}}
 	opt.Top = 3
 	if err := text.WriteContention(w, c.locks(), opt); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (c *chapter) show(w io.Writer) error {
 // locks returns the waits for locks, without those for channels and the network, in which a service
 // is idle.
 func (c *chapter) locks() *contention.Profile {
-	return c.waits.Filter(contention.Filter{Kinds: []contention.Kind{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}})
+	return c.waits.Filter([]string{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}, nil, 0)
 }
 
 // waiting returns the mean number of goroutines waiting for locks, the lock with the most waiting,

@@ -266,7 +266,7 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // known.
 func TestFlowTooltipHasTheOwnersActivity(t *testing.T) {
 	p := threeGroups()
-	p.Pairs[1].Activity = contention.Activity{Running: 21 * ms, Runnable: 42 * ms, Unknown: 21 * ms, Blocked: map[contention.Kind]time.Duration{
+	p.Pairs[1].Activity = contention.Activity{Running: 21 * ms, Runnable: 42 * ms, Unknown: 21 * ms, Blocked: map[string]time.Duration{
 		contention.MutexKind: 100 * ms, contention.SleepKind: 26 * ms,
 	}}
 	m, err := newFlowModel(p, Options{})

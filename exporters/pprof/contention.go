@@ -86,27 +86,42 @@ func blames(p *contention.Profile, view string) []sample {
 		}
 	}
 	var out samples
-	for s := range p.Samples(view) {
-		if s.Delay == 0 && s.Contentions == 0 && s.Ready == 0 {
+	for calls, q := range p.Samples(view) {
+		if q.Blamed == 0 && q.Contentions == 0 {
 			continue
+		}
+		values := []int64{q.Contentions, int64(q.Blamed), 0}
+		if q.Owner.Group == contention.ReadyKey {
+			values[1], values[2] = 0, values[1]
+		}
+		waiter, owner, root := orUnknown(q.Waiter.Group), orUnknown(q.Owner.Group), ""
+		switch view {
+		case contention.WaiterView:
+			owner = ""
+		case contention.RootView:
+			waiter, root = "", orUnknown(q.Roots[0].Owner.Group)
+		case contention.OwnerView:
+			waiter = ""
 		}
 		lock := ""
 		if len(names) <= maxLockNames {
-			lock = orNone(cleanName(s.Lock.Title()))
+			lock = orNone(cleanName(q.Lock.Title()))
 		}
-		stack := make([]frame, len(s.Stack))
-		for i, call := range s.Stack {
+		stack := make([]frame, len(calls))
+		for i, call := range calls {
 			stack[i] = frame{name: cleanName(call.Func), file: cleanName(call.File), line: call.Line, aspect: call.Aspect}
 		}
 		out.add(sample{stack, [][2]string{
-			{"kind", cleanName(string(s.Kind))}, {"lock_class", orNone(cleanName(s.Lock.Class))}, {"lock", lock},
-			{"waiter_group", cleanName(s.WaiterGroup)}, {"owner_group", cleanName(s.OwnerGroup)}, {"root_group", cleanName(s.RootGroup)},
-		}, []int64{s.Contentions, int64(s.Delay), int64(s.Ready)}})
+			{"kind", cleanName(q.Kind)}, {"lock_class", orNone(cleanName(q.Lock.Class))}, {"lock", lock},
+			{"waiter_group", cleanName(waiter)}, {"owner_group", cleanName(owner)}, {"root_group", cleanName(root)},
+		}, values})
 	}
 	return out.all
 }
 
 func orNone(s string) string { return cmp.Or(s, "[none]") }
+
+func orUnknown(s string) string { return cmp.Or(s, contention.UnknownKey) }
 
 // contentionComments returns a description of the profile, and its warnings.
 func contentionComments(p *contention.Profile, view string) []string {

@@ -179,7 +179,7 @@ func crowd(n, depth, locks, name int) *contention.Profile {
 		p.Locks = append(p.Locks, &contention.Lock{ID: uint64(i), Name: fmt.Sprintf("lock %d", i), Class: "main.T"})
 	}
 	waiter := contention.Party{Group: "main.wait", Stack: chain("main.wait")}
-	kinds := []contention.Kind{contention.MutexKind, contention.CondKind, contention.RWMutexReaderKind}
+	kinds := []string{contention.MutexKind, contention.CondKind, contention.RWMutexReaderKind}
 	for i := range n {
 		owner := contention.Party{Group: "main.own", Stack: &contention.Stack{}}
 		for d := range depth {

@@ -12,22 +12,22 @@ import (
 // contentionForm is a profile in columns. aggregate.js adds it up like
 // [contention.Profile.Aggregate].
 type contentionForm struct {
-	Source   string             `json:"source"`
-	Accuracy string             `json:"accuracy"`
-	Duration int64              `json:"duration"`
-	InFlight int64              `json:"inFlight"`
-	Dropped  contention.Dropped `json:"dropped"`
-	Rates    string             `json:"rates"`
-	Warnings []string           `json:"warnings"`
-	Funcs    []string           `json:"funcs"` // full names
-	Short    []string           `json:"short"` // shortened names
-	Files    []string           `json:"files"`
-	Stacks   []chainForm        `json:"stacks"` // referenced by rows; −1 is none
-	Parties  []string           `json:"parties"`
-	PartyOf  []int              `json:"partyOf"` // the page's group of a party, or −1
-	Kinds    []string           `json:"kinds"`
-	FlagSets []string           `json:"flagSets"`
-	Locks    []lockForm         `json:"locks"`
+	Source   string      `json:"source"`
+	Accuracy string      `json:"accuracy"`
+	Duration int64       `json:"duration"`
+	InFlight int64       `json:"inFlight"`
+	Dropped  any         `json:"dropped"` // Profile.Dropped
+	Rates    string      `json:"rates"`
+	Warnings []string    `json:"warnings"`
+	Funcs    []string    `json:"funcs"` // full names
+	Short    []string    `json:"short"` // shortened names
+	Files    []string    `json:"files"`
+	Stacks   []chainForm `json:"stacks"` // referenced by rows; −1 is none
+	Parties  []string    `json:"parties"`
+	PartyOf  []int       `json:"partyOf"` // the page's group of a party, or −1
+	Kinds    []string    `json:"kinds"`
+	FlagSets []string    `json:"flagSets"`
+	Locks    []lockForm  `json:"locks"`
 	// Columns that waits and pairs share are kind, lock, n, longest, flags; wg, wid and ws, the
 	// waiter's group, goroutine and stack; and forWork, 1 for waits that need not cost anything.
 	// Pairs have og, oid and os of the owner, and what it did during the wait: blocked has pairs of
@@ -134,7 +134,7 @@ func (t *contentionTables) rows(p *contention.Profile, waits, pairs, roots colum
 		t.waiter(pairs, q.Kind, q.Lock, &q.Waiter, q.Flags, q.ForWork(), q.Contentions, q.Longest)
 		did, blocked := q.OwnerActivity(), [][2]int64{}
 		for _, k := range did.BlockedKinds() {
-			blocked = append(blocked, [2]int64{int64(t.kinds.number(string(k))), int64(did.Blocked[k])})
+			blocked = append(blocked, [2]int64{int64(t.kinds.number(k)), int64(did.Blocked[k])})
 		}
 		pairs.add("og", t.parties.number(q.Owner.Group), "oid", q.Owner.Goroutine, "os", t.stack(q.Owner.Stack), "blamed", q.Blamed,
 			"running", did.Running, "runnable", did.Runnable, "unknown", did.Unknown, "blocked", blocked)
@@ -145,15 +145,15 @@ func (t *contentionTables) rows(p *contention.Profile, waits, pairs, roots colum
 	}
 }
 
-func (t *contentionTables) waiter(c columns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, forWork bool, contentions int64, longest time.Duration) {
-	c.add("kind", t.kinds.number(string(kind)), "lock", t.lock(l), "wg", t.parties.number(who.Group), "wid", who.Goroutine, "ws", t.stack(who.Stack),
-		"flags", t.flags.number(flags.String()), "forWork", map[bool]int{true: 1}[forWork], "n", contentions, "longest", longest)
+func (t *contentionTables) waiter(c columns, kind string, l *contention.Lock, who *contention.Party, flags uint32, forWork bool, contentions int64, longest time.Duration) {
+	c.add("kind", t.kinds.number(kind), "lock", t.lock(l), "wg", t.parties.number(who.Group), "wid", who.Goroutine, "ws", t.stack(who.Stack),
+		"flags", t.flags.number(contention.FlagNames(flags)), "forWork", map[bool]int{true: 1}[forWork], "n", contentions, "longest", longest)
 }
 
 // unfinished adds the waits in progress at the end.
 func (t *contentionTables) unfinished(p *contention.Profile) {
 	t.form.Unfinished = []unfinishedForm{}
-	rank := func(u contention.Unfinished) int {
+	rank := func(u contention.Wait) int {
 		switch {
 		case u.OfLock():
 			return 0
@@ -162,9 +162,9 @@ func (t *contentionTables) unfinished(p *contention.Profile) {
 		}
 		return 2
 	}
-	for _, u := range slices.SortedStableFunc(slices.Values(p.Unfinished), func(a, b contention.Unfinished) int { return rank(a) - rank(b) }) {
-		f := unfinishedForm{Kind: string(u.Kind), Lock: u.Lock, Title: lockTitle(u.Lock), Group: t.parties.number(u.Waiter.Group), Goroutine: u.Waiter.Goroutine, Stack: t.stack(u.Waiter.Stack),
-			OfLock: u.OfLock(), Holder: -1, HolderStack: -1, Count: u.Count, Waited: int64(u.Waited), Longest: int64(u.Longest)}
+	for _, u := range slices.SortedStableFunc(slices.Values(p.Unfinished), func(a, b contention.Wait) int { return rank(a) - rank(b) }) {
+		f := unfinishedForm{Kind: u.Kind, Lock: u.Lock.String(), Title: lockTitle(u.Lock.String()), Group: t.parties.number(u.Waiter.Group), Goroutine: u.Waiter.Goroutine, Stack: t.stack(u.Waiter.Stack),
+			OfLock: u.OfLock(), Holder: -1, HolderStack: -1, Count: u.Contentions, Waited: int64(u.Waited), Longest: int64(u.Longest)}
 		if u.OfLock() && u.Holder.Group != "" {
 			f.Holder, f.HolderStack, f.Held = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack), int64(u.Held)
 		}

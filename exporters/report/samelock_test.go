@@ -24,7 +24,7 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := p.LockTable()[0]
-	if row.Class != "log.Logger" {
+	if row.Lock.Class != "log.Logger" {
 		t.Fatalf("the lock that costs most is %s", row.Lock)
 	}
 	blocked, ready := format.Duration(row.Waited), format.Duration(row.Ready)
@@ -33,8 +33,8 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	if err := text.WriteContention(&b, p, text.ContentionOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("\n %s  92%%   %s", blocked, ready); !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "  "+row.String()+"\n") {
-		t.Errorf("no %q of %s in\n%s", want, row, b.String())
+	if want := fmt.Sprintf("\n %s  92%%   %s", blocked, ready); !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "  "+row.Lock.String()+"\n") {
+		t.Errorf("no %q of %s in\n%s", want, row.Lock, b.String())
 	}
 	b.Reset()
 	if err := contention.WriteJSON(&b, p); err != nil {
@@ -42,8 +42,8 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	}
 	if again, err := contention.ReadJSON(&b); err != nil {
 		t.Error(err)
-	} else if r := again.LockTable()[0]; r.String() != row.String() || r.Waited != row.Waited || r.Ready != row.Ready {
-		t.Errorf("JSON has %s: %v, then %v", r, r.Waited, r.Ready)
+	} else if r := again.LockTable()[0]; r.Lock.String() != row.Lock.String() || r.Waited != row.Waited || r.Ready != row.Ready {
+		t.Errorf("JSON has %s: %v, then %v", r.Lock, r.Waited, r.Ready)
 	}
 	prof, err := pprof.Contention(p, pprof.Options{View: contention.JoinedView})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	}
 	var delay [2]int64
 	for _, s := range prof.Sample {
-		if s.Label["kind"][0] == string(contention.MutexKind) && s.Label["lock"][0] == row.Title() {
+		if s.Label["kind"][0] == string(contention.MutexKind) && s.Label["lock"][0] == row.Lock.Title() {
 			delay[0] += s.Value[1]
 			delay[1] += s.Value[2]
 		}
@@ -62,13 +62,13 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	f := newContentionForm(p, nil, newNamer())
 	var onPage [2]int64
 	for i, l := range f.Waits["lock"] {
-		if f.Locks[l.(int)].Name == row.String() {
+		if f.Locks[l.(int)].Name == row.Lock.String() {
 			onPage[0] += int64(f.Waits["handOff"][i].(time.Duration) + f.Waits["unattributed"][i].(time.Duration))
 			onPage[1] += int64(f.Waits["ready"][i].(time.Duration))
 		}
 	}
 	for i, l := range f.Pairs["lock"] {
-		if f.Locks[l.(int)].Name == row.String() {
+		if f.Locks[l.(int)].Name == row.Lock.String() {
 			onPage[0] += int64(f.Pairs["blamed"][i].(time.Duration))
 		}
 	}

@@ -19,10 +19,10 @@ type ContentionOptions struct {
 	// and of locks; 0 means up to 12, those with at least half a percent.
 	Options
 	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
-	By []contention.Aspect
+	By []string
 	// Kinds are the kinds to which the profile was filtered, if any. Of the waits in progress at
 	// the end of a trace, only those for locks and the like, and of these kinds, are shown.
-	Kinds []contention.Kind
+	Kinds []string
 	// Min omits shorter times. The omitted lines below a line are added up.
 	Min time.Duration
 	// Rates adds a sentence with the numbers of events per second, and of bytes per contention.
@@ -30,7 +30,7 @@ type ContentionOptions struct {
 }
 
 // DefaultAspects are the default levels of the tree: owner, lock and waiter.
-var DefaultAspects = []contention.Aspect{contention.ByOwnerFunc, contention.ByLock, contention.ByWaiterFunc}
+var DefaultAspects = []string{contention.ByOwnerFunc, contention.ByLock, contention.ByWaiterFunc}
 
 var errNoContention = errors.New("text: no contention profile")
 
@@ -133,7 +133,7 @@ func (m *contentionModel) during() string {
 }
 
 // most returns the owner that others waited for longest, by an aspect such as its function.
-func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
+func (m *contentionModel) most(by string) (string, time.Duration) {
 	t, err := m.costs.Aggregate(by)
 	if err != nil {
 		return "", 0
@@ -188,7 +188,7 @@ func (m *contentionModel) cells(waited, percent, ready, count string, did [3]str
 // for names, they are only in the table of locks, unless the tree is about roots, which they
 // explain.
 func (m *contentionModel) showsDid() bool {
-	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a contention.Aspect) bool { return strings.HasPrefix(string(a), "root-") }))
+	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a string) bool { return strings.HasPrefix(a, "root-") }))
 }
 
 // split separates the waits that need not cost anything; see [contention.Wait.ForWork]. idle is nil
@@ -316,11 +316,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 	}
 	var rest contention.Tree
 	for _, c := range left {
-		rest.Waited += c.Waited
-		rest.Ready += c.Ready
-		rest.Contentions += c.Contentions
-		rest.Blamed += c.Blamed
-		rest.Activity = rest.Activity.Plus(c.Activity)
+		rest.Add(c)
 	}
 	if len(left) > 0 {
 		l := m.line(&rest, depth)
@@ -423,7 +419,7 @@ func shortNames(t *contention.Tree) map[string]string {
 	return seen
 }
 
-func isStack(a contention.Aspect) bool {
+func isStack(a string) bool {
 	return a == contention.ByOwnerStack || a == contention.ByWaiterStack || a == contention.ByRootStack
 }
 
@@ -469,7 +465,7 @@ func cutFrame(frame string) (function, place string) {
 
 // lockLine is a line of the table of locks: a lock, or several.
 type lockLine struct {
-	contention.LockRow
+	*contention.Tree
 	several bool
 }
 
@@ -518,8 +514,8 @@ func (m *contentionModel) lockColumns(lines []lockLine) (table []*columnText) {
 	add("contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) })
 	add("parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) })
 	add("longest", true, func(l *lockLine) string { return format.Duration(l.Lock.Longest) })
-	add("at once", true, single(func(l *lockLine) bool { return l.Waiters > 0 }, func(l *lockLine) string { return strconv.Itoa(l.Waiters) }))
-	add("held%", true, single(func(l *lockLine) bool { return l.ContendedShare > 0 }, func(l *lockLine) string { return format.Percent(l.Contended, m.p.Duration) }))
+	add("at once", true, single(func(l *lockLine) bool { return l.Lock.Waiters > 0 }, func(l *lockLine) string { return strconv.Itoa(l.Lock.Waiters) }))
+	add("held%", true, single(func(l *lockLine) bool { return l.Lock.Contended > 0 && m.p.Duration > 0 }, func(l *lockLine) string { return format.Percent(l.Lock.Contended, m.p.Duration) }))
 	for i, heading := range didHeadings {
 		add(heading, m.known(), func(l *lockLine) string { return m.did(l.Activity, l.Blamed)[i] })
 	}
@@ -535,7 +531,7 @@ func (m *contentionModel) locks() string {
 	}
 	top, least := m.limits(m.least(waited - forWork))
 	_, leastForWork := m.limits(m.least(waited))
-	var worth, more []contention.LockRow
+	var worth, more []*contention.Tree
 	for _, r := range rows {
 		costs := max(r.Waited-r.ForWork, r.Ready)
 		if (top < 0 || len(worth) < top) && (costs > 0 && costs >= least || r.Waited > 0 && r.Waited >= leastForWork) {
@@ -555,14 +551,13 @@ func (m *contentionModel) locks() string {
 	names := lockNames(rows)[:shown]
 	var lines []lockLine
 	for _, r := range rows[:shown] {
-		lines = append(lines, lockLine{LockRow: r})
+		lines = append(lines, lockLine{Tree: r})
 	}
 	if shown < len(rows) {
-		rest := lockLine{contention.LockRow{Lock: &contention.Lock{}}, true}
+		rest := lockLine{&contention.Tree{Lock: &contention.Lock{}}, true}
 		for _, r := range rows[shown:] {
-			rest.Wait.Add(&r.Wait)
+			rest.Add(r)
 			rest.Lock.Longest = max(rest.Lock.Longest, r.Lock.Longest)
-			rest.Activity = rest.Activity.Plus(r.Activity)
 		}
 		lines = append(lines, rest)
 		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
@@ -571,7 +566,7 @@ func (m *contentionModel) locks() string {
 }
 
 // lockNames names locks as the tree does, and adds numbers to equal names.
-func lockNames(rows []contention.LockRow) []string {
+func lockNames(rows []*contention.Tree) []string {
 	times := map[string]int{}
 	for _, r := range rows {
 		times[r.Lock.String()]++
@@ -580,10 +575,10 @@ func lockNames(rows []contention.LockRow) []string {
 	for i, r := range rows {
 		names[i] = r.Lock.String()
 		switch {
-		case r.Name == "":
+		case r.Lock.Name == "":
 			names[i] = format.Func(names[i])
 		case times[names[i]] > 1:
-			names[i] = fmt.Sprintf("%s#%d", names[i], r.ID)
+			names[i] = fmt.Sprintf("%s#%d", names[i], r.Lock.ID)
 		}
 	}
 	return names
@@ -690,7 +685,7 @@ func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 // unfinished lists the waits in progress at the end of the trace, or of the snapshot, and the
 // holders of the locks.
 func (m *contentionModel) unfinished() string {
-	var rows []*contention.Unfinished
+	var rows []*contention.Wait
 	for i := range m.p.Unfinished {
 		if u := &m.p.Unfinished[i]; u.Waited >= m.opt.Min && m.showsUnfinished(u) {
 			rows = append(rows, u)
@@ -722,7 +717,7 @@ func (m *contentionModel) unfinished() string {
 
 // showsUnfinished reports whether a wait in progress is worth a line. Waits for work are, only if
 // their kinds were requested.
-func (m *contentionModel) showsUnfinished(u *contention.Unfinished) bool {
+func (m *contentionModel) showsUnfinished(u *contention.Wait) bool {
 	switch u.Kind {
 	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:
 		return true
@@ -732,17 +727,17 @@ func (m *contentionModel) showsUnfinished(u *contention.Unfinished) bool {
 	return slices.Contains(m.opt.Kinds, u.Kind)
 }
 
-func (m *contentionModel) unfinishedSentence(u *contention.Unfinished) string {
+func (m *contentionModel) unfinishedSentence(u *contention.Wait) string {
 	where := contention.UnknownKey
 	if u.Waiter.Stack != nil && len(u.Waiter.Stack.Frames) > 0 {
 		where = format.Func(u.Waiter.Stack.Frames[0].Func)
 	}
-	lock := u.Lock
+	lock := u.Lock.String()
 	if !strings.HasPrefix(lock, "[") {
 		lock = format.Func(lock)
 	}
-	s := fmt.Sprintf("%s in %s: %s of %s", format.Plural(u.Count, "goroutine", "goroutines"), where, u.Kind, lock)
-	if u.Count == 1 {
+	s := fmt.Sprintf("%s in %s: %s of %s", format.Plural(u.Contentions, "goroutine", "goroutines"), where, u.Kind, lock)
+	if u.Contentions == 1 {
 		s += ", for " + format.Duration(u.Waited)
 	} else {
 		s += fmt.Sprintf(", for up to %s, %s in all", format.Duration(u.Longest), format.Duration(u.Waited))

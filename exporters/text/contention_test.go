@@ -94,7 +94,7 @@ Warning: a �[31mhostile warning
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	got := contentionText(t, waits(), ContentionOptions{
-		Options: Options{Top: 1, Width: 60}, By: []contention.Aspect{contention.ByWaiterGroup, contention.ByOwnerStack, contention.ByFlags},
+		Options: Options{Top: 1, Width: 60}, By: []string{contention.ByWaiterGroup, contention.ByOwnerStack, contention.ByFlags},
 	})
 	for _, want := range []string{
 		"by waiter-group > owner-stack > flags:\nwaited    %  contentions\n",
@@ -114,7 +114,7 @@ Warning: a �[31mhostile warning
 	if got := contentionText(t, &contention.Profile{Duration: time.Second}, ContentionOptions{}); got != "No goroutine waited in 1 s.\n" {
 		t.Errorf("%q", got)
 	}
-	for _, by := range [][]contention.Aspect{{"nonsense"}, {contention.ByLock, contention.ByLock}} {
+	for _, by := range [][]string{{"nonsense"}, {contention.ByLock, contention.ByLock}} {
 		if err := WriteContention(io.Discard, waits(), ContentionOptions{By: by}); err == nil {
 			t.Errorf("no error for %v", by)
 		}
@@ -252,9 +252,9 @@ func BenchmarkWriteContention(b *testing.B) {
 }
 
 func ExampleWriteContention() {
-	p := waits().Filter(contention.Filter{Kinds: []contention.Kind{contention.MutexKind}})
+	p := waits().Filter([]string{contention.MutexKind}, nil, 0)
 	p.Warnings = nil
-	err := WriteContention(os.Stdout, p, ContentionOptions{By: []contention.Aspect{contention.ByLock, contention.ByOwnerGroup}, Options: Options{Width: 110}})
+	err := WriteContention(os.Stdout, p, ContentionOptions{By: []string{contention.ByLock, contention.ByOwnerGroup}, Options: Options{Width: 110}})
 	if err != nil {
 		panic(err)
 	}
@@ -317,7 +317,7 @@ func TestLockTableFitsIn80Columns(t *testing.T) {
 func TestForkJoinAndIdleWaitsComeLast(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
 	for i, w := range []struct {
-		kind          contention.Kind
+		kind          string
 		waiter, owner string
 		waited        time.Duration
 	}{
@@ -372,10 +372,10 @@ func TestForkJoinAndIdleWaitsComeLast(t *testing.T) {
 // idle goroutines unless requested.
 func TestStillWaitingHasReasonDurationAndOwner(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
-	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Unfinished{
-		{Kind: contention.ChanReceiveKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 3, Waited: 3000 * msec, Longest: time.Second},
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Holder: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Held: 499 * msec, Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
-		{Kind: contention.RWMutexReaderKind, Lock: "main.table#2", Waiter: party("main.main", "main.main"), Count: 1, Waited: 100 * msec, Longest: 100 * msec},
+	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Wait{
+		{Kind: contention.ChanReceiveKind, Lock: &contention.Lock{Name: "main.worker#3"}, Waiter: party("main.worker", "main.worker"), Contentions: 3, Waited: 3000 * msec, Longest: time.Second},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: get, Holder: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Held: 499 * msec, Contentions: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.RWMutexReaderKind, Lock: &contention.Lock{Name: "main.table#2"}, Waiter: party("main.main", "main.main"), Contentions: 1, Waited: 100 * msec, Longest: 100 * msec},
 	}}
 	const head = `No wait ended in 1 s.
 
@@ -392,8 +392,8 @@ Still waiting when the trace ended (in none of the sums):
 	}
 	const asked = head + `3 goroutines in main.worker: chan-receive of main.worker#3, for up to 1 s, 3 s in all.
 `
-	opt := ContentionOptions{Kinds: []contention.Kind{contention.ChanReceiveKind}}
-	if got := contentionText(t, p.Filter(contention.Filter{Kinds: opt.Kinds}), opt); got != asked {
+	opt := ContentionOptions{Kinds: []string{contention.ChanReceiveKind}}
+	if got := contentionText(t, p.Filter(opt.Kinds, nil, 0), opt); got != asked {
 		t.Errorf("%s\nwant\n%s", got, asked)
 	}
 }
@@ -402,10 +402,10 @@ Still waiting when the trace ended (in none of the sums):
 // a part of the sum.
 func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	p := waits()
-	p.Unfinished = []contention.Unfinished{
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: party("main.main", "main.get"), Holder: party("main.janitor", "time.Sleep"), Held: 499 * msec, Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
-		{Kind: contention.RWMutexReaderKind, Lock: "main.table#2", Waiter: party("main.main", "main.main"), Count: 1, Waited: 100 * msec, Longest: 100 * msec},
-		{Kind: contention.SelectKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 1, Waited: 9 * msec, Longest: 9 * msec},
+	p.Unfinished = []contention.Wait{
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: party("main.main", "main.get"), Holder: party("main.janitor", "time.Sleep"), Held: 499 * msec, Contentions: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.RWMutexReaderKind, Lock: &contention.Lock{Name: "main.table#2"}, Waiter: party("main.main", "main.main"), Contentions: 1, Waited: 100 * msec, Longest: 100 * msec},
+		{Kind: contention.SelectKind, Lock: &contention.Lock{Name: "main.worker#3"}, Waiter: party("main.worker", "main.worker"), Contentions: 1, Waited: 9 * msec, Longest: 9 * msec},
 	}
 	var b bytes.Buffer
 	if err := TableCSV(&b, p.Table()); err != nil {
@@ -443,7 +443,7 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 func TestLocksAreOrderedByCost(t *testing.T) {
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
 	for i, w := range []struct {
-		kind   contention.Kind
+		kind   string
 		waiter string
 		waited time.Duration
 	}{
@@ -458,7 +458,7 @@ func TestLocksAreOrderedByCost(t *testing.T) {
 	}
 	var got []string
 	for _, r := range p.LockTable() {
-		got = append(got, r.Name)
+		got = append(got, r.Lock.Name)
 	}
 	want := []string{"main.large", "main.small", "main.main", "internal/poll.(*FD).Read"}
 	if !slices.Equal(got, want) {
@@ -513,7 +513,7 @@ func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 		p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: who, Contentions: 1, Parks: 1, Waited: blamed, Blamed: blamed, Ready: 50 * msec})
 		p.Pairs = append(p.Pairs, contention.Pair{Kind: contention.MutexKind, Lock: lock, Waiter: who, Owner: who, Contentions: 1, Blamed: blamed})
 	}
-	if got := contentionText(t, p, ContentionOptions{By: []contention.Aspect{contention.ByOwnerFunc}}); !strings.Contains(got, "  1 s               [ready]\n") || !strings.Contains(got, " more)\n") {
+	if got := contentionText(t, p, ContentionOptions{By: []string{contention.ByOwnerFunc}}); !strings.Contains(got, "  1 s               [ready]\n") || !strings.Contains(got, " more)\n") {
 		t.Errorf("the lines of\n%s", got)
 	}
 }
@@ -521,9 +521,9 @@ func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 // For wrapped locks, the end is that of the profile, and the owner is known if it waited itself.
 func TestStillWaitingForWrappedLocks(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
-	p := &contention.Profile{Source: contention.FromWrappers, Duration: time.Second, InFlight: 5, Unfinished: []contention.Unfinished{
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Count: 5, Waited: 10000 * msec, Longest: 2001 * msec},
-		{Kind: contention.MutexKind, Lock: "log", Waiter: get, Holder: party("main.main", "main.rotate"), Held: 1500 * msec, Count: 1, Waited: msec, Longest: msec},
+	p := &contention.Profile{Source: contention.FromWrappers, Duration: time.Second, InFlight: 5, Unfinished: []contention.Wait{
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: get, Contentions: 5, Waited: 10000 * msec, Longest: 2001 * msec},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "log"}, Waiter: get, Holder: party("main.main", "main.rotate"), Held: 1500 * msec, Contentions: 1, Waited: msec, Longest: msec},
 	}}
 	const want = `No wait ended in 1 s.
 

@@ -15,7 +15,7 @@ func blockedWaits() *contention.Profile {
 	p := waits()
 	read := party("main.disk", "example.com/disk.Read", "main.disk")
 	sweep, get, done := &p.Pairs[0], &p.Pairs[1], &p.Pairs[2]
-	sweep.Activity = contention.Activity{Running: 70 * msec, Runnable: 35 * msec, Blocked: map[contention.Kind]time.Duration{
+	sweep.Activity = contention.Activity{Running: 70 * msec, Runnable: 35 * msec, Blocked: map[string]time.Duration{
 		contention.ChanReceiveKind: 490 * msec, contention.SyscallKind: 105 * msec,
 	}}
 	sweep.Roots = []contention.Root{
@@ -60,7 +60,7 @@ at once: most goroutines that waited at the same time; held%: part of the time i
 Warning: a �[31mhostile warning
 `
 	got := contentionText(t, blockedWaits(), ContentionOptions{
-		Options: Options{}, By: []contention.Aspect{contention.ByRootFunc, contention.ByOwnerFunc},
+		Options: Options{}, By: []string{contention.ByRootFunc, contention.ByOwnerFunc},
 	})
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -28,9 +28,12 @@ func FoldedStacks(w io.Writer, p *contention.Profile, view string) error {
 	}
 	sums := map[string]time.Duration{}
 	var order []string
-	for s := range p.Samples(view) {
+	for frames, q := range p.Samples(view) {
+		if q.Owner.Group == contention.ReadyKey {
+			continue
+		}
 		var b strings.Builder
-		for i, f := range s.Stack {
+		for i, f := range frames {
 			if i > 0 {
 				b.WriteByte(';')
 			}
@@ -44,7 +47,7 @@ func FoldedStacks(w io.Writer, p *contention.Profile, view string) error {
 		if _, ok := sums[stack]; !ok {
 			order = append(order, stack)
 		}
-		sums[stack] += s.Delay
+		sums[stack] += q.Blamed
 	}
 	var b strings.Builder
 	for _, stack := range order {

@@ -19,7 +19,7 @@ import (
 func TestAggregateAsGo(t *testing.T) {
 	type want struct {
 		Profile int
-		By      []contention.Aspect
+		By      []string
 		Tree    *contention.Tree
 	}
 	var profiles []json.RawMessage
@@ -29,7 +29,7 @@ func TestAggregateAsGo(t *testing.T) {
 		p := testContention(searchNames(5), uint64(i))
 		profiles = append(profiles, dataOf(t, &report.Data{Contention: p}, "contention"))
 		for n := range 6 {
-			by := append([]contention.Aspect(nil), contention.Aspects...)
+			by := append([]string(nil), contention.Aspects...)
 			rnd.Shuffle(len(by), func(i, j int) { by[i], by[j] = by[j], by[i] })
 			tree, err := p.Aggregate(by[:n]...)
 			if err != nil {
@@ -84,7 +84,7 @@ func TestAspects(t *testing.T) {
 }
 
 // firstRow compares the first row of the tree with Go's.
-func (p *page) firstRow(d *report.Data, by contention.Aspect) {
+func (p *page) firstRow(d *report.Data, by string) {
 	p.t.Helper()
 	tree, err := d.Contention.Aggregate(by)
 	p.must(err)

@@ -110,7 +110,7 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		}
 		return who
 	}
-	kinds := []contention.Kind{contention.MutexKind, contention.RWMutexReaderKind, contention.ChanReceiveKind, contention.WaitGroupKind}
+	kinds := []string{contention.MutexKind, contention.RWMutexReaderKind, contention.ChanReceiveKind, contention.WaitGroupKind}
 	seen := map[string]bool{}
 	for range 60 {
 		w := contention.Wait{Kind: kinds[rnd.IntN(4)], Lock: p.Locks[rnd.IntN(5)], Waiter: party(), Contentions: int64(1 + rnd.IntN(50)), Parks: int64(60 + rnd.IntN(50)), Ready: time.Duration(2+rnd.IntN(9)) * ms / 2, ReadyIdle: time.Duration(rnd.IntN(2)) * ms / 2, HandOff: time.Duration(rnd.IntN(3)) * ms, Unattributed: time.Duration(rnd.IntN(3)) * ms / 2}
@@ -121,11 +121,11 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		seen[key] = true
 		w.Observed = w.Contentions
 		for range rnd.IntN(4) {
-			q := contention.Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: party(), Contentions: 1 + rnd.Int64N(w.Contentions), Blamed: time.Duration(1+rnd.IntN(30)) * ms, Flags: contention.Flags(rnd.IntN(2)) * contention.ReadOwner}
+			q := contention.Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: party(), Contentions: 1 + rnd.Int64N(w.Contentions), Blamed: time.Duration(1+rnd.IntN(30)) * ms, Flags: uint32(rnd.IntN(2)) * contention.ReadOwner}
 			q.Longest = q.Blamed / 2
 			q.Activity = contention.Activity{Running: q.Blamed / 2, Runnable: q.Blamed / 5}
 			if rnd.IntN(2) == 0 {
-				q.Activity.Blocked = map[contention.Kind]time.Duration{contention.NetworkKind: q.Blamed / 10}
+				q.Activity.Blocked = map[string]time.Duration{contention.NetworkKind: q.Blamed / 10}
 			}
 			if rnd.IntN(3) == 0 {
 				part := q.Blamed / 3
@@ -138,11 +138,11 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		w.Longest = w.Waited / 2
 		p.Waits = append(p.Waits, w)
 	}
-	p.Unfinished = []contention.Unfinished{
-		{Kind: contention.SelectKind, Lock: "main.queue#5", Waiter: party(), Count: 12, Waited: 9000 * ms, Longest: 3000 * ms},
-		{Kind: contention.NetworkKind, Lock: "[network]", Waiter: party(), Count: 40, Waited: 8000 * ms, Longest: 200 * ms},
-		{Kind: contention.MutexKind, Lock: "cache", Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Holder: contention.Party{Group: names[0], Stack: stacks[2]}, Held: 250 * ms, Count: 7, Waited: 2100 * ms, Longest: 300 * ms},
-		{Kind: contention.RWMutexReaderKind, Lock: "example.com/search/cache.LRU#1", Waiter: contention.Party{Group: names[0], Stack: stacks[3]}, Count: 1, Waited: 150 * ms, Longest: 150 * ms},
+	p.Unfinished = []contention.Wait{
+		{Kind: contention.SelectKind, Lock: &contention.Lock{Name: "main.queue#5"}, Waiter: party(), Contentions: 12, Waited: 9000 * ms, Longest: 3000 * ms},
+		{Kind: contention.NetworkKind, Lock: &contention.Lock{Name: "[network]"}, Waiter: party(), Contentions: 40, Waited: 8000 * ms, Longest: 200 * ms},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Holder: contention.Party{Group: names[0], Stack: stacks[2]}, Held: 250 * ms, Contentions: 7, Waited: 2100 * ms, Longest: 300 * ms},
+		{Kind: contention.RWMutexReaderKind, Lock: &contention.Lock{Name: "example.com/search/cache.LRU#1"}, Waiter: contention.Party{Group: names[0], Stack: stacks[3]}, Contentions: 1, Waited: 150 * ms, Longest: 150 * ms},
 	}
 	p.InFlight = 60
 	return p

@@ -44,7 +44,6 @@ const MaxDepth = 128
 // the same calls give the same *Chain. It is safe for concurrent use.
 type Chain struct {
 	hash   uint64
-	id     uint32
 	pcs    []uintptr
 	frames atomic.Pointer[[]Frame]
 	cut    bool // for a chain without pcs: its root is missing
@@ -68,10 +67,6 @@ type Frame struct {
 	// PC is the program counter of the call; 0 if unknown.
 	PC uintptr
 }
-
-// ID is a small number that is unique within the table: 1, 2, 3, … in the order in which chains
-// were first seen. 0 is the chain of the dropped chains.
-func (c *Chain) ID() uint32 { return c.id }
 
 // Truncated reports whether the chain was longer than [MaxDepth], so its root is missing.
 func (c *Chain) Truncated() bool { return c.cut || len(c.pcs) == MaxDepth }

@@ -43,13 +43,6 @@ const fewSlots = 64
 // Dropped returns the number of captures whose chain was not in the full table.
 func (t *Table) Dropped() uint64 { return t.dropped.Load() }
 
-// Len returns the number of chains in the table.
-func (t *Table) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.chains)
-}
-
 // Rest returns the chain that represents all chains that did not fit.
 func (t *Table) Rest() *Chain { return &t.rest }
 
@@ -96,11 +89,7 @@ func (t *Table) insert(hash uint64, pcs []uintptr) *Chain {
 	if len(t.chains) >= t.limit {
 		return t.drop()
 	}
-	c := &Chain{
-		hash: hash,
-		id:   uint32(len(t.chains) + 1),
-		pcs:  append([]uintptr(nil), pcs...),
-	}
+	c := &Chain{hash: hash, pcs: append([]uintptr(nil), pcs...)}
 	t.chains = append(t.chains, c)
 	if slots := *t.slots.Load(); 2*len(t.chains) <= len(slots) {
 		put(slots, c)

@@ -197,7 +197,7 @@ func largest() (*source, *tasker) {
 		w := contention.Wait{Kind: kind, Waiter: contention.Party{Group: "main.waiter"}, Contentions: int64(i + 1), Blamed: time.Duration(i+1) * time.Second, HandOff: time.Second, Unattributed: time.Second, Ready: time.Second}
 		w.Waited = w.Blamed + w.HandOff + w.Unattributed
 		p.Waits = append(p.Waits, w)
-		p.Pairs = append(p.Pairs, contention.Pair{Kind: kind, Waiter: w.Waiter, Owner: contention.Party{Group: "main.owner"}, Lock: &contention.Lock{Name: "cache" + string(kind)}, Blamed: w.Blamed})
+		p.Pairs = append(p.Pairs, contention.Pair{Kind: kind, Waiter: w.Waiter, Owner: contention.Party{Group: "main.owner"}, Lock: &contention.Lock{Name: "cache" + kind}, Blamed: w.Blamed})
 	}
 	src.live.Contention = p
 	tasks := &tasker{}

@@ -96,19 +96,17 @@ func TrimContention(p *contention.Profile, file Naming) *contention.Profile {
 	lock := trimmed(func(l *contention.Lock) { stack(&l.Created) })
 	out := *p
 	out.Locks = copied(p.Locks, lock)
-	out.Waits = copied(p.Waits, func(w *contention.Wait) {
+	wait := func(w *contention.Wait) {
 		lock(&w.Lock)
 		stack(&w.Waiter.Stack)
-	})
+		stack(&w.Holder.Stack)
+	}
+	out.Waits, out.Unfinished = copied(p.Waits, wait), copied(p.Unfinished, wait)
 	out.Pairs = copied(p.Pairs, func(q *contention.Pair) {
 		lock(&q.Lock)
 		stack(&q.Waiter.Stack)
 		stack(&q.Owner.Stack)
 		q.Roots = copied(q.Roots, func(r *contention.Root) { stack(&r.Owner.Stack) })
-	})
-	out.Unfinished = copied(p.Unfinished, func(u *contention.Unfinished) {
-		stack(&u.Waiter.Stack)
-		stack(&u.Holder.Stack)
 	})
 	return &out
 }

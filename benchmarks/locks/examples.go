@@ -11,27 +11,31 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
-// The workloads of the examples printlock and sharedmap, before and after the repair.
-
 const (
 	goroutines = 8
 	keys       = 1 << 12
 )
 
-// workload is the work of goroutine g, done n times, under locks of either kind.
-type workload func(newLock func() sync.Locker) func(g, n int)
-
-var workloads = []struct {
-	name string
-	work workload
-}{
-	{"sharedmap", sharedMap(1)},
-	{"sharedmap, 64 shards", sharedMap(64)},
-	{"printlock", printLock},
+// examples returns the workloads of the examples printlock and sharedmap, before and after the
+// repair. Their locks are kept from round to round, as those of programs are. Collection is on all
+// the time, which does not affect the locks of package sync.
+func examples(length time.Duration) []subject {
+	example := func(name string, work func(newLock func() sync.Locker) func(g, n int)) subject {
+		return subject{name, func(context.Context, string) (func(context.Context, int) (float64, error), func(), error) {
+			var of [variants]func(g, n int)
+			for v := range of {
+				of[v] = work(func() sync.Locker { return new(sync.Mutex) })
+			}
+			of[wrapped] = work(func() sync.Locker { return new(contention.Mutex) })
+			run := func(_ context.Context, variant int) (float64, error) { return perSecond(of[variant], length), nil }
+			return run, func() { contention.Stop() }, contention.Start(contention.Options{})
+		}}
+	}
+	return []subject{example("sharedmap", sharedMap(1)), example("sharedmap, 64 shards", sharedMap(64)), example("printlock", printLock)}
 }
 
 // sharedMap has goroutines update maps with one lock each, and compute for 2 µs under the lock.
-func sharedMap(shards int) workload {
+func sharedMap(shards int) func(newLock func() sync.Locker) func(g, n int) {
 	return func(newLock func() sync.Locker) func(g, n int) {
 		maps := make([]map[int]uint32, shards)
 		locks := make([]sync.Locker, shards)
@@ -64,32 +68,6 @@ func compute(x uint32, steps int) uint32 {
 		x = x*1664525 + 1013904223
 	}
 	return x
-}
-
-// ownSubjects returns the workloads. Their locks are kept from round to round, as those of programs
-// are. Collection is on all the time, which does not affect the locks of package sync.
-func ownSubjects(d time.Duration) []subject {
-	var all []subject
-	for _, w := range workloads {
-		var work [variants]func(g, n int)
-		all = append(all, subject{
-			name: w.name,
-			begin: func(context.Context) (end func(), err error) {
-				for v := range work {
-					work[v] = w.work(func() sync.Locker { return new(sync.Mutex) })
-				}
-				work[wrapped] = w.work(func() sync.Locker { return new(contention.Mutex) })
-				if err := contention.Start(contention.Options{}); err != nil {
-					return nil, err
-				}
-				return func() { contention.Stop() }, nil
-			},
-			run: func(_ context.Context, _, variant int) (speeds, error) {
-				return speeds{w.name: perSecond(work[variant], d)}, nil
-			},
-		})
-	}
-	return all
 }
 
 func perSecond(do func(g, n int), d time.Duration) float64 {
