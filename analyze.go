@@ -281,7 +281,7 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	}
 	if a.waits != nil {
 		r.Contention = a.waits.Profile()
-		if a.opt.Bottle.Part.During.All() {
+		if a.opt.Bottle.Part.During == "" {
 			r.Contention.Events, r.Contention.Bytes = info.Events, info.Bytes
 		}
 		r.Contention.Warnings = append(r.Contention.Warnings, missing...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"runtime/trace"
 	"strings"
 	"time"
@@ -178,11 +177,7 @@ func analyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options, of parts
 
 // readLast reads the end of a snapshot.
 func (a *analyses) readLast(ctx context.Context, r *io.SectionReader) (*timeline.Info, error) {
-	last := a.opt.Last
-	if last <= 0 {
-		last = math.MaxInt64
-	}
-	return timeline.ReadLast(ctx, r, a.opt.pass(), last, a.observers())
+	return timeline.ReadSnapshot(ctx, r, a.opt.pass(), a.opt.Last, nil, a.observers)
 }
 
 // readSnapshot is readLast, with an estimate of the speedup if that is wanted.
@@ -190,7 +185,7 @@ func (a *analyses) readSnapshot(ctx context.Context, r *io.SectionReader) (*time
 	if a.estimator == nil {
 		return a.readLast(ctx, r)
 	}
-	return timeline.ReadSnapshot(ctx, r, a.opt.pass(), a.opt.Last, a.survey(), func(*timeline.Info) []timeline.Observer {
+	return timeline.ReadSnapshot(ctx, r, a.opt.pass(), a.opt.Last, a.survey(), func() []timeline.Observer {
 		return append(a.observers(), a.estimate()...)
 	})
 }

@@ -56,7 +56,7 @@ func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 			end := data
 			if last > 0 {
 				off := timeline.TailOffset(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), last)
-				end = append(bytes.Clone(data[:16]), data[off:]...) // as ReadLast does: both see the same generations
+				end = append(bytes.Clone(data[:16]), data[off:]...) // as ReadSnapshot does: both see the same generations
 			}
 			want := results(t, end, opt)
 			opt.Want = WantVerdict | WantTasks

@@ -62,8 +62,8 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 // Reads returns the part of the trace that has to be decoded. If the grouping depends on more than
 // names, that includes the time before From.
 func (opt *Options) Reads() timeline.Part {
-	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last, During: opt.Part.During}
-	if !p.During.All() {
+	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last, During: opt.Part.During, Outside: opt.Part.Outside}
+	if p.During != "" {
 		p.From, p.To = opt.Part.From, opt.Part.To
 		return p
 	}

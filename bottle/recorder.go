@@ -163,7 +163,7 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	opt := r.Options
 	opt.From, opt.To = 0, 0
 	o := NewObserver(opt)
-	info, err := timeline.ReadSnapshot(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, r.Window(), nil, func(*timeline.Info) []timeline.Observer { return []timeline.Observer{o} })
+	info, err := timeline.ReadSnapshot(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, r.Window(), nil, func() []timeline.Observer { return []timeline.Observer{o} })
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

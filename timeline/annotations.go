@@ -47,7 +47,7 @@ func (r *replay) aux(a *aux, t Time) {
 func (r *replay) metric(rec *record, t Time) {
 	m := &r.shownMetric
 	*m = Metric{Time: t, Name: r.d.names[rec.g], Value: uint64(uint32(rec.x)) | uint64(rec.y)<<32, Stopped: r.gate.stopped()}
-	if m.Name == "/sched/gomaxprocs:threads" {
+	if m.Name == procsMetric {
 		r.gomaxprocs = m.Value
 	}
 	for _, o := range r.observers {

@@ -46,16 +46,14 @@ func (s *sides) joinAt(from Time, observers []Observer) {
 	if len(others) > 0 {
 		s.beside = newReplay(s.replay.version, s.replay.stacks, nil)
 		s.beside.meter = s.replay.meter
-		if s.replay.gate != nil {
-			s.beside.gate = newGate(s.replay.gate.part)
-		}
+		s.beside.gate = s.replay.gate.again()
 		s.beside.joinAt(from, others)
 	}
 }
 
 // generation replays a generation. It returns the error that stopped a replay in the middle of it.
 func (s *sides) generation(d *decoded) *memoryError {
-	if s.beside != nil && !s.replay.begun && d.mostLive() > mostBeside {
+	if s.beside != nil && !s.replay.begun && d.mostLive > mostBeside {
 		s.replay.observers = append(s.replay.observers, s.beside.observers...)
 		s.replay.joining = append(s.replay.joining, s.beside.joining...)
 		s.beside = nil
@@ -95,35 +93,4 @@ func (s *sides) relieveBy(relieve func()) {
 	if s.beside != nil {
 		s.beside.relieve = relieve
 	}
-}
-
-// mostLive returns an upper bound of the number of goroutines of a generation that are alive at the
-// same time.
-func (d *decoded) mostLive() (most int) {
-	if len(d.gs) <= mostBeside {
-		return len(d.gs)
-	}
-	live := 0
-	for i := range d.gs {
-		if d.gs[i].status != Unknown {
-			live++
-		}
-	}
-	most = live
-	for records := range d.all() {
-		for i := range records {
-			code := uint8(records[i].head)
-			if code >= codeRangeBegin {
-				continue
-			}
-			switch from, to := stepStates(code); {
-			case from == NotExist:
-				live++
-				most = max(most, live)
-			case to == NotExist:
-				live--
-			}
-		}
-	}
-	return most
 }

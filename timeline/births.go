@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"io"
+	"math"
 
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
@@ -24,6 +25,7 @@ type birth struct {
 
 // birthScan is the state of a scan of one generation.
 type birthScan struct {
+	first   uint64                // the time of the first event that is not a status, in clock units
 	running map[uint64]uint64     // by thread: the running goroutine
 	born    map[uint64]birthStack // by goroutine
 	gone    []uint64
@@ -37,17 +39,18 @@ type birthStack struct {
 	rank        nameRank
 }
 
-// scan adds the births of a generation. It skips data that it cannot read.
-func (b births) scan(g *generation, version int, table *stackTable) {
+// scan scans a generation. It skips data that it cannot read.
+func scan(g *generation, version int, table *stackTable) *birthScan {
+	s := &birthScan{first: math.MaxUint64, running: map[uint64]uint64{}, born: map[uint64]birthStack{}}
 	raw, err := io.ReadAll(g.open())
 	if err != nil {
-		return
+		return s
 	}
-	dec, err := wireformat.New(raw, wireformat.Options{Version: version, Cut: true, Frequency: g.frequency})
+	gen, err := wireformat.Read(raw, wireformat.Options{Version: version, Cut: true, Frequency: g.frequency})
 	if err != nil {
-		return
+		return s
 	}
-	s := &birthScan{running: map[uint64]uint64{}, born: map[uint64]birthStack{}, frameTable: newFrameTable(dec, table)}
+	s.frameTable = newFrameTable(gen, table)
 	for len(raw) > 0 && raw[0] != evEndOfGeneration {
 		h, err := wireformat.ParseHead(raw[:min(len(raw), maxBatchHead)])
 		end := int(h.HeadLen + h.DataLen)
@@ -55,10 +58,15 @@ func (b births) scan(g *generation, version int, table *stackTable) {
 			break
 		}
 		if data := raw[h.HeadLen:end]; raw[0] == evEventBatch && len(data) > 0 {
-			s.events(h.M, data) // none in a batch of a table
+			s.events(h.M, h.Time, data) // none in a batch of a table
 		}
 		raw = raw[end:]
 	}
+	return s
+}
+
+// add adds the births of a generation.
+func (b births) add(s *birthScan) {
 	for id, at := range s.born {
 		if old, ok := b[int64(id)]; ok && old.rank >= at.rank {
 			continue
@@ -73,13 +81,17 @@ func (b births) scan(g *generation, version int, table *stackTable) {
 }
 
 // events follows the goroutines that run on a thread.
-func (s *birthScan) events(m uint64, data []byte) {
+func (s *birthScan) events(m, at uint64, data []byte) {
 	for len(data) > 0 {
 		args, n := wireformat.ReadEvent(data)
 		if n == 0 {
 			return
 		}
-		switch typ := wireformat.Type(data[0]); typ {
+		typ := wireformat.Type(data[0])
+		if at += args[0]; at < s.first && !typ.IsStatus() {
+			s.first = at
+		}
+		switch typ {
 		case wireformat.GoCreate, wireformat.GoCreateBlocked:
 			s.born[args[1]] = birthStack{args[2], args[3], fromCreation}
 		case wireformat.GoStatusStack:
@@ -113,7 +125,8 @@ func (s *birthScan) status(m uint64, args [5]uint64) {
 
 // stack returns the call chain with the given number, or nil if there is none.
 func (s *birthScan) stack(id uint64) *Stack {
-	return s.intern(s.dec.StackNumbered(id))
+	i, _ := s.gen.StackIndex(id)
+	return s.intern(s.gen.Stack(i))
 }
 
 // addTo adds the births of earlier generations to d.
@@ -125,17 +138,12 @@ func (b births) addTo(d *decoded) {
 		if !ok || l.source >= known.rank {
 			continue
 		}
-		at, ok := names[known.fn]
-		if !ok {
-			at = int32(len(d.names))
-			names[known.fn] = at
-			d.names = append(d.names, known.fn)
-		}
-		l.name, l.source = at, known.rank
+		l.name, l.source = number(known.fn, names, &d.names), known.rank
 		if known.site == nil {
 			continue
 		}
-		if at, ok = sites[known.site]; !ok {
+		at, ok := sites[known.site]
+		if !ok {
 			at = int32(len(d.stacks))
 			sites[known.site] = at
 			d.stacks = append(d.stacks, known.site)

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,49 +74,19 @@ func entersC(fn string) bool {
 // detached reports whether s is a state in C without a P.
 func (s State) detached() bool { return s == InCDetached || s == InCUncounted }
 
-// detached is the list of the goroutines in C without a P, in the order in which they entered C or
-// lost their P.
+// detached is the goroutines in C without a P.
 type detached struct {
-	n, counted int        // goroutines in the list; those that count as running, the newest ones
-	newest     *Goroutine // the end of the list
-	first      *Goroutine // the oldest that counts, or nil
-	onProc     int        // goroutines on a P
-}
-
-// add appends g to the list.
-func (l *detached) add(g *Goroutine, counts bool) {
-	g.extra().older = l.newest
-	if l.newest != nil {
-		l.newest.Extra.newer = g
-	}
-	l.newest = g
-	l.n++
-	if counts {
-		l.counted++
-		if l.first == nil {
-			l.first = g
-		}
-	}
+	list    []*Goroutine // in the order in which they entered C or lost their P
+	counted int          // number of those that count as running, the last ones
+	onProc  int          // goroutines on a P
 }
 
 func (l *detached) remove(g *Goroutine) {
 	if g.cur.state == InCDetached {
 		l.counted--
-		if l.first == g {
-			l.first = g.Extra.newer
-		}
 	}
-	older, newer := g.Extra.older, g.Extra.newer
-	if older != nil {
-		older.Extra.newer = newer
-	}
-	if newer != nil {
-		newer.Extra.older = older
-	} else {
-		l.newest = older
-	}
-	g.Extra.older, g.Extra.newer = nil, nil
-	l.n--
+	i := slices.Index(l.list, g)
+	l.list = slices.Delete(l.list, i, i+1)
 }
 
 // free returns the number of processors that no goroutine holds.
@@ -125,34 +96,27 @@ func (r *replay) free() int {
 
 // enterDetached adds g to the list and returns its state.
 func (r *replay) enterDetached(g *Goroutine) State {
-	counts := r.free() > 0
-	r.detached.add(g, counts)
-	if counts {
-		return InCDetached
+	l := &r.detached
+	l.list = append(l.list, g)
+	if r.free() <= 0 {
+		return InCUncounted
 	}
-	return InCUncounted
+	l.counted++
+	return InCDetached
 }
 
 // balance adjusts the number of goroutines in C that count as running to the number of free
 // processors.
 func (r *replay) balance(t Time) {
 	l := &r.detached
-	want := max(0, min(r.free(), l.n))
+	n := len(l.list)
+	want := max(0, min(r.free(), n))
 	for ; l.counted > want; l.counted-- {
-		g := l.first
-		l.first = g.Extra.newer
-		r.recount(g, InCUncounted, t)
+		r.recount(l.list[n-l.counted], InCUncounted, t)
 	}
-	if l.counted == 0 {
-		l.first = nil // a goroutine that has just entered may not count
-	}
-	for ; l.counted < want; l.counted++ {
-		if l.first == nil {
-			l.first = l.newest
-		} else {
-			l.first = l.first.Extra.older
-		}
-		r.recount(l.first, InCDetached, t)
+	for l.counted < want {
+		l.counted++
+		r.recount(l.list[n-l.counted], InCDetached, t)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // coroutineEnds is a trace in which a coroutine runs over the end of a generation, and ends in the
@@ -50,8 +48,8 @@ func TestCoroutineEnds(t *testing.T) {
 func TestCoroutineEndsFirst(t *testing.T) {
 	w := coroutineEnds(26, false)
 	lives := map[int64]string{
-		wireformat.LostGoroutine(1): "running 2050-9091 P0",
-		1:                           "waiting 2050-9090 other woken by 4503599627370497; runnable 9090-9092 other; running 9092-9100 P0",
+		lostG(1): "running 2050-9091 P0",
+		1:        "waiting 2050-9090 other woken by 4503599627370497; runnable 9090-9092 other; running 9092-9100 P0",
 	}
 	w.gens = w.gens[1:]
 	fs := w.replay(t)

@@ -123,6 +123,16 @@ type aux struct {
 	proc   int32 // −1 if unknown
 }
 
+// lostG returns the synthetic ID of a goroutine whose end on thread is its only event in a
+// generation. The runtime counts goroutines from 1, and JavaScript numbers are exact up to twice the
+// smallest synthetic ID.
+//
+// The runtime writes the status of a goroutine before its first event of a generation, with one
+// exception: a coroutine (iter.Pull) whose first event is its end (GoSwitchDestroy, Go 1.23 to
+// 1.26). When the runtime writes that event, it has already detached the goroutine from the thread.
+// The replay finds the goroutine: it ran on the thread at the end of the previous generation.
+func lostG(thread int64) int64 { return 1<<52 | thread&(1<<52-1) }
+
 // decoded is one generation, ready for replay.
 type decoded struct {
 	base                Time // time of the record before the first one
@@ -133,6 +143,7 @@ type decoded struct {
 	lastLen             int // records in the last chunk
 	events              int
 	gs                  []localG // without pointers, like the records
+	mostLive            int      // upper bound of the goroutines alive at the same time
 	more                []moreG
 	names               []string // of functions, ranges and metrics
 	stacks              []*Stack
@@ -141,8 +152,8 @@ type decoded struct {
 	aux                 []aux
 	// err is the error that ended decoding early. The data before it is valid.
 	err error
-	// lost lists the coroutines whose end is their only event in the generation.
-	lost []wireformat.Lost
+	// lost lists the coroutines whose end is their only event in the generation: see lostG.
+	lost []int32
 	// instead is the error after which the Reader of x/exp/trace decoded the generation.
 	// It is nil if that Reader was not used or was the only choice.
 	instead error
@@ -239,9 +250,12 @@ type cursor struct {
 
 	now       Time // of the event
 	recorded  Time // of the last record
+	byG       wireformat.Numbers
 	reasonIDs map[string]int32
 	nameIDs   map[string]int32
 	recent    []recentCalls // by goroutine
+
+	live, peak int // goroutines created less those that exited, and the maximum of that
 
 	meter  *memory.Meter
 	expect int  // number of goroutines, 0 if unknown
@@ -286,12 +300,23 @@ func (c *cursor) roomForGs() {
 	// slices.Grow would allocate twice as much with the race detector.
 	c.d.gs = append(make([]localG, 0, want), c.d.gs...)
 	c.recent = append(make([]recentCalls, 0, want), c.recent...)
+	c.byG.Grow(want)
 }
 
-// newG adds a goroutine to the generation.
-func (c *cursor) newG(id int64) {
-	c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, site: -1, shown: -1})
-	c.recent = append(c.recent, recentCalls{-1, nothingRecent})
+// goroutine returns the local number of a goroutine, which it adds if it is new.
+func (c *cursor) goroutine(id int64) int32 {
+	g, isNew := c.byG.Add(uint64(id))
+	if isNew {
+		c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, site: -1, shown: -1})
+		c.recent = append(c.recent, recentCalls{-1, nothingRecent})
+	}
+	return g
+}
+
+// done ends the decoding.
+func (c *cursor) done() {
+	c.d.lastLen = c.n
+	c.d.mostLive += c.peak
 }
 
 func (c *cursor) reason(s string) int32 { return number(s, c.reasonIDs, &c.d.reasons) }
@@ -347,13 +372,6 @@ func (c *cursor) real() {
 	c.d.lastReal = c.now
 }
 
-// step records a transition of a goroutine at time t.
-func (c *cursor) step(t Time, code uint8, g, x, y int32) {
-	c.tick(t)
-	c.real()
-	c.put(code, g, x, y)
-}
-
 // addAux records an event that is too rare or too large for a record.
 func (c *cursor) addAux(a aux) {
 	if len(c.d.aux) == cap(c.d.aux) {
@@ -365,16 +383,37 @@ func (c *cursor) addAux(a aux) {
 	c.put(codeAux, int32(len(c.d.aux)-1), -1, -1)
 }
 
-func (c *cursor) metric(name string, value uint64) {
+func (c *cursor) metric(name int32, value uint64) {
 	c.real()
-	c.put(codeMetric, c.nameID(name), int32(value), int32(value>>32))
+	c.put(codeMetric, name, int32(value), int32(value>>32))
 }
 
-// createdInC names a goroutine created by C, unless it has a name.
+// rangeOf records a range of a goroutine (ofG is 1) with its call chain, or one of a processor, −1
+// for the whole program, with the executing goroutine.
+func (c *cursor) rangeOf(code uint8, name string, ofG, of, by int32) {
+	switch {
+	case code != codeRangeActive:
+		c.real()
+	case name == assistRange && ofG != 0:
+		c.d.gs[of].assist = true
+	}
+	c.put(code, of, c.nameID(name)<<1|ofG, by)
+}
+
+// created notes the creation of a goroutine: its start function, and where it was started.
+func (c *cursor) created(g, start, site int32) {
+	c.live++
+	c.peak = max(c.peak, c.live)
+	c.name(g, fromCreation, start)
+	c.d.gs[g].site = site
+}
+
+// createdInC notes a goroutine created by C. It is named so unless it has a name.
 func (c *cursor) createdInC(g int32) {
-	c.name(g, fromCreation, -1)
+	c.created(g, -1, -1)
 	if l := &c.d.gs[g]; l.name < 0 {
 		l.name = c.nameID(callback)
+		c.recent[g].latest = nothingRecent
 	}
 }
 
@@ -384,12 +423,12 @@ func (c *cursor) status(g int32, to State, stack, thread, proc int32) {
 	l := &c.d.gs[g]
 	if l.status == Unknown && l.source != fromCreation {
 		l.status, l.stack = to, stack
+		c.d.mostLive++
 		if to == Running || to == Syscall {
 			m := c.d.moreOf(l)
 			m.thread, m.proc = thread, proc
 		}
 	}
-	c.recent[g].latest = nothingRecent
 	if stack >= 0 {
 		c.name(g, fromStatus, stack)
 		c.shows(l, stack, to != Runnable && to != Running)
@@ -415,26 +454,46 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	}
 	if fn := s.Root().Func; fn != "" {
 		l.name, l.source = c.nameID(fn), rank
+		c.recent[g].latest = nothingRecent
 	}
 }
 
-// stopped notes the call chain with which a goroutine stopped running or acted on another one. If
-// byItself is false, the chain may lack its root, so it is no evidence for the start function.
-func (c *cursor) stopped(g, stack int32, byItself bool) {
+// shown notes the call chain with which a goroutine stopped running or acted on another one, if it
+// is not the last one. If byItself is false, the chain may lack its root, so it is no evidence for
+// the start function. Most goroutines alternate between two call chains, for which there is nothing
+// more to note.
+func (c *cursor) shown(g, stack int32, byItself bool) {
+	v := stack << 1
+	if byItself {
+		v |= 1
+	}
+	r := &c.recent[g]
+	r.last = stack
+	again := r.latest[1] == v
+	r.latest[0], r.latest[1] = v, r.latest[0]
+	if again {
+		return
+	}
 	l := &c.d.gs[g]
 	if byItself && l.source == unnamed {
 		c.name(g, fromBlock, stack)
 	}
-	c.recent[g].last = stack
 	c.shows(l, stack, byItself)
 }
 
 // does notes the call chain with which a goroutine started or woke another, if both are known.
 func (c *cursor) does(g, stack int32) {
 	if g >= 0 && stack >= 0 && c.recent[g].last != stack {
-		c.stopped(g, stack, true)
+		c.shown(g, stack, true)
 	}
 }
+
+// The metrics of a trace.
+const (
+	procsMetric = "/sched/gomaxprocs:threads"
+	heapMetric  = "/memory/classes/heap/objects:bytes"
+	goalMetric  = "/gc/heap/goal:bytes"
+)
 
 // maxShown bounds the number of distinct call chains noted for a goroutine.
 const maxShown = 64

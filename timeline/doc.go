@@ -2,9 +2,9 @@
 // goroutines, ordered by time. All trace analyses of this module are observers.
 //
 // The files follow the data: input.go opens a trace, generation.go cuts it into generations of about
-// a second each, decode.go decodes them concurrently into records (wiredecode.go with our decoder,
-// readerdecode.go with golang.org/x/exp/trace), replay.go replays the records through one state
-// machine, observer.go defines what observers see. splitter.go and stream.go do the same for the
+// a second each, decode.go decodes them concurrently into records (wiredecode.go and wireorder.go
+// with our decoder, readerdecode.go with golang.org/x/exp/trace), replay.go replays the records
+// through one state machine, observer.go defines what observers see. splitter.go and stream.go do the same for the
 // trace of the running program ([Stream]).
 //
 //	package main

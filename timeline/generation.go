@@ -41,7 +41,7 @@ type generation struct {
 	size   int64
 	last   bool             // nothing follows
 	open   func() io.Reader // returns a reader of the bytes, without a header
-	// first and latest are the times of the first batch and of the latest, in clock units.
+	// first and latest are the times of the first and of the last batch, in clock units.
 	first, latest uint64
 	// frequency of the clock in Hz, from this generation or the latest one before it that has
 	// it; 0 if unknown.
@@ -55,6 +55,7 @@ type generation struct {
 	skipped int    // number of generations before it that are not decoded
 	births  births // of those generations
 	origin  Time   // the first instant of the trace, or 0 to use that of the first generation
+	scan    *birthScan
 }
 
 // source provides the bytes of a trace to a cutter, in order.
@@ -177,7 +178,7 @@ func (c *cutter) batch(g *generation) (edge, error) {
 		}
 		return at, cmp.Or(terr, err)
 	case at == within:
-		if c.number == 0 {
+		if c.number == 0 || h.Time < g.first {
 			c.number, g.first = h.Gen, h.Time
 		}
 		g.latest = max(g.latest, h.Time)

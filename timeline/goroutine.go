@@ -73,6 +73,7 @@ type Goroutine struct {
 	ofC, wasInC bool // ofC: a C thread that called Go
 	named       bool // its own call chains gave it the name
 	varies      bool // it does several things
+	renamed     bool // in a later generation than the first
 
 	// By is where it was started, nil if unknown. Goroutines share it. See Creator.
 	By *Creator
@@ -113,9 +114,8 @@ type Extra struct {
 	// Regions are the open regions (runtime/trace.Region), outermost first.
 	Regions []Region
 
-	ranges       []openRange
-	older, newer *Goroutine // neighbors in the list of those in C without a P
-	launcher     string     // the launcher in which the goroutine is while it does nothing else
+	ranges   []openRange
+	launcher string // the launcher in which the goroutine is while it does nothing else
 }
 
 // extra returns g.Extra, which it allocates if necessary.

@@ -48,66 +48,43 @@ func openInput(r io.Reader, formats formats) (*input, error) {
 	in := &input{size: -1, close: func() {}}
 	at, size := randomAccess(r)
 	if at != nil {
-		in.size = size
-		head := make([]byte, min(headerSize, size))
-		if n, err := at.ReadAt(head, 0); err != nil && !(err == io.EOF && n == len(head)) {
-			return in, inputError(err)
-		}
-		if compression(head) == "" {
-			var err error
-			if in.version, err = parseHeader(head); err != nil {
-				return in, err
-			}
-			in.header = head
-			switch {
-			case in.version >= firstGenerational:
-				in.source = &fileSource{r: at, size: size}
-			case formats.other == nil:
-				return in, errOldSnapshot
-			default:
-				in.whole = io.NewSectionReader(at, headerSize, size-headerSize)
-			}
-			return in, nil
-		}
-		r = io.NewSectionReader(at, 0, size)
+		r, in.size = io.NewSectionReader(at, 0, size), size
 	}
-	return in, in.openStream(r, formats)
-}
-
-func (in *input) openStream(r io.Reader, formats formats) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, err := br.Peek(headerSize)
 	if err != nil && err != io.EOF {
-		return inputError(err)
+		return in, inputError(err)
 	}
 	if in.compressed = compression(head); in.compressed != "" {
 		if formats.unpack == nil {
-			return errors.New("a snapshot is not packed, and this is")
+			return in, errors.New("a snapshot is not packed, and this is")
 		}
 		plain, done, err := formats.unpack(br, in.compressed)
 		if err != nil {
-			return err
+			return in, err
 		}
-		in.close, in.size = done, -1
+		at, in.close, in.size = nil, done, -1
 		br = bufio.NewReaderSize(plain, 1<<16)
 		if head, err = br.Peek(headerSize); err != nil && err != io.EOF {
-			return fmt.Errorf("cannot unpack it: %w", err)
+			return in, fmt.Errorf("cannot unpack it: %w", err)
 		}
 	}
 	if in.version, err = parseHeader(head); err != nil {
-		return err
+		return in, err
 	}
-	in.header = append([]byte(nil), head...)
+	in.header = bytes.Clone(head)
 	br.Discard(headerSize)
 	switch {
-	case in.version >= firstGenerational:
-		in.source = &streamSource{r: br}
-	case formats.other == nil:
-		return errOldSnapshot
-	default:
+	case in.version < firstGenerational && formats.other == nil:
+		return in, errOldSnapshot
+	case in.version < firstGenerational:
 		in.whole = br
+	case at != nil:
+		in.source = &fileSource{r: at, size: size}
+	default:
+		in.source = &streamSource{r: br}
 	}
-	return nil
+	return in, nil
 }
 
 // randomAccess returns r as a ReaderAt with its size, if r supports that and is at its beginning.
@@ -248,31 +225,16 @@ func looksLike(b []byte) string {
 	return fmt.Sprintf("it begins with %q", b)
 }
 
-// isProfile reports whether b begins like a pprof profile, a message of profile.proto: optional
-// numbers, then a value type, which is a message of two numbers. No text begins like that. 16 bytes
-// are enough for the profiles that the runtime writes.
+// isProfile reports whether b begins like a pprof profile that the runtime writes: with a value type,
+// a message of two numbers, or with a time before it. No text begins like that.
 func isProfile(b []byte) bool {
-	number := func(b []byte) []byte {
-		_, n := binary.Uvarint(b)
-		return b[max(0, n):]
+	if len(b) > 0 && b[0] == 9<<3 { // time_nanos
+		_, n := binary.Uvarint(b[1:])
+		b = b[1+max(0, n):]
 	}
-	for len(b) > 1 {
-		field := b[0]
-		b = b[1:]
-		switch field {
-		// The fields from drop_frames to default_sample_type.
-		case 7 << 3, 8 << 3, 9 << 3, 10 << 3, 12 << 3, 14 << 3:
-			b = number(b)
-		case 1<<3 | 2, 11<<3 | 2: // sample_type, period_type
-			size := int(b[0])
-			if b = b[1:]; len(b) < size || size < 4 || b[0] != 1<<3 {
-				return false
-			}
-			unit := number(b[1:size])
-			return len(unit) > 1 && unit[0] == 2<<3 && len(number(unit[1:])) == 0
-		default:
-			return false
-		}
+	if len(b) < 5 || b[0] != 1<<3|2 && b[0] != 11<<3|2 || b[2] != 1<<3 { // sample_type, period_type
+		return false
 	}
-	return false
+	_, n := binary.Uvarint(b[3:])
+	return n > 0 && len(b) > 3+n && b[3+n] == 2<<3
 }

@@ -809,25 +809,17 @@ type renamed struct {
 	goroutines int
 	first      [2]string // the names of the first one
 	at         Time
-	counted    map[int64]bool
 }
 
-// maxRenamed bounds the set of goroutines that were already counted. More than one new name is
-// rare.
-const maxRenamed = 1 << 16
-
 func (n *renamed) add(g *Goroutine, before string, t Time) {
-	if g.Kind != Application || n.counted[g.ID] {
+	if g.Kind != Application || g.renamed {
 		return
 	}
 	if n.goroutines == 0 {
 		n.first, n.at = [2]string{before, g.Func}, t
-		n.counted = map[int64]bool{}
 	}
 	n.goroutines++
-	if len(n.counted) < maxRenamed {
-		n.counted[g.ID] = true
-	}
+	g.renamed = true
 }
 
 // note returns the note of the pass, or "" if no goroutine has two names.

@@ -129,7 +129,7 @@ type Range struct {
 	G     *Goroutine
 	Proc  int32
 	Stack *Stack // where a range of a goroutine began, or nil
-	// Stopped: the clock is stopped at this time. See [During].
+	// Stopped: the clock is stopped at this time. See [Part].
 	Stopped bool
 }
 
@@ -168,7 +168,7 @@ type Metric struct {
 	Time  Time
 	Name  string
 	Value uint64
-	// Stopped: the clock is stopped at this time. See [During].
+	// Stopped: the clock is stopped at this time. See [Part].
 	Stopped bool
 }
 

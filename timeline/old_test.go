@@ -48,7 +48,7 @@ func TestOld(t *testing.T) {
 			if stream.transitions != check.transitions || info2.Goroutines != info.Goroutines {
 				t.Errorf("as a stream: %d transitions, %d goroutines; as a file: %d, %d", stream.transitions, info2.Goroutines, check.transitions, info.Goroutines)
 			}
-			if _, err := ReadSnapshot(t.Context(), io.NewSectionReader(bytes.NewReader(o.data), 0, int64(len(o.data))), Options{}, 0, nil, func(*Info) []Observer { return nil }); !errors.Is(err, errOldSnapshot) {
+			if _, err := ReadSnapshot(t.Context(), io.NewSectionReader(bytes.NewReader(o.data), 0, int64(len(o.data))), Options{}, 0, nil, func() []Observer { return nil }); !errors.Is(err, errOldSnapshot) {
 				t.Errorf("as a snapshot: %v", err)
 			}
 			// It may also be truncated, which its parser does not accept.

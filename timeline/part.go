@@ -1,17 +1,16 @@
 package timeline
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // Part selects a part of a trace, in whole generations of about a second each. The zero value
@@ -31,8 +30,27 @@ type Part struct {
 	// First and Last bound the part by generation number, from 1. A Last of 0 is the last
 	// generation. Observers see a trace that begins with First.
 	First, Last int
-	// During restricts the part to some of its time.
-	During During
+	// During, if it is not empty, restricts the part to some of its time:
+	//
+	//	region:NAME   while a region of that type is open in any goroutine
+	//	task:TYPE     while a task of that type is open
+	//	gc            while the garbage collector marks
+	//	gc:N          in the Nth garbage collection of the trace, from 1
+	//	marker:A..B   from each message A of runtime/trace.Log to the next B; without B,
+	//	              to the end
+	//
+	// Outside selects all other time instead. Observers see a trace whose clock stops outside
+	// the selected time: the length of an interval is that of its selected part, and the length
+	// of the trace is that of all selected time. Events take no time while the clock is stopped,
+	// so analyses do not count waits that lie entirely outside.
+	During  string
+	Outside bool
+}
+
+// CheckValid returns an error if During has none of the forms above.
+func (p *Part) CheckValid() error {
+	_, err := newGate(*p)
+	return err
 }
 
 // selector yields the generations of a part.
@@ -59,16 +77,15 @@ func (s *selector) next() (*generation, error) {
 			return nil, io.EOF
 		}
 		if g.index == 1 && (s.part.From > 0 || s.part.To > 0) {
-			s.origin, s.known = g.begin()
+			s.origin, s.known = s.begin(g)
 		}
-		if s.known && s.part.To > 0 && g.index > 1 {
-			if t, ok := g.begin(); ok && t >= s.origin+Time(s.part.To) {
-				return nil, io.EOF
-			}
+		// The first batch is not later than the first event.
+		if s.known && s.part.To > 0 && g.index > 1 && timeOf(g.first, g.frequency) >= s.origin+Time(s.part.To) {
+			return nil, io.EOF
 		}
 		if g.index < s.part.First || s.known && s.part.From > 0 && s.before() {
 			s.skipped++
-			s.births.scan(g, s.cut.version, s.stacks)
+			s.births.add(s.scan(g))
 			continue
 		}
 		if g.skipped = s.skipped; s.births != nil {
@@ -77,6 +94,7 @@ func (s *selector) next() (*generation, error) {
 		if s.known && s.part.From > 0 {
 			g.origin = s.origin
 		}
+		g.scan = nil
 		return g, nil
 	}
 }
@@ -96,8 +114,27 @@ func (s *selector) before() bool {
 	if s.ahead, s.err = s.cut.next(); s.err != nil || s.ahead.cut != nil {
 		return false
 	}
-	t, ok := s.ahead.begin()
+	t, ok := s.begin(s.ahead)
 	return ok && t <= s.origin+Time(s.part.From)
+}
+
+// scan scans a generation, once.
+func (s *selector) scan(g *generation) *birthScan {
+	if g.scan == nil {
+		g.scan = scan(g, s.cut.version, s.stacks)
+	}
+	return g.scan
+}
+
+// begin returns the time of the first event of the generation that is not a status.
+func (s *selector) begin(g *generation) (first Time, ok bool) {
+	at := s.scan(g).first
+	return timeOf(at, g.frequency), at != math.MaxUint64 && g.frequency != 0
+}
+
+// timeOf converts clock units of the trace in the same way as the Reader.
+func timeOf(units, frequency uint64) Time {
+	return Time(float64(units) * (1 / (float64(frequency) / 1e9)))
 }
 
 // missing returns the error for a part without generations.
@@ -123,83 +160,8 @@ func (r *replay) skip(g *generation, d *decoded) {
 	r.note(first + " not decoded: goroutines that began there are named by their start and by what they did later; their creators, open regions and tasks are not known.")
 }
 
-// begin returns the time of the first event of the generation that is not a status. It reads only
-// the beginnings of the batches.
-func (g *generation) begin() (first Time, ok bool) {
-	if g.frequency == 0 {
-		return 0, false
-	}
-	from, random := g.open().(io.ReaderAt)
-	if !random {
-		data, err := io.ReadAll(g.open())
-		if err != nil {
-			return 0, false
-		}
-		from = bytes.NewReader(data)
-	}
-	seen := map[uint64]bool{} // threads whose first event is known
-	buf := make([]byte, maxBatchHead+maxBatchSize)
-	for off := int64(0); off < g.size; {
-		n, _ := from.ReadAt(buf[:512], off)
-		if n == 0 || buf[0] == evEndOfGeneration {
-			break
-		}
-		h, err := wireformat.ParseHead(buf[:n])
-		if err != nil {
-			break
-		}
-		end := int(h.HeadLen + h.DataLen)
-		if buf[0] == evEventBatch && !seen[h.M] {
-			t, found := firstEvent(buf[h.HeadLen:min(n, end)], h.Time)
-			if !found && n < end {
-				n, _ = from.ReadAt(buf[:end], off)
-				t, found = firstEvent(buf[h.HeadLen:n], h.Time)
-			}
-			if found {
-				seen[h.M] = true
-				if at := timeOf(t, g.frequency); !ok || at < first {
-					first, ok = at, true
-				}
-			}
-		}
-		off += int64(end)
-	}
-	return first, ok
-}
-
-// timeOf converts clock units of the trace in the same way as the Reader.
-func timeOf(units, frequency uint64) Time {
-	return Time(float64(units) * (1 / (float64(frequency) / 1e9)))
-}
-
-// firstEvent returns the time, in clock units, of the first event of a batch that is not a status.
-func firstEvent(data []byte, at uint64) (t uint64, found bool) {
-	for len(data) > 0 {
-		args, n := wireformat.ReadEvent(data)
-		if n == 0 {
-			return 0, false
-		}
-		at += args[0]
-		switch typ := wireformat.Type(data[0]); typ {
-		case wireformat.ProcStatus, wireformat.GoStatus, wireformat.GoStatusStack, wireformat.GCActive, wireformat.GCSweepActive, wireformat.GCMarkAssistActive:
-		default:
-			if typ < wireformat.FirstExperimental {
-				return at, true
-			}
-		}
-		data = data[n:]
-	}
-	return 0, false
-}
-
-// During selects a part of the time by the activity of the program: the time in which at least one
-// region or task of a type is open or the garbage collector marks, or all other time. The zero
-// value selects all time.
-//
-// Observers see a trace whose clock stops outside the selected time: the length of an interval is
-// that of its selected part, and the length of the trace is that of all selected time. Events take
-// no time while the clock is stopped, so analyses do not count waits that lie entirely outside.
-type During struct {
+// during is a parsed Part.During.
+type during struct {
 	kind        duringKind
 	name, until string
 	cycle       int
@@ -209,24 +171,16 @@ type During struct {
 type duringKind uint8
 
 const (
-	always duringKind = iota
-	duringRegion
+	duringRegion duringKind = iota
 	duringTask
 	duringMark
 	duringMarkers
 )
 
-// ParseDuring parses one of
-//
-//	region:NAME   while a region of that type is open in any goroutine
-//	task:TYPE     while a task of that type is open
-//	gc            while the garbage collector marks
-//	gc:N          in the Nth garbage collection of the trace, from 1
-//	marker:A..B   from each message A of runtime/trace.Log to the next B; without B,
-//	              to the end
-func ParseDuring(s string) (During, error) {
+// parseDuring parses Part.During.
+func parseDuring(s string) (d during, err error) {
 	kind, name, named := strings.Cut(s, ":")
-	d := During{name: name}
+	d.name = name
 	switch kind {
 	case "region":
 		d.kind = duringRegion
@@ -238,80 +192,73 @@ func ParseDuring(s string) (During, error) {
 	case "gc":
 		d.kind = duringMark
 		if named {
-			n, err := strconv.Atoi(name)
-			if err != nil || n < 1 {
-				return During{}, fmt.Errorf("want gc or gc:N, with N from 1, not %q", s)
+			if d.cycle, err = strconv.Atoi(name); err != nil || d.cycle < 1 {
+				return d, fmt.Errorf("want gc or gc:N, with N from 1, not %q", s)
 			}
-			d.cycle = n
 		}
 		return d, nil
 	default:
-		return During{}, fmt.Errorf("want region:NAME, task:TYPE, gc, gc:N or marker:A..B, not %q", s)
+		return d, fmt.Errorf("want region:NAME, task:TYPE, gc, gc:N or marker:A..B, not %q", s)
 	}
 	if d.name == "" {
-		return During{}, fmt.Errorf("%q names no %s", s, kind)
+		return d, fmt.Errorf("%q names no %s", s, kind)
 	}
 	return d, nil
 }
 
-// Outside returns the complement of d.
-func (d During) Outside() During {
-	if d.kind != always {
-		d.outside = !d.outside
-	}
-	return d
-}
-
-// All reports whether d selects all time.
-func (d During) All() bool { return d.kind == always }
-
 // String describes d in words, such as "during region checkout".
-func (d During) String() string {
+func (d during) String() string {
 	s := "during"
 	if d.outside {
 		s = "outside of"
 	}
-	switch d.kind {
-	case duringRegion:
+	switch {
+	case d.kind == duringRegion:
 		return s + " region " + d.name
-	case duringTask:
+	case d.kind == duringTask:
 		return s + " task " + d.name
-	case duringMarkers:
-		if d.until == "" {
-			return s + " the time from marker " + d.name + " on"
-		}
+	case d.kind == duringMarkers && d.until == "":
+		return s + " the time from marker " + d.name + " on"
+	case d.kind == duringMarkers:
 		return s + " the time from marker " + d.name + " to marker " + d.until
-	case duringMark:
-		if d.cycle > 0 {
-			return fmt.Sprintf("%s cycle %d of the collector", s, d.cycle)
-		}
-		return s + " the marking of the collector"
+	case d.cycle > 0:
+		return fmt.Sprintf("%s cycle %d of the collector", s, d.cycle)
 	}
-	return "all of the time"
+	return s + " the marking of the collector"
 }
 
-// gate stops the clock of a replay outside a During, and outside From and To of its part. It
-// records what was seen.
+// gate stops the clock of a replay outside Part.During, From and To. It records what was seen.
 type gate struct {
-	During
-	part       Part
-	from, to   Time // of the trace; a to of 0 is the end
-	early      bool // the clock has not reached from
-	late       bool // the clock has reached to
-	open       int  // number of open regions, tasks or phases
-	found      bool // one of them was open at some time
-	stretches  int
-	cycles     int
-	unknown    int // regions that began before the trace
-	seen       []string
-	seenBefore map[string]bool
+	during
+	part      Part
+	from, to  Time // of the trace; a to of 0 is the end
+	early     bool // the clock has not reached from
+	late      bool // the clock has reached to
+	open      int  // number of open regions, tasks or phases
+	found     bool // one of them was open at some time
+	stretches int
+	cycles    int
+	unknown   int // regions that began before the trace
+	seen      []string
 }
 
-func newGate(part Part) *gate {
-	if part.During.All() {
+// newGate returns the gate of a part, nil if the clock does not stop.
+func newGate(part Part) (*gate, error) {
+	if part.During == "" {
+		return nil, nil
+	}
+	d, err := parseDuring(part.During)
+	d.outside = part.Outside
+	return &gate{during: d, part: part}, err
+}
+
+// again returns a gate for another replay of the same trace.
+func (g *gate) again() *gate {
+	if g == nil {
 		return nil
 	}
-	return &gate{During: part.During, part: part, seenBefore: map[string]bool{}}
+	fresh, _ := newGate(g.part)
+	return fresh
 }
 
 // begin is called with the beginning of the trace.
@@ -367,8 +314,7 @@ const mostSeen = 8
 
 // sees records a name of the requested kind. "" is the name of a task that began before the trace.
 func (g *gate) sees(name string) {
-	if name != "" && len(g.seen) <= mostSeen && !g.seenBefore[name] {
-		g.seenBefore[name] = true
+	if name != "" && len(g.seen) <= mostSeen && !slices.Contains(g.seen, name) {
 		g.seen = append(g.seen, name)
 	}
 }
@@ -448,7 +394,7 @@ func (g *gate) missing() error {
 	case g.stretches > 0 || g.found && g.outside:
 		return nil
 	case g.found:
-		return fmt.Errorf("nothing is left: no time %s is in the requested time", g.During)
+		return fmt.Errorf("nothing is left: no time %s is in the requested time", g.during)
 	}
 	what, all := "", ""
 	switch g.kind {
@@ -487,7 +433,7 @@ func (g *gate) note(within, left Time) string {
 	if g.outside {
 		in = "without "
 	}
-	s := fmt.Sprintf("All of this is about the time %s: %s of %s, %s%s.", g.During,
+	s := fmt.Sprintf("All of this is about the time %s: %s of %s, %s%s.", g.during,
 		format.Duration(time.Duration(within)), format.Duration(time.Duration(within+left)), in, format.Plural(g.stretches, "stretch", "stretches"))
 	if g.unknown > 0 {
 		s += fmt.Sprintf(" Not included: %d more that began before the trace.", g.unknown)

@@ -15,8 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// The beginning of a generation follows from the headers of its batches, and equals that of
-// decoding it.
+// A scan finds the beginning of a generation: that of decoding it.
 func TestBeginsOfGenerations(t *testing.T) {
 	for _, c := range corpus(t) {
 		in, err := openInput(bytes.NewReader(c.data), anyFormat())
@@ -30,8 +29,9 @@ func TestBeginsOfGenerations(t *testing.T) {
 				break
 			}
 			d := (&wireDecoder{decoding: decoding{ctx: t.Context(), stacks: newStackTable()}}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
-			if at, ok := g.begin(); !ok || at != d.firstReal {
-				t.Errorf("%s, generation %d: %d, %v; decoded %d", c.name, g.index, at, ok, d.firstReal)
+			s := &selector{cut: cut, stacks: newStackTable()}
+			if at, ok := s.begin(g); !ok || at != d.firstReal || timeOf(g.first, g.frequency) > at {
+				t.Errorf("%s, generation %d: %d, %v; decoded %d; the first batch is at %d", c.name, g.index, at, ok, d.firstReal, timeOf(g.first, g.frequency))
 			}
 			d.release()
 		}
@@ -45,8 +45,14 @@ func TestPart(t *testing.T) {
 		data := smallTrace(t, name)
 		alone := generations(t, data)
 		n := len(alone)
-		var begins []Time
+		var begins, starts []Time // the first events, and the first batches
 		for _, g := range alone {
+			cut := &cutter{src: &fileSource{r: bytes.NewReader(g), size: int64(len(g))}, scanner: scanner{version: versionOf(t, g)}, pos: headerSize}
+			only, err := cut.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			starts = append(starts, timeOf(only.first, only.frequency))
 			info, err := Read(t.Context(), bytes.NewReader(g), Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +119,7 @@ func TestPart(t *testing.T) {
 		read(Part{From: time.Hour}, n, n) // the caller reports that there is nothing
 		read(Part{To: 1}, 1, 1)
 		read(Part{From: time.Duration(begins[1] - begins[0])}, 2, n)
-		read(Part{To: time.Duration(begins[1] - begins[0])}, 1, 1)
+		read(Part{To: time.Duration(starts[1] - begins[0])}, 1, 1)
 		for _, r := range []io.Reader{bytes.NewReader(data), streamOnly{bytes.NewReader(data)}} {
 			_, err := Read(t.Context(), r, Options{Name: "x", Part: Part{First: n + 1}})
 			if want := fmt.Sprintf("x: there is no generation %d: the trace has %d generations", n+1, n); err == nil || err.Error() != want {
@@ -128,6 +134,14 @@ func TestPart(t *testing.T) {
 	if _, err := Read(t.Context(), bytes.NewReader(old[0].data), Options{Part: Part{First: 2}}); err == nil || !strings.Contains(err.Error(), "there is no generation 2: traces of go1.") {
 		t.Error(err)
 	}
+}
+
+func versionOf(t *testing.T, trace []byte) int {
+	version, err := parseHeader(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
 }
 
 // A trace that is damaged after the part is read without an error. One that is damaged before it

@@ -221,33 +221,37 @@ func open(ctx context.Context, r io.Reader, opt Options, formats formats, observ
 		s.meter = p.meter
 	}
 	p.replay = newReplay(in.version, p.stacks, nil)
-	p.replay.gate = newGate(opt.Part)
+	gate, gerr := newGate(opt.Part)
+	p.replay.gate, err = gate, cmp.Or(err, gerr)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1
 	p.joinAt(0, observers)
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
 	if err != nil {
 		p.replay.info = Info{Size: in.size}
-		return p, &Error{Name: opt.Name, Compressed: in.compressed, Err: err}
+		return p, p.wrong(err)
 	}
 	return p, nil
+}
+
+// wrong returns the error for a trace that cannot be read at all.
+func (p *pass) wrong(err error) error {
+	return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: err}
 }
 
 // all reads the trace to its end.
 func (p *pass) all() error {
 	err := p.run()
-	if err == nil && !p.replay.begun && p.sel != nil {
-		if err = p.sel.missing(); err != nil {
-			err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: err}
-		}
-	}
 	if err == nil && !p.replay.begun {
-		err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
+		if p.sel != nil {
+			err = p.sel.missing()
+		}
+		err = p.wrong(cmp.Or(err, errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")))
 	}
 	if p.each((*replay).end); err == nil {
 		if err = p.replay.gate.missing(); err != nil {
 			p.replay.info = Info{Version: p.in.version, Size: p.in.size} // nothing was seen
-			err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: err}
+			err = p.wrong(err)
 		}
 	}
 	return err
@@ -287,7 +291,7 @@ func (p *pass) run() error {
 		return p.runWhole()
 	}
 	part := p.opt.Part
-	if !part.During.All() {
+	if part.During != "" {
 		part.From, part.To = 0, 0 // the gate cuts the time
 	}
 	p.sel = &selector{part: part, cut: &cutter{src: p.in.source, scanner: scanner{version: p.in.version}, pos: max(headerSize, p.opt.start)}, births: births{}, stacks: p.stacks}
@@ -394,16 +398,6 @@ func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, toke
 	}
 }
 
-// decoder returns a decoder for a generation.
-func (p *pass) decoder(ctx context.Context, g *generation) *wireDecoder {
-	return &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size, expect: int(p.expect.Load())}, other: p.other}
-}
-
-// opener returns the function with which a decoder opens a generation.
-func (p *pass) opener(g *generation) func() io.Reader {
-	return func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) }
-}
-
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if p.opt.decodes != nil {
 		p.opt.decodes(g.index)
@@ -411,7 +405,8 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the previous generation
 	}
-	d := p.decoder(ctx, g).decode(p.opener(g))
+	dec := &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size, expect: int(p.expect.Load())}, other: p.other}
+	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
 	p.expect.Store(int64(len(d.gs)))
 	return d
 }
@@ -423,9 +418,6 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		full.read += g.off
 		d.release()
 		return p.failure(g, full, g.off, false)
-	}
-	if err == nil {
-		d = p.decoder(p.ctx, g).again(d, p.replay, p.opener(g))
 	}
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off
@@ -475,7 +467,7 @@ func (p *pass) failure(g *generation, err error, at int64, partial bool) error {
 // runWhole decodes the whole trace with one Reader. Traces before Go 1.22 have no generations.
 func (p *pass) runWhole() error {
 	if n := p.opt.Part.First; n > 1 {
-		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion())}
+		return p.wrong(fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion()))
 	}
 	d := p.other(decoding{ctx: p.ctx, stacks: p.stacks, meter: p.meter}, func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
 	if err := p.ctx.Err(); err != nil {

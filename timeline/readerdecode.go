@@ -11,7 +11,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
-	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // readerCursor is the state of decoding one generation with the Reader. Records refer to
@@ -19,9 +18,8 @@ import (
 // order in which the decoder first sees them.
 type readerCursor struct {
 	cursor
-	goroutines wireformat.Numbers
-	stackIDs   map[trace.Stack]int32
-	threadIDs  map[trace.ThreadID]int32
+	stackIDs  map[trace.Stack]int32
+	threadIDs map[trace.ThreadID]int32
 }
 
 // decodeByReader decodes with the Reader of x/exp/trace. Each generation has its own Reader. A
@@ -51,7 +49,7 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 		stackIDs:  map[trace.Stack]int32{},
 		threadIDs: map[trace.ThreadID]int32{},
 	}
-	defer func() { d.lastLen = c.n }()
+	defer c.done()
 	for {
 		ev, err := tr.ReadEvent()
 		if len(d.gs)+4 > cap(d.gs) {
@@ -113,12 +111,12 @@ func firstLine(s string) string {
 	return s
 }
 
-func (c *readerCursor) goroutine(id trace.GoID) int32 {
-	i, isNew := c.goroutines.Add(uint64(id))
-	if isNew {
-		c.newG(int64(id))
+// by returns the local number of the executing goroutine, or −1.
+func (c *readerCursor) by(ev *trace.Event) int32 {
+	if id := ev.Goroutine(); id != trace.NoGoroutine {
+		return c.goroutine(int64(id))
 	}
-	return i
+	return -1
 }
 
 // lookup returns the local number of a call chain, or −1 if there is none.
@@ -174,12 +172,12 @@ func (c *readerCursor) event(ev *trace.Event) {
 		m := ev.Metric()
 		if m.Value.Kind() == trace.ValueUint64 {
 			c.at(ev)
-			c.metric(m.Name, m.Value.Uint64())
+			c.metric(c.nameID(m.Name), m.Value.Uint64())
 		}
 	case trace.EventLabel:
 		l := ev.Label()
 		if l.Resource.Kind == trace.ResourceGoroutine {
-			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, at: int64(c.goroutine(l.Resource.Goroutine()))})
+			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, at: int64(c.goroutine(int64(l.Resource.Goroutine())))})
 		}
 	case trace.EventStackSample:
 		c.aux(ev, false, aux{kind: auxSample})
@@ -220,36 +218,22 @@ func (c *readerCursor) aux(ev *trace.Event, real bool, a aux) {
 	if real {
 		c.real()
 	}
-	by := int32(-1)
-	if g := ev.Goroutine(); g != trace.NoGoroutine {
-		by = c.goroutine(g)
-	}
-	a.by, a.proc, a.thread, a.stack = by, narrowProc(int64(ev.Proc())), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
+	a.by, a.proc, a.thread, a.stack = c.by(ev), narrowProc(int64(ev.Proc())), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
 	c.addAux(a)
 }
 
 func (c *readerCursor) rangeEvent(ev *trace.Event, code uint8) {
 	c.at(ev)
 	r := ev.Range()
-	ofG, id, by := int32(0), int32(-1), int32(-1)
 	switch r.Scope.Kind {
 	case trace.ResourceGoroutine:
-		ofG, id = 1, c.goroutine(r.Scope.Goroutine())
-		if code == codeRangeActive && r.Name == assistRange {
-			c.d.gs[id].assist = true
-		}
+		of := c.goroutine(int64(r.Scope.Goroutine()))
+		c.rangeOf(code, r.Name, 1, of, c.lookup(ev.Stack()))
 	case trace.ResourceProc:
-		id = narrowProc(int64(r.Scope.Proc()))
+		c.rangeOf(code, r.Name, 0, narrowProc(int64(r.Scope.Proc())), c.by(ev))
+	default:
+		c.rangeOf(code, r.Name, 0, -1, c.by(ev))
 	}
-	if ofG != 0 {
-		by = c.lookup(ev.Stack())
-	} else if g := ev.Goroutine(); g != trace.NoGoroutine {
-		by = c.goroutine(g)
-	}
-	if code != codeRangeActive {
-		c.real()
-	}
-	c.put(code, id, c.nameID(r.Name)<<1|ofG, by)
 }
 
 var stateOf = [...]State{
@@ -293,7 +277,7 @@ func (c *readerCursor) transition(ev *trace.Event) {
 func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 	f, t := st.Goroutine()
 	from, to := localState(f), localState(t)
-	g := c.goroutine(st.Resource.Goroutine())
+	g := c.goroutine(int64(st.Resource.Goroutine()))
 	c.at(ev)
 	if from == Unknown || from == to {
 		stack := c.lookup(st.Stack)
@@ -305,30 +289,22 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 	case to == Running, from == NotExist && to == Syscall:
 		x, y = c.threadOf(ev.Thread()), narrowProc(int64(ev.Proc()))
 	case from == NotExist, from == Waiting:
-		x, y = c.executing(ev)
+		x, y = c.by(ev), c.lookup(ev.Stack())
 		c.does(x, y)
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
 		if y >= 0 && c.recent[g].last != y {
-			c.stopped(g, y, to != Runnable && st.Reason != "preempted")
+			c.shown(g, y, to != Runnable && st.Reason != "preempted")
 		}
 	}
 	switch {
 	case from == NotExist && to == Syscall:
 		c.createdInC(g)
 	case from == NotExist:
-		c.name(g, fromCreation, c.lookup(st.Stack))
-		c.d.gs[g].site = y
+		c.created(g, c.lookup(st.Stack), y)
+	case to == NotExist:
+		c.live--
 	}
 	c.real()
 	c.put(stepCode(from, to), g, x, y)
-}
-
-// executing returns the goroutine on which an event happened, and its call chain.
-func (c *readerCursor) executing(ev *trace.Event) (g, stack int32) {
-	g = -1
-	if id := ev.Goroutine(); id != trace.NoGoroutine {
-		g = c.goroutine(id)
-	}
-	return g, c.lookup(ev.Stack())
 }

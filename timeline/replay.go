@@ -208,9 +208,9 @@ replaying:
 	r.d = nil
 }
 
-// note adds a sentence to the notes of the pass, unless it is already there.
+// note adds a sentence to the notes of the pass, unless it is empty or already there.
 func (r *replay) note(s string) {
-	if !slices.Contains(r.info.Notes, s) {
+	if s != "" && !slices.Contains(r.info.Notes, s) {
 		r.info.Notes = append(r.info.Notes, s)
 	}
 }
@@ -257,6 +257,9 @@ func (r *replay) enter(t Time) {
 	for i := range d.gs {
 		r.local[i] = r.gs[d.gs[i].id]
 	}
+	for _, i := range d.lost {
+		r.find(i)
+	}
 	r.prepareNames()
 	for i := range d.gs {
 		if i&(1<<6-1) == 1<<6-1 && r.pause(i+1) {
@@ -280,6 +283,17 @@ func (r *replay) enter(t Time) {
 	for _, i := range slices.Sorted(maps.Keys(r.firsts)) {
 		if g := r.local[i]; g != nil {
 			r.turn(g, r.firsts[i], t)
+		}
+	}
+}
+
+// find finds the coroutine i, whose end is its only event in the generation: it has run on the
+// thread since before. Without a previous generation, it is unknown, and keeps its synthetic ID.
+func (r *replay) find(i int32) {
+	thread, _ := r.d.placeOf(&r.d.gs[i])
+	for _, g := range r.gs {
+		if g.cur.state == Running && g.cur.thread == r.threadAt(thread) && (r.local[i] == nil || g.ID < r.local[i].ID) {
+			r.local[i] = g
 		}
 	}
 }
@@ -363,7 +377,7 @@ func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStac
 		cur.state = r.enterDetached(g)
 	}
 	r.show(g, cur, waker, wakerStack)
-	if r.detached.n > 0 && is != Unknown {
+	if len(r.detached.list) > 0 && is != Unknown {
 		r.balance(cur.since)
 	}
 }
@@ -468,15 +482,14 @@ func (r *replay) step(rec *record, t Time) {
 // reasonKind is the classification of a reason.
 type reasonKind struct {
 	block, stop Wait
-	byStack     bool // the call chain refines it
+	byStack     int // index in Stack.wait of what the call chain makes of block, −1 if nothing
 }
 
 // reasonKinds classifies each reason of the generation.
 func (r *replay) reasonKinds() {
 	r.reasons = r.reasons[:0]
 	for _, reason := range r.d.reasons {
-		k := reasonKind{block: waitOf(reason, nil), stop: waitOfStop(reason)}
-		k.byStack = reason == "sync" || reason == "select" || reason == "chan send"
+		k := reasonKind{waitOf(reason, nil), waitOfStop(reason), slices.Index(byStack[:], reason)}
 		if k.block == WaitCoroutine && r.version < 23 {
 			k.block = WaitOther // coroutine switches exist since Go 1.23
 		}
@@ -491,11 +504,10 @@ func (r *replay) block(rec *record) (reason *string, w Wait, s *Stack) {
 		return nil, WaitOther, s
 	}
 	k := &r.reasons[rec.x]
-	reason = &r.d.reasons[rec.x]
-	if k.byStack {
-		return reason, s.blockWait(*reason), s
+	if w = k.block; k.byStack >= 0 && s != nil {
+		w = s.wait[k.byStack]
 	}
-	return reason, k.block, s
+	return &r.d.reasons[rec.x], w, s
 }
 
 func (r *replay) enterSyscall(rec *record, from State, g *Goroutine, cur *interval) {
@@ -605,18 +617,12 @@ func (r *replay) end() {
 	for _, g := range r.living() {
 		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}
-	if note := r.info.NoteC(); note != "" {
-		r.info.Notes = append(r.info.Notes, note)
-	}
-	if note := r.noteUnplaced(); note != "" {
-		r.info.Notes = append(r.info.Notes, note)
-	}
+	r.note(r.info.NoteC())
+	r.note(r.noteUnplaced())
 	if r.gate != nil {
-		r.info.Notes = append(r.info.Notes, r.gate.note(r.now-r.info.Start, r.skipped))
+		r.note(r.gate.note(r.now-r.info.Start, r.skipped))
 	}
-	if note := r.renamed.note(r.info.Start); note != "" {
-		r.info.Notes = append(r.info.Notes, note)
-	}
+	r.note(r.renamed.note(r.info.Start))
 	e := &End{Time: r.now}
 	for _, o := range r.observers {
 		o.End(e)
@@ -744,7 +750,7 @@ func (r *replay) recall(g *Goroutine) {
 	}
 	r.info.Goroutines-- // it was already counted
 	g.Func, g.Start, g.Kind = k.Func, k.Start, k.Kind
-	g.start, g.basis, g.named, g.varies, g.By = k.start, k.basis, k.named, k.varies, k.By
+	g.start, g.basis, g.named, g.varies, g.renamed, g.By = k.start, k.basis, k.named, k.varies, k.renamed, k.By
 	if k.Extra != nil && k.Extra.launcher != "" {
 		g.extra().launcher = k.Extra.launcher
 	}
@@ -778,4 +784,4 @@ func (r *replay) forgetStacks() {
 }
 
 // size returns the approximate number of call chains or frames.
-func (t *stackTable) size() int { return max(len(t.stacks), (len(t.frames)+len(t.others))/4) }
+func (t *stackTable) size() int { return max(len(t.stacks), len(t.frames)/4) }

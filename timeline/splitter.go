@@ -1,10 +1,10 @@
 package timeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -65,20 +65,12 @@ func (g *rawGeneration) release() {
 }
 
 // open returns a reader of the generation, without the header.
-func (g *rawGeneration) open() io.Reader { return &chunkReader{chunks: slices.Clone(g.chunks)} }
-
-type chunkReader struct{ chunks [][]byte }
-
-func (r *chunkReader) Read(p []byte) (n int, err error) {
-	for len(r.chunks) > 0 && len(r.chunks[0]) == 0 {
-		r.chunks = r.chunks[1:]
+func (g *rawGeneration) open() io.Reader {
+	readers := make([]io.Reader, len(g.chunks))
+	for i, c := range g.chunks {
+		readers[i] = bytes.NewReader(c)
 	}
-	if len(r.chunks) == 0 {
-		return 0, io.EOF
-	}
-	n = copy(p, r.chunks[0])
-	r.chunks[0] = r.chunks[0][n:]
-	return n, nil
+	return io.MultiReader(readers...)
 }
 
 // write processes the next piece.
@@ -124,34 +116,27 @@ func (c *splitter) checkHeader() {
 	c.version = v
 }
 
-// takeHead consumes the head of a batch, or part of it.
+// takeHead consumes the head of a batch, or part of it, and returns the number of bytes.
 func (c *splitter) takeHead(p []byte) int {
-	if len(c.head) == 0 {
-		h, at, err := c.next(p[:min(len(p), maxBatchHead)])
-		if err == nil {
-			return c.begin(h, at, p[:h.HeadLen])
-		}
-		if !errors.Is(err, errCutOff) {
-			c.fail(err)
-			return 0
-		}
+	before := len(c.head)
+	head := p[:min(len(p), maxBatchHead-before)]
+	if before > 0 { // the head arrives in several pieces
+		head = append(c.head, head...)
 	}
-	// The head arrives in several pieces.
-	for i := range p {
-		c.head = append(c.head, p[i])
-		h, at, err := c.next(c.head)
-		if err == nil {
-			head := c.head
-			c.head = c.head[:0]
-			c.begin(h, at, head)
-			return i + 1
-		}
-		if !errors.Is(err, errCutOff) || len(c.head) > maxBatchHead {
-			c.fail(err)
-			return i + 1
-		}
+	h, at, err := c.next(head)
+	switch {
+	case err == nil:
+		c.head = c.head[:0]
+		return c.begin(h, at, head[:h.HeadLen]) - before
+	case !errors.Is(err, errCutOff) || len(head) == maxBatchHead:
+		c.fail(err)
+		return 0
+	case before > 0:
+		c.head = head
+	default:
+		c.head = append(c.head, head...)
 	}
-	return len(p)
+	return len(head) - before
 }
 
 // next parses the head of a batch. It ends the current generation if that ends before the batch.

@@ -33,13 +33,13 @@ type Frame struct {
 type Stack struct {
 	Frames []*Frame
 
-	wait   [3]Wait // cached for blocks with the reasons "sync", "select" and "chan send"
-	parked Wait    // for a status
-	calls  *calls  // see naming.go
-	block  *Stack  // the stack without the runtime's parking frames; itself if it has none
-	inC    bool    // a system call with this stack is a call of C
-	fromC  bool    // the root is a call of Go from C
-	site   *Frame  // see Site
+	wait   [len(byStack)]Wait // cached for blocks with these reasons
+	parked Wait               // for a status
+	calls  *calls             // see naming.go
+	block  *Stack             // the stack without the runtime's parking frames; itself if it has none
+	inC    bool               // a system call with this stack is a call of C
+	fromC  bool               // the root is a call of Go from C
+	site   *Frame             // see Site
 }
 
 // maxFrames is the number of frames at which the runtime truncates a stack.
@@ -99,15 +99,14 @@ func (s *Stack) String() string {
 // the table. They look up each distinct handle only once, so a single lock is sufficient.
 type stackTable struct {
 	mu     sync.Mutex
-	frames map[uint64]*Frame   // by program counter: the first frame with it
-	others map[Frame]*Frame    // additional frames with the same program counter
+	frames map[Frame]*Frame    // by their fields, without a role
 	stacks map[uint64][]*Stack // by hash of the frames
 	calls  map[string]*calls   // by what they show
 	key    []byte              // buffer for keys of calls
 }
 
 func newStackTable() *stackTable {
-	return &stackTable{frames: map[uint64]*Frame{}, others: map[Frame]*Frame{}, stacks: map[uint64][]*Stack{}, calls: map[string]*calls{}}
+	return &stackTable{frames: map[Frame]*Frame{}, stacks: map[uint64][]*Stack{}, calls: map[string]*calls{}}
 }
 
 // intern returns the canonical *Stack of s, or nil if s has no frames.
@@ -116,7 +115,7 @@ func (t *stackTable) intern(s trace.Stack) *Stack {
 	defer t.mu.Unlock()
 	frames := make([]*Frame, 0, 16)
 	for f := range s.Frames() {
-		frames = append(frames, t.frame(f))
+		frames = append(frames, t.frame(Frame{PC: f.PC, Func: f.Func, File: f.File, Line: int(f.Line)}))
 	}
 	return t.internFrames(frames)
 }
@@ -128,24 +127,17 @@ func (t *stackTable) count() int {
 	return len(t.stacks)
 }
 
-// frame returns the canonical *Frame of f. The program counter identifies it, except in hand-made
-// traces, where it may be zero or ambiguous.
-func (t *stackTable) frame(f trace.StackFrame) *Frame {
-	fn := symbol.Unescape(f.Func)
-	old := t.frames[f.PC]
-	if old != nil && old.Func == fn && old.Line == int(f.Line) && old.File == f.File {
+// frame returns the canonical *Frame equal to f, whose strings may be temporary.
+func (t *stackTable) frame(f Frame) *Frame {
+	f.Func = symbol.Unescape(f.Func)
+	if old := t.frames[f]; old != nil {
 		return old
 	}
-	nf := &Frame{PC: f.PC, Func: strings.Clone(fn), File: strings.Clone(f.File), Line: int(f.Line)}
+	f.Func, f.File = strings.Clone(f.Func), strings.Clone(f.File)
+	nf := new(Frame)
+	*nf = f
 	nf.role = roleOf(nf)
-	if old == nil {
-		t.frames[f.PC] = nf
-		return nf
-	}
-	if other := t.others[*nf]; other != nil {
-		return other
-	}
-	t.others[*nf] = nf
+	t.frames[f] = nf
 	return nf
 }
 
@@ -170,9 +162,14 @@ func (t *stackTable) internFrames(frames []*Frame) *Stack {
 	return s
 }
 
+// byStack are the reasons of blocks that the call chain refines.
+var byStack = [...]string{"sync", "select", "chan send"}
+
 // classify computes the cached properties of a stack.
 func (t *stackTable) classify(s *Stack) {
-	s.wait = [3]Wait{waitOf("sync", s), waitOf("select", s), waitOf("chan send", s)}
+	for i, reason := range byStack {
+		s.wait[i] = waitOf(reason, s)
+	}
 	s.calls = t.callsOf(s.Frames)
 	s.block = s
 	s.inC, s.fromC, s.site = callsC(s.Frames), s.Root().Func == callback, siteOf(s.Frames)
@@ -180,21 +177,6 @@ func (t *stackTable) classify(s *Stack) {
 	if s.parked, skip = waitOfStatus(s); skip > 0 {
 		s.block = t.internFrames(s.Frames[skip:])
 	}
-}
-
-// blockWait is waitOf with cached results.
-func (s *Stack) blockWait(reason string) Wait {
-	if s != nil {
-		switch reason {
-		case "sync":
-			return s.wait[0]
-		case "select":
-			return s.wait[1]
-		case "chan send":
-			return s.wait[2]
-		}
-	}
-	return waitOf(reason, s)
 }
 
 // Place is a place in the source. The zero value is an unknown place.

@@ -368,12 +368,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	defer s.meter.End()
 	s.replay.meter = s.meter
 	dec := &wireDecoder{decoding: decoding{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until, size: raw.size}}
-	open := func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) }
-	d := dec.decode(open)
-	// The state before a gap is unknown.
-	if s.missing.Generations == 0 && !s.cut {
-		d = dec.again(d, s.replay, open)
-	}
+	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
 	defer d.release()
 	if d.err != nil {
 		s.pace.book(s.collect.cost(raw.size))
@@ -413,11 +408,16 @@ func (s *Stream) seen(raw *rawGeneration, gen *StreamStats) {
 	s.traced.CPU += gen.CPU
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Pending--
-	s.stats.PendingBytes -= raw.size
+	s.unqueue(raw)
 	s.stats.Generations++
 	s.stats.Bytes += raw.size
 	s.stats.Events += gen.Events
+}
+
+// unqueue ends the wait of a generation that is read or dropped.
+func (s *Stream) unqueue(raw *rawGeneration) {
+	s.stats.Pending--
+	s.stats.PendingBytes -= raw.size
 	s.release(raw)
 }
 
@@ -447,13 +447,11 @@ func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 	s.traced.Dropped.add(d)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Pending--
-	s.stats.PendingBytes -= raw.size
+	s.unqueue(raw)
 	s.stats.drop(why, d)
 	if err != nil {
 		s.fail(err)
 	}
-	s.release(raw)
 }
 
 // show replays a generation, after the gap before it, if any.
@@ -496,10 +494,8 @@ func (s *Stream) protect(f func()) (ok bool) {
 		for i := range s.queue {
 			if raw := s.queue[i].raw; raw != nil {
 				s.queue[i] = queued{dropped: Drop{1, raw.size, raw.took}}
-				s.stats.Pending--
-				s.stats.PendingBytes -= raw.size
 				s.stats.drop(dropBroken, Drop{1, raw.size, raw.took})
-				s.release(raw)
+				s.unqueue(raw)
 			}
 		}
 		s.mu.Unlock()

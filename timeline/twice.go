@@ -34,12 +34,37 @@ func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, fir
 // ReadSnapshot is like [ReadTwice], but for an uncompressed trace in memory of Go 1.22 or later,
 // without a bound of the memory. If last is positive, the observers of the second pass see a trace
 // that begins that long before the end, with every goroutine in its actual state.
-func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, last time.Duration, first []Observer, second func(*Info) []Observer) (*Info, error) {
-	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, 0, first, func(info *Info) (from Time, observers []Observer) {
-		if last > 0 {
-			from = max(info.Start, info.End-Time(last))
+//
+// Without observers of a first pass, it does not keep events: it decodes the last generation first,
+// to find the end, and then the generations that cover last. It needs memory for one generation per
+// worker (Options.Workers). For a damaged trace, it keeps the events nevertheless.
+func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, last time.Duration, first []Observer, second func() []Observer) (*Info, error) {
+	whole := func() io.Reader { return io.NewSectionReader(trace, 0, trace.Size()) }
+	if last <= 0 {
+		last = math.MaxInt64
+	}
+	from, end := int64(headerSize), int64(headerSize)
+	if len(first) == 0 {
+		from, end = tailOf(trace, last)
+	}
+	if end > headerSize {
+		of := opt
+		of.Progress, of.start = nil, end
+		if info, err := readTwice(ctx, whole(), of, formats{}, 0, nil, nil); err == nil && info.Generations > 0 {
+			opt.start = from
+			p, err := open(ctx, whole(), opt, formats{}, nil)
+			if p.in != nil {
+				defer p.in.close()
+			}
+			if err == nil {
+				p.joinAt(max(0, info.End-Time(last)), second())
+				err = p.all()
+			}
+			return &p.replay.info, err
 		}
-		return from, second(info)
+	}
+	return readTwice(ctx, whole(), opt, formats{}, 0, first, func(info *Info) (Time, []Observer) {
+		return max(0, info.End-Time(last)), second()
 	})
 }
 
@@ -72,7 +97,7 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, m
 	}
 	from, observers := second(info)
 	again := sides{replay: newReplay(p.in.version, p.stacks, nil), single: p.single}
-	again.replay.gate = newGate(opt.Part)
+	again.replay.gate = p.replay.gate.again()
 	again.replay.info.Version = p.in.version
 	again.replay.meter = p.meter
 	again.joinAt(min(from, info.End), observers)
@@ -164,7 +189,7 @@ func (r *replay) join(now Time) {
 		r.tasks[id] = task
 	}
 	if r.gomaxprocs > 0 {
-		m := &Metric{Time: t, Name: "/sched/gomaxprocs:threads", Value: r.gomaxprocs}
+		m := &Metric{Time: t, Name: procsMetric, Value: r.gomaxprocs}
 		for _, o := range r.observers {
 			o.Metric(m)
 		}
@@ -216,33 +241,4 @@ func tailOf(trace *io.SectionReader, d time.Duration) (keep, last int64) {
 		keep = g.off
 	}
 	return keep, end.off
-}
-
-// ReadLast replays the last d of a trace to observers. They see a trace that begins then, with
-// every goroutine in its actual state. Unlike [ReadTwice], ReadLast does not keep events: it
-// decodes the last generation first, to find the end, and then the generations that cover d. It
-// needs memory for one generation per worker (Options.Workers). For a damaged trace, it keeps the
-// events nevertheless. A compressed trace, or one from before Go 1.22, is an error.
-func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.Duration, observers []Observer) (*Info, error) {
-	keep, last := tailOf(trace, d)
-	if last > headerSize {
-		end := opt
-		end.Progress, end.start = nil, last
-		info, err := readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), end, formats{}, 0, nil, nil)
-		if err == nil && info.Generations > 0 {
-			opt.start = keep
-			p, err := open(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, nil)
-			if p.in != nil {
-				defer p.in.close()
-			}
-			if err != nil {
-				return &p.replay.info, err
-			}
-			p.joinAt(max(0, info.End-Time(d)), observers)
-			err = p.all()
-			return &p.replay.info, err
-		}
-	}
-	opt.start = 0
-	return ReadSnapshot(ctx, trace, opt, d, nil, func(*Info) []Observer { return observers })
 }

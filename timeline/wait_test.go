@@ -3,8 +3,6 @@ package timeline
 import (
 	"strings"
 	"testing"
-
-	"golang.org/x/exp/trace"
 )
 
 func chain(functions string) *Stack {
@@ -88,7 +86,14 @@ func TestWaitOf(t *testing.T) {
 		if got := waitOf(tt.reason, s); got != tt.want {
 			t.Errorf("%q in %q: %v, want %v", tt.reason, tt.stack, got, tt.want)
 		}
-		if got := s.blockWait(tt.reason); got != tt.want {
+		r := newReplay(26, nil, nil)
+		r.d = &decoded{reasons: []string{tt.reason}, stacks: []*Stack{s}}
+		r.reasonKinds()
+		at := int32(0)
+		if s == nil {
+			at = -1
+		}
+		if _, got, _ := r.block(&record{y: at}); got != tt.want {
 			t.Errorf("%q in %q, kept: %v, want %v", tt.reason, tt.stack, got, tt.want)
 		}
 	}
@@ -173,7 +178,7 @@ func TestWaitNames(t *testing.T) {
 // TestStacks: equal call chains are the same pointer. nil has neither leaf nor root.
 func TestStacks(t *testing.T) {
 	table := newStackTable()
-	frame := func(pc uint64, fn string) *Frame { return table.frame(trace.StackFrame{PC: pc, Func: fn}) }
+	frame := func(pc uint64, fn string) *Frame { return table.frame(Frame{PC: pc, Func: fn}) }
 	a := table.internFrames([]*Frame{frame(1, "f"), frame(2, "g")})
 	b := table.internFrames([]*Frame{frame(1, "f"), frame(2, "g")})
 	c := table.internFrames([]*Frame{frame(1, "f"), frame(2, "h")}) // the same program counters: made by hand

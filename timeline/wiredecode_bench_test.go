@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"golang.org/x/exp/trace"
-
-	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // BenchmarkDecode compares the decoders of a generation, in ns per event, on one core.
@@ -43,20 +41,6 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 	b.Run("records", func(b *testing.B) { each(b, whole((&wireDecoder{decoding: rd}).decode)) })
-	b.Run("events", func(b *testing.B) {
-		each(b, func(data []byte) int {
-			version, _ := parseHeader(data)
-			d, err := wireformat.New(data[headerSize:], wireformat.Options{Version: version})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for n := 0; ; n++ {
-				if _, err := d.Next(); err != nil {
-					return n
-				}
-			}
-		})
-	})
 	b.Run("Reader records", func(b *testing.B) {
 		each(b, whole(func(open func() io.Reader) *decoded { return decodeByReader(rd, open) }))
 	})

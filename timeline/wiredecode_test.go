@@ -35,7 +35,7 @@ func bothDecode(t testing.TB, data []byte) (want, got *decoded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = (&wireDecoder{decoding: rd}).decodeBytes(data[headerSize:], wireformat.Options{Version: version})
+	got, _ = (&wireDecoder{decoding: rd}).decodeBytes(data[headerSize:], wireformat.Options{Version: version})
 	return want, got
 }
 
@@ -398,14 +398,14 @@ func TestNoAllocationForEvents(t *testing.T) {
 	for _, part := range generations(t, plain(t, "../testdata/real/nethttp-parallel4.trace.zst")) {
 		version, _ := parseHeader(part)
 		events := 0
+		wd := &wireDecoder{decoding: decoding{ctx: t.Context(), stacks: newStackTable()}}
 		allocs := testing.AllocsPerRun(1, func() {
-			d, err := wireformat.New(part[headerSize:], wireformat.Options{Version: version})
-			if err != nil {
-				t.Fatal(err)
+			d, _ := wd.decodeBytes(part[headerSize:], wireformat.Options{Version: version})
+			if d.err != nil {
+				t.Fatal(d.err)
 			}
-			for events = 0; err == nil; events++ {
-				_, err = d.Next()
-			}
+			events = d.events
+			d.release()
 		})
 		if allocs > float64(events)/100 {
 			t.Errorf("%.0f allocations for %d events", allocs, events)

@@ -52,7 +52,7 @@ func (a *analysis[T]) settle(std stdio) error {
 	if err := checkBounds(a.flags, opt.From, opt.To); err != nil {
 		return err
 	}
-	if !opt.Part.During.All() {
+	if opt.Part.During != "" {
 		opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
 	}
 	return a.to.settle(std)
@@ -154,14 +154,14 @@ func definePart(fs *pflag.FlagSet, part *timeline.Part) {
 	}}, "generations", "read only the generations `A:B` of a trace, about a second each, counted from 1; A: is to the end")
 	during := func(outside bool) func(string) error {
 		return func(s string) error {
-			d, err := timeline.ParseDuring(s)
-			if !part.During.All() && err == nil {
+			if s == "" {
+				return errors.New("want a part of the time")
+			}
+			if part.During != "" {
 				return errors.New("one -during or -outside at a time")
 			}
-			if part.During = d; outside {
-				part.During = d.Outside()
-			}
-			return err
+			part.During, part.Outside = s, outside
+			return part.CheckValid()
 		}
 	}
 	const parts = "region:NAME, task:TYPE, gc, gc:N or marker:A..B (messages of trace.Log)"

@@ -34,11 +34,7 @@ func TestEveryResultInEveryForm(t *testing.T) {
 		utilization     = utilized(t)
 		used            = stackWithCounts(t)
 	)
-	during, err := timeline.ParseDuring("gc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	marking := bn.Options{Want: bn.WantVerdict, Bottle: bottle.Options{Part: timeline.Part{During: during}}}
+	marking := bn.Options{Want: bn.WantVerdict, Bottle: bottle.Options{Part: timeline.Part{During: "gc"}}}
 	decode := func(s string, v any) {
 		if err := json.Unmarshal([]byte(s), v); err != nil {
 			t.Fatal(err)

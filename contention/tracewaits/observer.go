@@ -154,7 +154,7 @@ func (o *Observer) result(info *timeline.Info, err error) (*contention.Profile, 
 		return nil, err
 	}
 	p := o.Profile()
-	if o.opt.Part.During.All() {
+	if o.opt.Part.During == "" {
 		p.Events, p.Bytes = info.Events, info.Bytes
 	}
 	p.Warnings = append(p.Warnings, info.Warnings(err)...)
@@ -262,7 +262,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	switch {
 	case o.blocked(t.State):
-		// A wait of zero length was outside the selected part: see timeline.During.
+		// A wait of zero length was outside the selected part: see timeline.Part.
 		if !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
 			g.finish(t)
 			break

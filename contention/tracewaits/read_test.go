@@ -111,13 +111,7 @@ func BenchmarkTraceRead(b *testing.B) {
 // TestEventsAreThoseOfAllTime: a profile of a part of the time does not have the events of the rest.
 func TestEventsAreThoseOfAllTime(t *testing.T) {
 	for part, some := range map[string]bool{"": true, "gc": false} {
-		var opt Options
-		if part != "" {
-			var err error
-			if opt.Part.During, err = timeline.ParseDuring(part); err != nil {
-				t.Fatal(err)
-			}
-		}
+		opt := Options{Part: timeline.Part{During: part}}
 		p, err := ReadFile(t.Context(), "../../testdata/real/nethttp-parallel4.trace.zst", opt)
 		if err != nil || (p.Events > 0) != some || (p.Bytes > 0) != some {
 			t.Errorf("%q: %d events in %v, %v", part, p.Events, p.Duration, err)

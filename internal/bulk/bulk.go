@@ -28,15 +28,11 @@ type Input struct {
 
 // Inputs lists all kinds of traces.
 var Inputs = []Input{
-	{"strings", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
-		}
+	{"strings", each(func(g *generation, i int) {
+		g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
 	})},
-	{"long strings", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))), 0)
-		}
+	{"long strings", each(func(g *generation, i int) {
+		g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))), 0)
 	})},
 	{"strings that no event uses", oneGeneration(func(g *generation, n int) {
 		for i := range n {
@@ -45,21 +41,17 @@ var Inputs = []Input{
 		g.ev(wireformat.HeapAlloc, 1)
 		g.ev(wireformat.HeapAlloc, 2)
 	})},
-	{"stacks", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			var chain []string
-			for bit := range 24 {
-				chain = append(chain, fmt.Sprintf("main.f%d_%d", bit, i>>bit&1))
-			}
-			g.ev(wireformat.GoStop, g.text("preempted"), g.stack(append(chain, "main.main")...))
-			g.resume()
+	{"stacks", each(func(g *generation, i int) {
+		var chain []string
+		for bit := range 24 {
+			chain = append(chain, fmt.Sprintf("main.f%d_%d", bit, i>>bit&1))
 		}
+		g.ev(wireformat.GoStop, g.text("preempted"), g.stack(append(chain, "main.main")...))
+		g.resume()
 	})},
-	{"functions", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
-			g.resume()
-		}
+	{"functions", each(func(g *generation, i int) {
+		g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
+		g.resume()
 	})},
 	{"goroutines, one after the other", oneGeneration(func(g *generation, n int) {
 		start, site := g.stack("main.worker"), g.stack("main.main")
@@ -137,12 +129,10 @@ var Inputs = []Input{
 			g.ev(wireformat.GoStart, 2, uint64(2*i+3))
 		}
 	})},
-	{"regions of distinct names", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			name := g.text(fmt.Sprintf("region %d", i))
-			g.ev(wireformat.UserRegionBegin, 0, name, 0)
-			g.ev(wireformat.UserRegionEnd, 0, name, 0)
-		}
+	{"regions of distinct names", each(func(g *generation, i int) {
+		name := g.text(fmt.Sprintf("region %d", i))
+		g.ev(wireformat.UserRegionBegin, 0, name, 0)
+		g.ev(wireformat.UserRegionEnd, 0, name, 0)
 	})},
 	{"regions in each other", oneGeneration(func(g *generation, n int) {
 		name, stack := g.text("region"), g.stack("main.f", "main.main")
@@ -166,14 +156,12 @@ var Inputs = []Input{
 			g.resume()
 		}
 	})},
-	{"tasks, one after the other", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			id, name := uint64(i)+1, g.text(fmt.Sprintf("task %d", i))
-			g.ev(wireformat.UserTaskBegin, id, 0, name, 0)
-			g.ev(wireformat.UserRegionBegin, id, g.text("part"), 0)
-			g.ev(wireformat.UserRegionEnd, id, g.text("part"), 0)
-			g.ev(wireformat.UserTaskEnd, id, 0)
-		}
+	{"tasks, one after the other", each(func(g *generation, i int) {
+		id, name := uint64(i)+1, g.text(fmt.Sprintf("task %d", i))
+		g.ev(wireformat.UserTaskBegin, id, 0, name, 0)
+		g.ev(wireformat.UserRegionBegin, id, g.text("part"), 0)
+		g.ev(wireformat.UserRegionEnd, id, g.text("part"), 0)
+		g.ev(wireformat.UserTaskEnd, id, 0)
 	})},
 	{"tasks at the same time", oneGeneration(func(g *generation, n int) {
 		name := g.text("task")
@@ -184,34 +172,24 @@ var Inputs = []Input{
 			g.ev(wireformat.UserTaskEnd, uint64(i)+1, 0)
 		}
 	})},
-	{"metrics", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.HeapAlloc, uint64(i))
-		}
+	{"metrics", each(func(g *generation, i int) {
+		g.ev(wireformat.HeapAlloc, uint64(i))
 	})},
-	{"ranges of distinct names", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.STWBegin, g.text(fmt.Sprintf("reason %d", i)), 0)
-			g.ev(wireformat.STWEnd)
-		}
+	{"ranges of distinct names", each(func(g *generation, i int) {
+		g.ev(wireformat.STWBegin, g.text(fmt.Sprintf("reason %d", i)), 0)
+		g.ev(wireformat.STWEnd)
 	})},
-	{"labels", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.GoLabel, g.text(fmt.Sprintf("label %d", i)))
-		}
+	{"labels", each(func(g *generation, i int) {
+		g.ev(wireformat.GoLabel, g.text(fmt.Sprintf("label %d", i)))
 	})},
-	{"samples", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.ev(wireformat.HeapAlloc, uint64(i))
-			g.sample(g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
-		}
+	{"samples", each(func(g *generation, i int) {
+		g.ev(wireformat.HeapAlloc, uint64(i))
+		g.sample(g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
 	})},
-	{"system calls", oneGeneration(func(g *generation, n int) {
-		for i := range n {
-			g.procSeq++
-			g.ev(wireformat.GoSyscallBegin, g.procSeq, g.stack("syscall.Read", fmt.Sprintf("main.f%d", i), "main.main"))
-			g.ev(wireformat.GoSyscallEnd)
-		}
+	{"system calls", each(func(g *generation, i int) {
+		g.procSeq++
+		g.ev(wireformat.GoSyscallBegin, g.procSeq, g.stack("syscall.Read", fmt.Sprintf("main.f%d", i), "main.main"))
+		g.ev(wireformat.GoSyscallEnd)
 	})},
 	{"generations", func(w io.Writer, n int) error {
 		t := begin(w)
@@ -391,6 +369,15 @@ func oneGeneration(events func(g *generation, n int)) func(w io.Writer, n int) e
 		g.end()
 		return t.out.Flush()
 	}
+}
+
+// each calls events n times.
+func each(events func(g *generation, i int)) func(w io.Writer, n int) error {
+	return oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			events(g, i)
+		}
+	})
 }
 
 // status begins a generation: goroutine 1 runs.

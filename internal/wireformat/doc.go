@@ -1,5 +1,6 @@
-// Package wireformat decodes one generation of a Go execution trace, of Go 1.22 and later, without
-// allocating for each event.
+// Package wireformat reads one generation of a Go execution trace, of Go 1.22 and later: its tables at
+// once, and the events of each thread one by one, without allocating for each event. Package
+// timeline puts the events of all threads in order and records them (wireorder.go).
 //
 // # The format
 //
@@ -46,10 +47,10 @@
 // the state, the trace is damaged.
 //
 // These rules need little state: for each thread its goroutine and processor, and for each
-// goroutine and processor a status and a sequence number. Goroutines are indexed in order of
-// appearance and found by one hash table; everything else is in arrays. The threads are in a heap.
-// A thread stays at the root of the heap while its next event precedes those of the others, which
-// costs two comparisons.
+// goroutine and processor a status and a sequence number. They are in arrays, in order of
+// appearance, and found by one hash table each ([Numbers]). The threads are in a heap. A thread
+// stays at the root of the heap while its next event precedes those of the others, which costs two
+// comparisons.
 //
 // No two events have the same time: the second one is moved by one nanosecond. This rule, and the
 // order of events with equal times, are those of golang.org/x/exp/trace, so both packages produce
@@ -60,5 +61,5 @@
 // The first event of a generation that concerns a goroutine or processor is its status. The runtime
 // omits one status: a coroutine (iter.Pull) whose first event is its end (GoSwitchDestroy, Go 1.23
 // to 1.26) is already detached from its goroutine by then. The decoder adds the status before that
-// event, with the goroutine that Options.Running has for the thread.
+// event.
 package wireformat

@@ -1,6 +1,9 @@
 package wireformat
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Type is the type of an event, or of the data of a batch.
 type Type uint8
@@ -122,25 +125,101 @@ func ReadEvent(data []byte) (args [1 + maxArgs]uint64, n int) {
 	return args, n
 }
 
-// Event is a decoded event. Indexes of goroutines, threads, strings and call chains are those of
-// the Decoder; −1 is none. The fields after Text are valid only for the types named in their
-// comments.
-type Event struct {
-	Type   Type
-	Thread int32
-	Time   int64 // in ns
-	G      int32 // the executing goroutine before the event
-	Target int32 // the goroutine that the event is about, if it is another one
-	Proc   int64 // the processor of the thread before the event
-	Stack  int32 // the call chain of the executing goroutine
-	Text   int32 // a reason, a label, a name, a category
+// IsStatus reports whether the time of the events of a type is not that of an action: they report a
+// state that has lasted, or belong to an experiment.
+func (t Type) IsStatus() bool {
+	switch t {
+	case ProcStatus, GoStatus, GoStatusStack, GCActive, GCSweepActive, GCMarkAssistActive:
+		return true
+	}
+	return t >= FirstExperimental
+}
 
-	// From and To are the statuses before and after the event, 0 if unknown: GoStatus,
-	// ProcStart, ProcStop, ProcSteal, ProcStatus.
-	From, To uint8
-	Start    int32 // the call chain of the start of a new goroutine: GoCreate
-	Text2    int32 // the message: UserLog
-	// Value is the processor, the task, or the metric value of the event. Value2 is the parent
-	// of the task: UserTaskBegin, UserTaskEnd.
-	Value, Value2 uint64
+// Event is an event of a thread.
+type Event struct {
+	Type Type
+	Time int64 // in ns
+	Args [maxArgs]uint64
+	At   int // its offset in the generation
+}
+
+// Advance reads the next event of a thread into ev. It returns false if there is none.
+func (g *Generation) Advance(t *Thread, ev *Event) (bool, error) {
+	for {
+		for t.pos == t.end {
+			if len(t.batches) == 0 {
+				return false, nil
+			}
+			b := t.batches[0]
+			t.batches = t.batches[1:]
+			t.pos, t.end, t.now = b.begin, b.end, g.Nanos(b.time)
+		}
+		data, pos := g.data[:t.end], t.pos
+		typ := Type(data[pos])
+		pos++
+		n := int(timed[typ])
+		var dt uint64
+		if pos < len(data) && data[pos] < 0x80 {
+			dt = uint64(data[pos])
+			pos++
+		} else if dt, pos = long(g.data, pos, len(data)); pos < 0 {
+			n = min(n, 0)
+		}
+		for a := 0; a < n; a++ {
+			if pos < len(data) && data[pos] < 0x80 {
+				ev.Args[a&(maxArgs-1)] = uint64(data[pos])
+				pos++
+			} else if ev.Args[a&(maxArgs-1)], pos = long(g.data, pos, len(data)); pos < 0 {
+				break
+			}
+		}
+		switch {
+		case n >= 0 && pos > 0:
+			t.now += g.Nanos(dt)
+			ev.Type, ev.Time, ev.At = typ, t.now, t.pos
+			t.pos = pos
+			return true, nil
+		case g.opt.Cut:
+			t.pos = t.end
+		case n < 0:
+			return false, Broken(t.pos, "type %d among the events of a thread", typ)
+		default:
+			return false, Broken(t.pos, "%v", errNumber)
+		}
+	}
+}
+
+// Rest calls f for the events of a thread that Advance has not read.
+func (g *Generation) Rest(t *Thread, f func(*Event)) {
+	rest, ev := *t, Event{}
+	for {
+		if more, err := g.Advance(&rest, &ev); !more || err != nil {
+			return
+		}
+		f(&ev)
+	}
+}
+
+// long reads a varint of more than one byte, up to eight bytes at once, from data that ends at end.
+// It returns the offset of the next number, or −1 if the varint is incomplete.
+func long(data []byte, pos, end int) (uint64, int) {
+	if pos+8 <= len(data) {
+		w := binary.LittleEndian.Uint64(data[pos:])
+		if stop := ^w & 0x8080808080808080; stop != 0 {
+			w &= stop ^ (stop - 1) // up to the first byte without a continuation bit
+			w &= 0x7f7f7f7f7f7f7f7f
+			w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
+			w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
+			w = w&0x000000000fffffff | w&0x0fffffff00000000>>4
+			if pos += bits.TrailingZeros64(stop)>>3 + 1; pos > end {
+				return 0, -1
+			}
+			return w, pos
+		}
+	}
+	v, n := binary.Uvarint(data[pos:end])
+	if n <= 0 {
+		return 0, -1
+	}
+	return v, pos + n
 }

@@ -13,6 +13,73 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
+// Options configures the reading of a generation.
+type Options struct {
+	Version int // of the format: 22, 23, 25 or 26
+	// Cut accepts a generation that ends early: tables may lack entries, and the last batch may
+	// end in the middle of an event. Frequency is the frequency of the clock to use if it is
+	// missing, in units per second.
+	Cut       bool
+	Frequency uint64
+	// Room reports whether there is memory for a table of size bytes. If nil, there always is.
+	Room func(size int64) bool
+}
+
+// Supports reports whether the package reads a version of the format.
+func Supports(version int) bool {
+	return version == 22 || version == 23 || version == 25 || version == 26
+}
+
+// Generation is the content of a generation other than its events, and where those are.
+type Generation struct {
+	Threads  []Thread // with batches of events, in order of appearance
+	Samples  []Sample // in the order of time
+	Frames   []Frame  // of all call chains, one for each program counter
+	Clock    Clock
+	HasClock bool
+
+	data    []byte
+	opt     Options
+	gen     uint64
+	minTime uint64 // of all batches
+	threads Numbers
+
+	stringIDs ids
+	strings   []span
+	texts     []string // cache of the strings that were requested
+	stackIDs  ids
+	stacks    []span  // ranges of refs
+	refs      []int32 // indexes of frames
+	pcs       Numbers // program counters, by frame
+
+	perUnit     float64 // ns per clock unit
+	whole       int64   // the same, if it is an integer; else 0
+	exact       uint64  // for fewer units than this, whole · units equals perUnit · units
+	clockUnits  uint64
+	ended       bool
+	frequencies int
+}
+
+// Thread is the events of a thread: see [Generation.Advance].
+type Thread struct {
+	ID       uint64  // that of the operating system; all ones for events without a thread
+	batches  []batch // that Advance has not entered
+	pos, end int     // the rest of the current one
+	now      int64   // time of the latest event
+}
+
+// batch is the place of one batch of events in the data of the generation.
+type batch struct {
+	begin, end int
+	time       uint64 // in clock units
+}
+
+// Sample is a sample of the CPU profiler.
+type Sample struct {
+	Time                   int64 // in clock units while the generation is read, then in ns
+	Thread, Proc, G, Stack uint64
+}
+
 // Frame is one frame of a call chain.
 type Frame struct {
 	PC         uint64
@@ -30,66 +97,39 @@ type Clock struct {
 // span is a range of the generation's data, or of a list.
 type span struct{ begin, end int }
 
-// batch is the data of one batch of events.
-type batch struct {
-	begin, end int
-	time       uint64 // in clock units
+// Read reads everything except the events of the generation in data, which must not be modified.
+// It scans the batches: it indexes batches of events by thread and reads the others.
+func Read(data []byte, opt Options) (*Generation, error) {
+	g := &Generation{data: data, opt: opt}
+	return g, g.read()
 }
 
-// sample is a sample of the CPU profiler.
-type sample struct {
-	time                   int64 // in clock units while the generation is read, then in ns
-	thread, proc, g, stack uint64
-}
+// Begin returns the time at which the generation begins, before all events.
+func (g *Generation) Begin() int64 { return max(1, g.Nanos(g.minTime)) }
 
-// tables is the content of a generation other than its events.
-type tables struct {
-	gen     uint64
-	minTime uint64 // of all batches
-
-	stringIDs ids
-	strings   []span
-	texts     []string // cache of the strings that were requested
-	stackIDs  ids
-	stacks    []span  // ranges of refs
-	refs      []int32 // indexes of frames
-	pcs       Numbers // program counters, by frame
-	frames    []Frame
-	samples   []sample
-
-	perUnit     float64 // ns per clock unit
-	whole       int64   // the same, if it is an integer; else 0
-	exact       uint64  // for fewer units than this, whole · units equals perUnit · units
-	hasClock    bool
-	clock       Clock
-	clockUnits  uint64
-	ended       bool
-	frequencies int
-}
-
-// nanos converts clock units to ns.
-func (t *tables) nanos(units uint64) int64 {
-	if units < t.exact {
-		return int64(units) * t.whole
+// Nanos converts clock units to ns.
+func (g *Generation) Nanos(units uint64) int64 {
+	if units < g.exact {
+		return int64(units) * g.whole
 	}
-	return int64(float64(units) * t.perUnit)
+	return int64(float64(units) * g.perUnit)
 }
 
-func (t *tables) setFrequency(f uint64) {
-	t.frequencies++
-	t.perUnit = 1.0 / (float64(f) / 1e9)
-	t.whole, t.exact = 0, 0
-	if t.perUnit >= 1 && t.perUnit <= 1<<20 && t.perUnit == math.Trunc(t.perUnit) {
-		t.whole = int64(t.perUnit)
-		t.exact = 1 << 53 / uint64(t.whole) // the product is an exact float64
-		if bits.OnesCount64(uint64(t.whole)) == 1 && t.whole <= 1<<10 {
-			t.exact = 1 << 53 // only the exponent changes
+func (g *Generation) setFrequency(f uint64) {
+	g.frequencies++
+	g.perUnit = 1.0 / (float64(f) / 1e9)
+	g.whole, g.exact = 0, 0
+	if g.perUnit >= 1 && g.perUnit <= 1<<20 && g.perUnit == math.Trunc(g.perUnit) {
+		g.whole = int64(g.perUnit)
+		g.exact = 1 << 53 / uint64(g.whole) // the product is an exact float64
+		if bits.OnesCount64(uint64(g.whole)) == 1 && g.whole <= 1<<10 {
+			g.exact = 1 << 53 // only the exponent changes
 		}
 	}
 }
 
-// broken returns an error at an offset of the generation.
-func broken(at int, format string, args ...any) error {
+// Broken returns an error at an offset of the generation.
+func Broken(at int, format string, args ...any) error {
 	return &Error{Offset: int64(at), What: fmt.Sprintf(format, args...)}
 }
 
@@ -102,83 +142,82 @@ type Error struct {
 // Error returns What.
 func (e *Error) Error() string { return e.What }
 
-// read scans the batches: it indexes batches of events by thread and reads the others.
-func (d *Decoder) read() error {
-	data := d.data
+func (g *Generation) read() error {
+	data := g.data
 	for at := 0; at < len(data); {
 		if data[at] == byte(EndOfGeneration) {
-			if d.opt.Version < 26 {
-				return broken(at, "a mark of the end of a generation, which Go 1.%d does not write", d.opt.Version)
+			if g.opt.Version < 26 {
+				return Broken(at, "a mark of the end of a generation, which Go 1.%d does not write", g.opt.Version)
 			}
-			d.ended = true
+			g.ended = true
 			if at+1 != len(data) {
-				return broken(at, "%d bytes follow the end of the generation", len(data)-at-1)
+				return Broken(at, "%d bytes follow the end of the generation", len(data)-at-1)
 			}
 			break
 		}
 		h, err := ParseHead(data[at:min(len(data), at+MaxHead)])
 		if err != nil {
-			if d.opt.Cut {
+			if g.opt.Cut {
 				break
 			}
-			return broken(at, "%v", err)
+			return Broken(at, "%v", err)
 		}
 		begin := at + int(h.HeadLen)
 		end := begin + int(h.DataLen)
 		cut := end > len(data)
 		if cut {
-			if !d.opt.Cut {
-				return broken(at, "%v", ErrCutOff)
+			if !g.opt.Cut {
+				return Broken(at, "%v", ErrCutOff)
 			}
 			end = len(data)
 		}
-		if d.gen == 0 {
-			d.gen = h.Gen
+		if g.gen == 0 {
+			g.gen = h.Gen
 		}
-		if h.Gen != d.gen {
-			return broken(at, "a batch of generation %d in generation %d", h.Gen, d.gen)
+		if h.Gen != g.gen {
+			return Broken(at, "a batch of generation %d in generation %d", h.Gen, g.gen)
 		}
-		if d.minTime == 0 || h.Time < d.minTime {
-			d.minTime = h.Time
+		if g.minTime == 0 || h.Time < g.minTime {
+			g.minTime = h.Time
 		}
 		if h.Type == EventBatch || h.Experiment == 0 {
-			if err := d.readBatch(h, begin, end, cut); err != nil {
+			if err := g.readBatch(h, begin, end, cut); err != nil {
 				return err
 			}
 		}
 		at = end
 	}
-	if d.opt.Cut {
-		if d.frequencies == 0 {
-			d.setFrequency(d.opt.Frequency)
+	if g.opt.Cut {
+		if g.frequencies == 0 {
+			g.setFrequency(g.opt.Frequency)
 		}
-	} else if err := d.complete(); err != nil {
+	} else if err := g.complete(); err != nil {
 		return err
 	}
-	return d.finish()
+	return g.finish()
 }
 
 // complete checks that no mandatory part is missing.
-func (d *Decoder) complete() error {
-	switch end := len(d.data); {
-	case d.opt.Version >= 26 && !d.ended:
-		return broken(end, "the generation has no end")
-	case d.frequencies == 0:
-		return broken(end, "the frequency of the clock is missing")
-	case d.opt.Version >= 25 && !d.hasClock:
-		return broken(end, "the clock snapshot is missing")
+func (g *Generation) complete() error {
+	switch end := len(g.data); {
+	case g.opt.Version >= 26 && !g.ended:
+		return Broken(end, "the generation has no end")
+	case g.frequencies == 0:
+		return Broken(end, "the frequency of the clock is missing")
+	case g.opt.Version >= 25 && !g.HasClock:
+		return Broken(end, "the clock snapshot is missing")
 	}
 	return nil
 }
 
 // readBatch reads a batch, or the available part of it if cut is true.
-func (d *Decoder) readBatch(h Head, begin, end int, cut bool) error {
+func (g *Generation) readBatch(h Head, begin, end int, cut bool) error {
 	first := Type(0)
 	if begin < end {
-		first = Type(d.data[begin])
+		first = Type(g.data[begin])
 	}
-	r := reader{data: d.data[:end], at: begin + 1}
-	sync := first == Frequency && d.opt.Version < 25 || first == Sync && d.opt.Version >= 25
+	r := reader{data: g.data[:end], at: begin + 1}
+	sync := first == Frequency && g.opt.Version < 25 || first == Sync && g.opt.Version >= 25
 	if sync && first == Frequency {
 		r.at--
 	}
@@ -190,22 +229,22 @@ func (d *Decoder) readBatch(h Head, begin, end int, cut bool) error {
 	}
 	switch {
 	case sync:
-		return d.readSync(&r, h.Time)
+		return g.readSync(&r, h.Time)
 	case first == Strings:
-		return d.readStrings(&r)
+		return g.readStrings(&r)
 	case first == Stacks:
-		return d.readStacks(&r)
+		return g.readStacks(&r)
 	case first == CPUSamples:
-		if d.opt.Cut {
+		if g.opt.Cut {
 			return nil // samples refer to call chains and contain no states
 		}
-		return d.readSamples(&r)
+		return g.readSamples(&r)
 	}
-	t := d.threads[d.thread(h.M)]
-	if !t.listed {
-		t.listed = true
-		d.order = append(d.order, t)
+	i, isNew := g.threads.Add(h.M)
+	if isNew {
+		g.Threads = append(g.Threads, Thread{ID: h.M})
 	}
+	t := &g.Threads[i]
 	t.batches = append(t.batches, batch{begin, end, h.Time})
 	return nil
 }
@@ -236,7 +275,7 @@ func (r *reader) number() uint64 {
 // entry reads the type of an entry of a table.
 func (r *reader) entry(want Type) error {
 	if got := Type(r.data[r.at]); got != want {
-		return broken(r.at, "an entry of type %d in a table of type %d", got, want)
+		return Broken(r.at, "an entry of type %d in a table of type %d", got, want)
 	}
 	r.at++
 	return nil
@@ -249,24 +288,24 @@ var errNumber = errors.New("a number is not whole, or too large")
 
 func (r *reader) check(start int) error {
 	if r.bad {
-		return broken(start, "%v", errNumber)
+		return Broken(start, "%v", errNumber)
 	}
 	return nil
 }
 
 // room reports whether there is memory for a table of size bytes.
-func (d *Decoder) room(size int) bool {
-	return size < 1<<16 || d.opt.Room == nil || d.opt.Room(int64(size))
+func (g *Generation) room(size int) bool {
+	return size < 1<<16 || g.opt.Room == nil || g.opt.Room(int64(size))
 }
 
 // reserve makes room for n more elements of a table. It returns false if there is no memory.
-func reserve[T any](d *Decoder, table *[]T, n int) bool {
+func reserve[T any](g *Generation, table *[]T, n int) bool {
 	if cap(*table)-len(*table) >= n {
 		return true
 	}
 	want := max(len(*table)+n, 2*cap(*table))
 	var element T
-	if !d.room(want * int(unsafe.Sizeof(element))) {
+	if !g.room(want * int(unsafe.Sizeof(element))) {
 		return false
 	}
 	*table = append(make([]T, 0, want), *table...)
@@ -281,8 +320,8 @@ const (
 	leastSample = 6
 )
 
-func (d *Decoder) readStrings(r *reader) error {
-	if n := (len(r.data) - r.at) / leastString; !reserve(d, &d.strings, n) || !d.room(d.stringIDs.growth(n)) {
+func (g *Generation) readStrings(r *reader) error {
+	if n := (len(r.data) - r.at) / leastString; !reserve(g, &g.strings, n) || !g.room(g.stringIDs.growth(n)) {
 		return ErrMemory
 	}
 	for r.more() {
@@ -295,25 +334,25 @@ func (d *Decoder) readStrings(r *reader) error {
 			return err
 		}
 		if size > maxString {
-			return broken(start, "a string of %d bytes; the longest have %d", size, maxString)
+			return Broken(start, "a string of %d bytes; the longest have %d", size, maxString)
 		}
 		if size > uint64(len(r.data)-r.at) {
-			return broken(start, "a string is cut off")
+			return Broken(start, "a string is cut off")
 		}
-		if !d.stringIDs.add(id) {
-			return broken(start, "string %d is defined twice", id)
+		if !g.stringIDs.add(id) {
+			return Broken(start, "string %d is defined twice", id)
 		}
-		d.strings = append(d.strings, span{r.at, r.at + int(size)})
+		g.strings = append(g.strings, span{r.at, r.at + int(size)})
 		r.at += int(size)
 	}
 	return nil
 }
 
 // readStacks reads call chains. The strings of their frames may come later; see finish.
-func (d *Decoder) readStacks(r *reader) error {
+func (g *Generation) readStacks(r *reader) error {
 	n, frames := (len(r.data)-r.at)/leastStack, (len(r.data)-r.at)/leastFrame
-	if !reserve(d, &d.stacks, n) || !reserve(d, &d.refs, frames) || !reserve(d, &d.frames, frames) ||
-		!d.room(d.stackIDs.growth(n)) || !d.room(d.pcs.growth(frames)) {
+	if !reserve(g, &g.stacks, n) || !reserve(g, &g.refs, frames) || !reserve(g, &g.Frames, frames) ||
+		!g.room(g.stackIDs.growth(n)) || !g.room(g.pcs.growth(frames)) {
 		return ErrMemory
 	}
 	for r.more() {
@@ -323,30 +362,30 @@ func (d *Decoder) readStacks(r *reader) error {
 		}
 		id, n := r.number(), r.number()
 		if n > maxFrames {
-			return broken(start, "a call chain of %d functions; the longest have %d", n, maxFrames)
+			return Broken(start, "a call chain of %d functions; the longest have %d", n, maxFrames)
 		}
-		begin := len(d.refs)
+		begin := len(g.refs)
 		for range n {
 			pc, fn, file, line := r.number(), r.number(), r.number(), r.number()
-			frame, isNew := d.pcs.Add(pc)
+			frame, isNew := g.pcs.Add(pc)
 			if isNew {
-				d.frames = append(d.frames, Frame{pc, int64(fn), int64(file), line})
+				g.Frames = append(g.Frames, Frame{pc, int64(fn), int64(file), line})
 			}
-			d.refs = append(d.refs, frame)
+			g.refs = append(g.refs, frame)
 		}
 		if err := r.check(start); err != nil {
 			return err
 		}
-		if !d.stackIDs.add(id) {
-			return broken(start, "call chain %d is defined twice", id)
+		if !g.stackIDs.add(id) {
+			return Broken(start, "call chain %d is defined twice", id)
 		}
-		d.stacks = append(d.stacks, span{begin, len(d.refs)})
+		g.stacks = append(g.stacks, span{begin, len(g.refs)})
 	}
 	return nil
 }
 
-func (d *Decoder) readSamples(r *reader) error {
-	if !reserve(d, &d.samples, (len(r.data)-r.at)/leastSample) {
+func (g *Generation) readSamples(r *reader) error {
+	if !reserve(g, &g.Samples, (len(r.data)-r.at)/leastSample) {
 		return ErrMemory
 	}
 	for r.more() {
@@ -354,37 +393,37 @@ func (d *Decoder) readSamples(r *reader) error {
 		if err := r.entry(CPUSample); err != nil {
 			return err
 		}
-		s := sample{time: int64(r.number()), thread: r.number(), proc: r.number(), g: r.number(), stack: r.number()}
+		s := Sample{int64(r.number()), r.number(), r.number(), r.number(), r.number()}
 		if err := r.check(start); err != nil {
 			return err
 		}
-		d.samples = append(d.samples, s)
+		g.Samples = append(g.Samples, s)
 	}
 	return nil
 }
 
-func (d *Decoder) readSync(r *reader, now uint64) error {
+func (g *Generation) readSync(r *reader, now uint64) error {
 	for r.more() {
 		start := r.at
 		typ := Type(r.data[r.at])
 		r.at++
 		switch {
 		case typ == Frequency:
-			if d.frequencies > 0 {
-				return broken(start, "the frequency of the clock comes twice")
+			if g.frequencies > 0 {
+				return Broken(start, "the frequency of the clock comes twice")
 			}
-			d.setFrequency(r.number())
-		case typ == ClockSnapshot && d.opt.Version >= 25:
-			if d.hasClock {
-				return broken(start, "the clock snapshot comes twice")
+			g.setFrequency(r.number())
+		case typ == ClockSnapshot && g.opt.Version >= 25:
+			if g.HasClock {
+				return Broken(start, "the clock snapshot comes twice")
 			}
-			d.hasClock = true
-			d.clockUnits = now + r.number()
-			d.clock.Mono = r.number()
+			g.HasClock = true
+			g.clockUnits = now + r.number()
+			g.Clock.Mono = r.number()
 			s, ns := r.number(), r.number()
-			d.clock.Wall = time.Unix(int64(s), int64(ns))
+			g.Clock.Wall = time.Unix(int64(s), int64(ns))
 		default:
-			return broken(start, "type %d among the clocks", typ)
+			return Broken(start, "type %d among the clocks", typ)
 		}
 		if err := r.check(start); err != nil {
 			return err
@@ -394,77 +433,56 @@ func (d *Decoder) readSync(r *reader, now uint64) error {
 }
 
 // finish resolves references to entries that came later in the generation.
-func (d *Decoder) finish() error {
-	for i := range d.frames {
-		f := &d.frames[i]
-		fn, ok1 := d.stringIDs.index(uint64(f.Func))
-		file, ok2 := d.stringIDs.index(uint64(f.File))
-		if !d.opt.Cut && !(ok1 && ok2) {
-			return broken(len(d.data), "the name of the function or file at program counter %#x is missing", f.PC)
+func (g *Generation) finish() error {
+	for i := range g.Frames {
+		f := &g.Frames[i]
+		fn, ok1 := g.stringIDs.index(uint64(f.Func))
+		file, ok2 := g.stringIDs.index(uint64(f.File))
+		if !g.opt.Cut && !(ok1 && ok2) {
+			return Broken(len(g.data), "the name of the function or file at program counter %#x is missing", f.PC)
 		}
 		f.Func, f.File = int64(fn), int64(file)
 	}
-	if !d.room(16 * len(d.strings)) {
+	if !g.room(16 * len(g.strings)) {
 		return ErrMemory
 	}
-	d.texts = make([]string, len(d.strings))
-	for i := range d.samples {
-		s := &d.samples[i]
-		s.time = d.nanos(uint64(s.time))
+	g.texts = make([]string, len(g.strings))
+	for i := range g.Samples {
+		s := &g.Samples[i]
+		s.Time = g.Nanos(uint64(s.Time))
 	}
-	order.Stable(d.samples, func(a, b sample) int { return cmp.Compare(a.time, b.time) })
-	d.clock.Trace = d.nanos(d.clockUnits)
+	order.Stable(g.Samples, func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) })
+	g.Clock.Trace = g.Nanos(g.clockUnits)
 	return nil
 }
 
-// Text returns a string by index, or "" for −1.
-func (d *Decoder) Text(i int32) string { return d.text(int(i)) }
+// StringIndex returns the index of a string by its number; −1 for 0. ok is false if there is none.
+func (g *Generation) StringIndex(id uint64) (i int32, ok bool) { return g.stringIDs.index(id) }
 
-func (d *Decoder) text(i int) string {
+// StackIndex returns the index of a call chain by its number; −1 for 0. ok is false if there is
+// none.
+func (g *Generation) StackIndex(id uint64) (i int32, ok bool) { return g.stackIDs.index(id) }
+
+// Sizes returns the number of strings and of call chains.
+func (g *Generation) Sizes() (strings, stacks int) { return len(g.strings), len(g.stacks) }
+
+// Text returns a string by index, or "" for −1.
+func (g *Generation) Text(i int32) string {
 	if i < 0 {
 		return ""
 	}
-	s := d.strings[i]
-	if d.texts[i] == "" && s.end > s.begin {
-		d.texts[i] = string(d.data[s.begin:s.end])
+	s := g.strings[i]
+	if g.texts[i] == "" && s.end > s.begin {
+		g.texts[i] = string(g.data[s.begin:s.end])
 	}
-	return d.texts[i]
+	return g.texts[i]
 }
 
-// Stacks returns the number of call chains.
-func (d *Decoder) Stacks() int { return len(d.stacks) }
-
-// Strings returns the number of strings.
-func (d *Decoder) Strings() int { return len(d.strings) }
-
-// Stack returns the frames of a call chain as indexes, innermost first.
-func (d *Decoder) Stack(i int32) []int32 {
-	s := d.stacks[i]
-	return d.refs[s.begin:s.end]
-}
-
-// StackNumbered is Stack by the number in the trace. It returns nil if there is none.
-func (d *Decoder) StackNumbered(id uint64) []int32 {
-	if i, ok := d.stackIDs.index(id); ok && i >= 0 {
-		return d.Stack(i)
+// Stack returns the frames of a call chain by index, as indexes, innermost first.
+func (g *Generation) Stack(i int32) []int32 {
+	if i < 0 {
+		return nil
 	}
-	return nil
+	s := g.stacks[i]
+	return g.refs[s.begin:s.end]
 }
-
-// Frames returns the frames of all call chains, one for each program counter.
-func (d *Decoder) Frames() []Frame { return d.frames }
-
-// Clock returns the clock snapshot, if there is one.
-func (d *Decoder) Clock() (Clock, bool) { return d.clock, d.hasClock }
-
-// Goroutine returns the ID of a goroutine by index.
-func (d *Decoder) Goroutine(i int32) int64 { return d.gs[i].id }
-
-// Thread returns the operating system's ID of a thread by index.
-func (d *Decoder) Thread(i int32) int64 { return int64(d.threads[i].id) }
-
-// Lost returns the goroutines whose status was added by the decoder, and their threads.
-func (d *Decoder) Lost() []Lost { return d.lost }
-
-// Lost is a coroutine whose end is its only event in the generation.
-type Lost struct{ Thread, G int64 }

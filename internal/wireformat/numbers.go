@@ -1,68 +1,75 @@
 package wireformat
 
-import "unsafe"
+import "math/bits"
 
 // Numbers assigns numbers to keys in order of appearance. It is a hash table with open addressing,
-// because map lookups for each event would take a fifth of the decoding time.
+// because map lookups for each event would take a fifth of the decoding time. The zero value is
+// empty.
 type Numbers struct {
-	slots []slot
-	n     int
+	Keys  []uint64 // by number
+	slots []int32  // number + 1; 0 = empty
 	shift uint
-}
-
-type slot struct {
-	key    uint64
-	number int32 // +1; 0 = empty
 }
 
 const golden = 0x9E3779B97F4A7C15
 
-// Add returns the number of a key, and whether the key is new.
-func (t *Numbers) Add(key uint64) (number int32, isNew bool) {
-	if 4*(t.n+1) > 3*len(t.slots) {
-		t.grow()
+// Find returns the number of a key, or −1.
+func (t *Numbers) Find(key uint64) int32 {
+	if len(t.slots) == 0 {
+		return -1
 	}
 	mask := uint64(len(t.slots) - 1)
 	for h := key * golden >> t.shift; ; h++ {
-		s := &t.slots[h&mask]
-		if s.number == 0 {
-			t.n++
-			s.key, s.number = key, int32(t.n)
-			return int32(t.n - 1), true
-		}
-		if s.key == key {
-			return s.number - 1, false
+		n := t.slots[h&mask] - 1
+		if n < 0 || t.Keys[n] == key {
+			return n
 		}
 	}
 }
 
-func (t *Numbers) grow() {
-	old := t.slots
-	size := max(256, 2*len(old))
-	t.slots = make([]slot, size)
-	t.shift = 64
-	for n := size; n > 1; n >>= 1 {
-		t.shift--
+// Add returns the number of a key, and whether the key is new.
+func (t *Numbers) Add(key uint64) (number int32, isNew bool) {
+	if n := t.Find(key); n >= 0 {
+		return n, false
 	}
-	mask := uint64(size - 1)
-	for _, s := range old {
-		if s.number == 0 {
-			continue
-		}
-		h := s.key * golden >> t.shift
-		for t.slots[h&mask].number != 0 {
-			h++
-		}
-		t.slots[h&mask] = s
+	n := len(t.Keys)
+	if 4*(n+1) > 3*len(t.slots) {
+		t.Grow(2*n + 1)
 	}
+	t.Keys = append(t.Keys, key)
+	t.insert(key, n)
+	return int32(n), true
+}
+
+// Grow makes room for n keys in total.
+func (t *Numbers) Grow(n int) {
+	size := 1 << max(8, bits.Len(uint(4*n/3)))
+	if size <= len(t.slots) {
+		return
+	}
+	t.slots, t.shift = make([]int32, size), uint(64-bits.TrailingZeros(uint(size)))
+	t.Keys = append(make([]uint64, 0, n), t.Keys...)
+	for i, key := range t.Keys {
+		t.insert(key, i)
+	}
+}
+
+// insert enters a new key.
+func (t *Numbers) insert(key uint64, number int) {
+	mask := uint64(len(t.slots) - 1)
+	h := key * golden >> t.shift
+	for t.slots[h&mask] != 0 {
+		h++
+	}
+	t.slots[h&mask] = int32(number) + 1
 }
 
 // growth returns the number of bytes to allocate if n more keys make the table grow, else 0.
 func (t *Numbers) growth(n int) int {
-	if 4*(t.n+n) <= 3*len(t.slots) {
+	if n += len(t.Keys); 4*n <= 3*len(t.slots) {
 		return 0
 	}
-	return 2 * len(t.slots) * int(unsafe.Sizeof(slot{}))
+	return 8*n + 4<<bits.Len(uint(4*n/3))
 }
 
 // ids maps the numbers that a trace assigns to strings or call chains to indexes in order of
