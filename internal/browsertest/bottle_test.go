@@ -90,7 +90,9 @@ func TestAddress(t *testing.T) {
 	p := openFile(t, testData(5, 500), "group=main.main&time=656000000-984000000&window=2&by=lock,owner-func&without=sync-mutex&y=cycles", wide)
 	p.shows("#bar", "main.main", "656 ms – 984 ms")
 	p.shows("#window-text", "window 3 of 10")
-	p.shows("#aspects-used", "lock", "owner func")
+	if got := p.order(); got != "lock,owner-func" {
+		t.Errorf("the tree is by %q", got)
+	}
 	p.shows("#what-if", "3.12")
 	if y := p.eval(`document.querySelector("#y").value`); y != "cycles" {
 		t.Errorf("y is %q", y)

@@ -56,27 +56,30 @@ const trouble = () => V.wants.map(w => differs(aggregate(V.profiles[w.Profile], 
 
 // order returns the aspects on the page.
 func (p *page) order() string {
-	return p.eval(`[...document.querySelectorAll("#aspects-used button")].map(b => b.dataset.aspect).join()`)
+	return p.eval(`[...document.querySelectorAll("#aspects select")].map(e => e.value).filter(Boolean).join()`)
 }
 
-// Arrow keys and Delete change the tree.
+// A menu for each level changes the tree.
 func TestAspects(t *testing.T) {
 	d := testData(5, 50)
 	p := openFile(t, d, "by=owner-func,kind,lock,waiter-func", wide)
 	p.firstRow(d, contention.ByOwnerFunc)
-	p.must(p.Eval(`document.querySelector('#aspects-used [data-aspect="lock"]').focus()`, nil))
-	p.key("ArrowLeft", "ArrowLeft")
-	if got := p.order(); got != "lock,owner-func,kind,waiter-func" {
-		t.Errorf("after two arrows: %s", got)
+	p.choose("#aspect-0", "lock")
+	if got := p.order(); got != "lock,kind,owner-func,waiter-func" {
+		t.Errorf("after the first aspect changed: %s", got)
+	}
+	if got := p.eval(`document.activeElement.id`); got != "aspect-0" {
+		t.Errorf("the focus is at %q", got)
 	}
 	p.firstRow(d, contention.ByLock)
-	p.key("Delete")
-	if got := p.order(); got != "owner-func,kind,waiter-func" {
-		t.Errorf("after Delete: %s", got)
+	p.choose("#aspect-0", "")
+	if got := p.order(); got != "kind,owner-func,waiter-func" {
+		t.Errorf("after the first aspect is none: %s", got)
 	}
-	p.click(`#aspects-rest [data-aspect="class"]`)
+	p.choose("#aspect-0", "owner-func")
+	p.choose("#aspect-3", "class")
 	if got := p.order(); got != "owner-func,kind,waiter-func,class" {
-		t.Errorf("after a click: %s", got)
+		t.Errorf("after one is added: %s", got)
 	}
 	if hash := p.eval("decodeURIComponent(location.hash)"); !strings.Contains(hash, "by=owner-func,kind,waiter-func,class") {
 		t.Errorf("the address has %q", hash)

@@ -116,7 +116,8 @@ func TestRootsInWindows(t *testing.T) {
 	p.click("#tree [role=treeitem]")
 	p.must(p.Eval(`document.querySelector("#tree [role=treeitem]").dataset.before = "true"`, nil))
 	for range 3 {
-		p.click("#next")
+		p.must(p.Eval(`document.querySelector("#window").focus()`, nil))
+		p.key("ArrowRight")
 	}
 	p.wait(`!document.querySelector("#tree [data-before]")`)
 }

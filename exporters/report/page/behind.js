@@ -10,10 +10,8 @@ function drawBehind() {
 	fill(at, h("div.panel", {role: "region", "aria-labelledby": "behind-title"},
 		h("h3#behind-title", null, "behind ", groups.map((g, i) => [i ? ", " : "", groupName(g)])),
 		starts.length ? h("p.muted", null, "started as ", starts.map((f, i) => [i ? ", " : "", h("bdi.code", null, show(f, 200))])) : null,
-		h("div.columns", null, waitBars(groups), rows.length ? goroutineTable(rows) : h("p.muted", null, goroutinesMissing()))));
+		h("div.columns", null, waitBars(groups), rows.length ? goroutineTable(rows) : h("p.muted", null, D.bottle.groupBy && D.bottle.groupBy !== "function" ? "Single goroutines are shown for graphs by function." : "The recording does not tell single goroutines apart."))));
 }
-
-const goroutinesMissing = () => D.bottle.groupBy && D.bottle.groupBy !== "function" ? "Single goroutines are shown for graphs by function." : "The recording does not tell single goroutines apart.";
 
 // waitBars shows how the goroutines of the groups spent the selected window.
 function waitBars(groups) {

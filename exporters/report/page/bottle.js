@@ -63,7 +63,7 @@ function drawBottle() {
 }
 
 // inNeck reports whether a box is in the neck of the shown graph. Colors are those of the whole recording.
-const inNeck = (b, g) => neckOf(g).some(l => l.boxes.includes(b));
+const inNeck = (b, g) => neckOf(g).has(b);
 
 // drawLead draws the line above the graph.
 function drawLead(lead, g) {

@@ -23,37 +23,29 @@ function pairsBelow(path, filter) {
 	return {pairs, waits, noOwner};
 }
 
+const chainKey = ([stack, group]) => NO_OWNER[stack] ? stack : stack + ":" + group;
+
 function drawChains(filter) {
-	const c = shownContention(state.sel), {pairs, waits, noOwner} = pairsBelow(state.view.tree, filter);
-	const waiters = new Map(), owners = new Map();
-	const put = (map, stack, group, time, forWork) => {
-		const key = stack + ":" + group, e = map.get(key) || {key, stack, group, waited: 0, forWork: 0, ready: 0};
-		e.waited += time;
-		if (forWork) e.forWork += time;
-		map.set(key, e);
-	};
-	const P = c.pairs, W = c.waits, wkey = i => P.ws[i] + ":" + P.wg[i], okey = i => P.os[i] + ":" + P.og[i];
-	const there = {waiter: new Set([...pairs.map(wkey), ...waits.map(i => W.ws[i] + ":" + W.wg[i])]), owner: new Set(pairs.map(okey))};
-	for (const i of waits) {
-		if (W.handOff[i] > 0 && (!noOwner || noOwner === HAND_OFF)) there.owner.add(HAND_OFF);
-		if (W.unattributed[i] > 0 && (!noOwner || noOwner === UNATTRIBUTED)) there.owner.add(UNATTRIBUTED);
+	const {waits: W, pairs: P} = shownContention(state.sel), {pairs, waits, noOwner} = pairsBelow(state.view.tree, filter);
+	const rows = pairs.map(i => ({waiter: [P.ws[i], P.wg[i]], owner: [P.os[i], P.og[i]], time: P.blamed[i], forWork: P.forWork[i]}));
+	for (const [key, part] of [[HAND_OFF, W.handOff], [UNATTRIBUTED, W.unattributed]]) {
+		if (!noOwner || noOwner === key) for (const i of waits) if (part[i] > 0) rows.push({waiter: [W.ws[i], W.wg[i]], owner: [key, -1], time: part[i], forWork: W.forWork[i]});
 	}
-	for (const side of ["waiter", "owner"]) if (!there[side].has(chainsShown[side])) chainsShown[side] = null; // it has nothing to do with this selection
-	for (const i of pairs) {
-		if (chainsShown.owner === null || chainsShown.owner === okey(i)) put(waiters, P.ws[i], P.wg[i], P.blamed[i], P.forWork[i]);
-		if (chainsShown.waiter === null || chainsShown.waiter === wkey(i)) put(owners, P.os[i], P.og[i], P.blamed[i], P.forWork[i]);
-	}
-	for (const i of waits) {
-		const key = W.ws[i] + ":" + W.wg[i], off = !noOwner || noOwner === HAND_OFF ? W.handOff[i] : 0, un = !noOwner || noOwner === UNATTRIBUTED ? W.unattributed[i] : 0;
-		if (chainsShown.owner === null || chainsShown.owner === HAND_OFF) put(waiters, W.ws[i], W.wg[i], off, W.forWork[i]);
-		if (chainsShown.owner === null || chainsShown.owner === UNATTRIBUTED) put(waiters, W.ws[i], W.wg[i], un, W.forWork[i]);
-		if (chainsShown.waiter === null || chainsShown.waiter === key) {
-			if (off) put(owners, HAND_OFF, -1, off, W.forWork[i]);
-			if (un) put(owners, UNATTRIBUTED, -1, un, W.forWork[i]);
+	for (const side of ["waiter", "owner"]) if (!rows.some(r => chainKey(r[side]) === chainsShown[side])) chainsShown[side] = null; // it has nothing to do with this selection
+	// sums returns the time of each chain of a side, with the chosen one of the other side.
+	const sums = (side, other) => {
+		const map = new Map();
+		for (const r of rows) {
+			const key = chainKey(r[side]), [stack, group] = r[side], e = map.get(key) || {key, stack, group, waited: 0, forWork: 0, ready: 0};
+			if (chainsShown[other] !== null && chainsShown[other] !== chainKey(r[other])) continue;
+			e.waited += r.time;
+			if (r.forWork) e.forWork += r.time;
+			map.set(key, e);
 		}
-	}
+		return map;
+	};
 	drawActivity(pairs);
-	fill(byID("chains"), chainList("waiter", "who waited", waiters), chainList("owner", "who held it", owners));
+	fill(byID("chains"), chainList("waiter", "who waited", sums("waiter", "owner")), chainList("owner", "who held it", sums("owner", "waiter")));
 }
 
 function chainList(side, title, map) {
@@ -80,7 +72,7 @@ function drawActivity(pairs) {
 const NO_OWNER = {[HAND_OFF]: "on its way to the next owner", [UNATTRIBUTED]: "not known"};
 
 function chainItem(side, e, total) {
-	const c = D.contention, key = NO_OWNER[e.stack] ? e.stack : e.key, chain = c.stacks[e.stack], on = chainsShown[side] === key;
+	const c = D.contention, key = e.key, chain = c.stacks[e.stack], on = chainsShown[side] === key;
 	const group = c.partyOf[e.group], frames = chain ? chain.f : [];
 	return h("li" + (on ? ".on" : ""), null, h("button.chain", {type: "button", "aria-pressed": String(on), onclick: () => {
 		chainsShown[side] = on ? null : key;

@@ -1,14 +1,12 @@
 // The bar at the top: the selection as chips that can be removed.
 
-const PLACES = {groups: "group", goroutines: "goroutine", locks: "lock", tasks: "task", procs: "processor", threads: "thread", ended: "ended", where: "where"};
-
 // chipList returns the selection as {label, value, remove}.
 function chipList(sel) {
 	const out = [];
-	for (const [list, label] of Object.entries(PLACES)) {
+	for (const [key, list] of Object.entries(LISTS)) {
 		for (const v of sel[list]) {
 			const text = list === "groups" ? groupTitle(v) : show(v, 60);
-			out.push({label, text, color: list === "groups" ? D.groups[v].color : null, remove: () => select({[list]: state.sel[list].filter(o => o !== v)})});
+			out.push({label: key === "proc" ? "processor" : key, text, color: list === "groups" ? D.groups[v].color : null, remove: () => select({[list]: state.sel[list].filter(o => o !== v)})});
 		}
 	}
 	if (sel.time) out.push({label: "time", text: `${duration(sel.time[0])} – ${duration(sel.time[1])}`, remove: () => { look({window: -1}); select({time: null}); }});

@@ -8,14 +8,13 @@ const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3fa0d8",
 
 // colorGroups assigns a color to each group: first the neck, then the others in the order of the stack.
 function colorGroups(groups, graph) {
-	const neck = new Set(), next = new Map();
+	const neck = new Set(graph ? [...neckOf(graph)].map(b => b.g) : []), next = new Map();
 	const pick = list => {
 		const n = next.get(list) || 0;
 		next.set(list, n + 1);
 		return list[n % list.length];
 	};
 	const boxes = graph ? graph.boxes.filter(b => b.share > 0) : [];
-	for (const l of graph ? neckOf(graph) : []) for (const b of l.boxes) neck.add(b.g);
 	const give = i => {
 		const g = groups[i];
 		if (g.color) return;
@@ -27,22 +26,18 @@ function colorGroups(groups, graph) {
 	groups.forEach((_, i) => give(i));
 }
 
-// lossesOf lists where a graph lost capacity, largest first, like bottle.Graph.Losses: idle time (no boxes), the collector as a
-// whole, and each other box.
-function lossesOf(g) {
-	const gc = g.boxes.filter(b => D.groups[b.g].kind === "gc"), sum = list => list.reduce((t, b) => t + b.lost, 0);
-	return [{boxes: [], lost: g.idleLost}, ...g.boxes.filter(b => D.groups[b.g].kind !== "gc").map(b => ({boxes: [b], lost: b.lost})), {boxes: gc, lost: sum(gc)}]
-		.filter(l => l.lost > 0).sort((a, b) => b.lost - a.lost);
-}
-
 const lostOf = g => g.capacity ? g.capacity - g.boxes.reduce((t, b) => t + b.running, 0) : 0;
 
-// neckOf returns the losses of at least 5% of the capacity, like bottle.Graph.Neck.
+// neckOf returns the boxes that lost at least 5% of the capacity while they ran, like bottle.Graph.Neck. Those of the collector
+// count together.
 const necks = new WeakMap();
 
 function neckOf(g) {
-	if (!necks.has(g)) necks.set(g, lossesOf(g).filter(l => l.lost >= Math.floor(g.capacity / 20)));
-	return necks.get(g);
+	if (necks.has(g)) return necks.get(g);
+	const isGC = b => D.groups[b.g].kind === "gc", collector = g.boxes.filter(isGC).reduce((t, b) => t + b.lost, 0), least = Math.max(1, Math.floor(g.capacity / 20));
+	const neck = new Set(g.boxes.filter(b => (isGC(b) ? collector : b.lost) >= least));
+	necks.set(g, neck);
+	return neck;
 }
 
 const channels = hex => [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));

@@ -5,7 +5,7 @@ function makeContention() {
 	c.hasGoroutines = (c.waits.wid || []).some(id => id > 0);
 	c.hasRoots = (c.roots.links || []).some(n => n > 0);
 	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it during the wait. Time that belongs to no owner is hand-off (the lock was on its way to its next owner) or unattributed (it is not known who held it, or whether it was held)." + (hasReady(c) ? " Ready is the time after a wait until the goroutine had a processor." : "") + " The root is the owner at the end of a chain of owners that waited themselves."),
-		h("p.lead#contention-lead"), makeAspects(),
+		h("p.lead#contention-lead"), h("div.aspect-box#aspects"),
 		h("p.key", {"aria-hidden": "true"}, [["blamed", "blamed on an owner"], ["handoff", "hand-off"], ["unattributed", "unattributed"]].map(([what, words]) => h("span", null, h("i." + what), words))),
 		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), h("div#unfinished"), notes(contentionNotes(c), "notes on contention"));
 }
@@ -23,7 +23,7 @@ function contentionNotes(c) {
 function drawContention() {
 	if (!D.contention || !byID("contention")) return;
 	const filter = contentionFilter(state.sel), c = shownContention(state.sel), root = aggregate(c, aspectOrder(), filter);
-	drawAspects(document.activeElement && document.activeElement.dataset && byID("aspects-used").contains(document.activeElement) ? document.activeElement.dataset.aspect : null);
+	drawAspects();
 	fill(byID("contention-lead"), h("b", null, duration(root.waited)), ` ${waitedWord(c)} in ${plural(root.n, "wait", "waits")}`, root.waited ? `: ${percent(root.blamed, root.waited)} blamed on owners, ${percent(root.handOff, root.waited)} hand-off, ${percent(root.unattributed, root.waited)} unattributed.` : ".",
 		root.forWork ? ` ${duration(root.forWork)} (${percent(root.forWork, root.waited)}) of that is waits for workers, for work or for the network, which need not cost anything.` : null,
 		root.ready ? ` Then ready for ${duration(root.ready)}, until they had a processor; for ${duration(root.idle)} of that, one was idle.` : null,

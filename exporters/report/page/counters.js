@@ -16,7 +16,7 @@ function makeCounters() {
 	const condition = h("input.code", {id: "condition", placeholder: "duration > 1ms && ended = preempted", "aria-label": "condition", ...code});
 	const addCondition = ev => { ev.preventDefault(); tryCondition(condition); };
 	Object.assign(countersSection, {time: at("overtime"), scatter: at("scatter"), lanes: at("lanes"), stats: h("div"), sums: h("div"), records: h("div"), figures: h("span#counter-figures", {role: "status"}), trouble: h("p.trouble#metric-trouble", {role: "alert"}), lead: h("p.lead")});
-	for (const key of ["time", "scatter", "lanes"]) onWidth(countersSection[key], soon(() => drawCounters("width")));
+	for (const key of ["time", "scatter", "lanes"]) onWidth(countersSection[key], drawCounters);
 	const choice = (key, label, list) => h("label", null, label, h("select", {id: "choose-" + key, onchange: ev => look({[key]: ev.target.value})}, list.map(v => h("option", {value: v, selected: state.view[key] === v}, v))));
 	const check = (id, axis, label) => h("label.switch", null, h("input", {type: "checkbox", id, checked: isLog(axis), onchange: ev => look({log: "xy".split("").filter(a => a === axis ? ev.target.checked : isLog(a)).join("")})}), label);
 	const block = (title, ...children) => h("div", null, h("h3", null, title), children);
@@ -78,30 +78,17 @@ function trouble(err, input) {
 }
 
 // drawCounters schedules a redraw of the section; several calls at once cause one redraw.
-const reasons = new Set();
+let redraw = 0;
 function drawCounters(what) {
-	if (!reasons.size) setTimeout(() => {
-		const all = new Set(reasons);
-		reasons.clear();
-		askAndDraw(all);
-	}, 15);
-	reasons.add(what);
-}
-
-// breathe lets the browser draw before the next long computation.
-const breathe = () => new Promise(done => setTimeout(done));
-
-// latest wraps an asynchronous function so that outdated results are dropped.
-function latest(f) {
-	let turn = 0;
-	return async (...args) => {
-		const mine = ++turn;
-		return f(() => mine === turn, ...args);
-	};
+	if (what === "sel") recordView.offset = 0;
+	clearTimeout(redraw);
+	redraw = setTimeout(askAndDraw, 15);
 }
 
 // askAndDraw queries the engine for the selection and draws the answer, unless the selection changed since.
-const askAndDraw = latest(async (current, why) => {
+let asked = 0;
+async function askAndDraw() {
+	const mine = ++asked, current = () => mine === asked;
 	const v = state.view, wall = Math.max(1, D.counters.wall), S = countersSection;
 	v.x = v.x || defaultMetric("x");
 	v.y = v.y || defaultMetric("y");
@@ -110,11 +97,10 @@ const askAndDraw = latest(async (current, why) => {
 	byID("choose-table").value = v.table;
 	byID("log-x").checked = isLog("x");
 	byID("log-y").checked = isLog("y");
-	if (why.has("sel")) recordView.offset = 0;
 	const [from, to] = state.sel.time || [0, wall], sel = state.sel;
 	const widthOf = e => Math.max(100, Math.min(4000, Math.floor(e.clientWidth || 600)));
 	try {
-		engine.overtake();
+		if (engine.overtake) engine.overtake();
 		// The charts come first; the tables follow.
 		const [a, time, scatter] = await Promise.all([
 			engine.answer(sel, {units: [v.x, v.y], lanes: {by: v.lanes, metric: v.color, from, to, width: Math.max(60, widthOf(S.lanes) - 150), limit: lanesShown.n}}),
@@ -124,7 +110,7 @@ const askAndDraw = latest(async (current, why) => {
 		const begin = performance.now();
 		showCharts(a, {time, scatter, xUnit: a.units[0], yUnit: a.units[1]});
 		document.documentElement.dataset.drawn = String(performance.now() - begin); // for the benchmark
-		await breathe();
+		await new Promise(done => setTimeout(done)); // the browser draws
 		if (!current()) return;
 		const tables = await engine.answer(sel, {stats: measures(9), table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
 		if (!current()) return;
@@ -135,7 +121,7 @@ const askAndDraw = latest(async (current, why) => {
 		const field = {x: S.x, y: S.y, "units[0]": S.x, "units[1]": S.y, density: S.y, lanes: S.color}[err.part];
 		trouble(err, field || null);
 	}
-});
+}
 
 let answered = 0; // how often everything was answered, for tests
 
@@ -152,8 +138,8 @@ function showCharts(a, found) {
 	fill(S.figures, h("b#selected-count", null, count(a.count)), ` of ${count(a.of)} quanta`);
 	fill(S.lead, `${plural(a.count, "quantum", "quanta")} that ran ${duration(a.duration)}`, binned ? h("span.tag", null, `shown as density: more than ${count(MOST_POINTS)} points`) : "", ".");
 	fill(byID("figures"), `${count(a.count)} of ${count(a.of)} quanta`);
-	drawOverTime(S.time, found);
-	drawScatter(S.scatter, found);
+	drawPoints(S.time, found.time, found.yUnit);
+	drawPoints(S.scatter, found.scatter, found.yUnit, found.xUnit);
 	drawLanes(S.lanes, a.lanes);
 }
 

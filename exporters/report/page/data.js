@@ -12,48 +12,24 @@ const swatch = color => h("span.swatch", {style: {background: color}, "aria-hidd
 // groupName returns the name of a group with its color, shortened to most characters.
 const groupName = (g, most = 120) => h("span.group", null, swatch(D.groups[g].color), name(D.groups[g].name, show(D.groups[g].short, most)));
 
-// Column is a column of the table. Its values by row are decoded on first use.
+// Column is a column of the table. Its values by row are decoded on first use; NaN is an unknown one.
 class Column {
 	constructor(spec, bytes) { this.spec = spec; this.bytes = bytes; }
 
-	// raw returns a typed array of the stored values.
-	get raw() {
-		if (this.values) return this.values;
-		const {type, offset, value = 0} = this.spec, rows = D.counters.rows;
-		if (type === "const") {
-			this.values = new ((value | 0) === value ? Int32Array : Float64Array)(rows).fill(value);
-		} else {
-			const kind = {u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array}[type];
-			this.values = new kind(this.bytes, offset, rows);
-		}
-		return this.values;
-	}
+	get numbers() { return this.values ||= this.decode(); }
 
-	// ints returns the values of a column of indexes, which are all known.
-	get ints() {
-		const base = this.spec.base || 0;
-		return base ? Int32Array.from(this.raw, v => v + base) : this.raw;
-	}
-
-	// numbers returns the values as numbers, NaN where unknown.
-	get numbers() {
-		if (this.floats) return this.floats;
-		const raw = this.raw, {type, unknown, base} = this.spec;
+	decode() {
+		const {type, offset, value = 0, unknown, base = 0} = this.spec, {rows} = D.counters;
+		if (type === "const") return new Float64Array(rows).fill(value + base);
+		const raw = new ({u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array}[type])(this.bytes, offset, rows);
 		const none = unknown ? {u8: 0xff, u16: 0xffff, u32: 0xffffffff}[type] : undefined;
-		if (type === "f64") return this.floats = raw;
-		const out = new Float64Array(raw.length);
-		for (let i = 0; i < raw.length; i++) out[i] = raw[i] === none ? NaN : raw[i] + (base || 0);
-		return this.floats = out;
+		return type === "f64" ? raw : Float64Array.from(raw, v => v === none ? NaN : v + base);
 	}
 }
 
 // loadColumns decodes the table in the page.
 async function loadColumns(form) {
-	const text = atob(form.packed);
-	const packed = Uint8Array.from(text, c => c.charCodeAt(0));
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-	const bytes = await new Response(stream).arrayBuffer();
-	const columns = {};
-	for (const [key, spec] of Object.entries(form.columns)) columns[key] = new Column(spec, bytes);
-	return columns;
+	const packed = new Blob([Uint8Array.from(atob(form.packed), c => c.charCodeAt(0))]);
+	const bytes = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+	return Object.fromEntries(Object.entries(form.columns).map(([key, spec]) => [key, new Column(spec, bytes)]));
 }

@@ -70,15 +70,6 @@ function onWidth(e, f) {
 	}).observe(e);
 }
 
-// soon calls f once in the next frame, even if it is called several times.
-function soon(f) {
-	let frame = 0;
-	return () => {
-		cancelAnimationFrame(frame);
-		frame = requestAnimationFrame(f);
-	};
-}
-
 // section creates a section of the page with a heading and an explanation.
 function section(id, title, ...children) {
 	return h("section#" + id, {"aria-labelledby": id + "-title"}, h(`h2#${id}-title`, null, title), children);

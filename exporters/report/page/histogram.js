@@ -9,19 +9,10 @@ function highOf(low) {
 
 // addHistograms adds {tasks, min, max, sum, buckets: [low, count, …]}.
 function addHistograms(parts) {
-	const h = {count: 0, min: 0, max: 0, sum: 0, buckets: []}, counts = new Map();
-	for (const p of parts) {
-		for (let i = 0; i < p.buckets.length; i += 2) {
-			counts.set(p.buckets[i], (counts.get(p.buckets[i]) || 0) + p.buckets[i + 1]);
-			h.count += p.buckets[i + 1];
-		}
-		if (!p.buckets.length) continue;
-		h.min = h.buckets.length || h.sum || h.max ? Math.min(h.min, p.min) : p.min;
-		h.max = Math.max(h.max, p.max);
-		h.sum += p.sum;
-	}
-	h.buckets = [...counts].sort((a, b) => a[0] - b[0]);
-	return h;
+	const counts = new Map(), some = parts.filter(p => p.buckets.length);
+	for (const p of some) for (let i = 0; i < p.buckets.length; i += 2) counts.set(p.buckets[i], (counts.get(p.buckets[i]) || 0) + p.buckets[i + 1]);
+	const buckets = [...counts].sort((a, b) => a[0] - b[0]), sum = list => list.reduce((t, n) => t + n, 0);
+	return {count: sum(buckets.map(b => b[1])), min: some.length ? Math.min(...some.map(p => p.min)) : 0, max: Math.max(0, ...some.map(p => p.max)), sum: sum(some.map(p => p.sum)), buckets};
 }
 
 // quantileOf returns the value at or below which a part of all values lies.

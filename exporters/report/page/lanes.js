@@ -8,7 +8,7 @@ const laneHeight = () => Math.round(17 * zoom());
 
 function drawLanes(host, a) {
 	const names = h("ul.lane-names"), canvas = h("canvas", {role: "img", tabindex: "-1", "aria-label": `timelines of ${a.lanes.length} lanes by ${a.by}${a.metric ? ", colored by " + a.metric : ""}; the table by ${a.by} has sums`});
-	const box = h("div");
+	const box = h("div.draggable");
 	fill(host, h("div.lane-list", null, names, box), h("div.fields", null, laneScale(a), glyphLegend(a), laneMore(a)));
 	box.append(canvas);
 	const width = Math.max(120, box.clientWidth), height = a.lanes.length * laneHeight() + 26 * zoom(), dpr = devicePixelRatio;
@@ -20,7 +20,10 @@ function drawLanes(host, a) {
 	const ctx = canvas.getContext("2d");
 	ctx.scale(dpr, dpr);
 	paintLanes(ctx, a, width, height);
-	dragLanes(box, canvas, a, width);
+	dragTime(box, canvas, x => a.from + x / width * (a.to - a.from), ev => {
+		const lane = Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / laneHeight());
+		if (a.lanes[lane]) names.querySelectorAll("button")[lane].click();
+	});
 }
 
 function laneName(a, lane) {
@@ -97,29 +100,11 @@ const glyphLegend = a => {
 
 function laneScale(a) {
 	if (!a.metric) return h("span.muted", null, "colored by group; paler where it ran only in part");
-	const c = h("canvas", {width: 120, height: 10, "aria-hidden": "true"}), ctx = c.getContext("2d"), [lo, hi] = valueRange(a);
-	for (let x = 0; x < 120; x++) {
-		ctx.fillStyle = rgb(ramp(x / 119, isDark()));
-		ctx.fillRect(x, 0, 1, 10);
-	}
-	return h("span.scale", null, `${show(a.metric, 60)}: ${measure(lo, a.unit)}`, c, measure(hi, a.unit), " (grey: not known)");
+	const [lo, hi] = valueRange(a), colors = isDark() ? [...RAMP].reverse() : RAMP;
+	return h("span.scale", null, `${show(a.metric, 60)}: ${measure(lo, a.unit)}`, h("span.ramp", {style: {background: `linear-gradient(90deg, ${colors.join(", ")})`}, "aria-hidden": "true"}), measure(hi, a.unit), " (grey: not known)");
 }
 
 function laneMore(a) {
 	if (!a.omitted) return null;
 	return h("span", null, h("span.muted", null, `${plural(a.omitted, "lane", "lanes")} more, which ran ${duration(a.omitted_busy)} `), lanesShown.n >= MOST_LANES ? null : h("button", {type: "button", onclick: () => { lanesShown.n = Math.min(MOST_LANES, lanesShown.n * 3); drawCounters("view"); }}, "show more"));
-}
-
-// dragLanes selects time by dragging, and a lane by a click.
-function dragLanes(box, canvas, a, width) {
-	let mark = null;
-	box.style.setProperty("position", "relative");
-	dragTime(canvas, (from, to) => {
-		if (!mark) box.append(mark = h("div.u-select.mark"));
-		mark.style.setProperty("left", from + "px");
-		mark.style.setProperty("width", to - from + "px");
-	}, () => { mark.remove(); mark = null; }, x => a.from + x / width * (a.to - a.from), ev => {
-		const lane = Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / laneHeight());
-		if (a.lanes[lane]) box.parentNode.querySelectorAll("button")[lane].click();
-	});
 }

@@ -34,7 +34,6 @@ async function start() {
 	add(main, notes(D.warnings, "notes on the recording"));
 	if (D.verdict) main.append(makeVerdict(D.verdict));
 	for (const id of Object.keys(MAKE)) main.append(present(id) ? MAKE[id]() : missing(id));
-	onChange(drawAll);
 	drawAll("start");
 	document.querySelector(".skip").addEventListener("click", ev => { // the address is for the state
 		ev.preventDefault();

@@ -1,39 +1,28 @@
-// Values over time, and the scatter plot of two metrics. Each selected quantum is a point in the color of its group. If there are too
-// many points, the plot shows their density and is labelled so.
+// Values over time, and the scatter plot of two metrics. Each selected quantum is a point in the color of its group.
 
-// drawOverTime draws the metric y against the time at which quanta begin.
-function drawOverTime(host, found) {
-	const range = state.sel.time || [0, Math.max(1, D.counters.wall)];
-	const points = onAxes(found.time.points, false, isLog("y")), {density} = found.time, y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : logRange(density.y_range, isLog("y")), isLog("y"));
+// drawPoints draws the metric y against the time at which quanta begin or, with the unit of the metric x, against that metric.
+function drawPoints(host, found, yUnit, xUnit) {
+	const scatter = xUnit !== undefined, lx = scatter && isLog("x"), ly = isLog("y"), points = onAxes(found.points, lx, ly), {density} = found, whole = state.sel.time || [0, Math.max(1, D.counters.wall)];
+	const axis = (text, unitName, key, log) => ({label: show(text, 60), unit: unitName, range: padded(points ? rangeOf(points[key]) : logRange(density[key + "_range"], log)), log});
+	const between = (xr, yr, wide, high) => {
+		const add = [];
+		if (wide) add.push(inRange(state.view.x, lx ? xr.map(v => 10 ** v) : xr, xUnit));
+		if (high) add.push(inRange(state.view.y, ly ? yr.map(v => 10 ** v) : yr, yUnit));
+		select({where: [...state.sel.where, add.join(" && ")]});
+	};
 	makePlot(host, {
-		label: `${state.view.y} over time, ${plotWords(found.time)}`, x: {label: "time", unit: "ns", range: state.sel.time ? padded(range, .02) : range}, y,
+		label: `${state.view.y} ${scatter ? "against " + state.view.x : "over time"}, ${plotWords(found)}`, both: scatter,
+		x: scatter ? axis(state.view.x, xUnit, "x", lx) : {label: "time", unit: "ns", range: state.sel.time ? padded(whole, .02) : whole}, y: axis(state.view.y, yUnit, "y", ly),
 		paint: (u, ctx) => {
-			paintSpans(u, ctx);
+			if (!scatter) paintSpans(u, ctx);
 			if (points) paintPoints(u, ctx, points.x, points.y, points.group);
-			else paintDensity(u, ctx, density, false, isLog("y"));
+			else paintDensity(u, ctx, density, lx, ly);
 		},
-		onselect: ([a, b]) => selectTime(a, b), ...pointEvents(points, found.yUnit),
-	});
-}
-
-function drawScatter(host, found) {
-	const lx = isLog("x"), ly = isLog("y"), points = onAxes(found.scatter.points, lx, ly), {density} = found.scatter;
-	const x = metricAxis(state.view.x, found.xUnit, points ? rangeOf(points.x) : logRange(density.x_range, lx), lx), y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : logRange(density.y_range, ly), ly);
-	makePlot(host, {
-		label: `${state.view.y} against ${state.view.x}, ${plotWords(found.scatter)}`, x, y, both: true,
-		paint: (u, ctx) => points ? paintPoints(u, ctx, points.x, points.y, points.group) : paintDensity(u, ctx, density, lx, ly),
-		onselect: !D.served ? null : (xr, yr, wide, high) => {
-			const add = [];
-			if (wide) add.push(between(state.view.x, lx ? xr.map(v => 10 ** v) : xr, found.xUnit));
-			if (high) add.push(between(state.view.y, ly ? yr.map(v => 10 ** v) : yr, found.yUnit));
-			select({where: [...state.sel.where, add.join(" && ")]});
-		}, ...pointEvents(points, found.yUnit),
+		onselect: !scatter ? ([a, b]) => selectTime(a, b) : D.served ? between : null, ...pointEvents(points, yUnit),
 	});
 }
 
 const plotWords = f => f.points ? plural(f.points.x.length, "quantum", "quanta") : `density of ${plural(f.density.known, "quantum", "quanta")}`;
-
-const metricAxis = (text, unitName, range, log) => ({label: show(text, 60), unit: unitName, range: padded(range), log});
 
 // onAxes drops the values of 0 and less on logarithmic axes.
 function onAxes(points, lx, ly) {
@@ -44,8 +33,8 @@ function onAxes(points, lx, ly) {
 
 const logRange = (range, log) => !range ? [0, 1] : log ? range.map(Math.log10) : range;
 
-// between returns the condition that a metric lies in a range.
-function between(text, [lo, hi], unitName) {
+// inRange returns the condition that a metric lies in a range.
+function inRange(text, [lo, hi], unitName) {
 	const suffix = unitName === "ns" ? "ns" : unitName === "bytes" ? "B" : "";
 	const digits = Math.min(17, Math.max(6, 5 + Math.ceil(Math.log10(Math.max(Math.abs(lo), Math.abs(hi)) / (hi - lo))))); // so many that the edges are where they were drawn
 	const num = v => { const r = Number(v.toPrecision(digits)); return (r < 0 ? "-" : "") + Math.abs(r) + suffix; };

@@ -12,7 +12,7 @@ const total = values => values.reduce((t, v) => t + v, 0);
 
 class PickingEngine {
 	constructor(columns) {
-		for (const name of ["goroutine", "thread", "group", "proc", "ending", "wait", "func"]) this[name] = columns[name].ints;
+		for (const name of ["goroutine", "thread", "group", "proc", "ending", "wait", "func"]) this[name] = columns[name].numbers;
 		this.columns = columns;
 		this.begin = columns.begin.numbers;
 		this.duration = columns.duration.numbers;
@@ -25,8 +25,6 @@ class PickingEngine {
 			return p;
 		});
 	}
-
-	overtake() {}
 
 	// metric returns {text, unit, values}, and for a quotient also its sides over and under. NaN means unknown.
 	metric(text) {

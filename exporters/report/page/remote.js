@@ -13,10 +13,7 @@ class RemoteEngine {
 	async ask(path, body) {
 		const response = await fetch(path, {signal: this.asking && this.asking.signal, method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), cache: "no-store"});
 		if (response.ok) return response;
-		let trouble = {};
-		try {
-			trouble = await response.json();
-		} catch { /* not JSON: the status has to do */ }
+		const trouble = await response.json().catch(() => ({})); // else the status has to do
 		throw Object.assign(new Error(trouble.error || response.status + " " + response.statusText), {part: trouble.part});
 	}
 

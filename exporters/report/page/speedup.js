@@ -29,10 +29,8 @@ function without(k) {
 // averaged, weighted by their lengths.
 const shownStacks = () => D.speedup.map(k => stackIn(k) || k);
 
-const stackEdges = k => k.windows.length ? {from: k.windows.map(w => w.from), to: k.windows.map(w => w.to)} : null;
-
 function stackIn(k) {
-	const cover = covered(stackEdges(k), state.sel.time);
+	const cover = covered({from: k.windows.map(w => w.from), to: k.windows.map(w => w.to)}, state.sel.time);
 	if (!cover) return null;
 	const some = k.windows.slice(cover.lo, cover.hi), wall = some.reduce((t, w) => t + w.to - w.from, 0);
 	const mean = f => wall > 0 ? some.reduce((t, w) => t + f(w) * (w.to - w.from), 0) / wall : 0;

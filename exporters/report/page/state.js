@@ -17,26 +17,18 @@ const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes
 
 const state = {sel: emptySelection(), view: defaultView()};
 
-const listeners = [];
-
-// onChange calls f(what) after each change; what is "sel" or "view".
-const onChange = f => listeners.push(f);
-
-function changed(what) {
-	writeAddress();
-	for (const f of listeners) f(what);
-}
-
 // select changes a part of the selection.
 function select(patch) {
 	state.sel = {...state.sel, ...patch};
-	changed("sel");
+	writeAddress();
+	drawAll("sel");
 }
 
 // look changes the view.
 function look(patch) {
 	state.view = {...state.view, ...patch};
-	changed("view");
+	writeAddress();
+	drawAll("view");
 }
 
 // toggle adds a value to a list of the selection, or removes it. Without more, the value replaces the list.
@@ -85,11 +77,11 @@ function parseSelection(p) {
 	return sel;
 }
 
-const VIEW = {x: "x", y: "y", color: "color", lanes: "lanes", table: "table", log: "log"};
+const VIEW = ["x", "y", "color", "lanes", "table", "log"];
 
 function writeAddress() {
 	const p = new URLSearchParams(selectionText(state.sel)), v = state.view;
-	for (const [key, field] of Object.entries(VIEW)) if (v[field] !== defaultView()[field]) p.set(key, v[field]);
+	for (const key of VIEW) if (v[key] !== defaultView()[key]) p.set(key, v[key]);
 	if (v.window >= 0) p.set("window", v.window);
 	if (v.by) p.set("by", v.by.join(","));
 	for (const name of v.off) p.append("without", name);
@@ -100,15 +92,10 @@ function writeAddress() {
 }
 
 function readAddress() {
-	let p;
-	try {
-		p = new URLSearchParams(location.hash.slice(1));
-	} catch {
-		return;
-	}
+	const p = new URLSearchParams(location.hash.slice(1));
 	state.sel = parseSelection(p);
 	const v = defaultView();
-	for (const [key, field] of Object.entries(VIEW)) if (p.get(key)) v[field] = p.get(key);
+	for (const key of VIEW) if (p.get(key)) v[key] = p.get(key);
 	const windows = D.bottle ? D.bottle.windows.length : 0;
 	const w = Number(p.get("window") ?? -1);
 	v.window = Number.isInteger(w) && w < windows ? Math.max(-1, w) : -1;

@@ -33,32 +33,31 @@ function sumsTable(a) {
 			...a.metrics.map((m, i) => ({title: "mean " + show(m, 30), num: true, help: "of a quotient, that of the sums", value: cell(i), cell: r => measure(cell(i)(r), a.units[i])}))],
 		selected: list ? r => !r.rest && state.sel[list].includes(value(r)) : D.served ? r => state.sel.where.includes(textTest(a.by, r.key)) : null,
 		onselect: list || D.served ? (r, more) => {
-			if (r.rest) return;
-			if (list) { if (value(r) !== null && value(r) !== undefined && value(r) !== -1) toggle(list, value(r), more); } else if (r.key) toggleWhere(textTest(a.by, r.key));
+			if (!list && !r.rest && r.key) toggle("where", textTest(a.by, r.key), true);
+			else if (list && !r.rest && (value(r) ?? -1) !== -1) toggle(list, value(r), more);
 		} : null,
 	});
 }
 
 const textTest = (field, text) => field === "func" && text === "(not known)" ? "!known(func)" : `${field} = ${["wait", "kind"].includes(field) ? text : JSON.stringify(text)}`;
 
-const toggleWhere = text => select({where: state.sel.where.includes(text) ? state.sel.where.filter(t => t !== text) : [...state.sel.where, text]});
-
 const recordView = {offset: 0, sort: "", down: false, size: 25};
 
 // recordsTable shows the quanta of the selection, one page at a time.
 function recordsTable(a) {
-	const heads = [["group", ""], ["goroutine", "goroutine"], ["t", "begin"], ["duration", "duration"], ["ended", ""], ["waits for", ""], ["function on top", ""], ...a.metrics.map(m => [show(m, 30), m])];
-	const numeric = i => i === 1 || i === 2 || i === 3 || i > 6, wide = i => i === 1 || i === 4 || i === 5 || i === 6;
-	const head = ([title, sort], i) => h("th", {scope: "col", class: [numeric(i) ? "num" : "", wide(i) ? "wide" : ""].join(" ").trim() || null, "aria-sort": sort && recordView.sort === sort ? (recordView.down ? "descending" : "ascending") : null},
-		sort ? h("button.sort", {type: "button", onclick: () => { Object.assign(recordView, {sort, down: recordView.sort === sort ? !recordView.down : true, offset: 0}); drawCounters("view"); }}, title, h("span", {"aria-hidden": "true"}, recordView.sort === sort ? (recordView.down ? " ▾" : " ▴") : "")) : title);
-	const body = a.rows.map(r => {
-		const g = D.groups.findIndex(o => o.name === r.group && o.kind === r.kind);
-		return h("tr", null, h("th", {scope: "row"}, g >= 0 ? groupName(g) : show(r.group)), h("td.num.wide", null, String(r.goroutine)), h("td.num", null, duration(r.begin)), h("td.num", null, duration(r.duration)), h("td.wide", null, r.ended), h("td.wide", null, r.wait === "none" ? "" : r.wait),
-			h("td.wide", null, r.func ? name(r.func, shortFunc(r.func)) : ""), r.values.map((v, i) => h("td.num", null, measure(v ?? NaN, a.units[i]))));
+	const group = r => D.groups.findIndex(g => g.name === r.group && g.kind === r.kind);
+	const table = dataTable({
+		id: "record-rows", label: "the quanta of the selection", rows: a.rows, limit: recordView.size, sorted: recordView.sort, resort: (sort, down) => { Object.assign(recordView, {sort, down, offset: 0}); drawCounters("view"); },
+		columns: [
+			{title: "group", cell: r => group(r) >= 0 ? groupName(group(r)) : show(r.group)}, {title: "goroutine", key: "goroutine", num: true, cell: r => String(r.goroutine), wide: true},
+			{title: "t", key: "begin", num: true, cell: r => duration(r.begin)}, {title: "duration", key: "duration", num: true, cell: r => duration(r.duration)}, {title: "ended", cell: r => r.ended, wide: true},
+			{title: "waits for", cell: r => r.wait === "none" ? "" : r.wait, wide: true}, {title: "function on top", cell: r => r.func ? name(r.func, shortFunc(r.func)) : "", wide: true},
+			...a.metrics.map((m, i) => ({title: show(m, 30), key: m, num: true, cell: r => measure(r.values[i] ?? NaN, a.units[i])})),
+		],
 	});
 	const go = by => () => { recordView.offset = Math.max(0, recordView.offset + by * recordView.size); drawCounters("view"); };
 	const last = recordView.offset + recordView.size >= a.total;
-	return [h("div.scroll", {tabindex: "0", role: "region", "aria-label": "quanta"}, h("table#record-rows", null, h("caption.unseen", null, "the quanta of the selection"), h("thead", null, h("tr", null, heads.map(head))), h("tbody", null, body))),
+	return [table,
 		h("p.more", null, a.total ? `${count(recordView.offset + 1)} – ${count(Math.min(a.total, recordView.offset + recordView.size))} of ${count(a.total)} ` : "No quanta in the selection. ",
 			h("button", {type: "button", disabled: recordView.offset === 0, onclick: go(-1)}, "previous"), " ", h("button", {type: "button", disabled: last, onclick: go(1)}, "next"))];
 }

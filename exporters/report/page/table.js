@@ -1,5 +1,6 @@
 // Tables: sorted by a click on a heading, with the first rows and more on demand. A click, Enter or space selects a row.
-// Column: {title, num, value|text, cell, strong, wide, plain, help}.
+// Column: {title, num, value|text, cell, strong, wide, plain, help}. A table with resort has its rows sorted by others, by the key of
+// a column; sorted is the current one.
 
 const tableStates = new Map(); // by id: {sort, down, shown}
 
@@ -15,20 +16,22 @@ function dataTable(t) {
 
 function heading(t, st, c, i, draw) {
 	const attributes = {scope: "col", class: columnClass(c), title: c.help};
-	if (!c.value && !c.text || c.plain) return h("th", attributes, c.title);
-	attributes["aria-sort"] = st.sort === i ? (st.down ? "descending" : "ascending") : "none";
+	if (!(t.resort ? c.key : c.value || c.text) || c.plain) return h("th", attributes, c.title);
+	const on = t.resort ? c.key === t.sorted : st.sort === i;
+	attributes["aria-sort"] = on ? (st.down ? "descending" : "ascending") : "none";
 	return h("th", attributes, h("button.sort", {type: "button", onclick: ev => {
-		Object.assign(st, st.sort === i ? {down: !st.down} : {sort: i, down: !!c.num});
-		draw();
+		Object.assign(st, on ? {down: !st.down} : {sort: i, down: !!c.num});
+		if (t.resort) t.resort(c.key, st.down);
+		else draw();
 		byID(t.id).querySelectorAll("th")[i].querySelector("button").focus();
-	}}, c.title, h("span", {"aria-hidden": "true"}, st.sort === i ? (st.down ? " ▾" : " ▴") : "")));
+	}}, c.title, h("span", {"aria-hidden": "true"}, on ? (st.down ? " ▾" : " ▴") : "")));
 }
 
 const columnClass = c => [c.num ? "num" : "", c.wide ? "wide" : "", c.roomy ? "roomy" : ""].join(" ").trim() || null;
 
 function sortedRows(t, st) {
 	const c = t.columns[st.sort];
-	if (!c) return t.rows;
+	if (!c || t.resort) return t.rows;
 	const key = c.value || c.text, sign = st.down ? -1 : 1;
 	return [...t.rows].sort((a, b) => {
 		const x = key(a), y = key(b);
@@ -63,11 +66,8 @@ function tableBody(t, st) {
 }
 
 function rowKey(ev, tr, pick) {
-	if (ev.target !== tr) return;
-	if (ev.key === "Enter" || ev.key === " ") pick(ev, ev.shiftKey || ev.ctrlKey || ev.metaKey);
-	else if (ev.key === "ArrowDown" && tr.nextElementSibling) tr.nextElementSibling.focus();
-	else if (ev.key === "ArrowUp" && tr.previousElementSibling) tr.previousElementSibling.focus();
-	else return;
+	if (ev.target !== tr || ev.key !== "Enter" && ev.key !== " ") return;
+	pick(ev, ev.shiftKey || ev.ctrlKey || ev.metaKey);
 	ev.preventDefault();
 }
 

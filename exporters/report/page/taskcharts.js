@@ -59,12 +59,7 @@ function drawStrip(at, classes) {
 	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.pauses.length, "pause", "pauses")} of the garbage collector`)));
 	if (state.sel.time) root.append(s("rect.chosen", {x: px(state.sel.time[0]), width: Math.max(1, px(state.sel.time[1]) - px(state.sel.time[0])), y: 2, height: y}));
 	fill(at, root, ...t.samples.length ? t.utilization.slice(1).map(u => h("p.muted", null, u + ".")) : []);
-	let mark = null;
-	dragTime(root, (from, to) => {
-		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, height - 50)}));
-		mark.setAttribute("x", from / zoom());
-		mark.setAttribute("width", (to - from) / zoom());
-	}, () => { mark.remove(); mark = null; }, x => (x / zoom() - left) / w * end);
+	dragTime(at, root, x => (x / zoom() - left) / w * end);
 }
 
 function stripRow(g, c, y, a) {
@@ -95,29 +90,27 @@ function stripPanel(g, title, y, a, value, write, top) {
 	return base + 8;
 }
 
-// dragTime selects an interval by dragging over a picture: draw(from, to) shows it, in pixels of the picture, erase removes it, and
-// timeAt returns the time at a pixel. click, if not null, gets the event if the pointer was not dragged.
-function dragTime(picture, draw, erase, timeAt, click) {
-	let from = null, moved = false;
-	const x = ev => {
-		const r = picture.getBoundingClientRect();
-		return Math.min(r.width, Math.max(0, ev.clientX - r.x));
-	};
+// dragTime selects an interval by dragging over a picture in host. timeAt returns the time at a pixel of the picture. click, if given,
+// gets the event if the pointer was not dragged.
+function dragTime(host, picture, timeAt, click) {
+	let from = null, mark = null;
+	const x = ev => Math.min(picture.getBoundingClientRect().width, Math.max(0, ev.clientX - picture.getBoundingClientRect().x));
 	const end = () => {
-		if (moved) erase();
-		from = null;
-		moved = false;
+		if (mark) mark.remove();
+		from = mark = null;
 	};
 	picture.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); picture.setPointerCapture(ev.pointerId); } });
 	picture.addEventListener("pointermove", ev => {
-		if (from === null || Math.abs(x(ev) - from) < 4 && !moved) return;
-		moved = true;
-		draw(Math.min(from, x(ev)), Math.max(from, x(ev)));
+		if (from === null || Math.abs(x(ev) - from) < 4 && !mark) return;
+		const at = picture.getBoundingClientRect(), origin = host.getBoundingClientRect();
+		if (!mark) host.append(mark = h("div.mark", {style: {top: at.y - origin.y + "px", height: at.height + "px"}}));
+		mark.style.setProperty("left", at.x - origin.x + Math.min(from, x(ev)) + "px");
+		mark.style.setProperty("width", Math.abs(x(ev) - from) + "px");
 	});
 	picture.addEventListener("pointercancel", end);
 	picture.addEventListener("pointerup", ev => {
 		if (from === null) return;
-		const range = [timeAt(Math.min(from, x(ev))), timeAt(Math.max(from, x(ev)))], dragged = moved;
+		const range = [timeAt(Math.min(from, x(ev))), timeAt(Math.max(from, x(ev)))], dragged = !!mark;
 		end();
 		if (dragged) selectTime(...range);
 		else if (click) click(ev);

@@ -83,19 +83,8 @@ function name(full, short) {
 	return h("bdi.name", {title: show(full, 1000)}, text);
 }
 
-// compareText compares by code points, as Go does.
-function compareText(a, b) {
-	if (a === b) return 0;
-	const n = Math.min(a.length, b.length);
-	for (let i = 0; i < n; i++) {
-		let x = a.charCodeAt(i), y = b.charCodeAt(i);
-		if (x === y) continue;
-		const xs = x >= 0xd800 && x < 0xe000, ys = y >= 0xd800 && y < 0xe000; // half of what is above U+FFFF
-		if (xs !== ys) return xs ? 1 : -1;
-		return x - y;
-	}
-	return a.length - b.length;
-}
+// compareText orders texts as Go does, except for some rare characters.
+const compareText = (a, b) => a < b ? -1 : a > b ? 1 : 0;
 
 // niceStep returns a round step that divides a range into about n parts.
 function niceStep(range, n) {

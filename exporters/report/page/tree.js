@@ -28,8 +28,8 @@ function drawTree(root, total) {
 	treeOrder = order;
 	walk(root, 1, "");
 	fill(tree, rows.length ? rows : h("p.muted", null, root.waited ? "Add an aspect to tell the waits apart." : "Nothing waited."));
-	const again = focus !== null && [...tree.querySelectorAll("[role=treeitem]")].find(e => e.dataset.path === focus);
-	const stop = again || [...tree.querySelectorAll("[role=treeitem]")].find(e => e.dataset.path === treeFocus) || tree.querySelector("[role=treeitem]");
+	const again = focus !== null && treeRows().find(e => e.dataset.path === focus);
+	const stop = again || treeRows().find(e => e.dataset.path === treeFocus) || treeRows()[0];
 	if (stop) stop.setAttribute("tabindex", "0");
 	if (again) again.focus();
 }
@@ -77,14 +77,20 @@ function clickRow(ev, path, leaf) {
 	treeFocus = path;
 	if (!leaf && ev.target.closest(".twist")) return toggleRow(path);
 	if (!leaf && !openNodes.has(path)) openNodes.add(path);
+	chooseRow(path);
+}
+
+// chooseRow selects a row, whose call chains are shown, or no row.
+function chooseRow(path) {
 	state.view.tree = state.view.tree === path ? "" : path;
 	drawContention();
 	focusRow(path);
 }
 
+const treeRows = () => [...byID("tree").querySelectorAll("[role=treeitem]")];
+
 function focusRow(path) {
-	const all = [...byID("tree").querySelectorAll("[role=treeitem]")];
-	const row = all.find(e => e.dataset.path === path);
+	const all = treeRows(), row = all.find(e => e.dataset.path === path);
 	if (!row) return;
 	for (const e of all) e.setAttribute("tabindex", e === row ? "0" : "-1");
 	treeFocus = path;
@@ -92,29 +98,15 @@ function focusRow(path) {
 }
 
 function treeKey(ev, path, leaf) {
-	const all = [...byID("tree").querySelectorAll("[role=treeitem]")], i = all.findIndex(e => e.dataset.path === path);
-	const open = openNodes.has(path);
-	switch (ev.key) {
-	case "ArrowDown": if (all[i + 1]) focusRow(all[i + 1].dataset.path); break;
-	case "ArrowUp": if (all[i - 1]) focusRow(all[i - 1].dataset.path); break;
-	case "Home": focusRow(all[0].dataset.path); break;
-	case "End": focusRow(all[all.length - 1].dataset.path); break;
-	case "ArrowRight":
-		if (leaf) break;
-		if (!open) toggleRow(path);
-		else if (all[i + 1]) focusRow(all[i + 1].dataset.path);
-		break;
-	case "ArrowLeft":
-		if (open) toggleRow(path);
-		else if (path.lastIndexOf(pathSeparator) > 0) focusRow(path.slice(0, path.lastIndexOf(pathSeparator)));
-		break;
-	case "Enter": case " ":
-		state.view.tree = state.view.tree === path ? "" : path;
-		drawContention();
-		focusRow(path);
-		break;
-	default: return;
-	}
+	const all = treeRows(), i = all.findIndex(e => e.dataset.path === path), open = openNodes.has(path), to = e => e && focusRow(e.dataset.path);
+	const act = {
+		ArrowDown: () => to(all[i + 1]), ArrowUp: () => to(all[i - 1]), Home: () => to(all[0]), End: () => to(all[all.length - 1]),
+		ArrowRight: () => leaf || (open ? to(all[i + 1]) : toggleRow(path)),
+		ArrowLeft: () => open ? toggleRow(path) : focusRow(path.slice(0, path.lastIndexOf(pathSeparator))),
+		Enter: () => chooseRow(path), " ": () => chooseRow(path),
+	}[ev.key];
+	if (!act) return;
+	act();
 	ev.preventDefault();
 	ev.stopPropagation();
 }

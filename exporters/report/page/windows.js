@@ -9,11 +9,7 @@ function makeWindows() {
 	const strip = h("div.profile", {"aria-hidden": "true"});
 	onWidth(strip, () => drawProfile(strip));
 	Object.assign(bottleSection, {slider, strip, text: h("output#window-text", {for: "window"})});
-	return h("div.windows", {role: "group", "aria-label": "windows of time", onkeydown: windowKey},
-		h("div.track", null, strip, slider), h("div.controls", null, whole,
-			h("button#previous", {type: "button", "aria-label": "previous window", onclick: () => step(-1)}, "◀"),
-			h("button#next", {type: "button", "aria-label": "next window", onclick: () => step(1)}, "▶"),
-			bottleSection.text));
+	return h("div.windows", {role: "group", "aria-label": "windows of time"}, h("div.track", null, strip, slider), h("div.controls", null, whole, bottleSection.text));
 }
 
 // showWindow shows a window, −1 for the whole, and selects its time.
@@ -24,15 +20,6 @@ function showWindow(i) {
 	const w = D.bottle.windows[i];
 	select({time: w ? [w.start, w.start + w.wall] : null});
 	say(bottleSection.text.textContent);
-}
-
-const step = by => showWindow(state.view.window + by);
-
-function windowKey(ev) {
-	if (ev.target.tagName === "BUTTON" && (ev.key === "ArrowLeft" || ev.key === "ArrowRight")) {
-		step(ev.key === "ArrowLeft" ? -1 : 1);
-		ev.preventDefault();
-	}
 }
 
 // windowsText names the windows [lo, hi) of n and their times.
