@@ -1,3 +1,40 @@
+// Package bottleneck runs all analyses of an execution trace (runtime/trace) in one pass, and finds
+// what keeps a Go program from scaling.
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os"
+//
+//		"github.com/bottleneck-go/bottleneck"
+//	)
+//
+//	func main() {
+//		opt := bottleneck.Options{Want: bottleneck.WantVerdict}
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, f := range r.Verdict.Findings {
+//			fmt.Println(f.Title, f.Where)
+//		}
+//	}
+//
+// [Analyze] reads a trace. In a service, [AnalyzeRecorder] makes the same report of the last seconds,
+// which a bottle.Recorder keeps, and [Continuous] analyzes an unbiased sample of the whole time with a
+// budget of 2 % of the processors and bounded memory. Package exporters/live serves both over HTTP.
+//
+// The analyses are in packages bottle (which goroutines run alone), ledger and diagnose (where the
+// capacity went, and why), speedup (why N workers are not N times faster), contention (who waits, and
+// who is to blame), granularity (tasks that are too small or too large) and counters (hardware
+// counters by goroutine). Package timeline makes the pass. The packages in exporters write results as
+// text, pictures, pprof profiles, pages, benchmark metrics and for Perfetto. The command is in
+// cmd/bottleneck.
+//
+// Importing these packages starts no goroutines and registers nothing.
 package bottleneck
 
 import (
@@ -50,12 +87,10 @@ func (w Want) has(result Want) bool {
 type Options struct {
 	// Name is the name of the trace in errors.
 	Name string
-	// Want is the set of results; the zero value means all. Each takes time and memory. The
-	// speedup estimate takes the most: it needs the events twice, so they are kept, at 16 bytes
-	// each.
+	// Want is the set of results; the zero value means all. The speedup estimate takes the most
+	// memory: it needs the events twice, so they are kept, at 16 bytes each.
 	Want Want
-	// Progress is called with the number of bytes done and the size of the input, −1 if
-	// unknown.
+	// Progress is called with the bytes done and the size of the input, −1 if unknown.
 	Progress func(done, size int64)
 	// MaxMemory bounds the growth of the heap during the pass, in bytes. If a trace needs more,
 	// the error is timeline.ErrMemory. 0 means half of the memory of the machine or cgroup; a
@@ -96,8 +131,7 @@ func (opt *Options) pass() timeline.Options {
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.Want does not ask for it")
 
-// Report holds the results of the analyses of one pass over a trace. Results that are not wanted
-// are nil.
+// Report holds the results of one pass over a trace. Results that are not wanted are nil.
 type Report struct {
 	// Info describes the pass.
 	Info *timeline.Info
@@ -112,8 +146,7 @@ type Report struct {
 	ContentionWindow  time.Duration
 	// Tasks holds the sizes of the program's user regions or tasks.
 	Tasks *granularity.Profile
-	// Speedup is the speedup stack. It is an estimate without Options.Single. If it is nil,
-	// SpeedupErr is the reason.
+	// Speedup is an estimate without Options.Single. If it is nil, SpeedupErr is the reason.
 	Speedup    *speedup.Stack
 	SpeedupErr error
 	// Ledger accounts for the capacity of the processors between Options.Bottle.From and To.
@@ -261,8 +294,7 @@ func (a *analyses) estimate() (out []timeline.Observer) {
 	return []timeline.Observer{second}
 }
 
-// report returns the results of the pass without the verdict and the speedup, or nil if there are
-// none.
+// report returns the results without the verdict and the speedup, or nil if there are none.
 func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	r := &Report{Info: info}
 	missing := info.Warnings(err)
@@ -364,9 +396,8 @@ func (opt *Options) maxKept(ctx context.Context) int64 {
 // to 256 MB of events are kept. A larger trace is decoded twice if r is an io.Seeker. Otherwise
 // there is no estimate, and a Plan is an error.
 //
-// If a trace is truncated or damaged, Analyze returns the report of what could be read and an error
-// (a *[timeline.Error]) that describes what is missing. The report is nil only if nothing could be
-// read.
+// If a trace is truncated or damaged, Analyze returns the report of what could be read, if any, and
+// an error (a *[timeline.Error]) that describes what is missing.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt, all)
 	info, err := a.read(ctx, r)
@@ -420,8 +451,7 @@ func (a *analyses) read(ctx context.Context, r io.Reader) (*timeline.Info, error
 	return info, err
 }
 
-// rewinder returns a function that rewinds r to its current position and reports whether it
-// succeeded.
+// rewinder returns a function that rewinds r to its current position, if it can.
 func rewinder(r io.Reader) func() bool {
 	s, can := r.(io.Seeker)
 	if !can {

@@ -30,8 +30,7 @@ type ContinuousOptions struct {
 	// GOMAXPROCS busy, only half of the budget is used, because it then competes with the
 	// program.
 	Budget float64
-	// Keep is the number of windows, one per burst of tracing, that are kept for Last; 0 means
-	// 60.
+	// Keep is the number of windows that are kept for Last; 0 means 60.
 	Keep int
 	// MaxGroups bounds the boxes of each graph, the rows of each contention profile, and the
 	// classes of tasks. The others are combined. 0 means 256.
@@ -51,38 +50,31 @@ type ContinuousOptions struct {
 //	defer live.Stop()
 //
 // It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, about one per
-// second. Each burst is a window. Each burst is weighted by the time that it stands for: totals are
-// unbiased estimates for the whole time, and shares have 95 % confidence intervals; see [Live], and
-// sampler.go for the formulas. The time of a burst is chosen before its cost is known, and
-// everything that was traced is analyzed. If that is expensive, as with millions of events per
-// second, bursts become rarer, and half or a quarter as long.
+// second. Each burst is a window, weighted by the time that it stands for: totals are unbiased
+// estimates for the whole time, and shares have 95 % confidence intervals; see [Live], and
+// sampler.go for the formulas. The time of a burst is chosen before its cost is known. If bursts are
+// expensive, they become rarer and shorter.
 //
 // # Cost
 //
-// The budget covers everything that the analysis does beyond tracing: copying the tracer's output,
-// reading it, the analyses, and the estimated garbage collection for them. CPU time is charged
-// while it is spent: the analysis works for a quarter of a millisecond and then rests until the
-// budget allows more, so it occupies one processor only briefly. The budget does not cover the
-// tracer's own cost of recording events, which occurs at most an eighth of the time. Live.Stream
-// has the CPU time used.
+// The budget covers what the analysis does beyond tracing: copying and reading the tracer's output,
+// the analyses, and the estimated garbage collection for them. The analysis works for a quarter of
+// a millisecond and then rests until the budget allows more. The tracer's own cost comes on top, at
+// most an eighth of the time.
 //
-// Memory does not grow with time. It consists of the windows that are kept, with MaxGroups rows
-// each (a few MB); the data that waits to be read, at most MaxPending but usually no more than a
-// few bursts; and, while a burst is read, about ten times its bytes. "go run ./benchmarks/live"
-// measures both.
+// Memory does not grow with time: it consists of the windows that are kept (a few MB), the data
+// that waits to be read, usually a few bursts, and about ten times the burst that is being read.
+// "go run ./benchmarks/live" measures both.
 //
-// A program can have only one trace.Start at a time: during a burst, /debug/pprof/trace and other
-// callers of trace.Start get an error. (Take raw traces from a bottle.Recorder, which may run at
-// the same time.) While other code is tracing, no burst takes place, and Live.Sampling counts the
-// missing ones; Start then fails with [ErrTracing]. Continuous does not stop traces that it has not
-// started. A call of trace.Stop by other code only ends the burst early.
+// During a burst, /debug/pprof/trace and other callers of trace.Start get an error; a
+// bottle.Recorder may run at the same time. While other code is tracing, no burst takes place, and
+// Live.Sampling counts the missing ones. A call of trace.Stop by other code only ends the burst
+// early.
 //
 // If an observer or a grouping panics, the analysis logs that (package log) and starts anew after
-// one second, then two, four, and so on; after the tenth panic it ends. Live.Panics counts the
-// panics.
+// one second, then two, four, and so on; after the tenth panic it ends.
 //
-// All methods are safe for concurrent use. Reports share memory with each other and must not be
-// modified.
+// All methods are safe for concurrent use. Reports share memory and must not be modified.
 type Continuous struct {
 	opt   ContinuousOptions
 	burst time.Duration // length of bursts
@@ -201,8 +193,7 @@ func (c *Continuous) restart() {
 // busy is the share of GOMAXPROCS above which a program counts as needing all of it.
 const busy = 0.75
 
-// budget returns the share of the machine that may be used, given the graph of the last window; g
-// is nil if there is none yet.
+// budget returns the share of the machine that may be used, given the last graph, if any.
 func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
 	share := opt.Budget
 	if share == 0 {
@@ -257,8 +248,7 @@ func (c *Continuous) Read() *Live {
 	return c.live(c.total.read(c.opt.MaxGroups))
 }
 
-// ReadReset returns the results since the last ReadReset, or since Start, so that the reports of
-// all calls sum to that of Read.
+// ReadReset returns the results since the last ReadReset or Start. They sum to those of Read.
 func (c *Continuous) ReadReset() *Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,8 +30,7 @@ type Live struct {
 	Report
 	// From and To bound the time of the report. They are zero if there is no window yet.
 	From, To time.Time
-	// Covered is the time that was traced. Results for the rest are estimated: Bottle.Wall is
-	// an estimate of the whole time.
+	// Covered is the time that was traced. Bottle.Wall is an estimate of the whole time.
 	Covered time.Duration
 	// Windows is the number of windows in the report, one per burst.
 	Windows int
@@ -51,8 +50,7 @@ type Live struct {
 
 // Sampling describes the accuracy of the shares of a [Live], and what is missing.
 type Sampling struct {
-	// Coverage is the share of the time from From to To that was traced; 0 if there is no
-	// window yet.
+	// Coverage is the share of the time from From to To that was traced; 0 without a window.
 	Coverage float64
 	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle. Those of the
 	// boxes are in bottle.Box.ShareError.
@@ -124,8 +122,7 @@ func (l *Live) throttled() string {
 // chains and, if the speedup is wanted, 16 bytes per event. An event takes about 0.4 µs of CPU
 // time.
 //
-// Errors are those of rec, such as bottle.ErrBusy, and those of [Analyze]. If ctx is canceled, the
-// error is its cause.
+// Errors are those of rec, such as bottle.ErrBusy, and of [Analyze], or the cause of ctx.
 func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (*Report, error) {
 	return analyzeRecorder(ctx, rec, opt, all, (*analyses).readSnapshot)
 }

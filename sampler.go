@@ -64,8 +64,7 @@ func (b burst) gap() time.Duration { return time.Duration(b.weight-1) * b.length
 // draw returns a random gap before the burst.
 func (b burst) draw() time.Duration { return time.Duration(rand.ExpFloat64() * float64(b.gap())) }
 
-// seen returns the weight of a burst that was cut short to length: it stands for its gap and for
-// itself.
+// seen returns the weight of a burst of this length: it stands for its gap and for itself.
 func (b burst) seen(length time.Duration) int {
 	if length <= 0 || length >= b.length {
 		return b.weight
@@ -136,8 +135,7 @@ type groupKey struct {
 	kind bottle.Kind
 }
 
-// moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A burst without the group adds nothing to
-// either.
+// moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A burst without the group adds nothing.
 type moments struct{ first, second float64 }
 
 // newSample returns the sample of one burst, given its graph.

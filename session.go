@@ -44,8 +44,7 @@ func newSession(c *Continuous) *session {
 	return s
 }
 
-// begin starts the first burst. If the program is already being traced, it returns an error or, if
-// anyway is set, waits for a gap.
+// begin starts the first burst. If other code traces, it returns an error or, with anyway, waits.
 func (s *session) begin(anyway bool) error {
 	first := burst{s.c.burst, 1}
 	t, err := s.trace(first)
@@ -114,8 +113,7 @@ func (s *session) traced(b burst, t *tap) {
 	s.stream.EndTrace(func(t *timeline.StreamStats) { s.took(b, t, throttling) })
 }
 
-// took processes an analyzed burst, with the throttling since the previous burst. It is called on
-// the goroutine of the stream.
+// took processes an analyzed burst, on the goroutine of the stream.
 func (s *session) took(b burst, t *timeline.StreamStats, throttling host.Throttling) {
 	w := s.analyses.window(b, t, &s.clock, s.c.opt.MaxGroups)
 	if w == nil {
@@ -145,13 +143,10 @@ func (s *session) end() {
 }
 
 // tap receives the trace of a burst from the tracer, and determines whether trace.Stop would still
-// end this trace: other code may have ended it and started another one. The runtime offers no way
-// to ask, but a trace that is stopped writes the end of a generation. Without one since the
-// beginning, the trace is still running. With one, it is still running if
-//
-//   - more data was written some time later: when a trace is stopped, its rest is written at
-//     once; or
-//   - after a garbage collection, the tracer still references the writer that it was given.
+// end this trace: other code may have ended it and started another one. A trace that is stopped
+// writes the end of a generation, and its rest at once. So it is still running if it has not written
+// such an end, or has written more some time later, or if the tracer still references its writer
+// after a garbage collection.
 type tap struct {
 	stream *timeline.Stream
 	limit  int64         // in bytes
@@ -164,8 +159,7 @@ type tap struct {
 	ended  time.Time // time at which the last generation ended, unless more data was written since
 }
 
-// writer is the tracer's reference to a tap. Nothing else references it, so it is garbage once the
-// trace has ended.
+// writer is the tracer's only reference to a tap: it is garbage once the trace has ended.
 type writer struct{ *tap }
 
 // newTap starts a trace.

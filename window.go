@@ -126,8 +126,7 @@ func (s *sum) read(n int) *window {
 	return s.total
 }
 
-// mergeWindows merges consecutive windows and keeps at most n groups apart. It returns nil if there
-// are no windows.
+// mergeWindows merges consecutive windows, if any, and keeps at most n groups apart.
 func mergeWindows(ws []*window, n int) *window {
 	if len(ws) == 0 {
 		return nil

@@ -48,9 +48,7 @@ slider over time, contention, tasks, the speedup, and counters for each
 scheduling quantum. A selection in one section filters all others.
 
 Each FILE is an execution trace, an archive of "bottleneck record -counters", or
-JSON of graph, contention, tasks or speedup; or a URL, or "-" for standard
-input. Each fills the sections that it can. A saved profile replaces that of the
-trace.
+JSON of graph, contention, tasks or speedup, which replaces that of the trace.
 
 A page with more than 1,000,000 quanta or 64 MiB is an error: quanta are never
 left out. The page that -http serves has no such limit, and has conditions and
@@ -108,7 +106,7 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 	}
 	d.Source = strings.Join(shown, ", ")
 	pages := slices.DeleteFunc(slices.Clone(f.to.outputs), isPerfetto) // the pass writes the others
-	errs := append([]error{readErr}, pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d, report.Options{}) }))
+	errs := append([]error{readErr}, pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d) }))
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
 			fmt.Fprintf(std.err, "bottleneck: report: %s\n", oneLine(readErr.Error()))
@@ -138,13 +136,11 @@ func (f *reportFlags) page() bool {
 type reportReading struct {
 	flags *reportFlags
 	data  *report.Data
-	from  map[report.Section]string // file that filled each section
+	from  map[report.Section]string // saved profile that filled a section, in place of the trace
 	trace string                    // trace file
-	saved []func() error            // saved profiles, which replace parts of the trace
 }
 
-// read reads all files. If it returns an error, the data may be non-nil: it then covers the part
-// that could be read.
+// read reads all files. With an error, the data may be that of the part that could be read.
 func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*report.Data, error) {
 	r := &reportReading{flags: f, data: &report.Data{Missing: map[report.Section]string{}}, from: map[report.Section]string{}}
 	var broken []error
@@ -167,11 +163,6 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 	}
 	if r.trace == "" && len(f.perfetto()) > 0 {
 		return nil, usagef("there is no trace among the files: -o FILE.perfetto-trace takes one")
-	}
-	for _, apply := range r.saved {
-		if err := apply(); err != nil {
-			return nil, err
-		}
 	}
 	return r.data, errors.Join(broken...)
 }
@@ -234,7 +225,7 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 		return err
 	}
 	rec.Name = shownSource(in.label)
-	r.data.Counters, r.from[report.CountersSection] = rec, in.label
+	r.data.Counters = rec
 	broken := partly(in.label, err)
 	trace, err := quanta.TraceIn(from, size)
 	if err != nil {
@@ -275,15 +266,26 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 		return err
 	}
 	if f.page() {
-		d.Bottle, d.Goroutines, d.Contention = all.Bottle, single.Graph(), all.Contention
-		d.ContentionWindows = contentionWindows(all)
-		if r.tasks(all.Tasks) {
-			d.TaskWindows = inWindows.list
+		r.warn(all, err)
+		if r.from[report.BottleSection] == "" {
+			d.Bottle, d.Goroutines = all.Bottle, single.Graph()
 		}
-		if all.Speedup != nil {
-			d.Speedup = []*speedup.Stack{all.Speedup}
-		} else {
+		if r.from[report.ContentionSection] == "" {
+			d.Contention, d.ContentionWindows = all.Contention, contentionWindows(all)
+		}
+		switch {
+		case r.from[report.TasksSection] != "":
+		case len(all.Tasks.Classes) == 0:
+			d.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
+		default:
+			d.Tasks, d.TaskWindows = all.Tasks, inWindows.list
+		}
+		switch {
+		case r.from[report.SpeedupSection] != "":
+		case all.Speedup == nil:
 			d.Missing[report.SpeedupSection] = "There is no speedup stack: " + all.SpeedupErr.Error() + "."
+		default:
+			d.Speedup = []*speedup.Stack{all.Speedup}
 		}
 		if rows != nil {
 			rec, tooMany := rows.Recording()
@@ -293,7 +295,6 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 				d.Counters = rec
 			}
 		}
-		r.warn(all.Info.Warnings(err))
 	}
 	if err != nil {
 		return &partialError{err}
@@ -324,25 +325,11 @@ func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt
 	return report, missing
 }
 
-// tasks stores the tasks of a trace, and reports whether there are any.
-func (r *reportReading) tasks(p *granularity.Profile) bool {
-	if len(p.Classes) == 0 {
-		r.data.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
-		return false
-	}
-	r.data.Tasks = p
-	return true
-}
-
-// warn moves general warnings from the sections to the top of the page.
-func (r *reportReading) warn(general []string) {
-	d := r.data
-	d.Warnings = append(d.Warnings, general...)
-	of := []*[]string{&d.Bottle.Warnings, &d.Contention.Warnings}
-	if d.Tasks != nil {
-		of = append(of, &d.Tasks.Warnings)
-	}
-	for _, w := range of {
+// warn moves general warnings from the results to the top of the page.
+func (r *reportReading) warn(all *bn.Report, err error) {
+	general := all.Info.Warnings(err)
+	r.data.Warnings = append(r.data.Warnings, general...)
+	for _, w := range []*[]string{&all.Bottle.Warnings, &all.Contention.Warnings, &all.Tasks.Warnings} {
 		*w = slices.DeleteFunc(*w, func(s string) bool { return slices.Contains(general, s) })
 	}
 }
@@ -361,42 +348,30 @@ func niceWindow(wall time.Duration) time.Duration {
 	return 10 * ten
 }
 
-// json reads a saved result.
+// json reads a saved result, which replaces that of the trace.
 func (r *reportReading) json(name string, data []byte) error {
-	a, err := artifactOfJSON(name, data, graphKind, stackKind, contentionKind, tasksKind, countersKind)
+	a, err := artifactOfJSON(name, data, graphKind, stackKind, contentionKind, tasksKind)
 	if err != nil {
 		return err
 	}
+	var section report.Section
+	d := r.data
 	switch v := a.value.(type) {
-	case *quanta.Recording:
-		r.save(report.CountersSection, name, func() { r.data.Counters = v })
 	case *speedup.Stack:
-		all, err := speedup.ReadJSON(bytes.NewReader(data))
-		if err != nil {
-			return err
-		}
-		r.save(report.SpeedupSection, name, func() { r.data.Speedup = all })
+		section = report.SpeedupSection
+		d.Speedup, err = speedup.ReadJSON(bytes.NewReader(data))
 	case *contention.Profile:
-		r.save(report.ContentionSection, name, func() { r.data.Contention, r.data.ContentionWindows = v, nil })
+		section, d.Contention, d.ContentionWindows = report.ContentionSection, v, nil
 	case *granularity.Profile:
-		r.save(report.TasksSection, name, func() { r.data.Tasks, r.data.TaskWindows = v, nil })
+		section, d.Tasks, d.TaskWindows = report.TasksSection, v, nil
 	case *bottle.Graph:
-		r.save(report.BottleSection, name, func() { r.data.Bottle, r.data.Goroutines = v, nil })
+		section, d.Bottle, d.Goroutines = report.BottleSection, v, nil
 	}
-	return nil
-}
-
-// save defers filling a section until the trace has been read.
-func (r *reportReading) save(s report.Section, name string, apply func()) {
-	r.saved = append(r.saved, func() error {
-		if other := r.from[s]; other != "" && other != r.trace {
-			return usagef("%s and %s are both for the section %s", other, name, s)
-		}
-		r.from[s] = name
-		delete(r.data.Missing, s)
-		apply()
-		return nil
-	})
+	if other := r.from[section]; other != "" {
+		return usagef("%s and %s are both for the section %s", other, name, section)
+	}
+	r.from[section] = name
+	return err
 }
 
 // Contention, tasks and the speedup are recorded for each window of the slider, like the bottle
@@ -423,8 +398,7 @@ type taskWindows struct {
 	classes     int // total number of classes
 }
 
-// The classes of a window take about 20 kB each. If the windows would take too much, each two
-// become one.
+// The classes of a window take about 20 kB each. If that is too much, each two windows become one.
 const (
 	maxTaskWindows = 2048
 	maxTaskClasses = 4096

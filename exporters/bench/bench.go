@@ -1,3 +1,32 @@
+// Package bench reports in go test -bench what limits a benchmark's scaling: its parallelism, the
+// share of processor time that its neck loses, the time that goroutines wait for locks, and the
+// size of tasks.
+//
+//	package queue_test
+//
+//	import (
+//		"testing"
+//
+//		"github.com/bottleneck-go/bottleneck/exporters/bench"
+//	)
+//
+//	func BenchmarkQueue(b *testing.B) {
+//		bench.Start(b, bench.Trace)
+//		b.RunParallel(func(pb *testing.PB) {
+//			for pb.Next() {
+//				// …
+//			}
+//		})
+//	}
+//
+// The metrics are for benchstat; docs/benchmarks.md describes them, what is measured, and what it
+// costs. Importing the package adds flags to the test binary:
+//
+//	-bottle.out DIR      write the graph of each measured loop, as SVG and JSON; implies Trace
+//	-contention.out DIR  write the waits for locks of each benchmark, as JSON
+//	-tasks.out DIR       write the profile of tasks of each benchmark, as JSON
+//
+// File names contain the benchmark and the number of processors. The last run of -count counts.
 package bench
 
 import (
@@ -8,9 +37,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -21,8 +53,7 @@ type Option uint8
 // Trace records an execution trace of the benchmark and reports parallelism and neck-%.
 const Trace Option = 1
 
-// session is one run of a benchmark function. Package testing calls the function several times,
-// with growing b.N.
+// session is one of the runs of a benchmark function, with growing b.N.
 type session struct {
 	b        *testing.B
 	procs    int
@@ -69,8 +100,7 @@ func Start(b *testing.B, options ...Option) {
 	b.ResetTimer()
 }
 
-// untraced is the last benchmark for which a conflicting trace was logged. Package testing runs a
-// benchmark several times.
+// untraced is the last benchmark for which a conflicting trace was logged, in its first run.
 var untraced string
 
 // tellUntraced logs, once for each benchmark, why parallelism and neck are missing.
@@ -160,3 +190,59 @@ func metricsOf[T any](columns []result.Column[T], whole *T, names ...string) (li
 
 // leastPercent replaces smaller percentages, because a geometric mean cannot include 0.
 const leastPercent = 0.1
+
+// profiles collects the locks of package contention and the tasks of package granularity.
+type profiles struct {
+	locks   bool // this session collects contention
+	waits   *contention.Profile
+	before  *granularity.Profile // the default recorder's profile at the start
+	stopped bool
+}
+
+// start begins the collection. If the program already collects contention, start leaves that alone.
+func (p *profiles) start() {
+	p.before = granularity.Default().Profile()
+	p.locks = contention.Start(contention.Options{}) == nil
+}
+
+// stop ends the collection and keeps the results.
+func (p *profiles) stop() {
+	if p.stopped {
+		return
+	}
+	p.stopped = true
+	if p.locks {
+		_ = contention.Stop() // fails only with a stream of events, and there is none
+		p.waits = contention.Snapshot()
+	}
+}
+
+// leastPerOp replaces smaller values. Package testing writes seven decimals and would write 0,
+// which a geometric mean cannot include.
+const leastPerOp = 1e-7
+
+// report reports the metrics that were collected.
+func (p *profiles) report(s *session) {
+	profile := granularity.Default().Profile().Since(p.before)
+	if measured := metricsOf(granularity.Summary(), profile, "cycles/task", "fine-tasks-%", "coarse-tasks-%"); len(measured) == 3 {
+		for _, m := range measured {
+			s.b.ReportMetric(m.value, m.unit)
+		}
+		s.write(*tasksOut, ".tasks.json", func(w io.Writer) error { return granularity.WriteJSON(w, profile) })
+	}
+	if p.waits == nil {
+		return
+	}
+	var waited time.Duration
+	var contentions int64
+	for i := range p.waits.Waits {
+		waited += p.waits.Waits[i].Waited
+		contentions += p.waits.Waits[i].Contentions
+	}
+	if contentions == 0 {
+		return
+	}
+	s.b.ReportMetric(max(leastPerOp, float64(waited)/float64(s.b.N)), "blocked-ns/op")
+	s.b.ReportMetric(max(leastPerOp, float64(contentions)/float64(s.b.N)), "contentions/op")
+	s.write(*contentionOut, ".contention.json", func(w io.Writer) error { return contention.WriteJSON(w, p.waits) })
+}

@@ -44,8 +44,7 @@ func record() (*recording, error) {
 	return r, nil
 }
 
-// Write stores data of the tracer. It only counts what does not fit, because an error would not
-// stop the tracer.
+// Write stores data of the tracer, and counts what does not fit: an error would not stop it.
 func (r *recording) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,9 +159,8 @@ func (m *marks) Range(r *timeline.Range) {
 // errNoLoop reports that the measured part was not found.
 var errNoLoop = errors.New("the trace does not show when the benchmark's timer ran")
 
-// measured returns the spans in which the timer ran, between starts and stops; they sum to about
-// elapsed. A reset while the timer is off leaves no mark, so only the last spans that sum to it
-// count.
+// measured returns the spans in which the timer ran. A reset while it is off leaves no mark, so
+// they are the last spans that sum to about elapsed.
 func measured(all []mark, elapsed time.Duration) ([]span, error) {
 	var spans []span
 	on, from := false, timeline.Time(0)
@@ -215,8 +213,7 @@ func (c *clip) at(t timeline.Time) timeline.Time {
 // Begin implements [timeline.Observer].
 func (c *clip) Begin(b *timeline.Begin) { c.to.Begin(&timeline.Begin{Version: b.Version}) }
 
-// Transition implements [timeline.Observer]. It does not map the start of the interval, which a
-// bottle graph does not use.
+// Transition implements [timeline.Observer]. A bottle graph does not use the start.
 func (c *clip) Transition(t *timeline.Transition) {
 	moved := *t
 	moved.End = c.at(t.End)

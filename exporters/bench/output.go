@@ -64,8 +64,7 @@ func fileName(benchmark string, procs int) string {
 	return fmt.Sprintf("%s-%d", strings.TrimLeft(safe, "."), procs)
 }
 
-// units declares which direction is better for benchstat (golang.org/x/perf/benchfmt, "Unit
-// metadata").
+// units declares what is better for benchstat (golang.org/x/perf/benchfmt, "Unit metadata").
 var units = []struct{ unit, better string }{
 	{"parallelism", "higher"},
 	{"neck-%", "lower"},
@@ -75,9 +74,8 @@ var units = []struct{ unit, better string }{
 	{"coarse-tasks-%", "lower"},
 }
 
-// printUnits writes the unit lines once. Package testing runs every benchmark once before it prints
-// the benchmark's name, so at the first Start of a process the output is at the beginning of a
-// line.
+// printUnits writes the unit lines once. At the first Start of a process, package testing has not
+// printed the name of a benchmark, so the output is at the beginning of a line.
 var printUnits = sync.OnceFunc(func() { writeUnits(os.Stdout) })
 
 func writeUnits(w io.Writer) {

@@ -9,56 +9,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// contentionForm is a profile in columns. aggregate.js adds it up like
-// [contention.Profile.Aggregate].
-type contentionForm struct {
-	Source   string      `json:"source"`
-	Accuracy string      `json:"accuracy"`
-	Duration int64       `json:"duration"`
-	InFlight int64       `json:"inFlight"`
-	Dropped  any         `json:"dropped"` // Profile.Dropped
-	Rates    string      `json:"rates"`
-	Warnings []string    `json:"warnings"`
-	Funcs    []string    `json:"funcs"` // full names
-	Short    []string    `json:"short"` // shortened names
-	Files    []string    `json:"files"`
-	Stacks   []chainForm `json:"stacks"` // referenced by rows; −1 is none
-	Parties  []string    `json:"parties"`
-	PartyOf  []int       `json:"partyOf"` // the page's group of a party, or −1
-	Kinds    []string    `json:"kinds"`
-	FlagSets []string    `json:"flagSets"`
-	Locks    []lockForm  `json:"locks"`
-	// Columns that waits and pairs share are kind, lock, n, longest, flags; wg, wid and ws, the
-	// waiter's group, goroutine and stack; and forWork, 1 for waits that need not cost anything.
-	// Pairs have og, oid and os of the owner, and what it did during the wait: blocked has pairs of
-	// a kind's number and a time. Roots are the ends of the chains of blame, including pairs that
-	// are their own root.
-	Waits   columns            `json:"waits"`
-	Pairs   columns            `json:"pairs"`
-	Roots   columns            `json:"roots"`
-	Windows *contentionWindows `json:"windows"` // nil if the times of the waits are unknown
-
-	Unfinished []unfinishedForm `json:"unfinished"` // locks first, waits for work last
-}
-
-// unfinishedForm is a row of waits in progress at the end of the trace. Lock is a name as in locks,
-// which may not contain it.
-type unfinishedForm struct {
-	Kind        string `json:"kind"`
-	Lock        string `json:"lock"`
-	Title       string `json:"title"`
-	Group       int    `json:"wg"`
-	Goroutine   uint64 `json:"wid"`
-	Stack       int    `json:"ws"`
-	OfLock      bool   `json:"ofLock"`
-	Holder      int    `json:"og"` // −1 if unknown
-	HolderStack int    `json:"os"`
-	Held        int64  `json:"held"` // 0 if unknown
-	Count       int64  `json:"n"`
-	Waited      int64  `json:"waited"`
-	Longest     int64  `json:"longest"`
-}
-
 type chainForm struct {
 	Truncated bool     `json:"t,omitempty"`
 	Frames    [][3]int `json:"f"` // function, file, line
@@ -85,41 +35,62 @@ func (c columns) add(cells ...any) {
 // rows counts the rows, each of which has the column.
 func (c columns) rows(column string) int { return len(c[column]) }
 
-// contentionTables numbers the items to which rows refer.
+// contentionTables numbers the items to which rows refer; −1 is none.
 type contentionTables struct {
-	form                  *contentionForm
-	funcs, files, parties *table
-	kinds, flags          *table
-	stacks                map[*contention.Stack]int
-	locks                 map[*contention.Lock]int
+	funcs, files, parties, kinds, flags *table
+	chains                              []chainForm
+	stacks                              map[*contention.Stack]int
+	shown                               []lockForm
+	locks                               map[*contention.Lock]int
 	// Keyed by id in the whole profile, with which the windows agree.
 	byID map[uint64]int
 }
 
-func newContentionForm(p *contention.Profile, windows []Window[*contention.Profile], n *namer) *contentionForm {
-	f := &contentionForm{
-		Source: p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight, Dropped: p.Dropped, Rates: p.Rates(),
-		Warnings: append([]string{}, p.Warnings...), Stacks: []chainForm{}, PartyOf: []int{}, Locks: []lockForm{}, Waits: columns{}, Pairs: columns{}, Roots: columns{},
-	}
-	t := &contentionTables{form: f, funcs: newTable(), files: newTable(), parties: newTable(), kinds: newTable(), flags: newTable(),
-		stacks: map[*contention.Stack]int{}, locks: map[*contention.Lock]int{}, byID: map[uint64]int{}}
+// contentionObject is a profile in columns. aggregate.js adds it up like
+// [contention.Profile.Aggregate].
+//
+// Columns that waits and pairs share are kind, lock, n, longest, flags; wg, wid and ws, the
+// waiter's group, goroutine and stack; and forWork, 1 for waits that need not cost anything. Pairs
+// have og, oid and os of the owner, and what it did during the wait: blocked has pairs of a kind's
+// number and a time. Roots are the ends of the chains of blame, including pairs that are their own
+// root. In windows, waits and pairs also have the number of their window.
+func contentionObject(p *contention.Profile, windows []Window[*contention.Profile], n *namer) object {
+	t := &contentionTables{funcs: newTable(), files: newTable(), parties: newTable(), kinds: newTable(), flags: newTable(),
+		chains: []chainForm{}, stacks: map[*contention.Stack]int{}, shown: []lockForm{}, locks: map[*contention.Lock]int{}, byID: map[uint64]int{}}
 	for _, l := range p.Locks {
 		t.lock(l)
 	}
-	t.rows(p, f.Waits, f.Pairs, f.Roots)
-	t.unfinished(p)
+	waits, pairs, roots := columns{}, columns{}, columns{}
+	t.rows(p, waits, pairs, roots)
+	out := object{
+		"source": p.Source, "accuracy": p.Accuracy, "duration": p.Duration, "inFlight": p.InFlight, "dropped": p.Dropped, "rates": p.Rates(),
+		"warnings": list(p.Warnings), "waits": waits, "pairs": pairs, "roots": roots, "unfinished": t.unfinished(p), "windows": nil,
+	}
 	if len(windows) > 0 {
 		for _, l := range p.Locks {
 			t.byID[l.ID] = t.locks[l]
 		}
-		f.Windows = newContentionWindows(t, windows)
+		waits, pairs, roots := columns{}, columns{}, columns{}
+		for i, w := range windows {
+			if w.Part == nil {
+				continue
+			}
+			t.rows(w.Part, waits, pairs, roots)
+			for _, c := range []columns{waits, pairs} {
+				for c.rows("window") < c.rows("kind") {
+					c.add("window", i)
+				}
+			}
+		}
+		out["windows"] = edges(object{"waits": waits, "pairs": pairs, "roots": roots}, windows)
 	}
+	groups := []int{} // of the page
 	for _, name := range t.parties.texts {
-		f.PartyOf = append(f.PartyOf, n.named(name))
+		groups = append(groups, n.named(name))
 	}
-	f.Funcs, f.Short, f.Files = t.funcs.texts, format.Funcs(t.funcs.texts), t.files.texts
-	f.Parties, f.Kinds, f.FlagSets = t.parties.texts, t.kinds.texts, t.flags.texts
-	return f
+	out["funcs"], out["short"], out["files"], out["stacks"] = t.funcs.texts, format.Funcs(t.funcs.texts), t.files.texts, t.chains
+	out["parties"], out["partyOf"], out["kinds"], out["flagSets"], out["locks"] = t.parties.texts, groups, t.kinds.texts, t.flags.texts, t.shown
+	return out
 }
 
 // rows adds the rows of a profile to columns.
@@ -150,9 +121,9 @@ func (t *contentionTables) waiter(c columns, kind string, l *contention.Lock, wh
 		"flags", t.flags.number(contention.FlagNames(flags)), "forWork", map[bool]int{true: 1}[forWork], "n", contentions, "longest", longest)
 }
 
-// unfinished adds the waits in progress at the end.
-func (t *contentionTables) unfinished(p *contention.Profile) {
-	t.form.Unfinished = []unfinishedForm{}
+// unfinished returns the waits in progress at the end of the trace: locks first, waits for work
+// last. A lock may be missing in locks. A holder is −1 if it is unknown.
+func (t *contentionTables) unfinished(p *contention.Profile) []object {
 	rank := func(u contention.Wait) int {
 		switch {
 		case u.OfLock():
@@ -162,14 +133,16 @@ func (t *contentionTables) unfinished(p *contention.Profile) {
 		}
 		return 2
 	}
+	out := []object{}
 	for _, u := range slices.SortedStableFunc(slices.Values(p.Unfinished), func(a, b contention.Wait) int { return rank(a) - rank(b) }) {
-		f := unfinishedForm{Kind: u.Kind, Lock: u.Lock.String(), Title: lockTitle(u.Lock.String()), Group: t.parties.number(u.Waiter.Group), Goroutine: u.Waiter.Goroutine, Stack: t.stack(u.Waiter.Stack),
-			OfLock: u.OfLock(), Holder: -1, HolderStack: -1, Count: u.Contentions, Waited: int64(u.Waited), Longest: int64(u.Longest)}
+		f := object{"kind": u.Kind, "lock": u.Lock.String(), "title": lockTitle(u.Lock.String()), "wg": t.parties.number(u.Waiter.Group), "wid": u.Waiter.Goroutine, "ws": t.stack(u.Waiter.Stack),
+			"ofLock": u.OfLock(), "og": -1, "os": -1, "held": 0, "n": u.Contentions, "waited": u.Waited, "longest": u.Longest}
 		if u.OfLock() && u.Holder.Group != "" {
-			f.Holder, f.HolderStack, f.Held = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack), int64(u.Held)
+			f["og"], f["os"], f["held"] = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack), u.Held
 		}
-		t.form.Unfinished = append(t.form.Unfinished, f)
+		out = append(out, f)
 	}
+	return out
 }
 
 // lockTitle shortens the name of a lock like package text.
@@ -187,13 +160,13 @@ func (t *contentionTables) lock(l *contention.Lock) int {
 			t.locks[l] = i
 			return i
 		}
-		i = len(t.form.Locks)
+		i = len(t.shown)
 		t.locks[l] = i
 		title := l.Name
 		if title == "" {
 			title = lockTitle(l.String())
 		}
-		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: title, Class: l.Class,
+		t.shown = append(t.shown, lockForm{Name: l.String(), Title: title, Class: l.Class,
 			Waiters: l.Waiters, Contended: int64(l.Contended)})
 	}
 	return i
@@ -206,13 +179,13 @@ func (t *contentionTables) stack(s *contention.Stack) int {
 	}
 	i, ok := t.stacks[s]
 	if !ok {
-		i = len(t.form.Stacks)
+		i = len(t.chains)
 		t.stacks[s] = i
 		form := chainForm{Truncated: s.Truncated, Frames: make([][3]int, len(s.Frames))}
 		for j, fr := range s.Frames {
 			form.Frames[j] = [3]int{t.funcs.number(fr.Func), t.files.number(fr.File), fr.Line}
 		}
-		t.form.Stacks = append(t.form.Stacks, form)
+		t.chains = append(t.chains, form)
 	}
 	return i
 }

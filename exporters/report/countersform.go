@@ -14,72 +14,37 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// countersForm describes the table of quanta. In a page that includes its data, Packed contains all
-// columns as consecutive little-endian arrays, compressed with gzip and encoded in base64. Each
+// countersObject describes the table of quanta. For a page that includes its data, packed contains
+// all columns as consecutive little-endian arrays, compressed with gzip and encoded in base64. Each
 // array has the narrowest type that holds its values exactly.
-type countersForm struct {
-	Name string `json:"name"`
-	Rows int    `json:"rows"`
-	Wall int64  `json:"wall"`
-	// The page's groups, by group of the recording.
-	Groups []int `json:"groups"`
-	// The column goroutine has indexes of these.
-	Goroutines []int64         `json:"goroutines"`
-	Threads    []string        `json:"threads"` // likewise; "" is unknown
-	Funcs      []string        `json:"funcs"`
-	Endings    []quanta.Ending `json:"endings"`
-	Waits      []timeline.Wait `json:"waits"`
-	// Names for metrics: the counters last, in their order.
-	Names    []query.Name          `json:"names"`
-	Counters []quanta.Counter      `json:"counters"` // without values, which are columns
-	Markers  []quanta.Marker       `json:"markers"`
-	Spans    []quanta.Span         `json:"spans"`
-	Warnings []string              `json:"warnings"`
-	Columns  map[string]columnForm `json:"columns,omitempty"`
-	Packed   string                `json:"packed,omitempty"`
-}
-
-// columnForm is the place of a column. A column of type "const" has one value. If Unknown is set,
-// the largest value of the type stands for an unknown one.
-type columnForm struct {
-	Type    string `json:"type"`
-	Offset  int    `json:"offset,omitempty"`
-	Value   int64  `json:"value,omitempty"`
-	Base    int64  `json:"base,omitempty"` // added to each value
-	Unknown bool   `json:"unknown,omitempty"`
-}
-
-// newCountersForm copies the description of a recording; pack adds the columns.
-func newCountersForm(r *quanta.Recording, n *namer) (*countersForm, error) {
-	f := &countersForm{
-		Name: r.Name, Rows: r.Len(), Wall: int64(r.Wall), Funcs: append([]string{}, r.Funcs...), Warnings: append([]string{}, r.Warnings...),
-		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: quanta.Endings(), Waits: timeline.Waits(), Counters: []quanta.Counter{}, Markers: append([]quanta.Marker{}, r.Markers...), Spans: append([]quanta.Span{}, r.Spans...),
-	}
+func countersObject(r *quanta.Recording, n *namer, served bool) (object, error) {
 	e, err := query.NewExplorer(r)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	f.Names = e.Names()
+	groups, counters := []int{}, list(r.Counters)
 	for _, g := range r.Groups {
-		f.Groups = append(f.Groups, n.group(g.Name, g.Kind.String()))
+		groups = append(groups, n.group(g.Name, g.Kind.String()))
 	}
-	f.Counters = append(f.Counters, r.Counters...)
-	for i := range f.Counters {
-		f.Counters[i].Values = nil
+	for i := range counters {
+		counters[i].Values = nil // which are columns
 	}
-	return f, nil
-}
-
-// packer writes columns.
-type packer struct {
-	buf     bytes.Buffer
-	columns map[string]columnForm
-}
-
-// pack adds the columns of the recording.
-func (f *countersForm) pack(r *quanta.Recording) error {
+	// Goroutines and threads have small numbers, in the order of their first rows.
+	goroutines, threads := []int64{}, []string{}
+	goroutine, thread := make([]int64, r.Len()), make([]int64, r.Len())
+	ids, threadIDs := map[int64]int64{}, map[int64]int64{}
+	for i := range goroutine {
+		goroutine[i] = numbered(ids, r.Goroutine[i], func() { goroutines = append(goroutines, r.Goroutine[i]) })
+		thread[i] = numbered(threadIDs, r.Thread[i], func() { threads = append(threads, threadName(r.Thread[i])) })
+	}
+	f := object{
+		"name": r.Name, "rows": r.Len(), "wall": r.Wall, "groups": groups, "goroutines": goroutines, "threads": threads, "funcs": list(r.Funcs),
+		"endings": quanta.Endings(), "waits": timeline.Waits(), "names": e.Names(), "counters": counters, "markers": list(r.Markers), "spans": list(r.Spans), "warnings": list(r.Warnings),
+	}
+	if served {
+		return f, nil
+	}
 	p := &packer{columns: map[string]columnForm{}}
-	goroutine, thread := f.number(r)
 	p.add("goroutine", goroutine)
 	p.add("thread", thread)
 	p.add("group", widen(r.Group))
@@ -92,26 +57,30 @@ func (f *countersForm) pack(r *quanta.Recording) error {
 	for i := range r.Counters {
 		p.add("counter "+strconv.Itoa(i), r.Counters[i].Values)
 	}
-	f.Columns = p.columns
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write(p.buf.Bytes()) // writing to a buffer cannot fail
 	if err := z.Close(); err != nil {
-		return fmt.Errorf("report: packing the columns: %w", err)
+		return nil, fmt.Errorf("report: packing the columns: %w", err)
 	}
-	f.Packed = base64.StdEncoding.EncodeToString(packed.Bytes())
-	return nil
+	f["columns"], f["packed"] = p.columns, base64.StdEncoding.EncodeToString(packed.Bytes())
+	return f, nil
 }
 
-// number gives goroutines and threads small numbers, in the order of their first rows.
-func (f *countersForm) number(r *quanta.Recording) (goroutine, thread []int64) {
-	ids, threads := map[int64]int64{}, map[int64]int64{}
-	goroutine, thread = make([]int64, r.Len()), make([]int64, r.Len())
-	for i := range goroutine {
-		goroutine[i] = numbered(ids, r.Goroutine[i], func() { f.Goroutines = append(f.Goroutines, r.Goroutine[i]) })
-		thread[i] = numbered(threads, r.Thread[i], func() { f.Threads = append(f.Threads, threadName(r.Thread[i])) })
-	}
-	return goroutine, thread
+// columnForm is the place of a column. A column of type "const" has one value. If Unknown is set,
+// the largest value of the type stands for an unknown one.
+type columnForm struct {
+	Type    string `json:"type"`
+	Offset  int    `json:"offset,omitempty"`
+	Value   int64  `json:"value,omitempty"`
+	Base    int64  `json:"base,omitempty"` // added to each value
+	Unknown bool   `json:"unknown,omitempty"`
+}
+
+// packer writes columns.
+type packer struct {
+	buf     bytes.Buffer
+	columns map[string]columnForm
 }
 
 func numbered(index map[int64]int64, v int64, added func()) int64 {
@@ -139,8 +108,7 @@ func widen[T ~uint8 | ~int32](in []T) []int64 {
 	return out
 }
 
-// add writes a column, aligned to 8 bytes, in the narrowest type that holds all of its values minus
-// their minimum.
+// add writes a column, aligned to 8 bytes, in the narrowest type for its values minus the minimum.
 func (p *packer) add(name string, values []int64) {
 	lo, hi, unknown := int64(math.MaxInt64), int64(math.MinInt64), false
 	for _, v := range values {

@@ -24,7 +24,7 @@ func ExampleWrite() {
 	}
 	g.SetProcs(4)
 	var page bytes.Buffer // a file, usually
-	if err := report.Write(&page, &report.Data{Title: "merge sort", Bottle: g}, report.Options{}); err != nil {
+	if err := report.Write(&page, &report.Data{Title: "merge sort", Bottle: g}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(strings.Contains(page.String(), "<title>merge sort – bottleneck</title>"))

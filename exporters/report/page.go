@@ -64,8 +64,7 @@ var thePage = sync.OnceValues(func() (*page, error) {
 	if p.script, err = concatenate(scripts); err != nil {
 		return nil, err
 	}
-	// The page's own modules share a scope that nothing else sees; the vendored one must stay
-	// unchanged.
+	// The page's own modules share a scope; the vendored one must stay unchanged.
 	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
 	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"
 	licence, err := fs.ReadFile(assets, "page/vendor/uPlot.LICENSE") // the license requires a copy
@@ -98,23 +97,14 @@ func concatenate(names []string) (string, error) {
 	return b.String(), nil
 }
 
-// policy returns the content security policy, which allows only scripts and styles with these
-// hashes. A served page may also query its server.
-func policy(scripts, styles []string, served bool) string {
-	var b strings.Builder
-	b.WriteString("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:")
+// policy returns the content security policy, which allows only the script and the styles with
+// these hashes. A served page may also query its server.
+func policy(script string, styles []string, served bool) string {
+	s := "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:"
 	if served {
-		b.WriteString("; connect-src 'self'")
+		s += "; connect-src 'self'"
 	}
-	b.WriteString("; script-src")
-	for _, s := range scripts {
-		b.WriteString(" " + s)
-	}
-	b.WriteString("; style-src")
-	for _, s := range styles {
-		b.WriteString(" " + s)
-	}
-	return b.String()
+	return s + "; script-src " + script + "; style-src " + strings.Join(styles, " ")
 }
 
 func hashOf(s string) string {
@@ -122,46 +112,45 @@ func hashOf(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// writePage writes the document. Data from the recording appears only in the title, which is
+// writePage writes the document, and returns its policy. Data from the recording appears only in the title, which is
 // escaped; in the picture for readers without scripts, which package picture escapes; and in the
 // JSON data, where every "<" is written \u003c.
-func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
+func writePage(w io.Writer, d *Data, form object, served bool) (csp string, err error) {
 	p, err := thePage()
 	if err != nil {
-		return err
+		return "", err
 	}
 	data, err := json.Marshal(form)
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return "", fmt.Errorf("report: %w", err)
 	}
 	still, stillStyles, err := stillPicture(d)
 	if err != nil {
-		return err
+		return "", err
 	}
 	styles := []string{p.styleHash}
 	for _, style := range stillStyles {
 		styles = append(styles, hashOf(style))
 	}
-	csp := policy([]string{p.scriptHash}, styles, served)
+	csp = policy(p.scriptHash, styles, served)
 	head := strings.NewReplacer(
 		"{{policy}}", html.EscapeString(csp),
 		"{{icon}}", icon.Link,
-		"{{title}}", html.EscapeString(format.Clean(form.Title)),
+		"{{title}}", html.EscapeString(format.Clean(d.title())),
 		"{{style}}", p.style,
 		"{{still}}", still,
 	).Replace(p.head)
 	for _, part := range []string{head, string(data), p.tail} {
 		if _, err := io.WriteString(w, part); err != nil {
-			return fmt.Errorf("report: writing the page: %w", err)
+			return "", fmt.Errorf("report: writing the page: %w", err)
 		}
 	}
-	return nil
+	return csp, nil
 }
 
 var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 
-// stillPicture returns the graph as drawn by package picture, for readers without scripts, and its
-// styles.
+// stillPicture returns the picture of the graph for readers without scripts, and its styles.
 func stillPicture(d *Data) (svg string, styles []string, err error) {
 	if d.Bottle == nil {
 		return "", nil, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -14,78 +15,63 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// pageData is the JSON data for the scripts. All times are in nanoseconds. Its numbers are those of
-// JavaScript: exact up to 2^53, which is 104 days in nanoseconds.
-type pageData struct {
-	Title      string             `json:"title"`
-	Source     string             `json:"source"`
-	GoVersion  string             `json:"go"`
-	Procs      int                `json:"procs"`
-	Wall       int64              `json:"wall"`
-	Served     bool               `json:"served"`
-	Missing    map[Section]string `json:"missing"`
-	Warnings   []string           `json:"warnings"`
-	Groups     []groupForm        `json:"groups"`
-	Verdict    *verdictForm       `json:"verdict,omitempty"`
-	Bottle     *bottleForm        `json:"bottle"`
-	Goroutines []goroutineForm    `json:"goroutines"`
-	Contention *contentionForm    `json:"contention"`
-	Tasks      *tasksForm         `json:"tasks"`
-	Speedup    []stackForm        `json:"speedup"`
-	Usage      [][]string         `json:"usage,omitempty"` // see speedup.UsageTable
-	Counters   *countersForm      `json:"counters"`
-}
+// object is a part of the JSON data for the scripts, by the names that they use. All times are in
+// nanoseconds. The numbers are those of JavaScript: exact up to 2^53, which is 104 days in
+// nanoseconds.
+type object map[string]any
 
-// newPageData copies data into the form for the page; for a served one, without the table of
-// quanta.
-func newPageData(d *Data, served bool) (*pageData, error) {
+// newPageData makes the data of the page; of a served one, without the table of quanta.
+func newPageData(d *Data, served bool) (object, error) {
 	n := newNamer()
-	out := &pageData{
-		Title: cmp.Or(d.Title, d.Source, "bottleneck"), Source: d.Source, Served: served,
-		Missing: map[Section]string{}, Warnings: append([]string{}, d.Warnings...), Goroutines: []goroutineForm{}, Speedup: []stackForm{},
-	}
-	functions := true
+	version, procs, wall, functions, warnings := "", 0, time.Duration(0), true, list(d.Warnings)
+	out := object{"title": d.title(), "source": d.Source, "served": served, "bottle": nil, "contention": nil, "tasks": nil, "counters": nil}
 	if g := d.Bottle; g != nil {
-		out.GoVersion, out.Procs, out.Wall = g.GoVersion, g.Procs, int64(g.Start+g.Wall)
-		out.Bottle = newBottleForm(g, n)
-		if out.Verdict = newVerdictForm(g.Verdict); out.Verdict == nil {
-			out.Warnings = append(out.Warnings, g.Sentences()...)
+		version, procs, wall = g.GoVersion, g.Procs, g.Start+g.Wall
+		out["bottle"] = newBottleForm(g, n)
+		if g.Verdict != nil {
+			out["verdict"] = verdictObject(g.Verdict)
+		} else {
+			warnings = append(warnings, g.Sentences()...)
 		}
 		functions = slices.Contains([]string{"", "function", "start", "creator", "goroutine"}, g.GroupBy)
 	}
-	out.Goroutines = goroutineForms(d, n)
+	out["goroutines"] = goroutineForms(d, n)
 	if r := d.Counters; r != nil {
-		out.GoVersion, out.Procs = cmp.Or(out.GoVersion, r.GoVersion), cmp.Or(out.Procs, r.Procs)
-		out.Wall = max(out.Wall, int64(r.Wall))
-		var err error
-		if out.Counters, err = newCountersForm(r, n); err != nil {
+		version, procs, wall = cmp.Or(version, r.GoVersion), cmp.Or(procs, r.Procs), max(wall, r.Wall)
+		f, err := countersObject(r, n, served)
+		if err != nil {
 			return nil, err
 		}
-		if served {
-			out.Counters.number(r)
-		} else if err = out.Counters.pack(r); err != nil {
-			return nil, err
-		}
+		out["counters"] = f
 	}
-	if p := d.Contention; p != nil {
-		out.Contention = newContentionForm(p, d.ContentionWindows, n)
+	if d.Contention != nil {
+		out["contention"] = contentionObject(d.Contention, d.ContentionWindows, n)
 	}
 	if d.Tasks != nil {
-		out.Tasks = newTasksForm(d.Tasks)
-		out.Tasks.addTaskWindows(d.TaskWindows)
+		out["tasks"] = tasksObject(d.Tasks, d.TaskWindows)
 	}
-	out.Usage = speedup.UsageTable(d.Speedup...)
+	stacks := []object{}
 	for _, s := range d.Speedup {
-		out.Speedup = append(out.Speedup, newStackForm(s))
+		stacks = append(stacks, stackObject(s))
 	}
-	out.Groups = n.shorten(functions)
-	for _, s := range Sections {
-		if !out.has(s) {
-			out.Missing[s] = cmp.Or(d.Missing[s], usualReasons[s])
+	if usage := speedup.UsageTable(d.Speedup...); usage != nil {
+		out["usage"] = usage
+	}
+	missing := map[Section]string{}
+	for s, has := range map[Section]bool{BottleSection: d.Bottle != nil, ContentionSection: d.Contention != nil, TasksSection: d.Tasks != nil, SpeedupSection: len(stacks) > 0, CountersSection: d.Counters != nil} {
+		if !has {
+			missing[s] = cmp.Or(d.Missing[s], usualReasons[s])
 		}
 	}
+	out["go"], out["procs"], out["wall"], out["warnings"] = version, procs, wall, warnings
+	out["speedup"], out["missing"], out["groups"] = stacks, missing, n.shorten(functions)
 	return out, nil
 }
+
+func (d *Data) title() string { return cmp.Or(d.Title, d.Source, "bottleneck") }
+
+// list returns a copy that is an array in JSON even if it is empty.
+func list[E any](of []E) []E { return append([]E{}, of...) }
 
 // usualReasons explain why a section is missing, unless Data.Missing does.
 var usualReasons = map[Section]string{
@@ -94,20 +80,6 @@ var usualReasons = map[Section]string{
 	TasksSection:      "There are no tasks: they come from regions (runtime/trace.StartRegion) in an execution trace, or from a profile that package granularity has written.",
 	SpeedupSection:    "There is no speedup stack: it takes goroutines of the program that run, in a complete trace.",
 	CountersSection:   "There are no scheduling quanta: they come from an execution trace, or from an archive of “bottleneck record”.",
-}
-
-func (p *pageData) has(s Section) bool {
-	switch s {
-	case BottleSection:
-		return p.Bottle != nil
-	case ContentionSection:
-		return p.Contention != nil
-	case TasksSection:
-		return p.Tasks != nil
-	case SpeedupSection:
-		return len(p.Speedup) > 0
-	}
-	return p.Counters != nil
 }
 
 // bottleForm is a graph and its windows.
@@ -158,7 +130,7 @@ type placeForm struct {
 
 func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
 	reasons := newTable()
-	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Warnings: append([]string{}, g.Warnings...), Windows: []graphForm{}}
+	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Warnings: list(g.Warnings), Windows: []graphForm{}}
 	f.graphForm = newGraphForm(g, n, reasons)
 	for _, w := range g.Windows {
 		f.Windows = append(f.Windows, newGraphForm(w, n, reasons))
@@ -255,80 +227,143 @@ func splitNumber(s string) (name string, id int64) {
 	return s, 0
 }
 
-// stackForm is a speedup stack, with its components in stacking order.
-type stackForm struct {
-	N          int        `json:"n"`
-	Label      string     `json:"label"`
-	Speedup    float64    `json:"speedup"`
-	Estimate   bool       `json:"estimate"`
-	Remainder  float64    `json:"remainder"`
-	Components []partForm `json:"components"`
-	Sentence   string     `json:"sentence"`
-	Next       string     `json:"next,omitempty"`
-	Warnings   []string   `json:"warnings"`
-	// Windows are stacks of intervals, whose components are numbered as in Parts.
-	Windows []stackWindow `json:"windows"`
-	Parts   []partForm    `json:"parts"`
-}
-
-type partForm struct {
-	Name   string  `json:"name"`
-	Words  string  `json:"words"`
-	Family string  `json:"family"`
-	Value  float64 `json:"value"`
-}
-
-func newStackForm(s *speedup.Stack) stackForm {
-	f := stackForm{
-		N: s.N, Label: s.Label, Speedup: finite(s.Speedup), Estimate: s.Estimate, Remainder: finite(s.Remainder),
-		Components: []partForm{}, Sentence: s.Sentence(), Next: s.Next, Warnings: append([]string{}, s.Warnings...),
-		Windows: newStackWindows(s), Parts: []partForm{},
-	}
+// stackObject is a speedup stack, with its components in stacking order. The components of its
+// windows are keyed by their index in parts.
+func stackObject(s *speedup.Stack) object {
+	components, parts := []object{}, []object{}
 	for _, c := range speedup.Delimiters() {
-		f.Parts = append(f.Parts, partForm{Name: c.String(), Words: c.Words(), Family: c.Family().String()})
-		if v := finite(s.Components[c]); v != 0 {
-			f.Components = append(f.Components, partForm{c.String(), c.Words(), c.Family().String(), v})
+		part := object{"name": c.String(), "words": c.Words(), "family": c.Family().String(), "value": finite(s.Components[c])}
+		if part["value"] != 0.0 {
+			components = append(components, part)
 		}
+		parts = append(parts, part)
 	}
-	return f
-}
-
-// verdictForm is the verdict in words, which the page shows unchanged.
-type verdictForm struct {
-	Head     string        `json:"head"`
-	Parts    []partOfAll   `json:"parts"`
-	Findings []findingForm `json:"findings"`
-	Warnings []string      `json:"warnings"`
-}
-
-type partOfAll struct {
-	Name  string  `json:"name"`
-	Share float64 `json:"share"`
-	Text  string  `json:"text"` // of the share
-}
-
-type findingForm struct {
-	Title  string   `json:"title"`
-	Where  []string `json:"where"`
-	Advice string   `json:"advice,omitempty"`
-	Gain   string   `json:"gain,omitempty"`
-}
-
-func newVerdictForm(v *verdict.Verdict) *verdictForm {
-	if v == nil {
-		return nil
+	return object{
+		"n": s.N, "label": s.Label, "speedup": finite(s.Speedup), "estimate": s.Estimate, "remainder": finite(s.Remainder), "components": components,
+		"sentence": s.Sentence(), "next": s.Next, "warnings": list(s.Warnings), "windows": stackWindows(s), "parts": parts,
 	}
-	out := &verdictForm{Head: v.Head(), Parts: []partOfAll{}, Findings: []findingForm{}, Warnings: append([]string{}, v.Warnings...)}
+}
+
+// stackWindows returns the stacks of windows. The page computes a stack of several windows from
+// them, because all parts are parts of the time.
+func stackWindows(s *speedup.Stack) []object {
+	out := []object{}
+	if s.Multi == nil {
+		return out
+	}
+	for i, w := range s.Windows() {
+		a := s.Multi.Windows[i]
+		components := map[int]float64{}
+		for j, c := range speedup.Delimiters() {
+			if v := finite(w.Components[c]); v != 0 {
+				components[j] = v
+			}
+		}
+		out = append(out, object{"from": a.Start, "to": a.Start + a.Wall, "speedup": finite(w.Speedup), "remainder": finite(w.Remainder), "components": components})
+	}
+	return out
+}
+
+// verdictObject is the verdict in words, which the page shows unchanged.
+func verdictObject(v *verdict.Verdict) object {
+	parts, findings := []object{}, []object{}
 	for _, p := range v.Parts {
-		out.Parts = append(out.Parts, partOfAll{format.Clean(p.Name), p.Share, format.Percent(p.Time, v.Capacity)})
+		parts = append(parts, object{"name": format.Clean(p.Name), "share": p.Share, "text": format.Percent(p.Time, v.Capacity)})
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		form := findingForm{Title: f.Title, Where: []string{}, Advice: f.Advice, Gain: f.Bound()}
+		where := []string{}
 		for _, p := range f.Where {
-			form.Where = append(form.Where, p.String())
+			where = append(where, p.String())
 		}
-		out.Findings = append(out.Findings, form)
+		findings = append(findings, object{"title": f.Title, "where": where, "advice": f.Advice, "gain": f.Bound()})
 	}
-	return out
+	return object{"head": v.Head(), "parts": parts, "findings": findings, "warnings": list(v.Warnings)}
+}
+
+// edges adds the start and end times of windows, in order.
+func edges[Part any](to object, windows []Window[Part]) object {
+	var from, end []time.Duration
+	for _, w := range windows {
+		from, end = append(from, w.From), append(end, w.To)
+	}
+	to["from"], to["to"] = from, end
+	return to
+}
+
+// groupForm is a group of goroutines, which all sections show in the same color.
+type groupForm struct {
+	Name  string `json:"name"`
+	Short string `json:"short"`
+	Kind  string `json:"kind"`
+}
+
+// namer numbers the groups.
+type namer struct {
+	groups []groupForm
+	index  map[groupForm]int // keyed without Short
+	byName map[string]int    // first group with the name
+}
+
+func newNamer() *namer {
+	return &namer{groups: []groupForm{}, index: map[groupForm]int{}, byName: map[string]int{}}
+}
+
+// group returns the number of the group with a name and kind.
+func (n *namer) group(name, kind string) int {
+	k := groupForm{Name: name, Kind: kind}
+	i, ok := n.index[k]
+	if !ok {
+		i = len(n.groups)
+		n.index[k] = i
+		n.groups = append(n.groups, k)
+		if _, ok := n.byName[name]; !ok {
+			n.byName[name] = i
+		}
+	}
+	return i
+}
+
+// named returns the number of the group with the name, of any kind; −1 for none.
+func (n *namer) named(name string) int {
+	if name == "" {
+		return -1
+	}
+	if i, ok := n.byName[name]; ok {
+		return i
+	}
+	return n.group(name, "application")
+}
+
+// shorten gives all groups their short names. functions is set if they are functions.
+func (n *namer) shorten(functions bool) []groupForm {
+	names := make([]string, len(n.groups))
+	for i := range n.groups {
+		names[i] = n.groups[i].Name
+	}
+	if functions {
+		names = format.Funcs(names)
+	}
+	for i := range n.groups {
+		n.groups[i].Short = format.Clean(names[i])
+	}
+	return n.groups
+}
+
+// table numbers strings in the order of their first use.
+type table struct {
+	texts []string
+	index map[string]int
+}
+
+func newTable() *table { return &table{texts: []string{}, index: map[string]int{}} }
+
+func (t *table) number(s string) int {
+	i, ok := t.index[s]
+	if !ok {
+		i = len(t.texts)
+		t.index[s] = i
+		t.texts = append(t.texts, s)
+	}
+	return i
 }

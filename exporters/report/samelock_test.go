@@ -59,17 +59,18 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	if delay != [2]int64{int64(row.Waited), int64(row.Ready)} {
 		t.Errorf("pprof has %v, want %v and %v", delay, row.Waited, row.Ready)
 	}
-	f := newContentionForm(p, nil, newNamer())
+	f := contentionObject(p, nil, newNamer())
+	waits, pairs, locks := f["waits"].(columns), f["pairs"].(columns), f["locks"].([]lockForm)
 	var onPage [2]int64
-	for i, l := range f.Waits["lock"] {
-		if f.Locks[l.(int)].Name == row.Lock.String() {
-			onPage[0] += int64(f.Waits["handOff"][i].(time.Duration) + f.Waits["unattributed"][i].(time.Duration))
-			onPage[1] += int64(f.Waits["ready"][i].(time.Duration))
+	for i, l := range waits["lock"] {
+		if locks[l.(int)].Name == row.Lock.String() {
+			onPage[0] += int64(waits["handOff"][i].(time.Duration) + waits["unattributed"][i].(time.Duration))
+			onPage[1] += int64(waits["ready"][i].(time.Duration))
 		}
 	}
-	for i, l := range f.Pairs["lock"] {
-		if f.Locks[l.(int)].Name == row.Lock.String() {
-			onPage[0] += int64(f.Pairs["blamed"][i].(time.Duration))
+	for i, l := range pairs["lock"] {
+		if locks[l.(int)].Name == row.Lock.String() {
+			onPage[0] += int64(pairs["blamed"][i].(time.Duration))
 		}
 	}
 	if onPage != delay {

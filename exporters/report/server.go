@@ -3,9 +3,11 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,8 +29,7 @@ import (
 // reach the handler. The handler registers nothing, and serves only the paths "/", "/api/query" and
 // "/api/points" below the prefix at which it is mounted with [http.StripPrefix].
 //
-// NewHandler returns an error if the data is invalid. d must not change while the handler is in
-// use.
+// NewHandler returns an error if d is invalid. d must not change while the handler is in use.
 func NewHandler(d *Data, token string) (http.Handler, error) {
 	if d == nil {
 		return nil, errNoData
@@ -38,15 +39,16 @@ func NewHandler(d *Data, token string) (http.Handler, error) {
 		return nil, err
 	}
 	var page bytes.Buffer
-	if err := writePage(&page, d, form, true); err != nil {
+	csp, err := writePage(&page, d, form, true)
+	if err != nil {
 		return nil, err
 	}
-	s := &server{token: access.NewToken(token, ""), page: page.Bytes(), policy: pagePolicy(page.Bytes())}
+	s := &server{token: access.NewToken(token, ""), page: page.Bytes(), policy: csp + "; frame-ancestors 'none'"}
 	if d.Counters != nil {
 		if s.explorer, err = query.NewExplorer(d.Counters); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
-		s.groupOf = form.Counters.Groups
+		s.groupOf = form["counters"].(object)["groups"].([]int)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
@@ -63,8 +65,7 @@ type server struct {
 	groupOf  []int           // the page's groups, by group of the recording
 }
 
-// guard refuses requests that are not from the user of this machine, and sets the headers of all
-// answers.
+// guard refuses requests of others than the user of this machine, and sets all headers.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -93,14 +94,6 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(map[string]string{"error": message})
-}
-
-// pagePolicy returns the policy stated in the page, plus the directives that only work in a header.
-func pagePolicy(page []byte) string {
-	const before = `http-equiv="Content-Security-Policy" content="`
-	_, rest, _ := bytes.Cut(page, []byte(before))
-	text, _, _ := bytes.Cut(rest, []byte(`"`))
-	return strings.ReplaceAll(string(text), "&#39;", "'") + "; frame-ancestors 'none'"
 }
 
 func (s *server) servePage(w http.ResponseWriter, r *http.Request) {
@@ -175,4 +168,75 @@ func (s *server) serveQuery(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	write(w, r, body)
+}
+
+// pointsQuery requests single quanta as points of a plot, unless there are more than Most.
+type pointsQuery struct {
+	Filter string `json:"filter"`
+	X      string `json:"x"`
+	Y      string `json:"y"`
+	Most   int    `json:"most"`
+}
+
+// maxPoints bounds pointsQuery.Most.
+const maxPoints = 200_000
+
+// tooMany replaces the number of points if there are more than requested.
+const tooMany = math.MaxUint32
+
+// servePoints answers in a binary form that a page reads without parsing: the number of points as
+// uint32 and four bytes of padding; x, y, begin and goroutine as arrays of float64; row as an array
+// of uint32; and the page's group as an array of int32. All are little-endian.
+func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
+	var q pointsQuery
+	if !s.ask(w, r, &q) {
+		return
+	}
+	body, err := s.points(r, q)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	write(w, r, body)
+}
+
+func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
+	set, err := s.explorer.Select(r.Context(), q.Filter)
+	if err != nil {
+		return nil, query.InPart("filter", err)
+	}
+	// An invalid metric is an error even if there are too many points.
+	of := set
+	if n := set.Count(); n > min(q.Most, maxPoints) {
+		of = query.NoRows(set.Len())
+	}
+	var out [2][]float64
+	for i, text := range []string{q.X, q.Y} {
+		if out[i], err = s.explorer.Values(r.Context(), text, of); err != nil {
+			return nil, query.InPart("xy"[i:i+1], err)
+		}
+	}
+	if of != set {
+		return binary.LittleEndian.AppendUint64(nil, tooMany), nil
+	}
+	return s.encode(set, out[0], out[1]), nil
+}
+
+func (s *server) encode(set *query.Set, x, y []float64) []byte {
+	rec := s.explorer.Recording()
+	var begin, goroutine []float64
+	var row []uint32
+	var group []int32
+	for i := range set.Rows() {
+		begin = append(begin, float64(rec.Begin[i]))
+		goroutine = append(goroutine, float64(rec.Goroutine[i]))
+		row = append(row, uint32(i))
+		group = append(group, int32(s.groupOf[rec.Group[i]]))
+	}
+	var buf bytes.Buffer
+	for _, part := range []any{uint32(len(row)), uint32(0), x, y, begin, goroutine, row, group} {
+		binary.Write(&buf, binary.LittleEndian, part) // neither the buffer nor the types can fail
+	}
+	return buf.Bytes()
 }

@@ -20,7 +20,7 @@ func BenchmarkWrite(b *testing.B) {
 	var buf bytes.Buffer
 	for b.Loop() {
 		buf.Reset()
-		if err := report.Write(&buf, d, report.Options{}); err != nil {
+		if err := report.Write(&buf, d); err != nil {
 			b.Fatal(err)
 		}
 	}

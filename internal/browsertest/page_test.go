@@ -36,7 +36,7 @@ func openFile(t *testing.T, d *report.Data, fragment string, w window) *page {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "report.html")
 	var buf bytes.Buffer
-	if err := report.Write(&buf, d, report.Options{}); err != nil {
+	if err := report.Write(&buf, d); err != nil {
 		t.Fatal(err)
 	}
 	return openText(t, name, buf.String(), fragment, w)
@@ -68,7 +68,7 @@ window.rowsOf = {
 func openProbed(t *testing.T, d *report.Data, fragment string, w window) *page {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := report.Write(&buf, d, report.Options{}); err != nil {
+	if err := report.Write(&buf, d); err != nil {
 		t.Fatal(err)
 	}
 	text := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(buf.String(), "")
@@ -194,7 +194,7 @@ func serve(t testing.TB, d *report.Data) *httptest.Server {
 func dataOf(t *testing.T, d *report.Data, part string) json.RawMessage {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := report.Write(&buf, d, report.Options{}); err != nil {
+	if err := report.Write(&buf, d); err != nil {
 		t.Fatal(err)
 	}
 	_, text, ok := strings.Cut(buf.String(), `id="data">`)
