@@ -45,8 +45,7 @@ func (a *analysis[T]) define(c *cobra.Command, forms formsOf[T], about *measures
 	}
 }
 
-// settle rejects invalid common flags before anything is read. With -during, the pass over the
-// trace cuts the time.
+// settle rejects invalid common flags. With -during, the pass over the trace cuts the time.
 func (a *analysis[T]) settle(std stdio) error {
 	opt := &a.opt.Bottle
 	if err := checkBounds(a.flags, opt.From, opt.To); err != nil {
@@ -58,8 +57,7 @@ func (a *analysis[T]) settle(std stdio) error {
 	return a.to.settle(std)
 }
 
-// run runs the command. It makes the result of a trace or of saved JSON, which is of one of the
-// kinds.
+// run makes the result of a trace, or of saved JSON of one of the kinds.
 func (a *analysis[T]) run(ctx context.Context, std stdio, args []string, result func(artifact) (T, error), kinds ...kind) error {
 	in, err := oneInput(std, args)
 	if err != nil {
@@ -84,8 +82,7 @@ func (a *analysis[T]) run(ctx context.Context, std stdio, args []string, result 
 // theValue is the result that is the artifact itself.
 func theValue[T any](a artifact) (T, error) { return a.value.(T), nil }
 
-// shownSource returns the name of the trace in pictures: a URL, or a file name without local
-// directories.
+// shownSource returns the name of a trace in pictures: a URL, or a file without directories.
 func shownSource(label string) string {
 	if strings.Contains(label, "://") {
 		return label
@@ -283,13 +280,11 @@ func (s *savedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// guard is called with the memory limit of a command; main sets it. Tests share a process, which
-// has no limit.
+// guard is called with the memory limit of a command. It does nothing in tests.
 var guard = func(limit int64) {}
 
 // guardProcess ends the process before it uses more memory than the limit. Passes over traces watch
-// the limit themselves and return what they have read; this covers saved results, and processing
-// after a trace was read.
+// the limit themselves; this covers saved results, and processing after a trace was read.
 func guardProcess(limit int64) {
 	debug.SetMemoryLimit(limit / 10 * 9)
 	pace := memory.Pace()

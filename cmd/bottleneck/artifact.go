@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -119,12 +119,10 @@ var (
 		of:       func(r *bn.Report) *granularity.Profile { return r.Tasks }, load: granularity.ReadJSON, fails: &tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
 		counted: func(p *granularity.Profile) int { return p.Instances }, warnings: func(p *granularity.Profile) *[]string { return &p.Warnings },
 	}
-	countersKind = &row[*quanta.Recording]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}, load: quanta.ReadJSON}
-	verdictKind  = &row[*verdict.Verdict]{kindInfo: kindInfo{name: "verdict", what: "verdict", key: "findings"}, load: readVerdict}
-	kinds        = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
-	// sniffed lists the kinds of JSON in the order in which their keys are checked: a graph may
-	// have findings.
-	sniffed = []kind{countersKind, stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
+	verdictKind = &row[*verdict.Verdict]{kindInfo: kindInfo{name: "verdict", what: "verdict", key: "findings"}, load: readVerdict}
+	kinds       = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
+	// sniffed lists the kinds of JSON in the order of the checks: a graph may have findings.
+	sniffed = []kind{stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
 )
 
 // kindNamed returns a kind by its name, or nil.
@@ -172,13 +170,31 @@ func readVerdict(r io.Reader) (v *verdict.Verdict, err error) {
 func (a artifact) what() string { return a.kind.about().what }
 
 // readArtifact reads a trace, of which it makes the first kind, or a saved result of one of the
-// kinds. If it returns an error, the artifact may have a value: it then covers the part that could
-// be read.
+// kinds. With an error, the artifact may have the value of the part that could be read.
 func readArtifact(ctx context.Context, std stdio, in *input, opt bn.Options, kinds ...kind) (artifact, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
 		return load(ctx, in, r, head, opt, kinds...)
 	})
 }
+
+// readKind reads an artifact of a kind or, if that is nil, of any kind.
+func readKind(ctx context.Context, std stdio, source string, k kind, opt bn.Options) (a artifact, err error) {
+	in, err := findInput(std, source)
+	if err != nil {
+		return a, err
+	}
+	of := kinds
+	if k != nil {
+		of = append([]kind{k}, kinds...)
+	}
+	if a, err = readArtifact(ctx, std, in, opt, of...); err == nil && k != nil && a.kind != k {
+		err = usagef("%s is a %s: that is no -kind %s", in.label, a.what(), k.about().name)
+	}
+	return a, err
+}
+
+// traces is held while a trace is read: a pass is concurrent itself, and the memory limit is for one.
+var traces sync.Mutex
 
 // load is readArtifact for an open input that begins with head.
 func load(ctx context.Context, in *input, r io.Reader, head []byte, opt bn.Options, kinds ...kind) (a artifact, err error) {
@@ -189,6 +205,8 @@ func load(ctx context.Context, in *input, r io.Reader, head []byte, opt bn.Optio
 		}
 		return artifactOfJSON(in.label, data, kinds...)
 	}
+	traces.Lock()
+	defer traces.Unlock()
 	k := kinds[0]
 	a.kind, a.name = k, in.label
 	opt.Want |= k.about().want
@@ -206,7 +224,7 @@ func load(ctx context.Context, in *input, r io.Reader, head []byte, opt bn.Optio
 func artifactOfJSON(name string, data []byte, kinds ...kind) (a artifact, err error) {
 	a.kind, a.name = kindOfJSON(data), name
 	switch {
-	case a.kind == nil && (len(kinds) > 1 || kinds[0] == countersKind) && json.Valid(data):
+	case a.kind == nil && len(kinds) > 1 && json.Valid(data):
 		var whats []string
 		for _, k := range kinds {
 			whats = append(whats, k.about().what)

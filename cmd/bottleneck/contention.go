@@ -37,9 +37,8 @@ Contention shows which goroutines waited, for what, and which owner is to blame:
 the goroutine that held the lock during the wait, not the one that unlocked it
 last.
 
-It reads execution traces (a FILE, a URL, or standard input), JSON of package
-contention, whose wrapped locks record their owners, and JSON that it wrote
-itself. Time that a trace does not attribute to an owner is "unattributed".
+It reads execution traces, and JSON of package contention, whose wrapped locks
+record their owners. Time without a known owner is "unattributed".
 
 `+wrapped(0, "ASPECTS, the levels of the tree, are "+kindsOf(contention.Aspects, ", ")+`; the default is
 owner-func,lock,waiter-func, with waits for workers, for work and for the network
@@ -245,9 +244,8 @@ func sumOf(p *contention.Profile) (waited time.Duration) {
 	return waited
 }
 
-// findLock returns the sums of the locks with a name or class. The sums of a lock that is not in
-// the profile are 0, because no goroutine waited for it. But it is an error if there is a lock with
-// nearly that name.
+// findLock returns the sums of the locks with a name or class. They are 0 if no goroutine waited
+// for it, but an error if there is a lock with nearly that name.
 func findLock(p *contention.Profile, lock string) (*contention.Wait, error) {
 	var sum contention.Wait
 	found := false

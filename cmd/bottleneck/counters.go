@@ -44,10 +44,7 @@ Counters sums up what was counted in the scheduling quanta of a program, the
 stretches for which a goroutine ran without a break.
 
 It reads an archive of "bottleneck record -counters", or any execution trace,
-which has the scheduling delay, system calls, the collector and the heap. The
-input is a FILE, a URL, or standard input ("-", or nothing at all in a pipe).
-Other commands read the trace in an archive; only this one and report read what
-was counted.
+which has the scheduling delay, system calls, the collector and the heap.
 
 A condition such as 'group =~ "worker" && duration > 100us' selects quanta, and
 arithmetic such as '1000 * minor_faults / duration' is a metric. The page
@@ -137,15 +134,7 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 		f.options.Name, f.options.Progress = in.label, in.decoded
 		switch {
 		case holdsJSON(head):
-			data, err := io.ReadAll(r)
-			if err != nil {
-				return nil, fileError(in.label, err)
-			}
-			a, err := artifactOfJSON(in.label, data, countersKind)
-			if err != nil {
-				return nil, err
-			}
-			return a.value.(*quanta.Recording), nil
+			return nil, usagef("%s is JSON: want a trace or an archive", in.label)
 		case !quanta.IsArchive(head):
 			return quanta.Read(ctx, r, f.options)
 		}

@@ -188,9 +188,9 @@ func TestCountersOfOtherJSON(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"a":1}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	bottleneck("counters", file).want(t, exitFailure, "", "it is JSON, but not a recording of hardware counters")
+	bottleneck("counters", file).want(t, exitUsage, "", "x.json is JSON: want a trace or an archive")
 	bottleneck("graph", "-o", file, mutexTrace).want(t, exitOK, "", "")
-	bottleneck("counters", file).want(t, exitUsage, "", `x.json is a bottle graph: "bottleneck graph" reads it`)
+	bottleneck("counters", file).want(t, exitUsage, "", "x.json is JSON: want a trace or an archive")
 }
 
 // Timelines in text, JSON and pictures: processors that are always busy until the program ends, and

@@ -39,11 +39,9 @@ func (a *app) diff() *cobra.Command {
 	f := &diffFlags{}
 	var c *cobra.Command
 	c = a.command("diff [flags] OLD NEW | OLD... -- NEW...", "compare two runs: graphs, ledgers, stacks, waits or tasks", `
-Diff compares two runs, OLD and NEW. Each is a trace or saved JSON, as a file, a
-URL or standard input (-). It compares bottle graphs by group, ledgers by row,
-speedup stacks by component, contention profiles by lock, waiter and owner, and
-profiles of tasks by class. The first findings of both verdicts come first where
-there are verdicts. Pictures show both graphs or stacks on the same scale.
+Diff compares two runs, OLD and NEW, each a trace or saved JSON: bottle graphs
+by group, ledgers by row, speedup stacks by component, contention profiles by
+lock, waiter and owner, and profiles of tasks by class.
 
 Of several runs on each side, the means are shown with their 95 % confidence
 intervals, and a condition has to hold with that confidence. All else is about
@@ -155,20 +153,9 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string, dash int)
 }
 
 // load reads one of the runs.
-func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifact, err error) {
-	in, err := findInput(std, name)
-	if err != nil {
-		return a, err
-	}
-	opt, of := bn.Options{Bottle: f.opt}, kinds
-	if f.kind != nil {
-		of = append([]kind{f.kind}, kinds...)
-	}
-	a, err = readArtifact(ctx, std, in, opt, of...)
-	switch {
-	case err == nil && f.kind != nil && a.kind != f.kind:
-		err = usagef("%s is a %s: that is no -kind %s", name, a.what(), f.name)
-	case f.kind == graphKind && a.Info != nil:
+func (f *diffFlags) load(ctx context.Context, std stdio, name string) (artifact, error) {
+	a, err := readKind(ctx, std, name, f.kind, bn.Options{Bottle: f.opt})
+	if err == nil && f.kind == graphKind && a.Info != nil {
 		a.Ledger = nil // compare only the graphs
 	}
 	return a, err
@@ -177,8 +164,7 @@ func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifac
 // diffPair holds the two runs.
 type diffPair [2]artifact
 
-// median returns the run with the median wall time or, without one, of the first measure. It has
-// all runs.
+// median returns the run with the median wall time or first measure. It has all runs.
 func median(runs []artifact) artifact {
 	whole := runs[0].kind.measures().whole
 	m := whole[max(0, slices.IndexFunc(whole, func(m measure) bool { return m.name == "wall" }))]
@@ -214,8 +200,7 @@ func (p diffPair) values(about *measures) [][]any {
 	return nil
 }
 
-// means returns the measures of several runs on each side, with confidence intervals; nil for one
-// run.
+// means returns the measures of several runs, with confidence intervals; nil for one run.
 func (p diffPair) means() *result.Table {
 	if len(p[0].runs) < 2 {
 		return nil
@@ -251,8 +236,7 @@ func (p diffPair) means() *result.Table {
 	return t
 }
 
-// have rejects conditions on measures that the runs lack, and ratios of measures that cannot be
-// compared.
+// have rejects conditions on missing measures, and quotients of different units.
 func (p diffPair) have(c *conditions) error {
 	for i := range c.list {
 		one := &c.list[i]
@@ -339,8 +323,7 @@ func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
 // booked reports whether both runs have ledgers.
 func (p diffPair) booked() bool { return p[0].Ledger != nil && p[1].Ledger != nil }
 
-// ledgers compares the ledgers by some columns; by default without the lines, because every edit of
-// a file moves them.
+// ledgers compares the ledgers by some columns; by default without lines, which edits move.
 func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	if by == nil {
 		by = []string{"category", "wait", "function", "group"}

@@ -27,13 +27,8 @@ func (a *app) graph() *cobra.Command {
 	f := &graphFlags{}
 	c := a.command("graph [flags] [FILE | URL | -]...", "draw the bottle graph of an execution trace", `
 Graph draws the bottle graph of an execution trace: as text in the terminal or,
-with -o, as a picture, a profile or data.
-
-The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
-may be packed with gzip or zstd, or in an archive of "record -counters". A
-broken trace is drawn up to where it can be read. A graph that was saved as JSON
-can be drawn again. Several traces are drawn side by side, on the same scales
-and with one color for a group in all of them.
+with -o, as a picture, a profile or data. Several traces are drawn side by side,
+on the same scales and with one color for a group in all of them.
 
 Goroutines share a box if they have the same BY:
 

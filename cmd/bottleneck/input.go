@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -30,8 +28,7 @@ import (
 type input struct {
 	label string // name in errors and pictures
 	meter meter
-	// decoded is called with the number of bytes processed, and the total; nil if open counts them
-	// itself.
+	// decoded is called with the number of bytes processed, and the total; nil if open counts.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
 	// archives makes openTrace pass an archive of counters, rather than the trace in it.
@@ -42,9 +39,8 @@ type input struct {
 	progress func(time.Duration) string
 }
 
-// readInput opens and reads an input, with progress on a terminal. head is the beginning of the
-// input. If readInput returns an error, its result may be non-nil: it then covers the part that
-// could be read.
+// readInput opens and reads an input that begins with head, with progress on a terminal. With an
+// error, the result may be that of the part that could be read.
 func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -55,7 +51,7 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 		return none, reading(err)
 	}
 	defer r.Close()
-	if from, head = unpackJSON(from, head); holdsJSON(head) {
+	if holdsJSON(head) {
 		from = savedInput(ctx, from)
 	}
 	p, err := read(opened, from, head)
@@ -66,8 +62,7 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	return p, reading(err)
 }
 
-// openTrace opens an input, or the trace in it if it is an archive of counters, and returns its
-// beginning.
+// openTrace opens an input, or the trace in an archive of counters, and returns its beginning.
 func (in *input) openTrace(ctx context.Context, cancel context.CancelCauseFunc) (r io.ReadCloser, from io.Reader, head []byte, err error) {
 	if r, err = in.open(ctx, cancel); err != nil {
 		return nil, nil, nil, err
@@ -265,59 +260,10 @@ func (m *meter) String() string {
 // bytesOf formats a number of bytes.
 func bytesOf(n int64) string { return result.Bytes.Format(result.Int(n)) }
 
-// unpackJSON decompresses saved JSON compressed with gzip or zstd, and returns the head of the
-// JSON. It does not decompress other data: the readers of traces and pprof profiles do that
-// themselves.
-func unpackJSON(from io.Reader, head []byte) (io.Reader, []byte) {
-	unpack := unpackerOf(head)
-	if unpack == nil {
-		return from, head
-	}
-	const enough = 1 << 16 // to decompress the beginning
-	begin := head
-	switch r := from.(type) {
-	case *os.File:
-		begin = make([]byte, enough)
-		n, _ := r.ReadAt(begin, 0)
-		begin = begin[:n]
-	case *bufio.Reader:
-		begin, _ = r.Peek(enough)
-	}
-	z, err := unpack(bytes.NewReader(begin))
-	if err != nil {
-		return from, head
-	}
-	unpacked := make([]byte, headLength)
-	n, _ := io.ReadFull(z, unpacked)
-	if unpacked = unpacked[:n]; !holdsJSON(unpacked) {
-		return from, head
-	}
-	if z, err = unpack(from); err != nil {
-		return from, head
-	}
-	return z, unpacked
-}
-
-// unpackerOf returns a function that decompresses an input that begins with head; nil if it is not
-// compressed.
-func unpackerOf(head []byte) func(io.Reader) (io.Reader, error) {
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		return func(r io.Reader) (io.Reader, error) {
-			return zstd.NewReader(r, zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderConcurrency(1))
-		}
-	}
-	return nil
-}
-
-// patienceURL is how long a server may send nothing, in addition to the time that it was asked to
-// trace.
+// patienceURL is how long a server may send nothing, in addition to the time of a trace.
 var patienceURL = time.Minute
 
-// urlInput is a trace from a server, such as net/http/pprof's /debug/pprof/trace?seconds=5. It is
-// read as it arrives.
+// urlInput is a trace from a server, which is read as it arrives.
 func urlInput(u *url.URL) *input {
 	in := &input{label: u.Redacted()}
 	seconds := secondsOf(u)
@@ -358,15 +304,6 @@ func secondsOf(u *url.URL) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// get is fetch without the headers.
-func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
-	resp, err := fetch(ctx, u)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
-}
-
 // fetch requests a trace and rejects answers that cannot be one.
 func fetch(ctx context.Context, u *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -401,8 +338,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// explanation returns the first line of an error's body if it is plain text, where net/http/pprof
-// gives the reason.
+// explanation returns the first line of an error's body if it is plain text.
 func explanation(body io.Reader, media string) string {
 	if media != "text/plain" {
 		return ""

@@ -240,7 +240,6 @@ func TestWrongKind(t *testing.T) {
 	graph := temporary(t, "graph.json", []byte(bottleneck("graph", "-format", "json", mutexTrace).out))
 	windows := temporary(t, "windows.json", []byte(bottleneck("graph", "-window", "100ms", "-format", "json", mutexTrace).out))
 	locks, tasks := contentionProfile(t, "c.json", 10, time.Second), taskProfile(t, "t.json", 10, 1000, granularity.OK)
-	counted := temporary(t, "counted.json", []byte(`{"counters":[],"groups":[]}`))
 	const ask = "not a Go execution trace: it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"
 	for _, tt := range []struct {
 		args   string
@@ -250,15 +249,11 @@ func TestWrongKind(t *testing.T) {
 		{"graph " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
 		{"graph " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
 		{"graph " + stack, exitUsage, `stack.json is a speedup stack: "bottleneck report" reads it`},
-		{"graph " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
 		{"tasks " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
 		{"tasks " + windows, exitUsage, `windows.json is a bottle graph: "bottleneck graph" reads it`},
 		{"tasks -hz 1e9 " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
 		{"contention " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
 		{"contention " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
-		{"contention " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
-		{"diff " + counted + " " + graph, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
-		{"merge " + graph + " " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
 		{"graph " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: bottle: reading JSON: object 1, from byte 0: this is no bottle graph: wall_ns"},
 		{"tasks " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: granularity: reading JSON: this is no profile of tasks: classes is missing"},
 		{"graph " + temporary(t, "wrong.json", []byte(`{"boxes":[],"wall_ns":-1,"idle_ns":0}`)), exitFailure, "wall_ns is negative"},
@@ -432,64 +427,6 @@ func TestURLProgress(t *testing.T) {
 		if got := in.progress(tt.since); got != tt.want {
 			t.Errorf("progress %q, want %q", got, tt.want)
 		}
-	}
-}
-
-// Saved results can be read compressed, from files and standard input, by all commands that read
-// them.
-func TestCompressedJSON(t *testing.T) {
-	dir, graph, other := parts(t, "graph", ".json")
-	_, waits, _ := parts(t, "contention", ".json")
-	pack := func(name, how string) string {
-		var buf bytes.Buffer
-		var z io.WriteCloser = gzip.NewWriter(&buf)
-		if how == ".zst" {
-			z, _ = zstd.NewWriter(&buf)
-		}
-		z.Write(read(t, name))
-		z.Close()
-		packed := filepath.Join(dir, filepath.Base(filepath.Dir(name))+filepath.Base(name)+how)
-		if err := os.WriteFile(packed, buf.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return packed
-	}
-	for _, how := range []string{".gz", ".zst"} {
-		g, c := pack(graph, how), pack(waits, how)
-		for _, tt := range []struct {
-			packed string
-			args   []string
-		}{
-			{g, []string{"graph", "-format", "csv", graph}},
-			{c, []string{"contention", "-format", "csv", waits}},
-			{g, []string{"merge", "-format", "csv", graph, other}},
-			{g, []string{"diff", "-format", "json", graph, other}},
-		} {
-			want := bottleneck(tt.args...)
-			for i, arg := range tt.args {
-				if arg == graph || arg == waits {
-					tt.args[i] = tt.packed
-				}
-			}
-			if got := bottleneck(tt.args...); got.status != exitOK || strings.ReplaceAll(got.out, how, "") != want.out && tt.args[0] != "diff" {
-				t.Errorf("%v: status %d, %s%.300s\nwant\n%.300s", tt.args, got.status, got.err, got.out, want.out)
-			}
-			for i, arg := range tt.args {
-				if arg == tt.packed {
-					tt.args[i] = "-"
-				}
-			}
-			if got := commandWith(bytes.NewReader(read(t, tt.packed)), tt.args...); got.status != exitOK {
-				t.Errorf("%v of %s: status %d, %s", tt.args, tt.packed, got.status, got.err)
-			}
-		}
-		bottleneck("report", "-o", filepath.Join(dir, "r.html"), g).want(t, exitOK, "", "")
-		bottleneck("graph", c).want(t, exitUsage, "", c+" is a contention profile: \"bottleneck contention\" reads it")
-		cut := filepath.Join(dir, "cut"+how)
-		if err := os.WriteFile(cut, read(t, g)[:len(read(t, g))-20], 0o666); err != nil {
-			t.Fatal(err)
-		}
-		bottleneck("graph", cut).want(t, exitFailure, "", "cut"+how+": ")
 	}
 }
 

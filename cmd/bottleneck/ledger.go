@@ -37,11 +37,6 @@ used. Every nanosecond is in exactly one row, so the rows sum to the capacity.
 Time in which a processor had nothing to run is in the row of the goroutine that
 ended the gap, and of what that goroutine had waited for.
 
-The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
-may be packed with gzip or zstd, or in an archive of "record -counters". A
-broken trace is read as far as possible. A ledger that was saved as JSON can be
-shown again.
-
 The stacks of .pb.gz are those of the lost capacity: the call chain that waited
 and the one that ended the wait. Columns of text, for -by, are
 

@@ -17,6 +17,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,9 +196,8 @@ func subcommand(root *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// isInput reports whether the first argument is the input of a verdict rather than a command. No
-// command has a dot or a slash in its name, so a word with one is a file name, even if the file
-// does not exist.
+// isInput reports whether the first argument is the input of a verdict rather than a command. A
+// word with a dot or a slash is a file name, even if the file does not exist.
 func isInput(word string) bool {
 	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
 		return true
@@ -355,8 +355,7 @@ func unknownCommand(root *cobra.Command, word string) error {
 	return usagef(`%s; "bottleneck help" lists the commands`, msg)
 }
 
-// oneLine keeps a message on its line and harmless for the terminal, regardless of file names and
-// server answers in it.
+// oneLine keeps a message on its line and harmless for the terminal.
 func oneLine(s string) string { return format.Clean(s) }
 
 const overview = `Bottleneck shows which goroutines limit the scaling of a Go program.
@@ -365,7 +364,11 @@ const overview = `Bottleneck shows which goroutines limit the scaling of a Go pr
 where in its code, and what to do. "bottleneck graph" draws a bottle graph, with
 a box for each group of goroutines. The height of a box is the group's share of
 the time, its width the mean number of goroutines that ran during that time. A
-tall and narrow box is the neck: look there first.`
+tall and narrow box is the neck: look there first.
+
+A trace may be packed with gzip or zstd, or in an archive of "record -counters".
+Of a broken trace, all up to the damage is read. A command also reads what it
+has saved as JSON. "-", or no argument in a pipe, is standard input.`
 
 const overviewExamples = `  bottleneck demo
       See a neck in two seconds, without a trace of your own.
@@ -471,30 +474,13 @@ func (a *app) version() *cobra.Command {
 	return c
 }
 
-// version describes a build: the module's version, or the commit.
+// version describes a build.
 func version(info *debug.BuildInfo) string {
-	platform := fmt.Sprintf("(%s, %s/%s)", runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if info == nil {
-		return "(version not known) " + platform
+	v := "(version not known)"
+	if info != nil { // the go command puts the commit into the version
+		v = cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")
 	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	v := info.Main.Version
-	commit := settings["vcs.revision"]
-	if commit = commit[:min(12, len(commit))]; v == "" || v == "(devel)" {
-		v = "devel"
-		if commit != "" {
-			v += " " + commit
-		}
-	} else if commit != "" && !strings.Contains(v, commit) {
-		v += " " + commit
-	}
-	if settings["vcs.modified"] == "true" && !strings.Contains(v, "dirty") {
-		v += " with changes"
-	}
-	return v + " " + platform
+	return fmt.Sprintf("%s (%s, %s/%s)", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // patience is how long an interrupted command may take to clean up.

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,19 +53,16 @@ and of package exporters/live. All must be of one kind. "go tool pprof -proto"
 merges .pb.gz. A URL that ends in a slash is the place where a service has
 mounted exporters/live: merge requests the -kind from there.
 
-Times are sums over the instances, including shares and idle time, which sum to
-the total wall time. Percentages, the parallelism and other means are therefore
-those of an instance on average. The number of processors is that of the largest
-instance.
+Times are sums over the instances; percentages, the parallelism and other means
+are those of an instance on average. The number of processors is that of the
+largest instance.
 
 Text also shows the spread: for each group, lock or class the minimum, median
 and maximum over the sources, and the source farthest from the median. Medians
 are within 2 %.
 
 Without -partial, a source that cannot be read is an error, and nothing is
-written: an incomplete sum looks like a complete one. Sources are read
-concurrently: as many files as there are processors, 32 services. Memory grows
-with the number of groups, not with that of sources.`, f.run)
+written: an incomplete sum looks like a complete one.`, f.run)
 	fs := c.Flags()
 	fs.StringVar(&f.name, "kind", "", "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger")
 	fs.Float64Var(&f.seconds, "seconds", 5, "request `N` seconds from services")
@@ -136,7 +132,7 @@ func (f *mergeFlags) address(source string) string {
 	}
 	switch q := u.Query(); {
 	case strings.HasSuffix(u.Path, "/") || u.Path == "":
-		return below(u, cmp.Or(f.name, "graph"), "format", "json", "seconds", strconv.FormatFloat(f.seconds, 'f', -1, 64)).String()
+		return below(u, cmp.Or(f.name, "graph"), "format", "json", "seconds", formatSeconds(f.seconds)).String()
 	case kindNamed(path.Base(u.Path)) != nil && !q.Has("format") && !q.Has("debug"):
 		return below(u, "", "format", "json").String()
 	}
@@ -173,32 +169,11 @@ func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 	}))
 }
 
-// traces is held while a trace is read.
-var traces sync.Mutex
-
 // read reads a file or a URL of any kind.
-func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part artifact, err error) {
-	in, err := findInput(std, source)
-	if err != nil {
-		return part, err
-	}
-	opt, of := bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")}}, kinds
-	if f.kind != nil {
-		of = append([]kind{f.kind}, kinds...)
-	}
-	part, err = readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
-		if !holdsJSON(head) {
-			traces.Lock() // a pass is concurrent itself, and the memory limit is for one pass
-			defer traces.Unlock()
-		}
-		return load(ctx, in, r, head, opt, of...)
-	})
-	switch {
-	case err != nil:
-	case !part.kind.about().merged:
-		err = usagef("%s is a %s: there is no sum of them", in.label, part.what())
-	case f.kind != nil && part.kind != f.kind:
-		err = usagef("%s is a %s: that is no -kind %s", in.label, part.what(), f.name)
+func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (artifact, error) {
+	part, err := readKind(ctx, std, source, f.kind, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")}})
+	if err == nil && !part.kind.about().merged {
+		err = usagef("%s is a %s: there is no sum of them", part.name, part.what())
 	}
 	return part, err
 }
@@ -241,9 +216,8 @@ func mergeParts(parts []artifact) (sum artifact, err error) {
 	return sum, err
 }
 
-// Sources are read concurrently and added up in their order, so that the result does not depend on
-// which one is read first. The amount of data read but not yet added up is bounded: one part per
-// reader, and one batch.
+// Sources are read concurrently and added up in their order. The amount of data read but not yet
+// added up is bounded: one part per reader, and one batch.
 
 const (
 	mergeServices = 32 // concurrent requests, which mostly wait
@@ -435,8 +409,7 @@ type spread struct {
 	rows    map[string]*spreadRow
 }
 
-// maxSpread bounds the number of groups; the first ones are kept. With a histogram of about 10 kB
-// each, they take at most 20 MB.
+// maxSpread bounds the number of groups, of about 10 kB each; the first ones are kept.
 const maxSpread = 2000
 
 // spreadScale scales values to integers for the histogram, whose precision is 1.6 %.
@@ -559,8 +532,7 @@ type oddity struct {
 	at                      string // source farthest from the median, with its value
 }
 
-// oddest returns the rows, largest distance from the median first. The distance of means is
-// relative to the median.
+// oddest returns the rows, largest distance from the median first; that of means is relative.
 func (s *spread) oddest() (out []oddity) {
 	for _, r := range s.rows {
 		o := oddity{spreadRow: r, median: s.median(r), at: r.highAt, value: r.high}

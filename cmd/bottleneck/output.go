@@ -79,8 +79,7 @@ func checkFile(name string) error {
 	return nil
 }
 
-// writeFile writes a file atomically: a concurrent reader sees the old one or the new one, and a
-// failure leaves the old one.
+// writeFile writes a file atomically: a reader, or a failure, finds the old one or the new one.
 func writeFile(name string, write func(io.Writer) error) error {
 	t, err := createTemp(name)
 	if err != nil {
@@ -177,8 +176,7 @@ func writeError(name string, err error) error {
 	return fmt.Errorf("writing %s: %w", name, err)
 }
 
-// destination is where and how a command writes its result: the flags -o, -format, -title and, for
-// long results, -top.
+// destination is where and how a command writes its result: -o, -format, -title and -top.
 type destination struct {
 	draw    drawing
 	outputs outputs

@@ -9,9 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,11 +44,9 @@ as http://localhost:6060/debug/bottleneck/, or net/http/pprof, such as
 http://localhost:6060/debug/pprof/. The former records all the time and sends
 the last seconds at once; the latter traces the next seconds.
 
-An existing file is not replaced without -force, as a recording cannot be
-repeated. The file is written completely or not at all, with one exception: the
-trace of a recording that ends early, by an interrupt or a broken connection, is
-kept up to there. The exit status is then 1, and the other commands read such
-traces.
+An existing file is not replaced without -force. The trace of a recording that
+ends early, by an interrupt or a broken connection, is kept up to there; the
+exit status is then 1.
 
 Record also runs a program and counts events on its threads from the first
 instruction on. The file is then an archive of the program's execution trace and
@@ -142,20 +138,11 @@ func (f *recordFlags) check() error {
 
 // traceURL returns the URL of the trace, derived from the URL of the service.
 func (f *recordFlags) traceURL() *url.URL {
-	return below(f.mount(), "trace", "seconds", strconv.FormatFloat(f.seconds, 'f', -1, 64))
+	mount, _ := mountOf(f.source, "/trace")
+	return below(mount, "trace", "seconds", formatSeconds(f.seconds))
 }
 
-// mount returns the URL of the handlers.
-func (f *recordFlags) mount() *url.URL {
-	at := strings.TrimRight(f.source.Path, "/")
-	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
-		return withPath(f.source, before+"/debug/pprof/")
-	}
-	return withPath(f.source, strings.TrimSuffix(at, "/trace")+"/")
-}
-
-// run writes the trace as it arrives. It keeps a partial trace, because a recording cannot be
-// repeated.
+// run writes the trace as it arrives, and keeps a part: a recording cannot be repeated.
 func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := f.parse(args); err != nil {
 		return err
@@ -204,7 +191,7 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 // hinted adds the correct path to the error for a path that the service does not serve.
 func hinted(err error) error {
 	var status *statusError
-	if errors.As(err, &status) && status.status == http.StatusNotFound {
+	if errors.As(err, &status) && status.status == http.StatusNotFound || errors.Is(err, errNoGraph) {
 		return fmt.Errorf("%w; give the URL where the service has mounted exporters/live, or that of /debug/pprof/", err)
 	}
 	return err
@@ -223,25 +210,21 @@ func mayBeTrace(head []byte) bool {
 
 // copyTrace copies a trace. Its errors name the side that failed.
 func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err error) {
-	buf := make([]byte, 1<<16)
-	for {
-		m, readErr := from.Read(buf)
-		if n+int64(m) > most {
-			return n, fmt.Errorf("%s: the trace is longer than %s; raise the limit with -max-size", label, memory.Text(most))
-		}
-		if m > 0 {
-			if _, err := t.file.Write(buf[:m]); err != nil {
-				return n, writeError(t.name, err)
-			}
-			n += int64(m)
-		}
-		switch {
-		case readErr == io.EOF:
-			return n, nil
-		case readErr != nil:
-			return n, fmt.Errorf("%s: %w", label, readErr)
-		}
+	n, err = io.Copy(t.file, io.LimitReader(from, most))
+	more := 0
+	if n == most && err == nil {
+		more, _ = from.Read(make([]byte, 1))
 	}
+	var written *os.PathError
+	switch {
+	case errors.As(err, &written):
+		err = writeError(t.name, err)
+	case err != nil:
+		err = fmt.Errorf("%s: %w", label, err)
+	case more > 0:
+		err = fmt.Errorf("%s: the trace is longer than %s; raise the limit with -max-size", label, memory.Text(most))
+	}
+	return n, err
 }
 
 func copyFile(name, from string) error {
@@ -314,7 +297,6 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	ourWait.Store(true)
 	defer ourWait.Store(false)
 	cmd := exec.Command(command[0], command[1:]...)
-	std.err = shared(std.err)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
@@ -364,27 +346,6 @@ func withoutExit(err error, exit **exec.ExitError) error {
 		}
 	}
 	return errors.Join(rest...)
-}
-
-// sharedWriter serializes writes of the program and the command.
-type sharedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (s *sharedWriter) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(b)
-}
-
-// shared makes a writer safe for the program and the command. A file is already safe, and is passed
-// to the program unchanged.
-func shared(w io.Writer) io.Writer {
-	if _, ok := w.(*os.File); ok {
-		return w
-	}
-	return &sharedWriter{w: w}
 }
 
 func onTerminal(r io.Reader) bool {

@@ -40,14 +40,10 @@ After -- there is one of
             with -trace-url one that serves its trace, as net/http/pprof does
 
 A trace that is served does not begin before main, and does not have the owners
-of each lock. It is kept with the processor time of the program's threads.
-
--what, -only and -skip are those of "bottleneck instrument".
-
-The recording is an execution trace for all other commands. If several processes
-record, such as the tests of several packages, all recordings are kept, and the
-verdict is on the longest. The exit status is that of the program if it is not
-0.`, func(ctx context.Context, std stdio, args []string) error {
+of each lock. -what, -only and -skip are those of "bottleneck instrument". If
+several processes record, such as the tests of several packages, all recordings
+are kept, and the verdict is on the longest. The exit status is that of the
+program if it is not 0.`, func(ctx context.Context, std stdio, args []string) error {
 		return f.run(ctx, std, args, c.ArgsLenAtDash())
 	})
 	f.verdict.define(c, verdictForms, &verdictMeasures)
@@ -96,7 +92,6 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	defer os.RemoveAll(dir)
 	machine := host.Machine{Processors: host.Processors(), All: runtime.NumCPU(), Throttling: host.Throttled()}
 	env := []string{instrument.Variable + "=" + dir, instrument.MachineVariable + "=" + machine.String()}
-	std.err = shared(std.err)
 	var ran error
 	if instrument.IsGo(args[0]) {
 		ran = runGo(ctx, std, f.build, args, env)

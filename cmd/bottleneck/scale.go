@@ -46,12 +46,9 @@ func (a *app) scale() *cobra.Command {
 	var c *cobra.Command
 	c = a.command("scale [flags] -- COMMAND [arguments]", "run a benchmark or program on 1, 2, 4 processors and compare", `
 Scale runs a command at several values of GOMAXPROCS under the execution tracer,
-several times each, takes the run with the median time for each value, and draws
-speedup stacks and, with -format text, bottle graphs of them. It shows the
-interval of the speedup over the runs; a stack with a wide interval is marked as
-disturbed.
-
-The command is one of
+several times each, and draws speedup stacks and bottle graphs of the runs with
+the median times. If the speedup varies widely over the runs or, on Linux, other
+programs took processors away, the stack is marked as disturbed. The command is
 
   go test -run=^$ -bench=NAME [flags] PACKAGE
             one benchmark. A first run without a trace finds the number of
@@ -62,13 +59,9 @@ The command is one of
             any other program that writes its execution trace to a file that an
             argument names: {trace} stands for that file, {cpu} for the width
 
-GOMAXPROCS is set in the environment, or by -cpu of the test. On Linux, a run in
-which other programs took processors away is marked as disturbed.
-
 Scale also counts what the processes of a run use for each operation, or each
-region of -unit: processor time, page faults, context switches, and instructions
-and cache misses where the machine counts them. What grows with the number of
-processors explains the remainder, or why goroutines wait.`, func(ctx context.Context, std stdio, args []string) error {
+region of -unit. What grows with the number of processors explains the
+remainder, or why goroutines wait.`, func(ctx context.Context, std stdio, args []string) error {
 		return f.run(ctx, std, args, c.ArgsLenAtDash())
 	})
 	f.define(c)
@@ -85,24 +78,17 @@ processors explains the remainder, or why goroutines wait.`, func(ctx context.Co
 
 // parse takes the command from the arguments after "--".
 func (f *scaleFlags) parse(args []string, dash int) (err error) {
-	if dash >= 0 {
-		args, f.command = args[:dash], args[dash:]
-	}
 	if f.widths, err = parseWidths(f.cpu); err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
-	switch {
-	case len(args) > 0:
-		return usagef("unexpected argument %q: the command follows after --", args[0])
-	case len(f.command) == 0:
-		return usagef("no command: it follows after --, as in -- go test -run='^$' -bench=Sort .")
-	case f.count < 1 || f.count > 1000:
+	if f.count < 1 || f.count > 1000 {
 		return usagef("-count %d: want from 1 to 1000 runs at each width", f.count)
 	}
-	return nil
+	f.command = args
+	return onlyCommand(args, dash)
 }
 
 // parseWidths parses the list of -cpu. The result is sorted.
@@ -231,8 +217,7 @@ const (
 	testBinary                   // uses -test.trace and -test.cpu
 )
 
-// newTarget determines the kind of a command. It returns an error if the command has a flag that
-// scale sets.
+// newTarget determines the kind of a command, and rejects flags that scale sets itself.
 func newTarget(command []string) (*target, error) {
 	t := &target{command: command}
 	base := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
@@ -262,8 +247,7 @@ func newTarget(command []string) (*target, error) {
 	return t, nil
 }
 
-// find returns the range [from, to) of a test flag in the command, and its value; from is −1 if the
-// flag is absent.
+// find returns the range [from, to) of a test flag in the command, or −1, and its value.
 func (t *target) find(name string) (from, to int, value string) {
 	for i, a := range t.command {
 		if a == "-args" || a == "--args" {
@@ -317,8 +301,7 @@ func (t *target) args(width int, trace, temp string) []string {
 	return t.with(t.own(flags, temp)...)
 }
 
-// own adds a flag that only go test has: a path for the binary, which it would otherwise leave in
-// the working directory.
+// own adds the path of the binary for go test, which would leave it in the working directory.
 func (t *target) own(flags []string, temp string) []string {
 	if t.kind == goTest {
 		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))
@@ -395,8 +378,7 @@ type scaleRun struct {
 	ops   float64 // iterations of the benchmark; 0 if unknown
 }
 
-// speedups returns for each of the runs its speedup over the run at the other width in the same
-// round.
+// speedups returns the speedup of each run over the one at the other width in the same round.
 func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
 	for i, wall := range r.walls {
 		out = append(out, single.walls[i].Seconds()/wall.Seconds())
@@ -404,8 +386,7 @@ func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
 	return out
 }
 
-// usage returns what the run and the one on a single processor used for each unit of work, or nil
-// if that is unknown.
+// usage returns what the run and that on one processor used for each unit of work, or nil.
 func (r *scaleRun) usage(single *scaleRun, s *speedup.Stack) *speedup.Usage {
 	if len(r.used.Counts) == 0 {
 		return nil
@@ -497,12 +478,10 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	return taken, nil
 }
 
-// tools are the commands that build a test, which are not measured. The kernel keeps 15 bytes of a
-// name.
+// tools are the commands that build a test, by the 15 bytes of a name that the kernel keeps.
 var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "pack", "covdata", "gcc", "cc1", "as", "ld", "collect2"}
 
-// run executes a command and returns its output. It adds the delay of the threads to into, if not
-// nil.
+// run executes a command and returns its output. If into is not nil, it gets what the run used.
 func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = patience

@@ -59,10 +59,8 @@ func (a *app) speedup() *cobra.Command {
 	f := &speedupFlags{}
 	c := a.command("speedup [flags] SINGLE MULTI...", "show why N workers are not N times as fast as one", `
 Speedup draws speedup stacks: bars of height N, divided into the measured
-speedup and the reasons why it is not N: locks and channels, imbalance,
-sequential parts, the garbage collector, I/O, scheduling; and a remainder, which
-is interference in the hardware and work that the single-threaded run does not
-do. The parts sum to N exactly.
+speedup, the reasons why it is not N, and a remainder: interference in the
+hardware, and work that the single-threaded run does not do.
 
 SINGLE is the trace of a run with one worker (or GOMAXPROCS=1), each MULTI that
 of a run of the same work with several. Their bars are drawn side by side.

@@ -16,8 +16,5 @@ func enableEscapes(f *os.File) bool {
 	return windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
 
-// canSuspend reports whether the process can be suspended.
-func canSuspend() bool { return false }
-
 // forwarded returns the signals to forward to a recorded program: none on this system.
 func forwarded(bool) []os.Signal { return nil }

@@ -42,17 +42,14 @@ Tasks shows how large the tasks of a program are, whether they are too small
 (the overhead costs more than the parallelism gains) or too large (processors
 are idle), and which lines create them.
 
-It reads profiles recorded by package granularity (granularity.WriteJSON), in
-reference cycles, and execution traces of any program. A task of a trace is a
-region of runtime/trace or, without regions, a goroutine, or an HTTP request
-whose handler the call chains show; its size is the time for which it ran. The
-input is a FILE, a URL, or standard input: "-", or no argument in a pipe.
+It reads profiles recorded by package granularity, in reference cycles, and
+execution traces of any program. A task of a trace is a region of runtime/trace
+or, without regions, a goroutine or an HTTP request; its size is the time for
+which it ran.
 
 The diagnosis of a class of tasks is "fine" if they are too small, "coarse" if
-they are too large, "blocked" if they are blocked for most of their time, so
-that their size matters little, and "ok" otherwise; "unknown" if the numbers are
-not sufficient. The text gives the reason and the repair. Conditions are about
-the classes of -class.
+they are too large, "blocked" if they are blocked for most of their time, "ok"
+otherwise, or "unknown". Conditions are about the classes of -class.
 
 With -sweep it runs a command after "--" for each value of a parameter, an
 environment variable or {NAME} in the arguments, and shows the time, the number,
@@ -206,8 +203,7 @@ func lacksTasks(p *granularity.Profile, name string) string {
 	return ""
 }
 
-// sweeper runs a command over the values of a parameter: an environment variable, or {NAME} in the
-// arguments.
+// sweeper runs a command over the values of an environment variable, or {NAME} in the arguments.
 type sweeper struct {
 	*tasksFlags
 	name   string
@@ -288,8 +284,7 @@ func (s *sweeper) measure(ctx context.Context) (points granularity.SweepResult, 
 	return points, nil
 }
 
-// run runs the command once and returns how long it took. If tasks is set, it sets the tasks of the
-// point.
+// run runs the command once and returns how long it took. It sets the tasks of p if tasks is set.
 func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint, tasks bool) (time.Duration, error) {
 	s.scaler.env = []string{s.name + "=" + p.Value}
 	if t.kind != program && !tasks {

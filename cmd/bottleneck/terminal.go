@@ -41,8 +41,7 @@ func textOn(w any) text.Options {
 // progressDelay is the time after which a command shows progress.
 const progressDelay = 500 * time.Millisecond
 
-// startProgress shows the results of say as a line on w, if that is a terminal, after
-// progressDelay. stop erases it.
+// startProgress shows what say returns as a line on a terminal, after a delay. stop erases it.
 func startProgress(w io.Writer, say func(since time.Duration) string) (stop func()) {
 	t, ok := terminalOf(w)
 	if !ok || t.dumb {
@@ -72,8 +71,7 @@ func startProgress(w io.Writer, say func(since time.Duration) string) (stop func
 	return sync.OnceFunc(func() { close(quit); <-done })
 }
 
-// fitLine keeps the beginning and the end of a line, which are more useful than its middle: the
-// input, and the progress.
+// fitLine keeps the beginning and the end of a line: the input, and the progress.
 func fitLine(s string, width int) string {
 	r := []rune(oneLine(s))
 	if len(r) <= width || width < 8 {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,20 +40,20 @@ Top shows which groups of goroutines limit a running service, refreshed like
 top.
 
 The URL is the place where the service has mounted package exporters/live, such
-as http://localhost:6060/debug/bottleneck/. Top requests the graph of the last
-seconds every second. A service that analyzes itself all the time
-(bottleneck.Continuous) answers at once; one that only records (bottle.Recorder)
-takes a snapshot each time.
+as http://localhost:6060/debug/bottleneck/. A service with only net/http/pprof
+works as well: give the URL of /debug/pprof/. Top then traces one second in
+three, which costs the service more, and analyzes the traces itself.
 
-A service with only net/http/pprof works as well: give the URL of /debug/pprof/.
-Top then traces one second in three, which costs the service more, and analyzes
-the traces itself.
+Columns are the share of the time of each group; the capacity lost while it ran;
+the change of the share since the last refresh; the parallelism; the mean number
+of its goroutines that were running, runnable (waiting for a processor) and
+blocked; and the main reason for being blocked. A star marks groups that lost at
+least 5% of the capacity.
 
-Columns are the share of the time of each group, as a bar and in percent; its
-change since the last refresh, in percentage points; the parallelism; the mean
-number of its goroutines that were running, runnable (waiting for a processor)
-and blocked; and the main reason for being blocked. A star marks groups that
-lost at least 5% of the capacity. Press h for the keys, q to quit.
+Keys are q to quit, p to pause, the arrow keys or k and j, page up and down or b
+and f, home and end to scroll, s and S for the next and the previous order, 1 to
+7 for order by lost, share, parallelism, running, runnable, blocked or name, the
+space bar to refresh at once, and + and - to refresh more and less often.
 
 If the service becomes unreachable, top shows the last graph with a message, and
 tries again at every refresh.`, f.run)
@@ -109,7 +109,7 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	if f.interval == 0 {
-		f.interval = source.pace()
+		f.interval = source.pace
 	}
 	loop := newTopLoop(source, f)
 	t, terminal := terminalOf(std.out)
@@ -119,22 +119,27 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 	return loop.interact(ctx, std.in, std.out)
 }
 
-// open determines the kind of source.
+// open returns the source of a URL, after a service with a wrong answer was rejected. A service
+// without a graph yet is accepted.
 func (f *topFlags) open(ctx context.Context, std stdio, u *url.URL) (topSource, error) {
+	source, traces := f.service(u)
+	if traces {
+		return source, nil
+	}
+	if f.group.String() != bottle.ByFunction.String() {
+		return source, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
+	}
 	defer startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })()
-	source, err := findService(ctx, u, f.seconds, bottle.Options{Group: f.group})
-	if err != nil {
-		return nil, err
+	_, err := source.next(ctx)
+	var status *statusError
+	if err == nil || errors.As(err, &status) && status.status == http.StatusServiceUnavailable {
+		return source, nil
 	}
-	if _, traces := source.(*topTraces); !traces && f.group.String() != bottle.ByFunction.String() {
-		return nil, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
-	}
-	return source, nil
+	return source, fmt.Errorf("%s: %w", u.Redacted(), hinted(err))
 }
 
-// topLoop refreshes a view: frame by frame in batch, or as the model of a bubbletea program. Frames
-// depend only on the view. The view changes by keys, samples and errors, which one goroutine
-// handles.
+// topLoop refreshes a view: frame by frame in batch, or as the model of a bubbletea program. One
+// goroutine handles keys, graphs and errors, which change the view.
 type topLoop struct {
 	source   topSource
 	interval time.Duration
@@ -151,14 +156,14 @@ type topLoop struct {
 
 func newTopLoop(source topSource, f *topFlags) *topLoop {
 	l := &topLoop{source: source, interval: f.interval, height: 24, top: f.top}
-	l.view.Source, l.view.Sort = source.label(), text.SortLost
+	l.view.Source, l.view.Note, l.view.Sort = source.label, source.note, text.TopSorts[0]
 	return l
 }
 
 // topAnswer is the result of a request to the source.
 type topAnswer struct {
-	topSample
-	err error
+	graph *bottle.Graph
+	err   error
 }
 
 // accept updates the view with an answer.
@@ -178,7 +183,7 @@ func (l *topLoop) accept(a topAnswer, now time.Time) {
 	if !l.view.Taken.IsZero() && a.graph == l.view.Graph {
 		l.view.Before = nil // the same graph: there is no trend
 	}
-	l.view.Graph, l.view.Note, l.view.Taken = a.graph, a.note, now
+	l.view.Graph, l.view.Taken = a.graph, now
 }
 
 // frame draws the view, on a screen of the given height if that is not 0.
@@ -205,14 +210,13 @@ func (l *topLoop) problem(now time.Time) string {
 		return fmt.Sprintf("No graph yet: %v. Trying again.", l.failure)
 	case l.failure != nil:
 		return fmt.Sprintf("No answer since %s: %v. This is the last graph; trying again.", l.failing.Format("15:04:05"), l.failure)
-	case !l.asked.IsZero() && now.Sub(l.asked) > late*max(l.interval, l.source.pace()):
+	case !l.asked.IsZero() && now.Sub(l.asked) > late*max(l.interval, l.source.pace):
 		return fmt.Sprintf("Waiting for an answer since %s.", l.asked.Format("15:04:05"))
 	}
 	return ""
 }
 
-// batch prints the given number of frames one below the other; without a number, until there is an
-// error or ctx is done.
+// batch prints some frames one below the other; without a number, until ctx is done.
 func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int) error {
 	tick := time.NewTicker(l.interval)
 	defer tick.Stop()
@@ -224,11 +228,11 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 				return nil
 			}
 		}
-		sample, err := l.source.next(ctx)
+		graph, err := l.source.next(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		l.accept(topAnswer{sample, err}, time.Now())
+		l.accept(topAnswer{graph, err}, time.Now())
 		frame := l.frame(t.Options, 0, time.Now())
 		if n > 0 {
 			frame = "\n" + frame
@@ -238,7 +242,7 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 		}
 	}
 	if l.view.Graph == nil {
-		return fmt.Errorf("%s: no graph in %d refreshes: %w", l.source.label(), frames, l.failure)
+		return fmt.Errorf("%s: no graph in %d refreshes: %w", l.source.label, frames, l.failure)
 	}
 	return nil
 }
@@ -291,12 +295,9 @@ func (l *topLoop) ask() tea.Cmd {
 		return nil
 	}
 	l.asked = time.Now()
-	return func() (msg tea.Msg) {
-		sample, err := l.source.next(l.ctx)
-		if err == nil && sample.graph == nil {
-			sample.graph, err = &bottle.Graph{}, errors.New("no graph")
-		}
-		return topAnswer{sample, err}
+	return func() tea.Msg {
+		graph, err := l.source.next(l.ctx)
+		return topAnswer{graph, err}
 	}
 }
 
@@ -323,25 +324,15 @@ func (l *topLoop) interact(ctx context.Context, in io.Reader, out io.Writer) err
 func (l *topLoop) press(key string) tea.Cmd {
 	v := &l.view
 	page := max(1, l.height-9) // without the lines above and below the groups
-	help := v.Help
-	v.Help = nil // any key closes the help
 	switch key {
 	case "q", "Q", "ctrl+c", "ctrl+d":
 		return tea.Quit
-	case "ctrl+z":
-		if canSuspend() {
-			return tea.Suspend
-		}
 	case "ctrl+l":
 		return tea.ClearScreen
 	case "space":
 		return l.ask()
 	case "p":
 		v.Paused = !v.Paused
-	case "h", "?":
-		if help == nil {
-			v.Help = topKeysHelp
-		}
 	case "s":
 		l.sort(1)
 	case "S":
@@ -384,77 +375,67 @@ func (l *topLoop) scroll(by, page int) {
 	l.view.Skip = max(0, min(l.view.Skip+by, most))
 }
 
-// topKeysHelp is the text that the key h shows.
-var topKeysHelp = []string{
-	"q, ctrl-C       quit                        p       pause, go on",
-	"up, down, k, j  scroll by a line            blank   refresh at once",
-	"page up, down   scroll by a page            + -     refresh more, less often",
-	"home, end       to the first, the last      ctrl-Z  suspend",
-	"s, S            next, previous order        h, ?    this help",
-	"1 to 7          order by lost, share, parallelism, running, runnable, blocked, name",
-	"",
-	"lost        part of the capacity (GOMAXPROCS × time) not used while the group ran",
-	"share       part of the time: while n goroutines run, each is given 1/n of it",
-	"trend       change of the share since the refresh before, in percent of the time",
-	"parallel    how many goroutines ran, of all groups, while the group ran",
-	"running, runnable, blocked",
-	"            how many of the group's goroutines did so, on average;",
-	"            runnable ones wait for a processor",
-	"blocked on  the largest reason, and its part of the time blocked",
-	"*           the neck: low parallelism, which more processors do not help",
-}
-
-// topSource is the source of top's graphs. Its methods are called by one goroutine at a time.
-type topSource interface {
-	// label returns the name of the source.
-	label() string
-	// pace returns the default interval.
-	pace() time.Duration
-	// next returns the current graph.
-	next(ctx context.Context) (topSample, error)
-}
-
-// topSample is the state of a source at one moment.
-type topSample struct {
-	graph *bottle.Graph
+// topSource is a service that top watches.
+type topSource struct {
+	label string
+	pace  time.Duration // default interval
 	note  string
+	// next returns the current graph. It is called by one goroutine at a time.
+	next func(ctx context.Context) (*bottle.Graph, error)
 }
 
 // topPatience is how long top waits for an answer, in addition to the time of a trace.
 const topPatience = 15 * time.Second
 
-// findService determines which handlers a service has mounted. The URL may be that of the service
-// itself.
-func findService(ctx context.Context, u *url.URL, seconds float64, opt bottle.Options) (topSource, error) {
-	at := strings.TrimRight(u.Path, "/")
-	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
-		return newTopTraces(withPath(u, before+"/debug/pprof/trace"), seconds, opt), nil
+// errNoGraph is the error for an answer that is not a graph.
+var errNoGraph = errors.New("the answer is not a bottle graph")
+
+// service returns the source of a URL. traces is set for net/http/pprof, whose traces top analyzes.
+func (f *topFlags) service(u *url.URL) (s topSource, traces bool) {
+	address, traces := mountOf(u, "/graph")
+	s.label, s.pace = address.Redacted(), time.Second
+	period := cmp.Or(f.seconds, 2)
+	if traces {
+		period = cmp.Or(f.seconds, 1)
+		s.pace = max(3*time.Second, 3*seconds(period))
+		s.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", seconds(period))
+		address = below(address, "trace", "seconds", formatSeconds(period))
+	} else {
+		address = below(address, "graph", "format", "json", "seconds", formatSeconds(period))
 	}
-	at = strings.TrimSuffix(at, "/graph")
-	live := newTopLive(withPath(u, at+"/"), seconds)
-	first := live.probe(ctx)
-	if first == nil {
-		return live, nil
-	}
-	if at == "" && ctx.Err() == nil && answered(first) { // the default paths
-		if live := newTopLive(withPath(u, "/debug/bottleneck/"), seconds); live.probe(ctx) == nil {
-			return live, nil
+	s.next = func(ctx context.Context) (*bottle.Graph, error) {
+		ctx, cancel := context.WithTimeout(ctx, topPatience+seconds(period))
+		defer cancel()
+		resp, err := fetch(ctx, address)
+		if err != nil {
+			return nil, causeOf(err)
 		}
-		if body, err := get(ctx, withPath(u, "/debug/pprof/cmdline")); err == nil {
-			body.Close()
-			return newTopTraces(withPath(u, "/debug/pprof/trace"), seconds, opt), nil
+		defer resp.Body.Close()
+		from, head := peek(resp.Body)
+		if holdsJSON(head) {
+			from = savedInput(ctx, from)
+		} else if !traces {
+			return nil, errNoGraph
 		}
+		a, err := load(ctx, &input{label: "the answer"}, from, head, bn.Options{Bottle: bottle.Options{Group: f.group}}, graphKind)
+		switch {
+		case a.value != nil:
+			return a.value.(*bottle.Graph), nil
+		case !traces:
+			err = fmt.Errorf("%w: %w", errNoGraph, err)
+		}
+		return nil, causeOf(err)
 	}
-	if answered(first) {
-		first = fmt.Errorf("%w; give the URL where the service has mounted exporters/live, or that of /debug/pprof/", first)
-	}
-	return nil, urlError(ctx, u.Redacted(), first)
+	return s, traces
 }
 
-// answered reports whether there is a server, and only the path is wrong.
-func answered(err error) bool {
-	var status *statusError
-	return errors.As(err, &status) && status.status == http.StatusNotFound || errors.Is(err, errNoGraph)
+// mountOf returns the URL of the handlers that serve a page, and whether it is net/http/pprof.
+func mountOf(u *url.URL, page string) (mount *url.URL, pprof bool) {
+	at := strings.TrimRight(u.Path, "/")
+	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
+		return withPath(u, before+"/debug/pprof/"), true
+	}
+	return withPath(u, strings.TrimSuffix(at, page)+"/"), false
 }
 
 func withPath(u *url.URL, path string) *url.URL {
@@ -486,98 +467,7 @@ func causeOf(err error) error {
 	return ue.Err
 }
 
-// topLive is a service that has mounted package exporters/live.
-type topLive struct {
-	mount   *url.URL
-	seconds float64
-}
-
-func newTopLive(mount *url.URL, seconds float64) *topLive {
-	if seconds == 0 {
-		seconds = 2
-	}
-	return &topLive{mount: mount, seconds: seconds}
-}
-
-func (s *topLive) label() string       { return s.mount.Redacted() }
-func (s *topLive) pace() time.Duration { return time.Second }
-
-// probe returns an error if the service is of another kind. A service without a graph yet is
-// accepted.
-func (s *topLive) probe(ctx context.Context) error {
-	_, err := s.graph(ctx)
-	var status *statusError
-	if errors.As(err, &status) && status.status == http.StatusServiceUnavailable {
-		return nil
-	}
-	return err
-}
-
-func (s *topLive) next(ctx context.Context) (sample topSample, err error) {
-	if sample.graph, err = s.graph(ctx); err != nil {
-		return sample, causeOf(err)
-	}
-	return sample, nil
-}
-
-// errNoGraph is the error for an answer that is not a graph.
-var errNoGraph = errors.New("the answer is not a bottle graph")
-
-// mostJSON exceeds the size of any service's answer, in bytes.
-const mostJSON = 64 << 20
-
-func (s *topLive) graph(ctx context.Context) (*bottle.Graph, error) {
-	ctx, cancel := context.WithTimeout(ctx, topPatience)
-	defer cancel()
-	body, err := get(ctx, below(s.mount, "graph", "format", "json", "seconds", strconv.FormatFloat(s.seconds, 'f', -1, 64)))
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	r := bufio.NewReader(io.LimitReader(body, mostJSON))
-	if head, err := r.Peek(1); err == nil && !holdsJSON(head) {
-		return nil, errNoGraph
-	}
-	g, err := bottle.ReadJSON(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoGraph, err)
-	}
-	return g, nil
-}
-
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * float64(time.Second)) }
 
-// topTraces is a service with net/http/pprof: top requests traces and analyzes them itself.
-type topTraces struct {
-	trace   *url.URL
-	seconds float64
-	opt     bottle.Options
-}
-
-func newTopTraces(trace *url.URL, seconds float64, opt bottle.Options) *topTraces {
-	if seconds == 0 {
-		seconds = 1
-	}
-	return &topTraces{trace: trace, seconds: seconds, opt: opt}
-}
-
-func (s *topTraces) label() string       { return s.trace.Redacted() }
-func (s *topTraces) pace() time.Duration { return max(3*time.Second, 3*seconds(s.seconds)) }
-
-func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
-	ctx, cancel := context.WithTimeout(ctx, topPatience+seconds(s.seconds))
-	defer cancel()
-	u := below(s.trace, "", "seconds", strconv.FormatFloat(s.seconds, 'f', -1, 64))
-	body, err := get(ctx, u)
-	if err != nil {
-		return sample, causeOf(err)
-	}
-	defer body.Close()
-	report, err := bn.Analyze(ctx, body, bn.Options{Name: "the trace", Want: bn.WantVerdict, Bottle: s.opt})
-	if report == nil {
-		return sample, causeOf(err)
-	}
-	sample.graph = report.Bottle
-	sample.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", seconds(s.seconds))
-	return sample, nil
-}
+// formatSeconds formats the parameter of a URL.
+func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }

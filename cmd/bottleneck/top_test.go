@@ -22,7 +22,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
 	"github.com/bottleneck-go/bottleneck/exporters/live/full"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
@@ -47,7 +46,7 @@ func liveService(t *testing.T) (mount string) {
 // In a pipe, the frames are plain text, as many as requested.
 func TestTopBatch(t *testing.T) {
 	mount := liveService(t)
-	for _, u := range []string{mount, strings.TrimSuffix(mount, "/"), mount + "graph", strings.TrimSuffix(mount, "/debug/bottleneck/")} {
+	for _, u := range []string{mount, strings.TrimSuffix(mount, "/"), mount + "graph"} {
 		r := bottleneck("top", "-n", "3", "-interval", "100ms", u)
 		r.want(t, exitOK, "main.main", "")
 		if n := strings.Count(r.out, "bottleneck top: http://127.0.0.1:"); n != 3 || strings.Contains(r.out, "\x1b") || strings.Contains(r.out, "q quit") {
@@ -56,7 +55,7 @@ func TestTopBatch(t *testing.T) {
 	}
 }
 
-// top finds net/http/pprof at its usual path and reads its traces locally.
+// top reads the traces of net/http/pprof locally.
 func TestTopTraces(t *testing.T) {
 	trace := read(t, mutexTrace)
 	var query atomic.Value
@@ -65,15 +64,13 @@ func TestTopTraces(t *testing.T) {
 		query.Store(r.URL.RawQuery)
 		w.Write(trace)
 	})
-	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "service") })
-	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") })
 	s := httptest.NewServer(mux)
 	defer s.Close()
 	want, err := bottle.ReadFile(context.Background(), mutexTrace, bottle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof", "/debug/pprof/trace?seconds=7", ""} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof", "/debug/pprof/trace?seconds=7"} {
 		r := bottleneck("top", "-n", "1", s.URL+path)
 		r.want(t, exitOK, fmt.Sprintf("mean parallelism %.2f", want.MeanParallelism()), "")
 		if !strings.Contains(r.out, "Traces of net/http/pprof, of 1s each: slower") || query.Load() != "seconds=1" {
@@ -133,7 +130,7 @@ func TestTopBusy(t *testing.T) {
 	defer s.Close()
 	r := bottleneck("top", "-n", "3", "-interval", "100ms", s.URL+"/") // and the probe
 	r.want(t, exitOK, "No graph yet: the server answers 503 Service Unavailable: no whole window yet", "")
-	if !strings.Contains(r.out, " 30%") {
+	if !strings.Contains(r.out, " 30.0%") {
 		t.Errorf("no graph in\n%s", r.out)
 	}
 	n.Store(-1000)
@@ -143,14 +140,12 @@ func TestTopBusy(t *testing.T) {
 
 // scripted is a source with the answers of a test.
 type scripted struct {
-	answer func(n int) (topSample, error)
+	answer func(n int) (*bottle.Graph, error)
 	n      atomic.Int64
 }
 
-func (s *scripted) label() string       { return "the service" }
-func (s *scripted) pace() time.Duration { return time.Second }
-func (s *scripted) next(context.Context) (topSample, error) {
-	return s.answer(int(s.n.Add(1)))
+func (s *scripted) source() topSource {
+	return topSource{"the service", time.Second, "", func(context.Context) (*bottle.Graph, error) { return s.answer(int(s.n.Add(1))) }}
 }
 
 // graphOf is a graph of one second, with the share of main.main in percent.
@@ -164,7 +159,7 @@ func graphOf(percent int) *bottle.Graph {
 
 // growing returns graphs in which main.main has 10 %, 20 % and so on.
 func growing() *scripted {
-	return &scripted{answer: func(n int) (topSample, error) { return topSample{graph: graphOf(10 * n)}, nil }}
+	return &scripted{answer: func(n int) (*bottle.Graph, error) { return graphOf(10 * n), nil }}
 }
 
 // session is a view in a bubble of time. It processes messages one after another, as a bubbletea
@@ -177,10 +172,10 @@ type session struct {
 	frame string
 }
 
-func startTop(source topSource) *session {
+func startTop(source *scripted) *session {
 	s := &session{msgs: make(chan tea.Msg), ended: make(chan error, 1)}
-	s.loop = newTopLoop(source, &topFlags{interval: time.Second})
-	s.loop.terminal.Width, s.loop.view.Sort, s.loop.ctx = 100, text.SortShare, context.Background()
+	s.loop = newTopLoop(source.source(), &topFlags{interval: time.Second})
+	s.loop.terminal.Width, s.loop.view.Sort, s.loop.ctx = 100, "share", context.Background()
 	go s.run()
 	return s
 }
@@ -267,9 +262,9 @@ func TestTopLoop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := growing()
 		s := startTop(source)
-		s.has(t, "bottleneck top: the service", "main.main", " 10%", "every 1 s", "q quit")
+		s.has(t, "bottleneck top: the service", "main.main", " 10.0%", "every 1 s", "q quit")
 		passed(3)
-		s.has(t, " 40%", "▲10.0")
+		s.has(t, " 40.0%", "+10.0%")
 		if source.n.Load() != 4 {
 			t.Errorf("asked %d times in 3 s", source.n.Load())
 		}
@@ -279,10 +274,10 @@ func TestTopLoop(t *testing.T) {
 			t.Errorf("asked %d times, though it paused", source.n.Load())
 		}
 		s.press(" ")
-		s.has(t, " 50%", "PAUSED")
+		s.has(t, " 50.0%", "PAUSED")
 		s.press("p")
 		passed(1)
-		s.has(t, " 60%")
+		s.has(t, " 60.0%")
 		s.press("-")
 		s.has(t, "every 2 s")
 		asked := source.n.Load()
@@ -298,19 +293,19 @@ func TestTopLosesService(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := growing()
 		answer := source.answer
-		source.answer = func(n int) (topSample, error) {
+		source.answer = func(n int) (*bottle.Graph, error) {
 			if n > 2 && n < 6 {
-				return topSample{}, errors.New("connection refused")
+				return nil, errors.New("connection refused")
 			}
 			return answer(n)
 		}
 		s := startTop(source)
 		passed(2)
-		s.has(t, " 20%", "No answer since "+time.Now().Format("15:04:05")+": connection refused. This is the last graph; trying again.")
+		s.has(t, " 20.0%", "No answer since "+time.Now().Format("15:04:05")+": connection refused. This is the last graph; trying again.")
 		passed(2)
-		s.has(t, " 20%", "No answer since "+time.Now().Add(-2*time.Second).Format("15:04:05"))
+		s.has(t, " 20.0%", "No answer since "+time.Now().Add(-2*time.Second).Format("15:04:05"))
 		passed(1)
-		s.has(t, " 60%")
+		s.has(t, " 60.0%")
 		if strings.Contains(s.last(), "No answer") {
 			t.Errorf("the message stays:\n%s", s.last())
 		}
@@ -325,7 +320,7 @@ func TestTopWaits(t *testing.T) {
 		release := make(chan struct{})
 		source := growing()
 		answer := source.answer
-		source.answer = func(n int) (topSample, error) {
+		source.answer = func(n int) (*bottle.Graph, error) {
 			if n == 2 {
 				<-release
 			}
@@ -333,24 +328,22 @@ func TestTopWaits(t *testing.T) {
 		}
 		s := startTop(source)
 		passed(6)
-		s.has(t, " 10%", "Waiting for an answer since "+time.Now().Add(-5*time.Second).Format("15:04:05"))
-		s.press("h")
-		s.has(t, "refresh at once")
-		s.press("h")
-		s.has(t, "main.main")
+		s.has(t, " 10.0%", "Waiting for an answer since "+time.Now().Add(-5*time.Second).Format("15:04:05"))
+		s.press("s")
+		s.has(t, "main.main", "sorted by parallelism")
 		if source.n.Load() != 2 {
 			t.Errorf("asked %d times", source.n.Load())
 		}
 		close(release)
-		s.has(t, " 20%")
+		s.has(t, " 20.0%")
 		s.end(t)
 	})
 }
 
 // Keys scroll, sort, change the interval, quit and show the help.
 func TestTopKeys(t *testing.T) {
-	l := newTopLoop(&scripted{}, &topFlags{interval: time.Second})
-	l.view.Graph, l.view.Sort = &bottle.Graph{Boxes: make([]bottle.Box, 40)}, text.SortShare
+	l := newTopLoop(topSource{}, &topFlags{interval: time.Second})
+	l.view.Graph, l.view.Sort = &bottle.Graph{Boxes: make([]bottle.Box, 40)}, "share"
 	for _, tt := range []struct {
 		key  tea.KeyPressMsg
 		skip int
@@ -376,19 +369,13 @@ func TestTopKeys(t *testing.T) {
 			t.Errorf("%s does not quit", key)
 		}
 	}
-	if l.press("h"); l.view.Help == nil {
-		t.Error("h shows no help")
-	}
-	if l.press("?"); l.view.Help != nil {
-		t.Error("a key does not end the help")
-	}
 }
 
 func FuzzTopKeys(f *testing.F) {
 	fuzzing.Brief(f)
 	f.Add("q+-sSjk1g")
 	f.Fuzz(func(t *testing.T, typed string) {
-		l := newTopLoop(&scripted{}, &topFlags{interval: time.Second})
+		l := newTopLoop(topSource{}, &topFlags{interval: time.Second})
 		for _, k := range typed {
 			l.Update(keyPress(k))
 		}
@@ -434,7 +421,7 @@ func TestLive(t *testing.T) {
 
 	r := bottleneck("top", "-n", "2", "-top", "0", "-interval", "100ms", s.URL)
 	r.want(t, exitOK, "waiting for locks: ", "")
-	if strings.Count(r.out, "Other.func1") < 2 || strings.Contains(r.out, "waiting for locks: 0 ") {
+	if strings.Count(r.out, "Other.func1") < 2 || strings.Contains(r.out, "waiting for locks: 0.00 ") {
 		t.Errorf("two frames with waiting goroutines are not in\n%s", r.out)
 	}
 	dir := t.TempDir()

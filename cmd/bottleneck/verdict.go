@@ -28,12 +28,9 @@ func (a *app) verdict() *cobra.Command {
 Verdict prints what limits a program: how the capacity of its processors was
 used, and up to five findings, the most costly first. Each has the place in the
 code, advice, and an upper bound of the gain. "bottleneck FILE" and "bottleneck
--format md FILE" are short for it.
-
-The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
-may be packed with gzip or zstd, or in an archive of "record -counters". A
-ledger, a graph or a verdict that was saved as JSON is read as well. The verdict
-on one group of a saved ledger does not include what the owners of locks did.`, f.run)
+-format md FILE" are short for it. It also reads ledgers, graphs and verdicts
+saved as JSON. The verdict on one group of a saved ledger does not include what
+the owners of locks did.`, f.run)
 	f.define(c, verdictForms, &verdictMeasures)
 	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To, "the trace, or of -generations")
 	defineWindow(c.Flags(), &f.opt.Bottle.Window, "print the verdict on each `DURATION` as well; JSON is then one object a line")
@@ -226,10 +223,8 @@ Explain shows the evidence of a finding of the verdict: the rows of the ledger
 that it sums, and the call chains that waited, or ran during the wait.
 
 FINDING is the number of the finding in the verdict, or its kind, such as lock,
-serial or collector, which means the first of that kind. The trace is a FILE, a
-URL, or standard input: "-", or no argument in a pipe. It may be packed with
-gzip or zstd, or in an archive of "record -counters". A ledger that was saved as
-JSON has rows but no call chains; a saved graph or verdict has only the finding.`, f.run)
+serial or collector, which means the first of that kind. A saved ledger has rows
+but no call chains; a saved graph or verdict has only the finding.`, f.run)
 	f.define(c, explainForms, nil)
 	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
 	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To, "the trace, or of -generations")

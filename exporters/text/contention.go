@@ -184,9 +184,8 @@ func (m *contentionModel) cells(waited, percent, ready, count string, did [3]str
 	return cells
 }
 
-// showsDid reports whether the tree has the columns of owner activity. If they would leave no room
-// for names, they are only in the table of locks, unless the tree is about roots, which they
-// explain.
+// showsDid reports whether the tree has the columns of owner activity: if there is room beside
+// names, or if the tree is about roots, which they explain.
 func (m *contentionModel) showsDid() bool {
 	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a string) bool { return strings.HasPrefix(a, "root-") }))
 }
@@ -195,25 +194,23 @@ func (m *contentionModel) showsDid() bool {
 // if all waits are of one sort. Both results share the rows of p.
 func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	first, second := *p, *p
-	first.Waits, first.Pairs, second.Waits, second.Pairs = nil, nil, nil, nil
-	for _, w := range p.Waits {
-		if w.ForWork() {
-			second.Waits = append(second.Waits, w)
-		} else {
-			first.Waits = append(first.Waits, w)
-		}
-	}
-	for _, q := range p.Pairs {
-		if q.ForWork() {
-			second.Pairs = append(second.Pairs, q)
-		} else {
-			first.Pairs = append(first.Pairs, q)
-		}
-	}
+	first.Waits, second.Waits = partition(p.Waits, (*contention.Wait).ForWork)
+	first.Pairs, second.Pairs = partition(p.Pairs, (*contention.Pair).ForWork)
 	if len(first.Waits) == 0 || len(second.Waits) == 0 {
 		return p, nil
 	}
 	return &first, &second
+}
+
+func partition[T any](all []T, isSecond func(*T) bool) (first, second []T) {
+	for i := range all {
+		if isSecond(&all[i]) {
+			second = append(second, all[i])
+		} else {
+			first = append(first, all[i])
+		}
+	}
+	return first, second
 }
 
 // trees writes the tree, in two parts if there are idle waits, which come second.
@@ -423,12 +420,10 @@ func isStack(a string) bool {
 	return a == contention.ByOwnerStack || a == contention.ByWaiterStack || a == contention.ByRootStack
 }
 
-// frameSeparator separates the frames "func file:line" of a call stack in
-// [contention.Stack.String].
+// frameSeparator separates the frames in [contention.Stack.String].
 const frameSeparator = " < "
 
-// shortStack shortens the functions and files of a call stack, so that the part in which stacks
-// differ fits into the line.
+// shortStack shortens the functions and files of a call stack.
 func shortStack(key string, short map[string]string) string {
 	frames := strings.Split(key, frameSeparator)
 	for i, frame := range frames {
@@ -444,8 +439,7 @@ func shortStack(key string, short map[string]string) string {
 	return strings.Join(frames, frameSeparator)
 }
 
-// cutFrame splits a frame into its function and its place, which may be "". Blanks in brackets
-// belong to type parameters.
+// cutFrame splits a frame at the blank, unless it is in the brackets of type parameters.
 func cutFrame(frame string) (function, place string) {
 	depth := 0
 	for i, r := range frame {
@@ -616,8 +610,7 @@ func (m *contentionModel) lockLines(lines []lockLine, names []string) string {
 	return b.String()
 }
 
-// didHeadings are the columns of owner activity during waits. They appear only if some of it is
-// known.
+// didHeadings are the columns of owner activity during waits, if some of it is known.
 var didHeadings = [3]string{"run%", "ready%", "block%"}
 
 const didLegend = "run%, ready%, block%: part of the blamed time in which the owner ran, was ready to run, was itself blocked."
@@ -640,8 +633,7 @@ func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]st
 // known reports whether any owner activity is known.
 func (m *contentionModel) known() bool { return m.tree.Activity.Unknown < m.tree.Blamed }
 
-// owners returns a paragraph on what owners did during the waits, and on the ends of the chains of
-// blame.
+// owners returns a paragraph on what owners did, and on the ends of the chains of blame.
 func (m *contentionModel) owners() string {
 	s := ""
 	if m.known() {
@@ -671,8 +663,7 @@ func (m *contentionModel) owners() string {
 	return m.paragraph("", strings.TrimSpace(s))
 }
 
-// mostAtRoot returns the function of the root owners with the largest time, if any owner was
-// blocked by another.
+// mostAtRoot returns the root function with the largest time, if an owner was blocked by another.
 func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 	for i := range m.p.Pairs {
 		if m.p.Pairs[i].Roots != nil {
@@ -682,8 +673,7 @@ func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 	return "", 0
 }
 
-// unfinished lists the waits in progress at the end of the trace, or of the snapshot, and the
-// holders of the locks.
+// unfinished lists the waits in progress at the end, and the holders of the locks.
 func (m *contentionModel) unfinished() string {
 	var rows []*contention.Wait
 	for i := range m.p.Unfinished {
@@ -715,8 +705,7 @@ func (m *contentionModel) unfinished() string {
 	return s
 }
 
-// showsUnfinished reports whether a wait in progress is worth a line. Waits for work are, only if
-// their kinds were requested.
+// showsUnfinished reports whether to list a wait in progress: those for work only if requested.
 func (m *contentionModel) showsUnfinished(u *contention.Wait) bool {
 	switch u.Kind {
 	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:
@@ -768,4 +757,51 @@ func (m *contentionModel) unfinishedSentence(u *contention.Wait) string {
 		}
 	}
 	return s + "."
+}
+
+// FoldedStacks writes a contention profile as folded stacks for flamegraph.pl and many viewers: one
+// line per stack, with its frames from the root separated by semicolons, a blank, and the
+// nanoseconds. Equal stacks are combined, in the order of their first row. It returns an error of
+// w, or an error for an unknown view.
+//
+//	bottleneck contention -format folded trace.out | flamegraph.pl --countname ns > contention.svg
+//
+// Semicolons in names become colons, and control characters U+FFFD.
+func FoldedStacks(w io.Writer, p *contention.Profile, view string) error {
+	if p == nil {
+		return errNoContention
+	}
+	if err := contention.CheckView(view); err != nil {
+		return fmt.Errorf("text: %w", err)
+	}
+	sums := map[string]time.Duration{}
+	var order []string
+	for frames, q := range p.Samples(view) {
+		if q.Owner.Group == contention.ReadyKey {
+			continue
+		}
+		var b strings.Builder
+		for i, f := range frames {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			name := strings.TrimSpace(strings.ReplaceAll(format.Clean(f.Func), ";", ":"))
+			if name == "" {
+				name = contention.UnknownKey
+			}
+			b.WriteString(name)
+		}
+		stack := b.String()
+		if _, ok := sums[stack]; !ok {
+			order = append(order, stack)
+		}
+		sums[stack] += q.Blamed
+	}
+	var b strings.Builder
+	for _, stack := range order {
+		if sums[stack] > 0 {
+			b.WriteString(stack + " " + strconv.FormatInt(int64(sums[stack]), 10) + "\n")
+		}
+	}
+	return emit(w, b.String())
 }

@@ -31,8 +31,7 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	return writeDiff(w, summaries(bottle.Summary(), before, after), warnings, opt, bottle.Changes(before, after))
 }
 
-// WriteStackDiff writes the changes from one speedup stack to another, part by part. The error is
-// that of w.
+// WriteStackDiff is [WriteDiff] for speedup stacks, part by part.
 func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no speedup stack")
@@ -40,9 +39,8 @@ func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) erro
 	return writeDiff(w, summaries(speedup.Summary(), before, after), bothSides(before.Warnings, after.Warnings), opt, speedup.Changes(before, after))
 }
 
-// WriteContentionDiff writes the changes from one contention profile to another: the totals, then a
-// line for each kind, and one for each lock with its waiters and owners, largest change first. The
-// error is that of w.
+// WriteContentionDiff is [WriteDiff] for contention profiles, with a line for each kind and one for
+// each lock with its waiters and owners.
 func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errNoContention
@@ -59,8 +57,7 @@ func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Opt
 	return writeDiff(w, summaries(contention.Summary(), before, after), warnings, opt, kinds, changes)
 }
 
-// WriteTasksDiff writes the changes from one task profile to another, class by class. The error is
-// that of w.
+// WriteTasksDiff is [WriteDiff] for task profiles, class by class.
 func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no profile of tasks")
@@ -127,8 +124,7 @@ func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Optio
 	return emit(w, b.String()+st.warnings(warnings, opt.Width))
 }
 
-// writeTotals writes the summaries of runs side by side, without what is 0 in all of them. Two runs
-// have their quotients.
+// writeTotals writes summaries side by side, without zeros; those of two runs with quotients.
 func writeTotals(b *strings.Builder, names []string, whole []*result.Table, st style) {
 	headings := append([]string{""}, names...)
 	if len(whole) == 2 {

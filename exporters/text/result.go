@@ -47,6 +47,11 @@ func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
 			hidden = append(slices.DeleteFunc(hidden, func(c *columnText) bool { return !c.key }), more...)
 		}
 	}
+	writeShown(b, shown, hidden, width, st)
+}
+
+// writeShown writes a table, and the names of the columns that did not fit.
+func writeShown(b *strings.Builder, shown, hidden []*columnText, width int, st style) {
 	writeColumns(b, shown, st)
 	var names []string
 	for _, c := range hidden {
@@ -73,6 +78,7 @@ type columnText struct {
 	fits  bool // shown
 	spare int  // see boxColumn
 	wish  int  // the width of the widest cell
+	least int  // of a text, if more than minText
 	width int
 	// If not nil, paint paints a padded cell. Of the cells below the heading, before returns what
 	// stands before them, and short shortens one that does not fit.
@@ -81,8 +87,7 @@ type columnText struct {
 	short  func(i, width int) string
 }
 
-// newColumns returns columns with these headings, all but the first aligned right. They are as wide
-// as their cells.
+// newColumns returns columns with these headings, all but the first aligned right.
 func newColumns(headings ...string) (columns []*columnText) {
 	for i, h := range headings {
 		c := &columnText{left: i == 0}
@@ -148,8 +153,7 @@ func formatCell(h *result.Head, c *result.Cell) string {
 }
 
 // fit decides which columns are shown, and their widths. The first column, the label and short
-// notes have priority; in tables of changes, texts that distinguish rows have priority over further
-// numbers.
+// notes have priority, and in tables of changes texts that distinguish rows over more numbers.
 func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 	var parts [3][][]*columnText // groups of columns, by priority
 	labelled := false
@@ -158,7 +162,7 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 			c.wish = max(c.wish, columns(s))
 		}
 		if c.width = c.wish; c.left {
-			c.width = min(c.wish, minText)
+			c.width = min(c.wish, cmp.Or(c.least, minText))
 		}
 		part := 1
 		switch {

@@ -87,8 +87,7 @@ func clean(s string) string {
 	}, format.Clean(s))
 }
 
-// Terminals give most characters one column, East Asian ones and most emoji two, and combining
-// marks none.
+// Terminals give most characters a column, East Asian ones and emoji two, combining marks none.
 
 // wide holds the characters that take two columns: the East Asian Width classes W and F of Unicode
 // 16, with unassigned code points between them.
@@ -137,8 +136,7 @@ func columns(s string) (n int) {
 	return n
 }
 
-// fit cuts cleaned text in the middle, where function names differ least, so that it takes at most
-// width columns.
+// fit cuts cleaned text to width columns in the middle, where function names differ least.
 func fit(s string, width int) string {
 	if columns(s) <= width {
 		return s

@@ -13,9 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// table lists the idle time, the boxes from the top of the bottle, and the sums. If the width does
-// not suffice for all columns, it first omits those that others imply (running is share ×
-// parallelism).
+// table lists the idle time, the boxes from the top of the bottle, and the sums. Without room for
+// all columns, it first omits those that others imply: running is share × parallelism.
 func table(m *model, width int) string {
 	var b strings.Builder
 	if len(m.rows) > 0 {
@@ -58,8 +57,7 @@ const spareReasons = 4
 // sameColumns are the titles of bottle.Columns that the table shows in other ways.
 var sameColumns = []string{"parallelism", "started as"}
 
-// moreColumns returns the columns of numbers that only bottle.Columns has. They are the first ones
-// to omit.
+// moreColumns returns the columns that only bottle.Columns has. They are the first ones to omit.
 func moreColumns() (out []boxColumn) {
 	for _, c := range bottle.Columns() {
 		known := slices.ContainsFunc(boxColumns, func(b boxColumn) bool { return b.heading == c.Title })
@@ -149,8 +147,7 @@ func columnsOfHeading(heading string) int {
 	return columns(heading)
 }
 
-// withKind appends the kind to the name of a group that is not the program's own, unless the name
-// includes it.
+// withKind appends the kind to the name of a group that is not the program's own.
 func (m *model) withKind(name string, kind bottle.Kind) string {
 	suffix := "(" + clean(string(kind)) + ")"
 	if kind == bottle.Application || kind == "" || name == string(kind) || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
@@ -159,8 +156,7 @@ func (m *model) withKind(name string, kind bottle.Kind) string {
 	return name + " " + suffix
 }
 
-// percentOf returns the share of a box, with half the width of its confidence interval if it is an
-// estimate.
+// percentOf returns the share of a box; with its confidence interval if it is an estimate.
 func (m *model) percentOf(b *bottle.Box) string {
 	s := m.percent(b.Share)
 	if b.ShareError > 0 {
@@ -339,8 +335,7 @@ func neverRan(m *model) string {
 	return fmt.Sprintf("Not shown: %s groups that never ran, such as %s.", format.Count(n), fit(m.never[0], maxName))
 }
 
-// sites lists where the groups of the program waited most, for each significant reason, and where
-// they were in C.
+// sites lists where groups waited most, for each significant reason, and where they were in C.
 func sites(m *model, width int) string {
 	table := newColumns("group", "reason", "time")
 	table[1].left = true

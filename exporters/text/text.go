@@ -47,8 +47,7 @@ type Options struct {
 	// Width is the number of columns; 0 means 100. Values below 48 and above 240 are clamped.
 	// Narrower tables have fewer columns.
 	Width int
-	// Color writes escape sequences for 256-color terminals. The colors are those of the pictures:
-	// warm ones mark the neck.
+	// Color writes escape sequences for the colors of the pictures: warm ones mark the neck.
 	Color bool
 	// Top is the number of groups that are shown separately, those with the largest shares; the
 	// others are added up, one line per kind. 0 means up to 15, those with at least half a percent
@@ -131,8 +130,7 @@ func headline(m *model, opt Options) string {
 	return b.String()
 }
 
-// collector returns the totals of the garbage collector and of the scheduler, which a graph by kind
-// is about.
+// collector returns the totals of the collector and the scheduler, if the graph is by kind.
 func collector(g *bottle.Graph, width int) (lines string) {
 	for _, s := range []string{g.Collector.String(), g.Latency.String()} {
 		if s != "" && g.GroupBy == bottle.ByKind.String() {
@@ -255,8 +253,7 @@ func worthALine(g *bottle.Graph) int {
 	return min(15, max(3, n))
 }
 
-// addNames names each group of the graph and of its windows. It shortens functions while they stay
-// distinct.
+// addNames names each group, also of the windows. Functions are short while they stay distinct.
 func (m *model) addNames() {
 	var keys []key
 	var names []string

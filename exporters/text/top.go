@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // TopView is the content of a screen of a live view in the style of top: a graph of the last
@@ -39,51 +40,87 @@ type TopView struct {
 	// Height is the number of lines of the screen. Lines that do not fit are omitted, and the last
 	// line lists the keys. 0 is for a file: as many lines as Options.Top selects, and no keys.
 	Height int
-	// Sort is the order of the groups; "" means by lost capacity.
+	// Sort is one of TopSorts; "" means the first.
 	Sort string
 	// Skip is the number of groups that are scrolled past.
 	Skip int
-	// Help replaces the groups if it is not empty.
-	Help []string
 }
 
-// The orders of groups: largest first, except names, which are alphabetical.
-const (
-	SortLost        = "lost" // capacity; see bottle.Box.Lost
-	SortShare       = "share"
-	SortParallelism = "parallelism" // narrowest first
-	SortRunning     = "running"
-	SortRunnable    = "runnable"
-	SortBlocked     = "blocked"
-	SortName        = "name"
-)
+// TopSorts lists the orders of groups. The largest is first, except that the smallest parallelism
+// is, and that names are alphabetical.
+var TopSorts = []string{"lost", "share", "parallelism", "running", "runnable", "blocked", "name"}
 
-// TopSorts lists all orders.
-var TopSorts = []string{SortLost, SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
+// topRow is a group in a live view.
+type topRow struct {
+	name          string // after the mark of the neck
+	box           *bottle.Box
+	graph, before *bottle.Graph
+	was           time.Duration // share in the graph before
+	blockedOn     string
+}
 
-// WriteTop writes one frame of a live view. The output depends only on the arguments. No line is
-// wider than Width, and there are at most Height lines unless Height is 0. The error is that of w.
+// topColumns are the columns of a live view, with the names of TopSorts.
+var topColumns = []result.Column[topRow]{
+	{Name: "name", Title: "  group", Value: result.Texts(func(r *topRow) string { return r.name })},
+	{Name: "share", Title: "share", Unit: result.Ratio, Value: result.Floats(func(r *topRow) float64 { return partOf(r.box.Share, r.graph.Wall) })},
+	{Name: "lost", Title: "lost", Unit: result.Ratio, Value: result.Floats(func(r *topRow) float64 { return partOf(r.box.Lost, r.graph.Capacity) })},
+	{Name: "trend", Title: "trend", Unit: result.Ratio, Value: result.Floats((*topRow).trend)},
+	{Name: "parallelism", Title: "parallel", Unit: result.Number, Value: result.Floats(func(r *topRow) float64 {
+		if r.box.Running <= 0 {
+			return math.NaN() // it never ran
+		}
+		return width(r.box)
+	})},
+	{Name: "running", Title: "running", Unit: result.Number, Value: result.Floats(func(r *topRow) float64 { return partOf(r.box.Running, r.graph.Wall) })},
+	{Name: "runnable", Title: "runnable", Unit: result.Number, Value: result.Floats(func(r *topRow) float64 { return partOf(r.box.Runnable, r.graph.Wall) })},
+	{Name: "blocked", Title: "blocked", Unit: result.Number, Value: result.Floats(func(r *topRow) float64 { return partOf(r.box.Blocked(), r.graph.Wall) })},
+	{Name: "reason", Title: "blocked on", Note: true, Value: result.Texts(func(r *topRow) string { return r.blockedOn })},
+}
+
+// partOf returns NaN if the whole is unknown.
+func partOf(d, whole time.Duration) float64 {
+	if whole <= 0 {
+		return math.NaN()
+	}
+	return float64(d) / float64(whole)
+}
+
+// leastTrend is the smallest change that is shown.
+const leastTrend = 0.005
+
+// trend returns the change of the share, NaN if it is unknown or small.
+func (r *topRow) trend() float64 {
+	if r.before == nil {
+		return math.NaN()
+	}
+	if change := partOf(r.box.Share, r.graph.Wall) - partOf(r.was, r.before.Wall); math.Abs(change) >= leastTrend {
+		return change
+	}
+	return math.NaN()
+}
+
+// WriteTop writes one frame of a live view: some lines about the graph, and a table of its groups.
+// The output depends only on the arguments. No line is wider than Width, and there are at most
+// Height lines unless Height is 0. The error is that of w.
 //
 // Shares are parts of the wall time, and losses parts of the capacity. Running, runnable and
-// blocked are mean numbers of goroutines. Trends are changes of a share since the previous graph,
-// in percentage points.
+// blocked are mean numbers of goroutines. Trends are changes of a share since the previous graph.
 //
 // A frame of 300 groups takes 0.4 ms.
 func WriteTop(w io.Writer, v *TopView, opt Options) error {
 	if v == nil {
 		return errors.New("text: no view")
 	}
-	t := newTopFrame(v, opt)
+	opt = opt.withDefaults()
+	t := &topFrame{v: v, top: opt.Top, width: opt.Width, st: opt.style()}
+	if v.Graph != nil {
+		t.m = &model{graph: v.Graph, necks: necks(v.Graph), names: map[key]string{}}
+		t.m.addNames()
+	}
 	lines := t.head()
-	switch {
-	case len(v.Help) > 0:
+	if v.Graph != nil {
 		lines = append(lines, "")
-		for _, h := range v.Help {
-			lines = append(lines, fit(clean(h), t.width))
-		}
-	case v.Graph != nil:
-		lines = append(lines, "")
-		lines = append(lines, t.groups(t.room(len(lines)))...)
+		lines = append(lines, t.groups(len(lines))...)
 	}
 	if v.Height > 0 {
 		lines = lines[:min(len(lines), max(0, v.Height-1))]
@@ -97,60 +134,36 @@ func WriteTop(w io.Writer, v *TopView, opt Options) error {
 
 // topFrame is a frame under construction.
 type topFrame struct {
-	v     *TopView
-	opt   Options
-	st    style
-	width int
-	m     *model // model of all groups; nil without a graph
-	rows  []topRow
-	shown [2]int // range of rows shown
-}
-
-func newTopFrame(v *TopView, opt Options) *topFrame {
-	opt = opt.withDefaults()
-	t := &topFrame{v: v, opt: opt, width: opt.Width, st: opt.style()}
-	if v.Graph != nil {
-		t.m = &model{style: t.st, graph: v.Graph, necks: necks(v.Graph), names: map[key]string{}}
-		t.m.addNames()
-		t.rows = topRows(t.m, v.Before)
-		sortTop(t.rows, v.Sort)
-	}
-	return t
-}
-
-// room returns the number of lines left for the groups and their heading; negative means unlimited.
-func (t *topFrame) room(used int) int {
-	if t.v.Height <= 0 {
-		return -1
-	}
-	return max(0, t.v.Height-1-used)
+	v          *TopView
+	top, width int
+	st         style
+	m          *model // model of all groups; nil without a graph
+	all        int    // number of groups
+	from, to   int    // those shown
 }
 
 // head returns the lines above the groups.
 func (t *topFrame) head() []string {
 	lines := []string{t.title()}
-	if t.v.Graph != nil {
-		lines = append(lines, t.fitLine(t.summary(), ""), t.fitLine([]string{t.waiting()}, ""))
-		lines = append(lines, t.fitLine(t.finding(), bold))
+	g := t.v.Graph
+	if g != nil {
+		lines = append(lines, t.line(t.summary(), ""), t.line([]string{t.waiting()}, ""), t.line([]string{t.finding()}, bold))
 	}
-	if g := t.v.Graph; t.v.Note == "" && g != nil && len(g.Warnings) > 0 {
-		lines = append(lines, t.fitLine([]string{"Warning: " + g.Warnings[0]}, dim))
-	}
-	if t.v.Note != "" {
-		lines = append(lines, t.fitLine([]string{t.v.Note}, dim))
+	switch {
+	case t.v.Note != "":
+		lines = append(lines, t.line([]string{t.v.Note}, dim))
+	case g != nil && len(g.Warnings) > 0:
+		lines = append(lines, t.line([]string{"Warning: " + g.Warnings[0]}, dim))
 	}
 	if t.v.Problem != "" {
-		lines = append(lines, t.fitLine([]string{t.v.Problem}, inverse))
+		const inverse = "7"
+		lines = append(lines, t.line([]string{t.v.Problem}, inverse))
 	}
 	return lines
 }
 
-// inverse highlights lines that must not be overlooked.
-const inverse = "7"
-
-// fitLine puts parts on one line, separated by three blanks, and omits the last ones that do not
-// fit.
-func (t *topFrame) fitLine(parts []string, attribute string) string {
+// line puts parts on one line, separated by three blanks, and omits the last ones that do not fit.
+func (t *topFrame) line(parts []string, attribute string) string {
 	line := ""
 	for i, p := range parts {
 		p = clean(p)
@@ -175,13 +188,12 @@ func (t *topFrame) title() string {
 	if t.v.Paused {
 		when = append(when, "PAUSED")
 	}
-	right := strings.Join(when, "  ")
-	left := fit("bottleneck top: "+clean(t.v.Source), t.width-columns(right)-2)
-	gap := spaces(t.width - columns(left) - columns(right))
-	if right == "" {
-		gap = ""
+	end := strings.Join(when, "  ")
+	begin := fit("bottleneck top: "+clean(t.v.Source), t.width-columns(end)-2)
+	if end == "" {
+		return t.st.paint(bold, begin)
 	}
-	return t.st.paint(bold, left) + gap + right
+	return t.st.paint(bold, begin) + spaces(t.width-columns(begin)-columns(end)) + end
 }
 
 // summary returns the totals of the graph.
@@ -205,310 +217,110 @@ func (t *topFrame) summary() []string {
 }
 
 // finding returns the most costly finding, or the sentence above the graph.
-func (t *topFrame) finding() []string {
-	if s := t.v.Graph.Sentences(); len(s) > 0 {
-		return s[:1]
+func (t *topFrame) finding() string {
+	g := t.v.Graph
+	if s := g.Sentences(); len(s) > 0 {
+		return s[0]
 	}
-	if t.v.Graph.Capacity == 0 {
-		return []string{"lost capacity: not known, as GOMAXPROCS is not"}
+	if g.Capacity == 0 {
+		return "lost capacity: not known, as GOMAXPROCS is not"
 	}
-	return []string{"* lost: " + t.m.lost(max(0, t.v.Graph.Lost())) + " of the capacity"}
+	return "* lost: " + t.m.lost(max(0, g.Lost())) + " of the capacity"
 }
-
-// lockReasons are the blocking reasons that are waits for locks.
-var lockReasons = []string{"mutex", "rwmutex-writer", "rwmutex-reader", "once"}
 
 // waiting returns how many goroutines waited for locks.
 func (t *topFrame) waiting() string {
 	var locks time.Duration
 	for i := range t.v.Graph.Boxes {
-		for _, reason := range lockReasons {
+		for _, reason := range []string{"mutex", "rwmutex-writer", "rwmutex-reader", "once"} {
 			locks += t.v.Graph.Boxes[i].Waiting[reason]
 		}
 	}
-	return "waiting for locks: " + meanOf(locks, t.v.Graph.Wall) + " goroutines"
-}
-
-// meanOf returns the average number of goroutines in a state, from the time spent in it.
-func meanOf(d, wall time.Duration) string {
-	if wall <= 0 {
-		return format.Unknown
-	}
-	switch mean := float64(d) / float64(wall); {
-	case mean >= 1e6:
-		return ">1M"
-	case mean >= 1000:
-		return format.Count(int64(math.Round(mean)))
-	case mean >= 99.95:
-		return strconv.FormatFloat(mean, 'f', 0, 64)
-	case mean >= 9.995:
-		return strconv.FormatFloat(mean, 'f', 1, 64)
-	case d > 0 && mean < 0.005:
-		return "<.01"
-	case d == 0:
-		return "0"
-	default:
-		return strconv.FormatFloat(mean, 'f', 2, 64)
-	}
+	return "waiting for locks: " + parallelism(partOf(locks, t.v.Graph.Wall)) + " goroutines"
 }
 
 // keys returns the last line of a screen.
 func (t *topFrame) keys() string {
-	line := "q quit  h help  p pause  s sort"
+	line := "q quit  p pause  s sort  + - interval"
 	if sort := t.v.Sort; sort != "" {
 		line = strings.Replace(line, "s sort", "s sorted by "+sort, 1)
 	}
-	if n := len(t.rows); n > t.shown[1]-t.shown[0] && len(t.v.Help) == 0 && n > 0 {
-		line += fmt.Sprintf("  groups %d–%d of %d", min(n, t.shown[0]+1), t.shown[1], n)
+	if t.all > t.to-t.from {
+		line += fmt.Sprintf("  groups %d–%d of %d", min(t.all, t.from+1), t.to, t.all)
 	}
 	return t.st.paint(dim, fit(line, t.width))
 }
 
-// sortTop sorts rows; equal rows by name.
-func sortTop(rows []topRow, by string) {
-	of := func(r *topRow) float64 {
-		switch by {
-		case SortShare:
-			return float64(r.box.Share)
-		case SortParallelism:
-			if r.box.Running <= 0 {
-				return math.Inf(-1) // never having run does not make it narrow
-			}
-			return -width(r.box)
-		case SortRunning:
-			return float64(r.box.Running)
-		case SortRunnable:
-			return float64(r.box.Runnable)
-		case SortBlocked:
-			return float64(r.box.Blocked())
-		case SortName:
-			return 0
-		}
-		return float64(r.box.Lost)
-	}
-	order.Stable(rows, func(a, b topRow) int {
-		return cmp.Or(cmp.Compare(of(&b), of(&a)), strings.Compare(a.name, b.name))
-	})
-}
-
-// topRow is a group in a live view.
-type topRow struct {
-	box   *bottle.Box
-	name  string
-	neck  bool
-	trend float64 // change of the share in percentage points; NaN if unknown
-	fresh bool    // not in the previous graph
-}
-
-// topRows returns all groups, with the changes since the previous graph.
-func topRows(m *model, before *bottle.Graph) []topRow {
+// table returns all groups, sorted.
+func (t *topFrame) table() *result.Table {
 	was := map[key]time.Duration{}
+	before := t.v.Before
 	if before != nil {
 		for i := range before.Boxes {
 			b := &before.Boxes[i]
 			was[key{b.Group, b.Kind}] += b.Share
 		}
 	}
-	rows := make([]topRow, 0, len(m.graph.Boxes))
-	for i := range m.graph.Boxes {
-		b := &m.graph.Boxes[i]
-		r := topRow{box: b, name: m.withKind(m.name(b), b.Kind), neck: m.necks[key{b.Group, b.Kind}], trend: math.NaN()}
-		if before != nil && before.Wall > 0 && m.graph.Wall > 0 {
-			share, known := was[key{b.Group, b.Kind}]
-			r.fresh = !known
-			r.trend = 100 * (float64(b.Share)/float64(m.graph.Wall) - float64(share)/float64(before.Wall))
+	var rows []topRow
+	for i := range t.v.Graph.Boxes {
+		b := &t.v.Graph.Boxes[i]
+		k := key{b.Group, b.Kind}
+		mark := "  "
+		if t.m.necks[k] {
+			mark = "* "
 		}
-		rows = append(rows, r)
+		rows = append(rows, topRow{mark + t.m.withKind(t.m.name(b), b.Kind), b, t.v.Graph, before, was[k], shortest(reasonsOf(t.m, b), minText)})
 	}
-	return rows
-}
-
-// topColumn is a column of a live view.
-type topColumn struct {
-	heading     string
-	least, most int // widths
-	spare       int // columns are omitted in this order if space is short; 0 means never
-	left        bool
-	cell        func(t *topFrame, r *topRow) string
-}
-
-// The minimum and maximum widths of the names.
-const topNameLeast, topNameMost = 20, 60
-
-// topColumns are the columns after the name. The bar is first, the reason last; both use the
-// available space, the reason first.
-var topColumns = []topColumn{
-	{"share", 8, 24, 5, true, nil},
-	{"%", 4, 4, 0, false, func(t *topFrame, r *topRow) string { return t.m.percent(r.box.Share) }},
-	{"lost", 4, 4, 0, false, func(t *topFrame, r *topRow) string { return t.m.lost(r.box.Lost) }},
-	{"trend", 6, 6, 3, false, (*topFrame).trend},
-	{"parallel", 8, 8, 0, false, (*topFrame).parallelism},
-	{"running", 7, 7, 2, false, func(t *topFrame, r *topRow) string { return t.mean(r.box.Running) }},
-	{"runnable", 8, 8, 1, false, func(t *topFrame, r *topRow) string { return t.mean(r.box.Runnable) }},
-	{"blocked", 7, 7, 6, false, func(t *topFrame, r *topRow) string { return t.mean(r.box.Blocked()) }},
-	{"blocked on", 12, 36, 4, true, nil},
-}
-
-// layout returns the columns of rows, as wide as they fit.
-func (t *topFrame) layout(rows []topRow) (shown []*columnText) {
-	wish := topNameLeast
-	for i := range t.rows {
-		wish = max(wish, min(topNameMost, columns(t.rows[i].name)))
+	out := result.New(topColumns, rows, 0)
+	for k := range out.Columns {
+		out.Columns[k].Quotient = result.Single // there is no sum
+		out.Columns[k].Signed = out.Columns[k].Name == "trend"
 	}
-	hidden := 0
-	room := func() int {
-		n := t.width - 2 // mark of necks
-		for _, c := range topColumns {
-			if c.spare == 0 || c.spare > hidden {
-				n -= 2 + c.least
-			}
-		}
-		return n
-	}
-	for ; hidden < 6 && room() < min(wish, topNameLeast+6); hidden++ {
-	}
-	left := room()
-	name := &columnText{left: true, width: max(1, min(wish, left)), cells: []string{"  group"}}
-	left -= name.width
-	name.before = func(i int) string {
-		if rows[i-1].neck {
-			return "* "
-		}
-		return "  "
-	}
-	name.paint = func(i int, cell string) string {
-		if i > 0 && rows[i-1].neck {
-			return t.st.paint(bold, cell)
-		}
-		return cell
-	}
-	for _, r := range rows {
-		name.cells = append(name.cells, r.name)
-	}
-	shown = []*columnText{name}
-	for k := range topColumns {
-		c := &topColumns[k]
-		if c.spare > 0 && c.spare <= hidden {
-			continue
-		}
-		shown = append(shown, &columnText{name: c.heading, left: c.left, width: c.least, cells: []string{c.heading}})
-	}
-	for _, grow := range []int{len(topColumns) - 1, 0} {
-		for _, c := range shown {
-			if most := topColumns[grow].most; c.name == topColumns[grow].heading {
-				more := max(0, min(most-c.width, left))
-				c.width, left = c.width+more, left-more
-			}
-		}
-	}
-	for _, c := range shown[1:] {
-		of := topColumns[slices.IndexFunc(topColumns, func(k topColumn) bool { return k.heading == c.name })].cell
-		switch c.name {
-		case "share":
-			of = func(t *topFrame, r *topRow) string { return t.bars(r, c.width) }
-			c.paint = func(i int, cell string) string {
-				if i == 0 {
-					return cell
-				}
-				return t.st.paint(topColor(&rows[i-1]), cell)
-			}
-		case "blocked on":
-			of = func(t *topFrame, r *topRow) string { return shortest(reasonsOf(t.m, r.box), c.width) }
-		}
-		for i := range rows {
-			c.cells = append(c.cells, of(t, &rows[i]))
-		}
-	}
-	return shown
-}
-
-// groups returns the heading and the groups, in at most lines lines; negative means unlimited.
-func (t *topFrame) groups(lines int) []string {
-	room := lines - 1
-	if lines < 0 {
-		room = -1
-	}
-	from, to := t.window(room)
-	t.shown = [2]int{from, to}
-	out := linesOf(t.layout(t.rows[from:to]))
-	for i := range out {
+	by := cmp.Or(t.v.Sort, TopSorts[0])
+	at := slices.IndexFunc(out.Columns, func(h result.Head) bool { return h.Name == by })
+	size := func(row []result.Cell) float64 {
 		switch {
-		case i == 0:
-			out[i] = t.st.paint(dim, out[i])
-		case t.v.Problem != "" && t.st.color: // out of date
-			out[i] = t.st.paint(dim, stripped(out[i]))
+		case at <= 0:
+			return 0
+		case !row[at].Known: // never having run does not make it narrow
+			return math.Inf(-1)
+		case by == "parallelism":
+			return -row[at].Float
 		}
+		return row[at].Float
 	}
-	if lines < 0 && to < len(t.rows) {
-		out = append(out, t.st.paint(dim, "  and "+strconv.Itoa(len(t.rows)-to)+" more"))
-	}
+	order.Stable(out.Rows, func(a, b []result.Cell) int {
+		return cmp.Or(cmp.Compare(size(b), size(a)), strings.Compare(a[0].Text[2:], b[0].Text[2:]))
+	})
 	return out
 }
 
-// window selects the rows to show: as many as fit, but at least the last screen of them.
-func (t *topFrame) window(room int) (from, to int) {
-	n := len(t.rows)
-	if room < 0 {
-		if room = t.opt.Top; room == 0 {
-			room = 15
-		}
-		if room < 0 {
-			room = n
-		}
+// groups returns the table of the groups that fit below the lines used.
+func (t *topFrame) groups(used int) []string {
+	table := t.table()
+	t.all = len(table.Rows)
+	room := cmp.Or(t.top, 15)
+	if t.v.Height > 0 {
+		room = max(0, t.v.Height-used-3) // the heading, the columns without room, the keys
+	} else if room < 0 {
+		room = t.all
 	}
-	from = max(0, min(t.v.Skip, n-room))
-	return from, min(n, from+room)
-}
-
-// stripped removes the colors of a painted line.
-func stripped(line string) string {
+	t.from = max(0, min(t.v.Skip, t.all-room))
+	t.to = min(t.all, t.from+room)
+	table.Rows = table.Rows[t.from:t.to]
 	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(line, "\x1b[")
-		b.WriteString(before)
-		if !found {
-			return b.String()
+	rows := newRows(table, 0)
+	rows[0].least = 28 // names are worth more than the last numbers
+	shown, hidden := rows.fit(t.width)
+	writeShown(&b, shown, hidden, t.width, t.st)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if t.v.Problem != "" { // out of date
+		for i := range table.Rows {
+			lines[1+i] = t.st.paint(dim, lines[1+i])
 		}
-		_, line, _ = strings.Cut(rest, "m")
 	}
+	if t.v.Height <= 0 && t.to < t.all {
+		lines = append(lines, t.st.paint(dim, "  and "+strconv.Itoa(t.all-t.to)+" more"))
+	}
+	return lines
 }
-
-// topColor returns the color of necks, of the program's other groups, of the collector or of the
-// runtime. A group keeps its color from frame to frame.
-func topColor(r *topRow) string { return palette{}.pick(r.box.Kind, r.neck) }
-
-// bars returns the share as a bar of at most width columns, to an eighth of one.
-func (t *topFrame) bars(r *topRow, width int) string {
-	wall := t.v.Graph.Wall
-	if wall <= 0 || r.box.Share <= 0 {
-		return ""
-	}
-	if bar := bar(float64(r.box.Share)/float64(wall), width); bar != "" {
-		return bar
-	}
-	return "▏"
-}
-
-func (t *topFrame) parallelism(r *topRow) string {
-	if r.box.Running <= 0 {
-		return format.Unknown // it never ran
-	}
-	return parallelism(r.box.Parallelism)
-}
-
-// leastTrend is the smallest change that is shown, in percentage points.
-const leastTrend = 0.5
-
-func (t *topFrame) trend(r *topRow) string {
-	switch {
-	case r.fresh:
-		return "new"
-	case math.IsNaN(r.trend) || math.Abs(r.trend) < leastTrend:
-		return ""
-	case r.trend > 0:
-		return "▲" + strconv.FormatFloat(r.trend, 'f', 1, 64)
-	}
-	return "▼" + strconv.FormatFloat(-r.trend, 'f', 1, 64)
-}
-
-func (t *topFrame) mean(d time.Duration) string { return meanOf(d, t.v.Graph.Wall) }

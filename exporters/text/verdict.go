@@ -20,8 +20,7 @@ type capacityStyle struct {
 	fill  string
 }
 
-// capacityStyles holds the styles of the parts by name: running parts are dense, idle parts are
-// not.
+// capacityStyles holds the styles of the parts by name: only running parts are dense.
 var capacityStyles = map[string]capacityStyle{
 	"your code":                 {coolColors[0], "█"},
 	"C code":                    {coolColors[1], "▓"},
@@ -211,8 +210,7 @@ func placesOf(f *verdict.Finding) string {
 	return strings.Join(out, ", ")
 }
 
-// VerdictMarkdown writes what limits a program, for a comment on a pull request. The error is that
-// of w.
+// VerdictMarkdown writes a verdict for a comment on a pull request. The error is that of w.
 func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 	var b strings.Builder
 	b.WriteString("**" + v.Head() + "**\n\n| capacity | |\n|---|---:|\n")

@@ -14,8 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// maxLines is the maximum number of lines of the windows. If there are more, neighbors share a
-// line.
+// maxLines is the maximum number of lines of the windows. More of them share lines.
 const maxLines = 40
 
 // span is one line of the list: one window, or several neighbors.
