@@ -429,25 +429,23 @@ func (c *Capturer) hand(name string, files []File, gentle bool) error {
 		}()
 		err = protect("Options.Sink", func() error { return c.opt.Sink.Store(ctx, name, files) })
 	})
-	if gentle {
+	if !gentle {
+		hurry = make(chan struct{})
+		close(hurry)
+	}
+	var abandoned <-chan time.Time
+	for expired := ctx.Done(); ; {
 		select {
 		case err := <-done:
 			return err
-		case <-ctx.Done():
 		case <-hurry:
+			hurry = nil
+			defer time.AfterFunc(lastChance, cancel).Stop()
+		case <-expired:
+			expired, abandoned = nil, time.After(abandon)
+		case <-abandoned:
+			return fmt.Errorf("Options.Sink does not return: %w", ctx.Err())
 		}
-	}
-	defer time.AfterFunc(lastChance, cancel).Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(abandon):
-		return fmt.Errorf("Options.Sink does not return: %w", ctx.Err())
 	}
 }
 

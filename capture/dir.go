@@ -34,13 +34,16 @@ type File struct {
 	Data io.WriterTo
 }
 
-// Create is a Sink that creates a file for writing, as a client of another machine does. The name of
-// a file has the name of the capture before a slash. Close stores the file. If writing fails, ctx is
-// done before Close.
-type Create func(ctx context.Context, name string) (io.WriteCloser, error)
+// Create returns a Sink that creates a file for writing, as a client of another machine does. The
+// name of a file has the name of the capture before a slash. Close stores the file. If writing fails,
+// ctx is done before Close.
+func Create(create func(ctx context.Context, name string) (io.WriteCloser, error)) Sink {
+	return creator(create)
+}
 
-// Store implements [Sink].
-func (create Create) Store(ctx context.Context, name string, files []File) error {
+type creator func(ctx context.Context, name string) (io.WriteCloser, error)
+
+func (create creator) Store(ctx context.Context, name string, files []File) error {
 	for _, f := range files {
 		if err := create.one(ctx, name+"/"+f.Name, f); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
@@ -49,7 +52,7 @@ func (create Create) Store(ctx context.Context, name string, files []File) error
 	return nil
 }
 
-func (create Create) one(ctx context.Context, name string, f File) error {
+func (create creator) one(ctx context.Context, name string, f File) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w, err := create(ctx, name)

@@ -18,10 +18,12 @@
 //			log.Print(err)
 //		}
 //		c := capture.New(capture.Options{Recorder: &rec, Sink: &capture.Dir{Path: "captures"}})
-//		c.Start()
-//		defer c.Stop()
 //		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
 //	}
+//
+// Start watches the conditions of Options.When, such as a queue of goroutines; requests, operations,
+// panics and calls of Trigger need no Start. Option Captures of package exporters/live shows the
+// captures.
 //
 // A capture holds the execution trace of the last seconds, the verdict on it as Markdown and JSON,
 // the waits for wrapped locks, and the reason. At most one is taken at a time, and by default one
