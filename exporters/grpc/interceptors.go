@@ -31,7 +31,7 @@
 //		log.Print(server.Serve(lis))
 //	}
 //
-// Cost: that of capture.Capturer.Slow, 0.6 µs a call (BenchmarkSlow in package capture).
+// Cost: that of capture.Capturer.Slow, 0.6 µs a call (BenchmarkTrigger in package capture).
 package grpc
 
 import (

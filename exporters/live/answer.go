@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/exporters/live/internal/page"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -29,12 +28,9 @@ func (p *problem) Error() string { return p.text }
 // problemOf turns an error of a collection into an answer.
 func problemOf(err error) *problem {
 	var p *problem
-	var invalid page.Invalid
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.As(err, &invalid):
-		return &problem{status: http.StatusBadRequest, text: string(invalid)}
 	case errors.Is(err, context.Canceled):
 		// The client is gone and reads nothing, or the server is shutting down.
 		return &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the collection was given up: the server ends, or the client has gone"}
@@ -85,7 +81,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Del("Content-Disposition")
 	h.Del("Content-Encoding")
-	h.Set("Content-Type", contentTypes[formText])
+	h.Set("Content-Type", media[formText].contentType)
 	h.Set("X-Go-Pprof", "1") // makes go tool pprof show the text
 	if p.retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))

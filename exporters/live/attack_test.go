@@ -95,9 +95,9 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	eventuallyFree(t, h)
-	for begin := time.Now(); len(h.gate.snapshot()) > 0; time.Sleep(time.Millisecond) {
+	for begin := time.Now(); len(h.collections()) > 0; time.Sleep(time.Millisecond) {
 		if time.Since(begin) > time.Minute {
-			t.Fatalf("still busy: %v", h.gate.snapshot())
+			t.Fatalf("still busy: %v", h.collections())
 		}
 	}
 }

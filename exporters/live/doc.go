@@ -27,8 +27,8 @@
 // paths, their parameters and errors, and docs/services.md who can see them.
 //
 // No answer reveals the command line, the environment, or a path of the machine: source files are
-// named by package, "example.com/shop/cart.go", as with go build -trimpath (Options.FilePaths). The
-// raw trace is the exception (Options.NoTrace).
+// named by package, "example.com/shop/cart.go", as with go build -trimpath. The raw trace is the
+// exception (Options.NoTrace).
 //
 // A mounted handler costs nothing. Answers of a Continuous take 0.05 to 0.4 ms, those of a Recorder
 // 0.5 to 2 µs per event (BenchmarkAnswer), and at most Options.MaxMemory of memory (TestMemory).

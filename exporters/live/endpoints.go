@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -18,7 +17,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
-	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -30,9 +28,6 @@ type endpoint struct {
 	// forms are the formats, and lean those that need no Options.Full; nil means all.
 	forms, lean []form
 	parameters  []string
-	// takes returns the approximate time of a collection until the answer begins; nil means no
-	// time.
-	takes func(h *handler, seconds time.Duration) time.Duration
 	// missing returns what the handler lacks for the endpoint, or "".
 	missing func(h *handler) string
 	// collect returns the data of the endpoint. It is nil for metrics and traces.
@@ -64,32 +59,6 @@ func (h *handler) shownIn(s *page.Shown, f form) ([]byte, error) {
 		}
 	}
 	return buf.Bytes(), err
-}
-
-// naming returns the names of source files in profiles.
-func (h *handler) naming() page.Naming {
-	if h.opt.FilePaths {
-		return nil
-	}
-	return sourceFile
-}
-
-// sourceFile returns the file name of a function, derived from its package.
-//
-// Call stacks name source files as the build machine did, such as
-// "/home/ann/src/shop/cart/cart.go", which reveals who built the program, and where. Unless
-// Options.FilePaths is set, the names are replaced by those of "go build -trimpath",
-// "example.com/shop/cart/cart.go", to the extent that the function's name contains them.
-func sourceFile(function, file string) string {
-	slash := strings.LastIndexAny(file, `/\`)
-	if slash < 0 {
-		return file
-	}
-	base := file[slash+1:]
-	if p := symbol.Package(symbol.Unescape(function)); p != "" {
-		return p + "/" + base
-	}
-	return base
 }
 
 // noFull returns why a page that needs Options.Full is not available, or "".
@@ -127,14 +96,14 @@ var graphEndpoint = endpoint{
 		if err != nil {
 			return nil, err
 		}
-		g := page.TrimGraph(live.Bottle, h.naming())
+		g := page.Trimmed(live.Bottle)
 		s := &page.Shown{
 			Draw: func() (*picture.Drawing, error) { return picture.Draw(g, h.look(live)) },
 			Text: func(w io.Writer) error { return text.Write(w, g, text.Options{}) },
 			JSON: func(w io.Writer) error { return bottle.WriteJSON(w, g) },
 		}
 		if h.opt.Full != nil {
-			s.Profile = h.opt.Full.Graph(g, live.From, h.naming())
+			s.Profile = h.opt.Full.Graph(g, live.From)
 		}
 		return s, nil
 	},
@@ -156,7 +125,7 @@ var contentionEndpoint = endpoint{
 		if p == nil {
 			p = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 		}
-		return h.opt.Full.Contention(p, live.From, q.view, h.look(live), h.naming()), nil
+		return h.opt.Full.Contention(p, live.From, q.view, h.look(live)), nil
 	},
 }
 
@@ -187,22 +156,16 @@ var holdersEndpoint = endpoint{
 			p = live.Contention
 		}
 		p = &contention.Profile{Source: p.Source, Accuracy: p.Accuracy, Start: p.Start, Duration: p.Duration, Unfinished: p.Unfinished, InFlight: p.InFlight}
-		return h.opt.Full.Contention(p, time.Time{}, "", picture.Options{}, h.naming()), nil
+		return h.opt.Full.Contention(p, time.Time{}, "", picture.Options{}), nil
 	},
 }
 
 var tasksEndpoint = endpoint{
 	name:       "tasks",
 	title:      "Task granularity",
-	about:      "Whether tasks are too small or too large: the cycles that they execute, by class, and the lines that create them. Of a recorder of tasks it is all since the recorder was made, and with seconds= a profile for pprof of the seconds to come; else the regions in the trace of the last seconds.",
+	about:      "Whether tasks are too small or too large: the cycles that they execute, by class, and the lines that create them. Of a recorder of tasks it is all since the recorder was made, and with seconds= what is measured in the seconds to come; else the regions in the trace of the last seconds.",
 	forms:      allForms,
 	parameters: usual,
-	takes: func(h *handler, seconds time.Duration) time.Duration {
-		if h.tasks != nil {
-			return seconds
-		}
-		return 0
-	},
 	missing: func(h *handler) string {
 		if h.tasks == nil && h.recorder == nil && h.continuous == nil {
 			return "nothing is recorded: none of live.Options.Tasks, Recorder and Continuous is set"
@@ -210,25 +173,28 @@ var tasksEndpoint = endpoint{
 		return noFull(h)
 	},
 	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
-		if h.tasks != nil && q.seconds > 0 {
-			if q.form != formPprof {
-				return nil, page.Invalid("seconds= makes a profile for pprof of the seconds to come: other forms show all tasks since the recorder was made, and take no seconds")
-			}
-			write, err := h.opt.Full.TaskDelta(ctx, h.tasks.Profile, q.seconds, h.naming())
-			return &page.Shown{Profile: write}, err
-		}
 		p, look, err := h.taskProfile(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		return h.opt.Full.Tasks(p, look, h.naming()), nil
+		return h.opt.Full.Tasks(p, look), nil
 	},
 }
 
-// taskProfile returns the tasks of the task recorder, or the regions of the last seconds.
+// taskProfile returns the tasks of the task recorder, of the seconds to come if the query has
+// seconds, or the regions of the last seconds.
 func (h *handler) taskProfile(ctx context.Context, q query) (*granularity.Profile, picture.Options, error) {
 	if h.tasks != nil {
-		return h.tasks.Profile(), picture.Options{Subtitle: h.opt.Title}, nil
+		p, look := h.tasks.Profile(), picture.Options{Subtitle: h.opt.Title}
+		if q.seconds == 0 {
+			return p, look, nil
+		}
+		select {
+		case <-time.After(q.seconds):
+		case <-ctx.Done():
+			return nil, look, ctx.Err()
+		}
+		return h.opt.Full.Since(h.tasks.Profile(), p), look, nil
 	}
 	live, err := h.report(ctx, q.orDefault(), false)
 	if err != nil {
@@ -282,7 +248,7 @@ var wallEndpoint = endpoint{
 		return "a wall-clock profile needs a snapshot, and there is no recorder: live.Options.Recorder is not set"
 	},
 	collect: func(h *handler, ctx context.Context, q query) (*page.Shown, error) {
-		o, show := h.opt.Full.Wall(h.naming())
+		o, show := h.opt.Full.Wall()
 		live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{Want: bottleneck.WantBottle, Observers: []timeline.Observer{o}})
 		if err != nil {
 			return nil, err
@@ -301,13 +267,13 @@ var leaksEndpoint = endpoint{
 		if text := noFull(h); text != "" {
 			return text
 		}
-		if _, err := h.opt.Full.Leaks(nil); err != nil {
+		if _, err := h.opt.Full.Leaks(); err != nil {
 			return err.Error()
 		}
 		return ""
 	},
 	collect: func(h *handler, _ context.Context, _ query) (*page.Shown, error) {
-		return h.opt.Full.Leaks(h.naming())
+		return h.opt.Full.Leaks()
 	},
 }
 

@@ -21,28 +21,19 @@ const (
 	formTrace form = "trace"
 )
 
-// contentTypes are the media types of the formats.
-var contentTypes = map[form]string{
-	formSVG:   "image/svg+xml; charset=utf-8",
-	formPNG:   "image/png",
-	formText:  "text/plain; charset=utf-8",
-	formJSON:  "application/json; charset=utf-8",
-	formPprof: "application/octet-stream",
-	formTrace: "application/octet-stream",
-}
-
-// extensions are the file extensions of the formats that a browser saves.
-var extensions = map[form]string{formPprof: ".pb.gz", formTrace: ".trace"}
-
-// asked lists the media types that select each format. A browser that opens an address requests
-// HTML: it gets the picture, or text if there is none.
-var asked = map[form][]string{
-	formSVG:   {"image/svg+xml", "text/html", "application/xhtml+xml"},
-	formPNG:   {"image/png"},
-	formText:  {"text/plain"},
-	formJSON:  {"application/json"},
-	formPprof: {"application/octet-stream", "application/vnd.google.protobuf", "application/x-protobuf"},
-	formTrace: {"application/octet-stream"},
+// media has the media type of each format, the extension of the files that a browser saves, and the
+// media types that select the format. A browser that opens an address requests HTML: it gets the
+// picture, or text if there is none.
+var media = map[form]struct {
+	contentType, extension string
+	asked                  []string
+}{
+	formSVG:   {"image/svg+xml; charset=utf-8", "", []string{"image/svg+xml", "text/html", "application/xhtml+xml"}},
+	formPNG:   {"image/png", "", []string{"image/png"}},
+	formText:  {"text/plain; charset=utf-8", "", []string{"text/plain"}},
+	formJSON:  {"application/json; charset=utf-8", "", []string{"application/json"}},
+	formPprof: {"application/octet-stream", ".pb.gz", []string{"application/octet-stream", "application/vnd.google.protobuf", "application/x-protobuf"}},
+	formTrace: {"application/octet-stream", ".trace", []string{"application/octet-stream"}},
 }
 
 // choose selects a format by the request's Accept header; it returns false if none is acceptable.
@@ -58,11 +49,11 @@ func choose(header http.Header, forms []form) (form, bool) {
 	best, most, exact := form(""), 0.0, 0
 	// Text first, for clients that accept anything.
 	for _, f := range append([]form{preferred(forms, formText)}, forms...) {
-		media := asked[f]
+		asked := media[f].asked
 		if f == formText && !slices.Contains(forms, formSVG) {
-			media = append([]string{"text/html"}, media...) // a browser gets text, because there is no picture
+			asked = append([]string{"text/html"}, asked...) // a browser gets text, because there is no picture
 		}
-		for _, m := range media {
+		for _, m := range asked {
 			family, _, _ := strings.Cut(m, "/")
 			for exactness, name := range []string{m, family + "/*", "*/*"} {
 				q, named := ranges[name]

@@ -74,11 +74,7 @@ func (h *handler) states(now time.Time) (states []indexState) {
 		states = append(states, indexState{Name: "Recorder of tasks", Value: "none", Note: "live.Options.Tasks is not set"})
 	} else {
 		p := h.tasks.Profile()
-		var tasks uint64
-		for i := range p.Classes {
-			tasks += p.Classes[i].Tasks
-		}
-		states = append(states, indexState{Name: "Recorder of tasks", Value: format.Plural(tasks, "task", "tasks"), Note: "in " + format.Plural(len(p.Classes), "class", "classes") + ", counted by " + format.Clean(p.Source)})
+		states = append(states, indexState{Name: "Recorder of tasks", Value: format.Plural(len(p.Classes), "class", "classes"), Note: "counted by " + format.Clean(p.Source)})
 	}
 	return append(states, indexState{Name: "This page", Value: format.Duration(now.Sub(h.born)), Note: "since the handler was made; it is " + now.Format("2006-01-02 15:04:05 MST")})
 }
@@ -210,13 +206,12 @@ at once. Where less is known, the answer has a warning.</dd></div>
 <div><dt><code>format=</code></dt><dd>svg, text, json, pprof or png, whichever the program has. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
 <div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>
 </dl>
-<p>One collection of a kind goes on at a time; others get the time to come again (503 and Retry-After). Names of functions and groups are the program's own`)
-	if h.opt.FilePaths {
-		m.add(", and so are\nthe names of source files in profiles and JSON")
-	} else {
-		m.add(". Source files are named by package, not by where they were built; only the raw trace has them as they are")
-	}
-	m.add(".</p>\n</main>\n</body>\n</html>\n")
+<p>One collection of a kind goes on at a time; others get the time to come again (503 and Retry-After). Names of functions and groups are the program's own.
+Source files are named by package, not by where they were built; only the raw trace has them as they are.</p>
+</main>
+</body>
+</html>
+`)
 	return m.String()
 }
 

@@ -24,7 +24,7 @@ func TestIndex(t *testing.T) {
 	a := get(t, base)
 	for _, want := range []string{
 		"<h1>shop</h1>", "keeps the last 5 s", "for 10 s, since 2026-03-04", "90%", "9 s in 9 bursts at random times; the rest is estimated", "of 10: 0 over memory, 1 too large, 0 broken",
-		"15%", "of the periods of the control group: its quota of processor time was used up", "0.9%", "0 tasks", "go tool pprof -top &#39;" + base + "contention?seconds=2&#39;", "Source files are named by package",
+		"15%", "of the periods of the control group: its quota of processor time was used up", "0.9%", "0 classes", "go tool pprof -top &#39;" + base + "contention?seconds=2&#39;", "Source files are named by package",
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("want %q", want)

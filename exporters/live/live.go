@@ -39,7 +39,7 @@ type Options struct {
 		Last(time.Duration) *bottleneck.Live
 	}
 	// Tasks, a *granularity.Recorder, replaces the user regions of the execution trace as the
-	// source of tasks.
+	// source of tasks, and has metrics.
 	Tasks interface{ Profile() *granularity.Profile }
 
 	// Locks, a *contention.Collector that is on, provides the waits for wrapped locks at the
@@ -82,17 +82,11 @@ type Options struct {
 
 	// Title is the name of the service on the index page.
 	Title string
-	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
-	// own metrics; the rest is summed up. 0 means 50.
-	MaxGroups int
-	// LeanMetrics limits metrics to 60 series, which docs/metrics.md lists; MaxGroups is then ignored.
+	// LeanMetrics limits metrics to 60 series, which docs/metrics.md lists.
 	LeanMetrics bool
 	// Version is the label version of the metric bottleneck_build_info; "" means the version of the
 	// program's module.
 	Version string
-	// FilePaths keeps the names of source files in profiles and JSON as on the build machine.
-	// Otherwise they are replaced by package and file, as with "go build -trimpath".
-	FilePaths bool
 	// NoTrace refuses raw traces. They contain everything that the execution tracer records: the
 	// original names of source files, and the texts of the program's own logs, tasks and regions.
 	NoTrace bool
@@ -101,13 +95,13 @@ type Options struct {
 // Full is implemented by full.Pages.
 type Full interface {
 	Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Options) (*bottleneck.Report, error)
-	Graph(g *bottle.Graph, from time.Time, file page.Naming) (profile func(io.Writer) error)
-	Contention(p *contention.Profile, from time.Time, view string, look picture.Options, file page.Naming) *page.Shown
-	Tasks(p *granularity.Profile, look picture.Options, file page.Naming) *page.Shown
-	TaskDelta(ctx context.Context, tasks func() *granularity.Profile, d time.Duration, file page.Naming) (profile func(io.Writer) error, err error)
+	Graph(g *bottle.Graph, from time.Time) (profile func(io.Writer) error)
+	Contention(p *contention.Profile, from time.Time, view string, look picture.Options) *page.Shown
+	Tasks(p *granularity.Profile, look picture.Options) *page.Shown
+	Since(p, earlier *granularity.Profile) *granularity.Profile
 	Speedup(s *speedup.Stack, look picture.Options) *page.Shown
-	Leaks(file page.Naming) (*page.Shown, error)
-	Wall(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown)
+	Leaks() (*page.Shown, error)
+	Wall() (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown)
 }
 
 // Handler returns a handler that can be mounted under any path that ends with a slash, with or
@@ -138,7 +132,7 @@ func Handler(opt Options) http.Handler {
 }
 
 func newSeries(h *handler, source series.Source) *series.Reader {
-	return series.NewReader(source, h.tasks, series.Options{MaxGroups: h.opt.MaxGroups, Lean: h.opt.LeanMetrics, Version: h.opt.Version})
+	return series.NewReader(source, h.tasks, series.Options{Lean: h.opt.LeanMetrics, Version: h.opt.Version, Captures: h.opt.Captures})
 }
 
 // recorder is implemented by *bottle.Recorder.
@@ -165,7 +159,7 @@ type handler struct {
 	patience   time.Duration
 	sendTime   func(n int64) time.Duration
 	born       time.Time
-	gate       gate
+	busy       sync.Map      // names of the endpoints that collect
 	snapshot   chan struct{} // a token for taking a snapshot from the recorder
 	analysis   chan struct{} // a token for analyzing a snapshot
 	room       room
@@ -292,12 +286,12 @@ func (h *handler) forms(e *endpoint) []form {
 
 // describe sets the headers of a format.
 func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
-	w.Header().Set("Content-Type", contentTypes[f])
+	w.Header().Set("Content-Type", media[f].contentType)
 	if e == &traceEndpoint && h.recorder != nil {
 		// A trace holds at most this.
 		w.Header().Set("Bottleneck-Window", h.recorder.Window().String())
 	}
-	if extension := extensions[f]; extension != "" {
+	if extension := media[f].extension; extension != "" {
 		w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+extension+`"`)
 	}
 }
@@ -306,14 +300,14 @@ func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 // There is room for what it returns.
 func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) (content, error) {
 	takes := time.Duration(0)
-	if e.takes != nil {
-		takes = e.takes(h, q.orDefault())
+	if e == &tasksEndpoint && h.tasks != nil {
+		takes = q.seconds
 	}
-	leave, wait := h.gate.enter(e.name, takes)
-	if leave == nil {
-		return content{}, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("another %s collection is in progress", e.name)}
+	// Others are not queued, which would slow down a slow service further.
+	if _, busy := h.busy.LoadOrStore(e.name, true); busy {
+		return content{}, &problem{status: http.StatusServiceUnavailable, retry: max(takes, time.Second), text: fmt.Sprintf("another %s collection is in progress", e.name)}
 	}
-	defer leave()
+	defer h.busy.Delete(e.name)
 	limit := takes + max(q.orDefault()/2, h.patience)
 	if left, bounded := extend(w, r, limit); bounded {
 		if left <= takes {
@@ -375,30 +369,3 @@ func (w *onceWriter) Write(p []byte) (int, error) {
 
 // Unwrap supports [http.ResponseController].
 func (w *onceWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// gate admits one collection of each kind at a time. Others are not queued, which would slow down a
-// slow service further; they get a time after which to retry.
-type gate struct {
-	mu   sync.Mutex
-	busy map[string]time.Time // approximate end, by kind
-}
-
-// enter begins a collection that takes about d. If one of the same kind is in progress, it returns
-// the approximate time that remains.
-func (g *gate) enter(kind string, d time.Duration) (leave func(), wait time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := time.Now()
-	if until, busy := g.busy[kind]; busy {
-		return nil, max(until.Sub(now), time.Second)
-	}
-	if g.busy == nil {
-		g.busy = map[string]time.Time{}
-	}
-	g.busy[kind] = now.Add(d)
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.busy, kind)
-	}, 0
-}

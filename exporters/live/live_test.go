@@ -81,7 +81,7 @@ func TestNoPNGUnlessTheProgramHasIt(t *testing.T) {
 // checkForm parses an answer by its media type.
 func checkForm(t *testing.T, url string, f form, a answer) {
 	t.Helper()
-	if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, strings.TrimSuffix(contentTypes[f], "; charset=utf-8")) {
+	if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, strings.TrimSuffix(media[f].contentType, "; charset=utf-8")) {
 		t.Errorf("%s: %s", url, got)
 	}
 	var err error

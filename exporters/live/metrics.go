@@ -46,7 +46,7 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	body := writeMetrics(append(h.series.Read(), h.captureFamilies()...), open)
+	body := writeMetrics(h.series.Read(), open)
 	if packed {
 		var buf bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
@@ -59,22 +59,6 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.send(w, content{data: body})
 	return nil
-}
-
-// captureFamilies returns the counters of captures, if there are any.
-func (h *handler) captureFamilies() []series.Family {
-	if h.opt.Captures == nil {
-		return nil
-	}
-	stored, suppressed, failed := h.opt.Captures.Counts()
-	counter := func(name, help string, n int64) series.Family {
-		return series.Family{Name: name, Help: help, Type: series.Counter, Points: []series.Point{{Value: float64(n)}}}
-	}
-	return []series.Family{
-		counter("bottleneck_captures_total", "Captures that were stored.", stored),
-		counter("bottleneck_captures_suppressed_total", "Triggers that took no capture, because it was too early for the next one.", suppressed),
-		counter("bottleneck_captures_failed_total", "Captures that could not be taken or stored.", failed),
-	}
 }
 
 // prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with at most the

@@ -154,7 +154,7 @@ func FuzzQuery(f *testing.F) {
 		r.RemoteAddr, r.Host, r.URL = "127.0.0.1:1", "localhost", &url.URL{Path: "/", RawQuery: raw}
 		w := httptest.NewRecorder()
 		newHandler(Options{}, nil, nil).ServeHTTP(w, r)
-		if w.Code != 200 && (w.Code != 400 || w.Header().Get("Content-Type") != contentTypes[formText]) {
+		if w.Code != 200 && (w.Code != 400 || w.Header().Get("Content-Type") != media[formText].contentType) {
 			t.Errorf("%q: %d %v", raw, w.Code, w.Header())
 		}
 	})

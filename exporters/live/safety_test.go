@@ -165,7 +165,6 @@ func TestNoPaths(t *testing.T) {
 		}
 		return ""
 	}
-	files := 0
 	for _, opt := range []Options{{}, {Tasks: tasks}} {
 		if s := leaks(opt, ""); s != "" {
 			t.Errorf("index: %q", s)
@@ -185,16 +184,11 @@ func TestNoPaths(t *testing.T) {
 				if s := leaks(opt, path); s != "" {
 					t.Errorf("%s: %q", path, s)
 				}
-				opt.FilePaths = true
-				if leaks(opt, path) != "" {
-					files++
-				}
-				opt.FilePaths = false
 			}
 		}
 	}
-	if files < 4 { // contention, tasks: json and pprof; wall
-		t.Errorf("with FilePaths, %d answers have names of files: the search finds nothing", files)
+	if leaks(Options{}, "trace") == "" {
+		t.Error("the raw trace has no name of a file: the search finds nothing")
 	}
 }
 
@@ -242,7 +236,7 @@ func TestSourceFile(t *testing.T) {
 		{"noDot", "/home/ann/x.go", "x.go"},
 		{"main.f", "", ""},
 	} {
-		if got := sourceFile(c[0], c[1]); got != c[2] {
+		if got := page.SourceFile(c[0], c[1]); got != c[2] {
 			t.Errorf("%s in %s: %s, want %s", c[0], c[1], got, c[2])
 		}
 	}
@@ -255,7 +249,7 @@ func TestTrimCopies(t *testing.T) {
 	p := live.Contention
 	p.Locks[0].Created = p.Waits[0].Waiter.Stack
 	p.Pairs[0].Owner.Stack = nil
-	out := page.TrimContention(p, sourceFile)
+	out := page.Trimmed(p)
 	if f := p.Waits[0].Waiter.Stack.Frames[0].File; f != "/home/ann/secret/shop/cache.go" {
 		t.Errorf("the source's file is now %s", f)
 	}
@@ -352,7 +346,7 @@ func TestTrimFindsEveryPath(t *testing.T) {
 		}
 	}
 	graph, waits, tasks := new(bottle.Graph), new(contention.Profile), new(granularity.Profile)
-	check("graph", graph, func() any { return page.TrimGraph(graph, sourceFile) })
-	check("contention", waits, func() any { return page.TrimContention(waits, sourceFile) })
-	check("tasks", tasks, func() any { return page.TrimTasks(tasks, sourceFile) })
+	check("graph", graph, func() any { return page.Trimmed(graph) })
+	check("contention", waits, func() any { return page.Trimmed(waits) })
+	check("tasks", tasks, func() any { return page.Trimmed(tasks) })
 }

@@ -1,3 +1,38 @@
+// Package otel exports the metrics of a continuous analysis to OpenTelemetry.
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"log"
+//
+//		"go.opentelemetry.io/otel/sdk/metric"
+//
+//		"github.com/bottleneck-go/bottleneck"
+//		bottleotel "github.com/bottleneck-go/bottleneck/exporters/otel"
+//	)
+//
+//	func main() {
+//		provider := metric.NewMeterProvider() // with the reader and exporter of your choice
+//		defer provider.Shutdown(context.Background())
+//		c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
+//		if err := c.Start(); err != nil {
+//			log.Fatal(err)
+//		}
+//		defer c.Stop()
+//		if _, err := bottleotel.Register(provider.Meter("bottleneck"), c, bottleotel.Options{}); err != nil {
+//			log.Fatal(err)
+//		}
+//		// … the service …
+//	}
+//
+// This package is a separate module, so that only its users depend on OpenTelemetry.
+//
+// The metrics are observable counters and gauges, read when the reader of the provider collects;
+// docs/metrics.md describes them. An exporter for Prometheus maps most of them to the names of
+// package exporters/live, such as bottleneck_share_seconds_total.
+//
+// A collection costs as much as Continuous.Read plus about 0.5 ms for 50 groups (BenchmarkCollect).
 package otel
 
 import (
@@ -17,10 +52,7 @@ import (
 type Options struct {
 	// Tasks is a recorder whose tasks are counted by class.
 	Tasks *granularity.Recorder
-	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, with their
-	// own metrics; the rest is summed up. 0 means 50.
-	MaxGroups int
-	// Lean limits metrics to 60 series, which docs/metrics.md lists; MaxGroups is ignored.
+	// Lean limits metrics to 60 series, which docs/metrics.md lists.
 	Lean bool
 	// Version is the attribute version of bottleneck.build; "" means the version of the program's
 	// module.
@@ -44,7 +76,7 @@ func register(meter metric.Meter, source series.Source, opt Options) (metric.Reg
 	if opt.Tasks != nil {
 		tasks = opt.Tasks
 	}
-	o := &observer{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups, Lean: opt.Lean, Version: opt.Version}), instruments: map[string]metric.Float64Observable{}}
+	o := &observer{reader: series.NewReader(source, tasks, series.Options{Lean: opt.Lean, Version: opt.Version}), instruments: map[string]metric.Float64Observable{}}
 	var all []metric.Observable
 	for _, f := range o.reader.Families() {
 		made, err := o.instrument(meter, &f)

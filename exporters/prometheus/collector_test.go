@@ -154,7 +154,7 @@ func TestNothingToCollect(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	src := made()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(newCollector(src, Options{MaxGroups: 3}))
+	registry.MustRegister(newCollector(src, Options{Lean: true}))
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -2,7 +2,6 @@ package series
 
 import (
 	"time"
-	"unicode/utf8"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -75,18 +74,9 @@ func fitting(labels []Label) (out []Label) {
 		}
 	}
 	for i := range out {
-		each := room / (len(out) - i)
-		v := out[i].Value
-		for n, k := 0, 0; k < len(v); n++ {
-			if n == each {
-				v = v[:k]
-				break
-			}
-			_, size := utf8.DecodeRuneInString(v[k:])
-			k += size
+		if v := []rune(out[i].Value); len(v) > room/len(out) {
+			out[i].Value = string(v[:room/len(out)])
 		}
-		out[i].Value = v
-		room -= utf8.RuneCountInString(v)
 	}
 	return out
 }

@@ -49,16 +49,19 @@ type Point struct {
 type labels string
 
 const (
-	none     labels = ""
-	program  labels = "version revision goversion bottleneck"
-	groups   labels = "group kind"
-	reasons  labels = "group kind reason" // for which a group was blocked
-	kinds    labels = "kind"              // of contention
-	parts    labels = "kind part"         // of waits
-	dropped  labels = "reason"            // for dropping data
-	classes  labels = "class"             // of tasks
-	states   labels = "state"             // of goroutines
-	maxKinds        = 100                 // of contention, unless lean
+	none    labels = ""
+	program labels = "version revision goversion bottleneck"
+	groups  labels = "group kind"
+	reasons labels = "group kind reason" // for which a group was blocked
+	kinds   labels = "kind"              // of contention
+	parts   labels = "kind part"         // of waits
+	dropped labels = "reason"            // for dropping data
+	classes labels = "class"             // of tasks
+	states  labels = "state"             // of goroutines
+
+	// The numbers of groups of goroutines and classes of tasks, and of kinds of contention, that have
+	// their own counters, unless lean. The rest is summed up as [Others].
+	maxGroups, maxKinds = 50, 100
 )
 
 // The names to which the reader refers.
@@ -73,6 +76,9 @@ const (
 	latency     = "bottleneck_scheduling_latency_seconds"
 	goroutines  = "bottleneck_goroutines"
 	created     = "bottleneck_goroutines_created_total"
+	stored      = "bottleneck_captures_total"
+	suppressed  = "bottleneck_captures_suppressed_total"
+	failed      = "bottleneck_captures_failed_total"
 )
 
 // runtimeMetrics are the metrics of the runtime that are exported, where it has them.
@@ -124,6 +130,9 @@ var families = []struct {
 	{"bottleneck_stream_dropped_generations_total", "bottleneck.stream.dropped.generations", "{generation}", Counter, dropped, 0, "Generations that were dropped, and are in no other number: they did not fit into memory, or were broken."},
 	{"bottleneck_stream_dropped_bytes_total", "bottleneck.stream.dropped.size", "By", Counter, dropped, 0, "Bytes of dropped generations."},
 	{"bottleneck_stream_dropped_seconds_total", "bottleneck.stream.dropped.time", "s", Counter, dropped, 3, "The time that dropped generations were about."},
+	{stored, "bottleneck.captures", "{capture}", Counter, none, 0, "Captures that were stored."},
+	{suppressed, "bottleneck.captures.suppressed", "{trigger}", Counter, none, 0, "Triggers that took no capture, because it was too early for the next one."},
+	{failed, "bottleneck.captures.failed", "{capture}", Counter, none, 0, "Captures that could not be taken or stored."},
 	{tasks, "bottleneck.task.cycles", "{cycle}", Histogram, classes, 3, "Reference cycles that tasks execute."}, // one class with one bucket
 }
 

@@ -92,27 +92,24 @@ func (l *ledger) update(epoch any, totals map[cell]int64, named func(cell) bool)
 	}
 }
 
-// entry is a counter.
-type entry struct {
-	cell
-	value int64
-}
-
-// entries returns the counters that are not 0, sorted by name, kind and part.
-func (l *ledger) entries() (out []entry) {
-	for c, v := range l.own {
+// counters adds the counters that are not 0 to values, and returns their cells, sorted by name, kind
+// and part.
+func (l *ledger) counters(values map[cell]int64) (cells []cell) {
+	add := func(c cell, v int64) {
 		if v > 0 {
-			out = append(out, entry{c, v})
+			values[c] = v
+			cells = append(cells, c)
 		}
+	}
+	for c, v := range l.own {
+		add(c, v)
 	}
 	for c, s := range l.sums {
-		if s.others > 0 {
-			c.name = Others
-			out = append(out, entry{c, s.others})
-		}
+		c.name = Others
+		add(c, s.others)
 	}
-	order.Stable(out, func(a, b entry) int { return compareCells(a.cell, b.cell) })
-	return out
+	order.Stable(cells, compareCells)
+	return cells
 }
 
 // names is the set of names with their own counters: the largest ones when there was room.

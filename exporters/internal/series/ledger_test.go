@@ -147,3 +147,17 @@ func TestCollective(t *testing.T) {
 		}
 	}
 }
+
+// entry is a counter.
+type entry struct {
+	cell
+	value int64
+}
+
+func (l *ledger) entries() (out []entry) {
+	values := map[cell]int64{}
+	for _, c := range l.counters(values) {
+		out = append(out, entry{c, values[c]})
+	}
+	return out
+}

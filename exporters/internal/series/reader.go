@@ -1,20 +1,28 @@
+// Package series turns the results of a continuous analysis into counters for monitoring systems:
+// few names, and numbers that only grow. All exporters of metrics use it and so export the same
+// values.
+//
+//	r := series.NewReader(continuous, recorder, series.Options{})
+//	for _, f := range r.Read() {
+//		fmt.Println(f.Name, f.Points)
+//	}
+//
+// The algorithm is described in ledger.go. A reading takes about 1 ms for 100 groups with two
+// reasons each (BenchmarkRead), plus the time for summing up the analysis.
 package series
 
 import (
-	"cmp"
 	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -29,15 +37,19 @@ type Tasker interface {
 	Profile() *granularity.Profile
 }
 
+// Capturer is implemented by *capture.Capturer.
+type Capturer interface {
+	Counts() (stored, suppressed, failed int64)
+}
+
 // Options configures a [Reader].
 type Options struct {
-	// MaxGroups is the maximum number of groups of goroutines, and of classes of tasks, that have
-	// their own counters. The rest is summed up as [Others]. 0 means 50.
-	MaxGroups int
-	// Lean limits the output to [MaxLean] series, which docs/metrics.md lists; MaxGroups is ignored.
+	// Lean limits the output to [MaxLean] series, which docs/metrics.md lists.
 	Lean bool
 	// Version is the version of the program; "" means the version of its module.
 	Version string
+	// Captures, if not nil, has the counters of captures.
+	Captures Capturer
 }
 
 // MaxLean is the maximum number of series of a lean reader, where each series of a histogram
@@ -48,8 +60,7 @@ const MaxLean = 60
 type Reader struct {
 	source Source
 	tasks  Tasker
-	build  [4]string
-	lean   bool
+	opt    Options
 
 	mu                     sync.Mutex
 	groups, kinds, classes names
@@ -62,22 +73,29 @@ type Reader struct {
 
 // NewReader returns a reader of a continuous analysis and a task recorder. Either may be nil.
 func NewReader(source Source, tasks Tasker, opt Options) *Reader {
-	n := cmp.Or(max(opt.MaxGroups, 0), 50)
-	r := &Reader{source: source, tasks: tasks, build: build(), lean: opt.Lean, groups: names{limit: n}, kinds: names{limit: maxKinds}, classes: names{limit: n}}
+	r := &Reader{source: source, tasks: tasks, opt: opt, groups: names{limit: maxGroups}, kinds: names{limit: maxKinds}, classes: names{limit: maxGroups}}
 	if opt.Lean {
 		r.groups.limit, r.kinds.limit, r.classes.limit = 8, 4, 0
 	}
-	if opt.Version != "" {
-		r.build[0] = label(opt.Version)
-	}
 	return r
+}
+
+// has reports whether the reader has the numbers of a family.
+func (r *Reader) has(metric string) bool {
+	switch metric {
+	case tasks:
+		return true
+	case stored, suppressed, failed:
+		return r.opt.Captures != nil
+	}
+	return r.source != nil
 }
 
 // Families returns the families that the reader produces, without their points: always the same
 // ones in the same order.
 func (r *Reader) Families() (out []Family) {
 	for _, f := range families {
-		if (r.source != nil || f.name == tasks) && (f.lean > 0 || !r.lean) {
+		if r.has(f.name) && (f.lean > 0 || !r.opt.Lean) {
 			family := Family{Name: f.name, Help: f.help, OTel: f.otel, Unit: f.unit, Type: f.typ, Labels: strings.Fields(string(f.by))}
 			switch f.name {
 			case tasks:
@@ -95,7 +113,10 @@ func (r *Reader) Families() (out []Family) {
 func (r *Reader) Read() []Family {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	values, rows, exemplars := map[cell]int64{}, map[labels][]cell{}, map[cell]*Exemplar(nil)
+	values, named, exemplars := map[cell]int64{}, map[string][]cell{}, map[cell]*Exemplar(nil)
+	if r.opt.Captures != nil {
+		values[cell{metric: stored}], values[cell{metric: suppressed}], values[cell{metric: failed}] = r.opt.Captures.Counts()
+	}
 	if r.source != nil {
 		if r.source.Enabled() {
 			values[cell{metric: recording}] = 1
@@ -114,26 +135,12 @@ func (r *Reader) Read() []Family {
 			r.sizes.update(p.Time, r.taskTotals(p), r.classes.has)
 		}
 	}
-	for _, e := range append(r.live.entries(), r.sizes.entries()...) {
-		values[e.cell] = e.value
-		by := labelsOf[e.metric]
-		row := cell{name: e.name, kind: e.kind}
-		switch by {
-		case reasons:
-			rows[by] = append(rows[by], cell{name: e.name, kind: e.kind, part: e.part})
-			by = groups
-		case parts:
-			by = kinds
-		}
-		rows[by] = append(rows[by], row)
-	}
-	for by := range rows {
-		order.Stable(rows[by], compareCells)
-		rows[by] = slices.Compact(rows[by])
+	for _, c := range append(r.live.counters(values), r.sizes.counters(values)...) {
+		named[c.metric] = append(named[c.metric], c)
 	}
 	out := r.Families()
 	for i := range out {
-		r.addPoints(&out[i], values, rows, exemplars)
+		r.addPoints(&out[i], values, named[out[i].Name], exemplars)
 	}
 	return out
 }
@@ -152,8 +159,8 @@ var (
 	droppedReasons  = []string{"behind", "broken", "over-memory"}
 )
 
-// addPoints adds the points of a family.
-func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]cell, exemplars map[cell]*Exemplar) {
+// addPoints adds the points of a family; named are its cells with names.
+func (r *Reader) addPoints(f *Family, values map[cell]int64, named []cell, exemplars map[cell]*Exemplar) {
 	add := func(c cell, of ...string) {
 		c.metric = f.Name
 		p := Point{Values: of, Value: float64(values[c]), Exemplar: exemplars[c]}
@@ -172,6 +179,7 @@ func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]c
 		case known || f.Name != created:
 			add(cell{})
 		}
+		return
 	case states:
 		for _, m := range runtimeMetrics {
 			if _, known := values[m.cell]; known && m.metric == f.Name {
@@ -179,19 +187,18 @@ func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]c
 			}
 		}
 	case program:
-		f.Points = []Point{{Values: r.build[:], Value: 1}}
+		of := build()
+		if r.opt.Version != "" {
+			of[0] = label(r.opt.Version)
+		}
+		f.Points = []Point{{Values: of[:], Value: 1}}
 	case dropped:
 		for _, reason := range droppedReasons {
 			add(cell{part: reason}, reason)
 		}
-	case parts:
-		for _, c := range rows[kinds] {
-			for _, part := range contentionParts {
-				add(cell{name: c.name, part: part}, c.name, part)
-			}
-		}
+		return
 	}
-	for _, c := range rows[by] {
+	for _, c := range named {
 		switch by {
 		case groups:
 			add(c, c.name, c.kind)
@@ -199,8 +206,12 @@ func (r *Reader) addPoints(f *Family, values map[cell]int64, rows map[labels][]c
 			add(c, c.name, c.kind, c.part)
 		case kinds:
 			add(c, c.name)
+		case parts:
+			add(c, c.name, c.part)
 		case classes:
-			f.Points = append(f.Points, r.histogram(f, c.name, []string{c.name}, values))
+			if n := len(f.Points); n == 0 || f.Points[n-1].Values[0] != c.name {
+				f.Points = append(f.Points, r.histogram(f, c.name, []string{c.name}, values))
+			}
 		}
 	}
 }
@@ -338,7 +349,7 @@ func (r *Reader) histogram(f *Family, name string, of []string, values map[cell]
 	for i := range len(f.Bounds) + 1 {
 		c.part = strconv.Itoa(i)
 		p.Count += uint64(values[c])
-		if i < len(f.Bounds) && !r.lean {
+		if i < len(f.Bounds) && !r.opt.Lean {
 			p.Buckets = append(p.Buckets, p.Count)
 		}
 	}
@@ -354,9 +365,5 @@ func label(name string) string {
 	if len(name) <= maxLabel {
 		return name
 	}
-	end := maxLabel
-	for !utf8.RuneStart(name[end]) {
-		end--
-	}
-	return name[:end] + "…"
+	return strings.ToValidUTF8(name[:maxLabel], "") + "…"
 }

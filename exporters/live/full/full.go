@@ -30,7 +30,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -58,7 +57,7 @@ func (Pages) Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Option
 }
 
 // writer returns a function that writes a profile. A profile without a start begins at from.
-func writer(file page.Naming, from time.Time, of func() (*profile.Profile, error)) func(io.Writer) error {
+func writer(from time.Time, of func() (*profile.Profile, error)) func(io.Writer) error {
 	return func(w io.Writer) error {
 		p, err := of()
 		if err != nil {
@@ -67,102 +66,53 @@ func writer(file page.Naming, from time.Time, of func() (*profile.Profile, error
 		if p.TimeNanos == 0 && !from.IsZero() {
 			p.TimeNanos = from.UnixNano()
 		}
-		if file != nil {
-			for _, f := range p.Function {
-				f.Filename = file(f.Name, f.Filename)
-			}
-			for _, m := range p.Mapping {
-				m.File = file("", m.File)
-			}
+		for _, f := range p.Function {
+			f.Filename = page.SourceFile(f.Name, f.Filename)
+		}
+		for _, m := range p.Mapping {
+			m.File = page.SourceFile("", m.File)
 		}
 		return p.Write(w)
 	}
 }
 
 // Graph returns a function that writes a graph as a profile.
-func (Pages) Graph(g *bottle.Graph, from time.Time, file page.Naming) func(io.Writer) error {
-	return writer(file, from, func() (*profile.Profile, error) {
+func (Pages) Graph(g *bottle.Graph, from time.Time) func(io.Writer) error {
+	return writer(from, func() (*profile.Profile, error) {
 		return pprof.Profile(g, pprof.Options{Time: from, File: program})
 	})
 }
 
 // Contention shows contention.
-func (Pages) Contention(p *contention.Profile, from time.Time, view string, look picture.Options, file page.Naming) *page.Shown {
-	p = page.TrimContention(p, file)
+func (Pages) Contention(p *contention.Profile, from time.Time, view string, look picture.Options) *page.Shown {
+	p = page.Trimmed(p)
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) {
 			return picture.DrawContention(p, look)
 		},
 		Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
 		JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },
-		Profile: writer(file, from, func() (*profile.Profile, error) {
+		Profile: writer(from, func() (*profile.Profile, error) {
 			return pprof.Contention(p, pprof.Options{View: view, File: program})
 		}),
 	}
 }
 
 // Tasks shows the granularity of tasks.
-func (Pages) Tasks(p *granularity.Profile, look picture.Options, file page.Naming) *page.Shown {
-	p = page.TrimTasks(p, file)
+func (Pages) Tasks(p *granularity.Profile, look picture.Options) *page.Shown {
+	p = page.Trimmed(p)
 	return &page.Shown{
-		Draw:    func() (*picture.Drawing, error) { return picture.DrawTasks(p, look) },
-		Text:    func(w io.Writer) error { return text.WriteTasks(w, p, text.Options{}) },
-		JSON:    func(w io.Writer) error { return granularity.WriteJSON(w, p) },
-		Profile: writer(file, time.Now().Add(-p.Wall), func() (*profile.Profile, error) { return tasks(p) }),
+		Draw: func() (*picture.Drawing, error) { return picture.DrawTasks(p, look) },
+		Text: func(w io.Writer) error { return text.WriteTasks(w, p, text.Options{}) },
+		JSON: func(w io.Writer) error { return granularity.WriteJSON(w, p) },
+		Profile: writer(time.Now().Add(-p.Wall), func() (*profile.Profile, error) {
+			return pprof.Tasks(p, pprof.Options{File: program})
+		}),
 	}
 }
 
-func tasks(p *granularity.Profile) (*profile.Profile, error) {
-	return pprof.Tasks(p, pprof.Options{File: program})
-}
-
-// TaskDelta profiles the tasks that are measured over the time d, from now on.
-func (Pages) TaskDelta(ctx context.Context, of func() *granularity.Profile, d time.Duration, file page.Naming) (func(io.Writer) error, error) {
-	start := time.Now()
-	before, err := tasks(of())
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	after, err := tasks(of())
-	if err != nil {
-		return nil, err
-	}
-	p, err := difference(before, after)
-	if err != nil {
-		return nil, err
-	}
-	p.TimeNanos, p.DurationNanos = start.UnixNano(), int64(time.Since(start))
-	return writer(file, start, func() (*profile.Profile, error) { return p, nil }), nil
-}
-
-// difference subtracts profiles. It omits diagnoses, because the diagnosis of a class may have
-// changed in between.
-func difference(before, after *profile.Profile) (*profile.Profile, error) {
-	for _, p := range []*profile.Profile{before, after} {
-		for _, s := range p.Sample {
-			delete(s.Label, "diagnosis")
-		}
-	}
-	before.Scale(-1)
-	p, err := profile.Merge([]*profile.Profile{after, before})
-	if err != nil {
-		return nil, err
-	}
-	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool {
-		return !slices.ContainsFunc(s.Value, func(v int64) bool { return v > 0 })
-	})
-	for _, s := range p.Sample {
-		for i, v := range s.Value {
-			s.Value[i] = max(0, v)
-		}
-	}
-	return p, nil
-}
+// Since is [granularity.Profile.Since].
+func (Pages) Since(p, earlier *granularity.Profile) *granularity.Profile { return p.Since(earlier) }
 
 // Speedup shows a speedup stack.
 func (Pages) Speedup(s *speedup.Stack, look picture.Options) *page.Shown {
@@ -176,13 +126,13 @@ func (Pages) Speedup(s *speedup.Stack, look picture.Options) *page.Shown {
 
 // Wall returns an observer of a trace, and a function that shows its wall-clock profile, which starts
 // at from and covers the time d.
-func (Pages) Wall(file page.Naming) (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown) {
+func (Pages) Wall() (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown) {
 	o := &wallTrace{spent: map[wallPlace]*spent{}}
 	return o, func(from time.Time, d time.Duration) *page.Shown {
 		p := o.profile(from, d)
 		return &page.Shown{
-			Text:    func(w io.Writer) error { return wallText(w, p) },
-			Profile: writer(file, time.Time{}, func() (*profile.Profile, error) { return p, nil }),
+			Text:    func(w io.Writer) error { return o.text(w, p.Comments[0], d) },
+			Profile: writer(time.Time{}, func() (*profile.Profile, error) { return p, nil }),
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // Leaks shows the goroutines that wait forever, or returns the reason why the runtime cannot. It
 // collects garbage when the result is written.
-func (Pages) Leaks(file page.Naming) (*page.Shown, error) {
+func (Pages) Leaks() (*page.Shown, error) {
 	leaked, err := leaks.Profile()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (Pages) Leaks(file page.Naming) (*page.Shown, error) {
 			}
 			return leaksText(w, p)
 		},
-		Profile: writer(file, time.Time{}, collect),
+		Profile: writer(time.Time{}, collect),
 	}, nil
 }
 
@@ -74,15 +74,15 @@ func cutLast(s, sep string) (before, after string) {
 	return s[:i], s[i+len(sep):]
 }
 
-// leaksText writes the groups and the calls of leaked goroutines.
+// leaksText writes the call chains of leaked goroutines.
 func leaksText(w io.Writer, p *profile.Profile) error {
 	var b bytes.Buffer
 	total := int64(0)
 	for _, s := range p.Sample {
 		total += s.Value[0]
-		fmt.Fprintf(&b, "\n%s of %s\n", format.Plural(s.Value[0], "goroutine", "goroutines"), format.Clean(groupOf(s)))
-		for _, line := range linesOf(s) {
-			fmt.Fprintf(&b, "    %s:%d\n", format.Clean(symbol.Unescape(line.Function.Name)), line.Line)
+		fmt.Fprintf(&b, "\n%s\n", format.Plural(s.Value[0], "goroutine", "goroutines"))
+		for _, l := range s.Location {
+			fmt.Fprintf(&b, "    %s:%d\n", format.Clean(symbol.Unescape(l.Line[0].Function.Name)), l.Line[0].Line)
 		}
 	}
 	_, err := fmt.Fprintf(w, "%s %s\n%s", p.Comments[0], format.Count(total), b.Bytes())

@@ -13,7 +13,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -64,7 +63,7 @@ func (o *wallTrace) profile(start time.Time, d time.Duration) *profile.Profile {
 				s.Location = append(s.Location, at.location(f.Func, f.File, f.Line))
 			}
 		} else {
-			s.Location = []*profile.Location{at.location("[no call chain]", "", 0)}
+			s.Location = []*profile.Location{at.location(noCalls, "", 0)}
 		}
 		p.Sample = append(p.Sample, s)
 	}
@@ -118,97 +117,47 @@ func (a *places) location(name, file string, line int) *profile.Location {
 	return location
 }
 
-// linesOf returns the calls of a sample, leaf first.
-func linesOf(s *profile.Sample) (lines []profile.Line) {
-	for _, l := range s.Location {
-		lines = append(lines, l.Line...)
-	}
-	return lines
-}
-
-// callsOf returns the functions of a sample, root first, without those of the runtime below it.
-func callsOf(s *profile.Sample) (calls []string) {
-	for _, line := range slices.Backward(linesOf(s)) {
-		calls = append(calls, symbol.Unescape(line.Function.Name))
-	}
-	if len(calls) > 1 && calls[0] == "runtime.goexit" {
-		calls = calls[1:]
-	}
-	if len(calls) > 1 && calls[0] == "runtime.main" && strings.HasPrefix(calls[1], "main.") {
-		calls = calls[1:]
-	}
-	return calls
-}
-
-// groupOf returns the group of a goroutine in the bottle graph by the rules of package timeline,
-// except for the program's own launchers, which a single sample does not show.
-func groupOf(s *profile.Sample) string {
-	const deep = 32 // the runtime lists no more calls
-	if len(s.Location) >= deep {
-		return "(unknown: deep call chain)"
-	}
-	lines := linesOf(s)
-	if len(lines) == 0 {
-		return "(unnamed)"
-	}
-	i := starter.Name(len(lines), func(i int) (string, string) {
-		return symbol.Unescape(lines[i].Function.Name), lines[i].Function.Filename
-	})
-	return symbol.Unescape(lines[i].Function.Name)
-}
-
-// wallText writes the average number of goroutines of each group, and where they were.
-func wallText(w io.Writer, p *profile.Profile) error {
-	type group struct {
-		name  string
-		nanos int64
-		at    map[string]int64
-	}
-	groups := map[string]*group{}
-	for _, s := range p.Sample {
-		name, nanos := s.Label["group"][0], s.Value[1]
-		g := groups[name]
-		if g == nil {
-			g = &group{name: name, at: map[string]int64{}}
-			groups[name] = g
+// text writes the average number of goroutines of each group in the time d, and where they were.
+func (o *wallTrace) text(w io.Writer, comment string, d time.Duration) error {
+	groups, places := map[string]time.Duration{}, map[string]map[string]time.Duration{}
+	for where, spent := range o.spent {
+		if places[where.group] == nil {
+			places[where.group] = map[string]time.Duration{}
 		}
-		g.nanos += nanos
-		g.at[whereabouts(s)] += nanos
+		groups[where.group] += spent.time
+		places[where.group][whereabouts(where.stack)] += spent.time
 	}
-	sorted := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
-		return cmp.Or(cmp.Compare(b.nanos, a.nanos), cmp.Compare(a.name, b.name))
-	})
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Where goroutines were, running or not.\n%s\n\n%10s  group, and where in it\n", strings.Join(p.Comments, "\n"), "goroutines")
+	fmt.Fprintf(&b, "Where goroutines were, running or not.\n%s\n\n%10s  group, and where in it\n", comment, "goroutines")
+	largest := func(of map[string]time.Duration, most int, indent string, more func(name string)) {
+		names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+		for _, name := range names[:min(len(names), most)] {
+			fmt.Fprintf(&b, "%10.2f  %s%s\n", float64(of[name])/float64(max(1, d)), indent, format.Clean(name))
+			more(name)
+		}
+	}
 	const groupsShown, placesShown = 40, 5
-	for i, g := range sorted {
-		if i == groupsShown {
-			fmt.Fprintf(&b, "%10s  and %s\n", "", format.Plural(len(sorted)-i, "more group", "more groups"))
-			break
-		}
-		line := func(nanos int64, indent, name string) {
-			fmt.Fprintf(&b, "%10.2f  %s%s\n", float64(nanos)/float64(max(1, p.DurationNanos)), indent, format.Clean(name))
-		}
-		line(g.nanos, "", g.name)
-		places := slices.SortedFunc(maps.Keys(g.at), func(a, b string) int { return cmp.Or(cmp.Compare(g.at[b], g.at[a]), cmp.Compare(a, b)) })
-		for _, place := range places[:min(len(places), placesShown)] {
-			line(g.at[place], "    ", place)
-		}
+	largest(groups, groupsShown, "", func(group string) {
+		largest(places[group], placesShown, "    ", func(string) {})
+	})
+	if n := len(groups) - groupsShown; n > 0 {
+		fmt.Fprintf(&b, "%10s  and %s\n", "", format.Plural(n, "more group", "more groups"))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// whereabouts returns the innermost call of a sample outside the runtime.
-func whereabouts(s *profile.Sample) string {
-	calls := callsOf(s)
-	for _, call := range slices.Backward(calls) {
-		if !strings.HasPrefix(call, "runtime.") && !strings.HasPrefix(call, "internal/") {
-			return call
+// whereabouts returns the innermost call outside the runtime.
+func whereabouts(stack *timeline.Stack) string {
+	if stack == nil || len(stack.Frames) == 0 {
+		return noCalls
+	}
+	for _, f := range stack.Frames {
+		if name := symbol.Unescape(f.Func); !strings.HasPrefix(name, "runtime.") && !strings.HasPrefix(name, "internal/") {
+			return name
 		}
 	}
-	if len(calls) == 0 {
-		return "(unknown)"
-	}
-	return calls[len(calls)-1]
+	return stack.Frames[0].Func
 }
+
+const noCalls = "[no call chain]"
