@@ -29,7 +29,7 @@ var (
 )
 
 // encode returns a list of one.
-func encode(r *Results) (out sums, err error) {
+func encode(r *resultSet) (out sums, err error) {
 	defer recoverTo(&err)
 	c := coder{strings: map[string]uint64{}, pointers: map[any]uint64{}}
 	c.code(reflect.ValueOf(r.withoutDetails()).Elem())
@@ -47,9 +47,9 @@ func first(list sums) (frame, rest []byte) {
 }
 
 // decode returns the sum of a list.
-func decode(list sums) (sum *Results, err error) {
+func decode(list sums) (sum *resultSet, err error) {
 	defer recoverTo(&err)
-	var all []*Results
+	var all []*resultSet
 	for len(list) > 0 {
 		var frame []byte
 		frame, list = first(list)
@@ -57,11 +57,11 @@ func decode(list sums) (sum *Results, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r := &Results{}
+		r := &resultSet{}
 		(&coder{data: data, reading: true}).code(reflect.ValueOf(r).Elem())
 		all = append(all, r)
 	}
-	return Merge(all...)
+	return merge(all...)
 }
 
 // add returns the concatenation of two lists, as a list of one if it would be long.
@@ -82,8 +82,8 @@ func add(a, b sums) (out sums, err error) {
 	return encode(sum)
 }
 
-// withoutDetails returns a copy without what Merge does not keep or tables do not show.
-func (r *Results) withoutDetails() *Results {
+// withoutDetails returns a copy without what merge does not keep or tables do not show.
+func (r *resultSet) withoutDetails() *resultSet {
 	out := *r
 	out.Verdict = nil
 	if r.Graph != nil {

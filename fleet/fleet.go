@@ -88,8 +88,8 @@ type Options struct {
 // SERVICE/VERSION/HOST/FILE. Those that are missing are empty.
 const DefaultKey = `^(?:.*/)?(?P<service>[^/]+)/(?P<version>[^/]+)/(?P<host>[^/]+)/[^/]+$`
 
-// Key identifies what is added up.
-type Key struct{ Service, Version, Host, Window string }
+// groupKey identifies what is added up.
+type groupKey struct{ Service, Version, Host, Window string }
 
 var keyColumns = []string{"service", "version", "host", "window"}
 
@@ -120,34 +120,34 @@ func Build(s beam.Scope, opt Options) error {
 	return nil
 }
 
-// Trace is what is known of a single file.
-type Trace struct {
-	Key      Key
+// fileRow is what is known of a single file.
+type fileRow struct {
+	Key      groupKey
 	File     string
 	Findings []verdict.Finding
 	Capacity int64
 	Err      string
 }
 
-// Sum is the sum of the results for a key.
-type Sum struct {
-	Key  Key
+// keySum is the sum of the results for a key.
+type keySum struct {
+	Key  groupKey
 	Data []byte // for decode
 }
 
 func init() {
-	register.DoFn4x1[context.Context, fileio.FileMetadata, func(Key, []byte), func(int, Trace), error](&analyzeFn{})
-	register.Emitter2[Key, []byte]()
-	register.Emitter2[int, Trace]()
+	register.DoFn4x1[context.Context, fileio.FileMetadata, func(groupKey, []byte), func(int, fileRow), error](&analyzeFn{})
+	register.Emitter2[groupKey, []byte]()
+	register.Emitter2[int, fileRow]()
 	register.Combiner1[[]byte](&mergeFn{})
-	register.DoFn2x2[Key, []byte, int, Sum](&shardSumsFn{})
-	register.DoFn3x1[context.Context, int, func(*Sum) bool, error](&writeSumsFn{})
-	register.DoFn3x1[context.Context, int, func(*Trace) bool, error](&writeTracesFn{})
-	register.Iter1[Sum]()
-	register.Iter1[Trace]()
-	beam.RegisterType(reflect.TypeFor[Key]())
-	beam.RegisterType(reflect.TypeFor[Sum]())
-	beam.RegisterCoder(reflect.TypeFor[Trace](), encodeTrace, decodeTrace)
+	register.DoFn2x2[groupKey, []byte, int, keySum](&shardSumsFn{})
+	register.DoFn3x1[context.Context, int, func(*keySum) bool, error](&writeSumsFn{})
+	register.DoFn3x1[context.Context, int, func(*fileRow) bool, error](&writeTracesFn{})
+	register.Iter1[keySum]()
+	register.Iter1[fileRow]()
+	beam.RegisterType(reflect.TypeFor[groupKey]())
+	beam.RegisterType(reflect.TypeFor[keySum]())
+	beam.RegisterCoder(reflect.TypeFor[fileRow](), encodeTrace, decodeTrace)
 }
 
 // analyzeFn analyzes files concurrently: a runner passes them one after the other.
@@ -162,7 +162,7 @@ type analyzeFn struct {
 }
 
 type analyzed struct {
-	Trace
+	fileRow
 	results sums
 	err     error // the run ends, not the trace
 }
@@ -176,11 +176,11 @@ var (
 
 func (fn *analyzeFn) Setup() { fn.key = regexp.MustCompile(fn.Key) }
 
-func (fn *analyzeFn) StartBundle(context.Context, func(Key, []byte), func(int, Trace)) {
+func (fn *analyzeFn) StartBundle(context.Context, func(groupKey, []byte), func(int, fileRow)) {
 	fn.pending = nil
 }
 
-func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(Key, []byte), traces func(int, Trace)) error {
+func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadata, results func(groupKey, []byte), traces func(int, fileRow)) error {
 	done := make(chan analyzed, 1)
 	running <- struct{}{}
 	background.Go(func() {
@@ -191,12 +191,12 @@ func (fn *analyzeFn) ProcessElement(ctx context.Context, file fileio.FileMetadat
 	return fn.emit(8*cap(running), results, traces) // a long analysis must not make the others wait
 }
 
-func (fn *analyzeFn) FinishBundle(_ context.Context, results func(Key, []byte), traces func(int, Trace)) error {
+func (fn *analyzeFn) FinishBundle(_ context.Context, results func(groupKey, []byte), traces func(int, fileRow)) error {
 	return fn.emit(0, results, traces)
 }
 
 // emit waits until at most this many files are pending.
-func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(int, Trace)) error {
+func (fn *analyzeFn) emit(most int, results func(groupKey, []byte), traces func(int, fileRow)) error {
 	for len(fn.pending) > most {
 		a := <-fn.pending[0]
 		fn.pending = fn.pending[1:]
@@ -206,7 +206,7 @@ func (fn *analyzeFn) emit(most int, results func(Key, []byte), traces func(int, 
 		if a.results != nil {
 			results(a.Key, a.results)
 		}
-		traces(shard(a.Key, fn.Shards), a.Trace)
+		traces(shard(a.Key, fn.Shards), a.fileRow)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (fn *analyzeFn) analyze(ctx context.Context, file fileio.FileMetadata) (a a
 	return a
 }
 
-func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k Key) {
+func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k groupKey) {
 	m := fn.key.FindStringSubmatch(file.Path)
 	part := func(name string) string {
 		if i := fn.key.SubexpIndex(name); m != nil && i >= 0 {
@@ -239,7 +239,7 @@ func (fn *analyzeFn) keyOf(file fileio.FileMetadata) (k Key) {
 		}
 		return ""
 	}
-	k = Key{part("service"), part("version"), part("host"), part("window")}
+	k = groupKey{part("service"), part("version"), part("host"), part("window")}
 	if fn.Window > 0 && fn.key.SubexpIndex("window") < 0 && !file.LastModified.IsZero() {
 		k.Window = file.LastModified.UTC().Truncate(fn.Window).Format(time.RFC3339)
 	}
@@ -251,7 +251,7 @@ type mergeFn struct{}
 
 func (*mergeFn) MergeAccumulators(a, b []byte) ([]byte, error) { return add(a, b) }
 
-func shard(k Key, n int) int {
+func shard(k groupKey, n int) int {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%q", k)
 	return int(h.Sum32() % uint32(n))
@@ -259,8 +259,8 @@ func shard(k Key, n int) int {
 
 type shardSumsFn struct{ Shards int }
 
-func (fn *shardSumsFn) ProcessElement(k Key, data []byte) (int, Sum) {
-	return shard(k, fn.Shards), Sum{k, data}
+func (fn *shardSumsFn) ProcessElement(k groupKey, data []byte) (int, keySum) {
+	return shard(k, fn.Shards), keySum{k, data}
 }
 
 // writeSumsFn writes the tables of the sums in a shard.
@@ -269,7 +269,7 @@ type writeSumsFn struct {
 	Shards int
 }
 
-func (fn *writeSumsFn) ProcessElement(ctx context.Context, shard int, next func(*Sum) bool) error {
+func (fn *writeSumsFn) ProcessElement(ctx context.Context, shard int, next func(*keySum) bool) error {
 	var names []string
 	var columns [][]result.Head
 	for _, t := range tables {
@@ -277,50 +277,18 @@ func (fn *writeSumsFn) ProcessElement(ctx context.Context, shard int, next func(
 		columns = append(columns, t.of(empty).Columns)
 	}
 	return writeFiles(ctx, fn.Out, shard, fn.Shards, names, columns, func(to []*writer) error {
-		batch := make([]Sum, 4*runtime.GOMAXPROCS(0)) // decoded, and their tables written, at once
-		rows := make([][]*result.Table, len(batch))
-		for more := true; more; {
-			var decoding, writing errgroup.Group
-			n := 0
-			for i := range batch {
-				if batch[i] = (Sum{}); !next(&batch[i]) {
-					more = false
-					break
+		var all errgroup.Group
+		all.SetLimit(2 * runtime.GOMAXPROCS(0))
+		for s := (keySum{}); next(&s); s = (keySum{}) {
+			all.Go(func() error {
+				r, err := decode(s.Data)
+				for i := 0; i < len(tables) && err == nil; i++ {
+					err = to[i].write(s.Key, tables[i].of(r))
 				}
-				n++
-				decoding.Go(func() error {
-					r, err := decode(batch[i].Data)
-					if err != nil {
-						return err
-					}
-					rows[i] = nil
-					for _, t := range tables {
-						rows[i] = append(rows[i], t.of(r))
-					}
-					return nil
-				})
-			}
-			if err := decoding.Wait(); err != nil {
 				return err
-			}
-			for i := range tables {
-				writing.Go(func() error {
-					for k := range n {
-						if rows[k][i] == nil {
-							continue
-						}
-						if err := to[i].write(batch[k].Key, rows[k][i]); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-			}
-			if err := writing.Wait(); err != nil {
-				return err
-			}
+			})
 		}
-		return nil
+		return all.Wait()
 	})
 }
 
@@ -330,10 +298,10 @@ type writeTracesFn struct {
 	Shards int
 }
 
-func (fn *writeTracesFn) ProcessElement(ctx context.Context, shard int, next func(*Trace) bool) error {
+func (fn *writeTracesFn) ProcessElement(ctx context.Context, shard int, next func(*fileRow) bool) error {
 	columns := [][]result.Head{result.Heads(findingColumns), result.Heads(errorColumns)}
 	return writeFiles(ctx, fn.Out, shard, fn.Shards, []string{"findings", "errors"}, columns, func(to []*writer) error {
-		for t := (Trace{}); next(&t); t = (Trace{}) {
+		for t := (fileRow{}); next(&t); t = (fileRow{}) {
 			var findings []finding
 			for i := range t.Findings {
 				findings = append(findings, finding{t.File, &t.Findings[i]})
@@ -342,7 +310,7 @@ func (fn *writeTracesFn) ProcessElement(ctx context.Context, shard int, next fun
 				return err
 			}
 			if t.Err != "" {
-				if err := to[1].write(t.Key, result.New(errorColumns, []Trace{t}, 0)); err != nil {
+				if err := to[1].write(t.Key, result.New(errorColumns, []fileRow{t}, 0)); err != nil {
 					return err
 				}
 			}

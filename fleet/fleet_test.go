@@ -77,14 +77,14 @@ func write(t *testing.T, name string, data []byte) {
 	}
 }
 
-func analyzeFile(t *testing.T, name string) *Results {
+func analyzeFile(t *testing.T, name string) *resultSet {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := Analyze(t.Context(), f, name, 0)
+	r, err := analyze(t.Context(), f, name, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestSumsEqualSerialMerge(t *testing.T) {
 	if err := runFleet(t, Options{In: []string{dir + "/*/*/*/*"}, Out: out, Key: weeks, Shards: 3}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[Key]*Results{}
+	want := map[groupKey]*resultSet{}
 	files, err := filepath.Glob(dir + "/*/*/*/*.zst")
 	if err != nil || len(files) != 7 {
 		t.Fatal(files, err)
@@ -157,7 +157,7 @@ func TestSumsEqualSerialMerge(t *testing.T) {
 		r := analyzeFile(t, file)
 		part := strings.Split(strings.TrimSuffix(filepath.ToSlash(file), ".trace.zst"), "/")
 		part = part[len(part)-4:]
-		k := Key{part[0], part[1], part[2], part[3]}
+		k := groupKey{part[0], part[1], part[2], part[3]}
 		if want[k] != nil {
 			t.Fatal("two traces for ", k)
 		}
@@ -165,24 +165,24 @@ func TestSumsEqualSerialMerge(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		table, sum string
-		of         func(*Results) int64
+		of         func(*resultSet) int64
 	}{
-		{"boxes", "share_ns", func(r *Results) int64 { return int64(r.Graph.Wall) }},
-		{"ledger", "time", func(r *Results) int64 { return int64(r.Ledger.Capacity) }},
-		{"stacks", "share_ns", func(r *Results) int64 { return int64(r.Graph.Wall - r.Graph.Idle) }},
-		{"pairs", "coalesce(wait_ns, 0)", func(r *Results) (sum int64) {
+		{"boxes", "share_ns", func(r *resultSet) int64 { return int64(r.Graph.Wall) }},
+		{"ledger", "time", func(r *resultSet) int64 { return int64(r.Ledger.Capacity) }},
+		{"stacks", "share_ns", func(r *resultSet) int64 { return int64(r.Graph.Wall - r.Graph.Idle) }},
+		{"pairs", "coalesce(wait_ns, 0)", func(r *resultSet) (sum int64) {
 			for i := range r.Contention.Waits {
 				sum += int64(r.Contention.Waits[i].Waited)
 			}
 			return sum
 		}},
-		{"tasks", "coalesce(running_ns_sum, 0)", func(r *Results) (sum int64) {
+		{"tasks", "coalesce(running_ns_sum, 0)", func(r *resultSet) (sum int64) {
 			for i := range r.Tasks.Classes {
 				sum += int64(r.Tasks.Classes[i].RunningNS.Sum())
 			}
 			return sum
 		}},
-		{"findings", "lost", func(r *Results) (sum int64) {
+		{"findings", "lost", func(r *resultSet) (sum int64) {
 			for i := range r.Verdict.Findings {
 				sum += int64(r.Verdict.Findings[i].Lost)
 			}
@@ -221,7 +221,7 @@ func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
 	if err := runFleet(t, Options{In: []string{dir + "/*/*/*/*.zst"}, Out: out, Key: "(?P<service>batch|api)/"}); err != nil {
 		t.Fatal(err)
 	}
-	var sum *Results
+	var sum *resultSet
 	files, _ := filepath.Glob(dir + "/batch/*/*/*.zst")
 	slices.Reverse(files)
 	for _, file := range files {
@@ -235,7 +235,7 @@ func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
 		}
 		if sum == nil {
 			sum = read
-		} else if sum, err = Merge(sum, read); err != nil {
+		} else if sum, err = merge(sum, read); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -324,7 +324,7 @@ func TestListsStayShort(t *testing.T) {
 	}
 	const n = 100
 	var list sums
-	all := make([]*Results, n)
+	all := make([]*resultSet, n)
 	for i := range all {
 		if list, err = add(list, one); err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestListsStayShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := Merge(all...)
+	want, err := merge(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -612,7 +612,7 @@ func TestBrokenTracesAreRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Analyze(t.Context(), bytes.NewReader(data), "", 0)
+	r, err := analyze(t.Context(), bytes.NewReader(data), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

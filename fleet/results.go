@@ -19,33 +19,33 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Results are the results of one trace, or their sum over several. Results that a file does not
+// resultSet has the results of one trace, or their sum over several. Results that a file does not
 // have are nil.
-type Results struct {
+type resultSet struct {
 	Traces     int // including saved results
 	Graph      *bottle.Graph
 	Ledger     *ledger.Ledger
 	Contention *contention.Profile
 	Tasks      *granularity.Profile
-	Stacks     []Stack
+	Stacks     []stackShare
 
 	// Verdict is that of one trace. A sum has none.
 	Verdict *verdict.Verdict
 }
 
-// Stack is the part of a box that belongs to one call chain, in ns. Shares sum to the wall time
+// stackShare is the part of a box that belongs to one call chain, in ns. Shares sum to the wall time
 // without the idle time.
-type Stack struct {
+type stackShare struct {
 	Group   string
 	Calls   string // function names, the caller first, with ";" between them
 	Share   int64  `json:"share_ns"`
 	Running int64  `json:"running_ns"`
 }
 
-// Analyze returns the results of a trace, or reads saved results: a graph, ledger, contention or
+// analyze returns the results of a trace, or reads saved results: a graph, ledger, contention or
 // task profile in JSON. With results and an error, the trace is damaged, and the results are those
 // of its beginning. Memory is bounded by maxMemory as in [bottleneck.Options].
-func Analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (out *Results, err error) {
+func analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (out *resultSet, err error) {
 	defer func() {
 		if p := recover(); p != nil { // one trace must not end the run
 			out, err = nil, fmt.Errorf("panic: %v", p)
@@ -64,7 +64,7 @@ func Analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (ou
 	if report == nil || report.Bottle == nil {
 		return nil, err
 	}
-	out = &Results{Traces: 1, Graph: report.Bottle, Ledger: report.Ledger, Contention: report.Contention, Tasks: report.Tasks, Verdict: report.Verdict}
+	out = &resultSet{Traces: 1, Graph: report.Bottle, Ledger: report.Ledger, Contention: report.Contention, Tasks: report.Tasks, Verdict: report.Verdict}
 	sum := stackSums{}
 	for i := range report.Bottle.Boxes {
 		b := &report.Bottle.Boxes[i]
@@ -77,7 +77,7 @@ func Analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (ou
 				}
 				calls = strings.Join(names, ";")
 			}
-			sum.add(Stack{b.Group, calls, int64(s.Share), int64(s.Running)})
+			sum.add(stackShare{b.Group, calls, int64(s.Share), int64(s.Running)})
 		}
 	}
 	out.Stacks = sum.list()
@@ -85,7 +85,7 @@ func Analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (ou
 }
 
 // readSaved reads results in JSON, whichever they are.
-func readSaved(r io.Reader) (*Results, error) {
+func readSaved(r io.Reader) (*resultSet, error) {
 	const most = 256 << 20
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
@@ -95,16 +95,16 @@ func readSaved(r io.Reader) (*Results, error) {
 		return nil, errors.New("saved results of more than 256 MB")
 	}
 	var all []error
-	for _, read := range []func(r io.Reader, into *Results) error{
-		func(r io.Reader, into *Results) (err error) { into.Graph, err = bottle.ReadJSON(r); return err },
-		func(r io.Reader, into *Results) (err error) { into.Ledger, err = ledger.ReadJSON(r); return err },
-		func(r io.Reader, into *Results) (err error) {
+	for _, read := range []func(r io.Reader, into *resultSet) error{
+		func(r io.Reader, into *resultSet) (err error) { into.Graph, err = bottle.ReadJSON(r); return err },
+		func(r io.Reader, into *resultSet) (err error) { into.Ledger, err = ledger.ReadJSON(r); return err },
+		func(r io.Reader, into *resultSet) (err error) {
 			into.Contention, err = contention.ReadJSON(r)
 			return err
 		},
-		func(r io.Reader, into *Results) (err error) { into.Tasks, err = granularity.ReadJSON(r); return err },
+		func(r io.Reader, into *resultSet) (err error) { into.Tasks, err = granularity.ReadJSON(r); return err },
 	} {
-		out := &Results{Traces: 1}
+		out := &resultSet{Traces: 1}
 		if err := read(bytes.NewReader(data), out); err == nil {
 			return out, nil
 		} else {
@@ -114,9 +114,9 @@ func readSaved(r io.Reader) (*Results, error) {
 	return nil, errors.Join(all...)
 }
 
-// Merge adds results as the Merge functions of their packages do. It does not modify them.
-func Merge(all ...*Results) (out *Results, err error) {
-	out = &Results{}
+// merge adds results as the Merge functions of their packages do. It does not modify them.
+func merge(all ...*resultSet) (out *resultSet, err error) {
+	out = &resultSet{}
 	stacks := stackSums{}
 	for _, r := range all {
 		out.Traces += r.Traces
@@ -128,15 +128,15 @@ func Merge(all ...*Results) (out *Results, err error) {
 	contentions := func(all ...*contention.Profile) (*contention.Profile, error) { return contention.Merge(all...), nil }
 	sizes := func(all ...*granularity.Profile) (*granularity.Profile, error) { return granularity.Merge(all...), nil }
 	var errs [4]error
-	out.Graph, errs[0] = mergeAll(all, func(r *Results) *bottle.Graph { return r.Graph }, bottle.Merge)
-	out.Ledger, errs[1] = mergeAll(all, func(r *Results) *ledger.Ledger { return r.Ledger }, ledger.Merge)
-	out.Contention, errs[2] = mergeAll(all, func(r *Results) *contention.Profile { return r.Contention }, contentions)
-	out.Tasks, errs[3] = mergeAll(all, func(r *Results) *granularity.Profile { return r.Tasks }, sizes)
+	out.Graph, errs[0] = mergeAll(all, func(r *resultSet) *bottle.Graph { return r.Graph }, bottle.Merge)
+	out.Ledger, errs[1] = mergeAll(all, func(r *resultSet) *ledger.Ledger { return r.Ledger }, ledger.Merge)
+	out.Contention, errs[2] = mergeAll(all, func(r *resultSet) *contention.Profile { return r.Contention }, contentions)
+	out.Tasks, errs[3] = mergeAll(all, func(r *resultSet) *granularity.Profile { return r.Tasks }, sizes)
 	return out, errors.Join(errs[:]...)
 }
 
 // mergeAll merges one kind of result. It returns nil for none, and a single one as it is.
-func mergeAll[R any](all []*Results, of func(*Results) *R, merge func(...*R) (*R, error)) (*R, error) {
+func mergeAll[R any](all []*resultSet, of func(*resultSet) *R, merge func(...*R) (*R, error)) (*R, error) {
 	var list []*R
 	for _, r := range all {
 		if one := of(r); one != nil {
@@ -153,9 +153,9 @@ func mergeAll[R any](all []*Results, of func(*Results) *R, merge func(...*R) (*R
 }
 
 // stackSums adds stacks by group and calls.
-type stackSums map[[2]string]*Stack
+type stackSums map[[2]string]*stackShare
 
-func (m stackSums) add(s Stack) {
+func (m stackSums) add(s stackShare) {
 	key := [2]string{s.Group, s.Calls}
 	if sum := m[key]; sum != nil {
 		sum.Share += s.Share
@@ -166,16 +166,16 @@ func (m stackSums) add(s Stack) {
 }
 
 // list returns the stacks, largest share first.
-func (m stackSums) list() []Stack {
-	out := make([]Stack, 0, len(m))
+func (m stackSums) list() []stackShare {
+	out := make([]stackShare, 0, len(m))
 	for _, s := range m {
 		out = append(out, *s)
 	}
-	slices.SortFunc(out, func(a, b Stack) int {
+	slices.SortFunc(out, func(a, b stackShare) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Calls, b.Calls))
 	})
 	return out
 }
 
-func encodeTrace(t Trace) ([]byte, error)          { return json.Marshal(&t) }
-func decodeTrace(data []byte) (t Trace, err error) { err = json.Unmarshal(data, &t); return t, err }
+func encodeTrace(t fileRow) ([]byte, error)          { return json.Marshal(&t) }
+func decodeTrace(data []byte) (t fileRow, err error) { err = json.Unmarshal(data, &t); return t, err }

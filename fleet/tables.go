@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -22,23 +23,23 @@ import (
 // depend on its rows, so those of an empty one are taken: they are always the same.
 type table struct {
 	name string
-	of   func(*Results) *result.Table // nil if the results lack it
+	of   func(*resultSet) *result.Table // nil if the results lack it
 }
 
-var stackColumns = []result.Column[Stack]{
-	{Name: "share_ns", Unit: result.Duration, Part: true, Value: result.Ints(func(s *Stack) int64 { return s.Share })},
-	{Name: "running_ns", Unit: result.Duration, Value: result.Ints(func(s *Stack) int64 { return s.Running })},
-	{Name: "group", Value: result.Texts(func(s *Stack) string { return s.Group })},
-	{Name: "stack", Value: result.Texts(func(s *Stack) string { return s.Calls })},
+var stackColumns = []result.Column[stackShare]{
+	{Name: "share_ns", Unit: result.Duration, Part: true, Value: result.Ints(func(s *stackShare) int64 { return s.Share })},
+	{Name: "running_ns", Unit: result.Duration, Value: result.Ints(func(s *stackShare) int64 { return s.Running })},
+	{Name: "group", Value: result.Texts(func(s *stackShare) string { return s.Group })},
+	{Name: "stack", Value: result.Texts(func(s *stackShare) string { return s.Calls })},
 }
 
 // tables are made of the sums for each key.
 var tables = []table{
-	{"boxes", func(r *Results) *result.Table { return tableOf(r.Graph) }},
-	{"ledger", func(r *Results) *result.Table { return tableOf(r.Ledger) }},
-	{"pairs", func(r *Results) *result.Table { return tableOf(r.Contention) }},
-	{"tasks", func(r *Results) *result.Table { return tableOf(r.Tasks) }},
-	{"stacks", func(r *Results) *result.Table { return result.New(stackColumns, r.Stacks, 0) }},
+	{"boxes", func(r *resultSet) *result.Table { return tableOf(r.Graph) }},
+	{"ledger", func(r *resultSet) *result.Table { return tableOf(r.Ledger) }},
+	{"pairs", func(r *resultSet) *result.Table { return tableOf(r.Contention) }},
+	{"tasks", func(r *resultSet) *result.Table { return tableOf(r.Tasks) }},
+	{"stacks", func(r *resultSet) *result.Table { return result.New(stackColumns, r.Stacks, 0) }},
 }
 
 // tableOf returns the table of a result, or nil without one.
@@ -57,9 +58,9 @@ var (
 	findingColumns = append([]result.Column[finding]{
 		{Name: "file", Value: result.Texts(func(f *finding) string { return f.file })},
 	}, result.Lift(verdict.Columns, func(f *finding) *verdict.Finding { return f.Finding })...)
-	errorColumns = []result.Column[Trace]{
-		{Name: "file", Value: result.Texts(func(t *Trace) string { return t.File })},
-		{Name: "error", Value: result.Texts(func(t *Trace) string { return t.Err })},
+	errorColumns = []result.Column[fileRow]{
+		{Name: "file", Value: result.Texts(func(t *fileRow) string { return t.File })},
+		{Name: "error", Value: result.Texts(func(t *fileRow) string { return t.Err })},
 	}
 )
 
@@ -69,10 +70,11 @@ type finding struct {
 }
 
 // empty has the results without rows, whose tables have the columns of all.
-var empty = &Results{Graph: &bottle.Graph{}, Ledger: &ledger.Ledger{}, Contention: &contention.Profile{}, Tasks: &granularity.Profile{}}
+var empty = &resultSet{Graph: &bottle.Graph{}, Ledger: &ledger.Ledger{}, Contention: &contention.Profile{}, Tasks: &granularity.Profile{}}
 
 // writer writes the rows of one table to a Parquet file.
 type writer struct {
+	mu sync.Mutex // held while rows are written
 	//lint:ignore SA1019 its replacement wants a type for each table; rows need none
 	out     *parquet.Writer
 	columns []result.Head
@@ -117,8 +119,13 @@ func newWriter(w io.Writer, name string, columns []result.Head) *writer {
 	return t
 }
 
-// write appends the rows of a table for a key.
-func (t *writer) write(key Key, rows *result.Table) error {
+// write appends the rows of a table for a key; nil has none. It is safe for concurrent use.
+func (t *writer) write(key groupKey, rows *result.Table) error {
+	if rows == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	values := []string{key.Service, key.Version, key.Host, key.Window}
 	at := map[string]int{}
 	for i := range rows.Columns {

@@ -101,7 +101,7 @@ func (r request) answer() (out reply) {
 	return out
 }
 
-func (r request) analyze(ctx context.Context) (*Results, error) {
+func (r request) analyze(ctx context.Context) (*resultSet, error) {
 	fs, err := filesystem.New(ctx, r.File)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (r request) analyze(ctx context.Context) (*Results, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return Analyze(ctx, f, r.File, 0)
+	return analyze(ctx, f, r.File, 0)
 }
 
 // worker is a running worker.
