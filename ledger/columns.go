@@ -46,5 +46,5 @@ func (l *Ledger) Table() *result.Table {
 
 // Extent returns the size of the capacity, such as "2 s × 4 processors".
 func (l *Ledger) Extent() string {
-	return format.Duration(l.Wall) + " × " + format.Plural(l.Procs, "processor", "processors")
+	return format.Capacity(l.Wall, l.Capacity, l.Procs)
 }

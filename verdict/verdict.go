@@ -91,7 +91,7 @@ type Verdict struct {
 
 // Head describes the capacity, such as "2.25 s × 2 processors, 3 goroutines".
 func (v *Verdict) Head() string {
-	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
+	s := format.Capacity(v.Wall, v.Capacity, v.Procs)
 	if v.Goroutines > 0 {
 		s += ", " + format.Plural(v.Goroutines, "goroutine", "goroutines")
 	}

@@ -65,8 +65,7 @@ func buildLedger(l *ledger.Ledger, opt Options) *profile.Profile {
 		lost += time.Duration(losses[i].values[0])
 	}
 	b := newBuilder(opt, l.Wall, "lost", [2]string{"lost", "nanoseconds"})
-	b.p.Comments = append([]string{fmt.Sprintf("ledger: %s lost of a capacity of %s (%s × %s)", format.Duration(lost), format.Duration(l.Capacity),
-		format.Plural(l.Procs, "processor", "processors"), format.Duration(l.Wall))}, warningComments(l.Warnings)...)
+	b.p.Comments = append([]string{fmt.Sprintf("ledger: %s lost of a capacity of %s (%s)", format.Duration(lost), format.Duration(l.Capacity), l.Extent())}, warningComments(l.Warnings)...)
 	return b.fill(losses, func(s sample) sample {
 		part := s.labels[0][1]
 		return sample{stack: []frame{partFrame(part), otherStacks}, labels: lossLabels(part, "[others]", "[others]", "", "")}

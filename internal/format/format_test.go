@@ -69,6 +69,23 @@ func TestPercent(t *testing.T) {
 	}
 }
 
+func TestCapacity(t *testing.T) {
+	for _, c := range []struct {
+		wall, capacity time.Duration
+		most           int
+		want           string
+	}{
+		{2 * time.Second, 8 * time.Second, 4, "2 s × 4 processors"},
+		{2 * time.Second, 2 * time.Second, 1, "2 s × 1 processor"},
+		{2 * time.Second, 5 * time.Second, 4, "2 s × 2.50 processors on average, at most 4"},
+		{0, 0, 4, "0 s × 4 processors"},
+	} {
+		if got := Capacity(c.wall, c.capacity, c.most); got != c.want {
+			t.Errorf("Capacity(%v, %v, %d) = %q, want %q", c.wall, c.capacity, c.most, got, c.want)
+		}
+	}
+}
+
 func TestParallelism(t *testing.T) {
 	for p, want := range map[float64]string{0: "0.00", 1: "1.00", 3.844: "3.84", 127.999: "128.00", math.Inf(1): "–", math.Inf(-1): "–"} {
 		if got := Parallelism(p); got != want {

@@ -115,6 +115,17 @@ func Plural[N int | int64 | uint64](n N, one, many string) string {
 	return Count(n) + " " + many
 }
 
+// Capacity formats a time with the GOMAXPROCS during it: "2 s × 4 processors", or, where GOMAXPROCS
+// changed, "2 s × 1.76 processors on average, at most 4". The capacity is its integral over the
+// time.
+func Capacity(wall, capacity time.Duration, most int) string {
+	s := Duration(wall) + " × "
+	if mean := float64(capacity) / float64(wall); wall > 0 && mean < 0.99*float64(most) {
+		return s + Parallelism(mean) + " processors on average, at most " + Count(most)
+	}
+	return s + Plural(most, "processor", "processors")
+}
+
 // Quantity formats a number of 0 or more with three significant digits and a suffix for thousand,
 // million and so on: "640", "2.11k", "35.2M". NaN and infinities are [Unknown].
 func Quantity(v float64) string {
