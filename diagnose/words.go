@@ -269,24 +269,35 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 
 // network describes the connection that goroutines wait for.
 func (d *diagnosis) network(f *Finding, c *cause, at, lost string) {
-	times := d.times(c, "time", "times")
+	times, what := d.times(c, "time", "times"), "the network"
 	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
+	if d.mostly(c, func(r *ledger.Row) bool { return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).") }) { // through the network poller
+		what = "a pipe or a device"
+		f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
+	}
 	switch {
 	case d.forRequests(c):
 		f.Kind = NoWork
 		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network%s.", lost, times)
 		f.Advice, f.Gain, f.Basis = "", 0, ""
 	case c.name == severalPlaces:
-		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle%s, most at %s.", lost, times, d.mostPlaces(f, c))
+		f.Title = fmt.Sprintf("Waiting for %s left %s of the capacity idle%s, most at %s.", what, lost, times, d.mostPlaces(f, c))
 	case c.place == ledger.Place{}:
-		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle%s.", lost, times)
+		f.Title = fmt.Sprintf("Waiting for %s left %s of the capacity idle%s.", what, lost, times)
 	default:
-		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle%s.", at, lost, times)
-		if d.waitsIn(c.place, contention.NetworkKind, "os.(*File).") { // through the network poller
-			f.Title = fmt.Sprintf("Waiting for a pipe or a device at %s left %s of the capacity idle%s.", at, lost, times)
-			f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
+		f.Title = fmt.Sprintf("Waiting for %s at %s left %s of the capacity idle%s.", what, at, lost, times)
+	}
+}
+
+// mostly reports whether rows like that are nearly all of a cause.
+func (d *diagnosis) mostly(c *cause, like func(*ledger.Row) bool) bool {
+	var sum time.Duration
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; like(r) {
+			sum += r.Time
 		}
 	}
+	return sum*10 > c.lost*9
 }
 
 // slowCommand is the advice on a program that this one has started.
@@ -298,16 +309,14 @@ func (d *diagnosis) forRequests(c *cause) bool {
 	if used := d.used(); used > d.l.Capacity/2 || c.lost < (d.l.Capacity-used)/2 {
 		return false
 	}
-	var waited time.Duration
-	for _, i := range c.rows {
-		r := &d.l.Rows[i]
-		switch {
-		case strings.HasPrefix(r.Site.Func, "net/http.(*connReader)."), strings.HasPrefix(r.Site.Func, "net/http.(*conn)."), strings.HasPrefix(r.Site.Func, "net/http.(*Server)."),
-			strings.HasPrefix(r.Site.Func, "net/http.(*http2serverConn)."), d.waitsIn(r.Site, contention.NetworkKind, "net.(*netFD).accept"):
-			waited += r.Time
+	return d.mostly(c, func(r *ledger.Row) bool {
+		for _, fn := range []string{"net/http.(*connReader).", "net/http.(*conn).", "net/http.(*Server).", "net/http.(*http2serverConn)."} {
+			if strings.HasPrefix(r.Site.Func, fn) {
+				return true
+			}
 		}
-	}
-	return waited*10 > c.lost*9
+		return d.waitsIn(r.Site, contention.NetworkKind, "net.(*netFD).accept")
+	})
 }
 
 // waitsIn reports whether goroutines that wait at a place do so in a function.
