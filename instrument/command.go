@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Variable is the environment variable with the directory for the recordings. Each process of an
@@ -49,9 +50,9 @@ type Options struct {
 var Parts = []string{"locks", "tasks", "errgroup", "go", "pools"}
 
 // Command changes a command go build, install, run or test, such as "go", "test", "./...", so that
-// it builds an instrumented program. The caller must call remove when the command has ended. What
-// the go command itself rejects, such as a package that does not compile, it reports when it runs.
-func (opt Options) Command(ctx context.Context, args ...string) (cmd *exec.Cmd, remove func(), err error) {
+// it builds an instrumented program. What the go command itself rejects, such as a package that does
+// not compile, it reports when it runs.
+func (opt Options) Command(ctx context.Context, args ...string) (cmd *exec.Cmd, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("instrument: %w", err)
@@ -60,31 +61,27 @@ func (opt Options) Command(ctx context.Context, args ...string) (cmd *exec.Cmd, 
 	b := &build{ctx: ctx}
 	for _, what := range opt.What {
 		if !slices.Contains(Parts, what) {
-			return nil, nil, fmt.Errorf("unknown part %q: want one of %s", what, strings.Join(Parts, ", "))
+			return nil, fmt.Errorf("unknown part %q: want one of %s", what, strings.Join(Parts, ", "))
 		}
 	}
 	if err := b.parse(args); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := b.ask(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	settings, err := b.settings(opt)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	replace, err := b.replacements(settings)
+	overlay, err := b.overlay(settings)
 	if err != nil {
-		return nil, nil, err
-	}
-	overlay, err := writeOverlay(replace)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all := slices.Concat(b.head[1:], []string{"-overlay=" + overlay}, b.flags, b.pools, b.packages, b.rest)
 	cmd = exec.Command(b.head[0], all...)
 	cmd.Env = append(cmd.Environ(), b.toolchain...)
-	return cmd, func() { os.Remove(overlay) }, nil
+	return cmd, nil
 }
 
 // IsGo reports whether a command is the go command: go or go1.27.4, in any directory.
@@ -273,51 +270,62 @@ func (b *build) importPath(dir string) (string, error) {
 	return "", cmp.Or(err, errors.New("it is outside the modules"))
 }
 
-// replacements returns the replacements for the standard library and main packages.
-func (b *build) replacements(settings string) (map[string]string, error) {
+// overlay returns the name of the argument of -overlay, which replaces files of the standard library
+// and adds one to each main package.
+func (b *build) overlay(settings string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	sum := sha256.Sum256([]byte(b.env.GOROOT))
 	cache = filepath.Join(cache, "bottleneck", "instrument", fmt.Sprintf("%s-%x", b.env.GOVERSION, sum[:6]))
 	if b.inModuleCache(b.env.GOROOT) {
 		if err := b.link(cache); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	replace, err := library(b.env.GOROOT, cache)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	sum = sha256.Sum256([]byte(settings))
-	at := filepath.Join(cache, fmt.Sprintf("settings_%x.go", sum[:6]))
-	replace[filepath.Join(b.env.GOROOT, "src", "runtime", "trace", "bottleneck_settings.go")] = at
-	if err := keep(at, []byte(settings)); err != nil || b.verb == "test" {
-		return replace, err
-	}
-	text, err := std.ReadFile("std/main.go.txt")
+	file, err := keepSum(cache, "settings_%x.go", []byte(settings))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	replace[filepath.Join(b.env.GOROOT, "src", "runtime", "trace", "bottleneck_settings.go")] = file
+	if b.verb != "test" {
+		if err := b.replaceMains(replace, cache); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	trim(filepath.Dir(cache), time.Now())
+	return keepSum(cache, "overlay_%x.json", text)
+}
+
+// replaceMains adds the replacements for main packages.
+func (b *build) replaceMains(replace map[string]string, cache string) error {
 	source := filepath.Join(cache, "main.go")
-	if err := keep(source, text); err != nil {
-		return nil, err
+	if err := keep(source, []byte("package main\n\nimport _ \"runtime/trace\" // records the program\n")); err != nil {
+		return err
 	}
 	dirs, err := b.mains()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, dir := range dirs {
 		if b.inModuleCache(dir) {
-			return nil, fmt.Errorf("the main package in %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module", dir)
+			return fmt.Errorf("the main package in %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module", dir)
 		}
 		replace[filepath.Join(dir, mainFile)] = source
 	}
 	if len(dirs) > 0 && len(b.packages) > 0 && strings.HasSuffix(b.packages[0], ".go") {
 		b.packages = append(slices.Clone(b.packages), filepath.Join(filepath.Dir(b.packages[0]), mainFile))
 	}
-	return replace, nil
+	return nil
 }
 
 // inModuleCache reports whether a directory is in the module cache, where the go command allows no

@@ -11,14 +11,12 @@
 //	)
 //
 //	func main() {
-//		cmd, remove, err := instrument.Options{}.Command(context.Background(), "go", "test", "./...")
+//		cmd, err := instrument.Options{}.Command(context.Background(), "go", "test", "./...")
 //		if err != nil {
 //			log.Fatal(err)
 //		}
 //		cmd.Env = append(cmd.Env, instrument.Variable+"="+os.TempDir())
-//		err = cmd.Run()
-//		remove()
-//		if err != nil {
+//		if err := cmd.Run(); err != nil {
 //			log.Fatal(err)
 //		}
 //	}
@@ -31,7 +29,7 @@
 // go command runs the compiler through the calling program.
 //
 // Nothing is written below the program's directory or the module cache. The changed files are kept
-// below [os.UserCacheDir].
+// below [os.UserCacheDir] until no command has used them for five days.
 //
 // Cost: the fast paths of locks are those of the standard library. A wait takes some microseconds
 // more, for at most 2 % of the time of a processor; docs/instrument.md has measurements.

@@ -46,11 +46,10 @@ func goCommand(t *testing.T, opt instrument.Options, dir string, env []string, a
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
-	cmd, remove, err := opt.Command(t.Context(), args...)
+	cmd, err := opt.Command(t.Context(), args...)
 	if err != nil {
 		return "", err
 	}
-	defer remove()
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -318,8 +317,10 @@ func TestTests(t *testing.T) {
 }
 
 // TestPools: each task of a pool is measured where it runs, once, with the place that submitted it,
-// and -only and -skip choose by the package that submits or waits.
+// and -only and -skip choose by the package that submits or waits. Each request is a task of its
+// http.Handler.
 func TestPools(t *testing.T) {
+	serves := require.All() // building net/http takes long
 	for name, c := range map[string]struct {
 		opt   instrument.Options
 		tasks string
@@ -331,8 +332,11 @@ func TestPools(t *testing.T) {
 			map[string]bool{"main.main.func1": false, "example.com/pools/other.Contend.func1": true}},
 		"none": {instrument.Options{What: []string{"go", "errgroup"}}, "", map[string]bool{"main.main.func1": false, "example.com/pools/other.Contend.func1": false}},
 	} {
-		exe := filepath.Join(t.TempDir(), "pools.exe")
-		if out, err := goCommand(t, c.opt, filepath.Join("testdata", "pools"), nil, "go", "build", "-o", exe); err != nil {
+		args, exe := []string{"go", "build"}, filepath.Join(t.TempDir(), "pools.exe")
+		if serves && name == "all" {
+			args = append(args, "-tags=serve")
+		}
+		if out, err := goCommand(t, c.opt, filepath.Join("testdata", "pools"), nil, append(args, "-o", exe)...); err != nil {
 			t.Fatal(err, out)
 		}
 		t.Chdir(filepath.Join("..", ".."))
@@ -341,10 +345,14 @@ func TestPools(t *testing.T) {
 			t.Fatal(err, string(stderr))
 		}
 		var tasks []string
+		requests := uint64(0)
 		for i := range report.Tasks.Classes {
 			class := &report.Tasks.Classes[i]
 			for _, s := range class.Sites {
-				if s.Pool == "" {
+				if s.Pool == "net/http.(*conn).serve" && class.Name == "main.page" && class.Nested == class.Tasks {
+					requests = class.Executions()
+				}
+				if s.Pool == "" || strings.HasPrefix(s.Pool, "net/http.") {
 					continue
 				}
 				name := strings.TrimPrefix(class.Name, "example.com/pools/")
@@ -366,6 +374,9 @@ func TestPools(t *testing.T) {
 			if got := class.Tasks + class.Unmeasured; slices.Contains(tasks, strings.TrimPrefix(class.Name, "example.com/pools/")) && got != want {
 				t.Errorf("%s: %d tasks of %s, want %d", name, got, class.Name, want)
 			}
+		}
+		if slices.Contains(args, "-tags=serve") && requests != 10 {
+			t.Errorf("%s: %d requests are tasks of their handler, want 10", name, requests)
 		}
 		slices.Sort(tasks)
 		if got := strings.Join(tasks, " "); got != c.tasks {
@@ -447,12 +458,12 @@ func TestRejected(t *testing.T) {
 		t.Errorf("left in %s: %s", temp, left)
 	}
 	t.Setenv("GOOS", "plan9")
-	if _, _, err := (instrument.Options{}).Command(t.Context(), "go", "build"); err == nil || !strings.Contains(err.Error(), "GOOS=plan9 cannot be recorded") {
+	if _, err := (instrument.Options{}).Command(t.Context(), "go", "build"); err == nil || !strings.Contains(err.Error(), "GOOS=plan9 cannot be recorded") {
 		t.Error(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := (instrument.Options{}).Command(canceled, "go", "build"); !errors.Is(err, context.Canceled) {
+	if _, err := (instrument.Options{}).Command(canceled, "go", "build"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -489,7 +500,7 @@ func TestSources(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			before := listing(t, ".")
-			cmd, remove, err := instrument.Options{}.Command(t.Context(), append([]string{"go", "build"}, strings.Fields(c.args)...)...)
+			cmd, err := instrument.Options{}.Command(t.Context(), append([]string{"go", "build"}, strings.Fields(c.args)...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -500,7 +511,6 @@ func TestSources(t *testing.T) {
 			cmd.Args[1] = "list" // builds nothing
 			cmd.Args = slices.Insert(cmd.Args, at, "-f={{.GoFiles}}{{.CgoFiles}}")
 			out, err := cmd.CombinedOutput()
-			remove()
 			if want := "zz_bottleneck_record.go]"; err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "a.go") {
 				t.Errorf("%v, files %s, want a.go and %s", err, out, want)
 			}
@@ -511,6 +521,53 @@ func TestSources(t *testing.T) {
 				t.Errorf("left in %s: %s", temp, left)
 			}
 		})
+	}
+}
+
+// TestCache: a command leaves files in the cache alone, the same for the same program, and removes
+// those that were not used for days.
+func TestCache(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the directory of the cache has another variable")
+	}
+	dir, cache, temp := t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, dir, map[string]string{"go.mod": "module example.com/a\n\ngo 1.26\n", "a.go": "package main\n\nfunc main() {}\n", "b/b.go": "package main\n\nfunc main() {}\n"})
+	gocache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("GOCACHE", strings.TrimSpace(string(gocache)))
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("TMPDIR", temp)
+	t.Chdir(dir)
+	files := func(of string) []string {
+		if _, err := (instrument.Options{}).Command(t.Context(), "go", "build", of); err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(cache, "bottleneck", "instrument", "go*", "*.*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	first := files(".")
+	if again := files("."); !slices.Equal(again, first) {
+		t.Errorf("files %v, then %v", first, again)
+	}
+	unused := filepath.Join(filepath.Dir(first[0]), "killed.tmp")
+	if err := os.WriteFile(unused, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(first, unused) {
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-6*24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if second := files("./b"); len(second) != len(first) || slices.Equal(second, first) {
+		t.Errorf("files %v of one program, then %v of another", first, second)
+	}
+	if left := listing(t, temp); left != "" {
+		t.Errorf("left in %s: %s", temp, left)
 	}
 }
 

@@ -2,12 +2,13 @@ package instrument
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 //go:embed std
@@ -68,7 +69,7 @@ var added = map[string]string{
 	"runtime/trace/bottleneck.go": "trace.go.txt",
 }
 
-// mainFile is the file that is added to each main package, with the text of main.go.txt.
+// mainFile is the file that is added to each main package.
 const mainFile = "zz_bottleneck_record.go"
 
 // library returns the replacements for the standard library in goroot. It keeps the new files in
@@ -109,6 +110,8 @@ func library(goroot, dir string) (map[string]string, error) {
 // keep writes a file of the cache, unless it has the text already. Other commands may read it.
 func keep(name string, text []byte) error {
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
+		now := time.Now()
+		os.Chtimes(name, now, now) // for trim
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -130,19 +133,20 @@ func keep(name string, text []byte) error {
 	return os.Rename(f.Name(), name)
 }
 
-// writeOverlay writes the argument of -overlay, and returns its name.
-func writeOverlay(replace map[string]string) (string, error) {
-	f, err := os.CreateTemp("", "bottleneck-overlay-*.json")
-	if err != nil {
-		return "", err
+// keepSum keeps a file whose name has a sum of the text, and returns its name.
+func keepSum(dir, format string, text []byte) (name string, err error) {
+	sum := sha256.Sum256(text)
+	name = filepath.Join(dir, fmt.Sprintf(format, sum[:6]))
+	return name, keep(name, text)
+}
+
+// trim removes the files of the cache, in the directories for all toolchains, that no command has
+// used for five days, as the go command trims its own cache.
+func trim(cache string, now time.Time) {
+	names, _ := filepath.Glob(filepath.Join(cache, "*", "*.*"))
+	for _, name := range names {
+		if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() && now.Sub(st.ModTime()) > 5*24*time.Hour {
+			os.Remove(name)
+		}
 	}
-	err = json.NewEncoder(f).Encode(map[string]any{"Replace": replace})
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
 }

@@ -199,57 +199,9 @@ func wrapTasks(d *ast.FuncDecl, info *types.Info) (statements string) {
 
 // poolHelpers returns a file for a package of a pool, with a function for each form of a task.
 func poolHelpers(pkg, pool string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `package %s
-
-import "unsafe"
-
-//go:linkname bottleneckSubmit runtime/trace.bottleneckSubmit
-func bottleneckSubmit(pool string, f unsafe.Pointer, calls bool) unsafe.Pointer
-
-//go:linkname bottleneckRun runtime/trace.bottleneckRun
-func bottleneckRun(task unsafe.Pointer, begin bool)
-
-func bottleneckEach[F any](fs []F, wrap func(f F, calls bool) F) []F {
-	fs = append([]F(nil), fs...)
-	for i := range fs {
-		fs[i] = wrap(fs[i], false)
+	text, err := std.ReadFile("std/pool.go.txt")
+	if err != nil {
+		panic(err) // it is part of this package
 	}
-	return fs
-}
-`, pkg)
-	for params, of := range []string{"", "a A"} {
-		for results, list := range []string{"", "R", "(R, S)"} {
-			var kinds []string
-			for i, name := range []string{"A", "R", "S"} {
-				if i == 0 && params > 0 || i > 0 && i <= results {
-					kinds = append(kinds, name+" any")
-				}
-			}
-			generic, give := "", "return "
-			if kinds != nil {
-				generic = "[" + strings.Join(kinds, ", ") + "]"
-			}
-			if results == 0 {
-				give = ""
-			}
-			fmt.Fprintf(&b, `
-func bottleneckFunc%d%d%s(f func(%s) %s, calls bool) func(%[4]s) %[5]s {
-	if f == nil {
-		return f
-	}
-	task := bottleneckSubmit(%q, *(*unsafe.Pointer)(unsafe.Pointer(&f)), calls)
-	if task == nil {
-		return f
-	}
-	return func(%[4]s) %[5]s {
-		bottleneckRun(task, true)
-		defer bottleneckRun(task, false)
-		%[7]sf(%[8]s)
-	}
-}
-`, params, results, generic, of, list, pool, give, strings.ToLower(of[:params]))
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("PACKAGE", pkg, "POOL", pool).Replace(string(text))
 }

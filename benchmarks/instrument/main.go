@@ -19,6 +19,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"math"
@@ -107,7 +108,10 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	plain, changed := filepath.Join(temp, "plain.test"), filepath.Join(temp, "recorded.test")
+	plain, changed, traces := filepath.Join(temp, "plain.test"), filepath.Join(temp, "recorded.test"), filepath.Join(temp, "traces")
+	if err := os.Mkdir(traces, 0o777); err != nil {
+		return err
+	}
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
@@ -118,13 +122,11 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 			return err
 		}
 		between := time.Now()
-		cmd, remove, err := instrument.Options{}.Command(context.Background(), "go", "test", "-c", "-vet=off", "-o", changed, pkg)
+		cmd, err := instrument.Options{}.Command(context.Background(), "go", "test", "-c", "-vet=off", "-o", changed, pkg)
 		if err != nil {
 			return err
 		}
-		err = build(cmd)
-		remove()
-		if err != nil {
+		if err := build(cmd); err != nil {
 			return err
 		}
 		if i > 0 { // the cache was filled
@@ -133,37 +135,30 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 	}
 	at := filepath.Join(dir, pkg)
 	var as, traced, recorded []run
+	var seconds []float64
 	began := time.Now()
 	for i := 0; i < 3 || i < 7 && time.Since(began) < 30*time.Second; i++ {
 		as = append(as, test(at, plain, "", flags))
-		traced = append(traced, test(at, plain, "", append([]string{"-test.trace=" + filepath.Join(temp, "plain.trace")}, flags...)))
-		recorded = append(recorded, test(at, changed, temp, flags))
+		traced = append(traced, test(at, plain, "", append([]string{"-test.trace=" + filepath.Join(traces, "plain")}, flags...)))
+		recorded = append(recorded, test(at, changed, traces, flags))
+		seconds = append(seconds, as[i].took.Seconds())
 		r.took.add(as[i].took, traced[i].took, recorded[i].took)
 		r.wall.add(as[i].wall, traced[i].wall, recorded[i].wall)
-		if err := clean(temp); err != nil {
+		if err := errors.Join(os.RemoveAll(traces), os.Mkdir(traces, 0o777)); err != nil {
 			return err
 		}
 	}
-	profiled := append([]string{"-test.blockprofile=" + filepath.Join(temp, "block"), "-test.blockprofilerate=1",
-		"-test.mutexprofile=" + filepath.Join(temp, "mutex"), "-test.mutexprofilefraction=1"}, flags...)
-	test(at, changed, temp, profiled)
-	agreement, err := compare(temp)
+	profiled := append([]string{"-test.blockprofile=" + filepath.Join(traces, "block"), "-test.blockprofilerate=1",
+		"-test.mutexprofile=" + filepath.Join(traces, "mutex"), "-test.mutexprofilefraction=1"}, flags...)
+	test(at, changed, traces, profiled)
+	agreement, err := compare(traces)
 	if err != nil {
 		return err
 	}
 	r.warm = median.Of(warm).Median
 	r.row = fmt.Sprintf("| %s %s `%s` | %s | %.2f s | %s | %.2f× | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "),
-		outcome(as, recorded), seconds(as), r.took.String(), r.warm, agreement)
+		outcome(as, recorded), median.Of(seconds).Median, r.took.String(), r.warm, agreement)
 	return nil
-}
-
-// seconds returns the median of the processor times.
-func seconds(runs []run) float64 {
-	var s []float64
-	for _, r := range runs {
-		s = append(s, r.took.Seconds())
-	}
-	return median.Of(s).Median
 }
 
 func interval(values []float64) string {
@@ -234,24 +229,19 @@ func outcome(as, recorded []run) string {
 	return fmt.Sprintf("%d pass, all alike", passed)
 }
 
-// clean removes the traces of a directory.
-func clean(dir string) error {
-	traces, err := filepath.Glob(filepath.Join(dir, "*.trace"))
-	for _, name := range traces {
-		if err := os.Remove(name); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
 // compare analyzes the longest trace in a directory, and compares it with the runtime's profiles.
 func compare(dir string) (string, error) {
 	traces, err := filepath.Glob(filepath.Join(dir, "recorded.test.*.trace"))
 	if err != nil || len(traces) == 0 {
 		return "", fmt.Errorf("no trace in %s: %v", dir, err)
 	}
-	longest := slices.MaxFunc(traces, func(a, b string) int { return int(size(a) - size(b)) })
+	var longest string
+	var most int64
+	for _, name := range traces {
+		if st, err := os.Stat(name); err == nil && st.Size() > most {
+			longest, most = name, st.Size()
+		}
+	}
 	f, err := os.Open(longest)
 	if err != nil {
 		return "", err
@@ -263,15 +253,13 @@ func compare(dir string) (string, error) {
 	}
 	var waited, logged, unattributed time.Duration
 	n := int64(0)
-	for i := range report.Contention.Waits {
-		if w := &report.Contention.Waits[i]; ofLock(w.Kind) {
-			if w.Flags&contention.Logged != 0 {
-				logged += w.Waited
-			}
-			waited += w.Waited
-			unattributed += w.Unattributed
-			n += w.Parks
+	for _, w := range report.Contention.Filter(locks, nil, 0).Waits {
+		if w.Flags&contention.Logged != 0 {
+			logged += w.Waited
 		}
+		waited += w.Waited
+		unattributed += w.Unattributed
+		n += w.Parks
 	}
 	blocked := &mutexprofile.Observer{
 		Waits: func(s *timeline.Stack) string { return outside(s, true) },
@@ -292,9 +280,7 @@ func compare(dir string) (string, error) {
 	return fmt.Sprintf("%d, %s | %s | %s | %s | %s", n, short(waited), percent(logged, waited), percent(unattributed, waited), block, mutex), nil
 }
 
-func ofLock(k string) bool {
-	return k == contention.MutexKind || k == contention.RWMutexWriterKind || k == contention.RWMutexReaderKind || k == contention.OnceKind
-}
+var locks = []string{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}
 
 // outside returns the call site outside package sync.
 func outside(s *timeline.Stack, line bool) string {
@@ -329,14 +315,6 @@ func agreement(name string, lines bool, ours map[string]time.Duration, unknown m
 		}
 	}
 	return fmt.Sprintf("%d, %s; %s", n, short(total), percent(near, total)), nil
-}
-
-func size(name string) int64 {
-	st, err := os.Stat(name)
-	if err != nil {
-		return 0
-	}
-	return st.Size()
 }
 
 // perWait is by how much a wait may differ from that in a profile.

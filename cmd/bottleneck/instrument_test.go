@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/instrument"
@@ -150,16 +153,33 @@ func TestRun(t *testing.T) {
 	if want := fmt.Sprintf("of %d processors", runtime.NumCPU()); !bytes.Contains(read(t, traces[0]), []byte(want)) {
 		t.Errorf("the recording has no note %q", want)
 	}
-	for args, want := range map[string]int{"go run . exit": 1, "go test -run=TestQuick .": exitOK, exe + " fatal": 1, exe + " parent": exitFailure} {
-		if strings.HasSuffix(args, "parent") && runtime.GOOS == "windows" {
-			continue // no signals
-		}
-		got := bottleneck(append([]string{"run", "-dir", dir, "--"}, strings.Fields(args)...)...)
-		if got.status != want || !strings.Contains(got.err, "bottleneck: recorded "+dir) || got.out == "" {
-			t.Errorf("%s: status %d, want %d; %s%s", args, got.status, want, got.out, got.err)
+	const lock = "store.Table.guard.RWMutex"
+	type ending struct {
+		args   string
+		status int
+		want   string // in the verdict
+	}
+	tests := []ending{{"go run . exit", 1, lock}, {"go test -run=TestQuick .", exitOK, "app.slow.func1.1 main.go:"}, {exe + " fatal", 1, lock}}
+	if runtime.GOOS != "windows" { // which has no signals
+		// What this process ignores, as under nohup, the program would ignore, too.
+		handled := make(chan os.Signal, 1)
+		signal.Notify(handled, os.Interrupt, syscall.SIGHUP)
+		defer signal.Stop(handled)
+		// The go command ignores an interrupt, and ends at once by another signal.
+		for i, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
+			program := []string{exe, exe, "go run .", "go run ."}[i]
+			tests = append(tests, ending{fmt.Sprintf("%s signal %d %d", program, os.Getpid(), sig), exitFailure, "The lock "})
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
+	for _, c := range tests {
+		got := bottleneck(append([]string{"run", "-dir", dir, "--"}, strings.Fields(c.args)...)...)
+		if got.status != c.status || !strings.Contains(got.err, "bottleneck: recorded "+dir) || !strings.Contains(got.out, c.want) || strings.Contains(got.err, "no signal came") {
+			t.Errorf("%s: status %d, want %d and %s; %s%s", c.args, got.status, c.status, c.want, got.out, got.err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(temp, "*"))
+	left = slices.DeleteFunc(left, func(name string) bool { return strings.HasPrefix(filepath.Base(name), "go-build") }) // of a killed go command
+	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,9 +95,9 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	env := []string{instrument.Variable + "=" + dir, instrument.MachineVariable + "=" + machine.String()}
 	var ran error
 	if instrument.IsGo(args[0]) {
-		ran = runGo(ctx, std, f.build, args, env)
+		ran = runGo(ctx, std, f.build, args, env, dir)
 	} else {
-		ran = runCommand(std, exec.Command(args[0], args[1:]...), env)
+		ran = runCommand(std, exec.Command(args[0], args[1:]...), env, "")
 	}
 	var failed *programError
 	if ran != nil && !errors.As(ran, &failed) {
@@ -210,7 +211,7 @@ a fatal error that is not a panic, such as a deadlock.`, func(ctx context.Contex
 		if err := onlyCommand(args, c.ArgsLenAtDash()); err != nil {
 			return err
 		}
-		return runGo(ctx, std, opt, args, nil)
+		return runGo(ctx, std, opt, args, nil, "")
 	})
 	defineInstrument(c.Flags(), &opt)
 	c.Example = `  bottleneck instrument -- go build -o server ./cmd/server
@@ -232,18 +233,18 @@ func onlyCommand(args []string, dash int) error {
 }
 
 // runGo runs a go command so that it builds an instrumented program. See [runCommand].
-func runGo(ctx context.Context, std stdio, opt instrument.Options, args, env []string) error {
-	cmd, remove, err := opt.Command(ctx, args...)
+func runGo(ctx context.Context, std stdio, opt instrument.Options, args, env []string, dir string) error {
+	cmd, err := opt.Command(ctx, args...)
 	if err != nil {
 		return errors.Unwrap(err) // without the name of the package
 	}
-	defer remove()
-	return runCommand(std, cmd, env)
+	return runCommand(std, cmd, env, dir)
 }
 
 // runCommand runs a command with the standard streams and more environment variables, and passes
-// signals on to it. If the command fails, the error is a *programError.
-func runCommand(std stdio, cmd *exec.Cmd, env []string) error {
+// signals on to it. The go command does not pass them on, so they also go to the processes that
+// record into dir, unless that is "". If the command fails, the error is a *programError.
+func runCommand(std stdio, cmd *exec.Cmd, env []string, dir string) error {
 	ourWait.Store(true)
 	defer ourWait.Store(false)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
@@ -255,12 +256,20 @@ func runCommand(std stdio, cmd *exec.Cmd, env []string) error {
 	signal.Notify(signals, forwarded(onTerminal(std.in))...)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	var patience time.Time // for the ends of recordings after a signal
 	for {
 		select {
 		case s := <-signals:
 			cmd.Process.Signal(s) // fails if it has ended
+			for _, p := range recording(dir) {
+				p.Signal(s)
+			}
+			patience = time.Now().Add(5 * time.Second)
 		case err := <-ended:
 			signal.Stop(signals)
+			for time.Now().Before(patience) && recording(dir) != nil {
+				time.Sleep(10 * time.Millisecond)
+			}
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) {
 				return err
@@ -272,4 +281,18 @@ func runCommand(std stdio, cmd *exec.Cmd, env []string) error {
 			return &programError{exitFailure}
 		}
 	}
+}
+
+// recording returns the running processes that record into dir, by the names of their files. One
+// outside of our process group is not of the command, or on its own.
+func recording(dir string) (running []*os.Process) {
+	files, _ := os.ReadDir(dir)
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".trace")
+		pid, _ := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:])
+		if p, err := os.FindProcess(pid); err == nil && inOurGroup(pid) {
+			running = append(running, p)
+		}
+	}
+	return running
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // enableEscapes reports whether the terminal supports escape sequences, as all but dumb ones do.
@@ -17,4 +19,10 @@ func forwarded(terminal bool) []os.Signal {
 		signals = append(signals, os.Interrupt, syscall.SIGQUIT)
 	}
 	return signals
+}
+
+// inOurGroup reports whether a process runs in the process group of this one.
+func inOurGroup(pid int) bool {
+	group, err := unix.Getpgid(pid)
+	return err == nil && pid > 0 && group == unix.Getpgrp()
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -109,8 +110,12 @@ func spin(l *store.Locked[int], n int) {
 }
 
 func main() {
+	how, rounds := slices.Concat(os.Args, []string{""})[1], 30
+	if how == "signal" {
+		rounds = 5
+	}
 	signals := make(chan os.Signal, 1)
-	if slices.Contains(os.Args, "handle") {
+	if how == "handle" {
 		signal.Notify(signals, syscall.SIGTERM)
 	}
 	runtime.SetBlockProfileRate(1)
@@ -118,7 +123,7 @@ func main() {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			for range 30 {
+			for range rounds {
 				if i == 0 {
 					slow()
 				} else {
@@ -130,7 +135,7 @@ func main() {
 	wg.Wait()
 	for i := range 5 {
 		wg.Go(func() {
-			for range 30 {
+			for range rounds {
 				[]func(){read, read, scan, write, write}[i]()
 			}
 		})
@@ -153,7 +158,7 @@ func main() {
 	if err := json.NewEncoder(os.Stdout).Encode(truth); err != nil {
 		panic(err)
 	}
-	switch strings.Join(os.Args[1:], " ") {
+	switch how {
 	case "exit":
 		os.Exit(3)
 	case "fatal":
@@ -161,15 +166,18 @@ func main() {
 	case "panic":
 		go panic("the end")
 		select {}
-	case "parent": // passes the signal on
-		parent, err := os.FindProcess(os.Getppid())
+	case "signal": // PID NUMBER: sends a signal to a process that passes it on to this one
+		pid, _ := strconv.Atoi(os.Args[2])
+		number, _ := strconv.Atoi(os.Args[3])
+		to, err := os.FindProcess(pid)
 		if err == nil {
-			err = parent.Signal(syscall.SIGTERM)
+			err = to.Signal(syscall.Signal(number))
 		}
 		if err != nil {
 			panic(err)
 		}
-		fallthrough
+		time.Sleep(20 * time.Second)
+		panic("no signal came")
 	case "hang":
 		time.Sleep(time.Minute)
 	case "handle":

@@ -28,7 +28,11 @@ func concTask()                               {}
 func concResult(context.Context) (int, error) { return 1, nil }
 func concStreamed() stream.Callback           { return func() {} }
 
+// requests makes requests to an http.Handler, with the tag serve.
+var requests = func() {}
+
 func main() {
+	requests()
 	a, _ := ants.NewPool(2)
 	calls, _ := ants.NewPoolWithFunc(2, antsCall)
 	t := tunny.NewFunc(2, tunnyCall)
