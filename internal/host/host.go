@@ -1,4 +1,4 @@
-// Package host returns the number of processors that the operating system lets this process use.
+// Package host returns what the machine and its control groups let this process use.
 package host
 
 import (
@@ -30,17 +30,17 @@ var Processors = sync.OnceValue(func() float64 {
 // or infinity if there is none.
 func quota(root fs.FS) float64 {
 	least := math.Inf(1)
-	for _, dir := range groups(root, "cpu") {
-		least = min(least, cpuMax(root, dir), cfsQuota(root, dir))
+	for _, dir := range Groups(root, "cpu") {
+		least = min(least, cpuQuota(root, dir))
 	}
 	return least
 }
 
-// groups returns the directories of the control groups of this process, of version 2 or of a
+// Groups returns the directories of the control groups of this process, of version 2 or of a
 // controller of version 1: its own and their ancestors. In a container the path may be that of the host,
 // with the container's group at the root of the mount, which always exists. Not all of the
 // directories exist.
-func groups(root fs.FS, controller string) (dirs []string) {
+func Groups(root fs.FS, controller string) (dirs []string) {
 	list, err := root.Open("proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -70,29 +70,18 @@ func groups(root fs.FS, controller string) (dirs []string) {
 	return dirs
 }
 
-// cpuMax reads "$MAX $PERIOD" of version 2, where $MAX may be "max".
-func cpuMax(root fs.FS, dir string) float64 {
-	text, err := fs.ReadFile(root, path.Join(dir, "cpu.max"))
-	if err != nil {
-		return math.Inf(1)
+// cpuQuota reads the quota of a control group: "$MAX $PERIOD" of version 2, where $MAX may be "max",
+// or the two files of version 1, where a quota of -1 means none.
+func cpuQuota(root fs.FS, dir string) float64 {
+	read := func(file string) string {
+		text, _ := fs.ReadFile(root, path.Join(dir, file))
+		return strings.TrimSpace(string(text))
 	}
-	limit, period, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	return divide(limit, period)
+	limit, period, _ := strings.Cut(read("cpu.max"), " ")
+	return min(divide(limit, period), divide(read("cpu.cfs_quota_us"), read("cpu.cfs_period_us")))
 }
 
-// cfsQuota reads the two files of version 1, where a quota of -1 means none.
-func cfsQuota(root fs.FS, dir string) float64 {
-	limit, err := fs.ReadFile(root, path.Join(dir, "cpu.cfs_quota_us"))
-	if err != nil {
-		return math.Inf(1)
-	}
-	period, err := fs.ReadFile(root, path.Join(dir, "cpu.cfs_period_us"))
-	if err != nil {
-		return math.Inf(1)
-	}
-	return divide(strings.TrimSpace(string(limit)), strings.TrimSpace(string(period)))
-}
-
+// divide returns infinity unless both numbers are above 0.
 func divide(limit, period string) float64 {
 	l, err := strconv.ParseFloat(limit, 64)
 	p, wrong := strconv.ParseFloat(period, 64)
@@ -127,7 +116,7 @@ func Throttled() Throttling {
 // counted lists the control groups of this process that count throttling.
 var counted = sync.OnceValue(func() []string {
 	root := os.DirFS("/")
-	return slices.DeleteFunc(groups(root, "cpu"), func(dir string) bool {
+	return slices.DeleteFunc(Groups(root, "cpu"), func(dir string) bool {
 		text, _ := fs.ReadFile(root, path.Join(dir, "cpu.stat"))
 		return !strings.Contains(string(text), "nr_throttled")
 	})
@@ -168,7 +157,7 @@ var ownGroup = sync.OnceValue(func() string { return nearest(os.DirFS("/")) })
 // nearest returns the nearest control group that counts processor time, or "". That of the process
 // may not be mounted, or have another path in the container.
 func nearest(root fs.FS) string {
-	for _, dir := range groups(root, "cpuacct") {
+	for _, dir := range Groups(root, "cpuacct") {
 		if groupTime(root, dir) > 0 {
 			return dir
 		}

@@ -53,7 +53,7 @@ func TestThrottled(t *testing.T) {
 		for name, text := range c.files {
 			root[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if got := throttled(root, groups(root, "cpu")); got != c.want {
+		if got := throttled(root, Groups(root, "cpu")); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}

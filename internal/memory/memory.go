@@ -114,7 +114,7 @@ type Meter struct {
 
 	mu sync.Mutex // serializes collections
 
-	ended uint64 // number of completed collections at the end of the pass
+	ended int64 // number of completed collections at the end of the pass
 }
 
 // NewMeter returns a meter for allocations from now on, or nil if the limit is negative.
@@ -188,24 +188,18 @@ func (m *Meter) Room(size int64) bool {
 }
 
 // heap returns the bytes of heap objects, including garbage that is not yet collected.
-func heap() int64 {
-	s := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(s[:])
-	return int64(s[0].Value.Uint64())
-}
+func heap() int64 { return metric("/memory/classes/heap/objects:bytes") }
 
 // lived returns the bytes of objects that were live at the last garbage collection.
-func lived() int64 {
-	s := [1]metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(s[:])
-	return int64(s[0].Value.Uint64())
-}
+func lived() int64 { return metric("/gc/heap/live:bytes") }
 
 // cycles returns the number of completed garbage collections.
-func cycles() uint64 {
-	s := [1]metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+func cycles() int64 { return metric("/gc/cycles/total:gc-cycles") }
+
+func metric(name string) int64 {
+	s := [1]metrics.Sample{{Name: name}}
 	metrics.Read(s[:])
-	return s[0].Value.Uint64()
+	return int64(s[0].Value.Uint64())
 }
 
 // pacedGarbage is the garbage of a large heap, in bytes; see Pace.
@@ -233,7 +227,5 @@ func pacedPercent(live int64) int { return int(min(100, max(25, 100*pacedGarbage
 
 // Resident returns the bytes that the Go runtime has obtained from the system.
 func Resident() int64 {
-	s := [2]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s[:])
-	return int64(s[0].Value.Uint64()) - int64(s[1].Value.Uint64())
+	return metric("/memory/classes/total:bytes") - metric("/memory/classes/heap/released:bytes")
 }

@@ -1,9 +1,8 @@
 package memory
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
+	"testing/fstest"
 )
 
 // TestTotal: the minimum of the machine's memory and the limits of the process's cgroups.
@@ -24,11 +23,9 @@ func TestTotal(t *testing.T) {
 		{"version 1 without a limit", map[string]string{info: "MemTotal: 8000000 kB\n", "proc/self/cgroup": "4:memory:/\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 8000000 << 10},
 	} {
-		root := t.TempDir()
+		root := fstest.MapFS{}
 		for name, text := range tt.files {
-			name = filepath.Join(root, name)
-			os.MkdirAll(filepath.Dir(name), 0o755)
-			os.WriteFile(name, []byte(text), 0o644)
+			root[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		if got := totalIn(root); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.what, got, tt.want)
