@@ -16,7 +16,7 @@ const (
 	keys       = 1 << 12
 )
 
-// examples returns the workloads of the examples printlock and sharedmap, before and after the
+// examples returns the workloads of examples/printlock and of a shared map, before and after the
 // repair. Their locks are kept from round to round, as those of programs are. Collection is on all
 // the time, which does not affect the locks of package sync.
 func examples(length time.Duration) []subject {

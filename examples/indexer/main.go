@@ -33,13 +33,9 @@ func main() {
 	serve := flag.String("serve", "", "run over and over, serving net/http/pprof on this address, such as localhost:6060")
 	limit := flag.Duration("for", 20*time.Second, "with -serve: stop after this time")
 	flag.Parse()
-	var err error
 	if *serve != "" {
-		err = serveFor(*serve, *limit, *documents)
-	} else {
-		err = record(*traceFile, func() { run(*documents) })
-	}
-	if err != nil {
+		serveFor(*serve, *limit, *documents)
+	} else if err := record(*traceFile, func() { run(*documents) }); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -128,17 +124,10 @@ func record(file string, f func()) error {
 	return nil
 }
 
-func serveFor(addr string, d time.Duration, documents int) error {
-	errs := make(chan error, 1)
-	go func() { errs <- http.ListenAndServe(addr, nil) }()
+func serveFor(addr string, d time.Duration, documents int) {
+	go func() { log.Fatal(http.ListenAndServe(addr, nil)) }()
 	fmt.Printf("serving http://%s/debug/pprof/ for %v\n", addr, d)
 	for end := time.Now().Add(d); time.Now().Before(end); {
-		select {
-		case err := <-errs:
-			return err
-		default:
-			run(documents)
-		}
+		run(documents)
 	}
-	return nil
 }

@@ -26,7 +26,6 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.queries, "queries", 6000, "number of queries")
 	flag.IntVar(&o.runs, "runs", 9, "number of runs to compare")
-	flag.IntVar(&o.tries, "tries", 5, "maximum number of measurements on a busy machine")
 	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
 	flag.Parse()
 	if flag.NArg() > 0 || o.queries < 1 || o.runs < 3 {
@@ -44,7 +43,6 @@ func main() {
 // options are the flags.
 type options struct {
 	queries, runs int
-	tries         int // until the diagnosis is that of a quiet machine
 	json          string
 }
 
@@ -52,17 +50,20 @@ func (o options) run(w io.Writer) error {
 	x := newIndex()
 	queries := x.queries(o.queries)
 	procs := runtime.GOMAXPROCS(0)
-	profile, want, err := measure(x, queries, procs)
-	for try := 1; err == nil && try < o.tries && profile.Classes[0].Diagnosis != granularity.Coarse; try++ {
-		// Other programs may have kept the processors busy, so that the tasks waited for
-		// them.
-		profile, want, err = measure(x, queries, procs)
-	}
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec.Start() // samples the machine
+	want, err := x.searchAll(queries, procs, &granularity.Group{Name: "searchers", Recorder: rec})
+	rec.Stop()
 	if err != nil {
 		return err
 	}
+	profile := rec.Profile()
 	if o.json != "" {
-		if err := writeJSON(o.json, profile); err != nil {
+		f, err := os.Create(o.json)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(granularity.WriteJSON(f, profile), f.Close()); err != nil {
 			return err
 		}
 	}
@@ -91,22 +92,4 @@ func (o options) run(w io.Writer) error {
 	}
 	_, err = fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", result[1].Speedup, result[1].Tasks)
 	return err
-}
-
-// measure answers the queries once in measured tasks while it samples the machine. It also returns
-// the number of hits.
-func measure(x *index, queries [][]int, tasks int) (*granularity.Profile, int, error) {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	rec.Start()
-	hits, err := x.searchAll(queries, tasks, &granularity.Group{Name: "searchers", Recorder: rec})
-	rec.Stop()
-	return rec.Profile(), hits, err
-}
-
-func writeJSON(name string, p *granularity.Profile) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(granularity.WriteJSON(f, p), f.Close())
 }

@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "lusearch.json")
 	var b strings.Builder
-	if err := (options{queries: 500, runs: 3, tries: 2, json: file}).run(&b); err != nil {
+	if err := (options{queries: 500, runs: 3, json: file}).run(&b); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to split") || !strings.Contains(b.String(), "searchAll (index.go:") {

@@ -47,8 +47,14 @@ func (o options) run(w io.Writer) error {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	rec.Start()
 	defer rec.Stop()
-	if got := checkAll(files, 1, granularity.NewPool(granularity.PoolOptions{Name: "checks", Recorder: rec})); got != want {
-		return fmt.Errorf("%d violations instead of %d", got, want)
+	measured := func(each int) error {
+		if got := checkAll(files, each, granularity.NewPool(granularity.PoolOptions{Name: "checks", Recorder: rec})); got != want {
+			return fmt.Errorf("%d violations instead of %d", got, want)
+		}
+		return nil
+	}
+	if err := measured(1); err != nil {
+		return err
 	}
 	profile := rec.Profile()
 	if err := text.WriteTasks(w, profile, text.Options{}); err != nil {
@@ -56,13 +62,16 @@ func (o options) run(w io.Writer) error {
 	}
 	c := &profile.Classes[0]
 	if c.Diagnosis != granularity.Fine {
-		if err := o.write(rec.Profile()); err != nil {
+		if err := o.write(profile); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "\nThe tasks are not fine-grained on this machine: there is nothing to merge.\n")
 		return err
 	}
-	if err := o.write(both(files, int(c.Merge))); err != nil {
+	if err := measured(int(c.Merge)); err != nil {
+		return err
+	}
+	if err := o.write(rec.Profile()); err != nil {
 		return err
 	}
 	merged := (o.files + int(c.Merge) - 1) / int(c.Merge)
@@ -81,15 +90,6 @@ func (o options) run(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", p.Speedup, p.Tasks)
 	return err
-}
-
-// both measures the original tasks and then the merged ones.
-func both(files []string, merge int) *granularity.Profile {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	for _, each := range []int{1, merge} {
-		checkAll(files, each, &measured{plain: newPlain(), rec: rec, class: fmt.Sprintf("files a task: %d", each)})
-	}
-	return rec.Profile()
 }
 
 // write writes a profile if a file was requested.

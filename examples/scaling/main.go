@@ -11,6 +11,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -18,9 +19,9 @@ import (
 	"log"
 	"math"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,23 +35,24 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("scaling: ")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	o := options{}
-	flag.StringVar(&o.name, "switch", "", "what to show: "+strings.Join(names(), ", ")+"; all by default")
+	var names []string
+	for _, m := range modes {
+		names = append(names, m.name)
+	}
+	flag.StringVar(&o.name, "switch", "", "what to show: "+strings.Join(names, ", ")+"; all by default")
 	flag.IntVar(&o.procs, "n", runtime.GOMAXPROCS(0), "number of processors, and of workers unless the switch sets another number")
 	flag.DurationVar(&o.time, "time", time.Second, "approximate time of the run with one worker")
-	flag.IntVar(&o.tries, "tries", 3, "maximum number of attempts if a run is disturbed")
 	flag.StringVar(&o.dir, "o", "", "`directory` to write SVGs to")
 	flag.Parse()
-	if flag.NArg() > 0 || o.procs < 1 || o.time <= 0 || o.tries < 1 || o.name != "" && find(o.name) == nil {
+	if flag.NArg() > 0 || o.procs < 1 || o.time <= 0 || o.name != "" && !slices.Contains(names, o.name) {
 		flag.Usage()
 		os.Exit(2)
 	}
 	if o.procs < 2 {
 		log.Fatal("scaling needs -n >= 2: nothing scales on one processor")
 	}
-	if err := o.run(ctx, os.Stdout); err != nil {
+	if err := o.run(os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -60,11 +62,10 @@ type options struct {
 	name  string
 	procs int
 	time  time.Duration
-	tries int
 	dir   string
 }
 
-func (o options) run(ctx context.Context, w io.Writer) error {
+func (o options) run(w io.Writer) error {
 	steps := calibrate()
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	if o.name == "" {
@@ -74,7 +75,7 @@ func (o options) run(ctx context.Context, w io.Writer) error {
 		if o.name != "" && o.name != m.name {
 			continue
 		}
-		r, err := o.measure(ctx, m, steps)
+		r, err := m.record(context.Background(), o.procs, o.time, steps)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -88,16 +89,6 @@ func (o options) run(ctx context.Context, w io.Writer) error {
 		}
 	}
 	return t.Flush()
-}
-
-// measure records both runs, and repeats them if they were disturbed.
-func (o options) measure(ctx context.Context, m *mode, steps float64) (r *result, err error) {
-	for range o.tries {
-		if r, err = m.record(ctx, o.procs, o.time, steps); err != nil || !r.stack.Disturbed {
-			break
-		}
-	}
-	return r, err
 }
 
 // result is the result of a switch.
@@ -139,18 +130,14 @@ func (o options) draw(m *mode, s *speedup.Stack) error {
 	if err := os.MkdirAll(o.dir, 0o777); err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(o.dir, m.name+".svg"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	opt := picture.Options{Title: "Speedup stack: " + m.name, Subtitle: "meant to show: " + m.shows + "; " + format.Plural(o.procs, "processor", "processors")}
 	d, err := picture.DrawStacks([]*speedup.Stack{s}, opt)
-	if err == nil {
-		err = d.SVG(f)
-	}
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	var b bytes.Buffer
+	if err := d.SVG(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.dir, m.name+".svg"), b.Bytes(), 0o666)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,9 @@ import (
 // depend on the load of the machine: the program reports that, the test does not check it.
 func TestSwitches(t *testing.T) {
 	dir := t.TempDir()
-	o := options{procs: 2, time: 60 * time.Millisecond, tries: 1, dir: dir}
+	o := options{procs: 2, time: 60 * time.Millisecond, dir: dir}
 	for _, m := range modes {
-		r, err := o.measure(context.Background(), m, 0.3)
+		r, err := m.record(context.Background(), o.procs, o.time, 0.3)
 		if err != nil {
 			t.Fatal(m.name, err)
 		}
@@ -27,7 +28,7 @@ func TestSwitches(t *testing.T) {
 		for _, c := range speedup.Delimiters() {
 			sum += r.stack.Components[c]
 		}
-		if n := m.workers(2); r.stack.N != n || math.Abs(sum-float64(n)) > 1e-9 || r.stack.Workers.Count != n {
+		if n := 2 * max(1, m.perProcessor); r.stack.N != n || math.Abs(sum-float64(n)) > 1e-9 || r.stack.Workers.Count != n {
 			t.Errorf("%s: N is %d, the parts sum to %v, %d workers", m.name, r.stack.N, sum, r.stack.Workers.Count)
 		}
 		if r.known < 0 && m.name != "gc" || math.IsNaN(r.value) {
@@ -48,15 +49,18 @@ func TestSwitches(t *testing.T) {
 
 // The known answers for two workers equal those computed by hand.
 func TestKnown(t *testing.T) {
+	known := func(name string, n float64, o *observed) float64 {
+		return modes[slices.IndexFunc(modes, func(m *mode) bool { return m.name == name })].known(n, o)
+	}
 	for name, want := range map[string]float64{"perfect": 2, "imbalance": 2. / 3, "lock": 0.75, "sequential": 2. / 3, "io": 0.75} {
-		if got := find(name).known(2, nil); math.Abs(got-want) > 1e-9 {
+		if got := known(name, 2, nil); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	if got := find("oversubscribed").known(8, nil); got != 6 {
+	if got := known("oversubscribed", 8, nil); got != 6 {
 		t.Errorf("oversubscribed: %v", got)
 	}
-	if got := find("gc").known(2, &observed{multi: 100, gcSingle: 10, gcMulti: 60}); got != 0.5 {
+	if got := known("gc", 2, &observed{multi: 100, gcSingle: 10, gcMulti: 60}); got != 0.5 {
 		t.Errorf("gc: %v", got)
 	}
 }

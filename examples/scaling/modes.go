@@ -13,18 +13,13 @@ type mode struct {
 	name  string
 	shows string
 	why   string
-	// workers returns the number of workers for a number of processors.
-	workers func(procs int) int
-	work    func(r *runner)
-	// value returns the component that the switch is meant to show, and known its known value.
-	value func(s *speedup.Stack) float64
-	known func(n float64, o *observed) float64
-}
-
-func asMany(procs int) int { return procs }
-
-func component(c speedup.Component) func(*speedup.Stack) float64 {
-	return func(s *speedup.Stack) float64 { return s.Components[c] }
+	// perProcessor is the number of workers for each processor; 0 means 1.
+	perProcessor int
+	work         func(r *runner) // starts the workers
+	// components are those that the switch is meant to show; nil means the speed-up. known returns
+	// the known value of their sum.
+	components []speedup.Component
+	known      func(n float64, o *observed) float64
 }
 
 // chunk is the length of an uninterrupted computation.
@@ -38,17 +33,13 @@ const stride = 5 * time.Millisecond
 var modes = []*mode{
 	{
 		name: "perfect", shows: "the speed-up itself", why: "all workers do the same amount of work and share nothing",
-		workers: asMany,
 		work: func(r *runner) {
 			r.start(func(int) { r.compute(r.whole / time.Duration(r.workers)) })
-			r.wait()
 		},
-		value: func(s *speedup.Stack) float64 { return s.Speedup },
 		known: func(n float64, _ *observed) float64 { return n },
 	},
 	{
 		name: "imbalance", shows: "imbalance", why: "one worker has three times as much to do as each of the others, which are done early",
-		workers: asMany,
 		work: func(r *runner) {
 			parts := r.whole / time.Duration(r.parts+2) // a single worker does them all
 			r.start(func(i int) {
@@ -61,15 +52,13 @@ var modes = []*mode{
 					r.compute(parts)
 				}
 			})
-			r.wait()
 		},
-		value: component(speedup.Imbalance),
+		components: []speedup.Component{speedup.Imbalance},
 		// T_p is 3 parts; N − 1 lanes are empty for 2 of them.
 		known: func(n float64, _ *observed) float64 { return (n - 1) * 2 / 3 },
 	},
 	{
 		name: "lock", shows: "mutex", why: "80 % of the work is done under one mutex, so only a fifth of it can overlap",
-		workers: asMany,
 		work: func(r *runner) {
 			steps := int(r.whole / (5 * stride))
 			r.start(func(int) {
@@ -80,34 +69,27 @@ var modes = []*mode{
 					r.compute(stride)
 				}
 			})
-			r.wait()
 		},
-		value: component(speedup.SyncMutex),
+		components: []speedup.Component{speedup.SyncMutex},
 		// T_p = 0.8 W, so S = 1.25.
 		known: func(n float64, _ *observed) float64 { return n - 1.25 },
 	},
 	{
 		name: "sequential", shows: "sequential", why: "half of the work is done before the workers start",
-		workers: asMany,
 		work: func(r *runner) {
 			r.compute(r.whole / 2)
 			r.start(func(int) { r.compute(r.whole / 2 / time.Duration(r.workers)) })
-			r.wait()
 		},
-		value: component(speedup.Sequential),
+		components: []speedup.Component{speedup.Sequential},
 		// N − 1 lanes are empty for W/2 of T_p = W/2 + W/2N.
 		known: func(n float64, _ *observed) float64 { return (n - 1) / (1 + 1/n) },
 	},
 	{
 		name: "gc", shows: "GC: stop-the-world, assists, its workers", why: "the workers allocate all the time and the heap is small; the runtime's own counters have the collector's processor time",
-		workers: asMany,
 		work: func(r *runner) {
 			r.start(func(int) { r.allocate() })
-			r.wait()
 		},
-		value: func(s *speedup.Stack) float64 {
-			return s.Components[speedup.GCStopTheWorld] + s.Components[speedup.GCAssist] + s.Components[speedup.GCWorkers]
-		},
+		components: []speedup.Component{speedup.GCStopTheWorld, speedup.GCAssist, speedup.GCWorkers},
 		// Processor time of the collector keeps workers from running, in both runs.
 		known: func(_ float64, o *observed) float64 {
 			return float64(o.gcMulti-o.gcSingle) / float64(o.multi)
@@ -115,7 +97,6 @@ var modes = []*mode{
 	},
 	{
 		name: "io", shows: "I/O and network", why: "every step of 5 ms asks a device that serves one request at a time, in 20 ms",
-		workers: asMany,
 		work: func(r *runner) {
 			steps := int(r.whole / (5 * stride))
 			r.start(func(int) {
@@ -129,16 +110,15 @@ var modes = []*mode{
 				}
 				r.failed(err)
 			})
-			r.wait()
 		},
-		value: func(s *speedup.Stack) float64 { return s.Of(speedup.InputOutput) },
+		components: []speedup.Component{speedup.IONetwork, speedup.IOSleep, speedup.IOSyscall},
 		// T_p is that of the device: 20 of 25 ms per step, so S = 1.25. A single worker
 		// also waits, for the same time.
 		known: func(n float64, _ *observed) float64 { return n - 1.25 },
 	},
 	{
 		name: "oversubscribed", shows: "other workers run", why: "there are four workers for each processor, and a stack for that many asks too much",
-		workers: func(procs int) int { return 4 * procs },
+		perProcessor: 4,
 		work: func(r *runner) {
 			chunks := int64(r.whole / (chunk / 4))
 			r.start(func(int) {
@@ -146,26 +126,9 @@ var modes = []*mode{
 					r.compute(chunk / 4)
 				}
 			})
-			r.wait()
 		},
-		value: component(speedup.SchedWorkers),
+		components: []speedup.Component{speedup.SchedWorkers},
 		// A quarter of the lanes has a processor.
 		known: func(n float64, _ *observed) float64 { return n * 3 / 4 },
 	},
-}
-
-func names() (out []string) {
-	for _, m := range modes {
-		out = append(out, m.name)
-	}
-	return out
-}
-
-func find(name string) *mode {
-	for _, m := range modes {
-		if m.name == name {
-			return m
-		}
-	}
-	return nil
 }

@@ -50,8 +50,6 @@ func (r *runner) worker(i int, work func(int)) {
 	work(i)
 }
 
-func (r *runner) wait() { r.group.Wait() }
-
 func (r *runner) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +119,7 @@ func (m *mode) record(ctx context.Context, procs int, whole time.Duration, steps
 	if m.name == "gc" {
 		defer debug.SetGCPercent(debug.SetGCPercent(50))
 	}
-	n := m.workers(procs)
+	n := procs * max(1, m.perProcessor)
 	single, err := m.once(1, 1, n, whole, steps)
 	if err != nil {
 		return nil, err
@@ -138,7 +136,14 @@ func (m *mode) record(ctx context.Context, procs int, whole time.Duration, steps
 		return nil, err
 	}
 	o := &observed{multi: stack.Multi.Wall, gcSingle: single.gc, gcMulti: multi.gc}
-	return &result{mode: m, stack: stack, value: m.value(stack), known: m.known(float64(n), o)}, nil
+	r := &result{mode: m, stack: stack, known: m.known(float64(n), o)}
+	if m.components == nil {
+		r.value = stack.Speedup
+	}
+	for _, c := range m.components {
+		r.value += stack.Components[c]
+	}
+	return r, nil
 }
 
 // recorded is one run.
@@ -158,6 +163,7 @@ func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float6
 		return nil, err
 	}
 	m.work(r)
+	r.group.Wait()
 	trace.Stop()
 	times, _ := stop()
 	if r.fail != nil {
@@ -182,4 +188,44 @@ func collectorTime(procs int) time.Duration {
 		}
 	}
 	return sum
+}
+
+// device serves one request at a time: one byte in, one byte out. Goroutines wait for its pipes as
+// for a network.
+type device struct {
+	each time.Duration
+	busy sync.Mutex
+}
+
+// connect returns a function that makes a request, and one that disconnects.
+func (d *device) connect() (request func() error, end func(), err error) {
+	in, toDevice, err := os.Pipe()
+	fromDevice, out, err2 := os.Pipe()
+	if err = errors.Join(err, err2); err != nil {
+		return nil, nil, err
+	}
+	go func() {
+		defer in.Close()
+		defer out.Close()
+		for b := make([]byte, 1); ; {
+			if _, err := in.Read(b); err != nil {
+				return
+			}
+			d.busy.Lock()
+			time.Sleep(d.each)
+			d.busy.Unlock()
+			if _, err := out.Write(b); err != nil {
+				return
+			}
+		}
+	}()
+	request = func() error {
+		b := make([]byte, 1)
+		_, err := toDevice.Write(b)
+		if err == nil {
+			_, err = fromDevice.Read(b)
+		}
+		return err
+	}
+	return request, func() { toDevice.Close(); fromDevice.Close() }, nil
 }

@@ -38,7 +38,7 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 		if c.rate <= 0 || c.graph.Wall <= 0 || len(c.graph.Boxes) == 0 {
 			t.Errorf("%s: %v requests/s, a graph of %v", c.name, c.rate, c.graph.Wall)
 		}
-		for _, ext := range []string{".svg", ".json", "-contention.svg", "-contention.pb.gz"} {
+		for _, ext := range []string{".svg", "-contention.svg"} {
 			if st, err := os.Stat(filepath.Join(o.dir, c.name+ext)); err != nil || st.Size() < 100 {
 				t.Errorf("%s%s: %v", c.name, ext, err)
 			}
@@ -208,24 +208,12 @@ func TestListensOnThisMachineOnly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	var out bytes.Buffer
-	if err := (&options{serve: "127.0.0.1:0", debug: "localhost:0"}).run(ctx, &out); err != nil || !strings.Contains(out.String(), "repaired: nothing") {
+	if err := (&options{serve: "127.0.0.1:0", debug: "localhost:0"}).run(ctx, &out); err != nil || !strings.Contains(out.String(), "Serving http://127.0.0.1:") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	for _, address := range []string{":8080", "0.0.0.0:8080", "example.com:80", "192.0.2.1:80", "nonsense"} {
 		if err := (&options{serve: address, debug: "localhost:0"}).run(t.Context(), &out); err == nil {
 			t.Errorf("serves on %s", address)
 		}
-	}
-}
-
-func TestRepairs(t *testing.T) {
-	for list, want := range map[string]string{"cache": "cache", "log": "log", "log, cache": "cache,log"} {
-		var r repairs
-		if err := r.Set(list); err != nil || r.String() != want {
-			t.Errorf("%q: %q, %v", list, r.String(), err)
-		}
-	}
-	if (&repairs{}).Set("roof") == nil {
-		t.Error("repaired the roof")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -51,7 +50,7 @@ const (
 // a snapshot.
 func start(address, debug string, repaired repairs, continuous bool) (*service, error) {
 	s := &service{ended: make(chan error, 1), debugEnded: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
-	l, err := net.Listen("tcp", address)
+	l, err := live.Listen(context.Background(), address) // on this machine
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -162,31 +160,12 @@ func (c *chapter) locks() *contention.Profile {
 // waiting returns the mean number of goroutines waiting for locks, the lock with the most waiting,
 // and its part.
 func (c *chapter) waiting() (mean float64, worst string, part float64) {
-	var all time.Duration
-	rows := c.locks().LockTable()
-	for _, r := range rows {
-		all += r.Waited
-	}
-	if len(rows) == 0 || all == 0 || c.waits.Duration <= 0 {
+	t, err := c.locks().Aggregate(contention.ByLock)
+	if err != nil || len(t.Children) == 0 || c.waits.Duration <= 0 {
 		return 0, "", 0
 	}
-	// Waits that a wrapped lock has not logged, such as one that began earlier, have the lock's
-	// class but not its name.
-	waited, names := map[string]time.Duration{}, map[string]string{}
-	for _, r := range rows {
-		class := format.Func(r.Lock.Class)
-		waited[class] += r.Waited
-		if name := r.Lock.Name; name != "" && name != contention.SeveralLocks {
-			names[class] = name
-		}
-	}
-	var most string
-	for class, d := range waited {
-		if most == "" || d > waited[most] || d == waited[most] && class < most {
-			most = class
-		}
-	}
-	return float64(all) / float64(c.waits.Duration), cmp.Or(names[most], most), float64(waited[most]) / float64(all)
+	most := t.Children[0]
+	return float64(t.Waited) / float64(c.waits.Duration), most.Key, float64(most.Waited) / float64(max(1, t.Waited))
 }
 
 // table compares the chapters.
@@ -204,32 +183,27 @@ func table(chapters []*chapter) string {
 	return s
 }
 
-// write writes pictures, and profiles for go tool pprof.
+// write writes pictures.
 func (c *chapter) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	look := picture.Options{Title: fmt.Sprintf("%s: %.0f requests/s", c.name, c.rate), Subtitle: "examples/service, " + c.about, Top: 8}
-	locks := c.locks()
 	files := map[string]func(io.Writer) error{
-		".svg":  func(w io.Writer) error { return picture.SVG(w, c.graph, look) },
-		".json": func(w io.Writer) error { return bottle.WriteJSON(w, c.graph) },
+		".svg": func(w io.Writer) error { return picture.SVG(w, c.graph, look) },
 		"-contention.svg": func(w io.Writer) error {
-			d, err := picture.DrawContention(locks, look)
+			d, err := picture.DrawContention(c.locks(), look)
 			if err != nil {
 				return err
 			}
 			return d.SVG(w)
-		},
-		"-contention.pb.gz": func(w io.Writer) error {
-			return pprof.WriteContention(w, locks, pprof.Options{View: contention.JoinedView})
 		},
 	}
 	var errs []error
 	for ext, write := range files {
 		errs = append(errs, writeFile(filepath.Join(dir, c.name+ext), write))
 	}
-	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+	return errors.Join(errs...)
 }
 
 func writeFile(name string, write func(io.Writer) error) error {

@@ -132,35 +132,11 @@ func (o *options) report(w io.Writer, r *quanta.Recording) error {
 	for i, t := range tenths {
 		fmt.Fprintf(w, "  %3d – %3d %%  %7.0f µs  %s\n", 10*i, 10*i+10, t/1e3, strings.Repeat("█", int(40*t/max(most, 1)+.5)))
 	}
-	first, last, err := ends(e, metric)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\nThe last 20 units before a collection take %.1f times as long as the first 20 after one.\n", last/first)
+	fmt.Fprintf(w, "\nThe units just before a collection take %.1f times as long as those just after one.\n", tenths[9]/tenths[0])
 	if o.file != "" {
 		fmt.Fprintf(w, "Wrote %s: explore it with \"bottleneck report -http=: %s\".\n", o.file, o.file)
 	}
 	return nil
-}
-
-// ends returns the mean time of units just after collections, and just before them.
-func ends(e *query.Explorer, metric string) (first, last float64, err error) {
-	mean := func(filter string) (float64, error) {
-		a, err := e.Answer(context.Background(), query.Query{Filter: workers + " && " + filter, Stats: []string{metric}})
-		if err != nil {
-			return 0, err
-		}
-		if len(a.Stats) != 1 || a.Stats[0].Known == 0 {
-			return 0, errors.New("no units between collections")
-		}
-		return float64(a.Stats[0].Mean), nil
-	}
-	first, err = mean("first(20, gc, group)")
-	if err != nil {
-		return 0, 0, err
-	}
-	last, err = mean("last(20, gc, group)")
-	return first, last, err
 }
 
 // tenthsOf returns the mean of a metric in each tenth of the time between two collections.
