@@ -14,7 +14,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -106,16 +105,16 @@ var (
 		counted: func(l *ledger.Ledger) int { return l.Instances }, warnings: func(l *ledger.Ledger) *[]string { return &l.Warnings },
 	}
 	stackKind = &row[*speedup.Stack]{
-		kindInfo: kindInfo{name: "stack", what: "speedup stack", reader: "report", key: "components", want: bn.WantSpeedup, compare: comparing(text.WriteStackDiff), changes: changing(speedup.Changes), draw: drawStacks},
+		kindInfo: kindInfo{name: "stack", what: "speedup stack", reader: "report", key: "components", want: bn.WantSpeedup, compare: compareStacks, changes: changing(speedup.Changes), draw: drawStacks},
 		of:       func(r *bn.Report) *speedup.Stack { return r.Speedup }, load: lastStack, fails: &stackMeasures,
 	}
 	contentionKind = &row[*contention.Profile]{
-		kindInfo: kindInfo{name: "contention", what: "contention profile", key: "waits", want: bn.WantContention, merged: true, compare: comparing(text.WriteContentionDiff), changes: changing(contention.Changes)},
+		kindInfo: kindInfo{name: "contention", what: "contention profile", key: "waits", want: bn.WantContention, merged: true, compare: compareContention, changes: changing(contention.Changes)},
 		of:       func(r *bn.Report) *contention.Profile { return r.Contention }, load: contention.ReadJSON, fails: &contentionMeasures, add: adding(contention.Merge), numbers: contentionNumbers, table: contentionForms,
 		counted: func(p *contention.Profile) int { return p.Instances }, warnings: func(p *contention.Profile) *[]string { return &p.Warnings },
 	}
 	tasksKind = &row[*granularity.Profile]{
-		kindInfo: kindInfo{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks, merged: true, compare: comparing(text.WriteTasksDiff), changes: changing(granularity.Changes)},
+		kindInfo: kindInfo{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks, merged: true, compare: compareTasks, changes: changing(granularity.Changes)},
 		of:       func(r *bn.Report) *granularity.Profile { return r.Tasks }, load: granularity.ReadJSON, fails: &tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
 		counted: func(p *granularity.Profile) int { return p.Instances }, warnings: func(p *granularity.Profile) *[]string { return &p.Warnings },
 	}
@@ -136,13 +135,6 @@ func kindNamed(name string) kind {
 // adding adapts a sum that cannot fail.
 func adding[T any](merge func(...T) T) func(...T) (T, error) {
 	return func(parts ...T) (T, error) { return merge(parts...), nil }
-}
-
-// comparing compares the values of a pair.
-func comparing[T any](compare func(w io.Writer, before, after T, opt text.Options) error) func(io.Writer, diffPair, drawing) error {
-	return func(w io.Writer, p diffPair, d drawing) error {
-		return compare(w, p[0].value.(T), p[1].value.(T), d.Options)
-	}
 }
 
 // changing lists the changes between the values of a pair.

@@ -15,6 +15,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
@@ -288,13 +289,54 @@ var diffForms = forms(diffPair.table, func(p diffPair, d drawing) (*picture.Draw
 	"html": tableForm(diffPair.table, report.WriteTable), // not all kinds have pictures
 })
 
+// comparing compares the values of a pair by their totals and the tables of changes.
+func comparing[E any](totals []result.Column[E], warnings func(before, after *E) []string) func(io.Writer, diffPair, drawing) error {
+	return func(w io.Writer, p diffPair, d drawing) error {
+		before, after, tables := p[0].value.(*E), p[1].value.(*E), []*result.Table{p[0].kind.about().changes(p)}
+		if _, waits := p[0].value.(*contention.Profile); waits {
+			kinds, err := tables[0].By("kind")
+			if err != nil {
+				return err
+			}
+			tables = []*result.Table{kinds, tables[0]}
+		}
+		return text.WriteDiff(w, before, after, totals, warnings(before, after), d.Options, tables...)
+	}
+}
+
+// differing returns the warnings of both runs, and one if they differ in a property.
+func differing(different, before, after string, warnings ...[]string) (out []string) {
+	if before != after {
+		out = append(out, fmt.Sprintf("the %s %s and %s.", different, before, after))
+	}
+	for i, side := range warnings {
+		for _, s := range side {
+			out = append(out, [2]string{"before: ", "after: "}[i]+s)
+		}
+	}
+	return out
+}
+
+var (
+	compareBoxes = comparing(bottle.Summary(), func(a, b *bottle.Graph) []string {
+		return differing("graphs are grouped differently,", "by "+a.GroupBy, "by "+b.GroupBy)
+	})
+	compareStacks     = comparing(speedup.Summary(), func(a, b *speedup.Stack) []string { return differing("", "", "", a.Warnings, b.Warnings) })
+	compareContention = comparing(contention.Summary(), func(a, b *contention.Profile) []string {
+		return differing("profiles differ in accuracy:", a.Accuracy, b.Accuracy, a.Warnings, b.Warnings)
+	})
+	compareTasks = comparing(granularity.Summary(), func(a, b *granularity.Profile) []string {
+		return differing("profiles are measured differently,", "by "+a.Source, "by "+b.Source, a.Warnings, b.Warnings)
+	})
+)
+
 func compareLedgers(w io.Writer, p diffPair, d drawing) error {
 	return tableForm(diffPair.table, d.rowsText)(w, p, d)
 }
 
 // compareGraphs also compares the use of the capacity if both runs have a ledger.
 func compareGraphs(w io.Writer, p diffPair, d drawing) error {
-	if err := comparing(text.WriteDiff)(w, p, d); err != nil || !p.booked() {
+	if err := compareBoxes(w, p, d); err != nil || !p.booked() {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {

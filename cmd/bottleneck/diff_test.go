@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 // saved writes the output of a command into a file.
@@ -376,4 +378,37 @@ func TestDiffKindErrors(t *testing.T) {
 			t.Errorf("%s: %d, %q, %q; want %d, %q", tt.args, r.status, r.out, r.err, tt.status, tt.err)
 		}
 	}
+}
+
+// The warnings of both runs are shown, and that they cannot be compared as they are.
+func TestDiffWarnings(t *testing.T) {
+	for _, tt := range []struct {
+		kind          kind
+		before, after any
+		want          string
+	}{
+		{graphKind, &bottle.Graph{GroupBy: "function"}, &bottle.Graph{GroupBy: "region"}, "Warning: the graphs are grouped differently, by function and by region.\n"},
+		{stackKind, &speedup.Stack{N: 2}, &speedup.Stack{N: 2, Warnings: []string{"Disturbed."}}, "Warning: after: Disturbed.\n"},
+		{contentionKind, &contention.Profile{Accuracy: contention.Exact, Warnings: []string{"Dry."}}, &contention.Profile{Accuracy: contention.Sampled, Warnings: []string{"It\nrained."}},
+			"Warning: the profiles differ in accuracy: exact and sampled.\nWarning: before: Dry.\nWarning: after: It rained.\n"},
+		{tasksKind, &granularity.Profile{Source: "rseq-clock"}, &granularity.Profile{Source: granularity.SourceTrace, Warnings: []string{"Short."}},
+			"Warning: the profiles are measured differently, by rseq-clock and by trace-running.\nWarning: after: Short.\n"},
+	} {
+		pair := func(before, after any) (text string) {
+			var b strings.Builder
+			p := diffPair{{kind: tt.kind, value: before, Report: &bn.Report{}}, {kind: tt.kind, value: after, Report: &bn.Report{}}}
+			if err := tt.kind.about().compare(&b, p, drawing{}); err != nil {
+				t.Error(err)
+			}
+			_, text, _ = strings.Cut(b.String(), "Warning")
+			return text
+		}
+		if got := "Warning" + pair(tt.before, tt.after); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.kind.about().name, got, tt.want)
+		}
+		if got := pair(tt.before, tt.before); strings.Contains(got, "differ") {
+			t.Errorf("%s: %q of two that are alike", tt.kind.about().name, got)
+		}
+	}
+	bottleneck("diff", "-kind", "graph", "missing.trace", mutexTrace).want(t, exitFailure, "", "missing.trace: no such file")
 }

@@ -91,32 +91,25 @@ type mark struct {
 	by         caller
 }
 
-// caller identifies the function that called ReadMemStats.
-type caller uint8
+// caller is the innermost method of package testing that called ReadMemStats; "" is the program.
+type caller string
 
 const (
-	program caller = iota
-	start
-	stop
-	reset
+	start caller = "testing.(*B).StartTimer"
+	stop  caller = "testing.(*B).StopTimer"
+	reset caller = "testing.(*B).ResetTimer"
 )
 
-// callerOf returns the caller, identified by the innermost function of package testing.
 func callerOf(s *timeline.Stack) caller {
 	if s.Leaf() == nil {
-		return program
+		return ""
 	}
 	for _, f := range s.Frames {
-		switch f.Func {
-		case "testing.(*B).StartTimer":
-			return start
-		case "testing.(*B).StopTimer":
-			return stop
-		case "testing.(*B).ResetTimer":
-			return reset
+		if by := caller(f.Func); by == start || by == stop || by == reset {
+			return by
 		}
 	}
-	return program
+	return ""
 }
 
 // span is an interval of the trace.

@@ -37,7 +37,7 @@ func TestMeasured(t *testing.T) {
 	} {
 		var all []mark
 		for i, at := range tt.marks {
-			all = append(all, mark{at * ms, at*ms + 1, map[byte]caller{'r': reset, 'b': start, 's': stop, 'p': program}[tt.by[i]]})
+			all = append(all, mark{at * ms, at*ms + 1, map[byte]caller{'r': reset, 'b': start, 's': stop}[tt.by[i]]})
 		}
 		spans, err := measured(all, tt.elapsed*time.Millisecond)
 		got := ""
@@ -65,7 +65,7 @@ func TestTraceDecidesWhatWasTimed(t *testing.T) {
 	add(reset, 5)
 	for i := range 7 {
 		if i%2 == 0 {
-			add(program, 30)
+			add("", 30)
 		}
 		add(stop, 60) // 60 or 91 of the loop
 		add(start, 100)
@@ -73,7 +73,7 @@ func TestTraceDecidesWhatWasTimed(t *testing.T) {
 	add(stop, 60)
 	for after := range 3 { // reads of memory statistics after the loop
 		for i := range after {
-			add(program, timeline.Time(100+i))
+			add("", timeline.Time(100+i))
 		}
 		spans, err := measured(all, 8*60+4*31)
 		if err != nil || len(spans) != 8 {
@@ -99,7 +99,7 @@ func TestTraceDecidesWhatWasTimed(t *testing.T) {
 // The trace of a benchmark has the callers of the timer's methods.
 func TestTraceHasTheCallersOfTheTimer(t *testing.T) {
 	in(t, "test.benchtime", "3x")
-	var kinds [reset + 1]int
+	var kinds map[caller]int
 	r := testing.Benchmark(func(b *testing.B) {
 		rec, err := record()
 		if err != nil {
@@ -113,7 +113,7 @@ func TestTraceHasTheCallersOfTheTimer(t *testing.T) {
 		if _, err := timeline.Read(context.Background(), bytes.NewReader(rec.data.Bytes()), timeline.Options{}, m); err != nil {
 			b.Fatal(err)
 		}
-		kinds = [reset + 1]int{}
+		kinds = map[caller]int{}
 		for _, k := range m.all {
 			kinds[k.by]++
 		}

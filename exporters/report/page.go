@@ -112,9 +112,9 @@ func hashOf(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// writePage writes the document, and returns its policy. Data from the recording appears only in the title, which is
-// escaped; in the picture for readers without scripts, which package picture escapes; and in the
-// JSON data, where every "<" is written \u003c.
+// writePage writes the document, and returns its policy. Data from the recording appears only in
+// the title, which is escaped; in the picture for readers without scripts, which package picture
+// escapes; and in the JSON data, where every "<" is written \u003c.
 func writePage(w io.Writer, d *Data, form object, served bool) (csp string, err error) {
 	p, err := thePage()
 	if err != nil {

@@ -1,8 +1,6 @@
 package text
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -10,90 +8,20 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
-	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// WriteDiff writes the changes from one bottle graph to another: the totals, then a line for each
-// group, largest change of share first. The error is that of w.
-func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
-	if before == nil || after == nil {
-		return errors.New("text: no graph")
-	}
-	var warnings []string
-	if before.GroupBy != after.GroupBy {
-		warnings = append(warnings, fmt.Sprintf("the graphs are grouped differently, by %s and by %s.", before.GroupBy, after.GroupBy))
-	}
-	return writeDiff(w, summaries(bottle.Summary(), before, after), warnings, opt, bottle.Changes(before, after))
-}
-
-// WriteStackDiff is [WriteDiff] for speedup stacks, part by part.
-func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) error {
-	if before == nil || after == nil {
-		return errors.New("text: no speedup stack")
-	}
-	return writeDiff(w, summaries(speedup.Summary(), before, after), bothSides(before.Warnings, after.Warnings), opt, speedup.Changes(before, after))
-}
-
-// WriteContentionDiff is [WriteDiff] for contention profiles, with a line for each kind and one for
-// each lock with its waiters and owners.
-func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
-	if before == nil || after == nil {
-		return errNoContention
-	}
-	warnings := bothSides(before.Warnings, after.Warnings)
-	if before.Accuracy != after.Accuracy {
-		warnings = append([]string{fmt.Sprintf("the profiles differ in accuracy: %s and %s.", before.Accuracy, after.Accuracy)}, warnings...)
-	}
-	changes := contention.Changes(before, after)
-	kinds, err := changes.By("kind")
-	if err != nil {
-		return err
-	}
-	return writeDiff(w, summaries(contention.Summary(), before, after), warnings, opt, kinds, changes)
-}
-
-// WriteTasksDiff is [WriteDiff] for task profiles, class by class.
-func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options) error {
-	if before == nil || after == nil {
-		return errors.New("text: no profile of tasks")
-	}
-	warnings := bothSides(before.Warnings, after.Warnings)
-	if before.Source != after.Source {
-		warnings = append([]string{fmt.Sprintf("the profiles are measured differently, by %s and by %s.", before.Source, after.Source)}, warnings...)
-	}
-	return writeDiff(w, summaries(granularity.Summary(), before, after), warnings, opt, granularity.Changes(before, after))
-}
-
-// bothSides returns the warnings of two runs, each with a prefix.
-func bothSides(before, after []string) (out []string) {
-	for i, warnings := range [][]string{before, after} {
-		for _, s := range warnings {
-			out = append(out, [2]string{"before: ", "after: "}[i]+s)
-		}
-	}
-	return out
-}
-
-// summaries returns the summary tables of two runs, with one row each.
-func summaries[T any](columns []result.Column[T], before, after *T) (out [2]*result.Table) {
-	for i, of := range []*T{before, after} {
-		out[i] = result.New(columns, []T{*of}, 0)
-	}
-	return out
-}
-
-// writeDiff writes the totals that are not 0 in both runs, and tables of changes. Rows whose first
-// number changed by less than a thousandth of the sum are only counted.
-func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Options, tables ...*result.Table) error {
+// WriteDiff writes the changes from one result to another: the totals that are not 0 in both, and
+// tables of changes, such as [bottle.Changes]. Rows whose first number changed by less than a
+// thousandth of the sum are only counted. The error is that of w.
+func WriteDiff[T any](w io.Writer, before, after *T, totals []result.Column[T], warnings []string, opt Options, tables ...*result.Table) error {
+	whole := []*result.Table{result.New(totals, []T{*before}, 0), result.New(totals, []T{*after}, 0)}
 	opt = opt.withDefaults()
 	st := opt.style()
 	var b strings.Builder
-	writeTotals(&b, []string{"before", "after"}, whole[:], st)
+	writeTotals(&b, []string{"before", "after"}, whole, st)
 	for _, t := range tables {
 		t.Title = ""
 		u, all, least := t.Columns[0].Unit, t.Rows, 0.0

@@ -19,6 +19,10 @@ func diffGraph(wall, work, merge time.Duration, more ...bottle.Box) *bottle.Grap
 	return g
 }
 
+func graphDiff(w io.Writer, before, after *bottle.Graph, warnings ...string) error {
+	return WriteDiff(w, before, after, bottle.Summary(), warnings, Options{}, bottle.Changes(before, after))
+}
+
 func TestDiff(t *testing.T) {
 	before := diffGraph(1000, 800, 150, bottle.Box{Group: "main.old", Kind: bottle.Application, Share: 50 * time.Millisecond, Parallelism: 1})
 	after := diffGraph(1200, 800, 400)
@@ -36,23 +40,21 @@ No room for: parallelism.
 1 row changed by less than 1.2 ms.
 `
 	var b bytes.Buffer
-	if err := WriteDiff(&b, before, after, Options{}); err != nil || b.String() != want {
+	if err := graphDiff(&b, before, after); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
-	after.GroupBy = "region"
 	b.Reset()
-	if err := WriteDiff(&b, before, after, Options{}); err != nil || !bytes.Contains(b.Bytes(), []byte("grouped differently, by function and by region")) {
+	if err := graphDiff(&b, before, after, "It\nrained."); err != nil || b.String() != want+"Warning: It rained.\n" {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	if WriteDiff(io.Discard, nil, after, Options{}) == nil || WriteStackDiff(io.Discard, nil, nil, Options{}) == nil {
-		t.Error("no error for nothing")
+	if graphDiff(fullDisk{}, before, after) == nil {
+		t.Error("no error for a full disk")
 	}
 }
 
 func TestStackDiff(t *testing.T) {
 	before := aStack(2, 1.25, map[speedup.Component]float64{speedup.SyncMutex: 0.75})
 	after := aStack(2, 1.75, map[speedup.Component]float64{speedup.SyncMutex: 0.125, speedup.Imbalance: 0.125})
-	after.Warnings = []string{"Disturbed."}
 	const want = `          before  after  change
 speed-up    1.25   1.75   1.40x
 workers        2      2       =
@@ -62,10 +64,9 @@ part of N before  after  change         component
             1.25   1.75   +0.50         speedup
                    0.12          added  imbalance
 1 row changed by less than 0.0018.
-Warning: after: Disturbed.
 `
 	var b bytes.Buffer
-	if err := WriteStackDiff(&b, before, after, Options{}); err != nil || b.String() != want {
+	if err := WriteDiff(&b, before, after, speedup.Summary(), nil, Options{}, speedup.Changes(before, after)); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
 }

@@ -19,7 +19,8 @@ func ExampleWriteDiff() {
 		g.SetProcs(4)
 		return g
 	}
-	text.WriteDiff(os.Stdout, graph(900*time.Millisecond, 300*time.Millisecond), graph(700*time.Millisecond, 100*time.Millisecond), text.Options{})
+	before, after := graph(900*time.Millisecond, 300*time.Millisecond), graph(700*time.Millisecond, 100*time.Millisecond)
+	text.WriteDiff(os.Stdout, before, after, bottle.Summary(), nil, text.Options{}, bottle.Changes(before, after))
 	// Output:
 	// before   after  change
 	// parallelism       3.00    3.57   1.19x

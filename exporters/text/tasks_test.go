@@ -153,7 +153,7 @@ func TestTasksBlockedUnknown(t *testing.T) {
 	if err := text.WriteTasks(&table, p, text.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := text.WriteTasksDiff(&diff, p, checks(), text.Options{}); err != nil {
+	if err := text.WriteDiff(&diff, p, checks(), granularity.Summary(), nil, text.Options{}, granularity.Changes(p, checks())); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{table.String(), diff.String()} {
