@@ -68,8 +68,6 @@ which; .folded is for flamegraph.pl.`, f.run)
 	f.to.only["top"] = []string{"text", "svg", "png", "html"}
 	c.Example = `  bottleneck contention trace.out
   bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
-  bottleneck contention -by root-func,owner-func,lock trace.out
-  bottleneck contention -o joined.pb.gz -pprof joined locks.json
   bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
   bottleneck contention -kind locks -fail 'waiting>1.5' trace.out`
 	return a.reads(c)

@@ -67,10 +67,8 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	c.Example = `  bottleneck record -counters default -o a.zip -- ./program
   bottleneck counters a.zip
   bottleneck counters -by group -metric duration -stat mean,p99 a.zip
-  bottleneck counters -where 'first(5, gc)' -metric gc_assist -by proc a.zip
   bottleneck counters -compare 'first(20, gc, goroutine),all' a.zip
   bottleneck counters -timeline goroutine -o lanes.svg a.zip
-  bottleneck counters -o quanta.pb.gz a.zip && go tool pprof -top quanta.pb.gz
   bottleneck counters -list`
 	return a.reads(c)
 }
@@ -242,7 +240,7 @@ var countersForms = forms((*counted).table, (*counted).picture, formsOf[*counted
 			}
 			return json.NewEncoder(w).Encode(l)
 		}
-		return tableForm((*counted).table, func(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) })(w, c, d)
+		return tableForm((*counted).table, tableJSON)(w, c, d)
 	},
 	"html": tableForm((*counted).table, report.WriteTable), // the picture has no comparison
 	"pprof": func(w io.Writer, c *counted, _ drawing) error {
@@ -437,7 +435,6 @@ func availableTable(all []counters.Available, d drawing) (*result.Table, error) 
 }
 
 var listForms = forms(availableTable, nil, formsOf[[]counters.Available]{
-	"json": tableForm(availableTable, func(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) }),
 	"text": func(w io.Writer, all []counters.Available, d drawing) error {
 		refused := map[string][]string{} // by reason
 		has := slices.DeleteFunc(slices.Clone(all), func(a counters.Available) bool {

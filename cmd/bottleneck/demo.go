@@ -54,8 +54,7 @@ that is the neck. It takes about two seconds.`, d.run)
 	c.Example = `  bottleneck demo
   bottleneck demo -trace demo.trace &&
           bottleneck graph -group region -window 250ms demo.trace
-  bottleneck demo -repair split
-  GOMAXPROCS=4 bottleneck demo -workers 8 -factor 200`
+  bottleneck demo -repair split`
 	return c
 }
 

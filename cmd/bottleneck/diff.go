@@ -77,9 +77,7 @@ NAME is that of -fail of the command that shows the result:
 	c.Example = `  bottleneck diff before.trace after.trace
   bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
   bottleneck diff -fail 'wall > 1.05x' old-*.trace -- new-*.trace
-  bottleneck diff -o diff.svg stack-main.json stack-branch.json
   bottleneck diff -kind ledger -fail 'lost(mutex) > 1.1x' old.trace new.trace
-  bottleneck diff -kind contention -fail 'waited > 1.1x' old.trace new.trace
   bottleneck diff -fail 'tasks(main.crunch).p50 > 1.2x' main.json branch.json`
 	return a.reads(c)
 }

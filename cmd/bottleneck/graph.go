@@ -57,8 +57,6 @@ region or task, everything before -from is decoded.`, f.run)
 	defineBounds(fs, &opt.From, &opt.To, "the trace, or of -generations")
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
-  bottleneck graph -window 500ms -format json trace.out  # one object a line
-  bottleneck graph -collections -group kind -o gc.csv trace.out
   bottleneck graph -group '/^([^.]+)[.]/' trace.out      # by package
   bottleneck graph -o b.pb.gz trace.out && go tool pprof -http=: b.pb.gz
   bottleneck graph -o row.svg one.trace two.trace four.trace

@@ -51,7 +51,6 @@ and the one that ended the wait. Columns of text, for -by, are
 	f.to.only["top"] = f.to.only["by"]
 	c.Example = `  bottleneck ledger trace.out
   bottleneck ledger -by category trace.out
-  bottleneck ledger -from 1s -to 2s -o ledger.csv trace.out
   bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
   bottleneck ledger -o lost.pb.gz trace.out && go tool pprof -http=: lost.pb.gz`
 	return a.reads(c)

@@ -307,29 +307,32 @@ func tableForm[T any](table func(v T, d drawing) (*result.Table, error), write f
 	}
 }
 
+// tableJSON writes the rows of a table on one line.
+func tableJSON(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) }
+
 // forms returns the forms that follow from the table of a result and, unless draw is nil, from its
 // picture. more adds or replaces some.
 func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v T, d drawing) (*picture.Drawing, error), more formsOf[T]) formsOf[T] {
-	out := formsOf[T]{"csv": tableForm(table, text.TableCSV), "md": tableForm(table, markdown.Write), "html": tableForm(table, report.WriteTable)}
+	out := formsOf[T]{"csv": tableForm(table, text.TableCSV), "md": tableForm(table, markdown.Write), "html": tableForm(table, report.WriteTable), "json": tableForm(table, tableJSON)}
 	if draw != nil {
-		drawn := func(write func(w io.Writer, v T, d drawing, p *picture.Drawing) error) func(io.Writer, T, drawing) error {
+		drawn := func(write func(io.Writer, *picture.Drawing) error) func(io.Writer, T, drawing) error {
 			return func(w io.Writer, v T, d drawing) error {
 				p, err := draw(v, d)
 				if err != nil {
 					return err
 				}
-				return write(w, v, d, p)
+				return write(w, p)
 			}
 		}
-		out["svg"] = drawn(func(w io.Writer, _ T, _ drawing, p *picture.Drawing) error { return p.SVG(w) })
-		out["png"] = drawn(func(w io.Writer, _ T, _ drawing, p *picture.Drawing) error { return png.Write(w, p) })
-		out["html"] = drawn(func(w io.Writer, v T, d drawing, p *picture.Drawing) error {
-			var svg strings.Builder
-			if err := p.SVG(&svg); err != nil {
+		svg := drawn(func(w io.Writer, p *picture.Drawing) error { return p.SVG(w) })
+		out["svg"], out["png"] = svg, drawn(png.Write)
+		out["html"] = func(w io.Writer, v T, d drawing) error {
+			var b strings.Builder
+			if err := svg(&b, v, d); err != nil {
 				return err
 			}
-			return tableForm(table, func(w io.Writer, t *result.Table) error { return report.WritePicture(w, t, svg.String()) })(w, v, d)
-		})
+			return tableForm(table, func(w io.Writer, t *result.Table) error { return report.WritePicture(w, t, b.String()) })(w, v, d)
+		}
 	}
 	maps.Copy(out, more)
 	return out

@@ -52,7 +52,6 @@ program if it is not 0.`, func(ctx context.Context, std stdio, args []string) er
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
 	c.Flags().StringVar(&f.serves, "trace-url", "", "of a PROGRAM as it is: read the trace from `URL`, where the program serves it; the verdict follows when the program ends")
 	c.Example = `  bottleneck run -- go run ./cmd/server
-  bottleneck run -dir /tmp -- go test -run=TestLoad ./store
   bottleneck run -fail 'lost(lock)>10%' -- go test -bench=. ./store
   bottleneck run -trace-url http://localhost:6060/debug/pprof/trace -- ./server`
 	a.limited(c)

@@ -448,10 +448,7 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 				run.used, _ = usage.ReadFile(counts) // those of the go command are of no use
 			}
 			run.ops = r.target.iterations()
-			report, err := analyzeFile(ctx, run.trace, "", bn.Options{Want: bn.WantInfo})
-			if errors.Is(err, os.ErrNotExist) {
-				return nil, fmt.Errorf("%s has written no trace to %s", args[0], run.trace)
-			}
+			report, err := analyzeRun(ctx, args[0], run.trace, bn.Options{Want: bn.WantInfo})
 			if err != nil {
 				return nil, err
 			}
@@ -476,6 +473,15 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 		taken = append(taken, run)
 	}
 	return taken, nil
+}
+
+// analyzeRun makes results of the trace that a command should have written.
+func analyzeRun(ctx context.Context, command, trace string, opt bn.Options) (*bn.Report, error) {
+	report, err := analyzeFile(ctx, trace, "", opt)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%s has written no trace to %s", command, trace)
+	}
+	return report, err
 }
 
 // tools are the commands that build a test, by the 15 bytes of a name that the kernel keeps.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +73,6 @@ without a trace, or a program that writes its trace to {trace}.`, func(ctx conte
 	f.to.only["strip"] = []string{"svg", "png", "html"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
   bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
-  bottleneck tasks -strip -o strip.svg pmd.json
   bottleneck tasks -o tasks.pb.gz pmd.json &&
           go tool pprof -top -sample_index=tasks tasks.pb.gz
   bottleneck tasks -fail 'fine-tasks-%>10,cycles/task<20000' pmd.json
@@ -119,14 +117,10 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 	if len(p.Classes) > 0 {
 		return nil
 	}
-	const most = 8
-	switch n := len(names); {
-	case n == 0:
+	if names == nil {
 		return errors.New("there are no classes of tasks at all")
-	case n > most:
-		names = append(names[:most], fmt.Sprintf("%d others", n-most))
 	}
-	return fmt.Errorf("no class matches %q: the classes are %s", f.class, strings.Join(names, ", "))
+	return fmt.Errorf("no class matches %q: the classes are %s", f.class, strings.Join(names[:min(len(names), 8)], ", "))
 }
 
 // tasksForms are the forms of profiles of tasks.
@@ -214,7 +208,6 @@ type sweeper struct {
 // sweepForms are the forms of the result.
 var sweepForms = forms(func(t *result.Table, _ drawing) (*result.Table, error) { return t, nil }, nil, formsOf[*result.Table]{
 	"text": func(w io.Writer, t *result.Table, d drawing) error { return text.WriteTable(w, t, d.Options) },
-	"json": func(w io.Writer, t *result.Table, _ drawing) error { return json.NewEncoder(w).Encode(t) },
 })
 
 // runSweep implements -sweep.
@@ -309,10 +302,7 @@ func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint,
 	if _, err := s.scaler.run(ctx, args, 0, nil); err != nil {
 		return 0, err
 	}
-	report, err := analyzeFile(ctx, trace, "", bn.Options{Want: tasksKind.want, Tasks: s.opt.Tasks})
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, fmt.Errorf("%s has written no trace to %s", args[0], trace)
-	}
+	report, err := analyzeRun(ctx, args[0], trace, bn.Options{Want: tasksKind.want, Tasks: s.opt.Tasks})
 	if err != nil {
 		return 0, err
 	}
