@@ -328,8 +328,8 @@ func (v *verdict) blocked() bool {
 	ready, exact, others := v.ready()
 	they, were, their := one(c.Tasks, "it", "they"), one(c.Tasks, "it was", "they were"), one(c.Tasks, "its", "their")
 	most := v.medianOff()
-	if !others && !most {
-		return false
+	if !most && (!others || v.overhead > 0 && share(v.overhead, v.mean) >= fineOverhead) {
+		return false // a few waited for long; of small ones, that does not make the others larger
 	}
 	if off-ready <= mostlyBlocked*wall {
 		if most && !exact && !(v.utilization >= fullUtilization) {
@@ -518,7 +518,7 @@ func (v *verdict) tooManyWorkers() bool {
 	c.Diagnosis = TooManyWorkers
 	v.because("%s have %d workers on %s: %.1f are under way at a time, and each executes for %s of the %s that it takes on average",
 		tasks(c.Tasks), c.Workers, processors(procs), v.underWay(), duration(v.mean), duration(c.WallNS.Mean()))
-	v.advise("use %d workers, one for each processor: the tasks take no longer together, and each a shorter time", procs)
+	v.advise("use %s, one for each processor: the tasks take no longer together, and each a shorter time", format.Plural(procs, "worker", "workers"))
 	v.where()
 	return true
 }

@@ -273,6 +273,24 @@ func TestFewLongPreemptionsAreNotBlocking(t *testing.T) {
 			t.Errorf("%v delayed: %s, because %q", delayed, d, text)
 		}
 	}
+	// In a trace, a few tasks wait for the collector, for longer than all others take.
+	p = run{procs: 2, tasks: 100_000, each: 700, utilization: 0.9}.profile()
+	p.Source, c = SourceTrace, &p.Classes[0]
+	c.WallNS.AddN(4e6, 50)
+	c.BlockedNS.AddN(4e6, 50)
+	c.ReadyNS.AddN(0, c.BlockedNS.Count())
+	if d, text := verdictOn(p); d != Fine || !strings.Contains(text, "merge ~") {
+		t.Errorf("waits for the collector: %s, because %q", d, text)
+	}
+}
+
+func TestAdviceForOneProcessor(t *testing.T) {
+	p := run{procs: 1, tasks: 4, each: 200 * time.Millisecond, blocked: 600 * time.Millisecond, utilization: 1}.profile()
+	p.Classes[0].Workers = 4
+	p.Run.Ready = 3 * time.Second
+	if d, text := verdictOn(p); d != TooManyWorkers || !strings.Contains(text, "use 1 worker, one for each processor") {
+		t.Errorf("%s, because %q", d, text)
+	}
 }
 
 // If the cost of an empty task is unknown, tasks that may be small are not judged.

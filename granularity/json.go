@@ -173,8 +173,8 @@ func (p *Profile) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// CheckValid returns an error that names the invalid class and field. No time may be negative, no
-// distribution may count more than there are tasks, and no sum may overflow.
+// CheckValid returns an error if a number is out of range: no time may be negative, no distribution
+// may count more than there are tasks, and no sum may overflow.
 func (p *Profile) CheckValid() error {
 	switch {
 	case !(p.Hz >= 0 && p.Hz <= 1e15):

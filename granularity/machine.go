@@ -144,8 +144,12 @@ func (p *Profile) Utilizations() []utilization {
 		return []utilization{own}
 	}
 	return []utilization{own,
-		p.mean("the control group", func(s *Sample) (used, of float64) { return float64(s.CgroupCPU), float64(s.CgroupCapacity) }),
-		p.mean("all programs of the machine", func(s *Sample) (used, of float64) { return float64(s.MachineCPU), float64(s.MachineCapacity) })}
+		p.mean("the control group", func(s *Sample) (used, of float64) {
+			return float64(min(s.CgroupCPU, s.CgroupCapacity)), float64(s.CgroupCapacity)
+		}),
+		p.mean("all programs of the machine", func(s *Sample) (used, of float64) {
+			return float64(min(s.MachineCPU, s.MachineCapacity)), float64(s.MachineCapacity)
+		})}
 }
 
 // mean returns the mean of what a function returns for the samples.

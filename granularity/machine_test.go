@@ -120,6 +120,16 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 }
 
+// The machine counts in steps of 10 ms, which can be more than there was.
+func TestUtilizationIsAtMostWhole(t *testing.T) {
+	p := &Profile{Procs: 1, Samples: []Sample{{Wall: 100, MachineCPU: 204, MachineCapacity: 200, CgroupCPU: 110, CgroupCapacity: 100}}}
+	for _, u := range p.Utilizations()[1:] {
+		if u.Mean != 1 {
+			t.Errorf("%s", u)
+		}
+	}
+}
+
 // Equal intervals of 50, 60 and 70 %: mean 60 %, deviation 10 %, Student's t for two degrees of
 // freedom 4.303.
 func TestMeanUtilization(t *testing.T) {

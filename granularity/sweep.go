@@ -129,8 +129,8 @@ func (p *Profile) work() (tasks, executed, overhead float64) {
 	return tasks, executed, tasks * float64(p.Overhead)
 }
 
-// predicted returns the time of a point, from the first point and the number of its own tasks: the
-// time of the first changes as the sum of work and overhead does. It is not known without profiles.
+// predicted returns the time of a point: that of the first, changed as the sum of work and overhead
+// changes with the number of tasks. It is not known without profiles.
 func (r SweepResult) predicted(p *SweepPoint) (result.Value, bool) {
 	base := &r[0]
 	if base.Profile == nil || p.Profile == nil {

@@ -16,19 +16,16 @@ type Account struct {
 	Start time.Duration // from the beginning of the trace
 	Wall  time.Duration
 	Time  [NumComponents]time.Duration
-	// Solo is the time that all goroutines of the program would take one after the other, with
-	// the same idle time. Σ Solo is Idle plus the summed time in which goroutines ran, or were
-	// in a system call with a processor, Tracer excluded. It is the single-threaded run that an
-	// estimate assumes. Each component is what the workers of a single lane, or what ran beside
-	// them, would be doing.
+	// Solo is the single-threaded run that an estimate assumes: the time that all goroutines of
+	// the program would take one after the other, with the same idle time. Σ Solo is Idle plus
+	// the summed time in which goroutines had a processor, Tracer excluded.
 	Solo [NumComponents]time.Duration
 	// Idle is the time in which no goroutine had a processor. Waking is the part of it in which
 	// a goroutine of the program was ready to run: wake-up latency, not a wait for the outside
 	// world.
 	Idle, Waking time.Duration
 	// Tracer is the time in which the execution tracer's goroutines, and those of this module,
-	// ran beside others. It is not the program's work and not in Solo. While nothing else runs,
-	// they count as one goroutine of the runtime.
+	// ran beside others. While nothing else runs, they count as one goroutine of the runtime.
 	Tracer time.Duration
 	// Company is the time in which more than one goroutine of the program had a processor.
 	Company time.Duration

@@ -11,17 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses,
-// using timeline.ReadTwice. [Estimate] is simpler if only the stack is needed.
-//
-//	e := speedup.NewEstimator(opt)
-//	first := []timeline.Observer{e.First()}
-//	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, first, func(*timeline.Info) []timeline.Observer {
-//		second, err := e.Second()
-//		…
-//		return []timeline.Observer{second}
-//	})
-//	stack, err := e.Stack(info)
+// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses, using
+// timeline.ReadTwice: see the example. [Estimate] is simpler if only the stack is needed.
 type Estimator struct {
 	opt    Options
 	run    run

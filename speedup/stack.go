@@ -118,13 +118,12 @@ func (s *Stack) Of(f Family) (sum float64) {
 	return sum
 }
 
-// WhatIf returns the speed-up if a component were zero. The lane time that it took is then free, a
-// part of 1/N on every lane, and the run is shorter by that amount:
+// WhatIf returns the speed-up if a component were zero, and the remaining work spread over the freed
+// lanes:
 //
 //	S' = T_s / (T_p · (1 − c/N)) = S · N / (N − c)
 //
-// It assumes that the remaining work spreads over the freed lanes. Without all components and the
-// remainder the result is N. It is +Inf if nothing else is left.
+// It is +Inf if nothing else is left.
 func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
 
 func (s *Stack) without(part float64) float64 {

@@ -34,10 +34,8 @@ type comparison struct {
 	High Value `json:"high"`
 }
 
-// compare compares metrics in two sets, and sorts them, largest standardized difference first,
-// those without one last. It automates what Sweeney, Hauswirth and others did by hand in their
-// table 3. It takes about 30 ns per row and metric. The sets may overlap, but a difference then
-// means little.
+// compare compares metrics in two sets, and sorts them, largest standardized difference first. It
+// automates what Sweeney, Hauswirth and others did by hand in their table 3.
 func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]comparison, error) {
 	if len(metrics) == 0 {
 		metrics = e.candidates()
@@ -132,9 +130,8 @@ func newSample(values []float64) *sample {
 	return &sample{values, momentsOf(values), momentsOf(ranking), ranking, true}
 }
 
-// correlate holds the metrics of the set in memory, 16 bytes per row and metric. It takes about 10
-// ns per row and pair, and 150 ns per row and metric for the ranks, or per row and pair if some
-// values are unknown (BenchmarkAnswer). Pairs are computed concurrently.
+// correlate holds the metrics of the set in memory, 16 bytes per row and metric, and computes pairs
+// concurrently.
 func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*correlation, error) {
 	metrics, err := e.compileAll("correlate", 20, texts...)
 	if err != nil {

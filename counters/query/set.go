@@ -3,13 +3,10 @@ package query
 import (
 	"iter"
 	"math/bits"
-	"slices"
 )
 
-// Set is a set of the rows of a [Recording], with a bit for each: 250 kB for two million. A Set is
-// immutable; operations return new ones. Both sides of an operation must be sets of the same
-// recording; rows beyond the length of the shorter one count as not in it. The zero Set has no
-// rows.
+// Set is an immutable set of the rows of a recording, with a bit for each. Both sides of an operation
+// must be sets of the same recording. The zero Set has no rows.
 type Set struct {
 	words []uint64
 	n     int
@@ -85,9 +82,6 @@ func (s *Set) Difference(t *Set) *Set {
 
 // Complement returns the rows of the recording that are not in s.
 func (s *Set) Complement() *Set { return AllRows(s.n).Difference(s) }
-
-// Equal reports whether s and t are sets of the same number of rows and contain the same ones.
-func (s *Set) Equal(t *Set) bool { return s.n == t.n && slices.Equal(s.words, t.words) }
 
 func (s *Set) combine(t *Set, op func(a, b uint64) uint64) *Set {
 	out := NoRows(max(s.n, t.n))

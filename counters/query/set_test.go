@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+// Equal reports whether s and t are sets of the same number of rows and contain the same ones.
+func (s *Set) Equal(t *Set) bool { return s.n == t.n && slices.Equal(s.words, t.words) }
+
 // Every operation against a map of rows.
 func TestSetOperations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

@@ -113,8 +113,7 @@ type tally struct {
 }
 
 // statistics summarizes a metric over n parts of a set; of returns the part of a row. It computes
-// deviations and quantiles if their names are given, and changes if requested. It takes about 15 ns
-// per row, with quantiles 50 ns and 8 bytes (BenchmarkStatistics).
+// deviations and quantiles if their names are given, and changes if requested.
 func (e *Explorer) statistics(ctx context.Context, c *compiled, set *Set, n int, of func(row int) int, names []string, changes bool) ([]Statistics, error) {
 	var wanted []string // quantiles
 	for _, name := range names {
@@ -193,8 +192,7 @@ func (t *tally) statistics(wanted []string) Statistics {
 	return s
 }
 
-// sum is Neumaier's compensated sum. Its error does not grow with the number of terms, and sums of
-// integers are exact while they fit in a float64. The terms are added in the order of the rows.
+// sum is Neumaier's compensated sum: sums of integers are exact while they fit in a float64.
 type sum struct{ s, c float64 }
 
 func (k *sum) add(v float64) {
@@ -219,8 +217,8 @@ func sumOf(n int, f func(i int) float64) float64 {
 	return k.total()
 }
 
-// moments holds the number of values, their mean, and the sum of their squared differences to it.
-// It is a sample for the tests of package stats, whose own sums are not compensated.
+// moments is a sample for the tests of package stats, whose own sums are not compensated: the number
+// of values, their mean, and the sum of their squared differences to it.
 type moments struct {
 	n, mean, squares float64
 	constant         bool
@@ -278,8 +276,7 @@ func quantiles(values []float64, names []string) []float64 {
 }
 
 // selectRanks reorders values, whose first has the index base, so that the values at the given
-// indexes are as if all were sorted. It is a quicksort that skips the parts without such an index,
-// and switches to sorting if the pivots are bad too often.
+// indexes are as if all were sorted: a quicksort that skips the parts without such an index.
 func selectRanks(values []float64, base int, ranks []int, budget int) {
 	for len(ranks) > 0 && len(values) > 1 {
 		if len(values) < 64 || budget == 0 {

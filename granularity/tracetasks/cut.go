@@ -11,18 +11,9 @@ import (
 // its time, to the piece in which it ended. The series of all its pieces show that it was under
 // way.
 
-// tracePieces is the state of a pass that is cut into pieces.
-type tracePieces struct {
-	source *int          // the same for all profiles of this pass
-	number int           // of the current piece
-	missed timeline.Time // in gaps
-}
-
 // Cut ends the current profile at the time t, which must not precede the latest event, returns it,
 // and begins the next one. A task counts in the profile in which it ended. [granularity.Merge]
 // combines consecutive profiles.
-//
-// It takes about 20 µs and 40 kB per class.
 func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	o.end = max(t, o.machine.now)
 	o.machine.finish(o.end)
@@ -37,8 +28,8 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 		p.Classes[i].Series = granularity.FoldBins(p.Start, p.Classes[i].Series, pieceBins)
 	}
 	o.begin = o.end
-	o.pieces.number++
-	o.pieces.missed = 0
+	o.piece++
+	o.missed = 0
 	m := &o.machine
 	o.machine = traceMachine{now: m.now, width: granularity.SampleEvery, running: m.running, mostRunning: m.running, stops: m.stops, stoppedAt: m.stoppedAt}
 	o.forget()
@@ -79,7 +70,7 @@ func (o *Observer) Gap(g *timeline.Gap) {
 		delete(o.open, id)
 	}
 	o.machine.gap(g.To)
-	o.pieces.missed += g.To - g.From
+	o.missed += g.To - g.From
 }
 
 // gap continues at t with nothing running.
@@ -92,5 +83,5 @@ func (m *traceMachine) gap(t timeline.Time) {
 
 // covered returns the time that the profile covers.
 func (o *Observer) covered() time.Duration {
-	return time.Duration(o.end - o.begin - o.pieces.missed)
+	return time.Duration(o.end - o.begin - o.missed)
 }

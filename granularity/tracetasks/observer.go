@@ -42,7 +42,9 @@ type Observer struct {
 	procs      int
 	machine    traceMachine
 	clock      timeline.Clock // the first one
-	pieces     tracePieces
+	pass       *int           // the same for all profiles of this pass
+	piece      int            // the number of the current one
+	missed     timeline.Time  // in gaps of it
 }
 
 // goroutineTasks is the state of a live goroutine.
@@ -90,7 +92,7 @@ func NewObserver(opt Options) *Observer {
 	if opt.MaxSites <= 0 {
 		opt.MaxSites = 2048
 	}
-	o := &Observer{opt: opt, open: map[uint64]*openTask{}, statements: map[string]*timeline.Frame{}}
+	o := &Observer{opt: opt, pass: new(int), open: map[uint64]*openTask{}, statements: map[string]*timeline.Frame{}}
 	o.forget()
 	if opt.AggregateNested {
 		o.living = map[int64]int{}

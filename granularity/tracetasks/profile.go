@@ -91,10 +91,7 @@ func (o *Observer) finishSeries(c *granularity.Class, from *traceClass) {
 
 // warn adds the limits of the profile to its warnings.
 func (o *Observer) warn(p *granularity.Profile) {
-	if o.pieces.source == nil {
-		o.pieces.source = new(int)
-	}
-	p.Finish(o.pieces.source, o.pieces.number)
+	p.Finish(o.pass, o.piece)
 	if o.overflow > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), format.Plural(o.overflow, "task", "tasks")))
 	}

@@ -23,11 +23,8 @@ func Default() *Clock {
 var theClock lazy.Value[*Clock]
 
 // Open returns a clock for the first of the sources (default: the whole [Ladder]) that proves
-// itself by counting. It fails if all of them are refused, which never happens with the whole
-// ladder. It takes about 0.1 ms, and 0.4 ms more the first time.
-//
-// Clocks of different perf-event sources should not be used at the same time: each thread keeps one
-// event open, and changing it loses the count.
+// itself by counting. It fails if all of them are refused. Clocks of different perf-event sources
+// should not be used at the same time: each thread keeps one event open.
 func Open(sources ...Source) (*Clock, error) {
 	if len(sources) == 0 {
 		sources = Ladder
@@ -144,10 +141,9 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 	return c, nil
 }
 
-// probe verifies that the source counts while the thread spins and does not while it sleeps. Other
-// threads may take the processor from the spinning one, and an interrupt may come between reading
-// the source and the ticks, so the best of several short spins decides. Many are tried only if none
-// is good, as on a very busy machine.
+// probe verifies that the source counts while the thread spins and does not while it sleeps. The best
+// of several short spins decides, because other threads may take the processor from the spinning
+// one.
 func (c *Clock) probe(th *Thread) (*Clock, error) {
 	const spin, sleep = 50 * time.Microsecond, 50 * time.Microsecond
 	const least, most = 0.5, 1.1
@@ -183,8 +179,7 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 func (m *Mark) rate(to *Mark) float64 { return float64(to.CPU-m.CPU) / float64(max(to.Wall-m.Wall, 1)) }
 
 // standsStill verifies that the source does not count while the thread sleeps. The best of several
-// sleeps decides, because time that a hypervisor takes just before or after a sleep counts as
-// executed.
+// sleeps decides, because time that a hypervisor takes counts as executed.
 func standsStill(sleep func() (cyclesPerTick float64)) error {
 	var last float64
 	for range 5 {

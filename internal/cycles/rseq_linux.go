@@ -179,8 +179,7 @@ func (a *area) threadClock() int64 {
 var anchorTicks atomic.Int64
 
 // anchor sets the marker and the offset. It returns the first and the last ticks for which the
-// offset holds. If the thread is disturbed repeatedly, or its registration is refused, standing is
-// false; the offset is then as good as one reading of the thread clock.
+// offset holds. If standing is false, the offset is as good as one reading of the thread clock.
 func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 	registered := a.register() == nil
 	loose := 8 * anchorTicks.Load()
@@ -262,9 +261,7 @@ func prepareRseq() {
 }
 
 // probeSleep registers the calling thread and verifies that sleeping clears the marker. A sleep
-// counts only if the thread left its processor, according to the system's count of switches. A sleep
-// that the hypervisor interrupts can be over before it has begun, and then correctly leaves the
-// marker set.
+// counts only if the thread left its processor, according to the system's count of switches.
 func (a *area) probeSleep() error {
 	if err := a.register(); err != nil {
 		return err
@@ -400,9 +397,8 @@ func newArea() *area {
 }
 
 // enter takes ownership of the area for the calling thread and returns the thread ID. In a program
-// without a C library, it asks the kernel to zero life when the thread exits (set_tid_address(2)),
-// unless that is disabled. Go's runtime does not use that address; a C library does, to join its
-// threads.
+// without a C library, which would use that address itself, it asks the kernel to zero life when the
+// thread exits (set_tid_address(2)), unless that is disabled.
 func (a *area) enter() (tid int) {
 	tid = unix.Gettid()
 	atomic.StoreUint32(&a.life, uint32(tid))

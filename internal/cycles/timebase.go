@@ -27,8 +27,7 @@ type Timebase struct {
 
 // TimebaseOf returns the process's timebase. The first call takes 0.3 ms: it reads the counter and
 // the monotonic clock at both ends of an interval of that length, and uses the time between to
-// locate the runtime's state. At each end the tightest of several pairs counts. The tightness is the
-// uncertainty, which [Timebase.Refined] later reduces.
+// locate the runtime's state. [Timebase.Refined] later reduces the uncertainty.
 func TimebaseOf() *Timebase {
 	return theTimebase.Get(func() *Timebase { return calibrate(300*time.Microsecond, prepare) })
 }

@@ -13,10 +13,8 @@
 // An event that opens does not necessarily count: virtual machines accept events that stay at zero.
 // Callers must probe by counting; see package github.com/bottleneck-go/bottleneck/internal/cycles.
 //
-// Costs (2-core virtual machine, Linux 6.18): a Sampler takes 1.2 µs per thread switch plus 0.4 µs
-// per event of its Hits (BenchmarkSwitch); opening and closing an event 2.4 µs; Read 0.34 µs;
-// ReadUser 25–80 ns where the hardware permits it (not measured: that machine has no hardware
-// counters).
+// A Sampler takes 1.2 µs per thread switch plus 0.4 µs per event of its Hits (BenchmarkSwitch), a
+// Read 0.34 µs.
 //
 // On systems other than Linux, everything fails with [errors.ErrUnsupported].
 package perfevent

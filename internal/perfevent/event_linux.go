@@ -18,12 +18,9 @@ type Event struct {
 	buf  [3]uint64 // Read's buffer: on the stack it would escape to the heap
 }
 
-// OpenThread opens the event for the calling thread and starts counting. The caller must have
-// locked its goroutine to the thread. The event counts that thread until Close, even if another
-// thread reads it.
-//
-// If the kernel denies counting in kernel mode (EACCES, EPERM), OpenThread tries again without it;
-// see Spec.
+// OpenThread opens the event for the calling thread, to which the caller must have locked its
+// goroutine, and starts counting. If the kernel denies counting in kernel mode (EACCES, EPERM), it
+// tries again without it; see Spec.
 func OpenThread(spec Spec) (*Event, error) { return open(spec, 0) }
 
 // OpenChildren opens an event that counts the processes that the calling thread starts from now on,

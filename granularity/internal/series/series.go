@@ -1,9 +1,7 @@
 // Package series counts tasks over time in bounded memory.
 //
-// The run is cut into bins of equal width, a power of two of
-// ticks; each bin counts the tasks that ended in it and the time for which
-// tasks were under way. When the run outgrows the bins, pairs of them are folded and the
-// width doubles: the memory stays the same however long the run is.
+// The run is cut into bins of equal width, a power of two of ticks. When the run outgrows the bins,
+// pairs of them are folded and the width doubles.
 package series
 
 // Bins is how many bins there are.
