@@ -66,29 +66,22 @@ func (m *model) boxes(p plot, c chart, label, capWidth float64) (out []shape) {
 
 // draw returns the shapes of a box, without its label.
 func (b placedBox) draw(g *bottle.Graph) *group {
-	out := &group{title: tooltip(b.box, g, b.neck)}
-	slope := kindHatch[b.box.Kind]
-	if slope == 0 || b.rect.h < 2 {
-		out.shapes = append(out.shapes, b.rect)
-		return out
+	out := &group{title: tooltip(b.box, g, b.neck), shapes: []shape{b.rect}}
+	if slope := kindHatch[b.box.Kind]; slope != 0 && b.rect.h >= 2 {
+		out.shapes = append(out.shapes, hatch(b.rect, slope, rgb(b.entry.hatch)))
 	}
-	inner := b.rect
-	if b.rect.border {
-		inner.x, inner.w = inner.x+borderWidth/2, max(0, inner.w-borderWidth)
-		inner.y, inner.h = inner.y+borderWidth/2, max(0, inner.h-borderWidth)
-	}
-	out.shapes = append(out.shapes, b.rect, hatch(inner, slope, rgb(b.entry.hatch)))
 	return out
 }
 
-// drawIdle draws the box of width 0: a dashed line as high as the idle time, between two caps.
+// drawIdle draws the box of width 0.
 func drawIdle(r rect, g *bottle.Graph, capWidth float64) *group {
-	y2 := r.y + r.h
-	out := &group{title: "idle: no goroutine ran for " + format.Duration(g.Idle) + " (" + format.Percent(g.Idle, g.Wall) + ")"}
-	out.shapes = append(out.shapes,
-		lines{segments: []segment{{r.x, y2, r.x, r.y}}, stroke: themed(muted), width: 1.6, dash: 3},
-		lines{segments: []segment{{r.x - capWidth, r.y, r.x + capWidth, r.y}}, stroke: themed(muted), width: 1.6})
-	return out
+	return &group{title: "idle: no goroutine ran for " + format.Duration(g.Idle) + " (" + format.Percent(g.Idle, g.Wall) + ")", shapes: idleShapes(r, capWidth)}
+}
+
+// idleShapes returns a dashed line as high as a rectangle, with a cap.
+func idleShapes(r rect, capWidth float64) []shape {
+	return []shape{lines{segments: []segment{{r.x, r.y + r.h, r.x, r.y}}, stroke: themed(muted), width: 1.6, dash: 3},
+		lines{segments: []segment{{r.x - capWidth, r.y, r.x + capWidth, r.y}}, stroke: themed(muted), width: 1.6}}
 }
 
 // tooltip returns everything that is known about a box.

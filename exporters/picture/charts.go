@@ -78,19 +78,15 @@ func (m *model) rowSentence() string {
 	if len(m.charts) > 6 {
 		return format.Plural(len(m.charts), "run", "runs") + " on the same scales"
 	}
-	of := func(what string, number func(*bottle.Graph) string) string {
-		var all []string
-		for _, c := range m.charts {
-			all = append(all, number(c.graph))
-		}
-		if len(all) == 2 {
-			return what + " " + all[0] + ", then " + all[1]
-		}
-		return what + " " + strings.Join(all, ", ")
+	var wall, parallelism, lost []string
+	for _, g := range m.graphs() {
+		wall, parallelism, lost = append(wall, format.Duration(g.Wall)), append(parallelism, format.Parallelism(g.MeanParallelism())), append(lost, format.Percent(g.Lost(), g.Capacity))
 	}
-	return of("wall time", func(g *bottle.Graph) string { return format.Duration(g.Wall) }) + "; " +
-		of("parallelism", func(g *bottle.Graph) string { return format.Parallelism(g.MeanParallelism()) }) + "; " +
-		of("lost capacity", func(g *bottle.Graph) string { return format.Percent(g.Lost(), g.Capacity) })
+	between := ", "
+	if len(wall) == 2 {
+		between = ", then "
+	}
+	return "wall time " + strings.Join(wall, between) + "; parallelism " + strings.Join(parallelism, between) + "; lost capacity " + strings.Join(lost, between)
 }
 
 // chartGrid is the arrangement of charts.
@@ -141,7 +137,7 @@ func (m *model) allCharts(a chartGrid, left, top, space float64) (out []shape, b
 	if m.runs {
 		foot += lineHeight
 	}
-	clock := newClock(graphs, a.width)
+	clock := newClock(graphs)
 	for i, c := range m.charts {
 		row, column := i/a.columns, i%a.columns
 		p := plot{
@@ -170,11 +166,8 @@ func (m *model) allCharts(a chartGrid, left, top, space float64) (out []shape, b
 		}
 	}
 	s := m.axisTitle() + "; below it, the start of each window"
-	switch {
-	case m.runs:
+	if m.runs {
 		s = m.axisTitle() + "; below it, each run and its wall time"
-	case clock.origin != 0:
-		s += ", from " + clock.origin.String() + " on"
 	}
 	for _, line := range wrap(s, labelSize, space, 3) {
 		out = append(out, text{x: left, y: bottom + 20, s: line, size: labelSize, fill: themed(ink)})
@@ -185,35 +178,23 @@ func (m *model) allCharts(a chartGrid, left, top, space float64) (out []shape, b
 
 // clock formats the starts of windows in one unit.
 type clock struct {
-	origin   time.Duration // origin of the times, if not the beginning of the trace
 	unit     string
 	size     float64
 	decimals int // enough to distinguish the windows
 }
 
-// newClock returns a clock whose texts are at most as wide as a panel. If windows are so short and
-// so late that their starts would have too many digits, it counts from the first of them.
-func newClock(windows []*bottle.Graph, width float64) clock {
-	last := windows[len(windows)-1].Start
-	if c := clockFrom(0, windows); room(c.at(last), axisSize, false) <= width && room(c.at(windows[len(windows)/2].Start), axisSize, false) <= width {
-		return c
-	}
-	return clockFrom(windows[0].Start, windows)
-}
-
-func clockFrom(origin time.Duration, windows []*bottle.Graph) clock {
+func newClock(windows []*bottle.Graph) (c clock) {
 	last, step := time.Duration(0), time.Duration(math.MaxInt64)
 	for i, w := range windows {
-		last = max(last, w.Start-origin)
+		last = max(last, w.Start)
 		if i > 0 && w.Start > windows[i-1].Start {
 			step = min(step, w.Start-windows[i-1].Start)
 		}
 	}
-	c := clock{origin: origin}
-	c.unit, c.size = timeUnit(float64(last))
 	if last == 0 {
-		c.unit, c.size = timeUnit(float64(time.Second))
+		last = time.Second
 	}
+	c.unit, c.size = timeUnit(float64(last))
 	for unit := c.size; unit > float64(step) && c.decimals < 8; unit /= 10 {
 		c.decimals++
 	}
@@ -223,9 +204,5 @@ func clockFrom(origin time.Duration, windows []*bottle.Graph) clock {
 
 // at formats a time.
 func (c clock) at(d time.Duration) string {
-	s := trimZeros(strconv.FormatFloat(float64(d-c.origin)/c.size, 'f', c.decimals, 64)) + " " + c.unit
-	if c.origin != 0 {
-		return "+" + s
-	}
-	return s
+	return trimZeros(strconv.FormatFloat(float64(d)/c.size, 'f', c.decimals, 64)) + " " + c.unit
 }

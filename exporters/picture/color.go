@@ -56,28 +56,32 @@ var kindNames = []struct {
 	{bottle.Tracer, "tracer, bottleneck itself"},
 }
 
-// colorer hands out colors in turn.
-type colorer struct{ next map[*color.RGBA]int }
+// colorer hands out the colors of lists in turn.
+type colorer struct{ given map[*color.RGBA]int }
 
-// pick returns the next color for a box of a kind. After the last color, a list starts again.
-func (c *colorer) pick(kind bottle.Kind, neck bool) color.RGBA {
-	list := coolColors
+// next returns the next color of a list. After the last color, a list starts again.
+func (c *colorer) next(list []color.RGBA) color.RGBA {
+	if c.given == nil {
+		c.given = map[*color.RGBA]int{}
+	}
+	n := c.given[&list[0]]
+	c.given[&list[0]] = n + 1
+	return list[n%len(list)]
+}
+
+// kindColors returns the colors of boxes of a kind.
+func kindColors(kind bottle.Kind, neck bool) []color.RGBA {
 	switch {
 	case kind == bottle.GC:
-		list = gcColors
+		return gcColors
 	case kind == bottle.Runtime:
-		list = runtimeColors
+		return runtimeColors
 	case kind == bottle.Tracer:
-		list = tracerColors
+		return tracerColors
 	case neck:
-		list = warmColors
+		return warmColors
 	}
-	if c.next == nil {
-		c.next = map[*color.RGBA]int{}
-	}
-	n := c.next[&list[0]]
-	c.next[&list[0]] = n + 1
-	return list[n%len(list)]
+	return coolColors
 }
 
 // labelColor returns the color of text on a box: black or white, whichever contrasts more with both

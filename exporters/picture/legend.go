@@ -250,10 +250,9 @@ func swatchRect(x, baseline float64) rect {
 
 // idleSwatch returns a small box of width 0.
 func idleSwatch(x, baseline float64) []shape {
-	sw := swatchRect(x, baseline)
-	mid := x + swatchSide/2
-	return []shape{lines{segments: []segment{{mid, sw.y + sw.h, mid, sw.y}}, stroke: themed(muted), width: 1.6, dash: 3},
-		lines{segments: []segment{{mid - 4, sw.y, mid + 4, sw.y}}, stroke: themed(muted), width: 1.6}}
+	r := swatchRect(x, baseline)
+	r.x += swatchSide / 2
+	return idleShapes(r, 4)
 }
 
 func (e *entry) swatchAt(x, baseline float64) []shape { return e.swatch(swatchRect(x, baseline)) }
@@ -290,31 +289,19 @@ func (t *table) cells(x, baseline float64, r row) (out []shape) {
 	return out
 }
 
-// drawNotes positions the notes under the table: kinds side by side, other notes on separate lines.
+// drawNotes positions the notes under the table, each on lines of its own.
 func (t *table) drawNotes(x, y, right float64) (out []shape, bottom float64) {
-	at := x
-	baseline := y + noteLine
+	y += noteLine
 	for _, n := range t.notes {
+		at := x
 		if n.kind != nil {
-			need := swatchSide + 6 + room(n.text, noteSize, false)
-			if at > x && at+need > right {
-				at, baseline = x, baseline+noteLine+2
-			}
-			out = append(out, n.kind.swatch(rect{x: at, y: baseline - 10, w: 11, h: 11})...)
-			out = append(out, text{x: at + 17, y: baseline, s: n.text, size: noteSize, fill: themed(muted)})
-			at += need + 14
-			continue
+			out = append(out, n.kind.swatch(rect{x: x, y: y - 10, w: 11, h: 11})...)
+			at += 17
 		}
-		if at > x {
-			at, baseline = x, baseline+noteLine+2
-		}
-		for _, line := range wrap(n.text, noteSize, right-x, 3) {
-			out = append(out, text{x: x, y: baseline, s: line, size: noteSize, fill: themed(muted)})
-			baseline += noteLine
+		for _, line := range wrap(n.text, noteSize, right-at, 3) {
+			out = append(out, text{x: at, y: y, s: line, size: noteSize, fill: themed(muted)})
+			y += noteLine
 		}
 	}
-	if at > x {
-		baseline += noteLine
-	}
-	return out, baseline - noteLine + 5
+	return out, y - noteLine + 5
 }

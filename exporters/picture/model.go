@@ -227,7 +227,7 @@ func (m *model) addColors() {
 	slices.SortStableFunc(byShare, func(a, b *entry) int { return cmp.Compare(b.box.Share, a.box.Share) })
 	for _, e := range byShare {
 		if e.neck || e.box.Kind != bottle.Application {
-			e.fill = colors.pick(e.box.Kind, e.neck)
+			e.fill = colors.next(kindColors(e.box.Kind, e.neck))
 		}
 	}
 	for _, e := range m.entries {
@@ -235,7 +235,7 @@ func (m *model) addColors() {
 		case e.box.Kind == bottle.Application && m.folded[keyOf(&e.box)]:
 			e.fill = othersColor
 		case !e.neck && e.box.Kind == bottle.Application:
-			e.fill = colors.pick(e.box.Kind, e.neck)
+			e.fill = colors.next(kindColors(e.box.Kind, e.neck))
 		}
 		e.hatch = e.fill
 		if kindHatch[e.box.Kind] != 0 {

@@ -50,25 +50,23 @@ type stackPart struct {
 	what int
 }
 
-// The colors of families, taken from the boxes of a bottle graph: warm ones for waiting.
-var familyColors = [speedup.NumFamilies][]color.RGBA{
-	speedup.Running:           {hex(0x0072b2)},
-	speedup.GarbageCollection: gcColors,
-	speedup.SequentialPart:    {hex(0x009e73)},
-	speedup.Synchronization: {hex(0xd55e00), hex(0xe69f00), hex(0xf08c5a), hex(0xa84a00), hex(0xf7c46c),
-		hex(0x8a5a00), hex(0xf2b8a0), hex(0xb8860b), hex(0xe8b98a), hex(0xe8d27a)},
-	speedup.InputOutput:     {hex(0x8cd17d), hex(0x5fc8a8), hex(0xbfe3b4)},
-	speedup.SystemCalls:     {hex(0x00695c)},
-	speedup.ImbalanceFamily: {hex(0xf0e442)},
-	speedup.SpawnFamily:     {hex(0xc9b400)},
-	speedup.NoWorkerFamily:  {hex(0xddcc4d)},
-	speedup.Scheduling:      {hex(0x7a8fd6), hex(0x2f5597), hex(0xb3c7ee), hex(0x9fd8f4)},
-	speedup.RuntimeFamily:   {hex(0x8c96a3), hex(0xc3c9d0)},
+// familyColors returns the colors of the components of a family: warm ones for waiting, as in the
+// neck of a bottle graph. The first cool ones are those of the speed-up and the remainder.
+func familyColors(f speedup.Family) []color.RGBA {
+	switch f {
+	case speedup.Synchronization, speedup.ImbalanceFamily, speedup.SpawnFamily, speedup.NoWorkerFamily:
+		return warmColors
+	case speedup.GarbageCollection:
+		return gcColors
+	case speedup.RuntimeFamily:
+		return runtimeColors
+	}
+	return coolColors[2:]
 }
 
 // Colors of parts that are not components.
 var (
-	remainderColor = hex(0x56b4e9)
+	remainderColor = coolColors[1]
 	smallColor     = othersColor
 )
 
@@ -77,20 +75,19 @@ const seen = 0.01
 
 func newStackModel(stacks []*speedup.Stack, opt Options) *stackModel {
 	m := &stackModel{opt: opt, stacks: stacks}
-	m.parts = append(m.parts, m.part("speed-up", hex(0x0072b2), func(s *speedup.Stack) float64 { return s.Speedup }))
+	m.parts = append(m.parts, m.part("speed-up", coolColors[0], func(s *speedup.Stack) float64 { return s.Speedup }))
 	m.parts[0].bold = true
 	if slices.ContainsFunc(stacks, func(s *speedup.Stack) bool { return s.Estimate }) {
 		m.parts[0].name = "speed-up (at most)"
 	}
-	used := map[speedup.Family]int{}
+	var colors colorer
 	var small []stackPart
 	for _, c := range speedup.Delimiters() {
-		list := familyColors[c.Family()]
-		p := m.part(c.Words(), list[used[c.Family()]%len(list)], func(s *speedup.Stack) float64 { return s.Components[c] })
+		p := m.part(c.Words(), smallColor, func(s *speedup.Stack) float64 { return s.Components[c] })
 		p.what = int(c)
 		switch {
 		case m.visible(p):
-			used[c.Family()]++
+			p.fill = colors.next(familyColors(c.Family()))
 			m.parts = append(m.parts, p)
 		case p.any():
 			small = append(small, p)

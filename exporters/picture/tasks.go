@@ -112,9 +112,7 @@ func addUp(rest []granularity.Class) granularity.Class {
 	series := map[int64]*granularity.Bin{}
 	for i := range rest {
 		c := &rest[i]
-		sum.Tasks += c.Tasks
-		sum.Cycles.Merge(&c.Cycles)
-		sum.RunningNS.Merge(&c.RunningNS)
+		sum.Add(c)
 		for _, b := range c.Series {
 			s := series[b.At]
 			if s == nil {
@@ -195,18 +193,16 @@ func (m *tasksModel) sentence() string {
 	if m.p.Wall > 0 {
 		s += " in " + format.Duration(m.p.Wall)
 	}
-	switch {
-	case n[granularity.Fine]+n[granularity.Coarse] == 0:
+	if n[granularity.Fine]+n[granularity.Coarse] == 0 {
 		s += "; none is known to be too small or too large"
-	case n[granularity.Coarse] == 0:
-		s += fmt.Sprintf("; too small: %d", n[granularity.Fine])
-	case n[granularity.Fine] == 0:
-		s += fmt.Sprintf("; too large: %d", n[granularity.Coarse])
-	default:
-		s += fmt.Sprintf("; too small: %d, too large: %d", n[granularity.Fine], n[granularity.Coarse])
 	}
-	if n := n[granularity.Blocked]; n > 0 {
-		s += fmt.Sprintf("; mostly blocked: %d", n)
+	for _, d := range []struct {
+		diagnosis granularity.Diagnosis
+		words     string
+	}{{granularity.Fine, "too small"}, {granularity.Coarse, "too large"}, {granularity.Blocked, "mostly blocked"}} {
+		if n[d.diagnosis] > 0 {
+			s += fmt.Sprintf("; %s: %d", d.words, n[d.diagnosis])
+		}
 	}
 	return s
 }

@@ -205,7 +205,7 @@ func TestTasksTexts(t *testing.T) {
 		p    *granularity.Profile
 		want []string
 	}{
-		{DrawTasks, p, []string{"6,000 tasks of 300 classes", "too small: 1, too large: 1", "292 others", "stock.(*Index).work299", "coarse-grained", "fine-grained", "10k", "4.35 µs", "310 ns"}},
+		{DrawTasks, p, []string{"6,000 tasks of 300 classes", "too small: 1; too large: 1", "292 others", "stock.(*Index).work299", "coarse-grained", "fine-grained", "10k", "4.35 µs", "310 ns"}},
 		{DrawStrip, p, []string{"context switches a second", "CPU utilization of 4 processors", "2 pauses of the garbage collector", "at once", "coarse-grained: ", "time (s)"}},
 		{DrawTasks, tasksSamples()["bytime"], []string{"running time", "10 µs"}},
 		{DrawStrip, tasksSamples()["bytime"], []string{"goroutine switches a second"}},

@@ -123,10 +123,10 @@ function drawBox(g, box, labels) {
 	e.append(s("rect." + border, {x: box.x, y: box.y, width: box.w, height: Math.max(.5, box.h), fill: group.color}));
 	if (BY_KIND[group.kind] && box.h >= 3) e.append(s("rect.hatch", {x: box.x, y: box.y, width: box.w, height: box.h, fill: `url(#hatch-${group.kind})`}));
 	const label = fitText(groupTitle(b.g), box.w - 14, neck);
-	if (box.h >= 17 && label.length >= Math.min(6, groupTitle(b.g).length)) {
+	if (box.h >= 17 && label.length >= .6 * groupTitle(b.g).length) {
 		e.append(s("text.label" + (neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", style: {fill: group.ink}}, label));
 	} else if (box.h >= 1.5) {
-		labels.push({text: groupTitle(b.g), bold: neck, x: box.x + box.w, y: box.y + box.h / 2, share: b.share});
+		labels.push({text: groupTitle(b.g), bold: neck, x: box.x + box.w, y: box.y + Math.min(box.h / 2, box.h - 7), share: b.share});
 	}
 	return e;
 }
@@ -147,12 +147,12 @@ function fitText(text, width, bold) {
 	return lo > 5 ? show(text, lo) : "";
 }
 
-// placeLabels puts labels of small boxes to their right, largest box first, while there is room.
+// placeLabels puts labels of small boxes to their right or above, as the boxes below are wider, largest first, while there is room.
 function placeLabels(root, labels, right, top, bottom) {
 	const taken = [];
 	for (const l of labels.sort((a, b) => b.share - a.share).slice(0, 12)) {
 		const text = fitText(l.text, right - l.x - 18, l.bold);
-		const y = [0, -13, 13, -26, 26].map(d => Math.min(bottom - 6, Math.max(top + 6, l.y + d))).find(y => taken.every(t => Math.abs(t - y) >= 13));
+		const y = [0, -13, -26, -39].map(d => Math.min(bottom - 6, Math.max(top + 6, l.y + d))).find(y => taken.every(t => Math.abs(t - y) >= 13));
 		if (!text || y === undefined) continue;
 		taken.push(y);
 		root.append(s("path.leader", {d: `M${l.x + 2} ${l.y}L${l.x + 9} ${y}`}), s("text.outside" + (l.bold ? ".b" : ""), {x: l.x + 12, y, "dominant-baseline": "central"}, text));
