@@ -3,7 +3,6 @@ package result
 import (
 	"cmp"
 	"fmt"
-
 	"slices"
 )
 
@@ -30,15 +29,9 @@ func Diff(before, after *Table, columns ...string) (*Table, error) {
 			texts = append(texts, name)
 		}
 	}
-	var sides [2]*Table
-	for i, t := range []*Table{before, after} {
-		sums, err := t.By(texts...)
-		if err == nil {
-			sides[i], err = sums.Pick(columns...)
-		}
-		if err != nil {
-			return nil, err
-		}
+	sides, err := sums([]*Table{before, after}, texts, columns)
+	if err != nil {
+		return nil, err
 	}
 	a, b := sides[0], sides[1]
 	out := &Table{Title: after.Title}
@@ -74,21 +67,8 @@ func Diff(before, after *Table, columns ...string) (*Table, error) {
 	}
 	out.Columns = append(out.Columns, Head{Name: "row", Note: true, Help: "whether it is only there after, or was only there before"})
 	out.Columns = append(append(out.Columns, texted...), notes...)
-	paired := map[string][2][]Cell{}
-	var order []string
-	for side, t := range []*Table{a, b} {
-		for _, row := range t.Rows {
-			key := keyOf(row, keys)
-			pair, known := paired[key]
-			if !known {
-				order = append(order, key)
-			}
-			pair[side] = row
-			paired[key] = pair
-		}
-	}
-	for _, key := range order {
-		out.Rows = append(out.Rows, pairRow(a.Columns, paired[key], keys, values, noted))
+	for _, pair := range aligned(sides, keys) {
+		out.Rows = append(out.Rows, pairRow(a.Columns, pair, keys, values, noted))
 	}
 	if len(values) > 0 {
 		out.SortedBy = out.Columns[2].Name // the first change
@@ -97,8 +77,41 @@ func Diff(before, after *Table, columns ...string) (*Table, error) {
 	return out, nil
 }
 
+// sums returns the named columns of each table, summed by texts.
+func sums(tables []*Table, texts, columns []string) ([]*Table, error) {
+	out := make([]*Table, len(tables))
+	for i, t := range tables {
+		by, err := t.By(texts...)
+		if err == nil {
+			out[i], err = by.Pick(columns...)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// aligned returns, for each combination of keys, the row of each table, or nil.
+func aligned(tables []*Table, keys []int) (rows [][][]Cell) {
+	at := map[string]int{}
+	for i, t := range tables {
+		for _, row := range t.Rows {
+			key := keyOf(row, keys)
+			n, known := at[key]
+			if !known {
+				n = len(rows)
+				at[key] = n
+				rows = append(rows, make([][]Cell, len(tables)))
+			}
+			rows[n][i] = row
+		}
+	}
+	return rows
+}
+
 // pairRow returns a row of a diff.
-func pairRow(columns []Head, pair [2][]Cell, keys, values, noted []int) (row []Cell) {
+func pairRow(columns []Head, pair [][]Cell, keys, values, noted []int) (row []Cell) {
 	is, there := Cell{}, pair[0]
 	switch {
 	case pair[0] == nil:
@@ -137,36 +150,29 @@ func pairRow(columns []Head, pair [2][]Cell, keys, values, noted []int) (row []C
 // column for each table, titled by its name, with the sums for each combination of the key texts. A
 // value without rows is 0 or, for means, unknown. Rows are sorted by their largest value.
 func Beside(names []string, tables []*Table, column string, keys ...string) (*Table, error) {
-	out := &Table{}
-	at := map[string]int{}
+	sides, err := sums(tables, keys, append(keys[:len(keys):len(keys)], column))
+	if err != nil {
+		return nil, err
+	}
 	texts := make([]int, len(keys))
 	for k := range texts {
 		texts[k] = k
 	}
-	for i, t := range tables {
-		sums, err := t.By(keys...)
-		if err == nil {
-			sums, err = sums.Pick(append(keys[:len(keys):len(keys)], column)...)
-		}
-		if err != nil {
-			return nil, err
-		}
-		h := sums.Columns[len(keys)]
-		if i == 0 {
-			out.Columns = slices.Insert(sums.Columns[:len(keys)], 1, make([]Head, len(tables))...)
-		}
-		for _, row := range sums.Rows {
-			key := keyOf(row, texts)
-			n, known := at[key]
-			if !known {
-				n = len(out.Rows)
-				at[key] = n
-				out.Rows = append(out.Rows, slices.Insert(slices.Clone(row[:len(keys)]), 1, slices.Repeat([]Cell{{Known: h.Unit.Whole()}}, len(tables))...))
-			}
-			out.Rows[n][1+i] = row[len(keys)]
-		}
+	out := &Table{Columns: slices.Insert(sides[0].Columns[:len(keys):len(keys)], 1, make([]Head, len(tables))...)}
+	for i, t := range sides {
+		h := t.Columns[len(keys)]
 		h.Name, h.Title = fmt.Sprintf("%s_%d", column, i+1), names[i]
 		out.Columns[1+i] = h
+	}
+	for _, of := range aligned(sides, texts) {
+		there := of[slices.IndexFunc(of, func(row []Cell) bool { return row != nil })]
+		row := slices.Insert(slices.Clone(there[:len(keys)]), 1, slices.Repeat([]Cell{{Known: out.Columns[1].Unit.Whole()}}, len(tables))...)
+		for i, from := range of {
+			if from != nil {
+				row[1+i] = from[len(keys)]
+			}
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	largest := func(row []Cell) (most float64) {
 		for i := range tables {

@@ -213,23 +213,23 @@ func TestBeside(t *testing.T) {
 
 func TestUnits(t *testing.T) {
 	for _, tt := range []struct {
-		unit                  result.Unit
-		value                 result.Value
-		people, machine, best string
+		unit            result.Unit
+		value           result.Value
+		people, machine string
 	}{
-		{result.Duration, result.Int(1500 * time.Microsecond), "1.5 ms", "1500000", "lower"},
-		{result.Bytes, result.Int(35_200_000), "35.2MB", "35200000", "lower"},
-		{result.Count, result.Int(1371), "1,371", "1371", "lower"},
-		{result.Cycles, result.Int(2110), "2.11k", "2110", "lower"},
-		{result.Ratio, result.Float(.2719), "27.2%", "0.2719", "lower"},
-		{result.Number, result.Float(3.0801), "3.08", "3.0801", "higher"},
-		{result.Number, result.Float(1e-9), "0.00", "1e-09", "higher"},
-		{result.Number, result.Float(math.Inf(1)), "–", "", "higher"},
-		{result.Text, result.Str("a/b"), "a/b", "a/b", ""},
-		{result.Func, result.Value{Text: "example.com/a/b.F", More: []string{"c", "d"}}, "b.F +2", "example.com/a/b.F c d", ""},
+		{result.Duration, result.Int(1500 * time.Microsecond), "1.5 ms", "1500000"},
+		{result.Bytes, result.Int(35_200_000), "35.2MB", "35200000"},
+		{result.Count, result.Int(1371), "1,371", "1371"},
+		{result.Cycles, result.Int(2110), "2.11k", "2110"},
+		{result.Ratio, result.Float(.2719), "27.2%", "0.2719"},
+		{result.Number, result.Float(3.0801), "3.08", "3.0801"},
+		{result.Number, result.Float(1e-9), "0.00", "1e-09"},
+		{result.Number, result.Float(math.Inf(1)), "–", ""},
+		{result.Text, result.Str("a/b"), "a/b", "a/b"},
+		{result.Func, result.Value{Text: "example.com/a/b.F", More: []string{"c", "d"}}, "b.F +2", "example.com/a/b.F c d"},
 	} {
-		if people, machine := tt.unit.Format(tt.value), tt.unit.Machine(tt.value); people != tt.people || machine != tt.machine || tt.unit.Better() != tt.best {
-			t.Errorf("%v: %q, %q, %q, want %q, %q, %q", tt.value, people, machine, tt.unit.Better(), tt.people, tt.machine, tt.best)
+		if people, machine := tt.unit.Format(tt.value), tt.unit.Machine(tt.value); people != tt.people || machine != tt.machine {
+			t.Errorf("%v: %q, %q, want %q, %q", tt.value, people, machine, tt.people, tt.machine)
 		}
 	}
 }

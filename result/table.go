@@ -119,17 +119,22 @@ func index(columns []Head, name string) (int, error) {
 	return -1, Unknown(name, names)
 }
 
-// UnknownName is the error for an unknown name, such as that of a missing column.
-type UnknownName struct{ msg string }
+type unknownName string
 
-func (e *UnknownName) Error() string { return e.msg }
+func (e unknownName) Error() string { return string(e) }
 
-// Unknown returns an [*UnknownName] with a suggestion.
+// Unknown returns the error for an unknown name, such as that of a missing column, with a suggestion.
 func Unknown(name string, known []string) error {
 	if near := spelling.Nearest(name, known); near != "" {
-		return &UnknownName{fmt.Sprintf("unknown name %q; did you mean %s?", name, near)}
+		return unknownName(fmt.Sprintf("unknown name %q; did you mean %s?", name, near))
 	}
-	return &UnknownName{fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", "))}
+	return unknownName(fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", ")))
+}
+
+// IsUnknown reports whether an error is one of [Unknown] itself, not one that wraps it.
+func IsUnknown(err error) bool {
+	_, is := err.(unknownName)
+	return is
 }
 
 // Total returns the sums or means of the columns, depending on the unit. It is unknown for texts,
@@ -337,17 +342,14 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 			if k > 0 {
 				b.WriteByte(',')
 			}
-			name, err := json.Marshal(t.Columns[k].Name)
-			if err != nil {
-				return nil, err
+			for i, v := range []any{t.Columns[k].Name, t.Columns[k].Unit.json(c)} {
+				text, err := json.Marshal(v)
+				if err != nil {
+					return nil, err
+				}
+				b.Write([]byte(":")[:i])
+				b.Write(text)
 			}
-			v, err := json.Marshal(t.Columns[k].Unit.json(c))
-			if err != nil {
-				return nil, err
-			}
-			b.Write(name)
-			b.WriteByte(':')
-			b.Write(v)
 		}
 		b.WriteByte('}')
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Unit is the unit of a column's values. It determines their format and alignment, whether values
-// of several rows are summed or averaged, and whether less is better.
+// Unit is the unit of a column's values. It determines their format and alignment, and whether
+// values of several rows are summed or averaged.
 type Unit uint8
 
 // The units. Durations are in nanoseconds: of wall time, or of processors' or goroutines' time.
 const (
 	Text     Unit = iota
 	Func          // the name of a function, shortened for people
-	Duration      // summed; lower is better
-	Bytes         // summed; lower is better
-	Count         // summed; lower is better
-	Cycles        // summed; lower is better
-	Ratio         // a part of a whole: 0.27 is 27 %. Averaged; lower is better
-	Number        // any other, such as a parallelism. Averaged; higher is better
+	Duration      // summed
+	Bytes         // summed
+	Count         // summed
+	Cycles        // summed
+	Ratio         // a part of a whole: 0.27 is 27 %. Averaged
+	Number        // any other, such as a parallelism. Averaged
 )
 
 // IsText reports whether the values are texts, which are left-aligned and identify rows.
@@ -31,17 +31,6 @@ func (u Unit) IsText() bool { return u == Text || u == Func }
 
 // Whole reports whether the values are integers, which are summed. Others are averaged.
 func (u Unit) Whole() bool { return u == Duration || u == Bytes || u == Count || u == Cycles }
-
-// Better returns "lower" or "higher", as in benchmark unit lines, or "" for texts.
-func (u Unit) Better() string {
-	switch {
-	case u.IsText():
-		return ""
-	case u == Number:
-		return "higher"
-	}
-	return "lower"
-}
 
 // Format formats a value for people, in a few characters. It may contain µ and –. Texts are
 // unchanged: see internal/format.Clean.

@@ -66,7 +66,7 @@ func (ms *measures) names() (names []string) {
 	return names
 }
 
-// find returns the measure with a name; the error may be an [*result.UnknownName].
+// find returns the measure with a name; the error may be one of [result.Unknown].
 func (ms *measures) find(name string) (measure, error) {
 	if i := slices.Index(ms.names(), name); i >= 0 {
 		return ms.whole[i], nil
@@ -286,7 +286,7 @@ func (c *conditions) resolve(one *condition) (err error) {
 	}
 	var known []string
 	var wrong error // the name or the value does not fit a measure
-	var unknown *result.UnknownName
+	var unknown error
 	for _, about := range c.about {
 		m, err := about.find(one.name)
 		if err == nil && !one.quotient {
@@ -294,7 +294,9 @@ func (c *conditions) resolve(one *condition) (err error) {
 		}
 		if err == nil {
 			one.in[about] = limited{m, limit}
-		} else if !errors.As(err, &unknown) || unknown != err {
+		} else if result.IsUnknown(err) {
+			unknown = err
+		} else {
 			wrong = err
 		}
 		known = append(known, about.names()...)
