@@ -57,6 +57,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Want is a set of results. The zero value means all of them.
@@ -152,7 +153,7 @@ type Report struct {
 	// Ledger accounts for the capacity of the processors between Options.Bottle.From and To.
 	// Verdict states what limits the program; Bottle and Ledger also contain it.
 	Ledger  *ledger.Ledger
-	Verdict *diagnose.Verdict
+	Verdict *verdict.Verdict
 }
 
 // analyses holds the observers of a report; those of unwanted results are nil.

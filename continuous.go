@@ -15,6 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // ContinuousOptions configures [Continuous]. The zero value is ready to use.
@@ -340,7 +341,7 @@ func (c *Continuous) live(w *window) *Live {
 
 // judge makes the verdict of a merged window. The verdict states that it is as uncertain as the
 // numbers. Bursts do not show which goroutines never end.
-func (c *Continuous) judge(l *Live) *diagnose.Verdict {
+func (c *Continuous) judge(l *Live) *verdict.Verdict {
 	waits := *l.Contention
 	waits.Unfinished = nil
 	graph := *l.Bottle

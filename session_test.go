@@ -15,6 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // The wall clock is set back by an hour between the second and the third of four windows of one
@@ -65,7 +66,7 @@ func TestThrottlingIsInTheWarnings(t *testing.T) {
 		{"the second", c.Windows()[1], "throttled in 50% of its periods"},
 		{"the third", c.Windows()[2], ""},
 	} {
-		finding := slices.IndexFunc(w.live.Verdict.Findings, func(f diagnose.Finding) bool { return f.Kind == diagnose.Throttled })
+		finding := slices.IndexFunc(w.live.Verdict.Findings, func(f verdict.Finding) bool { return f.Kind == diagnose.Throttled })
 		if (finding >= 0) != (w.want != "") {
 			t.Errorf("%s: finding %d of %+v", w.name, finding, w.live.Verdict.Findings)
 		}
@@ -98,7 +99,7 @@ func TestNotedThrottlingIsInTheVerdict(t *testing.T) {
 	if r.Bottle.Throttles != 17 || r.Bottle.Throttled != time.Second {
 		t.Errorf("throttled %d times for %v, want 17 and 1s", r.Bottle.Throttles, r.Bottle.Throttled)
 	}
-	at := slices.IndexFunc(r.Verdict.Findings, func(f diagnose.Finding) bool { return f.Kind == diagnose.Throttled })
+	at := slices.IndexFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Kind == diagnose.Throttled })
 	if at < 0 || at > 1 || !strings.Contains(r.Verdict.Findings[at].Title, "used up its quota of processor time 17 times") {
 		t.Errorf("finding %d of %+v", at, r.Verdict.Findings)
 	}

@@ -10,14 +10,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // A goroutine that runs alone in C code, or in short system calls, is limited by these.
 func TestAloneInCalls(t *testing.T) {
-	at := ledger.Place{Func: "main.fetch", File: "/src/main.go", Line: 16}
+	at := timeline.Place{Func: "main.fetch", File: "/src/main.go", Line: 16}
 	for _, tt := range []struct {
 		ran   ledger.Category
-		kind  diagnose.Kind
+		kind  verdict.Kind
 		title string
 	}{
 		{ledger.C, diagnose.Cgo, "C code at main.fetch main.go:16 left 50% of the capacity idle: no others ran beside main.main, which calls it."},
@@ -45,10 +47,10 @@ func TestAloneInCalls(t *testing.T) {
 // A consumer that runs most of the time causes the gaps that end when the producers it releases
 // have woken up. No repair of the waits gains more than its running time leaves.
 func TestSlowConsumerSetsThePace(t *testing.T) {
-	receive := ledger.Place{Func: "main.consume", File: "/src/main.go", Line: 7}
+	receive := timeline.Place{Func: "main.consume", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
 		ran  time.Duration // by the consumer, in 1 s
-		kind diagnose.Kind
+		kind verdict.Kind
 		gain float64
 	}{
 		{890 * time.Millisecond, diagnose.Serial, 1 / 0.6},
@@ -76,7 +78,7 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 
 // Goroutines that are too short to show a call chain have the line that starts them.
 func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
-	start := ledger.Place{Func: "main.start", File: "/src/main.go", Line: 7}
+	start := timeline.Place{Func: "main.start", File: "/src/main.go", Line: 7}
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 		{Category: ledger.Code, Group: "main.start.func1", Time: time.Second, Count: 100},
 		{Category: ledger.NoWork, Beside: "main.start.func1", Time: 900 * time.Millisecond, Count: 1},
@@ -93,8 +95,8 @@ func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 // The goroutines of a server have the name of the handler that most of them are seen to run.
 func TestServerIsNamedAfterItsHandler(t *testing.T) {
 	const serve = "net/http.(*conn).serve"
-	library := ledger.Place{Func: serve, File: "/go/src/net/http/server.go", Line: 9}
-	handle := ledger.Place{Func: "main.handle", File: "/src/main.go", Line: 7}
+	library := timeline.Place{Func: serve, File: "/go/src/net/http/server.go", Line: 9}
+	handle := timeline.Place{Func: "main.handle", File: "/src/main.go", Line: 7}
 	box := func(name string, ran time.Duration, starts ...string) bottle.Box {
 		return bottle.Box{Kind: bottle.Application, Group: name, Starts: starts, Goroutines: 1, Running: ran, SelfParallelism: 1}
 	}
@@ -126,10 +128,12 @@ func TestLockOnOneProcessor(t *testing.T) {
 	frame := func(line int) *contention.Stack {
 		return &contention.Stack{Frames: []contention.Frame{{Func: "main.add", File: "/src/main.go", Line: line}}}
 	}
-	place := func(line int) ledger.Place { return ledger.Place{Func: "main.add", File: "/src/main.go", Line: line} }
+	place := func(line int) timeline.Place {
+		return timeline.Place{Func: "main.add", File: "/src/main.go", Line: line}
+	}
 	for _, tt := range []struct {
 		held time.Duration // of 1 s
-		kind diagnose.Kind
+		kind verdict.Kind
 	}{{900 * time.Millisecond, diagnose.Lock}, {300 * time.Millisecond, diagnose.OneProc}} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 3 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.add", Site: place(8), Time: tt.held, Count: 100},

@@ -1,4 +1,4 @@
-package causes
+package diagnose_test
 
 import "syscall"
 

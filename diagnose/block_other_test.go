@@ -1,6 +1,6 @@
 //go:build !linux
 
-package causes
+package diagnose_test
 
 import "time"
 

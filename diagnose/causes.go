@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Each row of the ledger that is not the program's own work belongs to one cause: what a processor
@@ -25,22 +27,21 @@ type diagnosis struct {
 	Results
 	l          *ledger.Ledger
 	boxes      map[string]*bottle.Box
-	code       map[string][]int              // rows of code by group, largest first
-	locks      map[ledger.Place]ledger.Place // union-find over places of locks
-	lockAge    map[ledger.Place]int          // by place that acquires a lock: its position among these
-	limits     map[string]ledger.Place       // by group: where it waits at a semaphore
-	limitAt    map[ledger.Place]*limit
-	behalf     map[string]served              // by group: see servedBy
-	handler    map[string]string              // by group: see findHandlers
-	tiny       map[string]bool                // groups of many goroutines with almost no work each
-	short      map[string]bool                // and with so little work that waiting for them may cost as much
-	tracers    map[string]bool                // groups of the tracer
-	grown      map[string]bool                // groups whose goroutines start others of the group
-	stops      map[ledger.Place]time.Duration // time for which the program stopped the world there, except for the collector
-	sums                                      // of the rows
-	asked      map[ledger.Place]int64         // the program's own calls for a collection, by place; 0 if it only yields there
-	waitPlaces map[ledger.Place]int64         // waits for channels by place: see blocksAt
-	handed     map[string]*handOvers          // by group
+	code       map[string][]int                  // rows of code by group, largest first
+	locks      map[timeline.Place]timeline.Place // union-find over places of locks
+	lockAge    map[timeline.Place]int            // by place that acquires a lock: its position among these
+	limits     map[string]timeline.Place         // by group: where it waits at a semaphore
+	limitAt    map[timeline.Place]*limit
+	behalf     map[string]served                // by group: see servedBy
+	handler    map[string]string                // by group: see findHandlers
+	tiny       map[string]bool                  // groups of many goroutines with almost no work each
+	short      map[string]bool                  // and with so little work that waiting for them may cost as much
+	grown      map[string]bool                  // groups whose goroutines start others of the group
+	stops      map[timeline.Place]time.Duration // time for which the program stopped the world there, except for the collector
+	sums                                        // of the rows
+	asked      map[timeline.Place]int64         // the program's own calls for a collection, by place; 0 if it only yields there
+	waitPlaces map[timeline.Place]int64         // waits for channels by place: see blocksAt
+	handed     map[string]*handOvers            // by group
 	causes     []*cause
 	byKey      map[key]*cause
 	lockTable  []*contention.Tree
@@ -52,7 +53,6 @@ type sums struct {
 	ran      map[string]ran // by group, as called
 	at       map[visited]visits
 	waitRows []int         // that end with a wait for a lock
-	yields   time.Duration // for which processors were empty until a goroutine continued that had yielded
 	known    time.Duration // of what ran with a place
 	nameless time.Duration // of code with neither a name nor a place
 	inC      *ledger.Row   // the largest of C code
@@ -62,14 +62,14 @@ type sums struct {
 
 // ran is what the goroutines of a group did.
 type ran struct {
-	code, calls, c, yields time.Duration
-	inC, started           *ledger.Row // the largest of C code, and of goroutines that the program had just started
+	code, calls, c time.Duration
+	inC, started   *ledger.Row // the largest of C code, and of goroutines that the program had just started
 }
 
 // visited is a place where code or system calls ran.
 type visited struct {
 	category ledger.Category
-	place    ledger.Place
+	place    timeline.Place
 }
 
 // visits are the slices that ended there, in spun of which goroutines may have spun for a lock.
@@ -80,8 +80,8 @@ type visits struct {
 
 // key identifies a cause.
 type key struct {
-	kind  Kind
-	place ledger.Place
+	kind  verdict.Kind
+	place timeline.Place
 	name  string
 }
 
@@ -121,25 +121,36 @@ func (c *cause) take(from *cause) {
 }
 
 // callers returns the callers of the place of a cause.
-func (c *cause) callers(d *diagnosis) []ledger.Place {
+func (c *cause) callers(d *diagnosis) []timeline.Place {
 	if l := d.limitAt[c.place]; c.kind == Limit && l != nil {
 		return l.callers
 	}
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Site == c.place && len(r.Callers) > 0 {
+	for r := range d.rowsOf(c) {
+		if r.Site == c.place && len(r.Callers) > 0 {
 			return r.Callers
 		}
 	}
 	return nil
 }
 
+// rowsOf returns the rows of a cause, largest first.
+func (d *diagnosis) rowsOf(c *cause) iter.Seq[*ledger.Row] {
+	return func(yield func(*ledger.Row) bool) {
+		for _, i := range c.rows {
+			if !yield(&d.l.Rows[i]) {
+				return
+			}
+		}
+	}
+}
+
 func (d *diagnosis) index() {
 	d.behalf = map[string]served{}
-	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
-	d.lockAge, d.grown = map[ledger.Place]int{}, map[string]bool{}
-	d.tiny, d.short, d.tracers, d.stops = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[ledger.Place]time.Duration{}
+	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
+	d.lockAge, d.grown = map[timeline.Place]int{}, map[string]bool{}
+	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
-	d.asked = map[ledger.Place]int64{}
+	d.asked = map[timeline.Place]int64{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -172,8 +183,6 @@ func (d *diagnosis) index() {
 		case ledger.C:
 			g.c += r.Time
 			g.inC, d.inC = cmp.Or(g.inC, r), cmp.Or(d.inC, r)
-		case ledger.Tracer:
-			d.tracers[r.Group] = true
 		case ledger.Runtime:
 			if d.own(r.Site) {
 				d.stops[r.Site] += r.Time
@@ -203,10 +212,6 @@ func (d *diagnosis) index() {
 			}
 		case r.Wait == timeline.WaitYield.String():
 			d.asked[r.Site] = 0
-			if r.Category.Empty() {
-				d.yields += r.Time
-				g.yields += r.Time
-			}
 		case r.Wait == timeline.WaitSemaphore.String():
 			if _, known := d.limits[r.Group]; !known {
 				d.limits[r.Group] = r.Site
@@ -215,9 +220,6 @@ func (d *diagnosis) index() {
 		d.ran[group] = g
 	}
 	d.findAsked()
-	for group := range d.code {
-		delete(d.tracers, group) // part of the program: it starts and stops the tracer
-	}
 }
 
 // mostlyTiny reports whether three of four goroutines of a group ran for less than tinyRunning. The
@@ -269,7 +271,7 @@ func (d *diagnosis) called(group string) string {
 	return group
 }
 
-func (d *diagnosis) find(p ledger.Place) ledger.Place {
+func (d *diagnosis) find(p timeline.Place) timeline.Place {
 	for {
 		up, ok := d.locks[p]
 		if !ok || up == p {
@@ -281,7 +283,7 @@ func (d *diagnosis) find(p ledger.Place) ledger.Place {
 
 // union joins the places that acquire and release one lock. The place in the largest row of those
 // that acquire it represents all of them.
-func (d *diagnosis) union(acquires, releases ledger.Place) {
+func (d *diagnosis) union(acquires, releases timeline.Place) {
 	if _, known := d.lockAge[acquires]; !known {
 		d.lockAge[acquires] = len(d.lockAge)
 	}
@@ -315,7 +317,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergeYields, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -408,19 +410,6 @@ func (d *diagnosis) mergeTurns() {
 	}
 }
 
-// mergeYields corrects an apparent serial part: a goroutine that yields is ready again at once.
-func (d *diagnosis) mergeYields() {
-	for _, c := range d.causes {
-		if c.kind != Serial {
-			continue
-		}
-		yielding := d.yields - d.ran[c.name].yields
-		if yielding > 0 && yielding*time.Duration(d.l.Procs-1) >= c.lost {
-			d.causeOf(key{kind: Starved}).take(c)
-		}
-	}
-}
-
 // mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so
 // little work at a time that the hand-over takes as long. Dividing such work gains nothing.
 func (d *diagnosis) mergePieces() {
@@ -454,7 +443,7 @@ func (d *diagnosis) mergePieces() {
 }
 
 // mergeSites adds up the causes of one kind if no place has two thirds of their total.
-func (d *diagnosis) mergeSites(kind Kind) {
+func (d *diagnosis) mergeSites(kind verdict.Kind) {
 	var sum, largest time.Duration
 	for _, c := range d.causes {
 		if c.kind == kind {
@@ -478,8 +467,8 @@ const severalPlaces = "several places"
 
 // waitsFor returns how long the goroutines of other waited for those of c, which ran alone.
 func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
+	for r := range d.rowsOf(c) {
+		if r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
 			sum += r.Time
 		}
 	}
@@ -507,8 +496,8 @@ func (d *diagnosis) mergeHeld() {
 			}
 			var all time.Duration // such waits of its owners
 			groups := map[string]bool{}
-			for _, i := range c.rows {
-				if r := &d.l.Rows[i]; !groups[r.Group] {
+			for r := range d.rowsOf(c) {
+				if !groups[r.Group] {
 					groups[r.Group] = true
 					if b := d.boxes[r.Group]; b != nil {
 						all += b.Waiting[wait]
@@ -563,8 +552,8 @@ func (d *diagnosis) mergeUnder() {
 			continue
 		}
 		owners := map[string]bool{}
-		for _, i := range lock.rows {
-			if r := &d.l.Rows[i]; r.Waker != "" {
+		for r := range d.rowsOf(lock) {
+			if r.Waker != "" {
 				owners[d.called(r.Waker)] = true
 			}
 		}
@@ -573,8 +562,8 @@ func (d *diagnosis) mergeUnder() {
 			switch {
 			case c.kind == Syscalls && c.alone == 0:
 				var under time.Duration
-				for _, i := range c.rows {
-					if r := &d.l.Rows[i]; spans.contain(r) {
+				for r := range d.rowsOf(c) {
+					if spans.contain(r) {
 						under += r.Time
 					}
 				}
@@ -595,9 +584,9 @@ type span struct{ from, to int }
 
 // spansOf returns the lines between those where a function acquires a lock and those where it
 // releases the lock. If a library does both, that is the line that calls the library.
-func (d *diagnosis) spansOf(lock ledger.Place) spans {
+func (d *diagnosis) spansOf(lock timeline.Place) spans {
 	all := spans{}
-	add := func(acquires, releases ledger.Place) {
+	add := func(acquires, releases timeline.Place) {
 		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line || d.find(acquires) != lock {
 			return
 		}
@@ -614,7 +603,7 @@ func (d *diagnosis) spansOf(lock ledger.Place) spans {
 		return all
 	}
 	for i := range d.Contention.Pairs {
-		if p := &d.Contention.Pairs[i]; isLock(string(p.Kind)) && p.Waiter.Stack != nil && p.Owner.Stack != nil {
+		if p := &d.Contention.Pairs[i]; isLock(string(p.Kind)) {
 			acquires, _ := d.placeIn(p.Waiter.Stack)
 			releases, _ := d.placeIn(p.Owner.Stack)
 			add(acquires, releases)
@@ -626,44 +615,41 @@ func (d *diagnosis) spansOf(lock ledger.Place) spans {
 // contain reports whether what ran in a row did so between the lines. A slice that ends where the
 // lock is acquired ran before.
 func (s spans) contain(r *ledger.Row) bool {
-	in := func(p ledger.Place, site bool) bool {
+	in := func(p timeline.Place, site bool) bool {
 		at, known := s[p.Func]
 		return known && at.from <= p.Line && p.Line <= at.to && (!site || at.from == at.to || p.Line > at.from)
 	}
-	return in(r.Site, true) || slices.ContainsFunc(r.Callers, func(p ledger.Place) bool { return in(p, false) })
+	return in(r.Site, true) || slices.ContainsFunc(r.Callers, func(p timeline.Place) bool { return in(p, false) })
 }
 
 // placeOfLock returns the place where goroutines waited most for a mutex or RWMutex.
-func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool) {
+func (d *diagnosis) placeOfLock(l *contention.Lock) (p timeline.Place, known bool) {
 	var most time.Duration
 	for i := range d.Contention.Waits {
-		if w := &d.Contention.Waits[i]; w.Lock == l && isLock(string(w.Kind)) && w.Waiter.Stack != nil && w.Waited > most {
+		if w := &d.Contention.Waits[i]; w.Lock == l && isLock(string(w.Kind)) && w.Waited > most {
 			p, _ = d.placeIn(w.Waiter.Stack)
 			most = w.Waited
 		}
 	}
-	return p, p != (ledger.Place{})
+	return p, p != (timeline.Place{})
 }
 
 // findAsked finds the places where the program requests collections. There goroutines wait for the
 // collector and yield until it has swept, but do not assist it, as they do where memory is
 // allocated. The place may be in package testing, which collects before each run of a benchmark.
 func (d *diagnosis) findAsked() {
-	maps.DeleteFunc(d.asked, func(p ledger.Place, _ int64) bool { return d.at[visited{ledger.GCAssist, p}].count > 0 })
+	maps.DeleteFunc(d.asked, func(p timeline.Place, _ int64) bool { return d.at[visited{ledger.GCAssist, p}].count > 0 })
 	if d.Contention == nil {
 		return
 	}
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
-		if w.Kind != contention.GCKind || w.Waiter.Stack == nil {
+		if w.Kind != contention.GCKind {
 			continue
 		}
-		for _, f := range w.Waiter.Stack.Frames {
-			p := ledger.Place{Func: f.Func, File: f.File, Line: f.Line}
-			if n, yields := d.asked[p]; yields {
-				d.asked[p] = n + w.Contentions
-				break
-			}
+		yields := func(f contention.Frame) bool { _, yields := d.asked[placeOf(f)]; return yields }
+		if frames := framesOf(w.Waiter.Stack); slices.ContainsFunc(frames, yields) {
+			d.asked[placeOf(frames[slices.IndexFunc(frames, yields)])] += w.Contentions
 		}
 	}
 }
@@ -731,12 +717,10 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true
-	case nothing, r.Category == ledger.WakeUp && (!d.setsPace(ran) || slices.Contains(d.l.Pinned, r.Group)):
+	case nothing, r.Category == ledger.WakeUp && !d.setsPace(ran):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
-	case d.tracers[ran]:
-		return key{kind: Tracing}, true
 	case r.Wait == timeline.WaitOnce.String(), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.grown[ran]:
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
@@ -751,8 +735,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 // runtime takes the processor away after 20 µs at the earliest.
 const longCall = 100 * time.Microsecond
 
-// tinyRunning bounds the mean running time of goroutines that are too short. Starting one,
-// switching to it and waiting for it takes about a microsecond.
+// tinyRunning bounds the mean running time of goroutines, or of their pieces of work, that are too
+// short: starting one or waking it, switching to it and waiting for it takes about a microsecond.
 const tinyRunning = 5 * time.Microsecond
 
 // shortRunning bounds the mean running time of goroutines for which a wait on another processor
@@ -805,22 +789,22 @@ func (d *diagnosis) oneAtATime(name string) bool {
 }
 
 // own reports whether a place is in the program's own code.
-func (d *diagnosis) own(p ledger.Place) bool {
+func (d *diagnosis) own(p timeline.Place) bool {
 	return p.Func != "" && p.File != "_testmain.go" && symbol.IsProgram(p.Func, p.File) && !starter.Is(p.Func)
 }
 
-func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
+func ownOnly(d *diagnosis, p timeline.Place) timeline.Place {
 	if d.own(p) {
 		return p
 	}
-	return ledger.Place{}
+	return timeline.Place{}
 }
 
 // hot returns the place where a group of goroutines ran most. The call chain of a library's worker
 // that waits for the next task does not show the task. So a place in the program's own module is
 // preferred if the goroutines ran at least half as long up to it, or if it is in the function that
 // names them and the program did not call the pool.
-func (d *diagnosis) hot(group string) ledger.Place {
+func (d *diagnosis) hot(group string) timeline.Place {
 	most := time.Duration(0)
 	for _, i := range d.code[group] {
 		r := &d.l.Rows[i]
@@ -829,7 +813,7 @@ func (d *diagnosis) hot(group string) ledger.Place {
 			return r.Site
 		}
 	}
-	fromOwn := func(r *ledger.Row) bool {
+	fromOwn := func(r *ledger.Row) bool { // the golden file of otel-old needs it
 		return r.Time == most && d.own(r.Site) && slices.ContainsFunc(r.Callers, d.ownModule)
 	}
 	named := func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) }
@@ -841,7 +825,7 @@ func (d *diagnosis) hot(group string) ledger.Place {
 			}
 		}
 	}
-	if r := d.ran[group].started; r != nil { // not seen in code of its own: use the place where it was started
+	if r := d.ran[group].started; r != nil { // TestShortGoroutinesHaveTheirStartLine needs it
 		return r.Site
 	}
 	for _, i := range d.code[group] {
@@ -849,5 +833,5 @@ func (d *diagnosis) hot(group string) ledger.Place {
 			return r.Site
 		}
 	}
-	return ledger.Place{Func: group}
+	return timeline.Place{Func: group}
 }

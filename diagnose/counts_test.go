@@ -9,11 +9,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // One wait leaves several processors idle. Sentences count waits, not gaps.
 func TestSentencesCountWaitsNotGaps(t *testing.T) {
-	at := ledger.Place{Func: "main.poll", File: "/src/main.go", Line: 7}
+	at := timeline.Place{Func: "main.poll", File: "/src/main.go", Line: 7}
 	stack := &contention.Stack{Frames: []contention.Frame{{Func: "runtime.park"}, {Func: at.Func, File: at.File, Line: at.Line}}}
 	party := contention.Party{Group: "main.poll", Stack: stack}
 	owned := contention.Pair{Kind: contention.SelectKind, Waiter: party, Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 3}
@@ -52,10 +54,10 @@ func TestSentencesCountWaitsNotGaps(t *testing.T) {
 // The finding on GOMAXPROCS = 1 does not come before a single cause that takes most of the
 // processor's time.
 func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
-	at := ledger.Place{Func: "main.save", File: "/src/main.go", Line: 7}
+	at := timeline.Place{Func: "main.save", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
 		calls time.Duration
-		first diagnose.Kind
+		first verdict.Kind
 	}{{600 * time.Millisecond, diagnose.Syscalls}, {400 * time.Millisecond, diagnose.OneProc}} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Syscall, Group: "main.save", Site: at, Time: tt.calls, Count: 10_000},
@@ -71,7 +73,7 @@ func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
 // Places of the program come before those of the standard library. If there are only the latter,
 // the one for which the goroutines work comes first.
 func TestPlacesOfTheProgramAreFirst(t *testing.T) {
-	library := ledger.Place{Func: "net/http.(*persistConn).writeLoop", File: "/go/src/net/http/transport.go", Line: 9}
+	library := timeline.Place{Func: "net/http.(*persistConn).writeLoop", File: "/go/src/net/http/transport.go", Line: 9}
 	asks := contention.Frame{Func: "main.ask", File: "/src/main.go", Line: 7}
 	waiter := contention.Party{Group: "main.main", Stack: &contention.Stack{Frames: []contention.Frame{asks}}}
 	owner := contention.Party{Group: library.Func, Stack: &contention.Stack{Frames: []contention.Frame{{Func: library.Func}}}}
@@ -89,13 +91,13 @@ func TestPlacesOfTheProgramAreFirst(t *testing.T) {
 
 // Dividing pieces among goroutines gains nothing if a piece takes as long as handing it over.
 func TestTinyPiecesAreNotDivided(t *testing.T) {
-	at := ledger.Place{Func: "main.stage", File: "/src/main.go", Line: 7}
+	at := timeline.Place{Func: "main.stage", File: "/src/main.go", Line: 7}
 	stack := &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}
 	for _, tt := range []struct {
 		name  string
 		parks int64
 		gaps  int64
-		kind  diagnose.Kind
+		kind  verdict.Kind
 		want  string
 	}{
 		{"pieces of 1 µs", 1_000_000, 1_000_000, diagnose.Tiny, "hand over several pieces at a time"},
@@ -120,7 +122,7 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 // If most owners of a lock are unknown, goroutines may acquire it by spinning. Then the gain is
 // not a bound, and the activity of the owners is stated for part of the time only.
 func TestMostlyUnknownOwners(t *testing.T) {
-	at := ledger.Place{Func: "main.add", File: "/src/main.go", Line: 7}
+	at := timeline.Place{Func: "main.add", File: "/src/main.go", Line: 7}
 	party := contention.Party{Group: "main.add", Stack: &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}}
 	const all = 4 * time.Second
 	for _, tt := range []struct {
@@ -151,12 +153,12 @@ func TestMostlyUnknownOwners(t *testing.T) {
 
 // Rows as in traces of public modules. Each was reported as something else before.
 func TestRowsOfPublicModules(t *testing.T) {
-	place := func(fn string) ledger.Place { return ledger.Place{Func: fn, File: "/src/main.go", Line: 7} }
+	place := func(fn string) timeline.Place { return timeline.Place{Func: fn, File: "/src/main.go", Line: 7} }
 	const half = 500 * time.Millisecond
 	code := func(group string, count int64) ledger.Row {
 		return ledger.Row{Category: ledger.Code, Group: group, Site: place(group), Time: half, Count: count}
 	}
-	runN := ledger.Place{Func: "testing.(*B).runN", File: "/go/src/testing/benchmark.go", Line: 207}
+	runN := timeline.Place{Func: "testing.(*B).runN", File: "/go/src/testing/benchmark.go", Line: 207}
 	many := func(group string) bottle.Box {
 		return bottle.Box{Kind: bottle.Application, Group: group, Goroutines: 200_000, Running: half, SelfParallelism: 1}
 	}
@@ -166,7 +168,7 @@ func TestRowsOfPublicModules(t *testing.T) {
 		heap       *ledger.Heap
 		boxes      []bottle.Box
 		waits      []contention.Wait
-		kind       diagnose.Kind
+		kind       verdict.Kind
 		title, has string // the title begins with title; the advice contains has
 	}{
 		{

@@ -62,59 +62,51 @@ type Results struct {
 	Window bool
 }
 
-// The parts of a verdict.
-type (
-	Verdict = verdict.Verdict
-	Finding = verdict.Finding
-	Part    = verdict.Part
-	Kind    = verdict.Kind
-)
-
 // The kinds.
 const (
-	Serial       Kind = "serial"        // one goroutine, or one group, ran while the others had nothing to do
-	Imbalance    Kind = "imbalance"     // the last ones of a group ran while others waited for them to finish
-	Starved      Kind = "starved"       // too few goroutines had work
-	Lock         Kind = "lock"          // a mutex or RWMutex
-	Limit        Kind = "limit"         // a semaphore, SetLimit, or a pool
-	HandOver     Kind = "hand-over"     // goroutines pass work on, and nothing runs during that time
-	Collector    Kind = "collector"     // garbage collection
-	Syscalls     Kind = "syscall"       // system calls that held the processor
-	Blocking     Kind = "blocking-call" // system calls that blocked while there was nothing else to do
-	Sleep        Kind = "sleep"         // time.Sleep
-	Timer        Kind = "timer"         // tickers, timers, rate limiters
-	Network      Kind = "network"       // other processes
-	Cgo          Kind = "cgo"           // C code
-	Tiny         Kind = "tiny"          // goroutines too short to be worthwhile
-	Leak         Kind = "leak"          // goroutines that are started and never end
-	Tracing      Kind = "tracer"        // the cost of the measurement
-	Runtime      Kind = "runtime"       // other work of the runtime
-	Switching    Kind = "scheduler"     // the scheduler
-	NoWork       Kind = "no-work"       // no work
-	Oversized    Kind = "oversized"     // GOMAXPROCS above the number of available processors
-	Throttled    Kind = "throttled"     // the control group took processors away
-	OneProc      Kind = "one-processor" // GOMAXPROCS 1
-	MoreProcs    Kind = "more-procs"    // goroutines were ready without a processor
-	Saturated    Kind = "saturated"     // the program's code used the processors
-	CannotTell   Kind = "cannot-tell"   // the trace does not show it
-	once         Kind = "once"          // becomes serial: others waited for the result of a sync.Once
-	pieces       Kind = "pieces"        // becomes tiny: goroutines hand over too little work at a time
-	worthTelling      = 0.03
-	maxFindings       = 5
+	Serial       verdict.Kind = "serial"        // one goroutine, or one group, ran while the others had nothing to do
+	Imbalance    verdict.Kind = "imbalance"     // the last ones of a group ran while others waited for them to finish
+	Starved      verdict.Kind = "starved"       // too few goroutines had work
+	Lock         verdict.Kind = "lock"          // a mutex or RWMutex
+	Limit        verdict.Kind = "limit"         // a semaphore, SetLimit, or a pool
+	HandOver     verdict.Kind = "hand-over"     // goroutines pass work on, and nothing runs during that time
+	Collector    verdict.Kind = "collector"     // garbage collection
+	Syscalls     verdict.Kind = "syscall"       // system calls that held the processor
+	Blocking     verdict.Kind = "blocking-call" // system calls that blocked while there was nothing else to do
+	Sleep        verdict.Kind = "sleep"         // time.Sleep
+	Timer        verdict.Kind = "timer"         // tickers, timers, rate limiters
+	Network      verdict.Kind = "network"       // other processes
+	Cgo          verdict.Kind = "cgo"           // C code
+	Tiny         verdict.Kind = "tiny"          // goroutines too short to be worthwhile
+	Leak         verdict.Kind = "leak"          // goroutines that are started and never end
+	Tracing      verdict.Kind = "tracer"        // the cost of the measurement
+	Runtime      verdict.Kind = "runtime"       // other work of the runtime
+	Switching    verdict.Kind = "scheduler"     // the scheduler
+	NoWork       verdict.Kind = "no-work"       // no work
+	Oversized    verdict.Kind = "oversized"     // GOMAXPROCS above the number of available processors
+	Throttled    verdict.Kind = "throttled"     // the control group took processors away
+	OneProc      verdict.Kind = "one-processor" // GOMAXPROCS 1
+	MoreProcs    verdict.Kind = "more-procs"    // goroutines were ready without a processor
+	Saturated    verdict.Kind = "saturated"     // the program's code used the processors
+	CannotTell   verdict.Kind = "cannot-tell"   // the trace does not show it
+	once         verdict.Kind = "once"          // becomes serial: others waited for the result of a sync.Once
+	pieces       verdict.Kind = "pieces"        // becomes tiny: goroutines hand over too little work at a time
+	worthTelling              = 0.03
+	maxFindings               = 5
 )
 
 // Kinds returns all kinds.
-func Kinds() []Kind {
-	return []Kind{
+func Kinds() []verdict.Kind {
+	return []verdict.Kind{
 		Serial, Imbalance, Starved, Lock, Limit, HandOver, Collector, Syscalls, Blocking, Sleep, Timer, Network, Cgo, Tiny, Leak,
 		Tracing, Runtime, Switching, NoWork, Oversized, Throttled, OneProc, MoreProcs, Saturated, CannotTell,
 	}
 }
 
 // New returns the verdict on the results.
-func New(r Results) *Verdict {
+func New(r Results) *verdict.Verdict {
 	d := &diagnosis{Results: r, l: r.Ledger}
-	v := &Verdict{Start: d.l.Start, Wall: d.l.Wall, Procs: d.l.Procs, Capacity: d.l.Capacity, Warnings: slices.Clone(d.l.Warnings)}
+	v := &verdict.Verdict{Start: d.l.Start, Wall: d.l.Wall, Procs: d.l.Procs, Capacity: d.l.Capacity, Warnings: slices.Clone(d.l.Warnings)}
 	if r.Graph != nil {
 		for i := range r.Graph.Boxes {
 			if b := &r.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -128,16 +120,16 @@ func New(r Results) *Verdict {
 		v.Parts = d.partsOfFocus()
 	}
 	if d.l.Capacity <= 0 {
-		v.Findings = []Finding{{Kind: CannotTell, Title: "The trace covers no time."}}
+		v.Findings = []verdict.Finding{{Kind: CannotTell, Title: "The trace covers no time."}}
 		return v
 	}
 	// Most of what ran may have neither names nor places. All goroutines are then one group.
 	if d.nameless > d.of[ledger.Code]/2 {
-		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: "The trace does not show which functions ran, so it does not show what limits the program. It may be truncated."})
+		v.Findings = append(d.before(), verdict.Finding{Kind: CannotTell, Title: "The trace does not show which functions ran, so it does not show what limits the program. It may be truncated."})
 		return v
 	}
 	if d.l.Wall < shortest && !d.Window {
-		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: fmt.Sprintf("The trace covers only %s, which is too short to show what limits the program.", format.Duration(d.l.Wall)),
+		v.Findings = append(d.before(), verdict.Finding{Kind: CannotTell, Title: fmt.Sprintf("The trace covers only %s, which is too short to show what limits the program.", format.Duration(d.l.Wall)),
 			Advice: "Starting the tracer, threads and goroutines takes a good part of that: record more work, such as many runs."})
 		return v
 	}
@@ -160,8 +152,8 @@ func New(r Results) *Verdict {
 const shortest = 2 * time.Millisecond
 
 // parts returns the sums of the ledger for the bar.
-func (d *diagnosis) parts() (parts []Part) {
-	for _, p := range []Part{
+func (d *diagnosis) parts() (parts []verdict.Part) {
+	for _, p := range []verdict.Part{
 		{Name: "your code", Time: d.of[ledger.Code]},
 		{Name: "C code", Time: d.of[ledger.C]},
 		{Name: "system calls", Time: d.of[ledger.Syscall]},
@@ -193,9 +185,9 @@ func ratio(a, b time.Duration) float64 {
 // that wait for them, which they cause. If goroutines run for as short as it takes to switch
 // between them, or yield, most of their running is switching, too. A lock with a queue costs more
 // than the processors that it kept idle. What package testing and the tracer do comes last.
-func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
+func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
-	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && d.ranTiny() >= d.manyTiny()):
+	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && sum(d.ranTiny()) >= d.manyTiny()):
 		return 1<<62 + f.Lost
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
@@ -216,7 +208,7 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,
 // and a single processor for which others wait. The processor is not moved if more than half of it
 // is lost, or if goroutines do too little at a time.
-func (d *diagnosis) split(costly, first, last []Finding) (before, after []Finding) {
+func (d *diagnosis) split(costly, first, last []verdict.Finding) (before, after []verdict.Finding) {
 	tiny := has(last, Tiny)
 	for _, f := range last {
 		switch {
@@ -233,12 +225,12 @@ func (d *diagnosis) split(costly, first, last []Finding) (before, after []Findin
 
 // weighed is a finding with its weight.
 type weighed struct {
-	Finding
+	verdict.Finding
 	weight time.Duration
 }
 
 // findings ranks the collected findings.
-func (d *diagnosis) findings() []Finding {
+func (d *diagnosis) findings() []verdict.Finding {
 	first := d.before()
 	var ranked []weighed
 	for _, c := range d.causes {
@@ -247,15 +239,10 @@ func (d *diagnosis) findings() []Finding {
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
 		}
 	}
-	if d.Focus == "" && !slices.ContainsFunc(ranked, func(w weighed) bool { return w.Kind == Tiny }) {
-		for _, f := range d.tinyGroup(d.manyTiny()) {
-			ranked = append(ranked, weighed{f, 1 << 62})
-		}
-	}
 	order.Stable(ranked, func(a, b weighed) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
-	costly := make([]Finding, len(ranked))
+	costly := make([]verdict.Finding, len(ranked))
 	for i := range ranked {
 		costly[i] = ranked[i].Finding
 	}
@@ -268,8 +255,8 @@ func (d *diagnosis) findings() []Finding {
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have
 	// spun for it.
 	if len(costly) == 0 || (ranked[0].weight < d.little() || d.fights() && ranked[0].weight < d.shared) && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
-		for _, kind := range []Kind{Tiny, Saturated} {
-			if i := slices.IndexFunc(last, func(f Finding) bool { return f.Kind == kind }); i >= 0 {
+		for _, kind := range []verdict.Kind{Tiny, Saturated} {
+			if i := slices.IndexFunc(last, func(f verdict.Finding) bool { return f.Kind == kind }); i >= 0 {
 				first, last = append(first, last[i]), slices.Delete(last, i, i+1)
 			}
 		}

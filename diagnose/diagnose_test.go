@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -48,7 +49,7 @@ func each(t *testing.T, f func(t *testing.T, name string, r *bottleneck.Report))
 // The first finding on six real programs is what is known about them.
 func TestRealProgramsFirstFinding(t *testing.T) {
 	want := map[string]struct {
-		kind  diagnose.Kind
+		kind  verdict.Kind
 		title string // part of it
 		place string // "" if the trace has none outside of the standard library
 	}{

@@ -8,12 +8,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Evidence is the data behind a finding.
 type Evidence struct {
-	Number  int     `json:"number"` // of the finding, from 1
-	Finding Finding `json:"finding"`
+	Number  int             `json:"number"` // of the finding, from 1
+	Finding verdict.Finding `json:"finding"`
 	// Capacity is that of the ledger. Rows are the rows of the ledger that the finding is
 	// about, largest first.
 	Capacity time.Duration `json:"capacity"`
@@ -43,7 +44,7 @@ type Chain struct {
 
 // Explain returns the evidence for finding number n, counted from 1, of a verdict on the same
 // results. Without a ledger the evidence is only the finding.
-func Explain(r Results, v *Verdict, n int) *Evidence {
+func Explain(r Results, v *verdict.Verdict, n int) *Evidence {
 	e := &Evidence{Number: n, Finding: v.Findings[n-1], Capacity: v.Capacity, Rows: []ledger.Row{}, Blocked: []Chain{}, Ran: []Chain{}}
 	switch {
 	case r.Ledger == nil:
@@ -66,7 +67,7 @@ func (e *Evidence) addBlocked(r Results) {
 		return
 	}
 	type at struct {
-		place ledger.Place
+		place timeline.Place
 		wait  string
 	}
 	waited := map[at]bool{}
@@ -99,7 +100,7 @@ func (e *Evidence) addRan(r Results) {
 	if r.Graph == nil {
 		return
 	}
-	places := map[string]map[ledger.Place]bool{} // by group; nil is all
+	places := map[string]map[timeline.Place]bool{} // by group; nil is all
 	for i := range e.Rows {
 		switch row := &e.Rows[i]; {
 		case row.Category.Empty() && row.Beside != "" && row.Beside != ledger.None && row.Beside != ledger.Several:
@@ -107,7 +108,7 @@ func (e *Evidence) addRan(r Results) {
 		case !row.Category.Empty() && row.Group != "" && row.Site.Func != "":
 			of, known := places[row.Group]
 			if !known {
-				of = map[ledger.Place]bool{}
+				of = map[timeline.Place]bool{}
 				places[row.Group] = of
 			}
 			if of != nil {
@@ -131,7 +132,7 @@ func (e *Evidence) addRan(r Results) {
 }
 
 // chainOf returns a call chain of a box if it contains one of the places, or if of is nil.
-func chainOf(b *bottle.Box, s *bottle.Stack, of map[ledger.Place]bool) (Chain, bool) {
+func chainOf(b *bottle.Box, s *bottle.Stack, of map[timeline.Place]bool) (Chain, bool) {
 	c := Chain{Group: b.Group, Calls: []timeline.Place{}, Time: s.Running, Share: s.Share, Source: string(s.Source)}
 	through := of == nil
 	if s.Calls != nil {

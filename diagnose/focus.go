@@ -10,6 +10,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // A verdict on one group of goroutines is about the rows of the ledger that the group is part of.
@@ -24,7 +25,7 @@ func involves(r *ledger.Row, group string) bool {
 
 // partsOfFocus returns the sums of the ledger by the role of the group. Each row counts for the
 // first role that matches.
-func (d *diagnosis) partsOfFocus() []Part {
+func (d *diagnosis) partsOfFocus() []verdict.Part {
 	kinds := []struct {
 		name string
 		of   func(*ledger.Row) bool
@@ -46,19 +47,19 @@ func (d *diagnosis) partsOfFocus() []Part {
 			}
 		}
 	}
-	var parts []Part
+	var parts []verdict.Part
 	for k, t := range sums {
 		if t > 0 {
-			parts = append(parts, Part{Name: kinds[k].name, Time: t, Share: ratio(t, d.l.Capacity)})
+			parts = append(parts, verdict.Part{Name: kinds[k].name, Time: t, Share: ratio(t, d.l.Capacity)})
 		}
 	}
 	return parts
 }
 
 // focused returns the findings of a verdict on one group.
-func (d *diagnosis) focused(costly []Finding) []Finding {
+func (d *diagnosis) focused(costly []verdict.Finding) []verdict.Finding {
 	if len(costly) == 0 {
-		return []Finding{{Kind: CannotTell, Title: fmt.Sprintf("Nothing that %s is part of cost %.0f%% of the capacity.", format.Func(d.Focus), 100*worthTelling)}}
+		return []verdict.Finding{{Kind: CannotTell, Title: fmt.Sprintf("Nothing that %s is part of cost %.0f%% of the capacity.", format.Func(d.Focus), 100*worthTelling)}}
 	}
 	return costly[:min(len(costly), maxFindings)]
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Goroutines that never end show at the end of the trace: many of one group, started at different
@@ -16,7 +17,7 @@ import (
 // leak is a place where goroutines of a group wait at the end.
 type leak struct {
 	group           string
-	place           ledger.Place
+	place           timeline.Place
 	count           int64
 	waited, longest time.Duration
 }
@@ -25,13 +26,13 @@ type leak struct {
 const manyLeft = 100
 
 // leaks returns the finding about goroutines that do not end; false if there is none.
-func (d *diagnosis) leaks() (Finding, bool) {
+func (d *diagnosis) leaks() (verdict.Finding, bool) {
 	if d.Contention == nil || d.Window || d.windowed() {
-		return Finding{}, false
+		return verdict.Finding{}, false
 	}
 	type key struct {
 		group string
-		place ledger.Place
+		place timeline.Place
 	}
 	left := map[key]*leak{}
 	for i := range d.Contention.Unfinished {
@@ -54,9 +55,9 @@ func (d *diagnosis) leaks() (Finding, bool) {
 		}
 	}
 	if most == nil {
-		return Finding{}, false
+		return verdict.Finding{}, false
 	}
-	f := Finding{Kind: Leak, Where: d.places(most.place)}
+	f := verdict.Finding{Kind: Leak, Where: d.places(most.place)}
 	all := most.count
 	if b := d.boxes[most.group]; b != nil {
 		all = max(all, int64(b.Goroutines))

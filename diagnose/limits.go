@@ -10,23 +10,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
-	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // A limit makes goroutines wait until one of those that are past it is done: a semaphore, the
 // connections of a pool, a buffered channel, a number of workers. If those past it sleep or wait
-// for the network, the limit sets the pace if goroutines waited there for most of that time.
+// for the network, the limit sets the pace.
 
 // limit is a place where goroutines wait for one of a limited number.
 type limit struct {
-	place   ledger.Place
+	place   timeline.Place
 	sort    limitSort
 	waiters string // most of the waiting goroutines
 	holders map[string]time.Duration
 	waited  time.Duration
 	count   int64
-	callers []ledger.Place
+	callers []timeline.Place
 }
 
 type limitSort uint8
@@ -48,14 +48,14 @@ const (
 
 // findLimits finds limits among all waits that were ended by a goroutine.
 func (d *diagnosis) findLimits() {
-	d.limitAt = map[ledger.Place]*limit{}
+	d.limitAt = map[timeline.Place]*limit{}
 	if d.Contention == nil {
 		return
 	}
-	bySort := map[ledger.Place]map[limitSort]*limit{}
+	bySort := map[timeline.Place]map[limitSort]*limit{}
 	for i := range d.Contention.Pairs {
 		p := &d.Contention.Pairs[i]
-		if p.Waiter.Stack == nil || p.Owner.Stack == nil {
+		if p.Owner.Stack == nil {
 			continue
 		}
 		sort := limitSort(0)
@@ -71,8 +71,6 @@ func (d *diagnosis) findLimits() {
 			sort = connections
 		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind && p.Kind != contention.CondKind:
 			continue
-		case calls(p.Owner.Stack, "runtime.closechan"), calls(p.Owner.Stack, "sync.(*Cond).Broadcast"):
-			// All continue: no goroutine has to finish first.
 		// Goroutines that divide their work among others wait for these without any limit.
 		case p.Waiter.Group == p.Owner.Group && !d.grown[p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
 			sort = tokens
@@ -83,7 +81,7 @@ func (d *diagnosis) findLimits() {
 			sort = workers
 		}
 		place, callers := d.placeIn(p.Waiter.Stack)
-		if place == (ledger.Place{}) {
+		if place == (timeline.Place{}) {
 			continue
 		}
 		sorts := bySort[place]
@@ -130,32 +128,47 @@ func (d *diagnosis) isOne(l *limit) bool {
 func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	p, _ := d.placeIn(s)
 	if d.waitPlaces == nil {
-		d.waitPlaces = map[ledger.Place]int64{}
+		d.waitPlaces = map[timeline.Place]int64{}
 		for i := range d.Contention.Waits {
 			switch w := &d.Contention.Waits[i]; w.Kind {
 			case contention.ChanSendKind, contention.ChanReceiveKind, contention.SelectKind:
-				if w.Waiter.Stack != nil {
-					at, _ := d.placeIn(w.Waiter.Stack)
-					d.waitPlaces[at] += w.Contentions
-				}
+				at, _ := d.placeIn(w.Waiter.Stack)
+				d.waitPlaces[at] += w.Contentions
 			}
 		}
 	}
-	return d.waitPlaces[p] > 0
+	return p != (timeline.Place{}) && d.waitPlaces[p] > 0
+}
+
+// framesOf returns the frames of a call chain, which may be nil.
+func framesOf(s *contention.Stack) []contention.Frame {
+	if s == nil {
+		return nil
+	}
+	return s.Frames
+}
+
+func placeOf(f contention.Frame) timeline.Place {
+	return timeline.Place{Func: f.Func, File: f.File, Line: f.Line}
 }
 
 // calls reports whether a call chain contains a function.
 func calls(s *contention.Stack, fn string) bool {
-	return slices.ContainsFunc(s.Frames, func(f contention.Frame) bool { return strings.HasPrefix(f.Func, fn) })
+	return slices.ContainsFunc(framesOf(s), func(f contention.Frame) bool { return strings.HasPrefix(f.Func, fn) })
+}
+
+// passes reports whether a call chain contains a place.
+func passes(s *contention.Stack, p timeline.Place) bool {
+	return slices.ContainsFunc(framesOf(s), func(f contention.Frame) bool { return f.Func == p.Func && f.Line == p.Line })
 }
 
 // placeIn returns the innermost place of a call chain in the program's own code, and its callers.
-func (d *diagnosis) placeIn(s *contention.Stack) (p ledger.Place, callers []ledger.Place) {
-	for _, f := range s.Frames {
-		at := ledger.Place{Func: f.Func, File: f.File, Line: f.Line}
+func (d *diagnosis) placeIn(s *contention.Stack) (p timeline.Place, callers []timeline.Place) {
+	for _, f := range framesOf(s) {
+		at := placeOf(f)
 		switch {
 		case !d.own(at) || strings.HasPrefix(f.Func, "golang.org/x/sync/") || symbol.IsWrapper(f.Func, f.File):
-		case p == ledger.Place{}:
+		case p == timeline.Place{}:
 			p = at
 		default:
 			callers = append(callers, at)
@@ -164,8 +177,7 @@ func (d *diagnosis) placeIn(s *contention.Stack) (p ledger.Place, callers []ledg
 	return p, callers
 }
 
-// mergeLimited adds to a limit what the goroutines past it waited for outside the program, if
-// others waited at the limit for most of that time.
+// mergeLimited adds to a limit what the goroutines past it waited for outside the program.
 func (d *diagnosis) mergeLimited() {
 	limits := make([]*limit, 0, len(d.limitAt))
 	for _, l := range d.limitAt {
@@ -179,7 +191,7 @@ func (d *diagnosis) mergeLimited() {
 			continue
 		}
 		for _, l := range limits {
-			if l.sort == workers && (c.kind == Timer || !d.occupied(l, c)) || !d.holds(l, c) || !d.covers(l, c) { // a ticker sets the pace of workers
+			if l.sort == workers && c.kind == Timer || !d.holds(l, c) { // a ticker sets the pace of workers
 				continue
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
@@ -192,8 +204,8 @@ func (d *diagnosis) mergeLimited() {
 
 // inside is what goroutines past a limit did.
 type inside struct {
-	kind  Kind
-	place ledger.Place
+	kind  verdict.Kind
+	place timeline.Place
 	mean  float64 // number of goroutines that did so, on average
 }
 
@@ -211,24 +223,10 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	return held > c.lost/2
 }
 
-// occupied reports whether the workers past a limit spent half of their lives with a cause.
-func (d *diagnosis) occupied(l *limit, c *cause) bool {
-	var lives time.Duration
-	for group, t := range l.holders {
-		if b := d.boxes[group]; b != nil && t > l.waited/20 {
-			lives += b.Running + b.Runnable
-			for _, w := range b.Waiting {
-				lives += w
-			}
-		}
-	}
-	return d.Graph == nil || 2*d.atATime(c)*float64(d.Graph.Wall) >= float64(lives)
-}
-
 // asks reports whether goroutines past a limit are net/http clients.
 func (d *diagnosis) asks(l *limit) bool {
 	return l.sort == connections || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return l.holders[w.Waiter.Group] > l.waited/20 && w.Waiter.Stack != nil && calls(w.Waiter.Stack, "net/http.(*Client).do")
+		return l.holders[w.Waiter.Group] > l.waited/20 && calls(w.Waiter.Stack, "net/http.(*Client).do")
 	})
 }
 
@@ -236,31 +234,8 @@ func (d *diagnosis) asks(l *limit) bool {
 func (d *diagnosis) answers(group string) bool {
 	const serves = "net/http.(*conn).serve"
 	return group == serves || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return w.Waiter.Group == group && w.Waiter.Stack != nil && calls(w.Waiter.Stack, serves)
+		return w.Waiter.Group == group && calls(w.Waiter.Stack, serves)
 	})
-}
-
-// covers reports whether goroutines waited at a limit during most of the time of a cause: for 40 %
-// of all their time, or half as often as for the cause.
-func (d *diagnosis) covers(l *limit, c *cause) bool {
-	waiters := 1
-	if b := d.boxes[l.waiters]; b != nil {
-		waiters = max(b.Goroutines, 1)
-	}
-	if d.waitedAt(l) >= 0.4*float64(waiters) {
-		return true
-	}
-	var times int64
-	for i := range d.Contention.Waits {
-		w := &d.Contention.Waits[i]
-		if w.Waiter.Stack == nil || l.holders[w.Waiter.Group] == 0 {
-			continue
-		}
-		if p, _ := d.placeIn(w.Waiter.Stack); p == c.place && (w.Kind == contention.SleepKind || w.Kind == contention.NetworkKind) {
-			times += w.Contentions
-		}
-	}
-	return times > 0 && l.count*2 >= times
 }
 
 // waitedAt returns the average number of goroutines that waited at a limit.
@@ -276,7 +251,7 @@ func (d *diagnosis) waitedAt(l *limit) float64 {
 }
 
 // blockedAt returns how long goroutines waited for something at a place.
-func (d *diagnosis) blockedAt(p ledger.Place, wait string) (sum time.Duration) {
+func (d *diagnosis) blockedAt(p timeline.Place, wait string) (sum time.Duration) {
 	for _, b := range d.boxes {
 		for _, at := range b.Sites[wait] {
 			if at.Func == p.Func && at.Line == p.Line {
@@ -294,13 +269,12 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	}
 	type seen struct {
 		wait string
-		site ledger.Place
+		site timeline.Place
 	}
 	var sum time.Duration
 	done := map[seen]bool{}
 	call := timeline.WaitSyscall.String()
-	for _, i := range c.rows {
-		r := &d.l.Rows[i]
+	for r := range d.rowsOf(c) {
 		s := seen{cmp.Or(r.Wait, call), r.Site}
 		if !done[s] && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
 			done[s] = true
@@ -311,7 +285,7 @@ func (d *diagnosis) atATime(c *cause) float64 {
 }
 
 // limited describes the limit and what the goroutines past it did.
-func (d *diagnosis) limited(f *Finding, c *cause, at, lost string) {
+func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 	l := d.limitAt[c.place]
 	f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", at, lost)
 	f.Advice = fmt.Sprintf("Raise the limit (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
@@ -333,13 +307,7 @@ func (d *diagnosis) limited(f *Finding, c *cause, at, lost string) {
 		}
 		f.Advice = "If that bounds how many go on at a time, raise the bound; if they take turns, have each do more in its turn."
 	case workers:
-		var most string
-		for g, t := range l.holders {
-			if most == "" || t > l.holders[most] || t == l.holders[most] && g < most {
-				most = g
-			}
-		}
-		what = fmt.Sprintf("The limit of how many %s work at a time, waited for at %s,", format.Func(most), at)
+		what = fmt.Sprintf("The limit of how many %s work at a time, waited for at %s,", format.Func(largest(l.holders, strings.Compare)), at)
 		f.Advice = "Have more of them work at a time, if what they wait for can bear it."
 	case semaphores:
 		if len(c.inside) > 0 {
@@ -362,13 +330,13 @@ func (d *diagnosis) limited(f *Finding, c *cause, at, lost string) {
 // doing describes what goroutines past a limit did.
 func (d *diagnosis) doing(all []inside) string {
 	in := all[0]
-	did := map[Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]
+	did := map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]
 	if in.mean > 0 {
 		did = number(in.mean) + " " + did
 	} else {
 		did = "others " + did
 	}
-	if in.place != (ledger.Place{}) {
+	if in.place != (timeline.Place{}) {
 		did += " at " + short(in.place)
 	}
 	return did

@@ -9,13 +9,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Rows with a common cause form one finding.
 func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 	const ms = time.Millisecond
 	main, worker := "main.main", "main.worker"
-	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
+	at := func(fn string, line int) timeline.Place { return timeline.Place{Func: fn, File: "main.go", Line: line} }
 	graph := &bottle.Graph{Wall: 100 * ms, Boxes: []bottle.Box{
 		{Group: main, Kind: bottle.Application, Goroutines: 1, Waiting: map[string]time.Duration{"chan-send": 90 * ms},
 			Sites: map[string][]bottle.Site{"chan-send": {{Func: main, File: "main.go", Line: 5, Time: 90 * ms}}}},
@@ -46,10 +48,10 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 			Waiter: contention.Party{Group: main, Stack: stack(main, 5)}, Owner: contention.Party{Group: worker, Stack: stack(worker, 8)}}}},
 			"The limit of how many main.worker work at a time, waited for at main.main main.go:5, kept 75% of the capacity idle: 0.90 waited on average while 3.00 slept at main.worker main.go:9.", 150},
 		{"a server without requests", []ledger.Row{
-			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 150, Count: 9},
+			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 150, Count: 9},
 		}, nil, "Nothing to do for 75% of the capacity: processors were idle until requests came from the network.", 150},
 		{"a server that is not all that waits", []ledger.Row{
-			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 60, Count: 9},
+			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 60, Count: 9},
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 50, Count: 9},
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Beside: ledger.None, Time: 40, Count: 9},
 		}, nil, "Waiting for the network left 30% of the capacity idle.", 60},
@@ -101,12 +103,12 @@ func TestLeaks(t *testing.T) {
 
 // A row is not always about the goroutine that it names.
 func TestRowsMayConcernOtherGoroutines(t *testing.T) {
-	at := ledger.Place{Func: "main.work", File: "/src/main.go", Line: 7}
+	at := timeline.Place{Func: "main.work", File: "/src/main.go", Line: 7}
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name  string
 		rows  []ledger.Row // of 2 s on two processors of 1 s
-		kind  diagnose.Kind
+		kind  verdict.Kind
 		title string // of the first finding, or part of it
 		lost  time.Duration
 	}{

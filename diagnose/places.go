@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,21 +9,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // ownModule reports whether a place is in the program's own module, not in a dependency.
-func (d *diagnosis) ownModule(p ledger.Place) bool {
+func (d *diagnosis) ownModule(p timeline.Place) bool {
 	return d.own(p) && !starter.RoleOf(p.Func, p.File).Foreign
 }
 
 // from returns a place and up to two of its callers, which are the innermost ones of the program's
-// own module for a place in a dependency. What a place calls may be a small function with many other
+// own module for a place in a dependency. A place may be in a small function with many other
 // callers.
-func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place {
+func (d *diagnosis) from(p timeline.Place, callers []timeline.Place) []timeline.Place {
 	out := d.places(p)
-	foreign := !d.ownModule(p)
+	foreign := !d.ownModule(p) // the golden file of otel-old needs it
 	for _, q := range callers {
-		known := slices.ContainsFunc(out, func(at ledger.Place) bool { return at.Func == q.Func })
+		known := slices.ContainsFunc(out, func(at timeline.Place) bool { return at.Func == q.Func })
 		if len(out) < 3 && !known && (!foreign || d.ownModule(q)) {
 			out = append(out, q)
 			foreign = false
@@ -38,7 +39,7 @@ func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place 
 
 // user returns the caller to name for a shared place: the innermost one of another package, because
 // the place's own package may implement only a lock, otherwise the innermost one.
-func (d *diagnosis) user(p ledger.Place, callers []ledger.Place) (ledger.Place, bool) {
+func (d *diagnosis) user(p timeline.Place, callers []timeline.Place) (timeline.Place, bool) {
 	for _, q := range callers {
 		if symbol.Package(q.Func) != symbol.Package(p.Func) && d.own(q) {
 			return q, true
@@ -49,11 +50,11 @@ func (d *diagnosis) user(p ledger.Place, callers []ledger.Place) (ledger.Place, 
 			return q, true
 		}
 	}
-	return ledger.Place{}, false
+	return timeline.Place{}, false
 }
 
 // callersOf returns the callers of a place where a group of goroutines ran.
-func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
+func (d *diagnosis) callersOf(group string, p timeline.Place) []timeline.Place {
 	for _, i := range d.code[group] {
 		if r := &d.l.Rows[i]; r.Site == p && len(r.Callers) > 0 {
 			return r.Callers
@@ -64,7 +65,7 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	}
 	for _, i := range d.code[group] {
 		if r := &d.l.Rows[i]; r.Site.Func == group && p.Func != group {
-			return []ledger.Place{r.Site} // in the function of the goroutine
+			return []timeline.Place{r.Site} // in the function of the goroutine
 		}
 	}
 	return nil
@@ -73,15 +74,15 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 // named returns the name of the place of a cause in a sentence, and the places of the finding. The
 // name of a place in a dependency begins with the line of the program's own module that led there,
 // if there is only one.
-func (d *diagnosis) named(c *cause) (title string, where []ledger.Place) {
+func (d *diagnosis) named(c *cause) (title string, where []timeline.Place) {
 	callers := c.callers(d)
 	title = short(c.place)
 	if c.place.Func == "" || d.ownModule(c.place) {
 		return title, d.from(c.place, callers)
 	}
-	chains := [][]ledger.Place{callers}
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Site == c.place {
+	chains := [][]timeline.Place{callers}
+	for r := range d.rowsOf(c) {
+		if r.Site == c.place {
 			chains = append(chains, r.Callers)
 		}
 	}
@@ -102,10 +103,10 @@ func (d *diagnosis) named(c *cause) (title string, where []ledger.Place) {
 // through returns the innermost function of the program that at least half of the running time of a
 // group of goroutines passed through, with its most frequent line, if that time is spread over many
 // places. The start function of the goroutines does not count.
-func (d *diagnosis) through(group string) (ledger.Place, bool) {
+func (d *diagnosis) through(group string) (timeline.Place, bool) {
 	type passed struct {
 		time, below time.Duration // below: Σ time × frames below
-		lines       map[ledger.Place]time.Duration
+		lines       map[timeline.Place]time.Duration
 	}
 	var all, most time.Duration
 	of := map[string]*passed{}
@@ -116,14 +117,14 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 			most = max(most, r.Time)
 		}
 		seen := map[string]bool{}
-		for depth, p := range append([]ledger.Place{r.Site}, r.Callers...) {
+		for depth, p := range append([]timeline.Place{r.Site}, r.Callers...) {
 			if seen[p.Func] || !d.own(p) {
 				continue
 			}
 			seen[p.Func] = true
 			f := of[p.Func]
 			if f == nil {
-				f = &passed{lines: map[ledger.Place]time.Duration{}}
+				f = &passed{lines: map[timeline.Place]time.Duration{}}
 				of[p.Func] = f
 			}
 			f.time += r.Time
@@ -132,7 +133,7 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 		}
 	}
 	if most >= all/4 {
-		return ledger.Place{}, false
+		return timeline.Place{}, false
 	}
 	innermost := ""
 	for fn, f := range of {
@@ -145,18 +146,15 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 		}
 	}
 	if innermost == "" {
-		return ledger.Place{}, false
+		return timeline.Place{}, false
 	}
-	lines := of[innermost].lines
-	return slices.MaxFunc(slices.Collect(maps.Keys(lines)), func(a, b ledger.Place) int {
-		return cmp.Or(cmp.Compare(lines[a], lines[b]), cmp.Compare(b.Line, a.Line))
-	}), true
+	return largest(of[innermost].lines, timeline.Place.Compare), true
 }
 
 // lineOf returns the innermost place of the program's own module in a row, or else what behalfOf
 // returns.
-func (d *diagnosis) lineOf(r *ledger.Row) ledger.Place {
-	for _, p := range append([]ledger.Place{r.Site}, r.Callers...) {
+func (d *diagnosis) lineOf(r *ledger.Row) timeline.Place {
+	for _, p := range append([]timeline.Place{r.Site}, r.Callers...) {
 		if d.ownModule(p) {
 			return p
 		}
@@ -167,55 +165,61 @@ func (d *diagnosis) lineOf(r *ledger.Row) ledger.Place {
 // behalfOf returns where a goroutine waited. If that is in the standard library, it returns where
 // the goroutines that it wakes wait, because a goroutine that only reads from a connection or
 // cancels a context does so for others.
-func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
+func (d *diagnosis) behalfOf(r *ledger.Row) timeline.Place {
 	if d.own(r.Site) {
 		return r.Site
 	}
-	if b := d.servedBy(r.Group); b.place != (ledger.Place{}) {
+	if b := d.servedBy(r.Group); b.place != (timeline.Place{}) {
 		return b.place
 	}
 	return r.Site
 }
 
+// largest returns the key with the largest value, of several the first; the zero key if there is
+// none.
+func largest[K comparable, N time.Duration | int64](values map[K]N, compare func(a, b K) int) (most K) {
+	first := true
+	for k, n := range values {
+		if first || n > values[most] || n == values[most] && compare(k, most) < 0 {
+			most, first = k, false
+		}
+	}
+	return most
+}
+
 // served are goroutines that others work for, and where they wait for them.
 type served struct {
 	group string
-	place ledger.Place
+	place timeline.Place
 }
 
 // servedBy returns the goroutines that wait most for those of a group, if there are any.
-func (d *diagnosis) servedBy(group string) (most served) {
+func (d *diagnosis) servedBy(group string) served {
 	if b, known := d.behalf[group]; known || d.Contention == nil {
 		return b
 	}
 	sums := map[served]time.Duration{}
 	for i := range d.Contention.Pairs {
 		w := &d.Contention.Pairs[i]
-		if w.Owner.Group != group || w.Waiter.Stack == nil {
-			continue
-		}
-		if p, _ := d.placeIn(w.Waiter.Stack); p != (ledger.Place{}) {
-			s := served{w.Waiter.Group, p}
-			sums[s] += w.Blamed
-			if sums[s] > sums[most] || sums[s] == sums[most] && p.Compare(most.place) < 0 {
-				most = s
-			}
+		if p, _ := d.placeIn(w.Waiter.Stack); w.Owner.Group == group && p != (timeline.Place{}) {
+			sums[served{w.Waiter.Group, p}] += w.Blamed
 		}
 	}
-	d.behalf[group] = most
-	return most
+	d.behalf[group] = largest(sums, func(a, b served) int { return cmp.Or(a.place.Compare(b.place), strings.Compare(a.group, b.group)) })
+	return d.behalf[group]
 }
 
 // ownFirst sorts the places of a finding, each once: those of the program's own module before those
 // of its dependencies, and the standard library last. If all are in the standard library, the first
 // one is the place that the goroutines there worked for.
-func (d *diagnosis) ownFirst(f *Finding) {
+func (d *diagnosis) ownFirst(f *verdict.Finding) {
+	// TestPlacesOfTheProgramAreFirst needs this.
 	for i := 0; len(f.Where) > 0 && !slices.ContainsFunc(f.Where, d.own) && i < len(f.Rows); i++ {
 		if p := d.behalfOf(&d.l.Rows[f.Rows[i]]); d.own(p) {
 			f.Where = append(f.Where, p)
 		}
 	}
-	var sorted [3][]ledger.Place
+	var sorted [3][]timeline.Place
 	for _, p := range f.Where {
 		to := &sorted[2]
 		if d.ownModule(p) {

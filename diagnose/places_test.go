@@ -7,19 +7,20 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // System calls at many places are one finding, unless one place has two thirds of their time.
 func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
-	at := func(line int) ledger.Place { return ledger.Place{Func: "main.work", File: "main.go", Line: line} }
+	at := func(line int) timeline.Place { return timeline.Place{Func: "main.work", File: "main.go", Line: line} }
 	for _, c := range []struct {
 		name  string
 		times []time.Duration // by line, of 100
 		title string
-		where []ledger.Place
+		where []timeline.Place
 	}{
-		{"even", []time.Duration{14, 12, 10}, "System calls held processors for 36% of the capacity (3,000,000 calls of 12 ns), most at main.work main.go:0 (14%) and main.work main.go:1 (12%).", []ledger.Place{at(0), at(1)}},
-		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1,000,000 calls of 24 ns).", []ledger.Place{at(0)}},
+		{"even", []time.Duration{14, 12, 10}, "System calls held processors for 36% of the capacity (3,000,000 calls of 12 ns), most at main.work main.go:0 (14%) and main.work main.go:1 (12%).", []timeline.Place{at(0), at(1)}},
+		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1,000,000 calls of 24 ns).", []timeline.Place{at(0)}},
 	} {
 		l := &ledger.Ledger{Wall: 100 * time.Millisecond, Procs: 1, Capacity: 100 * time.Millisecond}
 		var sum time.Duration
@@ -37,10 +38,10 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 
 // A serial part that is spread over many places is named after their common caller.
 func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
-	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
+	at := func(fn string, line int) timeline.Place { return timeline.Place{Func: fn, File: "main.go", Line: line} }
 	root := at("main.main", 1)
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second}
-	add := func(d time.Duration, places ...ledger.Place) {
+	add := func(d time.Duration, places ...timeline.Place) {
 		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main", Site: places[0], Callers: places[1:], Time: d * time.Millisecond, Count: 1})
 	}
 	add(200, at("main.scan", 10), at("main.parse", 20), at("main.load", 30), root)
@@ -65,22 +66,22 @@ func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
 // A pool of a library waits for tasks in its own code. A place in the program's own module
 // represents the tasks if it has enough of their time.
 func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
-	pool := ledger.Place{Func: "github.com/panjf2000/ants/v2.(*goWorker).run.func1", File: "/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go", Line: 68}
-	task := ledger.Place{Func: "main.resize", File: "/src/main.go", Line: 28}
-	name := ledger.Place{Func: "main.main.func1", File: "/src/main.go", Line: 20}
-	launcher := ledger.Place{Func: "github.com/sourcegraph/conc/pool.(*Pool).worker", File: "/go/pkg/mod/github.com/sourcegraph/conc@v0.3.0/pool/pool.go", Line: 154}
+	pool := timeline.Place{Func: "github.com/panjf2000/ants/v2.(*goWorker).run.func1", File: "/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go", Line: 68}
+	task := timeline.Place{Func: "main.resize", File: "/src/main.go", Line: 28}
+	name := timeline.Place{Func: "main.main.func1", File: "/src/main.go", Line: 20}
+	launcher := timeline.Place{Func: "github.com/sourcegraph/conc/pool.(*Pool).worker", File: "/go/pkg/mod/github.com/sourcegraph/conc@v0.3.0/pool/pool.go", Line: 154}
 	for _, c := range []struct {
 		name  string
-		times map[ledger.Place]time.Duration
-		want  ledger.Place
+		times map[timeline.Place]time.Duration
+		want  timeline.Place
 	}{
-		{"half as long as the pool", map[ledger.Place]time.Duration{pool: 60, task: 40}, task},
-		{"rarely", map[ledger.Place]time.Duration{pool: 90, task: 10}, pool},
-		{"rarely, but in the function of the name", map[ledger.Place]time.Duration{pool: 85, task: 10, name: 5}, name},
-		{"a launcher", map[ledger.Place]time.Duration{launcher: 90, task: 10}, task},
+		{"half as long as the pool", map[timeline.Place]time.Duration{pool: 60, task: 40}, task},
+		{"rarely", map[timeline.Place]time.Duration{pool: 90, task: 10}, pool},
+		{"rarely, but in the function of the name", map[timeline.Place]time.Duration{pool: 85, task: 10, name: 5}, name},
+		{"a launcher", map[timeline.Place]time.Duration{launcher: 90, task: 10}, task},
 	} {
 		l := &ledger.Ledger{Wall: 100 * time.Millisecond, Procs: 1, Capacity: 100 * time.Millisecond}
-		for _, p := range []ledger.Place{pool, launcher, task, name} {
+		for _, p := range []timeline.Place{pool, launcher, task, name} {
 			if d := c.times[p]; d > 0 {
 				l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main.func1", Site: p, Time: d * time.Millisecond, Count: 1})
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // record returns the trace of a function.
@@ -36,12 +37,12 @@ func record(t *testing.T, f func()) []byte {
 	return b.Bytes()
 }
 
-// verdict returns the verdict. The bottle graph independently counts for how long goroutines ran:
+// judged returns the verdict. The bottle graph independently counts for how long goroutines ran:
 // the findings share at most the empty processors that it leaves, and limit the gain. The estimate
 // of the speed-up cannot check this: if nothing ran until a ready goroutine started, the estimate
 // has the latency of the wake-up, which grows with the load of the machine, in the time of a single
 // worker. Without the wait there is none.
-func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
+func judged(t *testing.T, recorded []byte) *verdict.Verdict {
 	t.Helper()
 	r, err := bottleneck.Analyze(context.Background(), bytes.NewReader(recorded), bottleneck.Options{})
 	if err != nil {
@@ -92,23 +93,23 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 	if procs < 2 {
 		t.Skip("needs two processors")
 	}
-	programs := causes.Programs
+	all := slices.Concat(causes.Programs, programs)
 	if race.Enabled {
-		programs = programs[:8] // the race detector finds little here, and is slow
+		all = all[:8] // the race detector finds little here, and is slow
 	}
-	for _, p := range programs {
+	for _, p := range all {
 		t.Run(strings.ReplaceAll(p.Name, " ", "-"), func(t *testing.T) {
 			// Other programs may take the processors away, which the trace then shows
 			// as well, and may slow down wake-ups: then it suffices that the cause is
 			// among the findings.
 			const tries = 6
 			missed, among := 0, 0
-			var v *diagnose.Verdict
+			var v *verdict.Verdict
 			for range tries {
 				before, begin := delayed(), time.Now()
 				recorded := record(t, func() { p.Run(procs) })
 				disturbed := delayed()-before > time.Since(begin)*time.Duration(procs)/10
-				last := verdict(t, recorded)
+				last := judged(t, recorded)
 				at := found(last, p)
 				if at >= 0 {
 					title := masked(naming(last, p).Title)
@@ -162,9 +163,9 @@ func TestLargestTask(t *testing.T) {
 	if delayed()-before > time.Since(begin)*time.Duration(procs)/10 {
 		t.Skip("other programs took the processors away: the workers of small tasks may have ended last")
 	}
-	v := verdict(t, recorded)
+	v := judged(t, recorded)
 	want := fmt.Sprintf("and the %d of them for", 20*procs)
-	if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool {
+	if !slices.ContainsFunc(v.Findings, func(f verdict.Finding) bool {
 		return f.Kind == diagnose.Imbalance && strings.Contains(f.Title, `The largest task of "piece" ran for`) && strings.Contains(f.Title, want)
 	}) {
 		t.Errorf("no finding names the largest task: %+v", v.Findings)
@@ -180,7 +181,7 @@ func delayed() time.Duration {
 
 // found returns the position of a program's cause among the findings, or a negative number. Causes
 // that cost nothing are not first.
-func found(v *diagnose.Verdict, p causes.Program) int {
+func found(v *verdict.Verdict, p causes.Program) int {
 	f := naming(v, p)
 	switch {
 	case f == nil:
@@ -188,11 +189,11 @@ func found(v *diagnose.Verdict, p causes.Program) int {
 	case f.Lost == 0:
 		return 0
 	}
-	return slices.IndexFunc(v.Findings, func(other diagnose.Finding) bool { return other.Title == f.Title })
+	return slices.IndexFunc(v.Findings, func(other verdict.Finding) bool { return other.Title == f.Title })
 }
 
 // naming returns the finding that names the cause of a program, or nil.
-func naming(v *diagnose.Verdict, p causes.Program) *diagnose.Finding {
+func naming(v *verdict.Verdict, p causes.Program) *verdict.Finding {
 	for i := range v.Findings {
 		if f := &v.Findings[i]; slices.Contains(strings.Split(p.Kind, "|"), string(f.Kind)) && at(f, p.Func) {
 			return f
@@ -202,7 +203,7 @@ func naming(v *diagnose.Verdict, p causes.Program) *diagnose.Finding {
 }
 
 // at reports whether a finding names a function.
-func at(f *diagnose.Finding, fn string) bool {
+func at(f *verdict.Finding, fn string) bool {
 	for _, place := range f.Where {
 		if strings.Contains(place.Func, "."+fn) {
 			return true
@@ -214,7 +215,7 @@ func at(f *diagnose.Finding, fn string) bool {
 // masked returns a sentence with # for its numbers, their units and what depends on them. Whether
 // some of the short calls take long, and how late goroutines run, depends on the machine's load.
 func masked(title string) string {
-	title = literals.ReplaceAllString(writes.ReplaceAllString(title, "causes.write "), "causes.func")
+	title = literals.ReplaceAllString(writes.ReplaceAllString(title, "causes.write "), "func")
 	title = numbers.ReplaceAllString(title, "#")
 	return strings.NewReplacer(", and left # idle", "", "; goroutines ran for only # at a time", "", " and then ready for #", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
 }
@@ -222,7 +223,7 @@ func masked(title string) string {
 // The names of function literals, and of their callers, depend on inlining.
 var (
 	writes   = regexp.MustCompile(`causes\.(init\.func\d+\.)?write[.\w]* `)
-	literals = regexp.MustCompile(`causes\.\w+(\.\w+)*\.func\d+(\.\d+)*`)
+	literals = regexp.MustCompile(`(causes|diagnose_test)\.\w+(\.\w+)*\.func\d+(\.\d+)*`)
 )
 
 var numbers = regexp.MustCompile(`[<>]?\b\d([\d,.]*\d)?( ?(ns|µs|ms|s)\b|%)?`)
@@ -258,58 +259,56 @@ var sentences = map[string]string{
 	"uneven work":                         "Uneven work: # of the capacity was idle while the last of the # causes.uneven.func1 ran.",
 	"tiny goroutines":                     "Tiny goroutines: # of causes.tiny:# (WaitGroup.Go) ran for # each, on average; # of the capacity went to starting them and waiting for them.",
 	"collector":                           "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #.",
-	"small writes":                        "System calls at causes.write causes.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.write causes.go:# held processors for # of the capacity (# calls of #); while causes.parallel.func1 ran alone, the other processors had nothing to do for #.",
-	"blocking calls":                      "Waiting for system calls at causes.block block_linux.go:# left # of the capacity idle (# calls).",
-	"sleep":                               "Sleeping at causes.sleeper causes.go:# left # of the capacity idle (# times).",
-	"ticker":                              "Waiting for a timer at causes.ticking causes.go:# left # of the capacity idle (# times).",
-	"network":                             "Waiting for the network at causes.listen causes.go:# left # of the capacity idle (# times).",
-	"ping-pong":                           handing("", "causes.pingPong.func1", "causes.pingPong.func2"),
-	"ping-pong of threads":                handing("; causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake", "causes.pingPong.func1", "causes.pingPong.func2"),
-	"goroutines that never end":           "Goroutines are started and do not end: at the end, # of # causes.forget.func1 waited at causes.forget.func1 causes.go:#.",
-	"it scales":                           "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.parallel.func1 (#).",
+	"small writes":                        "System calls at causes.write causes.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.write causes.go:# held processors for # of the capacity (# calls of #); while causes.Parallel.func1 ran alone, the other processors had nothing to do for #.",
+	"blocking calls":                      "Waiting for system calls at diagnose_test.block block_linux_test.go:# left # of the capacity idle (# calls).",
+	"sleep":                               "Sleeping at diagnose_test.sleeper causes_test.go:# left # of the capacity idle (# times).",
+	"ticker":                              "Waiting for a timer at diagnose_test.ticking causes_test.go:# left # of the capacity idle (# times).",
+	"network":                             "Waiting for the network at diagnose_test.listen causes_test.go:# left # of the capacity idle (# times).",
+	"ping-pong":                           handing("", "diagnose_test.pingPong.func1", "diagnose_test.pingPong.func2"),
+	"ping-pong of threads":                handing("; diagnose_test.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake", "diagnose_test.pingPong.func1", "diagnose_test.pingPong.func2"),
+	"goroutines that never end":           "Goroutines are started and do not end: at the end, # of # diagnose_test.forget.func1 waited at diagnose_test.forget.func1 causes_test.go:#.",
+	"it scales":                           "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.Parallel.func1 (#).",
 	"more goroutines than processors":     "For # of the time all processors were in use and other goroutines were ready: # on average.",
 	"connections to a database":           "The limit of the connections to a database, waited for at causes.load waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.statement.Query waits.go:#.",
 	"a channel as a semaphore":            "A limit at causes.admit waits.go:# kept # of the capacity idle: # waited on average while # slept at causes.work waits.go:#.",
-	"a token that goroutines pass":        "Goroutines of causes.parallel.func1 wait for one another at causes.pass waits.go:#, which kept # of the capacity idle: # waited on average.",
+	"a token that goroutines pass":        "Goroutines of causes.Parallel.func1 wait for one another at causes.pass waits.go:#, which kept # of the capacity idle: # waited on average.",
 	"a pool of workers":                   "The limit of how many causes.pool.func1 work at a time, waited for at causes.pool waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.work waits.go:#.",
 	"a queue with a condition":            "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
-	"done once":                           "Done once: processors had nothing to do for # of the capacity while causes.parallel.func1 ran, which others waited for at causes.need waits.go:#.",
+	"done once":                           "Done once: processors had nothing to do for # of the capacity while causes.Parallel.func1 ran, which others waited for at diagnose_test.need causes_test.go:#.",
 	"a barrier after each step":           "Uneven work: # of the capacity was idle while the last of the # causes.steps.func1 ran.",
-	"yielding":                            "Yielding at causes.yielding.func1 waits.go:# took # of the capacity, from one goroutine to the next (# times).",
-	"polling":                             "Waiting for a timer at causes.polling waits.go:# left # of the capacity idle (# times).",
-	"deadlines":                           "Waiting for a timer at causes.answer waits.go:# left # of the capacity idle.",
-	"one goroutine owns the data":         "While causes.own ran alone, the other processors had nothing to do: # of the capacity.",
-	"too few goroutines":                  "Too few goroutines: while the # of causes.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
+	"yielding":                            "Yielding at diagnose_test.yielding.func1 causes_test.go:# took # of the capacity, from one goroutine to the next (# times).",
+	"deadlines":                           "Waiting for a timer at diagnose_test.answer causes_test.go:# left # of the capacity idle.",
+	"one goroutine owns the data":         "While diagnose_test.own ran alone, the other processors had nothing to do: # of the capacity.",
+	"too few goroutines":                  "Too few goroutines: while the # of diagnose_test.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
 	"one processor":                       "GOMAXPROCS is #: for # of the time the processor was in use and other goroutines were ready: # on average.",
-	"connections to a host":               "The limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while others slept at causes.requests.func1 libraries.go:#.\nThe limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while # slept at causes.requests.func1 libraries.go:#.",
+	"connections to a host":               "The limit of the connections to a host, waited for at causes.Get libraries.go:#, kept # of the capacity idle: # waited on average while others slept at causes.requests.func1 libraries.go:#.\nThe limit of the connections to a host, waited for at causes.Get libraries.go:#, kept # of the capacity idle: # waited on average while # slept at causes.requests.func1 libraries.go:#.",
 	"an idle server":                      "Nothing to do for # of the capacity: processors were idle until requests came from the network (# times).",
-	"a journal":                           "Waiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls).\nWaiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.",
+	"a journal":                           "Waiting for system calls at diagnose_test.enter causes_test.go:# left # of the capacity idle (# calls).\nWaiting for system calls at diagnose_test.enter causes_test.go:# left # of the capacity idle (# calls); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.\nSystem calls at diagnose_test.enter causes_test.go:# held processors for # of the capacity (# calls of #).\nSystem calls at diagnose_test.enter causes_test.go:# held processors for # of the capacity (# calls of #); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.",
 	"a library's lock":                    "The lock log.Logger kept # of the capacity idle (# waits, blocked for # in all).",
-	"a rate":                              "Waiting for a timer at causes.(*bucket).wait libraries.go:# left # of the capacity idle (# times, # at a time).",
-	"a writer among readers":              "The lock causes.read kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.refresh kept # of the capacity idle (# waits, blocked for # in all).",
-	"a short lock":                        "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.counter limits, not the number of processors: # goroutines waited for it on average, and # for a processor (# waits, blocked for # in all).",
-	"pulling from an iterator":            "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for diagnose_test.TestFirstFindingNamesTheCause.func1 (#) and causes.pulledValues (#).\nTaking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for causes.pulledValues (#) and diagnose_test.TestFirstFindingNamesTheCause.func1 (#).",
-	"the same asked at once":              "Done once: processors had nothing to do for # of the capacity while causes.parallel.func1 ran, which others waited for at causes.lookUp libraries.go:#.",
+	"a rate":                              "Waiting for a timer at diagnose_test.(*bucket).wait causes_test.go:# left # of the capacity idle (# times, # at a time).",
+	"a writer among readers":              "The lock diagnose_test.read kept # of the capacity idle (# waits, blocked for # in all).\nThe lock diagnose_test.refresh kept # of the capacity idle (# waits, blocked for # in all).",
+	"a short lock":                        "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).",
+	"pulling from an iterator":            "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for diagnose_test.TestFirstFindingNamesTheCause.func1 (#) and diagnose_test.pulledValues (#).\nTaking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for diagnose_test.pulledValues (#) and diagnose_test.TestFirstFindingNamesTheCause.func1 (#).",
+	"the same asked at once":              "Done once: processors had nothing to do for # of the capacity while causes.Parallel.func1 ran, which others waited for at diagnose_test.lookUp causes_test.go:#.",
 	"stages of one function":              "While causes.stage.func1 ran, and no others, the other processors had nothing to do: # of the capacity.",
 	"one computes, one looks":             "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
-	"results that come too late":          "Goroutines are started and do not end: at the end, # of # causes.deliver waited at causes.deliver waits.go:#.",
-	"readers that sleep":                  "The lock causes.register kept # of the capacity idle (# waits, blocked for # in all).",
-	"one connection for all":              "The lock causes.peer cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).\nThe lock causes.peer kept # of the capacity idle (# waits, blocked for # in all).",
-	"the world stopped":                   "The world was stopped, but not for the collector: that took # of the capacity, most at causes.measure waits.go:#.",
-	"collections asked for":               "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #; at causes.collect waits.go:# the program asks for it.",
-	"calls on the main thread":            handing("; diagnose_test.TestFirstFindingNamesTheCause.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake", "causes.mainThread.func1", "diagnose_test.TestFirstFindingNamesTheCause.func1") + "\nWhile diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
-	"calls one after the other":           "Waiting for the network at causes.(*peer).ask libraries.go:# left # of the capacity idle (# times).\nWaiting for the network left # of the capacity idle (# times), most at causes.(*peer).ask libraries.go:# (#) and causes.oneByOne.func1 libraries.go:# (#).\nWaiting for the network left # of the capacity idle (# times), most at causes.oneByOne.func1 libraries.go:# (#) and causes.(*peer).ask libraries.go:# (#).\nWaiting for the network at causes.(*peer).ask libraries.go:# left # of the capacity idle (# times, # at a time).\nWaiting for the network left # of the capacity idle (# times, # at a time), most at causes.(*peer).ask libraries.go:# (#) and causes.oneByOne.func1 libraries.go:# (#).\nWaiting for the network left # of the capacity idle (# times, # at a time), most at causes.oneByOne.func1 libraries.go:# (#) and causes.(*peer).ask libraries.go:# (#).",
-	"a request under a lock":              "The lock causes.client kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.client cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).",
+	"results that come too late":          "Goroutines are started and do not end: at the end, # of # diagnose_test.deliver waited at diagnose_test.deliver causes_test.go:#.",
+	"readers that sleep":                  "The lock diagnose_test.register kept # of the capacity idle (# waits, blocked for # in all).",
+	"one connection for all":              "The lock diagnose_test.peer cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).\nThe lock diagnose_test.peer kept # of the capacity idle (# waits, blocked for # in all).",
+	"the world stopped":                   "The world was stopped, but not for the collector: that took # of the capacity, most at diagnose_test.measure causes_test.go:#.",
+	"collections asked for":               "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #; at diagnose_test.collect causes_test.go:# the program asks for it.",
+	"calls one after the other":           "Waiting for the network at diagnose_test.(*peer).ask causes_test.go:# left # of the capacity idle (# times).\nWaiting for the network left # of the capacity idle (# times), most at diagnose_test.(*peer).ask causes_test.go:# (#) and diagnose_test.oneByOne.func1 causes_test.go:# (#).\nWaiting for the network left # of the capacity idle (# times), most at diagnose_test.oneByOne.func1 causes_test.go:# (#) and diagnose_test.(*peer).ask causes_test.go:# (#).\nWaiting for the network at diagnose_test.(*peer).ask causes_test.go:# left # of the capacity idle (# times, # at a time).\nWaiting for the network left # of the capacity idle (# times, # at a time), most at diagnose_test.(*peer).ask causes_test.go:# (#) and diagnose_test.oneByOne.func1 causes_test.go:# (#).\nWaiting for the network left # of the capacity idle (# times, # at a time), most at diagnose_test.oneByOne.func1 causes_test.go:# (#) and diagnose_test.(*peer).ask causes_test.go:# (#).",
+	"a request under a lock":              "The lock diagnose_test.client kept # of the capacity idle (# waits, blocked for # in all).\nThe lock diagnose_test.client cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).",
 	"requests past a limit":               "A limit at causes.limitedRequests libraries.go:# kept # of the capacity idle: # waited on average while # slept at causes.late libraries.go:#.",
-	"asking whether it is done":           "Yielding at causes.awaited waits.go:# took # of the capacity, from one goroutine to the next (# times).",
+	"asking whether it is done":           "Yielding at diagnose_test.awaited causes_test.go:# took # of the capacity, from one goroutine to the next (# times).",
 	"tiny tasks":                          "Tiny tasks: # of \"small\" ran for # each, on average.",
-	"tiny pieces of work":                 pieces("causes.parallel.func1", "causes.exchange"),
+	"tiny pieces of work":                 pieces("causes.Parallel.func1", "causes.exchange"),
 	"tiny messages through one":           pieces("causes.relay", "causes.relay") + "\n" + pieces("causes.relayed.func1", "causes.relayed.func1") + "\n" + pieces("diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed") + "\n" + handing("", "causes.relayed.func1", "causes.relay", "diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed.func2"),
 	"a goroutine for each call":           "Tiny goroutines: # of causes.fibonacci.func1 ran for # each, on average; # of the capacity went to starting them and waiting for them.\nTiny goroutines: # of causes.fibonacci.func1 ran for # each, on average.",
-	"a lock on one processor":             "The lock causes.counter limits, not the number of processors: its owners ran for some # of the time, and # goroutines waited for it on average (# waits, blocked for # in all).",
+	"a lock on one processor":             "The lock diagnose_test.counter limits, not the number of processors: its owners ran for some # of the time, and # goroutines waited for it on average (# waits, blocked for # in all).",
 	"one request at a time":               "While causes.render ran alone, the other processors had nothing to do: # of the capacity.",
-	"a lock in a handler":                 "The lock causes.visits kept # of the capacity idle (# waits, blocked for # in all).",
-	"a handler's lock on four processors": "The lock causes.visits kept # of the capacity idle (# waits, blocked for # in all).",
+	"a lock in a handler":                 "The lock diagnose_test.visits kept # of the capacity idle (# waits, blocked for # in all).",
+	"a handler's lock on four processors": "The lock diagnose_test.visits kept # of the capacity idle (# waits, blocked for # in all).",
 	"writes under a lock":                 "The lock log.Logger cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).",
 	"one sink is slow":                    "Sleeping at causes.drain waits.go:# left # of the capacity idle (# times).",
 	"a serial sum of parallel counts":     "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",

@@ -7,7 +7,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // The ledger shows running goroutines, not the tasks that they work through. User regions and the
@@ -16,7 +17,7 @@ import (
 // because the ledger and the graph already describe them.
 
 // tasks returns findings about tasks that are too small, too large or too few.
-func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
+func (d *diagnosis) tasks(costly []verdict.Finding) (out []verdict.Finding) {
 	if d.Tasks == nil || d.Tasks.Of == granularity.OfGoroutines || d.Window || d.windowed() {
 		return nil
 	}
@@ -30,7 +31,7 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 			continue
 		}
 		mean := format.Duration(time.Duration(ran / float64(c.Tasks)))
-		f := Finding{Where: d.placesOfTasks(c), Basis: "cannot tell: it depends on how the tasks are divided"}
+		f := verdict.Finding{Where: d.placesOfTasks(c), Basis: "cannot tell: it depends on how the tasks are divided"}
 		switch name, count := format.Clean(c.Name), format.Count(c.Tasks); c.Diagnosis {
 		case granularity.Fine:
 			f.Kind = Tiny
@@ -55,10 +56,10 @@ func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
 }
 
 // placesOfTasks returns the places that tasks come from.
-func (d *diagnosis) placesOfTasks(c *granularity.Class) []ledger.Place {
+func (d *diagnosis) placesOfTasks(c *granularity.Class) []timeline.Place {
 	for _, s := range c.Sites {
 		for _, f := range slices.Concat(s.Submitted, s.Created) {
-			if p := (ledger.Place{Func: f.Func, File: f.File, Line: f.Line}); d.own(p) {
+			if p := (timeline.Place{Func: f.Func, File: f.File, Line: f.Line}); d.own(p) {
 				return d.places(p)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // How a gain was computed.
@@ -24,8 +25,8 @@ const (
 )
 
 // finding describes a cause.
-func (d *diagnosis) finding(c *cause) Finding {
-	f := Finding{Kind: c.kind, Lost: c.lost, Share: ratio(c.lost, d.l.Capacity), Rows: c.rows}
+func (d *diagnosis) finding(c *cause) verdict.Finding {
+	f := verdict.Finding{Kind: c.kind, Lost: c.lost, Share: ratio(c.lost, d.l.Capacity), Rows: c.rows}
 	if rest := d.l.Capacity - c.lost; rest > 0 {
 		f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest), boundBasis
 	} else {
@@ -58,8 +59,8 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
 	case Starved:
 		f.Title = fmt.Sprintf("Too little parallel work: for %s of the capacity, processors had nothing to run while others did.", lost)
-		for _, i := range c.rows {
-			if r := &d.l.Rows[i]; d.own(r.Site) && r.Count > 1 { // a single wait is chance
+		for r := range d.rowsOf(c) {
+			if d.own(r.Site) && r.Count > 1 { // a single wait is chance
 				f.Where = d.from(r.Site, r.Callers)
 				break
 			}
@@ -83,7 +84,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Title = fmt.Sprintf("System calls at %s held processors for %s.", at, held)
 		if c.name == severalPlaces {
 			f.Title = fmt.Sprintf("System calls held processors for %s, most at %s.", held, d.mostPlaces(&f, c))
-		} else if c.place == (ledger.Place{}) {
+		} else if c.place == (timeline.Place{}) {
 			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s, most in %s.", held, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
@@ -91,22 +92,19 @@ func (d *diagnosis) finding(c *cause) Finding {
 		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
-		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle%s.", at, format.Percent(c.lost-c.alone, d.l.Capacity), d.times(c, "call", "calls"))
-		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		lost = format.Percent(c.lost-c.alone, d.l.Capacity)
+		f.Title, f.Advice = idles("Waiting for system calls", at, lost, d.times(c, "call", "calls")), "Have more of them under way at a time, or fewer (fsync, small reads)."
 		if d.waitsIn(c.place, contention.SyscallKind, "os.(*Process).") {
-			f.Title = fmt.Sprintf("Waiting for a command (os/exec) at %s left %s of the capacity idle%s.", at, format.Percent(c.lost-c.alone, d.l.Capacity), d.times(c, "time", "times"))
-			f.Advice = slowCommand
+			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, d.times(c, "time", "times")), slowCommand
 		}
 		d.andAlone(&f, c)
 		if held := d.at[visited{ledger.Syscall, c.place}].time; ratio(held, d.l.Capacity) >= worthTelling {
 			without(&f, "the waits", "with fewer calls")
 		}
 	case Sleep:
-		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
-		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
+		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
-		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
-		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
+		f.Title, f.Advice = idles("Waiting for a timer", at, lost, d.times(c, "time", "times")), "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
 	case Network:
 		d.network(&f, c, at, lost)
 	case Cgo:
@@ -139,14 +137,14 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if waking := time.Duration(max(c.count, c.waits)) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
+	if waking := time.Duration(max(c.count, c.waits)) * tinyRunning; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
 		without(&f, "these waits", "because waiting and waking take running time, too")
 	}
 	return f
 }
 
 // andAlone adds that processors were idle while the caller of the system calls ran alone.
-func (d *diagnosis) andAlone(f *Finding, c *cause) {
+func (d *diagnosis) andAlone(f *verdict.Finding, c *cause) {
 	if c.alone == 0 {
 		return
 	}
@@ -160,11 +158,8 @@ func (d *diagnosis) andAlone(f *Finding, c *cause) {
 // fewerCalls is the advice on short system calls.
 const fewerCalls = "Make fewer, larger calls: a buffer does that for writes and reads."
 
-// wakeCost is the approximate running time of two goroutines for one block and wake-up.
-const wakeCost = 5 * time.Microsecond
-
 // hotPlaces returns where a group of goroutines ran most, with the callers.
-func (d *diagnosis) hotPlaces(group string) []ledger.Place {
+func (d *diagnosis) hotPlaces(group string) []timeline.Place {
 	p := d.hot(group)
 	return d.from(p, d.callersOf(group, p))
 }
@@ -177,7 +172,7 @@ func (d *diagnosis) mostGroups(c *cause, n int) string {
 
 // mostPlaces lists the places with the most time of a cause and makes them the places of the
 // finding.
-func (d *diagnosis) mostPlaces(f *Finding, c *cause) string {
+func (d *diagnosis) mostPlaces(f *verdict.Finding, c *cause) string {
 	list, first := d.most(c, 2, func(r *ledger.Row) string {
 		if p := d.lineOf(r); p.Func != "" {
 			return short(p)
@@ -230,12 +225,11 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 func (d *diagnosis) waits(c *cause) (n int64) {
 	type at struct {
 		wait  string
-		place ledger.Place
+		place timeline.Place
 	}
 	call := timeline.WaitSyscall.String()
 	behind := map[at]bool{} // regardless of names: handlers rename goroutines temporarily
-	for _, i := range c.rows {
-		r := &d.l.Rows[i]
+	for r := range d.rowsOf(c) {
 		behind[at{cmp.Or(r.Wait, call), r.Site}] = true
 	}
 	if c.kind == Blocking {
@@ -250,9 +244,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 		return 0
 	}
 	is := func(p *contention.Party, kind string) bool {
-		return p.Stack != nil && slices.ContainsFunc(p.Stack.Frames, func(f contention.Frame) bool {
-			return behind[at{kind, ledger.Place{Func: f.Func, File: f.File, Line: f.Line}}]
-		})
+		return slices.ContainsFunc(framesOf(p.Stack), func(f contention.Frame) bool { return behind[at{kind, placeOf(f)}] })
 	}
 	for i := range d.Contention.Pairs {
 		if p := &d.Contention.Pairs[i]; p.Owner.Stack != nil && is(&p.Waiter, p.Kind) {
@@ -268,7 +260,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 }
 
 // network describes the connection that goroutines wait for.
-func (d *diagnosis) network(f *Finding, c *cause, at, lost string) {
+func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	times, what := d.times(c, "time", "times"), "the network"
 	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
 	if d.mostly(c, func(r *ledger.Row) bool { return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).") }) { // through the network poller
@@ -282,22 +274,27 @@ func (d *diagnosis) network(f *Finding, c *cause, at, lost string) {
 		f.Advice, f.Gain, f.Basis = "", 0, ""
 	case c.name == severalPlaces:
 		f.Title = fmt.Sprintf("Waiting for %s left %s of the capacity idle%s, most at %s.", what, lost, times, d.mostPlaces(f, c))
-	case c.place == ledger.Place{}:
+	case c.place == timeline.Place{}:
 		f.Title = fmt.Sprintf("Waiting for %s left %s of the capacity idle%s.", what, lost, times)
 	default:
-		f.Title = fmt.Sprintf("Waiting for %s at %s left %s of the capacity idle%s.", what, at, lost, times)
+		f.Title = idles("Waiting for "+what, at, lost, times)
 	}
 }
 
 // mostly reports whether rows like that are nearly all of a cause.
 func (d *diagnosis) mostly(c *cause, like func(*ledger.Row) bool) bool {
 	var sum time.Duration
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; like(r) {
+	for r := range d.rowsOf(c) {
+		if like(r) {
 			sum += r.Time
 		}
 	}
 	return sum*10 > c.lost*9
+}
+
+// idles is the sentence about a wait at a place.
+func idles(what, at, lost, times string) string {
+	return fmt.Sprintf("%s at %s left %s of the capacity idle%s.", what, at, lost, times)
 }
 
 // slowCommand is the advice on a program that this one has started.
@@ -320,24 +317,45 @@ func (d *diagnosis) forRequests(c *cause) bool {
 }
 
 // waitsIn reports whether goroutines that wait at a place do so in a function.
-func (d *diagnosis) waitsIn(p ledger.Place, kind string, fn string) bool {
+func (d *diagnosis) waitsIn(p timeline.Place, kind string, fn string) bool {
 	if d.Contention == nil {
 		return false
 	}
 	return slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return w.Kind == kind && w.Waiter.Stack != nil && calls(w.Waiter.Stack, fn) &&
-			slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return f.Func == p.Func && f.Line == p.Line })
+		return w.Kind == kind && calls(w.Waiter.Stack, fn) && passes(w.Waiter.Stack, p)
 	})
 }
 
 // handOver describes the way from one goroutine to the next.
-func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
-	var scheduler time.Duration
+func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
+	var scheduler, pulled time.Duration // pulled: by iter.Pull
 	var count int64
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Category == ledger.Scheduler {
+	var groups []string
+	for r := range d.rowsOf(c) {
+		if r.Category == ledger.Scheduler {
 			scheduler, count = scheduler+r.Time, count+r.Count
 		}
+		if r.Wait == timeline.WaitCoroutine.String() {
+			pulled += r.Time
+		}
+		for _, p := range d.places(r.Site, r.WakerSite) {
+			if d.own(p) && len(f.Where) < 3 && !slices.Contains(f.Where, p) {
+				f.Where = append(f.Where, p)
+			}
+		}
+		if !slices.Contains(groups, r.Group) {
+			groups = append(groups, r.Group)
+		}
+	}
+	for _, group := range groups {
+		if len(f.Where) < 2 {
+			f.Where = append(f.Where, d.hotPlaces(group)...)
+		}
+	}
+	if pulled > c.lost/2 {
+		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "turn", "turns"), d.mostGroups(c, 2))
+		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
+		return
 	}
 	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until goroutines ran that others had woken (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
 	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
@@ -351,32 +369,6 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	}
 	if mean, short := d.shortSlices(); short {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; goroutines ran for only %s at a time.", format.Duration(mean))
-	}
-	var pulled, ofAll time.Duration // by iter.Pull
-	var groups []string
-	for _, i := range c.rows {
-		r := &d.l.Rows[i]
-		for _, p := range d.places(r.Site, r.WakerSite) {
-			if d.own(p) && len(f.Where) < 3 && !slices.Contains(f.Where, p) {
-				f.Where = append(f.Where, p)
-			}
-		}
-		if ofAll += r.Time; r.Wait == timeline.WaitCoroutine.String() {
-			pulled += r.Time
-		}
-		if !slices.Contains(groups, r.Group) {
-			groups = append(groups, r.Group)
-		}
-	}
-	for _, group := range groups {
-		if len(f.Where) < 2 {
-			f.Where = append(f.Where, d.hotPlaces(group)...)
-		}
-	}
-	if pulled > ofAll/2 {
-		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "turn", "turns"), d.mostGroups(c, 2))
-		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
-		return
 	}
 	latency := d.latency(c)
 	if latency < threadSwitch || f.Kind == Switching {
@@ -399,7 +391,7 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 // as it takes to switch between them.
 func (d *diagnosis) shortSlices() (time.Duration, bool) {
 	mean := d.of[ledger.Code] / time.Duration(max(d.l.Slices, 1))
-	return mean, d.l.Slices >= 1000 && mean < shortPiece
+	return mean, d.l.Slices >= 1000 && mean < tinyRunning
 }
 
 // threadSwitch is the latency above which the operating system must have taken part in a wake-up.
@@ -413,12 +405,11 @@ const lateThread = 100 * time.Microsecond
 func (d *diagnosis) latency(c *cause) time.Duration {
 	type wakes struct {
 		group, wait string
-		site        ledger.Place
+		site        timeline.Place
 	}
 	var empty time.Duration
 	gaps := map[wakes]int64{}
-	for _, i := range c.rows {
-		r := &d.l.Rows[i]
+	for r := range d.rowsOf(c) {
 		if r.Category != ledger.WakeUp {
 			continue
 		}
@@ -437,7 +428,7 @@ func (d *diagnosis) latency(c *cause) time.Duration {
 }
 
 // serial describes the group of goroutines that ran alone.
-func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
+func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 	name := d.nameOf(c.name)
 	f.Where = d.hotPlaces(c.name)
 	if p, ok := d.through(c.name); ok {
@@ -450,8 +441,8 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 			what = "ran, " + number(b.SelfParallelism) + " at a time"
 		}
 	}
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Site.Func != "" && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
+	for r := range d.rowsOf(c) {
+		if r.Site.Func != "" && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
 			f.Where = append(f.Where, r.Site)
 			break
 		}
@@ -471,7 +462,7 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 func (d *diagnosis) nameOf(group string) string {
 	if hot := d.hot(group); group == unnamed && hot.Func != unnamed {
 		callers := d.callersOf(group, hot)
-		return "a goroutine in " + format.Func(append([]ledger.Place{hot}, callers...)[len(callers)].Func)
+		return "a goroutine in " + format.Func(append([]timeline.Place{hot}, callers...)[len(callers)].Func)
 	}
 	return format.Func(group)
 }
@@ -486,15 +477,15 @@ func (d *diagnosis) windowed() bool {
 }
 
 // lock describes a lock and what its owners did.
-func (d *diagnosis) lock(f *Finding, c *cause, at, lost string) {
+func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	if d.ownModule(c.place) {
 		f.Where = d.places(c.place)
 		if q, ok := d.user(c.place, c.callers(d)); ok {
 			f.Where = append(f.Where, q)
 		}
 	}
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
+	for r := range d.rowsOf(c) {
+		if r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
 			f.Where = append(f.Where, d.places(r.WakerSite)...)
 			break
 		}
@@ -530,8 +521,8 @@ func (d *diagnosis) lock(f *Finding, c *cause, at, lost string) {
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle %s.", name, lost, waits)
 	var in, calls time.Duration // in methods of the lock, in system calls under it
-	for _, i := range c.rows {
-		switch r := &d.l.Rows[i]; r.Category {
+	for r := range d.rowsOf(c) {
+		switch r.Category {
 		case ledger.Code:
 			in += r.Time
 		case ledger.Syscall:
@@ -550,28 +541,16 @@ func (d *diagnosis) lock(f *Finding, c *cause, at, lost string) {
 	if last := len(parts) - 1; last > 0 {
 		f.Title = fmt.Sprintf("%s cost %s of the capacity: %s and %s %s.", name, lost, strings.Join(parts[:last], ", "), parts[last], waits)
 	}
-	if c.queue {
-		waiting, ready := mean(row.Waited, d.l.Wall), mean(d.l.Queue, d.l.Wall)
-		switch {
-		case d.onOne() && f.Share >= 0.1:
-		case d.onOne() && c.held >= mostlyHeld:
-			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*c.held, waiting, waits)
-		case d.onOne():
+	if c.queue && f.Share < 0.1 {
+		if c.held >= mostlyHeld {
+			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*c.held, mean(row.Waited, d.l.Wall), waits)
+		} else {
 			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor %s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
 			f.Advice += " The trace does not show for how long its owners ran, which bounds what more processors gain."
-		case f.Share >= worthTelling:
-			f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", waiting, ready) + f.Advice
-		default:
-			f.Title = fmt.Sprintf("%s limits, not the number of processors: %s goroutines waited for it on average, and %s for a processor %s.", name, waiting, ready, waits)
 		}
 	}
-	// A slice that ends in a wait for the lock may have been spinning for it.
-	spinning := d.runsAt(c.place).spun
-	switch {
-	case spunFor(row):
+	if spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
 		without(f, "the waits", "if part of the running is spinning for the lock")
-	case spinning > d.l.Capacity/20:
-		without(f, "the waits", "if part of the running is spinning for the lock (up to "+format.Percent(spinning, d.l.Capacity)+" of the capacity)")
 	}
 }
 
@@ -581,30 +560,19 @@ func spunFor(row *contention.Tree) bool {
 	return row.Lock.Hold > 0 && row.Lock.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions || row.Blamed*4 < row.Waited
 }
 
-// queues reports whether goroutines queue for a lock rather than for the processors, although these
-// are in use. What runs may then be spinning, or only passing the lock on.
+// queues reports whether goroutines wait for a lock, and not only for the one processor, which is in
+// use.
 func (d *diagnosis) queues(c *cause) bool {
-	if c.kind != Lock || d.Graph == nil || d.windowed() {
+	if c.kind != Lock || d.Graph == nil || d.windowed() || !d.onOne() {
 		return false
 	}
 	row := d.lockRow(c.place)
-	if row != nil && d.onOne() {
-		var most float64
-		c.held, most = d.held(c.place)
-		return c.held >= mostlyHeld && row.Waited >= d.l.Wall/2 || most >= mostlyHeld && row.Waited+row.Ready >= d.l.Wall/4
-	}
-	if row == nil || !spunFor(row) || row.Waited < d.l.Wall || row.Waited < d.l.Queue*3/2 {
+	if row == nil {
 		return false
 	}
-	var ran time.Duration
-	takes := map[string]bool{}
-	for _, i := range c.rows {
-		if group := d.called(d.l.Rows[i].Group); !takes[group] {
-			takes[group] = true
-			ran += d.ran[group].code
-		}
-	}
-	return ran >= d.l.Capacity/2
+	var most float64
+	c.held, most = d.held(c.place)
+	return most >= mostlyHeld && row.Waited+row.Ready >= d.l.Wall/4
 }
 
 // onOne reports whether the program had one processor nearly all of the time.
@@ -617,12 +585,12 @@ const mostlyHeld = 0.6
 // held a lock. It counts what has a place. The runtime may lose the caller of the function that it
 // interrupts, which may have acquired the lock, and it interrupts functions at their beginning
 // rather than while they hold a lock. Such slices are in the upper bound only.
-func (d *diagnosis) held(lock ledger.Place) (least, most float64) {
+func (d *diagnosis) held(lock timeline.Place) (least, most float64) {
 	spans := d.spansOf(lock)
-	above, callsIt := map[string]bool{}, map[ledger.Place]bool{} // callers of the functions with the lock
+	above, callsIt := map[string]bool{}, map[timeline.Place]bool{} // callers of the functions with the lock
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
-		if w.Waiter.Stack == nil || !isLock(string(w.Kind)) {
+		if !isLock(string(w.Kind)) {
 			continue
 		}
 		if p, callers := d.placeIn(w.Waiter.Stack); len(callers) > 0 && d.find(p) == lock {
@@ -668,9 +636,9 @@ func (d *diagnosis) spun(c *cause) bool {
 }
 
 // runsAt returns the slices of the program's code that ended at the places of a lock.
-func (d *diagnosis) runsAt(lock ledger.Place) (sum visits) {
+func (d *diagnosis) runsAt(lock timeline.Place) (sum visits) {
 	for p := range d.locks {
-		if p != (ledger.Place{}) && d.find(p) == lock {
+		if p != (timeline.Place{}) && d.find(p) == lock {
 			v := d.at[visited{ledger.Code, p}]
 			sum.time, sum.spun = sum.time+v.time, sum.spun+v.spun
 		}
@@ -679,7 +647,7 @@ func (d *diagnosis) runsAt(lock ledger.Place) (sum visits) {
 }
 
 // without adds that a repair can gain more than what was lost here, so the gain is not a bound.
-func without(f *Finding, what, more string) {
+func without(f *verdict.Finding, what, more string) {
 	if f.Gain > 0 {
 		f.Basis = fmt.Sprintf("%.2f times as fast without %s; more %s", f.Gain, what, more)
 		f.Gain = 0
@@ -690,29 +658,18 @@ func without(f *Finding, what, more string) {
 const maxSpin = 20 * time.Microsecond
 
 // lockRow returns the lock that goroutines waited for at a place, or nil if it is ambiguous.
-func (d *diagnosis) lockRow(p ledger.Place) *contention.Tree {
+func (d *diagnosis) lockRow(p timeline.Place) *contention.Tree {
 	if d.Contention == nil {
 		return nil
 	}
 	waited := map[*contention.Lock]time.Duration{}
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
-		if w.Lock == nil || w.Waiter.Stack == nil || !isLock(string(w.Kind)) && w.Kind != contention.MutexKind {
-			continue
-		}
-		for _, fr := range w.Waiter.Stack.Frames {
-			if fr.Func == p.Func && fr.Line == p.Line {
-				waited[w.Lock] += w.Waited
-				break
-			}
+		if w.Lock != nil && isLock(string(w.Kind)) && passes(w.Waiter.Stack, p) {
+			waited[w.Lock] += w.Waited
 		}
 	}
-	var best *contention.Lock
-	for l, t := range waited {
-		if best == nil || t > waited[best] || t == waited[best] && l.ID < best.ID {
-			best = l
-		}
-	}
+	best := largest(waited, func(a, b *contention.Lock) int { return cmp.Compare(a.ID, b.ID) })
 	if best == nil {
 		return nil
 	}
@@ -743,15 +700,14 @@ func owners(r *contention.Tree) string {
 }
 
 // collector describes the part of the collector that costs most.
-func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
+func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	var assist, workers, stop, wait time.Duration
-	var site ledger.Place
-	for _, i := range c.rows {
-		r := &d.l.Rows[i]
+	var site timeline.Place
+	for r := range d.rowsOf(c) {
 		switch r.Category {
 		case ledger.GCAssist, ledger.GCSweep:
 			assist += r.Time
-			if site == (ledger.Place{}) && d.own(r.Site) {
+			if site == (timeline.Place{}) && d.own(r.Site) {
 				site = r.Site
 			}
 		case ledger.GCWorker:
@@ -780,13 +736,11 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 
 // requested returns how many collections the program requests, if these are most of them, and where
 // it requests most.
-func (d *diagnosis) requested() (n int64, most ledger.Place) {
-	for p, asked := range d.asked {
+func (d *diagnosis) requested() (n int64, most timeline.Place) {
+	for _, asked := range d.asked {
 		n += asked
-		if k := d.asked[most]; asked > k || asked == k && p.Compare(most) < 0 {
-			most = p
-		}
 	}
+	most = largest(d.asked, timeline.Place.Compare)
 	if h := d.l.Heap; h == nil || n < 2 || n*4 < h.Collections*3 {
 		return 0, most
 	}
@@ -821,23 +775,20 @@ func (d *diagnosis) collectorAdvice() string {
 }
 
 // runtime describes where the program stops the world, if that is most of the runtime's share.
-func (d *diagnosis) runtime(f *Finding, c *cause, lost string) {
+func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
-	var at int
-	var stopped, most time.Duration
-	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; d.stops[r.Site] > 0 {
-			if stopped += r.Time; r.Time > most {
-				at, most = i, r.Time
-			}
+	var most *ledger.Row
+	var stopped time.Duration
+	for r := range d.rowsOf(c) {
+		if d.stops[r.Site] > 0 {
+			stopped, most = stopped+r.Time, cmp.Or(most, r)
 		}
 	}
-	if stopped < c.lost/2 {
+	if stopped < c.lost/2 || most == nil {
 		return
 	}
-	r := &d.l.Rows[at]
-	f.Title = fmt.Sprintf("The world was stopped, but not for the collector: that took %s of the capacity, most at %s.", lost, short(r.Site))
-	f.Where = d.from(r.Site, r.Callers)
+	f.Title = fmt.Sprintf("The world was stopped, but not for the collector: that took %s of the capacity, most at %s.", lost, short(most.Site))
+	f.Where = d.from(most.Site, most.Callers)
 	f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."
 }
 
@@ -845,7 +796,7 @@ func (d *diagnosis) runtime(f *Finding, c *cause, lost string) {
 const smallHeap = 64 << 20
 
 // tinyGoroutines describes goroutines that are too short.
-func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
+func (d *diagnosis) tinyGoroutines(f *verdict.Finding, group, what string) {
 	b := d.boxes[group]
 	f.Kind = Tiny
 	f.Title = fmt.Sprintf("Tiny goroutines: %s of %s ran for %s each, on average%s.", format.Count(b.Goroutines), format.Func(group), format.Duration(b.Running/time.Duration(b.Goroutines)), what)
@@ -853,42 +804,47 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
-// tinyGroup returns the finding about the longest-running group of goroutines that are too short.
-func (d *diagnosis) tinyGroup(least time.Duration) (out []Finding) {
-	most := ""
-	for group, tiny := range d.tiny {
-		if tiny && (most == "" || cmp.Or(cmp.Compare(d.ran[most].code, d.ran[group].code), cmp.Compare(group, most)) < 0) {
-			most = group
-		}
-	}
-	if most == "" || d.ranTiny() < least {
+// tinyGroup returns the finding about the longest-running group of goroutines that are too short, if
+// such groups ran for a tenth of the capacity.
+func (d *diagnosis) tinyGroup() (out []verdict.Finding) {
+	ran := d.ranTiny()
+	if sum(ran) < d.l.Capacity/10 {
 		return nil
 	}
-	var f Finding
+	most := largest(ran, strings.Compare)
+	var f verdict.Finding
 	d.tinyGoroutines(&f, most, "")
 	f.Where = d.hotPlaces(most)
-	return []Finding{f}
+	return []verdict.Finding{f}
 }
 
 // ranTiny returns how long the groups of goroutines ran that are too short.
-func (d *diagnosis) ranTiny() (sum time.Duration) {
+func (d *diagnosis) ranTiny() map[string]time.Duration {
+	ran := map[string]time.Duration{}
 	for group, tiny := range d.tiny {
 		if tiny {
-			sum += d.ran[group].code
+			ran[group] = d.ran[group].code
 		}
 	}
-	return sum
+	return ran
+}
+
+func sum[K comparable](of map[K]time.Duration) (all time.Duration) {
+	for _, t := range of {
+		all += t
+	}
+	return all
 }
 
 // before returns the findings that come first regardless of their cost.
-func (d *diagnosis) before() []Finding {
-	var out []Finding
+func (d *diagnosis) before() []verdict.Finding {
+	var out []verdict.Finding
 	if d.Graph != nil {
 		if s := d.Graph.Oversubscribed(); s != "" {
-			out = append(out, Finding{Kind: Oversized, Title: s, Advice: "Leave GOMAXPROCS to the runtime, which sets it to what the machine and its control group allow."})
+			out = append(out, verdict.Finding{Kind: Oversized, Title: s, Advice: "Leave GOMAXPROCS to the runtime, which sets it to what the machine and its control group allow."})
 		}
 		if s := d.Graph.Throttling(); s != "" {
-			out = append(out, Finding{Kind: Throttled, Title: s, Basis: "cannot tell: a trace does not show which goroutines were stopped", Advice: "Raise the CPU limit of the container, or lower GOMAXPROCS, so that bursts do not use up the quota."})
+			out = append(out, verdict.Finding{Kind: Throttled, Title: s, Basis: "cannot tell: a trace does not show which goroutines were stopped", Advice: "Raise the CPU limit of the container, or lower GOMAXPROCS, so that bursts do not use up the quota."})
 		}
 	}
 	return out
@@ -899,19 +855,19 @@ func (d *diagnosis) used() time.Duration {
 }
 
 // has reports whether a finding of a kind is among others.
-func has(findings []Finding, kind Kind) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind })
+func has(findings []verdict.Finding, kind verdict.Kind) bool {
+	return slices.ContainsFunc(findings, func(f verdict.Finding) bool { return f.Kind == kind })
 }
 
 // after returns the findings that cost nothing.
-func (d *diagnosis) after(costly []Finding) []Finding {
+func (d *diagnosis) after(costly []verdict.Finding) []verdict.Finding {
 	used := d.used()
 	out := d.tasks(costly)
 	if f, ok := d.pieces(); ok && len(out) == 0 && !has(costly, Tiny) {
 		out = append(out, f)
 	}
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {
-		f := Finding{Kind: MoreProcs, Where: d.hotPlaces(d.hottest())}
+		f := verdict.Finding{Kind: MoreProcs, Where: d.hotPlaces(d.hottest())}
 		queued, ready := format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued)
 		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", queued, ready)
 		f.Advice = fmt.Sprintf("There is work for up to %s, unless goroutines then wait for each other, or for memory that they share.", format.Plural(d.enough(), "processor", "processors"))
@@ -926,10 +882,10 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		}
 	}
 	if !has(costly, Tiny) {
-		out = append(out, d.tinyGroup(d.l.Capacity/10)...)
+		out = append(out, d.tinyGroup()...)
 	}
 	if c := d.of[ledger.C]; ratio(c, d.l.Capacity) >= worthTelling && !has(costly, Cgo) {
-		f := Finding{Kind: Cgo, Where: d.places(d.inC.Site)}
+		f := verdict.Finding{Kind: Cgo, Where: d.places(d.inC.Site)}
 		f.Title = fmt.Sprintf("C code ran for %s of the capacity. The scheduler does not see it, so a trace does not show whether it computes or waits.", format.Percent(c, d.l.Capacity))
 		out = append(out, f)
 	}
@@ -940,20 +896,20 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	for i := range costly {
 		largest = max(largest, costly[i].Lost)
 	}
-	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && (used >= d.l.Capacity*85/100 || largest < d.little()) || d.fights() && largest < d.shared {
+	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() || d.fights() && largest < d.shared {
 		out = append(out, d.saturated(len(costly)+len(out) == 0))
 	} else if len(costly) == 0 && len(out) == 0 {
-		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.of[ledger.Code], d.l.Capacity))})
+		out = append(out, verdict.Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.of[ledger.Code], d.l.Capacity))})
 	}
 	return out
 }
 
 // saturated returns the finding that the program uses its processors. If it is the only one, there
 // is nothing to repair.
-func (d *diagnosis) saturated(only bool) Finding {
+func (d *diagnosis) saturated(only bool) verdict.Finding {
 	group := d.hottest()
 	code, share := d.of[ledger.Code], d.ran[group].code
-	f := Finding{Kind: Saturated, Where: d.hotPlaces(group), Rows: d.code[group]}
+	f := verdict.Finding{Kind: Saturated, Where: d.hotPlaces(group), Rows: d.code[group]}
 	if d.fights() {
 		f.Where = d.from(d.sharedAt.Site, d.sharedAt.Callers)
 		f.Title = fmt.Sprintf("It uses its processors, but may not progress: %s of the capacity passed in atomic operations or in read locks of an RWMutex, most at %s.", format.Percent(d.shared, d.l.Capacity), short(d.sharedAt.Site))
@@ -972,17 +928,13 @@ func (d *diagnosis) saturated(only bool) Finding {
 	return f
 }
 
-// shortPiece bounds the mean running time of goroutines between two waits for each other that are
-// too short. The wait, the wake-up and the switch take about a microsecond.
-const shortPiece = 5 * time.Microsecond
-
 // pieces returns the finding that goroutines hand over too little work at a time, if they do.
-func (d *diagnosis) pieces() (f Finding, found bool) {
+func (d *diagnosis) pieces() (f verdict.Finding, found bool) {
 	var most time.Duration
 	for _, group := range slices.Sorted(maps.Keys(d.handed)) {
 		if _, tiny := d.tinyPiece(group); tiny && d.boxes[group].Running > most && d.boxes[group].Running >= d.l.Capacity/4 {
 			most, found = d.boxes[group].Running, true
-			f = Finding{Rows: d.code[group]}
+			f = verdict.Finding{Rows: d.code[group]}
 			d.tinyPieces(&f, group, "")
 		}
 	}
@@ -990,7 +942,7 @@ func (d *diagnosis) pieces() (f Finding, found bool) {
 }
 
 // tinyPieces describes a group of goroutines that hand over too little work at a time.
-func (d *diagnosis) tinyPieces(f *Finding, group, what string) {
+func (d *diagnosis) tinyPieces(f *verdict.Finding, group, what string) {
 	piece, _ := d.tinyPiece(group)
 	h := d.handed[group]
 	p, callers := d.placeIn(h.most.Waiter.Stack)
@@ -1034,7 +986,7 @@ func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 		return 0, false
 	}
 	piece := b.Running / time.Duration(h.waits)
-	return piece, piece < shortPiece
+	return piece, piece < tinyRunning
 }
 
 // spreads reports whether more processors can help: most of what waited for one are goroutines of
@@ -1064,14 +1016,12 @@ func (d *diagnosis) longest() (most time.Duration) {
 }
 
 // hottest returns the group of goroutines that ran most.
-func (d *diagnosis) hottest() (group string) {
-	var most time.Duration
-	for g := range d.code {
-		if ran := d.ran[g].code; ran > most || ran == most && g < group {
-			group, most = g, ran
-		}
+func (d *diagnosis) hottest() string {
+	code := map[string]time.Duration{}
+	for group := range d.code {
+		code[group] = d.ran[group].code
 	}
-	return group
+	return largest(code, strings.Compare)
 }
 
 // enough returns the number of processors that would have served 95 % of the offered load.
@@ -1106,14 +1056,14 @@ func number(n float64) string {
 func mean(sum, over time.Duration) string { return number(ratio(sum, over)) }
 
 // short returns the name of a place in a sentence.
-func short(p ledger.Place) string {
+func short(p timeline.Place) string {
 	if p.Func == "" {
 		return "a place that the trace does not show"
 	}
 	return p.String()
 }
 
-func (d *diagnosis) places(ps ...ledger.Place) (out []ledger.Place) {
+func (d *diagnosis) places(ps ...timeline.Place) (out []timeline.Place) {
 	for _, p := range ps {
 		if p.Func != "" {
 			out = append(out, p)

@@ -24,30 +24,26 @@ func newGroups() groups {
 
 // number returns the number of a name.
 func (g *groups) number(name string) who {
-	r := &g.recent[uintptr(unsafe.Pointer(unsafe.StringData(name)))>>4%uintptr(len(g.recent))]
-	if r.who != 0 && r.name == name {
-		return r.who
+	w := g.known(name)
+	switch {
+	case w != 0:
+		return w
+	case len(g.names) >= maxGroups:
+		return otherGroups
 	}
-	w, known := g.of[name]
-	if !known {
-		if len(g.names) >= maxGroups {
-			return otherGroups
-		}
-		w = who(len(g.names))
-		g.of[name] = w
-		g.names = append(g.names, name)
-	}
-	r.name, r.who = name, w
+	w = who(len(g.names))
+	g.of[name] = w
+	g.names = append(g.names, name)
 	return w
 }
 
 // known returns the number of a name, or 0 if it has none.
 func (g *groups) known(name string) who {
 	r := &g.recent[uintptr(unsafe.Pointer(unsafe.StringData(name)))>>4%uintptr(len(g.recent))]
-	if r.who != 0 && r.name == name {
-		return r.who
+	if r.who == 0 || r.name != name {
+		r.name, r.who = name, g.of[name]
 	}
-	return g.of[name]
+	return r.who
 }
 
 // sweeping reports, by P, whether a goroutine sweeps there.

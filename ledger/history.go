@@ -1,16 +1,17 @@
 package ledger
 
-import "github.com/bottleneck-go/bottleneck/timeline"
+import (
+	"slices"
 
-// The history records who ran when, for as long as a gap may ask for it. It is a list of pieces in
-// order of time; each lasts until the next one begins. When a gap ends, it asks once for the time,
-// by who ran, since it began. The history goes back piece by piece to the end of a block of 16, 32,
-// … pieces, and keeps the sums of such blocks, so a query takes a logarithmic number of steps.
-//
-// A gap only asks from times at which a gap began or a goroutine became ready. When there are too
-// many pieces, all pieces between two such times are replaced by one for each who, one after the
-// other. No sum changes. So the length of the history follows the number of empty slots and ready
-// goroutines, and a piece costs constant amortized time.
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The history records who ran when. It is a list of pieces in order of time; each lasts until the
+// next one begins. A gap that ends asks for the time, by who ran, since it began and since the
+// goroutine that ends it was ready. When there are too many pieces, their times are added to the
+// sums of each open gap and ready goroutine, and the list begins anew. Sums of blocks of pieces keep
+// a query short if many processors are empty. So the length of the history follows the number of
+// empty slots and ready goroutines, and a piece costs constant amortized time.
 
 // who identifies what runs: one of the following, or the number of a group.
 type who int32
@@ -57,6 +58,23 @@ func (s *spells) addAll(more spells) {
 	}
 }
 
+// remove subtracts a part. What it has under several may have a name in s, and the reverse.
+func (s *spells) remove(part spells) {
+	for _, p := range part {
+		for _, same := range []bool{true, false} {
+			for i := range *s {
+				if sp := &(*s)[i]; !same || sp.who == p.who {
+					d := min(p.time, sp.time)
+					sp.time, p.time = sp.time-d, p.time-d
+				}
+			}
+		}
+	}
+	if len(part) > 0 {
+		*s = slices.DeleteFunc(*s, func(sp spell) bool { return sp.time == 0 })
+	}
+}
+
 // piece begins an interval in which the same who runs.
 type piece struct {
 	from timeline.Time
@@ -66,28 +84,21 @@ type piece struct {
 // readiness records when a goroutine became ready.
 type readiness struct {
 	at     timeline.Time
-	member int32
+	member *member
 	ticket uint32 // of the member, while it is ready
 }
 
-// block is the sum of some pieces, computed on first use.
-type block struct {
-	known bool
-	sum   spells
-}
-
 type history struct {
-	pieces  []piece // the last one is open-ended
-	spare   []piece
+	pieces  []piece     // the last one is open-ended
+	blocks  []spells    // sums of blockSize pieces each, computed on first use
 	ready   []readiness // of goroutines, some of which are still ready
 	tickets uint32
-	limit   int       // of pieces, and of ready
-	blocks  [][]block // by level and number: each of blockSize<<level pieces
-	group   spells
-	cuts    []timeline.Time
+	limit   int    // of pieces, and of ready
+	before  spells // what ran before the pieces, while GOMAXPROCS is unknown
+	sums    spells // unused
 }
 
-const blockSize = 16
+const blockSize = 32
 
 var minLimit = 1024 // smaller in tests
 
@@ -104,150 +115,87 @@ func (h *history) begin(now timeline.Time, w who) {
 
 func (h *history) full() bool { return len(h.pieces) >= h.limit || len(h.ready) >= h.limit }
 
+// becomes records that a goroutine becomes ready.
+func (h *history) becomes(now timeline.Time, m *member) {
+	h.tickets = max(h.tickets+1, 1) // 0 is none
+	m.ticket, m.ran = h.tickets, m.ran[:0]
+	h.ready = append(h.ready, readiness{now, m, m.ticket})
+}
+
 // sum adds to into the time of the interval [from, to] by who ran, excluding time in which nothing
-// ran. to lies in piece i. It returns the index of the piece that contains from.
+// ran and time before the pieces. to lies in piece i or before all pieces. It returns the index of
+// the piece that contains from, or 0.
 func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 	for {
 		p := &h.pieces[i]
-		start := max(from, p.from)
-		if p.who != none {
+		if start := max(from, p.from); p.who != none && start < to {
 			into.add(p.who, to-start)
 		}
 		if p.from <= from {
 			return i
 		}
-		to = start
-		if i%blockSize == 0 {
-			for level := h.largest(i, from); level >= 0; level = h.largest(i, from) {
-				i -= blockSize << level
-				into.addAll(h.block(level, i/(blockSize<<level)))
-				to = h.pieces[i].from
-			}
-			if to <= from {
-				return i
-			}
+		to = p.from
+		for i%blockSize == 0 && i > 0 && h.pieces[i-blockSize].from >= from {
+			i -= blockSize
+			into.addAll(h.block(i / blockSize))
+			to = h.pieces[i].from
+		}
+		if i == 0 || to <= from {
+			return i
 		}
 		i--
 	}
 }
 
-// largest returns the level of the largest block that ends before piece end and does not begin
-// before from, or −1 if there is none.
-func (h *history) largest(end int, from timeline.Time) int {
-	level := -1
-	for size := blockSize; end >= size && end%size == 0 && h.pieces[end-size].from >= from; size *= 2 {
-		level++
-	}
-	return level
-}
-
 // block returns the sum of a block, excluding the time in which nothing ran.
-func (h *history) block(level, n int) spells {
-	for level >= len(h.blocks) {
+func (h *history) block(n int) spells {
+	for n >= len(h.blocks) {
 		h.blocks = append(h.blocks, nil)
 	}
-	for n >= len(h.blocks[level]) {
-		h.blocks[level] = append(h.blocks[level], block{})
-	}
-	b := &h.blocks[level][n]
-	if b.known {
-		return b.sum
-	}
-	b.known, b.sum = true, b.sum[:0]
-	if level > 0 {
-		b.sum.addAll(h.block(level-1, 2*n))
-		b.sum.addAll(h.block(level-1, 2*n+1))
-		return b.sum
-	}
-	for i := n * blockSize; i < (n+1)*blockSize; i++ {
-		if p := &h.pieces[i]; p.who != none {
-			b.sum.add(p.who, h.pieces[i+1].from-p.from)
+	if b := &h.blocks[n]; len(*b) == 0 {
+		for i := n * blockSize; i < (n+1)*blockSize; i++ {
+			if p := &h.pieces[i]; p.who != none {
+				b.add(p.who, h.pieces[i+1].from-p.from)
+			}
 		}
 	}
-	return b.sum
+	return h.blocks[n]
 }
 
-// forget drops everything before first, the first time that may be asked for, and reports whether
-// that is enough. It is if processors are never empty for long.
-func (h *history) forget(first timeline.Time) bool {
-	keep := 0
-	for n := len(h.pieces); n-keep > 1; { // the last piece that begins at first or before is from keep on, among n
-		if middle := (keep + n) / 2; h.pieces[middle].from <= first {
-			keep = middle
+// fold adds the pieces to the sums of the open gaps and ready goroutines, from the latest to the
+// earliest, and begins the list anew.
+func (o *Observer) fold() {
+	h := &o.history
+	ready := h.ready
+	h.ready = ready[:0]
+	for _, r := range ready {
+		if r.member.isReady && r.member.ticket == r.ticket {
+			h.ready = append(h.ready, r)
+		}
+	}
+	sums, to, i := h.sums[:0], o.now, len(h.pieces)-1
+	since := func(from timeline.Time) spells {
+		i = h.sum(from, to, i, &sums)
+		to = from
+		return sums
+	}
+	for r, g := len(h.ready)-1, o.gaps.last; r >= 0 || g != noSlot; {
+		if g == noSlot || r >= 0 && h.ready[r].at >= o.slots[g].start {
+			h.ready[r].member.ran.addAll(since(h.ready[r].at))
+			r--
 		} else {
-			n = middle
+			s := &o.slots[g]
+			s.ran.addAll(since(s.start))
+			g = s.prev
 		}
 	}
-	if 2*(len(h.pieces)-keep) > h.limit || 2*len(h.ready) > h.limit {
-		return false
+	if o.procs == 0 {
+		h.before.addAll(since(0))
 	}
-	h.pieces = h.pieces[:copy(h.pieces, h.pieces[keep:])]
-	h.forgetSums()
-	return true
-}
-
-// forgetSums forgets the sums of blocks.
-func (h *history) forgetSums() {
-	for _, level := range h.blocks {
-		for k := range level {
-			level[k].known = false
-		}
+	h.sums = sums
+	h.pieces = append(h.pieces[:0], piece{o.now, o.who})
+	for n := range h.blocks {
+		h.blocks[n] = h.blocks[n][:0]
 	}
-}
-
-// shorten joins the pieces between the times that may be asked for; cuts is sorted.
-func (h *history) shorten(cuts []timeline.Time) {
-	last := len(h.pieces) - 1
-	out, group := h.spare[:0], h.group[:0]
-	begin := h.pieces[0].from // of the group
-	flush := func() {
-		from := begin
-		put := func(sp spell) {
-			if n := len(out); n == 0 || out[n-1].who != sp.who {
-				out = append(out, piece{from, sp.who})
-			}
-			from += sp.time
-		}
-		first := -1
-		for k := range group {
-			if n := len(out); n > 0 && group[k].who == out[n-1].who {
-				first = k // continues the last piece
-				put(group[k])
-			}
-		}
-		for k := range group {
-			if k != first {
-				put(group[k])
-			}
-		}
-		group, begin = group[:0], from
-	}
-	for i := range last {
-		p, end := h.pieces[i], h.pieces[i+1].from
-		for from := p.from; from < end; {
-			for len(cuts) > 0 && cuts[0] <= from {
-				if cuts[0] > begin {
-					flush()
-				}
-				cuts = cuts[1:]
-			}
-			to := end
-			if len(cuts) > 0 {
-				to = min(to, cuts[0])
-			}
-			group.add(p.who, to-from)
-			from = to
-		}
-	}
-	flush()
-	out = append(out, h.pieces[last])
-	h.pieces, h.spare, h.group = out, h.pieces, group
-	h.forgetSums()
-}
-
-// becomes records that a goroutine becomes ready and returns its ticket.
-func (h *history) becomes(now timeline.Time, member int32) uint32 {
-	h.tickets = max(h.tickets+1, 1) // 0 is none
-	h.ready = append(h.ready, readiness{now, member, h.tickets})
-	return h.tickets
+	h.limit = max(minLimit, 2*(len(h.ready)+o.empty))
 }

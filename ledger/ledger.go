@@ -40,6 +40,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,9 +92,6 @@ func (c Category) Empty() bool {
 	return c == Scheduler || c == WakeUp || c == Idle || c == Outside || c == NoWork
 }
 
-// Place is a place in the source.
-type Place = timeline.Place
-
 // Values of Row.Beside that do not name a group of goroutines.
 const (
 	None    = "none"
@@ -110,19 +108,19 @@ type Row struct {
 	// Site is the innermost frame outside the standard library. For an empty processor it is
 	// where the goroutine that ran next had waited, or its go statement if it had just been
 	// created.
-	Site Place `json:"site,omitzero"`
+	Site timeline.Place `json:"site,omitzero"`
 	// Callers are the places of the program from which Site was called, innermost first. They
 	// come from the call chain that accounts for most of Time, if there is one. Rows of less
 	// than a thousandth of the capacity have callers only at go statements.
-	Callers []Place `json:"callers,omitempty"`
+	Callers []timeline.Place `json:"callers,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
 	// it is the kind of lock whose methods contained samples of the CPU profiler: goroutines
 	// spun for the lock or woke others.
 	Wait string `json:"wait,omitempty"`
 	// Waker is the name of the goroutine that made it ready, "" if there was none. WakerSite is
 	// the place.
-	Waker     string `json:"waker,omitempty"`
-	WakerSite Place  `json:"waker_site,omitzero"`
+	Waker     string         `json:"waker,omitempty"`
+	WakerSite timeline.Place `json:"waker_site,omitzero"`
 	// Beside is the name of the goroutines that ran on other processors while this one was
 	// empty: [None], a name if all had the same, or [Several].
 	Beside string `json:"beside,omitempty"`
@@ -181,7 +179,7 @@ func (r *Row) lost() time.Duration {
 type name struct {
 	category                   Category
 	group, wait, waker, beside string
-	site, wakerSite            Place
+	site, wakerSite            timeline.Place
 	sampled                    bool
 }
 
@@ -209,13 +207,10 @@ type Ledger struct {
 	// Offered is the time in ns by number of running and ready goroutines, starting at 0. The
 	// last element holds all larger numbers.
 	Offered []time.Duration `json:"offered,omitempty"`
-	// Born is the number of goroutines of the program that were started, BornLate the number of
-	// those started in the second half of the time, and Ended the number of those that have
-	// ended. Slices is how often a goroutine began to run.
-	Born     int64 `json:"born"`
-	BornLate int64 `json:"born_late"`
-	Ended    int64 `json:"ended"`
-	Slices   int64 `json:"slices"`
+	// Born is the number of goroutines of the program that were started. Slices is how often a
+	// goroutine began to run.
+	Born   int64 `json:"born"`
+	Slices int64 `json:"slices"`
 	// Pinned are the names of goroutines that waited at least 1,000 times in a row on the same
 	// thread, which ran nothing else in between, as after runtime.LockOSThread.
 	Pinned []string `json:"pinned,omitempty"`
@@ -231,16 +226,12 @@ type Ledger struct {
 
 // CheckValid returns an error if the ledger contradicts itself.
 func (l *Ledger) CheckValid() error {
-	for _, d := range append([]time.Duration{l.Start, l.Wall, l.Capacity, l.Queue, l.Queued}, l.Offered...) {
-		if d < 0 {
-			return fmt.Errorf("ledger: a time is negative: %d ns", d)
-		}
+	if slices.Min(append([]time.Duration{l.Start, l.Wall, l.Capacity, l.Queue, l.Queued}, l.Offered...)) < 0 {
+		return errors.New("ledger: a time is negative")
 	}
-	if l.Procs < 0 || l.Instances < 0 || l.Born < 0 || l.BornLate < 0 || l.Ended < 0 || l.Slices < 0 {
+	h := cmp.Or(l.Heap, &Heap{})
+	if slices.Min([]int64{int64(l.Procs), int64(l.Instances), l.Born, l.Slices, h.Collections, h.Allocated, h.Live, h.Peak}) < 0 {
 		return errors.New("ledger: a number is negative")
-	}
-	if h := l.Heap; h != nil && (h.Collections < 0 || h.Allocated < 0 || h.Live < 0 || h.Peak < 0) {
-		return errors.New("ledger: a number of the heap is negative")
 	}
 	left := l.Capacity
 	for i := range l.Rows {

@@ -24,7 +24,6 @@ import (
 func Merge(ledgers ...*Ledger) (*Ledger, error) {
 	var out *Ledger
 	index := map[name]int{}
-	chains := chainSums{}
 	for _, l := range ledgers {
 		if l == nil {
 			continue
@@ -37,10 +36,14 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 		out.Instances += max(1, l.Instances)
 		out.Warnings = append(out.Warnings, l.Warnings...)
 		out.Pinned = append(out.Pinned, l.Pinned...)
-		ok := addTo(&out.Wall, l.Wall) && addTo(&out.Capacity, l.Capacity) && addTo(&out.Queue, l.Queue) && addTo(&out.Queued, l.Queued) &&
-			addTo(&out.Born, l.Born) && addTo(&out.BornLate, l.BornLate) && addTo(&out.Ended, l.Ended) && addTo(&out.Slices, l.Slices)
+		ok := true
+		for i, t := range l.times() {
+			ok = ok && addTo(out.times()[i], *t)
+		}
+		for i, n := range l.counts() {
+			ok = ok && addTo(out.counts()[i], *n)
+		}
 		out.Heap = out.Heap.plus(l.Heap)
-		chains.add(l)
 		for n, d := range l.Offered {
 			if n == len(out.Offered) {
 				out.Offered = append(out.Offered, 0)
@@ -52,9 +55,8 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 			if !known {
 				i = len(out.Rows)
 				index[r.name()] = i
-				row := r
-				row.Time, row.Count, row.Queue, row.Shared = 0, 0, 0, 0
-				out.Rows = append(out.Rows, row)
+				out.Rows = append(out.Rows, r)
+				continue
 			}
 			sum := &out.Rows[i]
 			same := 0
@@ -64,7 +66,7 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 			if sum.Callers = slices.Clip(sum.Callers[:same]); same == 0 {
 				sum.Callers = nil
 			}
-			ok = ok && addTo(&sum.Time, r.Time) && addTo(&sum.Shared, r.Shared) && addTo(&sum.Count, r.Count) && addTo(&sum.Queue, r.Queue)
+			ok = ok && sum.add(&r)
 		}
 		if !ok {
 			return nil, errors.New("ledger: merging: the sums are too large")
@@ -74,7 +76,7 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 		return nil, errors.New("ledger: merging: there is no ledger")
 	}
 	sortRows(out.Rows)
-	out.Stacks = chains.stacks()
+	out.Stacks = sumOfStacks(ledgers)
 	slices.Sort(out.Warnings)
 	out.Warnings = slices.Compact(out.Warnings)
 	slices.Sort(out.Pinned)
@@ -82,56 +84,42 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 	return out, nil
 }
 
-// chainSums adds up stacks.
-type chainSums struct {
-	of      map[chainName]int
-	list    []Stack
-	missing bool // a ledger with lost capacity has no stacks
-}
-
-type chainName struct {
-	name
-	calls, wakerCalls string
-}
-
-func (c *chainSums) add(l *Ledger) {
-	c.missing = c.missing || l.Stacks == nil && slices.ContainsFunc(l.Rows, func(r Row) bool { return r.lost() > 0 })
-	for i := range l.Stacks {
-		s := &l.Stacks[i]
-		key := chainName{s.name(), linesOf(s.Calls), linesOf(s.WakerCalls)}
-		k, known := c.of[key]
-		if !known {
-			if c.of == nil {
-				c.of = map[chainName]int{}
-			}
-			k = len(c.list)
-			c.of[key] = k
-			c.list = append(c.list, *s)
-			c.list[k].Time = 0
+// sumOfStacks returns the sums of stacks, largest first, or nil if a ledger with lost capacity has
+// none.
+func sumOfStacks(ledgers []*Ledger) (list []Stack) {
+	type chain struct {
+		name
+		calls, wakerCalls string
+	}
+	at := map[chain]int{}
+	for _, l := range ledgers {
+		if l == nil {
+			continue
 		}
-		c.list[k].Time += s.Time
+		if l.Stacks == nil && slices.ContainsFunc(l.Rows, func(r Row) bool { return r.lost() > 0 }) {
+			return nil
+		}
+		for _, s := range l.Stacks {
+			key := chain{s.name(), linesOf(s.Calls), linesOf(s.WakerCalls)}
+			if k, known := at[key]; known {
+				list[k].Time += s.Time
+				continue
+			}
+			at[key] = len(list)
+			list = append(list, s)
+		}
 	}
+	sortStacks(list)
+	return list
 }
 
-// linesOf returns a string that identifies a call chain.
+// linesOf returns a string that identifies a call chain, which may be nil.
 func linesOf(s *timeline.Stack) string {
-	if s == nil {
-		return ""
-	}
 	var b strings.Builder
-	for _, f := range s.Frames {
-		fmt.Fprintf(&b, "%s:%d\n", f.Func, f.Line)
+	for i := 0; s != nil && i < len(s.Frames); i++ {
+		fmt.Fprintf(&b, "%s:%d\n", s.Frames[i].Func, s.Frames[i].Line)
 	}
 	return b.String()
-}
-
-// stacks returns the sums, largest first, or nil if some are missing.
-func (c *chainSums) stacks() []Stack {
-	if c.missing {
-		return nil
-	}
-	sortStacks(c.list)
-	return c.list
 }
 
 // plus returns the sum of two heaps; the sizes are means over all collections.
@@ -148,6 +136,18 @@ func (h *Heap) plus(g *Heap) *Heap {
 		return int64((float64(a)*float64(h.Collections)+float64(b)*float64(g.Collections))/float64(max(n, 1)) + 0.5)
 	}
 	return &Heap{Collections: n, Allocated: h.Allocated + g.Allocated, Live: mean(h.Live, g.Live), Peak: mean(h.Peak, g.Peak)}
+}
+
+// times and counts return what is summed, except for the rows, the heap and Offered.
+func (l *Ledger) times() []*time.Duration {
+	return []*time.Duration{&l.Wall, &l.Capacity, &l.Queue, &l.Queued}
+}
+
+func (l *Ledger) counts() []*int64 { return []*int64{&l.Born, &l.Slices} }
+
+// add adds the numbers of a row and reports whether the sums fit.
+func (r *Row) add(s *Row) bool {
+	return addTo(&r.Time, s.Time) && addTo(&r.Shared, s.Shared) && addTo(&r.Count, s.Count) && addTo(&r.Queue, s.Queue)
 }
 
 // addTo adds d to a non-negative sum and reports whether it fits.
@@ -176,4 +176,57 @@ func (r *Row) compareKey(s *Row) int {
 	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.Compare(s.Site),
 		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.Compare(s.WakerSite), strings.Compare(r.Beside, s.Beside),
 		cmp.Compare(sampled(r), sampled(s)))
+}
+
+// Scale returns a copy of the ledger with every time and count multiplied by n. It estimates a
+// period from a random sample of 1/n of it. Because n is an integer, sums remain exact. Procs and
+// the heap sizes are unchanged. Stacks and Verdict are omitted. n must be positive.
+func (l *Ledger) Scale(n int) *Ledger {
+	out := *l
+	k := time.Duration(n)
+	out.Stacks, out.Verdict = nil, nil
+	for _, d := range out.times() {
+		*d *= k
+	}
+	for _, c := range out.counts() {
+		*c *= int64(n)
+	}
+	out.Offered = slices.Clone(l.Offered)
+	for i := range out.Offered {
+		out.Offered[i] *= k
+	}
+	if l.Heap != nil {
+		heap := *l.Heap
+		heap.Collections *= int64(n)
+		heap.Allocated *= int64(n)
+		out.Heap = &heap
+	}
+	out.Rows = slices.Clone(l.Rows)
+	for i := range out.Rows {
+		r := &out.Rows[i]
+		r.Time, r.Count, r.Queue, r.Shared = r.Time*k, r.Count*int64(n), r.Queue*k, r.Shared*k
+	}
+	return &out
+}
+
+// Top returns the ledger with its n largest rows; the others are added up into one row per
+// category. Stacks and Verdict are omitted. If n is 0, all rows are kept.
+func (l *Ledger) Top(n int) *Ledger {
+	if n <= 0 || len(l.Rows) <= n {
+		return l
+	}
+	out := *l
+	out.Stacks, out.Verdict = nil, nil
+	out.Rows = slices.Clone(l.Rows[:n])
+	for i := n; i < len(l.Rows); i++ {
+		rest := Row{Category: l.Rows[i].Category, Group: others}
+		at := slices.IndexFunc(out.Rows, func(sum Row) bool { return sum.name() == rest.name() })
+		if at < 0 {
+			at = len(out.Rows)
+			out.Rows = append(out.Rows, rest)
+		}
+		out.Rows[at].add(&l.Rows[i])
+	}
+	sortRows(out.Rows)
+	return &out
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // random returns a valid ledger of few distinct rows, so that some rows are in several ledgers.
@@ -16,7 +18,7 @@ func random(r *rand.Rand) *Ledger {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	l := &Ledger{
 		Start: time.Duration(r.IntN(9)), Wall: time.Duration(r.IntN(1000)), Procs: r.IntN(5), Queue: time.Duration(r.IntN(99)),
-		Queued: time.Duration(r.IntN(99)), Born: r.Int64N(9), BornLate: r.Int64N(9), Ended: r.Int64N(9), Slices: r.Int64N(99),
+		Queued: time.Duration(r.IntN(99)), Born: r.Int64N(9), Slices: r.Int64N(99),
 		Offered: make([]time.Duration, r.IntN(4)),
 	}
 	for i := range l.Offered {
@@ -33,14 +35,14 @@ func random(r *rand.Rand) *Ledger {
 	}
 	keys := map[name]bool{}
 	for range r.IntN(12) {
-		row := Row{Category: Categories()[r.IntN(3)], Group: pick("", "a", "b"), Site: Place{Func: pick("", "f"), Line: r.IntN(2)}, Wait: pick("", "mutex"),
+		row := Row{Category: Categories()[r.IntN(3)], Group: pick("", "a", "b"), Site: timeline.Place{Func: pick("", "f"), Line: r.IntN(2)}, Wait: pick("", "mutex"),
 			Waker: pick("", "a"), Beside: pick("", None), Sampled: r.IntN(2) == 0}
 		if keys[row.name()] {
 			continue
 		}
 		keys[row.name()] = true
 		for range r.IntN(3) {
-			row.Callers = append(row.Callers, Place{Func: pick("g", "h")})
+			row.Callers = append(row.Callers, timeline.Place{Func: pick("g", "h")})
 		}
 		row.Time, row.Count, row.Queue = time.Duration(r.IntN(3)), r.Int64N(9), time.Duration(r.IntN(9))
 		row.Shared = time.Duration(r.Int64N(int64(row.Time) + 1))
@@ -123,7 +125,7 @@ func TestMergeKeepsCommonCallers(t *testing.T) {
 	of := func(callers ...string) *Ledger {
 		row := Row{Category: Code, Group: "main.work", Time: 1}
 		for _, f := range callers {
-			row.Callers = append(row.Callers, Place{Func: f})
+			row.Callers = append(row.Callers, timeline.Place{Func: f})
 		}
 		return &Ledger{Capacity: 1, Rows: []Row{row}}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 	"math"
-	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
@@ -55,7 +55,6 @@ type Observer struct {
 	slots           []slot
 	gaps            gaps
 	empty           int // slots that nothing occupies
-	unused          int // the first that may be fresh
 	members         byindex.Table[member]
 	runs            []*run                                  // unused
 	assists         map[*timeline.Goroutine]*timeline.Stack // where those in a mark assist allocated
@@ -76,17 +75,16 @@ type Observer struct {
 	stopped  *timeline.Stack // where the program last had the runtime stop the world
 	ready    int64           // goroutines
 	running  int64           // goroutines with a slot
-	blocks   bool            // what is booked ends with a wait
-	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are
-	// occupied, so each running goroutine gets 1/procs of it.
-	queue         uint64
-	inverse       uint64 // of procs, in 2^-64, rounded up
+	// queue is in ns·goroutines. It grows only while all slots are occupied, so each running
+	// goroutine gets 1/procs of it: part is the sum of these.
+	queue         timeline.Time
+	part, inverse float64 // inverse is 1/procs
 	queued        timeline.Time
 	offered       []timeline.Time
 	wait, latency spells // of the gap that is closed
 
 	rows     rows
-	births   births
+	born     int64
 	slices   int64
 	heap     heap
 	sweeping sweeping
@@ -107,18 +105,18 @@ type member struct {
 	isReady     bool
 	c, call     bool // in C, in a system call
 	inAssist    bool
-	born        bool // in the time of the ledger
 }
 
 // run is the state of a goroutine that runs or is ready, or of the latest one of a slot.
 type run struct {
 	since   timeline.Time   // its running is booked up to here
-	queue   uint64          // the queue's clock at since
+	part    float64         // of the queue, at since
 	stack   *timeline.Stack // where it entered its current system call or C call
 	readyAt timeline.Time
 	cause   cause
 	proc    int32
 	ticket  uint32 // if a slot was empty when it became ready, otherwise 0
+	ran     spells // since then, and before the pieces of the history
 }
 
 // cause is why a goroutine became ready.
@@ -127,40 +125,6 @@ type cause struct {
 	wakerStack *timeline.Stack
 	waker      who // 0 if none
 	wait       timeline.Wait
-}
-
-// births counts goroutines by when they were started, in intervals whose length doubles when there
-// would be too many intervals.
-type births struct {
-	count  [64]int64
-	length timeline.Time // of an interval
-	total  int64
-	ended  int64
-}
-
-func (b *births) add(t timeline.Time) {
-	if b.length == 0 {
-		b.length = timeline.Time(time.Millisecond)
-	}
-	for t/b.length >= timeline.Time(len(b.count)) {
-		for i := range len(b.count) / 2 {
-			b.count[i] = b.count[2*i] + b.count[2*i+1]
-		}
-		clear(b.count[len(b.count)/2:])
-		b.length *= 2
-	}
-	b.count[t/b.length]++
-	b.total++
-}
-
-// late returns the number of starts in the intervals that begin in the second half.
-func (b *births) late(end timeline.Time) (n int64) {
-	for i, c := range b.count {
-		if timeline.Time(i)*b.length >= end/2 {
-			n += c
-		}
-	}
-	return n
 }
 
 // NewObserver returns an observer for one pass.
@@ -191,7 +155,8 @@ func (o *Observer) advance(t timeline.Time) {
 		n += o.ready
 		if o.empty == 0 && o.procs > 0 {
 			o.queued += dt
-			o.queue += uint64(dt) * uint64(o.ready)
+			o.queue += dt * timeline.Time(o.ready)
+			o.part += float64(dt*timeline.Time(o.ready)) * o.inverse
 		}
 	}
 	if n >= int64(len(o.offered)) {
@@ -211,21 +176,6 @@ func (o *Observer) offers(n int64) int64 {
 	}
 	return n
 }
-
-// queuedFor returns the part of the queue, in 2^-16 ns, of a goroutine that ran while the queue's
-// clock advanced by area.
-func (o *Observer) queuedFor(area uint64) uint64 {
-	procs := uint64(o.procs)
-	if area >= 1<<(64-fracBits-slotsBits) || procs <= 1 {
-		part, _ := bits.Div64(area>>(64-fracBits)%max(procs, 1), area<<fracBits, max(procs, 1))
-		return part
-	}
-	// Division by multiplication, exact for numbers below 2^64 / procs.
-	part, _ := bits.Mul64(area<<fracBits, o.inverse)
-	return part
-}
-
-const fracBits = 16
 
 // turn counts the time up to now in which nothing ran.
 func (o *Observer) turn() {
@@ -266,50 +216,9 @@ func (o *Observer) look() {
 		o.who = w
 		o.history.begin(o.now, w)
 		if o.history.full() {
-			o.shorten()
+			o.fold()
 		}
 	}
-}
-
-// shorten shortens the history.
-func (o *Observer) shorten() {
-	h := &o.history
-	ready := h.ready
-	h.ready = ready[:0]
-	for _, r := range ready {
-		if m := o.members.At(int(r.member)); m.isReady && m.ticket == r.ticket {
-			h.ready = append(h.ready, r)
-		}
-	}
-	first := o.now // first time that may be asked for
-	if len(h.ready) > 0 {
-		first = h.ready[0].at
-	}
-	if i := o.gaps.first; i != noSlot {
-		first = min(first, o.slots[i].start)
-	}
-	if o.procs == 0 || o.fresh() != noSlot { // from the beginning
-		first = 0
-	}
-	if h.forget(first) {
-		return
-	}
-	cuts := h.cuts[:0]
-	ready = h.ready
-	for i := o.gaps.first; i != noSlot; i = o.slots[i].next {
-		start := o.slots[i].start
-		for len(ready) > 0 && ready[0].at < start {
-			cuts = append(cuts, ready[0].at)
-			ready = ready[1:]
-		}
-		cuts = append(cuts, start)
-	}
-	for _, r := range ready {
-		cuts = append(cuts, r.at)
-	}
-	h.shorten(cuts)
-	h.cuts = cuts
-	h.limit = max(minLimit, 2*len(h.pieces), 2*len(cuts))
 }
 
 func (o *Observer) member(g *timeline.Goroutine) *member {
@@ -380,11 +289,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	o.advance(t.End)
 	m := o.member(t.G)
 	if t.State == timeline.NotExist && t.G.Kind == timeline.Application && o.inside() {
-		o.births.add(o.now)
-		m.born = true
-	}
-	if t.To == timeline.NotExist && m.born && o.now < o.length {
-		o.births.ended++
+		o.born++
 	}
 	runs := t.To.Runs()
 	if m.on {
@@ -392,9 +297,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		if !m.call && !m.c {
 			end = t.G.Stack()
 		}
-		o.blocks = t.To == timeline.Waiting
-		o.book(m, end)
-		o.blocks = false
+		o.book(m, end, t.To == timeline.Waiting)
 		if t.To == timeline.Waiting {
 			o.threads.ran(m, t.Thread)
 			m.waitedAt = o.now
@@ -422,9 +325,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.isReady, m.readyAt = true, o.now
 		o.ready++
 		if o.empty > 0 {
-			m.ticket = o.history.becomes(o.now, int32(t.G.Index))
-			if o.history.full() {
-				o.shorten()
+			if o.history.becomes(o.now, m); o.history.full() {
+				o.fold()
 			}
 		}
 	}
@@ -466,7 +368,7 @@ func (o *Observer) within(t timeline.Time) bool {
 
 // enter makes a goroutine run.
 func (o *Observer) enter(m *member, proc int32) {
-	m.on, m.since, m.queue, m.proc = true, o.now, o.queue, proc
+	m.on, m.since, m.part, m.proc = true, o.now, o.part, proc
 	if o.inside() && o.now < o.length {
 		o.slices++
 	}
@@ -495,30 +397,19 @@ func (o *Observer) free(m *member) int32 {
 		if o.procs > 0 || len(o.slots) >= maxSlots {
 			return -1
 		}
-		o.slots = append(o.slots, slot{fresh: true}) // GOMAXPROCS is not yet known
-		o.empty++
-		return int32(len(o.slots) - 1)
-	}
-	if i := o.fresh(); i != noSlot {
-		return i
+		o.addSlot() // GOMAXPROCS is not yet known
 	}
 	return o.gaps.first
 }
 
-// fresh returns a fresh slot, or noSlot if there is none.
-func (o *Observer) fresh() int32 {
-	for ; o.unused < len(o.slots); o.unused++ {
-		if o.slots[o.unused].fresh {
-			return int32(o.unused)
-		}
-	}
-	return noSlot
+// addSlot adds a slot that has been empty from the beginning.
+func (o *Observer) addSlot() {
+	o.slots = append(o.slots, slot{ran: slices.Clone(o.history.before)})
+	o.empty++
+	o.gaps.beginFirst(o.slots, int32(len(o.slots)-1))
 }
 
-const (
-	slotsBits = 14
-	maxSlots  = 1 << slotsBits
-)
+const maxSlots = 1 << 14
 
 // occupy ends the gap of a slot.
 func (o *Observer) occupy(m *member, i int32) {
@@ -534,7 +425,7 @@ func (o *Observer) occupy(m *member, i int32) {
 	}
 	o.empty--
 	o.running++
-	m.slot, m.since, m.queue = i, o.now, o.queue
+	m.slot, m.since, m.part = i, o.now, o.part
 }
 
 // leave makes a goroutine stop running.
@@ -553,13 +444,17 @@ func (o *Observer) vacate(i int32) {
 	o.slots[i].occupied = false
 	o.empty++
 	o.gaps.begin(o.slots, i, o.now)
-	for len(o.waiting) > 0 {
+	o.seat()
+}
+
+// seat gives empty slots to running goroutines without one.
+func (o *Observer) seat() {
+	for len(o.waiting) > 0 && o.empty > 0 {
 		m := o.known(o.waiting[0])
 		o.waiting = o.waiting[1:]
 		if m != nil && m.on && m.slot < 0 {
 			o.unbooked += o.now - m.since
-			o.occupy(m, i)
-			return
+			o.occupy(m, o.free(m))
 		}
 	}
 }
@@ -588,7 +483,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 		return
 	}
 	if m.on {
-		o.book(m, m.stack)
+		o.book(m, m.stack, false)
 		o.stops(m.group)
 		o.starts(w)
 	}
@@ -633,7 +528,7 @@ func (o *Observer) Range(e *timeline.Range) {
 
 func (o *Observer) bookIfOn(m *member, stack *timeline.Stack) {
 	if m != nil && m.on {
-		o.book(m, stack)
+		o.book(m, stack, false)
 	}
 }
 
@@ -664,23 +559,8 @@ func (o *Observer) Metric(e *timeline.Metric) {
 func (o *Observer) setProcs(n int) {
 	if o.procs > 0 {
 		o.countCapacity()
-		for i := range o.slots {
-			if s := &o.slots[i]; s.occupied { // otherwise it no longer runs
-				if m := s.occupant(); m != nil && m.on {
-					m.queue = o.queue - rescale(o.queue-m.queue, uint64(o.procs), uint64(n))
-				}
-			}
-		}
 	}
-	o.procs, o.maxProcs = n, max(o.maxProcs, n)
-	o.inverse = math.MaxUint64/uint64(n) + 1
-}
-
-// rescale converts a part of the queue from p to n processors: it returns area · n / p.
-func rescale(area, p, n uint64) uint64 {
-	hi, lo := bits.Mul64(area, n)
-	area, _ = bits.Div64(hi%p, lo, p)
-	return area
+	o.procs, o.maxProcs, o.inverse = n, max(o.maxProcs, n), 1/float64(n)
 }
 
 // countCapacity counts the capacity up to now.
@@ -692,13 +572,14 @@ func (o *Observer) countCapacity() {
 // resize sets the number of slots to n. The first time, they exist from the beginning.
 func (o *Observer) resize(n int, first bool) {
 	for len(o.slots) < n {
-		o.slots = append(o.slots, slot{fresh: first})
-		o.empty++
-		if !first {
-			o.gaps.begin(o.slots, int32(len(o.slots)-1), o.now)
+		if first {
+			o.addSlot()
+			continue
 		}
+		o.slots = append(o.slots, slot{})
+		o.empty++
+		o.gaps.begin(o.slots, int32(len(o.slots)-1), o.now)
 	}
-	o.unused = min(o.unused, n)
 	for len(o.slots) > n {
 		i := int32(len(o.slots) - 1)
 		s := &o.slots[i]
@@ -716,7 +597,7 @@ func (o *Observer) resize(n int, first bool) {
 			continue // no longer runs
 		}
 		// The goroutine that runs there moves to a slot that remains.
-		o.book(m, m.stack)
+		o.book(m, m.stack, false)
 		m.slot = noSlot
 		if k := o.free(m); k >= 0 {
 			o.occupy(m, k)
@@ -724,14 +605,7 @@ func (o *Observer) resize(n int, first bool) {
 			o.waiting = append(o.waiting, m.g)
 		}
 	}
-	for len(o.waiting) > 0 && o.empty > 0 {
-		m := o.known(o.waiting[0])
-		o.waiting = o.waiting[1:]
-		if m != nil && m.on && m.slot < 0 {
-			o.unbooked += o.now - m.since
-			o.occupy(m, o.free(m))
-		}
-	}
+	o.seat()
 }
 
 // Sample implements [timeline.Observer].
@@ -785,7 +659,7 @@ func (o *Observer) Finish(t timeline.Time) *Ledger {
 	o.advance(t)
 	for m := range o.members.All() {
 		if m.g != nil && m.on {
-			o.book(m, m.stack)
+			o.book(m, m.stack, false)
 			o.leave(m)
 		}
 	}

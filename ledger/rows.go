@@ -85,9 +85,10 @@ const (
 var categories = Categories()
 
 type row struct {
+	key   rowKey
 	time  timeline.Time
 	count int64
-	queue uint64 // in 2^-16 ns
+	queue float64 // in ns·goroutines
 	// blocked is the part of time of slices that ended with a wait, where the call chain is.
 	blocked timeline.Time
 	majority
@@ -123,9 +124,9 @@ const maxRows = 1 << 14
 
 type rows struct {
 	of      map[rowKey]*row
-	recent  *[1 << recentBits]recentRow // cache of recent lookups
-	samples map[sampleKey]*samples      // of the CPU profiler
-	chains  map[chainKey]timeline.Time  // with Options.Stacks
+	recent  *[1 << recentBits]*row     // cache of recent lookups
+	samples map[sampleKey]*samples     // of the CPU profiler
+	chains  map[chainKey]timeline.Time // with Options.Stacks
 }
 
 type sampleKey struct {
@@ -139,24 +140,19 @@ type samples struct {
 	majority
 }
 
-type recentRow struct {
-	key rowKey
-	row *row
-}
-
 const recentBits = 9
 
 // at returns the row of a key.
 func (r *rows) at(k rowKey) *row {
 	if r.recent == nil {
-		r.recent = new([1 << recentBits]recentRow)
+		r.recent = new([1 << recentBits]*row)
 	}
 	h := uint64(uintptr(unsafe.Pointer(k.site))) ^ uint64(uintptr(unsafe.Pointer(k.wakerSite)))<<20 ^ bits.RotateLeft64(k.groups, 24) ^ bits.RotateLeft64(k.kind, 48)
 	e := &r.recent[h*0x9E3779B97F4A7C15>>(64-recentBits)]
-	if e.key != k || e.row == nil {
-		e.key, e.row = k, r.find(k)
+	if *e == nil || (*e).key != k {
+		*e = r.find(k)
 	}
-	return e.row
+	return *e
 }
 
 func (r *rows) find(k rowKey) *row {
@@ -172,7 +168,7 @@ func (r *rows) find(k rowKey) *row {
 	if r.of == nil {
 		r.of = map[rowKey]*row{}
 	}
-	made := &row{}
+	made := &row{key: k}
 	r.of[k] = made
 	return made
 }
@@ -227,10 +223,11 @@ func stopCategory(w who) category {
 	return catRuntime
 }
 
-// book adds the running time of a goroutine to the row of what it did and where.
-func (o *Observer) book(m *member, stack *timeline.Stack) {
-	dt, area := o.now-m.since, o.queue-m.queue
-	m.since, m.queue = o.now, o.queue
+// book adds the running time of a goroutine to the row of what it did and where. blocks reports
+// whether it ends with a wait.
+func (o *Observer) book(m *member, stack *timeline.Stack, blocks bool) {
+	dt, part := o.now-m.since, o.part-m.part
+	m.since, m.part = o.now, o.part
 	if dt == 0 {
 		return
 	}
@@ -253,10 +250,10 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	r := o.rows.at(k)
 	r.add(stack, dt)
 	r.time += dt
-	if o.blocks {
+	if blocks {
 		r.blocked += dt
 	}
-	r.queue += o.queuedFor(area)
+	r.queue += part
 	r.count++
 }
 
@@ -272,10 +269,15 @@ func (o *Observer) close(s *slot, m *member) {
 	case m != nil && m.ticket != 0 && m.readyAt > s.start:
 		i = h.sum(m.readyAt, o.now, i, &ready)
 		h.sum(s.start, m.readyAt, i, &idle)
+		idle.addAll(s.ran)
+		idle.remove(m.ran)
+		ready.addAll(m.ran)
 	case m != nil && m.g.Kind == timeline.Application:
 		h.sum(s.start, o.now, i, &ready)
+		ready.addAll(s.ran)
 	default:
 		h.sum(s.start, o.now, i, &idle)
+		idle.addAll(s.ran)
 	}
 	by := o.enderOf(m)
 	switch {
@@ -478,7 +480,7 @@ func (o *Observer) Ledger() *Ledger {
 	l := &Ledger{
 		Start: max(o.opt.From, 0), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
 		Queue: time.Duration(o.queue), Queued: time.Duration(o.queued),
-		Born: o.births.total, BornLate: o.births.late(o.now), Ended: o.births.ended, Slices: o.slices,
+		Born: o.born, Slices: o.slices,
 		Pinned: o.threads.names(&o.groups), Heap: o.heap.result(),
 	}
 	for _, d := range o.offered {
@@ -487,7 +489,7 @@ func (o *Observer) Ledger() *Ledger {
 	sampled := o.sampledGroups()
 	type fine struct {
 		Row
-		queue   uint64
+		queue   uint64 // in 2^-16 ns, so that sums do not depend on their order
 		blocked timeline.Time
 		stacks  map[*timeline.Stack]timeline.Time
 	}
@@ -504,20 +506,20 @@ func (o *Observer) Ledger() *Ledger {
 		f.Count += count
 		f.queue += queue
 	}
-	totals := map[who]*row{}
+	totals := map[who]*total{}
 	for k, r := range o.rows.of {
 		if group := k.group(); sampled[group] > 0 && k.category() == catCode {
 			sum := totals[group]
 			if sum == nil {
-				sum = &row{}
+				sum = &total{}
 				totals[group] = sum
 			}
 			sum.time += r.time
 			sum.count += r.count
-			sum.queue += r.queue
+			sum.queue += fixed(r.queue)
 			continue
 		}
-		add(o.row(k), r.time, r.blocked, r.count, r.queue, r.majority)
+		add(o.row(k), r.time, r.blocked, r.count, fixed(r.queue), r.majority)
 	}
 	for group, sum := range totals {
 		o.divide(group, sum, func(k sampleKey, t timeline.Time, queue uint64, m majority) {
@@ -530,9 +532,9 @@ func (o *Observer) Ledger() *Ledger {
 			add(r, t, 0, count, queue, m)
 		})
 	}
-	left := l.Queue
+	left := l.Queue // rounding
 	for _, f := range joined {
-		f.Queue = time.Duration(f.queue >> fracBits)
+		f.Queue = time.Duration(f.queue >> fixedBits)
 		left -= f.Queue
 		if f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String() { // skip the many small rows to save memory
 			var s *timeline.Stack
@@ -544,17 +546,29 @@ func (o *Observer) Ledger() *Ledger {
 		l.Rows = append(l.Rows, f.Row)
 	}
 	sortRows(l.Rows)
-	if left > 0 {
-		for i := range l.Rows {
-			if l.Rows[i].Queue > 0 {
-				l.Rows[i].Queue += left // the rounding remainder
-				break
-			}
+	longest := 0
+	for i := range l.Rows {
+		if l.Rows[i].Queue > l.Rows[longest].Queue {
+			longest = i
 		}
+	}
+	if len(l.Rows) > 0 && l.Rows[longest].Queue > 0 {
+		l.Rows[longest].Queue += left
 	}
 	l.Stacks = o.stacks()
 	l.Warnings = o.warnings()
 	return l
+}
+
+const fixedBits = 16
+
+func fixed(queue float64) uint64 { return uint64(queue*(1<<fixedBits) + 0.5) }
+
+// total is the running of a group that samples divide.
+type total struct {
+	time  timeline.Time
+	count int64
+	queue uint64
 }
 
 func (o *Observer) sampledGroups() map[who]int64 {
@@ -572,7 +586,7 @@ func (o *Observer) sampledGroups() map[who]int64 {
 
 // divide divides the running time of a group among its sites in proportion to its samples, to the
 // nanosecond.
-func (o *Observer) divide(group who, sum *row, add func(sampleKey, timeline.Time, uint64, majority)) {
+func (o *Observer) divide(group who, sum *total, add func(sampleKey, timeline.Time, uint64, majority)) {
 	type part struct {
 		sampleKey
 		*samples
@@ -639,13 +653,13 @@ func shares(s *timeline.Stack) bool {
 
 // most returns the call chain with the most time, and its callers. Ties do not depend on the order
 // of a map.
-func most(stacks map[*timeline.Stack]timeline.Time) (of *timeline.Stack, best []Place) {
+func most(stacks map[*timeline.Stack]timeline.Time) (of *timeline.Stack, best []timeline.Place) {
 	longest := timeline.Time(-1)
 	for s, t := range stacks {
 		if t < longest {
 			continue
 		}
-		if places := callers(s); t > longest || slices.CompareFunc(places, best, Place.Compare) < 0 {
+		if places := callers(s); t > longest || slices.CompareFunc(places, best, timeline.Place.Compare) < 0 {
 			of, best, longest = s, places, t
 		}
 	}
@@ -657,7 +671,7 @@ const maxCallers = 16
 
 // callers returns the places of the program from which the site of a call chain was called,
 // innermost first.
-func callers(s *timeline.Stack) (places []Place) {
+func callers(s *timeline.Stack) (places []timeline.Place) {
 	site := s.Site()
 	if site == nil {
 		return nil
@@ -678,11 +692,11 @@ func callers(s *timeline.Stack) (places []Place) {
 	return places
 }
 
-func placeOf(f *timeline.Frame) Place {
+func placeOf(f *timeline.Frame) timeline.Place {
 	if f == nil {
-		return Place{}
+		return timeline.Place{}
 	}
-	return Place{Func: f.Func, File: f.File, Line: f.Line}
+	return timeline.Place{Func: f.Func, File: f.File, Line: f.Line}
 }
 
 func (o *Observer) warnings() (w []string) {

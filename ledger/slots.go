@@ -18,10 +18,10 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 // slot stands for a processor.
 type slot struct {
 	occupied bool
-	fresh    bool                // empty since the beginning and not in the list of gaps
 	g        *timeline.Goroutine // the current or latest occupant
 	m        *member             // of g
 	start    timeline.Time       // of the gap
+	ran      spells              // since start, and before the pieces of the history
 	pending  spells              // earlier gaps, which share the cause of the next one
 
 	prev, next int32 // in the list of gaps
@@ -43,7 +43,7 @@ const noSlot = -1
 // begin adds slot i, whose gap begins now.
 func (l *gaps) begin(slots []slot, i int32, now timeline.Time) {
 	s := &slots[i]
-	s.start, s.prev, s.next = now, l.last, noSlot
+	s.start, s.ran, s.prev, s.next = now, s.ran[:0], l.last, noSlot
 	if l.last == noSlot {
 		l.first = i
 	} else {
@@ -52,13 +52,20 @@ func (l *gaps) begin(slots []slot, i int32, now timeline.Time) {
 	l.last = i
 }
 
+// beginFirst adds slot i, which has been empty for at least as long as the others.
+func (l *gaps) beginFirst(slots []slot, i int32) {
+	slots[i].prev, slots[i].next = noSlot, l.first
+	if l.first == noSlot {
+		l.last = i
+	} else {
+		slots[l.first].prev = i
+	}
+	l.first = i
+}
+
 // end removes slot i.
 func (l *gaps) end(slots []slot, i int32) {
 	s := &slots[i]
-	if s.fresh {
-		s.fresh = false
-		return
-	}
 	if s.prev == noSlot {
 		l.first = s.next
 	} else {

@@ -127,9 +127,9 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	if o.procs > 0 {
 		n.setProcs(o.procs)
 	}
-	n.slots, n.gaps, n.empty, n.unused, n.running, n.ready = slices.Clone(o.slots), o.gaps, o.empty, o.unused, o.running, o.ready
+	n.slots, n.gaps, n.empty, n.running, n.ready = slices.Clone(o.slots), o.gaps, o.empty, o.running, o.ready
 	for i := range n.slots {
-		n.slots[i].start, n.slots[i].pending = 0, nil
+		n.slots[i].start, n.slots[i].ran, n.slots[i].pending = 0, nil, nil
 	}
 	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
 	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
@@ -143,13 +143,13 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 		if from.g != nil {
 			m := n.members.At(i)
 			*m = *from
-			m.waitedAt, m.born = 0, false
+			m.waitedAt = 0
 			if from.run != nil {
 				r := *from.run
-				r.since, r.queue, r.readyAt, m.run = 0, 0, 0, &r
+				r.since, r.part, r.readyAt, r.ran, m.run = 0, 0, 0, nil, &r
 			}
 			if m.isReady && m.ticket != 0 {
-				m.ticket = n.history.becomes(0, int32(i))
+				n.history.becomes(0, m)
 			}
 		}
 		i++

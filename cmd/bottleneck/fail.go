@@ -586,7 +586,7 @@ type tableColumn struct {
 }
 
 // findColumn resolves NAME or NAME(FILTER), of which columns and the other results are the parts, in
-// tables with these columns. It returns a [*result.UnknownName] if no column of numbers has the name.
+// tables with these columns. It returns [result.Unknown] if no column of numbers has the name.
 func findColumn(columns []result.Head, name, word, filter, rest string, filtered bool) (c tableColumn, err error) {
 	var numbers []string
 	for i, h := range columns {

@@ -98,7 +98,7 @@ func namesOf(l *ledger.Ledger) (names []string) {
 	for i := range l.Rows {
 		r := &l.Rows[i]
 		names = append(names, r.Group, r.Waker, r.Beside)
-		for _, p := range append([]ledger.Place{r.Site, r.WakerSite}, r.Callers...) {
+		for _, p := range append([]timeline.Place{r.Site, r.WakerSite}, r.Callers...) {
 			names = append(names, p.Func, p.Source())
 		}
 	}

@@ -87,7 +87,7 @@ var verdictForms = formsOf[*diagnosis]{
 
 // diagnosis is the result of the command.
 type diagnosis struct {
-	*diagnose.Verdict
+	*verdict.Verdict
 	report  *bn.Report
 	verbose bool
 	file    string   // name of the trace; "" if it is not a file
@@ -271,7 +271,7 @@ func findingNumber(word string) int {
 }
 
 // findFinding returns the number of the finding that a word refers to.
-func findFinding(v *diagnose.Verdict, word string) (int, error) {
+func findFinding(v *verdict.Verdict, word string) (int, error) {
 	if n := findingNumber(word); n > 0 && n <= len(v.Findings) {
 		return n, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 var lockTrace = filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
@@ -43,7 +44,7 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 	bottleneck("missing.trace").want(t, exitFailure, "", "missing.trace: no such file")
 	r := bottleneck("verdict", "-format", "json", lockTrace)
 	code, out, errs := r.status, r.out, r.err
-	var v diagnose.Verdict
+	var v verdict.Verdict
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 {
 		t.Fatalf("exit status %d, %v, %s", code, err, errs)
 	}
@@ -77,7 +78,7 @@ func TestVerdictFail(t *testing.T) {
 // There is one verdict on a recording: all outputs have the same findings in the same words, also
 // for a part of the trace, for other groupings and from a saved graph.
 func TestOneVerdictOnARecording(t *testing.T) {
-	parse := func(args ...string) (v *diagnose.Verdict) {
+	parse := func(args ...string) (v *verdict.Verdict) {
 		t.Helper()
 		r := bottleneck(args...)
 		if r.status != 0 {
@@ -116,7 +117,7 @@ func TestOneVerdictOnARecording(t *testing.T) {
 // Explain shows a finding, by number or kind, with rows that sum to its loss and the call chains
 // through them.
 func TestExplain(t *testing.T) {
-	var v diagnose.Verdict
+	var v verdict.Verdict
 	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", lockTrace).out), &v); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestVerdictOnOneGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := bottleneck("verdict", "-format", "json", "-focus", tt.group, tt.trace)
-		var v diagnose.Verdict
+		var v verdict.Verdict
 		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
 			t.Fatalf("%s: %v", r.err, err)
 		}
@@ -293,7 +294,7 @@ func TestSavedVerdict(t *testing.T) {
 // firstFinding is the first sentence of the verdict on a trace.
 func firstFinding(t *testing.T, trace string) string {
 	t.Helper()
-	var v diagnose.Verdict
+	var v verdict.Verdict
 	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", trace).out), &v); err != nil || len(v.Findings) == 0 {
 		t.Fatal(err)
 	}
@@ -328,7 +329,7 @@ func TestDiffShowsVerdicts(t *testing.T) {
 			t.Errorf("%s: want %q and %q above\n%s", tt.name, before, after, out)
 		}
 		var got struct {
-			Verdicts struct{ Before, After diagnose.Verdict }
+			Verdicts struct{ Before, After verdict.Verdict }
 		}
 		out = bottleneck(append(append([]string{"diff", "-format", "json"}, tt.args...), tt.traces[:]...)...).out
 		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Verdicts.Before.Findings) == 0 || got.Verdicts.Before.Findings[0].Title != before || got.Verdicts.After.Findings[0].Title != after {
@@ -342,7 +343,7 @@ func TestDiffShowsVerdicts(t *testing.T) {
 
 // A sum of traces has a verdict on all of them. A sum of saved graphs has none.
 func TestMergeHasVerdict(t *testing.T) {
-	var merged struct{ Verdict *diagnose.Verdict }
+	var merged struct{ Verdict *verdict.Verdict }
 	parse := func(args ...string) {
 		t.Helper()
 		merged.Verdict = nil
@@ -355,7 +356,7 @@ func TestMergeHasVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	parse(mutexTrace, copied)
-	var alone diagnose.Verdict
+	var alone verdict.Verdict
 	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", mutexTrace).out), &alone); err != nil {
 		t.Fatal(err)
 	}
@@ -398,15 +399,15 @@ func TestFlagsBeforeTrace(t *testing.T) {
 func TestVerdictOnWindows(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace")
 	const width = 20 * time.Millisecond
-	read := func(args ...string) (list []diagnose.Verdict) {
+	read := func(args ...string) (list []verdict.Verdict) {
 		r := bottleneck(append(args, "-format", "json", file)...)
 		if r.status != 0 {
 			t.Fatalf("%q: %s", args, r.err)
 		}
 		for d := json.NewDecoder(strings.NewReader(r.out)); d.More(); {
 			var one struct {
-				diagnose.Verdict
-				OfGraph *diagnose.Verdict `json:"verdict"`
+				verdict.Verdict
+				OfGraph *verdict.Verdict `json:"verdict"`
 			}
 			if err := d.Decode(&one); err != nil {
 				t.Fatal(err)
@@ -425,7 +426,7 @@ func TestVerdictOnWindows(t *testing.T) {
 	if ofGraph := read("graph", "-window", width.String()); !reflect.DeepEqual(ofGraph, windows) {
 		t.Errorf("graph has other verdicts than verdict:\n%+v\n%+v", ofGraph, windows)
 	}
-	kinds := map[diagnose.Kind]bool{}
+	kinds := map[verdict.Kind]bool{}
 	for i, got := range windows {
 		from := time.Duration(i) * width
 		want := read("verdict", "-from", from.String(), "-to", (from + width).String())[0]

@@ -10,11 +10,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func ExampleWrite() {
 	books := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-		{Category: ledger.Code, Group: "main.work", Site: ledger.Place{Func: "example.com/shop/cart.(*Cart).total"}, Time: 1500 * time.Millisecond, Count: 1371},
+		{Category: ledger.Code, Group: "main.work", Site: timeline.Place{Func: "example.com/shop/cart.(*Cart).total"}, Time: 1500 * time.Millisecond, Count: 1371},
 		{Category: ledger.GCStop, Time: 500 * time.Millisecond, Count: 7},
 	}}
 	t, err := books.Table().By("category", "function")

@@ -117,7 +117,7 @@ func lossStack(s *ledger.Stack) []frame {
 }
 
 // callsOr returns the calls of a stack, or of what is known instead: the place, or the group.
-func callsOr(s *timeline.Stack, site ledger.Place, group string) []frame {
+func callsOr(s *timeline.Stack, site timeline.Place, group string) []frame {
 	calls := codeFrames(s)
 	switch {
 	case calls != nil:

@@ -21,8 +21,8 @@ import (
 // pipeline is the ledger of a writer that waits for a reader, on two processors for 10 s.
 func pipeline() *ledger.Ledger {
 	idle := ledger.Row{
-		Category: ledger.Idle, Group: "main.write", Site: ledger.Place{Func: "main.next", File: "/src/main.go", Line: 20}, Wait: "chan-receive",
-		Waker: "main.read", WakerSite: ledger.Place{Func: "main.read", File: "/src/main.go", Line: 10}, Beside: "main.read", Time: 6 * time.Second, Count: 3,
+		Category: ledger.Idle, Group: "main.write", Site: timeline.Place{Func: "main.next", File: "/src/main.go", Line: 20}, Wait: "chan-receive",
+		Waker: "main.read", WakerSite: timeline.Place{Func: "main.read", File: "/src/main.go", Line: 10}, Beside: "main.read", Time: 6 * time.Second, Count: 3,
 	}
 	return &ledger.Ledger{
 		Wall: 10 * time.Second, Procs: 2, Capacity: 20 * time.Second,

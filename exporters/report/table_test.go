@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // A browser shows the cells of the table and no other elements, whatever the names are.
 func TestTableEscapesNames(t *testing.T) {
 	hostile := `</td><script>alert("1")</script><img src=x onerror='x'>&lt;` + "\u202e\x00"
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-		{Category: ledger.Code, Group: hostile, Site: ledger.Place{Func: hostile, File: hostile, Line: 1}, Time: 1500000001, Count: 1371},
+		{Category: ledger.Code, Group: hostile, Site: timeline.Place{Func: hostile, File: hostile, Line: 1}, Time: 1500000001, Count: 1371},
 		{Category: ledger.Idle, Wait: hostile, Waker: hostile, Beside: hostile, Time: 499999999, Count: 2},
 	}}
 	table := l.Table()

@@ -9,14 +9,15 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // books is a ledger of 1 s on 4 processors.
 func books() *ledger.Ledger {
 	return &ledger.Ledger{Wall: time.Second, Procs: 4, Capacity: 4 * time.Second, Rows: []ledger.Row{
-		{Category: ledger.Code, Group: "example.com/shop/cart.(*Cart).work", Site: ledger.Place{Func: "example.com/shop/cart.(*Cart).total", File: "/src/cart.go", Line: 12}, Time: 2 * time.Second, Count: 1371, Queue: 3 * time.Millisecond},
-		{Category: ledger.Idle, Group: "main.serve", Site: ledger.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.flush", WakerSite: ledger.Place{Func: "main.flush"}, Beside: "main.flush", Time: 900 * time.Millisecond, Count: 9},
-		{Category: ledger.Idle, Group: "main.serve", Site: ledger.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.serve", Beside: ledger.None, Time: 600 * time.Millisecond, Count: 1},
+		{Category: ledger.Code, Group: "example.com/shop/cart.(*Cart).work", Site: timeline.Place{Func: "example.com/shop/cart.(*Cart).total", File: "/src/cart.go", Line: 12}, Time: 2 * time.Second, Count: 1371, Queue: 3 * time.Millisecond},
+		{Category: ledger.Idle, Group: "main.serve", Site: timeline.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.flush", WakerSite: timeline.Place{Func: "main.flush"}, Beside: "main.flush", Time: 900 * time.Millisecond, Count: 9},
+		{Category: ledger.Idle, Group: "main.serve", Site: timeline.Place{Func: "main.serve", File: "/src/main.go", Line: 3}, Wait: "mutex", Waker: "main.serve", Beside: ledger.None, Time: 600 * time.Millisecond, Count: 1},
 		{Category: ledger.GCStop, Time: 499 * time.Millisecond, Count: 7},
 		{Category: ledger.NoWork, Time: time.Millisecond, Count: 1, Beside: "\x1b[31mred\u202e"},
 	}}
