@@ -29,12 +29,11 @@ import (
 // that execute functions of the program and those of the command.
 func TestAllGoroutinesOfTheModuleStartHere(t *testing.T) {
 	others := map[string]string{
-		"granularity/pool.go":          "executes the program's tasks",
-		"granularity/group.go":         "executes the program's tasks",
-		"counters/run.go":              "of the command that runs a program",
-		"internal/causes/causes.go":    "programs that are traced",
-		"internal/causes/libraries.go": "programs that are traced",
-		"internal/causes/waits.go":     "programs that are traced",
+		"granularity/pool.go":       "executes the program's tasks",
+		"granularity/group.go":      "executes the program's tasks",
+		"counters/run.go":           "of the command that runs a program",
+		"internal/causes/causes.go": "programs that are traced",
+		"internal/causes/waits.go":  "programs that are traced",
 	}
 	seen := map[string]bool{}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
