@@ -306,7 +306,7 @@ var sentences = map[string]string{
 	"tiny messages through one":           pieces("causes.relay", "causes.relay") + "\n" + pieces("causes.relayed.func1", "causes.relayed.func1") + "\n" + pieces("diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed") + "\n" + handing("", "causes.relayed.func1", "causes.relay", "diagnose_test.TestFirstFindingNamesTheCause.func1", "causes.relayed.func2"),
 	"a goroutine for each call":           "Tiny goroutines: # of causes.fibonacci.func1 ran for # each, on average; # of the capacity went to starting them and waiting for them.\nTiny goroutines: # of causes.fibonacci.func1 ran for # each, on average.",
 	"a lock on one processor":             "The lock diagnose_test.counter limits, not the number of processors: its owners ran for some # of the time, and # goroutines waited for it on average (# waits, blocked for # in all).",
-	"one request at a time":               "While causes.render ran alone, the other processors had nothing to do: # of the capacity.",
+	"one request at a time":               "While causes.render ran alone, the other processors had nothing to do: # of the capacity.\nWhile causes.render ran, and no others, the other processors had nothing to do: # of the capacity.",
 	"a lock in a handler":                 "The lock diagnose_test.visits kept # of the capacity idle (# waits, blocked for # in all).",
 	"a handler's lock on four processors": "The lock diagnose_test.visits kept # of the capacity idle (# waits, blocked for # in all).",
 	"writes under a lock":                 "The lock log.Logger cost # of the capacity: processors were idle for # and were in system calls under it for # (# waits, blocked for # in all).",
