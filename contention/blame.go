@@ -19,17 +19,15 @@ import (
 //  1. A lock counts its registered waiters. While the count is zero, Lock and Unlock do nothing
 //     else: an owner that no goroutine waits for leaves no trace.
 //  2. A waiter records the time and the number of the last exit (exits.go), increments the count,
-//     records its call chain, and blocks. When it has the lock, it again records the time and the
-//     number of the last exit. It stays registered until its Unlock, which records the wait.
+//     records its call chain, and blocks. When it has the lock, it does the first two again. It
+//     stays registered until its Unlock, which records the wait.
 //  3. An owner that gets the lock while waiters are registered records the time, as it may have
-//     overtaken them. An owner without a time got the lock before any waiter came, so it is blamed
-//     from the beginning of the wait. (An owner that gets the lock within the 50 ns in which a
-//     waiter registers is blamed for these, too.)
+//     overtaken them. An owner without a time got the lock before any waiter came, or within the
+//     50 ns in which one registered: it is blamed from the beginning of the wait.
 //  4. An owner that leaves while waiters remain takes the next exit number and records when it came
-//     and left. When the lock is free again, it adds its call chain and settles its own wait. An
-//     owner that takes the lock again before a waiter wakes up can do so thousands of times. If the
-//     waiters and its call chain are the same, it extends its last exit. It times only some of many
-//     short holds (sampling.go).
+//     and left. When the lock is free again, it adds its call chain and settles its own wait. If it
+//     takes the lock again before a waiter wakes up, it extends its last exit, and times only some
+//     of many short holds (sampling.go).
 //  5. To settle a wait, it is divided at the exits during it (split.go). Time without an owner is
 //     hand-off: the time until the scheduler ran the next owner. If an exit has no call chain yet,
 //     because its owner was preempted right after the release, the wait is deferred (account.go).

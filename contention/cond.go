@@ -10,20 +10,18 @@ import (
 
 // Conditional waiting
 //
-// A wait on a Cond is not contention for a lock, but another goroutine ends it. It is recorded with
-// kind cond. The time until the Signal or Broadcast is blamed on its call chain, flagged Signaler;
-// the time from then until the waiter ran is hand-off.
+// A wait on a Cond is recorded with kind cond. The time until the Signal or Broadcast is blamed on
+// its call chain, flagged Signaler; the time from then until the waiter ran is hand-off.
 //
 // Package sync wakes waiters first in, first out. A queue of our own in the same order shows which
 // Signal ends which wait. To keep the order, Wait holds a mutex from before the waiter enters our
 // queue until it is in the queue of sync, which is when sync unlocks L; Signal holds it while it
 // takes from both.
 //
-// Wait unlocks L and locks it again later. For blame, the hold before and the hold after are one,
-// and belong to the call chain of the final Unlock: the exit in Wait refers forward to it, and so
-// do those of further Waits in a loop. A wait behind such an exit is settled at that Unlock. A
-// snapshot before it, or a history that would become too long, settles the wait with the call chain
-// of the Wait, flagged InWait.
+// Wait unlocks L and locks it again later. For blame, the two holds are one, and belong to the call
+// chain of the final Unlock, to which the exits in Wait refer forward. A wait behind such an exit is
+// settled at that Unlock, or by a snapshot before it, or if the history would become too long, with
+// the call chain of the Wait, flagged InWait.
 
 // Cond is a [sync.Cond] that records, while collection is on, who waited on it and which Signal or
 // Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package, the wait for L at the

@@ -28,11 +28,10 @@ import (
 //	           "roots":[{"root_group":"main.fetch", "root_stack":[…], "via":"chan-receive", …}]}],
 //	 "waits":[…], "locks":[…], "stacks":[…], "unfinished":[…], "warnings":[…], …}
 //
-// The rows are those of the tables of [Profile], with the tags of their types. The sums at the top
-// are those of waits; a pair's wait_ns is its Blamed. Stacks begin with the leaf. A frame is "func
-// file:line", or "func" if the file is unknown. For reading a profile back, "stacks" has the frames
-// as objects, and waiter_id, owner_id, root_id, holder_id and created_id are indexes into it, from
-// 1; 0 is none. No value is ever null.
+// The rows have the tags of their types. The sums at the top are those of waits; a pair's wait_ns is
+// its Blamed. Stacks begin with the leaf. A frame is "func file:line", or "func" if the file is
+// unknown. For reading a profile back, "stacks" has the frames as objects, and waiter_id, owner_id,
+// root_id, holder_id and created_id are indexes into it, from 1; 0 is none. No value is ever null.
 type profileJSON struct {
 	sumsJSON
 	Kinds map[string]kindJSON `json:"kinds"`

@@ -29,20 +29,17 @@ func (p *Profile) Finish(pass *int, n int, window bool) {
 
 // Merge adds up profiles of several instances of a program, or of several windows of one instance.
 //
-// Contentions and times are summed; the longest wait is the maximum. Duration is summed as well, so
-// that waited time ÷ Duration is still the mean number of waiting goroutines per instance. Rows are
-// the same if they agree in kind, lock, call chains (by function, file and line), groups and flags.
-// Locks are the same if they have the same name, class and place of creation. Locks without a name
-// must also be waited for by the same call chain. Several such locks of a profile are matched with
-// those of the others one by one, in order. Locks from windows of one pass are matched by ID. When
-// several instances are merged, goroutine IDs are dropped: they are not comparable across
-// processes.
+// Contentions, times and Duration are summed, so that waited time ÷ Duration is still the mean number
+// of waiting goroutines per instance; the longest wait is the maximum. Rows are the same if they
+// agree in kind, lock, call chains (by function, file and line), groups and flags. Locks are the
+// same if they have the same name, class and place of creation. Locks without a name must also be
+// waited for by the same call chain; several such locks of a profile are matched with those of the
+// others one by one, in order. Locks from windows of one pass are matched by ID. When several
+// instances are merged, goroutine IDs are dropped.
 //
 // Consecutive profiles from [tracewaits.Observer.Cut] are one instance. Any other profile counts as
 // its Instances, or one. nil profiles are ignored. The accuracy is that of the least accurate
-// profile. Merge does not modify the profiles; the result shares their call chains.
-//
-// It takes about a microsecond per row.
+// profile. The result shares the call chains of the profiles. It takes about a microsecond per row.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
 		rowSums: newRowSums(), stacks: map[*Stack]*Stack{}, byText: map[string]*Stack{},

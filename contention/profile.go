@@ -436,19 +436,17 @@ func (q *Pair) OwnerActivity() Activity {
 
 // Chains of blame
 //
-// An owner may itself be blocked while others wait for it. Then the goroutine that it waits for is
-// to blame for both waits, and may be blocked as well. The root owner is at the end of this chain.
-// A wait is divided among root owners by the time for which each was at the end. The chain ends
-// with
+// An owner may itself be blocked while others wait for it. The root owner is at the end of this
+// chain. A wait is divided among root owners by the time for which each was at the end. The chain
+// ends with
 //
 //   - a goroutine that runs, is runnable, or whose state is unknown;
 //   - a goroutine whose wait is blamed on no other: a wait for a timer, the network, a system call,
 //     or a lock that was given to a goroutine that does not run yet;
 //   - an unknown goroutine, if a goroutine waits for a lock whose owner is unknown.
 //
-// The past of each goroutine is recorded with the roots of its waits as soon as they are over.
-// Owners that delayed a wait have ended their own waits before, so the roots are available when
-// they are needed: no chain has to be followed twice, and no chain can be a cycle.
+// The roots of each wait are recorded as soon as it is over. Owners that delayed a wait have ended
+// their own waits before: no chain has to be followed twice, and no chain can be a cycle.
 
 // Root is the goroutine at the end of a chain of blame, and its part of a [Pair].
 type Root struct {

@@ -53,8 +53,8 @@ func newSession(o Options, start int64) *session {
 	s := &session{
 		options:    o,
 		goroutines: o.Goroutines,
-		maxLocks:   orDefault(o.MaxLocks, defaultLocks),
-		maxCells:   int64(orDefault(o.MaxPairs, defaultPairs)),
+		maxLocks:   cmp.Or(max(0, o.MaxLocks), defaultLocks),
+		maxCells:   int64(cmp.Or(max(0, o.MaxPairs), defaultPairs)),
 		wall:       time.Now().UnixNano(),
 		start:      start,
 		accounts:   make(map[*lockInfo]*account),
@@ -88,13 +88,6 @@ func (s *session) capture(frame unsafe.Pointer) *callstack.Chain {
 // leftover has the call chains of owners that leave a lock for which no goroutine has waited since
 // its session was forgotten.
 var leftover lazyTable
-
-func orDefault(n, def int) int {
-	if n <= 0 {
-		return def
-	}
-	return n
-}
 
 // end records the end of the session. Waits that have begun in it are still booked in it.
 func (s *session) end(at int64) {
@@ -474,18 +467,13 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration
 		p.warn("How %s of the waiting, at %s, divides among callers is estimated from %d waits drawn at random; see StdErr of each row. None of them represents %s of the waiting, which is %s. All waits were timed: their number and total are exact.",
 			format.Percent(known.estimated, waited), format.Plural(drawn-few, "lock", "locks"), known.observed, format.Percent(known.missing, waited), notSampled)
 	}
-	p.warnRuns(behindRuns, waited)
+	if behindRuns > 0 {
+		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
+			format.Percent(behindRuns, waited))
+	}
 	if unknown.estimated > 0 {
 		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded with their owners. Collect for longer, or with Options.Exact.",
 			format.Percent(unknown.estimated, waited), format.Plural(few, "lock", "locks"), unknown.observed)
-	}
-}
-
-// warnRuns adds a warning about waits behind owners with unobserved holds.
-func (p *Profile) warnRuns(waited, all time.Duration) {
-	if waited > 0 {
-		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
-			format.Percent(waited, all))
 	}
 }
 

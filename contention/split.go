@@ -17,11 +17,11 @@ import (
 //     continued. The writer's part is flagged PendingWriter.
 //   - Time in which the lock is free is hand-off.
 //
-// A wait behind 63 owners has 63 holds to blame, but the owners have only a few call chains. So an
-// account adds up, exit by exit, the time for which each cause has kept others waiting: an owner
-// and its root (profile.go). Each exit is added once, by the first wait behind it that is settled.
-// The sum at the end of a wait, minus that at its beginning, is what the wait lost to the cause.
-// Readers and others see an RWMutex differently, so it has two views, with sums of their own.
+// The owners of a wait have only a few call chains. So an account adds up, exit by exit, the time
+// for which each cause has kept others waiting: an owner and its root (profile.go). Each exit is
+// added once, by the first wait behind it that is settled. The sum at the end of a wait, minus that
+// at its beginning, is what the wait lost to the cause. Readers and others see an RWMutex
+// differently, so it has two views, with sums of their own.
 //
 // Readers that hold the lock together are added when they have all left, at the latest when the
 // next writer has the lock. Sharing is exact in integers: the clock of a view runs at 1/n of the

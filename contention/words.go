@@ -29,12 +29,11 @@ import (
 // form, that decrements unlocks, which is raised again when it gets low.
 //
 // A goroutine that finds the word locked locks Mu on behalf of the owner (a Mutex does not belong
-// to a goroutine), and then changes the word; the owner's Unlock sees that, and unlocks Mu. An
-// owner that leaves while n is 0 sometimes changes the word back before it unlocks Mu. It does so
-// only sometimes because a lock that always has waiters is faster in the last form. So in the first
-// two forms, Mu is locked only by a goroutine that is about to unlock it or to change the form. A
-// goroutine that waits in Mu when the word is changed back then counts in n, so it loses its place
-// in line at most once.
+// to a goroutine), and then changes the word; the owner's Unlock sees that, and unlocks Mu. One in
+// changeBack owners that leave while n is 0 changes the word back before it unlocks Mu; a lock that
+// always has waiters is faster in the last form. So in the first two forms, Mu is locked only by a
+// goroutine that is about to unlock it or to change the form. A goroutine that waits in Mu when the
+// word is changed back then counts in n, so it loses its place in line at most once.
 type wordMutex struct {
 	Word atomic.Int32
 	Mu   sync.Mutex

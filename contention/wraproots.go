@@ -13,14 +13,11 @@ import (
 
 // Chains of blame of wrapped locks, computed from waits for wrapped locks alone. See Root.
 //
-// A session remembers the latest waits of each goroutine, in pieces: the start and end of the wait,
-// and the root of that time. When a wait is settled, each of its owners is looked up. If a piece
-// overlaps the time for which the owner is blamed, the root of the piece is the root. An owner that
-// waited for a second lock, and releases it before the first one, has settled that wait by then.
-// What else an owner was blocked on, or whether it ran, is unknown.
-//
-// A wait is remembered as one piece for each of its roots, which spans and counts all of the wait
-// that is due to that root, and one for the time in which the lock was free.
+// A session remembers the latest waits of each goroutine, in pieces: one for each root of the wait,
+// which spans and counts all of the wait that is due to that root, and one for the time in which the
+// lock was free. When a wait is settled, each of its owners is looked up. If a piece overlaps the
+// time for which the owner is blamed, the root of the piece is the root. An owner that waited for a
+// second lock, and releases it before the first one, has settled that wait by then.
 //
 // Goroutines share a fixed number of slots. A goroutine whose slot is taken by another one has no
 // past: it is itself the root.

@@ -20,15 +20,14 @@ import (
 //   - the site of a goroutine's own wait and the site where it released a lock, if the two fit
 //     (callSite.fits).
 //
-// That merges too much if the same code locks several locks: shards, or a lock in each of many
-// objects. Three observations reveal that:
+// That merges too much if the same code locks several locks. Three observations reveal that:
 //
-//   - The order. The queue of a sync.Mutex is first in, first out, except that a waiter of a futile
-//     wake-up goes to its head. If a release wakes a waiter although an earlier one stays blocked,
-//     the earlier one waits for another lock, and the release is no part of its wait.
-//   - Two goroutines that are known to have held the lock at the same time.
-//   - Two writers that wait for readers at the same time. For one sync.RWMutex, the second would
-//     wait for the first. A single case is enough.
+//   - The queue of a sync.Mutex is first in, first out, except that a waiter of a futile wake-up
+//     goes to its head. If a release wakes a waiter although an earlier one stays blocked, the
+//     earlier one waits for another lock.
+//   - Two goroutines are known to have held the lock at the same time.
+//   - Two writers wait for readers at the same time. For one sync.RWMutex, the second would wait for
+//     the first. A single case is enough.
 //
 // If one of these happens more than occasionally, the lock is assumed to be several. Then a wait is
 // divided only at those releases that are linked to it one by one: the previous owner is the one

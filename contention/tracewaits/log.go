@@ -30,16 +30,13 @@ import (
 //
 // A message from another goroutine may come before the trace shows that the waiter continues. It is
 // kept until then. Waits that have a message but no interval in the trace, because the waiter got
-// the lock while spinning, are not in the profile.
+// the lock while spinning, are not in the profile. A message that does not sum up, or fits no wait,
+// changes nothing.
 //
-// The messages have times of their own clock. Since no message is written before its time, the
-// minimum difference seen between the two clocks is nearly right. It is used only to find waits: a
-// message can be off by logTolerance. On Windows, the two clocks differ in speed, by up to a
-// percent in a short trace. Therefore the minimum is over the latest messages only, and long waits
-// can be off by more.
-//
-// Any program can write log messages. A message that does not sum up, or fits no wait, changes
-// nothing.
+// The messages have times of their own clock, which are used only to find waits. Since no message is
+// written before its time, the minimum difference seen between the two clocks is nearly right: a
+// message can be off by logTolerance. On Windows, the two clocks differ in speed, so the minimum is
+// over the latest messages only, and long waits can be off by more.
 
 const (
 	maxLogged     = 1 << 12 // waits kept for a message

@@ -27,6 +27,7 @@
 package tracewaits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -208,25 +209,20 @@ type pseudoKey struct {
 	class string
 }
 
+// usualLimit is the default of Options.MaxPairs and MaxChains.
+const usualLimit = 1 << 16
+
 // NewObserver returns an observer for one pass.
 func NewObserver(opt Options) *Observer {
 	return &Observer{
 		opt:    opt,
 		cuts:   traceCuts{pass: new(int)},
-		places: newPlaces(limitOf(opt.MaxChains)),
-		rows:   newTraceRows(limitOf(opt.MaxPairs), opt.Goroutines, nil),
+		places: newPlaces(cmp.Or(max(0, opt.MaxChains), usualLimit)),
+		rows:   newTraceRows(cmp.Or(max(0, opt.MaxPairs), usualLimit), opt.Goroutines, nil),
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
 		apart:  new([recentPlaces]recentApart),
 	}
-}
-
-// limitOf returns the limit n, or the default if n is not positive.
-func limitOf(n int) int {
-	if n <= 0 {
-		return 1 << 16
-	}
-	return n
 }
 
 // Begin implements [timeline.Observer].

@@ -28,12 +28,11 @@ import (
 //   - a woken waiter does not run yet: until then, Unlock wakes no other;
 //   - holds are usually shorter than goroutines spin: most owners come and go unseen.
 //
-// A goroutine that spins for the lock may still get it unseen. Therefore a hold that seems to be
-// three times as long as usual for the place is cut to that. With several locks of the same code,
-// it is unknown which one a goroutine blocked for. There, a hold is no longer than the third
-// quartile of the known holds that ended at the same place, of the owner's own holds if there are a
-// few. The time in which an owner was runnable is not counted in these, since it lengthens holds at
-// random.
+// A goroutine that spins for the lock may still get it unseen, so a hold that seems to be three times
+// as long as usual for the place is cut to that. With several locks of the same code, it is unknown
+// which one a goroutine blocked for: a hold is then no longer than the third quartile of the known
+// holds that ended at the same place, of the owner's own holds if there are a few. These do not
+// count the time in which an owner was runnable.
 
 // ownerOf returns the goroutine waker as an owner that released at a place.
 func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {

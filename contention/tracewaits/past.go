@@ -277,6 +277,24 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 	}
 }
 
+// only returns what the goroutine did between two instants, if that is a single thing, with itself
+// as the root, and is found at once.
+func (p *past) only(from, to timeline.Time) (doing, bool) {
+	switch n := 0; {
+	case p == nil:
+		return doingUnknown, true
+	case from >= to || from < p.first || from < p.lost:
+		return 0, false
+	case from >= p.end:
+		return p.open, true
+	default:
+		if n = len(p.segs) - 1; n < 0 || p.end < to || p.segs[n].start > from || p.segs[n].cause != nil {
+			return 0, false
+		}
+		return p.segs[n].did, true
+	}
+}
+
 // transition records the end of one state, except for a wait, and the beginning of the next.
 func (p *past) transition(t *timeline.Transition) {
 	switch {

@@ -21,13 +21,11 @@ import (
 //     last reader.
 //   - Until a writer is woken, the lock remembers which goroutines were seen between the lines, and
 //     when last. They share the time from the arrival of the writer until then.
-//   - The others are blamed for the rest. The trace cannot show more: if a reader only computes,
-//     the trace is the same whether it released the lock before the writer came or directly before
-//     the last reader did.
+//   - The others are blamed for the rest: the trace is the same whether a reader that only computes
+//     released the lock before the writer came or directly before the last reader did.
 //
 // Lines can be misleading: there may be an early RUnlock between the two, or another lock of the
-// same code. Then, sooner or later, a goroutine is seen there while a writer gets the lock, and
-// that section of the code is no longer trusted.
+// same code. A section in which a goroutine is seen while a writer gets the lock is not trusted.
 
 // readSection is the code between an RLock and an RUnlock that were reached through the same calls.
 type readSection struct {
@@ -48,7 +46,7 @@ type sectionKey struct {
 // readSections has the sections of a pass.
 type readSections struct {
 	in      map[sectionKey][]*readSection
-	recent  *[recentPlaces]recentSections // recent entries of at, with a high hit rate
+	recent  *[recentPlaces]*sectionsAround // recent entries of at, with a high hit rate
 	at      map[*timeline.Stack]*sectionsAround
 	version int // incremented for each new section
 }
@@ -128,43 +126,33 @@ func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) 
 
 // sectionsAt returns the result of around for a call chain, cached.
 func (o *Observer) sectionsAt(s *timeline.Stack) []*readSection {
-	if s == nil || o.sections.version == 0 {
+	l := &o.sections
+	if s == nil || l.version == 0 {
 		return nil
 	}
-	if o.sections.recent == nil {
-		o.sections.recent = new([recentPlaces]recentSections)
+	if l.recent == nil {
+		l.recent = new([recentPlaces]*sectionsAround)
 	}
-	e := &o.sections.recent[slotOf(s, recentPlaces)]
-	if e.stack != s || e.asOf != o.sections.version {
-		at := o.sections.find(s)
-		if at.asOf != o.sections.version {
-			at.sections, at.asOf = o.sections.around(s.Frames), o.sections.version
+	e := &l.recent[slotOf(s, recentPlaces)]
+	if *e == nil || (*e).stack != s {
+		if *e = l.at[s]; *e == nil {
+			if l.at == nil || len(l.at) >= maxFits {
+				l.at = map[*timeline.Stack]*sectionsAround{}
+			}
+			*e = &sectionsAround{stack: s}
+			l.at[s] = *e
 		}
-		e.stack, e.sectionsAround = s, *at
 	}
-	return e.sections
-}
-
-// find returns the cached result for a call chain, which may be of an earlier version.
-func (s *readSections) find(stack *timeline.Stack) *sectionsAround {
-	at := s.at[stack]
-	if at == nil {
-		if s.at == nil || len(s.at) >= maxFits {
-			s.at = map[*timeline.Stack]*sectionsAround{}
-		}
-		at = &sectionsAround{}
-		s.at[stack] = at
+	at := *e
+	if at.asOf != l.version {
+		at.sections, at.asOf = l.around(s.Frames), l.version
 	}
-	return at
-}
-
-type recentSections struct {
-	stack *timeline.Stack
-	sectionsAround
+	return at.sections
 }
 
 // sectionsAround has the sections that contain a call chain, as of a version of readSections.
 type sectionsAround struct {
+	stack    *timeline.Stack
 	sections []*readSection
 	asOf     int
 }
@@ -295,21 +283,27 @@ func (o *Observer) judgeSections(l *tracedLock, h *hold) {
 }
 
 // seenBetween returns the observed holders of the lock from a to b, without overlaps.
-func (l *tracedLock) seenBetween(a, b timeline.Time) []heldSeen {
-	var out []heldSeen
-	for _, s := range l.seen {
-		if s.from, s.to = max(s.from, a), min(s.to, b); s.from < s.to && s.section.right > 0 && s.section.trusted() {
+func (l *tracedLock) seenBetween(a, b timeline.Time) (out []heldSeen) {
+	type part struct {
+		stretch
+		of int
+	}
+	var room [maxHeldSeen]part
+	parts := room[:0]
+	for i := range l.seen {
+		s := &l.seen[i]
+		if x := (stretch{max(s.from, a), min(s.to, b)}); x.start < x.end && s.section.right > 0 && s.section.trusted() {
+			parts = append(parts, part{x, i})
+		}
+	}
+	order.Stable(parts, func(x, y part) int { return cmp.Compare(x.start, y.start) })
+	for _, p := range parts {
+		if p.end > a {
+			s := l.seen[p.of]
+			s.from, s.to = max(p.start, a), p.end
 			out = append(out, s)
+			a = p.end
 		}
 	}
-	order.Stable(out, func(x, y heldSeen) int { return cmp.Compare(x.from, y.from) })
-	at, n := a, 0
-	for _, s := range out {
-		if s.from = max(s.from, at); s.from < s.to {
-			out[n] = s
-			n++
-			at = s.to
-		}
-	}
-	return out[:n]
+	return out
 }

@@ -13,12 +13,11 @@ import (
 // Each release ends a stretch of its lock's time line, which began with the previous release. A
 // stretch consists of spans: the lock was held by a known owner, or by several readers; it had been
 // given to a goroutine that did not run yet, which is the hand-off; or it is unknown who held it,
-// or whether it was held. A sync.Mutex in normal mode is not given to the goroutine that Unlock
-// wakes: until that goroutine runs, any other may lock it and unlock it again, and neither is in
-// the trace. Therefore this time is a hand-off only if no goroutine can take the lock in between:
-// for the writer of an RWMutex that the last reader woke, and for a Mutex in starvation mode, in
-// which Unlock gives it to a waiter. Otherwise, only goroutines that are seen between the lines of
-// Lock and Unlock are known to hold it (readers.go).
+// or whether it was held. Until the goroutine that Unlock woke runs, any other may lock a sync.Mutex
+// and unlock it again, and neither is in the trace. Therefore this time is a hand-off only for the
+// writer of an RWMutex that the last reader woke, and for a Mutex in starvation mode. Otherwise,
+// only goroutines that are seen between the lines of Lock and Unlock are known to hold it
+// (readers.go).
 //
 // A wait is a stretch of the time line of its lock. It takes the sums of many stretches (sums.go).
 
@@ -30,23 +29,34 @@ const overlap timeline.Time = 5_000
 type heldSpan struct {
 	from, to timeline.Time
 	what     spanKind
+	only     doing     // what the holder did, if it was alone and did is nil
 	holder   *coOwner  // if blamed
 	with     []coOwner // goroutines that shared it
-	did      *ledger   // what the holder did, if it was alone
+	did      *ledger   // what the holder did, if it was alone and did several things
 }
 
 // heldBy returns a span in which a single goroutine held the lock.
 func heldBy(by *coOwner, from, to timeline.Time) heldSpan {
-	did := by.past.between(from, to)
-	return heldSpan{from: from, to: to, what: blamedSpan, holder: by, did: &did}
+	sp := heldSpan{from: from, to: to, what: blamedSpan, holder: by}
+	if only, ok := by.past.only(from, to); ok {
+		sp.only = only
+	} else {
+		did := by.past.between(from, to)
+		sp.did = &did
+	}
+	return sp
 }
 
 // ledger returns what the holder did in a part of the span.
-func (sp *heldSpan) ledger(from, to timeline.Time) ledger {
-	if sp.did != nil && from == sp.from && to == sp.to {
+func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
+	switch {
+	case len(sp.with) > 0 || sp.did != nil && (from != sp.from || to != sp.to):
+		return sp.holder.past.between(from, to)
+	case sp.did != nil:
 		return *sp.did
 	}
-	return sp.holder.past.between(from, to)
+	l.add(sp.only, to-from)
+	return l
 }
 
 // endStretch makes the spans of the stretch that h, the latest release of its lock, ends. It also
@@ -366,7 +376,7 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 	} else {
 		did := sp.ledger(from, to)
 		c.blame(sp.holder, from, to, to-from, &did)
-		if c.placed {
+		if part.did = sp.did; c.placed && sp.did != nil && (from != sp.from || to != sp.to) {
 			did := did // only this copy is on the heap
 			part.did = &did
 		}

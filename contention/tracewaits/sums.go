@@ -118,6 +118,10 @@ func (s *spanSum) addHold(h *hold) {
 		case unattributedSpan:
 			s.unattributed += sp.to - sp.from
 		default:
+			if len(sp.with) == 0 && sp.did == nil {
+				s.blame(&sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
+				continue
+			}
 			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) {
 				if ns > 0 {
 					s.blame(&by.owner, ns).merge(did)

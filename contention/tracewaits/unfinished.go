@@ -94,7 +94,7 @@ func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*
 	}
 	at := o.places.of(h.stack)
 	i := slices.IndexFunc(h.g.held, func(h heldLock) bool { return h.by == x })
-	if at.flags&contention.InWait != 0 || !o.sections.stillIn(h.g.held[i].site.frames, h.stack) {
+	if at.flags&contention.InWait != 0 || !o.stillIn(&h.g.held[i], h.stack) {
 		return holding{}
 	}
 	by := o.ownerAs(h.g, nil, 0)
@@ -106,23 +106,16 @@ func (p *place) party(by *owner) contention.Party {
 	return contention.Party{Goroutine: uint64(by.g), Group: by.group, Stack: p.site.stack}
 }
 
-// stillIn reports whether a call chain is after a Lock, in the same call of the function, and not
-// after the Unlock if that is known.
-func (s *readSections) stillIn(lock []*timeline.Frame, now *timeline.Stack) bool {
-	if now == nil || len(lock) == 0 || len(now.Frames) < len(lock) {
+// stillIn reports whether a call chain is after the Lock of a hold, in the same call of the function,
+// and not after the Unlock if that is known.
+func (o *Observer) stillIn(h *heldLock, now *timeline.Stack) bool {
+	lock, at := h.site.frames, o.apartOf(h.site, now)
+	if !at.inside || at.line <= lock[0].Line {
 		return false
 	}
-	calls := lock[1:]
-	if !slices.EqualFunc(now.Frames[len(now.Frames)-len(calls):], calls, sameFrame) {
-		return false
-	}
-	f := now.Frames[len(now.Frames)-len(lock)]
-	if f.Func != lock[0].Func || f.Line <= lock[0].Line {
-		return false
-	}
-	for _, h := range [2]uint64{hashCalls(calls), anyCalls} {
-		for _, x := range s.in[sectionKey{f.Func, h}] {
-			if x.first == lock[0].Line && x.last < f.Line {
+	for _, calls := range [2]uint64{hashCalls(lock[1:]), anyCalls} {
+		for _, x := range o.sections.in[sectionKey{lock[0].Func, calls}] {
+			if x.first == lock[0].Line && x.last < at.line {
 				return false
 			}
 		}

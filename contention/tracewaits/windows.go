@@ -11,12 +11,11 @@ import (
 
 // Windows of a pass
 //
-// The blame for a wait is known only at its end, so a profile of a stretch of time cannot be
-// computed from that stretch alone. With Options.Window, each wait therefore keeps its time line:
-// the spans that were blamed on an owner, were hand-off, or are unattributed. When the wait is
-// booked, its spans are cut at the edges of the windows, and each piece goes to the window in which
-// it passed. See Observer.Windows for what that yields. The memory is bounded: if windows have too
-// many rows together, each two neighbors are merged, and so on.
+// The blame for a wait is known only at its end. With Options.Window, each wait therefore keeps its
+// time line: the spans that were blamed on an owner, were hand-off, or are unattributed. When the
+// wait is booked, its spans are cut at the edges of the windows, and each piece goes to the window
+// in which it passed. Sums of many owners are booked as in the whole profile (sums.go). The memory
+// is bounded: if windows have too many rows together, each two neighbors are merged, and so on.
 
 const (
 	// maxTraceWindows is the maximum number of windows, and maxWindowCells the maximum number of
