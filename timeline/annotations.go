@@ -60,21 +60,18 @@ func (r *replay) metric(rec *record, t Time) {
 // carried over from an earlier generation.
 func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
 	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>1], Begin: begin, OfG: rec.x&1 != 0, Proc: -1}
-	var ok bool
+	open := &r.open
 	if e.OfG {
 		if e.G = r.localAt(rec.g); e.G == nil {
 			return
 		}
-		e.Stack = r.stackAt(rec.y)
-		ok = e.G.turnRange(&e, r.info.Start)
+		e.Stack, open = r.stackAt(rec.y), &e.G.extra().ranges
 	} else {
 		e.G, e.Proc = r.localAt(rec.y), rec.g
-		ok = r.turnRange(&e)
 	}
-	if !ok {
-		return
+	if turnRange(open, &e, r.info.Start) {
+		r.showRange(&e)
 	}
-	r.showRange(&e)
 }
 
 func (r *replay) showRange(e *Range) {
@@ -91,40 +88,19 @@ func (r *replay) showRange(e *Range) {
 	}
 }
 
-// turnRange opens or closes a range of the goroutine. It returns false if the range is already
-// open.
-func (g *Goroutine) turnRange(e *Range, traceStart Time) bool {
-	r := g.extra()
-	i := slices.IndexFunc(r.ranges, func(o openRange) bool { return o.name == e.Name })
+// turnRange opens or closes a range. It returns false if the range is already open.
+func turnRange(open *[]openRange, e *Range, traceStart Time) bool {
+	i := slices.IndexFunc(*open, func(o openRange) bool { return o.proc == e.Proc && o.name == e.Name })
 	switch {
 	case e.Begin && i >= 0:
 		return false
 	case e.Begin:
-		r.ranges = append(r.ranges, openRange{e.Name, e.Time})
+		*open = append(*open, openRange{e.Name, e.Proc, e.Time})
 	case i >= 0:
-		e.Start = r.ranges[i].start
-		r.ranges = slices.Delete(r.ranges, i, i+1)
+		e.Start = (*open)[i].start
+		*open = slices.Delete(*open, i, i+1)
 	default:
 		e.Start = traceStart
-	}
-	return true
-}
-
-// turnRange opens or closes a range that belongs to no goroutine. It returns false if the range is
-// already open.
-func (r *replay) turnRange(e *Range) bool {
-	key := rangeKey{e.Name, e.Proc}
-	start, open := r.open[key]
-	switch {
-	case e.Begin && open:
-		return false
-	case e.Begin:
-		r.open[key] = e.Time
-	case open:
-		e.Start = start
-		delete(r.open, key)
-	default:
-		e.Start = r.info.Start
 	}
 	return true
 }
@@ -142,7 +118,7 @@ func (r *replay) task(a *aux, g *Goroutine, t Time) {
 	for _, o := range r.observers {
 		o.Task(&e)
 	}
-	r.gate.task(&e)
+	r.gate.spans(duringTask, e.Type, e.Begin, e.Start != 0)
 }
 
 func (r *replay) region(a *aux, g *Goroutine, t Time) {
@@ -167,7 +143,7 @@ func (r *replay) region(a *aux, g *Goroutine, t Time) {
 	for _, o := range r.observers {
 		o.Region(&e)
 	}
-	r.gate.region(&e)
+	r.gate.spans(duringRegion, e.Region.Type, e.Begin, e.Region.Start != 0)
 }
 
 func sortByID(gs []*Goroutine) {

@@ -94,7 +94,7 @@ func (n *noted) Region(r *RegionEvent) {
 	if r.Begin {
 		what = "begins"
 	}
-	n.add("%d region %q of task %d %q %s on %d, since %d, depth %d, in %s", r.Time, r.Region.Type, r.Region.TaskID, r.Region.Task, what, r.G.ID, r.Region.Start, len(r.G.Regions()), frameFunc(r.Stack.Leaf()))
+	n.add("%d region %q of task %d %q %s on %d, since %d, depth %d, in %s", r.Time, r.Region.Type, r.Region.TaskID, r.Region.Task, what, r.G.ID, r.Region.Start, len(r.G.Regions()), frameFunc(leafOf(r.Stack)))
 }
 
 func (n *noted) Task(k *Task) {
@@ -102,11 +102,11 @@ func (n *noted) Task(k *Task) {
 	if k.Begin {
 		what = "begins"
 	}
-	n.add("%d task %d %q of %d %s on %d, since %d, in %s", k.Time, k.ID, k.Type, k.ParentID, what, k.G.ID, k.Start, frameFunc(k.Stack.Leaf()))
+	n.add("%d task %d %q of %d %s on %d, since %d, in %s", k.Time, k.ID, k.Type, k.ParentID, what, k.G.ID, k.Start, frameFunc(leafOf(k.Stack)))
 }
 
 func (n *noted) Log(l *Log) {
-	n.add("%d log %s=%s, task %d, on %d, in %s", l.Time, l.Category, l.Message, l.TaskID, l.G.ID, frameFunc(l.Stack.Leaf()))
+	n.add("%d log %s=%s, task %d, on %d, in %s", l.Time, l.Category, l.Message, l.TaskID, l.G.ID, frameFunc(leafOf(l.Stack)))
 }
 
 func (n *noted) Transition(tr *Transition) {

@@ -393,14 +393,14 @@ func (sp *spotter) Transition(tr *Transition) {
 	// goroutine that starts the world does it, too.
 	byChance := s.wait == WaitNetwork || s.wait == WaitSleep || s.name == "timer"
 	if s.wait != WaitPreempted && s.wait != WaitGC { // these may be anywhere
-		if f := tr.Stack.Leaf(); f != nil {
+		if f := leafOf(tr.Stack); f != nil {
 			line += ", in " + ours(f.Func)
 		}
 		switch {
 		case byChance:
 		case tr.Waker != nil:
 			line += ", woken by " + ours(tr.Waker.Name())
-			if f := tr.WakerStack.Leaf(); f != nil {
+			if f := leafOf(tr.WakerStack); f != nil {
 				line += " in " + ours(f.Func)
 			}
 		case tr.State == Waiting && tr.To == Runnable:

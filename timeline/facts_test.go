@@ -97,14 +97,14 @@ func (fs *facts) End(e *End)     { fs.end = e.Time }
 func (fs *facts) Transition(tr *Transition) {
 	f := fact{
 		G: tr.G.ID, Func: tr.G.Func, Kind: tr.G.Kind, State: tr.State, To: tr.To, Start: tr.Start, End: tr.End,
-		Wait: tr.Wait, Reason: tr.Reason, Stack: tr.Stack.String(), Leaf: frameFunc(tr.Stack.Leaf()), Root: frameFunc(tr.Stack.Root()),
-		WakerLeaf: frameFunc(tr.WakerStack.Leaf()), Thread: tr.Thread, Proc: tr.Proc, Task: tr.G.UserTask(), CreatorFunc: tr.G.Creator().Func,
+		Wait: tr.Wait, Reason: tr.Reason, Stack: tr.Stack.String(), Leaf: frameFunc(leafOf(tr.Stack)), Root: frameFunc(tr.Stack.Root()),
+		WakerLeaf: frameFunc(leafOf(tr.WakerStack)), Thread: tr.Thread, Proc: tr.Proc, Task: tr.G.UserTask(), CreatorFunc: tr.G.Creator().Func,
 	}
 	if tr.Waker != nil {
 		f.Waker, f.WakerID = tr.Waker.Name(), tr.Waker.ID
 	}
 	if tr.State == NotExist || tr.State == Unknown {
-		fs.born[tr.G.ID] = birthFact{tr.G.Func, tr.G.Creator().Func, frameFunc(tr.G.Creator().Stack.Leaf()), tr.G.Creator().Task, tr.G.Creator().ID}
+		fs.born[tr.G.ID] = birthFact{tr.G.Func, tr.G.Creator().Func, frameFunc(leafOf(tr.G.Creator().Stack)), tr.G.Creator().Task, tr.G.Creator().ID}
 	}
 	fs.intervals = append(fs.intervals, f)
 }
@@ -122,3 +122,11 @@ func (fs *facts) Log(l *Log)            { fs.logs = append(fs.logs, *l) }
 func (fs *facts) Metric(m *Metric)      { fs.metrics = append(fs.metrics, *m) }
 func (fs *facts) Sample(s *Sample)      { fs.samples = append(fs.samples, *s) }
 func (fs *facts) Clock(c *Clock)        { fs.clocks = append(fs.clocks, *c) }
+
+// leafOf returns the innermost frame, or nil if there is none.
+func leafOf(s *Stack) *Frame {
+	if s == nil || len(s.Frames) == 0 {
+		return nil
+	}
+	return s.Frames[0]
+}

@@ -13,16 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// A trace of Go 1.22 or later is a 16-byte header followed by generations of about a second. A
-// generation is a sequence of batches,
-//
-//	type(1) gen m time size data[size]              or
-//	type(49) experiment gen m time size data[size]  (experimental),
-//
-// with all fields encoded as varints and the same gen. Go 1.26 and later end a generation with a
-// single byte 52; before Go 1.26, a generation ends where gen changes. A generation is
-// self-contained: header + generation is a trace. To find the boundaries, only the heads of the
-// batches need to be read.
+// Package wireformat describes the format. A generation is self-contained: header + generation is a
+// trace. To find the boundaries, only the heads of the batches need to be read.
 
 const (
 	headerSize   = wireformat.HeaderSize

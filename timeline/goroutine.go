@@ -147,6 +147,7 @@ type Region struct {
 
 type openRange struct {
 	name  string
+	proc  int32 // of a range of a processor, else −1
 	start Time
 }
 

@@ -147,17 +147,6 @@ func inputError(err error) error {
 	return fmt.Errorf("cannot read on: %w", err)
 }
 
-// rest returns everything after the header as one stream.
-func (in *input) rest() io.Reader {
-	switch s := in.source.(type) {
-	case *fileSource:
-		return io.NewSectionReader(s.r, headerSize, s.size-headerSize)
-	case *streamSource:
-		return s.r
-	}
-	return in.whole
-}
-
 // FirstVersion and LastVersion bound the supported versions of the trace format, given as the minor
 // versions of Go that introduced them.
 const (

@@ -18,41 +18,35 @@ import (
 //
 // The start function of a goroutine often does not describe its purpose: every goroutine of
 // sync.(*WaitGroup).Go starts in sync.(*WaitGroup).Go.func1, those of a pool start in its worker,
-// and "go f(x)" in g, where f is a variable or an interface method, starts in the
-// compiler-generated g.gowrap1. The name of a goroutine is therefore the outermost function in its
-// call chains that is none of these:
+// and "go f(x)" in g, where f is a variable, starts in the compiler-generated g.gowrap1. The name of
+// a goroutine is the outermost function in its call chains that is none of these:
 //
 //   - a compiler-generated wrapper,
 //   - a function of the standard library, or of a library that is known to start goroutines for
 //     others,
 //   - a function of another module if a function of the program is further in: no module can
-//     import the program, so that function was called through a function value, as by the worker
-//     of a pool,
-//   - a launcher: a function that calls several other functions through function values.
+//     import the program, so that function was called through a function value,
+//   - a launcher: a function, other than main.main, that calls several functions through function
+//     values.
 //
-// If its call chains have no such function, a goroutine gets the name of the other goroutines
-// started by the same go statement, if they have only one. Otherwise it is named by the place of
-// the statement: "main.run:57 (go)".
+// If there is none, it is the name of the other goroutines started by the same go statement, if they
+// have only one, and otherwise the place of the statement: "main.run:57 (go)".
 //
 // A call is through a function value, or an interface method, if one call instruction reaches
 // several functions, if the callee is a function literal of another function, or if the callee is
 // in package main, which no other package can import. Frames of the launcher's own package between
-// the launcher and such a call belong to the launcher, unless the package is main. Function
-// main.main is never a launcher.
+// the launcher and such a call belong to the launcher, unless the package is main.
 //
 // A goroutine that does several such things, such as the worker of a pool, gets the name of the
-// launcher, or of the place of the go statement if the launcher belongs to a library. A task that
-// neither waits nor makes a system call leaves no call chain, so the tasks that ran between two
-// call chains are unknown. If the launcher belongs to the standard library, as package testing does
-// for a benchmark and its Cleanup, the goroutine keeps its first name. A library goroutine that
-// reads by itself and calls functions of the program is a server goroutine, as in net/http and
-// gRPC: it reads before it calls a handler, and call chains show the reading. Each of its running
-// intervals is attributed to what the call chains at its ends and in between show; see server.
+// launcher, or of the place of the go statement if the launcher belongs to a library. If it belongs
+// to the standard library, as package testing does, the goroutine keeps its first name. A library
+// goroutine that reads by itself and calls functions of the program is a server goroutine, as in
+// net/http and gRPC: each of its running intervals is named by what the call chains at its ends and
+// in between show; see server.
 //
-// Everything that a generation (about a second) shows applies from the beginning of that
-// generation. It does not change what was shown before: observers have added the goroutine to its
-// group and cannot remove it. They record for the group, not for each goroutine, that at least one
-// or several goroutines ran. A note of the pass states how many goroutines have two names.
+// What a generation (about a second) shows applies from its beginning. It does not change what was
+// shown before, because observers cannot remove a goroutine from its group. A note of the pass
+// states how many goroutines have two names.
 
 // calls is what a call chain shows about the launcher and the purpose of its goroutine. Call chains
 // that show the same share one calls.

@@ -302,7 +302,7 @@ func TestShortGenerations(t *testing.T) {
 	// The states agree with one Reader over the whole: only the times of statuses, and of
 	// events that these delay, differ.
 	whole := newChecker()
-	whole.verify(t, mustRead(t, data, Options{oneReader: true}, whole))
+	whole.verify(t, readWhole(t, data, whole))
 	if whole.transitions != check.transitions || whole.goroutines != check.goroutines {
 		t.Errorf("one Reader: %d transitions of %d goroutines; one a generation: %d of %d", whole.transitions, whole.goroutines, check.transitions, check.goroutines)
 	}

@@ -319,18 +319,18 @@ func (g *gate) sees(name string) {
 	}
 }
 
-func (g *gate) region(e *RegionEvent) {
-	if g == nil || g.kind != duringRegion {
+// spans opens or closes a region or task; known is whether its beginning is known.
+func (g *gate) spans(kind duringKind, name string, begin, known bool) {
+	if g == nil || g.kind != kind {
 		return
 	}
-	if g.sees(e.Region.Type); e.Region.Type != g.name {
-		return
-	}
-	if !e.Begin && e.Region.Start == 0 {
+	switch g.sees(name); {
+	case name != g.name:
+	case begin || known:
+		g.turn(begin)
+	default:
 		g.unknown++
-		return
 	}
-	g.turn(e.Begin)
 }
 
 // exits closes the regions of a goroutine that exits, which does not end them itself.
@@ -343,20 +343,6 @@ func (g *gate) exits(of *Goroutine) {
 			g.turn(false)
 		}
 	}
-}
-
-func (g *gate) task(e *Task) {
-	if g == nil || g.kind != duringTask {
-		return
-	}
-	if g.sees(e.Type); e.Type != g.name {
-		return
-	}
-	if !e.Begin && e.Start == 0 {
-		g.unknown++
-		return
-	}
-	g.turn(e.Begin)
 }
 
 func (g *gate) phase(e *Range) {
@@ -416,8 +402,7 @@ func (g *gate) missing() error {
 	if len(g.seen) == 0 {
 		return fmt.Errorf("the trace has no %s, and no other %s", what, all)
 	}
-	names := slices.Clone(g.seen)
-	more := ""
+	names, more := g.seen, ""
 	if len(names) > mostSeen {
 		names, more = names[:mostSeen], " and others"
 	}

@@ -41,9 +41,8 @@ type Options struct {
 	// Part selects the part of the trace to read.
 	Part Part
 
-	start     int64           // offset of the first generation to read; 0: of the trace
-	oneReader bool            // tests: decode the whole trace with one Reader
-	decodes   func(index int) // tests: called with the index of each decoded generation
+	start   int64           // offset of the first generation to read; 0: of the trace
+	decodes func(index int) // tests: called with the index of each decoded generation
 }
 
 // ErrMemory is the error of a pass that would exceed Options.MaxMemory.
@@ -287,7 +286,7 @@ func (p *pass) workers() int {
 }
 
 func (p *pass) run() error {
-	if p.in.whole != nil || p.opt.oneReader {
+	if p.in.whole != nil {
 		return p.runWhole()
 	}
 	part := p.opt.Part
@@ -469,7 +468,7 @@ func (p *pass) runWhole() error {
 	if n := p.opt.Part.First; n > 1 {
 		return p.wrong(fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion()))
 	}
-	d := p.other(decoding{ctx: p.ctx, stacks: p.stacks, meter: p.meter}, func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
+	d := p.other(decoding{ctx: p.ctx, stacks: p.stacks, meter: p.meter}, func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.whole) })
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}

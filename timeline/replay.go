@@ -52,7 +52,7 @@ type replay struct {
 	creators [64]*Creator // the latest ones, by the ID of the goroutine
 	unplaced Time         // in system calls without a call chain
 	tasks    map[uint64]openTask
-	open     map[rangeKey]Time // ranges that belong to no goroutine
+	open     []openRange // ranges that belong to no goroutine
 	naming
 
 	local   []*Goroutine // by local number of the current generation
@@ -107,11 +107,6 @@ type openTask struct {
 	start  Time
 }
 
-type rangeKey struct {
-	name string
-	proc int32 // −1 for global
-}
-
 func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 	return &replay{
 		observers: observers,
@@ -120,7 +115,6 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 		stacks:    stacks,
 		gs:        map[int64]*Goroutine{},
 		tasks:     map[uint64]openTask{},
-		open:      map[rangeKey]Time{},
 		naming:    newNaming(),
 	}
 }
@@ -334,7 +328,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 		r.placeSyscall(g, &cur)
 	}
 	if l.assist {
-		g.extra().ranges = []openRange{{assistRange, t}}
+		g.extra().ranges = []openRange{{assistRange, -1, t}}
 	}
 	r.change(g, &cur, nil, nil)
 	if l.assist {
@@ -716,7 +710,7 @@ func (r *replay) leave() {
 	r.indexes, r.nextIdx = nil, 0
 	r.procs = nil
 	r.tasks = map[uint64]openTask{}
-	r.open = map[rangeKey]Time{}
+	r.open = nil
 }
 
 // forget releases the memory of live goroutines after a generation that could not be read to its

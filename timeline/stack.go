@@ -45,14 +45,6 @@ type Stack struct {
 // maxFrames is the number of frames at which the runtime truncates a stack.
 const maxFrames = 128
 
-// Leaf returns the innermost frame, or nil if there is none. It may be called on a nil Stack.
-func (s *Stack) Leaf() *Frame {
-	if s == nil || len(s.Frames) == 0 {
-		return nil
-	}
-	return s.Frames[0]
-}
-
 // Root returns the outermost frame in the trace, or nil if there is none. It may be called on a nil
 // Stack.
 func (s *Stack) Root() *Frame {

@@ -198,7 +198,7 @@ type namesSeen struct {
 
 func (n *namesSeen) Transition(t *Transition) {
 	if t.G.ID == 7 && !t.State.Alive() {
-		n.text += t.G.Name() + " by " + t.G.Creator().Stack.Leaf().Func + "; "
+		n.text += t.G.Name() + " by " + leafOf(t.G.Creator().Stack).Func + "; "
 	}
 }
 

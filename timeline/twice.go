@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/order"
@@ -178,11 +176,10 @@ func (r *replay) join(now Time) {
 			r.showRange(&Range{Time: t, Start: t, Name: g.Extra.ranges[i].name, Begin: true, OfG: true, G: g, Proc: -1})
 		}
 	}
-	open := slices.Collect(maps.Keys(r.open))
-	order.Stable(open, func(a, b rangeKey) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.proc, b.proc)) })
-	for _, key := range open {
-		r.open[key] = t
-		r.showRange(&Range{Time: t, Start: t, Name: key.name, Begin: true, Proc: key.proc})
+	order.Stable(r.open, func(a, b openRange) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.proc, b.proc)) })
+	for i := range r.open {
+		r.open[i].start = t
+		r.showRange(&Range{Time: t, Start: t, Name: r.open[i].name, Begin: true, Proc: r.open[i].proc})
 	}
 	for id, task := range r.tasks {
 		task.start = 0

@@ -145,7 +145,7 @@ func TestWaitOfStatus(t *testing.T) {
 		if w != tt.want || left != tt.left {
 			t.Errorf("%q: %v, left with %s; want %v, %s", tt.stack, w, left, tt.want, tt.left)
 		}
-		if s != nil && (s.parked != tt.want || s.block.Leaf().Func != tt.left) {
+		if s != nil && (s.parked != tt.want || leafOf(s.block).Func != tt.left) {
 			t.Errorf("%q, kept: %v, left with %v", tt.stack, s.parked, s.block)
 		}
 	}
@@ -189,7 +189,7 @@ func TestStacks(t *testing.T) {
 		t.Error("a call chain of nothing")
 	}
 	var none *Stack
-	if none.Leaf() != nil || none.Root() != nil || none.String() != "" {
+	if leafOf(none) != nil || none.Root() != nil || none.String() != "" {
 		t.Error("nil is something")
 	}
 }

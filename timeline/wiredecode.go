@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -80,27 +81,16 @@ func (b *buffer) release() {
 // load reads all bytes of the generation.
 func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {
 	b := bufferPool.Get().(*buffer)
-	b.b = b.b[:0]
-	want := max(int(wd.size), 4096) + 1 // 1 more to detect the end
-	for {
-		if cap(b.b) < want {
-			if !wd.meter.Room(int64(want)) {
-				return b, ErrMemory
-			}
-			b.b = append(make([]byte, 0, want), b.b...)
+	if want := wd.size + bytes.MinRead; int64(cap(b.b)) < want {
+		if !wd.meter.Room(want) {
+			return b, ErrMemory
 		}
-		n, err := r.Read(b.b[len(b.b):min(cap(b.b), len(b.b)+1<<16)])
-		b.b = b.b[:len(b.b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
-		if len(b.b) == cap(b.b) {
-			want = 2 * cap(b.b)
-		}
+		b.b = make([]byte, 0, want)
 	}
+	all := bytes.NewBuffer(b.b[:0]) // grows only if the size is unknown, which it is in tests
+	_, err := all.ReadFrom(r)
+	b.b = all.Bytes()
+	return b, err
 }
 
 // decodeSafely is like decodeBytes but turns a panic into an error. No input is known to cause a

@@ -45,15 +45,14 @@ type wireCursor struct {
 // waiting is an entry of the heap.
 type waiting struct {
 	time int64 // of its next event
-	t    *thread
+	t    int32 // index of the thread
 }
 
 // thread is a thread with its next two events.
 type thread struct {
 	wireformat.Thread
-	ev, ahead *wireformat.Event
-	more      bool  // there is one in ahead
-	bad       error // why there is none, if the trace is damaged
+	more bool  // there is a next event
+	bad  error // why there is none, if the trace is damaged
 
 	none   bool  // it stands for events without a thread
 	number int32 // local, −1 if none yet
@@ -61,8 +60,14 @@ type thread struct {
 	p      int32 // its processor, −1 if none
 	seen   bool  // one of its events was tried, or another thread referred to it
 	bound  bool  // it had a goroutine
-	slots  [2]wireformat.Event
+
+	events [2]wireformat.Event
+	cur    uint8 // index of the current one, modulo 2; pointers would cost write barriers
 }
+
+// ev returns the current event of a thread, and ahead the next one.
+func (t *thread) ev() *wireformat.Event    { return &t.events[t.cur&1] }
+func (t *thread) ahead() *wireformat.Event { return &t.events[t.cur&1^1] }
 
 // goState is the state of a goroutine. NotExist stands for one that was only mentioned, too.
 type goState struct {
@@ -120,13 +125,13 @@ func (c *wireCursor) begin(of frameTable) error {
 	for i := range c.gen.Threads {
 		t := c.thread(c.gen.Threads[i].ID)
 		t.Thread = c.gen.Threads[i]
-		more, err := c.gen.Advance(&t.Thread, t.ev)
+		more, err := c.gen.Advance(&t.Thread, t.ev())
 		if err != nil {
 			return err
 		}
 		if more {
-			t.more, t.bad = c.gen.Advance(&t.Thread, t.ahead)
-			c.heap = append(c.heap, waiting{t.ev.Time, t})
+			t.more, t.bad = c.gen.Advance(&t.Thread, t.ahead())
+			c.heap = append(c.heap, waiting{t.ev().Time, int32(i)})
 			c.up(len(c.heap) - 1)
 		}
 	}
@@ -142,7 +147,7 @@ func (c *wireCursor) thread(id uint64) *thread {
 	i, isNew := c.byThread.Add(id)
 	if isNew {
 		t := &thread{none: id == none, number: -1, g: -1, p: -1}
-		t.ID, t.ev, t.ahead = id, &t.slots[0], &t.slots[1]
+		t.ID = id
 		c.threads = append(c.threads, t)
 	}
 	return c.threads[i]
@@ -170,22 +175,23 @@ func (c *wireCursor) next() error {
 		}
 	}
 	w := c.heap[0]
+	t := c.threads[w.t]
 	c.isStuck = true
-	return wireformat.Broken(w.t.ev.At, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", w.t.ev.Type, w.time, int64(w.t.ID))
+	return wireformat.Broken(t.ev().At, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", t.ev().Type, w.time, int64(t.ID))
 }
 
 // try records the next event of the thread at index i of the heap, unless the event has to wait for
 // one of another thread.
 func (c *wireCursor) try(i int) (bool, error) {
-	t := c.heap[i].t
-	if c.limit != 0 && t.ev.Time > c.limit {
+	t := c.threads[c.heap[i].t]
+	if c.limit != 0 && t.ev().Time > c.limit {
 		c.d.past = true
 		return false, io.EOF
 	}
 	gs := len(c.d.gs)
 	// The Reader reads the event after this one before it shows this one.
 	c.invalid = t.bad
-	ok, err := c.take(t, t.ev)
+	ok, err := c.take(t, t.ev())
 	if ok && err == nil {
 		err = c.invalid
 	}
@@ -205,12 +211,12 @@ func (c *wireCursor) advance(t *thread, i int) {
 		c.remove(i)
 		return
 	}
-	t.ev, t.ahead = t.ahead, t.ev
-	t.more, t.bad = c.gen.Advance(&t.Thread, t.ahead)
+	t.cur++
+	t.more, t.bad = c.gen.Advance(&t.Thread, t.ahead())
 	h := c.heap
-	h[i].time = t.ev.Time
-	if i == 0 || c.up(i) == i {
-		if l := 2*i + 1; l < len(h) && (h[l].time < t.ev.Time || l+1 < len(h) && h[l+1].time < t.ev.Time) {
+	h[i].time = t.ev().Time
+	if at := h[i].time; i == 0 || c.up(i) == i {
+		if l := 2*i + 1; l < len(h) && (h[l].time < at || l+1 < len(h) && h[l+1].time < at) {
 			c.down(i)
 		}
 	}
@@ -292,7 +298,7 @@ func (c *wireCursor) horizon(procs uint64) (ns int64, ok bool) {
 		case t == nil: // a missing thread may hold it
 			ns = min(ns, p.since)
 		case !waits: // it is the last event of the thread
-			ns = min(ns, t.ev.Time)
+			ns = min(ns, t.ev().Time)
 		case p.status == wireformat.ProcSyscall && (end == wireformat.GoSyscallEndBlock || end == wireformat.ProcStart):
 			ns = min(ns, p.since) // the thread lost it in the system call, at an unknown time
 		}
@@ -308,7 +314,7 @@ type change struct{ proc, seq uint64 }
 func (c *wireCursor) changes() (map[change]bool, map[*thread]wireformat.Type) {
 	next, ends := map[change]bool{}, map[*thread]wireformat.Type{}
 	for _, w := range c.heap {
-		t := w.t
+		t := c.threads[w.t]
 		ends[t] = 0
 		see := func(ev *wireformat.Event) {
 			switch ev.Type {
@@ -324,8 +330,8 @@ func (c *wireCursor) changes() (map[change]bool, map[*thread]wireformat.Type) {
 				}
 			}
 		}
-		if see(t.ev); t.more {
-			see(t.ahead)
+		if see(t.ev()); t.more {
+			see(t.ahead())
 			c.gen.Rest(&t.Thread, see)
 		}
 	}
@@ -334,8 +340,6 @@ func (c *wireCursor) changes() (map[change]bool, map[*thread]wireformat.Type) {
 
 // Descriptions of violated conditions.
 const (
-	noThread  = "it needs a thread"
-	noProc    = "the thread has no processor"
 	noG       = "the thread executes no goroutine"
 	hasG      = "the thread executes another goroutine"
 	notRuns   = "the goroutine does not run"
@@ -348,49 +352,46 @@ const (
 
 // contradicts returns the error for an event that contradicts the state.
 func contradicts(t *thread, why string) error {
-	return wireformat.Broken(t.ev.At, "an event of type %d at %d ns on thread %d: %s", t.ev.Type, t.ev.Time, int64(t.ID), why)
+	return wireformat.Broken(t.ev().At, "an event of type %d at %d ns on thread %d: %s", t.ev().Type, t.ev().Time, int64(t.ID), why)
 }
 
-// hasProc returns an error unless the thread has a processor.
-func hasProc(t *thread) error {
+// need is what an event needs of its thread.
+type need uint8
+
+const (
+	nothing need = iota
+	aThread
+	aProc
+	aG       // and a processor
+	aLivingG // one that exists
+	aRunningG
+)
+
+// needs is what the events of each type need before anything else.
+var needs = [256]need{
+	wireformat.GoBlock: aRunningG, wireformat.GoStop: aRunningG, wireformat.GoDestroy: aRunningG, wireformat.GoSyscallBegin: aRunningG,
+	wireformat.GoSyscallEnd: aG, wireformat.ProcsChange: aG, wireformat.GoLabel: aG, wireformat.UserLog: aG,
+	wireformat.UserTaskBegin: aG, wireformat.UserTaskEnd: aG,
+	wireformat.STWBegin: aLivingG, wireformat.STWEnd: aLivingG, wireformat.GCMarkAssistBegin: aLivingG, wireformat.GCMarkAssistEnd: aLivingG,
+	wireformat.UserRegionBegin: aLivingG, wireformat.UserRegionEnd: aLivingG,
+	wireformat.HeapAlloc: aProc, wireformat.HeapGoal: aProc, wireformat.GoCreate: aProc, wireformat.GoCreateBlocked: aProc,
+	wireformat.ProcStop: aProc, wireformat.GCSweepBegin: aProc, wireformat.GCSweepEnd: aProc,
+	wireformat.GoCreateSyscall: aThread, wireformat.GoDestroySyscall: aThread,
+}
+
+// has returns an error unless a thread has what an event needs.
+func (c *wireCursor) has(t *thread, n need) error {
 	switch {
-	case t.none:
-		return contradicts(t, noThread)
-	case t.p < 0:
-		return contradicts(t, noProc)
-	}
-	return nil
-}
-
-// hasProcAndG returns an error unless the thread has a processor and a goroutine.
-func hasProcAndG(t *thread) error {
-	if err := hasProc(t); err != nil {
-		return err
-	}
-	if t.g < 0 {
+	case n >= aThread && t.none:
+		return contradicts(t, "it needs a thread")
+	case n >= aProc && t.p < 0:
+		return contradicts(t, "the thread has no processor")
+	case n >= aG && t.g < 0:
 		return contradicts(t, noG)
-	}
-	return nil
-}
-
-// running returns an error unless the thread executes a running goroutine.
-func (c *wireCursor) running(t *thread) error {
-	if t.p < 0 || t.g < 0 { // as is a thread that stands for none
-		return hasProcAndG(t)
-	}
-	if c.states[t.g].status != Running {
-		return contradicts(t, notRuns)
-	}
-	return nil
-}
-
-// alive returns an error unless the goroutine of the thread exists.
-func (c *wireCursor) alive(t *thread) error {
-	if err := hasProcAndG(t); err != nil {
-		return err
-	}
-	if c.states[t.g].status == NotExist {
+	case n == aLivingG && c.states[t.g].status == NotExist:
 		return contradicts(t, "the goroutine does not exist")
+	case n == aRunningG && c.states[t.g].status != Running:
+		return contradicts(t, notRuns)
 	}
 	return nil
 }
@@ -433,6 +434,11 @@ func (c *wireCursor) extraOf(g int32) *extra {
 func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 	t.seen = true
 	args := &ev.Args
+	if n := needs[ev.Type]; n != nothing {
+		if err := c.has(t, n); err != nil {
+			return false, err
+		}
+	}
 	switch ev.Type {
 	case wireformat.GoStart:
 		g := c.byG.Find(args[0])
@@ -443,7 +449,7 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		if s.status != Runnable || args[1] != s.seq+1 {
 			return false, nil
 		}
-		if err := hasProc(t); err != nil {
+		if err := c.has(t, aProc); err != nil {
 			return false, err
 		}
 		if t.g >= 0 {
@@ -454,19 +460,10 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		t.bind(g)
 
 	case wireformat.GoBlock:
-		if err := c.running(t); err != nil {
-			return false, err
-		}
-		c.states[t.g].status = Waiting
-		c.stop(t, stepCode(Running, Waiting), args[0], args[1], true)
+		c.stop(t, Waiting, args[0], args[1], true)
 		t.g = -1
-
 	case wireformat.GoStop:
-		if err := c.running(t); err != nil {
-			return false, err
-		}
-		c.states[t.g].status = Runnable
-		c.stop(t, stepCode(Running, Runnable), args[0], args[1], false)
+		c.stop(t, Runnable, args[0], args[1], false)
 		t.g = -1
 
 	case wireformat.GoUnblock:
@@ -482,21 +479,14 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		c.wake(t, g, args[2])
 
 	case wireformat.GoSyscallBegin:
-		if err := c.running(t); err != nil {
-			return false, err
-		}
 		p := &c.procs[t.p]
 		if args[0] != p.seq+1 {
 			return false, contradicts(t, "it is not the next one of the processor")
 		}
-		c.states[t.g].status = Syscall
 		p.status, p.seq, p.since = wireformat.ProcSyscall, args[0], ev.Time
-		c.stop(t, stepCode(Running, Syscall), 0, args[1], true)
+		c.stop(t, Syscall, 0, args[1], true)
 
 	case wireformat.GoSyscallEnd:
-		if err := hasProcAndG(t); err != nil {
-			return false, err
-		}
 		s, p := &c.states[t.g], &c.procs[t.p]
 		switch {
 		case s.status != Syscall:
@@ -513,7 +503,7 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		}
 		switch {
 		case t.none:
-			return false, contradicts(t, noThread)
+			return false, c.has(t, aThread)
 		case t.g < 0:
 			return false, contradicts(t, noG)
 		case c.states[t.g].status != Syscall:
@@ -523,9 +513,6 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		c.leave(t, stepCode(Syscall, Runnable))
 
 	case wireformat.GoDestroy:
-		if err := c.running(t); err != nil {
-			return false, err
-		}
 		c.exit(t.g)
 		c.leave(t, stepCode(Running, NotExist))
 
@@ -551,26 +538,14 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		return c.takeRegion(t, ev)
 
 	case wireformat.HeapAlloc, wireformat.HeapGoal:
-		if err := hasProc(t); err != nil {
-			return false, err
-		}
 		c.value(t, int(ev.Type-wireformat.HeapAlloc), args[0])
 	case wireformat.ProcsChange:
-		if err := hasProcAndG(t); err != nil {
-			return false, err
-		}
 		c.maxProcs = args[0]
 		c.stackIndex(args[1])
 		c.value(t, 2, args[0])
 	case wireformat.GoLabel:
-		if err := hasProcAndG(t); err != nil {
-			return false, err
-		}
 		c.note(t, aux{kind: auxLabel, at: int64(t.g)}, c.textIndex(args[0]), 0)
 	case wireformat.UserLog:
-		if err := hasProcAndG(t); err != nil {
-			return false, err
-		}
 		value := c.textIndex(args[2])
 		c.note(t, aux{kind: auxLog, value: c.gen.Text(value), id: args[0]}, c.textIndex(args[1]), args[3])
 
@@ -578,8 +553,8 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		if ev.Type < wireformat.FirstExperimental {
 			return false, contradicts(t, "it is none of a thread")
 		}
-		if t.none {
-			return false, contradicts(t, noThread)
+		if err := c.has(t, aThread); err != nil {
+			return false, err
 		}
 		if c.invalid == nil {
 			c.now = max(Time(ev.Time), c.now+1)
@@ -603,14 +578,11 @@ func (c *wireCursor) create(t *thread, id uint64, status State) (g int32, err er
 }
 
 func (c *wireCursor) takeCreate(t *thread, args *[4]uint64) (bool, error) {
-	if err := hasProc(t); err != nil {
-		return false, err
-	}
 	if t.g >= 0 && c.states[t.g].status != NotExist && c.states[t.g].status != Running {
 		return false, contradicts(t, notRuns)
 	}
 	status := Runnable
-	if t.ev.Type == wireformat.GoCreateBlocked {
+	if t.ev().Type == wireformat.GoCreateBlocked {
 		status = Waiting
 	}
 	g, err := c.create(t, args[0], status)
@@ -635,7 +607,7 @@ func (c *wireCursor) takeSwitch(t *thread, ev *wireformat.Event) (bool, error) {
 	if ev.Type == wireformat.GoSwitchDestroy && t.g < 0 && !t.bound && !t.none {
 		c.lose(t)
 	}
-	if err := c.running(t); err != nil {
+	if err := c.has(t, aRunningG); err != nil {
 		return false, err
 	}
 	g := c.byG.Find(ev.Args[0])
@@ -644,8 +616,7 @@ func (c *wireCursor) takeSwitch(t *thread, ev *wireformat.Event) (bool, error) {
 	}
 	c.wake(t, g, 0)
 	if ev.Type == wireformat.GoSwitch {
-		c.states[t.g].status = Waiting
-		c.stop(t, stepCode(Running, Waiting), 0, 0, true)
+		c.stop(t, Waiting, 0, 0, true)
 		t.g = -1
 	} else {
 		c.exit(t.g)
@@ -693,7 +664,7 @@ func (c *wireCursor) takeStatus(t *thread, ev *wireformat.Event) (bool, error) {
 		}
 	case to != Syscall:
 	case m == none:
-		return false, contradicts(t, noThread)
+		return false, contradicts(t, "it needs a thread")
 	case m == t.ID:
 		t.bind(g)
 	default: // the thread has been in a system call since before the generation
@@ -718,9 +689,6 @@ func (c *wireCursor) takeStatus(t *thread, ev *wireformat.Event) (bool, error) {
 
 // takeCallback processes the beginning or end of the goroutine of a C thread that calls Go.
 func (c *wireCursor) takeCallback(t *thread, ev *wireformat.Event) (bool, error) {
-	if t.none {
-		return false, contradicts(t, noThread)
-	}
 	if ev.Type == wireformat.GoCreateSyscall {
 		if t.g >= 0 {
 			return false, contradicts(t, hasG)
@@ -769,17 +737,14 @@ func (c *wireCursor) takeProc(t *thread, ev *wireformat.Event) (bool, error) {
 		if p.status != wireformat.ProcIdle || args[1] != p.seq+1 {
 			return false, nil
 		}
-		if t.none {
-			return false, contradicts(t, noThread)
+		if err := c.has(t, aThread); err != nil {
+			return false, err
 		}
 		p.status, p.seq, p.since = wireformat.ProcRunning, args[1], ev.Time
 		c.change(t, p.id, false, false)
 		t.p = i
 
 	case wireformat.ProcStop:
-		if err := hasProc(t); err != nil {
-			return false, err
-		}
 		p := &c.procs[t.p]
 		if p.status != wireformat.ProcRunning && p.status != wireformat.ProcSyscall {
 			return false, contradicts(t, "the processor does not run")
@@ -797,8 +762,8 @@ func (c *wireCursor) takeProc(t *thread, ev *wireformat.Event) (bool, error) {
 		if p.status != wireformat.ProcSyscall && p.status != wireformat.ProcSyscallAbandoned || args[1] != p.seq+1 {
 			return false, nil
 		}
-		if t.none {
-			return false, contradicts(t, noThread)
+		if err := c.has(t, aThread); err != nil {
+			return false, err
 		}
 		if was := p.status; was == wireformat.ProcSyscall { // else the thread may have moved on by now
 			from := t
@@ -869,7 +834,7 @@ func (c *wireCursor) takeMark(t *thread, ev *wireformat.Event) (bool, error) {
 		return false, contradicts(t, "the mark phases do not alternate with pauses")
 	}
 	if !first {
-		if err := hasProcAndG(t); err != nil {
+		if err := c.has(t, aG); err != nil {
 			return false, err
 		}
 	}
@@ -894,8 +859,6 @@ func (c *wireCursor) takeRange(t *thread, ev *wireformat.Event) (bool, error) {
 			return false, contradicts(t, "the goroutine does not exist")
 		}
 		code = codeRangeActive
-	} else if err := c.alive(t); err != nil {
-		return false, err
 	}
 	switch ev.Type {
 	case wireformat.STWBegin:
@@ -949,8 +912,6 @@ func (c *wireCursor) takeSweep(t *thread, ev *wireformat.Event) (bool, error) {
 		if i, code = c.byProc.Find(ev.Args[0]), codeRangeActive; i < 0 {
 			return false, contradicts(t, "the processor is not known")
 		}
-	} else if err := hasProc(t); err != nil {
-		return false, err
 	}
 	p := &c.procs[i]
 	if p.sweeps == (ev.Type != wireformat.GCSweepEnd) {
@@ -973,9 +934,6 @@ func (c *wireCursor) takeTask(t *thread, ev *wireformat.Event) (bool, error) {
 	if ev.Type == wireformat.UserTaskBegin && open {
 		return false, contradicts(t, "the task is open already")
 	}
-	if err := hasProcAndG(t); err != nil {
-		return false, err
-	}
 	if ev.Type == wireformat.UserTaskEnd {
 		if !open {
 			is.name = -1
@@ -997,9 +955,6 @@ func (c *wireCursor) takeTask(t *thread, ev *wireformat.Event) (bool, error) {
 }
 
 func (c *wireCursor) takeRegion(t *thread, ev *wireformat.Event) (bool, error) {
-	if err := c.alive(t); err != nil {
-		return false, err
-	}
 	kind, is := auxRegionBegin, wireRegion{ev.Args[0], c.textIndex(ev.Args[1])}
 	x := c.extraOf(t.g)
 	if n := len(x.regions); ev.Type == wireformat.UserRegionBegin {
@@ -1088,7 +1043,7 @@ func (c *wireCursor) at(t *thread) bool {
 	if c.invalid != nil {
 		return false
 	}
-	c.tick(max(Time(t.ev.Time), c.now+1))
+	c.tick(max(Time(t.ev().Time), c.now+1))
 	return true
 }
 
@@ -1101,7 +1056,8 @@ func (c *wireCursor) place(t *thread, code uint8, g int32) {
 }
 
 // stop records that the goroutine of a thread stops running.
-func (c *wireCursor) stop(t *thread, code uint8, reason, stack uint64, byItself bool) {
+func (c *wireCursor) stop(t *thread, to State, reason, stack uint64, byItself bool) {
+	c.states[t.g].status = to
 	why, at := c.textIndex(reason), c.stackIndex(stack)
 	if c.at(t) {
 		r, s := c.why(why), c.stack(at)
@@ -1109,7 +1065,7 @@ func (c *wireCursor) stop(t *thread, code uint8, reason, stack uint64, byItself 
 			c.shown(t.g, s, byItself && c.d.reasons[r] != "preempted")
 		}
 		c.real()
-		c.put(code, t.g, r, s)
+		c.put(stepCode(Running, to), t.g, r, s)
 	}
 }
 

@@ -82,11 +82,7 @@ func serial(file string) error {
 		return err
 	}
 	defer f.Close()
-	return readAll(bufio.NewReaderSize(f, 1<<16))
-}
-
-func readAll(r io.Reader) error {
-	tr, err := xtrace.NewReader(r)
+	tr, err := xtrace.NewReader(bufio.NewReaderSize(f, 1<<16))
 	if err != nil {
 		return err
 	}

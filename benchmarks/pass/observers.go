@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -87,17 +89,15 @@ func compareObservers(self, trace string, runs int) error {
 	least := map[string]float64{}
 	for range runs {
 		for _, name := range names {
-			out, err := output(self, "child", "replay", name, trace)
+			out, err := exec.Command(self, "child", "replay", name, trace).Output()
 			if err != nil {
 				return err
 			}
-			ns, err := strconv.ParseFloat(strings.TrimSpace(out), 64)
+			ns, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 			if err != nil {
 				return err
 			}
-			if old, known := least[name]; !known || ns < old {
-				least[name] = ns
-			}
+			least[name] = min(ns, cmp.Or(least[name], ns))
 		}
 	}
 	fmt.Printf("processor time of a replay for each event: %.0f ns for no analysis, %.0f more for the boxes; more than that for\n", least["none"], least["boxes"]-least["none"])

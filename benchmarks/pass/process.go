@@ -71,14 +71,6 @@ func run(r reader) (cost, error) {
 	return cost{wall.Seconds(), (ps.UserTime() + ps.SystemTime()).Seconds(), peakMemory(ps)}, nil
 }
 
-// output runs a process and returns its output.
-func output(name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	return string(out), err
-}
-
 func build(to string) error {
 	cmd := exec.Command("go", "build", "-o", to, "github.com/bottleneck-go/bottleneck/cmd/bottleneck")
 	cmd.Stderr = os.Stderr

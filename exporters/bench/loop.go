@@ -101,7 +101,7 @@ const (
 )
 
 func callerOf(s *timeline.Stack) caller {
-	if s.Leaf() == nil {
+	if len(s.Code()) == 0 {
 		return ""
 	}
 	for _, f := range s.Frames {

@@ -9,9 +9,11 @@ package bulk
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,38 +55,26 @@ var Inputs = []Input{
 		g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
 		g.resume()
 	})},
-	{"goroutines, one after the other", oneGeneration(func(g *generation, n int) {
-		start, site := g.stack("main.worker"), g.stack("main.main")
-		for i := range n {
-			g.child(uint64(i)+2, start, site)
-			g.ev(wireformat.GoDestroy)
-			g.resume()
-		}
+	{"goroutines, one after the other", each(func(g *generation, i int) {
+		g.worker(uint64(i) + 2)
+		g.ev(wireformat.GoDestroy)
+		g.resume()
 	})},
-	{"goroutines at the same time", oneGeneration(func(g *generation, n int) {
-		start, site := g.stack("main.worker"), g.stack("main.main")
-		for i := range n {
-			g.ev(wireformat.GoCreate, uint64(i)+2, start, site)
-		}
+	{"goroutines at the same time", each(func(g *generation, i int) {
+		g.create(uint64(i) + 2)
 	})},
-	{"groups", oneGeneration(func(g *generation, n int) {
-		site := g.stack("main.main")
-		for i := range n {
-			g.child(uint64(i)+2, g.stack(fmt.Sprintf("main.worker%d", i)), site)
-			g.ev(wireformat.GoDestroy)
-			g.resume()
-		}
+	{"groups", each(func(g *generation, i int) {
+		g.child(uint64(i)+2, g.stack(fmt.Sprintf("main.worker%d", i)), g.stack("main.main"))
+		g.ev(wireformat.GoDestroy)
+		g.resume()
 	})},
 	{"waiters for one lock", oneGeneration(func(g *generation, n int) {
-		start, site := g.stack("main.worker"), g.stack("main.main")
-		lock, unlock := g.stack("sync.(*Mutex).Lock", "main.worker"), g.stack("sync.(*Mutex).Unlock", "main.worker")
 		for i := range n {
-			g.child(uint64(i)+2, start, site)
-			g.ev(wireformat.GoBlock, g.text("sync"), lock)
-			g.resume()
+			g.waiter(uint64(i) + 2)
 		}
+		unlock := g.stack("sync.(*Mutex).Unlock", "main.worker")
 		g.ev(wireformat.GoUnblock, 2, 2, g.stack("sync.(*Mutex).Unlock", "main.main"))
-		g.ev(wireformat.GoBlock, g.text("chan receive"), site)
+		g.ev(wireformat.GoBlock, g.text("chan receive"), g.stack("main.main"))
 		for i := range n {
 			g.ev(wireformat.GoStart, uint64(i)+2, 3)
 			if i+1 < n {
@@ -93,34 +83,21 @@ var Inputs = []Input{
 			g.ev(wireformat.GoDestroy)
 		}
 	})},
-	{"waiters for one lock, to the end", oneGeneration(func(g *generation, n int) {
-		start, site := g.stack("main.worker"), g.stack("main.main")
-		lock := g.stack("sync.(*Mutex).Lock", "main.worker")
-		for i := range n {
-			g.child(uint64(i)+2, start, site)
-			g.ev(wireformat.GoBlock, g.text("sync"), lock)
-			g.resume()
-		}
-	})},
-	{"locks", oneGeneration(func(g *generation, n int) {
-		start, site := g.stack("main.worker"), g.stack("main.main")
-		for i := range n {
-			f := fmt.Sprintf("main.critical%d", i)
-			id := uint64(i) + 2
-			g.child(id, start, site)
-			g.ev(wireformat.GoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", f, "main.worker"))
-			g.resume()
-			g.ev(wireformat.GoUnblock, id, 2, g.stack("sync.(*Mutex).Unlock", f, "main.main"))
-			g.seq++
-			g.ev(wireformat.GoStop, g.text("runtime.Gosched"), site)
-			g.ev(wireformat.GoStart, id, 3)
-			g.ev(wireformat.GoDestroy)
-			g.ev(wireformat.GoStart, 1, g.seq)
-		}
+	{"waiters for one lock, to the end", each(func(g *generation, i int) { g.waiter(uint64(i) + 2) })},
+	{"locks", each(func(g *generation, i int) {
+		f := fmt.Sprintf("main.critical%d", i)
+		id := uint64(i) + 2
+		g.waiter(id, f)
+		g.ev(wireformat.GoUnblock, id, 2, g.stack("sync.(*Mutex).Unlock", f, "main.main"))
+		g.seq++
+		g.ev(wireformat.GoStop, g.text("runtime.Gosched"), g.stack("main.main"))
+		g.ev(wireformat.GoStart, id, 3)
+		g.ev(wireformat.GoDestroy)
+		g.ev(wireformat.GoStart, 1, g.seq)
 	})},
 	{"kinds of waits", oneGeneration(func(g *generation, n int) {
-		start, site := g.stack("main.worker"), g.stack("main.main")
-		g.child(2, start, site)
+		site := g.stack("main.main")
+		g.worker(2)
 		for i := range n {
 			g.ev(wireformat.GoBlock, g.text(fmt.Sprintf("reason %d", i)), site)
 			g.resume()
@@ -147,14 +124,11 @@ var Inputs = []Input{
 			g.ev(wireformat.UserRegionEnd, 0, name, stack)
 		}
 	})},
-	{"regions of many goroutines", oneGeneration(func(g *generation, n int) {
-		start, site, name := g.stack("main.worker"), g.stack("main.main"), g.text("region")
-		for i := range n {
-			g.child(uint64(i)+2, start, site)
-			g.ev(wireformat.UserRegionBegin, 0, name, site)
-			g.ev(wireformat.GoBlock, g.text("chan receive"), site)
-			g.resume()
-		}
+	{"regions of many goroutines", each(func(g *generation, i int) {
+		g.worker(uint64(i) + 2)
+		g.ev(wireformat.UserRegionBegin, 0, g.text("region"), g.stack("main.main"))
+		g.ev(wireformat.GoBlock, g.text("chan receive"), g.stack("main.main"))
+		g.resume()
 	})},
 	{"tasks, one after the other", each(func(g *generation, i int) {
 		id, name := uint64(i)+1, g.text(fmt.Sprintf("task %d", i))
@@ -191,61 +165,27 @@ var Inputs = []Input{
 		g.ev(wireformat.GoSyscallBegin, g.procSeq, g.stack("syscall.Read", fmt.Sprintf("main.f%d", i), "main.main"))
 		g.ev(wireformat.GoSyscallEnd)
 	})},
-	{"generations", func(w io.Writer, n int) error {
-		t := begin(w)
+	{"generations", generations(0, func(g *generation, k, n int) {
+		g.ev(wireformat.HeapAlloc, uint64(k))
+		g.ev(wireformat.HeapAlloc, uint64(k)+1)
+	})},
+	{"generations of many strings", generations(8, func(g *generation, k, n int) {
 		for i := range n {
-			g := t.generation()
-			if i == 0 {
-				g.seq = 0
-			}
-			g.status()
-			g.ev(wireformat.HeapAlloc, uint64(i))
-			g.ev(wireformat.HeapAlloc, uint64(i)+1)
-			g.end()
+			g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
 		}
-		return t.out.Flush()
-	}},
-	{"generations of many strings", func(w io.Writer, n int) error {
-		t := begin(w)
-		for range 8 {
-			g := t.generation()
-			g.status()
-			for i := range n {
-				g.ev(wireformat.UserLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
-			}
-			g.end()
+	})},
+	{"goroutines of one generation of three", generations(3, func(g *generation, k, n int) {
+		for i := 0; k == 1 && i < n; i++ {
+			g.create(uint64(i) + 2)
 		}
-		return t.out.Flush()
-	}},
-	{"goroutines of one generation of three", func(w io.Writer, n int) error {
-		t := begin(w)
-		for i := range 3 {
-			g := t.generation()
-			g.status()
-			if i == 1 {
-				start, site := g.stack("main.worker"), g.stack("main.main")
-				for i := range n {
-					g.ev(wireformat.GoCreate, uint64(i)+2, start, site)
-				}
-			}
-			g.ev(wireformat.HeapAlloc, uint64(i))
-			g.ev(wireformat.HeapAlloc, uint64(i)+1)
-			g.end()
-		}
-		return t.out.Flush()
-	}},
-	{"generations with other functions at one address", func(w io.Writer, n int) error {
-		t := begin(w)
-		for i := range n {
-			g := t.generation()
-			g.status()
-			g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
-			g.ev(wireformat.GoStart, 1, 1)
-			g.ev(wireformat.HeapAlloc, uint64(i))
-			g.end()
-		}
-		return t.out.Flush()
-	}},
+		g.ev(wireformat.HeapAlloc, uint64(k))
+		g.ev(wireformat.HeapAlloc, uint64(k)+1)
+	})},
+	{"generations with other functions at one address", generations(0, func(g *generation, k, n int) {
+		g.ev(wireformat.GoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", k), "main.main"))
+		g.resume()
+		g.ev(wireformat.HeapAlloc, uint64(k))
+	})},
 }
 
 // Named returns the input with the given name.
@@ -264,14 +204,12 @@ func Named(name string) Input {
 //
 // An event takes 10 ns more. So the goroutines of the requests run for n × 2 × (work + 10 ns).
 func Service(w io.Writer, pkg string, n int, work, hold time.Duration) error {
-	t := begin(w)
 	id := uint64(1)
-	for i := range 8 {
-		g := t.generation()
-		g.status()
-		serve, accept := pkg+".(*Server).serve", g.stack(pkg+".(*Server).accept", "main.main")
+	serve := pkg + ".(*Server).serve"
+	return generations(8, func(g *generation, k, n int) {
+		accept := g.stack(pkg+".(*Server).accept", "main.main")
 		start, unlock := g.stack(serve), g.stack("sync.(*Mutex).Unlock", pkg+".(*Cache).refresh", pkg+".(*Server).accept", "main.main")
-		for k := i; k < n; k += 8 {
+		for ; k < n; k += 8 {
 			id++
 			g.child(id, start, accept)
 			g.now += uint64(work)
@@ -287,9 +225,7 @@ func Service(w io.Writer, pkg string, n int, work, hold time.Duration) error {
 			g.ev(wireformat.GoDestroy)
 			g.ev(wireformat.GoStart, 1, g.seq)
 		}
-		g.end()
-	}
-	return t.out.Flush()
+	})(w, n)
 }
 
 const (
@@ -360,15 +296,22 @@ func (t *trace) generation() *generation {
 	return g
 }
 
-func oneGeneration(events func(g *generation, n int)) func(w io.Writer, n int) error {
+// generations writes count generations, n if count is 0.
+func generations(count int, events func(g *generation, k, n int)) func(w io.Writer, n int) error {
 	return func(w io.Writer, n int) error {
 		t := begin(w)
-		g := t.generation()
-		g.status()
-		events(g, n)
-		g.end()
+		for k := range cmp.Or(count, n) {
+			g := t.generation()
+			g.status()
+			events(g, k, n)
+			g.end()
+		}
 		return t.out.Flush()
 	}
+}
+
+func oneGeneration(events func(g *generation, n int)) func(w io.Writer, n int) error {
+	return generations(1, func(g *generation, _, n int) { events(g, n) })
 }
 
 // each calls events n times.
@@ -392,6 +335,21 @@ func (g *generation) child(id, start, site uint64) {
 	g.ev(wireformat.GoStop, g.text("runtime.Gosched"), site)
 	g.ev(wireformat.GoStart, id, 1)
 }
+
+// create creates a goroutine of main.worker in main.main.
+func (g *generation) create(id uint64) {
+	g.ev(wireformat.GoCreate, id, g.stack("main.worker"), g.stack("main.main"))
+}
+
+// waiter runs a worker until it waits for a lock in functions, and then goroutine 1.
+func (g *generation) waiter(id uint64, functions ...string) {
+	g.worker(id)
+	g.ev(wireformat.GoBlock, g.text("sync"), g.stack(slices.Concat([]string{"sync.(*Mutex).Lock"}, functions, []string{"main.worker"})...))
+	g.resume()
+}
+
+// worker is child for a goroutine of main.worker that main.main starts.
+func (g *generation) worker(id uint64) { g.child(id, g.stack("main.worker"), g.stack("main.main")) }
 
 // resume runs goroutine 1 again.
 func (g *generation) resume() {
@@ -442,7 +400,7 @@ func (g *generation) text(s string) uint64 {
 
 // stack returns the number of a call chain, leaf first, which it adds if it is new.
 func (g *generation) stack(functions ...string) uint64 {
-	key := fmt.Sprint(functions)
+	key := strings.Join(functions, "\n")
 	id, ok := g.stacks[key]
 	if ok {
 		return id
