@@ -45,16 +45,15 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 		}
 	}()
 	fmt.Fprintf(w, "churn: %d goroutines born and gone a second, for %v, budget %.3g of %d processors\n", rate, length, budget, runtime.GOMAXPROCS(0))
-	fmt.Fprintf(w, "%10s %10s %10s %9s %9s %9s %14s %7s %8s\n", "after", "live heap", "from OS", "windows", "dropped", "events", "goroutines", "boxes", "CPU")
-	var heaps, sys []uint64
+	fmt.Fprintf(w, "%10s %10s %9s %9s %9s %14s %7s %8s\n", "after", "live heap", "windows", "dropped", "events", "goroutines", "boxes", "CPU")
+	var heaps []uint64
 	begin := time.Now()
 	for at := every; at <= length; at += every {
 		time.Sleep(time.Until(begin.Add(at)))
 		if err = keptUp(c); err != nil {
 			break
 		}
-		heap, fromOS := churnLine(w, c, time.Since(begin))
-		heaps, sys = append(heaps, heap), append(sys, fromOS)
+		heaps = append(heaps, churnLine(w, c, time.Since(begin)))
 	}
 	close(quit)
 	n := <-born
@@ -62,12 +61,11 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 		return heaps, err
 	}
 	fmt.Fprintf(w, "%d goroutines, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
-	live, fromOS := trend.Of(heaps, every), trend.Of(sys, every)
-	verdict := "flat"
+	live, verdict := trend.Of(heaps, every), "flat"
 	if !live.Flat() {
 		verdict, err = "NOT FLAT", errors.New("the live heap is not flat")
 	}
-	fmt.Fprintf(w, "live heap: %s: %s\nfrom OS: %s\n", verdict, live, fromOS)
+	fmt.Fprintf(w, "live heap: %s: %s\n", verdict, live)
 	return heaps, err
 }
 
@@ -86,7 +84,7 @@ func keptUp(c *bottleneck.Continuous) error {
 }
 
 // churnLine reads the memory while there is no backlog, whose memory varies.
-func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live, fromOS uint64) {
+func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live uint64) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -97,8 +95,7 @@ func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live
 	}
 	s := &l.Stream
 	share := 100 * float64(s.CPU) / float64(s.Elapsed) / float64(runtime.GOMAXPROCS(0))
-	fromOS = m.Sys - m.HeapReleased
-	fmt.Fprintf(w, "%10v %7.1f MB %7.1f MB %9d %9d %8.1fM %14d %7d %6.2f %%\n", after.Round(time.Second), float64(m.HeapAlloc)/1e6, float64(fromOS)/1e6,
+	fmt.Fprintf(w, "%10v %7.1f MB %9d %9d %8.1fM %14d %7d %6.2f %%\n", after.Round(time.Second), float64(m.HeapAlloc)/1e6,
 		l.Windows, s.Dropped.Generations, float64(s.Events)/1e6, goroutines, len(l.Bottle.Boxes), share)
-	return m.HeapAlloc, fromOS
+	return m.HeapAlloc
 }

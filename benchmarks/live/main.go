@@ -5,13 +5,12 @@
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
 //	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
-//	go run ./benchmarks/live -storm -for 7m         # 10,000 slow requests a second, watched or not
+//	go run ./benchmarks/live -storm -for 90s        # 10,000 slow requests a second, watched or not
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines a second: is memory flat?
 //
-// The ways are: flight, a trace.FlightRecorder; nothing; recorder, a bottle.Recorder; snapshots,
-// the same with a snapshot every two seconds; continuous, a bottleneck.Continuous; both, it and a
-// FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a few
+// The ways are: flight, a trace.FlightRecorder; nothing; recorder, a bottle.Recorder; continuous, a
+// bottleneck.Continuous. Server and clients run in one process, on the loopback. Each way runs for a few
 // seconds in turn, back and forth, and is compared to the first one in the same round.
 //
 // The latency is that of clients that arrive at random times and use a third of the processors
@@ -33,7 +32,7 @@ import (
 )
 
 func main() {
-	names := flag.String("workload", "service,files,fasthttp,redcon,pingpong,100,1000,10000", "which workloads, separated by commas; a number is that of goroutines that wait for one mutex")
+	names := flag.String("workload", "service,fasthttp,redcon,pingpong,100,1000,10000", "which workloads, separated by commas; a number is that of goroutines that wait for one mutex")
 	slice := flag.Duration("slice", 4*time.Second, "how long each way runs at a time")
 	rounds := flag.Int("rounds", 10, "how often each way gets its turn")
 	ways := flag.String("ways", "", "which ways, separated by commas, compared to the first one; all, compared to flight, if empty")
@@ -63,21 +62,16 @@ func main() {
 	}
 }
 
+var workloads = map[string]func() ab.Workload{"service": service, "pingpong": pingPong}
+
 func compare(names []string, opt ab.Options) error {
 	for _, name := range names {
 		var err error
-		switch name {
-		case "service":
-			err = ab.Compare(os.Stdout, service(), opt)
-		case "files":
-			err = ab.Compare(os.Stdout, files(), opt)
-		case "pingpong":
-			err = ab.Compare(os.Stdout, pingPong(), opt)
-		default:
-			if n, bad := strconv.Atoi(name); bad == nil && n > 0 {
-				err = ab.Compare(os.Stdout, waiters(n), opt)
-				break
-			}
+		if n, bad := strconv.Atoi(name); bad == nil && n > 0 {
+			err = ab.Compare(os.Stdout, waiters(n), opt)
+		} else if own := workloads[name]; own != nil {
+			err = ab.Compare(os.Stdout, own(), opt)
+		} else {
 			err = foreign(name, opt)
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,30 +45,22 @@ func foreign(name string, opt ab.Options) error {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
 		return err
 	}
+	options, err := json.Marshal(opt)
+	if err != nil {
+		return err
+	}
 	own := string(root[:len(root)-1])
 	for _, args := range [][]string{
 		{"mod", "init", "scratch"},
 		{"mod", "edit", "-replace", "github.com/bottleneck-go/bottleneck=" + own, "-require", module},
 		{"mod", "tidy"},
-		{"build", "-o", "workload", "."},
+		{"run", ".", string(options), module},
 	} {
-		if err := run(dir, "go", args...); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: go %s: %w", name, args[0], err)
 		}
-	}
-	return run(dir, "./workload", append(opt.Args(), module)...)
-}
-
-func run(dir, program string, args ...string) error {
-	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Stdout = dir, os.Stdout
-	if program != "go" {
-		cmd.Stderr = os.Stderr
-		return cmd.Run()
-	}
-	cmd.Stdout = nil
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %v: %w\n%s", args, err, out)
 	}
 	return nil
 }

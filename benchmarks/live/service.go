@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -64,21 +62,6 @@ func work(jobs <-chan *job) {
 		}
 		j.done <- sum
 	}
-}
-
-// files is the file server of net/http.
-func files() ab.Workload {
-	return ab.Workload{Name: "files (net/http's file server, 16 kB)", Clients: 16, Start: func() (func(int) error, func(), error) {
-		dir, err := os.MkdirTemp("", "bottleneck-live")
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 16<<10), 0o600); err != nil {
-			return nil, nil, err
-		}
-		op, stop, err := serve(http.FileServer(http.Dir(dir)), func(int, int) string { return "/file" })
-		return op, func() { stop(); os.RemoveAll(dir) }, err
-	}}
 }
 
 // serve starts a server on the loopback and returns a client's operation.

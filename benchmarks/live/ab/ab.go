@@ -1,20 +1,17 @@
 // Package ab compares the costs of ways of observing a running program, on one workload in one
-// process. It runs the workload continuously, switches from one way to the next every few seconds,
-// back and forth, and pairs neighboring slices, so that slow changes of the machine affect all of
-// them. Each slice has two halves. In one, the clients work as fast as they can, which gives the
-// throughput. In the other, they use a third of the processors, at random times, which gives the
-// latency.
+// process. It switches from one way to the next every few seconds, back and forth, and pairs
+// neighboring slices. In one half of a slice the clients work as fast as they can, which gives the
+// throughput; in the other they use a third of the processors, at random times: the latency.
 package ab
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,19 +44,16 @@ type Options struct {
 	// Ways are the names of the ways, separated by commas; "" means all. The others are compared
 	// with the first one.
 	Ways string
-	// Heap is the number of bytes that the program keeps in addition to the workload. The less
-	// a program keeps, the more its allocations cost: a workload that keeps almost nothing
-	// gains from the memory of a flight recorder, because the collector then runs less often,
-	// and that would hide the cost.
+	// Heap is the number of bytes that the program keeps besides. If it kept almost nothing, the
+	// memory of a flight recorder would make collections rarer, and hide the cost.
 	Heap int
 }
 
 // slice is the result of one slice.
 type slice struct {
-	rate   float64 // operations a second
-	cpu    float64 // processor seconds per operation
-	cycles float64 // of the garbage collector, a second
-	p99    float64 // latency, in s
+	rate float64 // operations a second
+	cpu  float64 // processor seconds per operation
+	p99  float64 // latency, in s
 }
 
 // load is the part of the processors that the workload takes while latencies are measured.
@@ -100,7 +94,7 @@ func Compare(w io.Writer, work Workload, opt Options) error {
 			}
 			results[m.Name] = append(results[m.Name], s)
 		}
-		progress(w, round, opt.Rounds, modes, results)
+		fmt.Fprintf(w, "  round %d of %d\n", round+1, opt.Rounds)
 	}
 	report(w, modes, results)
 	return r.failed()
@@ -211,10 +205,10 @@ func (r *runner) turn(m Mode, length time.Duration, rate float64) (slice, error)
 	defer stop()
 	time.Sleep(length / 8) // the cost of switching is not measured
 	r.latencies()
-	n, cpu, at, cycles := r.count.Load(), proctime.Self(), time.Now(), collections()
+	n, cpu, at := r.count.Load(), proctime.Self(), time.Now()
 	time.Sleep(length)
 	took, ops := time.Since(at).Seconds(), float64(r.count.Load()-n)
-	s := slice{rate: ops / took, cpu: (proctime.Self() - cpu).Seconds() / ops, cycles: float64(collections()-cycles) / took}
+	s := slice{rate: ops / took, cpu: (proctime.Self() - cpu).Seconds() / ops}
 	if rate > 0 {
 		r.rate.Store(math.Float64bits(rate))
 		time.Sleep(length / 4)
@@ -226,54 +220,28 @@ func (r *runner) turn(m Mode, length time.Duration, rate float64) (slice, error)
 	return s, r.failed()
 }
 
-// collections returns the number of garbage collections.
-func collections() uint32 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.NumGC
-}
-
-// progress prints the results of a round.
-func progress(w io.Writer, round, rounds int, modes []Mode, results map[string][]slice) {
-	ref := results[modes[0].Name][round]
-	fmt.Fprintf(w, "  round %2d of %d:", round+1, rounds)
-	for i, m := range modes {
-		s := results[m.Name][round]
-		fmt.Fprintf(w, "%s %s %.0f op/s", []string{"", ";"}[min(i, 1)], m.Name, s.rate)
-		if i > 0 {
-			fmt.Fprintf(w, " (%+.1f %%, CPU %+.1f %% of the machine, p99 × %.2f)", 100*(s.rate/ref.rate-1), 100*s.beyond(ref), s.p99/ref.p99)
-		}
-	}
-	fmt.Fprintln(w)
-}
-
-// beyond returns the additional processor time of the work compared with ref, as a part of the
-// machine.
-func (s slice) beyond(ref slice) float64 {
-	return (s.cpu - ref.cpu) * s.rate / float64(runtime.GOMAXPROCS(0))
-}
-
 func report(w io.Writer, modes []Mode, results map[string][]slice) {
 	reference := modes[0].Name
 	fmt.Fprintf(w, "  relative to %q in the same round, with 95 %% confidence:\n", reference)
-	ref := results[reference]
-	for _, m := range modes {
-		var rate, cpu, cycles, rateRatio, cpuRatio, machine, p99, p99Ratio []float64
+	ref, refRate := results[reference], 0.0
+	for i, m := range modes {
+		var rate, cpu, rateRatio, cpuRatio, machine, p99, p99Ratio []float64
 		for i, s := range results[m.Name] {
-			rate, cpu, cycles = append(rate, s.rate), append(cpu, s.cpu), append(cycles, s.cycles)
+			rate, cpu = append(rate, s.rate), append(cpu, s.cpu)
 			rateRatio = append(rateRatio, s.rate/ref[i].rate-1)
 			cpuRatio = append(cpuRatio, s.cpu/ref[i].cpu-1)
-			machine = append(machine, s.beyond(ref[i]))
+			machine = append(machine, (s.cpu-ref[i].cpu)*s.rate/float64(runtime.GOMAXPROCS(0)))
 			p99 = append(p99, s.p99)
 			p99Ratio = append(p99Ratio, s.p99/ref[i].p99-1)
 		}
-		fmt.Fprintf(w, "  %-11s %9.0f op/s  %7.2f µs CPU/op  %5.1f GC/s   throughput %s   CPU/op %s   CPU beyond, of the machine %s\n", m.Name,
-			stats.Mean(rate), 1e6*stats.Mean(cpu), stats.Mean(cycles), interval(rateRatio), interval(cpuRatio), interval(machine))
-		fmt.Fprintf(w, "  %-11s p99 %7.3f ms %s   throughput of %s ÷ this %.3f\n", "", 1e3*stats.Mean(p99), interval(p99Ratio), reference, stats.Mean(ratesOf(ref))/stats.Mean(rate))
+		if i == 0 {
+			refRate = stats.Mean(rate)
+		}
+		fmt.Fprintf(w, "  %-11s %9.0f op/s  %7.2f µs CPU/op   throughput %s   CPU/op %s   CPU beyond, of the machine %s\n", m.Name,
+			stats.Mean(rate), 1e6*stats.Mean(cpu), interval(rateRatio), interval(cpuRatio), interval(machine))
+		fmt.Fprintf(w, "  %-11s p99 %7.3f ms %s   throughput of %s ÷ this %.3f\n", "", 1e3*stats.Mean(p99), interval(p99Ratio), reference, refRate/stats.Mean(rate))
 		if m.Report != nil {
-			if s := m.Report(); s != "" {
-				fmt.Fprintf(w, "  %-11s %s\n", "", s)
-			}
+			fmt.Fprintf(w, "  %-11s %s\n", "", m.Report())
 		}
 	}
 }
@@ -290,40 +258,17 @@ func interval(v []float64) string {
 	return s + ")"
 }
 
-func ratesOf(slices []slice) (rates []float64) {
-	for _, s := range slices {
-		rates = append(rates, s.rate)
-	}
-	return rates
-}
-
-// Main is the main function of a program for one workload: its arguments are Options as
-// [Options.Args] gives them, and what is measured.
+// Main is the main function of a program for one workload: its arguments are Options in JSON, and
+// what is measured.
 func Main(load Workload) {
-	opt, err := parseArgs(os.Args[1:])
+	var opt Options
+	err := json.Unmarshal([]byte(os.Args[1]), &opt)
 	if err == nil {
-		load.Name += " (" + os.Args[len(os.Args)-1] + ")"
+		load.Name += " (" + os.Args[2] + ")"
 		err = Compare(os.Stdout, load, opt)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// Args are the options for [Main].
-func (o *Options) Args() []string {
-	return []string{o.Slice.String(), strconv.Itoa(o.Rounds), o.Ways, strconv.Itoa(o.Heap)}
-}
-
-func parseArgs(args []string) (o Options, err error) {
-	if len(args) != 5 {
-		return o, fmt.Errorf("%d arguments, not 5", len(args))
-	}
-	var errs [3]error
-	o.Slice, errs[0] = time.ParseDuration(args[0])
-	o.Rounds, errs[1] = strconv.Atoi(args[1])
-	o.Ways = args[2]
-	o.Heap, errs[2] = strconv.Atoi(args[3])
-	return o, errors.Join(errs[:]...)
 }
