@@ -124,7 +124,7 @@ func TestMetricsAlways(t *testing.T) {
 	if a := get(t, base+"metrics"); a.StatusCode != http.StatusOK {
 		t.Errorf("%s", a.Status)
 	}
-	if a := get(t, base+"metrics?seconds=5"); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "there is none") {
+	if a := get(t, base+"metrics?seconds=5"); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "there are none") {
 		t.Errorf("%s %s", a.Status, a.body)
 	}
 }

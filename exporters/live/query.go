@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -43,7 +44,7 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 	}
 	for name, v := range values {
 		if !slices.Contains(known, name) {
-			return q, fmt.Errorf("there is no parameter %q here: %s", name, thereAre(known))
+			return q, fmt.Errorf("there is no parameter %q here: there are %s", name, cmp.Or(joined(known), "none"))
 		}
 		// Grafana Alloy sends duplicates if its configuration has params.
 		if len(slices.Compact(v)) > 1 {
@@ -113,13 +114,6 @@ func parseSeconds(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("seconds=%s: want at most %g", s, longestTime.Seconds())
 	}
 	return time.Duration(v * float64(time.Second)), nil
-}
-
-func thereAre(known []string) string {
-	if len(known) == 0 {
-		return "there is none"
-	}
-	return "there are " + joined(known)
 }
 
 func joined[S ~string](names []S) string {

@@ -37,9 +37,9 @@ type Workload struct {
 
 // Options configures a comparison.
 type Options struct {
-	// Slice is the time for which one way runs; 0 means 4 s.
+	// Slice is the time for which one way runs.
 	Slice time.Duration
-	// Rounds is the number of slices of each way; 0 means 10.
+	// Rounds is the number of slices of each way.
 	Rounds int
 	// Ways are the names of the ways, separated by commas; "" means all. The others are compared
 	// with the first one.
@@ -61,12 +61,6 @@ const load = 0.34
 
 // Compare runs the workload in each way in turn and prints the results to w.
 func Compare(w io.Writer, work Workload, opt Options) error {
-	if opt.Slice <= 0 {
-		opt.Slice = 4 * time.Second
-	}
-	if opt.Rounds <= 0 {
-		opt.Rounds = 10
-	}
 	modes, err := choose(opt.Ways)
 	if err != nil {
 		return err
