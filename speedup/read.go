@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -31,7 +32,7 @@ type Options struct {
 	SingleDelay, MultiDelay time.Duration
 	// SingleName and MultiName are the names of the traces in errors and warnings.
 	SingleName, MultiName string
-	// Progress, if not nil, is called for each trace with the number of bytes done and the total;
+	// Progress, if not nil, is called in each of three passes with the number of bytes done and the total;
 	// size is −1 if unknown.
 	Progress func(done, size int64)
 	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options.
@@ -46,8 +47,8 @@ const MaxDelay = 0.03
 // FromTraces returns the stack of two runs of the same program with the same work: one with a
 // single worker (or one processor) and one with many.
 //
-// The workers are chosen in the second run, so its events are kept for a second pass: see
-// [timeline.ReadTwice]. An incomplete trace is an error, because its time is not that of the run.
+// The workers are chosen in the second run, so it is read twice; input that cannot seek is kept in
+// memory. An incomplete trace is an error, because its time is not that of the run.
 // Other limits of the result are in [Stack.Warnings].
 func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Stack, error) {
 	opt.MultiName = cmp.Or(opt.MultiName, "the run with many workers")
@@ -87,21 +88,40 @@ func (e *Estimator) read(ctx context.Context, r io.Reader) (*timeline.Info, erro
 	if e.opt.N < 0 {
 		return nil, fmt.Errorf("speedup: %d workers: want at least 1, or 0 to find their number", e.opt.N)
 	}
-	var none error
-	info, err := timeline.ReadTwice(ctx, r, e.opt.pass(e.run.name), 0, []timeline.Observer{e.First()}, func(info *timeline.Info) []timeline.Observer {
-		if none = elapsed(e.run.name, info); none != nil {
-			return nil
-		}
-		var second timeline.Observer
-		if second, none = e.Second(); none != nil {
-			return nil
-		}
-		return []timeline.Observer{second}
-	})
-	if err == nil {
-		err = none
+	again, err := rereadable(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.run.name, err)
 	}
-	return info, err
+	info, err := timeline.Read(ctx, again, e.opt.pass(e.run.name), e.First())
+	if err == nil {
+		err = elapsed(e.run.name, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	second, err := e.Second()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := again.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.run.name, err)
+	}
+	return timeline.Read(ctx, again, e.opt.pass(e.run.name), second)
+}
+
+// rereadable returns a reader that can be read twice. It keeps the trace in memory, which takes
+// less than its events do, if r cannot seek.
+func rereadable(r io.Reader) (io.ReadSeeker, error) {
+	if s, ok := r.(io.ReadSeeker); ok {
+		if _, err := s.Seek(0, io.SeekCurrent); err == nil {
+			return s, nil
+		}
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.NewReader(data), nil
 }
 
 func (opt Options) pass(name string) timeline.Options {
