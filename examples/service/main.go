@@ -64,7 +64,8 @@ func (o *options) run(ctx context.Context, w io.Writer) error {
 	case o.serve != "":
 		return o.listen(ctx, w)
 	}
-	return o.story(ctx, w)
+	_, err := o.chapters(ctx, w)
+	return err
 }
 
 // listen serves until ctx is done, on local addresses only.

@@ -31,13 +31,7 @@ type chapter struct {
 	tasks *granularity.Class // those of the pool
 }
 
-// story loads the original service, asks it what limits it, repairs that, and starts again.
-func (o *options) story(ctx context.Context, w io.Writer) error {
-	_, err := o.chapters(ctx, w)
-	return err
-}
-
-// chapters runs the story and returns its chapters.
+// chapters loads the original service, asks it what limits it, repairs that, and starts again.
 func (o *options) chapters(ctx context.Context, w io.Writer) ([]*chapter, error) {
 	chapters := []*chapter{
 		{name: "before", about: "as it was first written"},
