@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
 // The lock is blamed before the repair and gets almost no blame after it. This does not depend on
@@ -16,18 +19,19 @@ import (
 // outside of it after.
 func TestRepairRemovesTheBlame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "profiles")
-	o := options{nodes: 4, compute: 100, time: 100 * time.Millisecond, print: 5 * time.Millisecond, dir: dir}
+	o := options{compute: 100, print: 5 * time.Millisecond}
+	opt := beforeafter.Options{Goroutines: 4, Time: 200 * time.Millisecond, Dir: dir, Unit: "steps"}
 	var out bytes.Buffer
-	results, err := o.run(&out)
+	results, err := beforeafter.Run(context.Background(), &out, o.variants(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, after := results[0], results[1]
-	if len(before.blame.Children) == 0 || !strings.HasSuffix(before.blame.Children[0].Key, ".(*locked).Print") || before.waits.Locks[0].Name != "terminal" {
-		t.Errorf("to blame is %+v at %s", before.blame.Children, before.waits.Locks[0])
+	if !strings.HasSuffix(before.Worst, ".(*locked).Print") || before.Profile.Locks[0].Name != "terminal" {
+		t.Errorf("to blame is %s at %s", before.Worst, before.Profile.Locks[0])
 	}
 	perStep := func(waited time.Duration, steps int64) time.Duration { return waited / time.Duration(max(1, steps)) }
-	if b, a := perStep(before.blame.Waited, before.steps), perStep(after.blame.Waited, after.steps); b < 5*time.Millisecond || a > b/2 {
+	if b, a := perStep(before.Waited, before.Done), perStep(after.Waited, after.Done); b < 5*time.Millisecond || a > b/2 {
 		t.Errorf("a step waited %v before, %v after", b, a)
 	}
 	for _, want := range []string{"── before: ", "── after: ", "(*locked).Print, ", "steps/s", "×1.00"} {
@@ -35,10 +39,15 @@ func TestRepairRemovesTheBlame(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	for _, name := range []string{"before.json", "after.json"} {
+	for _, name := range []string{"before.json", "before.pb.gz", "before.svg", "after.json", "after.pb.gz", "after.svg"} {
 		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Size() == 0 {
 			t.Error(name, err)
 		}
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := beforeafter.Run(cancelled, &out, o.variants(), opt); err == nil {
+		t.Error("a cancelled run gave no error")
 	}
 }
 
