@@ -29,6 +29,7 @@ var programs = []causes.Program{
 	program("blocking calls", "blocking-call", "block", func(p int) { calls() }),
 	program("sleep", "sleep", "sleeper", func(int) { sleeper() }),
 	program("ticker", "timer", "ticking", func(int) { ticking() }),
+	program("polling", "timer", "polling", func(int) { polling() }),
 	program("network", "network", "listen", func(int) { listen() }),
 	program("ping-pong", "hand-over", "", func(int) { pingPong(false) }),
 	program("ping-pong of threads", "hand-over", "", func(int) { pingPong(true) }),
@@ -707,3 +708,13 @@ func besideTicker(procs int) {
 
 //go:noinline
 func serially() { causes.Spin(150_000_000) }
+
+// polling checks after each tick whether something has happened.
+func polling() {
+	var done atomic.Bool
+	time.AfterFunc(100*time.Millisecond, func() { done.Store(true) })
+	for !done.Load() {
+		<-time.After(2 * time.Millisecond)
+		causes.Spin(20_000)
+	}
+}

@@ -277,6 +277,8 @@ var sentences = map[string]string{
 	"done once":                           "Done once: processors had nothing to do for # of the capacity while causes.Parallel.func1 ran, which others waited for at diagnose_test.need causes_test.go:#.",
 	"a barrier after each step":           "Uneven work: # of the capacity was idle while the last of the # causes.steps.func1 ran.",
 	"yielding":                            "Yielding at diagnose_test.yielding.func1 causes_test.go:# took # of the capacity, from one goroutine to the next (# times).",
+	"polling":                             "Waiting for a timer at diagnose_test.polling causes_test.go:# left # of the capacity idle (# times).",
+	"calls on the main thread":            handing("; diagnose_test.TestFirstFindingNamesTheCause.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake", "causes.mainThread.func1", "diagnose_test.TestFirstFindingNamesTheCause.func1") + "\nWhile diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.\nWhile diagnose_test.TestFirstFindingNamesTheCause.func1 ran, and no others, the other processors had nothing to do: # of the capacity.",
 	"deadlines":                           "Waiting for a timer at diagnose_test.answer causes_test.go:# left # of the capacity idle.",
 	"one goroutine owns the data":         "While diagnose_test.own ran alone, the other processors had nothing to do: # of the capacity.",
 	"too few goroutines":                  "Too few goroutines: while the # of diagnose_test.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",

@@ -339,7 +339,8 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 			pulled += r.Time
 		}
 		for _, p := range d.places(r.Site, r.WakerSite) {
-			if d.own(p) && len(f.Where) < 3 && !slices.Contains(f.Where, p) {
+			inFunc := func(q timeline.Place) bool { return q.Func == p.Func } // preemption shows several lines of a loop
+			if d.own(p) && len(f.Where) < 3 && !slices.ContainsFunc(f.Where, inFunc) {
 				f.Where = append(f.Where, p)
 			}
 		}

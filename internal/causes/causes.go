@@ -48,6 +48,7 @@ var Programs = []Program{
 	{"connections to a host", "limit", "Get", func(int) { requests(2) }, func(int) { requests(16) }},
 	{"a short lock", "lock", "add", func(p int) { hot(p, 1) }, func(p int) { hot(p, 16*p) }},
 	{"stages of one function", "serial", "stage", func(int) { stages(1) }, stages},
+	{"calls on the main thread", "hand-over|serial", "mainThread", func(int) { mainThread(4, onMain) }, func(int) { mainThread(4, inPlace) }},
 	{"requests past a limit", "limit", "limitedRequests", func(int) { limitedRequests(2) }, func(int) { limitedRequests(32) }},
 	{"tiny tasks", "tiny", "", func(p int) { small(p, 20_000, 1) }, func(p int) { small(p, 200, 100) }},
 	{"tiny pieces of work", "tiny", "exchange", func(p int) { exchanged(p, 30_000, 1) }, func(p int) { exchanged(p, 300, 100) }},

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"io"
+	"runtime"
 	"runtime/trace"
 	"sync"
 	"time"
@@ -252,3 +253,40 @@ func drain(queue <-chan int) {
 		time.Sleep(2 * time.Millisecond)
 	}
 }
+
+type job struct {
+	run  func()
+	done chan struct{}
+}
+
+// mainThread has goroutines whose small jobs are done by a goroutine locked to its thread.
+func mainThread(goroutines int, do func(jobs chan job, run func())) {
+	jobs := make(chan job)
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range 2000 {
+				Spin(3_000)
+				do(jobs, func() { Spin(1_000) })
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(jobs)
+	}()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for j := range jobs {
+		j.run()
+		close(j.done)
+	}
+}
+
+func onMain(jobs chan job, run func()) {
+	j := job{run, make(chan struct{})}
+	jobs <- j
+	<-j.done
+}
+
+func inPlace(_ chan job, run func()) { run() }
