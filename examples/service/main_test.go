@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,8 +30,10 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 	for i, c := range chapters {
 		mean, worst, part := c.waiting()
 		waiting[i] = mean
-		if want := []string{"cache", "log", ""}[i]; want != "" && (worst != want || part < 0.5 || mean < 1) {
-			t.Errorf("%s: %.2f waited at a time, %.0f %% of it for %q; want most of it for %q", c.name, mean, 100*part, worst, want)
+		// On a slow machine, no wait has begun and ended, so none was logged and the name is unknown.
+		want := [][]string{{"cache", "service.lockedCache"}, {"log", "service.lockedLog"}, nil}[i]
+		if want != nil && (!slices.Contains(want, worst) || part < 0.5 || mean < 1) {
+			t.Errorf("%s: %.2f waited at a time, %.0f %% of it for %q; want most of it for one of %q", c.name, mean, 100*part, worst, want)
 		}
 		if i == 0 && (c.tasks == nil || !blocked(c.tasks) || c.tasks.Merge != 0) {
 			t.Errorf("%s: the tasks wait for a lock nearly all of their time, but the verdict is %+v", c.name, c.tasks)

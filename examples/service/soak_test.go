@@ -60,7 +60,7 @@ func TestSoak(t *testing.T) {
 		end := k.everything(t, top, &frames, i == 0)
 		k.during(&k.busy, func() { k.watch(t, *soakTime/parts, i == 0) })
 		end()
-		k.during(&k.alone, func() { time.Sleep(*soakTime / parts / 3) })
+		k.during(&k.alone, func() { time.Sleep(*soakTime / parts / 6) })
 	}
 	cancel()
 	if err := loaded(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,12 +155,31 @@ func (c *chapter) locks() *contention.Profile {
 // waiting returns the mean number of goroutines waiting for locks, the lock with the most waiting,
 // and its part.
 func (c *chapter) waiting() (mean float64, worst string, part float64) {
-	t, err := c.locks().Aggregate(contention.ByLock)
-	if err != nil || len(t.Children) == 0 || c.waits.Duration <= 0 {
+	var all time.Duration
+	rows := c.locks().LockTable()
+	for _, r := range rows {
+		all += r.Waited
+	}
+	if len(rows) == 0 || all == 0 || c.waits.Duration <= 0 {
 		return 0, "", 0
 	}
-	most := t.Children[0]
-	return float64(t.Waited) / float64(c.waits.Duration), most.Key, float64(most.Waited) / float64(max(1, t.Waited))
+	// Waits that a wrapped lock has not logged, such as one that began earlier, have the lock's
+	// class but not its name.
+	waited, names := map[string]time.Duration{}, map[string]string{}
+	for _, r := range rows {
+		class := format.Func(r.Lock.Class)
+		waited[class] += r.Waited
+		if name := r.Lock.Name; name != "" && name != contention.SeveralLocks {
+			names[class] = name
+		}
+	}
+	var most string
+	for class, d := range waited {
+		if most == "" || d > waited[most] || d == waited[most] && class < most {
+			most = class
+		}
+	}
+	return float64(all) / float64(c.waits.Duration), cmp.Or(names[most], most), float64(waited[most]) / float64(all)
 }
 
 // table compares the chapters.
