@@ -140,8 +140,8 @@ func TestOneWait(t *testing.T) {
 	}
 }
 
-// TestNoChains: without call chains, there is one row for a lock and a kind of wait, with all of the time and the
-// count, and the lock still has its class.
+// TestNoChains: without call chains, there is one row for a lock and a kind of wait, with all of
+// the time and the count, and the lock still has its class.
 func TestNoChains(t *testing.T) {
 	t.Run("Options", func(t *testing.T) { testNoChains(t, Options{NoChains: true, Exact: true}) })
 	t.Run("environment", func(t *testing.T) {

@@ -37,8 +37,9 @@ type Profile struct {
 	InFlight int64 `json:"in_flight"`
 	// Unfinished has the contentions of InFlight in which a goroutine was still blocked when the
 	// trace ended, longest Waited first. For wrapped locks, it has those that had lasted for at
-	// least 10 ms at the Snapshot, at most 128 of a lock. Their Contentions are goroutines, and their Waited is the time so
-	// far. Their Lock has only a Name, as returned by Lock.String. They are in no sum.
+	// least 10 ms at the Snapshot, at most 128 of a lock. Their Contentions are goroutines, and
+	// their Waited is the time so far. Their Lock has only a Name, as returned by Lock.String. They
+	// are in no sum.
 	Unfinished []Wait `json:"unfinished"`
 	// Dropped counts what did not fit into bounded memory. All of it is still in the totals, but
 	// under names such as "[call chains dropped]", or as unattributed.

@@ -24,7 +24,8 @@
 //	func main() {
 //		beam.Init()
 //		p, s := beam.NewPipelineWithRoot()
-//		if err := fleet.Build(s, fleet.Options{In: []string{"traces/*.trace"}, Out: "parquet"}); err != nil {
+//		err := fleet.Build(s, fleet.Options{In: []string{"traces/*.trace"}, Out: "parquet"})
+//		if err != nil {
 //			log.Fatal(err)
 //		}
 //		if err := beamx.Run(context.Background(), p); err != nil {

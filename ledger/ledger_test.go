@@ -210,7 +210,7 @@ func TestShortGaps(t *testing.T) {
 	}
 }
 
-// A gap that is not divided by who ran meanwhile counts once.
+// A gap that is not divided by who ran beside it counts once.
 func TestUndividedGapCountsOnce(t *testing.T) {
 	o := NewObserver(Options{})
 	a, b := o.groups.number("main.a"), o.groups.number("main.b")

@@ -29,7 +29,8 @@
 //	}
 //
 //	func main() {
-//		t := result.New(columns, []phase{{"load", 6 * time.Second}, {"index", 4 * time.Second}}, 10*time.Second)
+//		phases := []phase{{"load", 6 * time.Second}, {"index", 4 * time.Second}}
+//		t := result.New(columns, phases, 10*time.Second)
 //		if err := json.NewEncoder(os.Stdout).Encode(t); err != nil {
 //			log.Fatal(err)
 //		}

@@ -1,11 +1,11 @@
 // Package timeline reads execution traces (runtime/trace) and shows them to observers as intervals of
 // goroutines, ordered by time. All trace analyses of this module are observers.
 //
-// The files follow the data: input.go opens a trace, generation.go cuts it into generations of about
-// a second each, decode.go decodes them concurrently into records (wiredecode.go and wireorder.go
-// with our decoder, readerdecode.go with golang.org/x/exp/trace), replay.go replays the records
-// through one state machine, observer.go defines what observers see. splitter.go and stream.go do the same for the
-// trace of the running program ([Stream]).
+// The files follow the data: input.go opens a trace, generation.go cuts it into generations of
+// about a second each, decode.go decodes them concurrently into records (wiredecode.go and
+// wireorder.go with our decoder, readerdecode.go with golang.org/x/exp/trace), replay.go replays
+// the records through one state machine, observer.go defines what observers see. splitter.go and
+// stream.go do the same for the trace of the running program ([Stream]).
 //
 //	package main
 //
@@ -30,7 +30,8 @@
 //
 //	func main() {
 //		var w waits
-//		if _, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, &w); err != nil {
+//		_, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, &w)
+//		if err != nil {
 //			log.Print(err) // where the trace is broken, and what is missing
 //		}
 //		fmt.Println("ns waited for mutexes:", w.mutex)

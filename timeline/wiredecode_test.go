@@ -415,7 +415,7 @@ func TestNoAllocationForEvents(t *testing.T) {
 
 // TestSameWhenCut: both decoders stop at the same event of a generation that is truncated at any
 // byte. Before Go 1.26 nothing marks the end, and the Reader shows what comes before the truncated
-// batch: see salvage.go.
+// batch: see salvage.
 func TestSameWhenCut(t *testing.T) {
 	for _, version := range []int{22, 23, 25, 26} {
 		for i, part := range generations(t, handMade(version)) {

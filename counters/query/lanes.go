@@ -88,8 +88,8 @@ type pixel struct {
 	ended                  quanta.Ending // of a long quantum that ends here
 }
 
-// lanes answers the question of [Lanes] for a set. A quantum is in the pixels from floor(x(begin)) to ceil(x(end)) − 1, where x(t) = (t − From)/(To
-// − From)·Width.
+// lanes answers the question of [Lanes] for a set. A quantum is in the pixels from floor(x(begin))
+// to ceil(x(end)) − 1, where x(t) = (t − From)/(To − From)·Width.
 func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error) {
 	keys, ok := e.by(q.By)
 	if !ok || keys.ids == nil && q.By != "group" {

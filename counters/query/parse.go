@@ -20,9 +20,11 @@ import (
 // This file parses the language of filters and metrics by precedence climbing. CheckFilter
 // describes its meaning.
 //
-//	expression = operand { operator operand } | field relation value | field "in" "(" value { "," value } ")"
+//	expression = operand { operator operand } | field relation value
+//	           | field "in" "(" value { "," value } ")"
 //	           | expression "in" ( range | "(" range { "," range } ")" ) | "!" expression .
-//	operand    = "-" operand | "(" expression ")" | number | name | string | "all" | "none" | function "(" … ")" .
+//	operand    = "-" operand | "(" expression ")" | number | name | string | "all" | "none"
+//	           | function "(" … ")" .
 //
 // A filter is an expression that denotes a set of quanta, a metric one that denotes a number. A "("
 // may open either: the operators check their operands.

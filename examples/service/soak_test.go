@@ -209,7 +209,8 @@ type soak struct {
 	fromOS      []uint64
 	every       time.Duration
 	busy, alone phase
-	// analyzed is the processor time of the continuous analysis in the parts that ended, elapsed their time.
+	// analyzed is the processor time of the continuous analysis in the parts that ended, elapsed
+	// their time.
 	analyzed, elapsed time.Duration
 
 	mu     sync.Mutex // guards what follows

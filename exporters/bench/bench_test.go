@@ -372,7 +372,8 @@ func TestFiles(t *testing.T) {
 // BenchmarkCost shows what remains in the measured loop, alternately. Compare Trace with the bare
 // tracer, whose trace is discarded.
 //
-//	go test -run=- -bench=Cost -benchtime=300ms -count=12 ./exporters/bench >cost.txt && go tool benchstat -col /way cost.txt
+//	go test -run=- -bench=Cost -benchtime=300ms -count=12 ./exporters/bench >cost.txt
+//	go tool benchstat -col /way cost.txt
 func BenchmarkCost(b *testing.B) {
 	for _, work := range []struct {
 		name string

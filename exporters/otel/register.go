@@ -20,7 +20,8 @@
 //			log.Fatal(err)
 //		}
 //		defer c.Stop()
-//		if _, err := bottleotel.Register(provider.Meter("bottleneck"), c, bottleotel.Options{}); err != nil {
+//		_, err := bottleotel.Register(provider.Meter("bottleneck"), c, bottleotel.Options{})
+//		if err != nil {
 //			log.Fatal(err)
 //		}
 //		// … the service …

@@ -220,8 +220,9 @@ func TestCgo(t *testing.T) {
 	}
 }
 
-// With BOTTLENECK_NO_THREAD_STATE, no thread makes the system calls rseq and set_tid_address: a process that is killed at the first one measures and survives. Without it the
-// same process is killed.
+// With BOTTLENECK_NO_THREAD_STATE, no thread makes the system calls rseq and set_tid_address: a
+// process that is killed at the first one measures and survives. Without it the same process is
+// killed.
 func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
 	if libcThreads {
 		t.Skip("a C library makes these calls itself")

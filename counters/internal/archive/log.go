@@ -12,8 +12,9 @@ import (
 // MaxValues bounds the number of values of a reading; no processor has more counters.
 const MaxValues = 256
 
-// The log packs records of package perfevent into a stream of about six bytes each. A record is its kind in a byte; the processor plus one; the thread and the time,
-// both as differences to the previous record; and, depending on the kind:
+// The log packs records of package perfevent into a stream of about six bytes each. A record is its
+// kind in a byte; the processor plus one; the thread and the time, both as differences to the
+// previous record; and, depending on the kind:
 //
 //	Hit      the number of the event
 //	Reading  the number of the group; Enabled; Running; how many values; the values

@@ -15,7 +15,9 @@
 //	func main() {
 //		g := &bottle.Graph{ // or one that package bottle has read from a trace
 //			Wall: time.Second, Procs: 4,
-//			Boxes: []bottle.Box{{Group: "main.work", Share: time.Second, Running: 3 * time.Second, Parallelism: 3}},
+//			Boxes: []bottle.Box{{
+//				Group: "main.work", Share: time.Second, Running: 3 * time.Second, Parallelism: 3,
+//			}},
 //		}
 //		d, err := picture.Draw(g, picture.Options{})
 //		if err != nil {
