@@ -20,7 +20,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -120,10 +119,5 @@ func medianRatio(a, b []time.Duration) string {
 	for i := range a {
 		rs[i] = float64(a[i]) / float64(max(b[i], 1))
 	}
-	middle := median.Of(rs)
-	text := fmt.Sprintf("%.3f", middle.Median)
-	if !math.IsNaN(middle.Low) {
-		text += fmt.Sprintf(" (%.3f to %.3f)", middle.Low, middle.High)
-	}
-	return text
+	return median.Of(rs).Text("%.3f")
 }

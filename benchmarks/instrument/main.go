@@ -161,13 +161,7 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 	return nil
 }
 
-func interval(values []float64) string {
-	m := median.Of(values)
-	if math.IsNaN(m.Low) {
-		return fmt.Sprintf("%+.0f %%", m.Median)
-	}
-	return fmt.Sprintf("%+.0f %% (%+.0f to %+.0f)", m.Median, m.Low, m.High)
-}
+func interval(values []float64) string { return median.Of(values).Text("%+.0f %%") }
 
 func build(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {

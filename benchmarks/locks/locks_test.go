@@ -74,12 +74,6 @@ func TestDownloadOffline(t *testing.T) {
 	}
 }
 
-func TestMedianOf(t *testing.T) {
-	if got, want := medianOf([]float64{6, 5, 4, 3, 2, 1}), "3.500  [1.000, 6.000]"; got != want { // P(all on one side) = 2/64
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
 func TestReplaceLocks(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "p.go")

@@ -91,7 +91,7 @@ func measure(ctx context.Context, all []subject, rounds int, only string) error 
 			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
 			continue
 		}
-		fmt.Printf("%-24s  %-24s  %s\n", s.name, medianOf(again), medianOf(ours))
+		fmt.Printf("%-24s  %-24s  %s\n", s.name, median.Of(again).Text("%.3f"), median.Of(ours).Text("%.3f"))
 	}
 	return errors.Join(failed...)
 }
@@ -114,11 +114,4 @@ func (s *subject) turns(ctx context.Context, scratch string, rounds int) (again,
 		ours = append(ours, got[wrapped]/got[original])
 	}
 	return again, ours, nil
-}
-
-// medianOf formats the median of some ratios with a confidence interval of at least 95 %, which is
-// [NaN, NaN] for less than 6 ratios.
-func medianOf(ratios []float64) string {
-	i := median.Of(ratios)
-	return fmt.Sprintf("%.3f  [%.3f, %.3f]", i.Median, i.Low, i.High)
 }

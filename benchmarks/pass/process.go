@@ -37,8 +37,7 @@ func compare(runs int, readers ...reader) []cost {
 	last := all[len(all)-1]
 	wall, cpu, mem := func(c cost) float64 { return c.wall }, func(c cost) float64 { return c.cpu }, func(c cost) float64 { return c.mem }
 	ratio := func(cs []cost, of func(cost) float64) string {
-		m := medianOf(cs, func(k int) float64 { return of(cs[k]) / of(last[k]) })
-		return fmt.Sprintf("%.3f (%.3f to %.3f)", m.Median, m.Low, m.High)
+		return medianOf(cs, func(k int) float64 { return of(cs[k]) / of(last[k]) }).Text("%.3f")
 	}
 	out := make([]cost, len(readers))
 	for i, cs := range all {

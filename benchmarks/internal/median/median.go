@@ -3,6 +3,7 @@
 package median
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -10,6 +11,14 @@ import (
 // Interval is the median of some values, with a confidence interval of at least 95 % for the median
 // of their distribution. Low and High are NaN for less than 6 values.
 type Interval struct{ Low, Median, High float64 }
+
+// Text formats the median with a verb, and Low and High, if there are enough values for them.
+func (i Interval) Text(verb string) string {
+	if math.IsNaN(i.Low) {
+		return fmt.Sprintf(verb, i.Median)
+	}
+	return fmt.Sprintf(verb+" ("+verb+" to "+verb+")", i.Median, i.Low, i.High)
+}
 
 // Of returns the median of values, or NaN if there are none.
 func Of(values []float64) Interval {

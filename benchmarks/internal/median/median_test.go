@@ -27,6 +27,18 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestText(t *testing.T) {
+	for want, values := range map[string][]float64{
+		"3.50 (1.00 to 6.00)": {6, 5, 4, 3, 2, 1}, // P(all on one side) = 2/64
+		"3.00":                {5, 4, 3, 2, 1},
+		"NaN":                 nil,
+	} {
+		if got := Of(values).Text("%.2f"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // The interval contains the true median in at least about 95 of 100 cases.
 func TestIntervalHoldsTheMedian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -244,12 +244,11 @@ func report(w io.Writer, modes []Mode, results map[string][]slice) {
 // t, and the median with its own, which a few disturbed slices do not change.
 func interval(v []float64) string {
 	m, _, high := stats.MeanCI(v, 0.95)
-	middle := median.Of(v)
-	s := fmt.Sprintf("%+6.2f %% ± %5.2f (median %+6.2f", 100*m, 100*(high-m), 100*middle.Median)
-	if !math.IsNaN(middle.Low) {
-		s += fmt.Sprintf(", %+.2f to %+.2f", 100*middle.Low, 100*middle.High)
+	percent := make([]float64, len(v))
+	for i := range v {
+		percent[i] = 100 * v[i]
 	}
-	return s + ")"
+	return fmt.Sprintf("%+6.2f %% ± %5.2f, median %s", 100*m, 100*(high-m), median.Of(percent).Text("%+6.2f"))
 }
 
 // Main is the main function of a program for one workload: its arguments are Options in JSON, and
