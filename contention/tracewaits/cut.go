@@ -8,10 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A pass over a live trace never ends, so its profile is taken in pieces. If a wait is in progress
-// when the pass is cut, its time is divided between the profiles before and after. The time before
-// the cut is Unattributed, since the blame is known only at the end of a wait. The wait counts as
-// one contention, in the profile in which it ended, and so does its length in Longest.
+// A pass over a live trace never ends, so its profile is taken in pieces. The time of a wait before
+// a cut is Unattributed, since the blame is known only at its end. The wait counts as one
+// contention, and with its whole length in Longest, in the profile in which it ended.
 
 // traceCuts has the position of the latest cut of a pass.
 type traceCuts struct {
@@ -53,10 +52,8 @@ const maxTraceSites = 1 << 14
 // Cut ends the current profile at time t, which is not before the latest event, returns it, and
 // begins the next one. [contention.Merge] combines consecutive profiles.
 //
-// The part of a wait before the cut is Unattributed. InFlight counts the waits in progress; unlike
-// those at the end of a trace, their time so far is in the rows.
-//
-// Cut takes about a microsecond for each row and each waiting goroutine.
+// The part of a wait before the cut is Unattributed. Unlike at the end of a trace, the time so far
+// of waits InFlight is in the rows. Cut takes a microsecond for each row and waiting goroutine.
 func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 	t = max(t, o.cuts.at)
 	o.windows = nil
@@ -94,13 +91,13 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	switch {
 	case w.chosen:
 		o.readied(w, t)
-		o.rows.part(g, w)
+		o.rows.part(g.g, w)
 		return true
 	case o.blocked(g.present.state) && o.counts(g.g, &p):
 		o.cutBlocked(g, waitOf(&p), t)
 		return true
 	case w.open && g.active && g.ran+t-g.since <= futile:
-		o.rows.part(g, w) // possibly a futile wake-up
+		o.rows.part(g.g, w) // possibly a futile wake-up
 	default:
 		o.commit(g)
 	}
@@ -113,44 +110,40 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 	lock := lockWait(kind)
 	if w.open {
 		if lock && g.inVain(at.site) {
-			o.rows.part(g, w) // a futile wake-up
+			o.rows.part(g.g, w) // a futile wake-up
 		} else {
 			o.commit(g)
 		}
 	}
 	d := o.cuts.since(g.present.since, t)
-	p := waiting{kind: kind, site: at.site, waited: d, unattributed: d}
+	p := waiting{kind: kind, site: at.site, waited: d}
+	p.times[unattributedSpan] = d
 	if lock {
 		p.lock, p.flags = o.lockOf(at.site), at.flags&contention.Reacquire
 	} else {
 		p.lock = o.pseudoLock(kind, at.site)
 	}
-	o.rows.part(g, &p)
+	o.rows.part(g.g, &p)
 }
 
 // part books the time so far of a wait that continues, which is not a contention yet, and subtracts
 // it from the wait.
-func (r *traceRows) part(g *tracedGoroutine, w *waiting) {
+func (r *traceRows) part(g *timeline.Goroutine, w *waiting) {
 	row := r.rowOf(g, w)
-	row.addTimes(w)
+	row.addTimes(w.waited, &w.times, 1)
 	add := func(parts []blamedPart) {
 		for i := range parts {
-			pair := r.pair(row, parts[i].owner)
-			pair.blamed += int64(parts[i].ns)
-			pair.did.addTimes(&parts[i].did, 1)
+			r.pair(row, parts[i].owner).addTimes(&parts[i], 1)
 		}
 	}
 	add(w.parts)
-	for _, s := range w.sums() {
+	for _, s := range w.sums {
 		add(s.parts)
 	}
 	w.earlier += w.waited
-	w.waited, w.blamed, w.handOff, w.unattributed, w.parts = 0, 0, 0, 0, w.parts[:0]
-	if w.more != nil {
-		clear(w.more.sums)
-		w.more.sums = w.more.sums[:0]
-	}
-	w.ready, w.idle = 0, 0
+	w.waited, w.piece = 0, piece{parts: w.parts[:0]}
+	clear(w.sums)
+	w.sums = w.sums[:0]
 }
 
 // forget drops all call chains and the locks inferred from them.

@@ -69,29 +69,29 @@ type windowClock struct {
 	timeline.Base
 	width   timeline.Time
 	begin   timeline.Time
-	open    map[*timeline.Goroutine][]waitSpan
+	open    map[*timeline.Goroutine][]stretch
 	windows []time.Duration
 }
 
 func (c *windowClock) Begin(b *timeline.Begin) {
-	c.begin, c.open = b.Time, map[*timeline.Goroutine][]waitSpan{}
+	c.begin, c.open = b.Time, map[*timeline.Goroutine][]stretch{}
 }
 
 func (c *windowClock) Transition(t *timeline.Transition) {
 	switch {
 	case t.State == timeline.Waiting && t.G.Kind == timeline.Application && t.To.Alive():
-		c.open[t.G] = append(c.open[t.G], waitSpan{from: t.Start, to: t.End})
+		c.open[t.G] = append(c.open[t.G], stretch{t.Start, t.End})
 	case t.State == timeline.Runnable && len(c.open[t.G]) > 0:
-		c.open[t.G] = append(c.open[t.G], waitSpan{from: t.Start, to: t.End})
+		c.open[t.G] = append(c.open[t.G], stretch{t.Start, t.End})
 	}
 	if t.To == timeline.Runnable && t.State == timeline.Waiting || len(c.open[t.G]) == 0 {
 		return
 	}
 	if t.To.Alive() {
 		for _, sp := range c.open[t.G] {
-			for at := sp.from; at < sp.to; {
+			for at := sp.start; at < sp.end; {
 				i := int((at - c.begin) / c.width)
-				end := min(sp.to, c.begin+timeline.Time(i+1)*c.width)
+				end := min(sp.end, c.begin+timeline.Time(i+1)*c.width)
 				for len(c.windows) <= i {
 					c.windows = append(c.windows, 0)
 				}
@@ -302,11 +302,11 @@ func TestWindowsAreBounded(t *testing.T) {
 	sameSums(t, "bounded", whole, contention.Merge(windows...))
 
 	w := newTraceWindows(0, Options{Window: time.Microsecond}, maxWindowCells)
-	g, lock := &tracedGoroutine{g: &timeline.Goroutine{ID: 1}}, &tracedLock{}
+	g, lock := &timeline.Goroutine{ID: 1}, &tracedLock{}
 	for i := range 3 * maxWindowCells / 2 { // another call chain each time
 		site := &callSite{stack: &contention.Stack{}, id: i}
 		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1}
-		w.note(&wait, waitSpan{from: timeline.Time(i), to: timeline.Time(i + 1), ns: 1, what: handOffSpan})
+		w.spend(&wait, handOffSpan, timeline.Time(i), timeline.Time(i+1), 1)
 		w.book(g, &wait, &traceRow{})
 		if w.count(); w.cells > maxWindowCells+10 {
 			t.Fatalf("%d cells", w.cells)
@@ -317,14 +317,12 @@ func TestWindowsAreBounded(t *testing.T) {
 // A message of a wrapped lock can contain times outside the trace.
 func TestWindowsTakeAnyTime(t *testing.T) {
 	w := newTraceWindows(1000, Options{Window: time.Microsecond}, maxWindowCells)
-	for _, sp := range []waitSpan{
-		{from: -1 << 62, to: -1 << 61, ns: 5}, {from: 1 << 61, to: 1 << 62, ns: 1 << 60}, {from: 5000, to: 5000, ns: 7}, {from: 900, to: 1100, ns: 100},
-	} {
+	for _, sp := range []struct{ from, to, ns timeline.Time }{{-1 << 62, -1 << 61, 5}, {1 << 61, 1 << 62, 1 << 60}, {5000, 5000, 7}, {900, 1100, 100}} {
 		var wait waiting
-		sp.what = handOffSpan
-		w.noteLogged(&wait, sp, 9000)
+		from, to := w.clip(sp.from, sp.to, 9000)
+		w.spend(&wait, handOffSpan, from, to, sp.ns)
 		wait.site, wait.lock = &callSite{}, &tracedLock{}
-		w.book(&tracedGoroutine{g: &timeline.Goroutine{}}, &wait, &traceRow{})
+		w.book(&timeline.Goroutine{}, &wait, &traceRow{})
 	}
 	var sum int64
 	for _, win := range w.list {

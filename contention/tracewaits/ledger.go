@@ -9,7 +9,7 @@ import (
 )
 
 // ledger has the times of what a goroutine did, and of the roots while it was blocked. For time
-// that is in no cause, the goroutine itself is the root. A copy is only for reading: see clone.
+// that is in no cause, the goroutine itself is the root. A copy is only for reading.
 type ledger struct {
 	did     [blockedOn]timeline.Time
 	blocked []blockedTime // one for each kind of wait
@@ -26,13 +26,6 @@ type ledgerCause struct {
 	via  doing
 	n    int64  // number of waits
 	wait uint64 // the one counted last, unless 0
-}
-
-func (l *ledger) clone() (c ledger) {
-	c.did = l.did
-	c.blocked = slices.Clone(l.blocked)
-	c.causes = slices.Clone(l.causes)
-	return c
 }
 
 // add adds a time in which the goroutine did a single thing.

@@ -14,11 +14,9 @@ import (
 // Identifying locks
 //
 // Locks have no names in a trace, only call chains. A lock is therefore a set of sites, and
-// union-find merges the sites that must belong to the same lock:
-//
-//   - the site of a wait and the site of the release that ended it;
-//   - the site of a goroutine's own wait and the site where it released a lock, if the two fit
-//     (callSite.fits).
+// union-find merges the sites that must belong to the same lock: that of a wait and that of the
+// release that ended it, and that of a goroutine's own wait and that where it released a lock, if
+// the two fit (callSite.fits).
 //
 // That merges too much if the same code locks several locks. Three observations reveal that:
 //
@@ -29,9 +27,9 @@ import (
 //   - Two writers wait for readers at the same time. For one sync.RWMutex, the second would wait for
 //     the first. A single case is enough.
 //
-// If one of these happens more than occasionally, the lock is assumed to be several. Then a wait is
-// divided only at those releases that are linked to it one by one: the previous owner is the one
-// that woke the owner that ended it, and so on.
+// If these are more than occasional, the lock is assumed to be several. Then a wait is divided only
+// at the releases that are linked to it one by one: the previous owner woke the owner that ended it,
+// and so on.
 
 // tracedLock is a lock as inferred from the trace.
 type tracedLock struct {
@@ -341,9 +339,7 @@ func (o *Observer) unite(a, b *tracedLock) *tracedLock {
 	a.proved = a.proved || b.proved || a.waiting[writerQueue] > 1
 	a.unclaimed += b.unclaimed
 	a.claimed = max(a.claimed, b.claimed)
-	a.waiters = max(a.waiters, b.waiters)
-	a.longest = max(a.longest, b.longest)
-	a.contended += b.contended
+	a.lockFacts.merge(&b.lockFacts)
 	a.readers = append(a.readers, b.readers...)
 	a.readers = slices.Delete(a.readers, 0, max(0, len(a.readers)-maxSeenReaders))
 	a.readersLeft = max(a.readersLeft, b.readersLeft)

@@ -15,28 +15,27 @@ import (
 
 // Waits logged by wrapped locks
 //
-// The messages of wrapped locks (package waitlog) come after the waits that they describe: the
-// owner's once it has released the lock, the waiter's once it has itself released it. Therefore
-// waits in the methods of package contention's types are not booked at once, but kept for a while:
+// The messages of wrapped locks (package waitlog) come after the waits that they describe: once the
+// owner, or the waiter itself, has released the lock. Therefore waits in the methods of package
+// contention's types are not booked at once, but kept for a while:
 //
 //  1. A message about a wait replaces all waits of that goroutine in its time; the trace may show
 //     several. Their inferred split is dropped.
 //  2. The wait is booked with the split in the message, flagged Logged. The call chains and groups
 //     of the owners are those of their own messages.
 //  3. If there is no message in time, the wait is booked as inferred: collection was off, or the
-//     lock is hot and the wait was not sampled, or the pass was cut before the message. So is a
-//     wait that began before the trace or the latest cut: the message does not show which part of
-//     it came later.
+//     lock is hot and the wait was not sampled. So is a wait that began before the trace or the
+//     latest cut: the message does not show which part of it came later.
 //
 // A message from another goroutine may come before the trace shows that the waiter continues. It is
 // kept until then. Waits that have a message but no interval in the trace, because the waiter got
 // the lock while spinning, are not in the profile. A message that does not sum up, or fits no wait,
 // changes nothing.
 //
-// The messages have times of their own clock, which are used only to find waits. Since no message is
-// written before its time, the minimum difference seen between the two clocks is nearly right: a
-// message can be off by logTolerance. On Windows, the two clocks differ in speed, so the minimum is
-// over the latest messages only, and long waits can be off by more.
+// The messages have their own clock, which serves only to find waits. Since no message is written
+// before its time, the minimum difference seen between the two clocks is nearly right: within
+// logTolerance. On Windows, the clocks differ in speed, so the minimum is over the latest messages
+// only, and long waits can be off by more.
 
 const (
 	maxLogged     = 1 << 12 // waits kept for a message
@@ -70,10 +69,17 @@ type traceLogs struct {
 	bad   uint64 // malformed messages
 }
 
+func newTraceLogs() traceLogs {
+	return traceLogs{
+		kept: map[int64][]*keptWait{}, exits: map[loggedExit]loggedOwner{}, locks: map[uint64]*tracedLock{},
+		open: map[int64]*waitlog.Wait{}, early: map[int64]earlyWait{},
+	}
+}
+
 // keptWait is a wait kept until its message arrives.
 type keptWait struct {
-	g    *tracedGoroutine // its state at the time
-	w    waiting
+	*waiting
+	g    *timeline.Goroutine // with its ID and Func only
 	gone bool
 }
 
@@ -94,26 +100,19 @@ type loggedOwner struct {
 }
 
 // keep keeps the finished wait of g for its message. It returns false if there will be none.
-func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
+func (o *Observer) keep(g *timeline.Goroutine, w *waiting) bool {
 	if !w.wrapped || w.earlier != 0 {
 		return false
 	}
 	l := &o.logs
-	if l.kept == nil {
-		l.kept = map[int64][]*keptWait{}
-	}
-	k := &keptWait{w: *w, g: &tracedGoroutine{wait: &noWait, lockState: &noLocks, g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
-	k.w.parts = slices.Clone(w.parts)
-	if w.more != nil {
-		k.w.more = &moreOfWait{slices.Clone(w.more.contended), slices.Clone(w.more.spans), slices.Clone(w.more.sums)}
-	}
-	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
+	k := &keptWait{waiting: w, g: &timeline.Goroutine{ID: g.ID, Func: g.Func}}
+	if of := l.kept[g.ID]; len(of) >= maxLoggedOf {
 		o.bookKept(of[0])
 	}
-	l.kept[g.g.ID] = append(l.kept[g.g.ID], k)
+	l.kept[g.ID] = append(l.kept[g.ID], k)
 	l.order = append(l.order, k)
-	if e, ok := l.early[g.g.ID]; ok {
-		delete(l.early, g.g.ID)
+	if e, ok := l.early[g.ID]; ok {
+		delete(l.early, g.ID)
 		o.takeWait(e.at, e.wait)
 	}
 	for len(l.order) > 0 && (l.order[0].gone || len(l.order) > maxLogged) {
@@ -127,7 +126,7 @@ func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
 func (o *Observer) bookKept(k *keptWait) {
 	if !k.gone {
 		o.logs.drop(k)
-		o.book(k.g, &k.w)
+		o.book(k.g, k.waiting)
 	}
 }
 
@@ -141,7 +140,7 @@ func (o *Observer) bookAllKept() {
 
 // drop removes a wait from those that are kept.
 func (l *traceLogs) drop(k *keptWait) {
-	id := k.g.g.ID
+	id := k.g.ID
 	k.gone = true
 	if of := slices.DeleteFunc(l.kept[id], func(x *keptWait) bool { return x == k }); len(of) > 0 {
 		l.kept[id] = of
@@ -204,9 +203,6 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	l.tie(m, x.Sent)
 	l.sync = l.sync || x.Lock&waitlog.SyncLock != 0
 	k := loggedExit{x.Lock, x.Number}
-	if l.exits == nil {
-		l.exits = map[loggedExit]loggedOwner{}
-	}
 	if _, again := l.exits[k]; !again {
 		if len(l.ring) < maxLoggedExit {
 			l.ring = append(l.ring, k)
@@ -228,9 +224,6 @@ func (o *Observer) logWait(m *timeline.Log, w *waitlog.Wait) error {
 	l := &o.logs
 	l.tie(m, w.Sent)
 	if !w.Complete() {
-		if l.open == nil {
-			l.open = map[int64]*waitlog.Wait{}
-		}
 		if len(l.open) < maxLogOpen {
 			l.open[m.G.ID] = w
 		}
@@ -245,8 +238,8 @@ func (o *Observer) logWait(m *timeline.Log, w *waitlog.Wait) error {
 		}
 	}
 	if !o.takeWait(m.Time, w) && m.G.ID != int64(w.Goroutine) {
-		if l.early == nil || len(l.early) >= maxLogOpen { // of goroutines that never continued
-			l.early = map[int64]earlyWait{}
+		if len(l.early) >= maxLogOpen { // of goroutines that never continued
+			clear(l.early)
 		}
 		l.early[int64(w.Goroutine)] = earlyWait{m.Time, w}
 	}
@@ -264,15 +257,15 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 		return true // a part of it is in another profile, or it is not over
 	}
 	var logged waiting
-	var g *tracedGoroutine
+	var g *timeline.Goroutine
 	for _, k := range slices.Clone(l.kept[int64(w.Goroutine)]) {
-		if k.w.began < start-tolerance || k.w.resumed > end+tolerance || min(k.w.resumed, end) <= max(k.w.began, start) {
+		if k.began < start-tolerance || k.resumed > end+tolerance || min(k.resumed, end) <= max(k.began, start) {
 			continue
 		}
 		if g == nil {
-			g, logged = k.g, waiting{site: k.w.site, kind: k.w.kind, flags: k.w.flags & contention.Reacquire}
+			g, logged = k.g, waiting{site: k.site, kind: k.kind, flags: k.flags & contention.Reacquire}
 		}
-		logged.blocks += k.w.blocks
+		logged.blocks += k.blocks
 		l.drop(k)
 	}
 	if g == nil {
@@ -284,11 +277,9 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 	}
 	logged.lock = lock
 	o.fill(&logged, w, start, at)
-	lock.waiters = max(lock.waiters, int32(w.Waiters))
-	lock.contended += timeline.Time(w.Contended)
 	logged.resumed = min(end, at)
-	o.windows.waiters(lock, logged.resumed, int32(w.Waiters))
-	o.windows.contended(lock, min(start, logged.resumed-1), logged.resumed, timeline.Time(w.Contended))
+	o.released(lock, logged.resumed, int(w.Waiters))
+	o.contend(lock, min(start, logged.resumed-1), logged.resumed, timeline.Time(w.Contended))
 	l.exact++
 	o.book(g, &logged)
 	return true
@@ -317,11 +308,11 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 		logged.flags |= contention.Reacquire
 	}
 	parts, handOff, unattributed := o.logs.split(w)
-	logged.waited, logged.handOff, logged.unattributed = timeline.Time(w.Waited), timeline.Time(handOff), timeline.Time(unattributed)
+	logged.waited = timeline.Time(w.Waited)
 	// The message does not contain the times of the hand-off and of the unknown owners.
-	end := start + logged.waited
-	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.handOff, what: handOffSpan}, now)
-	o.windows.noteLogged(logged, waitSpan{from: start, to: end, ns: logged.unattributed, what: unattributedSpan}, now)
+	first, last := o.windows.clip(start, start+logged.waited, now)
+	o.spend(logged, handOffSpan, first, last, timeline.Time(handOff))
+	o.spend(logged, unattributedSpan, first, last, timeline.Time(unattributed))
 	for i := range parts {
 		p := &parts[i]
 		by, known := o.logs.exits[loggedExit{w.Lock, p.Number}]
@@ -338,10 +329,11 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 			by.owner.g = int64(p.Goroutine)
 		}
 		from := start + timeline.Time(p.From)
-		did := by.past.between(from, from+timeline.Time(p.Length))
+		to := from + timeline.Time(p.Length)
+		did := by.past.between(from, to)
 		did.scale(timeline.Time(p.NS))
-		logged.blame(by.owner, timeline.Time(p.NS), &did)
-		o.windows.noteLogged(logged, waitSpan{from: from, to: from + timeline.Time(p.Length), ns: timeline.Time(p.NS), what: blamedSpan, by: by.owner, past: by.past}, now)
+		from, to = o.windows.clip(from, to, now)
+		o.blame(logged, by.owner, from, to, timeline.Time(p.NS), &did, by.past)
 	}
 }
 
@@ -374,33 +366,29 @@ func (l *traceLogs) split(w *waitlog.Wait) (parts []waitlog.Part, handOff, unatt
 			}
 		}
 		for len(exits) > 0 {
-			x := &exits[0]
-			if from := max(x.From, at); !x.Reader {
-				at = max(at, x.To)
-				blame(x, from, at-from, 0)
-				exits = exits[1:]
-				continue
+			x, n, flags := &exits[0], 1, waitlog.Flags(0)
+			if x.Reader {
+				flags = waitlog.ReadOwner
+				for n < len(exits) && exits[n].Reader && exits[n].Pending == x.Pending {
+					n++
+				}
 			}
-			readers := slices.IndexFunc(exits, func(y waitlog.Exit) bool { return !y.Reader || y.Pending != x.Pending })
-			if readers < 0 {
-				readers = len(exits)
-			}
-			pending := w.Kind == waitlog.Reader && readers < len(exits) && exits[readers].Pending == x.Pending
+			pending := x.Reader && w.Kind == waitlog.Reader && n < len(exits) && exits[n].Pending == x.Pending
 			from, share, rest := max(x.From, at), int64(0), int64(0)
 			at = from
-			for i := range readers { // share is that of each that has not left
-				sharers := int64(readers - i)
+			for i := range n { // share is that of each that has not left
+				sharers := int64(n - i)
 				if pending {
 					sharers++
 				}
 				d := max(0, exits[i].To-at) + rest
 				share, rest, at = share+d/sharers, d%sharers, max(at, exits[i].To)
-				blame(&exits[i], from, share, waitlog.ReadOwner)
+				blame(&exits[i], from, share, flags)
 			}
 			if pending {
-				blame(&exits[readers], from, share+rest, waitlog.PendingWriter)
+				blame(&exits[n], from, share+rest, waitlog.PendingWriter)
 			}
-			exits = exits[readers:]
+			exits = exits[n:]
 		}
 		if p.Flags&waitlog.Missed != 0 {
 			unattributed += left
@@ -421,9 +409,6 @@ func (l *traceLogs) lock(o *Observer, w *waitlog.Wait, site *callSite) *tracedLo
 	if lock == nil || declared != "" && lock.declared != "" && declared != lock.declared { // the address was used again
 		if len(l.locks) >= maxLoggedLock {
 			return nil
-		}
-		if l.locks == nil {
-			l.locks = map[uint64]*tracedLock{}
 		}
 		o.locks++
 		lock = &tracedLock{id: o.locks}

@@ -40,35 +40,32 @@ import (
 
 // Blame from an execution trace
 //
-// A trace of runtime/trace shows each wait with the waiter's call chain, and the goroutine that
-// ended it, the waker, with its call chain. It does not show which lock was waited for, nor which
-// goroutines got a lock without waiting. Blaming the waker for the whole wait is wrong by up to
-// 450 %: it is only the last of the owners. The analysis works as follows:
+// A trace shows each wait with the waiter's call chain, and the goroutine that ended it, the waker,
+// with its call chain. It does not show which lock was waited for, nor which goroutines got a lock
+// without waiting. Blaming the waker, the last owner, for the whole wait is wrong by up to 450 %.
+// The analysis works as follows:
 //
-//  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). After the
-//     wake-up, the goroutine is Ready until it runs. That delay is due to the lock only if a
-//     processor was idle.
+//  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). The time from the
+//     wake-up until the goroutine runs is due to the lock only if a processor was idle.
 //  2. A goroutine that was woken for a lock but found it taken blocks again at once. Such futile
 //     wake-ups and the waits between them form one wait (wait.go).
 //  3. Call chains identify locks (site.go, lock.go).
 //  4. A release shows who held the lock until then. The start of the hold follows from the owner's
-//     own wait, or from when others found the lock taken (owner.go). After a waiter was woken and
-//     before it runs, other goroutines may lock and unlock a Mutex without an event. Only call
-//     chains between Lock and Unlock reveal them; the same is true of the readers that a writer
-//     waits for (readers.go).
+//     own wait, or from when others found the lock taken (owner.go). Between the wake-up of a
+//     waiter and its running, others may lock and unlock a Mutex without an event. Only call chains
+//     between Lock and Unlock reveal them, and the readers that a writer waits for (readers.go).
 //  5. The releases divide the time line of a lock into stretches, each held by a known owner, in
 //     hand-off, or Unattributed. No owner is blamed without evidence. A wait is a part of that time
 //     line (split.go, sums.go).
 //  6. Locks of package contention log exact data, which replaces the inference (log.go).
-//  7. The other kinds have no owner, but a goroutine that ended the wait: the sender, the last
-//     Done, the Signal. It is blamed for the time up to the wake-up, for a WaitGroup together with
-//     goroutines that exited before (waitgroup.go). Sleep, timers and the network have no such
-//     goroutine: Unattributed.
+//  7. Other waits have no owner, but a goroutine that ended them. It is blamed for the time up to
+//     the wake-up, for a WaitGroup together with goroutines that exited before (waitgroup.go).
+//     Sleep, timers and the network have no such goroutine: Unattributed.
 //
-// The choice of what to record, and the division of a wait among its owners, are from P. Hofer and
-// others (see package contention), who instrumented a virtual machine; steps 2 to 5 replace that
-// instrumentation. Memory is proportional to the live goroutines, the distinct call chains and the
-// rows of the profile. oracle_test.go compares the results with locks that log what they do.
+// What to record, and the division of a wait among its owners, are from P. Hofer and others (see
+// package contention), who instrumented a virtual machine; steps 2 to 5 replace that. Memory is
+// proportional to the live goroutines, the distinct call chains and the rows of the profile.
+// oracle_test.go compares the results with locks that log what they do.
 
 // Options configures the analysis of a trace. The zero value is ready to use.
 type Options struct {
@@ -80,13 +77,11 @@ type Options struct {
 	// MaxPairs bounds the rows of the profile; 0 means 65536. The excess goes into rows without
 	// call chains and is counted in Profile.Dropped.
 	MaxPairs int
-	// MaxChains bounds the distinct call chains; 0 means 65536. All others are treated as one
-	// chain, so the owners of locks waited for there are unknown. They are counted in
-	// Profile.Dropped.
+	// MaxChains bounds the distinct call chains; 0 means 65536. All others are one chain, without
+	// known owners. They are counted in Profile.Dropped.
 	MaxChains int
-	// Quick omits what owners did while they were blamed, and the roots of chains of blame:
-	// Pair.Activity is then unknown. It saves about a third of the time of the analysis, not
-	// counting the reading of the trace.
+	// Quick omits Pair.Activity and Pair.Roots. It saves about a third of the time of the
+	// analysis, not counting the reading of the trace.
 	Quick bool
 	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or "",
 	// given the beginning of the trace; see instrument.Locks. It is called if the locks of package
@@ -109,9 +104,8 @@ type Options struct {
 // Read returns the contention profile of the execution trace in r: a file, a stream or the bytes of
 // a flight recorder, uncompressed or compressed with gzip or zstd.
 //
-// Blamed is the part of a wait for which the owner of the lock is known. For channels, a Cond and so
-// on, it is the time until a goroutine, the owner of the pair, ended the wait; for a WaitGroup, see
-// waitgroup.go. Unattributed is the time for which the trace does not show who held the lock, or
+// Blamed is the part of a wait for which the owner of the lock, or the goroutine that ended the wait,
+// is known. Unattributed is the time for which the trace does not show who held the lock, or
 // whether it was held, or for which there is no owner, as for timers and the network.
 //
 // The goroutine that released a lock is assumed to have held it, unless the trace shows that
@@ -122,14 +116,13 @@ type Options struct {
 // the end of the trace are InFlight; those whose goroutine has not been woken are also in
 // Profile.Unfinished.
 //
-// Pair.Activity is what the trace shows of an owner while it was blamed, and Pair.Roots has the
-// goroutines that blocked the owner, directly or through others. Both are exact for the blamed
-// owner, except that the past of a goroutine with very many state changes is kept as sums; then
-// some of it is Unknown.
+// Pair.Activity is what an owner did while it was blamed, and Pair.Roots has the goroutines that
+// blocked it, directly or through others. Both are exact, except that the past of a goroutine with
+// very many state changes is kept as sums; then some of it is Unknown.
 //
-// Waits for locks of package contention, with collection on, are exact, have the names of the
-// locks, and are flagged [contention.Logged], except those that a hot lock did not record; see
-// contention.Options.Exact. docs/measurements.md has the accuracy of the others.
+// Waits for locks of package contention, with collection on, are exact and flagged
+// [contention.Logged], except those that a hot lock did not record; see contention.Options.Exact.
+// docs/measurements.md has the accuracy of the others.
 //
 // If the trace is truncated or corrupt, Read returns the profile of the readable part, with a
 // warning, and an error (a *[timeline.Error]) with the position of the problem and what is missing.
@@ -222,6 +215,8 @@ func NewObserver(opt Options) *Observer {
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
 		apart:  new([recentPlaces]recentApart),
+		logs:   newTraceLogs(),
+		exits:  exits{waiting: map[int64]bool{}, of: map[startCall][]exited{}},
 	}
 }
 
@@ -260,12 +255,12 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	case o.blocked(t.State):
 		// A wait of zero length was outside the selected part: see timeline.Part.
 		if !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
-			g.finish(t)
+			g.past.finish(t)
 			break
 		}
 		if t.To.Alive() {
 			o.woken(g, t)
-			g.finish(t)
+			g.past.finish(t)
 			if active(t.To) {
 				o.resumed(g, t.End)
 			}
@@ -437,7 +432,7 @@ func (o *Observer) profile(inFlight int64) *contention.Profile {
 		Start: o.wall, Duration: time.Duration(o.end - o.begin - o.cuts.missing), InFlight: inFlight,
 	}
 	o.bookAllKept()
-	o.rows.copyTo(p, func(l *tracedLock) lockFacts { return l.lockFacts })
+	o.rows.copyTo(p, func(l *tracedLock) *lockFacts { return &l.lockFacts })
 	p.Dropped.Chains = o.places.uses
 	p.Dropped.Pairs, p.Dropped.Exits = o.rows.crowded, o.lost
 	p.Unfinished = o.unfinishedRows()

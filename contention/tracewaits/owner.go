@@ -13,7 +13,7 @@ import (
 // A release that woke a waiter has the goroutine and the call chain of the owner. If the owner had
 // itself waited for the lock, in the call of the function in which it releases it, and was not seen
 // outside of that call since, it held the lock from when it ran again after that wait. Otherwise it
-// got the lock without waiting, unseen. It is known to have held it since
+// got the lock without waiting. It is known to have held it since
 //
 //   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the
 //     queue, the next Unlock wakes it;
@@ -28,11 +28,11 @@ import (
 //   - a woken waiter does not run yet: until then, Unlock wakes no other;
 //   - holds are usually shorter than goroutines spin: most owners come and go unseen.
 //
-// A goroutine that spins for the lock may still get it unseen, so a hold that seems to be three times
-// as long as usual for the place is cut to that. With several locks of the same code, it is unknown
+// A goroutine that spins may still get the lock unseen, so a hold that seems to be three times as
+// long as usual for the place is cut to that. With several locks of the same code, it is unknown
 // which one a goroutine blocked for: a hold is then no longer than the third quartile of the known
-// holds that ended at the same place, of the owner's own holds if there are a few. These do not
-// count the time in which an owner was runnable.
+// holds that ended at the same place, of the owner's own if there are a few, without the time in
+// which an owner was runnable.
 
 // ownerOf returns the goroutine waker as an owner that released at a place.
 func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {

@@ -8,14 +8,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The past of a goroutine is a record of what it did and, while it was blocked, of the root of the
-// blocking. It answers what an owner did between two instants, which is asked when a wait for that
-// owner ends.
+// The past of a goroutine is what it did and, while it was blocked, the root of the blocking. It
+// answers what an owner did between two instants, when a wait for that owner ends.
 //
-// A past is a sequence of segments without gaps. 64 segments form a block. The sums of a block are
-// kept once they were needed, so a long interval costs little more than a short one. The oldest
-// segments of very long pasts are dropped. Only their sums remain, for up to 64 eras of increasing
-// length. If a query covers only a part of an era, what the goroutine did in that part is unknown.
+// A past is a sequence of segments without gaps. The sums of each 64 segments, a block, are kept
+// once they were needed, so a long interval costs little more than a short one. Of very long pasts,
+// the oldest blocks are dropped. Their sums remain, for up to 64 eras of increasing length. What the
+// goroutine did in a part of an era is unknown.
 
 // past is the past of one goroutine, or of a lock.
 type past struct {
@@ -298,6 +297,8 @@ func (p *past) only(from, to timeline.Time) (doing, bool) {
 // transition records the end of one state, except for a wait, and the beginning of the next.
 func (p *past) transition(t *timeline.Transition) {
 	switch {
+	case p == nil:
+		return
 	case !t.State.Alive():
 		p.first, p.end = t.End, t.End
 	case len(p.segs) == 0 && p.end < t.Start: // first transition seen
@@ -493,5 +494,7 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 
 // finish appends the rest of a wait that is over.
 func (p *past) finish(t *timeline.Transition) {
-	p.addWaiting(t.End, doingOf[waitOf(&t.Interval)], lockWait(t.Wait))
+	if p != nil {
+		p.addWaiting(t.End, doingOf[waitOf(&t.Interval)], lockWait(t.Wait))
+	}
 }

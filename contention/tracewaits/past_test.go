@@ -77,7 +77,7 @@ func TestPastAgainstEveryNanosecond(t *testing.T) {
 					t.Fatalf("%d segments, %d to %d: root %d is %d off", n, from, to, g, ns)
 				}
 			}
-			half := l.clone()
+			half := p.between(from, to)
 			half.scale(l.total() / 2)
 			if half.total() != l.total()/2 || half.itself() < 0 {
 				t.Fatalf("%d of %d, itself %d", half.total(), l.total(), half.itself())

@@ -12,17 +12,17 @@ import (
 // Readers that a writer waits for
 //
 // Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the
-// writer. The others get the lock and release it unseen. But a goroutine that blocks, is stopped,
-// or wakes another shows its call chain. If that is in the function that asked for the lock, in the
-// same call, between the lines of its RLock and its RUnlock, then the goroutine holds the lock: at
-// least until then, and since before the writer came, as no reader is admitted after that.
+// writer. The others leave unseen. But a goroutine that blocks, is stopped, or wakes another shows
+// its call chain. If that is in the function that asked for the lock, in the same call, between the
+// lines of its RLock and its RUnlock, then the goroutine holds the lock: at least until then, and
+// since before the writer came, as no reader is admitted after that.
 //
 //   - The lines are learned from goroutines that waited for the lock and later released it as the
 //     last reader.
 //   - Until a writer is woken, the lock remembers which goroutines were seen between the lines, and
 //     when last. They share the time from the arrival of the writer until then.
-//   - The others are blamed for the rest: the trace is the same whether a reader that only computes
-//     released the lock before the writer came or directly before the last reader did.
+//   - The last reader is blamed for the rest: whether a reader that only computes released the lock
+//     before the writer came or directly before the last reader did, the trace is the same.
 //
 // Lines can be misleading: there may be an early RUnlock between the two, or another lock of the
 // same code. A section in which a goroutine is seen while a writer gets the lock is not trusted.
@@ -247,11 +247,9 @@ func (l *tracedLock) readersBefore(h *hold) {
 
 // Holders of a lock between known holds
 //
-// In the same way, a goroutine that is in a system call, blocked or stopped between the lines of
-// Lock and Unlock holds the lock during that time, whatever calls led there. This covers times in
-// which the trace does not show who got the lock or who released it. A section of code is trusted
-// only if it agrees with the other evidence: during the known holds, no other goroutine is seen
-// there.
+// Likewise, a goroutine that is in a system call, blocked or stopped between the lines of Lock and
+// Unlock holds the lock, whatever calls led there, when the trace does not show who got the lock or
+// released it. A section is trusted only if no other goroutine is seen there during known holds.
 
 // maxHeldSeen is the maximum number of heldSeen remembered between two releases.
 const maxHeldSeen = 64

@@ -75,21 +75,20 @@ func newTraceRows(limit int, goroutines bool, windows *traceWindows) traceRows {
 var restSite = &callSite{stack: &contention.Stack{Frames: []contention.Frame{{Func: callstack.Dropped}}}}
 
 // add books a finished wait, and returns its row.
-func (r *traceRows) add(g *tracedGoroutine, w *waiting) *traceRow {
+func (r *traceRows) add(g *timeline.Goroutine, w *waiting) *traceRow {
 	row := r.rowOf(g, w)
 	row.over(w, w.waited+w.earlier)
-	row.addTimes(w)
+	row.addTimes(w.waited, &w.times, 1)
 	r.serial++
-	sums := w.sums()
-	if len(sums) > 0 {
-		r.show(row, w.lock.root(), sums)
+	if len(w.sums) > 0 {
+		r.show(row, w.lock.root(), w.sums)
 	}
 	for i := range w.parts {
 		p := &w.parts[i]
 		if p.owner.site == restSite {
 			r.crowded++
 		}
-		r.pair(row, p.owner).add(p, r.serial, len(sums) > 0)
+		r.pair(row, p.owner).add(p, r.serial, len(w.sums) > 0)
 	}
 	return row
 }
@@ -102,21 +101,21 @@ func (row *traceRow) over(w *waiting, took timeline.Time) {
 	row.Longest = max(row.Longest, time.Duration(took))
 }
 
-// addTimes adds the times of a wait.
-func (row *traceRow) addTimes(w *waiting) {
-	row.Waited += time.Duration(w.waited)
-	row.Blamed += time.Duration(w.blamed)
-	row.HandOff += time.Duration(w.handOff)
-	row.Unattributed += time.Duration(w.unattributed)
-	row.Ready += time.Duration(w.ready)
-	row.ReadyIdle += time.Duration(w.idle)
+// addTimes adds the times of a number of waits.
+func (row *traceRow) addTimes(waited timeline.Time, t *waitTimes, waits time.Duration) {
+	row.Waited += waits * time.Duration(waited)
+	row.Blamed += waits * time.Duration(t[blamedSpan])
+	row.HandOff += waits * time.Duration(t[handOffSpan])
+	row.Unattributed += waits * time.Duration(t[unattributedSpan])
+	row.Ready += waits * time.Duration(t[readySpan])
+	row.ReadyIdle += waits * time.Duration(t[idleSpan])
 }
 
 // rowOf returns the row of a wait.
-func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting) *traceRow {
-	lock, of, id := w.lock.root(), g.g.Func, int64(0)
+func (r *traceRows) rowOf(g *timeline.Goroutine, w *waiting) *traceRow {
+	lock, of, id := w.lock.root(), g.Func, int64(0)
 	if r.goroutines {
-		id = g.g.ID
+		id = g.ID
 	}
 	// Compared field by field: a key made for the comparison would be written and read again.
 	e := &r.recent[slot(w.site, lock, of, id)]
@@ -129,10 +128,10 @@ func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting) *traceRow {
 }
 
 // rowKeyOf returns the key of the row of a wait.
-func rowKeyOf(g *tracedGoroutine, w *waiting, goroutines bool) traceRowKey {
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
+func rowKeyOf(g *timeline.Goroutine, w *waiting, goroutines bool) traceRowKey {
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.Func, flags: w.flags}
 	if goroutines {
-		k.g = g.g.ID
+		k.g = g.ID
 	}
 	return k
 }
@@ -206,6 +205,12 @@ func (p *tracePair) add(part *blamedPart, serial uint64, sums bool) {
 	p.did.merge(&part.did)
 }
 
+// addTimes adds the part of a number of waits, without counting them.
+func (p *tracePair) addTimes(part *blamedPart, waits int64) {
+	p.blamed += waits * int64(part.ns)
+	p.did.addTimes(&part.did, waits)
+}
+
 // over counts waits that each lost a time to the owner.
 func (p *tracePair) over(waits, ns int64) {
 	p.count += waits
@@ -245,18 +250,16 @@ func (r *traceRow) merge(s *traceRow) {
 }
 
 // copyTo adds the rows and their locks, with the facts of these, to a profile.
-func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFacts) {
+func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) *lockFacts) {
 	locks := map[*tracedLock]*contention.Lock{}
 	lockOf := func(t *tracedLock) *contention.Lock {
 		l := locks[t]
 		if l == nil {
+			l = t.named()
 			f := facts(t)
-			l = &contention.Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(f.waiters), Longest: time.Duration(f.longest), Contended: time.Duration(f.contended)}
+			l.Waiters, l.Longest, l.Contended = int(f.waiters), time.Duration(f.longest), time.Duration(f.contended)
 			if usual, n := t.holds.median(); n >= manyHolds {
 				l.Hold = time.Duration(usual)
-			}
-			if t.several() {
-				l.Name = contention.SeveralLocks
 			}
 			locks[t] = l
 			p.Locks = append(p.Locks, l)
@@ -286,6 +289,15 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) lockFa
 		}
 	}
 	slices.SortFunc(p.Locks, func(a, b *contention.Lock) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// named returns the lock for a profile, without numbers.
+func (t *tracedLock) named() *contention.Lock {
+	l := &contention.Lock{ID: t.id, Name: t.name, Class: t.class}
+	if t.several() {
+		l.Name = contention.SeveralLocks
+	}
+	return l
 }
 
 // compareRows and compareOwners order rows by the first appearance of their call chains in the

@@ -13,13 +13,12 @@ import (
 // Each release ends a stretch of its lock's time line, which began with the previous release. A
 // stretch consists of spans: the lock was held by a known owner, or by several readers; it had been
 // given to a goroutine that did not run yet, which is the hand-off; or it is unknown who held it,
-// or whether it was held. Until the goroutine that Unlock woke runs, any other may lock a sync.Mutex
-// and unlock it again, and neither is in the trace. Therefore this time is a hand-off only for the
-// writer of an RWMutex that the last reader woke, and for a Mutex in starvation mode. Otherwise,
-// only goroutines that are seen between the lines of Lock and Unlock are known to hold it
-// (readers.go).
+// or whether it was held. Until the goroutine that Unlock woke runs, any other may lock and unlock
+// a sync.Mutex without an event. Therefore this time is a hand-off only for the writer of an RWMutex
+// that the last reader woke, and for a Mutex in starvation mode. Otherwise, only goroutines that are
+// seen between the lines of Lock and Unlock are known to hold it (readers.go).
 //
-// A wait is a stretch of the time line of its lock. It takes the sums of many stretches (sums.go).
+// A wait is a part of the time line of its lock. It takes the sums of many stretches (sums.go).
 
 // overlap is the maximum error in the order in which the trace shows two goroutines entering a
 // queue: they are in the queue before the event is written.
@@ -62,13 +61,9 @@ func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
 // endStretch makes the spans of the stretch that h, the latest release of its lock, ends. It also
 // updates the past of the lock.
 func (o *Observer) endStretch(l *tracedLock, h *hold) {
-	var prev *hold
-	if n := len(l.history); n > 0 {
-		prev = l.history[n-1]
-	}
 	h.start = h.from
 	spans := o.cutRoom.spans[:0]
-	if prev != nil {
+	if prev := l.last(); prev != nil {
 		h.start = min(h.to, max(h.from, prev.to))
 		spans = o.settleGap(spans, l, h, prev)
 	}
@@ -166,19 +161,18 @@ func (o *Observer) contendedIn(l *tracedLock, h *hold, w *waiting) {
 			continue
 		}
 		if w.wrapped {
-			w.rare().contended = append(w.rare().contended, stretch{from, sp.to})
+			w.contended = append(w.contended, stretch{from, sp.to})
 			continue
 		}
-		l.contended += sp.to - from
-		o.windows.contended(l, from, sp.to, sp.to-from)
+		o.contend(l, from, sp.to, sp.to-from)
 	}
 }
 
 // order returns when the waiter that h woke asked, if it comes behind all that asked before; else
-// none.
+// 0.
 func (h *hold) order() timeline.Time {
 	if h.requeued || h.place == anyPlace {
-		return none
+		return 0
 	}
 	return h.asked
 }
@@ -207,23 +201,30 @@ func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.T
 func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 	w := g.wait
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
-	o.cutRoom.given = o.cutRoom.given[:0]
 	if c.lock.doubtful() || h.queue == readerQueue && h.pending < h.from {
 		c.placed = g.past != nil
-		c.overtaken()
-		c.byHold()
-		if c.placed {
-			g.past.addCut(o.cutRoom.given, doingOf[w.kind])
-		}
-	} else {
-		c.bySums()
-		if g.past != nil {
-			g.past.addOfLock(c.start, h.to, doingOf[w.kind], c.lock.past)
-		}
+		c.divide(func() {
+			c.overtaken()
+			c.byHold()
+		})
+		return
 	}
-	o.unowned(w, unattributedSpan, c.start, c.at)
+	c.divide(c.bySums)
+	if g.past != nil {
+		g.past.addOfLock(c.start, h.to, doingOf[w.kind], c.lock.past)
+	}
+}
+
+// divide divides the wait with f. What f leaves has no known owner.
+func (c *cutter) divide(f func()) {
+	c.o.cutRoom.given = c.o.cutRoom.given[:0]
+	f()
+	if c.placed {
+		c.g.past.addCut(c.o.cutRoom.given, doingOf[c.w.kind])
+	}
+	c.o.unowned(c.w, unattributedSpan, c.start, c.at)
 	if c.lost {
-		o.lost++
+		c.o.lost++
 	}
 }
 
@@ -232,7 +233,7 @@ type cutter struct {
 	o         *Observer
 	g         *tracedGoroutine
 	w         *waiting
-	lock      *tracedLock
+	lock      *tracedLock // nil for a WaitGroup
 	start, at timeline.Time
 	end       *hold // the release that ended the wait
 	lost      bool  // the wait is older than the history, or needs too many steps
@@ -297,20 +298,19 @@ func (c *cutter) sum(i int) int {
 		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) || !c.ordered(level, i/size-1) {
 			continue
 		}
-		c.w.handOff += s.handOff
-		c.w.unattributed += s.unattributed
 		if len(s.parts) > wideSum {
-			c.w.blamed += s.blamed
-			c.w.rare().sums = append(c.w.rare().sums, s)
+			for what, ns := range s.times {
+				c.w.times[what] += ns
+			}
+			c.w.sums = append(c.w.sums, s)
 		} else {
 			c.parts += len(s.parts)
 			for j := range s.parts {
 				p := &s.parts[j]
-				c.w.blame(p.owner, p.ns, &p.did)
-				c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
+				c.o.blame(c.w, p.owner, s.from, s.to, p.ns, &p.did, nil)
 			}
-			c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
-			c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
+			c.o.spend(c.w, handOffSpan, s.from, s.to, s.times[handOffSpan])
+			c.o.spend(c.w, unattributedSpan, s.from, s.to, s.times[unattributedSpan])
 		}
 		c.at = s.from
 		return size
@@ -325,7 +325,7 @@ func (c *cutter) ordered(level, i int) bool {
 	if s.asked[q] <= c.end.asked+overlap {
 		return true
 	}
-	s.asked[q] = none
+	s.asked[q] = 0
 	for j := i * fanOut; j < (i+1)*fanOut; j++ {
 		if c.steps++; level > 0 {
 			c.ordered(level-1, j)
@@ -356,7 +356,7 @@ func (c *cutter) stretch(spans []heldSpan) {
 			if c.placed {
 				c.give(heldSpan{from: from, to: to, what: handOffSpan})
 			}
-			if c.o.audit != nil {
+			if c.o.audit != nil && c.lock != nil {
 				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
 			}
 		case unattributedSpan:
@@ -388,9 +388,8 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 
 // blame blames a holder for ns of the time between two instants.
 func (c *cutter) blame(by *coOwner, from, to, ns timeline.Time, did *ledger) {
-	c.w.blame(by.owner, ns, did)
-	c.o.windows.noteBlame(c.w, by.owner, from, to, ns, by.past)
-	if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
+	c.o.blame(c.w, by.owner, from, to, ns, did, by.past)
+	if c.o.audit != nil && c.lock != nil && by.owner.flags&contention.PendingWriter == 0 {
 		c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
 	}
 }

@@ -12,23 +12,21 @@ import (
 // The analysis needs n log n steps instead:
 //
 //  1. The lock keeps the sums of 4, 16, 64 and so on consecutive stretches of its time line. A sum
-//     has a part for each distinct owner. A new stretch is added to log n sums during its life.
+//     has a part for each distinct owner.
 //  2. A wait is made of the largest sums that lie in it: at most six of each size. If a sum has few
 //     owners, its parts are added to the wait. If it has many, the wait refers to it (wideSum).
 //  3. A row of the profile stands for all waits of one kind of waiter. Successive waits in a queue
 //     have most of their sums in common. The row remembers the sums of its latest wait, and counts
-//     its waits: that is its clock. When a sum is first in a wait, its parts are added to the blame
-//     for each wait from now on, pair by pair; when it is no longer in one, they are subtracted.
-//     Only then, a pair is brought up to date: its blame grows by what it has in each wait, times
-//     the number of waits since. So a row visits a hold twice in each of log n sums, however many
-//     of its waits are behind that hold.
+//     its waits: that is its clock. When a sum is first in a wait, its parts are added to what each
+//     pair has in each wait; when it is no longer in one, they are subtracted. Only then, a pair is
+//     brought up to date: its blame grows by what it has in each wait, times the number of waits
+//     since. So a row visits a hold twice in each of log n sums, however many waits are behind it.
 //     With Options.Window, no sum reaches beyond a window, so what is booked for a sum, or for a
 //     pair, is also booked in the window (windows.go).
 //  4. Once the profile has no room for further pairs, a row looks up only the owners of its pairs
 //     in a sum. All others are one part: the sum's total minus those.
 //
-// No step rounds or drops anything: the result is that of the division of each wait among its
-// owners, one by one.
+// No step rounds or drops anything: the result is that of the division of each wait, one by one.
 
 // fanOut is the number of sums that form one sum of the next level.
 const (
@@ -41,22 +39,16 @@ var wideSum = 16
 
 // spanSum is the sum of the spans of consecutive stretches.
 type spanSum struct {
-	from, to                      timeline.Time
-	handOff, unattributed, blamed timeline.Time
-	parts                         []blamedPart    // one for each owner
-	index                         map[owner]int32 // of parts, if there are many
-	all                           *ledger         // see together
-	shown                         bool            // see traceRows.show
+	from, to timeline.Time
+	piece                    // with one part for each owner
+	index    map[owner]int32 // of parts, if there are many
+	all      *ledger         // see together
+	shown    bool            // see traceRows.show
 	// asked is, by queue, when the latest of their waiters asked, except those that may be out of
 	// order; see inOrder.
 	asked [queues]timeline.Time
 	ran   timeline.Time // see ranBy; 0 if not known yet
 }
-
-// none is a time before all others.
-const none timeline.Time = -1 << 62
-
-var noneAsked = [queues]timeline.Time{none, none, none}
 
 // find returns the index of an owner in the parts, or −1.
 func (s *spanSum) find(by *owner) int {
@@ -80,8 +72,9 @@ func (s *spanSum) find(by *owner) int {
 	return -1
 }
 
-func (s *spanSum) blame(by *owner, ns timeline.Time) *ledger {
-	s.blamed += ns
+// ledgerOf adds ns to the part of an owner, and returns what that did, to add to.
+func (s *spanSum) ledgerOf(by *owner, ns timeline.Time) *ledger {
+	s.times[blamedSpan] += ns
 	i := s.find(by)
 	if i < 0 {
 		i = len(s.parts)
@@ -99,11 +92,11 @@ func (s *spanSum) add(t *spanSum) {
 	for q, asked := range t.asked {
 		s.asked[q] = max(s.asked[q], asked)
 	}
-	s.handOff += t.handOff
-	s.unattributed += t.unattributed
+	s.times[handOffSpan] += t.times[handOffSpan]
+	s.times[unattributedSpan] += t.times[unattributedSpan]
 	for i := range t.parts {
 		p := &t.parts[i]
-		s.blame(&p.owner, p.ns).merge(&p.did)
+		s.ledgerOf(&p.owner, p.ns).merge(&p.did)
 	}
 }
 
@@ -112,19 +105,15 @@ func (s *spanSum) addHold(h *hold) {
 	s.to = h.to
 	s.asked[h.queue] = max(s.asked[h.queue], h.order())
 	for i := range h.spans {
-		switch sp := &h.spans[i]; sp.what {
-		case handOffSpan:
-			s.handOff += sp.to - sp.from
-		case unattributedSpan:
-			s.unattributed += sp.to - sp.from
+		switch sp := &h.spans[i]; {
+		case sp.what != blamedSpan:
+			s.times[sp.what] += sp.to - sp.from
+		case len(sp.with) == 0 && sp.did == nil:
+			s.ledgerOf(&sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
 		default:
-			if len(sp.with) == 0 && sp.did == nil {
-				s.blame(&sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
-				continue
-			}
 			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) {
 				if ns > 0 {
-					s.blame(&by.owner, ns).merge(did)
+					s.ledgerOf(&by.owner, ns).merge(did)
 				}
 			})
 		}
@@ -145,7 +134,7 @@ func (s *spanSum) together() *ledger {
 
 // sumOf makes sum number i of a level.
 func (l *tracedLock) sumOf(level, i int) *spanSum {
-	s := &spanSum{asked: noneAsked}
+	s := &spanSum{}
 	if level > 0 {
 		below := l.sums[level-1][i*fanOut:][:fanOut]
 		s.from = below[0].from
@@ -246,7 +235,7 @@ func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
 	for i := 0; i < len(s.parts) && r.cells < r.max; i++ {
 		r.pair(row, s.parts[i].owner)
 	}
-	e := shownSum{sum: s, since: row.clock, rest: blamedPart{owner: owner{site: restSite}, ns: s.blamed}}
+	e := shownSum{sum: s, since: row.clock, rest: blamedPart{owner: owner{site: restSite}, ns: s.times[blamedSpan]}}
 	row.eachPart(s, func(p *tracePair, part *blamedPart) {
 		row.add(p, part, s.to)
 		e.rest.ns -= part.ns

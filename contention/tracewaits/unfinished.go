@@ -11,14 +11,10 @@ import (
 // The holder of a lock at the end of the trace is known in two cases:
 //
 //   - The goroutine is in a system call, blocked or stopped between the lines of Lock and Unlock
-//     (readers.go).
+//     (readers.go). It has held the lock at least since then.
 //   - It is the waiter that was woken last, and it continued after that Lock, in the same call of
 //     the function, while another one waited in the queue all the time: its Unlock would have woken
-//     that one.
-//
-// In the first case, it has held the lock at least since it is in that state, in the second at least
-// since it ran after its wait. All other holders are unknown. A lock that was taken without waiting
-// and never released is not in the trace.
+//     that one. It has held the lock since it ran after its wait.
 
 // unfinishedWait is a wait in progress at the end of the trace.
 type unfinishedWait struct {
@@ -168,13 +164,9 @@ func (o *Observer) unfinishedRows() []contention.Wait {
 			if len(rows) >= o.rows.max {
 				continue
 			}
-			name := contention.Lock{ID: l.id, Name: l.name, Class: l.class}
-			if l.several() {
-				name.Name = contention.SeveralLocks
-			}
 			n = len(rows)
 			at[k] = n
-			rows = append(rows, contention.Wait{Kind: doingOf[u.kind].kind(), Lock: &contention.Lock{Name: name.String()}, Waiter: k.waiter, Holder: k.holder})
+			rows = append(rows, contention.Wait{Kind: doingOf[u.kind].kind(), Lock: &contention.Lock{Name: l.named().String()}, Waiter: k.waiter, Holder: k.holder})
 		}
 		if k.holder.Group != "" {
 			rows[n].Held = max(rows[n].Held, time.Duration(u.to-holder.since))

@@ -98,11 +98,8 @@ func (o *Observer) endWait(g *tracedGoroutine) {
 	if w == &noWait || len(o.spareWaits) >= maxSpare {
 		return
 	}
-	if w.more != nil {
-		clear(w.more.sums)
-		*w.more = moreOfWait{w.more.contended[:0], w.more.spans[:0], w.more.sums[:0]}
-	}
-	*w = waiting{parts: w.parts[:0], more: w.more}
+	clear(w.sums)
+	*w = waiting{piece: piece{parts: w.parts[:0]}, contended: w.contended[:0], sums: w.sums[:0]}
 	o.spareWaits = append(o.spareWaits, w)
 }
 
@@ -124,41 +121,43 @@ type waiting struct {
 
 	began, resumed timeline.Time // when it first blocked, and when it ran again
 
-	waited, blamed, handOff, unattributed timeline.Time
-	// ready is the time after the wait, and idle the part of it in which a processor (P) was
-	// idle.
-	ready, idle timeline.Time
-	readied     timeline.Time // end of the time in ready so far,
-	idleThen    timeline.Time // and the total idle time until then
+	piece
+	waited   timeline.Time
+	readied  timeline.Time // end of the time after the wait so far,
+	idleThen timeline.Time // and the total idle time until then
 	// earlier is the time waited before the latest cut, which is in another profile.
 	earlier timeline.Time
-	parts   []blamedPart
-	more    *moreOfWait // nil if all of its fields are
-}
-
-// moreOfWait holds the fields that few waits need at the same time.
-type moreOfWait struct {
+	pieces  []piece    // the latest first; only with Options.Window
+	sums    []*spanSum // sums of many owners, whose blame is not in parts
 	// contended is added to lockFacts.contended if the wait is booked as inferred, not as logged.
 	contended []stretch
-	spans     []waitSpan // only with Options.Window
-	sums      []*spanSum // sums of many owners, whose blame is not in parts
 }
 
-// rare returns w.more, which it allocates if necessary.
-func (w *waiting) rare() *moreOfWait {
-	if w.more == nil {
-		w.more = &moreOfWait{}
-	}
-	return w.more
+// piece has the times of a wait, or of its part in one window.
+type piece struct {
+	at    timeline.Time // a time in the window
+	times waitTimes
+	parts []blamedPart
 }
 
-// sums returns the sums of many owners.
-func (w *waiting) sums() []*spanSum {
-	if w.more == nil {
-		return nil
-	}
-	return w.more.sums
+// waitTimes has the time of each kind.
+type waitTimes [spanKinds]timeline.Time
+
+// waited returns the time until the wake-up.
+func (t *waitTimes) waited() timeline.Time {
+	return t[unattributedSpan] + t[handOffSpan] + t[blamedSpan]
 }
+
+type spanKind uint8
+
+const (
+	unattributedSpan spanKind = iota
+	handOffSpan
+	blamedSpan
+	readySpan // after the wait,
+	idleSpan  // the part of readySpan in which a processor (P) was idle
+	spanKinds
+)
 
 // blamedPart is the part of a wait that is blamed on an owner, and what that owner did during it.
 type blamedPart struct {
@@ -269,9 +268,7 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 	if t.State == timeline.NotExist {
 		g.born = t.End
 	}
-	if g.past != nil {
-		g.past.transition(t)
-	}
+	g.past.transition(t)
 	if t.State.Runs() {
 		g.ran += t.End - t.Start
 	}
@@ -286,13 +283,6 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 		return
 	}
 	g.runs.add(stretch{g.since, t.End})
-}
-
-// finish records a finished wait in the past, unless its parts have been recorded already.
-func (g *tracedGoroutine) finish(t *timeline.Transition) {
-	if g.past != nil {
-		g.past.finish(t)
-	}
 }
 
 func active(s timeline.State) bool {
@@ -378,9 +368,9 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 		part := w.newPart(by)
 		part.ns, did = waited, &part.did
 		p.addBetween(did, t.End-waited, t.End)
-		w.blamed += waited
+		w.times[blamedSpan] += waited
+		o.windows.blame(w, by, t.End-waited, t.End, waited, did, p)
 	}
-	o.windows.noteBlame(w, by, t.Start, t.End, t.End-t.Start, p)
 	if g.past == nil {
 		return
 	}
@@ -405,9 +395,7 @@ func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *pla
 		w.lock.unclaimed++
 	}
 	o.contendedIn(w.lock, h, w)
-	n := int32(w.lock.waits())
-	w.lock.waiters = max(w.lock.waiters, n)
-	o.windows.waiters(w.lock, h.to, n)
+	o.released(w.lock, h.to, w.lock.waits())
 	o.cut(g, h)
 }
 
@@ -427,9 +415,8 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 	w.by.ran = t
 	w.claim(t)
 	g.locks()
-	if i := g.waitedAt(w.site); i >= 0 {
-		g.held = slices.Delete(g.held, i, i+1) // released unseen, or never acquired
-	}
+	// If it waited there before, it released the lock unseen, or never had it.
+	g.held = slices.DeleteFunc(g.held, func(h heldLock) bool { return h.site == w.site })
 	if len(g.held) >= maxHeld {
 		g.held = slices.Delete(g.held, 0, 1)
 	}
@@ -443,12 +430,8 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 // readied adds the time up to t in which a woken goroutine did not run.
 func (o *Observer) readied(w *waiting, t timeline.Time) {
 	idle := o.idle.until(t)
-	w.ready += t - w.readied
-	w.idle += min(t-w.readied, idle-w.idleThen)
-	if o.windows != nil {
-		o.windows.note(w, waitSpan{from: w.readied, to: t, ns: t - w.readied, what: readySpan})
-		o.windows.note(w, waitSpan{from: w.readied, to: t, ns: min(t-w.readied, idle-w.idleThen), what: idleSpan})
-	}
+	o.spend(w, readySpan, w.readied, t, t-w.readied)
+	o.spend(w, idleSpan, w.readied, t, min(t-w.readied, idle-w.idleThen))
 	w.readied, w.idleThen = t, idle
 }
 
@@ -482,73 +465,83 @@ func (i *idleTime) transition(t *timeline.Transition) {
 // seen to release.
 const maxHeld = 16
 
-// waitedAt returns the index of the lock that g got at a site, or −1.
-func (g *tracedGoroutine) waitedAt(s *callSite) int {
-	return slices.IndexFunc(g.held, func(h heldLock) bool { return h.site == s })
+// unowned adds a part of a wait without an owner: hand-off or unattributed.
+func (o *Observer) unowned(w *waiting, what spanKind, from, to timeline.Time) {
+	o.spend(w, what, from, to, to-from)
 }
 
-// blame adds a part to the wait. did is what the owner did during that time; its total is ns.
-func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
-	if ns <= 0 {
-		return
+// spend adds ns of the time between two instants to a wait.
+func (o *Observer) spend(w *waiting, what spanKind, from, to, ns timeline.Time) {
+	if ns > 0 {
+		w.times[what] += ns
+		o.windows.spend(w, what, from, to, ns)
 	}
-	w.blamed += ns
-	p := w.part(by)
-	p.ns += ns
-	p.did.merge(did)
+}
+
+// blame blames an owner with the past q for ns of the time between two instants. did is what it did
+// then; its total is ns.
+func (o *Observer) blame(w *waiting, by owner, from, to, ns timeline.Time, did *ledger, q *past) {
+	if ns > 0 {
+		w.blame(by, ns, did)
+		o.windows.blame(w, by, from, to, ns, did, q)
+	}
+}
+
+func (p *piece) blame(by owner, ns timeline.Time, did *ledger) {
+	p.times[blamedSpan] += ns
+	part := p.part(by)
+	part.ns += ns
+	part.did.merge(did)
 }
 
 // part returns the part of an owner: a new one if it is not among the latest.
-func (w *waiting) part(by owner) *blamedPart {
-	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
-		if w.parts[i].owner == by {
-			return &w.parts[i]
+func (p *piece) part(by owner) *blamedPart {
+	for i := len(p.parts) - 1; i >= 0 && i >= len(p.parts)-16; i-- {
+		if p.parts[i].owner == by {
+			return &p.parts[i]
 		}
 	}
-	return w.newPart(by)
+	return p.newPart(by)
 }
 
 // newPart returns a new part for an owner.
-func (w *waiting) newPart(by owner) *blamedPart {
-	n := len(w.parts)
-	if n == cap(w.parts) {
-		w.parts = append(w.parts, blamedPart{})
+func (p *piece) newPart(by owner) *blamedPart {
+	n := len(p.parts)
+	if n == cap(p.parts) {
+		p.parts = append(p.parts, blamedPart{})
 	} else {
-		w.parts = w.parts[:n+1]
+		p.parts = p.parts[:n+1]
 	}
-	p := &w.parts[n] // field by field: a copy of a whole part waits for its fields
-	p.owner.g, p.owner.group, p.owner.site, p.owner.flags = by.g, by.group, by.site, by.flags
-	p.ns = 0
-	p.did.did, p.did.blocked, p.did.causes = [blockedOn]timeline.Time{}, nil, nil
-	return p
+	part := &p.parts[n] // field by field: a copy of a whole part waits for its fields
+	part.owner.g, part.owner.group, part.owner.site, part.owner.flags = by.g, by.group, by.site, by.flags
+	part.ns = 0
+	part.did.did, part.did.blocked, part.did.causes = [blockedOn]timeline.Time{}, nil, nil
+	return part
 }
 
 // commit books the wait of g, if it has a finished one.
 func (o *Observer) commit(g *tracedGoroutine) {
-	if !g.wait.open {
-		return
+	switch w := g.wait; {
+	case !w.open:
+	case o.keep(g.g, w):
+		g.wait = &noWait
+	default:
+		o.book(g.g, w)
+		o.endWait(g)
 	}
-	if !o.keep(g, g.wait) {
-		o.book(g, g.wait)
-	}
-	o.endWait(g)
 }
 
 // bookContended adds the time by which w extended the contended time of its lock, in which it was
 // held while a goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
-	if w.more == nil {
-		return
+	for _, s := range w.contended {
+		o.contend(w.lock, s.start, s.end, s.end-s.start)
 	}
-	for _, s := range w.more.contended {
-		w.lock.root().contended += s.end - s.start
-		o.windows.contended(w.lock, s.start, s.end, s.end-s.start)
-	}
-	w.more.contended = w.more.contended[:0]
+	w.contended = w.contended[:0]
 }
 
 // book adds a wait to the profile.
-func (o *Observer) book(g *tracedGoroutine, w *waiting) {
+func (o *Observer) book(g *timeline.Goroutine, w *waiting) {
 	o.bookContended(w)
 	o.windows.book(g, w, o.rows.add(g, w))
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)

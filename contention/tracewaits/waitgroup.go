@@ -18,10 +18,8 @@ import (
 // it was the last one out: from the exit before to its own, but not before its start. Of a wait for
 // three goroutines that need 10, 20 and 30 ms, each has 10 ms.
 //
-// The trace does not show a Done after which the goroutine continues, nor whether a goroutine that
-// exited called Done, and on which WaitGroup. A goroutine that had ended a wait before, or whose go
-// statement is unknown, is blamed alone. Time in which none of the known goroutines existed is
-// Unattributed.
+// A goroutine that had ended a wait before, or whose go statement is unknown, is blamed alone. Time
+// in which none of the known goroutines existed is Unattributed.
 
 // startCall identifies a call of a function, by a goroutine, that starts goroutines.
 type startCall struct {
@@ -122,9 +120,6 @@ func (o *Observer) waitsForGroup(g *tracedGoroutine, waits bool, t timeline.Time
 	case g.inGroup == waits:
 		return
 	case waits:
-		if x.waiting == nil {
-			x.waiting, x.of = map[int64]bool{}, map[startCall][]exited{}
-		}
 		x.waiting[g.g.ID] = true
 		x.began = t
 	default:
@@ -148,7 +143,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		}
 		waker.done = t.End
 	}
-	given := o.cutRoom.given[:0]
+	spans := o.cutRoom.spans[:0]
 	var open []stretch // blamed on no goroutine so far
 	last := func(by *coOwner, did *ledger, since timeline.Time) {
 		open = append(open, stretch{start, by.to})
@@ -162,7 +157,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 				d := by.past.between(from, piece.to)
 				piece.did = &d
 			}
-			given = append(given, piece)
+			spans = append(spans, piece)
 			if open[i].end = from; from > open[i].start {
 				break
 			}
@@ -177,18 +172,8 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		last(&e.coOwner, &e.did, e.since)
 	}
 	last(&coOwner{owner: by, g: waker.g.ID, past: waker.past, from: waker.born, to: t.End}, nil, 0)
-	order.Stable(given, func(a, b heldSpan) int { return cmp.Compare(b.from, a.from) })
-	o.cutRoom.given = given
-	w := g.wait
-	for i := range given {
-		s := &given[i]
-		w.blame(s.holder.owner, s.to-s.from, s.did)
-		o.windows.noteBlame(w, s.holder.owner, s.from, s.to, s.to-s.from, s.holder.past)
-	}
-	for _, s := range open {
-		o.unowned(w, unattributedSpan, s.start, s.end)
-	}
-	if g.past != nil {
-		g.past.addCut(given, doingOf[w.kind])
-	}
+	order.Stable(spans, func(a, b heldSpan) int { return cmp.Compare(a.from, b.from) })
+	o.cutRoom.spans = spans
+	c := cutter{o: o, g: g, w: g.wait, start: t.End - waited, at: t.End, placed: g.past != nil}
+	c.divide(func() { c.stretch(spans) })
 }

@@ -11,11 +11,10 @@ import (
 
 // Windows of a pass
 //
-// The blame for a wait is known only at its end. With Options.Window, each wait therefore keeps its
-// time line: the spans that were blamed on an owner, were hand-off, or are unattributed. When the
-// wait is booked, its spans are cut at the edges of the windows, and each piece goes to the window
-// in which it passed. Sums of many owners are booked as in the whole profile (sums.go). The memory
-// is bounded: if windows have too many rows together, each two neighbors are merged, and so on.
+// The blame for a wait is known only at its end. With Options.Window, the times of each wait are
+// therefore cut at the edges of the windows, into pieces. When the wait is booked, each piece goes
+// to its window. Sums of many owners are booked as in the whole profile (sums.go). The memory is
+// bounded: if windows have too many rows together, each two neighbors are merged, and so on.
 
 const (
 	// maxTraceWindows is the maximum number of windows, and maxWindowCells the maximum number of
@@ -29,7 +28,6 @@ type traceWindows struct {
 	begin, width timeline.Time
 	list         []*traceWindow
 	cells, max   int // of all windows
-	latest       []latestBlame
 	goroutines   bool
 }
 
@@ -51,35 +49,6 @@ func (f *lockFacts) merge(g *lockFacts) {
 	f.contended += g.contended
 }
 
-// waitSpan is a stretch of a wait.
-type waitSpan struct {
-	from, to timeline.Time
-	// ns is the part of its length that belongs to it: less than all if several owners share it.
-	ns   timeline.Time
-	what spanKind
-	by   owner // if blamed
-	past *past // of by
-	// did is what by did, if that is known for the whole span, which is then in one window.
-	did *ledger
-}
-
-type spanKind uint8
-
-const (
-	unattributedSpan spanKind = iota
-	handOffSpan
-	blamedSpan
-	readySpan // after the wait,
-	idleSpan  // the part of readySpan in which a processor (P) was idle
-)
-
-// latestBlame is the end of the latest blame on an owner in a wait, and the total of its blame.
-type latestBlame struct {
-	k  owner
-	to timeline.Time
-	ns int64
-}
-
 func newTraceWindows(begin timeline.Time, opt Options, limit int) *traceWindows {
 	if opt.Window <= 0 {
 		return nil
@@ -87,62 +56,45 @@ func newTraceWindows(begin timeline.Time, opt Options, limit int) *traceWindows 
 	return &traceWindows{begin: begin, width: timeline.Time(opt.Window), max: limit, goroutines: opt.Goroutines}
 }
 
-// note adds a span to the time line of a wait.
-func (s *traceWindows) note(w *waiting, sp waitSpan) {
-	if s == nil || sp.to <= sp.from || sp.ns == 0 {
-		return
-	}
-	// Merge adjacent spans; they come in forward or backward order.
-	x := w.rare()
-	if n := len(x.spans); n > 0 {
-		last := &x.spans[n-1]
-		if last.what == sp.what && last.by == sp.by && last.past == sp.past && last.did == nil && sp.did == nil && last.whole() && sp.whole() {
-			switch {
-			case last.from == sp.to:
-				last.from, last.ns = sp.from, last.ns+sp.ns
-				return
-			case last.to == sp.from:
-				last.to, last.ns = sp.to, last.ns+sp.ns
-				return
-			}
-		}
-	}
-	x.spans = append(x.spans, sp)
-}
-
-func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
-
-// unowned adds a part of a wait without an owner: hand-off or unattributed.
-func (o *Observer) unowned(w *waiting, what spanKind, from, to timeline.Time) {
-	switch {
-	case to <= from:
-		return
-	case what == handOffSpan:
-		w.handOff += to - from
-	default:
-		w.unattributed += to - from
-	}
-	if o.windows != nil {
-		o.windows.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
-	}
-}
-
-// noteBlame adds a span, ns of it blamed on an owner.
-func (s *traceWindows) noteBlame(w *waiting, by owner, from, to, ns timeline.Time, p *past) {
+// spend adds ns of the time between two instants to the pieces of a wait.
+func (s *traceWindows) spend(w *waiting, what spanKind, from, to, ns timeline.Time) {
 	if s != nil {
-		s.note(w, waitSpan{from: from, to: to, ns: ns, what: blamedSpan, by: by, past: p})
+		s.each(from, to, ns, func(_ *traceWindow, _, b, ns timeline.Time) { s.piece(w, b).times[what] += ns })
 	}
 }
 
-// noteLogged adds a span from a message of a wrapped lock that came now. The clock of the message
-// is only approximate.
-func (s *traceWindows) noteLogged(w *waiting, sp waitSpan, now timeline.Time) {
-	if s == nil || sp.ns <= 0 {
+// blame is Observer.blame for the pieces of a wait.
+func (s *traceWindows) blame(w *waiting, by owner, from, to, ns timeline.Time, did *ledger, q *past) {
+	if s == nil {
 		return
 	}
-	sp.to = min(now, max(sp.to, s.begin+1))
-	sp.from = max(s.begin, min(sp.from, sp.to-1))
-	s.note(w, sp)
+	s.each(from, to, ns, func(_ *traceWindow, a, b, ns timeline.Time) {
+		if a != from || b != to {
+			part := q.between(a, b)
+			part.scale(ns)
+			did = &part
+		}
+		s.piece(w, b).blame(by, ns, did)
+	})
+}
+
+// piece returns the piece of a wait in the window that ends at t or contains it.
+func (s *traceWindows) piece(w *waiting, t timeline.Time) *piece {
+	i, ok := slices.BinarySearchFunc(w.pieces, s.index(t-1), func(p piece, n int) int { return n - s.index(p.at) })
+	if !ok {
+		w.pieces = slices.Insert(w.pieces, i, piece{at: t - 1})
+	}
+	return &w.pieces[i]
+}
+
+// clip moves the time of a message of a wrapped lock, whose clock is only approximate, to the time
+// of the pass until now.
+func (s *traceWindows) clip(from, to, now timeline.Time) (timeline.Time, timeline.Time) {
+	if s != nil {
+		to = min(now, max(to, s.begin+1))
+		from = max(s.begin, min(from, to-1))
+	}
+	return from, to
 }
 
 // index returns the number of the window that contains t.
@@ -229,31 +181,37 @@ func portion(ns, a, b timeline.Time) timeline.Time {
 	return timeline.Time(q)
 }
 
-// book adds the spans of a finished wait to the windows. It counts for an owner where that was
-// blamed last. whole is the row of the profile, which counts those in its sums.
-func (s *traceWindows) book(g *tracedGoroutine, w *waiting, whole *traceRow) {
+// book adds the pieces of a finished wait to the windows. It counts for an owner where that was
+// blamed last. whole is the row of the profile, to which the wait has been added.
+func (s *traceWindows) book(g *timeline.Goroutine, w *waiting, whole *traceRow) {
 	if s == nil {
 		return
 	}
 	k := rowKeyOf(g, w, s.goroutines)
-	s.latest = s.latest[:0]
-	if w.more != nil {
-		for i := range w.more.spans {
-			s.spend(&w.more.spans[i], k)
-		}
-	}
-	for i := range s.latest {
-		l := &s.latest[i]
-		end, counts := l.to, int64(1)
-		if p := whole.pairs[l.k]; len(w.sums()) > 0 && p != nil && p.now != nil && p.now.ns > 0 {
-			l.ns += int64(p.now.ns)
-			if last := slices.Max(p.now.ends); last > end {
-				end, counts = last, 0
-			} else {
-				p.now.later++
+	for i := range w.pieces {
+		p := &w.pieces[i]
+		win := s.at(p.at)
+		row := win.rows.row(k, nil)
+		row.addTimes(p.times.waited(), &p.times, 1)
+		for j := range p.parts {
+			part := &p.parts[j]
+			pair := win.rows.pair(row, part.owner)
+			pair.addInWindow(part, 1)
+			switch of := whole.pairs[part.owner]; {
+			case of == nil: // there was no room for it
+				pair.over(1, int64(part.ns))
+			case of.inWait > 0: // the piece is the latest
+				if len(w.sums) == 0 || of.now == nil || of.now.ns == 0 {
+					pair.over(1, of.inWait)
+				} else if last := slices.Max(of.now.ends); last > p.at+1 {
+					s.pair(last, k, &part.owner).over(0, of.inWait) // where upTo counts it
+				} else {
+					of.now.later++
+					pair.over(1, of.inWait)
+				}
+				of.inWait = 0
 			}
 		}
-		s.pair(end, k, &l.k).over(counts, l.ns)
 	}
 	end := s.at(max(s.begin+1, w.wake, w.resumed) - 1)
 	row := end.rows.row(k, nil)
@@ -261,6 +219,14 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting, whole *traceRow) {
 	f := end.facts(w.lock)
 	f.longest = max(f.longest, w.waited)
 	s.fit(1)
+}
+
+// addInWindow adds the part of a number of waits in a window, without counting them.
+func (p *tracePair) addInWindow(part *blamedPart, waits int64) {
+	p.addTimes(part, waits)
+	for i := range part.did.causes {
+		p.did.count(causeKey{part.did.causes[i].via, part.did.causes[i].root}, waits)
+	}
 }
 
 // pair returns the pair of a row in the window that ends at t or contains it.
@@ -277,21 +243,10 @@ func (s *traceWindows) bookSum(of *traceRow, e *shownSum) {
 	}
 	win, n, sum := s.at(e.sum.to-1), time.Duration(waits), e.sum
 	row := win.rows.row(of.key, nil)
-	row.Waited += n * time.Duration(sum.handOff+sum.unattributed+sum.blamed)
-	row.HandOff += n * time.Duration(sum.handOff)
-	row.Unattributed += n * time.Duration(sum.unattributed)
-	row.Blamed += n * time.Duration(sum.blamed)
-	blame := func(part *blamedPart) {
-		p := win.rows.pair(row, part.owner)
-		p.blamed += waits * int64(part.ns)
-		p.did.addTimes(&part.did, waits)
-		for i := range part.did.causes {
-			p.did.count(causeKey{part.did.causes[i].via, part.did.causes[i].root}, waits)
-		}
-	}
-	of.eachPart(sum, func(_ *tracePair, part *blamedPart) { blame(part) })
+	row.addTimes(sum.times.waited(), &sum.times, n)
+	of.eachPart(sum, func(_ *tracePair, part *blamedPart) { win.rows.pair(row, part.owner).addInWindow(part, waits) })
 	if e.rest.ns > 0 {
-		blame(&e.rest)
+		win.rows.pair(row, e.rest.owner).addInWindow(&e.rest, waits)
 	}
 	s.fit(len(sum.parts))
 }
@@ -314,80 +269,30 @@ func (s *traceWindows) count() {
 	}
 }
 
-// spend adds a span to the rows of the windows that it is in.
-func (s *traceWindows) spend(sp *waitSpan, k traceRowKey) {
-	s.each(sp.from, sp.to, sp.ns, func(win *traceWindow, from, to, ns timeline.Time) {
-		row := win.rows.row(k, nil)
-		switch sp.what {
-		case readySpan:
-			row.Ready += time.Duration(ns)
-			return
-		case idleSpan:
-			row.ReadyIdle += time.Duration(ns)
-			return
-		}
-		row.Waited += time.Duration(ns)
-		switch sp.what {
-		case handOffSpan:
-			row.HandOff += time.Duration(ns)
-		case unattributedSpan:
-			row.Unattributed += time.Duration(ns)
-		default:
-			row.Blamed += time.Duration(ns)
-			var did ledger
-			if sp.did != nil {
-				did = sp.did.clone()
-			} else {
-				did = sp.past.between(from, to)
-				did.scale(ns)
-			}
-			for i := range did.causes {
-				did.causes[i].n = 1
-			}
-			p := win.rows.pair(row, sp.by)
-			p.blamed += int64(ns)
-			p.did.merge(&did)
-		}
-	})
-	if sp.what == blamedSpan {
-		s.blamed(sp)
-	}
-}
-
-// blamed records the total blame on an owner in the current wait, and the end of the latest.
-func (s *traceWindows) blamed(sp *waitSpan) {
-	for i := range s.latest {
-		if l := &s.latest[i]; l.k == sp.by {
-			l.to, l.ns = max(l.to, sp.to), l.ns+int64(sp.ns)
-			return
-		}
-	}
-	s.latest = append(s.latest, latestBlame{sp.by, sp.to, int64(sp.ns)})
-}
-
-// contended adds ns to the time in which a lock was held while a goroutine waited for it.
-func (s *traceWindows) contended(l *tracedLock, from, to, ns timeline.Time) {
-	if s == nil {
-		return
-	}
-	s.each(from, to, ns, func(win *traceWindow, _, _, ns timeline.Time) { win.facts(l).contended += ns })
-}
-
-// waiters records the number of waiters for a lock when its owner released it.
-func (s *traceWindows) waiters(l *tracedLock, t timeline.Time, n int32) {
-	if s == nil {
-		return
-	}
-	f := s.at(max(s.begin+1, t) - 1).facts(l)
-	f.waiters = max(f.waiters, n)
-}
-
 // gap records a stretch of missing time.
 func (s *traceWindows) gap(g *timeline.Gap) {
 	if s == nil {
 		return
 	}
 	s.each(g.From, g.To, g.To-g.From, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
+}
+
+// contend adds ns to the time in which a lock was held while a goroutine waited for it.
+func (o *Observer) contend(l *tracedLock, from, to, ns timeline.Time) {
+	l.root().contended += ns
+	if o.windows != nil {
+		o.windows.each(from, to, ns, func(win *traceWindow, _, _, ns timeline.Time) { win.facts(l).contended += ns })
+	}
+}
+
+// released records the number of waiters for a lock when its owner released it.
+func (o *Observer) released(l *tracedLock, t timeline.Time, waiters int) {
+	n := int32(waiters)
+	l.waiters = max(l.waiters, n)
+	if s := o.windows; s != nil {
+		f := s.at(max(s.begin+1, t) - 1).facts(l)
+		f.waiters = max(f.waiters, n)
+	}
 }
 
 // WindowLength returns the length of each of the [Observer.Windows] except the last; 0 if there are
@@ -403,15 +308,14 @@ func (o *Observer) WindowLength() time.Duration {
 // of the trace. After the pass, the windows are complete. It returns nil without that option, and
 // after a [Observer.Cut].
 //
-// The times of the windows sum to those of [Observer.Profile], row by row, to the nanosecond, and
-// so do contentions: a wait counts in the window in which it ended, and for an owner in the one in
-// which that owner was blamed last. What owners did and the roots are those of each piece; a root
-// that is known only for a wait as a whole is unknown in its pieces. The longest wait is that of
-// the waits that ended in the window. InFlight, Unfinished and Dropped are in the last window.
-// [contention.Merge] adds windows up.
+// The times and contentions of the windows sum to those of [Observer.Profile], row by row: a wait
+// counts in the window in which it ended, and for an owner in the one in which that owner was blamed
+// last. What owners did and the roots are those of each piece; a root that is known only for a wait
+// as a whole is unknown in its pieces. The longest wait is that of the waits that ended in the
+// window. InFlight, Unfinished and Dropped are in the last window. [contention.Merge] adds windows.
 //
 // There are at most 2,048 windows, with 65,536 rows and pairs in total. To stay within these
-// limits, the length of the windows is doubled as often as necessary: see WindowLength.
+// limits, the windows are doubled as often as necessary: see WindowLength.
 func (o *Observer) Windows() []*contention.Profile {
 	s := o.windows
 	if s == nil || o.end <= o.begin {
@@ -430,21 +334,13 @@ func (o *Observer) Windows() []*contention.Profile {
 		if !o.wall.IsZero() {
 			p.Start = o.wall.Add(time.Duration(from - o.begin))
 		}
-		facts := make(map[*tracedLock]*lockFacts, len(win.locks))
 		for l, f := range win.locks {
-			if into := facts[l.root()]; into != nil {
-				into.merge(f)
-			} else {
-				c := *f
-				facts[l.root()] = &c
+			if root := l.root(); root != l {
+				win.facts(root).merge(f)
+				delete(win.locks, l)
 			}
 		}
-		win.rows.copyTo(p, func(l *tracedLock) lockFacts {
-			if f := facts[l]; f != nil {
-				return *f
-			}
-			return lockFacts{}
-		})
+		win.rows.copyTo(p, win.facts)
 		if i == len(s.list)-1 {
 			p.InFlight, p.Unfinished = inFlight, o.unfinishedRows()
 			p.Dropped.Chains, p.Dropped.Pairs, p.Dropped.Exits = o.places.uses, o.rows.crowded, o.lost
