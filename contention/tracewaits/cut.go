@@ -173,8 +173,8 @@ func (o *Observer) Gap(g *timeline.Gap) {
 		for _, s := range sites {
 			if s.lock != nil {
 				l := s.lock.root()
-				l.history, l.sums, l.readers, l.evicted = nil, nil, nil, false
-				l.woken, l.seen, l.unclaimed = nil, nil, 0
+				l.forget()
+				l.woken, l.seen, l.readers, l.unclaimed = nil, nil, nil, 0
 			}
 		}
 	}

@@ -55,6 +55,8 @@ type tracedLock struct {
 	sums         [][]*spanSum  // of the history
 	rows         []*traceRow   // rows that may have some of these sums
 	work         int           // releases, sums and parts visited so far, for tests
+	next         uint64        // number of the next exit, if the history is that of messages,
+	ahead        timeline.Time // and what its times are ahead of the messages; see log.go
 	past         *past         // the roots for those who waited for it
 	seen         []heldSeen    // observed holders since the latest release
 	// known is the number of holds known from beginning to end, and both the number of those that
@@ -287,6 +289,14 @@ func (l *tracedLock) evict() {
 		}
 	}
 	l.sumFrom(len(l.history))
+}
+
+// forget drops the history.
+func (l *tracedLock) forget() {
+	for _, row := range l.rows { // they keep no old sums
+		row.settle()
+	}
+	l.history, l.sums, l.rows, l.evicted, l.next = nil, nil, nil, false, 0
 }
 
 // last returns the latest release, or nil.

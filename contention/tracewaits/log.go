@@ -67,6 +67,9 @@ type traceLogs struct {
 	sync  bool   // the locks of package sync log their waits, too: see package instrument
 	exact int64  // waits that were logged
 	bad   uint64 // malformed messages
+
+	lined  int // number of exits added to histories
+	walked int // number of exits visited for single waits, for tests
 }
 
 func newTraceLogs() traceLogs {
@@ -156,6 +159,15 @@ func (l *traceLogs) forgetOwners() {
 	l.ring, l.next = l.ring[:0], 0
 	clear(l.open)
 	clear(l.early)
+	l.forgetHistories()
+}
+
+// forgetHistories drops the histories made of exits.
+func (l *traceLogs) forgetHistories() {
+	for _, lock := range l.locks {
+		lock.forget()
+	}
+	l.lined = 0
 }
 
 // Log implements [timeline.Observer]. It processes the messages of wrapped locks.
@@ -307,8 +319,9 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 	if w.Reacquire {
 		logged.flags |= contention.Reacquire
 	}
-	parts, handOff, unattributed := o.logs.split(w)
 	logged.waited = timeline.Time(w.Waited)
+	w.Parts = slices.DeleteFunc(w.Parts, func(p waitlog.Part) bool { return o.takeSums(logged, w, &p) })
+	parts, handOff, unattributed := o.logs.split(w)
 	// The message does not contain the times of the hand-off and of the unknown owners.
 	first, last := o.windows.clip(start, start+logged.waited, now)
 	o.spend(logged, handOffSpan, first, last, timeline.Time(handOff))
@@ -337,6 +350,57 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 	}
 }
 
+// takeSums divides a part of a wait with many owners. If they have held the lock one after the
+// other, their exits are a history of the lock, like the releases of other locks, with the same
+// sums. It returns false if that is not so, or not known.
+func (o *Observer) takeSums(logged *waiting, w *waitlog.Wait, p *waitlog.Part) bool {
+	l, lock := &o.logs, logged.lock
+	first := p.Number - p.Count + 1
+	if int(p.Count) <= wideSum || p.Flags != 0 || p.NS != p.Length || o.windows != nil || l.locks[w.Lock] != lock {
+		return false
+	}
+	if lock.next < first || max(lock.ahead, l.offset)-min(lock.ahead, l.offset) > logTolerance {
+		lock.forget()
+		lock.next, lock.ahead = first, l.offset
+	}
+	lock.peak = max(lock.peak, int(w.Waiters))
+	for ; lock.next <= p.Number; lock.next++ {
+		x, known := l.exits[loggedExit{w.Lock, lock.next}]
+		if !known || x.To == 0 || x.Reader || x.Pending != 0 {
+			return false
+		}
+		h := &hold{from: timeline.Time(x.From) + lock.ahead, to: timeline.Time(x.To) + lock.ahead, coOwner: coOwner{owner: x.owner, past: x.past}}
+		if before := lock.last(); before != nil {
+			h.from, h.to = max(h.from, before.to), max(h.to, before.to)
+			if h.from > before.to {
+				h.spans = append(h.spans, heldSpan{from: before.to, to: h.from, what: handOffSpan})
+			}
+		}
+		if h.from < h.to {
+			h.spans = append(h.spans, heldBy(&h.coOwner, h.from, h.to))
+		}
+		lock.add(h)
+		if l.lined++; l.lined > 4*maxLoggedExit {
+			l.forgetHistories()
+			return false
+		}
+	}
+	n := len(lock.history) - int(lock.next-1-p.Number)
+	if n < int(p.Count) {
+		return false
+	}
+	start := timeline.Time(w.Start) + lock.ahead + timeline.Time(p.From)
+	end := start + timeline.Time(p.Length)
+	c := cutter{o: o, w: logged, lock: lock, start: start, at: min(end, max(start, lock.history[n-1].to)), end: lock.history[n-1], n: n}
+	o.unowned(logged, handOffSpan, c.at, end)
+	if c.bySums(); c.steps <= maxSteps {
+		o.unowned(logged, handOffSpan, start, c.at)
+	} else {
+		o.unowned(logged, unattributedSpan, start, c.at)
+	}
+	return true
+}
+
 // split returns the parts of a wait, each with one owner, its hand-off, and the time without a known
 // owner. The owners of a part with several are split as package contention does it: readers that
 // hold an RWMutex together share the blame equally; that of a waiting reader, they share with the
@@ -355,6 +419,7 @@ func (l *traceLogs) split(w *waitlog.Wait) (parts []waitlog.Part, handOff, unatt
 			left -= ns
 			parts = append(parts, waitlog.Part{Number: x.Number, From: from - int64(w.Start), Length: max(at-from, ns), NS: ns, Flags: flags})
 		}
+		l.walked += int(p.Count)
 		exits := make([]waitlog.Exit, 0, min(p.Count, 1024))
 		for n := p.Number - p.Count + 1; n <= p.Number; n++ {
 			if x := l.exits[loggedExit{w.Lock, n}].Exit; x.To > at {

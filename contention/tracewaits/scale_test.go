@@ -2,6 +2,7 @@ package tracewaits
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -363,4 +365,92 @@ func nested(t *testing.T, seed uint64, opt Options) *contention.Profile {
 	p := s.o.Profile()
 	checkConservation(t, p)
 	return p
+}
+
+// loggedConvoy is convoy for a wrapped lock, whose owners and waiters log.
+func loggedConvoy(t *testing.T, n, chains int, opt Options) (*Observer, *contention.Profile) {
+	s := newScript(t, opt)
+	block := s.stack(wLock + "f:10")
+	unlock := make([]*timeline.Stack, chains)
+	for i := range unlock {
+		unlock[i] = s.stack(fmt.Sprintf("%sf:%d", wUnlock, 12+i))
+	}
+	const ahead = 1e9 // of the clock of the messages
+	message := func(at timeline.Time, id int64, kind string, fields string, stack *timeline.Stack) {
+		text := "1 " + kind + string(waitlog.AppendNumber(nil, uint64(at)+ahead)) + fields
+		s.o.Log(&timeline.Log{Time: at, G: s.gs[id], Category: waitlog.Category, Message: text, Stack: stack})
+	}
+	at := timeline.Time(1000)
+	s.g(1)
+	for id := int64(2); id < int64(n)+2; id++ {
+		s.g(id)
+		s.to(at, id, timeline.Waiting, timeline.WaitMutex, block)
+		at += 100
+	}
+	got := timeline.Time(1) // when the owner had the lock
+	for id := int64(2); id < int64(n)+3; id++ {
+		by, site := id-1, unlock[int(id)%chains]
+		if id < int64(n)+2 {
+			s.now[id].Waker, s.now[id].WakerStack = s.gs[by], site
+			s.to(at, id, timeline.Runnable, timeline.WaitMutex, nil)
+		}
+		var exit []byte
+		for _, v := range []uint64{5, uint64(by), 10, uint64(at - got)} {
+			exit = waitlog.AppendNumber(exit, v)
+		}
+		message(at+10, by, "x", string(exit), site)
+		if by > 1 {
+			start := timeline.Time(1000 + 100*(by-2))
+			w := waitlog.Wait{Lock: 5, Waiters: uint64(n), Goroutine: uint64(by), Start: uint64(start) + ahead, Waited: int64(got - start)}
+			w.Parts = []waitlog.Part{{Number: uint64(by - 1), Length: w.Waited, NS: w.Waited, Count: uint64(by - 1)}}
+			message(at+20, by, "w", w.Messages()[0], nil)
+		}
+		got = at + 2000
+		if id < int64(n)+2 {
+			s.to(got, id, timeline.Running, timeline.WaitNone, nil)
+		}
+		at += 20_000
+	}
+	s.end(at)
+	p := s.o.Profile()
+	checkConservation(t, p)
+	return s.o, p
+}
+
+// TestLoggedWaitsOfManyOwners: if each of many logged waits is behind many owners, the sums give the
+// same profile as the owners one by one, and take a number of steps proportional to n log n.
+func TestLoggedWaitsOfManyOwners(t *testing.T) {
+	defer func(n int) { wideSum = n }(wideSum)
+	texts := func(p *contention.Profile) (out []string) {
+		out = rowTexts(p)
+		for _, q := range p.Pairs {
+			out = append(out, fmt.Sprint(party(q.Owner), q.OwnerActivity(), q.Contentions, q.Blamed, q.Longest))
+		}
+		return out
+	}
+	for _, chains := range []int{1, 7, 300} {
+		wideSum = math.MaxInt
+		o, p := loggedConvoy(t, 300, chains, Options{})
+		want := texts(p)
+		if o.logs.exact != 300 || o.logs.walked != 300*301/2 || p.Waits[0].HandOff == 0 || p.Waits[0].Unattributed != 0 {
+			t.Errorf("%d exact waits, %d owners visited: %+v", o.logs.exact, o.logs.walked, p.Waits)
+		}
+		for _, wideSum = range []int{0, 16} {
+			o, p := loggedConvoy(t, 300, chains, Options{})
+			if got := texts(p); !slices.Equal(got, want) {
+				t.Errorf("%d call chains, sums of more than %d owners apart:\n%.2000q\none by one:\n%.2000q", chains, wideSum, got, want)
+			}
+			if o.logs.walked > 300 {
+				t.Errorf("%d owners were visited one by one", o.logs.walked)
+			}
+		}
+	}
+	wideSum = 16
+	for _, n := range []int{1000, 4000}[:2/min(race.Slowdown, 2)] {
+		o, p := loggedConvoy(t, n, n, Options{})
+		work := o.logs.walked + o.logs.locks[5].work
+		if work > 12*n*bits.Len(uint(n)) || p.Dropped.Pairs != 0 || len(p.Pairs) != n || p.Waits[0].Flags != contention.Logged {
+			t.Errorf("%d steps for %d waits, %+v, %d pairs", work, n, p.Dropped, len(p.Pairs))
+		}
+	}
 }

@@ -200,7 +200,7 @@ func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.T
 // that ended the wait.
 func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 	w := g.wait
-	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
+	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h, n: len(w.lock.history), audit: o.audit}
 	if c.lock.doubtful() || h.queue == readerQueue && h.pending < h.from {
 		c.placed = g.past != nil
 		c.divide(func() {
@@ -233,12 +233,14 @@ type cutter struct {
 	o         *Observer
 	g         *tracedGoroutine
 	w         *waiting
-	lock      *tracedLock // nil for a WaitGroup
+	lock      *tracedLock
 	start, at timeline.Time
 	end       *hold // the release that ended the wait
+	n         int   // number of releases up to that
 	lost      bool  // the wait is older than the history, or needs too many steps
 	placed    bool  // the past of the goroutine gets each of the pieces
 	steps     int
+	audit     func(waiter *timeline.Goroutine, g int64, by owner, from, to, ns timeline.Time)
 	parts     int // of the sums that were added
 }
 
@@ -258,7 +260,7 @@ const maxSteps = 4096
 
 // bySums goes back over the time line of the lock, from sum to sum.
 func (c *cutter) bySums() {
-	i := len(c.lock.history) // everything from here on is accounted for
+	i := c.n // everything from here on is accounted for
 	defer func() { c.lock.work += c.steps + c.parts }()
 	for i > 0 && c.at > c.start {
 		if c.steps++; c.steps > maxSteps {
@@ -289,7 +291,7 @@ func (c *cutter) bySums() {
 // sum adds the largest sum that ends before stretch number i, and returns the number of stretches
 // in it; 0 if no sum lies completely in this wait.
 func (c *cutter) sum(i int) int {
-	if i%fanOut != 0 || noSums || c.o.audit != nil || c.lock.history[i-1].to != c.at {
+	if i%fanOut != 0 || noSums || c.audit != nil || c.lock.history[i-1].to != c.at {
 		return 0
 	}
 	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(c.lock.sums)) - 1; level >= 0; level-- {
@@ -356,8 +358,8 @@ func (c *cutter) stretch(spans []heldSpan) {
 			if c.placed {
 				c.give(heldSpan{from: from, to: to, what: handOffSpan})
 			}
-			if c.o.audit != nil && c.lock != nil {
-				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
+			if c.audit != nil {
+				c.audit(c.g.g, 0, owner{}, from, to, to-from)
 			}
 		case unattributedSpan:
 			c.o.unowned(c.w, unattributedSpan, from, to)
@@ -389,8 +391,8 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 // blame blames a holder for ns of the time between two instants.
 func (c *cutter) blame(by *coOwner, from, to, ns timeline.Time, did *ledger) {
 	c.o.blame(c.w, by.owner, from, to, ns, did, by.past)
-	if c.o.audit != nil && c.lock != nil && by.owner.flags&contention.PendingWriter == 0 {
-		c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
+	if c.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
+		c.audit(c.g.g, by.g, by.owner, from, to, ns)
 	}
 }
 
