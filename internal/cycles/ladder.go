@@ -17,18 +17,14 @@
 //	thread-clock          240–300 ns         thread-time (on Linux ns, elsewhere 1 µs and coarser)
 //	wall-tsc              29 ns              upper-bound: includes time off the processor
 //
-// If the thread was off its processor, the marker of the rseq clock is gone and a reading takes 0.4 µs.
-// Unprivileged processes often get hardware counters for user mode only: the accuracy is counted-user.
-// The first Open takes 0.5 ms, later ones 0.1 ms, the first reading on a thread 0.7 µs.
+// After the thread was off its processor, a reading of the rseq clock takes 0.4 µs. Hardware counters
+// for user mode only are counted-user. The first Open takes 0.5 ms, later ones 0.1 ms.
 //
 // On Linux without a C library, each thread that is read gives the kernel an address that it zeroes
-// when the thread exits (set_tid_address), and a struct rseq. [NoThreadState]
-// prevents both; the ladder then skips the rseq clock. With a C library, the rseq clock needs glibc 2.35
-// or newer on amd64, whose threads have registered an area.
-//
-// Since Linux 6.19 the kernel checks a restartable sequence only if it interrupted user code, so a
-// voluntary sleep may leave the marker set: the self-test detects this. The rseq clock of arm64 and the
-// thread clocks of macOS and Windows were not run on such machines.
+// when the thread exits (set_tid_address), and a struct rseq. [NoThreadState] prevents both and rules
+// the rseq clock out. With a C library, that clock needs glibc 2.35 or newer on amd64. Since Linux 6.19
+// a voluntary sleep may leave the marker set, which the self-test detects. The rseq clock of arm64 and
+// the thread clocks of macOS and Windows were not run on such machines.
 package cycles
 
 import (

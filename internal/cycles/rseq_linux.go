@@ -30,15 +30,13 @@ import (
 //     time = offset + TSC, else start over at 1.
 //
 // The marker remains set when a task ends, so the next task on the thread needs no new anchor (400
-// ns). A marker must not outlive its thread in an area that a new thread takes for its own:
+// ns). A new thread must not take the marker of a dead one for its own:
 //
 //   - Without a C library the area is ours. The kernel zeroes area.life when the thread exits.
-//   - glibc (2.35 and later) has registered an area in each thread's own memory. Its position is
-//     searched for once; its word rseq_cs is used. Each thread's marker is the address of its own
-//     sequence, and threads are identified by their IDs, so the marker of a dead thread is not
-//     mistaken for that of the thread that reuses its memory.
+//   - glibc (2.35 and later) has registered an area in each thread's memory; its position is searched
+//     for once. Each thread's marker is the address of its own sequence, and its ID identifies it.
 //
-// A child process never writes to its parent's areas: fork and exec drop the registration.
+// Fork and exec drop the registration, so a child never writes to its parent's areas.
 
 // rseq is struct rseq of linux/rseq.h in its first, 32-byte, version.
 type rseq struct {

@@ -79,7 +79,7 @@ func TestDeadThreadsAreReused(t *testing.T) {
 	if libcThreads {
 		t.Skip("dead threads of a C library are found only by asking the system for each")
 	}
-	before, highest := len(*threads.slots.Load()), 0
+	before, highest := threads.sweepAt, 0
 	for range 3 * before {
 		done := make(chan bool)
 		go func() {
@@ -140,10 +140,8 @@ func TestExitedThreadStaysDead(t *testing.T) {
 	enter := func(id uintptr) *Thread {
 		entered := make(chan *Thread)
 		go func() {
-			runtime.LockOSThread() // the thread exits at the end: its entries are invalid
-			if old := threads.find(identity()); old != nil {
-				atomic.StoreUint32(&old.area.life, 0) // the kernel will not: it has another area
-			}
+			runtime.LockOSThread()                              // the thread exits at the end: its entries are invalid
+			atomic.StoreUint32(&threads.current().area.life, 0) // the kernel will not: it has another area
 			entered <- tab.register(id)
 			<-end
 		}()
@@ -268,9 +266,10 @@ func TestThreadFoundDeadIsDeadForAll(t *testing.T) {
 	const unused = 1 << 30
 	tab := newTable()
 	th := &Thread{id: unused, TID: unused, life: unused, area: &area{life: unused}}
-	tab.insert(th)
-	tab.rebuild()
-	if found := tab.find(unused); found != nil || len(tab.free) != 1 {
+	tab.all[unused] = th
+	tab.entry(unused).Store(th)
+	tab.sweep()
+	if found := tab.all[unused]; found != nil || len(tab.free) != 1 {
 		t.Fatalf("%d threads were found dead; still registered: %v", len(tab.free), found != nil)
 	}
 	if kept := tab.lately(unused); kept != nil && kept.alive() {

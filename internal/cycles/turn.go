@@ -16,14 +16,13 @@ import (
 // running to waiting or ready (g.trackingSeq, 8 bits). If that count is equal at two readings, no
 // other goroutine has executed on the thread between them.
 //
-// The count misses two cases. It wraps: a goroutine that blocks 256 times, or a multiple of that,
-// and is back on its first thread appears to have stayed. And coroutines (iter.Pull) switch without
-// counting, while others may have had the thread. In a program with coroutines, the reason of the
-// goroutine's last wait (g.waitreason) must be one that is known not to be a coroutine's.
+// The count wraps: a goroutine that blocks 256 times, or a multiple of that, and is back on its first
+// thread appears to have stayed. Coroutines (iter.Pull) switch without counting. In a program with
+// coroutines, the reason of the goroutine's last wait (g.waitreason) must not be a coroutine's.
 //
 // The count also grows when the stack does. A single turn is a growth if the stack has grown,
-// several only if the stack has doubled as often and the goroutine has never waited. A goroutine
-// that is locked to its thread at both readings also stays.
+// several only if it has doubled as often and the goroutine has never waited. A goroutine that is
+// locked to its thread at both readings also stays.
 //
 // findTurn finds the positions of these fields in the runtime's structure by their behavior. If
 // that fails, no goroutine is known to have stayed.

@@ -4,19 +4,13 @@
 //
 // An [Event] only counts. A [Sampler] records events of all threads of a process, including threads
 // created later: when they get and lose a processor, each occurrence of rare events such as page
-// faults, and readings of groups of counters. (ring.go takes what the kernel writes, record.go
-// parses it.)
+// faults, and readings of groups of counters.
 //
-// Counts are not scaled. An event that shared its counter with others has Running < Enabled in its
-// [Count], and the caller decides what to do.
-//
-// An event that opens does not necessarily count: virtual machines accept events that stay at zero.
-// Callers must probe by counting; see package github.com/bottleneck-go/bottleneck/internal/cycles.
+// Counts are not scaled: see [Count]. An event that opens does not necessarily count, because virtual
+// machines accept events that stay at zero. Callers must probe by counting.
 //
 // A Sampler takes 1.2 µs per thread switch plus 0.4 µs per event of its Hits (BenchmarkSwitch), a
-// Read 0.34 µs.
-//
-// On systems other than Linux, everything fails with [errors.ErrUnsupported].
+// Read 0.34 µs. On systems other than Linux, everything fails with [errors.ErrUnsupported].
 package perfevent
 
 import (

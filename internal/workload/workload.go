@@ -6,12 +6,9 @@
 // worker continues alone when the others have no work left. There are two repairs: start with the
 // largest file, or split it into pieces of the size of the others.
 //
-// Nothing is read from a disk: a file is a number of dependent units of computation that touch no
-// memory and end in a checksum. The checksums show that the work is the same in every order. The
-// runs take about the requested time on any machine.
-//
-// In an execution trace every worker has a user region of its own, "worker 1", "worker 2" and so
-// on.
+// A file is a number of dependent units of computation that touch no memory and end in a checksum,
+// which shows that the work is the same in every order. In an execution trace every worker has a
+// user region of its own, "worker 1", "worker 2" and so on.
 package workload
 
 import (
@@ -31,7 +28,6 @@ import (
 
 // File is an item of the queue.
 type File struct {
-	Name string
 	Size int // in units; the ordinary file has 1
 	from int // its first unit: pieces of one file continue it
 }
@@ -84,17 +80,13 @@ func (r *Result) Large() *Worker {
 
 // Queue returns the files in the order in which workers take them.
 func (c Config) Queue(r Repair) []File {
-	var q []File
-	for i := range c.Small {
-		q = append(q, File{Name: fmt.Sprintf("small%03d.java", i+1), Size: 1})
-	}
-	large := File{Name: "large.java", Size: c.Factor}
+	q := slices.Repeat([]File{{Size: 1}}, c.Small)
 	if r.Split {
 		for i := range c.Factor {
-			q = append(q, File{Name: fmt.Sprintf("%s, piece %d", large.Name, i+1), Size: 1, from: i})
+			q = append(q, File{Size: 1, from: i})
 		}
 	} else {
-		q = append(q, large)
+		q = append(q, File{Size: c.Factor})
 	}
 	if r.LargestFirst {
 		slices.SortStableFunc(q, func(a, b File) int { return cmp.Compare(b.Size, a.Size) })
