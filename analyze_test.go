@@ -66,7 +66,9 @@ func TestAnalyze(t *testing.T) {
 	if got, want := asJSON(t, report.Bottle), asJSON(t, g); got != want {
 		t.Errorf("graph of the report:\n%s\nby itself:\n%s", got, want)
 	}
-	tasks, err := tracetasks.Read(ctx, bytes.NewReader(data), tracetasks.Options{})
+	o := tracetasks.NewObserver(tracetasks.Options{})
+	_, err = timeline.Read(ctx, bytes.NewReader(data), timeline.Options{}, o)
+	tasks := o.Profile()
 	if err != nil || len(report.Tasks.Classes) != len(tasks.Classes) || report.Tasks.Wall != tasks.Wall {
 		t.Errorf("%d classes of tasks in %v, by themselves %d in %v, %v", len(report.Tasks.Classes), report.Tasks.Wall, len(tasks.Classes), tasks.Wall, err)
 	}

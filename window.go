@@ -159,6 +159,6 @@ func mergeWindows(ws []*window, n int) *window {
 		out.ledger = l.Top(n)
 	}
 	out.waits = contention.Merge(waits...).Top(n)
-	out.tasks = granularity.Merge(tasks...).Top(n)
+	out.tasks = granularity.Join(tasks...).Top(n)
 	return out
 }

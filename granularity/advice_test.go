@@ -233,9 +233,9 @@ func TestPreemptedStraggler(t *testing.T) {
 
 // A class has the number of its workers, from a pool or from a group with a limit.
 func TestWorkersOfAClass(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	for _, workers := range []int{3, 5, 2} {
-		p := NewPool(PoolOptions{Name: "of five", Workers: workers, Recorder: rec})
+		p := &Pool{Name: "of five", Workers: workers, Recorder: rec}
 		p.Submit(func() {})
 		p.Close()
 	}

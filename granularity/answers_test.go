@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 )
 
 // Programs with known answers. They compute for a known number of steps in a Pool, and the advice
@@ -81,8 +83,8 @@ func (p program) execute() (time.Duration, *Profile) {
 	runtime.GC() // a collection would be a large part of the time
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	from := settledUsage()
-	rec := NewRecorder(RecorderOptions{})
-	pool := NewPool(PoolOptions{Workers: p.workers, Recorder: rec})
+	rec := NewRecorder()
+	pool := &Pool{Workers: p.workers, Recorder: rec}
 	for _, d := range p.tasks {
 		steps := int(float64(d) * perNS())
 		pool.Submit(func() { compute(steps) })
@@ -98,7 +100,7 @@ func (p program) execute() (time.Duration, *Profile) {
 // adds that of a running thread up to 4 ms late.
 func settledUsage() time.Duration {
 	time.Sleep(time.Millisecond)
-	return processUsage().cpu
+	return proctime.Self()
 }
 
 // diagnosed returns the diagnosis of the quickest of some runs, which was disturbed least.

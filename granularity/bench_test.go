@@ -15,6 +15,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 )
 
 // barePool is Pool without measuring: a channel, workers and a wait group.
@@ -106,7 +107,7 @@ var contests = []contest{
 			p.Close()
 		},
 		func(n int, f func()) {
-			p := NewPool(PoolOptions{})
+			p := &Pool{}
 			for range n {
 				p.Submit(f)
 			}
@@ -199,10 +200,10 @@ func (r *results) take(tasks int, f func()) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, from := processUsage().cpu, cycles.Ticks()
+	cpu, from := proctime.Self(), cycles.Ticks()
 	f()
 	wall := cycles.TimebaseOf().NS(cycles.Ticks() - from)
-	used := processUsage().cpu - cpu
+	used := proctime.Self() - cpu
 	runtime.ReadMemStats(&after)
 	n := float64(tasks)
 	r.wall = append(r.wall, float64(wall)/n)
@@ -275,10 +276,10 @@ func BenchmarkPerturbation(b *testing.B) {
 // BenchmarkSteps prints what the steps of measuring a task take, in a loop in which everything is
 // in the cache. Two readings of the clock and the hash of the call chain cannot be left out.
 func BenchmarkSteps(b *testing.B) {
-	rec := NewRecorder(RecorderOptions{})
+	rec := NewRecorder()
 	pool := rec.poolName("")
 	f := func() {}
-	s := rec.site(&siteKey{fn: functionOf(f), created: chains.Capture(), pool: pool})
+	s := rec.site(&siteKey{fn: functionOf(f), chain: chains.Capture(), pool: pool})
 	s.mode.Store(0) // its tasks stay on their threads
 	b.Run("two readings of the clock", func(b *testing.B) {
 		for b.Loop() {
@@ -294,7 +295,7 @@ func BenchmarkSteps(b *testing.B) {
 	b.Run("site", func(b *testing.B) {
 		var usual usualSite
 		for b.Loop() {
-			usual.site(rec, pool, functionOf(f), s.created)
+			usual.site(rec, pool, functionOf(f), s.key.chain)
 		}
 	})
 	b.Run("begin and end", func(b *testing.B) {

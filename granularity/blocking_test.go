@@ -66,7 +66,7 @@ func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 			}
 			ran.Add(1)
 		}
-		rec := recorder(RecorderOptions{})
+		rec := NewRecorder()
 		g := Group{Recorder: rec}
 		g.SetLimit(4 * runtime.GOMAXPROCS(0))
 		for range 500 {

@@ -60,7 +60,7 @@ func TestCorrectProgramsStayCorrect(t *testing.T) {
 			return deferred
 		}, 2},
 		{"tasks submit to their own pool", func(_ context.Context, rec *Recorder) bool {
-			p := NewPool(PoolOptions{Workers: 3, Queue: 200, Recorder: rec})
+			p := &Pool{Workers: 3, Queue: 200, Recorder: rec}
 			var leaves atomic.Int64
 			var split func(depth int) func()
 			split = func(depth int) func() {
@@ -102,9 +102,9 @@ func TestCorrectProgramsStayCorrect(t *testing.T) {
 			return all.Wait() == nil && slices.IsSorted(list[:250]) && slices.IsSorted(list[250:])
 		}, 6},
 	} {
-		for name, opts := range map[string]RecorderOptions{"": {}, ", all locked": {Log: 1000}} {
+		for name, log := range map[string]int{"": 0, ", all locked": 1000} {
 			t.Run(tt.what+name, func(t *testing.T) {
-				rec := recorder(opts)
+				rec := recorder(log)
 				done := make(chan bool)
 				go func() { done <- tt.run(WithRecorder(context.Background(), rec), rec) }()
 				if !<-done {

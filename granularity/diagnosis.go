@@ -37,11 +37,9 @@ import (
 //
 // The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). Waking up a
 // worker's thread costs about 20 times as much. It shows in the CPU time besides the tasks and in
-// context switches, but so does everything else that the process does. Therefore a class that is
-// small only if all of that is overhead is unknown, never fine.
-//
-// While threads waited for other programs, processors would have been used, or would have idled. A
-// rule holds only if it holds for both.
+// context switches, like everything else that the process does. So a class that is small only if all
+// of that is overhead is unknown. While threads waited for other programs, processors would have been
+// used, or would have idled: a rule holds only if it holds for both.
 
 // Diagnosis is whether the tasks of a class have a sensible size.
 type Diagnosis string
@@ -353,6 +351,10 @@ func (v *verdict) blocked() bool {
 	}
 	v.advise("find what %s: bottleneck contention shows the locks and channels, and which goroutines held them; another size of task does not shorten the waits",
 		one(c.Tasks, they+" waits for", they+" wait for"))
+	if workers := c.Workers; workers > 0 && c.Tasks >= 2*uint64(workers) && v.underWay() >= busyWorkers*float64(workers) {
+		v.advise("more workers than the %d, which had a task for %.0f %% of the time, let more tasks wait at once: that helps unless they wait for each other, or for what serves one at a time",
+			workers, min(100, 100*v.underWay()/float64(workers)))
+	}
 	return true
 }
 
@@ -600,8 +602,8 @@ func (p *Profile) blockedKnown() bool {
 }
 
 // during returns the utilization of the processors while the class was active. It weights the
-// samples by how active the class was in each. Without samples, it uses the whole run if the class
-// was active for most of it, and otherwise returns NaN.
+// samples by how active the class was in each. Without series, a sum of profiles has the mean of
+// theirs. Otherwise it uses the whole run if the class was active for most of it, or returns NaN.
 func (p *Profile) during(c *Class) float64 {
 	var weight, used float64
 	for i := range p.Samples {
@@ -616,6 +618,8 @@ func (p *Profile) during(c *Class) float64 {
 	switch {
 	case weight > 0:
 		return used / weight
+	case c.used > 0:
+		return c.used
 	case p.Run.Wall > 0 && c.ActiveShare >= 0.5:
 		return p.Run.Utilization
 	}

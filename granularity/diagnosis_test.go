@@ -121,14 +121,26 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
+// Tasks that block keep workers busy, so more workers may help, but not if the workers wait for tasks.
+func TestMoreWorkersForTasksThatBlock(t *testing.T) {
+	for active, want := range map[float64]bool{0.5: true, 1: false} { // 2 tasks at a time, or 1
+		p := run{procs: 2, tasks: 200, each: 500 * time.Microsecond, blocked: 4500 * time.Microsecond, utilization: 0.05}.profile()
+		c := &p.Classes[0]
+		c.Workers, c.ActiveShare = 2, active
+		p.Diagnose()
+		if advice := strings.Join(c.Advice, "\n"); c.Diagnosis != Blocked || strings.Contains(advice, "more workers than the 2") != want {
+			t.Errorf("active for %g of the time: %s, %q", active, c.Diagnosis, advice)
+		}
+	}
+}
+
 // The text about one task uses the singular.
 func TestOneTask(t *testing.T) {
 	big := 1000 * empty0
 	aggregated := &Profile{Procs: 2, Hz: 1e9, Classes: []Class{{Name: "inner", Aggregated: 1}}}
 	aggregated.Diagnose()
 	p := &Profile{Source: SourceTrace, Classes: []Class{{Unmeasured: 1}}}
-	p.warnTrace()
-	text := append(p.Warnings, aggregated.Classes[0].Reasons...)
+	text := append(p.traceWarnings(), aggregated.Classes[0].Reasons...)
 	for _, r := range []run{
 		{procs: 4, tasks: 1, each: big, utilization: 0.9},
 		{procs: 4, tasks: 1, each: big, blocked: 9 * big, utilization: 0.1},
@@ -402,10 +414,6 @@ func TestFirstBin(t *testing.T) {
 	if got := c.activeTime(start, start, start+2100); got != 2100 {
 		t.Errorf("active for %g of 2100", got)
 	}
-	folded := FoldBins(start, []Bin{{At: start + 990}, {At: start + 1000, Active: 1}}, 1)
-	if len(folded) != 1 || folded[0].Active != 0.01 {
-		t.Errorf("idle for 990, active for 10: %+v", folded)
-	}
 }
 
 func TestUtilizationWhileActive(t *testing.T) {
@@ -421,6 +429,15 @@ func TestUtilizationWhileActive(t *testing.T) {
 	p.Samples[2].Utilization, p.Samples[2].Excluded = 0, true // a collector's pause
 	if u := p.during(c); u < 0.89 || u > 0.91 {
 		t.Errorf("used to %g; want 0.9", u)
+	}
+	half := *p
+	half.Classes = slices.Clone(p.Classes)
+	half.Classes[0].ActiveShare = 0.5
+	half.DropSeries()
+	for name, sum := range map[string]*Profile{"without series": &half, "joined": Join(&half, &half), "merged": Merge(&half, p)} {
+		if u := sum.during(&sum.Classes[0]); u < 0.89 || u > 0.91 {
+			t.Errorf("%s: used to %g; want 0.9", name, u)
+		}
 	}
 	p.Samples = nil
 	if u := p.during(c); u < 0.19 || u > 0.21 {

@@ -17,7 +17,7 @@
 //
 //	func main() {
 //		rec := granularity.Default()
-//		pool := granularity.NewPool(granularity.PoolOptions{Name: "sums"})
+//		pool := &granularity.Pool{Name: "sums"}
 //		var sum atomic.Int64
 //		for i := range 100_000 {
 //			pool.Submit(func() { sum.Add(int64(i)) })

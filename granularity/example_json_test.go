@@ -11,7 +11,7 @@ import (
 
 // A profile is saved now and analyzed later.
 func ExampleWriteJSON() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec := granularity.NewRecorder()
 	ctx := granularity.WithRecorder(context.Background(), rec)
 	for range 3 {
 		granularity.Do(ctx, "index a file", func(context.Context) error { return nil })

@@ -9,8 +9,8 @@ import (
 // Profiles of several instances of a service are merged into one.
 func ExampleMerge() {
 	traced := func() *granularity.Profile {
-		rec := granularity.NewRecorder(granularity.RecorderOptions{})
-		pool := granularity.NewPool(granularity.PoolOptions{Recorder: rec})
+		rec := granularity.NewRecorder()
+		pool := &granularity.Pool{Recorder: rec}
 		for range 3 {
 			pool.Submit(func() {})
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func ExamplePool() {
-	pool := granularity.NewPool(granularity.PoolOptions{Name: "squares", Workers: 4})
+	pool := &granularity.Pool{Name: "squares", Workers: 4}
 	var sum atomic.Int64
 	for i := range 10 {
 		pool.Submit(func() { sum.Add(int64(i * i)) })
@@ -41,7 +41,7 @@ func ExampleGroup() {
 
 // In your own pool, call Do around each piece of work.
 func ExampleDo() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec := granularity.NewRecorder()
 	ctx := granularity.WithRecorder(context.Background(), rec)
 	requests := make(chan string, 3)
 	for _, name := range []string{"a", "b", "c"} {
@@ -79,7 +79,8 @@ func ExamplePause() {
 
 // A recorder with a log keeps a record of each task.
 func ExampleRecorder() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{Log: 100})
+	rec := granularity.NewRecorder()
+	rec.Log = 100
 	rec.Start() // sample the machine every 100 ms
 	defer rec.Stop()
 	ctx := granularity.WithRecorder(context.Background(), rec)

@@ -15,8 +15,8 @@ import (
 
 // A pool that executes far too small tasks is diagnosed, with the line to change.
 func Example() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	pool := granularity.NewPool(granularity.PoolOptions{Name: "counter", Recorder: rec})
+	rec := granularity.NewRecorder()
+	pool := &granularity.Pool{Name: "counter", Recorder: rec}
 	var words atomic.Int64
 	for range 10_000 {
 		pool.Submit(func() { words.Add(1) })

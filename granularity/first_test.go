@@ -57,7 +57,7 @@ func TestFirstTaskIsQuick(t *testing.T) {
 // tasks.
 func TestMemoryOfAClass(t *testing.T) {
 	const classes = 500
-	rec := recorder(RecorderOptions{MaxSites: 4 * classes})
+	rec := NewRecorder()
 	ctx := WithRecorder(context.Background(), rec)
 	tasks := func() {
 		for i := range classes {
@@ -88,7 +88,7 @@ func TestMemoryOfAClass(t *testing.T) {
 
 // BenchmarkProfile makes the profile of 2,000 classes.
 func BenchmarkProfile(b *testing.B) {
-	rec := NewRecorder(RecorderOptions{})
+	rec := NewRecorder()
 	ctx := WithRecorder(context.Background(), rec)
 	for i := range 2000 {
 		for range 10 {

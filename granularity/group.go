@@ -73,7 +73,7 @@ func (g *Group) TryGo(f func() error) bool {
 }
 
 // start starts the goroutine, for which a slot was taken.
-func (g *Group) start(f func() error, s *site, log *pending) {
+func (g *Group) start(f func() error, s *site, log *TaskRecord) {
 	g.active.Add(1)
 	go func() {
 		var x execution
@@ -145,7 +145,7 @@ func (g *Group) settle() {
 func (g *Group) site(f func() error, chain *callstack.Chain) *site {
 	g.once.Do(g.settle)
 	if f == nil { // panics when it executes, as in errgroup
-		return g.rec.site(&siteKey{name: "(nil)", created: chain, submitted: chain, pool: g.name})
+		return g.rec.site(&siteKey{name: "(nil)", chain: chain, pool: g.name})
 	}
 	return g.usual.site(g.rec, g.name, functionOf(f), chain)
 }
@@ -180,7 +180,7 @@ func Do(ctx context.Context, class string, f func(context.Context) error) error 
 		panic("granularity: Do with a nil function")
 	}
 	r := recorderOf(ctx).or()
-	key := siteKey{name: class, created: chains.Capture()}
+	key := siteKey{name: class, chain: chains.Capture()}
 	if class == "" {
 		key.fn = functionOf(f)
 	}

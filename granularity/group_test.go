@@ -16,7 +16,7 @@ import (
 
 func TestGroupMeasures(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	g, ctx := WithContext(WithRecorder(context.Background(), rec))
 	g.Name = "crawlers"
 	g.SetLimit(3)
@@ -53,7 +53,7 @@ func TestGroupMeasures(t *testing.T) {
 
 func TestGroupLimits(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	g := Group{Recorder: rec}
 	g.SetLimit(0)
 	for range 10 {
@@ -96,7 +96,7 @@ func TestGroupDoesNotAllocate(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	f := func() error { return nil }
 	var g Group
 	g.Recorder = rec

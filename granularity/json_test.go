@@ -16,9 +16,9 @@ import (
 // recorded is a profile as made by a recorder.
 func recorded(t testing.TB) *Profile {
 	t.Helper()
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	rec.Start()
-	p := NewPool(PoolOptions{Name: "crunch", Workers: 2, Recorder: rec})
+	p := &Pool{Name: "crunch", Workers: 2, Recorder: rec}
 	for range 300 {
 		p.Submit(func() { busy(5 * time.Microsecond) })
 	}

@@ -14,12 +14,11 @@ import (
 // costs it and the others 15 µs. So a task is locked only if
 //
 //   - it is in the log, or the runtime does not show which tasks have left their threads; or
-//   - it is one of the first of its site, since a program may have few tasks, which compute for
-//     long and are preempted. The cost of these locks decides about the others; or
-//   - tasks of its site have left their threads, or would have, and locks cost at most 1 % of the
-//     time that they take anyway; or
-//   - tasks of its site have left their threads, and all such samples cost at most 1 % of the time
-//     since the recorder was created. There is one such task at a time; it represents others.
+//   - it is one of the first of its site: a program may have few tasks, which are preempted. The
+//     cost of these locks decides about the others; or
+//   - tasks of its site leave their threads, and locks cost at most 1 % of their time; or
+//   - tasks of its site leave their threads, and such samples, one at a time, have cost at most 1 %
+//     of the time since the recorder was created.
 //
 // A site whose tasks may take longer than longestLocked gets no locks, unless its first tasks have
 // shown what a lock costs.

@@ -10,7 +10,7 @@ import (
 // A first task that takes long by chance, while locks are cheap, causes all tasks of its site to
 // be locked. This ends when the others show that locks cost more than allowed.
 func TestLocksThatWereCheapByChanceEnd(t *testing.T) {
-	r := NewRecorder(RecorderOptions{})
+	r := NewRecorder()
 	s := r.site(&siteKey{name: "blocks"})
 	long, short := r.base.FromNS(int64(20*time.Millisecond)), r.base.FromNS(int64(200*time.Microsecond))
 	f := &frame{site: s, lock: lockFirst}
@@ -34,7 +34,7 @@ func TestLocksThatWereCheapByChanceEnd(t *testing.T) {
 
 // A site whose first tasks compute for long, and are preempted, keeps its locks.
 func TestLongTasksStayLocked(t *testing.T) {
-	r := NewRecorder(RecorderOptions{})
+	r := NewRecorder()
 	s := r.site(&siteKey{name: "computes"})
 	wall := r.base.FromNS(int64(2 * time.Second))
 	for i := range 50 {
@@ -51,7 +51,7 @@ func TestLongTasksStayLocked(t *testing.T) {
 
 // Where a long task was preempted, short ones are not locked for long: locking them costs too much.
 func TestShortTasksDoNotStayLocked(t *testing.T) {
-	r := NewRecorder(RecorderOptions{})
+	r := NewRecorder()
 	s := r.site(&siteKey{name: "computes"})
 	s.decide(r.base.FromNS(int64(10*time.Millisecond)), 1, true, true)
 	for range 5 {
@@ -69,7 +69,7 @@ func TestTasksThatDoNotBlockAreRarelySampled(t *testing.T) {
 	if cycles.Default(); !cycles.TurnsKnown() || cycles.Coroutines() {
 		t.Skip("all tasks are locked here, or none")
 	}
-	r := NewRecorder(RecorderOptions{})
+	r := NewRecorder()
 	r.began.tick -= r.base.FromNS(int64(time.Hour)) // so that samples are affordable
 	s := r.site(&siteKey{name: "computes"})
 	s.decide(1, 1, false, false)

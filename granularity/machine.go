@@ -24,13 +24,6 @@ import (
 // SampleEvery is the sampling interval of the machine.
 const SampleEvery = 100 * time.Millisecond
 
-// usage is what the process has used since it began.
-type usage struct {
-	known                  bool
-	cpu                    time.Duration
-	voluntary, involuntary uint64
-}
-
 // waits is how long goroutines and threads of the process have been ready since it began.
 type waits struct{ ready, delayed time.Duration }
 
@@ -265,7 +258,7 @@ func (r *Recorder) Stop() {
 // sample appends what happened since the last sample.
 func (m *machine) sample(now moment, monotonic func(tick int64) int64) {
 	m.collect(&m.last, &now, monotonic)
-	if m.last.usage.known && now.usage.known { // otherwise it would appear that nothing was used
+	if m.last.cpu > 0 && now.cpu > 0 { // otherwise it would appear that nothing was used
 		m.add(newSample(&m.last, &now, monotonic(now.tick)))
 	}
 	m.last = now
@@ -276,9 +269,9 @@ func newSample(from, to *moment, at int64) Sample {
 	s := Sample{
 		At:          at,
 		Wall:        to.at.Sub(from.at),
-		CPU:         to.usage.cpu - from.usage.cpu,
-		Voluntary:   to.usage.voluntary - from.usage.voluntary,
-		Involuntary: to.usage.involuntary - from.usage.involuntary,
+		CPU:         to.cpu - from.cpu,
+		Voluntary:   to.voluntary - from.voluntary,
+		Involuntary: to.involuntary - from.involuntary,
 	}
 	s.Paused = min(to.paused-from.paused, s.Wall)
 	t := to.throttling.Since(from.throttling)

@@ -17,7 +17,7 @@ import (
 // The machine is sampled on the clock of the tasks, and the pauses of the collector are found.
 func TestSampling(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{Log: 4}) // so that they are measured even if preempted
+	rec := recorder(4) // so that they are measured even if preempted
 	rec.Start()
 	rec.Start() // does nothing
 	ctx := WithRecorder(context.Background(), rec)
@@ -84,8 +84,8 @@ func TestSampling(t *testing.T) {
 
 func TestPausesAreLeftOut(t *testing.T) {
 	at := time.Now()
-	from := moment{at: at, usage: usage{known: true}, paused: time.Hour}
-	to := moment{at: at.Add(100 * time.Millisecond), usage: usage{known: true, cpu: 100 * time.Millisecond}}
+	from := moment{at: at, cpu: time.Hour, paused: time.Hour}
+	to := moment{at: at.Add(100 * time.Millisecond), cpu: time.Hour + 100*time.Millisecond}
 	procs := float64(runtime.GOMAXPROCS(0))
 	for _, test := range []struct {
 		paused   time.Duration
@@ -201,7 +201,7 @@ func TestThrottlingIsInTheProfile(t *testing.T) {
 	if s.Throttles != 5 || s.Throttled != 500*time.Millisecond || s.ThrottledShare(2) != .25 {
 		t.Errorf("throttled %d times for %v, %v of 2 processors; want 5, 500ms, 0.25", s.Throttles, s.Throttled, s.ThrottledShare(2))
 	}
-	r := NewRecorder(RecorderOptions{})
+	r := NewRecorder()
 	r.began.throttling.Throttled -= 5
 	r.began.throttling.For -= 2 * time.Second
 	if p := r.Profile(); !strings.Contains(strings.Join(p.Warnings, " "), "used up its quota 5 times and lost processors for 2 s") {

@@ -9,7 +9,7 @@ import (
 
 // A rest shorter than an interval is sampled, too.
 func TestStopSamplesTheRest(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	rec.Start()
 	busy(2 * time.Millisecond)
 	rec.Stop()
@@ -36,7 +36,7 @@ func pausedSoFar() time.Duration {
 // A pause belongs to the interval in which it happened, also when sampling is stopped and
 // restarted, with more pauses than the runtime stores.
 func TestPausesWhileStopped(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	created := pausedSoFar()
 	rec.Start()
 	rec.Stop()

@@ -9,25 +9,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// piece is the position of a profile among those made in one pass over a trace. The zero value is
-// for a separate profile.
-type piece struct {
-	pass        *int // the same for all of them; nil if there are no others
-	first, last int  // the range of pieces
+// Finish completes a profile of a trace that another package has filled in: it sorts the classes and
+// adds the limits of the profile, if it shows any, to Warnings.
+func (p *Profile) Finish() {
+	p.sort()
+	p.Warnings = append(p.Warnings, p.traceWarnings()...)
 }
 
-// Finish completes a profile of a trace that another package has filled in: it sorts the classes
-// and adds the limits of the profile, if it shows any, to Warnings. If the profile is one of several
-// of a pass over the trace, pass is the same pointer for all, and number its position among them.
-func (p *Profile) Finish(pass *int, number int) {
-	p.piece = piece{pass, number, number}
-	p.sort()
-	p.warnTrace()
+// DropSeries removes the series of the classes, but not what the diagnosis needs of them.
+func (p *Profile) DropSeries() {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		if used := p.during(c); used > 0 {
+			c.used = used
+		}
+		c.Series = nil
+	}
 }
 
 // sort sorts the classes and the sites of each class, largest sums first.
@@ -45,37 +46,33 @@ func (p *Profile) sort() {
 	}
 }
 
-// Merge adds profiles of several instances of a program, or of several windows of one, into one
-// profile, and diagnoses it.
+// Merge adds profiles of several instances of a program into one profile, and diagnoses it.
 //
 // Tasks and histograms are added by class (name) and by site (pool and call chains). Wall and the
 // usage of the processes are summed, so utilization remains that of an average instance. Procs is
-// the largest. ActiveShare is the mean, weighted by Wall. Samples, pauses and series are kept only
-// for consecutive profiles from tracetasks.Observer.Cut, which count as one instance. Logs are not
-// merged; their entries are counted in LogDropped. Nil profiles are ignored. If the profiles differ
-// in source or in the frequency of the cycles, there is a warning.
-func Merge(profiles ...*Profile) *Profile {
-	m := merger{classes: map[string]int{}, sites: map[mergedSite]int{}, sources: map[*int]int{}}
-	for _, p := range profiles {
-		if p != nil {
-			m.add(p)
-		}
-	}
-	return m.result()
-}
+// the largest. ActiveShare is the mean, weighted by Wall. Samples, pauses and series are not kept.
+// Logs are not merged; their entries are counted in LogDropped. Nil profiles are ignored. If the
+// profiles differ in source or in the frequency of the cycles, there is a warning.
+func Merge(profiles ...*Profile) *Profile { return merge(profiles, false) }
+
+// Join is Merge for consecutive windows of one trace, from tracetasks.Observer.Cut. The result is
+// one instance, with the samples and the pauses of all windows.
+func Join(windows ...*Profile) *Profile { return merge(windows, true) }
 
 // merger is the state of a merge.
 type merger struct {
-	out       Profile
-	n         int
-	classes   map[string]int // index
-	sites     map[mergedSite]int
-	sources   map[*int]int // of pieces of passes: the last one
-	instances int
-	foreign   bool      // some profile is not a piece of a pass; its warnings are kept
-	chain     bool      // all so far are consecutive pieces
-	active    []float64 // by class: ns
+	out     Profile
+	n       int
+	windows bool           // of one program
+	traced  bool           // some profile has traceWarnings
+	classes map[string]int // index
+	sites   map[mergedSite]int
+	active  []activity // by class
 }
+
+// activity is the time in which a class was active, the part of it for which the utilization of the
+// processors is known, and that utilization times that part, all in nanoseconds.
+type activity struct{ active, known, used float64 }
 
 // mergedSite identifies a site by its contents.
 type mergedSite struct{ class, pool, created, submitted string }
@@ -85,33 +82,35 @@ func (p *Profile) allProcs() uint64 {
 	return uint64(max(p.Procs, 1)) * uint64(max(p.Instances, 1))
 }
 
+func merge(profiles []*Profile, windows bool) *Profile {
+	m := merger{windows: windows, classes: map[string]int{}, sites: map[mergedSite]int{}}
+	for _, p := range profiles {
+		if p != nil {
+			m.add(p)
+		}
+	}
+	if m.n > 0 {
+		m.finish()
+	}
+	return &m.out
+}
+
 func (m *merger) add(p *Profile) {
 	o := &m.out
-	m.n++
-	s := p.piece.pass
-	switch {
-	case s == nil:
-		m.instances += max(1, p.Instances)
-		m.foreign = true
-	default:
-		if last, seen := m.sources[s]; !seen || p.piece.first <= last {
-			m.instances++ // otherwise it follows the previous one
-		}
-		m.sources[s] = p.piece.last
-	}
-	if m.n == 1 {
-		m.first(p)
+	if m.n++; m.n == 1 {
+		o.Source, o.Accuracy, o.Of, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Of, p.Hz, p.HzOrigin, p.HzPPM
+		o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
+		o.Start, o.Time = p.Start, p.Time
 	} else {
-		m.chain = m.chain && s != nil && s == o.piece.pass && p.piece.first > o.piece.last
-		m.agree(p)
 		m.differences(p)
 	}
-	if m.chain {
-		o.piece.last = p.piece.last
+	if m.windows {
+		o.Instances = max(o.Instances, p.Instances)
 		o.Samples = append(o.Samples, p.Samples...)
 		o.Pauses = append(o.Pauses, p.Pauses...)
-	} else if m.n > 1 {
-		o.piece, o.Samples, o.Pauses = piece{}, nil, nil
+	} else {
+		o.Instances += max(1, p.Instances)
+		m.warn(p.Warnings, p.traceWarnings()...)
 	}
 	if !p.Time.IsZero() && (o.Time.IsZero() || p.Time.Before(o.Time)) {
 		o.Time = p.Time
@@ -119,51 +118,30 @@ func (m *merger) add(p *Profile) {
 	o.Procs = max(o.Procs, p.Procs)
 	o.LogDropped += p.LogDropped + uint64(len(p.Log))
 	o.Run.Add(&p.Run)
-	if s == nil {
-		m.warnings(p.Warnings)
-	}
+	o.Wall += p.Wall
 	for i := range p.Classes {
 		m.class(&p.Classes[i], p)
-	}
-	if m.chain {
-		m.padSeries(p)
-	}
-	o.Wall += p.Wall
-}
-
-// first copies the fields in which profiles are expected to agree.
-func (m *merger) first(p *Profile) {
-	o := &m.out
-	o.Source, o.Accuracy, o.Of, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Of, p.Hz, p.HzOrigin, p.HzPPM
-	o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
-	o.Start, o.Time, o.piece = p.Start, p.Time, p.piece
-	m.chain = p.piece.pass != nil
-}
-
-// agree ensures that the pieces of a pass have the same kind of tasks: goroutines are tasks only
-// until the trace shows a region.
-func (m *merger) agree(p *Profile) {
-	o := &m.out
-	switch {
-	case o.Of == p.Of:
-	case m.chain && o.Of == OfGoroutines && p.Of == OfRegions:
-		o.Of, o.Classes, m.active = p.Of, nil, nil
-		clear(m.classes)
-		clear(m.sites)
-	default:
-		o.Of = ""
 	}
 }
 
 // differences records how a profile differs from those before.
 func (m *merger) differences(p *Profile) {
 	o := &m.out
+	switch {
+	case o.Of == p.Of:
+	case m.windows && o.Of == OfGoroutines && p.Of == OfRegions: // goroutines are tasks only until the trace shows a region
+		o.Of, o.Classes, m.active = p.Of, nil, nil
+		clear(m.classes)
+		clear(m.sites)
+	default:
+		o.Of = ""
+	}
 	if p.Source != o.Source {
-		m.warnings([]string{"Granularity comes from several sources (" + o.Source + ", " + p.Source + "): what they count differs."})
+		m.warn([]string{"Granularity comes from several sources (" + o.Source + ", " + p.Source + "): what they count differs."})
 		o.Accuracy = "upper-bound"
 	}
 	if math.Abs(p.Hz-o.Hz) > 0.01*max(p.Hz, o.Hz) {
-		m.warnings([]string{"The instances' cycles have different frequencies."})
+		m.warn([]string{"The instances' cycles have different frequencies."})
 	}
 	o.HzPPM = max(o.HzPPM, p.HzPPM)
 	if p.Overhead > 0 && (o.Overhead == 0 || p.Overhead < o.Overhead) { // the least: tasks that are small even then are too small in all
@@ -171,10 +149,13 @@ func (m *merger) differences(p *Profile) {
 	}
 }
 
-func (m *merger) warnings(ws []string) {
+// warn keeps the warnings, except for own, which finish computes again.
+func (m *merger) warn(ws []string, own ...string) {
 	const most = 32
 	for _, w := range ws {
-		if len(m.out.Warnings) < most && !slices.Contains(m.out.Warnings, w) {
+		if slices.Contains(own, w) {
+			m.traced = true
+		} else if len(m.out.Warnings) < most && !slices.Contains(m.out.Warnings, w) {
 			m.out.Warnings = append(m.out.Warnings, w)
 		}
 	}
@@ -210,16 +191,14 @@ func (m *merger) class(c *Class, p *Profile) {
 		at = len(m.out.Classes)
 		m.classes[c.Name] = at
 		m.out.Classes = append(m.out.Classes, Class{Name: c.Name})
-		m.active = append(m.active, 0)
-		if m.n > 1 && m.chain {
-			m.out.Classes[at].Series = []Bin{{At: p.Start}} // it did not exist before
-		}
+		m.active = append(m.active, activity{})
 	}
-	sum := &m.out.Classes[at]
+	sum, active := &m.out.Classes[at], c.ActiveShare*float64(p.Wall)
 	sum.Add(c)
-	m.active[at] += c.ActiveShare * float64(p.Wall)
-	if m.chain {
-		sum.Series = FoldBins(m.out.Start, append(sum.Series, c.Series...), 2*series.Bins)
+	m.active[at].active += active
+	if used := p.during(c); used > 0 {
+		m.active[at].known += active
+		m.active[at].used += used * active
 	}
 	for i := range c.Sites {
 		m.site(sum, &c.Sites[i])
@@ -258,54 +237,10 @@ func chainKey(chain []Frame) string {
 	return b.String()
 }
 
-// padSeries adds idle time to the classes that are not in a piece.
-func (m *merger) padSeries(p *Profile) {
-	end := p.Start + int64(p.Wall)
-	if n := len(p.Samples); n > 0 {
-		end = p.Samples[n-1].At
-	}
-	for i := range m.out.Classes {
-		c := &m.out.Classes[i]
-		if n := len(c.Series); n > 0 && c.Series[n-1].At < end {
-			c.Series = FoldBins(m.out.Start, append(c.Series, Bin{At: end}), 2*series.Bins)
-		}
-	}
-}
-
-// FoldBins merges neighbors until there are at most most bins. The first one begins at start, with
-// the run.
-func FoldBins(start int64, bins []Bin, most int) []Bin {
-	for len(bins) > most {
-		bins = foldPairs(start, bins)
-	}
-	return bins
-}
-
-// foldPairs merges pairs of bins.
-func foldPairs(start int64, bins []Bin) []Bin {
-	out := bins[:0]
-	for i := 0; i < len(bins); i += 2 {
-		a := bins[i]
-		if i+1 < len(bins) {
-			b := bins[i+1]
-			wa, wb := float64(a.At-start), float64(b.At-a.At)
-			b.Ended += a.Ended
-			b.Busy += a.Busy
-			if wa+wb > 0 {
-				b.Active = min(1, (a.Active*wa+b.Active*wb)/(wa+wb))
-			}
-			a = b
-		}
-		start = a.At
-		out = append(out, a)
-	}
-	return out
-}
-
-func (m *merger) result() *Profile {
+func (m *merger) finish() {
 	p := &m.out
-	if m.instances > 1 {
-		p.Instances = m.instances
+	if p.Instances == 1 {
+		p.Instances = 0
 	}
 	for len(p.Samples) > maxSamples {
 		p.Samples = FoldSamples(p.Samples)
@@ -313,25 +248,21 @@ func (m *merger) result() *Profile {
 	if n := len(p.Pauses) - maxPauses; n > 0 {
 		p.Pauses = slices.Clone(p.Pauses[n:])
 	}
-	for i := range p.Classes {
+	for i, a := range m.active {
 		c := &p.Classes[i]
 		if p.Wall > 0 {
-			c.ActiveShare = min(1, m.active[i]/float64(p.Wall))
+			c.ActiveShare = min(1, a.active/float64(p.Wall))
 		}
-		if !m.chain {
-			c.Series = nil
+		if a.known > 0 {
+			c.used = a.used / a.known
 		}
 	}
 	p.sort()
 	p.JudgeSamples()
-	if !m.foreign && m.n > 0 {
-		p.Warnings = nil
-		p.warnTrace()
+	if m.windows || m.traced {
+		p.Warnings = append(p.traceWarnings(), p.Warnings...)
 	}
-	if m.n > 0 {
-		p.Diagnose()
-	}
-	return p
+	p.Diagnose()
 }
 
 // FoldSamples merges pairs of neighboring samples, in place. [Profile.JudgeSamples] completes them.
@@ -371,9 +302,12 @@ func (s *Sample) judge(procs int, trace bool) {
 	}
 }
 
-// warnTrace adds the limits of a profile of a trace, if it shows any, to Warnings.
-func (p *Profile) warnTrace() {
-	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
+// traceWarnings returns the limits of a profile of a trace, if it shows any.
+func (p *Profile) traceWarnings() (out []string) {
+	if p.Source != SourceTrace {
+		return nil
+	}
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if len(p.Classes) > 0 {
 		add("Granularity is running time from an execution trace, an upper bound of processor time: the trace does not show when the system took a thread off its core.")
 	}
@@ -395,6 +329,7 @@ func (p *Profile) warnTrace() {
 		add("%s not measured: %s before the trace, or had not ended with it, or had no regions.",
 			format.Plural(unmeasured, "task was", "tasks were"), one(unmeasured, "it began", "they began"))
 	}
+	return out
 }
 
 // Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed: an
@@ -402,30 +337,22 @@ func (p *Profile) warnTrace() {
 // positive.
 func (p *Profile) Scale(n int) *Profile {
 	out := *p
-	k, count := time.Duration(n), uint64(n)
-	out.Wall *= k
-	for _, d := range out.Run.times() {
-		*d *= k
-	}
-	for _, v := range out.Run.counts() {
-		*v *= count
-	}
+	durations := func(x, _ time.Duration) time.Duration { return x * time.Duration(n) }
+	counts := func(x, _ uint64) uint64 { return x * uint64(n) }
+	histograms := func(h, _ Histogram) Histogram { return h.scaled(uint64(n)) }
+	out.Wall *= time.Duration(n)
+	combine(out.Run.times(), out.Run.times(), durations)
+	combine(out.Run.counts(), out.Run.counts(), counts)
 	out.Classes = slices.Clone(p.Classes)
 	for i := range out.Classes {
 		c := &out.Classes[i]
-		for _, v := range c.counts() {
-			*v *= count
-		}
-		for _, h := range c.histograms() {
-			*h = h.scaled(count)
-		}
+		combine(c.counts(), c.counts(), counts)
+		combine(c.histograms(), c.histograms(), histograms)
 		c.Sites = slices.Clone(c.Sites)
 		for j := range c.Sites {
 			s := &c.Sites[j]
-			s.Tasks *= count
-			for _, h := range s.histograms() {
-				*h = h.scaled(count)
-			}
+			s.Tasks *= uint64(n)
+			combine(s.histograms(), s.histograms(), histograms)
 		}
 	}
 	out.Diagnose()
@@ -453,61 +380,65 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 	out := *p
 	begin := earlier.Start + int64(earlier.Wall)
 	out.Start, out.Time, out.Wall = begin, earlier.Time.Add(earlier.Wall), p.Wall-earlier.Wall
-	r := &out.Run
-	combine(r.times(), earlier.Run.times(), less)
-	combine(r.counts(), earlier.Run.counts(), less)
-	if r.Wall > 0 {
-		r.judge(runtime.GOMAXPROCS(0), false)
+	combine(out.Run.times(), earlier.Run.times(), less)
+	combine(out.Run.counts(), earlier.Run.counts(), less)
+	if out.Run.Wall > 0 {
+		out.Run.judge(runtime.GOMAXPROCS(0), false)
 	}
-	out.Samples = slices.DeleteFunc(slices.Clone(p.Samples), func(s Sample) bool { return s.At <= begin })
-	out.Pauses = slices.DeleteFunc(slices.Clone(p.Pauses), func(g GCPause) bool { return g.At <= begin })
-	out.Log = slices.DeleteFunc(slices.Clone(p.Log), func(t TaskRecord) bool { return t.EndedAt <= begin })
+	out.Samples = after(p.Samples, begin, func(s *Sample) int64 { return s.At })
+	out.Pauses = after(p.Pauses, begin, func(g *GCPause) int64 { return g.At })
+	out.Log = after(p.Log, begin, func(t *TaskRecord) int64 { return t.EndedAt })
 	out.LogDropped -= min(p.LogDropped, earlier.LogDropped)
+	before := map[string]*Class{}
+	for i := range earlier.Classes {
+		before[earlier.Classes[i].Name] = &earlier.Classes[i]
+	}
 	out.Classes = nil
 	for i := range p.Classes {
 		c := p.Classes[i]
-		if j := slices.IndexFunc(earlier.Classes, func(o Class) bool { return o.Name == c.Name }); j >= 0 {
-			c = c.since(&earlier.Classes[j])
+		if e := before[c.Name]; e != nil {
+			c.subtract(e)
 		}
 		if c.Executions()+c.Aggregated == 0 {
 			continue
 		}
-		c.cutSeries(begin, out.Wall.Nanoseconds())
+		c.Series = after(c.Series, begin, func(b *Bin) int64 { return b.At })
+		if out.Wall > 0 {
+			c.ActiveShare = min(1, c.activeTime(begin, begin, math.MaxInt64)/float64(out.Wall))
+		}
 		out.Classes = append(out.Classes, c)
 	}
 	out.Diagnose()
 	return &out
 }
 
-// since returns the later part of a class.
-func (c Class) since(e *Class) Class {
+// after returns the elements whose time is later than begin.
+func after[T any](all []T, begin int64, at func(*T) int64) (later []T) {
+	for i := range all {
+		if at(&all[i]) > begin {
+			later = append(later, all[i])
+		}
+	}
+	return later
+}
+
+// subtract keeps the part of the class that is later than e, an earlier state of it.
+func (c *Class) subtract(e *Class) {
 	combine(c.counts(), e.counts(), less) // formerly unmeasured tasks may be estimated by now
 	combine(c.histograms(), e.histograms(), Histogram.since)
 	var sites []Site
-	for i := range c.Sites {
-		s := c.Sites[i]
-		for j := range e.Sites {
-			o := &e.Sites[j]
-			if s.Pool == o.Pool && slices.Equal(s.Created, o.Created) && slices.Equal(s.Submitted, o.Submitted) {
-				s.Tasks = less(s.Tasks, o.Tasks)
-				combine(s.histograms(), o.histograms(), Histogram.since)
-				break
-			}
+	for _, s := range c.Sites {
+		if i := slices.IndexFunc(e.Sites, func(o Site) bool {
+			return s.Pool == o.Pool && slices.Equal(s.Created, o.Created) && slices.Equal(s.Submitted, o.Submitted)
+		}); i >= 0 {
+			s.Tasks = less(s.Tasks, e.Sites[i].Tasks)
+			combine(s.histograms(), e.Sites[i].histograms(), Histogram.since)
 		}
 		if s.Tasks > 0 {
 			sites = append(sites, s)
 		}
 	}
 	c.Sites = sites
-	return c
-}
-
-// cutSeries keeps the bins that end after begin.
-func (c *Class) cutSeries(begin, wall int64) {
-	c.Series = slices.DeleteFunc(slices.Clone(c.Series), func(b Bin) bool { return b.At <= begin })
-	if wall > 0 {
-		c.ActiveShare = min(1, c.activeTime(begin, begin, math.MaxInt64)/float64(wall))
-	}
 }
 
 // since returns the values that are in h but not in o, an earlier state of h. Min and Max are known
@@ -524,9 +455,10 @@ func (h Histogram) since(o Histogram) (out Histogram) {
 	return out
 }
 
-// Top returns a copy of the profile with the n largest classes and the n largest sites of all. The
-// other classes are combined into "(other)", and the other sites of a class into one without call
-// chains. It returns p itself if there is nothing to combine, or n <= 0.
+// Top returns the profile with the n largest classes and the n largest sites of all. The other
+// classes are combined into "(other)", whose ActiveShare is an upper bound, and the other sites of a
+// class into one without call chains. Classes have no series. Top returns p itself if there is
+// nothing to combine, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
 	sites := 0
 	for i := range p.Classes {
@@ -536,64 +468,35 @@ func (p *Profile) Top(n int) *Profile {
 		return p
 	}
 	out := *p
-	classes := slices.Clone(p.Classes)
-	order.Stable(classes, func(a, b Class) int {
+	out.Classes = slices.Clone(p.Classes)
+	order.Stable(out.Classes, func(a, b Class) int {
 		switch {
 		case a.Name == otherClass:
 			return 1 // from an earlier Top: it is not kept separately
 		case b.Name == otherClass:
 			return -1
 		}
-		return int(min(1, max(-1, p.Granularity(&b).Sum()-p.Granularity(&a).Sum())))
+		return cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum())
 	})
-	out.Classes = classes[:min(n, len(classes))]
-	each := max(1, n/max(1, len(out.Classes)))
-	if rest := classes[len(out.Classes):]; len(rest) > 0 {
-		out.Classes = append(slices.Clip(out.Classes), foldClasses(rest))
-	}
+	each := max(1, n/min(n, len(out.Classes)))
+	known := func(s *Site) int { return min(1, len(s.Pool)+len(s.Created)+len(s.Submitted)) }
 	for i := range out.Classes {
 		c := &out.Classes[i]
-		c.Sites = p.topSites(c.Sites, each)
+		if i >= n {
+			c.Name, c.Workers, c.Longest, each = otherClass, 0, 0, 0 // they differ
+		}
+		c.Sites = slices.Clone(c.Sites)
+		order.Stable(c.Sites, func(a, b Site) int {
+			return cmp.Or(cmp.Compare(known(&b), known(&a)), cmp.Compare(p.SiteGranularity(&b).Sum(), p.SiteGranularity(&a).Sum()))
+		})
+		for j := each; j < len(c.Sites); j++ {
+			c.Sites[j].Pool, c.Sites[j].Created, c.Sites[j].Submitted = "", nil, nil
+		}
 	}
-	out.Diagnose()
-	return &out
+	top := Join(&out)
+	top.Warnings = p.Warnings
+	return top
 }
 
 // otherClass is the class of tasks for whose own class there was no room.
 const otherClass = "(other)"
-
-func foldClasses(rest []Class) Class {
-	sum := Class{Name: otherClass}
-	for i := range rest {
-		c := &rest[i]
-		sum.Add(c)
-		sum.ActiveShare = max(sum.ActiveShare, c.ActiveShare) // a lower bound
-		sum.Sites = append(sum.Sites, c.Sites...)
-	}
-	sum.Workers, sum.Longest = 0, 0 // they differ
-	return sum
-}
-
-// topSites returns the n largest sites and one for the rest.
-func (p *Profile) topSites(sites []Site, n int) []Site {
-	if len(sites) <= n {
-		return sites
-	}
-	sites = slices.Clone(sites)
-	order.Stable(sites, func(a, b Site) int {
-		return int(min(1, max(-1, p.SiteGranularity(&b).Sum()-p.SiteGranularity(&a).Sum())))
-	})
-	var rest Site
-	kept := sites[:0]
-	for _, s := range sites {
-		if len(kept) < n && (s.Pool != "" || s.Created != nil || s.Submitted != nil) {
-			kept = append(kept, s)
-			continue
-		}
-		rest.add(&s)
-	}
-	if rest.Tasks > 0 {
-		kept = append(kept, rest)
-	}
-	return kept
-}

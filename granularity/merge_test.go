@@ -66,7 +66,7 @@ func TestMergeKeepsUtilization(t *testing.T) {
 	at := time.Now()
 	procs := runtime.GOMAXPROCS(0)
 	used := time.Duration(procs)*800*time.Millisecond + 200*time.Millisecond // busy, except for the pauses
-	run := newSample(&moment{at: at}, &moment{at: at.Add(time.Second), usage: usage{cpu: used}, paused: 200 * time.Millisecond}, 0)
+	run := newSample(&moment{at: at}, &moment{at: at.Add(time.Second), cpu: used, paused: 200 * time.Millisecond}, 0)
 	m := Merge(&Profile{Source: "rseq-clock", Procs: procs, Wall: time.Second, Run: run})
 	if d := m.Run.Utilization - run.Utilization; d > 1e-9 || d < -1e-9 {
 		t.Errorf("used to %g; merged, to %g", run.Utilization, m.Run.Utilization)

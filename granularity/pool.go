@@ -11,10 +11,18 @@ import (
 // ErrClosed is returned by [Pool.Submit] after [Pool.Close]. [Pool.Go] panics with it.
 var ErrClosed = errors.New("granularity: the pool is closed")
 
-// PoolOptions configures a [Pool]. The zero value is ready to use.
-type PoolOptions struct {
+// A Pool executes tasks on worker goroutines and measures each. A zero Pool is valid; the first use
+// starts its workers. Close it when it is no longer needed. The class of a task is the name of its
+// function, its site the line that calls Submit or Go.
+//
+// A panic in a task ends the program, as in errgroup. If a task calls [runtime.Goexit], the worker
+// is replaced. A task may submit to its own pool, but if the queue is full and all workers do so,
+// they wait for each other forever.
+//
+// Measuring costs about 0.1 µs per task (see docs/measurements.md) and does not allocate.
+type Pool struct {
 	// Name is the name of the pool in profiles and execution traces. Pools with the same name
-	// are reported together.
+	// are reported together. The exported fields must be set before the first use.
 	Name string
 	// Workers is the number of goroutines that execute tasks; GOMAXPROCS if it is 0 or less.
 	Workers int
@@ -23,19 +31,8 @@ type PoolOptions struct {
 	Queue int
 	// Recorder records the tasks; nil means the default recorder.
 	Recorder *Recorder
-}
 
-// A Pool executes tasks on worker goroutines and measures each. Create one with [NewPool] and close
-// it when it is no longer needed. The class of a task is the name of its function, its site the line
-// that calls Submit or Go.
-//
-// A panic in a task ends the program, as in errgroup. If a task calls [runtime.Goexit], the worker
-// is replaced. A task may submit to its own pool, but if the queue is full and all workers do so,
-// they wait for each other forever.
-//
-// Measuring costs about 0.1 µs per task (see docs/measurements.md) and does not allocate.
-type Pool struct {
-	opts  PoolOptions
+	ready atomic.Bool // the following are set
 	rec   *Recorder
 	name  *poolName
 	tasks chan job
@@ -56,29 +53,32 @@ type job struct {
 	f    func()
 	fe   func() error // instead of f
 	site *site
-	log  *pending // nil for most
+	log  *TaskRecord // nil for most
 }
 
-// NewPool returns a pool that is ready for tasks.
-func NewPool(opts PoolOptions) *Pool {
-	if opts.Workers <= 0 {
-		opts.Workers = runtime.GOMAXPROCS(0)
+// settle applies the settings made before the first use, and starts the workers. It is not called
+// by a sync.Once, which a trace would show as what created the workers.
+func (p *Pool) settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ready.Load() {
+		return
 	}
-	if opts.Queue == 0 {
-		opts.Queue = 4 * opts.Workers
+	workers, queue := p.Workers, p.Queue
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{
-		opts:  opts,
-		rec:   opts.Recorder.or(),
-		tasks: make(chan job, max(opts.Queue, 0)),
+	if queue == 0 {
+		queue = 4 * workers
 	}
-	p.name = p.rec.poolName(opts.Name)
-	p.name.limit(opts.Workers)
+	p.rec, p.tasks = p.Recorder.or(), make(chan job, max(queue, 0))
+	p.name = p.rec.poolName(p.Name)
+	p.name.limit(workers)
 	p.idle.L = &p.mu
-	for range opts.Workers {
+	for range workers {
 		p.start()
 	}
-	return p
+	p.ready.Store(true)
 }
 
 // Submit hands a task to the pool. It blocks while the queue is full. After Close it returns
@@ -126,6 +126,9 @@ func (p *Pool) enter(none bool) error {
 	if none {
 		panic("granularity: a nil function was submitted")
 	}
+	if !p.ready.Load() {
+		p.settle()
+	}
 	p.pending.Add(1)
 	if p.closed.Load() {
 		p.leave()
@@ -163,13 +166,14 @@ func (p *Pool) work() {
 	finished = true
 }
 
-// execute executes one task and counts it as finished, unless a panic ends the program.
+// execute executes one task and counts it as finished, unless a panic ends the program: Wait must
+// not return before that.
 func (p *Pool) execute(j *job) {
-	returned := false
 	defer func() {
-		if returned || !panicking() {
-			p.leave()
+		if value := recover(); value != nil {
+			panic(value)
 		}
+		p.leave()
 	}()
 	var x execution
 	x.begin(j.site, j.log)
@@ -178,23 +182,6 @@ func (p *Pool) execute(j *job) {
 		j.f()
 	} else if err := j.fe(); err != nil {
 		p.fail(err)
-	}
-	returned = true
-}
-
-// panicking reports whether the calling deferred function was called because of a panic, not
-// [runtime.Goexit]. recover cannot distinguish these without stopping the panic.
-func panicking() bool {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if f.Function == "runtime.gopanic" {
-			return true
-		}
-		if f.Function == "runtime.Goexit" || !more {
-			return false
-		}
 	}
 }
 
@@ -210,6 +197,7 @@ func (p *Pool) fail(err error) {
 // Wait blocks until all submitted tasks have finished. It returns the first error of a function
 // passed to Go since the last Wait. The pool can then be used again.
 func (p *Pool) Wait() error {
+	p.settle()
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
 	p.mu.Lock()

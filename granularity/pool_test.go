@@ -16,8 +16,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// recorder returns a recorder of the test's own.
-func recorder(opts RecorderOptions) *Recorder { return NewRecorder(opts) }
+// recorder returns a recorder with room for so many tasks in its log.
+func recorder(log int) *Recorder {
+	rec := NewRecorder()
+	rec.Log = log
+	return rec
+}
 
 // classNamed returns the profile's class of the name.
 func classNamed(t *testing.T, p *Profile, name string) *Class {
@@ -48,18 +52,17 @@ func noLeak(t *testing.T) {
 	})
 }
 
-var poolKinds = map[string]PoolOptions{
-	"fixed":      {Workers: 3},
-	"unbuffered": {Workers: 2, Queue: -1},
-	"lone":       {Workers: 1, Queue: 1},
+var poolKinds = map[string]func(*Recorder) *Pool{
+	"fixed":      func(rec *Recorder) *Pool { return &Pool{Workers: 3, Recorder: rec} },
+	"unbuffered": func(rec *Recorder) *Pool { return &Pool{Workers: 2, Queue: -1, Recorder: rec} },
+	"lone":       func(rec *Recorder) *Pool { return &Pool{Workers: 1, Queue: 1, Recorder: rec} },
 }
 
 func TestPoolExecutesEverything(t *testing.T) {
-	for name, opts := range poolKinds {
+	for name, pool := range poolKinds {
 		t.Run(name, func(t *testing.T) {
 			noLeak(t)
-			opts.Recorder = recorder(RecorderOptions{})
-			p := NewPool(opts)
+			p := pool(NewRecorder())
 			var sum, running, most atomic.Int64
 			for round := range 3 {
 				for i := range 200 {
@@ -81,10 +84,10 @@ func TestPoolExecutesEverything(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if n := most.Load(); n > int64(opts.Workers) {
-				t.Errorf("%d tasks at the same time on %d workers", n, opts.Workers)
+			if n := most.Load(); n > int64(p.Workers) {
+				t.Errorf("%d tasks at the same time on %d workers", n, p.Workers)
 			}
-			c := classNamed(t, opts.Recorder.Profile(), "github.com/bottleneck-go/bottleneck/granularity.TestPoolExecutesEverything.func1.1")
+			c := classNamed(t, p.Recorder.Profile(), "github.com/bottleneck-go/bottleneck/granularity.TestPoolExecutesEverything.func1.1")
 			if c.Executions() != 600 || len(c.Sites) != 1 {
 				t.Errorf("%d tasks, %d unmeasured, from %d sites; want 600, 0, 1", c.Tasks, c.Unmeasured, len(c.Sites))
 			}
@@ -94,7 +97,7 @@ func TestPoolExecutesEverything(t *testing.T) {
 
 func TestPoolErrors(t *testing.T) {
 	noLeak(t)
-	p := NewPool(PoolOptions{Workers: 1, Recorder: recorder(RecorderOptions{})})
+	p := &Pool{Workers: 1, Recorder: NewRecorder()}
 	first, second := errors.New("first"), errors.New("second")
 	p.Go(func() error { return nil })
 	p.Go(func() error { return first })
@@ -113,7 +116,7 @@ func TestPoolErrors(t *testing.T) {
 
 func TestPoolAfterClose(t *testing.T) {
 	noLeak(t)
-	p := NewPool(PoolOptions{Recorder: recorder(RecorderOptions{})})
+	p := &Pool{Recorder: NewRecorder()}
 	p.Close()
 	if err := p.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
@@ -135,11 +138,11 @@ func TestPoolAfterClose(t *testing.T) {
 
 // Tasks submitted while the pool is being closed are either refused or executed.
 func TestPoolCloseRace(t *testing.T) {
-	for name, opts := range poolKinds {
+	for name, pool := range poolKinds {
 		noLeak(t)
-		opts.Recorder = recorder(RecorderOptions{})
+		rec := NewRecorder()
 		for range 50 {
-			p := NewPool(opts)
+			p := pool(rec)
 			var accepted, executed atomic.Int64
 			var wg sync.WaitGroup
 			for range 3 {
@@ -162,7 +165,7 @@ func TestPoolCloseRace(t *testing.T) {
 
 func TestNilFunctions(t *testing.T) {
 	noLeak(t)
-	p := NewPool(PoolOptions{Recorder: recorder(RecorderOptions{})})
+	p := &Pool{Recorder: NewRecorder()}
 	defer p.Close()
 	for name, f := range map[string]func(){
 		"Submit":        func() { p.Submit(nil) },
@@ -184,10 +187,9 @@ func panicOf(f func()) (value any) {
 }
 
 func TestPoolGoexit(t *testing.T) {
-	for name, opts := range poolKinds {
+	for name, pool := range poolKinds {
 		noLeak(t)
-		opts.Recorder = recorder(RecorderOptions{})
-		p := NewPool(opts)
+		p := pool(NewRecorder())
 		var executed atomic.Int64
 		for i := range 60 {
 			p.Submit(func() {
@@ -201,7 +203,7 @@ func TestPoolGoexit(t *testing.T) {
 		if n := executed.Load(); n != 60 {
 			t.Errorf("%s: %d of 60 tasks executed", name, n)
 		}
-		if c := opts.Recorder.Profile().Classes[0]; c.Executions() != 60 {
+		if c := p.Recorder.Profile().Classes[0]; c.Executions() != 60 {
 			t.Errorf("%s: %d of 60 tasks recorded", name, c.Tasks)
 		}
 	}
@@ -232,7 +234,7 @@ func childMain(child string) {
 	case "busy":
 		busyChild()
 	case "panic-pool":
-		p := NewPool(PoolOptions{})
+		p := &Pool{}
 		p.Submit(explode)
 		p.Wait()
 	case "nil-group":
@@ -251,8 +253,8 @@ func childMain(child string) {
 
 // stateChild measures tasks with the chosen clock, and prints its name.
 func stateChild() {
-	rec := NewRecorder(RecorderOptions{})
-	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
+	rec := NewRecorder()
+	p := &Pool{Workers: 4, Recorder: rec}
 	for range 100 {
 		p.Submit(func() {
 			paused := Pause()
@@ -316,7 +318,7 @@ func TestREADMEDescribesEffectsOnThreads(t *testing.T) {
 
 func TestSubmitContext(t *testing.T) {
 	noLeak(t)
-	p := NewPool(PoolOptions{Workers: 1, Queue: -1, Recorder: recorder(RecorderOptions{})})
+	p := &Pool{Workers: 1, Queue: -1, Recorder: NewRecorder()}
 	release := make(chan bool)
 	p.Submit(func() { <-release })
 	ctx, cancel := context.WithCancel(context.Background())
@@ -343,13 +345,12 @@ func TestSubmitContext(t *testing.T) {
 
 // Every accepted task runs, however it was submitted.
 func TestEveryWayToSubmit(t *testing.T) {
-	for name, opts := range poolKinds {
+	for name, pool := range poolKinds {
 		for way, submit := range map[string]func(p *Pool, f func()) error{
 			"Submit":        (*Pool).Submit,
 			"SubmitContext": func(p *Pool, f func()) error { return p.SubmitContext(context.Background(), f) },
 		} {
-			opts.Recorder = recorder(RecorderOptions{})
-			p := NewPool(opts)
+			p := pool(NewRecorder())
 			ran := make(chan bool, 3)
 			for range 3 {
 				if err := submit(p, func() { ran <- true }); err != nil {

@@ -49,8 +49,6 @@ type Profile struct {
 	// Instances is the number of programs in the profile, if [Merge] has added several; 0 means
 	// one. Wall and Run are then sums over them, and Procs is the largest.
 	Instances int `json:"instances,omitempty"`
-
-	piece piece // additional state for Merge
 }
 
 // Class describes one class of tasks: those that execute one function, or that were given one name.
@@ -95,7 +93,7 @@ type Class struct {
 	// measured because they blocked or were preempted.
 	Longest time.Duration `json:"longest,omitempty"`
 	// Nested counts the tasks that executed inside another one. Aggregated counts those that
-	// were counted as part of that other one ([RecorderOptions].AggregateNested).
+	// were counted as part of that other one ([Recorder].AggregateNested).
 	Nested     uint64 `json:"nested"`
 	Aggregated uint64 `json:"aggregated"`
 	// ActiveShare is the share of the run in which at least one task of the class was under
@@ -109,6 +107,8 @@ type Class struct {
 	// Workers is the number of workers of the tasks' pool, or the limit of their group; the
 	// largest if there are several, and 0 if there is no limit or it is unknown.
 	Workers int `json:"workers,omitempty"`
+
+	used float64 // without Series: what during returned with it; 0 if unknown
 }
 
 // counts returns the numbers of executions, all of which add up.

@@ -12,37 +12,32 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
+	"github.com/bottleneck-go/bottleneck/internal/proctime"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
-// RecorderOptions configures a [Recorder]. The zero value is ready to use.
-type RecorderOptions struct {
-	// MaxSites limits the number of sites, 2048 if 0. A site is a combination of class, pool
-	// and the call chains that created and submitted the task. Tasks from further sites are
-	// counted in the class "(other)".
-	MaxSites int
+// A Recorder collects the measurements of [Pool], [Group] and [Do]. Create one with [NewRecorder].
+// Its memory is bounded, see [Profile]: tasks from more than 2048 sites, combinations of a class, a
+// pool and the call chains that created and submitted the task, are in the class "(other)". It is
+// safe for concurrent use.
+type Recorder struct {
 	// Log is the number of tasks with an individual record in [Profile].Log. The first ones are
-	// kept and the rest is counted. Each takes about 200 B and one allocation. 0 keeps none.
+	// kept and the rest is counted. Each takes about 200 B and one allocation. 0 keeps none. The
+	// exported fields must be set before the first task.
 	Log int
 	// AggregateNested counts what a task executes by [Do] as part of that task instead of as a
 	// separate task, because it could not have run in parallel.
 	AggregateNested bool
-}
 
-// A Recorder collects the measurements of [Pool], [Group] and [Do]. Its memory is bounded,
-// see [Profile]. It is safe for concurrent use.
-type Recorder struct {
-	opts  RecorderOptions
 	once  sync.Once
 	ready atomic.Bool // what follows is set
 
 	clock    *cycles.Clock
 	base     *cycles.Timebase
-	bias     int64         // cycles that an empty task appears to execute
-	overhead time.Duration // cost of an empty task; 0: unknown
-	locks    bool          // tasks may be locked to their threads
-	anywhere bool          // the clock is the same on all threads: tasks may change threads
+	bias     int64 // cycles that an empty task appears to execute
+	locks    bool  // tasks may be locked to their threads
+	anywhere bool  // the clock is the same on all threads: tasks may change threads
 	began    moment
 	waited   waits // before that
 
@@ -69,9 +64,11 @@ type Recorder struct {
 
 // moment is an instant on all clocks, with the usage of the process until then.
 type moment struct {
-	tick  int64
-	at    time.Time
-	usage usage
+	tick int64
+	at   time.Time
+	// cpu is the processor time of the process, or 0 if the system does not report it.
+	cpu                    time.Duration
+	voluntary, involuntary uint64 // context switches
 
 	collections int64         // completed garbage collections
 	paused      time.Duration // total time for which the world was stopped
@@ -83,7 +80,8 @@ type moment struct {
 
 func (r *Recorder) now() moment {
 	now := time.Now()
-	m := moment{tick: cycles.Ticks(), at: now, usage: processUsage(), throttling: host.Throttled()}
+	m := moment{tick: cycles.Ticks(), at: now, cpu: proctime.Self(), throttling: host.Throttled()}
+	m.voluntary, m.involuntary = proctime.Switches()
 	m.cgroup = host.GroupTime()
 	m.machine, m.processors = schedstat.Machine()
 	var stats debug.GCStats
@@ -95,26 +93,21 @@ func (r *Recorder) now() moment {
 // NewRecorder returns a recorder that records from now on. Create it before the work begins: the
 // first one in a process takes 0.5 ms to calibrate the cycle counter, and 2 ms to measure the cost
 // of an empty task, which is not possible in a busy process.
-func NewRecorder(opts RecorderOptions) *Recorder {
-	r := newRecorder(opts)
-	r.overhead = empty.measured() // before the run begins, of which it would be a part
+func NewRecorder() *Recorder {
+	empty.measured() // before the run begins, of which it would be a part
+	r := newRecorder()
 	r.prepare()
 	return r
 }
 
 // newRecorder returns a recorder that its first task prepares.
-func newRecorder(opts RecorderOptions) *Recorder {
-	if opts.MaxSites <= 0 {
-		opts.MaxSites = 2048
-	}
-	opts.Log = max(opts.Log, 0)
+func newRecorder() *Recorder {
 	r := &Recorder{
-		opts:    opts,
 		sites:   make(map[siteKey]*site),
 		classes: make(map[string]*class),
 		pools:   make(map[string]*poolName),
 	}
-	r.other = r.addSite(siteKey{name: "(other)"})
+	r.other = r.addSite(siteKey{name: otherClass})
 	return r
 }
 
@@ -139,6 +132,9 @@ func (r *Recorder) open() {
 	r.clock = cycles.Default()
 	r.base, r.locks = cycles.TimebaseOf(), !cycles.Coroutines()
 	r.anywhere = r.clock.Info().Source == cycles.WallTSC
+	if shadows.table.Load() == nil {
+		shadows.table.CompareAndSwap(nil, new([1 << shadowBits]shadow))
+	}
 }
 
 // theBias is the part of the recorder's own work between the two readings of the clock that is
@@ -147,7 +143,7 @@ var theBias lazy.Value[int64]
 
 // measureBias returns the least that any of 20 to 200 empty tasks appears to execute.
 func measureBias() int64 {
-	r := newRecorder(RecorderOptions{})
+	r := newRecorder()
 	r.open()
 	r.began.tick = cycles.Ticks()
 	r.ready.Store(true)
@@ -166,7 +162,7 @@ func measureBias() int64 {
 
 // defaultRecorder returns the recorder used if none is given. It may be not prepared yet.
 func defaultRecorder() *Recorder {
-	return theRecorder.Get(func() *Recorder { return newRecorder(RecorderOptions{}) })
+	return theRecorder.Get(newRecorder)
 }
 
 var theRecorder lazy.Value[*Recorder]
@@ -248,9 +244,18 @@ func (c *cell) addLeft(n *note, wall uint64) {
 	c.left.wall.Add(wall)
 }
 
+// entry is a task in the log. Until a profile is made, its times are in ticks, and what follows from
+// its site is not set.
+type entry struct {
+	TaskRecord
+	site *site
+}
+
 // enter adds an execution to the log.
 func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
-	e := entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: callstack.Goid(), tid: mark.Thread.TID}
+	e := entry{*f.log, f.site}
+	e.StartedAt, e.EndedAt, e.Executor, e.Thread = f.first, mark.Wall, callstack.Goid(), mark.Thread.TID
+	e.Cycles, e.TotalCycles, e.Blocked = uint64(m.self), uint64(m.total), time.Duration(m.selfOff)
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
 	r.log = append(r.log, e)
@@ -263,33 +268,13 @@ func (c *cell) lose() {
 	c.unmeasured++
 }
 
-// pending is the record of a task in the log before it executes.
-type pending struct {
-	id        uint64
-	outer     uint64 // the task in which it executes
-	created   int64  // ticks
-	submitted int64  // 0: never
-	creator   uint64 // goroutine
-	submitter uint64
-}
-
-// entry is a finished task in the log.
-type entry struct {
-	pending
-	site       *site
-	start, end int64
-	m          measurement
-	goid       uint64
-	tid        int
-}
-
 // logging reserves a place in the log for a task that the caller creates now, or returns nil.
-func (r *Recorder) logging() *pending {
-	if r.opts.Log == 0 {
+func (r *Recorder) logging() *TaskRecord {
+	if r.Log <= 0 {
 		return nil
 	}
-	full := r.logged.Load() >= int64(r.opts.Log)
-	if !full && r.logged.Add(1) > int64(r.opts.Log) {
+	full := r.logged.Load() >= int64(r.Log)
+	if !full && r.logged.Add(1) > int64(r.Log) {
 		r.logged.Add(-1)
 		full = true
 	}
@@ -297,13 +282,13 @@ func (r *Recorder) logging() *pending {
 		r.unlogged.Add(1)
 		return nil
 	}
-	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: callstack.Goid()}
+	return &TaskRecord{ID: r.logIDs.Add(1), CreatedAt: cycles.Ticks(), Creator: callstack.Goid()}
 }
 
 // unlog returns the place of a task that does not execute, or not as a separate measured task.
-func (r *Recorder) unlog(p *pending) {
+func (r *Recorder) unlog(p *TaskRecord) {
 	switch {
-	case r.opts.Log == 0:
+	case r.Log <= 0:
 	case p == nil:
 		r.unlogged.Add(-1)
 	default:
@@ -312,10 +297,10 @@ func (r *Recorder) unlog(p *pending) {
 }
 
 // submitting is logging for a task that the calling goroutine creates and submits now.
-func (r *Recorder) submitting() *pending {
+func (r *Recorder) submitting() *TaskRecord {
 	p := r.logging()
 	if p != nil {
-		p.submitted, p.submitter = p.created, p.creator
+		p.SubmittedAt, p.Submitter = p.CreatedAt, p.Creator
 	}
 	return p
 }

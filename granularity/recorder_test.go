@@ -13,7 +13,7 @@ import (
 // The counter may be set back, as when a virtual machine moves. A task that ends before it begins
 // takes no time.
 func TestCounterStepsBack(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	s := rec.site(&siteKey{name: "x"})
 	for range 2 {
 		s.cell.add(&note{site: s, first: rec.began.tick + 1000, wall: -5000})
@@ -33,7 +33,7 @@ func TestCounterStepsBack(t *testing.T) {
 
 // A class keeps its name if the caller reuses the memory of it.
 func TestClassNameIsCopied(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	ctx := WithRecorder(context.Background(), rec)
 	name := []byte("first")
 	Do(ctx, unsafe.String(&name[0], len(name)), namedTask)
@@ -44,7 +44,7 @@ func TestClassNameIsCopied(t *testing.T) {
 // If the clock cannot show whether a task was off the processor, the profile does not claim that
 // none was.
 func TestBlockedIsUnknown(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	clock, err := cycles.Open(cycles.WallTSC)
 	if err != nil {
 		t.Fatal(err)

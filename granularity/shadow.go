@@ -42,7 +42,7 @@ type frame struct {
 	offCPU   int64 // ticks off the processor before the last Resume
 	nested   int64 // total cycles of directly nested tasks
 	nestOff  int64 // ticks off the processor in directly nested tasks
-	log      *pending
+	log      *TaskRecord
 }
 
 // stack is a stack of frames. There are none if the root has no site.
@@ -84,63 +84,57 @@ func (s *stack) innermost() *frame {
 // shadow is the stack of one goroutine. A task without nested tasks uses its first cache line only,
 // since thousands of stacks do not fit into the cache.
 type shadow struct {
-	g uintptr // see [cycles.Goroutine]
+	g atomic.Uintptr // see [cycles.Goroutine]; 0: no goroutine yet
 	stack
 	latest int64          // the last reading of the clock, if tasks have been nested in the root
 	on     *cycles.Thread // thread of that reading
 	paused *paused        // the last pause of the goroutine that was not resumed
-	_      [32]byte       // a multiple of the cache line, so that allocation aligns it
+	_      [32]byte       // a multiple of the cache line
 }
 
 // shadows holds the stacks of all goroutines that have executed tasks: as many as lived at the same
 // time, because the runtime reuses the structures of exited goroutines.
 var shadows struct {
-	recent [1024]hints
-	all    sync.Map // by the goroutine
+	table atomic.Pointer[[1 << shadowBits]shadow] // by the hash of the goroutine; nil at first
+	more  sync.Map                                // those for which it had no place, by goroutine
 }
 
-// hints show where to find the stacks of some goroutines with the same hash.
-type hints [4]hint
-
-// hint is the stack of a goroutine, or the fields of two that were set at the same time.
-type hint struct {
-	g  atomic.Uintptr
-	sh atomic.Pointer[shadow]
-}
-
-func hintsOf(g uintptr) *hints { return &shadows.recent[uint64(g)*0x9e3779b97f4a7c15>>54] }
+const (
+	shadowBits = 12
+	shadowWays = 4 // places in the table that a goroutine may have
+)
 
 // shadowOf returns the calling goroutine's stack. Later goroutines reuse it, but only one at a time,
 // which the race detector cannot see.
 //
 //go:norace
 func shadowOf(g uintptr) *shadow {
-	hints := hintsOf(g)
-	for i := range hints {
-		if h := &hints[i]; h.g.Load() == g {
-			if sh := h.sh.Load(); sh != nil && sh.g == g {
+	if t := shadows.table.Load(); t != nil {
+		for i, place := 0, hashOf(g); i < shadowWays; i++ {
+			if sh := &t[(place+i)%len(t)]; sh.g.Load() == g {
 				return sh
 			}
 		}
 	}
-	return findShadow(g, hints)
+	return newShadow(g)
 }
 
-// findShadow is the slow path of shadowOf.
-func findShadow(g uintptr, hints *hints) *shadow {
-	found, ok := shadows.all.Load(g)
-	if !ok {
-		found, _ = shadows.all.LoadOrStore(g, &shadow{g: g})
-	}
-	h := &hints[g/64%uintptr(len(hints))] // if all are in use
-	for i := range hints {
-		if hints[i].g.Load() == 0 {
-			h = &hints[i]
-			break
+func hashOf(g uintptr) int { return int(uint64(g) * 0x9e3779b97f4a7c15 >> (64 - shadowBits)) }
+
+// newShadow is the slow path of shadowOf.
+func newShadow(g uintptr) *shadow {
+	found, ok := shadows.more.Load(g)
+	t := shadows.table.Load()
+	for i, place := 0, hashOf(g); !ok && t != nil && i < shadowWays; i++ {
+		if sh := &t[(place+i)%len(t)]; sh.g.CompareAndSwap(0, g) {
+			return sh
 		}
 	}
-	h.sh.Store(found.(*shadow))
-	h.g.Store(g)
+	if !ok {
+		sh := new(shadow)
+		sh.g.Store(g)
+		found, _ = shadows.more.LoadOrStore(g, sh)
+	}
 	return found.(*shadow)
 }
 
@@ -151,13 +145,8 @@ func (sh *shadow) forget() {
 	if cycles.Reused || sh.depth() > 0 || sh.paused != nil {
 		return
 	}
-	shadows.all.Delete(sh.g)
-	hints := hintsOf(sh.g)
-	for i := range hints {
-		if hints[i].sh.CompareAndSwap(sh, nil) {
-			hints[i].g.Store(0)
-		}
-	}
+	shadows.more.CompareAndDelete(sh.g.Load(), sh)
+	sh.g.Store(0)
 }
 
 // An execution is the state that begin leaves for end. It is not copied: reading recently written
@@ -172,7 +161,7 @@ type execution struct {
 // begin starts the measurement of a task of the site on the calling goroutine.
 //
 //go:norace
-func (x *execution) begin(s *site, log *pending) {
+func (x *execution) begin(s *site, log *TaskRecord) {
 	r := s.rec
 	if !r.ready.Load() {
 		r.prepare()
@@ -184,7 +173,7 @@ func (x *execution) begin(s *site, log *pending) {
 	sh := shadowOf(cycles.Goroutine())
 	x.shadow = sh
 	if log != nil {
-		log.outer = sh.top()
+		log.Outer = sh.top()
 	}
 	f := sh.push()
 	f.site = s
@@ -253,7 +242,7 @@ func (sh *shadow) pop() {
 //go:norace
 func (sh *shadow) top() uint64 {
 	if log := sh.innermost().log; log != nil {
-		return log.id
+		return log.ID
 	}
 	return 0
 }
@@ -280,7 +269,7 @@ func (x *execution) end() {
 	}
 	// The rest is what finish does for a task without nesting, pauses, locks and log.
 	counted, wall := mark.CPU-f.start.CPU, mark.Wall-f.first
-	notes := notesOf(mark.Thread, sh.g)
+	notes := notesOf(mark.Thread, sh.g.Load())
 	note := notes.next()
 	note.site, note.first, note.wall = x.site, x.first, wall
 	note.self, note.off = max(counted-r.bias, 0), max(wall-max(counted, 0), 0)
@@ -312,7 +301,7 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	var kind noteKind
 	if n > 0 {
 		kind |= noteNested
-		if r.opts.AggregateNested {
+		if r.AggregateNested {
 			kind |= noteAggregated
 		}
 		sh.at(n-1).addNested(f, &m, kind)
@@ -333,7 +322,7 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	case f.log != nil:
 		r.enter(f, mark, &m)
 	}
-	notes := notesOf(mark.Thread, sh.g)
+	notes := notesOf(mark.Thread, sh.g.Load())
 	note := notes.next()
 	note.site, note.first, note.wall, note.self, note.off, note.kind = f.site, f.first, m.wall, m.self, m.selfOff, kind
 	note.turns = m.turns
@@ -397,10 +386,6 @@ func (r *Recorder) stayed(f *frame, mark *cycles.Mark) bool {
 		f.lock != 0 && !cycles.TurnsKnown() && mark.Thread == f.start.Thread
 }
 
-// A Paused measurement continues with [Paused.Resume]. The zero Paused was not measuring anything,
-// and resuming it does nothing.
-type Paused struct{ state *paused }
-
 // paused is what a goroutine has paused. Only that goroutine accesses it, except for shadow.
 type paused struct {
 	shadow *shadow
@@ -421,9 +406,9 @@ type paused struct {
 // Without it, the cycles of tasks that block are known only from a sample of such tasks. A pause
 // costs about 0.15 µs and one allocation. Its time belongs to the task's wall and blocked time.
 //
-// Outside a task Pause does nothing. A task that ends while paused is unmeasured, and so are the
-// enclosing tasks that were paused with it.
-func Pause() Paused { return Paused{shadowOf(cycles.Goroutine()).pause()} }
+// The goroutine must call Resume, once, before the paused tasks end and after the tasks begun during
+// the pause. Otherwise they are unmeasured. Outside a task, Pause and its Resume do nothing.
+func Pause() *paused { return shadowOf(cycles.Goroutine()).pause() }
 
 // pause takes all frames of the goroutine off its stack.
 //
@@ -473,17 +458,13 @@ func (sh *shadow) endPaused(r *Recorder, first int64) {
 	}
 }
 
-// Resume continues the measurement, on the goroutine's current thread. The goroutine that called
-// Pause must call it, once, before the paused tasks end and after the tasks begun during the pause.
-// Otherwise it does nothing and the paused tasks count as unmeasured.
-func (p Paused) Resume() {
-	if p.state != nil && p.state.shadow == shadowOf(cycles.Goroutine()) {
-		p.state.resume()
-	}
-}
-
+// Resume continues the measurement, on the goroutine's current thread. See [Pause].
+//
 //go:norace
-func (p *paused) resume() {
+func (p *paused) Resume() {
+	if p == nil || p.shadow != shadowOf(cycles.Goroutine()) {
+		return
+	}
 	sh := p.shadow
 	if p.depth() == 0 || p.over || sh.depth() > 0 || sh.paused != p {
 		return

@@ -9,7 +9,7 @@ import (
 
 // The part before and the part after sum to the whole.
 func TestSince(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 10_000}) // so that all are measured
+	rec := recorder(10_000) // so that all are measured
 	ctx := WithRecorder(context.Background(), rec)
 	do := func(class string, n, steps int) {
 		for range n {

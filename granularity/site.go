@@ -15,16 +15,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// A site is a place that tasks come from: their class, their pool, the call chain that created them
-// and the one that submitted them. Statistics are kept per site, and a task has one pointer to its
+// A site is a place that tasks come from: their class, their pool, and the call chain that created
+// and, with a pool, submitted them. Statistics are kept per site, and a task has one pointer to its
 // site.
 type site struct {
-	rec       *Recorder
-	class     *class
-	created   *callstack.Chain
-	submitted *callstack.Chain // nil: never submitted
-	pool      *poolName
-	key       siteKey
+	rec   *Recorder
+	class *class
+	key   siteKey
 
 	mode       atomic.Uint32 // a lockMode; 0 while no task after the first has left its thread
 	begun      atomic.Int32  // tasks started in the mode firstLocked
@@ -38,11 +35,10 @@ type site struct {
 
 // siteKey identifies a site. A class is identified by its function's address or by its name.
 type siteKey struct {
-	fn        uintptr
-	name      string
-	created   *callstack.Chain
-	submitted *callstack.Chain
-	pool      *poolName
+	fn    uintptr
+	name  string
+	chain *callstack.Chain
+	pool  *poolName // nil: executed inline
 }
 
 // class is one kind of task of one recorder.
@@ -70,12 +66,10 @@ type siteCache [cacheSize]atomic.Pointer[site]
 
 // site returns the site of the key, in about 5 ns if it is in the cache.
 func (r *Recorder) site(key *siteKey) *site {
-	h := uint64(key.fn) ^ uint64(uintptr(unsafe.Pointer(unsafe.StringData(key.name)))) ^
-		uint64(uintptr(unsafe.Pointer(key.created)))<<7 ^ uint64(uintptr(unsafe.Pointer(key.submitted)))<<13
+	h := uint64(key.fn) ^ uint64(uintptr(unsafe.Pointer(unsafe.StringData(key.name)))) ^ uint64(uintptr(unsafe.Pointer(key.chain)))<<7
 	slot := &r.cache[h*0x9e3779b97f4a7c15>>54]
 	s := slot.Load()
-	if s != nil && s.key.fn == key.fn && s.key.created == key.created && s.key.submitted == key.submitted &&
-		s.key.pool == key.pool && s.key.name == key.name {
+	if s != nil && s.key.fn == key.fn && s.key.chain == key.chain && s.key.pool == key.pool && s.key.name == key.name {
 		return s
 	}
 	s = r.findSite(*key)
@@ -89,7 +83,7 @@ type usualSite struct{ atomic.Pointer[site] }
 // site returns the site of the pool's tasks that execute the function and are created and submitted
 // by the chain.
 func (u *usualSite) site(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
-	if s := u.Load(); s != nil && s.key.fn == fn && s.key.created == chain {
+	if s := u.Load(); s != nil && s.key.fn == fn && s.key.chain == chain {
 		return s
 	}
 	return u.other(r, pool, fn, chain)
@@ -97,12 +91,15 @@ func (u *usualSite) site(r *Recorder, pool *poolName, fn uintptr, chain *callsta
 
 // other implements site if the site is not the usual one, or there is none yet.
 func (u *usualSite) other(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
-	s := r.site(&siteKey{fn: fn, created: chain, submitted: chain, pool: pool})
+	s := r.site(&siteKey{fn: fn, chain: chain, pool: pool})
 	if s != r.other {
 		u.CompareAndSwap(nil, s)
 	}
 	return s
 }
+
+// maxSites limits the number of sites of a recorder.
+const maxSites = 2048
 
 // findSite is the slow path of site. Beyond the limit, it returns a site of a class "(other)".
 func (r *Recorder) findSite(key siteKey) *site {
@@ -111,7 +108,7 @@ func (r *Recorder) findSite(key siteKey) *site {
 	if s := r.sites[key]; s != nil {
 		return s
 	}
-	if len(r.sites) >= r.opts.MaxSites {
+	if len(r.sites) >= maxSites {
 		return r.other
 	}
 	return r.addSite(key)
@@ -129,7 +126,7 @@ func (r *Recorder) addSite(key siteKey) *site {
 		c = &class{name: name, series: series.Series{Shift: seriesShift}}
 		r.classes[name] = c
 	}
-	s := &site{rec: r, class: c, created: key.created, submitted: key.submitted, pool: key.pool, key: key}
+	s := &site{rec: r, class: c, key: key}
 	s.mode.Store(firstLocked)
 	r.sites[key] = s
 	return s
@@ -216,8 +213,8 @@ func (s *site) startRegion() *trace.Region {
 		return nil
 	}
 	ctx := context.Background()
-	if s.pool != nil && s.pool.name != "" {
-		ctx = s.pool.context()
+	if pool := s.key.pool; pool != nil && pool.name != "" {
+		ctx = pool.context()
 	}
 	return trace.StartRegion(ctx, s.class.name)
 }

@@ -43,16 +43,12 @@ func (r *Recorder) Profile() *Profile {
 		Samples:  samples,
 		Pauses:   pauses,
 	}
-	if now.usage.known {
+	if now.cpu > 0 {
 		p.Run = newSample(&r.began, &now, base.Monotonic(now.tick))
 		w := processWaits()
 		p.Run.Ready, p.Run.Delayed = max(0, w.ready-r.waited.ready), max(0, w.delayed-r.waited.delayed)
 	}
-	p.Overhead, p.OverheadOrigin = r.overhead, "the cost of an empty task, measured when the recorder was made"
-	if p.Overhead == 0 {
-		p.Overhead, p.OverheadOrigin = empty.known(), "the cost of an empty task"
-	}
-	if p.Overhead == 0 {
+	if p.Overhead, p.OverheadOrigin = empty.known(), "the cost of an empty task"; p.Overhead == 0 {
 		p.OverheadOrigin = "not known, because the process was busy when the recorder and the profile were made"
 	}
 	if info.Hz == r.base.Hz {
@@ -84,20 +80,21 @@ type snapshot struct {
 // add adds one site to its class.
 func (s *snapshot) add(from *site) {
 	var place Site
+	var sum Class
+	var gone left
 	c := &from.cell
 	c.mu.Lock()
 	place.Cycles.Merge(&c.cycles)
 	place.WallNS.Merge(&c.wall)
 	place.BlockedNS.Merge(&c.blocked)
-	unmeasured, nested, aggregated := c.unmeasured, c.nested, c.aggregated
-	var gone left
+	sum.Unmeasured, sum.Nested, sum.Aggregated = c.unmeasured, c.nested, c.aggregated
 	if c.left != nil {
 		gone.wall.Merge(&c.left.wall)
 		gone.sampled.Merge(&c.left.sampled)
 		gone.cycles.Merge(&c.left.cycles)
 	}
 	c.mu.Unlock()
-	if place.Cycles.Count()+gone.wall.Count()+gone.cycles.Count()+unmeasured+nested+aggregated == 0 {
+	if place.Cycles.Count()+gone.wall.Count()+gone.cycles.Count()+sum.Unmeasured+sum.Nested+sum.Aggregated == 0 {
 		return
 	}
 	into := s.classes[from.class]
@@ -105,29 +102,21 @@ func (s *snapshot) add(from *site) {
 		into = &Class{Name: from.class.name}
 		s.classes[from.class] = into
 	}
-	into.Unmeasured += unmeasured
-	into.Longest = max(into.Longest, time.Duration(gone.wall.Max()))
-	into.Nested += nested
-	into.Aggregated += aggregated
-	if !gone.estimate(&place, 1e9/s.p.Hz) {
-		into.Unmeasured += gone.wall.Count()
+	sum.Longest = time.Duration(gone.wall.Max())
+	if gone.estimate(&place, 1e9/s.p.Hz) {
+		sum.Estimated = gone.wall.Count()
 	} else {
-		into.Estimated += gone.wall.Count()
+		sum.Unmeasured += gone.wall.Count()
 	}
 	s.finishSite(from, &place)
-	into.Tasks += place.Tasks
-	if pool := from.pool; pool != nil && into.Workers >= 0 {
-		if n := int(pool.workers.Load()); n > 0 {
-			into.Workers = max(into.Workers, n)
-		} else {
-			into.Workers = unlimited
-		}
-	} else {
+	sum.Tasks, sum.Cycles, sum.WallNS, sum.BlockedNS = place.Tasks, place.Cycles, place.WallNS, place.BlockedNS
+	if pool := from.key.pool; pool != nil {
+		sum.Workers = int(pool.workers.Load())
+	}
+	free := sum.Workers <= 0 || into.Workers == unlimited
+	if into.Add(&sum); free {
 		into.Workers = unlimited
 	}
-	into.Cycles.Merge(&place.Cycles)
-	into.WallNS.Merge(&place.WallNS)
-	into.BlockedNS.Merge(&place.BlockedNS)
 	into.Sites = append(into.Sites, place)
 }
 
@@ -183,7 +172,7 @@ func (s *snapshot) build() {
 		s.p.Classes = append(s.p.Classes, *c)
 	}
 	s.p.sort()
-	order.Stable(s.entries, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
+	order.Stable(s.entries, func(a, b entry) int { return cmp.Compare(a.EndedAt, b.EndedAt) })
 	for i := range s.entries {
 		s.p.Log = append(s.p.Log, s.record(&s.entries[i]))
 	}
@@ -196,10 +185,9 @@ func (s *snapshot) finishSite(site *site, place *Site) {
 	if s.p.Accuracy != string(cycles.UpperBound) { // which does not show whether a task was off the processor
 		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
 	}
-	if site.pool != nil {
-		place.Pool = site.pool.name
+	if place.Created = frames(site.key.chain); site.key.pool != nil {
+		place.Pool, place.Submitted = site.key.pool.name, frames(site.key.chain)
 	}
-	place.Created, place.Submitted = frames(site.created), frames(site.submitted)
 }
 
 // finishSeries converts ticks to times. The last bin ends now.
@@ -227,21 +215,17 @@ func (s *snapshot) finishSeries(c *Class, from *class) {
 
 // record makes the public record of a task.
 func (s *snapshot) record(e *entry) TaskRecord {
-	base := s.base
-	t := TaskRecord{
-		ID: e.id, Outer: e.outer, Class: e.site.class.name,
-		Created: frames(e.site.created), Submitted: frames(e.site.submitted),
-		CreatedAt: base.Monotonic(e.created), StartedAt: base.Monotonic(e.start), EndedAt: base.Monotonic(e.end),
-		Creator: e.creator, Submitter: e.submitter, Executor: e.goid, Thread: e.tid,
-		Cycles: uint64(e.m.self), TotalCycles: uint64(e.m.total),
-		Blocked: time.Duration(base.NS(e.m.selfOff)),
+	t := e.TaskRecord
+	t.Class, t.Created = e.site.class.name, frames(e.site.key.chain)
+	if pool := e.site.key.pool; pool != nil {
+		t.Pool, t.Submitted = pool.name, frames(e.site.key.chain)
 	}
-	if e.submitted != 0 {
-		t.SubmittedAt = base.Monotonic(e.submitted)
+	for _, at := range []*int64{&t.CreatedAt, &t.SubmittedAt, &t.StartedAt, &t.EndedAt} {
+		if *at != 0 { // it was executed inline
+			*at = s.base.Monotonic(*at)
+		}
 	}
-	if e.site.pool != nil {
-		t.Pool = e.site.pool.name
-	}
+	t.Blocked = time.Duration(s.base.NS(int64(t.Blocked)))
 	return t
 }
 
@@ -278,7 +262,7 @@ func (s *snapshot) warn(info cycles.Info) {
 		add("%s: %s cycles are estimated from a sample of such tasks.", format.Plural(estimated, "task blocked", "tasks blocked"), one(estimated, "its", "their"))
 	}
 	if other := s.classes[s.r.other.class]; other != nil {
-		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(s.r.opts.MaxSites, "place creates", "places create"), tasks(other.Tasks))
+		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(maxSites, "place creates", "places create"), tasks(other.Tasks))
 	}
 	if run := &p.Run; run.Throttles > 0 {
 		add("The control group of the process used up its quota %s and lost processors for %s, summed over them: tasks that count as running did not run then.",
@@ -288,7 +272,7 @@ func (s *snapshot) warn(info cycles.Info) {
 		add("%s did not fit into their table.", format.Plural(n, "call chain", "call chains"))
 	}
 	if p.LogDropped > 0 {
-		add("The log holds the first %s; %s counted only.", format.Plural(s.r.opts.Log, "task", "tasks"), format.Plural(p.LogDropped, "more was", "more were"))
+		add("The log holds the first %s; %s counted only.", format.Plural(s.r.Log, "task", "tasks"), format.Plural(p.LogDropped, "more was", "more were"))
 	}
 }
 

@@ -2,10 +2,9 @@ package granularity
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
@@ -14,8 +13,8 @@ import (
 
 // SweepPoint is the result for one number of tasks, or for one value of another parameter.
 type SweepPoint struct {
-	Value string // of the parameter; "" in a sweep over numbers of tasks
-	Tasks int
+	Value string          // of the parameter
+	Tasks int             // if that is the parameter
 	Times []time.Duration // of the runs, in order
 	Mean  time.Duration   // geometric
 	// Speedup is the ratio to the first number of tasks, by geometric means; [Low, High] is its
@@ -25,28 +24,25 @@ type SweepPoint struct {
 	Profile *Profile
 }
 
-// SweepResult has one point for each number of tasks, in the order given.
-type SweepResult []SweepPoint
-
 // Sweep runs a workload cut into different numbers of tasks and compares the times, as tables 10 to
 // 12 of the paper do. The first number is the base, and each is run as often as runs:
 //
-//	result := granularity.Sweep(10, func(tasks int) { analyse(files, tasks) }, 570, 285, 16)
-//	fmt.Print(result)
+//	points := granularity.Sweep(10, func(tasks int) { analyse(files, tasks) }, 570, 285, 16)
+//	text.WriteTable(os.Stdout, granularity.SweepTable("tasks", points), text.Options{})
 //
 // The runs of all numbers of tasks are interleaved; one round before the first is not counted. The
 // intervals are Welch's t intervals on the logarithms of the times. At least three runs are made. It
 // panics if a number of tasks is less than 1, or none is given.
-func Sweep(runs int, run func(tasks int), counts ...int) SweepResult {
+func Sweep(runs int, run func(tasks int), counts ...int) []SweepPoint {
 	if len(counts) == 0 || slices.Min(counts) < 1 {
 		panic("granularity: Sweep of less than one task")
 	}
-	result := make(SweepResult, len(counts))
+	points := make([]SweepPoint, len(counts))
 	for turn := range max(runs, 3) + 1 {
-		for i := range result {
-			i = (i + turn) % len(result)
-			p := &result[i]
-			p.Tasks = counts[i]
+		for i := range points {
+			i = (i + turn) % len(points)
+			p := &points[i]
+			p.Tasks, p.Value = counts[i], strconv.Itoa(counts[i])
 			from := monotime.Now()
 			run(p.Tasks)
 			if took := time.Duration(monotime.Now() - from); turn > 0 {
@@ -54,15 +50,14 @@ func Sweep(runs int, run func(tasks int), counts ...int) SweepResult {
 			}
 		}
 	}
-	result.Compare()
-	return result
+	compare(points)
+	return points
 }
 
-// Compare computes Mean, Speedup, Low and High of all points from their Times. Each point must have
-// one, and at least two for an interval.
-func (r SweepResult) Compare() {
-	for i := range r {
-		r[i].compare(r[0].Times)
+// compare computes Mean, Speedup, Low and High of all points from their Times.
+func compare(points []SweepPoint) {
+	for i := range points {
+		points[i].compare(points[0].Times)
 	}
 }
 
@@ -129,10 +124,9 @@ func (p *Profile) work() (tasks, executed, overhead float64) {
 	return tasks, executed, tasks * float64(p.Overhead)
 }
 
-// predicted returns the time of a point: that of the first, changed as the sum of work and overhead
+// predicted returns the time of a point: that of the base, changed as the sum of work and overhead
 // changes with the number of tasks. It is not known without profiles.
-func (r SweepResult) predicted(p *SweepPoint) (result.Value, bool) {
-	base := &r[0]
+func (p *SweepPoint) predicted(base *SweepPoint) (result.Value, bool) {
 	if base.Profile == nil || p.Profile == nil {
 		return result.Value{}, false
 	}
@@ -144,9 +138,12 @@ func (r SweepResult) predicted(p *SweepPoint) (result.Value, bool) {
 	return result.Int(time.Duration(float64(base.Mean) * (work + n*float64(base.Profile.Overhead)) / (work + overhead))), true
 }
 
-// Table returns the points with their times, what was predicted of them, the overhead of their
-// tasks, and the sizes of the class with the most tasks.
-func (r SweepResult) Table(parameter string) *result.Table {
+// SweepTable compares the points with the first one: it computes Mean, Speedup, Low and High from
+// their Times. Each must have one, and at least two for an interval. It returns a table of the
+// points with their times and, if there are profiles, what was predicted of them, the overhead of
+// their tasks, and the sizes of the class with the most tasks.
+func SweepTable(parameter string, points []SweepPoint) *result.Table {
+	compare(points)
 	largest := func(of func(p *Profile, c *Class) result.Value) func(*SweepPoint) (result.Value, bool) {
 		return func(s *SweepPoint) (result.Value, bool) {
 			if s.Profile == nil || len(s.Profile.Classes) == 0 {
@@ -168,7 +165,8 @@ func (r SweepResult) Table(parameter string) *result.Table {
 	columns := []result.Column[SweepPoint]{
 		{Name: "value", Title: parameter, Help: "the value of the parameter", Value: result.Texts(func(s *SweepPoint) string { return s.Value })},
 		{Name: "time", Title: "time", Unit: result.Duration, Quotient: result.Single, Help: "the geometric mean of the runs", Value: result.Ints(func(s *SweepPoint) time.Duration { return s.Mean })},
-		{Name: "predicted", Title: "predicted", Unit: result.Duration, Quotient: result.Single, Help: "the time of the first value, changed as work and overhead change with the number of tasks", Value: r.predicted},
+		{Name: "predicted", Title: "predicted", Unit: result.Duration, Quotient: result.Single, Help: "the time of the first value, changed as work and overhead change with the number of tasks",
+			Value: func(s *SweepPoint) (result.Value, bool) { return s.predicted(&points[0]) }},
 		{Name: "speedup", Title: "speed-up", Unit: result.Number, Quotient: result.Single, Help: "over the first value", Value: result.Floats(func(s *SweepPoint) float64 { return s.Speedup })},
 		{Name: "low", Title: "low", Unit: result.Number, Quotient: result.Single, Help: "the begin of its interval of 95 %", Value: interval(func(s *SweepPoint) float64 { return s.Low })},
 		{Name: "high", Title: "high", Unit: result.Number, Quotient: result.Single, Help: "the end of its interval of 95 %", Value: interval(func(s *SweepPoint) float64 { return s.High })},
@@ -191,17 +189,10 @@ func (r SweepResult) Table(parameter string) *result.Table {
 		{Name: "diagnosis", Title: "diagnosis", Note: true, Help: "of that class", Value: largest(func(_ *Profile, c *Class) result.Value { return result.Str(string(c.Diagnosis)) })},
 		{Name: "class", Title: "class", Unit: result.Func, Note: true, Help: "the class with the most tasks", Value: largest(func(_ *Profile, c *Class) result.Value { return result.Str(c.Name) })},
 	}
-	t := result.New(columns, r, 0)
+	if !slices.ContainsFunc(points, func(p SweepPoint) bool { return p.Profile != nil }) {
+		columns = slices.DeleteFunc(columns[:6], func(c result.Column[SweepPoint]) bool { return c.Name == "predicted" })
+	}
+	t := result.New(columns, points, 0)
 	t.Title = "Times and tasks by " + parameter
 	return t
-}
-
-// String returns a text table, one line for each number of tasks.
-func (r SweepResult) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%8s %12s %9s  %s\n", "tasks", "time", "speed-up", "95 % interval")
-	for _, p := range r {
-		fmt.Fprintf(&b, "%8d %12s %8.2fx  %.2f – %.2f\n", p.Tasks, duration(float64(p.Mean)), p.Speedup, p.Low, p.High)
-	}
-	return b.String()
 }

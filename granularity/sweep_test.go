@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -64,10 +63,16 @@ func TestT975(t *testing.T) {
 	}
 }
 
-func TestSweepText(t *testing.T) {
-	r := SweepResult{{Tasks: 8, Speedup: 1, Low: 1, High: 1}, {Tasks: 4, Speedup: 1.5, Low: 1.2, High: 1.8}, {Tasks: 2, Speedup: 2, Low: 0.9, High: 4}}
-	if s := r.String(); strings.Count(s, "\n") != 4 || !strings.Contains(s, "1.50x  1.20 – 1.80") {
-		t.Errorf("the table is\n%s", s)
+// Without profiles, the table has only the times.
+func TestSweepTableOfTimes(t *testing.T) {
+	ms := time.Millisecond
+	table := SweepTable("tasks", []SweepPoint{{Value: "8", Times: []time.Duration{3 * ms, 3 * ms}}, {Value: "4", Times: []time.Duration{2 * ms, 2 * ms}}})
+	var got []string
+	for k, head := range table.Columns {
+		got = append(got, head.Name+" "+head.Format(&table.Rows[1][k]))
+	}
+	if want := []string{"value 4", "time 2 ms", "speedup 1.50", "low 1.50", "high 1.50"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -81,14 +86,13 @@ func TestSweepPredicts(t *testing.T) {
 		p.Classes = []Class{c}
 		return p
 	}
-	r := SweepResult{
+	points := []SweepPoint{
 		{Value: "1", Times: []time.Duration{4 * time.Millisecond, 4 * time.Millisecond}, Profile: profile(2000, time.Microsecond)},
 		{Value: "2", Times: []time.Duration{2 * time.Millisecond, 2 * time.Millisecond}, Profile: profile(1000, 2*time.Microsecond)},
 		{Value: "3", Times: []time.Duration{time.Millisecond}},
 	}
-	r.Compare()
 	got := map[string][]string{}
-	table := r.Table("GRAIN")
+	table := SweepTable("GRAIN", points)
 	for k, head := range table.Columns {
 		for _, row := range table.Rows {
 			got[head.Name] = append(got[head.Name], head.Format(&row[k]))

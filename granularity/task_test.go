@@ -25,9 +25,9 @@ func busy(d time.Duration) {
 // The self times of a task and of all nested tasks sum to its total exactly.
 func TestNestedSelvesSumToRoot(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{Log: 1000})
+	rec := recorder(1000)
 	ctx := WithRecorder(context.Background(), rec)
-	p := NewPool(PoolOptions{Name: "outer", Workers: 2, Recorder: rec})
+	p := &Pool{Name: "outer", Workers: 2, Recorder: rec}
 	for range 20 {
 		p.Submit(func() {
 			busy(20 * time.Microsecond)
@@ -93,7 +93,8 @@ func TestAggregateNested(t *testing.T) {
 // should be: busy uses wall time, so on a busy machine it may execute little.
 func aggregates(t *testing.T) bool {
 	t.Helper()
-	each, whole := recorder(RecorderOptions{}), recorder(RecorderOptions{AggregateNested: true})
+	each, whole := NewRecorder(), NewRecorder()
+	whole.AggregateNested = true
 	for _, rec := range []*Recorder{each, whole} {
 		ctx := WithRecorder(context.Background(), rec)
 		Do(ctx, "outer", func(ctx context.Context) error {
@@ -113,8 +114,8 @@ func aggregates(t *testing.T) bool {
 
 // Tasks of one class that come from different places have a site each.
 func TestSites(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 10})
-	p := NewPool(PoolOptions{Name: "named", Recorder: rec})
+	rec := recorder(10)
+	p := &Pool{Name: "named", Recorder: rec}
 	const name = "github.com/bottleneck-go/bottleneck/granularity.made"
 	submitHere(p)
 	submitThere(p)
@@ -156,9 +157,9 @@ func (l *limited) method()            { l.n++ }
 type limited struct{ n int }
 
 func TestClassNames(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	Do(WithRecorder(context.Background(), rec), "", namedTask)
-	p := NewPool(PoolOptions{Recorder: rec})
+	p := &Pool{Recorder: rec}
 	p.Submit((&limited{}).method)
 	p.Close()
 	prof := rec.Profile()
@@ -168,24 +169,24 @@ func TestClassNames(t *testing.T) {
 }
 
 func TestSiteLimit(t *testing.T) {
-	rec := recorder(RecorderOptions{MaxSites: 10})
+	rec := NewRecorder()
 	ctx := WithRecorder(context.Background(), rec)
-	for i := range 50 {
+	for i := range maxSites + 40 {
 		Do(ctx, "class "+strconv.Itoa(i), namedTask)
 	}
 	prof := rec.Profile()
-	if c := classNamed(t, prof, "(other)"); c.Executions() != 41 || len(prof.Classes) > 11 {
-		t.Errorf("%d tasks in (other), %d classes; want 41 and at most 10 with it", c.Tasks, len(prof.Classes))
+	if c := classNamed(t, prof, "(other)"); c.Executions() != 41 || len(prof.Classes) > maxSites+1 {
+		t.Errorf("%d tasks in (other), %d classes; want 41 and at most 2048 with it", c.Tasks, len(prof.Classes))
 	}
 	Do(ctx, "one more", namedTask)
 	prof = rec.Profile()
-	if len(prof.Warnings) == 0 || !strings.Contains(strings.Join(prof.Warnings, " "), "10 places create tasks: 42 tasks") {
+	if len(prof.Warnings) == 0 || !strings.Contains(strings.Join(prof.Warnings, " "), "2,048 places create tasks: 42 tasks") {
 		t.Errorf("no warning about the limit, or a wrong one: %q", prof.Warnings)
 	}
 }
 
 func TestLogLimit(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 5})
+	rec := recorder(5)
 	ctx := WithRecorder(context.Background(), rec)
 	for range 12 {
 		Do(ctx, "x", namedTask)
@@ -198,11 +199,11 @@ func TestLogLimit(t *testing.T) {
 // Tasks that never execute, or not as tasks of their own, take no entry of the log.
 func TestLogPlaces(t *testing.T) {
 	for name, test := range map[string]struct {
-		opts  RecorderOptions
-		tasks int // in the log
-		f     func(rec *Recorder)
+		aggregate bool
+		tasks     int // in the log
+		f         func(rec *Recorder)
 	}{
-		"TryGo": {RecorderOptions{Log: 5}, 3, func(rec *Recorder) {
+		"TryGo": {false, 3, func(rec *Recorder) {
 			g := Group{Recorder: rec}
 			g.SetLimit(0)
 			for range 20 {
@@ -214,8 +215,8 @@ func TestLogPlaces(t *testing.T) {
 			}
 			g.Wait()
 		}},
-		"SubmitContext": {RecorderOptions{Log: 5}, 1, func(rec *Recorder) {
-			p := NewPool(PoolOptions{Workers: 1, Queue: -1, Recorder: rec})
+		"SubmitContext": {false, 1, func(rec *Recorder) {
+			p := &Pool{Workers: 1, Queue: -1, Recorder: rec}
 			release := make(chan bool)
 			p.Submit(func() { <-release })
 			for range 20 {
@@ -226,7 +227,7 @@ func TestLogPlaces(t *testing.T) {
 			close(release)
 			p.Close()
 		}},
-		"never resumed": {RecorderOptions{Log: 5}, 3, func(rec *Recorder) {
+		"never resumed": {false, 3, func(rec *Recorder) {
 			ctx := WithRecorder(context.Background(), rec)
 			for range 20 {
 				Do(ctx, "x", func(context.Context) error { Pause(); return nil })
@@ -235,7 +236,7 @@ func TestLogPlaces(t *testing.T) {
 				Do(ctx, "y", namedTask)
 			}
 		}},
-		"aggregated": {RecorderOptions{Log: 5, AggregateNested: true}, 4, func(rec *Recorder) {
+		"aggregated": {true, 4, func(rec *Recorder) {
 			for range 4 {
 				Do(WithRecorder(context.Background(), rec), "outer", func(ctx context.Context) error {
 					for range 20 {
@@ -246,7 +247,8 @@ func TestLogPlaces(t *testing.T) {
 			}
 		}},
 	} {
-		rec := recorder(test.opts)
+		rec := recorder(5)
+		rec.AggregateNested = test.aggregate
 		test.f(rec)
 		if p := rec.Profile(); len(p.Log) != test.tasks || p.LogDropped != 0 {
 			t.Errorf("%s: %d tasks in the log, %d dropped; want %d, 0", name, len(p.Log), p.LogDropped, test.tasks)
@@ -255,7 +257,7 @@ func TestLogPlaces(t *testing.T) {
 }
 
 func TestDoPassesThrough(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	ctx := WithRecorder(context.Background(), rec)
 	failure := errors.New("failure")
 	if err := Do(ctx, "error", func(context.Context) error { return failure }); err != failure {
@@ -288,7 +290,7 @@ func TestNoThreadIsLeftLocked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at threads in /proc")
 	}
-	rec := recorder(RecorderOptions{Log: 1000}) // so that tasks are locked
+	rec := recorder(1000) // so that tasks are locked
 	ctx := WithRecorder(context.Background(), rec)
 	tid := func() int {
 		runtime.LockOSThread()
@@ -328,8 +330,8 @@ func TestNoThreadIsLeftLocked(t *testing.T) {
 // A task that unlocks its goroutine and moves is counted but not measured.
 func TestUnlockInTask(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{})
-	p := NewPool(PoolOptions{Workers: 6, Recorder: rec})
+	rec := NewRecorder()
+	p := &Pool{Workers: 6, Recorder: rec}
 	var wg sync.WaitGroup
 	for range 300 {
 		wg.Add(1)
@@ -351,7 +353,7 @@ func TestUnlockInTask(t *testing.T) {
 		t.Errorf("diagnosis %s although %d of 300 were not measured", c.Diagnosis, c.Unmeasured)
 	}
 	// Tasks that follow are measured correctly.
-	p = NewPool(PoolOptions{Workers: 6, Recorder: rec})
+	p = &Pool{Workers: 6, Recorder: rec}
 	for range 100 {
 		p.Submit(func() { busy(10 * time.Microsecond) })
 	}
@@ -362,10 +364,10 @@ func TestUnlockInTask(t *testing.T) {
 }
 
 func TestPauseMisuse(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 100}) // so that tasks are locked, and measured even if preempted
+	rec := recorder(100) // so that tasks are locked, and measured even if preempted
 	ctx := WithRecorder(context.Background(), rec)
 	Pause().Resume() // outside of a task
-	Paused{}.Resume()
+	(*paused)(nil).Resume()
 	Do(ctx, "twice", func(context.Context) error {
 		p := Pause()
 		p.Resume()
@@ -404,9 +406,9 @@ func locked() bool {
 
 // However a pause ends, the goroutine is locked to its thread only as often as the user locked it.
 func TestPauseAndLocks(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 1000})
+	rec := recorder(1000)
 	ctx := WithRecorder(context.Background(), rec)
-	var late Paused
+	var late *paused
 	for name, f := range map[string]func(){
 		"never resumed": func() { Do(ctx, "x", func(context.Context) error { Pause(); return nil }) },
 		"panic":         func() { panicOf(func() { Do(ctx, "x", func(context.Context) error { Pause(); panic(1) }) }) },
@@ -452,8 +454,8 @@ func TestPauseAndLocks(t *testing.T) {
 
 // Events in a pause are not the task's work, whatever thread runs afterwards.
 func TestPauseLeavesOut(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 100})
-	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
+	rec := recorder(100)
+	p := &Pool{Workers: 4, Recorder: rec}
 	for range 40 {
 		p.Submit(func() {
 			busy(100 * time.Microsecond)
@@ -488,7 +490,7 @@ func TestPauseLeavesOut(t *testing.T) {
 }
 
 func TestPauseAllocatesOnce(t *testing.T) {
-	ctx := WithRecorder(context.Background(), recorder(RecorderOptions{}))
+	ctx := WithRecorder(context.Background(), NewRecorder())
 	f := func(context.Context) error { Pause().Resume(); return nil }
 	if n := testing.AllocsPerRun(1000, func() { Do(ctx, "x", f) }); n > 1.01 {
 		t.Errorf("%g allocations a pause", n)
@@ -496,7 +498,7 @@ func TestPauseAllocatesOnce(t *testing.T) {
 }
 
 func TestDoDoesNotAllocate(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := NewRecorder()
 	ctx := WithRecorder(context.Background(), rec)
 	Do(ctx, "x", namedTask)
 	if n := testing.AllocsPerRun(1000, func() { Do(ctx, "x", namedTask) }); n > 0.01 {

@@ -16,8 +16,8 @@ func TestTasksAreRegions(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("a trace is being recorded already")
 	}
-	rec := recorder(RecorderOptions{})
-	p := NewPool(PoolOptions{Name: "indexer", Workers: 2, Recorder: rec})
+	rec := NewRecorder()
+	p := &Pool{Name: "indexer", Workers: 2, Recorder: rec}
 	g := Group{Name: "fetchers", Recorder: rec}
 	ctx := WithRecorder(context.Background(), rec)
 

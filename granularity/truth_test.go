@@ -38,7 +38,7 @@ func (tr *truth) spin(d time.Duration) {
 // Tasks in a pool are measured as accurately as the clock measures spinning: pure computation, and
 // computation on both sides of a pause in which they change threads.
 func TestTasksAreTrue(t *testing.T) {
-	rec := recorder(RecorderOptions{Log: 1000})
+	rec := recorder(1000)
 	if p := rec.Profile(); p.Accuracy == string(cycles.UpperBound) {
 		t.Skip("no source of reference cycles")
 	}
@@ -83,10 +83,10 @@ func TestTasksAreTrue(t *testing.T) {
 // brackets, and the median of their relative distance from them.
 func tasksInside(workers int, work func(tr *truth)) (inside, all int, median float64) {
 	base := cycles.TimebaseOf()
-	rec := recorder(RecorderOptions{Log: 1000})
+	rec := recorder(1000)
 	varies := readingVaries(rec.clock)
 	truths := make([]truth, 200)
-	p := NewPool(PoolOptions{Workers: workers, Recorder: rec})
+	p := &Pool{Workers: workers, Recorder: rec}
 	for i := range truths {
 		p.Submit(func() { work(&truths[i]) })
 	}
@@ -136,7 +136,7 @@ func TestPauseIsNotCounted(t *testing.T) {
 	}
 	var got, bias int64
 	for range 20 { // other programs may use the processor, which changes the cost of system calls
-		rec := recorder(RecorderOptions{})
+		rec := NewRecorder()
 		rec.bias, rec.clock, rec.anywhere = 0, clock, false
 		ctx := WithRecorder(context.Background(), rec)
 		little := func(class string, f func(context.Context) error) int64 { // of many; the minimum itself may be from a clock that stood still

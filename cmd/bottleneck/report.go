@@ -460,7 +460,7 @@ func (w *taskWindows) double() {
 	half := w.list[:0]
 	for i := 0; i < len(w.list); i += 2 {
 		a, b := w.list[i], w.list[i+1]
-		a.To, a.Part = b.To, granularity.Merge(a.Part, b.Part)
+		a.To, a.Part = b.To, granularity.Join(a.Part, b.Part)
 		w.classes += len(a.Part.Classes)
 		half = append(half, a)
 	}

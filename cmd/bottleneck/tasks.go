@@ -243,13 +243,13 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string, das
 	if err != nil {
 		return err
 	}
-	table := points.Table(s.name)
+	table := granularity.SweepTable(s.name, points)
 	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return sweepForms[form](w, table, d) })
 }
 
 // measure runs the command for all values in turn, several times. The last run of each is traced;
 // the others are, too, unless the command is a test, which prints its time.
-func (s *sweeper) measure(ctx context.Context) (points granularity.SweepResult, err error) {
+func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint, err error) {
 	targets := make([]*target, len(s.values))
 	for i, value := range s.values {
 		points = append(points, granularity.SweepPoint{Value: value})
@@ -273,7 +273,6 @@ func (s *sweeper) measure(ctx context.Context) (points granularity.SweepResult, 
 			}
 		}
 	}
-	points.Compare()
 	return points, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/examples/internal/advised"
 )
 
 // index has the documents that contain each word. Word w is in about one of w+2 documents.
@@ -71,7 +71,7 @@ func intersect(a, b []uint32) []uint32 {
 // there are processors, and returns the total number of hits.
 //
 //go:noinline
-func (x *index) searchAll(queries [][]int, tasks int, g *granularity.Group) (int, error) {
+func (x *index) searchAll(queries [][]int, tasks int, g advised.Group) (int, error) {
 	var sum atomic.Int64
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range tasks {

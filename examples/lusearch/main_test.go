@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/examples/internal/advised"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -17,10 +18,10 @@ func TestRun(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "lusearch.json")
 	var b strings.Builder
-	if err := (options{queries: 500, runs: 3, json: file}).run(&b); err != nil {
+	if err := advised.Run(&b, example(500), advised.Options{Runs: 3, JSON: file}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to split") || !strings.Contains(b.String(), "searchAll (index.go:") {
+	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to change") || !strings.Contains(b.String(), "searchAll (index.go:") {
 		t.Errorf("no result:\n%s", b.String())
 	}
 	f, err := os.Open(file)

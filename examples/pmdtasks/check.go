@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/examples/internal/advised"
 )
 
 // sources makes files of about 300 bytes, each slightly different.
@@ -52,67 +53,26 @@ func violations(file string) (n int) {
 	return n + max(depth, 0)
 }
 
-// A pool executes tasks. Close waits for them.
-type pool interface {
-	Submit(task func()) error
-	Close() error
-}
-
-// checkAll checks the files, some in each task, and returns the number of all violations. It closes
-// the pool. (It is not inlined, so that its name in the profile is a plain one.)
+// checkAll checks the files, some in each task, and returns the number of all violations. (It is not
+// inlined, so that its name in the profile is a plain one.)
 //
 //go:noinline
-func checkAll(files []string, each int, p pool) int {
+func checkAll(files []string, each int, g advised.Group) (int, error) {
 	var sum atomic.Int64
-	for len(files) > 0 {
-		n := min(each, len(files))
-		group := files[:n]
-		files = files[n:]
-		task := func() { sum.Add(int64(violations(group[0]))) }
-		if each > 1 { // a function of its own, so a class of its own
-			task = func() {
-				for _, file := range group {
-					sum.Add(int64(violations(file)))
-				}
-			}
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := 0; i < len(files); i += each {
+		part := files[i:min(i+each, len(files))]
+		if each == 1 { // a function of its own, so a class of its own
+			g.Go(func() error { sum.Add(int64(violations(part[0]))); return nil })
+			continue
 		}
-		if err := p.Submit(task); err != nil {
-			panic(err) // the pool is open
-		}
-	}
-	if err := p.Close(); err != nil {
-		panic(err) // tasks have no errors
-	}
-	return int(sum.Load())
-}
-
-// plain is a pool that measures nothing: a worker for each processor, fed by a channel.
-type plain struct {
-	tasks   chan func()
-	workers sync.WaitGroup
-}
-
-func newPlain() *plain {
-	p := &plain{tasks: make(chan func())}
-	for range runtime.GOMAXPROCS(0) {
-		p.workers.Go(func() {
-			for task := range p.tasks {
-				task()
+		g.Go(func() error {
+			for _, file := range part {
+				sum.Add(int64(violations(file)))
 			}
+			return nil
 		})
 	}
-	return p
-}
-
-// Submit hands a task to a worker.
-func (p *plain) Submit(task func()) error {
-	p.tasks <- task
-	return nil
-}
-
-// Close waits for the workers to end.
-func (p *plain) Close() error {
-	close(p.tasks)
-	p.workers.Wait()
-	return nil
+	err := g.Wait()
+	return int(sum.Load()), err
 }

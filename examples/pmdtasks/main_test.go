@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bottleneck-go/bottleneck/examples/internal/advised"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -14,7 +17,7 @@ import (
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pmd.json")
 	var b strings.Builder
-	if err := (options{files: 570, runs: 3, json: file}).run(&b); err != nil {
+	if err := advised.Run(&b, example(570), advised.Options{Runs: 3, JSON: file}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"570 tasks of 1 class", ".checkAll (check.go:"} {
@@ -22,7 +25,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
 	}
-	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to merge") {
+	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to change") {
 		t.Errorf("no result:\n%s", b.String())
 	}
 	f, err := os.Open(file)
@@ -42,9 +45,9 @@ func TestViolations(t *testing.T) {
 		}
 	}
 	files := sources(57)
-	want := checkAll(files, 1, newPlain())
+	want, _ := checkAll(files, 1, new(errgroup.Group))
 	for _, each := range []int{2, 10, 57, 100} {
-		if got := checkAll(files, each, newPlain()); got != want || want == 0 {
+		if got, _ := checkAll(files, each, new(errgroup.Group)); got != want || want == 0 {
 			t.Errorf("%d files a task: %d violations; want %d", each, got, want)
 		}
 	}

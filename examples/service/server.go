@@ -49,7 +49,7 @@ const (
 // the service does not reach. continuous is for long-running services: metrics, and answers without
 // a snapshot.
 func start(address, debug string, repaired repairs, continuous bool) (*service, error) {
-	s := &service{ended: make(chan error, 1), debugEnded: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+	s := &service{ended: make(chan error, 1), debugEnded: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder()}
 	l, err := live.Listen(context.Background(), address) // on this machine
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func start(address, debug string, repaired repairs, continuous bool) (*service, 
 		d.Close()
 		return nil, err
 	}
-	s.pool = granularity.NewPool(granularity.PoolOptions{Name: "requests", Workers: workers, Recorder: s.tasks})
+	s.pool = &granularity.Pool{Name: "requests", Workers: workers, Recorder: s.tasks}
 	s.cache, s.log = newLockedCache(), newLockedLog(disk{})
 	if repaired.cache {
 		s.cache = newShardedCache()

@@ -198,7 +198,7 @@ func TestWrappers(t *testing.T) {
 	}
 	r = testing.Benchmark(func(b *testing.B) {
 		Start(b)
-		p := granularity.NewPool(granularity.PoolOptions{Workers: 1})
+		p := &granularity.Pool{Workers: 1}
 		for b.Loop() {
 			p.Submit(loop)
 		}
@@ -233,7 +233,7 @@ func TestTasksOfThisBenchmarkAlone(t *testing.T) {
 	bench := func(tasks, size int) map[string]float64 {
 		return testing.Benchmark(func(b *testing.B) {
 			Start(b)
-			p := granularity.NewPool(granularity.PoolOptions{Workers: 1})
+			p := &granularity.Pool{Workers: 1}
 			for range tasks {
 				p.Submit(func() { spin(size) })
 			}

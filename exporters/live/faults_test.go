@@ -34,7 +34,7 @@ func TestOneAtATime(t *testing.T) {
 		n, err := w.Write(data)
 		return int64(n), err
 	}
-	base := serve(t, newHandler(Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, r, nil), nil)
+	base := serve(t, newHandler(Options{Tasks: granularity.NewRecorder()}, r, nil), nil)
 	first := make(chan answer, 1)
 	go func() { first <- get(t, base+"graph") }()
 	<-began
@@ -172,7 +172,7 @@ func TestPanic(t *testing.T) {
 // When a client disconnects, the collection stops: no goroutine waits for the rest of the minute.
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
-	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+	tasks := Options{Tasks: granularity.NewRecorder()}
 	h := newHandler(tasks, nil, nil)
 	const path = "tasks?format=pprof&seconds=60"
 	var wg sync.WaitGroup
@@ -212,7 +212,7 @@ func TestShutdown(t *testing.T) {
 	ctx, sigterm := context.WithCancel(context.Background())
 	defer sigterm()
 	var server *http.Server
-	h := newHandler(Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, nil, nil)
+	h := newHandler(Options{Tasks: granularity.NewRecorder()}, nil, nil)
 	base := serve(t, h, func(s *http.Server) {
 		s.BaseContext = func(net.Listener) context.Context { return ctx }
 		server = s
@@ -244,7 +244,7 @@ func TestWriteTimeout(t *testing.T) {
 	t.Parallel()
 	short := func(s *http.Server) { s.WriteTimeout = 500 * time.Millisecond }
 	r := readTape(t, smallTrace)
-	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+	tasks := Options{Tasks: granularity.NewRecorder()}
 	h := newHandler(tasks, r, nil)
 	base := serve(t, h, short)
 	data := r.data

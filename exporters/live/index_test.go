@@ -19,7 +19,7 @@ func TestIndex(t *testing.T) {
 	t.Parallel()
 	live := report()
 	live.Throttled = .15
-	h := newHandler(Options{Title: "shop", Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, readTape(t, smallTrace), &made{live: live})
+	h := newHandler(Options{Title: "shop", Tasks: granularity.NewRecorder()}, readTape(t, smallTrace), &made{live: live})
 	base := serve(t, h, nil)
 	a := get(t, base)
 	for _, want := range []string{

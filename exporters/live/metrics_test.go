@@ -40,7 +40,7 @@ func metric(t *testing.T, text, name string) float64 {
 // The metrics equal the numbers of the report.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	for range 10 {
 		execute(tasks, "check", func() { busy(100 * time.Microsecond) })
 	}
@@ -212,7 +212,7 @@ func execute(r *granularity.Recorder, class string, f func()) {
 // Lean metrics have at most 60 lines without comments.
 func TestLeanMetrics(t *testing.T) {
 	t.Parallel()
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	live := report()
 	for i := range 200 {
 		execute(tasks, fmt.Sprint("class", i), func() {})
@@ -237,7 +237,7 @@ func TestLeanMetrics(t *testing.T) {
 // promtool of Prometheus accepts ordinary metrics and those with hostile names.
 func TestPromtool(t *testing.T) {
 	promtool := require.Program(t, "promtool")
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	execute(tasks, hostile[0], func() {})
 	for name, c := range map[string]*made{"ordinary": {live: report()}, "hostile": {live: hostileReport()}} {
 		text := get(t, serve(t, newHandler(Options{Tasks: tasks}, nil, c), nil)+"metrics").body

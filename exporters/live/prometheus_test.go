@@ -178,7 +178,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -61,7 +61,7 @@ func (hostileLocks) Snapshot() *contention.Profile {
 // Hostile names remain text in pages, pictures, metrics and headers.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	for _, name := range hostile {
 		execute(tasks, name, func() {})
 	}
@@ -133,7 +133,7 @@ func TestHostileNames(t *testing.T) {
 func TestNoPaths(t *testing.T) {
 	t.Setenv("LIVE_SECRET", "s3cr3t-value")
 	r := &tape{data: recordHere(t)}
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	execute(tasks, "main.task", func() { busy(time.Millisecond) })
 	secrets := []string{"s3cr3t-value", filepath.Dir(os.Args[0]), "-test."}
 	if dir, err := os.Getwd(); err == nil {

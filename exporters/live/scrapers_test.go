@@ -25,7 +25,7 @@ func TestScrapers(t *testing.T) {
 	for name, h := range map[string]*handler{
 		"of a recorder":            newHandler(Options{}, readTape(t, smallTrace), nil),
 		"of a continuous analysis": newHandler(Options{}, nil, &made{live: report()}),
-		"with a recorder of tasks": newHandler(Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, readTape(t, smallTrace), nil),
+		"with a recorder of tasks": newHandler(Options{Tasks: granularity.NewRecorder()}, readTape(t, smallTrace), nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +88,7 @@ func TestPromtoolConfig(t *testing.T) {
 // record. The path in the configurations is that of the metrics.
 func TestFleetMetrics(t *testing.T) {
 	t.Parallel()
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	execute(tasks, "check", func() {})
 	text := get(t, serve(t, newHandler(Options{Tasks: tasks}, nil, &made{live: report()}), nil)+"metrics").body
 	known := map[string]bool{}

@@ -72,7 +72,7 @@ func collect(t testing.TB, reader metric.Reader) map[string]float64 {
 // OpenTelemetry accepts all metrics, they equal the numbers of the analysis, and they end with
 // Unregister.
 func TestRegister(t *testing.T) {
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	for range 7 {
 		granularity.Do(granularity.WithRecorder(t.Context(), tasks), "check", func(context.Context) error { return nil })
 	}

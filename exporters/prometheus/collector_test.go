@@ -50,7 +50,7 @@ func made() *source {
 
 // The client library accepts all metrics, and they equal the numbers of the analysis.
 func TestCollector(t *testing.T) {
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	for range 7 {
 		granularity.Do(granularity.WithRecorder(t.Context(), tasks), "check", func(context.Context) error { return nil })
 	}

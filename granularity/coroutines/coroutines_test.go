@@ -27,7 +27,8 @@ func numbers(yield func(int) bool) {
 // An iterator that is created outside of tasks, advanced in blocking tasks and stopped outside is
 // a correct program. It was a fatal error when tasks were locked to their threads.
 func TestIteratorsGoThroughTasks(t *testing.T) {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{Log: 100})
+	rec := granularity.NewRecorder()
+	rec.Log = 100
 	ctx := granularity.WithRecorder(context.Background(), rec)
 	next, stop := iter.Pull(numbers)
 	const tasks = 200
@@ -65,7 +66,7 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 // Work of an iterator belongs to the task that advances it. Work of others while it blocks does
 // not.
 func TestOthersTimeIsNotCharged(t *testing.T) {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec := granularity.NewRecorder()
 	ctx := granularity.WithRecorder(context.Background(), rec)
 	var stop atomic.Bool
 	defer stop.Store(true)

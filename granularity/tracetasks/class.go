@@ -8,8 +8,7 @@ import (
 
 // traceClass accumulates one class of tasks of a trace.
 type traceClass struct {
-	name                           string
-	unmeasured, nested, aggregated uint64
+	granularity.Class // its name, and counts besides those of its sites
 
 	series   series.Series // in ns since the begin of the trace
 	active   series.Series // times in which at least one task was under way
@@ -19,13 +18,9 @@ type traceClass struct {
 
 // traceSite accumulates one place that tasks of a class come from.
 type traceSite struct {
-	class   *traceClass
-	key     traceSiteKey
-	running granularity.Histogram
-	cycles  granularity.Histogram
-	wall    granularity.Histogram
-	blocked granularity.Histogram
-	ready   granularity.Histogram
+	granularity.Site // without call chains
+	class            *traceClass
+	key              traceSiteKey
 }
 
 type traceSiteKey struct {
@@ -45,7 +40,7 @@ func (o *Observer) site(key traceSiteKey) *traceSite {
 	if s := o.sites[key]; s != nil {
 		return s
 	}
-	if len(o.sites) >= o.opt.MaxSites {
+	if len(o.sites) >= maxSites {
 		o.overflow++
 		key = traceSiteKey{class: "(other)"}
 		if s := o.sites[key]; s != nil {
@@ -54,13 +49,17 @@ func (o *Observer) site(key traceSiteKey) *traceSite {
 	}
 	c := o.classes[key.class]
 	if c == nil {
-		c = &traceClass{name: key.class, series: series.Series{Shift: traceShift}, active: series.Series{Shift: traceShift}}
+		c = &traceClass{series: series.Series{Shift: traceShift}, active: series.Series{Shift: traceShift}}
+		c.Name = key.class
 		o.classes[key.class] = c
 	}
 	s := &traceSite{class: c, key: key}
 	o.sites[key] = s
 	return s
 }
+
+// maxSites limits the number of sites of a profile.
+const maxSites = 2048
 
 // traceShift is the first width of a bin: 2^20 ns are 1 ms.
 const traceShift = 20
@@ -80,12 +79,13 @@ func (c *traceClass) leave(now, begin timeline.Time) {
 
 // record counts an execution.
 func (s *traceSite) record(x *traceTask, begin timeline.Time, hz float64) {
-	s.running.Add(uint64(x.self))
+	s.Tasks++
+	s.RunningNS.Add(uint64(x.self))
 	if hz > 0 {
-		s.cycles.Add(uint64(float64(x.self) * hz / 1e9))
+		s.Cycles.Add(uint64(float64(x.self) * hz / 1e9))
 	}
-	s.wall.Add(uint64(x.wall))
-	s.blocked.Add(uint64(x.off))
-	s.ready.Add(uint64(min(x.ready, x.off)))
+	s.WallNS.Add(uint64(x.wall))
+	s.BlockedNS.Add(uint64(x.off))
+	s.class.ReadyNS.Add(uint64(min(x.ready, x.off)))
 	s.class.series.Add(int64(x.start-begin), int64(x.end-begin))
 }

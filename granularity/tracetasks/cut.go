@@ -8,12 +8,12 @@ import (
 )
 
 // A pass over a live trace never ends, so its profile is taken in pieces. A task belongs, with all
-// its time, to the piece in which it ended. The series of all its pieces show that it was under
+// its time, to the piece in which it ended. The ActiveShare of all its pieces shows that it was under
 // way.
 
 // Cut ends the current profile at the time t, which must not precede the latest event, returns it,
-// and begins the next one. A task counts in the profile in which it ended. [granularity.Merge]
-// combines consecutive profiles.
+// and begins the next one. A task counts in the profile in which it ended. Classes have no series.
+// [granularity.Join] combines consecutive profiles.
 func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	o.end = max(t, o.machine.now)
 	o.machine.finish(o.end)
@@ -24,11 +24,8 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 		}
 	}
 	p := o.Profile()
-	for i := range p.Classes {
-		p.Classes[i].Series = granularity.FoldBins(p.Start, p.Classes[i].Series, pieceBins)
-	}
+	p.DropSeries()
 	o.begin = o.end
-	o.piece++
 	o.missed = 0
 	m := &o.machine
 	o.machine = traceMachine{now: m.now, width: granularity.SampleEvery, running: m.running, mostRunning: m.running, stops: m.stops, stoppedAt: m.stoppedAt}
@@ -46,9 +43,6 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	}
 	return p
 }
-
-// pieceBins is the maximum number of bins in the series of a piece.
-const pieceBins = 64
 
 // maxOpenTasks is the maximum number of tasks carried from one piece to the next.
 const maxOpenTasks = 1 << 16

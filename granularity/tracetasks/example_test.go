@@ -15,7 +15,7 @@ import (
 )
 
 // A program that does not use this package but marks its work by regions.
-func ExampleRead() {
+func ExampleNewObserver() {
 	var recorded bytes.Buffer
 	if err := trace.Start(&recorded); err != nil {
 		log.Fatal(err)
@@ -25,10 +25,11 @@ func ExampleRead() {
 	}
 	trace.Stop()
 
-	p, err := tracetasks.Read(context.Background(), &recorded, tracetasks.Options{})
-	if err != nil {
+	o := tracetasks.NewObserver(tracetasks.Options{})
+	if _, err := timeline.Read(context.Background(), &recorded, timeline.Options{}, o); err != nil {
 		log.Fatal(err)
 	}
+	p := o.Profile()
 	for i := range p.Classes {
 		c := &p.Classes[i]
 		fmt.Println(c.Name, c.Tasks, "tasks; source", p.Source, "accuracy", p.Accuracy)

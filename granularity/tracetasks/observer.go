@@ -1,3 +1,32 @@
+// Package tracetasks finds the tasks of a program in an execution trace: its regions, its user
+// tasks, or its goroutines and the requests that they serve.
+//
+// The result is a [granularity.Profile]:
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os"
+//		"time"
+//
+//		"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+//		"github.com/bottleneck-go/bottleneck/timeline"
+//	)
+//
+//	func main() {
+//		o := tracetasks.NewObserver(tracetasks.Options{})
+//		if _, err := timeline.Read(context.Background(), os.Stdin, timeline.Options{}, o); err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, c := range o.Profile().Classes {
+//			fmt.Println(c.Name, c.Tasks, time.Duration(c.RunningNS.Quantile(.5)))
+//		}
+//	}
+//
+// benchmarks/pass measures what it adds to reading the trace.
 package tracetasks
 
 import (
@@ -21,8 +50,38 @@ import (
 // shadow stack of measured tasks. In a trace without regions, the whole life of a goroutine is a
 // region, and a request that it serves is nested in it: see goroutines.go.
 
+// Options configures an [Observer]. The zero value is ready to use.
+type Options struct {
+	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead
+	// of its regions (trace.StartRegion). The class is the task's type. The granularity of a
+	// task is what ran in its regions, on any goroutine.
+	Tasks bool
+	// AggregateNested counts nested regions as part of the enclosing region, and goroutines
+	// that end before their creator as part of the creator, instead of as separate tasks.
+	AggregateNested bool
+	// Hz is the frequency of reference cycles on the machine of the trace, if known. The
+	// profile then also has cycles.
+	Hz float64
+}
+
 // Observer computes a profile of the tasks in a pass over a trace, which it can share with other
-// analyses. [Read] is simpler if only the profile is needed.
+// analyses.
+//
+// Each user region is a task whose class is the region's type. In a trace without regions, each
+// goroutine is a task, and so is each request on a net/http connection whose handler appears in the
+// call chains: see goroutines.go. [granularity.Profile].Of shows which of these the tasks are.
+//
+// The granularity of a region is the time for which its goroutine ran (or was in a system call that
+// kept its processor), without nested regions: an upper bound of CPU time, because a trace does not
+// show when the system took the thread off its core. Regions of package granularity's pools, groups
+// and Do are included, with pools' names.
+//
+// Created is the call chain of StartRegion or, for this module's pools, that of the go statement.
+// Submitted is where the region's user task began or, without one, where its goroutine was started.
+// It is nil for nested regions.
+//
+// Samples count goroutine switches instead of context switches. Regions that began before the
+// trace, or end after it, are unmeasured.
 type Observer struct {
 	timeline.Base
 	opt Options
@@ -42,9 +101,7 @@ type Observer struct {
 	procs      int
 	machine    traceMachine
 	clock      timeline.Clock // the first one
-	pass       *int           // the same for all profiles of this pass
-	piece      int            // the number of the current one
-	missed     timeline.Time  // in gaps of it
+	missed     timeline.Time  // in gaps since begin
 }
 
 // goroutineTasks is the state of a live goroutine.
@@ -89,10 +146,7 @@ type openTask struct {
 
 // NewObserver returns an observer for one pass.
 func NewObserver(opt Options) *Observer {
-	if opt.MaxSites <= 0 {
-		opt.MaxSites = 2048
-	}
-	o := &Observer{opt: opt, pass: new(int), open: map[uint64]*openTask{}, statements: map[string]*timeline.Frame{}}
+	o := &Observer{opt: opt, open: map[uint64]*openTask{}, statements: map[string]*timeline.Frame{}}
 	o.forget()
 	if opt.AggregateNested {
 		o.living = map[int64]int{}
@@ -228,11 +282,11 @@ func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutin
 	c := r.site.class
 	c.leave(now, o.begin)
 	if aggregated {
-		c.aggregated++
+		c.Aggregated++
 		return
 	}
 	if r.inner {
-		c.nested++
+		c.Nested++
 	}
 	r.site.record(&x, o.begin, o.opt.Hz)
 }
@@ -243,7 +297,7 @@ func (o *Observer) lost(s *traceSite, at timeline.Time) {
 	if s == nil {
 		return
 	}
-	s.class.unmeasured++
+	s.class.Unmeasured++
 	if at >= 0 {
 		s.class.leave(at, o.begin)
 	}

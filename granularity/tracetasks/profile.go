@@ -45,17 +45,16 @@ func (o *Observer) build(p *granularity.Profile) {
 	for _, s := range o.sites {
 		c := classes[s.class]
 		if c == nil {
-			c = &granularity.Class{Name: s.class.name, Unmeasured: s.class.unmeasured, Nested: s.class.nested, Aggregated: s.class.aggregated}
+			sum := s.class.Class
+			c = &sum
 			classes[s.class] = c
 		}
-		if s.wall.Count() == 0 {
+		if s.Tasks == 0 {
 			continue
 		}
-		site := granularity.Site{
-			Pool: s.key.pool, Created: traceFrames(s.key.created, s.key.pool), Submitted: traceFrames(s.key.submitted, s.key.pool),
-			Tasks: s.wall.Count(), Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked,
-		}
-		c.Add(&granularity.Class{Tasks: site.Tasks, Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked, ReadyNS: s.ready})
+		site := s.Site
+		site.Pool, site.Created, site.Submitted = s.key.pool, traceFrames(s.key.created, s.key.pool), traceFrames(s.key.submitted, s.key.pool)
+		c.Add(&granularity.Class{Tasks: site.Tasks, Cycles: site.Cycles, RunningNS: site.RunningNS, WallNS: site.WallNS, BlockedNS: site.BlockedNS})
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {
@@ -91,8 +90,8 @@ func (o *Observer) finishSeries(c *granularity.Class, from *traceClass) {
 
 // warn adds the limits of the profile to its warnings.
 func (o *Observer) warn(p *granularity.Profile) {
-	p.Finish(o.pass, o.piece)
+	p.Finish()
 	if o.overflow > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), format.Plural(o.overflow, "task", "tasks")))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(maxSites, "place begins", "places begin"), format.Plural(o.overflow, "task", "tasks")))
 	}
 }

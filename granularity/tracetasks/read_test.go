@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/trace"
@@ -33,11 +34,23 @@ func traced(t *testing.T, f func()) []byte {
 
 func readTrace(t *testing.T, text []byte, opt Options) *granularity.Profile {
 	t.Helper()
-	p, err := Read(context.Background(), bytes.NewReader(text), opt)
+	p, err := read(bytes.NewReader(text), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// read returns the profile of a trace, or nil if nothing could be read.
+func read(r io.Reader, opt Options) (*granularity.Profile, error) {
+	o := NewObserver(opt)
+	info, err := timeline.Read(context.Background(), r, timeline.Options{}, o)
+	if info.Generations == 0 {
+		return nil, err
+	}
+	p := o.Profile()
+	p.Warnings = append(p.Warnings, info.Warnings(err)...)
+	return p, err
 }
 
 // regions runs outer regions with two inner ones each, one of them asleep for a while.
@@ -155,7 +168,7 @@ func TestTraceTasks(t *testing.T) {
 // Code in a region without a task, such as a Do, is work of the task around it. Code for another
 // task is not.
 func TestTraceTasksWithForeignRegions(t *testing.T) {
-	rec := recorder(granularity.RecorderOptions{})
+	rec := granularity.NewRecorder()
 	text := traced(t, func() {
 		ctx, task := trace.NewTask(context.Background(), "request")
 		other, another := trace.NewTask(context.Background(), "log")
@@ -182,9 +195,9 @@ func TestTraceTasksWithForeignRegions(t *testing.T) {
 // A trace of measured tasks has the same number of tasks, and they ran for at least the executed
 // time.
 func TestTraceOfMeasuredTasks(t *testing.T) {
-	rec := recorder(granularity.RecorderOptions{})
+	rec := granularity.NewRecorder()
 	text := traced(t, func() {
-		p := granularity.NewPool(granularity.PoolOptions{Name: "crunch", Workers: 2, Recorder: rec})
+		p := &granularity.Pool{Name: "crunch", Workers: 2, Recorder: rec}
 		for range 200 {
 			p.Submit(traceable)
 		}
@@ -212,8 +225,8 @@ func TestTraceCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, opt := range []Options{{}, {Tasks: true}, {MaxSites: 1}} {
-			p, err := Read(context.Background(), bytes.NewReader(text), opt)
+		for _, opt := range []Options{{}, {Tasks: true}, {AggregateNested: true}} {
+			p, err := read(bytes.NewReader(text), opt)
 			if err != nil {
 				t.Fatal(name, err)
 			}
@@ -228,13 +241,13 @@ func TestTraceCorpus(t *testing.T) {
 				t.Errorf("%s: used to %g, warnings %q", name, u, p.Warnings)
 			}
 		}
-		p, err := Read(context.Background(), bytes.NewReader(text[:len(text)*2/3]), Options{Name: "half"})
+		p, err := read(bytes.NewReader(text[:len(text)*2/3]), Options{})
 		var broken *timeline.Error
 		if err == nil || !errors.As(err, &broken) || p != nil && !strings.Contains(strings.Join(p.Warnings, " "), "could not be read to its end") {
 			t.Errorf("%s: half of it gives %v", name, err)
 		}
 	}
-	if p, err := Read(context.Background(), strings.NewReader("no trace"), Options{}); p != nil || err == nil {
+	if p, err := read(strings.NewReader("no trace"), Options{}); p != nil || err == nil {
 		t.Error("an input that is not a trace was read")
 	}
 }

@@ -104,7 +104,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	defer recorder.Stop()
 
 	callstack.Goid()
-	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks := granularity.NewRecorder()
 	tasks.Start()
 	stop := schedstat.Watch(os.Getpid())
 	if session, err := counters.Start(counters.StartOptions{}); err != nil {
@@ -119,7 +119,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	if err := continuous.Start(); err != nil {
 		t.Log("no continuous analysis: ", err)
 	}
-	pool := granularity.NewPool(granularity.PoolOptions{Workers: 2, Recorder: tasks})
+	pool := &granularity.Pool{Workers: 2, Recorder: tasks}
 	var mu contention.Mutex
 	var waiting sync.WaitGroup
 	for range 4 {
