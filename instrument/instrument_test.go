@@ -584,3 +584,39 @@ func write(t *testing.T, dir string, files map[string]string) {
 		}
 	}
 }
+
+// Recordings removes the directories of processes that are gone, but none in which something was
+// written lately, and none of another sort.
+func TestRecordings(t *testing.T) {
+	temp := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		t.Setenv(name, temp)
+	}
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	made := func(pid any, written time.Time) string {
+		dir := filepath.Join(temp, fmt.Sprintf("bottleneck-run-%v-1", pid))
+		file := filepath.Join(dir, "a.trace")
+		if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(file, nil, 0o666), os.Chtimes(file, written, written), os.Chtimes(dir, long, long)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	old, child := gone.Process.Pid, gone.Process.Pid+1<<24
+	dirs := []string{made(old, long), made(os.Getpid(), long), made(child, time.Now()), made("x", long)}
+	mine, err := instrument.Recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, true, true} {
+		if _, err := os.Stat(dirs[i]); (err == nil) != want {
+			t.Errorf("%s: %v", dirs[i], err)
+		}
+	}
+	if st, err := os.Stat(mine); err != nil || !st.IsDir() {
+		t.Errorf("%s: %v", mine, err)
+	}
+}

@@ -85,7 +85,7 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) 
 	default:
 		return f.runServing(ctx, std, args)
 	}
-	dir, err := os.MkdirTemp("", "bottleneck-run-")
+	dir, err := instrument.Recordings()
 	if err != nil {
 		return err
 	}
