@@ -85,7 +85,7 @@ type waitCell struct {
 	count, observed                       int64
 	waited, blamed, handOff, unattributed int64
 	longest                               int64
-	variance                              variance // of waited
+	variance                              float64 // of waited, in ns²
 	long                                  unowned
 
 	// latest caches some of its pairs, to save map lookups.
@@ -117,8 +117,8 @@ type pairCell struct {
 	count, blamed, longest int64
 	// wait is the number of the latest wait, and inWait the time that it lost to the owner.
 	wait, inWait int64
-	variance     variance   // of blamed
-	unsure       int64      // time that may be the owner's
+	variance     float64    // of blamed, in ns²
+	unknown      int64      // time that may be the owner's
 	roots        *pairRoots // nil if the owner was never seen to be blocked
 }
 
@@ -246,7 +246,7 @@ func (a *account) book(w *wait) {
 	handOff := rest - unattributed
 	c.observed++
 	c.waited += w.took() * w.weight
-	c.variance.add(a.settled, w.weight-w.long, w.took())
+	c.variance += variance(w.weight-w.long, 0, w.took())
 	c.blamed += blamed * w.weight
 	c.handOff += handOff * w.weight
 	c.unattributed += unattributed * w.weight
@@ -265,15 +265,15 @@ func (a *account) blame(w *wait, k waitKey, c *waitCell, l *part) {
 		pair.wait, pair.inWait = a.settled, 0
 		pair.count += w.count
 	}
+	pair.variance += variance(w.weight, pair.inWait, pair.inWait+l.held)
 	pair.inWait += l.held
 	pair.blamed += l.held * w.weight
 	pair.longest = max(pair.longest, pair.inWait)
-	pair.variance.add(a.settled, w.weight, l.held)
 	if l.doubt != 0 {
 		// All waits behind those holds share this error. There are at most as many as waiters, and
 		// all may be in this row: then this sums to the square of their number.
-		pair.variance.sum += l.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
-		pair.unsure += l.unsure * w.weight
+		pair.variance += l.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
+		pair.unknown += l.unknown * w.weight
 	}
 	if !l.blocked || l.held == 0 {
 		return
@@ -289,7 +289,7 @@ func (a *account) blame(w *wait, k waitKey, c *waitCell, l *part) {
 
 // idOf returns the ID of a goroutine if rows are separated by it.
 func (a *account) idOf(g uint64) uint64 {
-	if a.session.goroutines {
+	if a.session.options.Goroutines {
 		return g
 	}
 	return 0
@@ -368,25 +368,23 @@ var lockIDs atomic.Uint64
 
 func newLockInfo() *lockInfo { return &lockInfo{id: lockIDs.Add(1)} }
 
-// creation has the call chains of the New functions, which may be called before Start.
-var creation lazyTable
-
-// lazyTable is a small table that is made at first use. sync.OnceValue takes 1 kB more code.
-type lazyTable struct {
+// lasting has the call chains of the New functions, which may be called before Start. It is a small
+// table that is made at first use; sync.OnceValue takes 1 kB more code.
+var lasting struct {
 	once sync.Once
 	t    *callstack.Table
 }
 
-func (l *lazyTable) table() *callstack.Table {
-	l.once.Do(func() { l.t = callstack.NewTable(1 << 12) })
-	return l.t
+func lastingChains() *callstack.Table {
+	lasting.once.Do(func() { lasting.t = callstack.NewTable(1 << 12) })
+	return lasting.t
 }
 
 // firstSeen records the call chain of the lock's first waiter, which is above frame.
 func (a *account) firstSeen(chain *callstack.Chain, frame unsafe.Pointer) {
 	if a.info.first.Load() == nil {
 		if chain == noChain {
-			chain = a.session.chains().CaptureAbove(frame)
+			chain = lastingChains().CaptureAbove(frame)
 		}
 		a.info.first.CompareAndSwap(nil, chain)
 	}

@@ -16,7 +16,7 @@ import (
 // owner to blame. Time without a known owner is under [UnattributedKey], time in which the owner
 // did not run yet under [HandOffKey], and time in which waiters were ready after their waits under
 // [ReadyKey]. The root aspects group it by the goroutine at the end of the chain of blame; see
-// [Root].
+// [Wait.RootOwners].
 const (
 	ByKind            = "kind"
 	ByClass           = "class"
@@ -59,27 +59,32 @@ var (
 	readyOwner        = Party{Group: ReadyKey, Stack: &Stack{Frames: []Frame{{Func: ReadyKey, Aspect: "ready"}}}}
 )
 
-// parts iterates over the parts of all waits: the pairs and, with the wait, the parts without an
-// owner as pairs with one of the parties above. The part of readyOwner, which is not in the time
-// waited, may be 0.
-func (p *Profile) parts() iter.Seq2[*Pair, *Wait] {
-	return func(yield func(*Pair, *Wait) bool) {
+// parts iterates over the parts of all waits: the pairs, which have an owner, and the parts without
+// one, whose owner is one of the parties above. Those of readyOwner, whose time is not in the time
+// waited, also have the numbers of contentions and parks.
+func (p *Profile) parts() iter.Seq2[*Wait, bool] {
+	return func(yield func(w *Wait, owned bool) bool) {
 		for i := range p.Pairs {
-			if !yield(&p.Pairs[i], nil) {
+			if !yield(&p.Pairs[i], true) {
 				return
 			}
 		}
 		for i := range p.Waits {
 			w := &p.Waits[i]
-			part := func(by Party, d time.Duration) bool {
-				return yield(&Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: by, Flags: w.Flags, Blamed: d}, w)
-			}
-			if w.HandOff > 0 && !part(handOffOwner, w.HandOff) || w.Unattributed > 0 && !part(unattributedOwner, w.Unattributed) || !part(readyOwner, w.Ready) {
+			row := Wait{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags}
+			handOff, unattributed, ready := row, row, row
+			handOff.Owner, handOff.HandOff = handOffOwner, w.HandOff
+			unattributed.Owner, unattributed.Unattributed = unattributedOwner, w.Unattributed
+			ready.Owner, ready.Ready, ready.ReadyIdle, ready.Contentions, ready.Parks = readyOwner, w.Ready, w.ReadyIdle, w.Contentions, w.Parks
+			if w.HandOff > 0 && !yield(&handOff, false) || w.Unattributed > 0 && !yield(&unattributed, false) || !yield(&ready, false) {
 				return
 			}
 		}
 	}
 }
+
+// partTime returns the time of a part.
+func (w *Wait) partTime() time.Duration { return w.Blamed + w.HandOff + w.Unattributed + w.Ready }
 
 // Tree is the total of the waits that agree in the aspects on the path from the root, or of those
 // for one lock. The children of a node sum to it, exactly.
@@ -88,22 +93,13 @@ type Tree struct {
 	Aspect string
 	// Key is the value of the aspect, such as the name of a function.
 	Key string
-	// Lock, Parks and ForWork are set in a LockTable only: the lock, how often goroutines blocked,
-	// and the part of Waited in waits that need not cost anything; see [Wait.ForWork].
-	Lock    *Lock
-	Parks   int64
+	// Wait has the sums. Below an owner aspect, its Contentions are the number of pairs of a wait
+	// and an owner; below a root aspect, the number of triples of a wait, an owner and a root. Ready
+	// is under [ReadyKey] there. Lock and Parks are set in a LockTable only.
+	Wait
+	// ForWork, in a LockTable only, is the part of Waited in waits that need not cost anything; see
+	// [Wait.ForWork].
 	ForWork time.Duration
-	// Contentions is the number of waits. Below an owner aspect, it is the number of pairs of a
-	// wait and an owner; below a root aspect, the number of triples of a wait, an owner and a
-	// root.
-	Contentions int64
-	// Waited == Blamed + HandOff + Unattributed.
-	Waited, Blamed, HandOff, Unattributed time.Duration
-	// Ready is the time for which the waiters were ready after that, and ReadyIdle the part of it
-	// in which a processor (P) was idle; see Wait. Below an owner aspect, it is under [ReadyKey].
-	Ready, ReadyIdle time.Duration
-	// Activity is what the owners did while they were blamed. Its parts sum to Blamed.
-	Activity Activity
 	// Children is sorted, longest Waited first, then longest Ready.
 	Children []*Tree
 
@@ -112,16 +108,8 @@ type Tree struct {
 
 // Add adds the numbers of o to t, without the children.
 func (t *Tree) Add(o *Tree) {
-	t.Parks += o.Parks
 	t.ForWork += o.ForWork
-	t.Contentions += o.Contentions
-	t.Waited += o.Waited
-	t.Blamed += o.Blamed
-	t.HandOff += o.HandOff
-	t.Unattributed += o.Unattributed
-	t.Ready += o.Ready
-	t.ReadyIdle += o.ReadyIdle
-	t.Activity.add(o.Activity, 1)
+	t.Wait.Add(&o.Wait)
 }
 
 // Aggregate sums the waits of a profile by the given aspects: the children of the root differ in
@@ -144,49 +132,42 @@ func (p *Profile) Aggregate(aspects ...string) (*Tree, error) {
 		}
 	}
 	root := new(Tree)
-	for q, w := range p.parts() {
-		switch {
-		case w != nil && q.Blamed == 0:
-		case w != nil:
-			part := Tree{HandOff: q.Blamed}
-			switch q.Owner.Group {
-			case UnattributedKey:
-				part = Tree{Unattributed: q.Blamed}
-			case ReadyKey:
-				part = Tree{Ready: w.Ready, ReadyIdle: w.ReadyIdle}
+	for w, owned := range p.parts() {
+		if !owned {
+			if w.partTime() > 0 {
+				root.add(aspects, w, &Wait{HandOff: w.HandOff, Unattributed: w.Unattributed, Ready: w.Ready, ReadyIdle: w.ReadyIdle}, 0)
 			}
-			root.add(aspects, q, &part, 0)
-		case roots == len(aspects):
-			root.add(aspects, q, &Tree{Blamed: q.Blamed, Activity: q.OwnerActivity()}, 0)
-			root.add(aspects, q, &Tree{Contentions: q.Contentions}, owners+1)
-		default:
-			root.add(aspects[:roots], q, &Tree{Contentions: q.Contentions}, owners+1)
-			of := *q
-			for _, r := range q.RootOwners() {
-				of.Roots = []Root{r} // the field that keyOf uses
-				root.add(aspects, &of, &Tree{Blamed: r.Blamed, Activity: q.activityUnder(&r)}, 0)
-				root.add(aspects, &of, &Tree{Contentions: r.Contentions}, roots+1)
-			}
+			continue
+		}
+		parts, above := []Wait{*w}, owners
+		if roots < len(aspects) {
+			root.add(aspects[:roots], w, &Wait{Contentions: w.Contentions}, owners+1)
+			parts, above = w.byRoot(), roots
+		}
+		for i := range parts {
+			part := &parts[i]
+			root.add(aspects, part, &Wait{Blamed: part.Blamed, Running: part.Running, Runnable: part.Runnable, Blocked: part.Blocked}, 0)
+			root.add(aspects, part, &Wait{Contentions: part.Contentions}, above+1)
 		}
 	}
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		root.add(aspects[:owners], &Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter}, &Tree{Contentions: w.Contentions}, 0)
+		root.add(aspects[:owners], w, &Wait{Contentions: w.Contentions}, 0)
 	}
 	root.finish()
 	return root, nil
 }
 
 // add adds numbers to the nodes on the path of a row, from the given level on.
-func (t *Tree) add(aspects []string, q *Pair, numbers *Tree, from int) {
+func (t *Tree) add(aspects []string, w, numbers *Wait, from int) {
 	for level := 0; ; level++ {
 		if level >= from {
-			t.Add(numbers)
+			t.Wait.Add(numbers)
 		}
 		if level == len(aspects) {
 			return
 		}
-		key := keyOf(aspects[level], q)
+		key := keyOf(aspects[level], w)
 		c := t.index[key]
 		if c == nil {
 			if t.index == nil {
@@ -221,7 +202,7 @@ func ofOwner(aspect string) bool {
 func ofRoot(aspect string) bool { return strings.HasPrefix(aspect, "root-") }
 
 // keyOf returns the value of an aspect for a part of a wait.
-func keyOf(aspect string, q *Pair) string {
+func keyOf(aspect string, q *Wait) string {
 	switch aspect {
 	case ByKind:
 		return q.Kind
@@ -294,22 +275,22 @@ func (s *Stack) String() string {
 func (p *Profile) LockTable() []*Tree {
 	rows, byLock := make([]*Tree, len(p.Locks)), make(map[*Lock]*Tree, len(p.Locks))
 	for i, l := range p.Locks {
-		rows[i] = &Tree{Aspect: ByLock, Key: l.String(), Lock: l}
+		rows[i] = &Tree{Aspect: ByLock, Key: l.String(), Wait: Wait{Lock: l}}
 		byLock[l] = rows[i]
 	}
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		t := Tree{Contentions: w.Contentions, Parks: w.Parks, Waited: w.Waited, Blamed: w.Blamed, HandOff: w.HandOff, Unattributed: w.Unattributed, Ready: w.Ready, ReadyIdle: w.ReadyIdle}
-		if w.ForWork() {
-			t.ForWork = w.Waited
-		}
 		if r := byLock[w.Lock]; r != nil {
-			r.Add(&t)
+			r.Wait.Add(w)
+			if w.ForWork() {
+				r.ForWork += w.Waited
+			}
 		}
 	}
 	for i := range p.Pairs {
-		if r := byLock[p.Pairs[i].Lock]; r != nil {
-			r.Activity.add(p.Pairs[i].OwnerActivity(), 1)
+		q := &p.Pairs[i]
+		if r := byLock[q.Lock]; r != nil {
+			r.Wait.Add(&Wait{Running: q.Running, Runnable: q.Runnable, Blocked: q.Blocked})
 		}
 	}
 	order.Stable(rows, func(a, b *Tree) int {

@@ -76,7 +76,7 @@ func handMade() *Profile {
 			{Kind: MutexKind, Lock: cacheLock, Waiter: get, Contentions: 5, Waited: 50, Blamed: 40, HandOff: 7, Unattributed: 3},
 			{Kind: MutexKind, Lock: logLock, Waiter: get, Contentions: 1, Waited: 60, Blamed: 60},
 		},
-		Pairs: []Pair{
+		Pairs: []Wait{
 			{Kind: MutexKind, Lock: cacheLock, Waiter: get, Owner: fill, Contentions: 4, Blamed: 30},
 			{Kind: MutexKind, Lock: cacheLock, Waiter: get, Owner: get, Contentions: 2, Blamed: 10},
 			{Kind: MutexKind, Lock: logLock, Waiter: get, Owner: fill, Contentions: 1, Blamed: 60},

@@ -21,13 +21,12 @@ import (
 //  2. A waiter records the time and the number of the last exit (exits.go), increments the count,
 //     records its call chain, and blocks. When it has the lock, it does the first two again. It
 //     stays registered until its Unlock, which records the wait.
-//  3. An owner that gets the lock while waiters are registered records the time, as it may have
-//     overtaken them. An owner without a time got the lock before any waiter came, or within the
-//     50 ns in which one registered: it is blamed from the beginning of the wait.
+//  3. An owner that gets the lock while waiters are registered records the time. An owner without a
+//     time got the lock before any waiter came, or within the 50 ns in which one registered: it is
+//     blamed from the beginning of the wait.
 //  4. An owner that leaves while waiters remain takes the next exit number and records when it came
 //     and left. When the lock is free again, it adds its call chain and settles its own wait. If it
-//     takes the lock again before a waiter wakes up, it extends its last exit, and times only some
-//     of many short holds (sampling.go).
+//     takes the lock again before a waiter wakes up, it extends its last exit.
 //  5. To settle a wait, it is divided at the exits during it (split.go). Time without an owner is
 //     hand-off: the time until the scheduler ran the next owner. If an exit has no call chain yet,
 //     because its owner was preempted right after the release, the wait is deferred (account.go).
@@ -69,7 +68,6 @@ type state struct {
 	own     wait     // its own wait, if own.account is set
 	forward *forward // what its exits inside Cond.Wait refer to, if there were any
 	run     run
-	long    longCycles
 
 	// Readers of an RWMutex that got the lock while a goroutine waited.
 	mu      sync.Mutex
@@ -144,7 +142,7 @@ func (t *tracker[L]) deregister() int32 {
 }
 
 func (t *tracker[L]) created(name string) {
-	t.state().info.created.Store(creation.table().Capture())
+	t.state().info.created.Store(lastingChains().Capture())
 	t.setName(name)
 }
 

@@ -8,22 +8,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// line is a row of the table of a profile: a pair, or one that stands for a part without an owner,
-// or for a wait in progress.
+// line is a row of the table of a profile: a part of a wait, or a wait in progress.
 type line struct {
-	*Pair
-	owned      bool  // there is an owner
-	ready      *Wait // only in rows of "[ready]"
-	unfinished *Wait // only in rows of waits in progress
+	*Wait
+	owned      bool // a pair
+	unfinished bool
 }
 
-// pair returns the pair of the owner, or nil.
-func (l *line) pair() *Pair {
-	if l.owned {
-		return l.Pair
-	}
-	return nil
-}
+// ofReady reports whether the line is the time after a wait.
+func (l *line) ofReady() bool { return l.Owner.Stack == readyOwner.Stack }
 
 // partyColumns returns the columns for the waiter or the owner.
 func partyColumns(name, title string, of func(*line) *Party) []result.Column[line] {
@@ -34,15 +27,14 @@ func partyColumns(name, title string, of func(*line) *Party) []result.Column[lin
 	}
 }
 
-// partColumn returns a column with a number of a part of a line that only some lines have.
-func partColumn[T any](name, title string, unit result.Unit, help string, of func(*line) *T, number func(*T) int64) result.Column[line] {
-	return result.Column[line]{Name: name, Title: title, Unit: unit, Help: help, Value: func(l *line) (result.Value, bool) {
-		p := of(l)
-		if p == nil {
-			return result.Int(0), false
+// of returns a function for a number that only some lines have.
+func of[N ~int64](known func(*line) bool, number func(*line) N) func(*line) (result.Value, bool) {
+	return func(l *line) (v result.Value, ok bool) {
+		if ok = known(l); ok {
+			v = result.Int(number(l))
 		}
-		return result.Int(number(p)), true
-	}}
+		return v, ok
+	}
 }
 
 // rootColumn returns a function for the goroutine at the end of the chain of blame for the longest
@@ -57,10 +49,8 @@ func rootColumn(of func(*Party) string) func(*line) (result.Value, bool) {
 }
 
 func lineColumns() []result.Column[line] {
-	ready, unfinished := func(l *line) *Wait { return l.ready }, func(l *line) *Wait { return l.unfinished }
-	did := func(name, title, help string, of func(Activity) time.Duration) result.Column[line] {
-		return partColumn(name, title, result.Duration, help, (*line).pair, func(q *Pair) int64 { return int64(of(q.OwnerActivity())) })
-	}
+	owned, unfinished := func(l *line) bool { return l.owned }, func(l *line) bool { return l.unfinished }
+	held := func(l *line) bool { return l.unfinished && l.Held != 0 }
 	c := []result.Column[line]{
 		{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) string { return l.Kind })},
 		{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock", Value: result.Texts(func(l *line) string { return l.Lock.String() })},
@@ -71,50 +61,39 @@ func lineColumns() []result.Column[line] {
 	return append(c, []result.Column[line]{
 		{Name: "flags", Title: "flags", Note: true, Help: "what is not exact", Value: result.Texts(func(l *line) string { return FlagNames(l.Flags) })},
 		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 {
-			if l.ready != nil {
-				return l.ready.Contentions
+			if l.unfinished {
+				return 0
 			}
 			return l.Contentions
 		})},
-		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints(func(l *line) time.Duration {
-			if l.ready != nil {
-				return 0
-			}
-			return l.Blamed
-		})},
-		did("running_ns", "ran", "the part in which the owner ran", func(a Activity) time.Duration { return a.Running }),
-		did("runnable_ns", "ready", "the part in which the owner was ready to run", func(a Activity) time.Duration { return a.Runnable }),
-		did("blocked_ns", "blocked", "the part in which the owner was itself blocked", func(a Activity) time.Duration { return a.BlockedTotal() }),
-		did("unknown_ns", "unknown", "the part in which it is not known what the owner did", func(a Activity) time.Duration { return a.Unknown }),
+		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints((*line).waited)},
+		{Name: "running_ns", Title: "ran", Unit: result.Duration, Help: "the part in which the owner ran", Value: of(owned, func(l *line) time.Duration { return l.Running })},
+		{Name: "runnable_ns", Title: "ready", Unit: result.Duration, Help: "the part in which the owner was ready to run", Value: of(owned, func(l *line) time.Duration { return l.Runnable })},
+		{Name: "blocked_ns", Title: "blocked", Unit: result.Duration, Help: "the part in which the owner was itself blocked", Value: of(owned, func(l *line) time.Duration { return l.BlockedTotal() })},
+		{Name: "unknown_ns", Title: "unknown", Unit: result.Duration, Help: "the part in which it is not known what the owner did", Value: of(owned, func(l *line) time.Duration { return l.Unknown() })},
 		{Name: "blocked_on", Title: "blocked on", Note: true, Help: "what the owner was blocked on", Value: result.Texts((*line).blockedOn)},
 		{Name: "root_group", Title: "root", Unit: result.Func, Help: "the goroutines at the end of the chain of blame", Value: rootColumn(func(p *Party) string { return p.Group })},
 		{Name: "root_func", Title: "root in", Unit: result.Func, Help: "their function", Value: rootColumn(leafFunc)},
 		{Name: "root_stack", Title: "root stack", Help: "their call chain, leaf first", Value: rootColumn(func(p *Party) string { return p.Stack.String() })},
-		partColumn("root_ns", "by root", result.Duration, "for how long they were at the end", (*line).pair, func(q *Pair) int64 { return int64(q.RootOwners()[0].Blamed) }),
-		partColumn("ready_ns", "then ready", result.Duration, "for how long they were ready after the waits", ready, func(w *Wait) int64 { return int64(w.Ready) }),
-		partColumn("ready_idle_ns", "beside an idle processor", result.Duration, "the part in which a processor was idle", ready, func(w *Wait) int64 { return int64(w.ReadyIdle) }),
-		partColumn("parks", "parks", result.Count, "how often they blocked", ready, func(w *Wait) int64 { return w.Parks }),
-		partColumn("unfinished", "still waiting", result.Count, "goroutines that waited when the trace ended", unfinished, func(u *Wait) int64 { return u.Contentions }),
-		partColumn("unfinished_ns", "for", result.Duration, "for how long they had waited", unfinished, func(u *Wait) int64 { return int64(u.Waited) }),
-		partColumn("unfinished_longest_ns", "longest", result.Duration, "for how long the first of them had", unfinished, func(u *Wait) int64 { return int64(u.Longest) }),
-		{Name: "held_ns", Title: "held", Unit: result.Duration, Help: "for how long, at least, the owner had held the lock when the trace ended", Value: func(l *line) (result.Value, bool) {
-			if l.unfinished == nil || l.unfinished.Held == 0 {
-				return result.Value{}, false
-			}
-			return result.Int(l.unfinished.Held), true
-		}},
+		{Name: "root_ns", Title: "by root", Unit: result.Duration, Help: "for how long they were at the end", Value: of(owned, func(l *line) time.Duration { return l.RootOwners()[0].Blamed })},
+		{Name: "ready_ns", Title: "then ready", Unit: result.Duration, Help: "for how long they were ready after the waits", Value: of((*line).ofReady, func(l *line) time.Duration { return l.Ready })},
+		{Name: "ready_idle_ns", Title: "beside an idle processor", Unit: result.Duration, Help: "the part in which a processor was idle", Value: of((*line).ofReady, func(l *line) time.Duration { return l.ReadyIdle })},
+		{Name: "parks", Title: "parks", Unit: result.Count, Help: "how often they blocked", Value: of((*line).ofReady, func(l *line) int64 { return l.Parks })},
+		{Name: "unfinished", Title: "still waiting", Unit: result.Count, Help: "goroutines that waited when the trace ended", Value: of(unfinished, func(l *line) int64 { return l.Contentions })},
+		{Name: "unfinished_ns", Title: "for", Unit: result.Duration, Help: "for how long they had waited", Value: of(unfinished, func(l *line) time.Duration { return l.Waited })},
+		{Name: "unfinished_longest_ns", Title: "longest", Unit: result.Duration, Help: "for how long the first of them had", Value: of(unfinished, func(l *line) time.Duration { return l.Longest })},
+		{Name: "held_ns", Title: "held", Unit: result.Duration, Help: "for how long, at least, the owner had held the lock when the trace ended", Value: of(held, func(l *line) time.Duration { return l.Held })},
 	}...)
 }
 
+// waited returns the time waited of a part.
+func (l *line) waited() time.Duration { return l.Blamed + l.HandOff + l.Unattributed }
+
 // blockedOn lists what the owner was blocked on, such as "mutex=1200 chan-receive=300".
 func (l *line) blockedOn() string {
-	if !l.owned {
-		return ""
-	}
-	a := l.OwnerActivity()
 	var on []string
-	for _, k := range a.BlockedKinds() {
-		on = append(on, k+"="+strconv.FormatInt(int64(a.Blocked[k]), 10))
+	for _, k := range l.BlockedKinds() {
+		on = append(on, k+"="+strconv.FormatInt(int64(l.Blocked[k]), 10))
 	}
 	return strings.Join(on, " ")
 }
@@ -125,14 +104,10 @@ const cannotTellKey = "[cannot tell]"
 // lines returns a row for each pair of waiter and owner, and rows each for the hand-off, the
 // unattributed time and, for waits of a trace, the time after each wait.
 func (p *Profile) lines() (rows []line) {
-	for q, w := range p.parts() {
-		l := line{Pair: q, owned: w == nil}
-		if q.Owner.Stack == readyOwner.Stack {
-			if l.ready = w; w.Parks == 0 {
-				continue
-			}
+	for w, owned := range p.parts() {
+		if l := (line{Wait: w, owned: owned}); !l.ofReady() || w.Parks > 0 {
+			rows = append(rows, l)
 		}
-		rows = append(rows, l)
 	}
 	return rows
 }
@@ -150,16 +125,15 @@ func unknownParty(key string) Party {
 // for waits that are not for a lock.
 func (p *Profile) Table() *result.Table {
 	rows := p.lines()
-	for i := range p.Unfinished {
-		u := &p.Unfinished[i]
-		holder := u.Holder
+	for _, u := range p.Unfinished {
 		switch {
 		case !u.OfLock():
-			holder = unknownParty("")
-		case holder.Group == "":
-			holder = unknownParty(cannotTellKey)
+			u.Owner = unknownParty("")
+		case u.Owner.Group == "":
+			u.Owner = unknownParty(cannotTellKey)
 		}
-		rows = append(rows, line{Pair: &Pair{Kind: u.Kind, Lock: &Lock{Name: u.Lock.String()}, Waiter: u.Waiter, Owner: holder}, unfinished: u})
+		u.Lock, u.Flags = &Lock{Name: u.Lock.String()}, 0
+		rows = append(rows, line{Wait: &u, unfinished: true})
 	}
 	t := result.New(lineColumns(), rows, 0)
 	t.Title, t.SortedBy = "Who waited for whom", "wait_ns"
@@ -172,8 +146,13 @@ func (p *Profile) Table() *result.Table {
 func Changes(before, after *Profile) *result.Table {
 	table := func(p *Profile) *result.Table {
 		columns := []result.Column[line]{
-			{Name: "time_ns", Title: "time", Unit: result.Duration, Help: "for how long they waited, or were ready after that", Value: result.Ints(func(l *line) time.Duration { return l.Blamed })},
-			{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed", Value: result.Ints(func(l *line) int64 { return l.Contentions })},
+			{Name: "time_ns", Title: "time", Unit: result.Duration, Help: "for how long they waited, or were ready after that", Value: result.Ints(func(l *line) time.Duration { return l.partTime() })},
+			{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed", Value: result.Ints(func(l *line) int64 {
+				if l.ofReady() {
+					return 0
+				}
+				return l.Contentions
+			})},
 			{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) string { return l.Kind })},
 			{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock or, without a name, its class", Value: result.Texts(func(l *line) string {
 				if l.Lock.Name == SeveralLocks {

@@ -31,7 +31,7 @@ func serviceProfile() *contention.Profile {
 			{Kind: kind, Lock: cache, Waiter: get, Contentions: 20, Waited: 90 * ms, Blamed: 80 * ms, HandOff: 10 * ms},
 			{Kind: kind, Lock: log, Waiter: write, Contentions: 3, Waited: 10 * ms, Blamed: 10 * ms},
 		},
-		Pairs: []contention.Pair{
+		Pairs: []contention.Wait{
 			{Kind: kind, Lock: cache, Waiter: get, Owner: sweep, Contentions: 20, Blamed: 80 * ms},
 			{Kind: kind, Lock: log, Waiter: write, Owner: write, Contentions: 3, Blamed: 10 * ms},
 		},

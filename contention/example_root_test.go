@@ -20,11 +20,11 @@ func search() *contention.Profile {
 	return &contention.Profile{
 		Locks: []*contention.Lock{cache},
 		Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: cache, Waiter: get, Contentions: 9, Waited: 10 * time.Second, Blamed: 10 * time.Second}},
-		Pairs: []contention.Pair{{
+		Pairs: []contention.Wait{{
 			Kind: contention.MutexKind, Lock: cache, Waiter: get, Owner: fill, Contentions: 9, Blamed: 10 * time.Second,
-			Activity: contention.Activity{Running: 2 * time.Second, Blocked: map[string]time.Duration{contention.ChanReceiveKind: 8 * time.Second}},
-			Roots: []contention.Root{
-				{Owner: disk, Via: contention.ChanReceiveKind, Links: 1, Contentions: 9, Blamed: 8 * time.Second},
+			Running: 2 * time.Second, Blocked: map[string]time.Duration{contention.ChanReceiveKind: 8 * time.Second},
+			Roots: []contention.Wait{
+				{Owner: disk, Kind: contention.ChanReceiveKind, Links: 1, Contentions: 9, Blamed: 8 * time.Second},
 				{Owner: fill, Contentions: 9, Blamed: 2 * time.Second},
 			},
 		}},
@@ -45,13 +45,13 @@ func ExampleProfile_Aggregate_roots() {
 	// cache.fill 2s
 }
 
-func ExampleRoot() {
+func ExampleWait_RootOwners() {
 	for _, pair := range search().Pairs {
 		for _, root := range pair.RootOwners() {
-			if root.Via == "" {
+			if root.Kind == "" {
 				fmt.Println("the owner itself:", root.Blamed)
 			} else {
-				fmt.Println(root.Owner.Stack.Frames[0].Func, "via", root.Via, root.Blamed)
+				fmt.Println(root.Owner.Stack.Frames[0].Func, "via", root.Kind, root.Blamed)
 			}
 		}
 	}
@@ -60,10 +60,9 @@ func ExampleRoot() {
 	// the owner itself: 2s
 }
 
-func ExampleActivity() {
+func ExampleWait_BlockedTotal() {
 	for _, lock := range search().LockTable() {
-		did := lock.Activity
-		fmt.Printf("%s: its owners ran for %v and were blocked for %v\n", lock.Lock, did.Running, did.BlockedTotal())
+		fmt.Printf("%s: its owners ran for %v and were blocked for %v\n", lock.Lock, lock.Running, lock.BlockedTotal())
 	}
 	// Output:
 	// cache: its owners ran for 2s and were blocked for 8s

@@ -17,7 +17,7 @@ const (
 	// began. Read from the root, it shows who waits; from the leaf, who holds the lock.
 	JoinedView = "joined"
 	// RootView has the call chains of the goroutines at the end of the chains of blame; see
-	// [Root].
+	// [Wait.RootOwners].
 	RootView = "root"
 )
 
@@ -45,43 +45,46 @@ func (l *Lock) Title() string {
 }
 
 // Samples returns the stacks of a flame graph, root first, each with the part of a wait that it
-// stands for: the pairs of waiter and owner or, in RootView, a part of a pair for each of its
-// roots, with that root alone. Parts without an owner are pairs with the owner's group
-// [HandOffKey], [UnattributedKey] or [ReadyKey]. In WaiterView, there are only whole waits, without
-// an owner, and those of [ReadyKey]. What is below [ReadyKey] is the time after the waits; the
-// others sum to the time waited. Equal stacks are not combined.
-func (p *Profile) Samples(view string) iter.Seq2[[]Frame, Pair] {
-	return func(yield func([]Frame, Pair) bool) {
+// stands for, whose time is Blamed: the pairs of waiter and owner or, in RootView, a part of a pair
+// for each of its roots, with that root alone. Parts without an owner are pairs with the owner's
+// group [HandOffKey], [UnattributedKey] or [ReadyKey]. In WaiterView, there are only whole waits,
+// without an owner, and those of [ReadyKey]. What is below [ReadyKey] is the time after the waits;
+// the others sum to the time waited. Equal stacks are not combined.
+func (p *Profile) Samples(view string) iter.Seq2[[]Frame, Wait] {
+	return func(yield func([]Frame, Wait) bool) {
 		if view == WaiterView {
-			for i := range p.Waits {
-				w := &p.Waits[i]
-				q := Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags, Contentions: w.Contentions, Blamed: w.Waited}
-				ready := q
+			for _, w := range p.Waits {
+				ready := w
 				ready.Owner, ready.Contentions, ready.Blamed = readyOwner, 0, w.Ready
-				if !yield(calls(w.Waiter.Stack), q) || w.Ready > 0 && !yield(calls(w.Waiter.Stack), ready) {
+				w.Blamed = w.Waited
+				if stack := w.Waiter.Stack; !yield(calls(stack), w) || ready.Blamed > 0 && !yield(calls(stack), ready) {
 					return
 				}
 			}
 			return
 		}
-		for q, w := range p.parts() {
-			if w != nil && q.Blamed == 0 {
+		for w, owned := range p.parts() {
+			parts := []Wait{*w}
+			if parts[0].Blamed = w.partTime(); parts[0].Blamed == 0 && !owned {
 				continue
 			}
-			roots := []Root{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed}}
-			if view == RootView {
-				roots = q.RootOwners()
+			if !owned {
+				parts[0].Contentions = 0
 			}
-			for _, r := range roots {
-				part := *q
-				part.Contentions, part.Blamed, part.Roots = r.Contentions, r.Blamed, []Root{r}
-				stack := calls(r.Owner.Stack)
-				if view == JoinedView {
+			if view == RootView {
+				parts = parts[0].byRoot()
+			}
+			for _, part := range parts {
+				stack := calls(part.Owner.Stack)
+				switch view {
+				case RootView:
+					stack = calls(part.Roots[0].Owner.Stack)
+				case JoinedView:
 					slices.Reverse(stack)
-					if w == nil {
+					if owned {
 						stack = slices.Insert(stack, 0, notCode(HeldByKey, "held by"))
 					}
-					stack = append(append(calls(q.Waiter.Stack), notCode("[lock] "+q.Lock.Title(), "lock")), stack...)
+					stack = append(append(calls(part.Waiter.Stack), notCode("[lock] "+part.Lock.Title(), "lock")), stack...)
 				}
 				if !yield(stack, part) {
 					return

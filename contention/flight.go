@@ -131,6 +131,6 @@ func (a *account) holder(u *Wait, at int64) {
 	since := f.since.Load()
 	chain, g := f.holder.Load(), f.holderG.Load()
 	if since != 0 && f.since.Load() == since { // the lock has not changed hands in between
-		u.Holder, u.Held = a.session.party(chain, a.idOf(g)), time.Duration(max(0, at-since))
+		u.Owner, u.Held = a.session.party(chain, a.idOf(g)), time.Duration(max(0, at-since))
 	}
 }

@@ -36,7 +36,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	waitFor(t, "the owner to wait", func() bool { return m.registered() == 1 })
 	long := func() { time.Sleep(time.Duration(leastFlight) + 5*time.Millisecond) }
 	long()
-	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Contentions != 1 || u[0].Holder.Stack != nil || u[0].Held != 0 || !strings.HasPrefix(u[0].Lock.String(), "stuck") {
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Contentions != 1 || u[0].Owner.Stack != nil || u[0].Held != 0 || !strings.HasPrefix(u[0].Lock.String(), "stuck") {
 		t.Errorf("behind an owner that did not wait: %+v", u)
 	}
 	before := time.Now()
@@ -62,8 +62,8 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 		}
 		return p.Stack.Frames[0].Func
 	}
-	if !strings.HasSuffix(at(u.Waiter), ".flightWaits") || !strings.HasSuffix(at(u.Holder), ".flightHolds") || u.Kind != MutexKind {
-		t.Errorf("%s waits for %s: %+v", at(u.Waiter), at(u.Holder), u)
+	if !strings.HasSuffix(at(u.Waiter), ".flightWaits") || !strings.HasSuffix(at(u.Owner), ".flightHolds") || u.Kind != MutexKind {
+		t.Errorf("%s waits for %s: %+v", at(u.Waiter), at(u.Owner), u)
 	}
 	if u.Held < least || u.Held > most {
 		t.Errorf("held for %v, want %v to %v", u.Held, least, most)
@@ -76,7 +76,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	if err := WriteJSON(&b, p); err != nil {
 		t.Fatal(err)
 	}
-	if q, err := ReadJSON(&b); err != nil || len(q.Unfinished) != 1 || at(q.Unfinished[0].Holder) != at(u.Holder) || q.Unfinished[0].Held != u.Held {
+	if q, err := ReadJSON(&b); err != nil || len(q.Unfinished) != 1 || at(q.Unfinished[0].Owner) != at(u.Owner) || q.Unfinished[0].Held != u.Held {
 		t.Errorf("read back: %v", err)
 	}
 	release <- true
@@ -92,7 +92,7 @@ func TestWaitsInProgressHaveRows(t *testing.T) {
 	go flightWaits(m, done)
 	waitFor(t, "one to wait", func() bool { return m.registered() == 1 })
 	long()
-	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Holder.Stack != nil || u[0].Held != 0 {
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Owner.Stack != nil || u[0].Held != 0 {
 		t.Errorf("a former owner holds it: %+v", u)
 	}
 	m.Unlock()

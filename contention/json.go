@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,31 +16,31 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// profileJSON is the JSON form of a profile: one object, all times in nanoseconds.
+// profileJSON is the JSON form of a profile: its exported fields, all times in nanoseconds, after
+// sums of waits.
 //
 //	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "ready_ns":…, "ready_idle_ns":…,
 //	 "contentions":…, "parks":…, "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
 //	 "pairs":[{"kind":"mutex", "lock":"cache", "class":"example.com/lru.Cache",
 //	           "waiter_group":"main.worker", "waiter_stack":["main.get /src/main.go:12", …],
 //	           "owner_group":"main.janitor", "owner_stack":["main.sweep /src/main.go:40", …],
-//	           "contentions":…, "wait_ns":…, "owner_activity":{"running_ns":…, …},
-//	           "roots":[{"root_group":"main.fetch", "root_stack":[…], "via":"chan-receive", …}]}],
+//	           "contentions":…, "wait_ns":…, "running_ns":…, "blocked_ns":{"chan-receive":…},
+//	           "roots":[{"owner_group":"main.fetch", "owner_stack":[…], "kind":"chan-receive", …}]}],
 //	 "waits":[…], "locks":[…], "stacks":[…], "unfinished":[…], "warnings":[…], …}
 //
-// The rows have the tags of their types. The sums at the top are those of waits; a pair's wait_ns is
-// its Blamed. Stacks begin with the leaf. A frame is "func file:line", or "func" if the file is
-// unknown. For reading a profile back, "stacks" has the frames as objects, and waiter_id, owner_id,
-// root_id, holder_id and created_id are indexes into it, from 1; 0 is none. No value is ever null.
+// In pairs and roots, wait_ns is the time blamed. Stacks begin with the leaf. A frame is "func
+// file:line", or "func" if the file is unknown. For reading a profile back, "stacks" has the frames
+// as objects, and waiter_id and owner_id are indexes into it, from 1. Fields of rows
+// that are 0 or empty are omitted, except for contentions and wait_ns. No value is ever null.
 type profileJSON struct {
 	sumsJSON
 	Kinds map[string]kindJSON `json:"kinds"`
 	profileFields
-	Start      string           `json:"start"` // RFC 3339, or empty
-	Pairs      []pairJSON       `json:"pairs"`
-	Waits      []waitJSON       `json:"waits"`
-	Locks      []lockJSON       `json:"locks"`
-	Stacks     []*Stack         `json:"stacks"`
-	Unfinished []unfinishedJSON `json:"unfinished"`
+	Start      string    `json:"start"` // RFC 3339, or empty
+	Pairs      []rowJSON `json:"pairs"`
+	Waits      []rowJSON `json:"waits"`
+	Stacks     []*Stack  `json:"stacks"`
+	Unfinished []rowJSON `json:"unfinished"`
 }
 
 // profileFields has the fields of a Profile without its methods.
@@ -49,13 +48,13 @@ type profileFields Profile
 
 // sumsJSON has the sums of the waits.
 type sumsJSON struct {
-	Wait         *time.Duration `json:"wait_ns"`
-	HandOff      time.Duration  `json:"handoff_ns"`
-	Unattributed time.Duration  `json:"unattributed_ns"`
-	Ready        time.Duration  `json:"ready_ns"`
-	ReadyIdle    time.Duration  `json:"ready_idle_ns"`
-	Contentions  int64          `json:"contentions"`
-	Parks        int64          `json:"parks"`
+	Wait         time.Duration `json:"wait_ns"`
+	HandOff      time.Duration `json:"handoff_ns"`
+	Unattributed time.Duration `json:"unattributed_ns"`
+	Ready        time.Duration `json:"ready_ns"`
+	ReadyIdle    time.Duration `json:"ready_idle_ns"`
+	Contentions  int64         `json:"contentions"`
+	Parks        int64         `json:"parks"`
 }
 
 type kindJSON struct {
@@ -64,84 +63,22 @@ type kindJSON struct {
 	Ready       time.Duration `json:"ready_ns"`
 }
 
-// rowJSON has the first fields of waits and pairs.
+// rowJSON is a Wait with what it refers to.
 type rowJSON struct {
-	Kind   string   `json:"kind"`
-	Lock   string   `json:"lock"`
-	Class  string   `json:"class"`
-	LockID uint64   `json:"lock_id"`
-	Flags  []string `json:"flags"`
-	waiterJSON
-}
-
-type waitJSON struct {
-	rowJSON
+	Lock            string   `json:"lock,omitempty"`
+	Class           string   `json:"class,omitempty"`
+	LockID          uint64   `json:"lock_id,omitempty"`
+	Flags           []string `json:"flags,omitempty"`
+	WaiterGroup     string   `json:"waiter_group,omitempty"`
+	WaiterStack     []string `json:"waiter_stack,omitempty"`
+	WaiterID        int      `json:"waiter_id,omitempty"`
+	WaiterGoroutine uint64   `json:"waiter_goroutine,omitempty"`
+	OwnerGroup      string   `json:"owner_group,omitempty"`
+	OwnerStack      []string `json:"owner_stack,omitempty"`
+	OwnerID         int      `json:"owner_id,omitempty"`
+	OwnerGoroutine  uint64   `json:"owner_goroutine,omitempty"`
 	Wait
-}
-
-type pairJSON struct {
-	rowJSON
-	Pair
-	ownerJSON
-	Activity Activity   `json:"owner_activity"`
-	Roots    []rootJSON `json:"roots"`
-}
-
-type rootJSON struct {
-	rootOwnerJSON
-	Root
-}
-
-type lockJSON struct {
-	Lock
-	CreatedID int `json:"created_id"`
-}
-
-type unfinishedJSON struct {
-	Kind    string        `json:"kind"`
-	Lock    string        `json:"lock"`
-	Held    time.Duration `json:"held_ns,omitempty"`
-	Count   int64         `json:"count"`
-	Waited  time.Duration `json:"wait_ns"`
-	Longest time.Duration `json:"longest_ns"`
-	waiterJSON
-	holderJSON
-}
-
-// partyJSON is a Party. The other four types have the same fields with the names used in rows.
-type partyJSON struct {
-	Group     string
-	Stack     []string
-	ID        int
-	Goroutine uint64
-}
-
-type waiterJSON struct {
-	Group     string   `json:"waiter_group"`
-	Stack     []string `json:"waiter_stack"`
-	ID        int      `json:"waiter_id"`
-	Goroutine uint64   `json:"waiter_goroutine"`
-}
-
-type ownerJSON struct {
-	Group     string   `json:"owner_group"`
-	Stack     []string `json:"owner_stack"`
-	ID        int      `json:"owner_id"`
-	Goroutine uint64   `json:"owner_goroutine"`
-}
-
-type rootOwnerJSON struct {
-	Group     string   `json:"root_group"`
-	Stack     []string `json:"root_stack"`
-	ID        int      `json:"root_id"`
-	Goroutine uint64   `json:"root_goroutine"`
-}
-
-type holderJSON struct {
-	Group     string   `json:"holder_group"`
-	Stack     []string `json:"holder_stack"`
-	ID        int      `json:"holder_id"`
-	Goroutine uint64   `json:"holder_goroutine"`
+	Roots []rowJSON `json:"roots,omitempty"`
 }
 
 // MarshalJSON returns the profile as one JSON object, from which [Profile.UnmarshalJSON] makes an
@@ -153,84 +90,50 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(form); err != nil {
-		return nil, fmt.Errorf("contention: writing JSON: %w", err)
-	}
-	return format.EscapeJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+	text, err := json.Marshal(form)
+	return format.EscapeJSON(text), err
 }
 
 // WriteJSON writes the JSON object of p, indented. It returns the errors of w and of
 // [Profile.MarshalJSON].
 func WriteJSON(w io.Writer, p *Profile) error {
-	object, err := p.MarshalJSON()
-	if err != nil {
-		return err
+	text, err := json.MarshalIndent(p, "", " ")
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
 	}
-	var buf bytes.Buffer
-	if err := json.Indent(&buf, object, "", " "); err != nil {
+	if err != nil {
 		return fmt.Errorf("contention: writing JSON: %w", err)
 	}
-	buf.WriteByte('\n')
-	_, err = w.Write(buf.Bytes())
-	return err
+	return nil
 }
 
-// jsonTables numbers the objects that rows refer to.
+// jsonTables numbers the stacks that rows refer to.
 type jsonTables struct {
-	form   *profileJSON
-	locks  map[*Lock]bool
-	stacks map[*Stack]int
-	texts  [][]string // of the stacks
+	list  []*Stack
+	texts [][]string // of the stacks
+	index map[*Stack]int
 }
 
 // form copies a profile into its JSON form, with [] instead of null.
 func (p *Profile) form() (*profileJSON, error) {
 	sums, kinds := p.sums()
-	f := &profileJSON{
-		profileFields: profileFields(*p), sumsJSON: sums, Kinds: kinds,
-		Pairs: make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
-		Stacks: []*Stack{}, Unfinished: make([]unfinishedJSON, len(p.Unfinished)),
-	}
-	f.Warnings, f.Instances = append([]string{}, p.Warnings...), severalInstances(p.Instances)
+	f := &profileJSON{profileFields: profileFields(*p), sumsJSON: sums, Kinds: kinds, Stacks: []*Stack{}}
+	f.Warnings, f.Locks, f.Instances = append([]string{}, p.Warnings...), append([]*Lock{}, p.Locks...), severalInstances(p.Instances)
 	if !p.Start.IsZero() {
 		f.Start = p.Start.UTC().Format(time.RFC3339Nano)
 	}
-	t := &jsonTables{form: f, locks: map[*Lock]bool{}, stacks: map[*Stack]int{}}
-	for i, l := range p.Locks {
-		t.locks[l] = true
-		f.Locks[i] = lockJSON{*l, t.stack(l.Created)}
+	t := &jsonTables{index: map[*Stack]int{nil: 0}}
+	locks := map[*Lock]bool{}
+	for _, l := range p.Locks {
+		locks[l] = true
 	}
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		if !t.locks[q.Lock] {
-			return nil, fmt.Errorf("contention: writing JSON: pair %d is of a lock that is not in Locks", i)
+	for _, rows := range [][]Wait{p.Pairs, p.Waits} {
+		if i := slices.IndexFunc(rows, func(w Wait) bool { return !locks[w.Lock] }); i >= 0 {
+			return nil, fmt.Errorf("row %d is of a lock that is not in Locks", i)
 		}
-		row := pairJSON{
-			rowJSON: t.row(q.Kind, q.Lock, &q.Waiter, q.Flags), Pair: *q, ownerJSON: ownerJSON(t.party(&q.Owner)),
-			Activity: q.OwnerActivity(), Roots: make([]rootJSON, len(q.Roots)),
-		}
-		if row.Activity.Blocked == nil {
-			row.Activity.Blocked = map[string]time.Duration{}
-		}
-		for j, r := range q.Roots {
-			row.Roots[j] = rootJSON{rootOwnerJSON(t.party(&r.Owner)), r}
-		}
-		f.Pairs[i] = row
 	}
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		if !t.locks[w.Lock] {
-			return nil, fmt.Errorf("contention: writing JSON: wait %d is for a lock that is not in Locks", i)
-		}
-		f.Waits[i] = waitJSON{t.row(w.Kind, w.Lock, &w.Waiter, w.Flags), *w}
-	}
-	for i := range p.Unfinished {
-		u := &p.Unfinished[i]
-		f.Unfinished[i] = unfinishedJSON{u.Kind, u.Lock.String(), u.Held, u.Contentions, u.Waited, u.Longest, waiterJSON(t.party(&u.Waiter)), holderJSON(t.party(&u.Holder))}
-	}
+	f.Pairs, f.Waits, f.Unfinished = t.rows(p.Pairs), t.rows(p.Waits), t.rows(p.Unfinished)
+	f.Stacks = append(f.Stacks, t.list...)
 	return f, nil
 }
 
@@ -244,39 +147,48 @@ func (p *Profile) sums() (sumsJSON, map[string]kindJSON) {
 		k := kinds[w.Kind]
 		kinds[w.Kind] = kindJSON{k.Contentions + w.Contentions, k.Wait + w.Waited, k.Ready + w.Ready}
 	}
-	return sumsJSON{&all.Waited, all.HandOff, all.Unattributed, all.Ready, all.ReadyIdle, all.Contentions, all.Parks}, kinds
+	return sumsJSON{all.Waited, all.HandOff, all.Unattributed, all.Ready, all.ReadyIdle, all.Contentions, all.Parks}, kinds
 }
 
-func (t *jsonTables) row(k string, l *Lock, waiter *Party, flags uint32) rowJSON {
-	row := rowJSON{Kind: k, Lock: l.String(), Class: l.Class, LockID: l.ID, Flags: []string{}, waiterJSON: waiterJSON(t.party(waiter))}
-	if flags != 0 {
-		row.Flags = strings.Split(FlagNames(flags), ",")
+func (t *jsonTables) rows(rows []Wait) []rowJSON {
+	out := make([]rowJSON, len(rows))
+	for i := range rows {
+		w, f := &rows[i], &out[i]
+		f.Wait = *w
+		if w.Waited == 0 { // a pair or a root
+			f.Waited, f.Blamed = w.Blamed, 0
+		}
+		if l := w.Lock; l != nil {
+			f.Lock, f.Class, f.LockID = l.String(), l.Class, l.ID
+		}
+		if w.Flags != 0 {
+			f.Flags = strings.Split(FlagNames(w.Flags), ",")
+		}
+		f.WaiterGroup, f.WaiterID, f.WaiterGoroutine = w.Waiter.Group, t.stack(w.Waiter.Stack), w.Waiter.Goroutine
+		f.OwnerGroup, f.OwnerID, f.OwnerGoroutine = w.Owner.Group, t.stack(w.Owner.Stack), w.Owner.Goroutine
+		f.WaiterStack, f.OwnerStack = t.text(f.WaiterID), t.text(f.OwnerID)
+		f.Roots = t.rows(w.Roots)
 	}
-	return row
-}
-
-func (t *jsonTables) party(p *Party) partyJSON {
-	n := t.stack(p.Stack)
-	text := []string{}
-	if n > 0 {
-		text = t.texts[n-1]
-	}
-	return partyJSON{p.Group, text, n, p.Goroutine}
+	return out
 }
 
 // stack returns the number of a stack, assigning it at first use; 0 for none.
 func (t *jsonTables) stack(s *Stack) int {
-	if s == nil {
-		return 0
-	}
-	n := t.stacks[s]
-	if n == 0 {
-		t.form.Stacks = append(t.form.Stacks, &Stack{append([]Frame{}, s.Frames...), s.Truncated})
+	n, ok := t.index[s]
+	if !ok {
+		t.list = append(t.list, &Stack{append([]Frame{}, s.Frames...), s.Truncated})
 		t.texts = append(t.texts, s.texts())
-		n = len(t.texts)
-		t.stacks[s] = n
+		n = len(t.list)
+		t.index[s] = n
 	}
 	return n
+}
+
+func (t *jsonTables) text(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	return t.texts[n-1]
 }
 
 // texts returns the frames in the form used in rows.
@@ -331,151 +243,131 @@ func decodeProfile(dec *json.Decoder) (*Profile, error) {
 	if err := dec.Decode(f); err != nil {
 		return nil, format.ExplainJSON(err, "wait_ns, pairs and waits")
 	}
-	if f.Wait == nil || f.Pairs == nil || f.Waits == nil || f.Locks == nil || f.Stacks == nil {
-		return nil, errors.New("this is no contention profile: wait_ns, pairs, waits, locks or stacks is missing")
+	if f.Pairs == nil || f.Waits == nil || f.Locks == nil || f.Stacks == nil {
+		return nil, errors.New("this is no contention profile: pairs, waits, locks or stacks is missing")
 	}
-	r := &jsonReader{form: f, locks: map[uint64]*Lock{}, p: (*Profile)(&f.profileFields)}
-	for _, step := range []func() error{r.head, r.readStacks, r.readLocks, r.readWaits, r.readPairs, r.readUnfinished, r.p.CheckValid, r.sums} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	p := (*Profile)(&f.profileFields)
+	if err := f.read(p); err != nil {
+		return nil, err
 	}
-	return r.p, nil
+	if err := p.CheckValid(); err != nil {
+		return nil, err
+	}
+	if sums, kinds := p.sums(); sums != f.sumsJSON || !maps.Equal(kinds, f.Kinds) {
+		return nil, fmt.Errorf("the sums, such as wait_ns or those in kinds, are not those of the waits: %+v", sums)
+	}
+	return p, nil
 }
 
-// jsonReader converts the form back into a profile.
-type jsonReader struct {
-	form  *profileJSON
-	p     *Profile
-	locks map[uint64]*Lock
-	texts [][]string
-}
-
-func (r *jsonReader) head() (err error) {
-	if len(r.p.Warnings) == 0 {
-		r.p.Warnings = nil
+// read sets the fields of p that have another form.
+func (f *profileJSON) read(p *Profile) (err error) {
+	if len(p.Warnings) == 0 {
+		p.Warnings = nil
 	}
-	if r.p.Instances == 1 {
-		r.p.Instances = 0
+	if len(p.Locks) == 0 {
+		p.Locks = nil
 	}
-	if s := r.form.Start; s != "" {
-		if r.p.Start, err = time.Parse(time.RFC3339Nano, s); err != nil {
+	p.Instances = severalInstances(p.Instances)
+	if s := f.Start; s != "" {
+		if p.Start, err = time.Parse(time.RFC3339Nano, s); err != nil {
 			return fmt.Errorf("start is %q, not a time such as 2006-01-02T15:04:05Z", s)
 		}
 	}
-	return nil
-}
-
-func (r *jsonReader) readStacks() error {
-	for i, s := range r.form.Stacks {
+	for i, s := range f.Stacks {
 		if s == nil {
 			return fmt.Errorf("stacks, number %d: it is null", i+1)
 		}
 		if len(s.Frames) == 0 {
 			s.Frames = nil
 		}
-		for j, f := range s.Frames {
-			if f.Line < 0 {
-				return fmt.Errorf("stacks, number %d: frame %d has the line %d", i+1, j, f.Line)
-			}
+		if err := s.checkLines(); err != nil {
+			return fmt.Errorf("stacks, number %d: %w", i+1, err)
 		}
-		r.texts = append(r.texts, s.texts())
+	}
+	if err := p.checkLocks(); err != nil { // rows find their locks by ID
+		return err
+	}
+	locks := map[uint64]*Lock{}
+	for _, l := range p.Locks {
+		locks[l.ID] = l
+		if err := l.Created.checkLines(); err != nil {
+			return fmt.Errorf("lock %d: %w", l.ID, err)
+		}
+	}
+	lockOf := func(r *rowJSON) (*Lock, error) {
+		if l := locks[r.LockID]; l != nil {
+			return l, nil
+		}
+		return nil, fmt.Errorf("lock_id is %d, which is not in locks", r.LockID)
+	}
+	if p.Pairs, err = f.rows("pair", f.Pairs, lockOf); err == nil {
+		if p.Waits, err = f.rows("wait", f.Waits, lockOf); err == nil {
+			p.Unfinished, err = f.rows("unfinished", f.Unfinished, func(r *rowJSON) (*Lock, error) { return &Lock{Name: r.Lock}, nil })
+		}
+	}
+	for i := range p.Pairs {
+		blame(&p.Pairs[i])
+	}
+	return err
+}
+
+func (s *Stack) checkLines() error {
+	if s == nil {
+		return nil
+	}
+	for i, f := range s.Frames {
+		if f.Line < 0 {
+			return fmt.Errorf("frame %d has the line %d", i, f.Line)
+		}
 	}
 	return nil
 }
 
-// stack returns the stack with a number. If text is not nil, it must match.
-func (r *jsonReader) stack(field string, id int, text []string) (*Stack, error) {
+// blame undoes what wait_ns stands for in pairs and roots.
+func blame(q *Wait) {
+	q.Waited, q.Blamed = 0, q.Waited
+	for i := range q.Roots {
+		blame(&q.Roots[i])
+	}
+}
+
+// stack returns the stack with a number.
+func (f *profileJSON) stack(field string, id int) (*Stack, error) {
 	switch {
-	case id < 0 || id > len(r.texts):
-		return nil, fmt.Errorf("%s is %d, but there are %d stacks", field, id, len(r.texts))
-	case id == 0 && len(text) > 0, id > 0 && text != nil && !slices.Equal(text, r.texts[id-1]):
-		return nil, fmt.Errorf("the frames are not those of the stack with the number %s, %d", field, id)
+	case id < 0 || id > len(f.Stacks):
+		return nil, fmt.Errorf("%s is %d, but there are %d stacks", field, id, len(f.Stacks))
 	case id == 0:
 		return nil, nil
 	}
-	return r.form.Stacks[id-1], nil
+	return f.Stacks[id-1], nil
 }
 
-func (r *jsonReader) party(who string, f partyJSON) (Party, error) {
-	s, err := r.stack(who+"_id", f.ID, f.Stack)
-	return Party{f.Goroutine, f.Group, s}, err
-}
-
-func (r *jsonReader) readLocks() error {
-	for i := range r.form.Locks {
-		l := &r.form.Locks[i].Lock
-		var err error
-		if l.Created, err = r.stack("created_id", r.form.Locks[i].CreatedID, nil); err != nil {
-			return fmt.Errorf("lock %d (%q): %w", l.ID, l.Name, err)
-		}
-		r.locks[l.ID] = l
-		r.p.Locks = append(r.p.Locks, l)
-	}
-	return r.p.checkLocks() // rows find their locks by ID
-}
-
-// row returns the fields that waits and pairs have in common.
-func (r *jsonReader) row(f *rowJSON) (l *Lock, waiter Party, flags uint32, err error) {
-	l = r.locks[f.LockID]
-	switch {
-	case l == nil:
-		err = fmt.Errorf("lock_id is %d, which is not in locks", f.LockID)
-	case l.String() != f.Lock || l.Class != f.Class:
-		err = fmt.Errorf("lock and class are not those of lock %d", f.LockID)
-	default:
-		waiter, err = r.party("waiter", partyJSON(f.waiterJSON))
-	}
-	for _, name := range f.Flags {
-		i := slices.Index(flagNames, name)
-		if i < 0 {
-			return nil, waiter, 0, fmt.Errorf("flag %q cannot stand here", name)
-		}
-		flags |= 1 << i
-	}
-	return l, waiter, flags, err
-}
-
-func (r *jsonReader) readWaits() error {
-	return each("wait", r.form.Waits, func(f *waitJSON) (err error) {
-		w := f.Wait
-		w.Kind = f.rowJSON.Kind
-		w.Lock, w.Waiter, w.Flags, err = r.row(&f.rowJSON)
-		r.p.Waits = append(r.p.Waits, w)
-		return err
-	})
-}
-
-func (r *jsonReader) readPairs() error {
-	return each("pair", r.form.Pairs, func(f *pairJSON) (err error) {
-		q := f.Pair
-		q.Kind, q.Activity = f.rowJSON.Kind, f.Activity.clone()
-		if q.Lock, q.Waiter, q.Flags, err = r.row(&f.rowJSON); err != nil {
+// rows reads rows; lockOf returns the lock of one.
+func (f *profileJSON) rows(name string, rows []rowJSON, lockOf func(*rowJSON) (*Lock, error)) (out []Wait, err error) {
+	err = each(name, rows, func(r *rowJSON) (err error) {
+		w := r.Wait
+		if w.Lock, err = lockOf(r); err != nil {
 			return err
 		}
-		if q.Owner, err = r.party("owner", partyJSON(f.ownerJSON)); err != nil {
+		w.Waiter, w.Owner = Party{Goroutine: r.WaiterGoroutine, Group: r.WaiterGroup}, Party{Goroutine: r.OwnerGoroutine, Group: r.OwnerGroup}
+		if w.Waiter.Stack, err = f.stack("waiter_id", r.WaiterID); err != nil {
 			return err
 		}
-		err = each("root", f.Roots, func(f *rootJSON) (err error) {
-			root := f.Root
-			root.Owner, err = r.party("root", partyJSON(f.rootOwnerJSON))
-			q.Roots = append(q.Roots, root)
+		if w.Owner.Stack, err = f.stack("owner_id", r.OwnerID); err != nil {
 			return err
-		})
-		r.p.Pairs = append(r.p.Pairs, q)
-		return err
-	})
-}
-
-func (r *jsonReader) readUnfinished() error {
-	return each("unfinished", r.form.Unfinished, func(f *unfinishedJSON) (err error) {
-		u := Wait{Kind: f.Kind, Lock: &Lock{Name: f.Lock}, Held: f.Held, Contentions: f.Count, Waited: f.Waited, Longest: f.Longest}
-		if u.Waiter, err = r.party("waiter", partyJSON(f.waiterJSON)); err == nil {
-			u.Holder, err = r.party("holder", partyJSON(f.holderJSON))
 		}
-		r.p.Unfinished = append(r.p.Unfinished, u)
+		for _, name := range r.Flags {
+			i := slices.Index(flagNames, name)
+			if i < 0 {
+				return fmt.Errorf("flag %q cannot stand here", name)
+			}
+			w.Flags |= 1 << i
+		}
+		w.Roots, err = f.rows("root", r.Roots, func(*rowJSON) (*Lock, error) { return nil, nil })
+		out = append(out, w)
 		return err
 	})
+	return out, err
 }
 
 // each calls f for each row. The error of f gets the number of the row.
@@ -484,28 +376,6 @@ func each[T any](name string, rows []T, f func(*T) error) error {
 		if err := f(&rows[i]); err != nil {
 			return fmt.Errorf("%s %d: %w", name, i, err)
 		}
-	}
-	return nil
-}
-
-// sums checks the sums at the top of the object.
-func (r *jsonReader) sums() error {
-	got := r.form.sumsJSON
-	want, kinds := r.p.sums()
-	for _, s := range []struct {
-		field     string
-		got, want int64
-	}{
-		{"wait_ns", int64(*got.Wait), int64(*want.Wait)}, {"handoff_ns", int64(got.HandOff), int64(want.HandOff)},
-		{"unattributed_ns", int64(got.Unattributed), int64(want.Unattributed)}, {"contentions", got.Contentions, want.Contentions},
-		{"ready_ns", int64(got.Ready), int64(want.Ready)}, {"ready_idle_ns", int64(got.ReadyIdle), int64(want.ReadyIdle)}, {"parks", got.Parks, want.Parks},
-	} {
-		if s.got != s.want {
-			return fmt.Errorf("%s is %d, but the waits sum to %d", s.field, s.got, s.want)
-		}
-	}
-	if !maps.Equal(r.form.Kinds, kinds) {
-		return errors.New("kinds is not what the waits sum to")
 	}
 	return nil
 }
@@ -523,20 +393,22 @@ func (p *Profile) CheckValid() error {
 		return fmt.Errorf("in_flight is negative: %d", p.InFlight)
 	case !slices.Contains([]string{"", FromWrappers, FromTrace}, p.Source):
 		return fmt.Errorf("source is %q, not wrappers or trace", p.Source)
-	case !slices.Contains([]string{"", Exact, Sampled, Inferred}, p.Accuracy):
+	case !slices.Contains(accuracies, p.Accuracy):
 		return fmt.Errorf("accuracy is %q, not exact, sampled or inferred", p.Accuracy)
 	}
-	for _, check := range []func() error{p.checkLocks, p.checkWaits, p.checkPairs, p.checkBlamed, p.checkOwners, p.checkUnfinished} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(p.checkLocks(),
+		checkRows("wait", p.Waits, WaiterFlags, (*Wait).checkWait),
+		checkRows("pair", p.Pairs, 1<<len(flagNames)-1, (*Wait).checkPair),
+		p.checkBlamed(),
+		checkRows("unfinished", p.Unfinished, 0, (*Wait).checkUnfinished))
 }
 
 func (p *Profile) checkLocks() error {
 	seen := map[uint64]bool{}
-	for _, l := range p.Locks {
+	for i, l := range p.Locks {
+		if l == nil {
+			return fmt.Errorf("locks, number %d: it is null", i+1)
+		}
 		if seen[l.ID] {
 			return fmt.Errorf("lock %d (%q): the id comes twice", l.ID, l.Name)
 		}
@@ -548,74 +420,128 @@ func (p *Profile) checkLocks() error {
 	return nil
 }
 
-// checkRow checks the fields that waits and pairs have in common.
-func checkRow(kind string, contentions int64, waited, longest, stdErr time.Duration, flags, allowed uint32) error {
-	switch {
-	case !slices.Contains(Kinds, kind):
-		return fmt.Errorf("kind is %q, not one of %v", kind, Kinds)
-	case contentions < 0:
-		return fmt.Errorf("contentions is negative: %d", contentions)
-	case waited < 0:
-		return fmt.Errorf("wait_ns is negative: %d", waited)
-	case longest < 0 || stdErr < 0:
-		return errors.New("longest_ns or stderr_ns is negative")
-	case flags&^allowed != 0:
-		return fmt.Errorf("flag %q cannot stand here", FlagNames(flags&^allowed))
-	}
-	return nil
-}
-
-// addAll adds terms to sums. It returns an error if one overflows, since many functions compute
-// such sums.
-func addAll(sums []int64, terms ...int64) error {
-	for i, n := range terms {
-		if sums[i] > math.MaxInt64-n {
+// checkRows checks rows, and that their sums are not too large for numbers.
+func checkRows(name string, rows []Wait, flags uint32, check func(*Wait) error) error {
+	var sum Wait
+	return each(name, rows, func(w *Wait) error {
+		switch {
+		case !slices.Contains(Kinds, w.Kind):
+			return fmt.Errorf("kind is %q, not one of %v", w.Kind, Kinds)
+		case w.Flags&^flags != 0:
+			return fmt.Errorf("flag %q cannot stand here", FlagNames(w.Flags&^flags))
+		}
+		if err := cmp.Or(w.checkNumbers(), check(w)); err != nil {
+			return err
+		}
+		numbers := *w
+		numbers.Blocked = nil
+		if sum.Add(&numbers); sum.checkNumbers() != nil {
 			return errors.New("with it, the sum is too large: more than 292 years, or more waits than a number can hold")
 		}
-		sums[i] += n
+		return nil
+	})
+}
+
+// checkNumbers returns an error if a number is negative.
+func (w *Wait) checkNumbers() error {
+	for _, field := range []struct {
+		name string
+		n    int64
+	}{
+		{"contentions", w.Contentions}, {"parks", w.Parks}, {"observed", w.Observed}, {"links", int64(w.Links)}, {"wait_ns", int64(w.Waited)},
+		{"ready_ns", int64(w.Ready)}, {"ready_idle_ns", int64(w.ReadyIdle)}, {"stderr_ns", int64(w.StdErr)}, {"blamed_ns", int64(w.Blamed)},
+		{"handoff_ns", int64(w.HandOff)}, {"unattributed_ns", int64(w.Unattributed)}, {"longest_ns", int64(w.Longest)}, {"held_ns", int64(w.Held)},
+		{"running_ns", int64(w.Running)}, {"runnable_ns", int64(w.Runnable)},
+	} {
+		if field.n < 0 {
+			return fmt.Errorf("%s is negative: %d", field.name, field.n)
+		}
 	}
 	return nil
 }
 
-func (p *Profile) checkWaits() error {
-	sums := make([]int64, 5)
-	return each("wait", p.Waits, func(w *Wait) error {
-		err := checkRow(w.Kind, w.Contentions, w.Waited, w.Longest, w.StdErr, w.Flags, WaiterFlags)
-		switch {
-		case err != nil:
-			return err
-		case w.Observed < 0 || w.Blamed < 0 || w.HandOff < 0 || w.Unattributed < 0:
-			return errors.New("observed, blamed_ns, handoff_ns or unattributed_ns is negative")
-		case w.Parks < 0 || w.Ready < 0 || w.ReadyIdle < 0 || w.ReadyIdle > w.Ready:
-			return errors.New("parks, ready_ns or ready_idle_ns is negative, or ready_idle_ns is more than ready_ns")
-		case w.Blamed > w.Waited || w.HandOff > w.Waited-w.Blamed || w.Unattributed != w.Waited-w.Blamed-w.HandOff:
-			return fmt.Errorf("blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, %d", w.Waited)
-		}
-		return addAll(sums, int64(w.Waited), int64(w.Ready), w.Contentions, w.Observed, w.Parks)
-	})
+func (w *Wait) checkWait() error {
+	switch {
+	case w.Owner != (Party{}) || len(w.Roots) > 0:
+		return errors.New("only pairs have an owner and roots")
+	case w.ReadyIdle > w.Ready:
+		return errors.New("ready_idle_ns is more than ready_ns")
+	case w.Blamed > w.Waited || w.HandOff > w.Waited-w.Blamed || w.Unattributed != w.Waited-w.Blamed-w.HandOff:
+		return fmt.Errorf("blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, %d", w.Waited)
+	}
+	return nil
 }
 
-func (p *Profile) checkPairs() error {
-	sums := make([]int64, 2)
-	return each("pair", p.Pairs, func(q *Pair) error {
-		if err := checkRow(q.Kind, q.Contentions, q.Blamed, q.Longest, q.StdErr, q.Flags, 1<<len(flagNames)-1); err != nil {
+func (w *Wait) checkUnfinished() error {
+	switch {
+	case w.Contentions == 0:
+		return errors.New("contentions is 0")
+	case w.Waited < w.Longest:
+		return fmt.Errorf("wait_ns is %d, longest_ns %d", w.Waited, w.Longest)
+	}
+	return nil
+}
+
+// checkPair checks the activity of the owner, and the roots.
+func (w *Wait) checkPair() error {
+	if w.Waited != 0 || w.partTime() != w.Blamed {
+		return errors.New("handoff_ns, unattributed_ns or ready_ns cannot stand here")
+	}
+	left := w.Blamed
+	took := func(d time.Duration) bool {
+		left -= max(0, d)
+		return d >= 0 && left >= 0
+	}
+	if !took(w.Running) || !took(w.Runnable) {
+		return fmt.Errorf("running_ns and runnable_ns are more than wait_ns, %d", w.Blamed)
+	}
+	for k, d := range w.Blocked {
+		if !slices.Contains(Kinds, k) {
+			return fmt.Errorf("blocked_ns has the kind %q, not one of %v", k, Kinds)
+		}
+		if !took(d) {
+			return fmt.Errorf("blocked_ns: a part is negative, or they sum to more than wait_ns, %d", w.Blamed)
+		}
+	}
+	if len(w.Roots) == 0 {
+		return nil
+	}
+	left = w.Blamed
+	blocked := map[string]time.Duration{}
+	itself := false
+	err := each("root", w.Roots, func(r *Wait) error {
+		if err := r.checkNumbers(); err != nil {
 			return err
 		}
-		return addAll(sums, int64(q.Blamed), q.Contentions)
+		switch {
+		case !took(r.Blamed):
+			return fmt.Errorf("they sum to more than wait_ns of the pair, %d", w.Blamed)
+		case r.Kind == "" && (itself || r.Owner != w.Owner):
+			return errors.New("a root without a kind must be the owner, and unique")
+		case r.Kind != "" && w.Blocked[r.Kind]-blocked[r.Kind] < r.Blamed:
+			return fmt.Errorf("the owner was not blocked on %q for so long", r.Kind)
+		}
+		itself = itself || r.Kind == ""
+		blocked[r.Kind] += r.Blamed
+		return nil
 	})
+	if err == nil && left != 0 {
+		err = fmt.Errorf("roots: they sum to %d, not to wait_ns, %d", w.Blamed-left, w.Blamed)
+	}
+	return err
 }
 
 // checkBlamed checks that the pairs of each waiter sum to its Blamed.
 func (p *Profile) checkBlamed() error {
 	rest := map[rowKey]time.Duration{}
 	for i := range p.Waits {
-		rest[p.Waits[i].key()] += p.Waits[i].Blamed
+		rest[p.Waits[i].waiterKey()] += p.Waits[i].Blamed
 	}
 	for i := range p.Pairs {
 		rest[p.Pairs[i].waiterKey()] -= p.Pairs[i].Blamed
 	}
 	for i := range p.Waits {
-		k := p.Waits[i].key()
+		k := p.Waits[i].waiterKey()
 		if rest[k] != 0 {
 			return fmt.Errorf("wait %d: the pairs of its waiter differ by %v from its blamed_ns", i, -rest[k])
 		}
@@ -627,73 +553,4 @@ func (p *Profile) checkBlamed() error {
 		}
 	}
 	return nil
-}
-
-// checkOwners checks the activities and the roots of all pairs.
-func (p *Profile) checkOwners() error {
-	return each("pair", p.Pairs, func(q *Pair) error { return cmp.Or(q.checkActivity(), q.checkRoots()) })
-}
-
-// checkActivity checks that the parts sum to Blamed, unless all are zero.
-func (q *Pair) checkActivity() error {
-	parts := map[string]time.Duration{"running": q.Activity.Running, "runnable": q.Activity.Runnable, "unknown": q.Activity.Unknown}
-	for k, d := range q.Activity.Blocked {
-		if !slices.Contains(Kinds, k) {
-			return fmt.Errorf("owner_activity: blocked_ns has the kind %q, not one of %v", k, Kinds)
-		}
-		parts[k] = d
-	}
-	left := q.Blamed
-	for _, d := range parts {
-		if d < 0 || d > left {
-			return fmt.Errorf("owner_activity: a part is negative, or they sum to more than wait_ns, %d", q.Blamed)
-		}
-		left -= d
-	}
-	if left != 0 && left != q.Blamed {
-		return fmt.Errorf("owner_activity: the parts sum to %d, not to wait_ns, %d", q.Blamed-left, q.Blamed)
-	}
-	return nil
-}
-
-func (q *Pair) checkRoots() error {
-	left := q.Blamed
-	blocked := map[string]time.Duration{}
-	itself := false
-	err := each("root", q.Roots, func(r *Root) error {
-		switch {
-		case r.Links < 0 || r.Contentions < 0:
-			return errors.New("links or contentions is negative")
-		case r.Blamed < 0 || r.Blamed > left:
-			return fmt.Errorf("a wait_ns is negative, or they sum to more than that of the pair, %d", q.Blamed)
-		case r.Via == "" && (itself || r.Owner != q.Owner):
-			return errors.New("a root with an empty via must be the owner, and unique")
-		case r.Via != "" && q.Activity.Blocked[r.Via]-blocked[r.Via] < r.Blamed:
-			return fmt.Errorf("the owner was not blocked on %q for so long", r.Via)
-		}
-		itself = itself || r.Via == ""
-		blocked[r.Via] += r.Blamed
-		left -= r.Blamed
-		return nil
-	})
-	if err == nil && len(q.Roots) > 0 && left != 0 {
-		err = fmt.Errorf("roots: they sum to %d, not to wait_ns, %d", q.Blamed-left, q.Blamed)
-	}
-	return err
-}
-
-func (p *Profile) checkUnfinished() error {
-	return each("unfinished", p.Unfinished, func(u *Wait) error {
-		switch {
-		case !slices.Contains(Kinds, u.Kind):
-			return fmt.Errorf("kind is %q, not one of %v", u.Kind, Kinds)
-		case u.Contentions <= 0:
-			return fmt.Errorf("count is %d, not positive", u.Contentions)
-		case u.Longest < 0 || u.Waited < u.Longest:
-			return fmt.Errorf("wait_ns is %d, longest_ns %d", u.Waited, u.Longest)
-		case u.Held < 0:
-			return fmt.Errorf("held_ns is %d", u.Held)
-		}
-		return nil
-	})
 }

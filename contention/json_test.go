@@ -32,13 +32,11 @@ func complete() *Profile {
 	p.Pairs[0].Flags = Reacquire | Estimated | ReadOwner
 	p.Pairs[1].Flags = Reacquire | Estimated
 	p.Pairs[1].Owner, p.Pairs[1].Longest = Party{Goroutine: 17}, 4
-	for i := range p.Pairs {
-		p.Pairs[i].Activity = Activity{Unknown: p.Pairs[i].Blamed}
-	}
-	p.Pairs[0].Activity = Activity{Running: 11, Runnable: 2, Unknown: 3, Blocked: map[string]time.Duration{ChanReceiveKind: 9, SyscallKind: 5}}
-	p.Pairs[0].Roots = []Root{
+	q := &p.Pairs[0]
+	q.Running, q.Runnable, q.Blocked = 11, 2, map[string]time.Duration{ChanReceiveKind: 9, SyscallKind: 5}
+	p.Pairs[0].Roots = []Wait{
 		{Owner: p.Pairs[0].Owner, Contentions: 4, Blamed: 22},
-		{Owner: Party{Goroutine: 3, Group: "app.send", Stack: &Stack{Frames: []Frame{{Func: "app.Send", File: "app.go", Line: 30}}}}, Via: ChanReceiveKind, Links: 2, Contentions: 1, Blamed: 8},
+		{Owner: Party{Goroutine: 3, Group: "app.send", Stack: &Stack{Frames: []Frame{{Func: "app.Send", File: "app.go", Line: 30}}}}, Kind: ChanReceiveKind, Links: 2, Contentions: 1, Blamed: 8},
 	}
 	return p
 }
@@ -71,16 +69,18 @@ func TestJSONForm(t *testing.T) {
 		{"class", pair["class"], `"app.Cache"`},
 		{"waiter_group", pair["waiter_group"], `"app.serve"`},
 		{"waiter_stack", pair["waiter_stack"], stack},
-		{"owner_group", pair["owner_group"], `""`},
-		{"owner_stack", pair["owner_stack"], `[]`},
+		{"owner_group", pair["owner_group"], `null`},
+		{"owner_goroutine", pair["owner_goroutine"], `17`},
+		{"owner_group of a known one", pairs[0].(map[string]any)["owner_group"], `"app.fill"`},
+		{"owner_stack of a known one", pairs[0].(map[string]any)["owner_stack"], `["app.Fill app.go:20"]`},
 		{"contentions", pair["contentions"], `2`},
 		{"wait_ns", pair["wait_ns"], `10`},
 		{"flags", pair["flags"], `["reacquire","estimated"]`},
 		{"a lock without a name", pairs[2].(map[string]any)["lock"], `"app.Log#2"`},
-		{"owner_activity", pairs[0].(map[string]any)["owner_activity"], `{"blocked_ns":{"chan-receive":9,"syscall":5},"runnable_ns":2,"running_ns":11,"unknown_ns":3}`},
-		{"owner_activity of nothing known", pair["owner_activity"], `{"blocked_ns":{},"runnable_ns":0,"running_ns":0,"unknown_ns":10}`},
-		{"roots", pair["roots"], `[]`},
-		{"a root", pairs[0].(map[string]any)["roots"].([]any)[1], `{"contentions":1,"links":2,"root_goroutine":3,"root_group":"app.send","root_id":3,"root_stack":["app.Send app.go:30"],"via":"chan-receive","wait_ns":8}`},
+		{"running_ns", pairs[0].(map[string]any)["running_ns"], `11`},
+		{"blocked_ns", pairs[0].(map[string]any)["blocked_ns"], `{"chan-receive":9,"syscall":5}`},
+		{"roots", pair["roots"], `null`},
+		{"a root", pairs[0].(map[string]any)["roots"].([]any)[1], `{"contentions":1,"kind":"chan-receive","links":2,"owner_goroutine":3,"owner_group":"app.send","owner_id":3,"owner_stack":["app.Send app.go:30"],"wait_ns":8}`},
 		{"start", got["start"], `"2026-02-03T04:05:06.000000789Z"`},
 	} {
 		if b, _ := json.Marshal(tt.got); string(b) != tt.want {
@@ -142,34 +142,35 @@ func TestReadJSONErrors(t *testing.T) {
 		{`{"wall_ns":1}`, "this is no contention profile"},
 		{string(good) + "{}", "unexpected data after top-level value"},
 		{change(`"wait_ns":110`, `"wait_ns":"x"`), "wait_ns: expected int64, found a JSON string"},
-		{change(`"wait_ns":110`, `"wait_ns":111`), "wait_ns is 111, but the waits sum to 110"},
-		{change(`"kinds":{"mutex":{"contentions":6`, `"kinds":{"mutex":{"contentions":5`), "kinds is not what the waits sum to"},
+		{change(`"wait_ns":110`, `"wait_ns":111`), "the sums, such as wait_ns or those in kinds, are not those of the waits: {Wait:110ns"},
+		{change(`"kinds":{"mutex":{"contentions":6`, `"kinds":{"mutex":{"contentions":5`), "the sums, such as wait_ns or those in kinds"},
 		{change(`"start":"2026`, `"start":"x2026`), "not a time such as"},
 		{change(`"source":"wrappers"`, `"source":"hearsay"`), `source is "hearsay"`},
 		{change(`"accuracy":"sampled"`, `"accuracy":"so so"`), `accuracy is "so so"`},
 		{change(`"duration_ns":6`, `"duration_ns":-6`), "duration_ns is negative"},
 		{change(`"kind":"mutex"`, `"kind":"mutexx"`), `pair 0: kind is "mutexx", not one of`},
 		{change(`"lock_id":1`, `"lock_id":5`), "pair 0: lock_id is 5, which is not in locks"},
-		{change(`"lock":"cache"`, `"lock":"cash"`), "pair 0: lock and class are not those of lock 1"},
 		{change(`"waiter_id":1`, `"waiter_id":9`), "pair 0: waiter_id is 9, but there are 3 stacks"},
-		{change(`"app.Get app.go:10"`, `"app.Get app.go:11"`), "pair 0: the frames are not those of the stack with the number waiter_id, 1"},
 		{change(`"read-owner"`, `"lazy"`), `pair 0: flag "lazy" cannot stand here`},
 		{change(`"blamed_ns":40`, `"blamed_ns":41`), "wait 0: blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, 50"},
-		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":31`), "wait 0: the pairs of its waiter differ by 1ns from its blamed_ns"},
-		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":-30`), "pair 0: wait_ns is negative: -30"},
-		{change(`"running_ns":11`, `"running_ns":10`), "pair 0: owner_activity: the parts sum to 29, not to wait_ns, 30"},
-		{change(`"running_ns":11`, `"running_ns":-11`), "pair 0: owner_activity: a part is negative"},
-		{change(`"syscall":5`, `"syscall":9223372036854775807`), "pair 0: owner_activity: a part is negative, or they sum to more than wait_ns, 30"},
-		{change(`"syscall":5`, `"siesta":5`), `pair 0: owner_activity: blocked_ns has the kind "siesta"`},
+		{change(`"contentions":2,"wait_ns":10`, `"contentions":2,"wait_ns":11`), "wait 0: the pairs of its waiter differ by 1ns from its blamed_ns"},
+		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":-30`), "pair 0: blamed_ns is negative: -30"},
+		{change(`"running_ns":11`, `"running_ns":29`), "pair 0: running_ns and runnable_ns are more than wait_ns, 30"},
+		{change(`"running_ns":11`, `"running_ns":-11`), "pair 0: running_ns is negative: -11"},
+		{change(`"syscall":5`, `"syscall":9223372036854775807`), "pair 0: blocked_ns: a part is negative, or they sum to more than wait_ns, 30"},
+		{change(`"syscall":5`, `"siesta":5`), `pair 0: blocked_ns has the kind "siesta"`},
+		{change(`"runnable_ns":2`, `"handoff_ns":2`), "pair 0: handoff_ns, unattributed_ns or ready_ns cannot stand here"},
+		{change(`"blamed_ns":40`, `"owner_id":1,"blamed_ns":40`), "wait 0: only pairs have an owner and roots"},
 		{change(`"wait_ns":22`, `"wait_ns":21`), "pair 0: roots: they sum to 29, not to wait_ns, 30"},
-		{change(`"wait_ns":22`, `"wait_ns":-22`), "pair 0: root 0: a wait_ns is negative"},
-		{change(`"via":"chan-receive"`, `"via":"mutex"`), `pair 0: root 1: the owner was not blocked on "mutex" for so long`},
-		{change(`"via":"chan-receive"`, `"via":""`), "pair 0: root 1: a root with an empty via must be the owner, and unique"},
-		{change(`"root_id":2`, `"root_id":1`), "pair 0: root 0: "},
-		{change(`"links":2`, `"links":-2`), "pair 0: root 1: links or contentions is negative"},
-		{change(`"root_id":3`, `"root_id":4`), "pair 0: root 1: root_id is 4, but there are 3 stacks"},
+		{change(`"wait_ns":22`, `"wait_ns":-22`), "pair 0: root 0: blamed_ns is negative: -22"},
+		{change(`"kind":"chan-receive"`, `"kind":"mutex"`), `pair 0: root 1: the owner was not blocked on "mutex" for so long`},
+		{change(`"kind":"chan-receive"`, `"kind":""`), "pair 0: root 1: a root without a kind must be the owner, and unique"},
+		{change(`"roots":[{"owner_group":"app.fill","owner_stack":["app.Fill app.go:20"],"owner_id":2`, `"roots":[{"owner_id":1`), "pair 0: root 0: "},
+		{change(`"links":2`, `"links":-2`), "pair 0: root 1: links is negative: -2"},
+		{change(`"owner_id":3`, `"owner_id":4`), "pair 0: root 1: owner_id is 4, but there are 3 stacks"},
 		{change(`"locks":[{"id":1`, `"locks":[{"id":2`), `lock 2 (""): the id comes twice`},
-		{change(`"line":10`, `"line":-10`), "stacks, number 1: frame 0 has the line -10"},
+		{change(`"line":10`, `"line":-10`), "lock 1: frame 0 has the line -10"},
+		{change(`"line":20`, `"line":-20`), "stacks, number 2: frame 0 has the line -20"},
 	} {
 		_, err := ReadJSON(strings.NewReader(tt.in))
 		if err == nil || !strings.HasPrefix(err.Error(), "contention: reading JSON: ") || !strings.Contains(err.Error(), tt.want) {

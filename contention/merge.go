@@ -42,7 +42,7 @@ func (p *Profile) Finish(pass *int, n int, window bool) {
 // profile. The result shares the call chains of the profiles. It takes about a microsecond per row.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
-		rowSums: newRowSums(), stacks: map[*Stack]*Stack{}, byText: map[string]*Stack{},
+		stacks: map[*Stack]*Stack{}, byText: map[string]*Stack{},
 		byID: map[lockID]*mergedLock{}, byKey: map[lockKey]*alikeLocks{}, sources: map[*int]int{},
 	}
 	for _, p := range profiles {
@@ -60,7 +60,9 @@ func Merge(profiles ...*Profile) *Profile {
 
 // merger is the state of a merge.
 type merger struct {
-	rowSums
+	out          Profile
+	waits, pairs sumRows
+
 	n         int          // number of the profile being added, from 1
 	sources   map[*int]int // by pass: its last piece
 	instances int
@@ -140,15 +142,16 @@ func (m *merger) add(p *Profile) {
 	m.n++
 	m.addHead(p)
 	locks := m.matchLocks(p)
+	add := func(into *sumRows, w *Wait) {
+		sum := into.row(rowKey{w.Kind, locks[w.Lock].lock, m.party(w.Waiter), m.party(w.Owner), w.Flags})
+		sum.Add(w)
+		m.addRoots(sum, w)
+	}
 	for i := range p.Waits {
-		w := &p.Waits[i]
-		m.wait(rowKey{kind: w.Kind, lock: locks[w.Lock].lock, waiter: m.party(w.Waiter), flags: w.Flags}).Add(w)
+		add(&m.waits, &p.Waits[i])
 	}
 	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		into := m.pair(rowKey{q.Kind, locks[q.Lock].lock, m.party(q.Waiter), m.party(q.Owner), q.Flags})
-		into.add(q, 1)
-		m.addRoots(into, q)
+		add(&m.pairs, &p.Pairs[i])
 	}
 }
 
@@ -161,7 +164,9 @@ func (m *merger) addHead(p *Profile) {
 		if p.Source != o.Source {
 			o.warn("Some observations come from %s, others from %s: they do not see the same waits.", o.Source, p.Source)
 		}
-		o.Accuracy = worse(o.Accuracy, p.Accuracy)
+		if slices.Index(accuracies, p.Accuracy) > slices.Index(accuracies, o.Accuracy) {
+			o.Accuracy = p.Accuracy
+		}
 	}
 	follows := m.n > 1 && p.piece.pass != nil && p.piece.pass == o.piece.pass
 	if follows {
@@ -207,51 +212,20 @@ func severalInstances(n int) int {
 // maxMergedWarnings is the maximum number of different warnings in a merged profile.
 const maxMergedWarnings = 32
 
-func worse(a, b string) string {
-	order := []string{Exact, Sampled, Inferred}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
+// addRoots adds the roots of b other than its owner to those of q, which already includes the rest
+// of b.
+func (m *merger) addRoots(q, b *Wait) {
+	var sums sumRows
+	for i, r := range slices.Concat(q.Roots, b.Roots) {
+		if r.Kind == "" {
+			continue
+		}
+		if i >= len(q.Roots) {
+			r.Owner = m.party(r.Owner)
+		}
+		sums.row(r.key()).Add(&r)
 	}
-	return a
-}
-
-// Add adds the numbers of b to w.
-func (w *Wait) Add(b *Wait) { w.add(b, 1) }
-
-// add adds b as often as times. Observed values are added once.
-func (w *Wait) add(b *Wait, times int64) {
-	n := time.Duration(times)
-	w.Contentions += times * b.Contentions
-	w.Observed += b.Observed
-	w.Parks += times * b.Parks
-	w.Ready += n * b.Ready
-	w.ReadyIdle += n * b.ReadyIdle
-	w.Waited += n * b.Waited
-	w.Blamed += n * b.Blamed
-	w.HandOff += n * b.HandOff
-	w.Unattributed += n * b.Unattributed
-	w.Longest = max(w.Longest, b.Longest)
-	w.StdErr = bothErrors(w.StdErr, n*b.StdErr)
-}
-
-// add is like Wait.add. It leaves out the roots.
-func (q *Pair) add(b *Pair, times int64) {
-	n := time.Duration(times)
-	q.Contentions += times * b.Contentions
-	q.Blamed += n * b.Blamed
-	q.Longest = max(q.Longest, b.Longest)
-	q.StdErr = bothErrors(q.StdErr, n*b.StdErr)
-	q.Activity.add(b.OwnerActivity(), n)
-}
-
-// addRoots adds the roots of b to those of q, which already includes the rest of b.
-func (m *merger) addRoots(q, b *Pair) {
-	others := q.otherRoots()
-	for _, r := range b.otherRoots() {
-		r.Owner = m.party(r.Owner)
-		others = addRoot(others, r)
-	}
-	q.SetRoots(others)
+	q.SetRoots(sums.list)
 }
 
 // party returns p with the stack of the result, and without a goroutine if its ID is meaningless.
@@ -352,6 +326,7 @@ func (m *merger) match(l *Lock, of piece, keys []lockKey) *mergedLock {
 
 func (m *merger) result() *Profile {
 	p := &m.out
+	p.Waits, p.Pairs = m.waits.list, m.pairs.list
 	if m.instances > 1 {
 		p.Instances = m.instances
 	}
@@ -422,20 +397,17 @@ func (p *Profile) Scale(n int) *Profile {
 	for i, l := range out.Locks {
 		out.Locks[i] = lock(l)
 	}
-	out.Waits = slices.Clone(p.Waits)
-	for i, w := range out.Waits {
-		out.Waits[i] = Wait{Kind: w.Kind, Lock: lock(w.Lock), Waiter: w.Waiter, Flags: w.Flags}
-		out.Waits[i].add(&w, count)
-	}
-	out.Pairs = slices.Clone(p.Pairs)
-	for i, q := range out.Pairs {
-		scaled := Pair{Kind: q.Kind, Lock: lock(q.Lock), Waiter: q.Waiter, Owner: q.Owner, Flags: q.Flags, Roots: slices.Clone(q.Roots)}
-		scaled.add(&q, count)
-		for j := range scaled.Roots {
-			scaled.Roots[j].Contentions *= count
-			scaled.Roots[j].Blamed *= k
-		}
-		out.Pairs[i] = scaled
-	}
+	out.Waits, out.Pairs = scaled(p.Waits, count, lock), scaled(p.Pairs, count, lock)
 	return &out
+}
+
+// scaled returns rows as often as times, with other locks.
+func scaled(rows []Wait, times int64, lock func(*Lock) *Lock) []Wait {
+	out := slices.Clone(rows)
+	for i := range out {
+		w := &rows[i]
+		out[i] = Wait{Kind: w.Kind, Lock: lock(w.Lock), Waiter: w.Waiter, Owner: w.Owner, Flags: w.Flags, Roots: scaled(w.Roots, times, lock)}
+		out[i].add(w, times)
+	}
+	return out
 }

@@ -32,7 +32,7 @@ func handProfile() *Profile {
 		p.Locks = append(p.Locks, l)
 		d := time.Duration(100 * (i + 1))
 		p.Waits = append(p.Waits, Wait{Kind: MutexKind, Lock: l, Waiter: Party{Goroutine: 5, Group: "main.worker", Stack: chain}, Contentions: 2, Observed: 2, Waited: d, Blamed: d, Longest: d})
-		p.Pairs = append(p.Pairs, Pair{Kind: MutexKind, Lock: l, Waiter: Party{Goroutine: 5, Group: "main.worker", Stack: chain}, Owner: Party{Stack: owner}, Contentions: 2, Blamed: d, Longest: d})
+		p.Pairs = append(p.Pairs, Wait{Kind: MutexKind, Lock: l, Waiter: Party{Goroutine: 5, Group: "main.worker", Stack: chain}, Owner: Party{Stack: owner}, Contentions: 2, Blamed: d, Longest: d})
 	}
 	return p
 }
@@ -140,7 +140,7 @@ func TestTopCountsAWaitOnce(t *testing.T) {
 	waiter := Party{Stack: &Stack{Frames: []Frame{{Func: "main.waiter"}}}}
 	p := &Profile{Locks: []*Lock{lock}, Waits: []Wait{{Kind: MutexKind, Lock: lock, Waiter: waiter, Flags: Estimated, Contentions: 8, Observed: 2, Waited: 60, Blamed: 60, StdErr: 12}}}
 	for i, name := range []string{"main.a", "main.b", "main.c"} {
-		p.Pairs = append(p.Pairs, Pair{Kind: MutexKind, Lock: lock, Waiter: waiter, Owner: Party{Stack: &Stack{Frames: []Frame{{Func: name}}}},
+		p.Pairs = append(p.Pairs, Wait{Kind: MutexKind, Lock: lock, Waiter: waiter, Owner: Party{Stack: &Stack{Frames: []Frame{{Func: name}}}},
 			Flags: Estimated, Contentions: 8 - int64(i), Blamed: time.Duration(30 - 10*i), StdErr: time.Duration(5 + i)})
 	}
 	top := p.Top(1)

@@ -3,6 +3,7 @@ package contention
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +16,8 @@ import (
 // Profile lists who waited, who is to blame, and for how long. Wrapped locks and execution traces
 // both produce profiles.
 //
-// In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly. The pairs with the same
-// kind, lock, waiter and waiter's flags sum to its Blamed.
+// In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly. The rows of Pairs with
+// the same kind, lock, waiter and waiter's flags sum to its Blamed.
 type Profile struct {
 	// Source is the origin of the observations, such as [FromTrace].
 	Source string `json:"source"`
@@ -29,7 +30,7 @@ type Profile struct {
 	// Waits has the time lost by waiters, each contention once, longest Waited first.
 	Waits []Wait `json:"waits"`
 	// Pairs has the time blamed on owners, most Blamed first.
-	Pairs []Pair `json:"pairs"`
+	Pairs []Wait `json:"pairs"`
 	// Locks has the locks that rows refer to, in the order of their IDs.
 	Locks []*Lock `json:"locks"`
 	// InFlight is the number of contentions that had begun but were not yet settled. They are in
@@ -38,7 +39,8 @@ type Profile struct {
 	// Unfinished has the contentions of InFlight in which a goroutine was still blocked when the
 	// trace ended, longest Waited first. For wrapped locks, it has those that had lasted for at
 	// least 10 ms at the Snapshot, at most 128 of a lock. Their Contentions are goroutines, and
-	// their Waited is the time so far. Their Lock has only a Name, as returned by Lock.String. They
+	// their Waited is the time so far. Their Owner is the holder of the lock, with the call chain
+	// of the Lock for a wrapped one. Their Lock has only a Name, as returned by Lock.String. They
 	// are in no sum.
 	Unfinished []Wait `json:"unfinished"`
 	// Dropped counts what did not fit into bounded memory. All of it is still in the totals, but
@@ -109,6 +111,8 @@ const (
 	Inferred = "inferred" // inferred from other events
 )
 
+var accuracies = []string{"", Exact, Sampled, Inferred}
+
 // The kinds of waits. Wrapped locks produce the first four.
 const (
 	MutexKind         = "mutex"
@@ -126,7 +130,7 @@ const (
 	GCKind            = "gc"
 	OtherKind         = "other"
 	// SyscallKind is a system call that lost its processor (P). A profile of a trace includes
-	// such calls only with tracewaits.Options.Syscalls; an [Activity] always does.
+	// such calls only with tracewaits.Options.Syscalls; [Wait.Blocked] always does.
 	SyscallKind = "syscall"
 )
 
@@ -138,7 +142,7 @@ var Kinds = []string{
 
 // The flags describe the circumstances of a wait or of an owner. Those of the first group describe
 // the waiter; they are set in a Wait and in all of its Pairs. Those of the second group describe
-// the owner; they are set only in a Pair.
+// the owner; they are set only in Pairs.
 const (
 	// Reacquire marks the wait for the lock at the end of Cond.Wait.
 	Reacquire uint32 = 1 << iota
@@ -221,7 +225,7 @@ type Lock struct {
 	// this package, as in "example.com/lru.Cache (New:12)". A trace does not show that place.
 	Class string `json:"class"`
 	// Created is the call chain of the lock's creation; nil if unknown.
-	Created *Stack `json:"-"`
+	Created *Stack `json:"created,omitempty"`
 	// Waiters is the largest number of simultaneous waiters, counted when one of them was granted
 	// the lock.
 	Waiters int `json:"waiters"`
@@ -234,81 +238,82 @@ type Lock struct {
 	Hold time.Duration `json:"hold_ns,omitempty"`
 }
 
-// Wait is the time that goroutines with one call chain lost at one lock.
+// Wait is the time that goroutines with one call chain lost at one lock: a row of [Profile]. In
+// Pairs, it is the part of it that is due to one owner, as Blamed; in Roots, the part of a pair that
+// is due to the end of a chain of blame.
 type Wait struct {
-	Kind   string `json:"-"`
-	Lock   *Lock  `json:"-"`
+	// Kind is what was waited for. In Roots, it is what the owner of the pair was blocked on; it is
+	// empty if no goroutine blocked it: the root is then that owner.
+	Kind   string `json:"kind,omitempty"`
+	Lock   *Lock  `json:"-"` // nil in Roots, as is the Waiter
 	Waiter Party  `json:"-"`
-	Flags  uint32 `json:"-"`
+	// Owner is the goroutine to blame, zero if unknown and in Waits. In Roots, it has the call chain
+	// by which it ended the previous goroutine's wait: the Unlock, the send.
+	Owner Party  `json:"-"`
+	Flags uint32 `json:"-"`
 	// Contentions is the number of waits, scaled if the waits were sampled. If a goroutine was
-	// woken, lost the race for the lock and blocked again, that is one wait.
+	// woken, lost the race for the lock and blocked again, that is one wait. In Pairs, it is the
+	// number of waits in which this owner held the lock. A wait behind three owners counts in three
+	// pairs, so their sum is not the number of contentions.
 	Contentions int64 `json:"contentions"`
 	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles
 	// count: once more for each lost race. It is set for traces only; 0 for wrapped locks.
-	Parks int64 `json:"parks"`
+	Parks int64 `json:"parks,omitempty"`
 	// Observed is the number of waits that were recorded with their owners. Contentions is larger
 	// if the waits were sampled.
-	Observed int64 `json:"observed"`
+	Observed int64 `json:"observed,omitempty"`
 	// Waited is the time from asking for the lock to getting it; in a trace, the time for which
 	// they were blocked.
 	Waited time.Duration `json:"wait_ns"`
 	// Ready is the time after that for which they were ready and waited for a processor (P). It
 	// is not in Waited. It is set for traces only; for wrapped locks, Waited includes it.
-	Ready time.Duration `json:"ready_ns"`
+	Ready time.Duration `json:"ready_ns,omitempty"`
 	// ReadyIdle is the part of Ready in which a processor (P) was idle: the latency of the
 	// wake-up, which is the price of blocking. In the rest, all processors were busy or stopped,
 	// which is not due to the lock.
-	ReadyIdle time.Duration `json:"ready_idle_ns"`
-	// StdErr is the standard error of Waited if Estimated, else 0. It includes the time under
-	// "[not sampled]". With fewer than some 30 waits Observed, it is itself a rough estimate.
+	ReadyIdle time.Duration `json:"ready_idle_ns,omitempty"`
+	// StdErr is the standard error of Waited, or Blamed in Pairs, if Estimated, else 0. It includes
+	// the time under "[not sampled]" and, in Pairs, time that is unattributed because not every
+	// hold of the owner was seen. With fewer than some 30 waits Observed, it is itself a rough
+	// estimate.
 	StdErr time.Duration `json:"stderr_ns,omitempty"`
-	// Blamed is the part of Waited during which known owners held the lock.
-	Blamed time.Duration `json:"blamed_ns"`
+	// Blamed is the part of Waited during which known owners, or this one, held the lock.
+	Blamed time.Duration `json:"blamed_ns,omitempty"`
 	// HandOff is the part in which the lock had been given to a goroutine that did not run yet.
-	HandOff time.Duration `json:"handoff_ns"`
+	HandOff time.Duration `json:"handoff_ns,omitempty"`
 	// Unattributed is the part for which it is unknown whether the lock was held, or by which
 	// goroutine.
-	Unattributed time.Duration `json:"unattributed_ns"`
-	// Longest is the longest single wait.
-	Longest time.Duration `json:"longest_ns"`
+	Unattributed time.Duration `json:"unattributed_ns,omitempty"`
+	// Longest is the longest single wait, or what it lost to this owner.
+	Longest time.Duration `json:"longest_ns,omitempty"`
+	// Held, in Unfinished only, is for how long the holder had held the lock; 0 if unknown. Of a
+	// trace it is the time since an event showed that the goroutine held the lock, which it may
+	// have held before.
+	Held time.Duration `json:"held_ns,omitempty"`
 
-	// Holder is set in Profile.Unfinished only: the goroutine that held the lock then, with its
-	// call chain; for a wrapped lock, the call chain of the Lock. It is zero if unknown: a
-	// goroutine that got a wrapped lock without waiting leaves no trace.
-	Holder Party `json:"-"`
-	// Held is for how long the holder had held the lock then; 0 if unknown. Of a trace it is the
-	// time since an event showed that the goroutine held the lock, which it may have held before.
-	Held time.Duration `json:"-"`
-}
+	// The owners' activity during the time Blamed. A trace has the state of each goroutine at each
+	// instant; wrapped locks record only waits for wrapped locks and Conds. The rest is
+	// [Wait.Unknown].
 
-// Pair is the time that one waiter's call chain lost to one owner's.
-type Pair struct {
-	Kind   string `json:"-"`
-	Lock   *Lock  `json:"-"`
-	Waiter Party  `json:"-"`
-	Owner  Party  `json:"-"`
-	Flags  uint32 `json:"-"`
-	// Contentions is the number of waits in which this owner held the lock. A wait behind three
-	// owners counts in three pairs, so the sum over pairs is not the number of contentions.
-	Contentions int64 `json:"contentions"`
-	// Blamed is the time lost to the owner.
-	Blamed time.Duration `json:"wait_ns"`
-	// StdErr is the standard error of Blamed if Estimated, else 0. It includes the time under
-	// "[not sampled]", and the time that is unattributed because not every hold of the owner was
-	// seen.
-	StdErr time.Duration `json:"stderr_ns,omitempty"`
-	// Longest is the longest time that a single wait lost to the owner.
-	Longest time.Duration `json:"longest_ns"`
-	// Activity is what the owner did during that time; its parts sum to Blamed. See
-	// OwnerActivity.
-	Activity Activity `json:"owner_activity"`
-	// Roots has the goroutines at the end of the chains of blame that begin with the owner, if
-	// other goroutines blocked it. They sum to Blamed. nil means the owner itself. See
+	// Running is the time in which they executed code, or a system call that kept its processor
+	// (P). The operating system may have taken the thread off its core during that time.
+	Running time.Duration `json:"running_ns,omitempty"`
+	// Runnable is the time in which they were ready but had no processor (P).
+	Runnable time.Duration `json:"runnable_ns,omitempty"`
+	// Blocked is the time in which they waited themselves, by kind. Treat it as read-only.
+	Blocked map[string]time.Duration `json:"blocked_ns,omitempty"`
+
+	// Roots, in Pairs only, has the goroutines at the end of the chains of blame that begin with the
+	// owner, if other goroutines blocked it. They sum to Blamed. nil means the owner itself. See
 	// RootOwners.
-	Roots []Root `json:"roots"`
+	Roots []Wait `json:"-"`
+	// Links, in Roots only, is the number of blocked goroutines in the chain, from the owner of the
+	// pair; with several chains, the maximum. It is 0 if the root is the owner of the pair.
+	Links int `json:"links,omitempty"`
 }
 
-// rowKey identifies a row within a profile. The owner is empty in Waits.
+// rowKey identifies a row within a profile. The owner is empty in Waits, all but the kind and the
+// owner in Roots.
 type rowKey struct {
 	kind          string
 	lock          *Lock
@@ -316,123 +321,92 @@ type rowKey struct {
 	flags         uint32
 }
 
-func (w *Wait) key() rowKey {
-	return rowKey{kind: w.Kind, lock: w.Lock, waiter: w.Waiter, flags: w.Flags}
+func (w *Wait) key() rowKey { return rowKey{w.Kind, w.Lock, w.Waiter, w.Owner, w.Flags} }
+
+// waiterKey returns the key of the row of Waits that w is, or is a part of.
+func (w *Wait) waiterKey() rowKey {
+	return rowKey{kind: w.Kind, lock: w.Lock, waiter: w.Waiter, flags: w.Flags & WaiterFlags}
 }
 
-// waiterKey returns the key of the Wait that q is a part of.
-func (q *Pair) waiterKey() rowKey {
-	return rowKey{kind: q.Kind, lock: q.Lock, waiter: q.Waiter, flags: q.Flags & WaiterFlags}
+// sumRows has rows that are sums, by their keys.
+type sumRows struct {
+	list []Wait
+	at   map[rowKey]int
 }
 
-// rowSums is a profile whose rows are sums.
-type rowSums struct {
-	out          Profile
-	waits, pairs map[rowKey]int // indexes of rows
-}
-
-func newRowSums() rowSums { return rowSums{waits: map[rowKey]int{}, pairs: map[rowKey]int{}} }
-
-// wait returns the row of Waits with a key, which is made at first use.
-func (s *rowSums) wait(k rowKey) *Wait {
-	at, ok := s.waits[k]
+// row returns the row with a key, which is made at first use.
+func (s *sumRows) row(k rowKey) *Wait {
+	at, ok := s.at[k]
 	if !ok {
-		at = len(s.out.Waits)
-		s.waits[k] = at
-		s.out.Waits = append(s.out.Waits, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Flags: k.flags})
+		if s.at == nil {
+			s.at = map[rowKey]int{}
+		}
+		at = len(s.list)
+		s.at[k] = at
+		s.list = append(s.list, Wait{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
 	}
-	return &s.out.Waits[at]
+	return &s.list[at]
 }
 
-// pair returns the pair with a key, which is made at first use.
-func (s *rowSums) pair(k rowKey) *Pair {
-	at, ok := s.pairs[k]
-	if !ok {
-		at = len(s.out.Pairs)
-		s.pairs[k] = at
-		s.out.Pairs = append(s.out.Pairs, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
+// Add adds the numbers of b to w, except for the roots.
+func (w *Wait) Add(b *Wait) { w.add(b, 1) }
+
+// add adds b as often as times. Observed values are added once.
+func (w *Wait) add(b *Wait, times int64) {
+	n := time.Duration(times)
+	w.Contentions += times * b.Contentions
+	w.Observed += b.Observed
+	w.Parks += times * b.Parks
+	w.Ready += n * b.Ready
+	w.ReadyIdle += n * b.ReadyIdle
+	w.Waited += n * b.Waited
+	w.Blamed += n * b.Blamed
+	w.HandOff += n * b.HandOff
+	w.Unattributed += n * b.Unattributed
+	w.Longest = max(w.Longest, b.Longest)
+	w.StdErr = bothErrors(w.StdErr, n*b.StdErr)
+	w.Running += n * b.Running
+	w.Runnable += n * b.Runnable
+	w.Links = max(w.Links, b.Links)
+	for k, d := range b.Blocked {
+		w.block(k, n*d)
 	}
-	return &s.out.Pairs[at]
 }
 
-// Activity is what owners did while they were waited for. In a profile, the parts sum exactly to
-// the time blamed on them.
-//
-// An execution trace has the state of each goroutine at each instant. Wrapped locks record only
-// waits for wrapped locks and Conds: the rest is Unknown.
-type Activity struct {
-	// Running is the time in which they executed code, or a system call that kept its processor
-	// (P). The operating system may have taken the thread off its core during that time.
-	Running time.Duration `json:"running_ns"`
-	// Runnable is the time in which they were ready but had no processor (P).
-	Runnable time.Duration `json:"runnable_ns"`
-	// Blocked is the time in which they waited themselves, by kind. It is nil if they did not
-	// wait. Treat it as read-only.
-	Blocked map[string]time.Duration `json:"blocked_ns"`
-	// Unknown is the rest, such as the time before the owner's goroutine was started.
-	Unknown time.Duration `json:"unknown_ns"`
+// block adds to the time for which the owner was blocked. The map must be w's own.
+func (w *Wait) block(kind string, d time.Duration) {
+	if w.Blocked == nil {
+		w.Blocked = make(map[string]time.Duration)
+	}
+	if w.Blocked[kind] += d; w.Blocked[kind] == 0 {
+		delete(w.Blocked, kind)
+	}
 }
 
-// Total returns the sum of all parts.
-func (a Activity) Total() time.Duration { return a.Running + a.Runnable + a.BlockedTotal() + a.Unknown }
+// Unknown is the part of Blamed for which the owners' activity is unknown, such as the time before
+// an owner's goroutine was started.
+func (w *Wait) Unknown() time.Duration {
+	return w.Blamed - w.Running - w.Runnable - w.BlockedTotal()
+}
 
 // BlockedTotal returns the sum of Blocked.
-func (a Activity) BlockedTotal() (d time.Duration) {
-	for _, b := range a.Blocked {
+func (w *Wait) BlockedTotal() (d time.Duration) {
+	for _, b := range w.Blocked {
 		d += b
 	}
 	return d
 }
 
 // BlockedKinds returns the keys of Blocked, longest first.
-func (a Activity) BlockedKinds() []string {
+func (w *Wait) BlockedKinds() []string {
 	var kinds []string
 	for _, k := range Kinds { // a fixed order for ties
-		if a.Blocked[k] != 0 {
+		if w.Blocked[k] != 0 {
 			kinds = append(kinds, k)
 		}
 	}
-	slices.SortStableFunc(kinds, func(x, y string) int { return int(min(1, max(-1, a.Blocked[y]-a.Blocked[x]))) })
+	slices.SortStableFunc(kinds, func(x, y string) int { return cmp.Compare(w.Blocked[y], w.Blocked[x]) })
 	return kinds
-}
-
-// add adds sign times b to a, whose map must be its own.
-func (a *Activity) add(b Activity, sign time.Duration) {
-	a.Running += sign * b.Running
-	a.Runnable += sign * b.Runnable
-	a.Unknown += sign * b.Unknown
-	for k, d := range b.Blocked {
-		if a.Blocked == nil {
-			a.Blocked = make(map[string]time.Duration)
-		}
-		if a.Blocked[k] += sign * d; a.Blocked[k] == 0 {
-			delete(a.Blocked, k)
-		}
-	}
-	if len(a.Blocked) == 0 {
-		a.Blocked = nil
-	}
-}
-
-// Plus returns the sum of a and b.
-func (a Activity) Plus(b Activity) Activity {
-	c := a.clone()
-	c.add(b, 1)
-	return c
-}
-
-// clone returns a with a map of its own.
-func (a Activity) clone() (c Activity) {
-	c.add(a, 1)
-	return c
-}
-
-// OwnerActivity returns q.Activity with parts that sum to Blamed. In a profile made by hand, the
-// missing time is Unknown.
-func (q *Pair) OwnerActivity() Activity {
-	a := q.Activity
-	a.Unknown += q.Blamed - a.Total()
-	return a
 }
 
 // Chains of blame
@@ -449,116 +423,77 @@ func (q *Pair) OwnerActivity() Activity {
 // The roots of each wait are recorded as soon as it is over. Owners that delayed a wait have ended
 // their own waits before: no chain has to be followed twice, and no chain can be a cycle.
 
-// Root is the goroutine at the end of a chain of blame, and its part of a [Pair].
-type Root struct {
-	// Owner is the goroutine at the end of the chain, with the call chain by which it ended the
-	// previous goroutine's wait: the Unlock, the send. It is zero if unknown.
-	Owner Party `json:"-"`
-	// Via is what the owner of the pair was blocked on during that time. It is empty if no
-	// goroutine blocked it: the root is then the owner of the pair itself.
-	Via string `json:"via"`
-	// Links is the number of blocked goroutines in the chain, from the owner of the pair; with
-	// several chains, the maximum. It is 0 if the root is the owner of the pair itself.
-	Links int `json:"links"`
-	// Contentions is the number of waits in which the root had a part.
-	Contentions int64 `json:"contentions"`
-	// Blamed is the root's part of the pair's Blamed.
-	Blamed time.Duration `json:"wait_ns"`
-}
-
 // RootOwners returns the goroutines at the end of the chains of blame that begin with the owner of
-// q, longest Blamed first. They sum to q.Blamed. It returns q.Roots, or the owner itself if that is
-// nil.
-func (q *Pair) RootOwners() []Root {
-	if len(q.Roots) > 0 {
-		return q.Roots
+// a pair, longest Blamed first. They sum to Blamed. It returns Roots, or the owner itself if that
+// is nil.
+func (w *Wait) RootOwners() []Wait {
+	if len(w.Roots) > 0 {
+		return w.Roots
 	}
-	return []Root{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed}}
+	return []Wait{w.self()}
 }
 
-// SetRoots sets the roots of q to others and, for the rest of Blamed, the owner itself, and sorts
-// them. They stay nil if others is empty.
-func (q *Pair) SetRoots(others []Root) {
-	q.Roots = nil
+// self returns the owner of a pair as its root.
+func (w *Wait) self() Wait {
+	return Wait{Owner: w.Owner, Contentions: w.Contentions, Blamed: w.Blamed}
+}
+
+// SetRoots sets the roots of a pair to others and, for the rest of Blamed, the owner itself, and
+// sorts them. They stay nil if others is empty.
+func (w *Wait) SetRoots(others []Wait) {
+	w.Roots = nil
 	if len(others) == 0 {
 		return
 	}
-	self := Root{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed}
+	self := w.self()
 	for _, r := range others {
 		self.Blamed -= r.Blamed
 	}
-	q.Roots = others
+	w.Roots = others
 	if self.Blamed > 0 {
-		q.Roots = append(q.Roots, self)
+		w.Roots = append(w.Roots, self)
 	}
-	order.Stable(q.Roots, func(a, b Root) int { return cmp.Compare(b.Blamed, a.Blamed) })
+	order.Stable(w.Roots, func(a, b Wait) int { return cmp.Compare(b.Blamed, a.Blamed) })
 }
 
-// otherRoots returns a copy of the roots of q other than its owner.
-func (q *Pair) otherRoots() (others []Root) {
-	for _, r := range q.Roots {
-		if r.Via != "" {
-			others = append(others, r)
+// byRoot returns the parts of a pair, one for each of its roots.
+func (w *Wait) byRoot() []Wait {
+	parts := slices.Clone(w.RootOwners())
+	for i, r := range parts {
+		p := *w
+		p.Contentions, p.Blamed, p.Roots = r.Contentions, r.Blamed, []Wait{r}
+		if r.Kind != "" {
+			p.Running, p.Runnable, p.Blocked = 0, 0, map[string]time.Duration{r.Kind: r.Blamed}
+		} else {
+			p.Blocked = maps.Clone(w.Blocked)
+			for _, other := range w.Roots {
+				if other.Kind != "" {
+					p.block(other.Kind, -other.Blamed)
+				}
+			}
 		}
+		parts[i] = p
 	}
-	return others
-}
-
-// addRoot adds r to the root of the same owner, if there is one.
-func addRoot(roots []Root, r Root) []Root {
-	for i := range roots {
-		if t := &roots[i]; t.Owner == r.Owner && t.Via == r.Via {
-			t.Contentions += r.Contentions
-			t.Blamed += r.Blamed
-			t.Links = max(t.Links, r.Links)
-			return roots
-		}
-	}
-	return append(roots, r)
-}
-
-// activityUnder returns what the owner of q did while r was the root.
-func (q *Pair) activityUnder(r *Root) Activity {
-	if r.Via != "" {
-		return Activity{Blocked: map[string]time.Duration{r.Via: r.Blamed}}
-	}
-	a := q.OwnerActivity().clone()
-	for i := range q.Roots {
-		if via := q.Roots[i].Via; via != "" {
-			a.add(Activity{Blocked: map[string]time.Duration{via: q.Roots[i].Blamed}}, -1)
-		}
-	}
-	return a
+	return parts
 }
 
 // ForWork reports whether goroutines waited for others to finish, for the network, for a time, or
 // for something to do. Most such waits cost nothing, however long they are: a main goroutine waits
 // for its workers, or a connection is kept open for the next request. Tables list them after the
 // waits that cost something.
-func (w *Wait) ForWork() bool { return forWork(w.Kind, w.Waiter.Stack) }
-
-// ForWork reports the same as [Wait.ForWork] for the wait that the pair is a part of.
-func (q *Pair) ForWork() bool { return forWork(q.Kind, q.Waiter.Stack) }
-
-func forWork(kind string, waiter *Stack) bool {
-	switch kind {
+func (w *Wait) ForWork() bool {
+	switch w.Kind {
 	case WaitGroupKind, NetworkKind, SleepKind:
 		return true
 	case ChanReceiveKind, SelectKind, CondKind:
 	default:
 		return false
 	}
-	if waiter == nil || len(waiter.Frames) == 0 {
-		return false
-	}
 	// Benchmarks and tests wait for what they run; connections wait for requests, answers and the
 	// end of these.
-	for _, of := range []string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."} {
-		if strings.HasPrefix(waiter.Frames[0].Func, of) {
-			return true
-		}
-	}
-	return false
+	leaf := leafFunc(&w.Waiter)
+	return slices.ContainsFunc([]string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."},
+		func(of string) bool { return strings.HasPrefix(leaf, of) })
 }
 
 // OfLock reports whether the wait was for a lock that another goroutine held: a Mutex, an RWMutex

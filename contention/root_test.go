@@ -2,6 +2,7 @@ package contention
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -18,36 +19,35 @@ func checkOwners(t testing.TB, p *Profile) {
 		if n := waits[q.waiterKey()]; q.Contentions > n {
 			t.Errorf("an owner held the lock in %d of %d waits", q.Contentions, n)
 		}
-		a := q.Activity
-		if a.Total() != q.Blamed || a.Running < 0 || a.Runnable < 0 || a.Unknown < 0 {
-			t.Errorf("%v: %+v", q.Blamed, a)
+		if q.Running < 0 || q.Runnable < 0 || q.Unknown() < 0 {
+			t.Errorf("%v: %+v", q.Blamed, q)
 		}
-		left := a.clone()
+		left := maps.Clone(q.Blocked)
 		var sum time.Duration
 		for i, r := range q.Roots {
 			sum += r.Blamed
-			if r.Blamed <= 0 || r.Contentions < 0 || r.Contentions > q.Contentions || (r.Via == "") != (r.Links == 0) {
+			if r.Blamed <= 0 || r.Contentions < 0 || r.Contentions > q.Contentions || (r.Kind == "") != (r.Links == 0) {
 				t.Errorf("root %d of %v in %d: %+v", i, q.Blamed, q.Contentions, r)
 			}
-			if r.Via == "" && r.Owner != q.Owner {
+			if r.Kind == "" && r.Owner != q.Owner {
 				t.Errorf("the owner is %+v, itself as a root %+v", q.Owner, r.Owner)
 			}
-			if r.Via != "" {
-				left.add(Activity{Blocked: map[string]time.Duration{r.Via: r.Blamed}}, -1)
+			if r.Kind != "" {
+				left[r.Kind] -= r.Blamed
 			}
 		}
 		if q.Roots != nil && sum != q.Blamed {
 			t.Errorf("roots sum to %v of %v", sum, q.Blamed)
 		}
-		for k, d := range left.Blocked {
-			if d < 0 || a.Blocked[k] <= 0 {
-				t.Errorf("blocked on %s for %v, %v less than the roots", k, a.Blocked[k], d)
+		for k, d := range left {
+			if d < 0 || q.Blocked[k] <= 0 {
+				t.Errorf("blocked on %s for %v, %v less than the roots", k, q.Blocked[k], d)
 			}
 		}
 	}
 }
 
-func toldActivity(a Activity) string {
+func toldActivity(a *Wait) string {
 	var b strings.Builder
 	add := func(what string, d time.Duration) {
 		if d != 0 {
@@ -59,7 +59,7 @@ func toldActivity(a Activity) string {
 	for _, k := range a.BlockedKinds() {
 		add(string(k), a.Blocked[k])
 	}
-	add("unknown", a.Unknown)
+	add("unknown", a.Unknown())
 	return b.String()
 }
 

@@ -17,17 +17,17 @@ func rooted() *Profile {
 	return &Profile{
 		Source: FromTrace, Duration: 1000, Locks: []*Lock{lock},
 		Waits: []Wait{{Kind: MutexKind, Lock: lock, Waiter: get, Contentions: 5, Observed: 5, Waited: 160, Blamed: 150, HandOff: 10}},
-		Pairs: []Pair{
+		Pairs: []Wait{
 			{
 				Kind: MutexKind, Lock: lock, Waiter: get, Owner: fill, Contentions: 4, Blamed: 100, Longest: 90,
-				Activity: Activity{Running: 20, Unknown: 3, Blocked: map[string]time.Duration{ChanReceiveKind: 62, MutexKind: 15}},
-				Roots: []Root{
-					{Owner: disk, Via: ChanReceiveKind, Links: 2, Contentions: 3, Blamed: 60},
+				Running: 20, Blocked: map[string]time.Duration{ChanReceiveKind: 62, MutexKind: 15},
+				Roots: []Wait{
+					{Owner: disk, Kind: ChanReceiveKind, Links: 2, Contentions: 3, Blamed: 60},
 					{Owner: fill, Contentions: 4, Blamed: 25},
-					{Via: MutexKind, Links: 1, Contentions: 1, Blamed: 15},
+					{Kind: MutexKind, Links: 1, Contentions: 1, Blamed: 15},
 				},
 			},
-			{Kind: MutexKind, Lock: lock, Waiter: get, Owner: disk, Contentions: 2, Blamed: 50, Longest: 50, Activity: Activity{Running: 50}},
+			{Kind: MutexKind, Lock: lock, Waiter: get, Owner: disk, Contentions: 2, Blamed: 50, Longest: 50, Running: 50},
 		},
 	}
 }
@@ -61,22 +61,19 @@ func TestAggregateRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := tree.Children[0]; c.Key != "app.Fill" || c.Contentions != 4 || len(c.Children) != 3 || c.Children[0].Key != "app.disk" || c.Activity.Running != 20 {
+	if c := tree.Children[0]; c.Key != "app.Fill" || c.Contentions != 4 || len(c.Children) != 3 || c.Children[0].Key != "app.disk" || c.Running != 20 {
 		t.Errorf("%+v", c)
 	}
 	rows := p.LockTable()
-	if a := rows[0].Activity; a.Running != 70 || a.Total() != 150 {
+	if a := rows[0]; a.Running != 70 || a.Blamed != 150 || a.Unknown() != 3 {
 		t.Errorf("%+v", a)
 	}
 }
 
 func toldTree(t *Tree, indent string) string {
-	ns := t.Activity // in microseconds, as toldActivity has it
-	scaled := Activity{Running: ns.Running * 1000, Runnable: ns.Runnable * 1000, Unknown: ns.Unknown * 1000}
-	for k, d := range ns.Blocked {
-		scaled.add(Activity{Blocked: map[string]time.Duration{k: d * 1000}}, 1)
-	}
-	s := indent + t.Key + " " + strconv.Itoa(int(t.Waited)) + " in " + strconv.Itoa(int(t.Contentions)) + ":" + toldActivity(scaled) + "\n"
+	var scaled Wait // toldActivity has microseconds
+	scaled.add(&t.Wait, 1000)
+	s := indent + t.Key + " " + strconv.Itoa(int(t.Waited)) + " in " + strconv.Itoa(int(t.Contentions)) + ":" + toldActivity(&scaled) + "\n"
 	for _, c := range t.Children {
 		s += toldTree(c, indent+"  ")
 	}
@@ -91,7 +88,7 @@ func TestFilterRoots(t *testing.T) {
 		t.Fatalf("%+v", f.Waits[0])
 	}
 	q := f.Pairs[0]
-	if q.Blamed != 60 || q.Contentions != 3 || len(q.Roots) != 1 || q.Activity.Blocked[ChanReceiveKind] != 60 || q.Activity.Total() != 60 || q.Longest != 60 {
+	if q.Blamed != 60 || q.Contentions != 3 || len(q.Roots) != 1 || q.Blocked[ChanReceiveKind] != 60 || q.Unknown() != 0 || q.Longest != 60 {
 		t.Errorf("%+v", q)
 	}
 	if p.Pairs[0].Blamed != 100 || len(p.Pairs[0].Roots) != 3 {
@@ -104,12 +101,12 @@ func TestFilterRoots(t *testing.T) {
 
 func TestMergeRoots(t *testing.T) {
 	a, b := rooted(), rooted() // the call chains are equal, not identical
-	b.Pairs[0].Roots[0].Via = MutexKind
-	b.Pairs[0].Activity.Blocked = map[string]time.Duration{MutexKind: 77}
+	b.Pairs[0].Roots[0].Kind = MutexKind
+	b.Pairs[0].Blocked = map[string]time.Duration{MutexKind: 77}
 	m := Merge(a, b)
 	checkConservation(t, m)
 	q := m.Pairs[0]
-	if q.Blamed != 200 || len(q.Roots) != 4 || q.Activity.Running != 40 || q.Activity.Blocked[MutexKind] != 92 {
+	if q.Blamed != 200 || len(q.Roots) != 4 || q.Running != 40 || q.Blocked[MutexKind] != 92 {
 		t.Errorf("%+v", q)
 	}
 	if m := Merge(a, rooted()); len(m.Pairs[0].Roots) != 3 || m.Pairs[0].Roots[0].Blamed != 120 || m.Pairs[0].Roots[0].Contentions != 6 {

@@ -15,29 +15,27 @@ import (
 
 // Sampling
 //
-// During a recorded wait, every owner that leaves records when it came and left, under the lock. At
-// holds of 50 ns, that would cost a quarter of the throughput. So each lock earns 2 % of the time,
-// and pays for the measured time of recording. It may spend in advance what it earns in a quarter
-// of a second. A lock that is overdrawn halves the fraction of waits that it records: one in w, w =
-// 1, 2, 4, … A lock that owes nothing doubles it, until it records all.
+// During a recorded wait, every owner that leaves records when it came and left, under the lock,
+// which takes longer than a hold of 50 ns. So each lock earns 2 % of the time, and pays for the
+// measured time of recording. It may spend in advance what it earns in a quarter of a second. A
+// lock that is overdrawn halves the fraction of waits that it records: one in w, w = 1, 2, 4, … A
+// lock that owes nothing doubles it, until it records all.
 //
 // A wait is drawn before it begins, with probability 1/w, independently of all else (Poisson
 // sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
 // Every wait is timed, so the number and the total of a lock's waits are exact. A drawn wait
-// represents the earlier waits that were only timed and are about as long (within a factor of 4:
-// stratification by length): it counts k-fold if there are k - 1 of them, but never for more than
-// was timed. Timed waits that no drawn wait represents at a snapshot have a row of their own, "[not
-// sampled]", and are unattributed.
+// represents the earlier waits that were only timed and are about as long (within a factor of 4):
+// it counts k-fold if there are k - 1 of them, but never for more than was timed. Timed waits that
+// no drawn wait represents at a snapshot have a row of their own, "[not sampled]".
 //
 // A wait of 1 ms or more that was not drawn is recorded when it is over, in the row of its waiter.
 // Its owners have left no records: a drawn wait of that length represents the earlier ones of its
-// own row; the time of the rest is unattributed. A lock may spend another 1 % of the time on that.
-// If it takes more, only waits of 4 ms, 16 ms, … count as long.
+// own row; the rest is unattributed. A lock may spend another 1 % of the time on that. If it takes
+// more, only waits of 4 ms, 16 ms, … count as long.
 //
-// The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, where y is the time. That
-// is the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and is
-// larger than that of this one. The error of each row includes the time that is not sampled, as it
-// may belong to any of them. Long waits add to the variance of pairs only.
+// The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, where y is the time: that
+// of an estimate that does not use the total (Horvitz and Thompson, 1952), which is larger. The
+// error of each row includes the time that is not sampled, as it may belong to any of them.
 
 const (
 	// budget is the part of a lock's throughput that recording may take, and advance what it may
@@ -379,38 +377,20 @@ func (s *sampling) choose(w uint32, cost, period, drawn, unchanged int64) uint32
 	return w
 }
 
-// variance is the variance of a row scaled from drawn waits: Σ w(w-1)·y² over those waits, where a
-// wait of weight w lost y to the row; see sampling.go. In ns².
-type variance struct {
-	sum float64
-	// A wait may lose time to an owner in several pieces, which form one y.
-	wait int64 // number of the last wait
-	lost int64 // the time that it lost so far
+// variance returns by how much the variance of a row grows, in ns², if what a wait of the given
+// weight lost to the row grows: the row's is Σ w(w-1)·y² over its drawn waits.
+func variance(weight, before, after int64) float64 {
+	y, x := float64(after), float64(before)
+	return float64(weight) * float64(weight-1) * (y*y - x*x)
 }
-
-// add adds another piece of a wait. Waits are numbered from 1.
-func (v *variance) add(wait, weight, ns int64) {
-	if weight == 1 {
-		return
-	}
-	if v.wait != wait {
-		v.wait, v.lost = wait, 0
-	}
-	before, after := float64(v.lost), float64(v.lost+ns)
-	v.lost += ns
-	v.sum += float64(weight) * float64(weight-1) * (after*after - before*before)
-}
-
-// stdErr returns the standard error of the row.
-func (v *variance) stdErr() time.Duration { return time.Duration(math.Sqrt(v.sum)) }
 
 // rowError returns the standard error of a row. missing is the time of waits of the lock that no
 // row represents. All of it may belong to this row; twice the error includes it.
-func rowError(flags uint32, v variance, missing time.Duration) time.Duration {
+func rowError(flags uint32, variance float64, missing time.Duration) time.Duration {
 	if flags&Estimated == 0 {
 		return 0
 	}
-	return v.stdErr() + missing/2
+	return time.Duration(math.Sqrt(variance)) + missing/2
 }
 
 // bothErrors returns the standard error of the sum of two independent estimates.
@@ -422,19 +402,16 @@ func bothErrors(a, b time.Duration) time.Duration {
 //
 // While waiters sleep, a goroutine may take a Mutex thousands of times in a row. Such a run of holds
 // is one exit. Reading the clock at both ends of a hold of 50 ns would take more time than the hold.
+// So short holds of a run, with the same call chain, are observed in pairs: two consecutive holds,
+// and the free time in between. Between two pairs, a random number of holds pass unseen. It doubles
+// with each pair, up to mostBetween on average, or to as many as last for longStretch. A hold of
+// another call chain, a long hold, another owner or a new waiter ends this.
 //
-// Therefore short holds of a run, with the same call chain, are observed in pairs: two consecutive
-// holds, and the free time in between. Between two pairs, a random number of holds pass unseen. It
-// doubles with each pair, up to mostBetween on average, or to as many as last for longStretch. A
-// hold of another call chain, a long hold, another owner or a new waiter ends this.
-//
-// The length of a stretch of unseen holds is known, as observed holds precede and follow it. It is
-// divided between owner and free time in the proportion of the pairs. At worst, the error is the
-// whole stretch, so a quarter of its square adds to the variance of the blame, which all waits
-// behind the run share. The rows are flagged Estimated. A stretch that lasted much longer than its
-// number of holds suggests contains a long hold, or its goroutine lost its processor (P). The
-// excess is divided in the proportion of the long holds observed for this lock, or is unattributed
-// if there are fewer than fewLong. The error of the row includes all of it.
+// The length of a stretch of unseen holds is known. It is divided between owner and free time in the
+// proportion of the pairs. At worst, the error is the whole stretch, so a quarter of its square adds
+// to the variance of the blame, which all waits behind the run share; rows are flagged Estimated. A
+// stretch that lasted much longer than its number of holds suggests contains a long hold, or its
+// goroutine lost its processor (P). The excess is unattributed, and in the error of the row.
 //
 // With Options.Exact, or while an execution trace is being recorded, all holds are observed.
 
@@ -448,7 +425,6 @@ const (
 	longCycle = 4000
 	// A stretch that exceeds its expected length by tooLong, in ns, contains a long hold.
 	tooLong = 2000
-	fewLong = 8
 	// unseen is the value of state.since for a hold that is not observed.
 	unseen = -1
 )
@@ -467,9 +443,6 @@ type run struct {
 	// The second holds of all pairs, and the free time before them.
 	held, free, pairs int64
 }
-
-// longCycles has the observed long holds of a lock, and the free time before them.
-type longCycles struct{ held, free, n int64 }
 
 // pass reports whether the hold that begins passes unseen. Its owner overtakes the waiters.
 func (st *state) pass() bool {
@@ -509,15 +482,8 @@ func (st *state) catchUp(at int64) {
 	e.doubt += float64(stretch) * float64(stretch) / 4
 	cycle := (r.held + r.free) / r.pairs
 	if likely := (n + 1) * cycle; stretch > likely*3/2+2*cycle+tooLong {
-		more := stretch - likely
-		e.unsure += more
-		switch long := &st.long; {
-		case long.n < fewLong:
-			e.unknown += more
-			e.gaps += more
-		default:
-			e.gaps += int64(float64(more) * float64(long.free) / float64(long.held+long.free))
-		}
+		e.unknown += stretch - likely
+		e.gaps += stretch - likely
 		stretch = likely
 	}
 	once := min(stretch, r.free/r.pairs) // the stretch begins and ends with free time
@@ -534,11 +500,6 @@ func (st *state) seen(e *exit, held, free int64) {
 		return
 	}
 	c := current.Load()
-	if held+free > longCycle {
-		st.long.held += held
-		st.long.free += free
-		st.long.n++
-	}
 	if held+free > longCycle || held+free <= 0 || st.rw || c == nil || c.exact || c.tracing() {
 		r.end()
 		return

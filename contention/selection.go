@@ -21,12 +21,12 @@ import (
 // invariants of a Profile, but its totals are those of the kept rows; Events and Bytes are 0,
 // unless all are kept. Rows are copied; locks and stacks are shared with p.
 func (p *Profile) Filter(kinds []string, focus *regexp.Regexp, least time.Duration) *Profile {
-	f, whole := newRowSums(), newRowSums() // whole has the waits before filtering
-	f.out = *p
-	f.out.Waits, f.out.Pairs, f.out.Locks, f.out.Unfinished = nil, nil, nil, nil
+	out := *p
+	out.Pairs, out.Unfinished = nil, nil
 	if len(kinds) > 0 || focus != nil || least > 0 {
-		f.out.Events, f.out.Bytes = 0, 0 // they are those of all waits
+		out.Events, out.Bytes = 0, 0 // they are those of all waits
 	}
+	var kept, whole sumRows // whole has the waits before filtering
 	m := matcher{re: focus, stacks: map[*Stack]bool{}, locks: map[*Lock]bool{}}
 	wanted := func(k string) bool { return len(kinds) == 0 || slices.Contains(kinds, k) }
 	for i := range p.Waits {
@@ -34,8 +34,7 @@ func (p *Profile) Filter(kinds []string, focus *regexp.Regexp, least time.Durati
 		if !wanted(w.Kind) {
 			continue
 		}
-		k := w.key()
-		all, to := whole.wait(k), f.wait(k)
+		all, to := whole.row(w.key()), kept.row(w.key())
 		all.Add(w)
 		to.Longest, to.StdErr = all.Longest, all.StdErr // of a part, at most
 		if m.lock(w.Lock) || m.party(&w.Waiter) {
@@ -48,39 +47,38 @@ func (p *Profile) Filter(kinds []string, focus *regexp.Regexp, least time.Durati
 			}
 		}
 	}
-	for i := range p.Pairs {
-		q := p.Pairs[i]
+	for _, q := range p.Pairs {
 		k := q.waiterKey()
 		keep := m.lock(q.Lock) || m.party(&q.Waiter)
-		if _, ok := f.waits[k]; !ok || !keep && !m.party(&q.Owner) && !m.roots(&q) || q.Blamed < least {
+		if _, ok := kept.at[k]; !ok || !keep && !m.party(&q.Owner) && !m.roots(&q) || q.Blamed < least {
 			continue
 		}
-		to, all := f.wait(k), whole.wait(k)
+		to, all := kept.row(k), whole.row(k)
 		if to.Blamed += q.Blamed; !keep {
 			to.Contentions = min(all.Contentions, to.Contentions+q.Contentions)
 			to.Observed = min(all.Observed, to.Observed+q.Contentions)
 		}
-		f.out.Pairs = append(f.out.Pairs, q)
+		out.Pairs = append(out.Pairs, q)
 	}
 	for _, u := range p.Unfinished {
-		if wanted(u.Kind) && u.Waited >= least && (m.lock(&Lock{Name: u.Lock.String()}) || m.party(&u.Waiter) || m.party(&u.Holder)) {
-			f.out.Unfinished = append(f.out.Unfinished, u)
+		if wanted(u.Kind) && u.Waited >= least && (m.lock(&Lock{Name: u.Lock.String()}) || m.party(&u.Waiter) || m.party(&u.Owner)) {
+			out.Unfinished = append(out.Unfinished, u)
 		}
 	}
 	used := map[*Lock]bool{}
-	f.out.Waits = slices.DeleteFunc(f.out.Waits, func(w Wait) bool {
+	out.Waits = slices.DeleteFunc(kept.list, func(w Wait) bool {
 		keep := w.Blamed+w.HandOff+w.Unattributed > 0 || least <= 0 && (m.lock(w.Lock) || m.party(&w.Waiter))
 		used[w.Lock] = used[w.Lock] || keep
 		return !keep
 	})
-	for i := range f.out.Waits {
-		w := &f.out.Waits[i]
+	for i := range out.Waits {
+		w := &out.Waits[i]
 		w.Waited = w.Blamed + w.HandOff + w.Unattributed
 		w.Longest = min(w.Longest, w.Waited)
 	}
-	f.out.Locks = slices.DeleteFunc(slices.Clone(p.Locks), func(l *Lock) bool { return !used[l] })
-	order.Stable(f.out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
-	return &f.out
+	out.Locks = slices.DeleteFunc(slices.Clone(p.Locks), func(l *Lock) bool { return !used[l] })
+	order.Stable(out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
+	return &out
 }
 
 // matcher caches the results of the regular expression.
@@ -91,23 +89,18 @@ type matcher struct {
 }
 
 // roots reduces q to the root owners that match, and reports whether there are any.
-func (m *matcher) roots(q *Pair) bool {
-	var found []Root
-	var did Activity
-	var blamed time.Duration
-	var contentions int64
-	for i := range q.Roots {
-		if r := &q.Roots[i]; m.party(&r.Owner) {
-			found = append(found, *r)
-			did.add(q.activityUnder(r), 1)
-			blamed += r.Blamed
-			contentions += r.Contentions
+func (m *matcher) roots(q *Wait) bool {
+	found := Wait{Kind: q.Kind, Lock: q.Lock, Waiter: q.Waiter, Owner: q.Owner, Flags: q.Flags}
+	for _, part := range q.byRoot() {
+		if m.party(&part.Roots[0].Owner) {
+			found.Roots = append(found.Roots, part.Roots...)
+			found.Add(&part)
 		}
 	}
-	q.Roots, q.Activity, q.Blamed = found, did, blamed
-	q.Contentions = min(q.Contentions, contentions)
-	q.Longest = min(q.Longest, blamed)
-	return len(found) > 0
+	found.Contentions = min(q.Contentions, found.Contentions)
+	found.Longest, found.StdErr = min(q.Longest, found.Blamed), q.StdErr
+	*q = found
+	return len(found.Roots) > 0
 }
 
 func (m *matcher) lock(l *Lock) bool {
@@ -146,109 +139,70 @@ func (p *Profile) Top(n int) *Profile {
 	if n <= 0 || len(p.Waits) <= n && len(p.Pairs) <= n {
 		return p
 	}
-	f := newRowSums()
-	f.out = *p
-	f.out.Waits, f.out.Pairs, f.out.Locks = nil, nil, nil
-	other, was := p.otherLock() // the lock of the combined rows, a copy of that of an earlier Top
-	lockOf := func(l *Lock) *Lock {
-		if l == was && l != nil {
-			return other
+	out := *p
+	out.Waits, out.Pairs, out.Locks = nil, nil, nil
+	// The lock and the call chain of combined rows, also of those of an earlier Top.
+	other, rest := &Lock{ID: otherLocksID, Name: OtherLocks}, &Stack{Frames: []Frame{{Func: callstack.Dropped}}}
+	ofOthers := func(l *Lock) bool { return l != nil && l.Name == OtherLocks && l.Class == "" }
+	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == callstack.Dropped }
+	used, kept := map[*Lock]bool{}, map[rowKey]*Wait{}
+	var waits, pairs sumRows // combined
+	rows := slices.Clone(p.Waits)
+	order.Stable(rows, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
+	for i := range rows {
+		w := &rows[i]
+		if ofOthers(w.Lock) {
+			w.Lock = other
 		}
-		return l
-	}
-	rest := p.restChain()
-	folded := func(kind string, flags uint32) rowKey {
-		return rowKey{kind: kind, lock: other, waiter: Party{Stack: rest}, flags: flags & WaiterFlags}
-	}
-	used, kept := map[*Lock]bool{}, map[rowKey]bool{}
-	waits := slices.Clone(p.Waits)
-	order.Stable(waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
-	for i := range waits {
-		w := &waits[i]
-		w.Lock = lockOf(w.Lock)
-		if i < n && w.Waiter.Stack != rest {
-			kept[w.key()], used[w.Lock] = true, true
-			f.out.Waits = append(f.out.Waits, *w)
+		if i < n && !isRest(w.Waiter.Stack) {
+			kept[w.key()], used[w.Lock] = w, true
+			out.Waits = append(out.Waits, *w)
 			continue
 		}
 		used[other] = true
-		f.wait(folded(w.Kind, w.Flags)).Add(w)
+		waits.row(rowKey{kind: w.Kind, lock: other, waiter: Party{Stack: rest}, flags: w.Flags & WaiterFlags}).Add(w)
 		other.Longest = max(other.Longest, w.Longest)
 	}
-	pairs := slices.Clone(p.Pairs)
-	order.Stable(pairs, func(a, b Pair) int { return cmp.Compare(b.Blamed, a.Blamed) })
-	for i := range pairs {
-		q := &pairs[i]
-		q.Lock = lockOf(q.Lock)
+	for i := range waits.list {
+		kept[waits.list[i].key()] = &waits.list[i]
+	}
+	out.Waits = append(out.Waits, waits.list...)
+	rows = slices.Clone(p.Pairs)
+	order.Stable(rows, func(a, b Wait) int { return cmp.Compare(b.Blamed, a.Blamed) })
+	for i := range rows {
+		q := &rows[i]
+		if ofOthers(q.Lock) {
+			q.Lock = other
+		}
 		k := q.waiterKey()
-		if !kept[k] {
-			k = folded(q.Kind, q.Flags)
-		} else if i < n && q.Owner.Stack != rest {
-			f.out.Pairs = append(f.out.Pairs, *q)
+		if kept[k] == nil {
+			k.lock, k.waiter = other, Party{Stack: rest}
+		} else if i < n && !isRest(q.Owner.Stack) {
+			out.Pairs = append(out.Pairs, *q)
 			continue
 		}
+		w := kept[k]
 		k.owner.Stack = rest
-		into := f.pair(k)
+		into := pairs.row(k)
 		stdErr := into.StdErr + q.StdErr // both may be estimated from the same waits
-		into.add(q, 1)
+		into.Add(q)
 		into.StdErr = stdErr
+		if w != nil { // one wait may have lost time to several owners
+			into.Contentions, into.StdErr = min(into.Contentions, w.Contentions), min(stdErr, w.StdErr)
+		}
 	}
-	f.limit()
+	out.Pairs = append(out.Pairs, pairs.list...)
 	for _, l := range p.Locks {
-		if l = lockOf(l); used[l] {
-			f.out.Locks = append(f.out.Locks, l)
+		if ofOthers(l) {
+			other.Waiters, other.Longest, other.Contended = l.Waiters, max(l.Longest, other.Longest), l.Contended
+		} else if used[l] {
+			out.Locks = append(out.Locks, l)
 		}
 	}
-	if was == nil && used[other] {
-		f.out.Locks = append(f.out.Locks, other)
+	if used[other] {
+		out.Locks = append(out.Locks, other)
 	}
-	order.Stable(f.out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
-	order.Stable(f.out.Pairs, func(a, b Pair) int { return cmp.Compare(b.Blamed, a.Blamed) })
-	return &f.out
-}
-
-// limit corrects pairs with combined owners: one wait may have lost time to several of them, but
-// counts once, and its standard error is the limit of theirs.
-func (s *rowSums) limit() {
-	waits := map[rowKey]*Wait{}
-	for i := range s.out.Waits {
-		waits[s.out.Waits[i].key()] = &s.out.Waits[i]
-	}
-	for _, at := range s.pairs {
-		q := &s.out.Pairs[at]
-		if w := waits[q.waiterKey()]; w != nil {
-			q.Contentions = min(q.Contentions, w.Contentions)
-			q.StdErr = min(q.StdErr, w.StdErr)
-		}
-	}
-}
-
-// otherLock returns the lock of combined rows: a copy of that of an earlier Top, and that, if there
-// is one.
-func (p *Profile) otherLock() (other, was *Lock) {
-	other = &Lock{Name: OtherLocks}
-	for _, l := range p.Locks {
-		if l.Name == OtherLocks && l.Class == "" {
-			c := *l
-			return &c, l
-		}
-		other.ID = max(other.ID, l.ID+1)
-	}
-	return other, nil
-}
-
-// restChain returns the call chain of combined rows: that of an earlier Top, if there is one.
-func (p *Profile) restChain() *Stack {
-	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == callstack.Dropped }
-	for i := range p.Waits {
-		if s := p.Waits[i].Waiter.Stack; isRest(s) {
-			return s
-		}
-	}
-	for i := range p.Pairs {
-		if s := p.Pairs[i].Owner.Stack; isRest(s) {
-			return s
-		}
-	}
-	return &Stack{Frames: []Frame{{Func: callstack.Dropped}}}
+	order.Stable(out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
+	order.Stable(out.Pairs, func(a, b Wait) int { return cmp.Compare(b.Blamed, a.Blamed) })
+	return &out
 }

@@ -16,14 +16,11 @@ import (
 
 // session has the records of a Collector from its Start to its Stop.
 type session struct {
-	table      atomic.Pointer[callstack.Table]
-	options    Options
-	goroutines bool
-	noChains   atomic.Bool
-	maxLocks   int
-	maxCells   int64
-	wall       int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
-	start      int64 // the same in the time of now
+	table    atomic.Pointer[callstack.Table] // nil once the session is forgotten
+	options  Options
+	noChains atomic.Bool
+	wall     int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
+	start    int64 // the same in the time of now
 
 	droppedBefore uint64 // call chains that the table had dropped before the session began
 
@@ -50,15 +47,8 @@ const (
 )
 
 func newSession(o Options, start int64) *session {
-	s := &session{
-		options:    o,
-		goroutines: o.Goroutines,
-		maxLocks:   cmp.Or(max(0, o.MaxLocks), defaultLocks),
-		maxCells:   int64(cmp.Or(max(0, o.MaxPairs), defaultPairs)),
-		wall:       time.Now().UnixNano(),
-		start:      start,
-		accounts:   make(map[*lockInfo]*account),
-	}
+	o.MaxLocks, o.MaxPairs = cmp.Or(max(0, o.MaxLocks), defaultLocks), cmp.Or(max(0, o.MaxPairs), defaultPairs)
+	s := &session{options: o, wall: time.Now().UnixNano(), start: start, accounts: make(map[*lockInfo]*account)}
 	s.noChains.Store(o.NoChains)
 	s.table.Store(callstack.NewTable(o.MaxChains))
 	return s
@@ -74,20 +64,17 @@ func (s *session) shareChains(of *session) {
 // chains returns the call chains of the session.
 func (s *session) chains() *callstack.Table { return s.table.Load() }
 
-// noChain replaces all call chains with Options.NoChains.
+// noChain replaces all call chains with Options.NoChains, and those of owners that leave a lock for
+// which no goroutine has waited since its session was forgotten.
 var noChain = new(callstack.Chain)
 
 // capture returns the call chain above frame.
 func (s *session) capture(frame unsafe.Pointer) *callstack.Chain {
-	if s.noChains.Load() {
-		return noChain
+	if table := s.chains(); table != nil && !s.noChains.Load() {
+		return table.CaptureAbove(frame)
 	}
-	return s.chains().CaptureAbove(frame)
+	return noChain
 }
-
-// leftover has the call chains of owners that leave a lock for which no goroutine has waited since
-// its session was forgotten.
-var leftover lazyTable
 
 // end records the end of the session. Waits that have begun in it are still booked in it.
 func (s *session) end(at int64) {
@@ -112,7 +99,7 @@ func (s *session) forget() {
 		a.forget()
 	}
 	s.waited.slots.Store(nil)
-	s.table.Store(leftover.table())
+	s.table.Store(nil)
 }
 
 // allAccounts returns the accounts, in no order. The caller holds s.mu.
@@ -136,7 +123,7 @@ func (s *session) markSampled() {
 
 // room reserves room for one more row and reports whether there was any.
 func (s *session) room() bool {
-	if s.cells.Load() >= s.maxCells {
+	if s.cells.Load() >= int64(s.options.MaxPairs) {
 		s.crowded.Add(1)
 		return false
 	}
@@ -203,7 +190,7 @@ func (s *session) open(info *lockInfo, rw bool) *account {
 	if a := s.accounts[info]; a != nil {
 		return a
 	}
-	if len(s.accounts) < s.maxLocks && info.id != otherLocksID {
+	if len(s.accounts) < s.options.MaxLocks && info.id != otherLocksID {
 		a := s.newAccount(info, rw)
 		s.accounts[info] = a
 		return a
@@ -330,11 +317,11 @@ func (a *account) copyTo(p *Profile) {
 	}
 	for k, c := range pairs {
 		waiter := waitKey{chain: k.waiter, g: k.waiterG, kind: k.kind, flags: k.flags & WaiterFlags}
-		q := Pair{
+		q := Wait{
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
 			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
-			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unsure+waits[waiter].long.ns)),
+			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unknown+waits[waiter].long.ns)),
 		}
 		s.ownerRoots(&q, c.roots)
 		p.Pairs = append(p.Pairs, q)
@@ -395,17 +382,15 @@ func (p *Profile) finish() {
 	order.Stable(p.Waits, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
-	order.Stable(p.Pairs, func(a, b Pair) int {
+	order.Stable(p.Pairs, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
 	order.Stable(p.Unfinished, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.String(), b.Lock.String()))
 	})
-	var waited time.Duration
 	sampled := map[*Lock]*sampledLock{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		waited += w.Waited
 		if w.Flags&Estimated == 0 {
 			continue
 		}
@@ -427,7 +412,7 @@ func (p *Profile) finish() {
 	if len(sampled) > 0 && p.Accuracy == Exact {
 		p.Accuracy = Sampled
 	}
-	p.warnSampled(sampled, waited)
+	p.warnSampled(sampled)
 	d := p.Dropped
 	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
 	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
@@ -441,39 +426,36 @@ func (p *Profile) finish() {
 type sampledLock struct {
 	estimated, missing, behindRuns time.Duration
 	observed                       int64
+	locks                          int // in sums of locks
 }
 
 // warnSampled adds warnings about estimated rows and the accuracy of the estimates.
-func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration) {
-	var known, unknown sampledLock
-	few, drawn := 0, 0
-	var behindRuns time.Duration
+func (p *Profile) warnSampled(locks map[*Lock]*sampledLock) {
+	var known, unknown, all sampledLock
 	for _, l := range locks {
-		behindRuns += l.behindRuns
-		if l.estimated == 0 {
-			continue
-		}
-		drawn++
+		all.behindRuns += l.behindRuns
 		sum := &known
 		if l.observed < fewDrawn {
 			sum = &unknown
-			few++
 		}
-		sum.estimated += l.estimated
-		sum.missing += l.missing
-		sum.observed += l.observed
+		if l.estimated > 0 {
+			sum.locks++
+			sum.estimated += l.estimated
+			sum.missing += l.missing
+			sum.observed += l.observed
+		}
 	}
 	if known.estimated > 0 {
 		p.warn("How %s of the waiting, at %s, divides among callers is estimated from %d waits drawn at random; see StdErr of each row. None of them represents %s of the waiting, which is %s. All waits were timed: their number and total are exact.",
-			format.Percent(known.estimated, waited), format.Plural(drawn-few, "lock", "locks"), known.observed, format.Percent(known.missing, waited), notSampled)
+			format.Percent(known.estimated, p.waited()), format.Plural(known.locks, "lock", "locks"), known.observed, format.Percent(known.missing, p.waited()), notSampled)
 	}
-	if behindRuns > 0 {
+	if all.behindRuns > 0 {
 		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
-			format.Percent(behindRuns, waited))
+			format.Percent(all.behindRuns, p.waited()))
 	}
 	if unknown.estimated > 0 {
 		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded with their owners. Collect for longer, or with Options.Exact.",
-			format.Percent(unknown.estimated, waited), format.Plural(few, "lock", "locks"), unknown.observed)
+			format.Percent(unknown.estimated, p.waited()), format.Plural(unknown.locks, "lock", "locks"), unknown.observed)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 			blamed[pair] -= int64(q.Blamed) // waits that represent others have a row of their own
 			counts[pair] -= q.Contentions
 			for _, r := range q.Roots {
-				if r.Via == "" {
+				if r.Kind == "" {
 					continue
 				}
 				key := pair + " " + r.Owner.Stack.Frames[0].Func

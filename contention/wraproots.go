@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Chains of blame of wrapped locks, computed from waits for wrapped locks alone. See Root.
+// Chains of blame of wrapped locks, computed from waits for wrapped locks alone; see profile.go.
 //
 // A session remembers the latest waits of each goroutine, in pieces: one for each root of the wait,
 // which spans and counts all of the wait that is due to that root, and one for the time in which the
@@ -204,24 +204,23 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 }
 
 // ownerRoots sets the activity and the roots of q from its cell.
-func (s *session) ownerRoots(q *Pair, r *pairRoots) {
-	q.Activity = Activity{Unknown: q.Blamed}
+func (s *session) ownerRoots(q *Wait, r *pairRoots) {
 	if r == nil {
 		return
 	}
 	for k, ns := range r.blocked {
-		q.Activity.add(Activity{Unknown: -time.Duration(ns), Blocked: map[string]time.Duration{kinds[k]: time.Duration(ns)}}, 1)
+		q.block(kinds[k], time.Duration(ns))
 	}
-	var others []Root
+	var others []Wait
 	for _, c := range r.causes {
-		root := Root{Via: kinds[c.via], Links: int(c.links), Contentions: min(c.count, q.Contentions), Blamed: time.Duration(c.ns)}
+		root := Wait{Kind: kinds[c.via], Links: int(c.links), Contentions: min(c.count, q.Contentions), Blamed: time.Duration(c.ns)}
 		if c.chain != nil {
 			root.Owner = s.party(c.chain, c.g)
 		}
 		others = append(others, root)
 	}
-	order.Stable(others, func(a, b Root) int {
-		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Via, b.Via), cmp.Compare(a.Owner.Stack.String(), b.Owner.Stack.String()))
+	order.Stable(others, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Owner.Stack.String(), b.Owner.Stack.String()))
 	})
 	q.SetRoots(others)
 }

@@ -48,7 +48,7 @@ func TestWrapperRoots(t *testing.T) {
 	chainOfBlame(t)
 	p := Snapshot()
 	checkConservation(t, p)
-	var waitB, pairA *Pair
+	var waitB, pairA *Wait
 	for i := range p.Pairs {
 		switch p.Pairs[i].Lock.Name {
 		case "a":
@@ -71,7 +71,7 @@ func TestWrapperRoots(t *testing.T) {
 	if root.Owner == pairA.Owner { // a sleep that took longer than asked for
 		root, self = self, root
 	}
-	if !strings.HasSuffix(name(root.Owner), ".chainRoot") || root.Via != MutexKind || root.Links != 1 || root.Contentions != 1 || root.Owner.Goroutine != waitB.Owner.Goroutine {
+	if !strings.HasSuffix(name(root.Owner), ".chainRoot") || root.Kind != MutexKind || root.Links != 1 || root.Contentions != 1 || root.Owner.Goroutine != waitB.Owner.Goroutine {
 		t.Errorf("root %s %+v", name(root.Owner), root)
 	}
 	// The victim came while the owner waited for b: it lost the wait for b without its
@@ -79,7 +79,7 @@ func TestWrapperRoots(t *testing.T) {
 	if root.Blamed > waitB.Blamed || root.Blamed < 40*time.Millisecond || self.Blamed < 20*time.Millisecond || self.Owner != pairA.Owner {
 		t.Errorf("root %v, of a wait of %v; itself %+v", root.Blamed, waitB.Blamed, self)
 	}
-	if a := pairA.Activity; a.Blocked[MutexKind] < root.Blamed || a.Running != 0 || a.Unknown > self.Blamed {
+	if a := pairA; a.Blocked[MutexKind] < root.Blamed || a.Running != 0 || a.Unknown() > self.Blamed {
 		t.Errorf("%+v", a)
 	}
 	tree, err := p.Aggregate(ByRootFunc, ByLock)
@@ -119,7 +119,7 @@ func TestFollowWaitChains(t *testing.T) {
 	checkConservation(t, p)
 	got := ""
 	for _, q := range p.Pairs {
-		got += q.Waiter.Stack.Frames[0].Func + " for " + q.Owner.Stack.Frames[0].Func + ": " + q.Blamed.String() + ", blocked " + q.Activity.BlockedTotal().String()
+		got += q.Waiter.Stack.Frames[0].Func + " for " + q.Owner.Stack.Frames[0].Func + ": " + q.Blamed.String() + ", blocked " + q.BlockedTotal().String()
 		for _, r := range q.Roots {
 			got += "; " + r.Owner.Stack.Frames[0].Func + " " + r.Blamed.String() + " " + strings.Repeat(">", r.Links)
 		}
@@ -167,7 +167,7 @@ func TestManyOwnersAreKeptByRoot(t *testing.T) {
 	roots, blocked := map[string]time.Duration{}, time.Duration(0)
 	for _, q := range p.Pairs {
 		if q.Waiter.Stack.Frames[0].Func == "last" {
-			blocked = q.Activity.BlockedTotal()
+			blocked = q.BlockedTotal()
 			for _, r := range q.Roots {
 				roots[r.Owner.Stack.Frames[0].Func] += r.Blamed
 			}
@@ -204,7 +204,7 @@ func TestFollowOverlapping(t *testing.T) {
 	a.bookBehind(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3, count: 3}, holder{released: 60, chain: c, g: 1})
 	p := s.snapshot()
 	checkConservation(t, p)
-	if q := p.Pairs[0]; q.Blamed != 3*58 || q.Activity.BlockedTotal() != 3*58 {
-		t.Errorf("%v: %+v", q.Blamed, q.Activity)
+	if q := p.Pairs[0]; q.Blamed != 3*58 || q.BlockedTotal() != 3*58 {
+		t.Errorf("%v: %+v", q.Blamed, q)
 	}
 }

@@ -151,7 +151,7 @@ func TestLockOnOneProcessor(t *testing.T) {
 			Contention: &contention.Profile{
 				Duration: time.Second,
 				Waits:    []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: waiter, Waited: 2 * time.Second, Contentions: 100, Parks: 100}},
-				Pairs:    []contention.Pair{{Kind: contention.MutexKind, Lock: lock, Waiter: waiter, Owner: contention.Party{Group: "main.add", Stack: frame(9)}, Blamed: time.Second, Contentions: 100}},
+				Pairs:    []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: waiter, Owner: contention.Party{Group: "main.add", Stack: frame(9)}, Blamed: time.Second, Contentions: 100}},
 				Locks:    []*contention.Lock{lock},
 			},
 		}).Findings[0]

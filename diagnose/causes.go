@@ -480,11 +480,11 @@ func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 func (d *diagnosis) mergeHeld() {
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
-		if lock.kind != Lock || row == nil || row.Activity.Total() == 0 {
+		if lock.kind != Lock || row == nil || row.Blamed == 0 {
 			continue
 		}
 		held := func(kind string) time.Duration {
-			return time.Duration(float64(row.Lock.Contended) * float64(row.Activity.Blocked[string(kind)]) / float64(row.Activity.Total()))
+			return time.Duration(float64(row.Lock.Contended) * float64(row.Blocked[string(kind)]) / float64(row.Blamed))
 		}
 		for _, c := range d.causes {
 			if c.kind != Sleep && c.kind != Blocking && c.kind != Network || len(c.rows) == 0 {
@@ -521,13 +521,13 @@ func (d *diagnosis) mergeQueued() {
 	}
 	for _, row := range d.lockTable {
 		var blocked time.Duration
-		for kind, t := range row.Activity.Blocked {
+		for kind, t := range row.Blocked {
 			if !isLock(string(kind)) && kind != contention.GCKind {
 				blocked += t
 			}
 		}
 		place, known := d.placeOfLock(row.Lock)
-		if !known || row.Lock.Contended < d.l.Wall/2 || blocked < row.Activity.Total()/2 {
+		if !known || row.Lock.Contended < d.l.Wall/2 || blocked < row.Blamed/2 {
 			continue
 		}
 		into := d.causeOf(key{kind: Lock, place: d.find(place)})
@@ -548,7 +548,7 @@ func (d *diagnosis) mergeUnder() {
 			continue
 		}
 		row := d.lockRow(lock.place)
-		if row != nil && row.Activity.Running*2 < row.Activity.Total() {
+		if row != nil && row.Running*2 < row.Blamed {
 			continue
 		}
 		owners := map[string]bool{}

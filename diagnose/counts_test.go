@@ -18,19 +18,19 @@ func TestSentencesCountWaitsNotGaps(t *testing.T) {
 	at := timeline.Place{Func: "main.poll", File: "/src/main.go", Line: 7}
 	stack := &contention.Stack{Frames: []contention.Frame{{Func: "runtime.park"}, {Func: at.Func, File: at.File, Line: at.Line}}}
 	party := contention.Party{Group: "main.poll", Stack: stack}
-	owned := contention.Pair{Kind: contention.SelectKind, Waiter: party, Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 3}
+	owned := contention.Wait{Kind: contention.SelectKind, Waiter: party, Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 3}
 	for _, tt := range []struct {
 		name, wait string
 		category   ledger.Category
 		waits      []contention.Wait
-		pairs      []contention.Pair
+		pairs      []contention.Wait
 		want       string
 	}{
 		{"sleeps", "sleep", ledger.Outside, []contention.Wait{{Kind: contention.SleepKind, Waiter: party, Contentions: 60}}, nil,
 			"Sleeping at main.poll main.go:7 left 90% of the capacity idle (60 times)."},
 		{"a ticker", "select", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, nil,
 			"Waiting for a timer at main.poll main.go:7 left 90% of the capacity idle (60 times)."},
-		{"a timer, or another goroutine", "select", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, []contention.Pair{owned},
+		{"a timer, or another goroutine", "select", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, []contention.Wait{owned},
 			"Waiting for a timer at main.poll main.go:7 left 90% of the capacity idle."},
 		{"another kind of wait", "sleep", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, nil,
 			"Sleeping at main.poll main.go:7 left 90% of the capacity idle."},
@@ -81,7 +81,7 @@ func TestPlacesOfTheProgramAreFirst(t *testing.T) {
 		{Category: ledger.Syscall, Group: library.Func, Site: library, Time: 600 * time.Millisecond, Count: 30_000},
 		{Category: ledger.Code, Group: library.Func, Site: library, Time: 400 * time.Millisecond, Count: 1},
 	}}
-	f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Pair{
+	f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Wait{
 		{Kind: contention.SelectKind, Waiter: waiter, Owner: owner, Contentions: 1, Blamed: time.Millisecond},
 	}}}).Findings[0]
 	if len(f.Where) != 2 || f.Where[0].Func != asks.Func || f.Where[1] != library {
@@ -142,7 +142,7 @@ func TestMostlyUnknownOwners(t *testing.T) {
 		f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{
 			Duration: time.Second, Locks: []*contention.Lock{lock},
 			Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: party, Contentions: 10, Parks: 10, Waited: all, Blamed: tt.known, Unattributed: all - tt.known}},
-			Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: lock, Waiter: party, Owner: party, Contentions: 10, Blamed: tt.known, Activity: contention.Activity{Running: tt.known}}},
+			Pairs: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: party, Owner: party, Contentions: 10, Blamed: tt.known, Running: tt.known}},
 		}}).Findings[0]
 		want := "While others waited, its owners were running for 100%" + tt.part + ". "
 		if f.Kind != diagnose.Lock || !strings.HasPrefix(f.Advice, want) || (f.Gain > 0) != tt.bound {

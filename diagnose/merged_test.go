@@ -44,7 +44,7 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 		}, nil, "Uneven work: 15% of the capacity was idle while the last of the 3 main.worker ran.", 30},
 		{"workers that sleep, and others that wait for them", []ledger.Row{
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 150, Count: 9},
-		}, &contention.Profile{Duration: 100 * ms, Pairs: []contention.Pair{{Kind: contention.ChanSendKind, Blamed: 90 * ms, Contentions: 9,
+		}, &contention.Profile{Duration: 100 * ms, Pairs: []contention.Wait{{Kind: contention.ChanSendKind, Blamed: 90 * ms, Contentions: 9,
 			Waiter: contention.Party{Group: main, Stack: stack(main, 5)}, Owner: contention.Party{Group: worker, Stack: stack(worker, 8)}}}},
 			"The limit of how many main.worker work at a time, waited for at main.main main.go:5, kept 75% of the capacity idle: 0.90 waited on average while 3.00 slept at main.worker main.go:9.", 150},
 		{"a server without requests", []ledger.Row{

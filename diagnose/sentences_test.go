@@ -40,7 +40,7 @@ type made struct {
 	change   func(*diagnose.Results)
 	boxes    []bottle.Box
 	waits    []contention.Wait
-	pairs    []contention.Pair
+	pairs    []contention.Wait
 	sentence string
 	advice   string // if several cases have the sentence; else that of adviceOf
 }
@@ -130,17 +130,18 @@ func TestSentences(t *testing.T) {
 	past := func(wait string) ledger.Row { // a limit
 		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: wait, Beside: ledger.None, Time: time.Second, Count: 9}
 	}
-	pair := func(kind string, waiter *contention.Stack, owner string) []contention.Pair {
-		return []contention.Pair{{Kind: kind, Waiter: contention.Party{Group: "main.take", Stack: waiter}, Owner: contention.Party{Group: owner, Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}}
+	pair := func(kind string, waiter *contention.Stack, owner string) []contention.Wait {
+		return []contention.Wait{{Kind: kind, Waiter: contention.Party{Group: "main.take", Stack: waiter}, Owner: contention.Party{Group: owner, Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}}
 	}
 	blamed := func(of time.Duration) []contention.Wait {
 		w := locked(3*time.Second, 0)
 		w[0].Blamed = of
 		return w
 	}
-	owned := func(blamed time.Duration, did contention.Activity) []contention.Pair {
+	owned := func(blamed time.Duration, did contention.Wait) []contention.Wait {
 		p := pair(contention.MutexKind, stackOf("main.take", 3, "main.loop", 20), "main.take")
-		p[0].Blamed, p[0].Activity = blamed, did
+		p[0].Blamed = blamed
+		p[0].Add(&did)
 		return p
 	}
 	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
@@ -254,7 +255,7 @@ func TestSentences(t *testing.T) {
 			sentence: "The lock main.table may limit, not the number of processors: 2.00 goroutines on average waited for it, or after that for the processor (9 waits, blocked for 2 s in all)."},
 
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-send", ledger.None, time.Second)}, waits: []contention.Wait{{Kind: contention.ChanSendKind, Waiter: sender, Waited: 3 * time.Second, Contentions: 9}},
-			pairs:    []contention.Pair{{Kind: contention.ChanSendKind, Waiter: sender, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}},
+			pairs:    []contention.Wait{{Kind: contention.ChanSendKind, Waiter: sender, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}},
 			change:   func(r *diagnose.Results) { r.Graph = nil },
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average."},
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: func(r *diagnose.Results) { r.Ledger.Heap = &ledger.Heap{Collections: 9} },
@@ -272,13 +273,13 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: locked(3*time.Second, 0), change: func(r *diagnose.Results) { r.Contention.Locks[0].Name = contention.SeveralLocks },
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "Hold it for less time. It may be several locks of the same code: a trace does not distinguish them."},
-		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Running: 2 * time.Second}),
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Running: 2 * time.Second}),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners were running for 67%. Hold it for less time, or divide what it guards among several locks."},
-		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(time.Second), pairs: owned(time.Second, contention.Activity{Runnable: time.Second}),
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(time.Second), pairs: owned(time.Second, contention.Wait{Runnable: time.Second}),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners were ready to run and had no processor for 100% of the 33% in which they are known. Hold it for less time, or divide what it guards among several locks."},
-		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Blocked: map[string]time.Duration{contention.SleepKind: 3 * time.Second}}),
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Blocked: map[string]time.Duration{contention.SleepKind: 3 * time.Second}}),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners waited themselves (sleep) for 100%. Hold it for less time, or divide what it guards among several locks."},
 		{rows: []ledger.Row{idle(ledger.Idle, "select", ledger.None, time.Second)}, pairs: pair(contention.SelectKind, stackOf("database/sql.(*DB).conn", 1, "main.take", 3), "main.take"), change: noGraph,
@@ -326,7 +327,7 @@ func TestSentences(t *testing.T) {
 			sentence: "Sleeping at a place that the trace does not show left 50% of the capacity idle."},
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 400*ms), calls(placeOf("main.write", 4), 420*ms), {Category: ledger.NoWork, Beside: "main.serve", Time: 60 * ms, Count: 1}},
 			sentence: "System calls held processors for 41% of the capacity (820,000 calls of 1 µs), most at main.write main.go:4 (21%) and main.read main.go:3 (20%); while goroutines that make them ran alone, the other processors had nothing to do for 3%."},
-		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second), calls(placeOf("main.take", 6), 200*ms)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Activity{Running: 3 * time.Second}),
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second), calls(placeOf("main.take", 6), 200*ms)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Running: 3 * time.Second}),
 			sentence: "The lock main.table cost 60% of the capacity: processors were idle for 50% and were in system calls under it for 10% (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners were running or in system calls for 100%. Hold it for less time, or divide what it guards among several locks. Make fewer, larger calls: a buffer does that for writes and reads."},
 		{rows: []ledger.Row{{Category: ledger.Code, Group: "net/http.(*conn).serve", Site: timeline.Place{Func: "net/http.(*conn).serve", File: "/go/src/net/http/server.go", Line: 3}, Time: time.Second, Count: 9},

@@ -679,23 +679,23 @@ func (d *diagnosis) lockRow(p timeline.Place) *contention.Tree {
 
 // owners describes what the owners of a lock did for most of the time blamed on them.
 func owners(r *contention.Tree) string {
-	total := r.Activity.Total()
+	total := r.Blamed
 	if total == 0 || r.Blamed*10 < r.Waited {
 		return ""
 	}
 	kind, blocked := "", time.Duration(0)
-	for _, k := range r.Activity.BlockedKinds() {
-		if d := r.Activity.Blocked[k]; d > blocked {
+	for _, k := range r.BlockedKinds() {
+		if d := r.Blocked[k]; d > blocked {
 			kind, blocked = k, d
 		}
 	}
 	switch {
-	case r.Activity.Running*2 >= total:
-		return "were running for " + format.Percent(r.Activity.Running, total)
+	case r.Running*2 >= total:
+		return "were running for " + format.Percent(r.Running, total)
 	case blocked*2 >= total:
 		return "waited themselves (" + kind + ") for " + format.Percent(blocked, total)
-	case r.Activity.Runnable*2 >= total:
-		return "were ready to run and had no processor for " + format.Percent(r.Activity.Runnable, total)
+	case r.Runnable*2 >= total:
+		return "were ready to run and had no processor for " + format.Percent(r.Runnable, total)
 	}
 	return ""
 }

@@ -207,7 +207,7 @@ func contentionProfile(t *testing.T, name string, contentions int64, waited time
 			Kind: contention.MutexKind, Lock: l, Waiter: worker, Contentions: contentions, Observed: contentions,
 			Waited: waited, Blamed: waited - time.Millisecond, HandOff: time.Millisecond,
 		}},
-		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: l, Waiter: worker, Owner: janitor, Contentions: contentions, Blamed: waited - time.Millisecond}},
+		Pairs: []contention.Wait{{Kind: contention.MutexKind, Lock: l, Waiter: worker, Owner: janitor, Contentions: contentions, Blamed: waited - time.Millisecond}},
 	}
 	return asJSON(t, name, p)
 }

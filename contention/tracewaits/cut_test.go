@@ -163,7 +163,7 @@ func TestQuickFindsTheSamePairs(t *testing.T) {
 		pairs += len(quick.Pairs)
 		for i := range quick.Pairs {
 			q := &quick.Pairs[i]
-			if q.Blamed != full.Pairs[i].Blamed || q.Contentions != full.Pairs[i].Contentions || len(q.Roots) != 0 || q.OwnerActivity().Running != 0 {
+			if q.Blamed != full.Pairs[i].Blamed || q.Contentions != full.Pairs[i].Contentions || len(q.Roots) != 0 || q.Running != 0 {
 				t.Errorf("%s: %+v, quick %+v", name, full.Pairs[i], q)
 			}
 		}

@@ -189,7 +189,7 @@ func rowTexts(p *contention.Profile) (out []string) {
 		for _, r := range q.RootOwners() {
 			roots += r.Blamed
 		}
-		out = append(out, fmt.Sprint("pair ", q.Kind, q.Lock.ID, q.Flags, who(q.Waiter), who(q.Owner), ": ", q.Contentions, q.Blamed, q.Longest, q.OwnerActivity().Total(), roots))
+		out = append(out, fmt.Sprint("pair ", q.Kind, q.Lock.ID, q.Flags, who(q.Waiter), who(q.Owner), ": ", q.Contentions, q.Blamed, q.Longest, q.Blamed, roots))
 	}
 	for _, l := range p.Locks {
 		out = append(out, fmt.Sprint("lock ", l.ID, l.Name, l.Class, ": ", l.Waiters, l.Longest, l.Contended))
@@ -244,7 +244,7 @@ func TestWindowsOfManyOwners(t *testing.T) {
 				out = append(out, fmt.Sprint(i, " ", row))
 			}
 			for _, q := range p.Pairs {
-				out = append(out, fmt.Sprint(i, " ", party(q.Owner), q.OwnerActivity()))
+				out = append(out, fmt.Sprint(i, " ", party(q.Owner), q.Running, q.Runnable, q.Blocked))
 			}
 		}
 		slices.Sort(out)

@@ -2,7 +2,6 @@ package tracewaits
 
 import (
 	"slices"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -268,20 +267,4 @@ func (d doing) kind() string {
 		return ""
 	}
 	return contention.Kinds[d-blockedOn]
-}
-
-// activity returns the times as an Activity.
-func (l *ledger) activity() contention.Activity {
-	a := contention.Activity{
-		Running: time.Duration(l.did[doingRunning]), Runnable: time.Duration(l.did[doingRunnable]), Unknown: time.Duration(l.did[doingUnknown]),
-	}
-	for _, b := range l.blocked {
-		if b.ns != 0 {
-			if a.Blocked == nil {
-				a.Blocked = map[string]time.Duration{}
-			}
-			a.Blocked[b.on.kind()] = time.Duration(b.ns)
-		}
-	}
-	return a
 }

@@ -80,7 +80,7 @@ type Options struct {
 	// MaxChains bounds the distinct call chains; 0 means 65536. All others are one chain, without
 	// known owners. They are counted in Profile.Dropped.
 	MaxChains int
-	// Quick omits Pair.Activity and Pair.Roots. It saves about a third of the time of the
+	// Quick omits what owners did, and Wait.Roots. It saves about a third of the time of the
 	// analysis, not counting the reading of the trace.
 	Quick bool
 	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or "",
@@ -116,9 +116,9 @@ type Options struct {
 // the end of the trace are InFlight; those whose goroutine has not been woken are also in
 // Profile.Unfinished.
 //
-// Pair.Activity is what an owner did while it was blamed, and Pair.Roots has the goroutines that
-// blocked it, directly or through others. Both are exact, except that the past of a goroutine with
-// very many state changes is kept as sums; then some of it is Unknown.
+// The pairs have what an owner did while it was blamed, and in Roots the goroutines that blocked
+// it, directly or through others. Both are exact, except that the past of a goroutine with very many
+// state changes is kept as sums; then some of it is Unknown.
 //
 // Waits for locks of package contention, with collection on, are exact and flagged
 // [contention.Logged], except those that a hot lock did not record; see contention.Options.Exact.

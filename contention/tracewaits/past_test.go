@@ -125,16 +125,15 @@ func TestTracePastOutgrown(t *testing.T) {
 	}
 	seen := ""
 	for _, q := range p.Pairs {
-		a := q.Activity
 		seen += q.Waiter.Stack.Frames[0].Func + " "
 		switch q.Waiter.Stack.Frames[0].Func {
 		case "main.g":
-			if a.Unknown == 0 || a.Unknown > 3*n/10*time.Microsecond || a.Runnable < n*9/10*time.Microsecond {
-				t.Errorf("a part: %s", toldActivity(a))
+			if q.Unknown() == 0 || q.Unknown() > 3*n/10*time.Microsecond || q.Runnable < n*9/10*time.Microsecond {
+				t.Errorf("a part: %s", toldActivity(&q))
 			}
 		case "main.f":
-			if a.Unknown != 0 || a.Runnable != n*time.Microsecond {
-				t.Errorf("all: %s", toldActivity(a))
+			if q.Unknown() != 0 || q.Runnable != n*time.Microsecond {
+				t.Errorf("all: %s", toldActivity(&q))
 			}
 		}
 	}
@@ -162,7 +161,7 @@ func TestTraceDeepChain(t *testing.T) {
 			found = true
 			r := q.Roots[0]
 			if q.Blamed != 9990*time.Microsecond || r.Links != n-1 || r.Owner.Stack.Frames[0].Func != "main.f0" || r.Blamed != 9491*time.Microsecond {
-				t.Errorf("%v: %s", q.Blamed, rootsText(&contention.Profile{Pairs: []contention.Pair{q}}))
+				t.Errorf("%v: %s", q.Blamed, rootsText(&contention.Profile{Pairs: []contention.Wait{q}}))
 			}
 		}
 	}

@@ -131,9 +131,9 @@ func TestRecycledGoroutinesChangeNothing(t *testing.T) {
 		for _, p := range append(s.o.Windows(), s.o.Profile()) {
 			b.WriteString(profileText(p))
 			for i := range p.Pairs {
-				fmt.Fprintln(&b, p.Pairs[i].Activity, len(p.Pairs[i].Roots))
+				fmt.Fprintln(&b, p.Pairs[i].Running, p.Pairs[i].Runnable, p.Pairs[i].Blocked, len(p.Pairs[i].Roots))
 				for _, r := range p.Pairs[i].Roots {
-					fmt.Fprintln(&b, party(r.Owner), r.Via, r.Links, r.Blamed)
+					fmt.Fprintln(&b, party(r.Owner), r.Kind, r.Links, r.Blamed)
 				}
 			}
 		}

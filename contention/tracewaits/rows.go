@@ -278,7 +278,7 @@ func (r *traceRows) copyTo(p *contention.Profile, facts func(*tracedLock) *lockF
 		order.Stable(owners, compareOwners)
 		for _, o := range owners {
 			c := row.pairs[o]
-			q := contention.Pair{
+			q := contention.Wait{
 				Kind: kind, Lock: lock, Waiter: waiter,
 				Owner: contention.Party{Goroutine: uint64(o.g), Group: o.group, Stack: o.site.stack},
 				Flags: k.flags | o.flags, Contentions: c.count,
@@ -312,12 +312,20 @@ func compareOwners(a, b owner) int {
 }
 
 // copyTo sets the activity of the owner of a pair and the roots.
-func (l *ledger) copyTo(q *contention.Pair) {
-	q.Activity = l.activity()
-	var roots []contention.Root
+func (l *ledger) copyTo(q *contention.Wait) {
+	q.Running, q.Runnable = time.Duration(l.did[doingRunning]), time.Duration(l.did[doingRunnable])
+	for _, b := range l.blocked {
+		if b.ns != 0 {
+			if q.Blocked == nil {
+				q.Blocked = map[string]time.Duration{}
+			}
+			q.Blocked[b.on.kind()] = time.Duration(b.ns)
+		}
+	}
+	var roots []contention.Wait
 	for i := range l.causes {
 		c := &l.causes[i]
-		r := contention.Root{Via: c.via.kind(), Links: int(c.links), Contentions: min(c.n, q.Contentions), Blamed: time.Duration(c.ns)}
+		r := contention.Wait{Kind: c.via.kind(), Links: int(c.links), Contentions: min(c.n, q.Contentions), Blamed: time.Duration(c.ns)}
 		if c.root.site != nil {
 			r.Owner = contention.Party{Goroutine: uint64(c.root.g), Group: c.root.group, Stack: c.root.site.stack}
 		}

@@ -287,8 +287,8 @@ func TestSumsChangeNothing(t *testing.T) {
 func TestKeptPairsAreComplete(t *testing.T) {
 	_, all := convoy(t, 400, 80, Options{})
 	_, few := convoy(t, 400, 80, Options{MaxPairs: 20})
-	key := func(q *contention.Pair) string { return party(q.Owner) }
-	left, kept := map[string]contention.Pair{}, 0
+	key := func(q *contention.Wait) string { return party(q.Owner) }
+	left, kept := map[string]contention.Wait{}, 0
 	var blamed time.Duration
 	for _, q := range all.Pairs {
 		left[key(&q)] = q
@@ -298,11 +298,11 @@ func TestKeptPairsAreComplete(t *testing.T) {
 		blamed -= q.Blamed
 		if want, ok := left[key(&q)]; ok {
 			kept++
-			if q.Contentions != want.Contentions || q.Blamed != want.Blamed || q.Longest != want.Longest || !reflect.DeepEqual(q.Activity, want.Activity) {
+			if q.Contentions != want.Contentions || q.Blamed != want.Blamed || q.Longest != want.Longest || !reflect.DeepEqual(q.Blocked, want.Blocked) || q.Running != want.Running || q.Runnable != want.Runnable {
 				t.Errorf("%s: %+v, want %+v", key(&q), q, want)
 			}
 		} else if q.Owner.Stack.Frames[0].Func != callstack.Dropped || q.Contentions != int64(401-len(few.Pairs)) || // all but those behind kept owners only
-			q.Activity.Total() != q.Blamed || q.Activity.Unknown != 0 {
+			q.Unknown() != 0 {
 			t.Errorf("the rest: %+v", q)
 		}
 	}
@@ -312,7 +312,7 @@ func TestKeptPairsAreComplete(t *testing.T) {
 }
 
 // withoutIDs returns the numbers of the pairs.
-func withoutIDs(p *contention.Profile) (rows []contention.Pair) {
+func withoutIDs(p *contention.Profile) (rows []contention.Wait) {
 	for _, q := range p.Pairs {
 		q.Lock, q.Waiter.Stack, q.Owner.Stack, q.Roots = nil, nil, nil, slices.Clone(q.Roots)
 		for i := range q.Roots {
@@ -424,7 +424,7 @@ func TestLoggedWaitsOfManyOwners(t *testing.T) {
 	texts := func(p *contention.Profile) (out []string) {
 		out = rowTexts(p)
 		for _, q := range p.Pairs {
-			out = append(out, fmt.Sprint(party(q.Owner), q.OwnerActivity(), q.Contentions, q.Blamed, q.Longest))
+			out = append(out, fmt.Sprint(party(q.Owner), q.Running, q.Runnable, q.Blocked, q.Contentions, q.Blamed, q.Longest))
 		}
 		return out
 	}

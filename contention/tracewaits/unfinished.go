@@ -166,7 +166,7 @@ func (o *Observer) unfinishedRows() []contention.Wait {
 			}
 			n = len(rows)
 			at[k] = n
-			rows = append(rows, contention.Wait{Kind: doingOf[u.kind].kind(), Lock: &contention.Lock{Name: l.named().String()}, Waiter: k.waiter, Holder: k.holder})
+			rows = append(rows, contention.Wait{Kind: doingOf[u.kind].kind(), Lock: &contention.Lock{Name: l.named().String()}, Waiter: k.waiter, Owner: k.holder})
 		}
 		if k.holder.Group != "" {
 			rows[n].Held = max(rows[n].Held, time.Duration(u.to-holder.since))

@@ -16,8 +16,8 @@ func toldUnfinished(p *contention.Profile) string {
 	var b strings.Builder
 	for _, u := range p.Unfinished {
 		holder := "not known"
-		if u.Holder.Group != "" {
-			holder = fmt.Sprintf("%s for %d", party(u.Holder), us(u.Held))
+		if u.Owner.Group != "" {
+			holder = fmt.Sprintf("%s for %d", party(u.Owner), us(u.Held))
 		}
 		fmt.Fprintf(&b, "%s %s: %d for %d, longest %d; %s\n", u.Kind, party(u.Waiter), u.Contentions, us(u.Waited), us(u.Longest), holder)
 	}
@@ -204,7 +204,7 @@ func TestOwnerAtTheEndIsTrue(t *testing.T) {
 			if u.Kind != contention.MutexKind {
 				continue
 			}
-			if g := int(u.Holder.Goroutine); g != 0 {
+			if g := int(u.Owner.Goroutine); g != 0 {
 				if named++; g != holder {
 					t.Errorf("%d is named as the owner of the lock that %d holds", g, holder)
 				} else if held := int(us(u.Held)); held <= 0 || held > end-since {

@@ -181,7 +181,7 @@ func TestTraceWaitGroupsRandom(t *testing.T) {
 		got := map[uint64]time.Duration{}
 		for _, q := range p.Pairs {
 			got[q.Owner.Goroutine] += q.Blamed
-			if did := q.Activity.Running; q.Blamed != did {
+			if did := q.Running; q.Blamed != did {
 				t.Errorf("seed %d: %d ran for %v of %v", seed, q.Owner.Goroutine, did, q.Blamed)
 			}
 		}
@@ -262,8 +262,8 @@ func TestTraceWaitGroupOfAProgram(t *testing.T) {
 		t.Fatalf("\n%s", profileText(p))
 	}
 	for _, q := range p.Pairs {
-		if q.Blamed < nap/2 || q.Activity.Blocked[contention.SleepKind] < nap/2 || !strings.Contains(q.Owner.Group, "TestTraceWaitGroupOfAProgram.func") {
-			t.Errorf("%s is blamed for %v: %+v", q.Owner.Group, q.Blamed, q.Activity)
+		if q.Blamed < nap/2 || q.Blocked[contention.SleepKind] < nap/2 || !strings.Contains(q.Owner.Group, "TestTraceWaitGroupOfAProgram.func") {
+			t.Errorf("%s is blamed for %v: %+v", q.Owner.Group, q.Blamed, q)
 		}
 	}
 }

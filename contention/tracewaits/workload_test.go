@@ -3,6 +3,7 @@ package tracewaits
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -358,30 +359,29 @@ func checkOwners(t testing.TB, p *contention.Profile) {
 		if n := waits[waiter{q.Kind, q.Lock, q.Waiter, q.Flags & contention.WaiterFlags}]; q.Contentions > n {
 			t.Errorf("an owner held the lock in %d of %d waits", q.Contentions, n)
 		}
-		a := q.Activity
-		if a.Total() != q.Blamed || a.Running < 0 || a.Runnable < 0 || a.Unknown < 0 {
-			t.Errorf("%v: %+v", q.Blamed, a)
+		if q.Running < 0 || q.Runnable < 0 || q.Unknown() < 0 {
+			t.Errorf("%v: %+v", q.Blamed, q)
 		}
-		left := a.Plus(contention.Activity{})
+		left := maps.Clone(q.Blocked)
 		var sum time.Duration
 		for i, r := range q.Roots {
 			sum += r.Blamed
-			if r.Blamed <= 0 || r.Contentions < 0 || r.Contentions > q.Contentions || (r.Via == "") != (r.Links == 0) {
+			if r.Blamed <= 0 || r.Contentions < 0 || r.Contentions > q.Contentions || (r.Kind == "") != (r.Links == 0) {
 				t.Errorf("root %d of %v in %d: %+v", i, q.Blamed, q.Contentions, r)
 			}
-			if r.Via == "" && r.Owner != q.Owner {
+			if r.Kind == "" && r.Owner != q.Owner {
 				t.Errorf("the owner is %+v, itself as a root %+v", q.Owner, r.Owner)
 			}
-			if r.Via != "" {
-				left = left.Plus(contention.Activity{Blocked: map[string]time.Duration{r.Via: -r.Blamed}})
+			if r.Kind != "" {
+				left[r.Kind] -= r.Blamed
 			}
 		}
 		if q.Roots != nil && sum != q.Blamed {
 			t.Errorf("roots sum to %v of %v", sum, q.Blamed)
 		}
-		for k, d := range left.Blocked {
-			if d < 0 || a.Blocked[k] <= 0 {
-				t.Errorf("blocked on %s for %v, %v less than the roots", k, a.Blocked[k], d)
+		for k, d := range left {
+			if d < 0 || q.Blocked[k] <= 0 {
+				t.Errorf("blocked on %s for %v, %v less than the roots", k, q.Blocked[k], d)
 			}
 		}
 	}
@@ -391,11 +391,11 @@ func checkOwners(t testing.TB, p *contention.Profile) {
 func rootsText(p *contention.Profile) string {
 	var b strings.Builder
 	for _, q := range p.Pairs {
-		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed(contention.FlagNames(q.Flags&^contention.WaiterFlags)), us(q.Blamed), toldActivity(q.Activity))
+		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed(contention.FlagNames(q.Flags&^contention.WaiterFlags)), us(q.Blamed), toldActivity(&q))
 		for _, r := range q.Roots {
 			fmt.Fprintf(&b, "  root %s: %d of %d", party(r.Owner), us(r.Blamed), r.Contentions)
-			if r.Via != "" {
-				fmt.Fprintf(&b, " via %s, %d links", r.Via, r.Links)
+			if r.Kind != "" {
+				fmt.Fprintf(&b, " via %s, %d links", r.Kind, r.Links)
 			}
 			b.WriteByte('\n')
 		}
@@ -403,7 +403,7 @@ func rootsText(p *contention.Profile) string {
 	return b.String()
 }
 
-func toldActivity(a contention.Activity) string {
+func toldActivity(a *contention.Wait) string {
 	var b strings.Builder
 	add := func(what string, d time.Duration) {
 		if d != 0 {
@@ -415,7 +415,7 @@ func toldActivity(a contention.Activity) string {
 	for _, k := range a.BlockedKinds() {
 		add(string(k), a.Blocked[k])
 	}
-	add("unknown", a.Unknown)
+	add("unknown", a.Unknown())
 	return b.String()
 }
 

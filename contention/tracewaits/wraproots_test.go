@@ -54,7 +54,7 @@ func TestRootsOfTraceAndWrappers(t *testing.T) {
 			if q.Lock.Name == "a" {
 				all += q.Blamed
 				for _, r := range q.Roots {
-					if r.Via == contention.MutexKind && r.Owner.Stack != nil && strings.HasSuffix(r.Owner.Stack.Frames[0].Func, ".ownerOne") {
+					if r.Kind == contention.MutexKind && r.Owner.Stack != nil && strings.HasSuffix(r.Owner.Stack.Frames[0].Func, ".ownerOne") {
 						root += r.Blamed
 					}
 				}

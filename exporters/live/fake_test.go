@@ -114,7 +114,7 @@ func report() bottleneck.Live {
 		Locks: []*contention.Lock{lock},
 		Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.work", Stack: stack}, Contentions: 12,
 			Waited: 2 * time.Second, Blamed: time.Second, HandOff: 750 * time.Millisecond, Unattributed: 250 * time.Millisecond}},
-		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.work", Stack: stack},
+		Pairs: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.work", Stack: stack},
 			Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 12, Blamed: time.Second}},
 	}
 	live.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Wall: 9 * time.Second}

@@ -92,7 +92,7 @@ func (h *heldLock) holders(t *testing.T, handler http.Handler) (text string) {
 	}
 	for i := range p.Unfinished {
 		u := &p.Unfinished[i]
-		if u.Holder.Group == "" {
+		if u.Owner.Group == "" {
 			continue
 		}
 		const slack = time.Millisecond // clocks of traces

@@ -166,7 +166,7 @@ func (c *growing) Read() *bottleneck.Live {
 		{Group: "main.main", Kind: bottle.Application, Share: t - t/10 - 6*t/10, Running: t - t/10 - 6*t/10},
 	}}
 	live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: t.Milliseconds(), Waited: t / 2, Blamed: t / 4, HandOff: t / 8, Unattributed: t / 8}},
-		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache \"a\""}, Waiter: contention.Party{Group: "main.work"}, Owner: contention.Party{Group: "main.main"}, Blamed: t / 4}}}
+		Pairs: []contention.Wait{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache \"a\""}, Waiter: contention.Party{Group: "main.work"}, Owner: contention.Party{Group: "main.main"}, Blamed: t / 4}}}
 	live.To = time.Now()
 	live.Stream = timeline.StreamStats{Generations: int64(t.Seconds()), CPU: t / 100, Behind: timeline.Drop{Duration: t / 4}}
 	return &live

@@ -44,8 +44,8 @@ func hostileReport() bottleneck.Live {
 		p.Locks = append(p.Locks, l)
 		party := contention.Party{Group: name, Stack: s}
 		p.Waits = append(p.Waits, contention.Wait{Kind: name, Lock: l, Waiter: party, Contentions: 1, Waited: time.Second, Blamed: time.Second})
-		p.Pairs = append(p.Pairs, contention.Pair{Kind: name, Lock: l, Waiter: party, Owner: party, Contentions: 1, Blamed: time.Second})
-		p.Unfinished = append(p.Unfinished, contention.Wait{Kind: contention.MutexKind, Lock: &contention.Lock{Name: name}, Waiter: party, Holder: party, Contentions: 1, Waited: time.Second, Longest: time.Second})
+		p.Pairs = append(p.Pairs, contention.Wait{Kind: name, Lock: l, Waiter: party, Owner: party, Contentions: 1, Blamed: time.Second})
+		p.Unfinished = append(p.Unfinished, contention.Wait{Kind: contention.MutexKind, Lock: &contention.Lock{Name: name}, Waiter: party, Owner: party, Contentions: 1, Waited: time.Second, Longest: time.Second})
 	}
 	live.Bottle.Warnings = append(live.Bottle.Warnings, hostile...)
 	return live

@@ -33,7 +33,7 @@ func ExampleDrawContention() {
 		Duration: time.Second,
 		Locks:    []*contention.Lock{cache},
 		Waits:    []contention.Wait{{Kind: contention.MutexKind, Lock: cache, Waiter: contention.Party{Group: "main.serve"}, Contentions: 10, Waited: 400 * time.Millisecond, Blamed: 400 * time.Millisecond}},
-		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: cache, Waiter: contention.Party{Group: "main.serve"}, Owner: contention.Party{Group: "main.evict"},
+		Pairs: []contention.Wait{{Kind: contention.MutexKind, Lock: cache, Waiter: contention.Party{Group: "main.serve"}, Owner: contention.Party{Group: "main.evict"},
 			Contentions: 10, Blamed: 400 * time.Millisecond}},
 	}
 	var svg bytes.Buffer

@@ -57,7 +57,7 @@ type flow struct {
 	from, to    *flowNode
 	time        time.Duration
 	contentions int64
-	did         contention.Activity // of the owners during the waits
+	did         contention.Wait // of the owners during the waits
 }
 
 // mostGroups is the default maximum number of groups on either side.
@@ -90,7 +90,7 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 			}
 			f.time += o.Waited
 			f.contentions += o.Contentions
-			f.did = f.did.Plus(o.Activity)
+			f.did.Add(&o.Wait)
 		}
 	}
 	m.flows = slices.DeleteFunc(m.flows, func(f *flow) bool {
@@ -237,7 +237,7 @@ func (m *flowModel) sentenceOf(f *flow) string {
 	if f.contentions > 0 {
 		s += ", in " + format.Plural(f.contentions, "contention", "contentions")
 	}
-	if of := f.did.Total(); f.did.Unknown < of {
+	if of := f.did.Blamed; f.did.Unknown() < of {
 		s += fmt.Sprintf("; during the waits it ran %s, was ready to run %s, was itself blocked %s",
 			format.Percent(f.did.Running, of), format.Percent(f.did.Runnable, of), format.Percent(f.did.BlockedTotal(), of))
 	}

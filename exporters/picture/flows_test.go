@@ -31,7 +31,7 @@ func flowsOf(flows ...any) *contention.Profile {
 			w.Unattributed = d
 		default:
 			w.Blamed = d
-			p.Pairs = append(p.Pairs, contention.Pair{Kind: w.Kind, Lock: l, Waiter: w.Waiter, Owner: contention.Party{Group: owner}, Blamed: d, Contentions: 3})
+			p.Pairs = append(p.Pairs, contention.Wait{Kind: w.Kind, Lock: l, Waiter: w.Waiter, Owner: contention.Party{Group: owner}, Blamed: d, Contentions: 3})
 		}
 		p.Waits = append(p.Waits, w)
 	}
@@ -266,9 +266,8 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // known.
 func TestFlowTooltipHasTheOwnersActivity(t *testing.T) {
 	p := threeGroups()
-	p.Pairs[1].Activity = contention.Activity{Running: 21 * ms, Runnable: 42 * ms, Unknown: 21 * ms, Blocked: map[string]time.Duration{
-		contention.MutexKind: 100 * ms, contention.SleepKind: 26 * ms,
-	}}
+	q := &p.Pairs[1]
+	q.Running, q.Runnable, q.Blocked = 21*ms, 42*ms, map[string]time.Duration{contention.MutexKind: 100 * ms, contention.SleepKind: 26 * ms}
 	m, err := newFlowModel(p, Options{})
 	if err != nil {
 		t.Fatal(err)

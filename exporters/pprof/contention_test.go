@@ -49,9 +49,9 @@ func search() *contention.Profile {
 			{Kind: mutex, Lock: cache, Waiter: lookup, Contentions: 40, Waited: 800 * ms, Blamed: 750 * ms, HandOff: 40 * ms, Unattributed: 10 * ms},
 			{Kind: mutex, Lock: logger, Waiter: write, Contentions: 20, Waited: 200 * ms, Blamed: 200 * ms},
 		},
-		Pairs: []contention.Pair{
-			{Kind: mutex, Lock: cache, Waiter: lookup, Owner: evict, Contentions: 39, Blamed: 600 * ms, Roots: []contention.Root{
-				{Owner: read, Via: contention.ChanReceiveKind, Links: 1, Contentions: 30, Blamed: 500 * ms},
+		Pairs: []contention.Wait{
+			{Kind: mutex, Lock: cache, Waiter: lookup, Owner: evict, Contentions: 39, Blamed: 600 * ms, Roots: []contention.Wait{
+				{Owner: read, Kind: contention.ChanReceiveKind, Links: 1, Contentions: 30, Blamed: 500 * ms},
 				{Owner: evict, Contentions: 39, Blamed: 100 * ms},
 			}},
 			{Kind: mutex, Lock: logger, Waiter: write, Owner: write, Contentions: 20, Blamed: 200 * ms},
@@ -186,7 +186,7 @@ func crowd(n, depth, locks, name int) *contention.Profile {
 			owner.Stack.Frames = append(owner.Stack.Frames, contention.Frame{Func: fmt.Sprintf("main.%sf%d_%d", strings.Repeat("x", name), i, d), File: "/f.go", Line: d + 1})
 		}
 		lock, kind, d := p.Locks[i%locks], kinds[i%len(kinds)], time.Duration(i+1)
-		p.Pairs = append(p.Pairs, contention.Pair{Kind: kind, Lock: lock, Waiter: waiter, Owner: owner, Contentions: 1, Blamed: d})
+		p.Pairs = append(p.Pairs, contention.Wait{Kind: kind, Lock: lock, Waiter: waiter, Owner: owner, Contentions: 1, Blamed: d})
 		p.Waits = append(p.Waits, contention.Wait{Kind: kind, Lock: lock, Waiter: waiter, Contentions: 1, Waited: d, Blamed: d})
 	}
 	return p

@@ -111,7 +111,7 @@ func TestCollector(t *testing.T) {
 func TestLeanAndExemplars(t *testing.T) {
 	src := made()
 	src.live.To = time.Unix(1000, 0)
-	src.live.Contention.Pairs = []contention.Pair{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: contention.Party{Group: "main.work"}, Blamed: time.Second}}
+	src.live.Contention.Pairs = []contention.Wait{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: contention.Party{Group: "main.work"}, Blamed: time.Second}}
 	for i := range 100 {
 		src.live.Bottle.Boxes = append(src.live.Bottle.Boxes, bottle.Box{Group: fmt.Sprint("main.f", i), Kind: bottle.Application, Share: time.Second, Running: time.Second})
 	}

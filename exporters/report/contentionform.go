@@ -103,12 +103,12 @@ func (t *contentionTables) rows(p *contention.Profile, waits, pairs, roots colum
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
 		t.waiter(pairs, q.Kind, q.Lock, &q.Waiter, q.Flags, q.ForWork(), q.Contentions, q.Longest)
-		did, blocked := q.OwnerActivity(), [][2]int64{}
-		for _, k := range did.BlockedKinds() {
-			blocked = append(blocked, [2]int64{int64(t.kinds.number(k)), int64(did.Blocked[k])})
+		blocked := [][2]int64{}
+		for _, k := range q.BlockedKinds() {
+			blocked = append(blocked, [2]int64{int64(t.kinds.number(k)), int64(q.Blocked[k])})
 		}
 		pairs.add("og", t.parties.number(q.Owner.Group), "oid", q.Owner.Goroutine, "os", t.stack(q.Owner.Stack), "blamed", q.Blamed,
-			"running", did.Running, "runnable", did.Runnable, "unknown", did.Unknown, "blocked", blocked)
+			"running", q.Running, "runnable", q.Runnable, "unknown", q.Unknown(), "blocked", blocked)
 		for _, r := range q.RootOwners() {
 			roots.add("pair", pairs.rows("kind")-1, "rg", t.parties.number(r.Owner.Group), "rid", r.Owner.Goroutine, "rs", t.stack(r.Owner.Stack),
 				"links", r.Links, "n", r.Contentions, "blamed", r.Blamed)
@@ -137,8 +137,8 @@ func (t *contentionTables) unfinished(p *contention.Profile) []object {
 	for _, u := range slices.SortedStableFunc(slices.Values(p.Unfinished), func(a, b contention.Wait) int { return rank(a) - rank(b) }) {
 		f := object{"kind": u.Kind, "lock": u.Lock.String(), "title": lockTitle(u.Lock.String()), "wg": t.parties.number(u.Waiter.Group), "wid": u.Waiter.Goroutine, "ws": t.stack(u.Waiter.Stack),
 			"ofLock": u.OfLock(), "og": -1, "os": -1, "held": 0, "n": u.Contentions, "waited": u.Waited, "longest": u.Longest}
-		if u.OfLock() && u.Holder.Group != "" {
-			f["og"], f["os"], f["held"] = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack), u.Held
+		if u.OfLock() && u.Owner.Group != "" {
+			f["og"], f["os"], f["held"] = t.parties.number(u.Owner.Group), t.stack(u.Owner.Stack), u.Held
 		}
 		out = append(out, f)
 	}

@@ -195,7 +195,7 @@ func (m *contentionModel) showsDid() bool {
 func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	first, second := *p, *p
 	first.Waits, second.Waits = partition(p.Waits, (*contention.Wait).ForWork)
-	first.Pairs, second.Pairs = partition(p.Pairs, (*contention.Pair).ForWork)
+	first.Pairs, second.Pairs = partition(p.Pairs, (*contention.Wait).ForWork)
 	if len(first.Waits) == 0 || len(second.Waits) == 0 {
 		return p, nil
 	}
@@ -333,7 +333,7 @@ func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 			waited, percent = "", ""
 		}
 	}
-	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(t.Activity, t.Blamed)), depth: depth}
+	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(&t.Wait)), depth: depth}
 }
 
 // least returns the shortest time that has its own line below a line with the given wait time.
@@ -511,7 +511,7 @@ func (m *contentionModel) lockColumns(lines []lockLine) (table []*columnText) {
 	add("at once", true, single(func(l *lockLine) bool { return l.Lock.Waiters > 0 }, func(l *lockLine) string { return strconv.Itoa(l.Lock.Waiters) }))
 	add("held%", true, single(func(l *lockLine) bool { return l.Lock.Contended > 0 && m.p.Duration > 0 }, func(l *lockLine) string { return format.Percent(l.Lock.Contended, m.p.Duration) }))
 	for i, heading := range didHeadings {
-		add(heading, m.known(), func(l *lockLine) string { return m.did(l.Activity, l.Blamed)[i] })
+		add(heading, m.known(), func(l *lockLine) string { return m.did(&l.Wait)[i] })
 	}
 	return table
 }
@@ -548,7 +548,7 @@ func (m *contentionModel) locks() string {
 		lines = append(lines, lockLine{Tree: r})
 	}
 	if shown < len(rows) {
-		rest := lockLine{&contention.Tree{Lock: &contention.Lock{}}, true}
+		rest := lockLine{&contention.Tree{Wait: contention.Wait{Lock: &contention.Lock{}}}, true}
 		for _, r := range rows[shown:] {
 			rest.Add(r)
 			rest.Lock.Longest = max(rest.Lock.Longest, r.Lock.Longest)
@@ -615,29 +615,29 @@ var didHeadings = [3]string{"run%", "ready%", "block%"}
 
 const didLegend = "run%, ready%, block%: part of the blamed time in which the owner ran, was ready to run, was itself blocked."
 
-// did returns the columns for owners that are blamed for the given time.
-func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]string {
+// did returns the columns for what owners did.
+func (m *contentionModel) did(w *contention.Wait) [3]string {
 	var out [3]string
-	if blamed <= 0 {
+	if w.Blamed <= 0 {
 		return out
 	}
-	if a.Unknown >= blamed {
+	if w.Unknown() >= w.Blamed {
 		return [3]string{format.Unknown, format.Unknown, format.Unknown}
 	}
-	for i, d := range []time.Duration{a.Running, a.Runnable, a.BlockedTotal()} {
-		out[i] = format.Percent(d, blamed)
+	for i, d := range []time.Duration{w.Running, w.Runnable, w.BlockedTotal()} {
+		out[i] = format.Percent(d, w.Blamed)
 	}
 	return out
 }
 
 // known reports whether any owner activity is known.
-func (m *contentionModel) known() bool { return m.tree.Activity.Unknown < m.tree.Blamed }
+func (m *contentionModel) known() bool { return m.tree.Unknown() < m.tree.Blamed }
 
 // owners returns a paragraph on what owners did, and on the ends of the chains of blame.
 func (m *contentionModel) owners() string {
 	s := ""
 	if m.known() {
-		a, of := m.tree.Activity, m.tree.Blamed
+		a, of := &m.tree.Wait, m.tree.Blamed
 		var on []string
 		for _, k := range a.BlockedKinds() {
 			if a.Blocked[k] >= of/200 {
@@ -649,8 +649,8 @@ func (m *contentionModel) owners() string {
 		if len(on) > 0 {
 			s += " (" + strings.Join(on, ", ") + ")"
 		}
-		if a.Unknown > 0 {
-			s += "; what they did for " + format.Percent(a.Unknown, of) + " is not known"
+		if a.Unknown() > 0 {
+			s += "; what they did for " + format.Percent(a.Unknown(), of) + " is not known"
 		}
 		s += "."
 	}
@@ -735,13 +735,13 @@ func (m *contentionModel) unfinishedSentence(u *contention.Wait) string {
 		return s + "."
 	}
 	switch {
-	case u.Holder.Group != "":
+	case u.Owner.Group != "":
 	case m.p.Source == contention.FromWrappers:
 		return s + "; cannot tell who holds it, or since when, because that goroutine did not wait for it."
 	default:
 		return s + "; cannot tell who holds it, or since when, because no event of the trace shows it."
 	}
-	s += "; " + format.Func(u.Holder.Group)
+	s += "; " + format.Func(u.Owner.Group)
 	switch {
 	case u.Held <= 0:
 		s += " holds it"
@@ -750,7 +750,7 @@ func (m *contentionModel) unfinishedSentence(u *contention.Wait) string {
 	default:
 		s += " has held it for at least " + format.Duration(u.Held)
 	}
-	if h := u.Holder.Stack; h != nil && len(h.Frames) > 0 {
+	if h := u.Owner.Stack; h != nil && len(h.Frames) > 0 {
 		s += ", at " + format.Func(h.Frames[0].Func)
 		if len(h.Frames) > 1 {
 			s += " in " + format.Func(h.Frames[1].Func)

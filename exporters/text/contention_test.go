@@ -41,7 +41,7 @@ func waits() *contention.Profile {
 			{Kind: contention.MutexKind, Lock: cache, Waiter: get, Contentions: 40, Waited: 900 * msec, Blamed: 850 * msec, HandOff: 40 * msec, Unattributed: 10 * msec},
 			{Kind: contention.ChanReceiveKind, Lock: done, Waiter: receive, Contentions: 1, Waited: 100 * msec, Blamed: 100 * msec},
 		},
-		Pairs: []contention.Pair{
+		Pairs: []contention.Wait{
 			{Kind: contention.MutexKind, Lock: cache, Waiter: get, Owner: sweep, Contentions: 39, Blamed: 700 * msec},
 			{Kind: contention.MutexKind, Lock: cache, Waiter: get, Owner: get, Flags: contention.ReadOwner, Contentions: 20, Blamed: 150 * msec},
 			{Kind: contention.ChanReceiveKind, Lock: done, Waiter: receive, Owner: get, Contentions: 1, Blamed: 100 * msec},
@@ -290,7 +290,7 @@ func TestLockTableFitsIn80Columns(t *testing.T) {
 		party := party(class+".func1", class+".func1")
 		w := contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: party, Contentions: 123456, Parks: 234567, Waited: 98765 * time.Second, Blamed: 98765 * time.Second, Longest: 123456 * time.Millisecond, Ready: 98765 * time.Millisecond, ReadyIdle: 12 * time.Second}
 		p.Locks, p.Waits = append(p.Locks, lock), append(p.Waits, w)
-		p.Pairs = append(p.Pairs, contention.Pair{Kind: w.Kind, Lock: lock, Waiter: party, Owner: party, Contentions: w.Contentions, Blamed: w.Blamed, Activity: contention.Activity{Running: w.Blamed / 2, Runnable: w.Blamed / 3}})
+		p.Pairs = append(p.Pairs, contention.Wait{Kind: w.Kind, Lock: lock, Waiter: party, Owner: party, Contentions: w.Contentions, Blamed: w.Blamed, Running: w.Blamed / 2, Runnable: w.Blamed / 3})
 	}
 	for _, width := range []int{60, 80, 100, 200} {
 		var b strings.Builder
@@ -334,7 +334,7 @@ func TestForkJoinAndIdleWaitsComeLast(t *testing.T) {
 			row.Unattributed = w.waited
 		} else {
 			row.Blamed = w.waited
-			p.Pairs = append(p.Pairs, contention.Pair{Kind: w.kind, Lock: lock, Waiter: row.Waiter, Owner: party(w.owner, w.owner), Contentions: 1, Blamed: w.waited})
+			p.Pairs = append(p.Pairs, contention.Wait{Kind: w.kind, Lock: lock, Waiter: row.Waiter, Owner: party(w.owner, w.owner), Contentions: 1, Blamed: w.waited})
 		}
 		p.Locks, p.Waits = append(p.Locks, lock), append(p.Waits, row)
 	}
@@ -374,7 +374,7 @@ func TestStillWaitingHasReasonDurationAndOwner(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Wait{
 		{Kind: contention.ChanReceiveKind, Lock: &contention.Lock{Name: "main.worker#3"}, Waiter: party("main.worker", "main.worker"), Contentions: 3, Waited: 3000 * msec, Longest: time.Second},
-		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: get, Holder: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Held: 499 * msec, Contentions: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: get, Owner: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Held: 499 * msec, Contentions: 5, Waited: 2500 * msec, Longest: 501 * msec},
 		{Kind: contention.RWMutexReaderKind, Lock: &contention.Lock{Name: "main.table#2"}, Waiter: party("main.main", "main.main"), Contentions: 1, Waited: 100 * msec, Longest: 100 * msec},
 	}}
 	const head = `No wait ended in 1 s.
@@ -403,7 +403,7 @@ Still waiting when the trace ended (in none of the sums):
 func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 	p := waits()
 	p.Unfinished = []contention.Wait{
-		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: party("main.main", "main.get"), Holder: party("main.janitor", "time.Sleep"), Held: 499 * msec, Contentions: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: party("main.main", "main.get"), Owner: party("main.janitor", "time.Sleep"), Held: 499 * msec, Contentions: 5, Waited: 2500 * msec, Longest: 501 * msec},
 		{Kind: contention.RWMutexReaderKind, Lock: &contention.Lock{Name: "main.table#2"}, Waiter: party("main.main", "main.main"), Contentions: 1, Waited: 100 * msec, Longest: 100 * msec},
 		{Kind: contention.SelectKind, Lock: &contention.Lock{Name: "main.worker#3"}, Waiter: party("main.worker", "main.worker"), Contentions: 1, Waited: 9 * msec, Longest: 9 * msec},
 	}
@@ -486,7 +486,7 @@ func TestTreeNamesFitIn80Columns(t *testing.T) {
 	for _, l := range p.Locks {
 		for _, who := range []contention.Party{output, measure} {
 			p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: l, Waiter: who, Contentions: 12345, Parks: 23456, Waited: 1234 * msec, Blamed: 1000 * msec, Unattributed: 234 * msec, Ready: 156 * msec, ReadyIdle: 133 * msec})
-			p.Pairs = append(p.Pairs, contention.Pair{Kind: contention.MutexKind, Lock: l, Waiter: who, Owner: output, Contentions: 12345, Blamed: 1000 * msec, Activity: contention.Activity{Running: 1000 * msec}})
+			p.Pairs = append(p.Pairs, contention.Wait{Kind: contention.MutexKind, Lock: l, Waiter: who, Owner: output, Contentions: 12345, Blamed: 1000 * msec, Running: 1000 * msec})
 		}
 	}
 	got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}})
@@ -511,7 +511,7 @@ func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 		who := party("main.worker", "main.f"+strconv.Itoa(i))
 		blamed := time.Duration(1000 >> i * int(msec))
 		p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: who, Contentions: 1, Parks: 1, Waited: blamed, Blamed: blamed, Ready: 50 * msec})
-		p.Pairs = append(p.Pairs, contention.Pair{Kind: contention.MutexKind, Lock: lock, Waiter: who, Owner: who, Contentions: 1, Blamed: blamed})
+		p.Pairs = append(p.Pairs, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: who, Owner: who, Contentions: 1, Blamed: blamed})
 	}
 	if got := contentionText(t, p, ContentionOptions{By: []string{contention.ByOwnerFunc}}); !strings.Contains(got, "  1 s               [ready]\n") || !strings.Contains(got, " more)\n") {
 		t.Errorf("the lines of\n%s", got)
@@ -523,7 +523,7 @@ func TestStillWaitingForWrappedLocks(t *testing.T) {
 	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
 	p := &contention.Profile{Source: contention.FromWrappers, Duration: time.Second, InFlight: 5, Unfinished: []contention.Wait{
 		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: get, Contentions: 5, Waited: 10000 * msec, Longest: 2001 * msec},
-		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "log"}, Waiter: get, Holder: party("main.main", "main.rotate"), Held: 1500 * msec, Contentions: 1, Waited: msec, Longest: msec},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "log"}, Waiter: get, Owner: party("main.main", "main.rotate"), Held: 1500 * msec, Contentions: 1, Waited: msec, Longest: msec},
 	}}
 	const want = `No wait ended in 1 s.
 

@@ -14,16 +14,15 @@ import (
 func blockedWaits() *contention.Profile {
 	p := waits()
 	read := party("main.disk", "example.com/disk.Read", "main.disk")
-	sweep, get, done := &p.Pairs[0], &p.Pairs[1], &p.Pairs[2]
-	sweep.Activity = contention.Activity{Running: 70 * msec, Runnable: 35 * msec, Blocked: map[string]time.Duration{
+	sweep, get := &p.Pairs[0], &p.Pairs[1]
+	sweep.Running, sweep.Runnable, sweep.Blocked = 70*msec, 35*msec, map[string]time.Duration{
 		contention.ChanReceiveKind: 490 * msec, contention.SyscallKind: 105 * msec,
-	}}
-	sweep.Roots = []contention.Root{
-		{Owner: read, Via: contention.ChanReceiveKind, Links: 1, Contentions: 30, Blamed: 490 * msec},
+	}
+	sweep.Roots = []contention.Wait{
+		{Owner: read, Kind: contention.ChanReceiveKind, Links: 1, Contentions: 30, Blamed: 490 * msec},
 		{Owner: sweep.Owner, Contentions: 39, Blamed: 210 * msec},
 	}
-	get.Activity = contention.Activity{Running: 150 * msec}
-	done.Activity = contention.Activity{Unknown: 100 * msec}
+	get.Running = 150 * msec
 	return p
 }
 

@@ -19,7 +19,7 @@ func oneLock(id uint64, contentions int64, blamed, handOff, unattributed time.Du
 		Kind: contention.MutexKind, Lock: l, Waiter: worker, Contentions: contentions,
 		Waited: blamed + handOff + unattributed, Blamed: blamed, HandOff: handOff, Unattributed: unattributed,
 	}}
-	p.Pairs = []contention.Pair{{Kind: contention.MutexKind, Lock: l, Waiter: worker, Owner: contention.Party{Group: "main.janitor"}, Contentions: contentions, Blamed: blamed}}
+	p.Pairs = []contention.Wait{{Kind: contention.MutexKind, Lock: l, Waiter: worker, Owner: contention.Party{Group: "main.janitor"}, Contentions: contentions, Blamed: blamed}}
 	return p
 }
 

@@ -40,8 +40,8 @@ func TestAggregateAsGo(t *testing.T) {
 	}
 	inBrowser(t, []string{"text.js", "aggregate.js"}, map[string]any{"profiles": profiles, "wants": wants}, `
 function differs(got, want, at) {
-	for (const [g, w] of [["key", "Key"], ["n", "Contentions"], ["waited", "Waited"], ["blamed", "Blamed"], ["handOff", "HandOff"], ["unattributed", "Unattributed"], ["ready", "Ready"], ["idle", "ReadyIdle"]]) {
-		if (got[g] !== want[w]) return at + "." + w + ": " + got[g] + ", not " + want[w];
+	for (const [g, w] of [["key", "Key"], ["n", "contentions"], ["waited", "wait_ns"], ["blamed", "blamed_ns"], ["handOff", "handoff_ns"], ["unattributed", "unattributed_ns"], ["ready", "ready_ns"], ["idle", "ready_idle_ns"]]) {
+		if (got[g] !== (want[w] || 0) && got[g] !== want[w]) return at + "." + w + ": " + got[g] + ", not " + want[w];
 	}
 	const kids = want.Children || [];
 	if (got.children.length !== kids.length) return at + ": " + got.children.length + " children, not " + kids.length;
@@ -114,7 +114,7 @@ func (p *page) firstRow(d *report.Data, by string) {
 func costing(p *contention.Profile) *contention.Profile {
 	out := *p
 	out.Waits = slices.DeleteFunc(slices.Clone(p.Waits), func(w contention.Wait) bool { return w.ForWork() })
-	out.Pairs = slices.DeleteFunc(slices.Clone(p.Pairs), func(q contention.Pair) bool { return q.ForWork() })
+	out.Pairs = slices.DeleteFunc(slices.Clone(p.Pairs), func(q contention.Wait) bool { return q.ForWork() })
 	return &out
 }
 

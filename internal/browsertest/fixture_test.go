@@ -121,15 +121,15 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		seen[key] = true
 		w.Observed = w.Contentions
 		for range rnd.IntN(4) {
-			q := contention.Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: party(), Contentions: 1 + rnd.Int64N(w.Contentions), Blamed: time.Duration(1+rnd.IntN(30)) * ms, Flags: uint32(rnd.IntN(2)) * contention.ReadOwner}
+			q := contention.Wait{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: party(), Contentions: 1 + rnd.Int64N(w.Contentions), Blamed: time.Duration(1+rnd.IntN(30)) * ms, Flags: uint32(rnd.IntN(2)) * contention.ReadOwner}
 			q.Longest = q.Blamed / 2
-			q.Activity = contention.Activity{Running: q.Blamed / 2, Runnable: q.Blamed / 5}
+			q.Running, q.Runnable = q.Blamed/2, q.Blamed/5
 			if rnd.IntN(2) == 0 {
-				q.Activity.Blocked = map[string]time.Duration{contention.NetworkKind: q.Blamed / 10}
+				q.Blocked = map[string]time.Duration{contention.NetworkKind: q.Blamed / 10}
 			}
 			if rnd.IntN(3) == 0 {
 				part := q.Blamed / 3
-				q.Roots = []contention.Root{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed - part}, {Owner: party(), Via: contention.MutexKind, Links: 1, Contentions: 1, Blamed: part}}
+				q.Roots = []contention.Wait{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed - part}, {Owner: party(), Kind: contention.MutexKind, Links: 1, Contentions: 1, Blamed: part}}
 			}
 			w.Blamed += q.Blamed
 			p.Pairs = append(p.Pairs, q)
@@ -141,7 +141,7 @@ func testContention(names []string, seed uint64) *contention.Profile {
 	p.Unfinished = []contention.Wait{
 		{Kind: contention.SelectKind, Lock: &contention.Lock{Name: "main.queue#5"}, Waiter: party(), Contentions: 12, Waited: 9000 * ms, Longest: 3000 * ms},
 		{Kind: contention.NetworkKind, Lock: &contention.Lock{Name: "[network]"}, Waiter: party(), Contentions: 40, Waited: 8000 * ms, Longest: 200 * ms},
-		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Holder: contention.Party{Group: names[0], Stack: stacks[2]}, Held: 250 * ms, Contentions: 7, Waited: 2100 * ms, Longest: 300 * ms},
+		{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Owner: contention.Party{Group: names[0], Stack: stacks[2]}, Held: 250 * ms, Contentions: 7, Waited: 2100 * ms, Longest: 300 * ms},
 		{Kind: contention.RWMutexReaderKind, Lock: &contention.Lock{Name: "example.com/search/cache.LRU#1"}, Waiter: contention.Party{Group: names[0], Stack: stacks[3]}, Contentions: 1, Waited: 150 * ms, Longest: 150 * ms},
 	}
 	p.InFlight = 60

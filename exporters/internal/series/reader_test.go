@@ -197,7 +197,7 @@ func largest() (*source, *tasker) {
 		w := contention.Wait{Kind: kind, Waiter: contention.Party{Group: "main.waiter"}, Contentions: int64(i + 1), Blamed: time.Duration(i+1) * time.Second, HandOff: time.Second, Unattributed: time.Second, Ready: time.Second}
 		w.Waited = w.Blamed + w.HandOff + w.Unattributed
 		p.Waits = append(p.Waits, w)
-		p.Pairs = append(p.Pairs, contention.Pair{Kind: kind, Waiter: w.Waiter, Owner: contention.Party{Group: "main.owner"}, Lock: &contention.Lock{Name: "cache" + kind}, Blamed: w.Blamed})
+		p.Pairs = append(p.Pairs, contention.Wait{Kind: kind, Waiter: w.Waiter, Owner: contention.Party{Group: "main.owner"}, Lock: &contention.Lock{Name: "cache" + kind}, Blamed: w.Blamed})
 	}
 	src.live.Contention = p
 	tasks := &tasker{}
@@ -276,7 +276,7 @@ func TestMetricsHaveFamilies(t *testing.T) {
 func TestExemplars(t *testing.T) {
 	src, _ := largest()
 	long := strings.Repeat("λ", 300)
-	src.live.Contention.Pairs[0] = contention.Pair{Kind: contention.Kinds[0], Lock: &contention.Lock{Class: long}, Waiter: contention.Party{Group: long}, Owner: contention.Party{Group: "main.o"}, Blamed: time.Hour}
+	src.live.Contention.Pairs[0] = contention.Wait{Kind: contention.Kinds[0], Lock: &contention.Lock{Class: long}, Waiter: contention.Party{Group: long}, Owner: contention.Party{Group: "main.o"}, Blamed: time.Hour}
 	src.live.Bottle.Boxes[0].Sites = map[string][]bottle.Site{"mutex": {{Func: "main.(*cache).get", Time: time.Second}, {Func: "main.other", Time: time.Millisecond}}}
 	found := map[string]int{}
 	src.live.Bottle.Boxes[0].Share = time.Hour // so that it has counters of its own
