@@ -389,6 +389,13 @@ func (o *Observer) takeSums(logged *waiting, w *waitlog.Wait, p *waitlog.Part) b
 	if n < int(p.Count) {
 		return false
 	}
+	for _, back := range [2]uint64{0, p.Count - 1} {
+		x := l.exits[loggedExit{w.Lock, p.Number - back}]
+		if timeline.Time(x.To)+lock.ahead > lock.history[n-1-int(back)].to {
+			lock.forget() // it is that of an earlier lock with the same address
+			return false
+		}
+	}
 	start := timeline.Time(w.Start) + lock.ahead + timeline.Time(p.From)
 	end := start + timeline.Time(p.Length)
 	c := cutter{o: o, w: logged, lock: lock, start: start, at: min(end, max(start, lock.history[n-1].to)), end: lock.history[n-1], n: n}

@@ -367,9 +367,10 @@ func nested(t *testing.T, seed uint64, opt Options) *contention.Profile {
 	return p
 }
 
-// loggedConvoy is convoy for a wrapped lock, whose owners and waiters log.
-func loggedConvoy(t *testing.T, n, chains int, opt Options) (*Observer, *contention.Profile) {
-	s := newScript(t, opt)
+// loggedConvoy is convoy for wrapped locks, whose owners and waiters log. In each round, there is
+// another lock with the same address, whose exits have the same numbers.
+func loggedConvoy(t *testing.T, n, chains, rounds int) (*Observer, *contention.Profile) {
+	s := newScript(t, Options{})
 	block := s.stack(wLock + "f:10")
 	unlock := make([]*timeline.Stack, chains)
 	for i := range unlock {
@@ -382,34 +383,36 @@ func loggedConvoy(t *testing.T, n, chains int, opt Options) (*Observer, *content
 	}
 	at := timeline.Time(1000)
 	s.g(1)
-	for id := int64(2); id < int64(n)+2; id++ {
-		s.g(id)
-		s.to(at, id, timeline.Waiting, timeline.WaitMutex, block)
-		at += 100
-	}
-	got := timeline.Time(1) // when the owner had the lock
-	for id := int64(2); id < int64(n)+3; id++ {
-		by, site := id-1, unlock[int(id)%chains]
-		if id < int64(n)+2 {
-			s.now[id].Waker, s.now[id].WakerStack = s.gs[by], site
-			s.to(at, id, timeline.Runnable, timeline.WaitMutex, nil)
+	for range rounds {
+		begin, got := at, at-999 // when the owner had the lock
+		for id := int64(2); id < int64(n)+2; id++ {
+			s.g(id)
+			s.to(at, id, timeline.Waiting, timeline.WaitMutex, block)
+			at += 100
 		}
-		var exit []byte
-		for _, v := range []uint64{5, uint64(by), 10, uint64(at - got)} {
-			exit = waitlog.AppendNumber(exit, v)
+		for id := int64(2); id < int64(n)+3; id++ {
+			by, site := id-1, unlock[int(id)%chains]
+			if id < int64(n)+2 {
+				s.now[id].Waker, s.now[id].WakerStack = s.gs[by], site
+				s.to(at, id, timeline.Runnable, timeline.WaitMutex, nil)
+			}
+			var exit []byte
+			for _, v := range []uint64{5, uint64(by), 10, uint64(at - got)} {
+				exit = waitlog.AppendNumber(exit, v)
+			}
+			message(at+10, by, "x", string(exit), site)
+			if by > 1 {
+				start := begin + timeline.Time(100*(by-2))
+				w := waitlog.Wait{Lock: 5, Waiters: uint64(n), Goroutine: uint64(by), Start: uint64(start) + ahead, Waited: int64(got - start)}
+				w.Parts = []waitlog.Part{{Number: uint64(by - 1), Length: w.Waited, NS: w.Waited, Count: uint64(by - 1)}}
+				message(at+20, by, "w", w.Messages()[0], nil)
+			}
+			got = at + 2000
+			if id < int64(n)+2 {
+				s.to(got, id, timeline.Running, timeline.WaitNone, nil)
+			}
+			at += 20_000
 		}
-		message(at+10, by, "x", string(exit), site)
-		if by > 1 {
-			start := timeline.Time(1000 + 100*(by-2))
-			w := waitlog.Wait{Lock: 5, Waiters: uint64(n), Goroutine: uint64(by), Start: uint64(start) + ahead, Waited: int64(got - start)}
-			w.Parts = []waitlog.Part{{Number: uint64(by - 1), Length: w.Waited, NS: w.Waited, Count: uint64(by - 1)}}
-			message(at+20, by, "w", w.Messages()[0], nil)
-		}
-		got = at + 2000
-		if id < int64(n)+2 {
-			s.to(got, id, timeline.Running, timeline.WaitNone, nil)
-		}
-		at += 20_000
 	}
 	s.end(at)
 	p := s.o.Profile()
@@ -430,24 +433,24 @@ func TestLoggedWaitsOfManyOwners(t *testing.T) {
 	}
 	for _, chains := range []int{1, 7, 300} {
 		wideSum = math.MaxInt
-		o, p := loggedConvoy(t, 300, chains, Options{})
+		o, p := loggedConvoy(t, 300, chains, 2)
 		want := texts(p)
-		if o.logs.exact != 300 || o.logs.walked != 300*301/2 || p.Waits[0].HandOff == 0 || p.Waits[0].Unattributed != 0 {
+		if o.logs.exact != 600 || o.logs.walked != 300*301 || p.Waits[0].HandOff == 0 || p.Waits[0].Unattributed != 0 {
 			t.Errorf("%d exact waits, %d owners visited: %+v", o.logs.exact, o.logs.walked, p.Waits)
 		}
 		for _, wideSum = range []int{0, 16} {
-			o, p := loggedConvoy(t, 300, chains, Options{})
+			o, p := loggedConvoy(t, 300, chains, 2)
 			if got := texts(p); !slices.Equal(got, want) {
 				t.Errorf("%d call chains, sums of more than %d owners apart:\n%.2000q\none by one:\n%.2000q", chains, wideSum, got, want)
 			}
-			if o.logs.walked > 300 {
+			if o.logs.walked > 2*300 {
 				t.Errorf("%d owners were visited one by one", o.logs.walked)
 			}
 		}
 	}
 	wideSum = 16
 	for _, n := range []int{1000, 4000}[:2/min(race.Slowdown, 2)] {
-		o, p := loggedConvoy(t, n, n, Options{})
+		o, p := loggedConvoy(t, n, n, 1)
 		work := o.logs.walked + o.logs.locks[5].work
 		if work > 12*n*bits.Len(uint(n)) || p.Dropped.Pairs != 0 || len(p.Pairs) != n || p.Waits[0].Flags != contention.Logged {
 			t.Errorf("%d steps for %d waits, %+v, %d pairs", work, n, p.Dropped, len(p.Pairs))
