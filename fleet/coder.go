@@ -21,7 +21,7 @@ import (
 type sums = []byte
 
 // compactAt is the number of results at which a list becomes one.
-const compactAt = 16
+const compactAt = 4
 
 var (
 	compressor, _   = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))

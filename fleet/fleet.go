@@ -279,7 +279,7 @@ func (fn *writeSumsFn) ProcessElement(ctx context.Context, shard int, next func(
 	}
 	return writeFiles(ctx, fn.Out, shard, fn.Shards, names, columns, func(to []*writer) error {
 		var all errgroup.Group
-		all.SetLimit(2 * runtime.GOMAXPROCS(0))
+		all.SetLimit(runtime.GOMAXPROCS(0))
 		for s := (keySum{}); next(&s); s = (keySum{}) {
 			all.Go(func() error {
 				r, err := decode(s.Data)

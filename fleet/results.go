@@ -177,5 +177,15 @@ func (m stackSums) list() []stackShare {
 	return out
 }
 
-func encodeTrace(t fileRow) ([]byte, error)          { return json.Marshal(&t) }
-func decodeTrace(data []byte) (t fileRow, err error) { err = json.Unmarshal(data, &t); return t, err }
+// encodeTrace is the coder of what is kept of each file until the tables are written.
+func encodeTrace(t fileRow) ([]byte, error) {
+	data, err := json.Marshal(&t)
+	return compressor.EncodeAll(data, nil), err
+}
+
+func decodeTrace(data []byte) (t fileRow, err error) {
+	if data, err = decompressor.DecodeAll(data, nil); err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	return t, err
+}
