@@ -139,7 +139,7 @@ func TestContinuousBudget(t *testing.T) {
 
 type alwaysPanicking struct{ timeline.Base }
 
-func (alwaysPanicking) Begin(*timeline.Begin) { panic("always") }
+func (alwaysPanicking) Begin(timeline.Time, int) { panic("always") }
 
 func TestAnalysisEndsAfterTenPanics(t *testing.T) {
 	before := afterPanic

@@ -55,19 +55,19 @@ type burstLedger struct {
 	version int
 }
 
-func (b *burstLedger) Begin(e *timeline.Begin) {
-	b.version = e.Version
+func (b *burstLedger) Begin(t timeline.Time, version int) {
+	b.version = version
 	b.books = ledger.NewObserver(ledger.Options{})
 	b.Observer = b.books
-	b.books.Begin(e)
+	b.books.Begin(t, version)
 }
 
-func (b *burstLedger) Gap(g *timeline.Gap) {
+func (b *burstLedger) Gap(from, to timeline.Time) {
 	if b.books == nil {
-		b.Begin(&timeline.Begin{Time: g.To, Version: b.version})
+		b.Begin(to, b.version)
 		return
 	}
-	b.books.Gap(g)
+	b.books.Gap(from, to)
 }
 
 // cut ends the ledger of a burst and returns it, or nil if there is none.
@@ -84,18 +84,19 @@ func (b *burstLedger) cut(t timeline.Time) *ledger.Ledger {
 type wallClock struct {
 	timeline.Base
 	version int
-	clock   timeline.Clock
+	trace   timeline.Time // at the time wall
+	wall    time.Time
 }
 
-func (w *wallClock) Begin(b *timeline.Begin) { w.version = b.Version }
+func (w *wallClock) Begin(_ timeline.Time, version int) { w.version = version }
 
-func (w *wallClock) Clock(c *timeline.Clock) { w.clock = *c }
+func (w *wallClock) Clock(t timeline.Time, _ uint64, wall time.Time) { w.trace, w.wall = t, wall }
 
 func (w *wallClock) at(t timeline.Time) time.Time {
-	if w.clock.Wall.IsZero() {
+	if w.wall.IsZero() {
 		return time.Time{}
 	}
-	return w.clock.Wall.Add(time.Duration(t - w.clock.Trace))
+	return w.wall.Add(time.Duration(t - w.trace))
 }
 
 // sum is a running total of windows. The cost of a merge grows with the rows of the total, so

@@ -15,14 +15,15 @@ import (
 // to replay them.
 type recorder struct {
 	timeline.Base
-	begin timeline.Begin
-	trs   []timeline.Transition
-	end   timeline.End
+	begin   timeline.Time
+	version int
+	trs     []timeline.Transition
+	end     timeline.Time
 }
 
-func (r *recorder) Begin(b *timeline.Begin)           { r.begin = *b }
-func (r *recorder) Transition(t *timeline.Transition) { r.trs = append(r.trs, *t) }
-func (r *recorder) End(e *timeline.End)               { r.end = *e }
+func (r *recorder) Begin(t timeline.Time, version int) { r.begin, r.version = t, version }
+func (r *recorder) Transition(t *timeline.Transition)  { r.trs = append(r.trs, *t) }
+func (r *recorder) End(t timeline.Time)                { r.end = t }
 
 // BenchmarkFold measures the fold per transition, without reading.
 func BenchmarkFold(b *testing.B) {
@@ -42,11 +43,11 @@ func BenchmarkFold(b *testing.B) {
 			n, windows := 0, 0
 			for n < b.N {
 				o := NewObserver(opt)
-				o.Begin(&rec.begin)
+				o.Begin(rec.begin, rec.version)
 				for i := range rec.trs {
 					o.Transition(&rec.trs[i])
 				}
-				o.End(&rec.end)
+				o.End(rec.end)
 				n += len(rec.trs)
 				windows += len(o.windows)
 			}

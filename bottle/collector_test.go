@@ -37,9 +37,9 @@ type collections struct {
 	at    []time.Duration
 }
 
-func (c *collections) Begin(b *timeline.Begin) { c.begin = b.Time }
+func (c *collections) Begin(t timeline.Time, _ int) { c.begin = t }
 
-func (c *collections) Range(e *timeline.Range) {
+func (c *collections) Range(e *timeline.Span) {
 	if e.Begin && e.Name == timeline.MarkPhase {
 		c.at = append(c.at, time.Duration(e.Time-c.begin))
 	}

@@ -134,16 +134,16 @@ func (o *Observer) forget() {
 }
 
 // Gap implements [timeline.Observer]: the time in a gap belongs to no graph.
-func (o *Observer) Gap(g *timeline.Gap) {
-	o.advance(g.From)
+func (o *Observer) Gap(from, to timeline.Time) {
+	o.advance(from)
 	o.pieces.remember(&o.members)
 	for !o.ended {
-		to := min(g.To, o.next)
+		until := min(to, o.next)
 		if o.stretch.number >= 0 {
-			o.stretch.missed += to - o.clock.now
+			o.stretch.missed += until - o.clock.now
 		}
-		o.clock.now = to
-		if g.To < o.next {
+		o.clock.now = until
+		if to < o.next {
 			break
 		}
 		o.turn()

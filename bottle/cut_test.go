@@ -24,10 +24,10 @@ type pieced struct {
 	times []timeline.Time
 }
 
-func (p *pieced) Begin(b *timeline.Begin) {
-	p.next = b.Time
+func (p *pieced) Begin(t timeline.Time, version int) {
+	p.next = t
 	p.later()
-	p.Observer.Begin(b)
+	p.Observer.Begin(t, version)
 }
 
 func (p *pieced) later() { p.next += timeline.Time(p.rng.ExpFloat64() * p.mean) }
@@ -42,7 +42,7 @@ func (p *pieced) before(t timeline.Time) {
 
 func (p *pieced) Transition(t *timeline.Transition) { p.before(t.End); p.Observer.Transition(t) }
 
-func (p *pieced) Region(e *timeline.RegionEvent) { p.before(e.Time); p.Observer.Region(e) }
+func (p *pieced) Region(e *timeline.Span) { p.before(e.Time); p.Observer.Region(e) }
 
 // comparable returns a copy of a graph without the fields that only Merge needs.
 func comparable(g *Graph) *Graph {
@@ -149,7 +149,7 @@ func TestCutAtGap(t *testing.T) {
 	g := &timeline.Goroutine{ID: 1, Func: "main.a"}
 	d.appear(g, timeline.Running, timeline.WaitNone)
 	d.at(150).to(g, timeline.Unknown, timeline.WaitNone)
-	d.o.Gap(&timeline.Gap{From: 150, To: 1000, Generations: 1})
+	d.o.Gap(150, 1000)
 	again := &timeline.Goroutine{ID: 1, Func: "main.a"}
 	d.at(1000).appear(again, timeline.Running, timeline.WaitNone)
 	d.at(1030).block(again, timeline.WaitMutex)

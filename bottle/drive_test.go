@@ -30,7 +30,7 @@ func (d *driver) takeCalls() *timeline.Stack {
 // drive begins a trace of Go 1.26 at time t.
 func drive(opt Options, t timeline.Time) *driver {
 	d := &driver{o: NewObserver(opt), now: t, live: map[*timeline.Goroutine]bool{}}
-	d.o.Begin(&timeline.Begin{Time: t, Version: 26})
+	d.o.Begin(t, 26)
 	return d
 }
 
@@ -86,16 +86,17 @@ func (d *driver) exit(g *timeline.Goroutine)                   { d.to(g, timelin
 
 // region opens a user region, or closes the innermost one if typ is "".
 func (d *driver) region(g *timeline.Goroutine, typ, task string) {
-	e := &timeline.RegionEvent{Time: d.now, G: g, Begin: typ != "", Stack: d.takeCalls()}
+	e := &timeline.Span{Time: d.now, G: g, Begin: typ != "", Stack: d.takeCalls()}
 	if e.Begin {
-		e.Region = timeline.Region{Type: typ, Task: task, Start: d.now}
+		e.Name, e.Task, e.Start = typ, task, d.now
 		if g.Extra == nil {
 			g.Extra = &timeline.Extra{}
 		}
-		g.Extra.Regions = append(g.Extra.Regions, e.Region)
+		g.Extra.Regions = append(g.Extra.Regions, timeline.Region{Type: typ, Task: task, Start: d.now})
 	} else {
 		last := len(g.Extra.Regions) - 1
-		e.Region = g.Extra.Regions[last]
+		r := g.Extra.Regions[last]
+		e.Name, e.Task, e.Start = r.Type, r.Task, r.Start
 		g.Extra.Regions = g.Extra.Regions[:last]
 	}
 	d.o.Region(e)
@@ -120,18 +121,18 @@ func (d *driver) ranges(g *timeline.Goroutine, names ...string) {
 	setRanges(g, names)
 	for _, n := range old {
 		if !slices.Contains(names, n) {
-			d.o.Range(&timeline.Range{Time: d.now, Name: n, OfG: true, G: g})
+			d.o.Range(&timeline.Span{Time: d.now, Name: n, OfG: true, G: g})
 		}
 	}
 	for _, n := range names {
 		if !slices.Contains(old, n) {
-			d.o.Range(&timeline.Range{Time: d.now, Name: n, Begin: true, OfG: true, G: g, Stack: d.takeCalls()})
+			d.o.Range(&timeline.Span{Time: d.now, Name: n, Begin: true, OfG: true, G: g, Stack: d.takeCalls()})
 		}
 	}
 }
 
 func (d *driver) gomaxprocs(n int) {
-	d.o.Metric(&timeline.Metric{Time: d.now, Name: "/sched/gomaxprocs:threads", Value: uint64(n)})
+	d.o.Metric(d.now, "/sched/gomaxprocs:threads", uint64(n), false)
 }
 
 // end ends the trace and returns its graph.
@@ -139,7 +140,7 @@ func (d *driver) end() *Graph {
 	for g := range d.live {
 		d.to(g, timeline.Unknown, timeline.WaitNone)
 	}
-	d.o.End(&timeline.End{Time: d.now})
+	d.o.End(d.now)
 	return d.o.Graph()
 }
 

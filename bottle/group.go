@@ -171,7 +171,7 @@ func worldKind(name string) Kind {
 
 // BoxOf returns the group and kind of the box to which the time of a goroutine currently belongs,
 // for observers that group like a graph. world is the name of the stop-the-world range
-// ([timeline.Range]) that the goroutine is in, or "".
+// ([timeline.Span]) that the goroutine is in, or "".
 func (g Grouping) BoxOf(gr *timeline.Goroutine, world string) (group string, kind Kind) {
 	k := g.keyOf(gr, world)
 	return k.name, k.kind

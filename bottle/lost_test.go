@@ -178,13 +178,13 @@ func TestThrottlingIsThatOfTheTime(t *testing.T) {
 		throttled time.Duration
 	}{{Options{}, 9, 90 * ms}, {Options{From: 2, To: 5}, 5, 50 * ms}, {Options{From: 4}, 7, 70 * ms}, {Options{From: 9}, 0, 0}} {
 		o := NewObserver(c.opt)
-		o.Begin(&timeline.Begin{Time: 100})
+		o.Begin(100, 0)
 		for at, n := range []int64{3, 3, 4, 5, 8, 9, 12} {
 			o.Log(&timeline.Log{Time: timeline.Time(101 + at), Category: "bottleneck.machine",
 				Message: host.Machine{Processors: 2, All: 8, Throttling: host.Throttling{Periods: 100 + n, Throttled: n, For: time.Duration(n) * 10 * ms}}.String()})
 		}
 		o.Log(&timeline.Log{Time: 108, Category: "bottleneck.machine", Message: "2 of 8 processors, throttled in -7 of 200 periods for 3600000000000 ns"}) // not a note
-		o.End(&timeline.End{Time: 110})
+		o.End(110)
 		if g := o.Graph(); g.CPUs != 2 || g.Throttles != c.throttles || g.Throttled != c.throttled {
 			t.Errorf("from %d to %d: %v processors, throttled %d times for %v, want %d and %v", c.opt.From, c.opt.To, g.CPUs, g.Throttles, g.Throttled, c.throttles, c.throttled)
 		}

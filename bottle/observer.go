@@ -250,17 +250,17 @@ func NewObserver(opt Options) *Observer {
 }
 
 // Begin implements [timeline.Observer].
-func (o *Observer) Begin(b *timeline.Begin) {
-	o.version = b.Version
-	o.begin = b.Time
-	o.from = after(b.Time, o.opt.From)
+func (o *Observer) Begin(t timeline.Time, version int) {
+	o.version = version
+	o.begin = t
+	o.from = after(t, o.opt.From)
 	o.to = math.MaxInt64
 	if o.opt.To > 0 {
-		o.to = max(o.from, after(b.Time, o.opt.To))
+		o.to = max(o.from, after(t, o.opt.To))
 	}
-	o.clock.now = b.Time
+	o.clock.now = t
 	o.stretch.number = -1 // before from
-	o.stretch.start = b.Time
+	o.stretch.start = t
 	o.next = o.from
 }
 
@@ -581,10 +581,10 @@ func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, 
 func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t, nil) }
 
 // Region implements [timeline.Observer].
-func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time, e.Stack) }
+func (o *Observer) Region(e *timeline.Span) { o.relabel(e.G, e.Time, e.Stack) }
 
 // Range implements [timeline.Observer].
-func (o *Observer) Range(e *timeline.Range) {
+func (o *Observer) Range(e *timeline.Span) {
 	if e.Begin && !e.Stopped && (e.Name == timeline.MarkPhase || strings.HasPrefix(e.Name, worldRange) && worldKind(e.Name) == GC) {
 		if o.advance(e.Time); !o.ended && e.Name == timeline.MarkPhase {
 			if o.opt.Collections && len(o.windows) < maxWindows && o.stretch.number >= 0 && o.clock.now > o.stretch.start {
@@ -641,12 +641,12 @@ func (o *Observer) Log(l *timeline.Log) {
 }
 
 // Metric implements [timeline.Observer].
-func (o *Observer) Metric(m *timeline.Metric) {
-	if m.Name != "/sched/gomaxprocs:threads" {
+func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	if name != "/sched/gomaxprocs:threads" {
 		return
 	}
-	n := int(min(m.Value, math.MaxInt32))
-	o.advance(m.Time)
+	n := int(min(value, math.MaxInt32))
+	o.advance(t)
 	o.setProcs(n)
 	o.stretch.now = n
 	o.stretch.procs = max(o.stretch.procs, n)
@@ -659,8 +659,8 @@ func (o *Observer) Metric(m *timeline.Metric) {
 }
 
 // End implements [timeline.Observer].
-func (o *Observer) End(e *timeline.End) {
-	o.advance(e.Time)
+func (o *Observer) End(t timeline.Time) {
+	o.advance(t)
 	if o.ended {
 		return
 	}

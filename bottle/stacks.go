@@ -207,7 +207,7 @@ func (o *Observer) covered(m *member, calls *timeline.Stack) {
 
 // rangeCalls returns the call chain for the beginning or end of a range. For an end, it is that of
 // the beginning.
-func (c *openCode) rangeCalls(e *timeline.Range) *timeline.Stack {
+func (c *openCode) rangeCalls(e *timeline.Span) *timeline.Stack {
 	began := c.inRange
 	c.inRange = nil
 	if e.Begin {

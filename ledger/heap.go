@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"time"
-
-	"github.com/bottleneck-go/bottleneck/timeline"
-)
+import "time"
 
 // Heap summarizes the heap from the sizes that the runtime writes into the trace. The runtime
 // writes a size when it gives a processor a new span of memory, so sizes are accurate to within a
@@ -31,8 +27,8 @@ type heap struct {
 // heapMetric is the runtime's name for the size of the heap.
 const heapMetric = "/memory/classes/heap/objects:bytes"
 
-func (h *heap) metric(e *timeline.Metric, inside bool) {
-	h.size, h.before, h.grown = e.Value, h.size, 0
+func (h *heap) metric(size uint64, inside bool) {
+	h.size, h.before, h.grown = size, h.size, 0
 	if inside && h.before > 0 {
 		h.grown = int64(h.size - h.before)
 		h.Allocated += h.grown

@@ -55,26 +55,26 @@ func TestHeapAgreesWithTheRuntime(t *testing.T) {
 // Sizes are counted within the ledger's time only, and not across a gap.
 func TestHeapOfAWindow(t *testing.T) {
 	o := ledger.NewObserver(ledger.Options{From: 10, To: 100})
-	o.Begin(&timeline.Begin{})
+	o.Begin(0, 0)
 	at := func(ts timeline.Time, size uint64) {
-		o.Metric(&timeline.Metric{Time: ts, Name: "/memory/classes/heap/objects:bytes", Value: size})
+		o.Metric(ts, "/memory/classes/heap/objects:bytes", size, false)
 	}
 	collect := func(ts timeline.Time, size uint64) {
 		at(ts, size)
-		o.Range(&timeline.Range{Time: ts, Name: "GC concurrent mark phase"})
+		o.Range(&timeline.Span{Time: ts, Name: "GC concurrent mark phase"})
 	}
 	at(1, 100)
 	at(9, 150) // before the window
 	at(10, 170)
 	collect(20, 60)
 	at(30, 90)
-	o.Gap(&timeline.Gap{From: 40, To: 50})
+	o.Gap(40, 50)
 	at(51, 1000)
 	at(60, 1030)
 	collect(70, 500)
 	at(111, 5000) // after the window
 	collect(115, 20)
-	o.End(&timeline.End{Time: 120})
+	o.End(120)
 	want := ledger.Heap{Collections: 2, Allocated: 20 + 30 + 30, Live: 280, Peak: 600}
 	if h := o.Ledger().Heap; h == nil || *h != want {
 		t.Errorf("%+v, want %+v", h, want)

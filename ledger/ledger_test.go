@@ -169,8 +169,8 @@ func TestShortGaps(t *testing.T) {
 		{"a switch on one of two", 2, 2000, true, 1, Scheduler},
 	} {
 		o := NewObserver(Options{})
-		o.Begin(&timeline.Begin{Version: 26})
-		o.Metric(&timeline.Metric{Name: procsMetric, Value: tt.procs})
+		o.Begin(0, 26)
+		o.Metric(0, procsMetric, tt.procs, false)
 		now := timeline.Time(0)
 		turn := func(g *timeline.Goroutine, to timeline.State, wait timeline.Wait) {
 			cur := reflect.ValueOf(g).Elem().FieldByName("cur")

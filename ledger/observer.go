@@ -133,13 +133,13 @@ func NewObserver(opt Options) *Observer {
 }
 
 // Begin implements [timeline.Observer].
-func (o *Observer) Begin(b *timeline.Begin) {
-	o.version = b.Version
+func (o *Observer) Begin(t timeline.Time, version int) {
+	o.version = version
 	from, to := timeline.Time(min(max(o.opt.From, 0), math.MaxInt64/4)), timeline.Time(math.MaxInt64)
 	if o.opt.To > 0 {
 		to = max(from, timeline.Time(o.opt.To))
 	}
-	o.offset, o.length = b.Time+from, to-from
+	o.offset, o.length = t+from, to-from
 }
 
 // advance moves the ledger's clock to a time of the trace.
@@ -466,7 +466,7 @@ func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, 
 func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, t) }
 
 // Region implements [timeline.Observer].
-func (o *Observer) Region(e *timeline.RegionEvent) {
+func (o *Observer) Region(e *timeline.Span) {
 	if o.opt.Group != nil {
 		o.regroup(e.G, e.Time)
 	}
@@ -492,7 +492,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 }
 
 // Range implements [timeline.Observer].
-func (o *Observer) Range(e *timeline.Range) {
+func (o *Observer) Range(e *timeline.Span) {
 	o.advance(e.Time)
 	if e.Name == timeline.MarkPhase && !e.Begin {
 		o.heap.marked(o.within(e.Time) && !e.Stopped)
@@ -533,16 +533,16 @@ func (o *Observer) bookIfOn(m *member, stack *timeline.Stack) {
 }
 
 // Metric implements [timeline.Observer].
-func (o *Observer) Metric(e *timeline.Metric) {
-	if e.Name == heapMetric {
-		o.heap.metric(e, o.within(e.Time) && !e.Stopped)
+func (o *Observer) Metric(t timeline.Time, name string, value uint64, stopped bool) {
+	if name == heapMetric {
+		o.heap.metric(value, o.within(t) && !stopped)
 		return
 	}
-	if e.Name != procsMetric {
+	if name != procsMetric {
 		return
 	}
-	o.advance(e.Time)
-	n := int(min(e.Value, maxSlots))
+	o.advance(t)
+	n := int(min(value, maxSlots))
 	if n == o.procs || n == 0 {
 		return
 	}
@@ -621,8 +621,8 @@ func (o *Observer) Sample(s *timeline.Sample) {
 }
 
 // Gap implements [timeline.Observer].
-func (o *Observer) Gap(g *timeline.Gap) {
-	o.advance(g.From)
+func (o *Observer) Gap(from, to timeline.Time) {
+	o.advance(from)
 	o.turn()
 	o.closeAll(nil)
 	for i := range o.slots {
@@ -632,13 +632,13 @@ func (o *Observer) Gap(g *timeline.Gap) {
 			o.gaps.begin(o.slots, int32(i), o.now)
 		}
 	}
-	o.offset += g.To - g.From
+	o.offset += to - from
 	o.heap.size, o.heap.before = 0, 0
 }
 
 // End implements [timeline.Observer].
-func (o *Observer) End(e *timeline.End) {
-	o.advance(e.Time)
+func (o *Observer) End(t timeline.Time) {
+	o.advance(t)
 	if o.procs == 0 {
 		o.procs, o.maxProcs = len(o.slots), len(o.slots)
 	}
@@ -663,7 +663,7 @@ func (o *Observer) Finish(t timeline.Time) *Ledger {
 			o.leave(m)
 		}
 	}
-	o.End(&timeline.End{Time: t})
+	o.End(t)
 	return o.Ledger()
 }
 

@@ -19,7 +19,7 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 	procs := 1 + r.IntN(6)
 	o := NewObserver(opt)
 	now := timeline.Time(1000)
-	o.Begin(&timeline.Begin{Time: now, Version: 26})
+	o.Begin(now, 26)
 	type actor struct {
 		g       *timeline.Goroutine
 		proc    int32
@@ -70,7 +70,7 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 	}
 	known := r.IntN(3) == 0
 	metric := func() {
-		o.Metric(&timeline.Metric{Time: now, Name: "/sched/gomaxprocs:threads", Value: uint64(procs)})
+		o.Metric(now, "/sched/gomaxprocs:threads", uint64(procs), false)
 	}
 	if known {
 		metric()
@@ -134,7 +134,7 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 	for _, a := range actors {
 		turn(a, timeline.Unknown, timeline.WaitNone, nil)
 	}
-	o.End(&timeline.End{Time: now})
+	o.End(now)
 	return o.Ledger(), empty, ran, queue
 }
 
@@ -213,8 +213,8 @@ func BenchmarkProcs(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", load, procs), func(b *testing.B) {
 				running := map[string]int{"few": 2, "half": procs / 2, "full": procs}[load]
 				o := NewObserver(Options{})
-				o.Begin(&timeline.Begin{Version: 26})
-				o.Metric(&timeline.Metric{Name: procsMetric, Value: uint64(procs)})
+				o.Begin(0, 26)
+				o.Metric(0, procsMetric, uint64(procs), false)
 				now := timeline.Time(0)
 				var t timeline.Transition
 				type actor struct {

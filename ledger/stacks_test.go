@@ -77,8 +77,8 @@ func TestStacksSumToRows(t *testing.T) {
 
 // player shows an observer what goroutines do, from the beginning of a trace at 1000.
 func player(o *Observer, procs uint64) func(at timeline.Time, g *timeline.Goroutine, to timeline.State, change func(*timeline.Transition)) {
-	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
-	o.Metric(&timeline.Metric{Time: 1000, Name: procsMetric, Value: procs})
+	o.Begin(1000, 26)
+	o.Metric(1000, procsMetric, procs, false)
 	return func(at timeline.Time, g *timeline.Goroutine, to timeline.State, change func(*timeline.Transition)) {
 		tr := &timeline.Transition{To: to}
 		tr.G, tr.State, tr.Wait, tr.End, tr.Stack = g, g.State(), g.Wait(), at, g.Stack()
@@ -121,7 +121,7 @@ func TestSharedCode(t *testing.T) {
 		// A goroutine's own stack is that of the transition.
 		*field[*timeline.Stack](reflect.ValueOf(g).Elem().FieldByName("cur"), "stack") = tt.stack
 		show(51_000, g, tt.to, nil)
-		o.End(&timeline.End{Time: 101_000})
+		o.End(101_000)
 		l := o.Ledger()
 		shared := time.Duration(0)
 		for _, r := range l.Rows {
@@ -147,7 +147,7 @@ func TestStacksOfWait(t *testing.T) {
 	show(81_000, receiver, timeline.Running, nil)
 	show(101_000, sender, timeline.Unknown, nil)
 	show(101_000, receiver, timeline.Unknown, nil)
-	o.End(&timeline.End{Time: 101_000})
+	o.End(101_000)
 	l := o.Ledger()
 	if wrong := stacksHold(l); wrong != "" {
 		t.Error(wrong)
@@ -197,7 +197,7 @@ func TestSpareProcessors(t *testing.T) {
 		}
 		show(now, main, timeline.Unknown, nil)
 		show(now, tick, timeline.Unknown, nil)
-		o.End(&timeline.End{Time: now})
+		o.End(now)
 		l := o.Ledger()
 		if wrong := stacksHold(l); wrong != "" || l.CheckValid() != nil {
 			t.Error(wrong, l.CheckValid())
@@ -243,7 +243,7 @@ func TestShortWaitDoesNotExplainLongGap(t *testing.T) {
 	for _, g := range []*timeline.Goroutine{main, work, mark} {
 		at(101*ms, g, timeline.Unknown)
 	}
-	o.End(&timeline.End{Time: 1000 + 101*ms})
+	o.End(1000 + 101*ms)
 	l := o.Ledger()
 	if err := l.CheckValid(); err != nil {
 		t.Fatal(err)

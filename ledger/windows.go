@@ -163,7 +163,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 }
 
 // Begin implements [timeline.Observer], as do the methods below.
-func (w *Windows) Begin(b *timeline.Begin) { w.now.Begin(b) }
+func (w *Windows) Begin(t timeline.Time, version int) { w.now.Begin(t, version) }
 
 func (w *Windows) Transition(t *timeline.Transition) {
 	w.each(t.End, func(o *Observer) { o.Transition(t) })
@@ -177,19 +177,21 @@ func (w *Windows) Label(g *timeline.Goroutine, t timeline.Time) {
 	w.each(t, func(o *Observer) { o.Label(g, t) })
 }
 
-func (w *Windows) Region(e *timeline.RegionEvent) { w.each(e.Time, func(o *Observer) { o.Region(e) }) }
-func (w *Windows) Range(e *timeline.Range)        { w.each(e.Time, func(o *Observer) { o.Range(e) }) }
-func (w *Windows) Metric(e *timeline.Metric)      { w.each(e.Time, func(o *Observer) { o.Metric(e) }) }
-func (w *Windows) Sample(e *timeline.Sample)      { w.each(e.Time, func(o *Observer) { o.Sample(e) }) }
+func (w *Windows) Region(e *timeline.Span) { w.each(e.Time, func(o *Observer) { o.Region(e) }) }
+func (w *Windows) Range(e *timeline.Span)  { w.each(e.Time, func(o *Observer) { o.Range(e) }) }
+func (w *Windows) Metric(t timeline.Time, name string, value uint64, stopped bool) {
+	w.each(t, func(o *Observer) { o.Metric(t, name, value, stopped) })
+}
+func (w *Windows) Sample(e *timeline.Sample) { w.each(e.Time, func(o *Observer) { o.Sample(e) }) }
 
-func (w *Windows) End(e *timeline.End) {
-	w.until(e.Time)
-	if w.now != nil && w.now.offset < e.Time {
+func (w *Windows) End(t timeline.Time) {
+	w.until(t)
+	if w.now != nil && w.now.offset < t {
 		w.open = append(w.open, w.now)
 	}
 	w.now = nil
 	for len(w.open) > 0 {
-		w.open[0].End(e)
+		w.open[0].End(t)
 		w.finish(w.open[0].Ledger())
 	}
 }

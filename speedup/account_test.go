@@ -5,8 +5,6 @@ import (
 	"math"
 	"testing"
 	"time"
-
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Every component and every precedence between two of them, by hand, with two lanes and two
@@ -181,8 +179,8 @@ func TestSharingLanesLosesNoTime(t *testing.T) {
 func TestVeryLongWindows(t *testing.T) {
 	for _, window := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1000, math.MaxInt64 / 2} {
 		o := newObserver(Options{N: 1, Window: window})
-		o.Begin(&timeline.Begin{Time: 5000})
-		o.End(&timeline.End{Time: 6000})
+		o.Begin(5000, 0)
+		o.End(6000)
 		if a := o.Account(); a.Wall != 1000 || len(a.Windows) != 1 || a.Windows[0].Wall != 1000 {
 			t.Errorf("%v: %d windows of %v", window, len(a.Windows), a.Wall)
 		}

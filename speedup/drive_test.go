@@ -103,9 +103,9 @@ func stateOf(t testing.TB, what string) (timeline.State, timeline.Wait) {
 // play shows a run to observers.
 func (w words) play(t testing.TB, procs int, observers ...timeline.Observer) {
 	for _, o := range observers {
-		o.Begin(&timeline.Begin{Version: 26})
+		o.Begin(0, 26)
 		if procs > 0 {
-			o.Metric(&timeline.Metric{Name: "/sched/gomaxprocs:threads", Value: uint64(procs)})
+			o.Metric(0, "/sched/gomaxprocs:threads", uint64(procs), false)
 		}
 	}
 	type event struct {
@@ -129,7 +129,7 @@ func (w words) play(t testing.TB, procs int, observers ...timeline.Observer) {
 		}
 	}
 	for _, o := range observers {
-		o.End(&timeline.End{Time: w.end})
+		o.End(w.end)
 	}
 }
 
@@ -142,7 +142,7 @@ type player struct {
 
 func (p *player) act(i int, kind byte, a act) {
 	if kind == 'x' {
-		r := &timeline.Range{Time: a.at, OfG: true, G: &timeline.Goroutine{Index: 1000}, Proc: -1}
+		r := &timeline.Span{Time: a.at, OfG: true, G: &timeline.Goroutine{Index: 1000}, Proc: -1}
 		if a.what == "go" {
 			r.Name = p.world[i]
 		} else {
@@ -168,7 +168,7 @@ func (p *player) act(i int, kind byte, a act) {
 	if assist := a.what == "assist"; assist != g.InRange(assistRange) {
 		setAssist(g, assist)
 		for _, o := range p.observers {
-			o.Range(&timeline.Range{Time: a.at, Name: assistRange, Begin: assist, OfG: true, G: g})
+			o.Range(&timeline.Span{Time: a.at, Name: assistRange, Begin: assist, OfG: true, G: g})
 		}
 	}
 	s, w := stateOf(p.t, a.what)
@@ -176,17 +176,18 @@ func (p *player) act(i int, kind byte, a act) {
 }
 
 func (p *player) region(g *timeline.Goroutine, a act) {
-	e := &timeline.RegionEvent{Time: a.at, G: g, Begin: a.what != ")"}
+	e := &timeline.Span{Time: a.at, G: g, Begin: a.what != ")"}
 	if e.Begin {
 		typ, task, _ := strings.Cut(a.what[1:], "@")
-		e.Region = timeline.Region{Type: typ, Task: task, Start: a.at}
+		e.Name, e.Task, e.Start = typ, task, a.at
 		if g.Extra == nil {
 			g.Extra = &timeline.Extra{}
 		}
-		g.Extra.Regions = append(g.Extra.Regions, e.Region)
+		g.Extra.Regions = append(g.Extra.Regions, timeline.Region{Type: typ, Task: task, Start: a.at})
 	} else {
 		last := len(g.Extra.Regions) - 1
-		e.Region = g.Extra.Regions[last]
+		r := g.Extra.Regions[last]
+		e.Name, e.Task, e.Start = r.Type, r.Task, r.Start
 		g.Extra.Regions = g.Extra.Regions[:last]
 	}
 	for _, o := range p.observers {

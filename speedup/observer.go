@@ -89,11 +89,11 @@ func newObserver(opt Options) *observer {
 }
 
 // Begin implements [timeline.Observer].
-func (o *observer) Begin(b *timeline.Begin) {
-	o.begin, o.now, o.windowFrom = b.Time, b.Time, b.Time
+func (o *observer) Begin(t timeline.Time, _ int) {
+	o.begin, o.now, o.windowFrom = t, t, t
 	o.next = math.MaxInt64
 	if o.opt.Window > 0 {
-		o.next = after(b.Time, o.opt.Window)
+		o.next = after(t, o.opt.Window)
 	}
 }
 
@@ -393,14 +393,14 @@ func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) { o.again(g, t)
 func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
 
 // Region implements [timeline.Observer].
-func (o *observer) Region(e *timeline.RegionEvent) {
-	if m := o.again(e.G, e.Time); m != nil && o.opt.Unit != "" && e.Region.Type == o.opt.Unit {
+func (o *observer) Region(e *timeline.Span) {
+	if m := o.again(e.G, e.Time); m != nil && o.opt.Unit != "" && e.Name == o.opt.Unit {
 		o.regionUnit(m, e.Begin)
 	}
 }
 
 // Range implements [timeline.Observer].
-func (o *observer) Range(e *timeline.Range) {
+func (o *observer) Range(e *timeline.Span) {
 	o.advance(e.Time)
 	if e.OfG && e.Name == assistRange {
 		o.again(e.G, e.Time)
@@ -421,17 +421,17 @@ func (o *observer) Range(e *timeline.Range) {
 }
 
 // Metric implements [timeline.Observer].
-func (o *observer) Metric(m *timeline.Metric) {
-	if m.Name == "/sched/gomaxprocs:threads" {
-		o.advance(m.Time)
-		o.procs = int64(min(m.Value, 1<<31))
+func (o *observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	if name == "/sched/gomaxprocs:threads" {
+		o.advance(t)
+		o.procs = int64(min(value, 1<<31))
 		o.whole.Procs = max(o.whole.Procs, int(o.procs))
 	}
 }
 
 // End implements [timeline.Observer].
-func (o *observer) End(e *timeline.End) {
-	o.advance(e.Time)
+func (o *observer) End(t timeline.Time) {
+	o.advance(t)
 	o.turn()
 	if int64(o.whole.Workers) >= 2*o.peak {
 		for _, a := range append(o.whole.Windows, &o.whole) {

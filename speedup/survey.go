@@ -57,7 +57,7 @@ func newSurvey(workers Selector) *survey {
 }
 
 // Begin implements [timeline.Observer].
-func (s *survey) Begin(b *timeline.Begin) { s.begin = b.Time }
+func (s *survey) Begin(t timeline.Time, _ int) { s.begin = t }
 
 // Transition implements [timeline.Observer].
 func (s *survey) Transition(t *timeline.Transition) {
@@ -170,9 +170,9 @@ func (s *survey) again(g *timeline.Goroutine, t timeline.Time) {
 func (s *survey) Named(g *timeline.Goroutine, t timeline.Time) { s.again(g, t) }
 
 // Region implements [timeline.Observer].
-func (s *survey) Region(e *timeline.RegionEvent) {
+func (s *survey) Region(e *timeline.Span) {
 	if e.Begin {
-		count(s.regions, e.Region.Type)
+		count(s.regions, e.Name)
 	}
 	s.again(e.G, e.Time)
 }
@@ -184,14 +184,14 @@ func count(m map[string]int, name string) {
 }
 
 // Metric implements [timeline.Observer].
-func (s *survey) Metric(m *timeline.Metric) {
-	if m.Name == "/sched/gomaxprocs:threads" {
-		s.procs = max(s.procs, int(min(m.Value, 1<<31)))
+func (s *survey) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	if name == "/sched/gomaxprocs:threads" {
+		s.procs = max(s.procs, int(min(value, 1<<31)))
 	}
 }
 
 // End implements [timeline.Observer].
-func (s *survey) End(e *timeline.End) { s.end = e.Time }
+func (s *survey) End(t timeline.Time) { s.end = t }
 
 // Wall returns the time that the run took.
 func (s *survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }

@@ -109,14 +109,14 @@ func TestNamedLate(t *testing.T) {
 	o, s := newObserver(Options{N: 1, Workers: workers}), newSurvey(workers)
 	for _, ob := range []timeline.Observer{o, s} {
 		g.Func = ""
-		ob.Begin(&timeline.Begin{})
+		ob.Begin(0, 0)
 		setState(g, timeline.Running, timeline.WaitNone)
-		ob.Transition(&timeline.Transition{Interval: timeline.Interval{G: g}, To: timeline.Running})
+		ob.Transition(&timeline.Transition{G: g, To: timeline.Running})
 		g.Func = "main.work"
 		ob.Named(g, 4)
 		setState(g, timeline.Unknown, timeline.WaitNone)
-		ob.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: timeline.Running, End: 10}})
-		ob.End(&timeline.End{Time: 10})
+		ob.Transition(&timeline.Transition{G: g, State: timeline.Running, End: 10})
+		ob.End(10)
 	}
 	if got := inWords(o.Account()); got != "run 6, sequential 4" {
 		t.Error(got)

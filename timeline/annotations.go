@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -9,9 +8,8 @@ import (
 // aux replays the events that are not transitions of goroutines.
 func (r *replay) aux(a *aux, t Time) {
 	if a.kind == auxClock {
-		c := &Clock{Trace: Time(a.id), Mono: a.parent, Wall: time.Unix(0, a.at)}
 		for _, o := range r.observers {
-			o.Clock(c)
+			o.Clock(Time(a.id), a.parent, time.Unix(0, a.at))
 		}
 		return
 	}
@@ -20,24 +18,28 @@ func (r *replay) aux(a *aux, t Time) {
 	} else {
 		t = r.tick(t)
 	}
-	g := r.localAt(a.by)
+	g, stack := r.localAt(a.by), r.stackAt(a.stack)
+	e := Span{Time: t, G: g, Name: a.name, TaskID: a.id, ParentID: a.parent, Stack: stack, Proc: -1}
 	switch a.kind {
 	case auxLabel:
 		if lg := r.localAt(int32(a.at)); lg != nil {
 			r.label(lg, a.name, t)
 		}
 	case auxTaskBegin, auxTaskEnd:
-		r.task(a, g, t)
+		e.Begin = a.kind == auxTaskBegin
+		r.task(&e)
 	case auxRegionBegin, auxRegionEnd:
-		r.region(a, g, t)
+		if e.Begin = a.kind == auxRegionBegin; g != nil {
+			r.region(&e)
+		}
 	case auxLog:
-		l := &Log{Time: t, G: g, TaskID: a.id, Category: a.name, Message: a.value, Stack: r.stackAt(a.stack)}
+		l := &Log{Time: t, G: g, TaskID: a.id, Category: a.name, Message: a.value, Stack: stack}
 		for _, o := range r.observers {
 			o.Log(l)
 		}
 		r.gate.log(l)
 	case auxSample:
-		s := &Sample{Time: t, G: g, Thread: r.threadAt(a.thread), Proc: a.proc, Stack: r.stackAt(a.stack)}
+		s := &Sample{Time: t, G: g, Thread: r.threadAt(a.thread), Proc: a.proc, Stack: stack}
 		for _, o := range r.observers {
 			o.Sample(s)
 		}
@@ -45,21 +47,28 @@ func (r *replay) aux(a *aux, t Time) {
 }
 
 func (r *replay) metric(rec *record, t Time) {
-	m := &r.shownMetric
-	*m = Metric{Time: t, Name: r.d.names[rec.g], Value: uint64(uint32(rec.x)) | uint64(rec.y)<<32, Stopped: r.gate.stopped()}
-	if m.Name == procsMetric {
-		r.gomaxprocs = m.Value
+	name, value, stopped := r.d.names[rec.g], uint64(uint32(rec.x))|uint64(rec.y)<<32, r.gate.stopped()
+	if name == procsMetric {
+		r.gomaxprocs = value
 	}
 	for _, o := range r.observers {
-		o.Metric(m)
+		o.Metric(t, name, value, stopped)
 	}
 	r.balance(t)
+}
+
+// showSpan calls a method of the observers.
+func (r *replay) showSpan(e *Span, method func(Observer, *Span)) {
+	r.span = *e
+	for _, o := range r.observers {
+		method(o, &r.span)
+	}
 }
 
 // rangeEvent opens or closes a range. A range that is reported as active is already open if it was
 // carried over from an earlier generation.
 func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
-	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>1], Begin: begin, OfG: rec.x&1 != 0, Proc: -1}
+	e := Span{Time: t, Start: t, Name: r.d.names[rec.x>>1], Begin: begin, OfG: rec.x&1 != 0, Proc: -1}
 	open := &r.open
 	if e.OfG {
 		if e.G = r.localAt(rec.g); e.G == nil {
@@ -69,83 +78,57 @@ func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
 	} else {
 		e.G, e.Proc = r.localAt(rec.y), rec.g
 	}
-	if turnRange(open, &e, r.info.Start) {
-		r.showRange(&e)
+	switch i := slices.IndexFunc(*open, func(o openRange) bool { return o.proc == e.Proc && o.name == e.Name }); {
+	case begin && i >= 0:
+		return
+	case begin:
+		*open = append(*open, openRange{e.Name, e.Proc, t})
+	case i >= 0:
+		e.Start = (*open)[i].start
+		*open = slices.Delete(*open, i, i+1)
+	default:
+		e.Start = r.info.Start
 	}
+	r.showRange(&e)
 }
 
-func (r *replay) showRange(e *Range) {
+func (r *replay) showRange(e *Span) {
 	if e.Begin {
 		r.gate.phase(e)
 	}
 	e.Stopped = r.gate.stopped()
-	r.shownRange = *e
-	for _, o := range r.observers {
-		o.Range(&r.shownRange)
-	}
+	r.showSpan(e, Observer.Range)
 	if !e.Begin {
 		r.gate.phase(e)
 	}
 }
 
-// turnRange opens or closes a range. It returns false if the range is already open.
-func turnRange(open *[]openRange, e *Range, traceStart Time) bool {
-	i := slices.IndexFunc(*open, func(o openRange) bool { return o.proc == e.Proc && o.name == e.Name })
-	switch {
-	case e.Begin && i >= 0:
-		return false
-	case e.Begin:
-		*open = append(*open, openRange{e.Name, e.Proc, e.Time})
-	case i >= 0:
-		e.Start = (*open)[i].start
-		*open = slices.Delete(*open, i, i+1)
-	default:
-		e.Start = traceStart
+func (r *replay) task(e *Span) {
+	if e.Begin {
+		e.Start = e.Time
+		r.tasks[e.TaskID] = openTask{e.Name, e.ParentID, e.Time}
+	} else if o, ok := r.tasks[e.TaskID]; ok {
+		// The decoder of this generation may not have seen the beginning.
+		e.Name, e.ParentID, e.Start = o.typ, o.parent, o.start
+		delete(r.tasks, e.TaskID)
 	}
-	return true
+	r.showSpan(e, Observer.Task)
+	r.gate.spans(duringTask, e)
 }
 
-func (r *replay) task(a *aux, g *Goroutine, t Time) {
-	e := Task{Time: t, G: g, ID: a.id, ParentID: a.parent, Type: a.name, Begin: a.kind == auxTaskBegin, Stack: r.stackAt(a.stack)}
+func (r *replay) region(e *Span) {
+	e.Task = r.tasks[e.TaskID].typ
 	if e.Begin {
-		e.Start = t
-		r.tasks[a.id] = openTask{a.name, a.parent, t}
-	} else if o, ok := r.tasks[a.id]; ok {
-		// The Reader of this generation may not have seen the beginning.
-		e.Type, e.ParentID, e.Start = o.typ, o.parent, o.start
-		delete(r.tasks, a.id)
-	}
-	for _, o := range r.observers {
-		o.Task(&e)
-	}
-	r.gate.spans(duringTask, e.Type, e.Begin, e.Start != 0)
-}
-
-func (r *replay) region(a *aux, g *Goroutine, t Time) {
-	if g == nil {
-		return
-	}
-	e := RegionEvent{Time: t, G: g, Begin: a.kind == auxRegionBegin, Stack: r.stackAt(a.stack)}
-	e.Region = Region{Type: a.name, TaskID: a.id}
-	if o, ok := r.tasks[a.id]; ok {
-		e.Region.Task = o.typ
-	}
-	if e.Begin {
-		e.Region.Start = t
-		x := g.extra()
-		x.Regions = append(x.Regions, e.Region)
-	} else if n := len(g.Regions()); n > 0 {
+		e.Start = e.Time
+		x := e.G.extra()
+		x.Regions = append(x.Regions, Region{e.Name, e.TaskID, e.Task, e.Start})
+	} else if n := len(e.G.Regions()); n > 0 {
 		// Regions nest; the runtime does not let them end out of order.
-		x := g.Extra
-		e.Region = x.Regions[n-1]
+		x := e.G.Extra
+		o := x.Regions[n-1]
+		e.Name, e.TaskID, e.Task, e.Start = o.Type, o.TaskID, o.Task, o.Start
 		x.Regions = x.Regions[:n-1]
 	}
-	for _, o := range r.observers {
-		o.Region(&e)
-	}
-	r.gate.spans(duringRegion, e.Region.Type, e.Begin, e.Region.Start != 0)
-}
-
-func sortByID(gs []*Goroutine) {
-	slices.SortFunc(gs, func(a, b *Goroutine) int { return cmp.Compare(a.ID, b.ID) })
+	r.showSpan(e, Observer.Region)
+	r.gate.spans(duringRegion, e)
 }

@@ -89,20 +89,20 @@ type noted struct {
 
 func (n *noted) add(format string, args ...any) { n.all = append(n.all, fmt.Sprintf(format, args...)) }
 
-func (n *noted) Region(r *RegionEvent) {
+func (n *noted) Region(r *Span) {
 	what := "ends"
 	if r.Begin {
 		what = "begins"
 	}
-	n.add("%d region %q of task %d %q %s on %d, since %d, depth %d, in %s", r.Time, r.Region.Type, r.Region.TaskID, r.Region.Task, what, r.G.ID, r.Region.Start, len(r.G.Regions()), frameFunc(leafOf(r.Stack)))
+	n.add("%d region %q of task %d %q %s on %d, since %d, depth %d, in %s", r.Time, r.Name, r.TaskID, r.Task, what, r.G.ID, r.Start, len(r.G.Regions()), frameFunc(leafOf(r.Stack)))
 }
 
-func (n *noted) Task(k *Task) {
+func (n *noted) Task(k *Span) {
 	what := "ends"
 	if k.Begin {
 		what = "begins"
 	}
-	n.add("%d task %d %q of %d %s on %d, since %d, in %s", k.Time, k.ID, k.Type, k.ParentID, what, k.G.ID, k.Start, frameFunc(leafOf(k.Stack)))
+	n.add("%d task %d %q of %d %s on %d, since %d, in %s", k.Time, k.TaskID, k.Name, k.ParentID, what, k.G.ID, k.Start, frameFunc(leafOf(k.Stack)))
 }
 
 func (n *noted) Log(l *Log) {
@@ -178,14 +178,14 @@ func TestMetricsAndClocks(t *testing.T) {
 		m.ev(1000*(n+1)+10, wProcsChange, 2+6*n, stk("runtime.GOMAXPROCS")).ev(1000*(n+1)+20, wHeapAlloc, 4096)
 	}
 	fs := w.replay(t)
-	want := []Metric{
-		{Time: 1010, Name: "/sched/gomaxprocs:threads", Value: 2}, {Time: 1020, Name: "/memory/classes/heap/objects:bytes", Value: 4096},
-		{Time: 2010, Name: "/sched/gomaxprocs:threads", Value: 8}, {Time: 2020, Name: "/memory/classes/heap/objects:bytes", Value: 4096},
+	want := []metricFact{
+		{1010, "/sched/gomaxprocs:threads", 2}, {1020, "/memory/classes/heap/objects:bytes", 4096},
+		{2010, "/sched/gomaxprocs:threads", 8}, {2020, "/memory/classes/heap/objects:bytes", 4096},
 	}
 	if !slices.Equal(fs.metrics, want) {
 		t.Errorf("got %v, want %v", fs.metrics, want)
 	}
-	if len(fs.clocks) != 2 || fs.clocks[0].Mono != 77 || fs.clocks[1].Mono != 78 || fs.clocks[1].Trace != 2000 || fs.clocks[1].Wall.UnixNano() != 1_700_000_000_000_000_006 {
+	if len(fs.clocks) != 2 || fs.clocks[0].mono != 77 || fs.clocks[1].mono != 78 || fs.clocks[1].at != 2000 || fs.clocks[1].wall.UnixNano() != 1_700_000_000_000_000_006 {
 		t.Errorf("clocks: %+v", fs.clocks)
 	}
 	w = newWire(23)

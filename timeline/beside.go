@@ -2,12 +2,10 @@ package timeline
 
 import "github.com/bottleneck-go/bottleneck/internal/background"
 
-// A pass cannot be shown to an observer while the replay continues, because the goroutines that the
-// observer reads change. The records of a generation do not change, however, so two replays can
-// read them concurrently, each with its own goroutines. The second replay runs the state machine
-// again and needs memory for the live goroutines. It is therefore used only for observers that cost
-// much more than that, and not for traces with many goroutines or if Options.Workers asks for one
-// thread.
+// Two replays can read the records of a generation concurrently, each with its own goroutines. The
+// second one runs the state machine again and needs memory for the live goroutines. It is therefore
+// used only for observers that cost much more than that, and not for traces with many goroutines or
+// if Options.Workers is 1.
 
 // Beside returns an observer that may be called on another goroutine than the other observers of
 // the pass, concurrently with them. It receives its own *Goroutine values, with equal content.

@@ -107,7 +107,7 @@ func TestBesideOnlyWhereItHelps(t *testing.T) {
 		runtime.GOMAXPROCS(before)
 	}
 	alone := &rememberG{}
-	if p, err := open(t.Context(), bytes.NewReader(small), Options{}, anyFormat(), []Observer{Beside(alone)}); err != nil || p.beside != nil {
+	if p, err := open(t.Context(), bytes.NewReader(small), Options{}, anyFormat(), 0, []Observer{Beside(alone)}); err != nil || p.beside != nil {
 		t.Errorf("an observer beside none: error %v, replay %v", err, p.beside)
 	}
 }

@@ -2,15 +2,14 @@ package timeline
 
 import (
 	"io"
-	"math"
 
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // The best evidence for the name of a goroutine is its creation event, and for a goroutine that
 // only computes it is the only evidence. A generation that is not decoded is therefore scanned for
-// creations. The scan reads its batches event by event and does not order the events of different
-// threads, which is most of the cost of decoding.
+// creations. The scan reads the events of each thread and does not order those of different threads,
+// which is most of the cost of decoding.
 
 // births maps the ID of each goroutine that is alive at the end of a generation to its start, if a
 // creation or a status showed it.
@@ -23,12 +22,11 @@ type birth struct {
 	rank nameRank // the evidence for fn
 }
 
-// birthScan is the state of a scan of one generation.
+// birthScan is what the scan of one generation has found.
 type birthScan struct {
-	first   uint64                // the time of the first event that is not a status, in clock units
-	running map[uint64]uint64     // by thread: the running goroutine
-	born    map[uint64]birthStack // by goroutine
-	gone    []uint64
+	first Time                  // of the first event that is not a status; never if there is none
+	born  map[uint64]birthStack // by goroutine
+	gone  []uint64
 	frameTable
 }
 
@@ -41,7 +39,7 @@ type birthStack struct {
 
 // scan scans a generation. It skips data that it cannot read.
 func scan(g *generation, version int, table *stackTable) *birthScan {
-	s := &birthScan{first: math.MaxUint64, running: map[uint64]uint64{}, born: map[uint64]birthStack{}}
+	s := &birthScan{first: never, born: map[uint64]birthStack{}}
 	raw, err := io.ReadAll(g.open())
 	if err != nil {
 		return s
@@ -51,18 +49,41 @@ func scan(g *generation, version int, table *stackTable) *birthScan {
 		return s
 	}
 	s.frameTable = newFrameTable(gen, table)
-	for len(raw) > 0 && raw[0] != evEndOfGeneration {
-		h, err := wireformat.ParseHead(raw[:min(len(raw), maxBatchHead)])
-		end := int(h.HeadLen + h.DataLen)
-		if err != nil || end > len(raw) {
-			break
-		}
-		if data := raw[h.HeadLen:end]; raw[0] == evEventBatch && len(data) > 0 {
-			s.events(h.M, h.Time, data) // none in a batch of a table
-		}
-		raw = raw[end:]
+	for i := range gen.Threads {
+		s.thread(&gen.Threads[i])
 	}
 	return s
+}
+
+// thread follows the goroutines that run on a thread.
+func (s *birthScan) thread(t *wireformat.Thread) {
+	running := uint64(none)
+	s.gen.Rest(t, func(ev *wireformat.Event) {
+		if Time(ev.Time) < s.first && !ev.Type.IsStatus() {
+			s.first = Time(ev.Time)
+		}
+		g, args := ev.Args[0], &ev.Args
+		switch ev.Type {
+		case wireformat.GoCreate, wireformat.GoCreateBlocked:
+			s.born[g] = birthStack{args[1], args[2], fromCreation}
+		case wireformat.GoStatus, wireformat.GoStatusStack:
+			if ev.Type == wireformat.GoStatusStack && args[3] != 0 && s.born[g].rank < fromStatus {
+				s.born[g] = birthStack{args[3], 0, fromStatus}
+			}
+			if status := uint8(args[2]); args[1] == t.ID && (status == wireformat.GoRunning || status == wireformat.GoSyscall) {
+				running = g
+			}
+		case wireformat.GoStart, wireformat.GoCreateSyscall, wireformat.GoSwitch:
+			running = g
+		case wireformat.GoDestroy, wireformat.GoDestroySyscall, wireformat.GoSwitchDestroy:
+			if running != none {
+				s.gone = append(s.gone, running)
+			}
+			if running = none; ev.Type == wireformat.GoSwitchDestroy {
+				running = g
+			}
+		}
+	})
 }
 
 // add adds the births of a generation.
@@ -77,49 +98,6 @@ func (b births) add(s *birthScan) {
 	}
 	for _, id := range s.gone {
 		delete(b, int64(id)) // goroutine IDs are not reused
-	}
-}
-
-// events follows the goroutines that run on a thread.
-func (s *birthScan) events(m, at uint64, data []byte) {
-	for len(data) > 0 {
-		args, n := wireformat.ReadEvent(data)
-		if n == 0 {
-			return
-		}
-		typ := wireformat.Type(data[0])
-		if at += args[0]; at < s.first && !typ.IsStatus() {
-			s.first = at
-		}
-		switch typ {
-		case wireformat.GoCreate, wireformat.GoCreateBlocked:
-			s.born[args[1]] = birthStack{args[2], args[3], fromCreation}
-		case wireformat.GoStatusStack:
-			if old := s.born[args[1]]; args[4] != 0 && old.rank < fromStatus {
-				s.born[args[1]] = birthStack{args[4], 0, fromStatus}
-			}
-			s.status(m, args)
-		case wireformat.GoStatus:
-			s.status(m, args)
-		case wireformat.GoStart, wireformat.GoCreateSyscall, wireformat.GoSwitch:
-			s.running[m] = args[1]
-		case wireformat.GoDestroy, wireformat.GoDestroySyscall, wireformat.GoSwitchDestroy:
-			if g, ok := s.running[m]; ok {
-				s.gone = append(s.gone, g)
-			}
-			delete(s.running, m)
-			if typ == wireformat.GoSwitchDestroy {
-				s.running[m] = args[1]
-			}
-		}
-		data = data[n:]
-	}
-}
-
-// status notes the goroutine that a thread had when the generation began.
-func (s *birthScan) status(m uint64, args [5]uint64) {
-	if status := uint8(args[3]); args[2] == m && (status == wireformat.GoRunning || status == wireformat.GoSyscall) {
-		s.running[m] = args[1]
 	}
 }
 

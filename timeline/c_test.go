@@ -60,10 +60,10 @@ func (c *cRule) Transition(tr *Transition) {
 	}
 }
 
-func (c *cRule) Metric(m *Metric) {
-	c.at(m.Time)
-	if m.Name == "/sched/gomaxprocs:threads" {
-		c.procs = m.Value
+func (c *cRule) Metric(t Time, name string, value uint64, _ bool) {
+	c.at(t)
+	if name == "/sched/gomaxprocs:threads" {
+		c.procs = value
 	}
 }
 
@@ -87,8 +87,7 @@ func TestCCountsAsRunningWhereAProcessorIsFree(t *testing.T) {
 			switch rng.IntN(8) {
 			case 0:
 				r.gomaxprocs = uint64(1 + rng.IntN(6))
-				m := &Metric{Time: now, Name: "/sched/gomaxprocs:threads", Value: r.gomaxprocs}
-				rule.Metric(m)
+				rule.Metric(now, "/sched/gomaxprocs:threads", r.gomaxprocs, false)
 				r.balance(now)
 			case 1:
 				ids++

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // checker is an Observer that checks every call against the guarantees of a pass. It is independent
@@ -69,11 +70,11 @@ func (c *checker) call(what string, t Time) {
 	c.now = max(c.now, t)
 }
 
-func (c *checker) Begin(b *Begin) {
+func (c *checker) Begin(t Time, _ int) {
 	if c.begun {
 		c.failf("Begin a second time")
 	}
-	c.begun, c.start, c.now = true, b.Time, b.Time
+	c.begun, c.start, c.now = true, t, t
 }
 
 func (c *checker) Transition(tr *Transition) {
@@ -190,7 +191,7 @@ func (c *checker) Named(g *Goroutine, t Time) {
 
 func (c *checker) Label(g *Goroutine, t Time) { c.call("Label", t); c.alive("Label", g) }
 
-func (c *checker) Range(r *Range) {
+func (c *checker) Range(r *Span) {
 	c.call("Range", r.Time)
 	if r.Start > r.Time {
 		c.failf("range %s ends at %d before its beginning %d", r.Name, r.Time, r.Start)
@@ -202,24 +203,24 @@ func (c *checker) Range(r *Range) {
 	}
 }
 
-func (c *checker) Region(r *RegionEvent) { c.call("Region", r.Time); c.alive("Region", r.G) }
-func (c *checker) Task(k *Task)          { c.call("Task", k.Time) }
-func (c *checker) Log(l *Log)            { c.call("Log", l.Time) }
-func (c *checker) Sample(s *Sample)      { c.call("Sample", s.Time) }
+func (c *checker) Region(r *Span)   { c.call("Region", r.Time); c.alive("Region", r.G) }
+func (c *checker) Task(k *Span)     { c.call("Task", k.Time) }
+func (c *checker) Log(l *Log)       { c.call("Log", l.Time) }
+func (c *checker) Sample(s *Sample) { c.call("Sample", s.Time) }
 
 // Clock records clocks, whose readings may be slightly earlier than the calls around them.
-func (c *checker) Clock(k *Clock) { c.call("Clock", c.now) }
+func (c *checker) Clock(Time, uint64, time.Time) { c.call("Clock", c.now) }
 
-func (c *checker) Metric(m *Metric) {
-	c.call("Metric", m.Time)
-	if m.Name != "/sched/gomaxprocs:threads" {
+func (c *checker) Metric(t Time, name string, value uint64, _ bool) {
+	c.call("Metric", t)
+	if name != "/sched/gomaxprocs:threads" {
 		return
 	}
 	if !c.known {
-		c.known, c.gomaxprocs = true, m.Value
+		c.known, c.gomaxprocs = true, value
 	}
 	c.judgeProcs()
-	c.gomaxprocs, c.peak = m.Value, c.running
+	c.gomaxprocs, c.peak = value, c.running
 }
 
 func (c *checker) judgeProcs() {
@@ -235,10 +236,10 @@ func (c *checker) alive(what string, g *Goroutine) {
 }
 
 // Gap checks that no goroutine lives during a gap.
-func (c *checker) Gap(g *Gap) {
-	c.call("Gap", g.To)
-	if g.To < g.From {
-		c.failf("a gap from %d to %d, of %d generations", g.From, g.To, g.Generations)
+func (c *checker) Gap(from, to Time) {
+	c.call("Gap", to)
+	if to < from {
+		c.failf("a gap from %d to %d", from, to)
 	}
 	for id := range c.gs {
 		c.failf("goroutine %d lives in a gap", id)
@@ -246,11 +247,11 @@ func (c *checker) Gap(g *Gap) {
 	c.away, c.left = c.left, map[int64]bool{}
 }
 
-func (c *checker) End(e *End) {
-	c.call("End", e.Time)
+func (c *checker) End(t Time) {
+	c.call("End", t)
 	c.judgeProcs()
-	if e.Time != c.now {
-		c.failf("the end is %d, but the last call was at %d", e.Time, c.now)
+	if t != c.now {
+		c.failf("the end is %d, but the last call was at %d", t, c.now)
 	}
 	for id := range c.gs {
 		c.failf("goroutine %d is left in state %v", id, c.gs[id].state)

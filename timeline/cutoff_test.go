@@ -75,8 +75,8 @@ type stretch struct {
 
 func newStretches() *stretches { return &stretches{of: map[int64][]stretch{}} }
 
-func (ss *stretches) Begin(b *Begin) { ss.begin = b.Time }
-func (ss *stretches) End(e *End)     { ss.end = e.Time }
+func (ss *stretches) Begin(t Time, _ int) { ss.begin = t }
+func (ss *stretches) End(t Time)          { ss.end = t }
 
 func (ss *stretches) Transition(tr *Transition) {
 	if tr.State.OnProc() && tr.End > tr.Start {

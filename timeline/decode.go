@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -15,13 +16,12 @@ import (
 )
 
 // A decoder turns one generation into a decoded: each event becomes a record of 16 bytes, in order.
-// Records refer to goroutines, stacks and names by numbers that are local to the generation and
-// index the tables of decoded. Records hold no pointers, so the garbage collector does not scan
-// them, and the memory of the Reader that produced them can be freed.
+// Records refer to goroutines, stacks and names by numbers that index the tables of decoded. They
+// hold no pointers, so the garbage collector does not scan them.
 //
-// Every generation has its own decoder, even if only one is decoded at a time. A single decoder for
-// a whole trace would move real events, because statuses of one generation are written during the
-// next one and decoders force time to increase.
+// Every generation has its own decoder. A single one for a whole trace would move real events,
+// because statuses of one generation are written during the next one and decoders force time to
+// increase.
 
 // record is a compact event. The meaning of x and y depends on the code:
 //
@@ -68,8 +68,8 @@ type localG struct {
 	name  int32 // index of the start function's name, −1 if unknown
 	stack int32 // call chain of the status, −1 if none
 	site  int32 // call chain of the creation, −1 if none
-	// shown is the first call chain with which the goroutine stopped, started or woke others:
-	// index times 2, plus 1 if it did so by itself; −1 if there is none. See naming.go.
+	// shown is the first call chain with which the goroutine stopped, started or woke others, as
+	// evidence; −1 if there is none. See naming.go.
 	shown int32
 	more  int32 // index in decoded.more + 1, 0 if there is none
 	// status is the state before the first transition; Unknown if the goroutine was created in
@@ -123,14 +123,10 @@ type aux struct {
 	proc   int32 // −1 if unknown
 }
 
-// lostG returns the synthetic ID of a goroutine whose end on thread is its only event in a
-// generation. The runtime counts goroutines from 1, and JavaScript numbers are exact up to twice the
-// smallest synthetic ID.
-//
-// The runtime writes the status of a goroutine before its first event of a generation, with one
-// exception: a coroutine (iter.Pull) whose first event is its end (GoSwitchDestroy, Go 1.23 to
-// 1.26). When the runtime writes that event, it has already detached the goroutine from the thread.
-// The replay finds the goroutine: it ran on the thread at the end of the previous generation.
+// lostG returns the synthetic ID of a coroutine whose end on a thread is its only event in a
+// generation: see package wireformat. The replay finds the goroutine: it ran on the thread at the
+// end of the previous generation. JavaScript numbers are exact up to twice the smallest synthetic
+// ID.
 func lostG(thread int64) int64 { return 1<<52 | thread&(1<<52-1) }
 
 // decoded is one generation, ready for replay.
@@ -138,7 +134,7 @@ type decoded struct {
 	base                Time // time of the record before the first one
 	firstReal, lastReal Time // times of the first and last event other than a status
 	hasReal             bool
-	past                bool // events later than the limit of the decoder were dropped
+	until               Time // later events are not replayed; 0 = no limit
 	chunks              []*chunk
 	lastLen             int // records in the last chunk
 	events              int
@@ -157,6 +153,14 @@ type decoded struct {
 	// instead is the error after which the Reader of x/exp/trace decoded the generation.
 	// It is nil if that Reader was not used or was the only choice.
 	instead error
+}
+
+// start returns the time of the first event other than a status, if there is one.
+func (d *decoded) start() Time {
+	if d.hasReal {
+		return d.firstReal
+	}
+	return d.base
 }
 
 // othersOf returns the call chains noted for l besides the first.
@@ -230,7 +234,6 @@ func (d *decoded) all() iter.Seq[[]record] {
 type decoding struct {
 	ctx    context.Context
 	stacks *stackTable
-	limit  Time // later events are dropped; 0 = no limit
 	meter  *memory.Meter
 	size   int64 // of the generation, 0 if unknown
 	expect int   // number of goroutines, for the size of tables; 0 if unknown
@@ -263,7 +266,7 @@ type cursor struct {
 }
 
 // recentCalls are call chains that were noted for a goroutine: the latest one, and the two latest
-// ones times 2, plus 1 if byItself. −1 means none.
+// ones as evidence. −1 means none.
 type recentCalls struct {
 	last   int32
 	latest [2]int32
@@ -463,10 +466,7 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 // the start function. Most goroutines alternate between two call chains, for which there is nothing
 // more to note.
 func (c *cursor) shown(g, stack int32, byItself bool) {
-	v := stack << 1
-	if byItself {
-		v |= 1
-	}
+	v := evidence(stack, byItself)
 	r := &c.recent[g]
 	r.last = stack
 	again := r.latest[1] == v
@@ -504,32 +504,23 @@ func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 	if s.calls == nil && (l.name >= 0 && s.Root().Func == c.d.names[l.name] || len(s.Frames) >= maxFrames) {
 		return
 	}
-	v := stack << 1
-	if byItself {
-		v |= 1
-	}
-	if l.shown < 0 {
-		l.shown = v
-		return
-	}
-	if v == l.shown {
-		return
-	}
+	v := evidence(stack, byItself)
 	same := func(o int32) bool {
 		t := c.d.stacks[o>>1]
 		return o == v || (o&1 != 0 || !byItself) && t.calls == s.calls && (s.calls != nil || t.Root() == s.Root())
 	}
-	if same(l.shown) {
-		return
+	switch others := c.d.othersOf(l); {
+	case l.shown < 0:
+		l.shown = v
+	case !same(l.shown) && len(others) < maxShown && !slices.ContainsFunc(others, same):
+		c.d.moreOf(l).others = append(others, v)
 	}
-	others := c.d.othersOf(l)
-	for _, o := range others {
-		if same(o) {
-			return
-		}
+}
+
+// evidence is the form of a call chain in localG.shown.
+func evidence(stack int32, byItself bool) int32 {
+	if byItself {
+		return stack<<1 | 1
 	}
-	if len(others) == maxShown {
-		return
-	}
-	c.d.moreOf(l).others = append(others, v)
+	return stack << 1
 }

@@ -18,7 +18,7 @@ import (
 type spent struct {
 	Base
 	sums      map[[2]int64]Time
-	intervals []Interval
+	intervals []Transition
 	open      map[string]int
 	opened    map[string]Time
 	stretches map[string][][2]Time
@@ -32,7 +32,7 @@ func newSpent() *spent {
 func (s *spent) Transition(t *Transition) {
 	if t.State.Alive() && t.End > t.Start {
 		s.sums[[2]int64{t.G.ID, int64(t.State)}] += t.End - t.Start
-		s.intervals = append(s.intervals, t.Interval)
+		s.intervals = append(s.intervals, *t)
 	}
 }
 
@@ -46,29 +46,29 @@ func (s *spent) turn(what string, begin bool, at Time) {
 	}
 }
 
-func (s *spent) Region(e *RegionEvent) {
-	if e.Begin || e.Region.Start != 0 {
-		s.turn("region:"+e.Region.Type, e.Begin, e.Time)
-	}
-}
-
-func (s *spent) Task(e *Task) {
+func (s *spent) Region(e *Span) {
 	if e.Begin || e.Start != 0 {
-		s.turn("task:"+e.Type, e.Begin, e.Time)
+		s.turn("region:"+e.Name, e.Begin, e.Time)
 	}
 }
 
-func (s *spent) Range(e *Range) {
+func (s *spent) Task(e *Span) {
+	if e.Begin || e.Start != 0 {
+		s.turn("task:"+e.Name, e.Begin, e.Time)
+	}
+}
+
+func (s *spent) Range(e *Span) {
 	if e.Name == "GC concurrent mark phase" && (e.Begin || s.open["gc"] > 0) {
 		s.turn("gc", e.Begin, e.Time)
 	}
 }
 
-func (s *spent) End(e *End) {
-	s.end = e.Time
+func (s *spent) End(t Time) {
+	s.end = t
 	for what, n := range s.open {
 		if n > 0 {
-			s.stretches[what] = append(s.stretches[what], [2]Time{s.opened[what], e.Time})
+			s.stretches[what] = append(s.stretches[what], [2]Time{s.opened[what], t})
 		}
 	}
 }

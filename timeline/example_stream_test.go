@@ -22,7 +22,7 @@ func (b *births) Transition(t *timeline.Transition) {
 	}
 }
 
-func (b *births) Gap(g *timeline.Gap) { b.gaps += g.To - g.From }
+func (b *births) Gap(from, to timeline.Time) { b.gaps += to - from }
 
 // A program reads its own trace while it runs, with one percent of the machine.
 func ExampleStream() {

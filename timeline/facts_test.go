@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // facts is an Observer that keeps the content of a trace in plain values that outlive the pass.
@@ -10,13 +11,11 @@ type facts struct {
 	Base
 	begin, end Time
 	intervals  []fact
-	ranges     []Range
-	regions    []RegionEvent
-	tasks      []Task
+	ranges     []Span
 	logs       []Log
-	metrics    []Metric
+	metrics    []metricFact
 	samples    []Sample
-	clocks     []Clock
+	clocks     []clockFact
 	labels     []string
 	named      []string
 	born       map[int64]birthFact
@@ -40,6 +39,18 @@ type fact struct {
 	Proc        int32
 	Task        string
 	CreatorFunc string
+}
+
+type metricFact struct {
+	at    Time
+	name  string
+	value uint64
+}
+
+type clockFact struct {
+	at   Time
+	mono uint64
+	wall time.Time
 }
 
 type birthFact struct {
@@ -91,8 +102,8 @@ func frameFunc(f *Frame) string {
 	return f.Func
 }
 
-func (fs *facts) Begin(b *Begin) { fs.begin, fs.born = b.Time, map[int64]birthFact{} }
-func (fs *facts) End(e *End)     { fs.end = e.Time }
+func (fs *facts) Begin(t Time, _ int) { fs.begin, fs.born = t, map[int64]birthFact{} }
+func (fs *facts) End(t Time)          { fs.end = t }
 
 func (fs *facts) Transition(tr *Transition) {
 	f := fact{
@@ -115,13 +126,15 @@ func (fs *facts) Named(g *Goroutine, t Time) {
 func (fs *facts) Label(g *Goroutine, t Time) {
 	fs.labels = append(fs.labels, fmt.Sprintf("%d %q at %d", g.ID, g.Label(), t))
 }
-func (fs *facts) Range(r *Range)        { fs.ranges = append(fs.ranges, *r) }
-func (fs *facts) Region(r *RegionEvent) { fs.regions = append(fs.regions, *r) }
-func (fs *facts) Task(k *Task)          { fs.tasks = append(fs.tasks, *k) }
-func (fs *facts) Log(l *Log)            { fs.logs = append(fs.logs, *l) }
-func (fs *facts) Metric(m *Metric)      { fs.metrics = append(fs.metrics, *m) }
-func (fs *facts) Sample(s *Sample)      { fs.samples = append(fs.samples, *s) }
-func (fs *facts) Clock(c *Clock)        { fs.clocks = append(fs.clocks, *c) }
+func (fs *facts) Range(r *Span)    { fs.ranges = append(fs.ranges, *r) }
+func (fs *facts) Log(l *Log)       { fs.logs = append(fs.logs, *l) }
+func (fs *facts) Sample(s *Sample) { fs.samples = append(fs.samples, *s) }
+func (fs *facts) Metric(t Time, name string, value uint64, _ bool) {
+	fs.metrics = append(fs.metrics, metricFact{t, name, value})
+}
+func (fs *facts) Clock(t Time, mono uint64, wall time.Time) {
+	fs.clocks = append(fs.clocks, clockFact{t, mono, wall})
+}
 
 // leafOf returns the innermost frame, or nil if there is none.
 func leafOf(s *Stack) *Frame {

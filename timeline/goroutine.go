@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Time is nanoseconds on the clock of the trace: the monotonic clock of the
 // machine that wrote it (CLOCK_MONOTONIC on Linux, in steps of 64 ns).
@@ -27,9 +24,11 @@ const (
 var kindNames = [numKinds]string{"application", "gc", "runtime", "tracer"}
 
 // String returns the name of a kind, such as "application".
-func (k Kind) String() string {
-	if k < numKinds {
-		return kindNames[k]
+func (k Kind) String() string { return nameOf(kindNames[:], k) }
+
+func nameOf[T ~uint8](names []string, i T) string {
+	if int(i) < len(names) {
+		return names[i]
 	}
 	return "other"
 }
@@ -58,14 +57,12 @@ type Goroutine struct {
 	// That is the start function, unless the start function is a compiler-generated wrapper,
 	// belongs to the standard library, or is a launcher, such as the worker of a pool. If no
 	// such function is known, Func is the place of the go statement, as in "main.run:57 (go)",
-	// or "" if nothing is known. Func may change: the worker of a pool is named by its current
-	// work. See naming.go in this package for the rules.
+	// or "" if nothing is known. Func may change. See naming.go in this package for the rules.
 	Func string
 	// Start is the start function of the goroutine as the compiler names it: "main.run.gowrap1"
-	// for the second "go f(x)" in run if f is a variable. It is "" until the trace shows it. A
-	// goroutine that is older than the trace shows its start function as the root of a call
-	// chain, so Start may stay unknown as long as the goroutine does not block. The Start of a
-	// C thread is runtime.cgocallback.
+	// for the second "go f(x)" in run if f is a variable. It is "" until the trace shows it: a
+	// goroutine that is older than the trace has to block first. The Start of a C thread is
+	// runtime.cgocallback.
 	Start string
 	// Kind is derived from Start.
 	Kind Kind
@@ -160,7 +157,7 @@ func (g *Goroutine) Since() Time { return g.cur.since }
 // Wait returns what the goroutine waits for or, if it is Runnable, what it waited for before.
 func (g *Goroutine) Wait() Wait { return g.cur.wait }
 
-// Reason returns the runtime's reason for the beginning of the state; see [Interval].
+// Reason returns the runtime's reason for the beginning of the state; see [Transition].
 func (g *Goroutine) Reason() string { return g.cur.why() }
 
 func (i *interval) why() string {
@@ -170,7 +167,7 @@ func (i *interval) why() string {
 	return *i.reason
 }
 
-// Stack returns the call chain at the beginning of the current state, as [Interval].Stack will show
+// Stack returns the call chain at the beginning of the current state, as [Transition].Stack will show
 // it. It is nil if the trace has none.
 func (g *Goroutine) Stack() *Stack { return g.cur.stack }
 
@@ -188,7 +185,7 @@ func (g *Goroutine) Serves() bool { return g.start != nil && g.start.class == se
 
 // Reading reports whether a goroutine that serves requests is reading or waiting for one.
 func (g *Goroutine) Reading() bool {
-	return g.start != nil && g.start.reading != "" && g.Func == g.start.reading
+	return g.start != nil && g.Func == g.start.reading
 }
 
 // Proc returns the P that the goroutine occupies, or −1 if there is none or it is unknown.
@@ -246,25 +243,17 @@ func kindOf(fn string) Kind {
 	switch {
 	case fn == "runtime.main", fn == coroutineStart, fn == callback:
 		return Application
-	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), isOwn(fn):
-		return Tracer
-	case strings.HasPrefix(fn, "runtime.gc"), fn == "runtime.bgsweep", fn == "runtime.bgscavenge", fn == "runtime.forcegchelper":
+	case begins(fn, "runtime/trace.", "runtime.trace", "runtime.(*trace", "github.com/bottleneck-go/bottleneck/internal/background."):
+		return Tracer // this module's own goroutines all start in one package
+	case begins(fn, "runtime.gc"), fn == "runtime.bgsweep", fn == "runtime.bgscavenge", fn == "runtime.forcegchelper":
 		return GC
-	case isRuntimeFunc(fn), strings.HasPrefix(fn, "os/signal."):
+	case isRuntimeFunc(fn), begins(fn, "os/signal."):
 		return Runtime
 	}
 	return Application
 }
 
-// isOwn reports whether fn is the start function of this module's own goroutines. They all start in
-// one package.
-func isOwn(fn string) bool {
-	return strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/internal/background.")
-}
-
-func isRuntimeFunc(fn string) bool {
-	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "runtime/")
-}
+func isRuntimeFunc(fn string) bool { return begins(fn, "runtime.", "runtime/") }
 
 // State is the state of a goroutine between two transitions.
 type State uint8
@@ -303,12 +292,7 @@ var stateNames = [numStates]string{
 }
 
 // String returns the name of a state, such as "running".
-func (s State) String() string {
-	if s < numStates {
-		return stateNames[s]
-	}
-	return "other"
-}
+func (s State) String() string { return nameOf(stateNames[:], s) }
 
 // onProcs is the set of states in which a goroutine occupies a P.
 const onProcs = 1<<Running | 1<<Syscall | 1<<InC

@@ -16,10 +16,9 @@ import (
 
 // How goroutines are named.
 //
-// The start function of a goroutine often does not describe its purpose: every goroutine of
-// sync.(*WaitGroup).Go starts in sync.(*WaitGroup).Go.func1, those of a pool start in its worker,
-// and "go f(x)" in g, where f is a variable, starts in the compiler-generated g.gowrap1. The name of
-// a goroutine is the outermost function in its call chains that is none of these:
+// The start function of a goroutine often does not describe its purpose: goroutines of a pool start
+// in its worker, and "go f(x)" in g, where f is a variable, in the compiler-generated g.gowrap1. The
+// name of a goroutine is the outermost function in its call chains that is none of these:
 //
 //   - a compiler-generated wrapper,
 //   - a function of the standard library, or of a library that is known to start goroutines for
@@ -40,13 +39,12 @@ import (
 // A goroutine that does several such things, such as the worker of a pool, gets the name of the
 // launcher, or of the place of the go statement if the launcher belongs to a library. If it belongs
 // to the standard library, as package testing does, the goroutine keeps its first name. A library
-// goroutine that reads by itself and calls functions of the program is a server goroutine, as in
-// net/http and gRPC: each of its running intervals is named by what the call chains at its ends and
-// in between show; see server.
+// goroutine that reads by itself and calls functions of the program is a server goroutine: each of
+// its running intervals is named by what the call chains at its ends and in between show; see
+// server.
 //
 // What a generation (about a second) shows applies from its beginning. It does not change what was
-// shown before, because observers cannot remove a goroutine from its group. A note of the pass
-// states how many goroutines have two names.
+// shown before, because observers cannot remove a goroutine from its group.
 
 // calls is what a call chain shows about the launcher and the purpose of its goroutine. Call chains
 // that show the same share one calls.
@@ -86,7 +84,7 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 		n-- // only samples of the CPU profiler have these frames
 	}
 	i := n - 1
-	for i >= 0 && isTransparent(frames[i]) {
+	for i >= 0 && frames[i].its().Transparent {
 		i--
 	}
 	root := frames[n-1]
@@ -95,7 +93,7 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 		c.first = frames[i]
 		c.steps = follow(frames, i)
 		if c.first.its().Foreign {
-			for i >= 0 && (frames[i].its().Foreign || isTransparent(frames[i])) {
+			for i >= 0 && (frames[i].its().Foreign || frames[i].its().Transparent) {
 				i--
 			}
 			if i >= 0 {
@@ -106,21 +104,19 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 	}
 	// The root does not start goroutines for others, no frame belongs to the program, and the
 	// call chain reads.
-	c.reads = c.own == nil && (c.first == nil || c.first.its().Foreign) && !isAdapter(root) && !starter.Is(root.Func) && reads(frames)
+	c.reads = c.own == nil && (c.first == nil || c.first.its().Foreign) && !root.its().Adapter && !starter.Is(root.Func) && reach(frames, polling)
 	if len(c.steps) == 0 && c.own == nil && c.first == root && !c.reads {
 		return nil
 	}
 	return t.share(&c)
 }
 
-// reads reports whether a call chain reads from a file or the network.
-func reads(frames []*Frame) bool {
-	for _, f := range frames {
-		if strings.HasPrefix(f.Func, "internal/poll.(*FD).Read") {
-			return true
-		}
-	}
-	return false
+// polling is the prefix of functions in call chains that read from a file or the network.
+var polling = []string{"internal/poll.(*FD).Read"}
+
+// reach reports whether a name in a call chain begins with one of the prefixes.
+func reach(frames []*Frame, prefixes []string) bool {
+	return slices.ContainsFunc(frames, func(f *Frame) bool { return begins(f.Func, prefixes...) })
 }
 
 // share returns the canonical calls equal to c.
@@ -203,8 +199,7 @@ func isWithin(path, pkg string) bool {
 	return path == pkg || strings.HasPrefix(path, pkg) && path[len(pkg)] == '/'
 }
 
-// role is the classification of a frame by its names. It is computed once for the frames of a trace
-// because there are many rules.
+// role is the classification of a frame by its names, computed once for the frames of a trace.
 type role struct {
 	starter.Role
 	known bool
@@ -222,13 +217,6 @@ func (f *Frame) its() role {
 
 func (f *Frame) pkg() string       { return f.Func[:f.its().Package] }
 func (f *Frame) enclosing() string { return f.Func[:f.its().Enclosing] }
-
-// isAdapter reports whether f only forwards a call.
-func isAdapter(f *Frame) bool { return f.its().Adapter }
-
-// isTransparent reports whether f is not used as a name: it is compiler-generated, belongs to the
-// standard library or gRPC, or is known to start goroutines for others.
-func isTransparent(f *Frame) bool { return f.its().Transparent }
 
 // server describes how the goroutine of a connection or stream is named:
 //
@@ -258,27 +246,11 @@ var servers = []server{
 
 func serverOf(start string) *server {
 	for i := range servers {
-		for _, p := range servers[i].start {
-			if strings.HasPrefix(start, p) {
-				return &servers[i]
-			}
+		if begins(start, servers[i].start...) {
+			return &servers[i]
 		}
 	}
 	return nil
-}
-
-func (s *server) reads(stack *Stack) bool {
-	if s == nil {
-		return reads(stack.Frames)
-	}
-	for _, f := range stack.Frames {
-		for _, p := range s.reading {
-			if strings.HasPrefix(f.Func, p) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // naming is the knowledge of a pass about launchers and names.
@@ -299,24 +271,26 @@ type naming struct {
 	// Of the current generation:
 	number int      // 1 for the first generation, and so on
 	byName []*start // by local number of the start function's name
-	// tracked has a value for each goroutine of a server, by local number; see lookAhead. It is
-	// nil if there are none.
-	tracked []int32
-	// firsts is, by local number of a tracked goroutine, the call chain at the end of what it
-	// did at the beginning of the generation.
-	firsts map[int32]int32
-	// resumes is, by local number of a tracked goroutine, the call chain in which its latest
-	// running interval ended, if it shows a handler, which the next interval then continues.
-	resumes []int32
-	// begins is, by local number of a tracked goroutine, the index in next of its first running
-	// interval + 1; 0 if there is none.
-	begins []int32
+	// tracked describes the goroutines of servers, by local number; nil if there are none.
+	tracked []trackedG
 	// next holds the call chain that names each running interval of the tracked goroutines, in
 	// the order of their beginnings.
 	next    []int32
 	memo    []shown  // by local number of the call chain
 	turned  int      // number of intervals of next that have begun
 	sitesAt []siteAt // by local number of the call chain
+}
+
+// trackedG is the state of lookAhead for a goroutine. −1 means none.
+type trackedG struct {
+	serves bool
+	// first is the call chain at the end of what it did at the beginning of the generation.
+	first int32
+	// resume is the call chain in which its latest running interval ended, if it shows a handler,
+	// which the next interval then continues.
+	resume int32
+	// begin and latest are the indexes in next of its first and latest running interval.
+	begin, latest int32
 }
 
 // siteAt is the place where a go statement, given by its call chain, started goroutines of a start
@@ -335,16 +309,8 @@ type start struct {
 	frame     *Frame
 	server    *server // nil if it is not one of servers
 	class     startClass
-	number    int // of the generation for which class is valid
-	reading   string
-}
-
-// whileReading returns the name of a server goroutine while it reads.
-func (s *start) whileReading() string {
-	if s.reading == "" {
-		s.reading = s.name + reading
-	}
-	return s.reading
+	number    int    // of the generation for which class is valid
+	reading   string // its name while it reads
 }
 
 type callees struct {
@@ -386,7 +352,7 @@ func (n *naming) start(name string) *start {
 	if s == nil {
 		f := &Frame{Func: name}
 		f.role = roleOf(f)
-		s = &start{name: name, kind: kindOf(name), wrapper: symbol.IsWrapper(name, ""), goWrapper: symbol.IsGoWrapper(name), frame: f, server: serverOf(name)}
+		s = &start{name: name, kind: kindOf(name), wrapper: symbol.IsWrapper(name, ""), goWrapper: symbol.IsGoWrapper(name), frame: f, server: serverOf(name), reading: name + reading}
 		n.started[name] = s
 	}
 	return s
@@ -514,7 +480,7 @@ func (n *naming) classOf(s *start) startClass {
 			s.class = serving
 		case s.wrapper, starter.Is(s.name), n.isLauncher(s.name), n.hosts[s.name]:
 			s.class = behind
-		case !isTransparent(s.frame):
+		case !s.frame.its().Transparent:
 			s.class = telling
 		case n.starts[s.name]:
 			s.class = behind
@@ -603,7 +569,7 @@ func (r *replay) prepareNames() {
 	r.byName = cleared(r.byName, len(d.names))
 	r.memo = cleared(r.memo, len(d.stacks))
 	r.sitesAt = cleared(r.sitesAt, len(d.stacks))
-	r.tracked, r.next, r.turned, r.firsts = nil, nil, 0, nil
+	r.tracked, r.next, r.turned = nil, nil, 0
 	for i := range d.gs {
 		l := &d.gs[i]
 		g := r.local[i]
@@ -624,12 +590,9 @@ func (r *replay) prepareNames() {
 			continue
 		case serving:
 			if r.tracked == nil {
-				r.tracked, r.begins, r.resumes = make([]int32, len(d.gs)), make([]int32, len(d.gs)), make([]int32, len(d.gs))
+				r.tracked = make([]trackedG, len(d.gs))
 			}
-			r.tracked[i], r.resumes[i] = noStretch, -1
-			if r.showsHandler(l.stack) {
-				r.resumes[i] = l.stack
-			}
+			r.tracked[i] = trackedG{true, -1, r.handler(l.stack), -1, -1}
 		}
 		r.learnSite(g, st, l)
 	}
@@ -694,7 +657,7 @@ func siteIn(s *Stack, st *start) *Frame {
 	var library *Frame
 	for _, f := range s.Frames {
 		switch {
-		case isTransparent(f) || f.enclosing() == enclosing || pkg != "main" && f.pkg() == pkg:
+		case f.its().Transparent || f.enclosing() == enclosing || pkg != "main" && f.pkg() == pkg:
 		case !f.its().Foreign:
 			return f
 		case library == nil:
@@ -749,7 +712,7 @@ func (r *replay) setName(g *Goroutine, l *localG) bool {
 		case g.start.server == nil:
 			return g.rename(g.Start)
 		}
-		return g.rename(g.start.whileReading())
+		return g.rename(g.start.reading)
 	case g.varies, name == several, name != "" && g.named && name != g.Func:
 		g.varies, g.named = true, true
 		switch {
@@ -837,102 +800,65 @@ func (g *Goroutine) rename(name string) bool {
 	return true
 }
 
-// Values of tracked: 0 for goroutines that are not tracked, noStretch for one that has not run yet,
-// and otherwise inStretch plus the index in next of its latest running interval.
-const (
-	noStretch = 1
-	inStretch = 2
-)
-
 // lookAhead fills in next. The call chain that ends a running interval comes after the interval's
 // beginning, so the records are scanned ahead of the replay.
 func (r *replay) lookAhead() {
 	d := r.d
-	r.firsts = map[int32]int32{}
-	tracked := r.tracked
 	for records := range d.all() {
 		for i := range records {
 			rec := &records[i]
-			switch aheadOf[uint8(rec.head)] {
-			case aheadBegin:
-				if tracked[rec.g] != 0 {
-					if tracked[rec.g] == noStretch {
-						r.begins[rec.g] = int32(len(r.next)) + 1
-					}
-					tracked[rec.g] = int32(len(r.next)) + inStretch
-					r.next = append(r.next, r.resumes[rec.g])
-				}
-			case aheadEnd:
-				if tracked[rec.g] != 0 {
-					r.resumes[rec.g] = -1
-					if r.seen(rec.g, rec.y, true); r.showsHandler(rec.y) {
-						r.resumes[rec.g] = rec.y
-					}
-				}
-			case aheadWake:
-				r.seen(rec.x, rec.y, false)
-			case aheadRange:
+			code := uint8(rec.head)
+			from, to := stepStates(code)
+			switch {
+			case code == codeRangeBegin:
 				if rec.x&1 != 0 {
 					r.seen(rec.g, rec.y, false)
 				}
-			case aheadAux:
+			case code == codeAux:
 				r.seen(d.aux[rec.g].by, d.aux[rec.g].stack, false)
+			case code > codeRangeBegin:
+			case to == Running:
+				if t := &r.tracked[rec.g]; t.serves {
+					t.latest = int32(len(r.next))
+					if t.begin < 0 {
+						t.begin = t.latest
+					}
+					r.next = append(r.next, t.resume)
+				}
+			case from == Running && to != NotExist:
+				if t := &r.tracked[rec.g]; t.serves {
+					r.seen(rec.g, rec.y, true)
+					t.resume = r.handler(rec.y)
+				}
+			case to == Runnable && (from == Waiting || from == NotExist):
+				r.seen(rec.x, rec.y, false)
 			}
 		}
 	}
 }
 
-func (r *replay) showsHandler(stack int32) bool { return stack >= 0 && r.shownIn(stack).name != "" }
+// handler returns the call chain if it shows a handler, else −1.
+func (r *replay) handler(stack int32) int32 {
+	if stack >= 0 && r.shownIn(stack).name != "" {
+		return stack
+	}
+	return -1
+}
 
 // seen notes a call chain of a goroutine's current running interval. The latest one that shows a
 // handler names the interval, otherwise the one at its end, otherwise the first.
 func (r *replay) seen(g, stack int32, end bool) {
-	if g < 0 || stack < 0 || r.tracked[g] == 0 {
+	if g < 0 || stack < 0 || !r.tracked[g].serves {
 		return
 	}
-	at := int32(-1)
-	k := r.tracked[g] - inStretch
-	if k >= 0 {
-		at = r.next[k]
-	} else if first, ok := r.firsts[g]; ok {
-		at = first
+	at := &r.tracked[g].first
+	if k := r.tracked[g].latest; k >= 0 {
+		at = &r.next[k]
 	}
-	switch {
-	case at >= 0 && !r.showsHandler(stack) && (!end || r.showsHandler(at)):
-	case k >= 0:
-		r.next[k] = stack
-	default:
-		r.firsts[g] = stack
+	if *at < 0 || r.handler(stack) >= 0 || end && r.handler(*at) < 0 {
+		*at = stack
 	}
 }
-
-// The meaning of a record for lookAhead.
-const (
-	aheadBegin = 1 + iota // of a running interval
-	aheadEnd
-	aheadWake // of another goroutine, or its creation
-	aheadRange
-	aheadAux
-)
-
-// aheadOf maps record codes to these values.
-var aheadOf = func() (ahead [256]uint8) {
-	for from := range numStates {
-		for to := range numStates {
-			code := stepCode(from, to)
-			switch {
-			case to == Running:
-				ahead[code] = aheadBegin
-			case from == Running && to != NotExist:
-				ahead[code] = aheadEnd
-			case to == Runnable && (from == Waiting || from == NotExist):
-				ahead[code] = aheadWake
-			}
-		}
-	}
-	ahead[codeRangeBegin], ahead[codeAux] = aheadRange, aheadAux
-	return ahead
-}()
 
 // shownIn returns what the call chain with the local number shows.
 func (r *replay) shownIn(stack int32) *shown {
@@ -946,15 +872,15 @@ func (r *replay) shownIn(stack int32) *shown {
 // first names a server goroutine that is new to the replay: by its activity at the beginning of the
 // generation, by where it waits, or by its first activity.
 func (r *replay) first(g *Goroutine, i int32) {
-	if r.tracked == nil || r.tracked[i] == 0 {
+	if r.tracked == nil || !r.tracked[i].serves {
 		return
 	}
-	stack, ok := r.firsts[i]
-	if l := &r.d.gs[i]; !ok {
-		stack = l.stack
+	t, stack := &r.tracked[i], r.d.gs[i].stack
+	if t.first >= 0 {
+		stack = t.first
 	}
-	if k := r.begins[i]; stack < 0 && k > 0 {
-		stack = r.next[k-1]
+	if stack < 0 && t.begin >= 0 {
+		stack = r.next[t.begin]
 	}
 	r.does(g, stack)
 }
@@ -982,10 +908,14 @@ func (r *replay) does(g *Goroutine, stack int32) bool {
 		name = v.own
 	case name == "":
 		if !v.served {
-			v.served, v.reads = true, g.start.server.reads(r.d.stacks[stack])
+			reading := polling
+			if s := g.start.server; s != nil {
+				reading = s.reading
+			}
+			v.served, v.reads = true, reach(r.d.stacks[stack].Frames, reading)
 		}
 		if name = g.Start; v.reads {
-			name = g.start.whileReading()
+			name = g.start.reading
 		}
 	}
 	return g.rename(name)

@@ -8,9 +8,10 @@ import "time"
 //
 // Times never decrease from call to call.
 type Observer interface {
-	// Begin is called first, with the first instant of the trace. Then each goroutine that
-	// already existed is shown by a Transition from Unknown.
-	Begin(*Begin)
+	// Begin is called first, with the first instant of the trace and the version of its format:
+	// 22 for Go 1.22. Then each goroutine that already existed is shown by a Transition from
+	// Unknown.
+	Begin(t Time, version int)
 	// Transition: a goroutine changed its state; the interval of the old state is complete.
 	Transition(*Transition)
 	// Named: a goroutine that was already shown got its name (Goroutine.Func) or a better one.
@@ -20,23 +21,31 @@ type Observer interface {
 	Label(*Goroutine, Time)
 	// Range: a range of the runtime began or ended: a mark phase, a sweep, a mark assist or a
 	// stop-the-world.
-	Range(*Range)
+	Range(*Span)
 	// Region: a user region began or ended. Goroutine.Regions has already changed.
-	Region(*RegionEvent)
-	// Task: a user task began or ended.
-	Task(*Task)
+	Region(*Span)
+	// Task: a user task (runtime/trace.NewTask) began or ended.
+	Task(*Span)
 	// Log: the program called runtime/trace.Log.
 	Log(*Log)
-	// Metric: a metric of the runtime changed.
-	Metric(*Metric)
+	// Metric: a metric, named as in runtime/metrics, has a new value. If stopped, the clock is
+	// stopped at this time: see [Part].
+	Metric(t Time, name string, value uint64, stopped bool)
 	// Sample: a sample of the CPU profiler.
 	Sample(*Sample)
-	// Clock relates the clock of the trace to others, once per generation (Go 1.25 and later).
-	Clock(*Clock)
-	// Gap: nothing is known about an interval of time. Only a [Stream] has gaps.
-	Gap(*Gap)
-	// End is called last, after each live goroutine was shown by a Transition to Unknown.
-	End(*End)
+	// Clock relates the clock of the trace to the monotonic clock of the operating system, in
+	// ns, and to wall time, once per generation (Go 1.25 and later).
+	Clock(t Time, mono uint64, wall time.Time)
+	// Gap: a live trace has no data between two times, because whole generations were dropped
+	// or because no trace was running. Only a [Stream] has gaps. Before the call, each live
+	// goroutine is shown by a Transition to Unknown at from. After it, those that still exist
+	// are shown by a Transition from Unknown at to, as at the beginning of a trace: with a new
+	// Index and a new *Goroutine, but with the same name and creator. Open ranges, regions and
+	// tasks are discarded without an end.
+	Gap(from, to Time)
+	// End is called last, with the last instant of the trace, after each live goroutine was
+	// shown by a Transition to Unknown.
+	End(Time)
 }
 
 // Base is an Observer that ignores everything. It is meant to be embedded.
@@ -45,47 +54,25 @@ type Base struct{}
 var _ Observer = Base{}
 
 // The methods of Base do nothing.
-func (Base) Begin(*Begin)           {}
-func (Base) Transition(*Transition) {}
-func (Base) Named(*Goroutine, Time) {}
-func (Base) Label(*Goroutine, Time) {}
-func (Base) Range(*Range)           {}
-func (Base) Region(*RegionEvent)    {}
-func (Base) Task(*Task)             {}
-func (Base) Log(*Log)               {}
-func (Base) Metric(*Metric)         {}
-func (Base) Sample(*Sample)         {}
-func (Base) Clock(*Clock)           {}
-func (Base) Gap(*Gap)               {}
-func (Base) End(*End)               {}
+func (Base) Begin(Time, int)                   {}
+func (Base) Transition(*Transition)            {}
+func (Base) Named(*Goroutine, Time)            {}
+func (Base) Label(*Goroutine, Time)            {}
+func (Base) Range(*Span)                       {}
+func (Base) Region(*Span)                      {}
+func (Base) Task(*Span)                        {}
+func (Base) Log(*Log)                          {}
+func (Base) Metric(Time, string, uint64, bool) {}
+func (Base) Sample(*Sample)                    {}
+func (Base) Clock(Time, uint64, time.Time)     {}
+func (Base) Gap(from, to Time)                 {}
+func (Base) End(Time)                          {}
 
-// Begin is the first instant of a trace.
-type Begin struct {
-	Time Time
-	// Version is the version of the trace format: 22 for Go 1.22.
-	Version int
-}
-
-// End is the last instant of a trace.
-type End struct {
-	Time Time
-}
-
-// Gap is an interval of a live trace without data, because whole generations were dropped or
-// because no trace was running. Before it, each live goroutine is shown by a Transition to Unknown
-// at From. After it, those that still exist are shown by a Transition from Unknown at To, as at the
-// beginning of a trace: with a new Index and a new *Goroutine, but with the same name and creator.
-// Open ranges, regions and tasks are discarded without an end.
-type Gap struct {
-	From, To    Time
-	Generations int   // dropped
-	Bytes       int64 // of these generations
-}
-
-// Interval is an interval of time that a goroutine spent in one state.
-type Interval struct {
+// Transition is a change of a goroutine to the state To. It completes the interval of time that the
+// goroutine spent in State. The state of G is already To.
+type Transition struct {
 	G          *Goroutine
-	State      State
+	State, To  State
 	Start, End Time
 	// Wait is what the goroutine waited for in the states Waiting, SyscallBlocked and Syscall;
 	// for Runnable, it is what it waited for before it became ready.
@@ -107,51 +94,33 @@ type Interval struct {
 	Proc   int32
 }
 
-// Transition is a change of a goroutine from the state of its Interval, which ends here, to the
-// state To. The state of G is already To.
-type Transition struct {
-	Interval
-	To State
-}
-
 // MarkPhase is the name of the range between the two pauses of a garbage collection.
 const MarkPhase = "GC concurrent mark phase"
 
-// Range is the beginning or the end of a range of the runtime.
-type Range struct {
+// Span is the beginning or the end of a range of the runtime, a user region or a user task.
+type Span struct {
 	Time  Time
-	Name  string // such as "GC mark assist" or "stop-the-world (GC sweep termination)"
 	Begin bool
-	Start Time // when the range began; the beginning of the trace if the range is older
-	// OfG: the range belongs to G. Otherwise, G is the executing goroutine, or nil, and the range
-	// belongs to the P, or to the whole program if Proc is −1.
-	OfG   bool
+	// Start is when it began. If it is older than the trace, that is the beginning of the trace
+	// for a range, and otherwise 0.
+	Start Time
+	// Name is the name of a range, such as "GC mark assist" or "stop-the-world (GC sweep
+	// termination)", or the type of a region or task: "" at the end of a task that began before
+	// the trace.
+	Name string
+	// G is the executing goroutine, or nil.
 	G     *Goroutine
-	Proc  int32
-	Stack *Stack // where a range of a goroutine began, or nil
-	// Stopped: the clock is stopped at this time. See [Part].
-	Stopped bool
-}
+	Stack *Stack // nil if unknown; of a range of a goroutine, where it began
 
-// RegionEvent is the beginning or the end of a user region.
-type RegionEvent struct {
-	Time   Time
-	G      *Goroutine
-	Region Region // Start is 0 at the end of a region that began before the trace
-	Begin  bool
-	Stack  *Stack
-}
-
-// Task is the beginning or the end of a user task (runtime/trace.NewTask).
-type Task struct {
-	Time     Time
-	G        *Goroutine
-	ID       uint64
-	ParentID uint64 // 0 if there is none or it is unknown
-	Type     string // "" at the end of a task that began before the trace
-	Begin    bool
-	Start    Time // 0 if the task began before the trace
-	Stack    *Stack
+	// OfG: a range belongs to G. Otherwise, it belongs to the P, or to the whole program if Proc
+	// is −1. Stopped: the clock is stopped at this time; see [Part].
+	OfG, Stopped bool
+	Proc         int32
+	// TaskID is the ID of a task, or of the task of a region; Task is the type of the latter, ""
+	// if there is none or it is unknown. ParentID is that of a task, 0 if there is none or it is
+	// unknown.
+	TaskID, ParentID uint64
+	Task             string
 }
 
 // Log is a message of runtime/trace.Log.
@@ -163,15 +132,6 @@ type Log struct {
 	Stack             *Stack
 }
 
-// Metric is a new value of a metric, named as in runtime/metrics.
-type Metric struct {
-	Time  Time
-	Name  string
-	Value uint64
-	// Stopped: the clock is stopped at this time. See [Part].
-	Stopped bool
-}
-
 // Sample is a sample of the CPU profiler. It may slightly contradict the
 // states around it.
 type Sample struct {
@@ -180,11 +140,4 @@ type Sample struct {
 	Thread int64      // −1 if unknown
 	Proc   int32      // −1 if unknown
 	Stack  *Stack
-}
-
-// Clock is a near-simultaneous reading of three clocks.
-type Clock struct {
-	Trace Time
-	Mono  uint64 // ns, the monotonic clock of the operating system
-	Wall  time.Time
 }

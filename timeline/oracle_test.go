@@ -210,7 +210,7 @@ func (ty *tally) Transition(tr *Transition) {
 	}
 }
 
-func (ty *tally) Range(r *Range) {
+func (ty *tally) Range(r *Span) {
 	if !r.OfG {
 		return
 	}
@@ -225,13 +225,13 @@ func (ty *tally) Range(r *Range) {
 	}
 }
 
-func (ty *tally) Task(k *Task) {
+func (ty *tally) Task(k *Span) {
 	if k.Begin {
 		ty.tasks++
 	}
 }
 
-func (ty *tally) End(e *End) { ty.end = e.Time }
+func (ty *tally) End(t Time) { ty.end = t }
 
 // expect converts the result of our pass for a goroutine into the oracle's conventions.
 func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
@@ -365,7 +365,7 @@ func (o *oracleG) diff(e *oracleG, slack int64) string {
 // readWhole decodes a whole trace with one Reader.
 func readWhole(t *testing.T, data []byte, observers ...Observer) *Info {
 	t.Helper()
-	p, err := open(t.Context(), bytes.NewReader(data), Options{}, anyFormat(), observers)
+	p, err := open(t.Context(), bytes.NewReader(data), Options{}, anyFormat(), 0, observers)
 	if err == nil {
 		p.in.whole = bytes.NewReader(data[headerSize:])
 		err = p.all()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,7 @@ import (
 // chains within the part, but have no creator, and their open regions, tasks and labels are
 // unknown. A note in Info states that. Traces before Go 1.22 are decoded as a whole.
 type Part struct {
-	// From and To bound the part by time, relative to the beginning of the trace, which [Begin]
+	// From and To bound the part by time, relative to the beginning of the trace, which Observer.Begin
 	// still reports. The part consists of the generations with a time between them. A To of 0
 	// is the end. With During, the whole trace is decoded, and the clock is stopped outside From
 	// and To.
@@ -69,7 +68,10 @@ type selector struct {
 // next returns the next generation of the part, or io.EOF.
 func (s *selector) next() (*generation, error) {
 	for {
-		g, err := s.take()
+		g, err := s.ahead, s.err
+		if s.ahead = nil; g == nil && err == nil {
+			g, err = s.cut.next()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -83,29 +85,18 @@ func (s *selector) next() (*generation, error) {
 		if s.known && s.part.To > 0 && g.index > 1 && timeOf(g.first, g.frequency) >= s.origin+Time(s.part.To) {
 			return nil, io.EOF
 		}
-		if g.index < s.part.First || s.known && s.part.From > 0 && s.before() {
+		if s.births != nil && (g.index < s.part.First || s.known && s.part.From > 0 && s.before()) {
 			s.skipped++
 			s.births.add(s.scan(g))
 			continue
 		}
-		if g.skipped = s.skipped; s.births != nil {
-			g.births, s.births = s.births, nil
-		}
+		g.skipped, g.births, s.births = s.skipped, s.births, nil
 		if s.known && s.part.From > 0 {
 			g.origin = s.origin
 		}
 		g.scan = nil
 		return g, nil
 	}
-}
-
-// take returns the next generation of the trace.
-func (s *selector) take() (g *generation, err error) {
-	if s.ahead != nil || s.err != nil {
-		g, err, s.ahead = s.ahead, s.err, nil
-		return g, err
-	}
-	return s.cut.next()
 }
 
 // before reports whether the part begins after the current generation: in the next one, which must
@@ -128,8 +119,8 @@ func (s *selector) scan(g *generation) *birthScan {
 
 // begin returns the time of the first event of the generation that is not a status.
 func (s *selector) begin(g *generation) (first Time, ok bool) {
-	at := s.scan(g).first
-	return timeOf(at, g.frequency), at != math.MaxUint64 && g.frequency != 0
+	first = s.scan(g).first
+	return first, first != never && g.frequency != 0
 }
 
 // timeOf converts clock units of the trace in the same way as the Reader.
@@ -168,39 +159,37 @@ type during struct {
 	outside     bool
 }
 
-type duringKind uint8
+type duringKind int
 
 const (
 	duringRegion duringKind = iota
 	duringTask
-	duringMark
 	duringMarkers
+	duringMark
 )
+
+// duringKinds holds, for each kind of During, its prefix, and in words one of what it selects and
+// all of them.
+var duringKinds = [...][3]string{
+	duringRegion: {"region", "region", "regions"}, duringTask: {"task", "task", "tasks"},
+	duringMarkers: {"marker", "message", "messages of trace.Log"}, duringMark: {"gc", "cycle", "cycles"},
+}
 
 // parseDuring parses Part.During.
 func parseDuring(s string) (d during, err error) {
 	kind, name, named := strings.Cut(s, ":")
-	d.name = name
-	switch kind {
-	case "region":
-		d.kind = duringRegion
-	case "task":
-		d.kind = duringTask
-	case "marker":
-		d.kind = duringMarkers
-		d.name, d.until, _ = strings.Cut(name, "..")
-	case "gc":
-		d.kind = duringMark
-		if named {
-			if d.cycle, err = strconv.Atoi(name); err != nil || d.cycle < 1 {
-				return d, fmt.Errorf("want gc or gc:N, with N from 1, not %q", s)
-			}
-		}
-		return d, nil
-	default:
+	d.name, d.kind = name, duringKind(slices.IndexFunc(duringKinds[:], func(k [3]string) bool { return k[0] == kind }))
+	switch {
+	case d.kind < 0:
 		return d, fmt.Errorf("want region:NAME, task:TYPE, gc, gc:N or marker:A..B, not %q", s)
+	case d.kind == duringMark && named:
+		if d.cycle, err = strconv.Atoi(name); err != nil || d.cycle < 1 {
+			return d, fmt.Errorf("want gc or gc:N, with N from 1, not %q", s)
+		}
+	case d.kind == duringMarkers:
+		d.name, d.until, _ = strings.Cut(name, "..")
 	}
-	if d.name == "" {
+	if d.name == "" && d.kind != duringMark {
 		return d, fmt.Errorf("%q names no %s", s, kind)
 	}
 	return d, nil
@@ -208,26 +197,25 @@ func parseDuring(s string) (d during, err error) {
 
 // String describes d in words, such as "during region checkout".
 func (d during) String() string {
-	s := "during"
-	if d.outside {
-		s = "outside of"
-	}
+	what := "the marking of the collector"
 	switch {
-	case d.kind == duringRegion:
-		return s + " region " + d.name
-	case d.kind == duringTask:
-		return s + " task " + d.name
-	case d.kind == duringMarkers && d.until == "":
-		return s + " the time from marker " + d.name + " on"
 	case d.kind == duringMarkers:
-		return s + " the time from marker " + d.name + " to marker " + d.until
+		if what = "the time from marker " + d.name + " on"; d.until != "" {
+			what = "the time from marker " + d.name + " to marker " + d.until
+		}
+	case d.kind != duringMark:
+		what = duringKinds[d.kind][1] + " " + d.name
 	case d.cycle > 0:
-		return fmt.Sprintf("%s cycle %d of the collector", s, d.cycle)
+		what = fmt.Sprintf("cycle %d of the collector", d.cycle)
 	}
-	return s + " the marking of the collector"
+	if d.outside {
+		return "outside of " + what
+	}
+	return "during " + what
 }
 
-// gate stops the clock of a replay outside Part.During, From and To. It records what was seen.
+// gate stops the clock of a replay outside Part.During, From and To. It records what was seen. A
+// nil gate never stops the clock.
 type gate struct {
 	during
 	part      Part
@@ -260,6 +248,9 @@ func (g *gate) again() *gate {
 	fresh, _ := newGate(g.part)
 	return fresh
 }
+
+// is reports whether the gate depends on events of a kind.
+func (g *gate) is(kind duringKind) bool { return g != nil && g.kind == kind }
 
 // begin is called with the beginning of the trace.
 func (g *gate) begin(t Time) {
@@ -319,15 +310,15 @@ func (g *gate) sees(name string) {
 	}
 }
 
-// spans opens or closes a region or task; known is whether its beginning is known.
-func (g *gate) spans(kind duringKind, name string, begin, known bool) {
-	if g == nil || g.kind != kind {
+// spans opens or closes a region or task.
+func (g *gate) spans(kind duringKind, e *Span) {
+	if !g.is(kind) {
 		return
 	}
-	switch g.sees(name); {
-	case name != g.name:
-	case begin || known:
-		g.turn(begin)
+	switch g.sees(e.Name); {
+	case e.Name != g.name:
+	case e.Begin || e.Start != 0:
+		g.turn(e.Begin)
 	default:
 		g.unknown++
 	}
@@ -335,7 +326,7 @@ func (g *gate) spans(kind duringKind, name string, begin, known bool) {
 
 // exits closes the regions of a goroutine that exits, which does not end them itself.
 func (g *gate) exits(of *Goroutine) {
-	if g == nil || g.kind != duringRegion {
+	if !g.is(duringRegion) {
 		return
 	}
 	for _, region := range of.Regions() {
@@ -345,8 +336,8 @@ func (g *gate) exits(of *Goroutine) {
 	}
 }
 
-func (g *gate) phase(e *Range) {
-	if g == nil || g.kind != duringMark || e.Name != MarkPhase {
+func (g *gate) phase(e *Span) {
+	if !g.is(duringMark) || e.Name != MarkPhase {
 		return
 	}
 	if e.Begin {
@@ -358,7 +349,7 @@ func (g *gate) phase(e *Range) {
 }
 
 func (g *gate) log(e *Log) {
-	if g == nil || g.kind != duringMarkers {
+	if !g.is(duringMarkers) {
 		return
 	}
 	g.sees(e.Message)
@@ -381,33 +372,25 @@ func (g *gate) missing() error {
 		return nil
 	case g.found:
 		return fmt.Errorf("nothing is left: no time %s is in the requested time", g.during)
-	}
-	what, all := "", ""
-	switch g.kind {
-	case duringRegion:
-		what, all = "region "+strconv.Quote(g.name), "regions"
-	case duringTask:
-		what, all = "task "+strconv.Quote(g.name), "tasks"
-	case duringMarkers:
-		what, all = "message "+strconv.Quote(g.name), "messages of trace.Log"
-	case duringMark:
-		if g.cycle > g.cycles && g.cycles > 0 {
-			return fmt.Errorf("the trace has no cycle %d of the collector, but %s", g.cycle, format.Plural(g.cycles, "cycle", "cycles"))
-		}
+	case g.kind == duringMark && g.cycles > 0:
+		return fmt.Errorf("the trace has no cycle %d of the collector, but %s", g.cycle, format.Plural(g.cycles, "cycle", "cycles"))
+	case g.kind == duringMark:
 		return errors.New("the collector does not mark in the trace")
 	}
-	if g.unknown > 0 {
+	what, all := duringKinds[g.kind][1]+" "+strconv.Quote(g.name), duringKinds[g.kind][2]
+	switch {
+	case g.unknown > 0:
 		return fmt.Errorf("the trace has only the end of %s, so it is not known when it began", what)
-	}
-	if len(g.seen) == 0 {
+	case len(g.seen) == 0:
 		return fmt.Errorf("the trace has no %s, and no other %s", what, all)
 	}
-	names, more := g.seen, ""
-	if len(names) > mostSeen {
-		names, more = names[:mostSeen], " and others"
+	var names []string
+	for _, name := range g.seen[:min(len(g.seen), mostSeen)] {
+		names = append(names, strconv.Quote(name))
 	}
-	for i := range names {
-		names[i] = strconv.Quote(names[i])
+	more := ""
+	if len(g.seen) > mostSeen {
+		more = " and others"
 	}
 	return fmt.Errorf("the trace has no %s; its %s are %s%s", what, all, strings.Join(names, ", "), more)
 }

@@ -201,19 +201,21 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 // describes the place and the extent of the loss. If nothing could be read, Read calls no method of
 // an observer.
 func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) (*Info, error) {
-	p, err := open(ctx, r, opt, anyFormat(), observers)
-	if p.in != nil {
-		defer p.in.close()
+	return read(ctx, r, opt, anyFormat(), 0, observers)
+}
+
+// read is Read for observers that are attached at a time; 0 is the beginning.
+func read(ctx context.Context, r io.Reader, opt Options, formats formats, from Time, observers []Observer) (*Info, error) {
+	p, err := open(ctx, r, opt, formats, from, observers)
+	defer p.in.close()
+	if err == nil {
+		err = p.all()
 	}
-	if err != nil {
-		return &p.replay.info, err
-	}
-	err = p.all()
 	return &p.replay.info, err
 }
 
 // open begins a pass.
-func open(ctx context.Context, r io.Reader, opt Options, formats formats, observers []Observer) (*pass, error) {
+func open(ctx context.Context, r io.Reader, opt Options, formats formats, from Time, observers []Observer) (*pass, error) {
 	in, err := openInput(r, formats)
 	p := &pass{ctx: ctx, opt: opt, in: in, other: formats.other, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
 	if s, ok := in.source.(*streamSource); ok {
@@ -224,7 +226,7 @@ func open(ctx context.Context, r io.Reader, opt Options, formats formats, observ
 	p.replay.gate, err = gate, cmp.Or(err, gerr)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1
-	p.joinAt(0, observers)
+	p.joinAt(from, observers)
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
 	if err != nil {
 		p.replay.info = Info{Size: in.size}
@@ -256,8 +258,8 @@ func (p *pass) all() error {
 	return err
 }
 
-// pass reads one trace: a producer cuts it, workers decode generations concurrently, and the
-// calling goroutine replays them in order.
+// pass reads one trace: it cuts the trace into generations in order, decodes them concurrently, and
+// replays them in order.
 type pass struct {
 	ctx    context.Context
 	opt    Options
@@ -266,7 +268,6 @@ type pass struct {
 	sides
 	meter  *memory.Meter
 	keep   func(*decoded) bool // takes over a replayed generation for a second pass; may be nil
-	orphan *generation         // cut, but not queued
 	other  decodeFunc          // see formats
 	sel    *selector
 	expect atomic.Int64 // goroutines of the generation that was decoded last
@@ -274,7 +275,8 @@ type pass struct {
 
 // job is a generation on its way through the pass.
 type job struct {
-	gen *generation
+	cut chan struct{} // closed when gen is known
+	gen *generation   // nil at the end of the trace
 	d   chan *decoded
 }
 
@@ -294,105 +296,67 @@ func (p *pass) run() error {
 		part.From, part.To = 0, 0 // the gate cuts the time
 	}
 	p.sel = &selector{part: part, cut: &cutter{src: p.in.source, scanner: scanner{version: p.in.version}, pos: max(headerSize, p.opt.start)}, births: births{}, stacks: p.stacks}
-	cut := p.sel
-	left, err := p.sideBySide(cut)
-	if left == nil || err != nil {
-		return err
-	}
-	for {
-		var g *generation
-		if len(left) > 0 {
-			g, left = left[0], left[1:]
-		} else if g, err = cut.next(); err != nil {
-			return nil
-		}
-		d := p.decode(p.ctx, g)
-		if err := p.ctx.Err(); err != nil {
-			return context.Cause(p.ctx)
-		}
-		if err := p.consume(g, d); err != nil {
-			return err
-		}
-	}
-}
-
-// sideBySide decodes generations concurrently and replays them in order. If memory becomes scarce,
-// it stops and returns the generations that were cut but not replayed: a non-nil slice, even if it
-// is empty.
-func (p *pass) sideBySide(cut *selector) (left []*generation, err error) {
 	ctx, cancel := context.WithCancel(p.ctx)
-	jobs := make(chan job, p.workers())
-	// A token is held from the cut to the end of the replay, to bound the memory.
-	tokens := make(chan struct{}, p.workers())
-	produced := make(chan struct{})
-	background.Go(func() {
-		defer close(produced)
-		defer close(jobs)
-		p.produce(ctx, cut, jobs, tokens)
-	})
-	stop := sync.OnceFunc(func() {
-		cancel()
-		for j := range jobs {
-			(<-j.d).release()
-			left = append(left, j.gen)
-		}
-		<-produced
-		if p.orphan != nil {
-			left = append(left, p.orphan)
-		}
-	})
-	defer stop()
-	scarce := false
+	workers := p.workers()
+	var jobs []*job
+	var left []*generation // to decode again, one at a time
+	// relieve releases the generations that are not yet replayed if memory becomes scarce.
 	relieve := sync.OnceFunc(func() {
-		scarce = true
-		stop()
+		cancel()
+		for _, j := range jobs {
+			if (<-j.d).release(); j.gen != nil {
+				left = append(left, j.gen)
+			}
+		}
+		jobs, workers, ctx = nil, 1, p.ctx
 	})
+	defer relieve()
 	p.relieveBy(relieve)
 	defer p.relieveBy(nil)
-	for j := range jobs {
-		d := <-j.d
-		if err := p.ctx.Err(); err != nil {
-			return nil, context.Cause(p.ctx)
+	ended := false
+	cut := func() (g *generation) {
+		if len(left) > 0 {
+			g, left = left[0], left[1:]
+		} else if !ended {
+			var err error
+			g, err = p.sel.next()
+			ended = err != nil
 		}
-		if errors.Is(d.err, ErrMemory) && p.workers() > 1 {
+		return g
+	}
+	last := make(chan struct{}) // closed when the latest generation is cut
+	close(last)
+	for {
+		for len(jobs) < workers {
+			ctx, before, j := ctx, last, &job{cut: make(chan struct{}), d: make(chan *decoded, 1)}
+			jobs, last = append(jobs, j), j.cut
+			background.Go(func() {
+				<-before
+				j.gen = cut()
+				close(j.cut)
+				if j.gen == nil {
+					j.d <- &decoded{}
+					return
+				}
+				j.d <- p.decode(ctx, j.gen)
+			})
+		}
+		j := jobs[0]
+		d := <-j.d
+		jobs = jobs[1:]
+		switch {
+		case p.ctx.Err() != nil:
+			return context.Cause(p.ctx)
+		case j.gen == nil:
+			return nil
+		case errors.Is(d.err, ErrMemory) && workers > 1:
 			d.release()
-			stop()
-			return append([]*generation{j.gen}, left...), nil
+			relieve()
+			left = append([]*generation{j.gen}, left...)
+			continue
 		}
 		if err := p.consume(j.gen, d); err != nil {
-			return nil, err
-		}
-		if scarce {
-			return append([]*generation{}, left...), nil
-		}
-		<-tokens
-	}
-	if err := p.ctx.Err(); err != nil {
-		return nil, context.Cause(p.ctx)
-	}
-	return nil, nil
-}
-
-// produce cuts generations and starts their decoding.
-func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, tokens chan struct{}) {
-	for {
-		select {
-		case tokens <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		g, err := cut.next()
-		if err != nil {
-			return
-		}
-		j := job{gen: g, d: make(chan *decoded, 1)}
-		background.Go(func() { j.d <- p.decode(ctx, g) })
-		select {
-		case jobs <- j:
-		case <-ctx.Done():
-			(<-j.d).release()
-			p.orphan = g
-			return
+			return err
 		}
 	}
 }
@@ -430,7 +394,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		}
 	}
 	if err != nil && g.last && p.in.source != nil {
-		if s := p.salvage(g); s != nil && s.events > d.events {
+		if s := p.salvage(g); s != nil && (!d.hasReal || s.until > d.lastReal) {
 			d.release()
 			d = s
 		}

@@ -69,10 +69,6 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 			d.err = rd.ctx.Err()
 			return d
 		}
-		if rd.limit != 0 && Time(ev.Time()) > rd.limit {
-			d.past = true
-			return d
-		}
 		c.event(&ev)
 	}
 }
@@ -189,9 +185,9 @@ func (c *readerCursor) event(ev *trace.Event) {
 		c.rangeEvent(ev, codeRangeEnd)
 	case trace.EventTaskBegin, trace.EventTaskEnd:
 		t := ev.Task()
-		a := aux{kind: auxTaskBegin, name: t.Type, id: uint64(t.ID), parent: uint64(t.Parent)}
-		if t.Parent == trace.NoTask {
-			a.parent = 0
+		a := aux{kind: auxTaskBegin, name: t.Type, id: uint64(t.ID)}
+		if t.Parent != trace.NoTask {
+			a.parent = uint64(t.Parent)
 		}
 		if ev.Kind() == trace.EventTaskEnd {
 			a.kind = auxTaskEnd

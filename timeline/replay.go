@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,19 +10,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// The replay is the state machine behind every analysis. It processes the generations in order. For
-// each generation, it
+// The replay is the state machine behind every analysis. For each generation, in order, it
 //
 //  1. Finds or creates the goroutine of every local number. A goroutine seen for the first time was
 //     in the state of its status since the beginning of the generation: the runtime writes statuses
-//     lazily, just before the first event of a goroutine, so nothing happened to it earlier. In
-//     the first generation, these are the states at the first instant of the trace.
+//     lazily, just before the first event of a goroutine.
 //  2. Names the goroutines that the generation can name, before any interval is shown.
 //  3. Replays the records: each ends an interval of one goroutine and begins the next. A system
 //     call keeps its P until that P goes idle; then the interval is split into one with and one
 //     without P.
-//  4. Carries open state (states, block stacks, ranges, regions, tasks) into the next generation.
-//     The statuses of that generation repeat known states and change nothing.
+//  4. Carries open state (states, block stacks, ranges, regions, tasks) into the next generation,
+//     whose statuses repeat known states and change nothing.
 //
 // At the end, every live goroutine changes to Unknown.
 
@@ -59,9 +58,8 @@ type replay struct {
 	reasons []reasonKind // by local number of the reason
 	d       *decoded
 	// Arguments of observers, kept here to avoid allocations.
-	tr          Transition
-	shownRange  Range
-	shownMetric Metric
+	tr   Transition
+	span Span
 
 	info Info
 
@@ -119,24 +117,17 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 	}
 }
 
-// generation replays one generation. If r.until is not 0, later events are dropped.
+// generation replays one generation.
 func (r *replay) generation(d *decoded) {
 	if len(d.gs) == 0 && len(d.chunks) == 0 {
 		return
 	}
-	start := d.base
-	if d.hasReal {
-		start = d.firstReal
-	}
-	if r.until != 0 {
-		start = min(start, r.until)
+	start, until := d.start(), cmp.Or(d.until, r.until)
+	if until != 0 {
+		start = min(start, until)
 	}
 	if !r.begun {
-		if r.origin != 0 {
-			r.begin(min(r.origin, start))
-		} else {
-			r.begin(start)
-		}
+		r.begin(min(cmp.Or(r.origin, start), start))
 		r.now = start
 	}
 	r.d = d
@@ -161,7 +152,7 @@ replaying:
 			}
 			rec := &records[i]
 			t += Time(rec.head >> 8)
-			if t > r.until && r.until != 0 {
+			if t > until && until != 0 {
 				break replaying
 			}
 			if t >= from {
@@ -193,8 +184,8 @@ replaying:
 	r.info.Events += int64(d.events)
 	r.info.Generations++
 	if d.hasReal {
-		if r.until != 0 && (d.past || d.lastReal > r.until) {
-			d.lastReal = r.until
+		if until != 0 {
+			d.lastReal = min(d.lastReal, until)
 		}
 		r.advance(d.lastReal) // the last event may be the start or stop of a P
 		r.info.End = max(r.info.End, r.now)
@@ -209,10 +200,9 @@ func (r *replay) note(s string) {
 	}
 }
 
-// tick moves the clock of the pass to t. Generations overlap very little, because their real events
-// are separated by barriers in the runtime. However, if the operating system preempts a thread
-// while it writes the last event of a generation, that event can be milliseconds late, and events
-// of other threads during that time belong to the next generation.
+// tick moves the clock of the pass to t. Generations overlap very little. However, if the operating
+// system preempts a thread while it writes the last event of a generation, that event can be
+// milliseconds late.
 func (r *replay) tick(t Time) Time {
 	if t-r.skipped < r.now {
 		r.info.Reordered++
@@ -236,9 +226,8 @@ func (r *replay) begin(t Time) {
 	r.begun, r.now = true, t
 	r.info.Start, r.info.End = t, t
 	r.gate.begin(t)
-	b := &Begin{Time: t, Version: r.version}
 	for _, o := range r.observers {
-		o.Begin(b)
+		o.Begin(t, r.version)
 	}
 }
 
@@ -274,9 +263,9 @@ func (r *replay) enter(t Time) {
 		}
 		r.local[i] = r.appear(int32(i), t)
 	}
-	for _, i := range slices.Sorted(maps.Keys(r.firsts)) {
-		if g := r.local[i]; g != nil {
-			r.turn(g, r.firsts[i], t)
+	for i := range r.tracked {
+		if g := r.local[i]; g != nil && r.tracked[i].serves {
+			r.turn(g, r.tracked[i].first, t)
 		}
 	}
 }
@@ -332,7 +321,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 	}
 	r.change(g, &cur, nil, nil)
 	if l.assist {
-		r.showRange(&Range{Time: t, Start: t, Name: assistRange, Begin: true, OfG: true, G: g, Proc: -1})
+		r.showRange(&Span{Time: t, Start: t, Name: assistRange, Begin: true, OfG: true, G: g, Proc: -1})
 	}
 	return g
 }
@@ -419,7 +408,7 @@ func (r *replay) step(rec *record, t Time) {
 	switch to {
 	case Running:
 		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
-		if r.tracked != nil && r.tracked[rec.g] != 0 {
+		if r.tracked != nil && r.tracked[rec.g].serves {
 			r.turn(g, r.next[r.turned], t)
 			r.turned++
 		}
@@ -453,7 +442,12 @@ func (r *replay) step(rec *record, t Time) {
 			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 		}
 	case Syscall:
-		r.enterSyscall(rec, from, g, &cur)
+		if cur.wait = WaitSyscall; from == Running {
+			cur.thread, cur.proc, cur.stack = old.thread, old.proc, r.stackAt(rec.y)
+		} else {
+			cur.thread, cur.proc = r.threadAt(rec.x), rec.y
+		}
+		r.placeSyscall(g, &cur)
 	}
 	if old.state == Syscall || old.state == InC {
 		r.dropProc(old.proc, g)
@@ -468,7 +462,7 @@ func (r *replay) step(rec *record, t Time) {
 	switch {
 	case to == NotExist:
 		r.exit(rec.g, g)
-	case from == Running && r.tracked != nil && r.tracked[rec.g] != 0:
+	case from == Running && r.tracked != nil && r.tracked[rec.g].serves:
 		r.turn(g, rec.y, t) // it waits where the interval ended
 	}
 }
@@ -504,19 +498,8 @@ func (r *replay) block(rec *record) (reason *string, w Wait, s *Stack) {
 	return &r.d.reasons[rec.x], w, s
 }
 
-func (r *replay) enterSyscall(rec *record, from State, g *Goroutine, cur *interval) {
-	cur.wait = WaitSyscall
-	if from == Running {
-		cur.thread, cur.proc, cur.stack = g.cur.thread, g.cur.proc, r.stackAt(rec.y)
-	} else {
-		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
-	}
-	r.placeSyscall(g, cur)
-}
-
-// birth adds the goroutine of a creation event. Without a creation event (created is false), it
-// adds a goroutine that an event mentions without a preceding status, which does not happen in a
-// well-formed trace.
+// birth adds the goroutine of a creation event or, in a damaged trace, one that an event mentions
+// without a preceding status.
 func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	l := &r.d.gs[rec.g]
 	if old := r.gs[l.id]; old != nil {
@@ -608,18 +591,15 @@ func (r *replay) end() {
 	if r.from != never {
 		r.join(r.now)
 	}
-	for _, g := range r.living() {
-		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
-	}
+	r.closeAll()
 	r.note(r.info.NoteC())
 	r.note(r.noteUnplaced())
 	if r.gate != nil {
 		r.note(r.gate.note(r.now-r.info.Start, r.skipped))
 	}
 	r.note(r.renamed.note(r.info.Start))
-	e := &End{Time: r.now}
 	for _, o := range r.observers {
-		o.End(e)
+		o.End(r.now)
 	}
 }
 
@@ -686,27 +666,20 @@ func (r *replay) dropProc(p int32, g *Goroutine) {
 
 // gap shows that generations are missing before d, or that no trace was running. Every live
 // goroutine changes to Unknown now; those that d contains come back.
-func (r *replay) gap(d *decoded, g *Gap) {
-	to := d.base
-	if d.hasReal {
-		to = d.firstReal
-	}
-	g.From, g.To = r.now, max(r.now, to)
+func (r *replay) gap(d *decoded) {
+	from := r.now
 	r.leave()
-	r.now = g.To
+	r.now = max(from, d.start())
 	for _, o := range r.observers {
-		o.Gap(g)
+		o.Gap(from, r.now)
 	}
 }
 
 // leave changes every live goroutine to Unknown and resets the state.
 func (r *replay) leave() {
-	live := r.living()
-	for _, lg := range live {
-		r.change(lg, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
-	}
+	r.closeAll()
 	r.kept = r.gs
-	r.gs = make(map[int64]*Goroutine, len(live))
+	r.gs = make(map[int64]*Goroutine, len(r.gs))
 	r.indexes, r.nextIdx = nil, 0
 	r.procs = nil
 	r.tasks = map[uint64]openTask{}
@@ -728,12 +701,14 @@ const ofGoroutine = 2048
 
 // living returns the live goroutines, ordered by ID.
 func (r *replay) living() []*Goroutine {
-	live := make([]*Goroutine, 0, len(r.gs))
-	for _, g := range r.gs {
-		live = append(live, g)
+	return slices.SortedFunc(maps.Values(r.gs), func(a, b *Goroutine) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// closeAll changes every live goroutine to Unknown.
+func (r *replay) closeAll() {
+	for _, g := range r.living() {
+		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}
-	sortByID(live)
-	return live
 }
 
 // recall restores the name and creator of a goroutine that was known before a gap.

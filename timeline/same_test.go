@@ -14,6 +14,7 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -84,12 +85,15 @@ func (ts *transcript) done(what string, fields any) {
 	}
 }
 
-func (ts *transcript) Begin(b *Begin) { ts.num(int64(b.Time), int64(b.Version)); ts.done("Begin", *b) }
-func (ts *transcript) Gap(g *Gap) {
-	ts.num(int64(g.From), int64(g.To), int64(g.Generations), g.Bytes)
-	ts.done("Gap", *g)
+func (ts *transcript) Begin(t Time, version int) {
+	ts.num(int64(t), int64(version))
+	ts.done("Begin", t)
 }
-func (ts *transcript) End(e *End) { ts.num(int64(e.Time)); ts.done("End", *e) }
+func (ts *transcript) Gap(from, to Time) {
+	ts.num(int64(from), int64(to))
+	ts.done("Gap", []Time{from, to})
+}
+func (ts *transcript) End(t Time) { ts.num(int64(t)); ts.done("End", t) }
 
 func (ts *transcript) Transition(tr *Transition) {
 	ts.g(tr.G)
@@ -104,23 +108,23 @@ func (ts *transcript) Transition(tr *Transition) {
 func (ts *transcript) Named(g *Goroutine, t Time) { ts.g(g); ts.num(int64(t)); ts.done("Named", t) }
 func (ts *transcript) Label(g *Goroutine, t Time) { ts.g(g); ts.num(int64(t)); ts.done("Label", t) }
 
-func (ts *transcript) Range(r *Range) {
+func (ts *transcript) Range(r *Span) {
 	ts.g(r.G)
 	ts.num(int64(r.Time), int64(r.Start), int64(r.Proc))
 	ts.str(r.Name, fmt.Sprint(r.Begin, r.OfG))
 	ts.done("Range", *r)
 }
 
-func (ts *transcript) Region(r *RegionEvent) {
+func (ts *transcript) Region(r *Span) {
 	ts.g(r.G)
-	ts.str(fmt.Sprint(r.Time, r.Begin, r.Region))
+	ts.str(fmt.Sprint(r.Time, r.Begin, r.Name, r.TaskID, r.Task, r.Start))
 	ts.stack(r.Stack)
 	ts.done("Region", *r)
 }
 
-func (ts *transcript) Task(k *Task) {
+func (ts *transcript) Task(k *Span) {
 	ts.g(k.G)
-	ts.str(fmt.Sprint(k.Time, k.ID, k.ParentID, k.Type, k.Begin, k.Start))
+	ts.str(fmt.Sprint(k.Time, k.TaskID, k.ParentID, k.Name, k.Begin, k.Start))
 	ts.stack(k.Stack)
 	ts.done("Task", *k)
 }
@@ -132,7 +136,10 @@ func (ts *transcript) Log(l *Log) {
 	ts.done("Log", *l)
 }
 
-func (ts *transcript) Metric(m *Metric) { ts.str(fmt.Sprint(*m)); ts.done("Metric", *m) }
+func (ts *transcript) Metric(t Time, name string, value uint64, stopped bool) {
+	ts.str(fmt.Sprint(t, name, value, stopped))
+	ts.done("Metric", name)
+}
 
 func (ts *transcript) Sample(s *Sample) {
 	ts.g(s.G)
@@ -141,9 +148,9 @@ func (ts *transcript) Sample(s *Sample) {
 	ts.done("Sample", *s)
 }
 
-func (ts *transcript) Clock(c *Clock) {
-	ts.num(int64(c.Trace), int64(c.Mono), c.Wall.UnixNano())
-	ts.done("Clock", *c)
+func (ts *transcript) Clock(t Time, mono uint64, wall time.Time) {
+	ts.num(int64(t), int64(mono), wall.UnixNano())
+	ts.done("Clock", t)
 }
 
 // sameAs reports the first call in which two transcripts differ.
@@ -302,8 +309,8 @@ func newTimes() *times {
 	return &times{of: map[int64]*[numStates]Time{}, last: map[int64]State{}}
 }
 
-func (ts *times) Begin(b *Begin) { ts.start = b.Time }
-func (ts *times) End(e *End)     { ts.end = e.Time }
+func (ts *times) Begin(t Time, _ int) { ts.start = t }
+func (ts *times) End(t Time)          { ts.end = t }
 
 func (ts *times) Transition(tr *Transition) {
 	of := ts.of[tr.G.ID]

@@ -11,8 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// splitter cuts a trace that arrives in pieces into generations. Pieces may have any size, but
-// runtime/trace writes one batch at a time, so most batch heads are at the beginning of a piece.
+// splitter cuts a trace that arrives in pieces of any size into generations.
 type splitter struct {
 	scanner
 	stream *Stream

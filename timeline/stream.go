@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,21 +27,19 @@ import (
 //     worker, because the tracer's buffers, which have no bound, would pile up.
 //  2. A complete generation goes into the queue. If it would make more than MaxPending bytes wait,
 //     it is dropped as a whole, because half a generation is useless.
-//  3. The worker takes generations in order. It charges its CPU time while it spends it, every few
-//     dozen microseconds, and rests when it has used up what the budget allows so far (budget).
-//  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace
-//     (replay.gap), and observers are shown the Gap.
+//  3. The worker takes generations in order. It charges its CPU time while it spends it, and rests
+//     when it has used up what the budget allows so far (budget).
+//  4. After a drop, and between two traces, the replay starts again (replay.gap).
 //
-// The choice of what is read does not depend on its cost: expensive data takes longer to read. All
-// data written is counted, as read, as dropped, or as pending.
+// The choice of what is read does not depend on its cost. All data written is counted, as read, as
+// dropped, or as pending.
 
 // StreamOptions configures a [Stream]. The zero value is ready to use.
 type StreamOptions struct {
 	// Budget is the share of the machine that the stream may use: its CPU time
-	// (StreamStats.CPU) stays below Budget × GOMAXPROCS × the time since the stream began.
-	// Exceptions are the last slice of 0.25 ms; steps that cannot be interrupted, which are
-	// compensated for later; and the data that Close reads. 0 means 0.02; the maximum is 1. A
-	// negative value means no limit.
+	// (StreamStats.CPU) stays below Budget × GOMAXPROCS × the time since the stream began, but
+	// for the last slice of 0.25 ms, steps that cannot be interrupted, and the data that Close
+	// reads. 0 means 0.02; the maximum is 1. A negative value means no limit.
 	Budget float64
 	// Show, if positive, limits the observers to the beginning of each trace, for this duration
 	// from its first event.
@@ -68,15 +67,14 @@ type StreamOptions struct {
 //	trace.Stop()
 //	err := s.Close()
 //
-// If a trace costs more than the budget for a long time, part of it is not read, and busy
-// generations are dropped more often than quiet ones. For an unbiased sample, trace for short times
-// that are chosen before their cost is known, and call EndTrace in between.
+// If a trace costs more than the budget for a long time, busy generations are dropped more often
+// than quiet ones. For an unbiased sample, trace for short times that are chosen before their cost
+// is known, and call EndTrace in between.
 //
 // A Stream needs memory for the generations that wait to be read (StreamOptions.MaxPending), about
 // five times the size of the generation being read, and for the live state of the program. Memory
-// does not grow with time, and StreamOptions.MaxMemory bounds it. Observers need no special support
-// for streams, unless their state grows without bound: those of bottle, contention and granularity
-// have Cut methods, which end a result and begin the next.
+// does not grow with time, unless the state of an observer does: those of bottle, contention and
+// granularity have Cut methods, which end a result and begin the next.
 type Stream struct {
 	opt StreamOptions
 
@@ -86,10 +84,8 @@ type Stream struct {
 	queue    []queued
 	pending  int64 // bytes of the queue, of the generation being written, and of the one being read
 	budget   budget
-	collect  collector
 	stats    StreamStats
 	began    time.Time // time of the first byte
-	ended    time.Time // time at which Close was done
 	arrived  time.Time // time at which the latest generation was complete
 	started  bool      // the worker was started
 	closed   bool
@@ -101,10 +97,9 @@ type Stream struct {
 	replay    *replay
 	meter     *memory.Meter
 	observers []Observer
-	missing   Gap // dropped since the last generation that was shown
+	gap       bool // generations were dropped, or a trace ended, since the last one that was shown
 	pace      pace
 	traced    StreamStats // of the current trace so far
-	cut       bool        // a trace has ended since the last generation that was shown
 	until     Time        // end of the shown part of the current trace, 0 if not yet known
 
 	refuse func(number uint64) bool // tests: which generations to drop
@@ -121,7 +116,6 @@ type queued struct {
 // NewStream returns a stream that shows the trace written to it to the observers. Its goroutine
 // starts with the first generation and ends with Close.
 func NewStream(opt StreamOptions, observers ...Observer) *Stream {
-	opt.Budget = budgetOf(opt.Budget)
 	if opt.MaxPending <= 0 {
 		opt.MaxPending = 64 << 20
 	}
@@ -129,7 +123,8 @@ func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 		opt.MaxMemory = memory.Default()
 	}
 	here, others := split(observers)
-	s := &Stream{opt: opt, observers: append(here, others...), closing: make(chan struct{}), done: make(chan struct{}), collect: newCollector()}
+	s := &Stream{opt: opt, observers: append(here, others...), closing: make(chan struct{}), done: make(chan struct{})}
+	s.SetBudget(opt.Budget)
 	s.wake.L = &s.mu
 	s.pace.stream = s
 	s.split.stream = s
@@ -137,21 +132,17 @@ func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	return s
 }
 
-func budgetOf(share float64) float64 {
+// SetBudget changes StreamOptions.Budget from now on. It may be called at any time.
+func (s *Stream) SetBudget(share float64) {
 	if share == 0 {
 		share = 0.02
 	}
-	return min(share, 1)
-}
-
-// SetBudget changes StreamOptions.Budget from now on. It may be called at any time.
-func (s *Stream) SetBudget(share float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opt.Budget = budgetOf(share)
 	if !s.began.IsZero() {
-		s.budget.change(time.Now(), s.opt.Budget)
+		s.budget.fill(time.Now())
 	}
+	s.budget.share = min(share, 1)
 }
 
 // SetShow changes StreamOptions.Show for data written from now on. It must be called between two
@@ -179,8 +170,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	}
 	if s.began.IsZero() {
 		s.began = time.Now()
-		s.arrived = s.began
-		s.budget.begin(s.began, s.opt.Budget)
+		s.arrived, s.budget.at = s.began, s.began
 	}
 	s.split.write(p)
 	s.spend(clock.spent())
@@ -273,12 +263,8 @@ func (s *Stream) Stats() StreamStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	switch {
-	case s.began.IsZero():
-	case s.ended.IsZero():
+	if st.Elapsed == 0 && !s.began.IsZero() {
 		st.Elapsed = time.Since(s.began)
-	default:
-		st.Elapsed = s.ended.Sub(s.began)
 	}
 	return st
 }
@@ -300,11 +286,12 @@ func (s *Stream) Close() error {
 	s.mu.Unlock()
 	<-s.done
 	s.mu.Lock()
-	if s.ended.IsZero() {
-		s.ended = time.Now()
+	if s.stats.Elapsed == 0 && !s.began.IsZero() {
+		s.stats.Elapsed = time.Since(s.began)
 	}
+	err := s.stats.Err
 	s.mu.Unlock()
-	return s.Stats().Err
+	return err
 }
 
 // work runs on the worker's goroutine.
@@ -319,8 +306,7 @@ func (s *Stream) work() {
 		case q.end != nil:
 			s.endTrace(*q.end)
 		case q.raw == nil:
-			s.missing.Generations += int(q.dropped.Generations)
-			s.missing.Bytes += q.dropped.Bytes
+			s.gap = true
 			s.traced.Dropped.add(q.dropped)
 		default:
 			s.read(q.raw)
@@ -342,7 +328,7 @@ func (s *Stream) next() (q queued, ok bool) {
 		return q, false
 	}
 	q = s.queue[0]
-	s.queue = append(s.queue[:0], s.queue[1:]...)
+	s.queue = slices.Delete(s.queue, 0, 1)
 	return q, true
 }
 
@@ -367,11 +353,11 @@ func (s *Stream) read(raw *rawGeneration) {
 	s.meter = s.meter.Next()
 	defer s.meter.End()
 	s.replay.meter = s.meter
-	dec := &wireDecoder{decoding: decoding{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until, size: raw.size}}
+	dec := &wireDecoder{decoding: decoding{ctx: breathing{context.Background(), &s.pace}, stacks: s.replay.stacks, meter: s.meter, size: raw.size}}
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
 	defer d.release()
 	if d.err != nil {
-		s.pace.book(s.collect.cost(raw.size))
+		s.pace.book(collectorCost(raw.size))
 		if errors.Is(d.err, ErrMemory) {
 			s.skip(raw, dropOverMemory, nil)
 			return
@@ -381,7 +367,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	}
 	gen := StreamStats{Events: int64(d.events)}
 	shown := s.protect(func() { s.show(d, &gen, raw.show) })
-	gen.CPU = s.pace.book(s.collect.cost(raw.size))
+	gen.CPU = s.pace.book(collectorCost(raw.size))
 	if !shown {
 		s.skip(raw, dropBroken, nil)
 		return
@@ -396,16 +382,17 @@ func (s *Stream) read(raw *rawGeneration) {
 
 // seen counts a generation that was read.
 func (s *Stream) seen(raw *rawGeneration, gen *StreamStats) {
+	t := &s.traced
 	if gen.Events > 0 {
-		if s.traced.Generations == 0 {
-			s.traced.Start = gen.Start
+		if t.Generations == 0 {
+			t.Start = gen.Start
 		}
-		s.traced.Generations++
-		s.traced.End = gen.End
+		t.Generations++
+		t.End = gen.End
 	}
-	s.traced.Bytes += raw.size
-	s.traced.Events += gen.Events
-	s.traced.CPU += gen.CPU
+	t.Bytes += raw.size
+	t.Events += gen.Events
+	t.CPU += gen.CPU
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unqueue(raw)
@@ -424,7 +411,7 @@ func (s *Stream) unqueue(raw *rawGeneration) {
 // endTrace resets the state between two traces and calls then.
 func (s *Stream) endTrace(then func(*StreamStats)) {
 	traced := s.traced
-	s.traced, s.until, s.cut = StreamStats{}, 0, true
+	s.traced, s.until, s.gap = StreamStats{}, 0, true
 	if s.panicked || then == nil {
 		return
 	}
@@ -433,16 +420,9 @@ func (s *Stream) endTrace(then func(*StreamStats)) {
 	s.protect(func() { then(&traced) })
 }
 
-func (s *Stream) charge(cpu time.Duration) {
-	s.mu.Lock()
-	s.spend(cpu)
-	s.mu.Unlock()
-}
-
 // skip drops a generation that the worker has taken from the queue.
 func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
-	s.missing.Generations++
-	s.missing.Bytes += raw.size
+	s.gap = true
 	d := Drop{1, raw.size, raw.took}
 	s.traced.Dropped.add(d)
 	s.mu.Lock()
@@ -457,11 +437,10 @@ func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 // show replays a generation, after the gap before it, if any.
 func (s *Stream) show(d *decoded, gen *StreamStats, show time.Duration) {
 	r := s.replay
-	if (s.missing.Generations > 0 || s.cut) && r.begun {
-		gap := s.missing
-		r.gap(d, &gap)
+	if s.gap && r.begun {
+		r.gap(d)
 	}
-	s.missing, s.cut = Gap{}, false
+	s.gap = false
 	if s.until == 0 && show > 0 && d.hasReal {
 		s.until = max(r.now, d.firstReal) + Time(show)
 	}
@@ -517,8 +496,6 @@ type budget struct {
 	credit time.Duration
 }
 
-func (b *budget) begin(now time.Time, share float64) { *b = budget{share: share, at: now} }
-
 // rate is the CPU time allowed per second.
 func (b *budget) rate() float64 { return b.share * float64(runtime.GOMAXPROCS(0)) }
 
@@ -527,12 +504,6 @@ func (b *budget) fill(now time.Time) {
 		b.credit = min(slice, b.credit+time.Duration(float64(dt)*b.rate()))
 	}
 	b.at = now
-}
-
-// change sets the share from now on.
-func (b *budget) change(now time.Time, share float64) {
-	b.fill(now)
-	b.share = share
 }
 
 // spend takes the used CPU time out of the bucket.
@@ -586,7 +557,9 @@ func (p *pace) book(elsewhere time.Duration) time.Duration {
 	cpu := p.clock.spent() + elsewhere
 	p.clock = startCPUClock()
 	p.since += cpu
-	p.stream.charge(cpu)
+	p.stream.mu.Lock()
+	defer p.stream.mu.Unlock()
+	p.stream.spend(cpu)
 	return p.since
 }
 
@@ -598,11 +571,7 @@ func (p *pace) breathe() {
 	}
 	p.looked = now
 	p.book(0)
-	s := p.stream
-	s.mu.Lock()
-	tired := !s.closed && s.budget.rest(now) > 0
-	s.mu.Unlock()
-	if !tired {
+	if p.due() <= 0 {
 		return
 	}
 	runtime.UnlockOSThread() // a sleeping thread costs more than a sleeping goroutine
@@ -611,30 +580,28 @@ func (p *pace) breathe() {
 	p.clock, p.looked = startCPUClock(), time.Now()
 }
 
+// due returns how long to rest now.
+func (p *pace) due() time.Duration {
+	p.stream.mu.Lock()
+	defer p.stream.mu.Unlock()
+	if p.stream.closed {
+		return 0
+	}
+	return p.stream.budget.rest(time.Now())
+}
+
 // rest returns when the budget allows another slice, or at Close.
 func (p *pace) rest() {
-	s := p.stream
-	for {
-		s.mu.Lock()
-		d := s.budget.rest(time.Now())
-		s.mu.Unlock()
-		if d <= 0 {
-			return
-		}
-		timer := time.NewTimer(d)
+	for d := p.due(); d > 0; d = p.due() {
 		select {
-		case <-timer.C:
-		case <-s.closing:
-			timer.Stop()
-			return
+		case <-time.After(d):
+		case <-p.stream.closing:
 		}
 	}
 }
 
-// context returns a context that is never canceled. A decoder calls its Err method every few
-// hundred events, which calls breathe.
-func (p *pace) context() context.Context { return breathing{context.Background(), p} }
-
+// breathing is a context that is never canceled. A decoder calls its Err method every few hundred
+// events.
 type breathing struct {
 	context.Context
 	pace *pace
@@ -655,18 +622,12 @@ func (b breathing) Err() error {
 // short-lived.
 const allocatedPerByte = 10
 
-// collector measures the cost of the garbage collector so far.
-type collector struct{ samples [2]metrics.Sample }
-
-func newCollector() collector {
-	return collector{[2]metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/heap/allocs:bytes"}}}
-}
-
-// cost returns the estimated cost of collecting the memory used to read the given number of bytes
-// of a trace.
-func (c *collector) cost(bytes int64) time.Duration {
-	metrics.Read(c.samples[:])
-	cpu, allocated := c.samples[0].Value, c.samples[1].Value
+// collectorCost returns the estimated cost of collecting the memory used to read the given number of
+// bytes of a trace.
+func collectorCost(bytes int64) time.Duration {
+	samples := [...]metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(samples[:])
+	cpu, allocated := samples[0].Value, samples[1].Value
 	if cpu.Kind() != metrics.KindFloat64 || allocated.Kind() != metrics.KindUint64 || allocated.Uint64() == 0 {
 		return 0 // this version of Go does not have the metrics
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"runtime/trace"
 	"slices"
 	"strconv"
@@ -74,13 +75,16 @@ func TestStreamSame(t *testing.T) {
 // onProc is an observer that sums how long each goroutine was on a processor, outside of the gaps.
 type onProc struct {
 	checker
-	out   []Gap // these times do not count
-	gaps  []Gap // that were shown
+	out   []gap // these times do not count
+	gaps  []gap // that were shown
 	on    map[int64]Time
 	names map[int64]string
 }
 
-func newOnProc(out []Gap) *onProc {
+// gap is a time without data.
+type gap struct{ from, to Time }
+
+func newOnProc(out []gap) *onProc {
 	return &onProc{checker: *newChecker(), out: out, on: map[int64]Time{}, names: map[int64]string{}}
 }
 
@@ -94,14 +98,14 @@ func (o *onProc) Transition(t *Transition) {
 	}
 	d := t.End - t.Start
 	for _, g := range o.out {
-		d -= max(0, min(t.End, g.To)-max(t.Start, g.From))
+		d -= max(0, min(t.End, g.to)-max(t.Start, g.from))
 	}
 	o.on[t.G.ID] += d
 }
 
-func (o *onProc) Gap(g *Gap) {
-	o.checker.Gap(g)
-	o.gaps = append(o.gaps, *g)
+func (o *onProc) Gap(from, to Time) {
+	o.checker.Gap(from, to)
+	o.gaps = append(o.gaps, gap{from, to})
 }
 
 // TestStreamGaps: with generations left out, goroutines run exactly as long as in the same time of
@@ -140,17 +144,15 @@ func TestStreamGaps(t *testing.T) {
 				continue
 			}
 			got.verify(t, &s.replay.info)
-			var missing int64
 			for i, g := range got.gaps {
-				missing += int64(g.Generations)
-				if i > 0 && g.From < got.gaps[i-1].To {
+				if i > 0 && g.from < got.gaps[i-1].to {
 					t.Errorf("%s: gap %+v after %+v", c.name, g, got.gaps[i-1])
 				}
 			}
-			if missing > st.Dropped.Generations {
-				t.Errorf("%s: %d generations in gaps, %d dropped", c.name, missing, st.Dropped.Generations)
+			if len(got.gaps) > int(st.Dropped.Generations) {
+				t.Errorf("%s: %d gaps, %d generations dropped", c.name, len(got.gaps), st.Dropped.Generations)
 			}
-			out := append([]Gap{{From: -1 << 62, To: s.replay.info.Start}, {From: s.replay.info.End, To: 1 << 62}}, got.gaps...)
+			out := append([]gap{{-1 << 62, s.replay.info.Start}, {s.replay.info.End, 1 << 62}}, got.gaps...)
 			whole := newOnProc(out)
 			mustRead(t, c.data, Options{}, whole)
 			for id, d := range whole.on {
@@ -183,7 +185,7 @@ func TestStreamGapNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	check.verify(t, &s.replay.info)
-	if want := "main.worker by main.spawn; gap 1200-3010 of 1; main.worker by main.spawn; "; seen.text != want {
+	if want := "main.worker by main.spawn; gap 1200-3010; main.worker by main.spawn; "; seen.text != want {
 		t.Errorf("seen:\n%q, want\n%q", seen.text, want)
 	}
 	if n := s.replay.info.Goroutines; n != 2 {
@@ -202,8 +204,8 @@ func (n *namesSeen) Transition(t *Transition) {
 	}
 }
 
-func (n *namesSeen) Gap(g *Gap) {
-	n.text += "gap " + strings.Join([]string{itoa(g.From), itoa(g.To)}, "-") + " of " + itoa(Time(g.Generations)) + "; "
+func (n *namesSeen) Gap(from, to Time) {
+	n.text += "gap " + strings.Join([]string{itoa(from), itoa(to)}, "-") + "; "
 }
 
 func itoa(t Time) string { return strconv.FormatInt(int64(t), 10) }
@@ -240,9 +242,9 @@ type waitsFor struct {
 	of chan struct{}
 }
 
-func (w waitsFor) Begin(*Begin) { <-w.of }
+func (w waitsFor) Begin(Time, int) { <-w.of }
 
-// TestStreamManyGaps: each gap reports its own generations. System calls from before a gap are
+// TestStreamManyGaps: adjacent dropped generations are one gap. System calls from before a gap are
 // over after it.
 func TestStreamManyGaps(t *testing.T) {
 	w := newWire(26)
@@ -262,8 +264,8 @@ func TestStreamManyGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.verify(t, &s.replay.info)
-	if len(got.gaps) != 2 || got.gaps[0].Generations != 2 || got.gaps[0].From != 2100 || got.gaps[0].To != 5010 || got.gaps[1].Generations != 1 {
-		t.Errorf("gaps %+v; want one of two generations, one of one", got.gaps)
+	if want := []gap{{2100, 5010}, {5100, 7010}}; !slices.Equal(got.gaps, want) {
+		t.Errorf("gaps %+v, want %+v", got.gaps, want)
 	}
 	if len(s.replay.procs) > 0 && s.replay.procs[0] != nil && s.replay.gs[s.replay.procs[0].ID] != s.replay.procs[0] {
 		t.Error("a goroutine from before the gap holds a P")
@@ -303,7 +305,7 @@ func TestStreamTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.verify(t, &s.replay.info)
-	if want := []Gap{{From: 10_800, To: 20_010}, {From: 21_510, To: 30_010}}; !slices.Equal(got.gaps, want) {
+	if want := []gap{{10_800, 20_010}, {21_510, 30_010}}; !slices.Equal(got.gaps, want) {
 		t.Errorf("gaps %+v, want %+v", got.gaps, want)
 	}
 	want := []StreamStats{{Start: 10_010, End: 10_800, Generations: 1}, {Start: 20_010, End: 21_510, Generations: 2}, {Start: 30_010, End: 31_510, Generations: 2}}
@@ -435,9 +437,8 @@ func burn(d time.Duration) {
 
 func TestBudget(t *testing.T) {
 	procs := time.Duration(runtime.GOMAXPROCS(0))
-	var b budget
 	now := time.Now()
-	b.begin(now, 0.1)
+	b := budget{share: 0.1, at: now}
 	want := func(what string, rest time.Duration) {
 		t.Helper()
 		if got := b.rest(now); got < rest-time.Microsecond || got > rest+time.Microsecond {
@@ -452,38 +453,39 @@ func TestBudget(t *testing.T) {
 	want("nothing is saved but a slice", slice*10/procs)
 	b.spend(now, 10*time.Millisecond)
 	want("in debt", (slice+10*time.Millisecond)*10/procs)
-	b.change(now, 0.05)
+	b.share = 0.05
 	want("with half of the budget", (slice+10*time.Millisecond)*20/procs)
 	b.spend(now, time.Minute)
 	want("in deep debt", longestRest)
-	b.change(now, -1)
+	b.share = -1
 	want("without a limit", 0)
 }
 
 // TestCollector: the estimated share of the collector's work is that of the memory, and reading
 // takes about as much memory as assumed.
 func TestCollector(t *testing.T) {
-	c := newCollector()
-	runtime.GC()
-	all := c.cost(1 << 60)
-	if all <= 0 || c.cost(0) != 0 {
-		t.Errorf("all of the collector's work: %v, nothing of it: %v", all, c.cost(0))
+	allocated := func() uint64 {
+		s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64()
 	}
-	allocated := c.samples[1].Value.Uint64()
-	if half := c.cost(int64(allocated / allocatedPerByte / 2)); half < all*45/100 || half > all*55/100 {
+	runtime.GC()
+	all := collectorCost(1 << 60)
+	if all <= 0 || collectorCost(0) != 0 {
+		t.Errorf("all of the collector's work: %v, nothing of it: %v", all, collectorCost(0))
+	}
+	if half := collectorCost(int64(allocated() / allocatedPerByte / 2)); half < all*45/100 || half > all*55/100 {
 		t.Errorf("half of the memory is charged %v of %v", half, all)
 	}
 	for _, recorded := range corpus(t) {
 		if !recorded.real {
 			continue
 		}
-		c.cost(0)
-		before := c.samples[1].Value.Uint64()
+		before := allocated()
 		if err := feed(t, NewStream(unlimited), recorded.data, pieces(1<<16)); err != nil {
 			t.Fatal(err)
 		}
-		c.cost(0)
-		per := float64(c.samples[1].Value.Uint64()-before) / float64(len(recorded.data))
+		per := float64(allocated()-before) / float64(len(recorded.data))
 		if per < 1 || per > 2*allocatedPerByte { // observers take some, too
 			t.Errorf("%s: %.1f bytes are allocated for each of the trace; the budget reckons with %d", recorded.name, per, allocatedPerByte)
 		}

@@ -18,13 +18,11 @@ const never Time = math.MaxInt64
 var ErrTooLarge = errors.New("the trace is too large to be kept in memory for a second pass")
 
 // ReadTwice replays a trace to the observers of a first pass and then to those of a second pass,
-// which can use the results of the first. The trace is decoded once and kept in memory between the
-// passes: 16 bytes per event, plus the call chains. Replaying takes about a fifth of the time of
-// decoding.
-//
-// maxKept bounds that memory in bytes; 0 means no bound. If a trace needs more, there is no second
-// pass, and the error is [ErrTooLarge] unless the first pass had an error. Otherwise ReadTwice
-// behaves like [Read]. The Info is that of the second pass, if there was one.
+// which can use the results of the first. Between the passes, it keeps the decoded trace in memory:
+// 16 bytes per event, plus the call chains. maxKept bounds that in bytes; 0 means no bound. If a
+// trace needs more, there is no second pass, and the error is [ErrTooLarge] unless the first pass
+// had an error. Otherwise ReadTwice behaves like [Read]. The Info is that of the second pass, if
+// there was one.
 func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, first []Observer, second func(*Info) []Observer) (*Info, error) {
 	return readTwice(ctx, r, opt, anyFormat(), maxKept, first, func(info *Info) (Time, []Observer) { return 0, second(info) })
 }
@@ -41,43 +39,26 @@ func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, las
 	if last <= 0 {
 		last = math.MaxInt64
 	}
-	from, end := int64(headerSize), int64(headerSize)
+	begin := func(info *Info) Time { return max(0, info.End-Time(last)) }
 	if len(first) == 0 {
-		from, end = tailOf(trace, last)
-	}
-	if end > headerSize {
 		of := opt
-		of.Progress, of.start = nil, end
-		if info, err := readTwice(ctx, whole(), of, formats{}, 0, nil, nil); err == nil && info.Generations > 0 {
-			opt.start = from
-			p, err := open(ctx, whole(), opt, formats{}, nil)
-			if p.in != nil {
-				defer p.in.close()
+		opt.start, of.start = tailOf(trace, last)
+		if of.Progress = nil; of.start > headerSize {
+			if info, err := read(ctx, whole(), of, formats{}, 0, nil); err == nil && info.Generations > 0 {
+				return read(ctx, whole(), opt, formats{}, begin(info), second())
 			}
-			if err == nil {
-				p.joinAt(max(0, info.End-Time(last)), second())
-				err = p.all()
-			}
-			return &p.replay.info, err
 		}
+		opt.start = 0
 	}
-	return readTwice(ctx, whole(), opt, formats{}, 0, first, func(info *Info) (Time, []Observer) {
-		return max(0, info.End-Time(last)), second()
-	})
+	return readTwice(ctx, whole(), opt, formats{}, 0, first, func(info *Info) (Time, []Observer) { return begin(info), second() })
 }
 
 // readTwice implements ReadTwice and ReadSnapshot. second also returns where the second pass
-// begins; 0 is the beginning of the trace. It reads the trace only once if second is nil.
+// begins; 0 is the beginning of the trace.
 func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, maxKept int64, first []Observer, second func(*Info) (Time, []Observer)) (*Info, error) {
-	p, err := open(ctx, r, opt, formats, first)
-	if p.in != nil {
-		defer p.in.close()
-	}
+	p, err := open(ctx, r, opt, formats, 0, first)
+	defer p.in.close()
 	if err != nil {
-		return &p.replay.info, err
-	}
-	if second == nil {
-		err = p.all()
 		return &p.replay.info, err
 	}
 	k := &keeper{limit: maxKept}
@@ -173,34 +154,30 @@ func (r *replay) join(now Time) {
 		}
 		for i := range g.Extra.ranges {
 			g.Extra.ranges[i].start = t
-			r.showRange(&Range{Time: t, Start: t, Name: g.Extra.ranges[i].name, Begin: true, OfG: true, G: g, Proc: -1})
+			r.showRange(&Span{Time: t, Start: t, Name: g.Extra.ranges[i].name, Begin: true, OfG: true, G: g, Proc: -1})
 		}
 	}
 	order.Stable(r.open, func(a, b openRange) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.proc, b.proc)) })
 	for i := range r.open {
 		r.open[i].start = t
-		r.showRange(&Range{Time: t, Start: t, Name: r.open[i].name, Begin: true, Proc: r.open[i].proc})
+		r.showRange(&Span{Time: t, Start: t, Name: r.open[i].name, Begin: true, Proc: r.open[i].proc})
 	}
 	for id, task := range r.tasks {
 		task.start = 0
 		r.tasks[id] = task
 	}
 	if r.gomaxprocs > 0 {
-		m := &Metric{Time: t, Name: procsMetric, Value: r.gomaxprocs}
 		for _, o := range r.observers {
-			o.Metric(m)
+			o.Metric(t, procsMetric, r.gomaxprocs, false)
 		}
 	}
 }
 
-// TailOffset returns the offset of the last generations of a trace that cover the time d, or the
-// length of the 16-byte header. The bytes between the header and that offset can be omitted: the
-// rest is also a trace. Generations take about a second each, so it covers up to a second more. If
-// the trace is shorter, is compressed, is older than Go 1.22, or cannot be read, it is the whole
-// trace.
-//
-// A flight recorder keeps enough for its longest queries; TailOffset serves the shorter ones. It
-// reads only the heads of the batches, which takes about 2 µs per megabyte.
+// TailOffset returns the offset of the last generations of a trace that cover the time d. The bytes
+// between the 16-byte header and that offset can be omitted: the rest is also a trace. Generations
+// take about a second each, so it covers up to a second more. If the trace is shorter, is
+// compressed, is older than Go 1.22, or cannot be read, the offset is the length of the header.
+// TailOffset reads only the heads of the batches, which takes about 2 µs per megabyte.
 func TailOffset(trace *io.SectionReader, d time.Duration) int64 {
 	keep, _ := tailOf(trace, d)
 	return keep

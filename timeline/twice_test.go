@@ -57,7 +57,7 @@ func TestReadTwiceFrom(t *testing.T) {
 			if len(check.failures) > 0 || !check.ended || check.start != from || check.now != end || info.Start != from {
 				t.Errorf("%s from %d/10: begins at %d, ends at %d; want %d, %d; %q", c.name, part, check.start, check.now, from, end, check.failures)
 			}
-			whole := newOnProc([]Gap{{From: start - 1, To: from}})
+			whole := newOnProc([]gap{{start - 1, from}})
 			mustRead(t, c.data, Options{}, whole)
 			for id, d := range whole.on {
 				if check.on[id] != d {

@@ -47,12 +47,7 @@ var waitNames = [numWaits]string{
 }
 
 // String returns the name of the wait, such as "mutex".
-func (w Wait) String() string {
-	if w < numWaits {
-		return waitNames[w]
-	}
-	return "other"
-}
+func (w Wait) String() string { return nameOf(waitNames[:], w) }
 
 // MarshalText writes the name.
 func (w Wait) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
@@ -132,8 +127,7 @@ func waitOf(reason string, s *Stack) Wait {
 
 // isLimit reports whether fn, which blocks on a channel, is used as a semaphore.
 func isLimit(fn string) bool {
-	return strings.HasPrefix(fn, "golang.org/x/sync/semaphore.") || strings.HasPrefix(fn, "golang.org/x/sync/errgroup.") ||
-		strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/granularity.(*Group).")
+	return begins(fn, "golang.org/x/sync/semaphore.", "golang.org/x/sync/errgroup.", "github.com/bottleneck-go/bottleneck/granularity.(*Group).")
 }
 
 // waitOfStop classifies the reason for a transition from Running to Runnable.
@@ -154,29 +148,28 @@ func waitOfSync(s *Stack) Wait {
 	}
 	for i, f := range s.Frames {
 		switch fn := f.Func; {
-		case strings.HasPrefix(fn, "sync.runtime_"), strings.HasPrefix(fn, "internal/sync.runtime_"), strings.HasPrefix(fn, "internal/poll.runtime_Sem"):
+		case begins(fn, "sync.runtime_", "internal/sync.runtime_", "internal/poll.runtime_Sem"):
 			continue // the entry into the runtime
-		case strings.HasPrefix(fn, "sync.(*Mutex)."), strings.HasPrefix(fn, "internal/sync.(*Mutex)."):
+		case begins(fn, mutexMethods...):
 			return waitOfMutex(s.Frames[i:])
-		case strings.HasPrefix(fn, "sync.(*RWMutex).RLock"), strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/contention.(*RWMutex)."):
+		case begins(fn, "sync.(*RWMutex).RLock", wrappers+"RWMutex)."):
 			return WaitRWMutexReader // in package contention, only readers block here directly
-		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
+		case begins(fn, "sync.(*RWMutex)."):
 			return WaitRWMutexWriter
-		case strings.HasPrefix(fn, "sync.(*WaitGroup)."):
-			if i+1 < len(s.Frames) && strings.HasPrefix(s.Frames[i+1].Func, "golang.org/x/sync/singleflight.") {
+		case begins(fn, "sync.(*WaitGroup)."):
+			if i+1 < len(s.Frames) && begins(s.Frames[i+1].Func, "golang.org/x/sync/singleflight.") {
 				return WaitOnce
 			}
 			return WaitWaitGroup
-		case strings.HasPrefix(fn, "sync.(*Once)."):
+		case begins(fn, "sync.(*Once)."):
 			return WaitOnce
-		case strings.HasPrefix(fn, "internal/sync."), strings.HasPrefix(fn, "sync."), strings.HasPrefix(fn, "internal/poll.(*fdMutex)."):
+		case begins(fn, "internal/sync.", "sync.", "internal/poll.(*fdMutex)."):
 			// Types that hide the frame of Lock (sync.Map, sync.Pool), or the lock of a
 			// file descriptor.
 			return WaitMutex
-		case strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"),
-			strings.HasPrefix(fn, "runtime.StartTrace"), strings.HasPrefix(fn, "runtime.StopTrace"), strings.HasPrefix(fn, "runtime/trace."):
+		case begins(fn, "runtime.trace", "runtime.(*trace", "runtime.StartTrace", "runtime.StopTrace", "runtime/trace."):
 			return WaitRuntime
-		case strings.HasPrefix(fn, "runtime."):
+		case begins(fn, "runtime."):
 			// An allocation or the start of a garbage collection that waits for a
 			// semaphore of the collector.
 			return WaitGC
@@ -186,19 +179,24 @@ func waitOfSync(s *Stack) Wait {
 	return WaitOther
 }
 
+// begins reports whether the name of a function begins with one of the prefixes.
+func begins(fn string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(fn, p) })
+}
+
+var mutexMethods = []string{"sync.(*Mutex).", "internal/sync.(*Mutex)."}
+
 // waitOfMutex classifies a wait in sync.Mutex by its caller: RWMutex (a writer behind a writer) and
 // Once contain mutexes.
 func waitOfMutex(frames []*Frame) Wait {
-	for _, f := range frames {
-		switch fn := f.Func; {
-		case strings.HasPrefix(fn, "sync.(*Mutex)."), strings.HasPrefix(fn, "internal/sync.(*Mutex)."):
-			continue
-		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
-			return WaitRWMutexWriter
-		case strings.HasPrefix(fn, "sync.(*Once)."):
-			return WaitOnce
-		}
-		break
+	for len(frames) > 0 && begins(frames[0].Func, mutexMethods...) {
+		frames = frames[1:]
+	}
+	switch {
+	case len(frames) > 0 && begins(frames[0].Func, "sync.(*RWMutex)."):
+		return WaitRWMutexWriter
+	case len(frames) > 0 && begins(frames[0].Func, "sync.(*Once)."):
+		return WaitOnce
 	}
 	return WaitMutex
 }
@@ -208,17 +206,12 @@ func waitOfMutex(frames []*Frame) Wait {
 // a nil Stack.
 func (s *Stack) InLock() Wait {
 	frames := s.Code()
-	for len(frames) > 0 && strings.HasPrefix(frames[0].Func, "runtime.") {
+	for len(frames) > 0 && begins(frames[0].Func, "runtime.") {
 		frames = frames[1:]
 	}
-	if len(frames) == 0 {
-		return WaitNone
-	}
-	for _, of := range []string{"sync.(*Mutex).", "internal/sync.(*Mutex).", "sync.(*RWMutex).", "sync.runtime_", "internal/sync.runtime_"} {
-		if strings.HasPrefix(frames[0].Func, of) {
-			if w := waitOfSync(&Stack{Frames: frames}); w.Lock() {
-				return w
-			}
+	if len(frames) > 0 && begins(frames[0].Func, "sync.(*Mutex).", "internal/sync.(*Mutex).", "sync.(*RWMutex).", "sync.runtime_", "internal/sync.runtime_") {
+		if w := waitOfSync(&Stack{Frames: frames}); w.Lock() {
+			return w
 		}
 	}
 	return WaitNone

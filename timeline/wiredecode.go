@@ -110,7 +110,7 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) (*decode
 	d := &decoded{}
 	opt.Room = func(size int64) bool { return !wd.meter.Exceeded() && wd.meter.Room(size) }
 	gen, err := wireformat.Read(data, opt)
-	c := &wireCursor{cursor: newCursor(d, wd.decoding), limit: int64(wd.limit), size: len(data), cut: opt.Cut}
+	c := &wireCursor{cursor: newCursor(d, wd.decoding), size: len(data), cut: opt.Cut}
 	if err == nil {
 		err = c.begin(newFrameTable(gen, wd.stacks))
 	}
@@ -181,21 +181,15 @@ func (p *pass) salvage(g *generation) *decoded {
 	dec := &wireDecoder{decoding: decoding{ctx: p.ctx, stacks: p.stacks}}
 	opt := wireformat.Options{Version: p.in.version, Cut: true, Frequency: cmp.Or(g.frequency, defaultFrequency)}
 	d, c := dec.decodeSafely(raw, opt)
-	d.release()
 	if c == nil {
 		return nil
 	}
 	horizon, known := c.horizon(p.replay.gomaxprocs)
-	if !known || horizon <= 0 {
-		return nil
-	}
-	dec.limit = Time(horizon)
-	d, _ = dec.decodeSafely(raw, opt)
-	d.err = nil // it is the expected error at the truncation
-	if !d.hasReal || d.firstReal == d.lastReal {
+	if !known || !d.hasReal || Time(horizon) <= d.firstReal {
 		d.release()
 		return nil
 	}
+	d.err, d.until = nil, Time(horizon) // the error is the expected one, at the truncation
 	p.replay.note("Of the part that is cut off in the middle, the names of new goroutines and the reasons of waits are missing.")
 	if g.frequency == 0 {
 		p.replay.note(fmt.Sprintf("The frequency of the trace's clock is missing; %d Hz was assumed, which is that of Go on all systems but Windows.", uint64(defaultFrequency)))

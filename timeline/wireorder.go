@@ -16,9 +16,8 @@ import (
 type wireCursor struct {
 	cursor
 	frameTable
-	limit    int64 // later events are dropped; 0 = no limit
-	size     int   // of the generation
-	cut      bool  // the generation ends early
+	size     int  // of the generation
+	cut      bool // the generation ends early
 	threads  []*thread
 	byThread wireformat.Numbers
 	heap     []waiting // threads with events left
@@ -184,10 +183,6 @@ func (c *wireCursor) next() error {
 // one of another thread.
 func (c *wireCursor) try(i int) (bool, error) {
 	t := c.threads[c.heap[i].t]
-	if c.limit != 0 && t.ev().Time > c.limit {
-		c.d.past = true
-		return false, io.EOF
-	}
 	gs := len(c.d.gs)
 	// The Reader reads the event after this one before it shows this one.
 	c.invalid = t.bad
@@ -266,10 +261,10 @@ func (c *wireCursor) remove(i int) {
 // after next has returned an error. It returns false if there is none.
 //
 // Each thread writes a batch when 64 kB are full, so the events of different threads end at
-// different times, and all events of a thread may be missing. The running goroutines are known as
-// long as it is known of every processor which thread holds it. Changes of a processor have
-// sequence numbers, which reveal missing ones. The horizon is the time at which the holder of the
-// first processor becomes unknown. procs is GOMAXPROCS if the generation does not have it.
+// different times, or are all missing. The running goroutines are known as long as it is known which
+// thread holds each processor. Changes of a processor have sequence numbers, which reveal missing
+// ones. The horizon is the time at which the holder of the first processor becomes unknown. procs is
+// GOMAXPROCS if the generation does not have it.
 func (c *wireCursor) horizon(procs uint64) (ns int64, ok bool) {
 	procs = max(procs, c.maxProcs)
 	next, ahead := c.changes()
@@ -1047,12 +1042,17 @@ func (c *wireCursor) at(t *thread) bool {
 	return true
 }
 
-// place records that a goroutine runs, or enters a system call, on a thread.
-func (c *wireCursor) place(t *thread, code uint8, g int32) {
+// step records a step of a goroutine.
+func (c *wireCursor) step(t *thread, code uint8, g, x, y int32) {
 	if c.at(t) {
 		c.real()
-		c.put(code, g, c.numberOf(t), c.procOf(t))
+		c.put(code, g, x, y)
 	}
+}
+
+// place records that a goroutine runs, or enters a system call, on a thread.
+func (c *wireCursor) place(t *thread, code uint8, g int32) {
+	c.step(t, code, g, c.numberOf(t), c.procOf(t))
 }
 
 // stop records that the goroutine of a thread stops running.
@@ -1082,10 +1082,7 @@ func (c *wireCursor) wake(t *thread, g int32, stack uint64) {
 
 // leave records that a thread loses its goroutine.
 func (c *wireCursor) leave(t *thread, code uint8) {
-	if c.at(t) {
-		c.real()
-		c.put(code, t.g, -1, -1)
-	}
+	c.step(t, code, t.g, -1, -1)
 	t.g = -1
 }
 

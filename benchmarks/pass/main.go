@@ -66,32 +66,19 @@ func measure(dir, against string, runs, megabytes int) error {
 		}
 		return nil
 	}
-	churn, err := record(dir, "churn", 200)
-	if err != nil {
-		return err
-	}
-	longChurn, err := record(dir, "churn", 2000)
-	if err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	graph := func(trace string) reader {
-		return reader{"bottleneck graph", []string{command, "graph", "-format", "json", trace}}
+	// compareAll compares the command with the boxes alone and with one bare Reader.
+	compareAll := func(what, trace string, runs int) {
+		fmt.Printf("%s, %s\n", what, size(trace))
+		c := compare(runs, reader{"bottleneck graph", []string{command, "graph", "-format", "json", trace}},
+			reader{"the boxes alone", []string{self, "child", "boxes", trace}}, reader{"one bare Reader", []string{self, "child", "serial", trace}})
+		fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n", c[0][wall]/c[2][wall], c[0][cpu]/c[2][cpu])
+		fmt.Printf("  graph / the boxes alone: wall %.2f, CPU %.2f, memory %.2f\n\n", c[0][wall]/c[1][wall], c[0][cpu]/c[1][cpu], c[0][mem]/c[1][mem])
 	}
-	bareOf := func(trace string) reader {
-		return reader{"one bare Reader", []string{self, "child", "serial", trace}}
-	}
-	boxesOf := func(trace string) reader {
-		return reader{"the boxes alone", []string{self, "child", "boxes", trace}}
-	}
-
-	fmt.Printf("mixed workload, %s\n", size(mixed))
-	r := compare(runs, graph(mixed), boxesOf(mixed), bareOf(mixed))
-	fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n", r[0].wall/r[2].wall, r[0].cpu/r[2].cpu)
-	fmt.Printf("  graph / the boxes alone: wall %.2f, CPU %.2f, memory %.2f\n\n", r[0].wall/r[1].wall, r[0].cpu/r[1].cpu, r[0].mem/r[1].mem)
+	compareAll("mixed workload", mixed, runs)
 	if err := compareObservers(self, mixed, runs); err != nil {
 		return err
 	}
@@ -103,14 +90,18 @@ func measure(dir, against string, runs, megabytes int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s, %s\n", of.what, size(trace))
-		c := compare(1, graph(trace), boxesOf(trace), bareOf(trace))
-		fmt.Printf("  wall / one bare Reader: graph %.2f, boxes %.2f\n\n", c[0].wall/c[2].wall, c[1].wall/c[2].wall)
+		compareAll(of.what, trace, 1)
 	}
-	fmt.Printf("200,000 and 2,000,000 goroutines born and gone: %s and %s\n", size(churn), size(longChurn))
-	short := compare(runs, graph(churn))
-	long := compare(runs, graph(longChurn))
-	fmt.Printf("  ten times as long: wall %.1f, memory %.2f\n", long[0].wall/short[0].wall, long[0].mem/short[0].mem)
+	var all [2]cost
+	for i, n := range []int{200, 2000} {
+		trace, err := record(dir, "churn", n)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%d,000 goroutines born and gone, %s\n", n, size(trace))
+		all[i] = compare(runs, reader{"bottleneck graph", []string{command, "graph", "-format", "json", trace}})[0]
+	}
+	fmt.Printf("  ten times as long: wall %.1f, memory %.2f\n", all[1][wall]/all[0][wall], all[1][mem]/all[0][mem])
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"strconv"
@@ -30,17 +29,7 @@ var analyses = []struct {
 	{"contention", func() timeline.Observer { return tracewaits.NewObserver(tracewaits.Options{}) }},
 	{"tasks", func() timeline.Observer { return tracetasks.NewObserver(tracetasks.Options{}) }},
 	{"survey", func() timeline.Observer { return speedup.NewEstimator(speedup.Options{}).First() }},
-	{"account", func() timeline.Observer {
-		o, err := estimator.Second()
-		if err != nil {
-			log.Fatal(err)
-		}
-		return o
-	}},
 }
-
-// estimator finds the workers in a pass before the replay.
-var estimator = speedup.NewEstimator(speedup.Options{N: 2})
 
 // replay decodes a trace, keeps it, and replays it to the analyses with the comma-separated names.
 // It prints the processor time of the replay per event in ns.
@@ -51,7 +40,7 @@ func replay(names, file string) error {
 	}
 	defer f.Close()
 	begin, end := &stopwatch{}, &stopwatch{}
-	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, []timeline.Observer{estimator.First()}, func(*timeline.Info) []timeline.Observer {
+	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, nil, func(*timeline.Info) []timeline.Observer {
 		observers := []timeline.Observer{begin}
 		for _, a := range analyses {
 			if strings.Contains(","+names+",", ","+a.name+",") {
@@ -74,10 +63,10 @@ type stopwatch struct {
 }
 
 // Begin implements [timeline.Observer].
-func (w *stopwatch) Begin(*timeline.Begin) { w.began = proctime.Self() }
+func (w *stopwatch) Begin(timeline.Time, int) { w.began = proctime.Self() }
 
 // End implements [timeline.Observer].
-func (w *stopwatch) End(*timeline.End) { w.ended = proctime.Self() }
+func (w *stopwatch) End(timeline.Time) { w.ended = proctime.Self() }
 
 // compareObservers prints what each analysis adds to a replay for the boxes, in ns per event: the
 // minimum of some runs, because other programs can only add to it.

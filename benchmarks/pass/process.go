@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -17,8 +20,14 @@ type reader struct {
 	args []string
 }
 
-// cost is the cost of a process, in seconds and megabytes.
-type cost struct{ wall, cpu, mem float64 }
+// cost is the cost of a process: its wall and CPU time in seconds, and its peak memory in MB.
+type cost [3]float64
+
+const (
+	wall = iota
+	cpu
+	mem
+)
 
 // compare runs the readers in turn, so that slow changes of the machine affect all of them, and
 // prints the medians, which it returns, and those of the ratios to the last reader in each round.
@@ -35,27 +44,25 @@ func compare(runs int, readers ...reader) []cost {
 		}
 	}
 	last := all[len(all)-1]
-	wall, cpu, mem := func(c cost) float64 { return c.wall }, func(c cost) float64 { return c.cpu }, func(c cost) float64 { return c.mem }
-	ratio := func(cs []cost, of func(cost) float64) string {
-		return medianOf(cs, func(k int) float64 { return of(cs[k]) / of(last[k]) }).Text("%.3f")
+	median := func(of func(k int) float64) interval.Interval {
+		v := make([]float64, runs)
+		for k := range v {
+			v[k] = of(k)
+		}
+		return interval.Of(v)
 	}
 	out := make([]cost, len(readers))
 	for i, cs := range all {
-		middle := func(of func(cost) float64) float64 {
-			return medianOf(cs, func(k int) float64 { return of(cs[k]) }).Median
+		var ratios [2]string // of wall and CPU
+		for j := range out[i] {
+			out[i][j] = median(func(k int) float64 { return cs[k][j] }).Median
+			if j < len(ratios) {
+				ratios[j] = median(func(k int) float64 { return cs[k][j] / last[k][j] }).Text("%.3f")
+			}
 		}
-		out[i] = cost{wall: middle(wall), cpu: middle(cpu), mem: middle(mem)}
-		fmt.Printf("  %-30s wall %6.2f s   CPU %6.2f s   peak memory %5.0f MB   ratios: wall %s, CPU %s\n", readers[i].name, out[i].wall, out[i].cpu, out[i].mem, ratio(cs, wall), ratio(cs, cpu))
+		fmt.Printf("  %-30s wall %6.2f s   CPU %6.2f s   peak memory %5.0f MB   ratios: wall %s, CPU %s\n", readers[i].name, out[i][wall], out[i][cpu], out[i][mem], ratios[wall], ratios[cpu])
 	}
 	return out
-}
-
-func medianOf(cs []cost, of func(k int) float64) interval.Interval {
-	v := make([]float64, len(cs))
-	for k := range cs {
-		v[k] = of(k)
-	}
-	return interval.Of(v)
 }
 
 func run(r reader) (cost, error) {
@@ -65,9 +72,21 @@ func run(r reader) (cost, error) {
 	if err := cmd.Run(); err != nil {
 		return cost{}, fmt.Errorf("%s: %w", r.name, err)
 	}
-	wall := time.Since(start)
-	ps := cmd.ProcessState
-	return cost{wall.Seconds(), (ps.UserTime() + ps.SystemTime()).Seconds(), peakMemory(ps)}, nil
+	took, ps := time.Since(start), cmd.ProcessState
+	return cost{took.Seconds(), (ps.UserTime() + ps.SystemTime()).Seconds(), peakMemory(ps)}, nil
+}
+
+// peakMemory returns the largest resident set of a finished process, in MB; NaN if the system does
+// not report it.
+func peakMemory(ps *os.ProcessState) float64 {
+	size := reflect.Indirect(reflect.ValueOf(ps.SysUsage())).FieldByName("Maxrss")
+	switch {
+	case !size.IsValid():
+		return math.NaN()
+	case runtime.GOOS == "darwin":
+		return float64(size.Int()) / 1e6 // in bytes there
+	}
+	return float64(size.Int()) * 1024 / 1e6
 }
 
 func build(to string) error {

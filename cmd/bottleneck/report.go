@@ -409,9 +409,9 @@ func newTaskWindows(width time.Duration) *taskWindows {
 }
 
 // Begin implements [timeline.Observer], as do the methods below, which advance the windows first.
-func (w *taskWindows) Begin(b *timeline.Begin) {
-	w.begin, w.next = b.Time, b.Time+w.width
-	w.Observer.Begin(b)
+func (w *taskWindows) Begin(t timeline.Time, version int) {
+	w.begin, w.next = t, t+w.width
+	w.Observer.Begin(t, version)
 }
 
 func (w *taskWindows) Transition(t *timeline.Transition) {
@@ -422,15 +422,15 @@ func (w *taskWindows) Named(g *timeline.Goroutine, t timeline.Time) {
 	w.until(t)
 	w.Observer.Named(g, t)
 }
-func (w *taskWindows) Region(e *timeline.RegionEvent) { w.until(e.Time); w.Observer.Region(e) }
-func (w *taskWindows) Task(e *timeline.Task)          { w.until(e.Time); w.Observer.Task(e) }
+func (w *taskWindows) Region(e *timeline.Span) { w.until(e.Time); w.Observer.Region(e) }
+func (w *taskWindows) Task(e *timeline.Span)   { w.until(e.Time); w.Observer.Task(e) }
 
-func (w *taskWindows) End(e *timeline.End) {
-	w.until(e.Time)
-	w.Observer.End(e)
-	if from := w.next - w.width; !w.ended && e.Time > from {
+func (w *taskWindows) End(t timeline.Time) {
+	w.until(t)
+	w.Observer.End(t)
+	if from := w.next - w.width; !w.ended && t > from {
 		w.ended = true
-		w.cut(from, e.Time)
+		w.cut(from, t)
 	}
 }
 

@@ -86,7 +86,7 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 // cutWait books the wait of a goroutine up to t, and reports whether the wait continues.
 func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	w := g.wait
-	p := timeline.Interval{State: g.present.state, Wait: g.present.wait, Reason: presentReasons[g.present.reason], Start: g.present.since}
+	p := timeline.Transition{State: g.present.state, Wait: g.present.wait, Reason: presentReasons[g.present.reason], Start: g.present.since}
 	o.bookContended(w)
 	switch {
 	case w.chosen:
@@ -165,9 +165,9 @@ func (o *Observer) forget() {
 
 // Gap implements [timeline.Observer]. No goroutine is blamed across a gap, and the missing time is
 // not in Duration. Waits that the gap cut off are InFlight.
-func (o *Observer) Gap(g *timeline.Gap) {
-	o.cuts.missing += g.To - g.From
-	o.windows.gap(g)
+func (o *Observer) Gap(from, to timeline.Time) {
+	o.cuts.missing += to - from
+	o.windows.gap(from, to)
 	o.logs.forgetOwners()
 	for _, sites := range o.places.sites {
 		for _, s := range sites {

@@ -24,10 +24,10 @@ type clipper struct {
 	woken       map[int64]bool // goroutines that wait to run after a wait
 }
 
-func (c *clipper) Begin(b *timeline.Begin) {
-	c.next = b.Time + c.every
+func (c *clipper) Begin(t timeline.Time, version int) {
+	c.next = t + c.every
 	c.woken = map[int64]bool{}
-	c.Observer.Begin(b)
+	c.Observer.Begin(t, version)
 }
 
 func (c *clipper) Transition(t *timeline.Transition) {

@@ -28,7 +28,7 @@ func TestGapSeparatesLocks(t *testing.T) {
 	}
 	handOver(1000, 4)
 	first := s.o.Cut(9_000_000)
-	s.o.Gap(&timeline.Gap{From: 9_000_000, To: 9_500_000})
+	s.o.Gap(9_000_000, 9_500_000)
 	handOver(10_000, 5*n)
 	second := s.o.Cut(18_000_000)
 	for i, p := range []*contention.Profile{first, second} {
@@ -59,7 +59,7 @@ func TestGapDropsMessages(t *testing.T) {
 			t.Errorf("after %d gaps, %d exits are remembered, want 5", i, n)
 		}
 		s.o.Cut(timeline.Time(at+500) * 1000)
-		s.o.Gap(&timeline.Gap{From: timeline.Time(at+500) * 1000, To: timeline.Time(at+1000) * 1000})
+		s.o.Gap(timeline.Time(at+500)*1000, timeline.Time(at+1000)*1000)
 	}
 	if s.o.logs.bad > 0 {
 		t.Errorf("%d messages are not understood", s.o.logs.bad)

@@ -73,8 +73,8 @@ type windowClock struct {
 	windows []time.Duration
 }
 
-func (c *windowClock) Begin(b *timeline.Begin) {
-	c.begin, c.open = b.Time, map[*timeline.Goroutine][]stretch{}
+func (c *windowClock) Begin(t timeline.Time, _ int) {
+	c.begin, c.open = t, map[*timeline.Goroutine][]stretch{}
 }
 
 func (c *windowClock) Transition(t *timeline.Transition) {

@@ -87,10 +87,10 @@ func (c *suspensionCounter) Transition(t *timeline.Transition) {
 func TestSuspensionsBelongToTheCollector(t *testing.T) {
 	s := newScript(t, Options{})
 	s.play("10 2 runs\n 10 3 runs")
-	s.o.Range(&timeline.Range{Time: 20_000, Name: "GC concurrent mark phase", Begin: true})
+	s.o.Range(&timeline.Span{Time: 20_000, Name: "GC concurrent mark phase", Begin: true})
 	s.suspend(30_000, 2, "fmt.(*pp).free < main.f:10")
 	s.play("35 3 wakes 2 in runtime.gcDrain < runtime.gcBgMarkWorker\n 36 2 runs")
-	s.o.Range(&timeline.Range{Time: 40_000, Name: "GC concurrent mark phase"})
+	s.o.Range(&timeline.Span{Time: 40_000, Name: "GC concurrent mark phase"})
 	s.suspend(50_000, 2, "fmt.(*pp).free < main.f:10")
 	s.play("55 3 wakes 2 in runtime.traceAdvance\n 56 2 runs\n 60 ends")
 	p := s.o.Profile()

@@ -221,19 +221,19 @@ func NewObserver(opt Options) *Observer {
 }
 
 // Begin implements [timeline.Observer].
-func (o *Observer) Begin(b *timeline.Begin) {
-	o.begin, o.end, o.cuts.at, o.idle.at = b.Time, b.Time, b.Time, b.Time
-	o.windows = newTraceWindows(b.Time, o.opt, min(o.rows.max, maxWindowCells))
+func (o *Observer) Begin(t timeline.Time, _ int) {
+	o.begin, o.end, o.cuts.at, o.idle.at = t, t, t, t
+	o.windows = newTraceWindows(t, o.opt, min(o.rows.max, maxWindowCells))
 	o.rows.windows = o.windows
 }
 
 // End implements [timeline.Observer].
-func (o *Observer) End(e *timeline.End) { o.end = e.Time }
+func (o *Observer) End(t timeline.Time) { o.end = t }
 
 // Clock implements [timeline.Observer].
-func (o *Observer) Clock(c *timeline.Clock) {
-	if o.wall.IsZero() && !c.Wall.IsZero() {
-		o.wall = c.Wall.Add(-time.Duration(c.Trace - o.begin))
+func (o *Observer) Clock(t timeline.Time, _ uint64, wall time.Time) {
+	if o.wall.IsZero() && !wall.IsZero() {
+		o.wall = wall.Add(time.Duration(o.begin - t))
 	}
 }
 
@@ -254,7 +254,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	switch {
 	case o.blocked(t.State):
 		// A wait of zero length was outside the selected part: see timeline.Part.
-		if !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
+		if !o.counts(t.G, t) || t.Start == t.End && t.To.Alive() {
 			g.past.finish(t)
 			break
 		}
@@ -307,14 +307,14 @@ func (o *Observer) blocked(s timeline.State) bool {
 // suspended reports whether the runtime stopped a running goroutine, for the collector to scan its
 // stack or for the tracer to record its state. The goroutine waited for nothing, and the function
 // in which it was stopped is not the cause.
-func suspended(i *timeline.Interval) bool {
+func suspended(i *timeline.Transition) bool {
 	return i.State == timeline.Waiting && i.Wait == timeline.WaitRuntime && i.Reason == "preempted"
 }
 
 // counts reports whether a wait belongs to the program. The runtime's own parking does not, such as
 // when the tracer stops, except for suspensions while the collector marks and the waits of
 // testing/synctest.
-func (o *Observer) counts(g *timeline.Goroutine, i *timeline.Interval) bool {
+func (o *Observer) counts(g *timeline.Goroutine, i *timeline.Transition) bool {
 	switch {
 	case g.Kind != timeline.Application:
 		return false
@@ -327,7 +327,7 @@ func (o *Observer) counts(g *timeline.Goroutine, i *timeline.Interval) bool {
 }
 
 // Range implements [timeline.Observer].
-func (o *Observer) Range(r *timeline.Range) {
+func (o *Observer) Range(r *timeline.Span) {
 	switch {
 	case r.Name == timeline.MarkPhase:
 		o.marking = r.Begin
@@ -341,10 +341,10 @@ func (o *Observer) Range(r *timeline.Range) {
 }
 
 // Metric implements [timeline.Observer].
-func (o *Observer) Metric(m *timeline.Metric) {
-	if m.Name == "/sched/gomaxprocs:threads" {
-		o.idle.until(m.Time)
-		o.idle.procs = int(min(m.Value, 1<<20))
+func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	if name == "/sched/gomaxprocs:threads" {
+		o.idle.until(t)
+		o.idle.procs = int(min(value, 1<<20))
 	}
 }
 

@@ -495,6 +495,6 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 // finish appends the rest of a wait that is over.
 func (p *past) finish(t *timeline.Transition) {
 	if p != nil {
-		p.addWaiting(t.End, doingOf[waitOf(&t.Interval)], lockWait(t.Wait))
+		p.addWaiting(t.End, doingOf[waitOf(t)], lockWait(t.Wait))
 	}
 }

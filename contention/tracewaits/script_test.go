@@ -30,7 +30,7 @@ type script struct {
 	t      *testing.T
 	o      *Observer
 	gs     map[int64]*timeline.Goroutine
-	now    map[int64]*timeline.Interval // by goroutine: its current state
+	now    map[int64]*timeline.Transition // by goroutine: its current state
 	frames map[string]*timeline.Frame
 	stacks map[string]*timeline.Stack
 }
@@ -49,10 +49,10 @@ func play(t *testing.T, opt Options, text string) *contention.Profile {
 func newScript(t *testing.T, opt Options) *script {
 	s := &script{
 		t: t, o: NewObserver(opt),
-		gs: map[int64]*timeline.Goroutine{}, now: map[int64]*timeline.Interval{},
+		gs: map[int64]*timeline.Goroutine{}, now: map[int64]*timeline.Transition{},
 		frames: map[string]*timeline.Frame{}, stacks: map[string]*timeline.Stack{},
 	}
-	s.o.Begin(&timeline.Begin{Version: 26})
+	s.o.Begin(0, 26)
 	return s
 }
 
@@ -125,8 +125,9 @@ func (s *script) to(at timeline.Time, id int64, to timeline.State, w timeline.Wa
 	cur := s.now[id]
 	cur.End = at
 	s.o.nowOf = func(*timeline.Goroutine) (timeline.Wait, *timeline.Stack) { return w, stack }
-	s.o.Transition(&timeline.Transition{Interval: *cur, To: to})
-	*cur = timeline.Interval{G: cur.G, State: to, Start: at, Wait: w, Stack: stack}
+	cur.To = to
+	s.o.Transition(cur)
+	*cur = timeline.Transition{G: cur.G, State: to, Start: at, Wait: w, Stack: stack}
 }
 
 func (s *script) end(at timeline.Time) {
@@ -135,7 +136,7 @@ func (s *script) end(at timeline.Time) {
 			s.to(at, id, timeline.Unknown, timeline.WaitNone, nil)
 		}
 	}
-	s.o.End(&timeline.End{Time: at})
+	s.o.End(at)
 }
 
 // g creates a goroutine at its first mention. 0 means none.
@@ -143,7 +144,7 @@ func (s *script) g(id int64) {
 	if s.gs[id] == nil && id != 0 {
 		g := &timeline.Goroutine{ID: id, Index: len(s.gs), Func: "main.worker"}
 		s.gs[id] = g
-		s.now[id] = &timeline.Interval{G: g, State: timeline.Unknown}
+		s.now[id] = &timeline.Transition{G: g, State: timeline.Unknown}
 		s.to(0, id, timeline.Running, timeline.WaitNone, nil)
 	}
 }
@@ -152,7 +153,7 @@ func (s *script) g(id int64) {
 func (s *script) begin(at timeline.Time, id int64) {
 	g := &timeline.Goroutine{ID: id, Index: len(s.gs), Func: "main.worker"}
 	s.gs[id] = g
-	s.now[id] = &timeline.Interval{G: g, State: timeline.NotExist}
+	s.now[id] = &timeline.Transition{G: g, State: timeline.NotExist}
 	s.to(at, id, timeline.Runnable, timeline.WaitCreated, nil)
 }
 

@@ -36,7 +36,7 @@ type leftHolding struct {
 // unfinished records a wait in progress at the end of the trace.
 func (o *Observer) unfinished(t *timeline.Transition) {
 	o.inFlight++
-	kind := waitOf(&t.Interval)
+	kind := waitOf(t)
 	if lockWait(kind) {
 		o.cutOff = max(o.cutOff, t.End-t.Start)
 	}

@@ -296,7 +296,7 @@ func lockWait(w timeline.Wait) bool {
 
 // woken processes the end of a wait, except for the time until the goroutine runs.
 func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
-	at, kind := o.places.of(t.Stack), waitOf(&t.Interval)
+	at, kind := o.places.of(t.Stack), waitOf(t)
 	var waker *tracedGoroutine
 	if t.Waker != nil {
 		if waker = o.goroutine(t.Waker); !waker.wait.chosen {
@@ -343,7 +343,7 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 }
 
 // waitOf returns the kind of wait of an interval: the collector if it suspended the goroutine.
-func waitOf(i *timeline.Interval) timeline.Wait {
+func waitOf(i *timeline.Transition) timeline.Wait {
 	if suspended(i) {
 		return timeline.WaitGC
 	}

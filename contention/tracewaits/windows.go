@@ -270,11 +270,11 @@ func (s *traceWindows) count() {
 }
 
 // gap records a stretch of missing time.
-func (s *traceWindows) gap(g *timeline.Gap) {
+func (s *traceWindows) gap(from, to timeline.Time) {
 	if s == nil {
 		return
 	}
-	s.each(g.From, g.To, g.To-g.From, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
+	s.each(from, to, to-from, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
 }
 
 // contend adds ns to the time in which a lock was held while a goroutine waited for it.

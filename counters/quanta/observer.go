@@ -113,8 +113,8 @@ type sweep struct {
 }
 
 // Begin implements [timeline.Observer].
-func (o *Observer) Begin(b *timeline.Begin) {
-	o.begin, o.end, o.version = b.Time, b.Time, b.Version
+func (o *Observer) Begin(t timeline.Time, version int) {
+	o.begin, o.end, o.version = t, t, version
 	for i := range o.levels {
 		o.levels[i] = Unknown
 	}
@@ -288,10 +288,10 @@ func (o *Observer) function(name string) int32 {
 }
 
 // End implements [timeline.Observer].
-func (o *Observer) End(e *timeline.End) {
-	o.end = e.Time
+func (o *Observer) End(t timeline.Time) {
+	o.end = t
 	for _, name := range slices.Sorted(maps.Keys(o.open)) {
-		o.addSpan(name, o.open[name], e.Time)
+		o.addSpan(name, o.open[name], t)
 	}
 	clear(o.open)
 }
@@ -361,19 +361,19 @@ func (o *Observer) addColumns() {
 }
 
 // Metric implements [timeline.Observer].
-func (o *Observer) Metric(m *timeline.Metric) {
-	l, ok := levelOf[m.Name]
+func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	l, ok := levelOf[name]
 	if !ok {
 		return
 	}
-	o.levels[l] = int64(min(m.Value, math.MaxInt64))
+	o.levels[l] = int64(min(value, math.MaxInt64))
 	if l == levelProcs {
-		o.rec.Procs = max(o.rec.Procs, int(min(m.Value, math.MaxInt32)))
+		o.rec.Procs = max(o.rec.Procs, int(min(value, math.MaxInt32)))
 	}
 }
 
 // Range implements [timeline.Observer].
-func (o *Observer) Range(e *timeline.Range) {
+func (o *Observer) Range(e *timeline.Span) {
 	switch {
 	case e.OfG && e.G != nil:
 		o.goroutineRange(e)
@@ -386,7 +386,7 @@ func (o *Observer) Range(e *timeline.Range) {
 }
 
 // sweep follows a sweep on a P, which the goroutine that runs there executes.
-func (o *Observer) sweep(e *timeline.Range) {
+func (o *Observer) sweep(e *timeline.Span) {
 	if e.Begin {
 		if q := o.quantumOf(e.G); q != nil && q.row >= 0 {
 			o.sweeps[e.Proc] = sweep{e.G.Index, e.Time}
@@ -420,7 +420,7 @@ func (o *Observer) settleSweep(q *quantum, t timeline.Time) {
 }
 
 // goroutineRange follows assists and stop-the-world phases.
-func (o *Observer) goroutineRange(e *timeline.Range) {
+func (o *Observer) goroutineRange(e *timeline.Span) {
 	world := strings.HasPrefix(e.Name, worldRange)
 	if world { // it affects all goroutines
 		o.span(e)
@@ -522,10 +522,10 @@ func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, 
 func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, t) }
 
 // Region implements [timeline.Observer].
-func (o *Observer) Region(e *timeline.RegionEvent) { o.regroup(e.G, e.Time) }
+func (o *Observer) Region(e *timeline.Span) { o.regroup(e.G, e.Time) }
 
 // span follows a range of the whole program, such as a mark phase.
-func (o *Observer) span(e *timeline.Range) {
+func (o *Observer) span(e *timeline.Span) {
 	if e.Begin {
 		o.open[e.Name] = e.Time
 		return
@@ -551,12 +551,12 @@ func (o *Observer) Log(l *timeline.Log) {
 }
 
 // Clock implements [timeline.Observer].
-func (o *Observer) Clock(c *timeline.Clock) {
+func (o *Observer) Clock(t timeline.Time, mono uint64, wall time.Time) {
 	if o.anchored {
 		return
 	}
 	o.anchored = true
-	since := c.Trace - o.begin
-	o.mono = int64(c.Mono) - int64(since)
-	o.rec.Start = c.Wall.Add(-time.Duration(since))
+	since := t - o.begin
+	o.mono = int64(mono) - int64(since)
+	o.rec.Start = wall.Add(-time.Duration(since))
 }

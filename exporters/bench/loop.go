@@ -138,7 +138,7 @@ func (m *marks) Log(l *timeline.Log) {
 }
 
 // Range implements [timeline.Observer].
-func (m *marks) Range(r *timeline.Range) {
+func (m *marks) Range(r *timeline.Span) {
 	if r.G == nil || m.goroutine == 0 || r.G.ID != m.goroutine || !strings.HasPrefix(r.Name, memStats) {
 		return
 	}
@@ -204,7 +204,7 @@ func (c *clip) at(t timeline.Time) timeline.Time {
 }
 
 // Begin implements [timeline.Observer].
-func (c *clip) Begin(b *timeline.Begin) { c.to.Begin(&timeline.Begin{Version: b.Version}) }
+func (c *clip) Begin(_ timeline.Time, version int) { c.to.Begin(0, version) }
 
 // Transition implements [timeline.Observer]. A bottle graph does not use the start.
 func (c *clip) Transition(t *timeline.Transition) {
@@ -221,7 +221,7 @@ func (c *clip) Named(g *timeline.Goroutine, t timeline.Time) { c.to.Named(g, c.a
 func (c *clip) Label(g *timeline.Goroutine, t timeline.Time) { c.to.Label(g, c.at(t)) }
 
 // Range implements [timeline.Observer].
-func (c *clip) Range(r *timeline.Range) {
+func (c *clip) Range(r *timeline.Span) {
 	moved := *r
 	moved.Time = c.at(r.Time)
 	moved.Start = min(r.Start, moved.Time)
@@ -229,18 +229,16 @@ func (c *clip) Range(r *timeline.Range) {
 }
 
 // Region implements [timeline.Observer].
-func (c *clip) Region(r *timeline.RegionEvent) {
+func (c *clip) Region(r *timeline.Span) {
 	moved := *r
 	moved.Time = c.at(r.Time)
 	c.to.Region(&moved)
 }
 
 // Metric implements [timeline.Observer].
-func (c *clip) Metric(m *timeline.Metric) {
-	moved := *m
-	moved.Time = c.at(m.Time)
-	c.to.Metric(&moved)
+func (c *clip) Metric(t timeline.Time, name string, value uint64, stopped bool) {
+	c.to.Metric(c.at(t), name, value, stopped)
 }
 
 // End implements [timeline.Observer].
-func (c *clip) End(e *timeline.End) { c.to.End(&timeline.End{Time: c.at(e.Time)}) }
+func (c *clip) End(t timeline.Time) { c.to.End(c.at(t)) }

@@ -139,10 +139,10 @@ func TestClipTimes(t *testing.T) {
 func TestClip(t *testing.T) {
 	o := bottle.NewObserver(bottle.Options{})
 	c := &clip{to: o, spans: []span{{100, 200}, {500, 650}}}
-	c.Begin(&timeline.Begin{Time: 7, Version: 26})
-	c.Metric(&timeline.Metric{Time: 8, Name: "/sched/gomaxprocs:threads", Value: 4})
+	c.Begin(7, 26)
+	c.Metric(8, "/sched/gomaxprocs:threads", 4, false)
 	step := func(g *timeline.Goroutine, at timeline.Time, to timeline.State) {
-		c.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, End: at}, To: to})
+		c.Transition(&timeline.Transition{G: g, End: at, To: to})
 	}
 	a, b := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.all"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.between"}
 	step(a, 10, timeline.Running)
@@ -150,7 +150,7 @@ func TestClip(t *testing.T) {
 	step(b, 450, timeline.NotExist)
 	step(a, 600, timeline.Waiting)
 	step(a, 900, timeline.Unknown)
-	c.End(&timeline.End{Time: 900})
+	c.End(900)
 	g := o.Graph()
 	if g.Wall != 250 || g.Idle != 50 || g.Procs != 4 {
 		t.Errorf("wall %d, idle %d, %d processors", g.Wall, g.Idle, g.Procs)

@@ -196,7 +196,7 @@ type onceBroken struct {
 	broken bool
 }
 
-func (o *onceBroken) Begin(*timeline.Begin) {
+func (o *onceBroken) Begin(timeline.Time, int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.broken {

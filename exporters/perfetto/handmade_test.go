@@ -19,42 +19,42 @@ func TestHandMade(t *testing.T) {
 	o := w.Observer()
 	hostile := "a\x00\xff\u202e<script>" + strings.Repeat("x", 1000)
 	at := func(g *timeline.Goroutine, start, end timeline.Time, from, to timeline.State, more ...func(*timeline.Transition)) {
-		tr := &timeline.Transition{Interval: timeline.Interval{G: g, State: from, Start: start, End: end, Thread: -1, Proc: -1}, To: to}
+		tr := &timeline.Transition{G: g, State: from, Start: start, End: end, Thread: -1, Proc: -1, To: to}
 		for _, f := range more {
 			f(tr)
 		}
 		o.Transition(tr)
 	}
 	a, b := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.main"}, &timeline.Goroutine{ID: 1 << 40, Index: 1}
-	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	o.Begin(1000, 26)
 	at(a, 1000, 1000, timeline.Unknown, timeline.Running)
 	at(b, 1000, 1000, timeline.Unknown, timeline.Waiting)
-	o.Metric(&timeline.Metric{Time: 1010, Name: "/memory/classes/heap/objects:bytes", Value: 1 << 63})
-	o.Region(&timeline.RegionEvent{Time: 1100, G: a, Begin: true, Region: timeline.Region{Type: hostile, Task: "t"}})
-	o.Task(&timeline.Task{Time: 1100, G: a, ID: 5, Type: hostile, Begin: true})
-	o.Task(&timeline.Task{Time: 1110, G: a, ID: 6, Type: "second", Begin: true})
-	o.Range(&timeline.Range{Time: 1120, Name: "stop-the-world (x)", Begin: true, OfG: true, G: a, Proc: -1})
-	o.Range(&timeline.Range{Time: 1130, Name: "stop-the-world (x)", Start: 1120, OfG: true, G: a, Proc: -1})
+	o.Metric(1010, "/memory/classes/heap/objects:bytes", 1<<63, false)
+	o.Region(&timeline.Span{Time: 1100, G: a, Begin: true, Name: hostile, Task: "t"})
+	o.Task(&timeline.Span{Time: 1100, G: a, TaskID: 5, Name: hostile, Begin: true})
+	o.Task(&timeline.Span{Time: 1110, G: a, TaskID: 6, Name: "second", Begin: true})
+	o.Range(&timeline.Span{Time: 1120, Name: "stop-the-world (x)", Begin: true, OfG: true, G: a, Proc: -1})
+	o.Range(&timeline.Span{Time: 1130, Name: "stop-the-world (x)", Start: 1120, OfG: true, G: a, Proc: -1})
 	// It began before.
-	o.Range(&timeline.Range{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Proc: -1})
-	o.Range(&timeline.Range{Time: 1150, Name: "GC incremental sweep", Begin: true, Proc: 3})
+	o.Range(&timeline.Span{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Proc: -1})
+	o.Range(&timeline.Span{Time: 1150, Name: "GC incremental sweep", Begin: true, Proc: 3})
 	o.Log(&timeline.Log{Time: 1160, G: a, Category: "c", Message: hostile})
 	o.Log(&timeline.Log{Time: 1160, Category: "only"})
 	b.Func = "main.late" // its name becomes known while it waits
 	o.Named(b, 1200)
-	o.Task(&timeline.Task{Time: 1300, G: a, ID: 6})
+	o.Task(&timeline.Span{Time: 1300, G: a, TaskID: 6})
 	// The place of the second.
-	o.Task(&timeline.Task{Time: 1310, G: a, ID: 7, Type: "third", Begin: true})
+	o.Task(&timeline.Span{Time: 1310, G: a, TaskID: 7, Name: "third", Begin: true})
 	c := &timeline.Goroutine{ID: 3, Index: 2}
 	at(c, 1320, 1320, timeline.Unknown, timeline.Waiting)
 	c.Func = "main.later"
 	o.Named(c, 1330)
 	at(c, 1320, 1340, timeline.Waiting, timeline.NotExist)
 	at(b, 1000, 1400, timeline.Waiting, timeline.Runnable, func(tr *timeline.Transition) { tr.Waker = a })
-	o.Region(&timeline.RegionEvent{Time: 1500, G: a, Region: timeline.Region{Type: "never begun"}})
+	o.Region(&timeline.Span{Time: 1500, G: a, Name: "never begun"})
 	at(a, 1000, 1500, timeline.Running, timeline.NotExist, func(tr *timeline.Transition) { tr.Proc, tr.Thread = 3, 77 })
 	at(b, 1400, 1600, timeline.Runnable, timeline.Unknown)
-	o.End(&timeline.End{Time: 1600})
+	o.End(1600)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -109,20 +109,21 @@ func TestGap(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, "")
 	o := w.Observer()
-	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	o.Begin(1000, 26)
 	for _, at := range []timeline.Time{1000, 3000} { // with a gap between
 		g := &timeline.Goroutine{ID: 1, Func: "main.main"}
-		life := timeline.Interval{G: g, State: timeline.Running, Start: at, End: at + 500, Thread: -1, Proc: -1}
-		o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, Start: at, End: at, Thread: -1, Proc: -1}, To: timeline.Running})
-		o.Task(&timeline.Task{Time: at + 100, G: g, ID: uint64(at), Type: "job", Begin: true})
-		o.Range(&timeline.Range{Time: at + 200, Name: "GC concurrent mark phase", Begin: true, Proc: -1})
-		o.Range(&timeline.Range{Time: at + 300, Name: "GC incremental sweep", Begin: true, Proc: 3})
-		o.Transition(&timeline.Transition{Interval: life, To: timeline.Unknown})
+		life := timeline.Transition{G: g, State: timeline.Running, Start: at, End: at + 500, Thread: -1, Proc: -1}
+		o.Transition(&timeline.Transition{G: g, Start: at, End: at, Thread: -1, Proc: -1, To: timeline.Running})
+		o.Task(&timeline.Span{Time: at + 100, G: g, TaskID: uint64(at), Name: "job", Begin: true})
+		o.Range(&timeline.Span{Time: at + 200, Name: "GC concurrent mark phase", Begin: true, Proc: -1})
+		o.Range(&timeline.Span{Time: at + 300, Name: "GC incremental sweep", Begin: true, Proc: 3})
+		life.To = timeline.Unknown
+		o.Transition(&life)
 		if at == 1000 {
-			o.Gap(&timeline.Gap{From: 1500, To: 3000, Generations: 1})
+			o.Gap(1500, 3000)
 		}
 	}
-	o.End(&timeline.End{Time: 3500})
+	o.End(3500)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,17 +155,17 @@ func TestNamedWithinRegion(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, "")
 	o := w.Observer()
-	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	o.Begin(1000, 26)
 	g := &timeline.Goroutine{ID: 1}
-	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, Start: 1000, End: 1000, Thread: -1, Proc: -1}, To: timeline.Running})
-	o.Region(&timeline.RegionEvent{Time: 1100, G: g, Begin: true, Region: timeline.Region{Type: "cut", Start: 1100}})
+	o.Transition(&timeline.Transition{G: g, Start: 1000, End: 1000, Thread: -1, Proc: -1, To: timeline.Running})
+	o.Region(&timeline.Span{Time: 1100, G: g, Begin: true, Name: "cut", Start: 1100})
 	g.Func = "main.late"
 	o.Named(g, 1200)
-	o.Region(&timeline.RegionEvent{Time: 1250, G: g, Region: timeline.Region{Type: "cut", Start: 1100}})
-	o.Region(&timeline.RegionEvent{Time: 1300, G: g, Begin: true, Region: timeline.Region{Type: "next", Start: 1300}})
-	o.Region(&timeline.RegionEvent{Time: 1400, G: g, Region: timeline.Region{Type: "next", Start: 1300}})
-	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: timeline.Running, Start: 1000, End: 1600, Thread: -1, Proc: 3}, To: timeline.NotExist})
-	o.End(&timeline.End{Time: 1600})
+	o.Region(&timeline.Span{Time: 1250, G: g, Name: "cut", Start: 1100})
+	o.Region(&timeline.Span{Time: 1300, G: g, Begin: true, Name: "next", Start: 1300})
+	o.Region(&timeline.Span{Time: 1400, G: g, Name: "next", Start: 1300})
+	o.Transition(&timeline.Transition{G: g, State: timeline.Running, Start: 1000, End: 1600, Thread: -1, Proc: 3, To: timeline.NotExist})
+	o.End(1600)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,16 +190,18 @@ func TestSharedTracks(t *testing.T) {
 	w := perfetto.NewWriter(&buf, "")
 	w.SetMax(1, 1000)
 	o := w.Observer()
-	o.Begin(&timeline.Begin{Time: 10})
+	o.Begin(10, 0)
 	for i := range 50 {
 		g := &timeline.Goroutine{ID: int64(i + 1), Index: i % 3, Func: "main.f"}
 		start := timeline.Time(10 + i*10)
-		birth := timeline.Interval{G: g, State: timeline.NotExist, Start: start, End: start, Thread: -1, Proc: -1}
-		life := timeline.Interval{G: g, State: timeline.Running, Start: start, End: start + 5, Thread: -1, Proc: -1}
-		o.Transition(&timeline.Transition{Interval: birth, To: timeline.Running})
-		o.Transition(&timeline.Transition{Interval: life, To: timeline.NotExist})
+		birth := timeline.Transition{G: g, State: timeline.NotExist, Start: start, End: start, Thread: -1, Proc: -1}
+		life := timeline.Transition{G: g, State: timeline.Running, Start: start, End: start + 5, Thread: -1, Proc: -1}
+		birth.To = timeline.Running
+		o.Transition(&birth)
+		life.To = timeline.NotExist
+		o.Transition(&life)
 	}
-	o.End(&timeline.End{Time: 1000})
+	o.End(1000)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +221,7 @@ func TestSharedTracks(t *testing.T) {
 func TestManyNames(t *testing.T) {
 	w := perfetto.NewWriter(io.Discard, "")
 	o := w.Observer()
-	o.Begin(&timeline.Begin{Time: 1})
+	o.Begin(1, 0)
 	for i := range 200_000 {
 		o.Log(&timeline.Log{Time: timeline.Time(i), Message: strings.Repeat("n", 1+i%200) + time.Duration(i).String()})
 	}

@@ -53,8 +53,8 @@ func (o *observer) init(w *writer) {
 }
 
 // Begin implements [timeline.Observer]. It describes the tracks of the whole program.
-func (o *observer) Begin(b *timeline.Begin) {
-	o.now, o.begun = b.Time, true
+func (o *observer) Begin(t timeline.Time, _ int) {
+	o.now, o.begun = t, true
 	o.program = o.w.process(programPID, clean(o.w.title))
 	o.running = gauge{track: o.w.track(o.program, "running goroutines (parallelism)", unitCount)}
 	o.runnable = gauge{track: o.w.track(o.program, "runnable goroutines", unitCount)}
@@ -85,7 +85,7 @@ func (o *observer) Transition(t *timeline.Transition) {
 	o.count(t.To, 1)
 	l := o.lane(t.G)
 	if l != nil && l.open {
-		o.leave(l, &t.Interval)
+		o.leave(l, t)
 	}
 	o.onProc(t)
 	if !t.To.Alive() {
@@ -159,7 +159,7 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 }
 
 // leave ends the slice of the state of an interval, and adds what is known only at its end.
-func (o *observer) leave(l *lane, i *timeline.Interval) {
+func (o *observer) leave(l *lane, i *timeline.Transition) {
 	notes := make([]note, 0, 6)
 	if i.State.OnProc() && i.Proc >= 0 {
 		notes = append(notes, number("proc", int64(i.Proc)))
@@ -260,15 +260,15 @@ func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) {
 
 // Gap implements [timeline.Observer]. Open slices end at the beginning of the gap, because their
 // ends are unknown.
-func (o *observer) Gap(g *timeline.Gap) {
-	o.at(g.From)
+func (o *observer) Gap(from, to timeline.Time) {
+	o.at(from)
 	o.closeSpans()
-	o.at(g.To)
+	o.at(to)
 }
 
 // End implements [timeline.Observer].
-func (o *observer) End(e *timeline.End) {
-	o.at(e.Time)
+func (o *observer) End(t timeline.Time) {
+	o.at(t)
 	o.finish()
 }
 

@@ -75,7 +75,7 @@ func (o *observer) innerOf(l *lane) *stack {
 }
 
 // Range implements [timeline.Observer].
-func (o *observer) Range(r *timeline.Range) {
+func (o *observer) Range(r *timeline.Span) {
 	o.at(r.Time)
 	name := clean(r.Name)
 	var s *stack
@@ -106,18 +106,18 @@ func (o *observer) Range(r *timeline.Range) {
 }
 
 // Region implements [timeline.Observer].
-func (o *observer) Region(r *timeline.RegionEvent) {
+func (o *observer) Region(r *timeline.Span) {
 	o.at(r.Time)
 	l := o.lane(r.G)
 	if l == nil {
 		return
 	}
-	name := clean(r.Region.Type)
+	name := clean(r.Name)
 	switch s := o.innerOf(l); {
 	case !r.Begin:
-		s.end(o.w, r.Region.Start, r.Time, "region", name)
-	case r.Region.Task != "":
-		s.begin(o.w, r.Time, "region", name, text("task", clean(r.Region.Task)))
+		s.end(o.w, r.Start, r.Time, "region", name)
+	case r.Task != "":
+		s.begin(o.w, r.Time, "region", name, text("task", clean(r.Task)))
 	default:
 		s.begin(o.w, r.Time, "region", name)
 	}
@@ -135,18 +135,18 @@ type taskLanes struct {
 const maxTasks = 1000
 
 // Task implements [timeline.Observer].
-func (o *observer) Task(t *timeline.Task) {
+func (o *observer) Task(t *timeline.Span) {
 	o.at(t.Time)
 	k := &o.tasks
 	if !t.Begin {
-		if lane, ok := k.open[t.ID]; ok {
+		if lane, ok := k.open[t.TaskID]; ok {
 			o.w.end(t.Time, k.tracks[lane])
-			delete(k.open, t.ID)
+			delete(k.open, t.TaskID)
 			k.free = append(k.free, lane)
 		}
 		return
 	}
-	if _, ok := k.open[t.ID]; ok || len(k.open) >= maxTasks {
+	if _, ok := k.open[t.TaskID]; ok || len(k.open) >= maxTasks {
 		return
 	}
 	if k.parent == 0 {
@@ -159,8 +159,8 @@ func (o *observer) Task(t *timeline.Task) {
 	} else {
 		k.tracks = append(k.tracks, o.w.track(k.parent, "tasks "+strconv.Itoa(lane+1), 0))
 	}
-	k.open[t.ID] = lane
-	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", clean(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
+	k.open[t.TaskID] = lane
+	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", clean(t.Name), number("id", int64(t.TaskID)), number("parent", int64(t.ParentID)))
 }
 
 // Log implements [timeline.Observer]. It shows messages of runtime/trace.Log, and markers.
@@ -197,9 +197,9 @@ func (g *gauge) flush(w *writer, t timeline.Time) {
 }
 
 // Metric implements [timeline.Observer].
-func (o *observer) Metric(m *timeline.Metric) {
-	o.at(m.Time)
-	name := clean(m.Name)
+func (o *observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	o.at(t)
+	name = clean(name)
 	track := o.gauges[name]
 	if track == 0 {
 		if len(o.gauges) >= maxSpans {
@@ -212,7 +212,7 @@ func (o *observer) Metric(m *timeline.Metric) {
 		track = o.w.track(o.program, name, unit)
 		o.gauges[name] = track
 	}
-	o.w.counter(m.Time, track, int64(min(m.Value, math.MaxInt64)))
+	o.w.counter(t, track, int64(min(value, math.MaxInt64)))
 }
 
 // closeSpans ends the open slices of the program, at the end of the trace or before a gap.

@@ -57,14 +57,14 @@ func (o *Observer) goOn(s **traceSite) {
 
 // Gap implements [timeline.Observer]. The time in a gap is not in Wall, and tasks under way become
 // unmeasured.
-func (o *Observer) Gap(g *timeline.Gap) {
-	o.machine.advance(g.From)
+func (o *Observer) Gap(from, to timeline.Time) {
+	o.machine.advance(from)
 	for id, t := range o.open {
-		o.lost(t.site, g.From)
+		o.lost(t.site, from)
 		delete(o.open, id)
 	}
-	o.machine.gap(g.To)
-	o.missed += g.To - g.From
+	o.machine.gap(to)
+	o.missed += to - from
 }
 
 // gap continues at t with nothing running.

@@ -19,12 +19,12 @@ type pieced struct {
 	cuts        []*granularity.Profile
 }
 
-func (p *pieced) Begin(b *timeline.Begin) {
-	p.next = b.Time + p.every
-	p.Observer.Begin(b)
+func (p *pieced) Begin(t timeline.Time, version int) {
+	p.next = t + p.every
+	p.Observer.Begin(t, version)
 }
 
-func (p *pieced) Region(e *timeline.RegionEvent) {
+func (p *pieced) Region(e *timeline.Span) {
 	for e.Time >= p.next {
 		p.cuts = append(p.cuts, p.Cut(p.next))
 		p.next += p.every
@@ -70,13 +70,13 @@ func TestCutsSum(t *testing.T) {
 // TestTraceGap: tasks that a gap cuts are unmeasured, and its time is not in the profile.
 func TestTraceGap(t *testing.T) {
 	o := NewObserver(Options{})
-	o.Begin(&timeline.Begin{Time: 100})
+	o.Begin(100, 0)
 	g := &timeline.Goroutine{ID: 1}
-	o.Region(&timeline.RegionEvent{Time: 200, G: g, Begin: true, Region: timeline.Region{Type: "r", Start: 200}})
-	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, End: 300}, To: timeline.Unknown})
-	o.Gap(&timeline.Gap{From: 300, To: 1000, Generations: 1})
-	o.Region(&timeline.RegionEvent{Time: 1100, G: g, Begin: true, Region: timeline.Region{Type: "r", Start: 1100}})
-	o.Region(&timeline.RegionEvent{Time: 1200, G: g, Region: timeline.Region{Type: "r", Start: 1100}})
+	o.Region(&timeline.Span{Time: 200, G: g, Begin: true, Name: "r", Start: 200})
+	o.Transition(&timeline.Transition{G: g, End: 300, To: timeline.Unknown})
+	o.Gap(300, 1000)
+	o.Region(&timeline.Span{Time: 1100, G: g, Begin: true, Name: "r", Start: 1100})
+	o.Region(&timeline.Span{Time: 1200, G: g, Name: "r", Start: 1100})
 	p := o.Cut(1300)
 	c := classNamed(t, p, "r")
 	if p.Wall != 500 || c.Tasks != 1 || c.Unmeasured != 1 || c.WallNS.Sum() != 100 || !strings.Contains(strings.Join(p.Warnings, " "), "1 task was not measured: it began") {

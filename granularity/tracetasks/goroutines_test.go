@@ -460,14 +460,14 @@ func TestRequestsAreTasks(t *testing.T) {
 func TestMemoryFollowsLiveGoroutines(t *testing.T) {
 	for _, opt := range []Options{{}, {AggregateNested: true}} {
 		o := NewObserver(opt)
-		o.Begin(&timeline.Begin{Time: 1})
+		o.Begin(1, 0)
 		at := &timeline.Stack{Frames: []*timeline.Frame{{Func: "main.spawn", File: "x.go", Line: 7}}}
 		now := timeline.Time(1)
 		lives := func(n int, name func(i int) string) {
 			for i := range n {
 				g := &timeline.Goroutine{ID: int64(now), Index: i % 10, Func: name(i), By: &timeline.Creator{ID: int64(now) - 2, Stack: at}}
 				for _, step := range [][2]timeline.State{{timeline.NotExist, timeline.Runnable}, {timeline.Runnable, timeline.Running}, {timeline.Running, timeline.NotExist}} {
-					o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: step[0], Start: now, End: now + 1}, To: step[1]})
+					o.Transition(&timeline.Transition{G: g, State: step[0], Start: now, End: now + 1, To: step[1]})
 					now++
 				}
 			}
@@ -483,7 +483,7 @@ func TestMemoryFollowsLiveGoroutines(t *testing.T) {
 		if len(o.sites) > 2049 || len(o.classes) > 2049 {
 			t.Errorf("%d places of %d classes; want at most 2,048 and (other)", len(o.sites), len(o.classes))
 		}
-		o.End(&timeline.End{Time: now})
+		o.End(now)
 		var tasks uint64
 		p := o.Profile()
 		for i := range p.Classes {

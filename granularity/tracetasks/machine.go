@@ -90,7 +90,7 @@ func (m *traceMachine) transition(t *timeline.Transition) {
 }
 
 // stopped tracks the collector's stops of the world.
-func (m *traceMachine) stopped(e *timeline.Range) {
+func (m *traceMachine) stopped(e *timeline.Span) {
 	if !strings.HasPrefix(e.Name, "stop-the-world (GC") {
 		return
 	}

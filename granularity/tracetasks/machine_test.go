@@ -23,7 +23,7 @@ func TestTraceMachineSamples(t *testing.T) {
 	for range 5000 {
 		now += timeline.Time(r.IntN(int(granularity.SampleEvery) / 20))
 		if r.IntN(10) == 0 {
-			m.stopped(&timeline.Range{Name: "stop-the-world (GC mark termination)", Time: now, Begin: paused == 0})
+			m.stopped(&timeline.Span{Name: "stop-the-world (GC mark termination)", Time: now, Begin: paused == 0})
 			if paused == 0 {
 				paused = now
 			} else {

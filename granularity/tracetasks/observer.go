@@ -32,6 +32,7 @@ package tracetasks
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
@@ -100,8 +101,8 @@ type Observer struct {
 	begin, end timeline.Time
 	procs      int
 	machine    traceMachine
-	clock      timeline.Clock // the first one
-	missed     timeline.Time  // in gaps since begin
+	wall       time.Time     // the wall-clock time of first; zero if unknown
+	missed     timeline.Time // in gaps since begin
 }
 
 // goroutineTasks is the state of a live goroutine.
@@ -160,9 +161,9 @@ func (o *Observer) forget() {
 }
 
 // Begin implements [timeline.Observer].
-func (o *Observer) Begin(b *timeline.Begin) {
-	o.first, o.begin, o.end = b.Time, b.Time, b.Time
-	o.machine.begin(b.Time)
+func (o *Observer) Begin(t timeline.Time, _ int) {
+	o.first, o.begin, o.end = t, t, t
+	o.machine.begin(t)
 }
 
 // Transition implements [timeline.Observer].
@@ -224,8 +225,8 @@ func (g *goroutineTasks) pop() openRegion {
 }
 
 // Region implements [timeline.Observer].
-func (o *Observer) Region(e *timeline.RegionEvent) {
-	if !slices.Contains(starter.Pools, e.Region.Task) {
+func (o *Observer) Region(e *timeline.Span) {
+	if !slices.Contains(starter.Pools, e.Task) {
 		o.tasksAreRegions()
 	} else if o.wholeLives() && e.G.Serves() {
 		return
@@ -233,17 +234,17 @@ func (o *Observer) Region(e *timeline.RegionEvent) {
 	g := o.goroutines.At(e.G.Index)
 	switch {
 	case e.Begin:
-		r := openRegion{task: e.Region.TaskID, inner: len(g.stack) > 0}
+		r := openRegion{task: e.TaskID, inner: len(g.stack) > 0}
 		if !o.opt.Tasks {
 			r.site = o.regionSite(e, r.inner)
 			r.site.class.enter(e.Time)
 		}
 		g.push(e.G, e.Time, r)
-	case len(g.stack) > 0 && e.Region.Start != 0:
+	case len(g.stack) > 0 && e.Start != 0:
 		r := g.pop()
 		o.ended(g, &r, e.G, e.Time)
 	case !o.opt.Tasks: // it began before the trace
-		o.lost(o.site(traceSiteKey{class: e.Region.Type}), -1)
+		o.lost(o.site(traceSiteKey{class: e.Name}), -1)
 	}
 }
 
@@ -304,26 +305,26 @@ func (o *Observer) lost(s *traceSite, at timeline.Time) {
 }
 
 // Task implements [timeline.Observer].
-func (o *Observer) Task(e *timeline.Task) {
+func (o *Observer) Task(e *timeline.Span) {
 	if e.Begin {
-		t := &openTask{kind: e.Type, start: e.Time, created: e.Stack}
+		t := &openTask{kind: e.Name, start: e.Time, created: e.Stack}
 		if o.opt.Tasks {
-			key := traceSiteKey{class: e.Type, created: e.Stack}
+			key := traceSiteKey{class: e.Name, created: e.Stack}
 			if e.G != nil {
 				key.submitted = e.G.Creator().Stack
 			}
 			t.site = o.site(key)
 			t.site.class.enter(e.Time)
 		}
-		o.open[e.ID] = t
+		o.open[e.TaskID] = t
 		return
 	}
-	t := o.open[e.ID]
-	delete(o.open, e.ID)
+	t := o.open[e.TaskID]
+	delete(o.open, e.TaskID)
 	switch {
 	case !o.opt.Tasks:
 	case t == nil:
-		o.lost(o.site(traceSiteKey{class: e.Type}), -1)
+		o.lost(o.site(traceSiteKey{class: e.Name}), -1)
 	case t.regions == 0: // nothing shows what ran for it
 		o.lost(t.site, e.Time)
 	default:
@@ -334,44 +335,44 @@ func (o *Observer) Task(e *timeline.Task) {
 }
 
 // Range implements [timeline.Observer].
-func (o *Observer) Range(e *timeline.Range) { o.machine.stopped(e) }
+func (o *Observer) Range(e *timeline.Span) { o.machine.stopped(e) }
 
 // Metric implements [timeline.Observer].
-func (o *Observer) Metric(m *timeline.Metric) {
-	if m.Name == "/sched/gomaxprocs:threads" && m.Value > 0 && m.Value < 1<<20 {
-		o.procs = max(o.procs, int(m.Value))
+func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
+	if name == "/sched/gomaxprocs:threads" && value > 0 && value < 1<<20 {
+		o.procs = max(o.procs, int(value))
 	}
 }
 
 // Clock implements [timeline.Observer].
-func (o *Observer) Clock(c *timeline.Clock) {
-	if o.clock.Wall.IsZero() {
-		o.clock = *c
+func (o *Observer) Clock(t timeline.Time, _ uint64, wall time.Time) {
+	if o.wall.IsZero() && !wall.IsZero() {
+		o.wall = wall.Add(time.Duration(o.first - t))
 	}
 }
 
 // End implements [timeline.Observer].
-func (o *Observer) End(e *timeline.End) {
-	o.end = e.Time
-	for id, t := range o.open {
-		if t.site != nil {
-			o.lost(t.site, e.Time)
+func (o *Observer) End(t timeline.Time) {
+	o.end = t
+	for id, task := range o.open {
+		if task.site != nil {
+			o.lost(task.site, t)
 		}
 		delete(o.open, id)
 	}
-	o.machine.finish(e.Time)
+	o.machine.finish(t)
 }
 
 // regionSite returns the place that a region comes from.
-func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
-	key := traceSiteKey{class: e.Region.Type, pool: e.Region.Task, created: e.Stack}
+func (o *Observer) regionSite(e *timeline.Span, nested bool) *traceSite {
+	key := traceSiteKey{class: e.Name, pool: e.Task, created: e.Stack}
 	if !nested {
 		key.submitted = e.G.Creator().Stack
-		if t := o.open[e.Region.TaskID]; t != nil && !ours(t.created) {
+		if t := o.open[e.TaskID]; t != nil && !ours(t.created) {
 			key.submitted = t.created
 		}
 	}
-	switch t := o.open[e.Region.TaskID]; {
+	switch t := o.open[e.TaskID]; {
 	case slices.Contains(starter.Pools, key.pool):
 		key.created, key.submitted = nil, nil
 		if t != nil {

@@ -24,8 +24,8 @@ func (o *Observer) Profile() *granularity.Profile {
 	if o.opt.Hz > 0 {
 		p.Hz, p.HzOrigin = o.opt.Hz, "given"
 	}
-	if !o.clock.Wall.IsZero() {
-		p.Time = o.clock.Wall.Add(time.Duration(o.begin - o.clock.Trace))
+	if !o.wall.IsZero() {
+		p.Time = o.wall.Add(time.Duration(o.begin - o.first))
 	}
 	if p.Procs == 0 {
 		p.Procs = o.machine.mostRunning

@@ -106,25 +106,6 @@ var timed = func() (n [256]int8) {
 	return n
 }()
 
-// ReadEvent returns the arguments of the event at the beginning of data, the time first, and its
-// length. The length is 0 if it is not an event with a time, or is incomplete.
-func ReadEvent(data []byte) (args [1 + maxArgs]uint64, n int) {
-	count := timed[data[0]]
-	if count < 0 {
-		return args, 0
-	}
-	n = 1
-	for a := 0; a <= int(count); a++ {
-		v, size := binary.Uvarint(data[n:])
-		if size <= 0 {
-			return args, 0
-		}
-		args[a] = v
-		n += size
-	}
-	return args, n
-}
-
 // IsStatus reports whether the time of the events of a type is not that of an action: they report a
 // state that has lasted, or belong to an experiment.
 func (t Type) IsStatus() bool {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/bits"
 	"time"
-	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
@@ -221,24 +220,16 @@ func (g *Generation) readBatch(h Head, begin, end int, cut bool) error {
 	if sync && first == Frequency {
 		r.at--
 	}
-	switch {
-	case sync || first == Strings || first == Stacks || first == CPUSamples:
-		if cut {
+	if sync || first == Strings || first == Stacks || first == CPUSamples {
+		switch {
+		case cut, g.opt.Cut && first == CPUSamples: // samples contain no states
 			return nil
+		case !g.room():
+			return ErrMemory
+		case sync:
+			return g.readSync(&r, h.Time)
 		}
-	}
-	switch {
-	case sync:
-		return g.readSync(&r, h.Time)
-	case first == Strings:
-		return g.readStrings(&r)
-	case first == Stacks:
-		return g.readStacks(&r)
-	case first == CPUSamples:
-		if g.opt.Cut {
-			return nil // samples refer to call chains and contain no states
-		}
-		return g.readSamples(&r)
+		return g.readTable(&r, first)
 	}
 	i, isNew := g.threads.Add(h.M)
 	if isNew {
@@ -272,15 +263,6 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-// entry reads the type of an entry of a table.
-func (r *reader) entry(want Type) error {
-	if got := Type(r.data[r.at]); got != want {
-		return Broken(r.at, "an entry of type %d in a table of type %d", got, want)
-	}
-	r.at++
-	return nil
-}
-
 // ErrMemory is the error for a generation whose tables exceed the memory allowed by Options.Room.
 var ErrMemory = errors.New("no memory for the tables of a generation")
 
@@ -293,112 +275,78 @@ func (r *reader) check(start int) error {
 	return nil
 }
 
-// room reports whether there is memory for a table of size bytes.
-func (g *Generation) room(size int) bool {
+// room reports whether there is memory for the largest table to double, as it may while a batch is
+// read.
+func (g *Generation) room() bool {
+	size := 2 * max(16*cap(g.strings), 4*len(g.stringIDs.dense), 16*cap(g.stacks), 4*len(g.stackIDs.dense), 4*cap(g.refs), 32*cap(g.Frames), 12*len(g.pcs.slots), 40*cap(g.Samples))
 	return size < 1<<16 || g.opt.Room == nil || g.opt.Room(int64(size))
 }
 
-// reserve makes room for n more elements of a table. It returns false if there is no memory.
-func reserve[T any](g *Generation, table *[]T, n int) bool {
-	if cap(*table)-len(*table) >= n {
-		return true
-	}
-	want := max(len(*table)+n, 2*cap(*table))
-	var element T
-	if !g.room(want * int(unsafe.Sizeof(element))) {
-		return false
-	}
-	*table = append(make([]T, 0, want), *table...)
-	return true
-}
-
-// The minimum size of an entry of the tables, in bytes.
-const (
-	leastString = 3
-	leastStack  = 3
-	leastFrame  = 4
-	leastSample = 6
-)
-
-func (g *Generation) readStrings(r *reader) error {
-	if n := (len(r.data) - r.at) / leastString; !reserve(g, &g.strings, n) || !g.room(g.stringIDs.growth(n)) {
-		return ErrMemory
-	}
+// readTable reads a batch of a table. The type of its entries is the one after that of the table.
+func (g *Generation) readTable(r *reader, table Type) error {
 	for r.more() {
 		start := r.at
-		if err := r.entry(String); err != nil {
+		if got := Type(r.data[start]); got != table+1 {
+			return Broken(start, "an entry of type %d in a table of type %d", got, table+1)
+		}
+		r.at++
+		err := error(nil)
+		switch table {
+		case Strings:
+			err = g.readString(r, start)
+		case Stacks:
+			err = g.readStack(r, start)
+		default:
+			g.Samples = append(g.Samples, Sample{int64(r.number()), r.number(), r.number(), r.number(), r.number()})
+			err = r.check(start)
+		}
+		if err != nil {
 			return err
 		}
-		id, size := r.number(), r.number()
-		if err := r.check(start); err != nil {
-			return err
-		}
-		if size > maxString {
-			return Broken(start, "a string of %d bytes; the longest have %d", size, maxString)
-		}
-		if size > uint64(len(r.data)-r.at) {
-			return Broken(start, "a string is cut off")
-		}
-		if !g.stringIDs.add(id) {
-			return Broken(start, "string %d is defined twice", id)
-		}
-		g.strings = append(g.strings, span{r.at, r.at + int(size)})
-		r.at += int(size)
 	}
 	return nil
 }
 
-// readStacks reads call chains. The strings of their frames may come later; see finish.
-func (g *Generation) readStacks(r *reader) error {
-	n, frames := (len(r.data)-r.at)/leastStack, (len(r.data)-r.at)/leastFrame
-	if !reserve(g, &g.stacks, n) || !reserve(g, &g.refs, frames) || !reserve(g, &g.Frames, frames) ||
-		!g.room(g.stackIDs.growth(n)) || !g.room(g.pcs.growth(frames)) {
-		return ErrMemory
+func (g *Generation) readString(r *reader, start int) error {
+	id, size := r.number(), r.number()
+	if err := r.check(start); err != nil {
+		return err
 	}
-	for r.more() {
-		start := r.at
-		if err := r.entry(Stack); err != nil {
-			return err
-		}
-		id, n := r.number(), r.number()
-		if n > maxFrames {
-			return Broken(start, "a call chain of %d functions; the longest have %d", n, maxFrames)
-		}
-		begin := len(g.refs)
-		for range n {
-			pc, fn, file, line := r.number(), r.number(), r.number(), r.number()
-			frame, isNew := g.pcs.Add(pc)
-			if isNew {
-				g.Frames = append(g.Frames, Frame{pc, int64(fn), int64(file), line})
-			}
-			g.refs = append(g.refs, frame)
-		}
-		if err := r.check(start); err != nil {
-			return err
-		}
-		if !g.stackIDs.add(id) {
-			return Broken(start, "call chain %d is defined twice", id)
-		}
-		g.stacks = append(g.stacks, span{begin, len(g.refs)})
+	switch {
+	case size > maxString:
+		return Broken(start, "a string of %d bytes; the longest have %d", size, maxString)
+	case size > uint64(len(r.data)-r.at):
+		return Broken(start, "a string is cut off")
+	case !g.stringIDs.add(id):
+		return Broken(start, "string %d is defined twice", id)
 	}
+	g.strings = append(g.strings, span{r.at, r.at + int(size)})
+	r.at += int(size)
 	return nil
 }
 
-func (g *Generation) readSamples(r *reader) error {
-	if !reserve(g, &g.Samples, (len(r.data)-r.at)/leastSample) {
-		return ErrMemory
+// readStack reads a call chain. The strings of its frames may come later; see finish.
+func (g *Generation) readStack(r *reader, start int) error {
+	id, n := r.number(), r.number()
+	if n > maxFrames {
+		return Broken(start, "a call chain of %d functions; the longest have %d", n, maxFrames)
 	}
-	for r.more() {
-		start := r.at
-		if err := r.entry(CPUSample); err != nil {
-			return err
+	begin := len(g.refs)
+	for range n {
+		pc, fn, file, line := r.number(), r.number(), r.number(), r.number()
+		frame, isNew := g.pcs.Add(pc)
+		if isNew {
+			g.Frames = append(g.Frames, Frame{pc, int64(fn), int64(file), line})
 		}
-		s := Sample{int64(r.number()), r.number(), r.number(), r.number(), r.number()}
-		if err := r.check(start); err != nil {
-			return err
-		}
-		g.Samples = append(g.Samples, s)
+		g.refs = append(g.refs, frame)
 	}
+	if err := r.check(start); err != nil {
+		return err
+	}
+	if !g.stackIDs.add(id) {
+		return Broken(start, "call chain %d is defined twice", id)
+	}
+	g.stacks = append(g.stacks, span{begin, len(g.refs)})
 	return nil
 }
 
@@ -443,7 +391,7 @@ func (g *Generation) finish() error {
 		}
 		f.Func, f.File = int64(fn), int64(file)
 	}
-	if !g.room(16 * len(g.strings)) {
+	if !g.room() {
 		return ErrMemory
 	}
 	g.texts = make([]string, len(g.strings))

@@ -64,14 +64,6 @@ func (t *Numbers) insert(key uint64, number int) {
 	t.slots[h&mask] = int32(number) + 1
 }
 
-// growth returns the number of bytes to allocate if n more keys make the table grow, else 0.
-func (t *Numbers) growth(n int) int {
-	if n += len(t.Keys); 4*n <= 3*len(t.slots) {
-		return 0
-	}
-	return 8*n + 4<<bits.Len(uint(4*n/3))
-}
-
 // ids maps the numbers that a trace assigns to strings or call chains to indexes in order of
 // definition. The numbers are small unless the trace is damaged.
 type ids struct {
@@ -116,12 +108,4 @@ func (t *ids) index(id uint64) (i int32, ok bool) {
 		}
 	}
 	return -1, false
-}
-
-// growth returns the number of bytes to allocate if n more numbers make the table grow, else 0.
-func (t *ids) growth(n int) int {
-	if int(t.n)+n < len(t.dense) {
-		return 0
-	}
-	return 2 * 4 * len(t.dense)
 }
