@@ -2,7 +2,7 @@
 //
 // A result lists its columns once. Everything that prints, writes, compares or checks results
 // iterates over them: text and CSV in exporters/text, HTML in exporters/report, conditions in
-// cmd/bottleneck, and in this package JSON ([Table.MarshalJSON]) and differences between runs
+// internal/condition, and in this package JSON ([Table.MarshalJSON]) and differences between runs
 // ([Diff]). Another column is one more line:
 //
 //	package main

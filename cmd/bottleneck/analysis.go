@@ -20,33 +20,33 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// analysis is a command that reads one input, makes a T of it, writes that in the requested forms,
-// and checks the conditions of -fail.
-type analysis[T any] struct {
+// analysis is a command that reads one input, writes the result in the requested forms, and checks
+// the conditions of -fail.
+type analysis struct {
 	flags *pflag.FlagSet // of the whole command, which adds its own
 	to    destination
-	forms formsOf[T]
+	forms formsOf
 	fail  conditions
 	opt   bn.Options
 }
 
 // define adds the common flags, without -fail if about is nil.
-func (a *analysis[T]) define(c *cobra.Command, forms formsOf[T], about *measures) {
+func (a *analysis) define(c *cobra.Command, forms formsOf, about *condition.Measures) {
 	a.flags, a.forms = c.Flags(), forms
-	a.to.define(c, formsIn(forms.has))
+	a.to.define(c, formsIn(forms))
 	definePart(a.flags, &a.opt.Bottle.Part)
 	if about != nil {
 		a.fail.define(c, "", about)
-		c.Long = strings.TrimSpace(c.Long) + "\n\n" + about.help()
 	}
 }
 
 // settle rejects invalid common flags. With -during, the pass over the trace cuts the time.
-func (a *analysis[T]) settle(std stdio) error {
+func (a *analysis) settle(std stdio) error {
 	opt := &a.opt.Bottle
 	if err := checkBounds(a.flags, opt.From, opt.To); err != nil {
 		return err
@@ -57,8 +57,9 @@ func (a *analysis[T]) settle(std stdio) error {
 	return a.to.settle(std)
 }
 
-// run makes the result of a trace, or of saved JSON of one of the kinds.
-func (a *analysis[T]) run(ctx context.Context, std stdio, args []string, result func(artifact) (T, error), kinds ...kind) error {
+// run makes the result of a trace, or of saved JSON of one of the kinds. result, if not nil,
+// returns it in place of the value of the artifact.
+func (a *analysis) run(ctx context.Context, std stdio, args []string, result func(artifact) (any, error), kinds ...*kind) error {
 	in, err := oneInput(std, args)
 	if err != nil {
 		return err
@@ -70,17 +71,42 @@ func (a *analysis[T]) run(ctx context.Context, std stdio, args []string, result 
 	if err := rejectTraceFlags(a.flags, read); err != nil {
 		return err
 	}
-	v, failed := result(read)
-	if failed != nil {
-		return errors.Join(err, failed)
+	v, failed := read.value, error(nil)
+	if result != nil {
+		if v, failed = result(read); failed != nil {
+			return errors.Join(err, failed)
+		}
 	}
 	a.to.draw.source = shownSource(in.label)
-	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return a.forms[form](w, v, d) })
-	return errors.Join(err, written, a.fail.checkOne(std, v))
+	return errors.Join(err, a.to.write(std, v, a.forms), a.fail.check(std, condition.Of(v)))
 }
 
-// theValue is the result that is the artifact itself.
-func theValue[T any](a artifact) (T, error) { return a.value.(T), nil }
+// conditions is the value of -fail.
+type conditions struct{ condition.List }
+
+// define adds -fail. more is the end of its help.
+func (f *conditions) define(c *cobra.Command, more string, about ...*condition.Measures) {
+	f.About = about
+	c.Flags().Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about[0].Example+more+"; separate several by commas", f.Add)
+	if len(about) > 1 {
+		return
+	}
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(c.Long) + "\n\nA CONDITION is NAME, one of < <= > >=, and a value. NAME is\n\n")
+	for _, m := range about[0].All() {
+		fmt.Fprintf(&b, "  %-17s %s\n", m.Name, wrapped(20, m.Help))
+	}
+	c.Long = b.String() + "\n" + wrapped(0, about[0].Parts)
+}
+
+// check returns a one-line error that lists the conditions that hold.
+func (f *conditions) check(std stdio, values condition.Values) error {
+	err := f.Check(values, func(s string) { fmt.Fprintf(std.err, "bottleneck: -fail: %s\n", s) })
+	if err != nil {
+		err = fmt.Errorf("-fail: %w", err)
+	}
+	return err
+}
 
 // shownSource returns the name of a trace in pictures: a URL, or a file without directories.
 func shownSource(label string) string {
@@ -97,9 +123,9 @@ func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.R
 	return bn.Analyze(ctx, r, opt)
 }
 
-// analyzeFile makes results of a trace file and, unless single is "", of the trace of a run of the
-// same work with one worker. It returns an error if a speedup is requested and there is none.
-func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.Report, error) {
+// readFile makes the results of opt.Want of a trace file and, unless single is "", of the trace of a
+// run of the same work with one worker.
+func readFile(ctx context.Context, std stdio, name, single string, opt bn.Options) (*bn.Report, error) {
 	if single != "" {
 		r, from, _, err := fileInput(single).openTrace(ctx, nil)
 		if err != nil {
@@ -108,20 +134,10 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 		defer r.Close()
 		opt.Single, opt.Speedup.SingleName = from, cmp.Or(opt.Speedup.SingleName, single)
 	}
-	r, from, _, err := fileInput(name).openTrace(ctx, nil)
-	if err != nil {
-		return nil, reading(err)
-	}
-	defer r.Close()
-	opt.Speedup.MultiName = cmp.Or(opt.Speedup.MultiName, opt.Name, name)
-	opt.Name = opt.Speedup.MultiName
-	opt.Contention.Declared = new(instrument.Locks).Declaration
-	report, err := bn.Analyze(ctx, from, opt)
-	err = reading(err)
-	if err == nil && opt.Want&bn.WantSpeedup != 0 {
-		err = report.SpeedupErr
-	}
-	return report, err
+	in := fileInput(name)
+	in.label = cmp.Or(opt.Name, name)
+	a, err := readArtifact(ctx, std, in, opt, traceKind)
+	return a.Report, err
 }
 
 // traceFlags are the flags that affect the analysis of a trace.
@@ -136,7 +152,7 @@ func rejectTraceFlags(flags *pflag.FlagSet, a artifact) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
 		if err == nil && a.Info == nil && slices.Contains(traceFlags, f.Name) && value != f.DefValue && !(f.Name == "group" && value == group) {
-			err = usagef("-%s is for traces; %s is a saved result", f.Name, a.name)
+			err = usagef("-%s is for traces; %s is a saved result", f.Name, a.label)
 		}
 	})
 	return err
@@ -200,6 +216,25 @@ func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
 		return usagef("-to %v is not after -from %v", to, from)
 	}
 	return nil
+}
+
+// between rejects a value of a flag that is out of range.
+func between[N cmp.Ordered](name string, value, least, most N) error {
+	if least <= value && value <= most {
+		return nil
+	}
+	return usagef("-%s %v: want from %v to %v", name, value, least, most)
+}
+
+// defineSeconds adds -seconds of commands that ask a service.
+func defineSeconds(fs *pflag.FlagSet, n *float64, usual float64, help string) {
+	*n = usual
+	fs.Var(&parsedFlag{set: func(s string) (err error) {
+		if *n, err = strconv.ParseFloat(s, 64); err != nil || !(*n >= 0.001 && *n <= 3600) {
+			return errors.New("want from 0.001 to 3600")
+		}
+		return nil
+	}}, "seconds", help)
 }
 
 // parsedFlag is a flag with a parser. It keeps its text for the commands that a verdict suggests.

@@ -6,21 +6,20 @@ import "testing"
 func TestTableOfArtifacts(t *testing.T) {
 	names, keys := map[string]bool{}, map[string]bool{}
 	for _, k := range sniffed {
-		info := k.about()
-		if names[info.name] || keys[info.key] || info.key == "" || info.what == "" {
-			t.Errorf("%s: %+v", info.name, info)
+		if names[k.name] || keys[k.key] || k.key == "" || k.what == "" || k.load == nil {
+			t.Errorf("%s: %+v", k.name, k)
 		}
-		names[info.name], keys[info.key] = true, true
-		if info.merged && !k.forms().has("json") {
-			t.Errorf("sums of %s cannot be saved", info.name)
+		names[k.name], keys[k.key] = true, true
+		if k.sums != nil && k.forms["json"] == nil {
+			t.Errorf("sums of %s cannot be saved", k.name)
 		}
-		if got := kindOfJSON([]byte(`{"version":1,"` + info.key + `":[]}`)); got != k {
-			t.Errorf("%s is recognised as %v", info.name, got)
+		if got := kindOfJSON([]byte(`{"version":1,"` + k.key + `":[]}`)); got != k {
+			t.Errorf("%s is recognized as %v", k.name, got)
 		}
 	}
 	for _, k := range kinds {
-		if info := k.about(); info.compare == nil || info.want == 0 || kindNamed(info.name) != k || len(k.measures().whole) == 0 {
-			t.Errorf("%s: %+v", info.name, info)
+		if k.pairs == nil || k.want == 0 || kindNamed(k.name) != k || len(k.fails.All()) == 0 || k.forms["text"] == nil {
+			t.Errorf("%s: %+v", k.name, k)
 		}
 	}
 	if kindNamed("counters") != nil || kindOfJSON([]byte(`{"version":1}`)) != nil || kindOfJSON([]byte(`[]`)) != nil {

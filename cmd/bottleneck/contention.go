@@ -17,14 +17,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // contentionFlags holds the flags of contention.
 type contentionFlags struct {
-	analysis[*contention.Profile]
+	analysis
 	by, kinds, focus, view string
 	only                   []string
 	match                  *regexp.Regexp
@@ -175,7 +175,7 @@ func parseKinds(s string) (kinds []string, err error) {
 }
 
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
-func (f *contentionFlags) keep(a artifact) (*contention.Profile, error) {
+func (f *contentionFlags) keep(a artifact) (any, error) {
 	p := a.value.(*contention.Profile)
 	kept := p.Filter(f.only, f.match, 0)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
@@ -195,7 +195,7 @@ func (d drawing) goroutines() bool {
 var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Table, error) { return d.waits(p).Table(), nil },
 	func(p *contention.Profile, d drawing) (*picture.Drawing, error) {
 		return picture.DrawContention(p, d.picture())
-	}, formsOf[*contention.Profile]{
+	}, writers[*contention.Profile]{
 		"text": func(w io.Writer, p *contention.Profile, d drawing) error {
 			return text.WriteContention(w, p, text.ContentionOptions{Options: d.Options, By: d.aspects, Min: d.least, Kinds: d.kinds, Rates: d.rates})
 		},
@@ -223,62 +223,39 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 	return out
 }
 
-var contentionMeasures = measures{
-	example: "waited>2s",
-	whole:   summary(contention.Summary(), certain),
-	parts:   "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
-	part: ofPart("lock", []result.Column[contention.Wait]{
+var contentionMeasures = condition.Measures{
+	Example:  "waited>2s",
+	Whole:    []condition.Table{condition.Summary(contention.Summary(), nil)},
+	Parts:    "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
+	Filtered: []condition.Table{waitsForLocks()},
+}
+
+// waitsForLocks returns the measures of locks. They are 0 for a lock for which no goroutine waited,
+// unless there is a lock with nearly that name.
+func waitsForLocks() condition.Table {
+	in := condition.Parts("lock", "no goroutine waited for a lock", []result.Column[contention.Wait]{
 		{Name: "waited", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Waited })},
 		{Name: "ready", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Ready })},
 		{Name: "contentions", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Contentions })},
 		{Name: "parks", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Parks })},
-	}, findLock),
+		{Name: "lock", Unit: result.Func, Value: result.Lists(func(w *contention.Wait) []string { return lockNames(w.Lock) })},
+	}, func(p *contention.Profile) []contention.Wait { return p.Waits })
+	in.Loose = true
+	in.Names = func(v any) (names []string) {
+		for _, l := range v.(*contention.Profile).Locks {
+			names = append(names, lockNames(l)...)
+		}
+		return names
+	}
+	return in
 }
+
+// lockNames returns the names by which a lock can be found.
+func lockNames(l *contention.Lock) []string { return []string{l.Name, l.String(), l.Class} }
 
 func sumOf(p *contention.Profile) (waited time.Duration) {
 	for i := range p.Waits {
 		waited += p.Waits[i].Waited
 	}
 	return waited
-}
-
-// findLock returns the sums of the locks with a name or class. They are 0 if no goroutine waited
-// for it, but an error if there is a lock with nearly that name.
-func findLock(p *contention.Profile, lock string) (*contention.Wait, error) {
-	var sum contention.Wait
-	found := false
-	for i := range p.Waits {
-		if w := &p.Waits[i]; slices.Contains(lockNames(w.Lock), lock) {
-			found = true
-			sum.Waited += w.Waited
-			sum.Ready += w.Ready
-			sum.Contentions += w.Contentions
-			sum.Parks += w.Parks
-		}
-	}
-	if near := mistyped(p, lock); !found && near != "" {
-		return nil, fmt.Errorf("no goroutine waited for a lock %q; did you mean %q?", lock, near)
-	}
-	return &sum, nil
-}
-
-// mistyped returns the lock that was probably meant by a name that is not in the profile, or "".
-// Names that differ only in the number after # belong to different locks.
-func mistyped(p *contention.Profile, lock string) string {
-	word, _, _ := strings.Cut(lock, "#")
-	var names []string
-	for _, l := range p.Locks {
-		for _, name := range lockNames(l) {
-			if name, _, _ = strings.Cut(name, "#"); name == word {
-				return ""
-			}
-			names = append(names, name)
-		}
-	}
-	return spelling.Nearest(word, names)
-}
-
-// lockNames returns the names by which a lock can be found.
-func lockNames(l *contention.Lock) []string {
-	return []string{l.Name, l.String(), format.Func(l.String()), l.Class, format.Func(l.Class)}
 }

@@ -50,7 +50,7 @@ A condition such as 'group =~ "worker" && duration > 100us' selects quanta, and
 arithmetic such as '1000 * minor_faults / duration' is a metric. The page
 https://pkg.go.dev/github.com/bottleneck-go/bottleneck/counters/query describes
 both. What is not known of a quantum is left out, and counted.`, f.run)
-	f.to.define(c, formsIn(countersForms.has))
+	f.to.define(c, formsIn(countersForms))
 	f.to.defineTop("parts", "10 in text, 4 in pictures, else all; the others are one part")
 	fs := c.Flags()
 	fs.StringVar(&f.where, "where", "", "only quanta for which `CONDITION` holds")
@@ -150,9 +150,7 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 		return err
 	}
 	f.to.draw.source = shownSource(in.label)
-	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
-		return countersForms[form](w, &counted{ctx, f, e, nil}, d)
-	})
+	written := f.to.write(std, &counted{ctx, f, e}, countersForms)
 	var part *query.Error
 	if errors.As(written, &part) {
 		flag := map[string]string{"filter": "-where", "lanes": "-timeline", "table": "-metric", "compare": "-metric"}[part.Part]
@@ -170,12 +168,12 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 type counted struct {
 	ctx context.Context
 	*countersFlags
-	e     *query.Explorer
-	notes []string // for people, from tables
+	e *query.Explorer
 }
 
-// tables returns tables for people, or one for programs.
-func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
+// tables returns tables for people, or one for programs, and notes for people.
+func (c *counted) tables(top int, people bool) (tables []*result.Table, notes []string, err error) {
+	q := query.Query{Filter: c.where}
 	if c.compare != "" {
 		and := func(side string) string {
 			if c.where == "" {
@@ -183,54 +181,52 @@ func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
 			}
 			return "(" + c.where + ") && (" + side + ")"
 		}
-		a, err := c.e.Answer(c.ctx, query.Query{Filter: and(c.sides[0]), Against: and(c.sides[1]), Compare: append([]string{}, c.query.Metrics...)})
-		if err != nil {
-			return nil, err
-		}
-		if top > 0 {
-			a.Comparison = a.Comparison[:min(top, len(a.Comparison))]
-		}
-		tables := a.Tables(people)
-		for _, t := range tables {
-			if people {
-				t.Title += ". "
-			}
-			t.Title += "A is " + a.Filter + ", B is " + a.Against
-		}
-		c.note(a.Count, a.Of, a.Filter)
-		c.note(a.AgainstCount, a.Of, a.Against)
-		return tables, nil
+		q = query.Query{Filter: and(c.sides[0]), Against: and(c.sides[1]), Compare: append([]string{}, c.query.Metrics...)}
+	} else {
+		table := c.query
+		table.Limit = max(0, top)
+		q.Table = &table
 	}
-	q := c.query
-	q.Limit = max(0, top)
-	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Table: &q})
+	a, err := c.e.Answer(c.ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c.note(a.Count, a.Of, a.Filter)
-	return a.Tables(people), nil
-}
-
-// note notes that no quanta are selected, for people.
-func (c *counted) note(n, of int, filter string) {
-	switch {
-	case of == 0:
-		c.notes = []string{"The recording has no quanta."}
-	case n == 0:
-		c.notes = append(c.notes, fmt.Sprintf("None of the %s fulfills %s.", format.Plural(of, "quantum", "quanta"), filter))
+	none := func(n int, filter string) {
+		if n == 0 && a.Of > 0 {
+			notes = append(notes, fmt.Sprintf("None of the %s fulfills %s.", format.Plural(a.Of, "quantum", "quanta"), filter))
+		}
 	}
+	if a.Of == 0 {
+		notes = []string{"The recording has no quanta."}
+	}
+	none(a.Count, a.Filter)
+	if c.compare == "" {
+		return a.Tables(people), notes, nil
+	}
+	none(a.AgainstCount, a.Against)
+	if top > 0 {
+		a.Comparison = a.Comparison[:min(top, len(a.Comparison))]
+	}
+	tables = a.Tables(people)
+	for _, t := range tables {
+		if people {
+			t.Title += ". "
+		}
+		t.Title += "A is " + a.Filter + ", B is " + a.Against
+	}
+	return tables, notes, nil
 }
 
 // table returns the table for programs.
 func (c *counted) table(d drawing) (*result.Table, error) {
-	t, err := c.tables(d.Top, false)
+	tables, _, err := c.tables(d.Top, false)
 	if err != nil {
 		return nil, err
 	}
-	return t[0], nil
+	return tables[0], nil
 }
 
-var countersForms = forms((*counted).table, (*counted).picture, formsOf[*counted]{
+var countersForms = forms((*counted).table, (*counted).picture, writers[*counted]{
 	"text": writeCountersText,
 	"json": func(w io.Writer, c *counted, d drawing) error {
 		if c.lanes != "" {
@@ -375,7 +371,7 @@ func writeCountersText(w io.Writer, c *counted, d drawing) error {
 		return writeLanes(w, c, d)
 	}
 	const parts = 10
-	tables, err := c.tables(cmp.Or(d.Top, parts), true)
+	tables, notes, err := c.tables(cmp.Or(d.Top, parts), true)
 	if err != nil {
 		return err
 	}
@@ -387,7 +383,6 @@ func writeCountersText(w io.Writer, c *counted, d drawing) error {
 			return err
 		}
 	}
-	notes := c.notes
 	for _, warning := range c.e.Recording().Warnings {
 		notes = append(notes, "Warning: "+warning)
 	}
@@ -415,12 +410,10 @@ func (f *countersFlags) listCounters(std stdio, args []string) error {
 	for _, c := range own.Counters {
 		all = append(all, counters.Available{Name: c.Name, Source: c.Source + ", always"})
 	}
-	return f.to.write(std, func(w io.Writer, form string, d drawing) error {
-		if write := listForms[form]; write != nil {
-			return write(w, all, d)
-		}
-		return usagef("-list has no form %s", form)
-	})
+	if err := f.to.supports(listForms, "-list"); err != nil {
+		return err
+	}
+	return f.to.write(std, all, listForms)
 }
 
 // availableColumns are the columns of the list of counters.
@@ -434,7 +427,7 @@ func availableTable(all []counters.Available, d drawing) (*result.Table, error) 
 	return result.New(availableColumns, all, max(0, d.Top)), nil
 }
 
-var listForms = forms(availableTable, nil, formsOf[[]counters.Available]{
+var listForms = forms(availableTable, nil, writers[[]counters.Available]{
 	"text": func(w io.Writer, all []counters.Available, d drawing) error {
 		refused := map[string][]string{} // by reason
 		has := slices.DeleteFunc(slices.Clone(all), func(a counters.Available) bool {

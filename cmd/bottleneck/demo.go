@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 )
@@ -65,22 +67,15 @@ func (d *demo) parse(rest []string) error {
 		return usagef("unexpected argument %q: the demo brings its own program", rest[0])
 	case !known:
 		return usagef("-repair %q: want largest-first or split", d.repair)
-	case formsIn(graphForms.has).formOf(d.out) == "":
-		return usagef("-o %q: want a file ending in %s", d.out, formsIn(graphForms.has).endings())
-	case d.workers < 2 || d.workers > 10_000:
-		return usagef("-workers %d: want at least 2 of them, or none could run alone, and at most 10000", d.workers)
-	case d.files < 2 || d.files > 1_000_000:
-		return usagef("-files %d: want from 2 to 1000000", d.files)
-	case d.factor < 2 || d.factor > 1_000_000:
-		return usagef("-factor %d: want from 2 to 1000000", d.factor)
-	case d.time <= 0 || d.time > time.Hour:
-		return usagef("-time %v: want more than nothing and at most an hour", d.time)
+	case formsIn(graphForms).formOf(d.out) == "":
+		return usagef("-o %q: want a file ending in %s", d.out, formsIn(graphForms).endings())
 	case d.trace != "":
 		if kept := (outputs{d.out}); kept.add(d.trace) != nil {
 			return usagef("-o and -trace are the same file, %s", d.trace)
 		}
 	}
-	return nil
+	return cmp.Or(between("workers", d.workers, 2, 10_000), between("files", d.files, 2, 1_000_000),
+		between("factor", d.factor, 2, 1_000_000), between("time", d.time, time.Millisecond, time.Hour))
 }
 
 func (d *demo) run(ctx context.Context, std stdio, args []string) error {
@@ -177,11 +172,11 @@ func (d *demo) show(std stdio, r *demoRun) error {
 		return err
 	}
 	wrote := d.out
-	if err := writeFile(d.out, func(w io.Writer) error { return graphForms[formsIn(graphForms.has).formOf(d.out)](w, r.graph, draw) }); err != nil {
+	if err := atomicfile.Write(d.out, func(w io.Writer) error { return graphForms[formsIn(graphForms).formOf(d.out)](w, r.graph, draw) }); err != nil {
 		return err
 	}
 	if d.trace != "" {
-		if err := writeFile(d.trace, func(w io.Writer) error { _, err := w.Write(r.trace); return err }); err != nil {
+		if err := atomicfile.Write(d.trace, func(w io.Writer) error { _, err := w.Write(r.trace); return err }); err != nil {
 			return err
 		}
 		wrote += " and " + d.trace

@@ -178,7 +178,7 @@ func TestDiffErrors(t *testing.T) {
 		{"-group nonsense a b", exitUsage, "unknown grouping"},
 		{"-group creator -kind tasks a b", exitUsage, "-group is for graphs"},
 		{"-group creator " + stack + " " + stack, exitUsage, "-group is for graphs"},
-		{"- -", exitUsage, "cannot both come from standard input"},
+		{"- -", exitUsage, "standard input is named twice"},
 		{"-fail nonsense a b", exitUsage, "is not a condition"},
 		{"-fail neck>1x a b", exitUsage, "did you mean neck-%"},
 		{"-fail neck-%>ax a b", exitUsage, "want a quotient such as 1.1x"},
@@ -253,7 +253,7 @@ func TestDiffContention(t *testing.T) {
 
 	var got struct {
 		What     string
-		Measures []measureJSON
+		Measures []compared
 		Changes  []map[string]any
 	}
 	r := bottleneck("diff", "-format=json", before, after)
@@ -261,7 +261,7 @@ func TestDiffContention(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Changes[0]
-	if got.What != "contention profile" || len(got.Measures) != len(contentionMeasures.whole) || *got.Measures[0].After != 201e6 ||
+	if got.What != "contention profile" || len(got.Measures) != len(contentionMeasures.All()) || *got.Measures[0].After != 201e6 ||
 		c["owner_group"] != "main.janitor" || c["lock"] != "example.com/lru.Cache" || c["contentions_before"] != 100. || c["time_ns_before"] != 100e6 || c["contentions_after"] != 300. || c["time_ns_after"] != 200e6 {
 		t.Errorf("%s", r.out)
 	}
@@ -292,7 +292,7 @@ func TestDiffTasks(t *testing.T) {
 
 	var got struct {
 		What     string
-		Measures []measureJSON
+		Measures []compared
 		Changes  []map[string]any
 	}
 	r := bottleneck("diff", "-format=json", before, after)
@@ -300,7 +300,7 @@ func TestDiffTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Changes[0]
-	if got.What != "profile of tasks" || len(got.Measures) != len(tasksMeasures.whole) || c["class"] != "example.com/app/main.crunch" || c["tasks_before"] != 100. ||
+	if got.What != "profile of tasks" || len(got.Measures) != len(tasksMeasures.All()) || c["class"] != "example.com/app/main.crunch" || c["tasks_before"] != 100. ||
 		c["p50_after"] != 4*c["p50_before"].(float64) || c["diagnosis_after"] != "coarse" {
 		t.Errorf("%s", r.out)
 	}
@@ -352,7 +352,7 @@ func TestDiffKindErrors(t *testing.T) {
 		status int
 		err    string
 	}{
-		{"-kind luck a b", exitUsage, `want graph, ledger, stack, contention or tasks, not "luck"`},
+		{"-kind luck a b", exitUsage, "-kind luck: want graph, ledger, stack, contention or tasks"},
 		{locks + " " + tasks, exitUsage, "is a contention profile, "},
 		{locks + " " + mutexTrace, exitUsage, "a bottle graph: they cannot be compared; -kind chooses what is made of a trace"},
 		{"-kind tasks " + locks + " " + locks, exitUsage, "is a contention profile: that is no -kind tasks"},
@@ -383,12 +383,12 @@ func TestDiffKindErrors(t *testing.T) {
 // The warnings of both runs are shown, and that they cannot be compared as they are.
 func TestDiffWarnings(t *testing.T) {
 	for _, tt := range []struct {
-		kind          kind
+		kind          *kind
 		before, after any
 		want          string
 	}{
 		{graphKind, &bottle.Graph{GroupBy: "function"}, &bottle.Graph{GroupBy: "region"}, "Warning: the graphs are grouped differently, by function and by region.\n"},
-		{stackKind, &speedup.Stack{N: 2}, &speedup.Stack{N: 2, Warnings: []string{"Disturbed."}}, "Warning: after: Disturbed.\n"},
+		{stackKind, []*speedup.Stack{{N: 2}}, []*speedup.Stack{{N: 2, Warnings: []string{"Disturbed."}}}, "Warning: after: Disturbed.\n"},
 		{contentionKind, &contention.Profile{Accuracy: contention.Exact, Warnings: []string{"Dry."}}, &contention.Profile{Accuracy: contention.Sampled, Warnings: []string{"It\nrained."}},
 			"Warning: the profiles differ in accuracy: exact and sampled.\nWarning: before: Dry.\nWarning: after: It rained.\n"},
 		{tasksKind, &granularity.Profile{Source: "rseq-clock"}, &granularity.Profile{Source: granularity.SourceTrace, Warnings: []string{"Short."}},
@@ -397,17 +397,17 @@ func TestDiffWarnings(t *testing.T) {
 		pair := func(before, after any) (text string) {
 			var b strings.Builder
 			p := diffPair{{kind: tt.kind, value: before, Report: &bn.Report{}}, {kind: tt.kind, value: after, Report: &bn.Report{}}}
-			if err := tt.kind.about().compare(&b, p, drawing{}); err != nil {
+			if err := tt.kind.pairs.compare(&b, p, drawing{}); err != nil {
 				t.Error(err)
 			}
 			_, text, _ = strings.Cut(b.String(), "Warning")
 			return text
 		}
 		if got := "Warning" + pair(tt.before, tt.after); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.kind.about().name, got, tt.want)
+			t.Errorf("%s: %q, want %q", tt.kind.name, got, tt.want)
 		}
 		if got := pair(tt.before, tt.before); strings.Contains(got, "differ") {
-			t.Errorf("%s: %q of two that are alike", tt.kind.about().name, got)
+			t.Errorf("%s: %q of two that are alike", tt.kind.name, got)
 		}
 	}
 	bottleneck("diff", "-kind", "graph", "missing.trace", mutexTrace).want(t, exitFailure, "", "missing.trace: no such file")

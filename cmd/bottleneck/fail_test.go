@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -53,16 +52,16 @@ func TestConditionsOnStacks(t *testing.T) {
 		{"sync-mutex>3.5", "sync-mutex>3.5: got 4.00", ""},
 		{"speedup(4)<3", "-fail: not measurable, because the machine was disturbed: speedup(4)<3: got 2.50", ""},
 		{"speedup(4)<3, speedup(2)<1.6", "-fail: speedup(2)<1.6: got", ""},
-		{"speedup(3)<3", "there is no stack of so many workers", ""},
-		{"speedup(x)<3", `"speedup(x)": want speedup(N), where N is a number of workers`, ""},
+		{"speedup(3)<3", `no stack has the number of workers "3"`, ""},
+		{"speedup(x)<3", `speedup(x): want a number of workers, not "x"`, ""},
 		{"speed(2)<3", `did you mean speedup?`, ""},
 		{"speedup(2)<fast", "speedup(2) wants a number", ""},
 	} {
 		var notes strings.Builder
-		c := conditions{about: []*measures{&scaledMeasures}}
-		err := c.add(tt.expr)
+		c := conditions{condition.List{About: []*condition.Measures{&stackMeasures}}}
+		err := c.Add(tt.expr)
 		if err == nil {
-			err = c.checkOne(stdio{err: &notes}, stacks)
+			err = c.check(stdio{err: &notes}, condition.Of(stacks))
 		}
 		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %v, want %q", tt.expr, err, tt.want)
@@ -70,17 +69,17 @@ func TestConditionsOnStacks(t *testing.T) {
 		if !strings.Contains(notes.String(), tt.note) || tt.note == "" && notes.Len() > 0 {
 			t.Errorf("%s: note %q, want %q", tt.expr, notes.String(), tt.note)
 		}
-		var none *unmeasurableError
+		var none *condition.Unmeasurable
 		if is := errors.As(err, &none); is != strings.Contains(tt.want, "not measurable") {
 			t.Errorf("%s: not measurable: %v", tt.expr, is)
 		}
 	}
 	a := &app{stdio: stdio{err: io.Discard}}
 	c := subcommand(a.root(), "scale")
-	if got := a.status(t.Context(), c, errors.Join(nil, &unmeasurableError{"x"})); got != exitUnmeasurable {
+	if got := a.status(t.Context(), c, errors.Join(nil, &condition.Unmeasurable{})); got != exitUnmeasurable {
 		t.Errorf("status %d, want %d", got, exitUnmeasurable)
 	}
-	if got := a.status(t.Context(), c, errors.Join(&unmeasurableError{"x"}, io.ErrShortWrite)); got != exitFailure {
+	if got := a.status(t.Context(), c, errors.Join(&condition.Unmeasurable{}, io.ErrShortWrite)); got != exitFailure {
 		t.Errorf("status %d, want %d", got, exitFailure)
 	}
 }
@@ -123,13 +122,13 @@ func TestConditions(t *testing.T) {
 		{"parallelism<1,neck-%>39", "-fail: neck-%>39: got 40.00%"},
 		{"parallelism<2,idle-%>50,neck-%>39", "-fail: parallelism<2: got 1.60; neck-%>39: got 40.00%"},
 	} {
-		c := conditions{about: []*measures{&graphMeasures}}
-		if err := c.add(tt.expr); err != nil {
+		c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+		if err := c.Add(tt.expr); err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
 		}
 		got := ""
-		if err := c.checkOne(stdio{err: io.Discard}, sample()); err != nil {
+		if err := c.check(stdio{err: io.Discard}, condition.Of(sample())); err != nil {
 			got = err.Error()
 		}
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -160,9 +159,10 @@ func TestConditionSyntax(t *testing.T) {
 		"group().share-%>3":         "want group(NAME).share-% or group(NAME).lost-% or group(NAME).in-c-% or group(NAME).parallelism",
 		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).lost-% or group(NAME).in-c-% or group(NAME).parallelism",
 		"group(main.main).neck-%>3": "want one of share-%, lost-%, in-c-%, parallelism",
+		"grup(main.main).share-%>3": `unknown name "grup": want one of group(NAME)`,
 	} {
-		c := conditions{about: []*measures{&graphMeasures}}
-		if err := c.add(expr); err == nil || !strings.Contains(err.Error(), want) {
+		c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+		if err := c.Add(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", expr, err, want)
 		}
 		// An invalid expression is found before the trace is opened.
@@ -175,11 +175,11 @@ func TestFailShortName(t *testing.T) {
 	g := sample()
 	g.Boxes[0].Group = "stop-the-world (GC mark termination)"
 	for _, name := range []string{"stop-the-world (GC mark termination)", "STW (GC mark termination)"} {
-		c := conditions{about: []*measures{&graphMeasures}}
-		if err := c.add("group(" + name + ").share-%>5"); err != nil {
+		c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+		if err := c.Add("group(" + name + ").share-%>5"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkOne(stdio{err: io.Discard}, g); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
+		if err := c.check(stdio{err: io.Discard}, condition.Of(g)); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -208,24 +208,13 @@ func TestFailFlag(t *testing.T) {
 	}
 }
 
-// A value is never rounded so that it looks equal to the limit that it misses.
-func TestConditionDigits(t *testing.T) {
-	for v, want := range map[float64]string{
-		3.9: "3.90", 3.996: "3.996", 3.99999: "3.99999", 4: "4.00", math.Nextafter(4, 0): "3.9999999999999996",
-	} {
-		if got := formatLimit(result.Number, v, 4); got != want {
-			t.Errorf("%v is shown as %s, want %s", v, got, want)
-		}
-	}
-}
-
 // An empty graph has no percentages.
 func TestConditionsOfNothing(t *testing.T) {
-	c := conditions{about: []*measures{&graphMeasures}}
-	if err := c.add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
+	c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+	if err := c.Add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.checkOne(stdio{err: io.Discard}, &bottle.Graph{}); err != nil {
+	if err := c.check(stdio{err: io.Discard}, condition.Of(&bottle.Graph{})); err != nil {
 		t.Error(err)
 	}
 }
@@ -234,11 +223,11 @@ func TestConditionsOfNothing(t *testing.T) {
 func TestUnknownLostCapacityFails(t *testing.T) {
 	g := sample()
 	g.SetProcs(0)
-	c := conditions{about: []*measures{&graphMeasures}}
-	if err := c.add("lost-%>1"); err != nil {
+	c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+	if err := c.Add("lost-%>1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.checkOne(stdio{err: io.Discard}, g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
+	if err := c.check(stdio{err: io.Discard}, condition.Of(g)); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
 		t.Errorf("%v", err)
 	}
 }

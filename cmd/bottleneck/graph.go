@@ -15,13 +15,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // graphFlags holds the flags of graph.
-type graphFlags struct {
-	analysis[*bottle.Graph]
-}
+type graphFlags struct{ analysis }
 
 func (a *app) graph() *cobra.Command {
 	f := &graphFlags{}
@@ -72,7 +71,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 		return f.runRow(ctx, std, args)
 	}
 	f.opt.Bottle.Stacks = slices.Contains(f.to.asked(), "pprof")
-	return f.analysis.run(ctx, std, args, theValue[*bottle.Graph], graphKind)
+	return f.analysis.run(ctx, std, args, nil, graphKind)
 }
 
 // runRow draws several traces side by side.
@@ -82,11 +81,8 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			return usagef("-%s is for one trace, not %d", name, len(args))
 		}
 	}
-	if i := slices.IndexFunc(f.to.asked(), func(form string) bool { return !rowForms.has(form) }); i >= 0 {
-		return usagef("there is no %s of several graphs: want %s", f.to.asked()[i], formsIn(rowForms.has))
-	}
-	if at := slices.Index(args, "-"); at >= 0 && slices.Contains(args[at+1:], "-") {
-		return usagef("standard input is named twice")
+	if err := cmp.Or(f.to.supports(rowForms, "several graphs"), onceStdin(args)); err != nil {
+		return err
 	}
 	var names []string
 	var graphs []*bottle.Graph
@@ -112,8 +108,7 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			break
 		}
 	}
-	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return rowForms[form](w, graphRow{names, graphs}, d) })
-	return errors.Join(append(broken, written)...)
+	return errors.Join(append(broken, f.to.write(std, graphRow{names, graphs}, rowForms))...)
 }
 
 // runName returns the caption of a run: the name of its file without the usual endings.
@@ -138,7 +133,7 @@ var rowForms = forms(func(r graphRow, d drawing) (*result.Table, error) {
 	return t.Top(d.Top), nil
 }, func(r graphRow, d drawing) (*picture.Drawing, error) {
 	return picture.DrawRow(r.names, r.graphs, d.picture())
-}, formsOf[graphRow]{
+}, writers[graphRow]{
 	"text": func(w io.Writer, r graphRow, d drawing) error {
 		return text.WriteRow(w, r.names, r.graphs, d.Options)
 	},
@@ -152,7 +147,7 @@ var rowForms = forms(func(r graphRow, d drawing) (*result.Table, error) {
 
 // graphForms are the forms of graphs.
 var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) { return g.Top(d.Top).Groups(), nil },
-	func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) }, formsOf[*bottle.Graph]{
+	func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) }, writers[*bottle.Graph]{
 		"text": func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.Options) },
 		"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },
 		"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
@@ -161,22 +156,31 @@ var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) {
 		},
 	})
 
-var graphMeasures = measures{
-	example: "parallelism<4",
-	whole:   summary(bottle.Summary(), lacksCapacity),
-	parts:   "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
-	part: ofPart("group", []result.Column[groupOf]{
-		{Name: "share-%", Unit: result.Ratio, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.Share, b.graph.Wall) })},
-		{Name: "lost-%", Unit: result.Ratio, Value: func(b *groupOf) (result.Value, bool) {
+var graphMeasures = condition.Measures{
+	Example: "parallelism<4",
+	Whole: []condition.Table{condition.Summary(bottle.Summary(), func(any, string) string {
+		return "lost capacity is not known, as GOMAXPROCS is not"
+	})},
+	Parts: "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
+	Filtered: []condition.Table{condition.Parts("group", "the graph has no group", []result.Column[groupOf]{
+		{Name: "share-%", Unit: result.Ratio, Quotient: result.Single, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.Share, b.graph.Wall) })},
+		{Name: "lost-%", Unit: result.Ratio, Quotient: result.Single, Value: func(b *groupOf) (result.Value, bool) {
 			return result.Float(ratio(b.Lost, b.graph.Capacity)), b.graph.Capacity > 0 || b.graph.Wall <= 0
 		}},
-		{Name: "in-c-%", Unit: result.Ratio, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.InC, b.graph.Wall) })},
-		{Name: "parallelism", Unit: result.Number, Value: result.Floats(func(b *groupOf) float64 { return b.Parallelism })},
-	}, findGroup),
-}
-
-func lacksCapacity(*bottle.Graph, string) string {
-	return "lost capacity is not known, as GOMAXPROCS is not"
+		{Name: "in-c-%", Unit: result.Ratio, Quotient: result.Single, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.InC, b.graph.Wall) })},
+		{Name: "parallelism", Unit: result.Number, Quotient: result.Single, Value: result.Floats(func(b *groupOf) float64 { return b.Parallelism })},
+		{Name: "group", Unit: result.Func, Value: result.Lists(func(b *groupOf) []string {
+			if reason, stop := strings.CutPrefix(b.Group, "stop-the-world ("); stop {
+				return []string{b.Group, "STW (" + reason} // as in the table
+			}
+			return []string{b.Group}
+		})},
+	}, func(g *bottle.Graph) (rows []groupOf) {
+		for i := range g.Boxes {
+			rows = append(rows, groupOf{&g.Boxes[i], g})
+		}
+		return rows
+	})},
 }
 
 // groupOf is a box of a graph.
@@ -186,12 +190,3 @@ type groupOf struct {
 }
 
 func ratio(d, whole time.Duration) float64 { return float64(d) / float64(max(1, whole)) }
-
-func findGroup(g *bottle.Graph, group string) (*groupOf, error) {
-	nameOf := func(b *bottle.Box) string { return b.Group }
-	b, err := findNamed(g.Boxes, nameOf, "the graph has no group", group)
-	if reason, short := strings.CutPrefix(group, "STW ("); err != nil && short { // as in the table
-		b, err = findNamed(g.Boxes, nameOf, "the graph has no group", "stop-the-world ("+reason)
-	}
-	return &groupOf{b, g}, err
-}

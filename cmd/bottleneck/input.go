@@ -136,6 +136,14 @@ func oneInput(std stdio, args []string) (*input, error) {
 	return nil, usagef("more than one input: %q and %q", args[0], args[1])
 }
 
+// onceStdin rejects arguments that name standard input twice.
+func onceStdin(args []string) error {
+	if at := slices.Index(args, "-"); at >= 0 && slices.Contains(args[at+1:], "-") {
+		return usagef("standard input is named twice")
+	}
+	return nil
+}
+
 // findInput returns the input for an argument. It reads nothing.
 func findInput(std stdio, arg string) (*input, error) {
 	switch {
@@ -173,45 +181,44 @@ func feeds(f *os.File) bool {
 	return err != nil || !os.SameFile(st, null)
 }
 
-func fileInput(name string) *input {
-	in := &input{label: name}
+// newInput returns an input that open opens.
+func newInput(label string, open func(ctx context.Context) (io.ReadCloser, error)) *input {
+	in := &input{label: label}
 	in.decoded = in.meter.decoded
-	in.open = func(ctx context.Context, _ context.CancelCauseFunc) (io.ReadCloser, error) {
+	in.open = func(ctx context.Context, _ context.CancelCauseFunc) (io.ReadCloser, error) { return open(ctx) }
+	in.progress = func(time.Duration) string { return "reading " + label + in.meter.String() }
+	return in
+}
+
+func fileInput(name string) *input {
+	return newInput(name, func(ctx context.Context) (io.ReadCloser, error) {
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, fileError(name, err)
 		}
-		st, err := f.Stat()
-		if err != nil {
+		switch st, err := f.Stat(); {
+		case err != nil:
 			f.Close()
 			return nil, fileError(name, err)
-		}
-		if st.IsDir() {
+		case st.IsDir():
 			f.Close()
 			return nil, fmt.Errorf("%s: is a directory", name)
-		}
-		if st.Mode().IsRegular() {
+		case st.Mode().IsRegular():
 			return f, nil
 		}
 		return interruptible(ctx, f), nil
-	}
-	in.progress = func(time.Duration) string { return "reading " + name + in.meter.String() }
-	return in
+	})
 }
 
 func stdinInput(r io.Reader) *input {
-	in := &input{label: "standard input"}
-	in.decoded = in.meter.decoded
-	in.open = func(ctx context.Context, _ context.CancelCauseFunc) (io.ReadCloser, error) {
+	return newInput("standard input", func(ctx context.Context) (io.ReadCloser, error) {
 		if f, ok := r.(*os.File); ok {
 			if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
 				return f, nil
 			}
 		}
 		return interruptible(ctx, io.NopCloser(r)), nil
-	}
-	in.progress = func(time.Duration) string { return "reading standard input" + in.meter.String() }
-	return in
+	})
 }
 
 // fileError returns the error of a file with its name, without the system call.

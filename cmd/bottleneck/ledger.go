@@ -13,15 +13,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // ledgerFlags holds the flags of ledger.
-type ledgerFlags struct {
-	analysis[*ledger.Ledger]
-}
+type ledgerFlags struct{ analysis }
 
 func (a *app) ledger() *cobra.Command {
 	f := &ledgerFlags{}
@@ -77,7 +76,7 @@ var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error)
 		return nil, err
 	}
 	return t.Top(d.Top), nil
-}, nil, formsOf[*ledger.Ledger]{
+}, nil, writers[*ledger.Ledger]{
 	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
 		return tableForm(func(l *ledger.Ledger, d drawing) (*result.Table, error) { return d.rows(l) }, d.rowsText)(w, l, d)
 	},
@@ -87,14 +86,24 @@ var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error)
 	},
 })
 
-var ledgerMeasures = func() measures {
-	ms := measures{example: "lost>30%", parts: "of all rows, or as NAME(FILTER) of those that have FILTER in a column of text, such as lost(idle), lost(mutex) or time(main.worker). A FILTER that is in no row is an error, unless a ? follows it. Values of time and lost may be parts of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
-	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), ledgerWords(), (*ledger.Ledger).Table, namesOf)
-	return ms
-}()
+var ledgerMeasures = condition.Measures{
+	Example:  "lost>30%",
+	Whole:    []condition.Table{ledgerRows(ledgerOf)},
+	Filtered: []condition.Table{ledgerRows(ledgerOf)},
+	Parts:    "of all rows, or as NAME(FILTER) of those that have FILTER in a column of text, such as lost(idle), lost(mutex) or time(main.worker). A FILTER that is in no row is an error, unless a ? follows it. Values of time and lost may be parts of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100.",
+}
 
-// namesOf returns the functions, lines and goroutines in a ledger.
-func namesOf(l *ledger.Ledger) (names []string) {
+func ledgerOf(v any) *ledger.Ledger { return v.(*ledger.Ledger) }
+
+// ledgerRows returns the measures of the ledger of a result.
+func ledgerRows(of func(v any) *ledger.Ledger) condition.Table {
+	return condition.Table{Columns: result.Heads(ledger.Columns), Missing: "unknown name", Check: condition.OneOf(ledgerWords()),
+		Of: func(v any) *result.Table { return of(v).Table() }, Names: func(v any) []string { return namesOf(of(v)) }}
+}
+
+// namesOf returns the plain words, and the functions, lines and goroutines in a ledger.
+func namesOf(l *ledger.Ledger) []string {
+	names := ledgerWords()
 	for i := range l.Rows {
 		r := &l.Rows[i]
 		names = append(names, r.Group, r.Waker, r.Beside)
@@ -145,11 +154,11 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	opt := &f.opt.Bottle
 	opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	value := theValue[*ledger.Ledger]
+	var value func(artifact) (any, error)
 	if opt.Group.String() != bottle.ByFunction.String() {
 		books := ledger.NewObserver(ledger.Options{From: opt.From, To: opt.To, Stacks: opt.Stacks, Group: f.groupOf})
 		f.opt.Observers = []timeline.Observer{books}
-		value = func(artifact) (*ledger.Ledger, error) { return books.Ledger(), nil }
+		value = func(artifact) (any, error) { return books.Ledger(), nil }
 	}
 	return f.analysis.run(ctx, std, args, value, ledgerKind)
 }

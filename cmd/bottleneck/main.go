@@ -37,6 +37,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
@@ -57,6 +59,7 @@ const (
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
+	dash     int // number of arguments before "--"; −1 without it
 }
 
 // app is one run of the command, with the flags that many subcommands share.
@@ -125,7 +128,9 @@ func (a *app) command(use, short, long string, do action) *cobra.Command {
 				guard(limit)
 				ctx = memory.WithLimit(ctx, limit)
 			}
-			return do(ctx, a.stdio, args)
+			std := a.stdio
+			std.dash = c.ArgsLenAtDash()
+			return do(ctx, std, args)
 		}}
 }
 
@@ -140,7 +145,7 @@ func usagef(format string, args ...any) error {
 
 // run runs the whole command, without the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdio: stdio{stdin, stdout, stderr}}
+	a := &app{stdio: stdio{in: stdin, out: stdout, err: stderr}}
 	root := a.root()
 	if len(args) == 0 {
 		root.SetOut(stderr)
@@ -277,7 +282,7 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 	exit := exitUnmeasurable
 	for _, e := range flatten(err) {
 		fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
-		if _, only := e.(*unmeasurableError); !only {
+		if disturbed := (*condition.Unmeasurable)(nil); !errors.As(e, &disturbed) {
 			exit = exitFailure
 		}
 	}
@@ -452,7 +457,7 @@ func (a *app) man(root *cobra.Command) *cobra.Command {
 			return usagef("want DIR, the directory of the pages")
 		}
 		if err := os.MkdirAll(args[0], 0o777); err != nil {
-			return writeError(args[0], err)
+			return atomicfile.Error(args[0], err)
 		}
 		for _, c := range root.Commands() {
 			// Markdown preserves these lines.

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -48,7 +45,7 @@ func (o *outputs) add(name string) error {
 func (o outputs) write(std stdio, write func(w io.Writer, name string) error) error {
 	var errs []error
 	for _, name := range o {
-		err := writeFile(name, func(w io.Writer) error { return write(w, name) })
+		err := atomicfile.Write(name, func(w io.Writer) error { return write(w, name) })
 		if _, terminal := terminalOf(std.err); terminal && err == nil {
 			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
 		}
@@ -60,120 +57,11 @@ func (o outputs) write(std stdio, write func(w io.Writer, name string) error) er
 // check checks whether the files can be written, before a long trace is read.
 func (o outputs) check() error {
 	for _, name := range o {
-		if err := checkFile(name); err != nil {
+		if err := atomicfile.Check(name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func checkFile(name string) error {
-	if st, err := os.Stat(name); err == nil && !st.IsDir() && !st.Mode().IsRegular() {
-		return nil // the reader of a pipe would notice an open
-	}
-	t, err := createTemp(name)
-	if err != nil {
-		return err
-	}
-	t.discard()
-	return nil
-}
-
-// writeFile writes a file atomically: a reader, or a failure, finds the old one or the new one.
-func writeFile(name string, write func(io.Writer) error) error {
-	t, err := createTemp(name)
-	if err != nil {
-		return err
-	}
-	defer t.discard()
-	buf := bufio.NewWriterSize(t.file, 1<<16)
-	err = write(buf)
-	if err == nil {
-		err = buf.Flush()
-	}
-	if err != nil {
-		return writeError(name, err)
-	}
-	return t.commit()
-}
-
-// temp is a temporary file that replaces the target.
-type temp struct {
-	name   string // as given by the user
-	target string // final path; "" if written in place
-	file   *os.File
-}
-
-// createTemp creates a file beside the named one, with the permissions of a new file, or of the old
-// one. A device or a pipe cannot be replaced and is opened instead.
-func createTemp(name string) (*temp, error) {
-	target, perm := name, fs.FileMode(0)
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		target = real // replace the file, not the link to it
-	}
-	if st, err := os.Stat(target); err == nil {
-		switch {
-		case st.IsDir():
-			return nil, fmt.Errorf("writing %s: is a directory", name)
-		case !st.Mode().IsRegular():
-			f, err := os.OpenFile(target, os.O_WRONLY, 0)
-			if err != nil {
-				return nil, writeError(name, err)
-			}
-			return &temp{name: name, file: f}, nil
-		}
-		perm = st.Mode().Perm()
-	}
-	dir, base := filepath.Split(target)
-	for {
-		beside := filepath.Join(dir, fmt.Sprintf(".%.100s.%x.tmp", base, rand.Uint64()))
-		f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return nil, writeError(name, err)
-		}
-		if perm != 0 {
-			f.Chmod(perm) // best effort: not all file systems have permissions
-		}
-		return &temp{name: name, target: target, file: f}, nil
-	}
-}
-
-// commit renames the file to its target.
-func (t *temp) commit() error {
-	if err := t.file.Close(); err != nil {
-		return writeError(t.name, err)
-	}
-	if t.target == "" {
-		return nil
-	}
-	if err := os.Rename(t.file.Name(), t.target); err != nil {
-		var le *os.LinkError
-		if errors.As(err, &le) {
-			err = le.Err
-		}
-		return writeError(t.name, err)
-	}
-	return nil
-}
-
-// discard removes the file unless it was committed.
-func (t *temp) discard() {
-	t.file.Close()
-	if t.target != "" {
-		os.Remove(t.file.Name())
-	}
-}
-
-// writeError replaces the name of the temporary file in an error by the name given by the user.
-func writeError(name string, err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("writing %s: %w", name, err)
 }
 
 // destination is where and how a command writes its result: -o, -format, -title and -top.
@@ -251,6 +139,16 @@ func (d *destination) effective() (err error) {
 	return err
 }
 
+// supports rejects requested forms that are not among those of a result.
+func (d *destination) supports(forms formsOf, of string) error {
+	for _, form := range d.asked() {
+		if forms[form] == nil {
+			return usagef("there is no %s of %s: want %s", form, of, formsIn(forms))
+		}
+	}
+	return nil
+}
+
 // asked returns all requested forms.
 func (d *destination) asked() (forms []string) {
 	for _, name := range d.outputs {
@@ -262,14 +160,16 @@ func (d *destination) asked() (forms []string) {
 	return forms
 }
 
-// write writes all requested forms: files first, standard output last.
-func (d *destination) write(std stdio, write func(w io.Writer, form string, draw drawing) error) error {
+// write writes a result in all requested forms: files first, standard output last.
+func (d *destination) write(std stdio, v any, forms formsOf) error {
+	write := func(w io.Writer, form string, draw drawing) error { return forms[form](w, v, draw) }
 	err := d.outputs.write(std, func(w io.Writer, name string) error { return write(w, d.can.formOf(name), d.draw) })
 	if d.format == "" {
 		return err
 	}
-	draw, t := d.draw, textOn(std.out)
-	draw.Options, draw.Top = t, d.draw.Top
+	draw := d.draw
+	draw.Options = textOn(std.out)
+	draw.Top = d.draw.Top
 	return errors.Join(err, write(std.out, d.format, draw))
 }
 
@@ -294,7 +194,10 @@ func (d drawing) picture() picture.Options {
 }
 
 // formsOf holds the forms in which a result can be written, by the names of -format.
-type formsOf[T any] map[string]func(w io.Writer, v T, d drawing) error
+type formsOf map[string]func(w io.Writer, v any, d drawing) error
+
+// writers are forms of results of one type.
+type writers[T any] map[string]func(w io.Writer, v T, d drawing) error
 
 // tableForm returns the form of a result whose table write writes.
 func tableForm[T any](table func(v T, d drawing) (*result.Table, error), write func(io.Writer, *result.Table) error) func(io.Writer, T, drawing) error {
@@ -310,10 +213,15 @@ func tableForm[T any](table func(v T, d drawing) (*result.Table, error), write f
 // tableJSON writes the rows of a table on one line.
 func tableJSON(w io.Writer, t *result.Table) error { return json.NewEncoder(w).Encode(t) }
 
-// forms returns the forms that follow from the table of a result and, unless draw is nil, from its
-// picture. more adds or replaces some.
-func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v T, d drawing) (*picture.Drawing, error), more formsOf[T]) formsOf[T] {
-	out := formsOf[T]{"csv": tableForm(table, text.TableCSV), "md": tableForm(table, markdown.Write), "html": tableForm(table, report.WriteTable), "json": tableForm(table, tableJSON)}
+// forms returns the forms that follow from the table of a result and, unless it is nil, from its
+// picture. more adds or replaces some. A result without a table has only these.
+func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v T, d drawing) (*picture.Drawing, error), more writers[T]) formsOf {
+	all := writers[T]{}
+	if table != nil {
+		for form, write := range map[string]func(io.Writer, *result.Table) error{"csv": text.TableCSV, "md": markdown.Write, "html": report.WriteTable, "json": tableJSON} {
+			all[form] = tableForm(table, write)
+		}
+	}
 	if draw != nil {
 		drawn := func(write func(io.Writer, *picture.Drawing) error) func(io.Writer, T, drawing) error {
 			return func(w io.Writer, v T, d drawing) error {
@@ -325,8 +233,8 @@ func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v
 			}
 		}
 		svg := drawn(func(w io.Writer, p *picture.Drawing) error { return p.SVG(w) })
-		out["svg"], out["png"] = svg, drawn(png.Write)
-		out["html"] = func(w io.Writer, v T, d drawing) error {
+		all["svg"], all["png"] = svg, drawn(png.Write)
+		all["html"] = func(w io.Writer, v T, d drawing) error {
 			var b strings.Builder
 			if err := svg(&b, v, d); err != nil {
 				return err
@@ -334,7 +242,11 @@ func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v
 			return tableForm(table, func(w io.Writer, t *result.Table) error { return report.WritePicture(w, t, b.String()) })(w, v, d)
 		}
 	}
-	maps.Copy(out, more)
+	maps.Copy(all, more)
+	out := formsOf{}
+	for form, write := range all {
+		out[form] = func(w io.Writer, v any, d drawing) error { return write(w, v.(T), d) }
+	}
 	return out
 }
 
@@ -348,17 +260,14 @@ var fileForms = []struct{ form, ending string }{
 type writings []string
 
 // formsIn returns the forms that at least one of the tables has.
-func formsIn(has ...func(form string) bool) (w writings) {
+func formsIn(tables ...formsOf) (w writings) {
 	for _, f := range fileForms {
-		if slices.ContainsFunc(has, func(has func(string) bool) bool { return has(f.form) }) {
+		if slices.ContainsFunc(tables, func(forms formsOf) bool { return forms[f.form] != nil }) {
 			w = append(w, f.form)
 		}
 	}
 	return w
 }
-
-// has reports whether there is a form.
-func (forms formsOf[T]) has(form string) bool { return forms[form] != nil }
 
 func (w writings) has(form string) bool { return slices.Contains(w, form) }
 

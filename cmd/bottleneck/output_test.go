@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -20,7 +19,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 func TestUnwritable(t *testing.T) {
@@ -50,59 +48,6 @@ func TestUnwritable(t *testing.T) {
 				t.Errorf("%v: stderr %q, want %q", args, r.err, tt.want)
 			}
 		}
-	}
-}
-
-// A file is replaced completely or not at all, and no temporary file is left.
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "x.txt")
-	write := func(text string, err error) error {
-		return writeFile(name, func(w io.Writer) error {
-			io.WriteString(w, text)
-			return err
-		})
-	}
-	content := func() string { return string(read(t, name)) }
-
-	if err := write("first", nil); err != nil || content() != "first" {
-		t.Errorf("%q, %v", content(), err)
-	}
-	if err := write("half", errors.New("out of ink")); err == nil || err.Error() != "writing "+name+": out of ink" || content() != "first" {
-		t.Errorf("%q, %v", content(), err)
-	}
-	if err := os.Chmod(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := write("second", nil); err != nil || content() != "second" {
-		t.Errorf("%q, %v", content(), err)
-	}
-	if st, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && st.Mode().Perm() != 0o600 {
-		t.Errorf("the permissions became %v (%v)", st.Mode(), err)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
-	}
-}
-
-// Writing through a link replaces its target, not the link.
-func TestWriteThroughLink(t *testing.T) {
-	dir := t.TempDir()
-	link, target := filepath.Join(dir, "link.txt"), filepath.Join(dir, "target.txt")
-	if err := os.WriteFile(target, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("target.txt", link); err != nil {
-		require.Missing(t, err)
-	}
-	if err := writeFile(link, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	if got := string(read(t, target)); got != "new" {
-		t.Errorf("the target holds %q", got)
-	}
-	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
-		t.Error("the link was replaced")
 	}
 }
 
@@ -230,7 +175,7 @@ func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"graph", computeTrace}
 	extensions := map[string]string{}
-	for _, form := range formsIn(graphForms.has) {
+	for _, form := range formsIn(graphForms) {
 		extensions[extensionOf(form)] = form
 	}
 	for ext := range extensions {
@@ -251,7 +196,7 @@ func TestFormOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.svg": "svg", "A.SVG": "svg", "dir.svg/a": "", "a.pb.gz": "pprof", "a.gz": "", "a.csv.txt": "text", "a.dot": "", "a.html": "html", "": "", "svg": "",
 	} {
-		if got := formsIn(graphForms.has).formOf(name); got != want {
+		if got := formsIn(graphForms).formOf(name); got != want {
 			t.Errorf("formOf(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -264,7 +209,7 @@ func TestRowOfTraces(t *testing.T) {
 	bottleneck("graph", "-o", saved, mutexTrace).want(t, exitOK, "", "")
 	files := []string{computeTrace, saved, phasesTrace}
 	args := append([]string{"graph"}, files...)
-	for _, form := range formsIn(rowForms.has) {
+	for _, form := range formsIn(rowForms) {
 		args = append(args, "-o", filepath.Join(dir, "row"+extensionOf(form)))
 	}
 	bottleneck(args...).want(t, exitOK, "", "")

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
@@ -34,8 +35,7 @@ type recordFlags struct {
 
 func (a *app) record() *cobra.Command {
 	f := &recordFlags{maxSize: 4e9}
-	var c *cobra.Command
-	c = a.command("record [flags] URL | [flags] -o FILE -- PROGRAM [arguments]", "store the trace of a service or the counters of a program", `
+	c := a.command("record [flags] URL | [flags] -o FILE -- PROGRAM [arguments]", "store the trace of a service or the counters of a program", `
 Record stores the execution trace of a running service in a file, for the other
 commands and "go tool trace".
 
@@ -55,8 +55,8 @@ calls counters.FromEnvironment at the beginning of main, or serves the trace,
 see -trace-url. Events that the machine cannot count are listed with the reason.
 The exit status is that of the program if it is not 0. An interrupt goes to the
 program, and its recording is kept.`, func(ctx context.Context, std stdio, args []string) error {
-		if dash := c.ArgsLenAtDash(); dash >= 0 {
-			return f.runProgram(ctx, std, args[:dash], args[dash:])
+		if std.dash >= 0 {
+			return f.runProgram(ctx, std, args[:std.dash], args[std.dash:])
 		}
 		return f.run(ctx, std, args)
 	})
@@ -70,7 +70,7 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 		return nil
 	})
 	fs.BoolVar(&f.force, "force", false, "replace an existing file")
-	fs.Float64Var(&f.seconds, "seconds", 5, "of a service: record `N` seconds")
+	defineSeconds(fs, &f.seconds, 5, "of a service: record `N` seconds; default 5")
 	fs.Func("max-size", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", func(s string) (err error) {
 		f.maxSize, err = memory.Parse(s)
 		return err
@@ -103,10 +103,8 @@ func (f *recordFlags) parse(rest []string) error {
 	switch {
 	case f.output == "" && len(rest) > 0:
 		return usagef("no file: say -o FILE")
-	case formsIn(graphForms.has).formOf(f.output) != "":
+	case formsIn(graphForms).formOf(f.output) != "":
 		return usagef("-o %s: record writes the trace; \"bottleneck graph\" draws it", f.output)
-	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
-		return usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
 	}
 	var err error
 	f.source, err = serviceURL(rest)
@@ -133,7 +131,7 @@ func (f *recordFlags) check() error {
 	if st, err := os.Stat(f.output); err == nil && st.Mode().IsRegular() && !f.force {
 		return fmt.Errorf("%s: there is such a file; -force replaces it", f.output)
 	}
-	return checkFile(f.output)
+	return atomicfile.Check(f.output)
 }
 
 // traceURL returns the URL of the trace, derived from the URL of the service.
@@ -150,11 +148,11 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	t, err := createTemp(f.output)
+	t, err := atomicfile.Create(f.output)
 	if err != nil {
 		return err
 	}
-	defer t.discard()
+	defer t.Discard()
 	in := urlInput(f.traceURL())
 	var keeps time.Duration // time that the service's recorder keeps; 0 if unknown
 	in.answered = func(h http.Header) { keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
@@ -162,7 +160,7 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 		if !mayBeTrace(head) {
 			return 0, fmt.Errorf("%s: the answer is not an execution trace", in.label)
 		}
-		return copyTrace(t, from, in.label, f.maxSize)
+		return f.copyTrace(t, from, in.label)
 	})
 	if n == 0 && broken == nil {
 		broken = fmt.Errorf("%s: the server sends nothing", in.label)
@@ -170,7 +168,7 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 	if n == 0 {
 		return hinted(broken)
 	}
-	if err := t.commit(); err != nil {
+	if err := t.Commit(); err != nil {
 		return errors.Join(broken, err)
 	}
 	if broken != nil {
@@ -209,20 +207,20 @@ func mayBeTrace(head []byte) bool {
 }
 
 // copyTrace copies a trace. Its errors name the side that failed.
-func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err error) {
-	n, err = io.Copy(t.file, io.LimitReader(from, most))
+func (f *recordFlags) copyTrace(t io.Writer, from io.Reader, label string) (n int64, err error) {
+	n, err = io.Copy(t, io.LimitReader(from, f.maxSize))
 	more := 0
-	if n == most && err == nil {
+	if n == f.maxSize && err == nil {
 		more, _ = from.Read(make([]byte, 1))
 	}
 	var written *os.PathError
 	switch {
 	case errors.As(err, &written):
-		err = writeError(t.name, err)
+		err = atomicfile.Error(f.output, err)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", label, err)
 	case more > 0:
-		err = fmt.Errorf("%s: the trace is longer than %s; raise the limit with -max-size", label, memory.Text(most))
+		err = fmt.Errorf("%s: the trace is longer than %s; raise the limit with -max-size", label, memory.Text(f.maxSize))
 	}
 	return n, err
 }
@@ -233,7 +231,7 @@ func copyFile(name, from string) error {
 		return fileError(from, err)
 	}
 	defer f.Close()
-	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, f); return err })
+	return atomicfile.Write(name, func(w io.Writer) error { _, err := io.Copy(w, f); return err })
 }
 
 // programFlags holds the flags for recording a program.
@@ -303,7 +301,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	var exit *exec.ExitError
 	var ran error
 	// The program handles interrupts itself, so ctx, which ends with one, is not passed on.
-	err := writeFile(f.output, func(w io.Writer) error {
+	err := atomicfile.Write(f.output, func(w io.Writer) error {
 		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
 		return ran
 	})

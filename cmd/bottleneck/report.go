@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -27,6 +26,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/access"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -34,6 +34,8 @@ import (
 // reportFlags holds the flags of report.
 type reportFlags struct {
 	to       destination
+	pages    outputs  // of to
+	tracks   []string // files for Perfetto, which the pass over the trace writes
 	http     string
 	window   time.Duration
 	grouping bottle.Grouping
@@ -86,6 +88,13 @@ func (f *reportFlags) parse(files []string) error {
 			return err
 		}
 	}
+	for _, name := range f.to.outputs {
+		if reportForms.formOf(name) == "html" {
+			f.pages = append(f.pages, name)
+		} else {
+			f.tracks = append(f.tracks, name)
+		}
+	}
 	return f.to.outputs.check()
 }
 
@@ -105,8 +114,7 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 		shown = append(shown, shownSource(name))
 	}
 	d.Source = strings.Join(shown, ", ")
-	pages := slices.DeleteFunc(slices.Clone(f.to.outputs), isPerfetto) // the pass writes the others
-	errs := append([]error{readErr}, pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d) }))
+	errs := append([]error{readErr}, f.pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d) }))
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
 			fmt.Fprintf(std.err, "bottleneck: report: %s\n", oneLine(readErr.Error()))
@@ -120,17 +128,8 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 // reportForms are the forms of the files of -o.
 var reportForms = writings{"html", "perfetto"}
 
-// perfetto returns the output files for Perfetto.
-func (f *reportFlags) perfetto() []string {
-	return slices.DeleteFunc(slices.Clone(f.to.outputs), func(name string) bool { return !isPerfetto(name) })
-}
-
-func isPerfetto(name string) bool { return reportForms.formOf(name) == "perfetto" }
-
 // page reports whether a page is requested, and not only the trace in another form.
-func (f *reportFlags) page() bool {
-	return f.http != "" || len(f.perfetto()) < len(f.to.outputs)
-}
+func (f *reportFlags) page() bool { return f.http != "" || len(f.pages) > 0 }
 
 // reportReading fills the sections of a page from files.
 type reportReading struct {
@@ -150,56 +149,41 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 			return nil, err
 		}
 		in.archives = true
-		_, err = readInput(ctx, std, in, func(ctx context.Context, from io.Reader, head []byte) (struct{}, error) {
-			return struct{}{}, r.file(ctx, in, from, head)
+		partly, err := readInput(ctx, std, in, func(ctx context.Context, from io.Reader, head []byte) (bool, error) {
+			return r.file(ctx, in, from, head)
 		})
-		var partial *partialError
-		switch {
-		case errors.As(err, &partial):
-			broken = append(broken, reading(partial.err))
-		case err != nil:
+		if err != nil && !partly {
 			return nil, err
 		}
+		broken = append(broken, err)
 	}
-	if r.trace == "" && len(f.perfetto()) > 0 {
+	if r.trace == "" && len(f.tracks) > 0 {
 		return nil, usagef("there is no trace among the files: -o FILE.perfetto-trace takes one")
 	}
 	return r.data, errors.Join(broken...)
 }
 
-// partialError is the error of an input that was partly read.
-type partialError struct{ err error }
-
-func (e *partialError) Error() string { return e.err.Error() }
-
-// file reads one file of any kind.
-func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, head []byte) error {
+// file reads one file of any kind. With an error, partly reports whether a part was read.
+func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, head []byte) (partly bool, err error) {
 	if holdsJSON(head) {
 		data, err := io.ReadAll(from)
 		if err != nil {
-			return fileError(in.label, err)
+			return false, fileError(in.label, err)
 		}
-		return r.json(in.label, data)
+		return false, r.json(in.label, data)
 	}
 	again, size, err := seekable(from)
 	if err != nil {
-		return fileError(in.label, err)
+		return false, fileError(in.label, err)
 	}
 	if r.trace != "" {
-		return usagef("two recordings, %s and %s: a page is about one", r.trace, in.label)
+		return false, usagef("two recordings, %s and %s: a page is about one", r.trace, in.label)
 	}
 	r.trace = in.label
 	if quanta.IsArchive(head) {
 		return r.archive(ctx, in, again, size)
 	}
 	return r.readTrace(ctx, in, again, true)
-}
-
-func partly(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &partialError{fmt.Errorf("%s: %w", name, err)}
 }
 
 type seeker interface {
@@ -219,26 +203,28 @@ func seekable(from io.Reader) (seeker, int64, error) {
 }
 
 // archive reads the output of "bottleneck record -counters": a trace with samples.
-func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt, size int64) error {
-	rec, err := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
+func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt, size int64) (partly bool, err error) {
+	rec, broken := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
 	if rec == nil {
-		return err
+		return false, broken
 	}
 	rec.Name = shownSource(in.label)
 	r.data.Counters = rec
-	broken := partly(in.label, err)
+	if broken != nil {
+		broken = fmt.Errorf("%s: %w", in.label, broken)
+	}
 	trace, err := quanta.TraceIn(from, size)
 	if err != nil {
-		return errors.Join(broken, fmt.Errorf("%s: %w", in.label, err))
+		return false, errors.Join(broken, fmt.Errorf("%s: %w", in.label, err))
 	}
-	if err := r.readTrace(ctx, in, trace, false); err != nil {
-		return err
+	if partly, err := r.readTrace(ctx, in, trace, false); err != nil {
+		return partly, err
 	}
-	return broken
+	return true, broken
 }
 
 // readTrace makes all results of a trace in one pass.
-func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) error {
+func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) (partly bool, err error) {
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo}
 	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine})
@@ -261,9 +247,9 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			}
 		}
 	}
-	all, err := r.pass(ctx, in, from, opt, f.perfetto())
+	all, err := r.pass(ctx, in, from, opt, f.tracks)
 	if all == nil || ctx.Err() != nil {
-		return err
+		return false, err
 	}
 	if f.page() {
 		r.warn(all, err)
@@ -296,10 +282,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			}
 		}
 	}
-	if err != nil {
-		return &partialError{err}
-	}
-	return nil
+	return true, err
 }
 
 // pass reads a trace for the page, and writes it to the Perfetto files at the same time.
@@ -308,7 +291,7 @@ func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt
 		return analyze(ctx, in, from, opt)
 	}
 	var missing error
-	err = writeFile(files[0], func(w io.Writer) error {
+	err = atomicfile.Write(files[0], func(w io.Writer) error {
 		o, finish := perfetto.New(w, shownSource(in.label))
 		opt.Observers = append(opt.Observers, o)
 		if report, missing = r.pass(ctx, in, from, opt, files[1:]); report == nil || ctx.Err() != nil {
@@ -357,9 +340,8 @@ func (r *reportReading) json(name string, data []byte) error {
 	var section report.Section
 	d := r.data
 	switch v := a.value.(type) {
-	case *speedup.Stack:
-		section = report.SpeedupSection
-		d.Speedup, err = speedup.ReadJSON(bytes.NewReader(data))
+	case []*speedup.Stack:
+		section, d.Speedup = report.SpeedupSection, v
 	case *contention.Profile:
 		section, d.Contention, d.ContentionWindows = report.ContentionSection, v, nil
 	case *granularity.Profile:
@@ -371,7 +353,7 @@ func (r *reportReading) json(name string, data []byte) error {
 		return usagef("%s and %s are both for the section %s", other, name, section)
 	}
 	r.from[section] = name
-	return err
+	return nil
 }
 
 // Contention, tasks and the speedup are recorded for each window of the slider, like the bottle
@@ -474,7 +456,7 @@ func checkLoopback(address string) error {
 	if err != nil {
 		return usagef("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
 	}
-	if addr, err := netip.ParseAddr(host); host != "" && host != "localhost" && !(err == nil && addr.IsLoopback()) {
+	if host != "" && !access.LoopbackHost(host) {
 		return usagef("-http %s: the page is served to this machine only; want localhost, 127.0.0.1 or [::1]", address)
 	}
 	return nil

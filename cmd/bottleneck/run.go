@@ -25,8 +25,7 @@ import (
 
 func (a *app) run() *cobra.Command {
 	f := &runFlags{verdict: verdictFlags{}}
-	var c *cobra.Command
-	c = a.command("run [flags] -- go run | test [arguments] | PROGRAM [arguments]", "record a program or its tests, and print what limits it", `
+	c := a.command("run [flags] -- go run | test [arguments] | PROGRAM [arguments]", "record a program or its tests, and print what limits it", `
 Run records a program from before main to its end, keeps the recording, and
 prints the verdict on it: what limits the program, where, and what to do.
 
@@ -44,9 +43,7 @@ A trace that is served does not begin before main, and does not have the owners
 of each lock. -what, -only and -skip are those of "bottleneck instrument". If
 several processes record, such as the tests of several packages, all recordings
 are kept, and the verdict is on the longest. The exit status is that of the
-program if it is not 0.`, func(ctx context.Context, std stdio, args []string) error {
-		return f.run(ctx, std, args, c.ArgsLenAtDash())
-	})
+program if it is not 0.`, f.run)
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	defineInstrument(c.Flags(), &f.build)
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
@@ -66,8 +63,8 @@ type runFlags struct {
 	serves  string // URL of the program's trace
 }
 
-func (f *runFlags) run(ctx context.Context, std stdio, args []string, dash int) error {
-	if err := onlyCommand(args, dash); err != nil {
+func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
+	if err := onlyCommand(std, args); err != nil {
 		return err
 	}
 	if st, err := os.Stat(f.dir); err != nil || !st.IsDir() {
@@ -190,8 +187,7 @@ func defineInstrument(fs *pflag.FlagSet, opt *instrument.Options) {
 
 func (a *app) instrument() *cobra.Command {
 	var opt instrument.Options
-	var c *cobra.Command
-	c = a.command("instrument [flags] -- go build | install | run | test [arguments]", "build a program that records itself, unchanged", `
+	c := a.command("instrument [flags] -- go build | install | run | test [arguments]", "build a program that records itself, unchanged", `
 Instrument runs a command of go so that the program records itself: its
 execution trace with CPU samples, the owners of each sync.Mutex and sync.RWMutex
 while goroutines wait for it, in the program, in its dependencies and in the
@@ -207,7 +203,7 @@ verdict.
 A program that calls trace.Start itself gets an error from it while it is
 recorded. A recording misses its last second if the program is killed or ends by
 a fatal error that is not a panic, such as a deadlock.`, func(ctx context.Context, std stdio, args []string) error {
-		if err := onlyCommand(args, c.ArgsLenAtDash()); err != nil {
+		if err := onlyCommand(std, args); err != nil {
 			return err
 		}
 		return runGo(ctx, std, opt, args, nil, "")
@@ -221,11 +217,11 @@ a fatal error that is not a panic, such as a deadlock.`, func(ctx context.Contex
 }
 
 // onlyCommand checks that there is a command after -- and nothing before.
-func onlyCommand(args []string, dash int) error {
+func onlyCommand(std stdio, args []string) error {
 	switch {
 	case len(args) == 0:
 		return usagef("no command: it follows after --, as in -- go test ./pkg")
-	case dash != 0:
+	case std.dash != 0:
 		return usagef("unexpected argument %q: the command follows after --", args[0])
 	}
 	return nil

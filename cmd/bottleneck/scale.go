@@ -23,6 +23,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
@@ -43,8 +45,7 @@ type scaleFlags struct {
 
 func (a *app) scale() *cobra.Command {
 	f := &scaleFlags{}
-	var c *cobra.Command
-	c = a.command("scale [flags] -- COMMAND [arguments]", "run a benchmark or program on 1, 2, 4 processors and compare", `
+	c := a.command("scale [flags] -- COMMAND [arguments]", "run a benchmark or program on 1, 2, 4 processors and compare", `
 Scale runs a command at several values of GOMAXPROCS under the execution tracer,
 several times each, and draws speedup stacks and bottle graphs of the runs with
 the median times. If the speedup varies widely over the runs or, on Linux, other
@@ -61,9 +62,7 @@ programs took processors away, the stack is marked as disturbed. The command is
 
 Scale also counts what the processes of a run use for each operation, or each
 region of -unit. What grows with the number of processors explains the
-remainder, or why goroutines wait.`, func(ctx context.Context, std stdio, args []string) error {
-		return f.run(ctx, std, args, c.ArgsLenAtDash())
-	})
+remainder, or why goroutines wait.`, f.run)
 	f.define(c)
 	fs := c.Flags()
 	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates")
@@ -77,18 +76,15 @@ remainder, or why goroutines wait.`, func(ctx context.Context, std stdio, args [
 }
 
 // parse takes the command from the arguments after "--".
-func (f *scaleFlags) parse(args []string, dash int) (err error) {
+func (f *scaleFlags) parse(std stdio, args []string) (err error) {
 	if f.widths, err = parseWidths(f.cpu); err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
-	if f.count < 1 || f.count > 1000 {
-		return usagef("-count %d: want from 1 to 1000 runs at each width", f.count)
-	}
 	f.command = args
-	return onlyCommand(args, dash)
+	return cmp.Or(between("count", f.count, 1, 1000), onlyCommand(std, args))
 }
 
 // parseWidths parses the list of -cpu. The result is sorted.
@@ -107,8 +103,8 @@ func parseWidths(list string) (widths []int, err error) {
 	return widths, nil
 }
 
-func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int) (err error) {
-	if err := f.parse(args, dash); err != nil {
+func (f *scaleFlags) run(ctx context.Context, std stdio, args []string) (err error) {
+	if err := f.parse(std, args); err != nil {
 		return err
 	}
 	if f.dir != "" {
@@ -128,7 +124,7 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int
 	defer os.RemoveAll(temp)
 	if f.dir != "" {
 		if err := os.MkdirAll(f.dir, 0o777); err != nil {
-			return writeError(f.dir, err)
+			return atomicfile.Error(f.dir, err)
 		}
 	}
 	r := &scaler{flags: f, std: std, target: target, temp: temp}
@@ -141,25 +137,23 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int
 
 // show makes the stacks and graphs of the runs, writes the files, and then prints.
 func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) error {
-	graphs, stacks, err := f.analyze(ctx, taken)
+	graphs, stacks, err := f.analyze(ctx, std, taken)
 	if err != nil {
 		return err
 	}
 	f.to.draw.source = strings.Join(f.command, " ")
 	var errs []error
 	if f.dir != "" {
-		for _, name := range []string{"stack.svg", "stack.json"} {
-			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[f.to.can.formOf(name)](w, stacks, f.to.draw) }))
-		}
+		f.to.outputs = append(f.to.outputs, filepath.Join(f.dir, "stack.svg"), filepath.Join(f.dir, "stack.json"))
 	}
 	row := graphRow{graphs: graphs}
 	for _, run := range taken {
 		row.names = append(row.names, fmt.Sprintf("GOMAXPROCS %d", run.width))
 	}
 	if f.dir != "" && len(graphs) <= picture.MaxRuns {
-		errs = append(errs, writeFile(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
+		errs = append(errs, atomicfile.Write(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
 	}
-	errs = append(errs, f.write(std, stacks), f.fail.checkOne(std, stacks))
+	errs = append(errs, f.to.write(std, stacks, stackForms), f.fail.check(std, condition.Of(stacks)))
 	if f.to.format == "text" {
 		opt := textOn(std.out)
 		opt.Top = 6
@@ -173,7 +167,7 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 
 // analyze returns the graph of every run, and the stacks that compare them with the run on one
 // processor; without that run, the stacks are estimates.
-func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*bottle.Graph, stacks []*speedup.Stack, err error) {
+func (f *scaleFlags) analyze(ctx context.Context, std stdio, taken []*scaleRun) (graphs []*bottle.Graph, stacks []*speedup.Stack, err error) {
 	of, single := f.opt, ""
 	if taken[0].width == 1 {
 		single, of.SingleDelay, of.SingleName = taken[0].trace, taken[0].delay, "the run on 1 processor"
@@ -186,7 +180,7 @@ func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*
 			opt.Speedup, against = of, single
 			opt.Speedup.MultiDelay, opt.Speedup.N = run.delay, cmp.Or(of.N, run.width)
 		}
-		report, err := analyzeFile(ctx, run.trace, against, opt)
+		report, err := readFile(ctx, std, run.trace, against, opt)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -204,9 +198,10 @@ func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*
 
 // target is a command that can be run at several widths, each time with a trace.
 type target struct {
-	command []string
-	kind    targetKind
-	fixed   string // flag that fixes a benchmark's work, such as -benchtime=123x
+	command    []string
+	kind       targetKind
+	iterations int    // of a benchmark, or 0
+	fixed      string // flag that fixes them, such as -benchtime=123x
 }
 
 type targetKind int
@@ -271,11 +266,13 @@ func (t *target) has(name string) bool {
 	return from >= 0
 }
 
-// with inserts test flags into the command, before others.
-func (t *target) with(flags ...string) []string {
+// with inserts test flags into the command, before others. go test would leave the binary in the
+// working directory, not in temp.
+func (t *target) with(temp string, flags ...string) []string {
 	at := 1
 	if t.kind == goTest {
 		at = 2
+		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))
 	} else {
 		for i, f := range flags {
 			flags[i] = "-test." + strings.TrimPrefix(f, "-")
@@ -294,64 +291,60 @@ func (t *target) args(width int, trace, temp string) []string {
 		}
 		return args
 	}
-	flags := []string{"-cpu=" + strconv.Itoa(width), "-trace=" + trace, "-count=1"}
+	flags := []string{"-trace=" + trace, "-count=1"}
+	if width > 0 {
+		flags = slices.Insert(flags, 0, "-cpu="+strconv.Itoa(width))
+	}
 	if t.fixed != "" {
 		flags = append(flags, t.fixed)
 	}
-	return t.with(t.own(flags, temp)...)
+	return t.with(temp, flags...)
 }
 
-// own adds the path of the binary for go test, which would leave it in the working directory.
-func (t *target) own(flags []string, temp string) []string {
-	if t.kind == goTest {
-		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))
+// resultLine is a benchmark's result: its name, the number of iterations and the time of one.
+var resultLine = regexp.MustCompile(`(?m)^(Benchmark\S*)\s+(\d+)\s(?:\s*([0-9.]+) ns/op)?`)
+
+// result returns the number of iterations and the time of one, of the benchmark in an output.
+func (t *target) result(out string) (iterations int, ns float64, err error) {
+	var names []string
+	for _, found := range resultLine.FindAllStringSubmatch(out, -1) {
+		names = append(names, found[1])
+		iterations, _ = strconv.Atoi(found[2])
+		ns, _ = strconv.ParseFloat(found[3], 64)
 	}
-	return flags
+	switch len(names) {
+	case 0:
+		err = fmt.Errorf("%s: no benchmark has run%s", strings.Join(t.command, " "), outputOf(out))
+	case 1:
+	default:
+		err = fmt.Errorf("%d benchmarks match (%s): want one; name it with -bench", len(names), strings.Join(names, ", "))
+	}
+	return iterations, ns, err
 }
-
-// resultLine is a benchmark's result: name and number of iterations.
-var resultLine = regexp.MustCompile(`(?m)^(Benchmark\S*)\s+(\d+)\s`)
 
 // fixWork determines the number of iterations of a benchmark, so that all runs do the same work.
 // Otherwise it would depend on time, and differ between widths.
 func (t *target) fixWork(run func(args []string) (string, error), width int, temp string) error {
 	from, to, given := t.find("benchtime")
-	if t.kind == program || !t.has("bench") || strings.HasSuffix(given, "x") {
+	number, fixed := strings.CutSuffix(given, "x")
+	if !t.has("bench") || t.kind == program || fixed {
+		if t.has("bench") && fixed {
+			t.iterations, _ = strconv.Atoi(number)
+		}
 		return nil
 	}
-	out, err := run(t.with(t.own([]string{"-cpu=" + strconv.Itoa(width), "-count=1"}, temp)...))
+	out, err := run(t.with(temp, "-cpu="+strconv.Itoa(width), "-count=1"))
 	if err != nil {
 		return err
 	}
-	found := resultLine.FindAllStringSubmatch(out, -1)
-	switch {
-	case len(found) == 0:
-		return fmt.Errorf("%s: no benchmark has run%s", strings.Join(t.command, " "), outputOf(out))
-	case len(found) > 1:
-		var names []string
-		for _, f := range found {
-			names = append(names, f[1])
-		}
-		return fmt.Errorf("%d benchmarks match (%s): a stack is of one; name it with -bench", len(found), strings.Join(names, ", "))
+	if t.iterations, _, err = t.result(out); err != nil {
+		return err
 	}
-	t.fixed = "-benchtime=" + found[0][2] + "x"
+	t.fixed = fmt.Sprintf("-benchtime=%dx", t.iterations)
 	if from >= 0 {
 		t.command = slices.Delete(slices.Clone(t.command), from, to)
 	}
 	return nil
-}
-
-// iterations returns the fixed number of iterations of a benchmark, or 0.
-func (t *target) iterations() float64 {
-	_, _, given := t.find("benchtime")
-	if t.fixed != "" {
-		_, given, _ = strings.Cut(t.fixed, "=")
-	}
-	number, fixed := strings.CutSuffix(given, "x")
-	if n, err := strconv.Atoi(number); err == nil && fixed && t.has("bench") {
-		return float64(n)
-	}
-	return 0
 }
 
 // defaultWidths returns the powers of two up to the number of processors, and that number.
@@ -447,8 +440,8 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 			if r.target.kind == goTest {
 				run.used, _ = usage.ReadFile(counts) // those of the go command are of no use
 			}
-			run.ops = r.target.iterations()
-			report, err := analyzeRun(ctx, args[0], run.trace, bn.Options{Want: bn.WantInfo})
+			run.ops = float64(r.target.iterations)
+			report, err := r.recorded(ctx, args[0], run.trace, bn.Options{Want: bn.WantInfo})
 			if err != nil {
 				return nil, err
 			}
@@ -475,9 +468,9 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	return taken, nil
 }
 
-// analyzeRun makes results of the trace that a command should have written.
-func analyzeRun(ctx context.Context, command, trace string, opt bn.Options) (*bn.Report, error) {
-	report, err := analyzeFile(ctx, trace, "", opt)
+// recorded makes results of the trace that a command should have written.
+func (r *scaler) recorded(ctx context.Context, command, trace string, opt bn.Options) (*bn.Report, error) {
+	report, err := readFile(ctx, r.std, trace, "", opt)
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("%s has written no trace to %s", command, trace)
 	}

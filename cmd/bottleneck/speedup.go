@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -39,9 +38,8 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers are; see \"bottleneck help speedup\"")
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
-	f.to.define(c, formsIn(stackForms.has))
-	f.fail.define(c, ", or 3 if the machine was disturbed", &scaledMeasures)
-	c.Long = strings.TrimSpace(c.Long) + "\n\n" + scaledMeasures.help()
+	f.to.define(c, formsIn(stackForms))
+	f.fail.define(c, ", or 3 if the machine was disturbed", &stackMeasures)
 }
 
 // check rejects invalid flags.
@@ -119,11 +117,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 		return err
 	}
 	f.to.draw.source = filepath.Base(traces[len(traces)-1])
-	return errors.Join(f.write(std, stacks), f.fail.checkOne(std, stacks))
-}
-
-func (f *speedupFlags) write(std stdio, stacks []*speedup.Stack) error {
-	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return stackForms[form](w, stacks, d) })
+	return errors.Join(f.to.write(std, stacks, stackForms), f.fail.check(std, condition.Of(stacks)))
 }
 
 // read makes a stack of each run with several workers.
@@ -132,10 +126,8 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 	if !f.estimate {
 		single, multis = traces[0], traces[1:]
 	}
-	m := &meter{}
-	defer startProgress(std.err, func(time.Duration) string { return "reading traces" + m.String() })()
 	for _, multi := range multis {
-		report, err := analyzeFile(ctx, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Progress: m.decoded, Bottle: bottle.Options{Part: f.part}})
+		report, err := readFile(ctx, std, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Bottle: bottle.Options{Part: f.part}})
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +143,7 @@ var stackForms = forms(func(s []*speedup.Stack, _ drawing) (*result.Table, error
 	return t, nil
 }, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
 	return picture.DrawStacks(s, d.picture())
-}, formsOf[[]*speedup.Stack]{
+}, writers[[]*speedup.Stack]{
 	"text": func(w io.Writer, s []*speedup.Stack, d drawing) error { return text.WriteStacks(w, s, d.Options) },
 	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
 })
@@ -161,73 +153,59 @@ func widest(stacks []*speedup.Stack) *speedup.Stack {
 	return slices.MaxFunc(stacks, func(a, b *speedup.Stack) int { return cmp.Compare(a.N, b.N) })
 }
 
-// scaledMeasures are those of the stack with the most workers and, as NAME(N), of the stack with N.
-var scaledMeasures = func() measures {
-	columns := append(append(speedup.Summary(), speedup.UsageColumns()...), result.Column[speedup.Stack]{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N",
-		Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })})
-	known := measures{whole: summary(columns, certain), part: stackMeasures.part}
-	// of returns the measure of one of the stacks.
-	of := func(m measure, pick func([]*speedup.Stack) *speedup.Stack) measure {
-		value, whole := m.of, m.name == "speedup" || m.name == "efficiency"
-		m.of = func(v any) (float64, error) {
-			s := pick(v.([]*speedup.Stack))
-			if s == nil {
-				return 0, errors.New("there is no stack of so many workers")
-			}
-			return value(s)
-		}
-		m.disturbed = func(v any) bool { return pick(v.([]*speedup.Stack)).Disturbed }
-		m.repeated = func(v any) (out []float64) {
-			if s := pick(v.([]*speedup.Stack)); s != nil && whole && s.Speedup > 0 {
-				factor, _ := value(s)
-				for _, run := range s.Runs {
-					out = append(out, run*factor/s.Speedup)
-				}
-			}
-			return out
-		}
-		return m
+// stackMeasures are those of the stack with the most workers and, as NAME(N), of the stack with N.
+var stackMeasures = func() condition.Measures {
+	columns := slices.Concat(speedup.Summary(), speedup.UsageColumns(), []result.Column[speedup.Stack]{
+		{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N", Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })},
+		{Name: "n", Value: result.Texts(func(s *speedup.Stack) string { return strconv.Itoa(s.N) })},
+	})
+	for _, c := range speedup.Delimiters() {
+		columns = append(columns, result.Column[speedup.Stack]{Name: c.String(), Unit: result.Number, Value: result.Floats(func(s *speedup.Stack) float64 { return s.Components[c] })})
 	}
-	ms := measures{example: "'speedup(2)<1.6'", parts: "or a component, such as sync-mutex. It is that of the stack with the most workers, or that of N workers: speedup(2), efficiency(4), sync-mutex(4). Of repeated runs of scale, a condition on speedup or efficiency has to hold with 95 % confidence."}
-	for _, m := range known.whole {
-		ms.whole = append(ms.whole, of(m, widest))
+	table := func(stacks ...*speedup.Stack) *result.Table {
+		rows := make([]speedup.Stack, len(stacks))
+		for i, s := range stacks {
+			rows[i] = *s
+		}
+		return result.New(columns, rows, 0)
 	}
-	ms.part = func(name string) (m measure, ok bool, err error) {
-		word, number, rest, filtered, err := cutFilter(name)
-		if !filtered && err == nil {
-			if m, ok, err = known.part(name); ok && err == nil {
-				m = of(m, widest)
-			}
-			return m, ok, err
-		}
-		n, wrong := strconv.Atoi(number)
-		if err != nil || wrong != nil || n < 1 || rest != "" {
-			return m, true, fmt.Errorf("%q: want %s(N), where N is a number of workers", name, word)
-		}
-		if m, err = known.find(word); err != nil {
-			return m, true, err
-		}
-		m = of(m, func(stacks []*speedup.Stack) *speedup.Stack {
-			if i := slices.IndexFunc(stacks, func(s *speedup.Stack) bool { return s.N == n }); i >= 0 {
-				return stacks[i]
+	all := condition.Table{Columns: result.Heads(columns), Missing: "no stack has the number of workers",
+		Of: func(v any) *result.Table {
+			seen := map[int]bool{}
+			return table(slices.DeleteFunc(slices.Clone(v.([]*speedup.Stack)), func(s *speedup.Stack) bool {
+				again := seen[s.N]
+				seen[s.N] = true
+				return again
+			})...)
+		},
+		Check: func(filter string) error {
+			if n, err := strconv.Atoi(filter); err != nil || n < 1 {
+				return fmt.Errorf("want a number of workers, not %q", filter)
 			}
 			return nil
-		})
-		m.name = name
-		return m, true, nil
-	}
-	return ms
+		}}
+	whole := all
+	whole.Of = func(v any) *result.Table { return table(widest(v.([]*speedup.Stack))) }
+	return condition.Measures{Example: "'speedup(2)<1.6'", Whole: []condition.Table{whole}, Filtered: []condition.Table{all}, Runs: repeated,
+		Parts: "or a component, such as sync-mutex. It is that of the stack with the most workers, or that of N workers: speedup(2), efficiency(4), sync-mutex(4). Of repeated runs of scale, a condition on speedup or efficiency has to hold with 95 % confidence."}
 }()
 
-// stackMeasures has components as parts, by their bare names.
-var stackMeasures = measures{
-	example: "speedup<3",
-	whole:   summary(speedup.Summary(), certain),
-	part: func(name string) (m measure, ok bool, err error) {
-		part, err := speedup.ParseComponent(name)
-		if err != nil || part == speedup.Run { // named speedup
-			return m, false, nil
+// repeated returns the speedup or the efficiency in each of the runs of a stack.
+func repeated(v any, m *condition.Measure) (values []float64, disturbed bool) {
+	stacks := v.([]*speedup.Stack)
+	s := widest(stacks)
+	if m.Filter != "" {
+		i := slices.IndexFunc(stacks, func(s *speedup.Stack) bool { return strconv.Itoa(s.N) == m.Filter })
+		if i < 0 {
+			return nil, false
 		}
-		return measure{name: name, unit: result.Number, of: func(v any) (float64, error) { return v.(*speedup.Stack).Components[part], nil }}, true, nil
-	},
+		s = stacks[i]
+	}
+	per := map[string]float64{"speedup": 1, "efficiency": float64(max(1, s.N))}[m.Name]
+	for _, run := range s.Runs {
+		if per > 0 && s.Speedup > 0 {
+			values = append(values, run/per)
+		}
+	}
+	return values, s.Disturbed
 }

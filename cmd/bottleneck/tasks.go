@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,13 +20,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // tasksFlags holds the flags of tasks.
 type tasksFlags struct {
-	analysis[*granularity.Profile]
+	analysis
 	class string
 	only  *regexp.Regexp // from class; nil means all
 	sweep string
@@ -35,8 +36,7 @@ type tasksFlags struct {
 
 func (a *app) tasks() *cobra.Command {
 	f := &tasksFlags{}
-	var c *cobra.Command
-	c = a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
+	c := a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
 Tasks shows how large the tasks of a program are, whether they are too small
 (the overhead costs more than the parallelism gains) or too large (processors
 are idle), and which lines create them.
@@ -56,7 +56,7 @@ overhead and size of the tasks, and the time that the first value predicts from
 them. The command is one benchmark, as in "bottleneck scale", whose time is that
 without a trace, or a program that writes its trace to {trace}.`, func(ctx context.Context, std stdio, args []string) error {
 		if f.sweep != "" {
-			return f.runSweep(ctx, std, args, c.ArgsLenAtDash())
+			return f.runSweep(ctx, std, args)
 		}
 		return f.run(ctx, std, args)
 	})
@@ -98,7 +98,7 @@ func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := f.settle(std); err != nil {
 		return err
 	}
-	return f.analysis.run(ctx, std, args, func(a artifact) (*granularity.Profile, error) {
+	return f.analysis.run(ctx, std, args, func(a artifact) (any, error) {
 		p := a.value.(*granularity.Profile)
 		return p, f.choose(p)
 	}, tasksKind)
@@ -131,7 +131,7 @@ var tasksForms = forms(func(p *granularity.Profile, d drawing) (*result.Table, e
 		return picture.DrawStrip(p, d.picture())
 	}
 	return picture.DrawTasks(p, d.picture())
-}, formsOf[*granularity.Profile]{
+}, writers[*granularity.Profile]{
 	"text": func(w io.Writer, p *granularity.Profile, d drawing) error { return text.WriteTasks(w, p, d.Options) },
 	"json": func(w io.Writer, p *granularity.Profile, d drawing) error {
 		return granularity.WriteJSON(w, d.largest(p))
@@ -154,20 +154,32 @@ func (d drawing) largest(p *granularity.Profile) *granularity.Profile {
 	return &out
 }
 
-var tasksMeasures = measures{
-	example: "fine-tasks-%>10",
-	whole:   summary(granularity.Summary(), lacksTasks),
-	parts:   "or p50, mean, p99, count or blocked-% of one class, as tasks(CLASS).p50.",
-	part: ofPart("tasks", []result.Column[classOf]{
-		{Name: "p50", Unit: result.Number, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.5) })},
-		{Name: "mean", Unit: result.Number, Value: ofGranularity((*granularity.Histogram).Mean)},
-		{Name: "p99", Unit: result.Number, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.99) })},
-		{Name: "count", Unit: result.Number, Value: result.Floats(func(c *classOf) float64 { return float64(c.Tasks) })},
-		{Name: "blocked-%", Unit: result.Ratio, Value: result.Floats(func(c *classOf) float64 { return c.BlockedNS.Sum() / max(1, c.WallNS.Sum()) })},
-	}, func(p *granularity.Profile, class string) (*classOf, error) {
-		c, err := findNamed(p.Classes, func(c *granularity.Class) string { return c.Name }, "there are no tasks of class", class)
-		return &classOf{c, p}, err
-	}),
+var tasksMeasures = condition.Measures{
+	Example: "fine-tasks-%>10",
+	Whole:   []condition.Table{condition.Summary(granularity.Summary(), lacksTasks)},
+	UnitOf: func(v any, m *condition.Measure) string {
+		switch {
+		case !slices.Contains([]string{"p50", "mean", "p99"}, m.Name):
+			return ""
+		case v.(*granularity.Profile).ByTime():
+			return "nanoseconds"
+		}
+		return "cycles"
+	},
+	Parts: "or p50, mean, p99, count or blocked-% of one class, as tasks(CLASS).p50.",
+	Filtered: []condition.Table{condition.Parts("tasks", "there are no tasks of class", []result.Column[classOf]{
+		{Name: "p50", Unit: result.Number, Quotient: result.Single, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.5) })},
+		{Name: "mean", Unit: result.Number, Quotient: result.Single, Value: ofGranularity((*granularity.Histogram).Mean)},
+		{Name: "p99", Unit: result.Number, Quotient: result.Single, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.99) })},
+		{Name: "count", Unit: result.Count, Value: result.Ints(func(c *classOf) int64 { return int64(c.Tasks) })},
+		{Name: "blocked-%", Unit: result.Ratio, Quotient: result.Single, Value: result.Floats(func(c *classOf) float64 { return c.BlockedNS.Sum() / max(1, c.WallNS.Sum()) })},
+		{Name: "class", Unit: result.Func, Value: result.Texts(func(c *classOf) string { return c.Name })},
+	}, func(p *granularity.Profile) (rows []classOf) {
+		for i := range p.Classes {
+			rows = append(rows, classOf{&p.Classes[i], p})
+		}
+		return rows
+	})},
 }
 
 // classOf is a class of a profile.
@@ -184,7 +196,8 @@ func ofGranularity(of func(*granularity.Histogram) float64) func(*classOf) (resu
 	}
 }
 
-func lacksTasks(p *granularity.Profile, name string) string {
+func lacksTasks(v any, name string) string {
+	p := v.(*granularity.Profile)
 	measured := func(c granularity.Class) bool { return c.WallNS.Count() > 0 || p.Granularity(&c).Count() > 0 }
 	switch {
 	case !slices.ContainsFunc(p.Classes, measured):
@@ -206,32 +219,28 @@ type sweeper struct {
 }
 
 // sweepForms are the forms of the result.
-var sweepForms = forms(func(t *result.Table, _ drawing) (*result.Table, error) { return t, nil }, nil, formsOf[*result.Table]{
+var sweepForms = forms(func(t *result.Table, _ drawing) (*result.Table, error) { return t, nil }, nil, writers[*result.Table]{
 	"text": func(w io.Writer, t *result.Table, d drawing) error { return text.WriteTable(w, t, d.Options) },
 })
 
 // runSweep implements -sweep.
-func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string, dash int) error {
+func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) error {
 	s := &sweeper{tasksFlags: f}
 	name, list, ok := strings.Cut(f.sweep, "=")
 	s.name, s.values = name, strings.Split(list, ",")
 	switch {
 	case !ok || name == "" || slices.Contains(s.values, "") || len(slices.Compact(slices.Sorted(slices.Values(s.values)))) < len(s.values):
 		return usagef("-sweep %s: want NAME=VALUE,VALUE,… with different values", f.sweep)
-	case len(args) == 0 || dash != 0:
+	case len(args) == 0 || std.dash != 0:
 		return usagef("-sweep wants a command after --, as in -- go test -run='^$' -bench=Sort .")
-	case f.runs < 1 || f.runs > 1000:
-		return usagef("-runs %d: want from 1 to 1000 runs for each value", f.runs)
-	case len(f.fail.list) > 0:
+	case !f.fail.Empty():
 		return usagef("-fail is not for -sweep")
 	}
-	if err := f.settle(std); err != nil {
+	if err := cmp.Or(between("runs", f.runs, 1, 1000), f.settle(std)); err != nil {
 		return err
 	}
-	for _, form := range f.to.asked() {
-		if !sweepForms.has(form) {
-			return usagef("-sweep writes %s, not %s", formsIn(sweepForms.has), form)
-		}
+	if err := f.to.supports(sweepForms, "a sweep"); err != nil {
+		return err
 	}
 	temp, err := os.MkdirTemp("", "bottleneck-sweep-")
 	if err != nil {
@@ -243,8 +252,7 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string, das
 	if err != nil {
 		return err
 	}
-	table := granularity.SweepTable(s.name, points)
-	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return sweepForms[form](w, table, d) })
+	return f.to.write(std, granularity.SweepTable(s.name, points), sweepForms)
 }
 
 // measure runs the command for all values in turn, several times. The last run of each is traced;
@@ -280,28 +288,19 @@ func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint,
 func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint, tasks bool) (time.Duration, error) {
 	s.scaler.env = []string{s.name + "=" + p.Value}
 	if t.kind != program && !tasks {
-		out, err := s.scaler.run(ctx, t.with(t.own([]string{"-count=1"}, s.scaler.temp)...), 0, nil)
+		out, err := s.scaler.run(ctx, t.with(s.scaler.temp, "-count=1"), 0, nil)
 		if err != nil {
 			return 0, err
 		}
-		found := timeLine.FindAllStringSubmatch(out, -1)
-		if len(found) != 1 {
-			return 0, fmt.Errorf("%s: %d benchmarks have run, want one: name it with -bench%s", strings.Join(t.command, " "), len(found), outputOf(out))
-		}
-		ns, err := strconv.ParseFloat(found[0][1], 64)
+		_, ns, err := t.result(out)
 		return time.Duration(ns), err
 	}
 	trace := filepath.Join(s.scaler.temp, "trace.out")
-	args := []string(nil)
-	if t.kind == program {
-		args = t.args(0, trace, "")
-	} else {
-		args = t.with(t.own([]string{"-count=1", "-trace=" + trace}, s.scaler.temp)...)
-	}
+	args := t.args(0, trace, s.scaler.temp)
 	if _, err := s.scaler.run(ctx, args, 0, nil); err != nil {
 		return 0, err
 	}
-	report, err := analyzeRun(ctx, args[0], trace, bn.Options{Want: tasksKind.want, Tasks: s.opt.Tasks})
+	report, err := s.scaler.recorded(ctx, args[0], trace, bn.Options{Want: bn.WantTasks, Tasks: s.opt.Tasks})
 	if err != nil {
 		return 0, err
 	}
@@ -311,6 +310,3 @@ func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint,
 	}
 	return took, errors.Join(err, os.Remove(trace))
 }
-
-// timeLine is the result of a benchmark.
-var timeLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+([0-9.]+) ns/op`)

@@ -53,16 +53,16 @@ func TestTasksFailErrors(t *testing.T) {
 		}
 		bottleneck(append([]string{"tasks", "-format", "csv"}, tt.args...)...).want(t, tt.status, out, tt.err)
 	}
-	running, err := tasksMeasures.find("running/task")
+	running, err := tasksMeasures.Find("running/task")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := running.of(&granularity.Profile{Classes: []granularity.Class{{}}}); err == nil || err.Error() != "no task was measured" {
+	if _, err := running.Value(&granularity.Profile{Classes: []granularity.Class{{}}}); err == nil || err.Error() != "no task was measured" {
 		t.Errorf("%v", err)
 	}
 	one := granularity.Class{}
 	one.Cycles.Add(100)
-	if _, err := running.of(&granularity.Profile{Classes: []granularity.Class{one}}); err == nil || !strings.Contains(err.Error(), "length of a cycle") {
+	if _, err := running.Value(&granularity.Profile{Classes: []granularity.Class{one}}); err == nil || !strings.Contains(err.Error(), "length of a cycle") {
 		t.Errorf("a duration of cycles of no known length: %v", err)
 	}
 }

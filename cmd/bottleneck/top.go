@@ -60,7 +60,7 @@ tries again at every refresh.`, f.run)
 	fs := c.Flags()
 	f.flags = fs
 	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; default 1s, 3s for net/http/pprof")
-	fs.Float64Var(&f.seconds, "seconds", 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
+	defineSeconds(fs, &f.seconds, 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
 	defineGroup(fs, &f.group, "of net/http/pprof: ")
 	fs.IntVar(&f.top, "top", 0, "show `N` groups, or all if 0; default 15, or as many as fit on a terminal")
 	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and exit; without -n, output that is not a terminal gets frames until top is interrupted")
@@ -70,25 +70,23 @@ tries again at every refresh.`, f.run)
 	return a.reads(c)
 }
 
-// The shortest and the longest interval, and the longest period of a graph.
+// The shortest and the longest interval.
 const (
 	leastInterval = 100 * time.Millisecond
 	mostInterval  = time.Hour
-	mostSeconds   = 3600
 )
 
 func (f *topFlags) parse() error {
 	switch {
-	case f.flags.Changed("interval") && (f.interval < leastInterval || f.interval > mostInterval):
-		return usagef("-interval %v: want from %v to %v", f.interval, leastInterval, mostInterval)
-	case f.flags.Changed("seconds") && !(f.seconds >= 0.01 && f.seconds <= mostSeconds):
-		return usagef("-seconds %v: want from 0.01 to %d", f.seconds, mostSeconds)
 	case f.flags.Changed("number") && f.frames < 1:
 		return usagef("-n %d: want a number of frames", f.frames)
 	case f.top < 0:
 		return usagef("-top %d: want a number of groups, or 0 for all", f.top)
 	case f.top == 0 && f.flags.Changed("top"):
 		f.top = -1 // all
+	}
+	if f.flags.Changed("interval") {
+		return between("interval", f.interval, leastInterval, mostInterval)
 	}
 	return nil
 }

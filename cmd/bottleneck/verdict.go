@@ -17,6 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -45,11 +46,11 @@ the owners of locks did.`, f.run)
 
 // verdictFlags holds the flags of verdict.
 type verdictFlags struct {
-	analysis[*diagnosis]
+	analysis
 	focus string
 }
 
-var verdictForms = formsOf[*diagnosis]{
+var verdictForms = forms(nil, nil, writers[*diagnosis]{
 	"text": func(w io.Writer, v *diagnosis, d drawing) error {
 		if err := text.Verdict(w, v.Verdict, d.Options); err != nil {
 			return err
@@ -83,7 +84,7 @@ var verdictForms = formsOf[*diagnosis]{
 		}
 		return writeJSON(w, v.Verdict)
 	},
-}
+})
 
 // diagnosis is the result of the command.
 type diagnosis struct {
@@ -95,26 +96,23 @@ type diagnosis struct {
 }
 
 // verdictMeasures are those of the ledger, except that lost(FILTER) is that of the findings.
-var verdictMeasures = func() measures {
-	ms := measures{example: "lost>30%"}
+var verdictMeasures = func() condition.Measures {
+	books := func(v any) *ledger.Ledger { return v.(*diagnosis).report.Ledger }
 	var kinds []string
-	names := func(v *diagnosis) []string { return namesOf(v.report.Ledger) }
 	for _, k := range diagnose.Kinds() {
 		kinds = append(kinds, string(k))
 	}
-	var ofLedger func(string) (measure, bool, error)
-	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), ledgerWords(), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() }, names)
-	ms.parts = "or lost(KIND) of the findings of a kind, such as lost(lock) or lost(collector), or lost(FUNCTION) of those in a function, such as lost(main.worker); 0 if there is none. A function that the trace does not have is an error, unless a ? follows it: lost(main.worker?). Other columns of the ledger take a FILTER, such as time(mutex); see \"bottleneck help ledger\"."
-	ms.whole = append(ms.whole, summary([]result.Column[diagnosis]{{Name: "wall", Unit: result.Duration, Help: "the wall time, as a duration: wall>2s",
-		Value: result.Ints(func(v *diagnosis) time.Duration { return v.Wall })}}, certain)...)
-	_, ofFindings := ofTable(result.Heads(verdict.Columns), kinds, func(v *diagnosis) *result.Table { return v.Table() }, names)
-	ms.part = func(name string) (measure, bool, error) {
-		if word, _, _ := strings.Cut(name, "("); word == "lost" {
-			return ofFindings(name)
-		}
-		return ofLedger(name)
+	findings := ledgerRows(books)
+	findings.Columns, findings.Check = result.Heads(verdict.Columns[:1]), condition.OneOf(kinds)
+	findings.Of = func(v any) *result.Table { return v.(*diagnosis).Table() }
+	findings.Names = func(v any) []string { return append(namesOf(books(v)), kinds...) }
+	return condition.Measures{
+		Example: "lost>30%",
+		Whole: []condition.Table{ledgerRows(books), condition.Summary([]result.Column[diagnosis]{{Name: "wall", Unit: result.Duration, Help: "the wall time, as a duration: wall>2s",
+			Value: result.Ints(func(v *diagnosis) time.Duration { return v.Wall })}}, nil)},
+		Filtered: []condition.Table{findings, ledgerRows(books)},
+		Parts:    "or lost(KIND) of the findings of a kind, such as lost(lock) or lost(collector), or lost(FUNCTION) of those in a function, such as lost(main.worker); 0 if there is none. A function that the trace does not have is an error, unless a ? follows it: lost(main.worker?). Other columns of the ledger take a FILTER, such as time(mutex); see \"bottleneck help ledger\".",
 	}
-	return ms
 }()
 
 // windows returns the graphs of the windows, with their verdicts; none if there are no windows.
@@ -178,21 +176,21 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 }
 
 // judged are the kinds that have a verdict.
-var judged = []kind{graphKind, ledgerKind, verdictKind}
+var judged = []*kind{graphKind, ledgerKind, verdictKind}
 
 // judged returns the verdict on a trace or a saved ledger, or that of a saved graph.
-func (f *verdictFlags) judged(a artifact) (*diagnosis, error) {
+func (f *verdictFlags) judged(a artifact) (any, error) {
 	v := &diagnosis{report: a.Report, verbose: f.opt.Bottle.Stacks, part: partFlags(f.flags)}
-	if a.Ledger == nil && len(f.fail.list) > 0 {
-		return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", a.name)
+	if a.Ledger == nil && !f.fail.Empty() {
+		return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", a.label)
 	}
 	if f.focus != "" {
-		if err := focusOn(a.Report, a.name, f.focus); err != nil {
+		if err := focusOn(a.Report, a.label, f.focus); err != nil {
 			return nil, err
 		}
 	}
-	if a.Info != nil && a.name != "-" && !isURL(a.name) { // a trace
-		v.file = a.name
+	if a.Info != nil && a.label != "-" && !isURL(a.label) { // a trace
+		v.file = a.label
 	}
 	v.Verdict = a.Verdict
 	return v, a.hasVerdict()
@@ -200,12 +198,12 @@ func (f *verdictFlags) judged(a artifact) (*diagnosis, error) {
 
 func (a artifact) hasVerdict() error {
 	if a.Verdict == nil {
-		return fmt.Errorf("reading %s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", a.name)
+		return fmt.Errorf("reading %s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", a.label)
 	}
 	return nil
 }
 
-var explainForms = formsOf[*diagnose.Evidence]{
+var explainForms = forms(nil, nil, writers[*diagnose.Evidence]{
 	"text": func(w io.Writer, e *diagnose.Evidence, d drawing) error { return text.Explanation(w, e, d.Options) },
 	"json": func(w io.Writer, e *diagnose.Evidence, d drawing) error {
 		out := *e
@@ -214,17 +212,35 @@ var explainForms = formsOf[*diagnose.Evidence]{
 		}
 		return writeJSON(w, out)
 	},
-}
+})
 
 func (a *app) explain() *cobra.Command {
-	f := &explainFlags{}
+	f := &analysis{}
 	c := a.command("explain [flags] FINDING [FILE | URL | -]", "show the evidence of a finding of the verdict", `
 Explain shows the evidence of a finding of the verdict: the rows of the ledger
 that it sums, and the call chains that waited, or ran during the wait.
 
 FINDING is the number of the finding in the verdict, or its kind, such as lock,
 serial or collector, which means the first of that kind. A saved ledger has rows
-but no call chains; a saved graph or verdict has only the finding.`, f.run)
+but no call chains; a saved graph or verdict has only the finding.`, func(ctx context.Context, std stdio, args []string) error {
+		f.opt.Bottle.Stacks = true
+		if err := f.settle(std); err != nil {
+			return err
+		}
+		if len(args) == 0 || isInput(args[0]) && findingNumber(args[0]) == 0 {
+			return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", append(args, "trace.out")[0])
+		}
+		return f.run(ctx, std, args[1:], func(a artifact) (any, error) {
+			if err := a.hasVerdict(); err != nil {
+				return nil, err
+			}
+			n, err := findFinding(a.Verdict, args[0])
+			if err != nil {
+				return nil, err
+			}
+			return diagnose.Explain(resultsOf(a.Report), a.Verdict, n), nil
+		}, judged...)
+	})
 	f.define(c, explainForms, nil)
 	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
 	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To, "the trace, or of -generations")
@@ -232,29 +248,6 @@ but no call chains; a saved graph or verdict has only the finding.`, f.run)
   bottleneck explain lock trace.out
   bottleneck explain -format json collector trace.out`
 	return a.reads(c)
-}
-
-// explainFlags holds the flags of explain.
-type explainFlags struct{ analysis[*diagnose.Evidence] }
-
-func (f *explainFlags) run(ctx context.Context, std stdio, args []string) error {
-	f.opt.Bottle.Stacks = true
-	if err := f.settle(std); err != nil {
-		return err
-	}
-	if len(args) == 0 || isInput(args[0]) && findingNumber(args[0]) == 0 {
-		return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", strings.Join(append(args, "trace.out")[:1], ""))
-	}
-	return f.analysis.run(ctx, std, args[1:], func(a artifact) (*diagnose.Evidence, error) {
-		if err := a.hasVerdict(); err != nil {
-			return nil, err
-		}
-		n, err := findFinding(a.Verdict, args[0])
-		if err != nil {
-			return nil, err
-		}
-		return diagnose.Explain(resultsOf(a.Report), a.Verdict, n), nil
-	}, judged...)
 }
 
 func resultsOf(r *bn.Report) diagnose.Results {

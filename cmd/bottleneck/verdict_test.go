@@ -453,13 +453,13 @@ func TestVerdictOnWindows(t *testing.T) {
 // can never hold is worse than none.
 func TestFailOnUnknownName(t *testing.T) {
 	for condition, want := range map[string]string{
-		"lost(main.wroker)>5%":       `lost(main.wroker)>5%: unknown name "main.wroker"; did you mean main.worker? (main.wroker? counts as 0 where it is unknown)`,
-		"lost(main.Worker)>5%":       "did you mean main.worker?",
+		"lost(main.wroker)>5%":       `lost(main.wroker)>5%: unknown name "main.wroker"; did you mean "main.worker"? (main.wroker? counts as 0 where it is unknown)`,
+		"lost(main.Worker)>5%":       `did you mean "main.worker"?`,
 		"lost(main.wroker?)>5%":      "",
 		"lost(main.unheardOf)>5%":    `unknown name "main.unheardOf"`,
 		"lost(main.unheardOf?)>5%":   "",
 		"lost(nobody.has(it))>5%":    `unknown name "nobody.has(it)"`,
-		"time(main.workr)>5%":        "did you mean main.worker?",
+		"time(main.workr)>5%":        `did you mean "main.worker"?`,
 		"lost(elsewhere.go:108)>5%":  `unknown name "elsewhere.go:108"`,
 		"lost(log.(*Logger).out)>1s": `unknown name "log.(*Logger).out"`,
 		"lost(main.main)>99%":        "", // the name is known, and the loss is smaller

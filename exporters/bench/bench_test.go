@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -341,31 +340,6 @@ func TestFiles(t *testing.T) {
 		if got := fileName(name, 4); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
-	}
-	dir := t.TempDir()
-	name := filepath.Join(dir, "new", "f")
-	if err := writeWhole(name, func(w io.Writer) error { _, err := io.WriteString(w, "old"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeWhole(name, func(w io.Writer) error { io.WriteString(w, "half"); return errors.New("broken") }); err == nil || !strings.Contains(err.Error(), "broken") {
-		t.Error(err)
-	}
-	if b, _ := os.ReadFile(name); string(b) != "old" {
-		t.Errorf("%q", b)
-	}
-	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
-		t.Errorf("%v", left)
-	}
-	// The umask decides about read permissions.
-	if err := os.WriteFile(name+"2", nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	plain, err := os.Stat(name + "2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st, err := os.Stat(name); err != nil || st.Mode() != plain.Mode() {
-		t.Errorf("%v, %v; want %v", err, st.Mode(), plain.Mode())
 	}
 }
 

@@ -4,11 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 )
 
 // The flags of the test binary.
@@ -23,30 +24,13 @@ func (s *session) write(dir, ext string, content func(io.Writer) error) {
 	if dir == "" {
 		return
 	}
-	if err := writeWhole(filepath.Join(dir, fileName(s.b.Name(), s.procs)+ext), content); err != nil {
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(dir, fileName(s.b.Name(), s.procs)+ext), content)
+	}
+	if err != nil {
 		s.b.Logf("bench: %v", err)
 	}
-}
-
-func writeWhole(name string, content func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".bench-%x", rand.Uint64()))
-	// os.CreateTemp would use mode 0600.
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	err = content(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return os.Rename(f.Name(), name)
 }
 
 // fileName returns a file name without separators for a benchmark: BenchmarkSort/size=1k on 4
