@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,28 +18,67 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // pageData is the data of a page.
 type pageData struct {
 	Title, Source string
+	Served        bool
 	Missing       map[string]string
 	Warnings      []string
-	Bottle        *struct{ Windows []json.RawMessage }
-	Contention    *struct{ Waits struct{ N []int64 } }
-	Tasks         *struct{ Classes []json.RawMessage }
-	Speedup       []struct{ Estimate bool }
-	Counters      *struct {
-		Rows    int
-		Packed  string
-		Columns map[string]json.RawMessage
+	Bottle        []bottle.Graph // the whole, and the windows
+	Contention    *struct {
+		Profile contention.Profile
+		Windows struct {
+			From, To []time.Duration
+			Parts    []contention.Profile
+		}
+	}
+	Tasks *struct {
+		Profile granularity.Profile
+		Windows struct {
+			From, To []time.Duration
+			Parts    [][]granularity.Class
+		}
+	}
+	Speedup []struct {
+		Stack   speedup.Stack
+		Windows []struct {
+			From, To int64
+			Stack    speedup.Stack
+		}
+	}
+	Counters *struct {
+		Rows  int
+		Table quanta.Recording
 	}
 }
 
-var dataElement = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
+var dataElement = regexp.MustCompile(`(?s)<script type="text/plain" id="data">(.*?)</script>`)
+
+// dataOf returns the JSON data of a page.
+func dataOf(t *testing.T, page []byte) []byte {
+	t.Helper()
+	m := dataElement.FindSubmatch(page)
+	if m == nil {
+		t.Fatal("the page has no data")
+	}
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(m[1])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
 
 func readPage(t *testing.T, name string) (p pageData) {
 	t.Helper()
@@ -45,11 +86,7 @@ func readPage(t *testing.T, name string) (p pageData) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := dataElement.FindSubmatch(page)
-	if m == nil {
-		t.Fatal("the page has no data")
-	}
-	if err := json.Unmarshal(m[1], &p); err != nil {
+	if err := json.Unmarshal(dataOf(t, page), &p); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -60,10 +97,10 @@ func TestReport(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "report.html")
 	bottleneck("report", mutexTrace, "-o", out).want(t, exitOK, "", "")
 	p := readPage(t, out)
-	if p.Bottle == nil || len(p.Bottle.Windows) < 20 || p.Contention == nil || p.Counters == nil || p.Counters.Rows == 0 || p.Counters.Packed == "" {
+	if len(p.Bottle) < 21 || p.Contention == nil || p.Counters == nil || p.Counters.Rows == 0 || p.Counters.Table.Len() != p.Counters.Rows {
 		t.Errorf("sections are missing: %+v", p)
 	}
-	if len(p.Speedup) != 1 || !p.Speedup[0].Estimate {
+	if len(p.Speedup) != 1 || !p.Speedup[0].Stack.Estimate {
 		t.Errorf("speed-up: %+v, missing: %q", p.Speedup, p.Missing["speedup"])
 	}
 	if p.Tasks == nil && !strings.Contains(p.Missing["tasks"], "regions") {
@@ -97,12 +134,12 @@ func TestReportMixed(t *testing.T) {
 	tasks := tasksFile(t)
 	bottleneck("report", "-o", file("saved.html"), "-title", "saved ones", file("graph.json"), file("waits.json"), file("stack.json"), tasks).want(t, exitOK, "", "")
 	p := readPage(t, file("saved.html"))
-	if p.Bottle == nil || p.Contention == nil || len(p.Speedup) != 1 || p.Tasks == nil || len(p.Tasks.Classes) != 2 || p.Counters != nil || p.Missing["counters"] == "" || p.Title != "saved ones" {
+	if p.Bottle == nil || p.Contention == nil || len(p.Speedup) != 1 || p.Tasks == nil || len(p.Tasks.Profile.Classes) != 2 || p.Counters != nil || p.Missing["counters"] == "" || p.Title != "saved ones" {
 		t.Errorf("page of saved profiles: %+v", p)
 	}
 	bottleneck("report", "-o", file("mixed.html"), phasesTrace, tasks).want(t, exitOK, "", "")
 	p = readPage(t, file("mixed.html"))
-	if p.Tasks == nil || len(p.Tasks.Classes) != 2 || p.Missing["tasks"] != "" || p.Counters == nil {
+	if p.Tasks == nil || len(p.Tasks.Profile.Classes) != 2 || p.Missing["tasks"] != "" || p.Counters == nil {
 		t.Errorf("page of a trace and tasks: %+v", p)
 	}
 	bottleneck("report", "-o", file("x.html"), tasks, tasks).want(t, exitUsage, "", "both for the section tasks")
@@ -183,8 +220,12 @@ func TestReportServes(t *testing.T) {
 	}
 	page, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if resp.StatusCode != 200 || !bytes.Contains(page, []byte(`"served":true`)) || bytes.Contains(page, []byte(`"packed"`)) {
-		t.Errorf("%s answers %s", address, resp.Status)
+	var p pageData
+	if err := json.Unmarshal(dataOf(t, page), &p); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || !p.Served || p.Counters.Rows == 0 || p.Counters.Table.Len() != 0 {
+		t.Errorf("%s answers %s, with %+v", address, resp.Status, p.Counters)
 	}
 	bare, _, _ := strings.Cut(address, "?token=")
 	resp, err = http.Get(bare)
@@ -272,123 +313,59 @@ func tracedRegions(t *testing.T) string {
 	return name
 }
 
-// windowedPage is the data of a page by time.
-type windowedPage struct {
-	Contention struct {
-		pageWaits
-		Windows struct {
-			From, To []int64
-			pageWaits
-		}
-	}
-	Tasks struct {
-		Windows struct{ From, To []int64 }
-		Classes []struct {
-			Tasks   int64
-			Windows []struct{ Tasks int64 }
-		}
-	}
-	Speedup []struct {
-		Speedup float64
-		Windows []struct {
-			From, To int64
-			Speedup  float64
-		}
-	}
-	Bottle   struct{ Windows []struct{ Start, Wall int64 } }
-	Warnings []string
-}
-
-// pageWaits has the rows of waits, and of the owners blamed for them.
-type pageWaits struct {
-	Waits struct {
-		N, HandOff, Unattributed []int64
-		Window                   []int
-	}
-	Pairs struct {
-		Blamed []int64
-		Window []int
-	}
-}
-
-// waited returns the time waited in windows [from, to).
-func (w *pageWaits) waited(from, to int) (sum int64) {
-	for i, at := range w.Waits.Window {
-		if at >= from && at < to {
-			sum += w.Waits.HandOff[i] + w.Waits.Unattributed[i]
-		}
-	}
-	for i, at := range w.Pairs.Window {
-		if at >= from && at < to {
-			sum += w.Pairs.Blamed[i]
-		}
-	}
-	return sum
-}
-
-// total returns the time waited in rows without windows.
-func (w *pageWaits) total() int64 {
-	return total(w.Waits.HandOff) + total(w.Waits.Unattributed) + total(w.Pairs.Blamed)
-}
-
-func readWindowedPage(t *testing.T, args ...string) (p windowedPage) {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "report.html")
-	bottleneck(append([]string{"report", "-o", out}, args...)...).want(t, exitOK, "", "")
-	page, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(dataElement.FindSubmatch(page)[1], &p); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func total(values []int64) (sum int64) {
-	for _, v := range values {
-		sum += v
-	}
-	return sum
-}
-
 // The windows of the page sum to the whole and are those of the slider.
 func TestReportWindows(t *testing.T) {
-	p := readWindowedPage(t, "-window", "2ms", tracedRegions(t))
-	c, w := &p.Contention, &p.Contention.Windows
-	n := total(c.Waits.N)
-	if c.total() == 0 || c.total() != w.waited(0, len(w.From)) || n != total(w.Waits.N) || len(w.Waits.Window) != len(w.Waits.N) {
-		t.Errorf("%d ns waited in %d waits, in windows %d in %d", c.total(), n, w.waited(0, len(w.From)), total(w.Waits.N))
+	out := filepath.Join(t.TempDir(), "report.html")
+	bottleneck("report", "-o", out, "-window", "2ms", tracedRegions(t)).want(t, exitOK, "", "")
+	p := readPage(t, out)
+	w, windows := &p.Contention.Windows, p.Bottle[1:]
+	sum := func(p *contention.Profile) (waited time.Duration, n int64) {
+		for i := range p.Waits {
+			waited, n = waited+p.Waits[i].Waited, n+p.Waits[i].Contentions
+		}
+		return waited, n
 	}
-	for i, b := range p.Bottle.Windows {
+	waited, n := sum(&p.Contention.Profile)
+	var inWindows time.Duration
+	ofWindows := int64(0)
+	for i := range w.Parts {
+		d, n := sum(&w.Parts[i])
+		inWindows, ofWindows = inWindows+d, ofWindows+n
+	}
+	if waited == 0 || waited != inWindows || n != ofWindows {
+		t.Errorf("%v waited in %d waits, in windows %v in %d", waited, n, inWindows, ofWindows)
+	}
+	for i, b := range windows {
 		if i < len(w.From) && (w.From[i] != b.Start || w.To[i] != b.Start+b.Wall) {
 			t.Errorf("window %d of contention is from %d to %d, that of the graph from %d on for %d", i, w.From[i], w.To[i], b.Start, b.Wall)
 		}
 	}
-	if n := len(p.Bottle.Windows); n < 3 || len(w.From) != n || len(p.Tasks.Windows.From) != n {
+	if n := len(windows); n < 3 || len(w.From) != n || len(p.Tasks.Windows.From) != n {
 		t.Errorf("%d windows of the graph, %d of contention, %d of tasks", n, len(w.From), len(p.Tasks.Windows.From))
 	}
 	if !slices.Equal(w.From, p.Tasks.Windows.From) || !slices.Equal(w.To, p.Tasks.Windows.To) {
 		t.Errorf("tasks have the windows %v, contention %v", p.Tasks.Windows, w.From)
 	}
-	if len(p.Tasks.Classes) != 1 || p.Tasks.Classes[0].Tasks != 60 {
+	if classes := p.Tasks.Profile.Classes; len(classes) != 1 || classes[0].Tasks != 60 {
 		t.Fatalf("tasks: %+v", p.Tasks)
 	}
-	n = 0
-	for _, x := range p.Tasks.Classes[0].Windows {
-		n += x.Tasks
+	tasks := uint64(0)
+	for _, classes := range p.Tasks.Windows.Parts {
+		for i := range classes {
+			tasks += classes[i].Tasks
+		}
 	}
-	if n != 60 {
-		t.Errorf("%d tasks in windows, want 60", n)
+	if tasks != 60 {
+		t.Errorf("%d tasks in windows, want 60", tasks)
 	}
 	if len(p.Speedup) == 1 {
 		sum, wall := 0., int64(0)
 		for _, x := range p.Speedup[0].Windows {
-			sum += x.Speedup * float64(x.To-x.From)
+			sum += x.Stack.Speedup * float64(x.To-x.From)
 			wall += x.To - x.From
 		}
-		if d := sum/float64(wall) - p.Speedup[0].Speedup; d > 1e-6 || d < -1e-6 {
-			t.Errorf("a speed-up of %v in windows, %v as a whole", sum/float64(wall), p.Speedup[0].Speedup)
+		if d := sum/float64(wall) - p.Speedup[0].Stack.Speedup; d > 1e-6 || d < -1e-6 {
+			t.Errorf("a speed-up of %v in windows, %v as a whole", sum/float64(wall), p.Speedup[0].Stack.Speedup)
 		}
 	}
 }

@@ -1,7 +1,11 @@
 package report
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -14,18 +18,38 @@ func TestPageHasTimeInCAndPlacesOfWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNamer()
-	f := newBottleForm(g, n)
+	data, err := newPageData(&Data{Bottle: g}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := pack(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f struct{ Bottle []bottle.Graph }
+	unpack(t, page, &f)
 	found := false
-	for i, b := range f.Boxes {
-		if b.InC != int64(g.Boxes[i].InC) {
-			t.Errorf("%s: in C %d, want %d", g.Boxes[i].Group, b.InC, g.Boxes[i].InC)
+	for i, b := range f.Bottle[0].Boxes {
+		if b.InC != g.Boxes[i].InC {
+			t.Errorf("%s: in C %d, want %d", b.Group, b.InC, g.Boxes[i].InC)
 		}
-		for _, s := range b.Sites {
-			found = found || f.Reasons[s.Reason] == bottle.InCode && strings.HasPrefix(s.Place, "main.computing main.go:") && s.Time == b.InC
+		if s := b.TopSite(bottle.InCode); s != nil {
+			found = found || strings.HasPrefix(s.String(), "main.computing main.go:") && s.Time == b.InC
 		}
 	}
-	if !found || !strings.Contains(strings.Join(f.Warnings, " "), "C code") {
+	if !found || !strings.Contains(strings.Join(f.Bottle[0].Warnings, " "), "C code") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// unpack decodes the data of a page as data.js does.
+func unpack(t *testing.T, packed []byte, into any) {
+	t.Helper()
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
+	if err == nil {
+		err = json.NewDecoder(z).Decode(into)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

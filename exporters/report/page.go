@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -66,7 +68,7 @@ var thePage = sync.OnceValues(func() (*page, error) {
 	}
 	// The page's own modules share a scope; the vendored one must stay unchanged.
 	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
-	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"
+	p.script = vendor + "\n(async () => {\n\"use strict\";\n" + own + "})();\n"
 	licence, err := fs.ReadFile(assets, "page/vendor/uPlot.LICENSE") // the license requires a copy
 	if err != nil {
 		return nil, err
@@ -114,13 +116,13 @@ func hashOf(s string) string {
 
 // writePage writes the document, and returns its policy. Data from the recording appears only in
 // the title, which is escaped; in the picture for readers without scripts, which package picture
-// escapes; and in the JSON data, where every "<" is written \u003c.
+// escapes; and in the data: JSON, compressed with gzip and encoded in base64.
 func writePage(w io.Writer, d *Data, form object, served bool) (csp string, err error) {
 	p, err := thePage()
 	if err != nil {
 		return "", err
 	}
-	data, err := json.Marshal(form)
+	data, err := pack(form)
 	if err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}
@@ -146,6 +148,17 @@ func writePage(w io.Writer, d *Data, form object, served bool) (csp string, err 
 		}
 	}
 	return csp, nil
+}
+
+func pack(form object) ([]byte, error) {
+	var b bytes.Buffer
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	z := gzip.NewWriter(text)
+	if err := json.NewEncoder(z).Encode(form); err != nil {
+		return nil, err
+	}
+	err := cmp.Or(z.Close(), text.Close())
+	return b.Bytes(), err
 }
 
 var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)

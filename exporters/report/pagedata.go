@@ -2,22 +2,25 @@ package report
 
 import (
 	"cmp"
-	"maps"
-	"math"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/counters/query"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// object is a part of the JSON data for the scripts, by the names that they use. All times are in
-// nanoseconds. The numbers are those of JavaScript: exact up to 2^53, which is 104 days in
-// nanoseconds.
+// object is a part of the JSON data for the scripts: the results in their own form, and what the
+// scripts cannot compute. All times are in nanoseconds. The numbers are those of JavaScript: exact
+// up to 2^53, which is 104 days in nanoseconds.
 type object map[string]any
 
 // newPageData makes the data of the page; of a served one, without the table of quanta.
@@ -27,7 +30,7 @@ func newPageData(d *Data, served bool) (object, error) {
 	out := object{"title": d.title(), "source": d.Source, "served": served, "bottle": nil, "contention": nil, "tasks": nil, "counters": nil}
 	if g := d.Bottle; g != nil {
 		version, procs, wall = g.GoVersion, g.Procs, g.Start+g.Wall
-		out["bottle"] = newBottleForm(g, n)
+		out["bottle"], out["collectors"] = graphList(g, n)
 		if g.Verdict != nil {
 			out["verdict"] = verdictObject(g.Verdict)
 		} else {
@@ -35,7 +38,10 @@ func newPageData(d *Data, served bool) (object, error) {
 		}
 		functions = slices.Contains([]string{"", "function", "start", "creator", "goroutine"}, g.GroupBy)
 	}
-	out["goroutines"] = goroutineForms(d, n)
+	out["goroutines"] = []bottle.Box{}
+	if d.Goroutines != nil && d.Bottle != nil && (d.Bottle.GroupBy == "" || d.Bottle.GroupBy == "function") { // others are not in the names
+		out["goroutines"] = list(d.Goroutines.Boxes)
+	}
 	if r := d.Counters; r != nil {
 		version, procs, wall = cmp.Or(version, r.GoVersion), cmp.Or(procs, r.Procs), max(wall, r.Wall)
 		f, err := countersObject(r, n, served)
@@ -51,6 +57,7 @@ func newPageData(d *Data, served bool) (object, error) {
 		out["tasks"] = tasksObject(d.Tasks, d.TaskWindows)
 	}
 	stacks := []object{}
+	out["components"] = components()
 	for _, s := range d.Speedup {
 		stacks = append(stacks, stackObject(s))
 	}
@@ -82,184 +89,127 @@ var usualReasons = map[Section]string{
 	CountersSection:   "There are no scheduling quanta: they come from an execution trace, or from an archive of “bottleneck record”.",
 }
 
-// bottleForm is a graph and its windows.
-type bottleForm struct {
-	graphForm
-	GroupBy  string      `json:"groupBy"`
-	Offered  bool        `json:"offered"`
-	Warnings []string    `json:"warnings"`
-	Windows  []graphForm `json:"windows"`
-	Reasons  []string    `json:"reasons"` // reasons of waits, referenced by boxes
-}
-
-type graphForm struct {
-	Start int64 `json:"start"`
-	Wall  int64 `json:"wall"`
-	Idle  int64 `json:"idle"`
-	Procs int   `json:"procs"`
-	// Capacity and IdleLost are in ns·processors; Capacity is 0 if unknown.
-	Capacity int64     `json:"capacity"`
-	IdleLost int64     `json:"idleLost"`
-	Boxes    []boxForm `json:"boxes"`
-	// Collector is a sentence, or "".
-	Collector string `json:"collector,omitempty"`
-}
-
-// boxForm is a box. Waiting has pairs of a reason's number and a time.
-type boxForm struct {
-	Group int `json:"g"`
-	// Start functions that differ from the group's name.
-	Starts      []string    `json:"starts,omitempty"`
-	Goroutines  int         `json:"n"`
-	Share       int64       `json:"share"`
-	Running     int64       `json:"running"`
-	Lost        int64       `json:"lost"`
-	Parallelism float64     `json:"p"`
-	Runnable    int64       `json:"runnable,omitempty"`
-	Waiting     [][2]int64  `json:"waiting,omitempty"`
-	InC         int64       `json:"c,omitempty"`
-	Sites       []placeForm `json:"sites,omitempty"` // the largest of each reason, longest first
-}
-
-// placeForm is a place where goroutines waited, with the number of the reason.
-type placeForm struct {
-	Reason int    `json:"r"`
-	Place  string `json:"place"`
-	Time   int64  `json:"t"`
-}
-
-func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
-	reasons := newTable()
-	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Warnings: list(g.Warnings), Windows: []graphForm{}}
-	f.graphForm = newGraphForm(g, n, reasons)
-	for _, w := range g.Windows {
-		f.Windows = append(f.Windows, newGraphForm(w, n, reasons))
-	}
-	f.Reasons = reasons.texts
-	return f
-}
-
-func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
-	f := graphForm{Start: int64(g.Start), Wall: int64(g.Wall), Idle: int64(g.Idle), Procs: g.Procs, Capacity: int64(g.Capacity), IdleLost: int64(g.IdleLost), Boxes: make([]boxForm, 0, len(g.Boxes))}
-	for i := range g.Boxes {
-		b := &g.Boxes[i]
-		f.Boxes = append(f.Boxes, boxForm{
-			Group: n.group(b.Group, string(b.Kind)), Starts: b.Starts, Goroutines: b.Goroutines,
-			Share: int64(b.Share), Running: int64(b.Running), Lost: int64(b.Lost), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
-			Waiting: waitingForm(b, reasons), InC: int64(b.InC), Sites: placeForms(b, reasons),
-		})
-	}
-	f.Collector = g.Collector.String()
-	return f
-}
-
-func waitingForm(b *bottle.Box, reasons *table) (out [][2]int64) {
-	for _, reason := range slices.Sorted(maps.Keys(b.Waiting)) {
-		if d := b.Waiting[reason]; d != 0 {
-			out = append(out, [2]int64{int64(reasons.number(reason)), int64(d)})
+// graphList returns a graph and its windows, and a sentence about the collector of each.
+func graphList(g *bottle.Graph, n *namer) (list []bottle.Graph, collectors []string) {
+	for _, w := range append([]*bottle.Graph{g}, g.Windows...) {
+		plain := *w
+		plain.Verdict = nil // the page has that of the whole, in words
+		for i := range w.Boxes {
+			n.group(w.Boxes[i].Group, string(w.Boxes[i].Kind))
 		}
+		list, collectors = append(list, plain), append(collectors, w.Collector.String())
 	}
-	return out
+	return list, collectors
 }
 
-func placeForms(b *bottle.Box, reasons *table) (out []placeForm) {
-	for _, reason := range slices.Sorted(maps.Keys(b.Sites)) {
-		if s := b.TopSite(reason); s != nil {
-			out = append(out, placeForm{reasons.number(reason), s.String(), int64(s.Time)})
+// contentionObject is a profile and its windows, with what the scripts cannot compute: the short
+// names of functions and locks, and which waits need not cost anything, by kind and function.
+func contentionObject(p *contention.Profile, windows []Window[*contention.Profile], n *namer) object {
+	var functions []string
+	short, forWork := map[string]string{}, map[string]bool{}
+	party := func(who *contention.Party) (leaf string) {
+		n.named(who.Group)
+		if who.Stack == nil || len(who.Stack.Frames) == 0 {
+			return ""
 		}
-	}
-	slices.SortStableFunc(out, func(a, b placeForm) int { return cmp.Compare(b.Time, a.Time) })
-	return out
-}
-
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
-}
-
-// goroutineForm is one goroutine, or several that are folded into one.
-type goroutineForm struct {
-	Group    int              `json:"g"`
-	ID       int64            `json:"id"` // 0 for several
-	Number   int              `json:"n"`
-	Name     string           `json:"name,omitempty"` // of several
-	Share    int64            `json:"share"`
-	Running  int64            `json:"running"`
-	P        float64          `json:"p"`
-	Runnable int64            `json:"runnable"`
-	Waiting  map[string]int64 `json:"waiting"`
-}
-
-// goroutineForms returns the boxes of the program's goroutines. It derives the group from their
-// names, "main.work #12", which is correct if the graph is by function.
-func goroutineForms(d *Data, n *namer) []goroutineForm {
-	out := []goroutineForm{}
-	if d.Goroutines == nil || d.Bottle == nil || d.Bottle.GroupBy != "" && d.Bottle.GroupBy != "function" {
-		return out
-	}
-	for i := range d.Goroutines.Boxes {
-		b := &d.Goroutines.Boxes[i]
-		name, id := splitNumber(b.Group)
-		f := goroutineForm{
-			Group: n.group(name, string(b.Kind)), ID: id, Number: b.Goroutines, Share: int64(b.Share), Running: int64(b.Running),
-			P: finite(b.Parallelism), Runnable: int64(b.Runnable), Waiting: map[string]int64{},
-		}
-		if id == 0 {
-			f.Name = format.Clean(b.Group)
-		}
-		for reason, t := range b.Waiting {
-			f.Waiting[reason] = int64(t)
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// splitNumber splits the name of a goroutine's box.
-func splitNumber(s string) (name string, id int64) {
-	if i := strings.LastIndex(s, " #"); i >= 0 {
-		if id, err := strconv.ParseInt(s[i+2:], 10, 64); err == nil {
-			return s[:i], id
-		}
-	}
-	return s, 0
-}
-
-// stackObject is a speedup stack, with its components in stacking order. The components of its
-// windows are keyed by their index in parts.
-func stackObject(s *speedup.Stack) object {
-	components, parts := []object{}, []object{}
-	for _, c := range speedup.Delimiters() {
-		part := object{"name": c.String(), "words": c.Words(), "family": c.Family().String(), "value": finite(s.Components[c])}
-		if part["value"] != 0.0 {
-			components = append(components, part)
-		}
-		parts = append(parts, part)
-	}
-	return object{
-		"n": s.N, "label": s.Label, "speedup": finite(s.Speedup), "estimate": s.Estimate, "remainder": finite(s.Remainder), "components": components,
-		"sentence": s.Sentence(), "next": s.Next, "warnings": list(s.Warnings), "windows": stackWindows(s), "parts": parts,
-	}
-}
-
-// stackWindows returns the stacks of windows. The page computes a stack of several windows from
-// them, because all parts are parts of the time.
-func stackWindows(s *speedup.Stack) []object {
-	out := []object{}
-	if s.Multi == nil {
-		return out
-	}
-	for i, w := range s.Windows() {
-		a := s.Multi.Windows[i]
-		components := map[int]float64{}
-		for j, c := range speedup.Delimiters() {
-			if v := finite(w.Components[c]); v != 0 {
-				components[j] = v
+		for _, f := range who.Stack.Frames {
+			if _, known := short[f.Func]; !known {
+				short[f.Func] = f.Func
+				functions = append(functions, f.Func)
 			}
 		}
-		out = append(out, object{"from": a.Start, "to": a.Start + a.Wall, "speedup": finite(w.Speedup), "remainder": finite(w.Remainder), "components": components})
+		return who.Stack.Frames[0].Func
+	}
+	for _, l := range p.Locks {
+		short[l.Name] = l.Name // names given by people stay unchanged
+	}
+	for _, waits := range [][]contention.Wait{p.Waits, p.Unfinished} {
+		for i := range waits {
+			w := &waits[i]
+			forWork[w.Kind+" "+party(&w.Waiter)] = w.ForWork()
+			party(&w.Owner)
+			if name := w.Lock.String(); short[name] == "" {
+				short[name] = lockTitle(name)
+			}
+		}
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		party(&q.Waiter)
+		party(&q.Owner)
+		for _, r := range q.Roots {
+			party(&r.Owner)
+		}
+	}
+	for i, s := range format.Funcs(functions) {
+		short[functions[i]] = s
+	}
+	return edges(object{"profile": p, "rates": p.Rates(), "short": short, "forWork": forWork}, windows, func(w *contention.Profile) any { return w })
+}
+
+// lockTitle shortens the name of a lock like package text.
+func lockTitle(name string) string {
+	if strings.HasPrefix(name, "[") {
+		return name
+	}
+	return format.Func(name)
+}
+
+// tasksObject is a profile, with the titles of its axes and the short names of its classes. The
+// classes of a window have only their distributions.
+func tasksObject(p *granularity.Profile, windows []Window[*granularity.Profile]) object {
+	names, utilization := []string{}, []string{}
+	for i := range p.Classes {
+		names = append(names, p.Classes[i].Name)
+	}
+	for _, u := range p.Utilizations() {
+		utilization = append(utilization, u.String())
+	}
+	out := object{"profile": p, "short": format.Funcs(names), "byTime": p.ByTime(), "fineBelow": p.FineBelow(), "switches": p.SwitchesName(), "utilization": utilization}
+	return edges(out, windows, func(w *granularity.Profile) any {
+		classes := []granularity.Class{}
+		for _, c := range w.Classes {
+			classes = append(classes, granularity.Class{Name: c.Name, Tasks: c.Tasks, Cycles: c.Cycles, RunningNS: c.RunningNS, WallNS: c.WallNS, BlockedNS: c.BlockedNS})
+		}
+		return classes
+	})
+}
+
+// countersObject is a table of quanta, without its columns if it is served.
+func countersObject(r *quanta.Recording, n *namer, served bool) (object, error) {
+	e, err := query.NewExplorer(r)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	groups, table := []int{}, *r
+	table.Counters = list(r.Counters)
+	for _, g := range r.Groups {
+		groups = append(groups, n.group(g.Name, g.Kind.String()))
+	}
+	if served {
+		table = quanta.Recording{Wall: r.Wall, Counters: table.Counters, Markers: r.Markers, Spans: r.Spans, Warnings: r.Warnings}
+		for i := range table.Counters {
+			table.Counters[i].Values = nil
+		}
+	}
+	return object{"table": table, "rows": r.Len(), "groups": groups, "endings": quanta.Endings(), "waits": timeline.Waits(), "names": e.Names()}, nil
+}
+
+// stackObject is a speedup stack. The page computes a stack of several windows from those of the
+// windows, because all parts are parts of the time.
+func stackObject(s *speedup.Stack) object {
+	windows := []object{}
+	for i, w := range s.Windows() {
+		a := s.Multi.Windows[i]
+		windows = append(windows, object{"from": a.Start, "to": a.Start + a.Wall, "stack": w})
+	}
+	return object{"stack": s, "label": s.Label, "sentence": s.Sentence(), "windows": windows}
+}
+
+// components are those of all speedup stacks, in stacking order.
+func components() (out []object) {
+	for _, c := range speedup.Delimiters() {
+		out = append(out, object{"name": c.String(), "words": c.Words(), "family": c.Family().String()})
 	}
 	return out
 }
@@ -281,13 +231,22 @@ func verdictObject(v *verdict.Verdict) object {
 	return object{"head": v.Head(), "parts": parts, "findings": findings, "warnings": list(v.Warnings)}
 }
 
-// edges adds the start and end times of windows, in order.
-func edges[Part any](to object, windows []Window[Part]) object {
-	var from, end []time.Duration
-	for _, w := range windows {
-		from, end = append(from, w.From), append(end, w.To)
+// edges adds the beginnings, the ends and the contents of windows, in order. Without windows, it
+// adds null.
+func edges[Part any](to object, windows []Window[*Part], content func(*Part) any) object {
+	to["windows"] = nil
+	if len(windows) > 0 {
+		var from, end []time.Duration
+		parts := []any{}
+		for _, w := range windows {
+			from, end = append(from, w.From), append(end, w.To)
+			if w.Part == nil {
+				w.Part = new(Part)
+			}
+			parts = append(parts, content(w.Part))
+		}
+		to["windows"] = object{"from": from, "to": end, "parts": parts}
 	}
-	to["from"], to["to"] = from, end
 	return to
 }
 
@@ -348,22 +307,4 @@ func (n *namer) shorten(functions bool) []groupForm {
 		n.groups[i].Short = format.Clean(names[i])
 	}
 	return n.groups
-}
-
-// table numbers strings in the order of their first use.
-type table struct {
-	texts []string
-	index map[string]int
-}
-
-func newTable() *table { return &table{texts: []string{}, index: map[string]int{}} }
-
-func (t *table) number(s string) int {
-	i, ok := t.index[s]
-	if !ok {
-		i = len(t.texts)
-		t.index[s] = i
-		t.texts = append(t.texts, s)
-	}
-	return i
 }

@@ -38,7 +38,8 @@ func TestPageHasThrottlingAndUsage(t *testing.T) {
 	for _, want := range []string{
 		`"utilization":["CPU utilization of 2 processors by the process: 60 % ± 25 % (95 % confidence)",` +
 			`"CPU utilization by the control group: not counted","CPU utilization of 4 processors by all programs of the machine: 30 % ± 12 % (95 % confidence)"]`,
-		`{"begin":1000000000,"end":2000000000,"excluded":false,"switches":0,"throttled":0.25,"utilization":0.6}`,
+		`{"at_ns":2000000005,"wall_ns":1000000000,"paused_ns":0,"cpu_ns":0,"voluntary":0,"involuntary":0,"throttles":3,"throttled_ns":500000000,`,
+		`"utilization":0.6}`,
 		`"The control group of the process used up its quota of processor time 7 times and took away 20% of the capacity`,
 		`"usage":[["per operation","1","2","growth","lost"],["wall time","4 ms","4 ms","1x",""],["processor time","4 ms","8 ms","2x","1.00"],["page faults","1","1","1x",""]]`,
 		`"next":"Processor time per operation grows from 4 ms to 8 ms: an estimated 1.00 of 2 goes with it, `,

@@ -100,9 +100,6 @@ const (
 	CountersSection   Section = "counters"
 )
 
-// Sections lists all sections, in order.
-var Sections = []Section{BottleSection, ContentionSection, TasksSection, SpeedupSection, CountersSection}
-
 // The limits of a page that includes its data: a browser would take too long to load a larger one.
 var (
 	maxRows  = 1_000_000 // quanta

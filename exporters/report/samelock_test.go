@@ -59,22 +59,17 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	if delay != [2]int64{int64(row.Waited), int64(row.Ready)} {
 		t.Errorf("pprof has %v, want %v and %v", delay, row.Waited, row.Ready)
 	}
-	f := contentionObject(p, nil, newNamer())
-	waits, pairs, locks := f["waits"].(columns), f["pairs"].(columns), f["locks"].([]lockForm)
-	var onPage [2]int64
-	for i, l := range waits["lock"] {
-		if locks[l.(int)].Name == row.Lock.String() {
-			onPage[0] += int64(waits["handOff"][i].(time.Duration) + waits["unattributed"][i].(time.Duration))
-			onPage[1] += int64(waits["ready"][i].(time.Duration))
-		}
+	packed, err := pack(object{"contention": contentionObject(p, nil, newNamer())})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, l := range pairs["lock"] {
-		if locks[l.(int)].Name == row.Lock.String() {
-			onPage[0] += int64(pairs["blamed"][i].(time.Duration))
-		}
+	var page struct {
+		Contention struct{ Profile *contention.Profile }
 	}
-	if onPage != delay {
-		t.Errorf("the page has %v, want %v", onPage, delay)
+	unpack(t, packed, &page)
+	onPage := page.Contention.Profile.LockTable()[0]
+	if onPage.Lock.String() != row.Lock.String() || onPage.Waited != row.Waited || onPage.Ready != row.Ready {
+		t.Errorf("the page has %v, then %v of %s", onPage.Waited, onPage.Ready, onPage.Lock)
 	}
 	g, err := bottle.ReadFile(t.Context(), trace, bottle.Options{})
 	if err != nil {

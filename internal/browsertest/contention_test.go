@@ -51,7 +51,8 @@ function differs(got, want, at) {
 	}
 	return "";
 }
-const trouble = () => V.wants.map(w => differs(aggregate(V.profiles[w.Profile], w.By || []), w.Tree, (w.By || []).join())).filter(Boolean);`)
+const profiles = V.profiles.map(link);
+const trouble = () => V.wants.map(w => differs(aggregate(profiles[w.Profile], w.By || []), w.Tree, (w.By || []).join())).filter(Boolean);`)
 }
 
 // order returns the aspects on the page.

@@ -2,6 +2,8 @@ package browsertest
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -53,13 +55,13 @@ func openText(t *testing.T, name, text, fragment string, w window) *page {
 // rowsOf are functions in the scope of the page's scripts that return the numbers of the selection.
 const rowsOf = `
 window.rowsOf = {
-	graph: () => graphAt().boxes.map(b => ({group: D.groups[b.g].name, share: b.share, running: b.running, p: b.p})),
-	tasks: () => shownClasses().filter(taskFilter(state.sel)).map(c => ({class: c.name, tasks: c.tasks, ...c.q})),
+	graph: () => graphAt().boxes.map(b => ({group: D.groups[b.g].name, share: b.share_ns, running: b.running_ns, p: b.parallelism})),
+	tasks: () => shownClasses().filter(taskFilter(state.sel)).map(c => ({class: c.class, tasks: c.tasks, ...c.q})),
 	parts: () => shownStacks().flatMap(k => [{n: k.n, value: k.speedup}, ...partsOf(k).map(p => ({n: k.n, value: p.value}))]),
 	waited: () => {
-		const {waits: W, pairs: P} = shownContention(state.sel), f = contentionFilter(state.sel);
-		const sum = (rows, keep, of) => (rows.kind || []).reduce((t, _, i) => keep(i) ? t + of(i) : t, 0);
-		return sum(P, f.pair, i => P.blamed[i]) + sum(W, f.wait, i => W.handOff[i] + W.unattributed[i]);
+		const {waits, pairs} = shownContention(state.sel), f = contentionFilter(state.sel);
+		const sum = (rows, of) => rows.reduce((t, row) => t + of(row), 0);
+		return sum(pairs.filter(f.pair), q => q.wait_ns) + sum(waits.filter(f.wait), w => w.handoff_ns + w.unattributed_ns);
 	},
 };
 `
@@ -197,9 +199,14 @@ func dataOf(t *testing.T, d *report.Data, part string) json.RawMessage {
 	if err := report.Write(&buf, d); err != nil {
 		t.Fatal(err)
 	}
-	_, text, ok := strings.Cut(buf.String(), `id="data">`)
+	_, text, _ := strings.Cut(buf.String(), `id="data">`)
+	text, _, ok := strings.Cut(text, "<")
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var parts map[string]json.RawMessage
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&parts); err != nil || !ok || parts[part] == nil {
+	if err := json.NewDecoder(z).Decode(&parts); err != nil || !ok || parts[part] == nil {
 		t.Fatalf("no %s in the page: %v", part, err)
 	}
 	return parts[part]

@@ -248,7 +248,7 @@ func TestNeckOfWindow(t *testing.T) {
 // The page adds histograms as Go does.
 func TestHistogramsAsGo(t *testing.T) {
 	type want struct {
-		Parts json.RawMessage
+		Parts []json.RawMessage
 		Q     [][2]float64
 		Curve [][2]float64
 	}
@@ -268,12 +268,16 @@ func TestHistogramsAsGo(t *testing.T) {
 			d.TaskWindows = append(d.TaskWindows, report.Window[*granularity.Profile]{From: time.Duration(j), To: time.Duration(j + 1), Part: part})
 		}
 		var tasks struct {
-			Classes []struct{ Windows json.RawMessage }
+			Windows struct {
+				Parts [][]struct{ Cycles json.RawMessage }
+			}
 		}
 		if err := json.Unmarshal(dataOf(t, d, "tasks"), &tasks); err != nil {
 			t.Fatal(err)
 		}
-		w.Parts = tasks.Classes[0].Windows
+		for _, classes := range tasks.Windows.Parts {
+			w.Parts = append(w.Parts, classes[0].Cycles)
+		}
 		for _, q := range []float64{0, .01, .25, .5, .75, .99, 1} {
 			w.Q = append(w.Q, [2]float64{q, all.Quantile(q)})
 		}
@@ -284,7 +288,7 @@ func TestHistogramsAsGo(t *testing.T) {
 	}
 	inBrowser(t, []string{"histogram.js"}, wants, `
 const trouble = () => V.map((w, i) => {
-	const h = addHistograms(w.Parts.map(p => ({...p, buckets: p.buckets || []})));
+	const h = addHistograms(w.Parts);
 	for (const [q, v] of w.Q) if (quantileOf(h, q) !== v) return i + ": quantile " + q + " is " + quantileOf(h, q) + ", not " + v;
 	return JSON.stringify(curveOf(h)) === JSON.stringify(w.Curve || []) ? "" : i + ": curve " + JSON.stringify(curveOf(h)) + ", not " + JSON.stringify(w.Curve);
 }).filter(Boolean);`)

@@ -3,52 +3,63 @@
 
 const ASPECTS = ["kind", "class", "lock", "flags", "waiter-goroutine", "waiter-group", "waiter-func", "waiter-stack", "owner-goroutine", "owner-group", "owner-func", "owner-stack",
 	"root-goroutine", "root-group", "root-func", "root-stack"];
+const LOCKS = ["mutex", "rwmutex-writer", "rwmutex-reader", "once"]; // that another goroutine held
 const HAND_OFF = "[hand-off]", UNATTRIBUTED = "[unattributed]", READY = "[ready]", UNKNOWN = "[unknown]";
 
 const ofRoot = aspect => aspect.startsWith("root-");
 const ofOwner = aspect => aspect.startsWith("owner-") || ofRoot(aspect) || aspect === "flags";
 
-// chainText returns a call chain, leaf first, as Stack.String does.
-function chainText(c, i) {
-	const chain = c.stacks[i];
-	if (!chain || !chain.f.length) return UNKNOWN;
-	if (chain.text === undefined) {
-		chain.text = chain.f.map(([f, file, line]) => c.funcs[f] + (c.files[file] ? ` ${c.files[file]}:${line}` : "")).join(" < ") + (chain.t ? " < …" : "");
+// link returns a profile with its rows in the form that the scripts need: with the waiter and the owner and their call chains, with
+// the pair's owner as its root if there is no other, and with whether the wait need not cost anything.
+function link({profile, windows, short, forWork, ...rest}) {
+	for (const p of [profile, ...windows ? windows.parts : []]) {
+		const zero = {lock: "", class: "", flags: [], handoff_ns: 0, unattributed_ns: 0, ready_ns: 0, ready_idle_ns: 0, parks: 0, longest_ns: 0, held_ns: 0, running_ns: 0, runnable_ns: 0, blocked_ns: {}, links: 0};
+		const party = (row, role) => ({group: row[role + "_group"], goroutine: row[role + "_goroutine"], stack: p.stacks[row[role + "_id"] - 1]});
+		const full = rows => rows.map(row => ({...zero, ...row, waiter: party(row, "waiter"), owner: party(row, "owner"), // what is 0 or empty is omitted
+			forWork: !!Object.getOwnPropertyDescriptor(forWork, row.kind + " " + (leafOf(party(row, "waiter")) || {func: ""}).func)?.value,
+			roots: row.roots ? full(row.roots) : [{owner: party(row, "owner"), links: 0, contentions: row.contentions, wait_ns: row.wait_ns}]}));
+		Object.assign(p, {waits: full(p.waits), pairs: full(p.pairs), unfinished: full(p.unfinished)});
 	}
-	return chain.text;
+	return {...profile, ...rest, windows, short: new Map(Object.entries(short))};
 }
 
-// keyOf returns the value of an aspect of a row; r is the selected root, −1 for none.
-function keyOf(c, rows, i, aspect, r = -1) {
+// leafOf returns the innermost call of a party, if it is known.
+function leafOf(party) { return party.stack && party.stack.frames[0]; }
+const funcOf = party => (leafOf(party) || {}).func || UNKNOWN;
+const placeOf = f => f.func + (f.file ? ` ${f.file}:${f.line}` : "");
+
+// chainText returns a call chain, leaf first, as Stack.String does.
+function chainText(chain) {
+	if (!chain || !chain.frames.length) return UNKNOWN;
+	return chain.text ||= chain.frames.map(placeOf).join(" < ") + (chain.truncated ? " < …" : "");
+}
+
+// keyOf returns the value of an aspect of a row; root is one of its roots.
+function keyOf(row, aspect, root) {
 	switch (aspect) {
-	case "kind": return c.kinds[rows.kind[i]];
-	case "class": return c.locks[rows.lock[i]].class || UNKNOWN;
-	case "lock": return c.locks[rows.lock[i]].name;
-	case "flags": return c.flagSets[rows.flags[i]];
+	case "kind": return row.kind;
+	case "class": return row.class || UNKNOWN;
+	case "lock": return row.lock;
+	case "flags": return row.flags.join();
 	}
-	const R = c.roots, who = ofRoot(aspect) && r >= 0 ? [R.rs, R.rg, R.rid] : ofOwner(aspect) ? [rows.os, rows.og, rows.oid] : [rows.ws, rows.wg, rows.wid];
-	const [stack, group, id] = who;
-	if (ofRoot(aspect) && r >= 0) i = r;
+	const who = ofRoot(aspect) ? root.owner : ofOwner(aspect) ? row.owner : row.waiter;
 	switch (aspect.slice(aspect.indexOf("-") + 1)) {
-	case "goroutine": return id && id[i] ? String(id[i]) : UNKNOWN;
-	case "group": return group && c.parties[group[i]] || UNKNOWN;
-	case "func": {
-		const chain = stack && c.stacks[stack[i]];
-		return chain && chain.f.length ? c.funcs[chain.f[0][0]] || UNKNOWN : UNKNOWN;
+	case "goroutine": return who.goroutine ? String(who.goroutine) : UNKNOWN;
+	case "group": return who.group || UNKNOWN;
+	case "func": return funcOf(who);
 	}
-	}
-	return stack ? chainText(c, stack[i]) : UNKNOWN;
+	return chainText(who.stack);
 }
 
 const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, forWork: 0, children: [], index: new Map()});
 
 // wayOf returns the nodes from the root to the leaf of a row, and creates missing ones. noOwner, if not empty, is the key for aspects
 // of the owner.
-function wayOf(root, c, rows, i, aspects, noOwner, r = -1) {
-	const way = [root];
-	let t = root;
+function wayOf(top, row, aspects, noOwner, root) {
+	const way = [top];
+	let t = top;
 	for (const a of aspects) {
-		const key = noOwner && ofOwner(a) && a !== "flags" ? noOwner : keyOf(c, rows, i, a, r);
+		const key = noOwner && ofOwner(a) && a !== "flags" ? noOwner : keyOf(row, a, root);
 		let child = t.index.get(key);
 		if (!child) {
 			child = newNode(a, key);
@@ -60,48 +71,44 @@ function wayOf(root, c, rows, i, aspects, noOwner, r = -1) {
 	return way;
 }
 
-// aggregate sums the rows that a filter selects: {wait(i), pair(i), unowned}. A filter for owners has unowned false, which omits time
-// without an owner.
+// aggregate sums the rows that a filter selects: {wait(row), pair(row), unowned}. A filter for owners has unowned false, which omits
+// time without an owner.
 function aggregate(c, aspects, filter) {
 	const keep = filter || {wait: () => true, pair: () => true, unowned: true};
 	const place = f => aspects.some(f) ? aspects.findIndex(f) : aspects.length, owners = place(ofOwner), roots = place(ofRoot);
-	const root = newNode("", ""), W = c.waits, P = c.pairs;
-	for (let i = 0; i < (W.kind || []).length; i++) {
-		if (!keep.wait(i)) continue;
-		for (const t of wayOf(root, c, W, i, aspects.slice(0, owners), "")) t.n += W.n[i];
+	const top = newNode("", "");
+	const put = (t, what, time, row) => {
+		t[what] += time;
+		if (row.forWork) t.forWork += time;
+	};
+	for (const w of c.waits) {
+		if (!keep.wait(w)) continue;
+		for (const t of wayOf(top, w, aspects.slice(0, owners), "")) t.n += w.contentions;
 		if (!keep.unowned) continue;
-		for (const [what, key] of [["handOff", HAND_OFF], ["unattributed", UNATTRIBUTED]]) if (W[what][i] > 0) for (const t of wayOf(root, c, W, i, aspects, key)) {
-			t[what] += W[what][i];
-			if (W.forWork[i]) t.forWork += W[what][i];
-		}
-		if (W.ready[i] > 0) for (const t of wayOf(root, c, W, i, aspects, READY)) {
-			t.ready += W.ready[i];
-			t.idle += W.idle[i];
+		for (const [what, time, key] of [["handOff", w.handoff_ns, HAND_OFF], ["unattributed", w.unattributed_ns, UNATTRIBUTED]]) if (time > 0) for (const t of wayOf(top, w, aspects, key)) put(t, what, time, w);
+		if (w.ready_ns > 0) for (const t of wayOf(top, w, aspects, READY)) {
+			t.ready += w.ready_ns;
+			t.idle += w.ready_idle_ns;
 		}
 	}
-	const way = (i, to, r) => wayOf(root, c, P, i, aspects.slice(0, to), "", r);
-	for (let i = 0; i < (P.kind || []).length; i++) {
-		if (!keep.pair(i)) continue;
-		if (roots === aspects.length) for (const t of way(i, aspects.length)) {
-			t.blamed += P.blamed[i];
-			if (P.forWork[i]) t.forWork += P.blamed[i];
-		}
-		way(i, roots).forEach((t, level) => { if (level > owners) t.n += P.n[i]; });
-	}
-	for (let r = 0; roots < aspects.length && r < (c.roots.pair || []).length; r++) {
-		if (!keep.pair(c.roots.pair[r])) continue;
-		way(c.roots.pair[r], aspects.length, r).forEach((t, level) => {
-			t.blamed += c.roots.blamed[r];
-			if (P.forWork[c.roots.pair[r]]) t.forWork += c.roots.blamed[r];
-			if (level > roots) t.n += c.roots.n[r];
+	for (const q of c.pairs) {
+		if (!keep.pair(q)) continue;
+		const way = (to, root) => wayOf(top, q, aspects.slice(0, to), "", root);
+		way(roots).forEach((t, level) => {
+			if (level > owners) t.n += q.contentions;
+			if (roots === aspects.length) put(t, "blamed", q.wait_ns, q);
+		});
+		if (roots < aspects.length) for (const r of q.roots) way(aspects.length, r).forEach((t, level) => {
+			put(t, "blamed", r.wait_ns, q);
+			if (level > roots) t.n += r.contentions;
 		});
 	}
-	finish(root);
-	return root;
+	finish(top);
+	return top;
 }
 
 // hasReady reports whether the profile has the time for which goroutines were ready after their waits. Traces have it, wrapped locks do not.
-const hasReady = c => c.source === "trace" || (c.waits.parks || []).some(n => n > 0);
+const hasReady = c => c.source === "trace" || c.waits.some(w => w.parks > 0);
 const waitedWord = c => hasReady(c) ? "blocked" : "waited";
 
 function finish(t) {
@@ -113,29 +120,27 @@ function finish(t) {
 // byCost compares nodes, locks and the like. Waits for workers, work or the network come last, because they need not cost anything.
 const byCost = (a, b) => (b.waited - b.forWork) - (a.waited - a.forWork) || b.waited - a.waited || b.ready - a.ready;
 
-// shownContention returns the profile with the rows of the selection: those of the windows [lo, hi) of cover that its time touches.
-// Without a selection of time, or if the times of waits are unknown, it returns all rows.
+// shownContention returns the profile with the rows of the selection: those of the windows that its time touches. Without a selection
+// of time, or if the times of waits are unknown, it returns all rows.
 function shownContention(sel) {
-	const c = D.contention, cover = covered(c.windows, sel.time);
+	const c = D.contention, cover = covered(c.windows, sel.time), key = cover && cover.lo + "-" + cover.hi;
 	if (!cover) return c;
-	if (!c.inWindows) c.inWindows = {...c, waits: c.windows.waits, pairs: c.windows.pairs, roots: c.windows.roots, rootsOf: null};
+	const rows = what => c.windows.parts.slice(cover.lo, cover.hi).flatMap(p => p[what]);
+	if (!c.inWindows || c.inWindows.key !== key) c.inWindows = {...c, key, waits: rows("waits"), pairs: rows("pairs")};
 	c.inWindows.cover = cover;
 	return c.inWindows;
 }
 
 // contentionFilter selects, of the rows of shownContention, the waits of selected waiters and the blame of selected owners.
 function contentionFilter(sel) {
-	const c = shownContention(sel), W = c.waits, P = c.pairs, {lo, hi} = c.cover || {};
-	const then = c.cover ? (rows, i) => rows.window[i] >= lo && rows.window[i] < hi : () => true;
-	const groups = new Set(sel.groups), ids = new Set(sel.goroutines), locks = new Set(sel.locks), named = c.hasGoroutines;
-	const who = (group, id) => (!groups.size || groups.has(c.partyOf[group])) && (!ids.size || !named || ids.has(id));
-	const lock = i => !locks.size || locks.has(c.locks[i].name);
-	const free = !groups.size && !(ids.size && named);
+	const groups = new Set(sel.groups), ids = new Set(sel.goroutines), locks = new Set(sel.locks), named = D.contention.hasGoroutines;
+	const who = party => (!groups.size || groups.has(groupNamed(party.group))) && (!ids.size || !named || ids.has(party.goroutine));
+	const lock = row => !locks.size || locks.has(row.lock), free = !groups.size && !(ids.size && named);
 	return {
-		wait: i => then(W, i) && lock(W.lock[i]) && who(W.wg[i], W.wid[i]),
-		pair: i => then(P, i) && lock(P.lock[i]) && (free || who(P.wg[i], P.wid[i])),
-		blamedOn: i => then(P, i) && lock(P.lock[i]) && who(P.og[i], P.oid[i]),
-		unfinished: r => (!locks.size || locks.has(r.lock)) && who(r.wg, r.wid),
+		wait: w => lock(w) && who(w.waiter),
+		pair: q => lock(q) && (free || who(q.waiter)),
+		blamedOn: q => lock(q) && who(q.owner),
+		unfinished: u => lock(u) && who(u.waiter),
 		unowned: true,
 	};
 }

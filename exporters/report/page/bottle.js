@@ -8,7 +8,7 @@ const bottleSection = {};
 function graphAt() {
 	if (state.view.window >= 0) return D.bottle.windows[state.view.window];
 	const cover = coveredWindows();
-	if (cover && cover.hi === cover.lo) return {start: cover.from, wall: 0, idle: 0, procs: D.bottle.procs, boxes: []};
+	if (cover && cover.hi === cover.lo) return {start_ns: cover.from, wall_ns: 0, idle_ns: 0, gomaxprocs: D.bottle.gomaxprocs, boxes: []};
 	return cover ? sumOfWindows(cover.lo, cover.hi) : D.bottle;
 }
 
@@ -16,7 +16,7 @@ const coveredWindows = () => state.view.window < 0 && D.bottle ? covered(bottleE
 
 function bottleEdges() {
 	const ws = D.bottle.windows;
-	return bottleSection.edges ||= {from: ws.map(w => w.start), to: ws.map(w => w.start + w.wall)};
+	return bottleSection.edges ||= {from: ws.map(w => w.start_ns), to: ws.map(w => w.start_ns + w.wall_ns)};
 }
 
 // sumOfWindows sums the windows [lo, hi): shares and times. Goroutine counts are known per window only, so the maximum
@@ -27,15 +27,15 @@ function sumOfWindows(lo, hi) {
 	const some = D.bottle.windows.slice(lo, hi), add = f => some.reduce((t, w) => t + f(w), 0), boxes = new Map();
 	for (const w of some) {
 		for (const b of w.boxes) {
-			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, lost: 0, runnable: 0, c: 0, reasons: new Map()};
-			t.n = Math.max(t.n, b.n);
-			for (const key of ["share", "running", "lost", "runnable", "c"]) t[key] += b[key] || 0;
-			for (const [r, ns] of b.waiting || []) t.reasons.set(r, (t.reasons.get(r) || 0) + ns);
+			const t = boxes.get(b.g) || {g: b.g, goroutines: 0, share_ns: 0, running_ns: 0, lost_ns: 0, runnable_ns: 0, in_c_ns: 0, waiting_ns: Object.create(null)};
+			t.goroutines = Math.max(t.goroutines, b.goroutines);
+			for (const key of ["share_ns", "running_ns", "lost_ns", "runnable_ns", "in_c_ns"]) t[key] += b[key] || 0;
+			for (const [reason, ns] of Object.entries(b.waiting_ns)) t.waiting_ns[reason] = (t.waiting_ns[reason] || 0) + ns;
 			boxes.set(b.g, t);
 		}
 	}
-	const list = [...boxes.values()].map(({reasons, ...b}) => ({...b, p: b.share > 0 ? b.running / b.share : 0, waiting: [...reasons]})).sort((a, b) => b.p - a.p || b.share - a.share);
-	return bottleSection.sum = {key, start: some[0].start, wall: add(w => w.wall), idle: add(w => w.idle), procs: Math.max(...some.map(w => w.procs)), capacity: add(w => w.capacity), idleLost: add(w => w.idleLost), boxes: list};
+	const list = [...boxes.values()].map(b => ({...b, parallelism: b.share_ns > 0 ? b.running_ns / b.share_ns : 0})).sort((a, b) => b.parallelism - a.parallelism || b.share_ns - a.share_ns);
+	return bottleSection.sum = {key, start_ns: some[0].start_ns, wall_ns: add(w => w.wall_ns), idle_ns: add(w => w.idle_ns), gomaxprocs: Math.max(...some.map(w => w.gomaxprocs)), capacity_ns: add(w => w.capacity_ns), idle_lost_ns: add(w => w.idle_lost_ns), boxes: list};
 }
 
 function makeBottle() {
@@ -67,21 +67,19 @@ const inNeck = (b, g) => neckOf(g).has(b);
 
 // drawLead draws the line above the graph.
 function drawLead(lead, g) {
-	const running = g.boxes.reduce((t, b) => t + b.running, 0), facts = [`${duration(g.wall)} in all${g !== D.bottle ? `, from ${duration(g.start)}` : ""}`];
-	if (g.wall > 0) facts.push(`mean ${D.bottle.offered ? "offered " : ""}parallelism ${two(running / g.wall)}`);
-	if (g.capacity) facts.push(`${percent(lostOf(g), g.capacity)} of the capacity lost`);
+	const running = g.boxes.reduce((t, b) => t + b.running_ns, 0), facts = [`${duration(g.wall_ns)} in all${g !== D.bottle ? `, from ${duration(g.start_ns)}` : ""}`];
+	if (g.wall_ns > 0) facts.push(`mean ${D.bottle.offered ? "offered " : ""}parallelism ${two(running / g.wall_ns)}`);
+	if (g.capacity_ns) facts.push(`${percent(lostOf(g), g.capacity_ns)} of the capacity lost`);
 	fill(lead, facts.join(", ") + ".", state.view.window < 0 ? stretchNote(coveredWindows(), "the graph has no windows") : null);
 }
-
-const BAR = 24; // least height of a row of the table
 
 // bottleScale returns a scale for the widest box of all windows, so that windows can be compared.
 function bottleScale() {
 	if (bottleSection.scale) return bottleSection.scale;
 	let x = 1;
-	for (const g of [D.bottle, ...D.bottle.windows]) for (const b of g.boxes) if (b.share > 0 && b.share >= g.wall / 200) x = Math.max(x, b.p);
-	for (const b of D.bottle.boxes) if (b.share > 0) x = Math.max(x, b.p);
-	const procs = D.bottle.procs;
+	for (const g of [D.bottle, ...D.bottle.windows]) for (const b of g.boxes) if (b.share_ns > 0 && b.share_ns >= g.wall_ns / 200) x = Math.max(x, b.parallelism);
+	for (const b of D.bottle.boxes) if (b.share_ns > 0) x = Math.max(x, b.parallelism);
+	const procs = D.bottle.gomaxprocs;
 	if (procs > 0 && procs < 2.5 * x) x = Math.max(x, procs);
 	return bottleSection.scale = x * 1.03;
 }
@@ -90,23 +88,23 @@ function bottleSVG(g, width) {
 	const narrow = width < 460, left = narrow ? 56 : 58, right = narrow ? 14 : 120, top = 22, foot = 52;
 	const height = Math.round(Math.min(620, Math.max(360, width * 0.72)));
 	const w = width - left - right, hgt = height - top - foot;
-	const xmax = bottleScale(), total = Math.max(1, g.wall);
+	const xmax = bottleScale(), total = Math.max(1, g.wall_ns);
 	const px = v => left + w / 2 + v / xmax * w / 2, py = v => top + hgt - v / total * hgt;
 	const root = drawing("svg.bottle", width, height, {role: "group", "aria-label": "bottle graph; the table has the same numbers"});
 	root.append(s("defs", null, ["gc", "runtime", "tracer"].map(k => s(`pattern#hatch-${k}`, {width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${k === "gc" ? 45 : -45})`},
 		s("rect", {width: 7, height: 7, fill: "none"}), s("line", {x1: 0, y1: 0, x2: 0, y2: 7, stroke: "#fff", "stroke-width": 2, "stroke-opacity": .35})))));
-	drawBottleAxes(root, {left, w, top, hgt, px, py, xmax, total, procs: D.bottle.procs, width, height});
+	drawBottleAxes(root, {left, w, top, hgt, px, py, xmax, total, procs: D.bottle.gomaxprocs, width, height});
 	const list = s("g", {role: "listbox", "aria-multiselectable": "true", "aria-label": "groups, the narrowest first from the top"});
 	root.append(list);
 	let sum = 0;
 	const labels = [];
 	for (const b of g.boxes) {
-		if (!(b.share > 0)) continue;
-		const y1 = py(sum += b.share), y0 = py(sum - b.share);
-		const box = {b, x: px(-b.p), w: Math.max(1, px(b.p) - px(-b.p)), y: y1, h: y0 - y1};
+		if (!(b.share_ns > 0)) continue;
+		const y1 = py(sum += b.share_ns), y0 = py(sum - b.share_ns);
+		const box = {b, x: px(-b.parallelism), w: Math.max(1, px(b.parallelism) - px(-b.parallelism)), y: y1, h: y0 - y1};
 		list.prepend(drawBox(g, box, labels));
 	}
-	drawIdle(root, g, px(0), py(sum), py(sum + g.idle));
+	drawIdle(root, g, px(0), py(sum), py(sum + g.idle_ns));
 	placeLabels(root, labels, width - 4, top, top + hgt);
 	const first = list.querySelector("[role=option]");
 	if (first) first.setAttribute("tabindex", "0");
@@ -116,7 +114,7 @@ function bottleSVG(g, width) {
 // drawBox draws a box with its label inside, if it fits. Other labels are placed later.
 function drawBox(g, box, labels) {
 	const {b} = box, group = D.groups[b.g], neck = inNeck(b, g), on = state.sel.groups.includes(b.g);
-	const facts = `${groupTitle(b.g)}: share ${duration(b.share)} (${percent(b.share, g.wall)}), parallelism ${two(b.p)}, running ${duration(b.running)}${neck ? ", part of the neck" : ""}`;
+	const facts = `${groupTitle(b.g)}: share ${duration(b.share_ns)} (${percent(b.share_ns, g.wall_ns)}), parallelism ${two(b.parallelism)}, running ${duration(b.running_ns)}${neck ? ", part of the neck" : ""}`;
 	const e = s("g.box" + (on ? ".on" : "") + (state.sel.groups.length && !on ? ".off" : ""), {role: "option", tabindex: "-1", "aria-selected": String(on), "aria-label": facts, "data-g": b.g,
 		onclick: ev => toggle("groups", b.g, ev.shiftKey || ev.ctrlKey || ev.metaKey), onkeydown: boxKey}, s("title", null, facts));
 	const border = box.h >= 3 ? "border" : "thin";
@@ -126,7 +124,7 @@ function drawBox(g, box, labels) {
 	if (box.h >= 17 && label.length >= .6 * groupTitle(b.g).length) {
 		e.append(s("text.label" + (neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", style: {fill: group.ink}}, label));
 	} else if (box.h >= 1.5) {
-		labels.push({text: groupTitle(b.g), bold: neck, x: box.x + box.w, y: box.y + Math.min(box.h / 2, box.h - 7), share: b.share});
+		labels.push({text: groupTitle(b.g), bold: neck, x: box.x + box.w, y: box.y + Math.min(box.h / 2, box.h - 7), share: b.share_ns});
 	}
 	return e;
 }
@@ -160,10 +158,10 @@ function placeLabels(root, labels, right, top, bottom) {
 }
 
 function drawIdle(root, g, x, y0, y1) {
-	if (!(g.idle > 0) || y0 - y1 < 1) return; // less is a smudge; the line below the table has it
-	const title = `idle: no goroutine ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})`;
+	if (!(g.idle_ns > 0) || y0 - y1 < 1) return; // less is a smudge; the line below the table has it
+	const title = `idle: no goroutine ran for ${duration(g.idle_ns)} (${percent(g.idle_ns, g.wall_ns)})`;
 	root.append(s("g.idle", null, s("title", null, title), s("path", {d: `M${x} ${y0}V${y1}`, "stroke-dasharray": y0 - y1 < 12 ? null : "4 3"}), s("path", {d: `M${x - 7} ${y1}H${x + 7}`}),
-		y0 - y1 >= 15 ? s("text.outside", {x: x + 12, y: (y0 + y1) / 2, "dominant-baseline": "central"}, `idle ${duration(g.idle)}`) : null));
+		y0 - y1 >= 15 ? s("text.outside", {x: x + 12, y: (y0 + y1) / 2, "dominant-baseline": "central"}, `idle ${duration(g.idle_ns)}`) : null));
 }
 
 function drawBottleAxes(root, a) {
@@ -206,25 +204,24 @@ function boxKey(ev) {
 
 // bottleTable has the same numbers, narrowest box first, as in the picture.
 function bottleTable(g) {
-	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
-	const never = g.boxes.length - rows.length;
-	const place = (b, r) => (b.sites || []).filter(s => s.r === r).map(s => show(s.place, 160)).join("");
-	const most = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1])[0];
-	const reason = ([r, t]) => `${show(D.bottle.reasons[r], 40)} ${duration(t)}`;
-	const waits = b => most(b) && [h("div", null, reason(most(b))), h("div.place.muted", {title: place(b, most(b)[0])}, place(b, most(b)[0]))];
+	const rows = g.boxes.filter(b => b.share_ns > 0 || b.running_ns > 0).reverse(), never = g.boxes.length - rows.length;
+	const most = b => Object.entries(b.waiting_ns).filter(([, t]) => t > 0).sort((x, y) => y[1] - x[1] || compareText(x[0], y[0]))[0];
+	const place = b => placesOf(b).filter(p => p.reason === most(b)[0]).map(p => p.text).join("");
+	const reason = ([r, t]) => `${show(r, 40)} ${duration(t)}`;
+	const waits = b => most(b) && [h("div", null, reason(most(b))), h("div.place.muted", {title: place(b)}, place(b))];
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
 			{title: "group", cell: b => groupName(b.g, innerWidth > 640 ? 27 : 20), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
-			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
-			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
-			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used while the group ran"},
-			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
-			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true, roomy: true},
-			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, until they had a processor"},
-			...(rows.some(b => b.c) ? [{title: "in C", num: true, value: b => b.c || 0, cell: b => b.c ? duration(b.c) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
+			{title: "share", num: true, value: b => b.share_ns, cell: b => duration(b.share_ns)},
+			{title: "", num: true, value: b => b.share_ns, cell: b => percent(b.share_ns, g.wall_ns), plain: true, wide: true},
+			{title: "lost", num: true, value: b => b.lost_ns, cell: b => g.capacity_ns ? percent(b.lost_ns, g.capacity_ns) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used while the group ran"},
+			{title: "parallelism", num: true, value: b => b.parallelism, cell: b => two(b.parallelism)},
+			{title: "running", num: true, value: b => b.running_ns, cell: b => duration(b.running_ns), wide: true, roomy: true},
+			{title: "ready", num: true, value: b => b.runnable_ns || 0, cell: b => b.runnable_ns ? duration(b.runnable_ns) : "", wide: true, help: "ready to run, until they had a processor"},
+			...(rows.some(b => b.in_c_ns) ? [{title: "in C", num: true, value: b => b.in_c_ns || 0, cell: b => b.in_c_ns ? duration(b.in_c_ns) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
 			{title: "blocked on", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "what it was blocked on longest, and where; select the box for the rest"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
-	}), h("p.muted#bottle-idle", null, g.idle > 0 ? `Nothing ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})${g.capacity ? `, which lost ${percent(g.idleLost, g.capacity)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran. ` : null, g.collector || null)];
+	}), h("p.muted#bottle-idle", null, g.idle_ns > 0 ? `Nothing ran for ${duration(g.idle_ns)} (${percent(g.idle_ns, g.wall_ns)})${g.capacity_ns ? `, which lost ${percent(g.idle_lost_ns, g.capacity_ns)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran. ` : null, g.collector || null)];
 }

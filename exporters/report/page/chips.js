@@ -25,9 +25,7 @@ function describe(sel) {
 }
 
 function drawBar() {
-	const bar = byID("bar");
-	const held = document.activeElement && bar.contains(document.activeElement);
-	const chips = chipList(state.sel);
+	const bar = byID("bar"), held = document.activeElement && bar.contains(document.activeElement), chips = chipList(state.sel);
 	fill(bar,
 		h("span.bar-title#bar-title", null, "selection"),
 		chips.length ? h("ul.chips", {"aria-labelledby": "bar-title"}, chips.map(chip)) : h("span.muted", null, "everything – click a box, a row or a point, or drag over a chart"),

@@ -14,19 +14,19 @@ function colorGroups(groups, graph) {
 		next.set(list, n + 1);
 		return list[n % list.length];
 	};
-	const boxes = graph ? graph.boxes.filter(b => b.share > 0) : [];
+	const boxes = graph ? graph.boxes.filter(b => b.share_ns > 0) : [];
 	const give = i => {
 		const g = groups[i];
 		if (g.color) return;
 		g.color = pick(BY_KIND[g.kind] || (neck.has(i) ? WARM : COOL));
 		g.ink = inkOn(g.color);
 	};
-	for (const b of [...boxes].sort((a, b) => b.share - a.share)) if (neck.has(b.g) || BY_KIND[groups[b.g].kind]) give(b.g);
+	for (const b of [...boxes].sort((a, b) => b.share_ns - a.share_ns)) if (neck.has(b.g) || BY_KIND[groups[b.g].kind]) give(b.g);
 	for (const b of boxes) give(b.g);
 	groups.forEach((_, i) => give(i));
 }
 
-const lostOf = g => g.capacity ? g.capacity - g.boxes.reduce((t, b) => t + b.running, 0) : 0;
+const lostOf = g => g.capacity_ns ? g.capacity_ns - g.boxes.reduce((t, b) => t + b.running_ns, 0) : 0;
 
 // neckOf returns the boxes that lost at least 5% of the capacity while they ran, like bottle.Graph.Neck. Those of the collector
 // count together.
@@ -34,8 +34,8 @@ const necks = new WeakMap();
 
 function neckOf(g) {
 	if (necks.has(g)) return necks.get(g);
-	const isGC = b => D.groups[b.g].kind === "gc", collector = g.boxes.filter(isGC).reduce((t, b) => t + b.lost, 0), least = Math.max(1, Math.floor(g.capacity / 20));
-	const neck = new Set(g.boxes.filter(b => (isGC(b) ? collector : b.lost) >= least));
+	const isGC = b => D.groups[b.g].kind === "gc", collector = g.boxes.filter(isGC).reduce((t, b) => t + b.lost_ns, 0), least = Math.max(1, Math.floor(g.capacity_ns / 20));
+	const neck = new Set(g.boxes.filter(b => (isGC(b) ? collector : b.lost_ns) >= least));
 	necks.set(g, neck);
 	return neck;
 }

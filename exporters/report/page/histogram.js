@@ -7,12 +7,12 @@ function highOf(low) {
 	return low + Math.pow(2, Math.floor(Math.log2(low)) - 6) - 1;
 }
 
-// addHistograms adds {tasks, min, max, sum, buckets: [low, count, …]}.
+// addHistograms adds histograms in the form of Go's granularity.Histogram: {min, max, sum, buckets: [[low, count], …]}.
 function addHistograms(parts) {
-	const counts = new Map(), some = parts.filter(p => p.buckets.length);
-	for (const p of some) for (let i = 0; i < p.buckets.length; i += 2) counts.set(p.buckets[i], (counts.get(p.buckets[i]) || 0) + p.buckets[i + 1]);
+	const counts = new Map(), some = parts.filter(p => p && p.buckets);
+	for (const p of some) for (const [low, n] of p.buckets) counts.set(low, (counts.get(low) || 0) + n);
 	const buckets = [...counts].sort((a, b) => a[0] - b[0]), sum = list => list.reduce((t, n) => t + n, 0);
-	return {count: sum(buckets.map(b => b[1])), min: some.length ? Math.min(...some.map(p => p.min)) : 0, max: Math.max(0, ...some.map(p => p.max)), sum: sum(some.map(p => p.sum)), buckets};
+	return {count: sum(buckets.map(b => b[1])), min: some.length ? Math.min(...some.map(p => p.min || 0)) : 0, max: Math.max(0, ...some.map(p => p.max || 0)), sum: sum(some.map(p => p.sum)), buckets};
 }
 
 // quantileOf returns the value at or below which a part of all values lies.
@@ -37,10 +37,13 @@ function curveOf(h) {
 	return out;
 }
 
+// granularityOf returns the distribution of the granularity of a class.
+const granularityOf = c => D.tasks.byTime ? c.running_ns : c.cycles;
+
 // classIn returns a class with only the tasks that ended in the windows [lo, hi).
 function classIn(c, lo, hi) {
-	const parts = (c.windows || []).filter(w => w.w >= lo && w.w < hi), add = key => parts.reduce((t, w) => t + w[key], 0), h = addHistograms(parts);
-	const q = {min: h.min, max: h.max, mean: h.count ? h.sum / h.count : 0, sum: h.sum};
+	const parts = D.tasks.windows.parts.slice(lo, hi).flatMap(classes => classes.filter(w => w.class === c.class)), add = of => parts.reduce((t, w) => t + of(w), 0), h = addHistograms(parts.map(granularityOf));
+	const wall = add(w => w.wall_ns.sum), q = {min: h.min, max: h.max, mean: h.count ? h.sum / h.count : 0, sum: h.sum};
 	for (const [key, at] of [["p1", .01], ["p25", .25], ["p50", .5], ["p75", .75], ["p99", .99]]) q[key] = quantileOf(h, at);
-	return {...c, partial: true, tasks: add("tasks"), q, curve: curveOf(h), blocked: add("wall") > 0 ? add("blocked") / add("wall") : null};
+	return {...c, partial: true, tasks: add(w => w.tasks), q, curve: curveOf(h), blocked: wall > 0 ? add(w => w.blocked_ns.sum) / wall : null};
 }

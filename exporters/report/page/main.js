@@ -29,7 +29,7 @@ function drawAll(what) {
 async function start() {
 	readAddress();
 	drawHead();
-	if (D.counters) engine = D.served ? new RemoteEngine() : new PickingEngine(await loadColumns(D.counters));
+	if (D.counters) engine = D.served ? new RemoteEngine() : new PickingEngine(D.counters);
 	const main = byID("main");
 	add(main, notes(D.warnings, "notes on the recording"));
 	if (D.verdict) main.append(makeVerdict(D.verdict));
@@ -45,7 +45,9 @@ async function start() {
 	document.documentElement.dataset.ready = "true";
 }
 
-start().catch(err => {
+start().catch(failed);
+
+function failed(err) {
 	byID("main").prepend(h("p.badge", {role: "alert"}, "The page could not be drawn: " + err.message + ". It needs a browser of 2023 or later."));
 	console.error(err);
-});
+}

@@ -11,12 +11,12 @@ const orNull = v => Number.isFinite(v) ? v : null;
 const total = values => values.reduce((t, v) => t + v, 0);
 
 class PickingEngine {
-	constructor(columns) {
-		for (const name of ["goroutine", "thread", "group", "proc", "ending", "wait", "func"]) this[name] = columns[name].numbers;
-		this.columns = columns;
-		this.begin = columns.begin.numbers;
-		this.duration = columns.duration.numbers;
-		this.threads = D.counters.threads.map(t => t === "" ? NaN : Number(t));
+	constructor({goroutine = [], thread = [], group = [], proc = [], begin = [], duration = [], ended = [], wait = [], func = [], funcs, counters, endings, waits}) {
+		const numbered = (column, all) => { const at = new Map(all.map((v, i) => [v, i])); return column.map(v => at.get(v)); };
+		const goroutines = [...new Set(goroutine)], threads = [...new Set(thread)];
+		Object.assign(this, {goroutines, goroutine: numbered(goroutine, goroutines), threads: threads.map(t => t < 0 ? NaN : t), thread: numbered(thread, threads),
+			group, proc, begin, duration, ended: numbered(ended, endings), wait: numbered(wait, waits), func, funcs});
+		this.counters = counters.map(c => Float64Array.from(c.values || [], v => v ?? NaN)); // null is unknown
 		this.metrics = new Map();
 		const last = new Map();
 		this.previous = Int32Array.from(this.goroutine, (g, row) => { // the row before of the same goroutine, −1 for the first
@@ -42,10 +42,10 @@ class PickingEngine {
 		const i = D.counters.names.findIndex(n => n.name === name), end = row => this.begin[row] + this.duration[row], {previous, begin} = this;
 		if (i < 0) return null;
 		const {unit, builtin} = D.counters.names[i], own = {
-			gap: row => previous[row] < 0 ? NaN : begin[row] - end(previous[row]), end, goroutine: row => D.counters.goroutines[this.goroutine[row]],
+			gap: row => previous[row] < 0 ? NaN : begin[row] - end(previous[row]), end, goroutine: row => this.goroutines[this.goroutine[row]],
 			thread: row => this.threads[this.thread[row]], proc: row => this.proc[row] < 0 ? NaN : this.proc[row],
 		}[name];
-		if (!builtin) return {unit, values: this.columns["counter " + (i - D.counters.names.findIndex(n => !n.builtin))].numbers};
+		if (!builtin) return {unit, values: this.counters[i - D.counters.names.findIndex(n => !n.builtin)]};
 		return {unit, values: own ? begin.map((_, row) => own(row)) : this[name]};
 	}
 
@@ -54,10 +54,10 @@ class PickingEngine {
 		const tests = [], pick = (list, of) => { const set = new Set(list); if (list.length) tests.push(row => set.has(of(row))); }, f = D.counters;
 		if (sel.where.length) throw new Error(LANGUAGE);
 		pick(sel.groups, row => f.groups[this.group[row]]);
-		pick(sel.goroutines, row => f.goroutines[this.goroutine[row]]);
+		pick(sel.goroutines, row => this.goroutines[this.goroutine[row]]);
 		pick(sel.procs, row => this.proc[row]);
 		pick(sel.threads, row => this.threads[this.thread[row]]);
-		pick(sel.ended, row => f.endings[this.ending[row]]);
+		pick(sel.ended, row => f.endings[this.ended[row]]);
 		if (sel.time) tests.push(row => this.begin[row] < sel.time[1] && (this.begin[row] + this.duration[row] > sel.time[0] || this.begin[row] >= sel.time[0]));
 		const out = new Uint32Array(f.rows);
 		let n = 0;
@@ -94,9 +94,9 @@ class PickingEngine {
 
 	// keys are the ways to group rows: of returns the key of a row, text its name, number that of a goroutine and the like.
 	keys(by) {
-		const f = D.counters, group = k => D.groups[f.groups[k]], number = {goroutine: k => f.goroutines[k], thread: k => orNull(this.threads[k]), proc: k => k < 0 ? null : k}[by];
-		const text = number ? k => number(k) === null ? "(not known)" : String(number(k)) : {group: k => group(k).name, kind: k => k, func: k => f.funcs[k] || "(not known)", ended: k => f.endings[k], wait: k => f.waits[k]}[by];
-		return {of: by === "kind" ? row => group(this.group[row]).kind : row => this[by === "ended" ? "ending" : by][row], text, number: number || (() => null)};
+		const f = D.counters, group = k => D.groups[f.groups[k]], number = {goroutine: k => this.goroutines[k], thread: k => orNull(this.threads[k]), proc: k => k < 0 ? null : k}[by];
+		const text = number ? k => number(k) === null ? "(not known)" : String(number(k)) : {group: k => group(k).name, kind: k => k, func: k => this.funcs[k] || "(not known)", ended: k => f.endings[k], wait: k => f.waits[k]}[by];
+		return {of: by === "kind" ? row => group(this.group[row]).kind : row => this[by][row], text, number: number || (() => null)};
 	}
 
 	// parts returns the rows by key, longest running first.
@@ -127,8 +127,8 @@ class PickingEngine {
 
 	quantum(row) {
 		const f = D.counters, g = D.groups[f.groups[this.group[row]]];
-		return {goroutine: f.goroutines[this.goroutine[row]], group: g.name, kind: g.kind, thread: orNull(this.threads[this.thread[row]]), proc: this.proc[row] < 0 ? null : this.proc[row], begin: this.begin[row], duration: this.duration[row],
-			ended: f.endings[this.ending[row]], wait: f.waits[this.wait[row]], func: f.funcs[this.func[row]] || ""};
+		return {goroutine: this.goroutines[this.goroutine[row]], group: g.name, kind: g.kind, thread: orNull(this.threads[this.thread[row]]), proc: this.proc[row] < 0 ? null : this.proc[row], begin: this.begin[row], duration: this.duration[row],
+			ended: f.endings[this.ended[row]], wait: f.waits[this.wait[row]], func: this.funcs[this.func[row]] || ""};
 	}
 
 	// lanes have a cell for each pixel in which something ran: [x, width, busy, quanta, row, value, ended].
@@ -145,7 +145,7 @@ class PickingEngine {
 					c.value = m ? m.values[row] : NaN;
 					if (c.value === c.value) { c.weight += part; c.sum += c.value * part; }
 					c.n++;
-					if (x === last && last - Math.floor(b) >= 7 && end(row) <= q.to) c.ended = D.counters.endings[this.ending[row]];
+					if (x === last && last - Math.floor(b) >= 7 && end(row) <= q.to) c.ended = D.counters.endings[this.ended[row]];
 					cells.set(x, c);
 				}
 			}
@@ -186,6 +186,6 @@ class PickingEngine {
 	async points(sel, xText, yText, most) {
 		const rows = this.selected(sel), x = this.metric(xText).values, y = this.metric(yText).values, f = D.counters, of = (Kind, value) => Kind.from(rows, value);
 		if (rows.length > most) return null;
-		return {row: rows, x: of(Float64Array, r => x[r]), y: of(Float64Array, r => y[r]), group: of(Int32Array, r => f.groups[this.group[r]]), goroutine: of(Float64Array, r => f.goroutines[this.goroutine[r]]), begin: of(Float64Array, r => this.begin[r])};
+		return {row: rows, x: of(Float64Array, r => x[r]), y: of(Float64Array, r => y[r]), group: of(Int32Array, r => f.groups[this.group[r]]), goroutine: of(Float64Array, r => this.goroutines[this.goroutine[r]]), begin: of(Float64Array, r => this.begin[r])};
 	}
 }

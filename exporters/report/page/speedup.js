@@ -17,7 +17,7 @@ function makeSpeedup() {
 }
 
 // partsOf lists the components above the speed-up, and the remainder.
-const partsOf = k => [...k.components, ...(k.remainder ? [{name: "remainder", words: "remainder", family: "remainder", value: k.remainder}] : [])];
+const partsOf = k => [...D.components.map(c => ({...c, value: k.components[c.name] || 0})).filter(p => p.value !== 0), ...(k.remainder ? [{name: "remainder", words: "remainder", family: "remainder", value: k.remainder}] : [])];
 
 // without returns the speed-up without the components that are switched off.
 function without(k) {
@@ -34,8 +34,8 @@ function stackIn(k) {
 	if (!cover) return null;
 	const some = k.windows.slice(cover.lo, cover.hi), wall = some.reduce((t, w) => t + w.to - w.from, 0);
 	const mean = f => wall > 0 ? some.reduce((t, w) => t + f(w) * (w.to - w.from), 0) / wall : 0;
-	const components = k.parts.map((p, i) => ({...p, value: mean(w => w.components[i] || 0)})).filter(p => p.value !== 0), speedup = mean(w => w.speedup);
-	return {...k, cover, estimate: true, speedup, remainder: mean(w => w.remainder), components, sentence: `In the selected time, a speed-up of at most ${two(speedup)} with ${k.n} workers.`};
+	const components = Object.fromEntries(D.components.map(c => [c.name, mean(w => w.stack.components[c.name] || 0)])), speedup = mean(w => w.stack.speedup);
+	return {...k, cover, estimate: true, speedup, remainder: mean(w => w.stack.remainder), components, sentence: `In the selected time, a speed-up of at most ${two(speedup)} with ${k.n} workers.`};
 }
 
 function drawSpeedup() {

@@ -57,10 +57,8 @@ function selectionText(sel) {
 const groupKey = i => D.groups.findIndex(g => g.name === D.groups[i].name) === i ? D.groups[i].name : i + ":" + D.groups[i].name;
 
 function groupOf(key) {
-	const i = D.groups.findIndex(g => g.name === key);
-	if (i >= 0) return i;
 	const m = /^(\d+):([^]*)$/.exec(key);
-	return m && D.groups[m[1]] && D.groups[m[1]].name === m[2] ? Number(m[1]) : -1;
+	return byName.get(key) ?? (m && D.groups[m[1]] && D.groups[m[1]].name === m[2] ? Number(m[1]) : -1);
 }
 
 function parseSelection(p) {

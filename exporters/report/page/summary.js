@@ -45,7 +45,7 @@ const recordView = {offset: 0, sort: "", down: false, size: 25};
 
 // recordsTable shows the quanta of the selection, one page at a time.
 function recordsTable(a) {
-	const group = r => D.groups.findIndex(g => g.name === r.group && g.kind === r.kind);
+	const group = r => numbers.get(r.kind + " " + r.group) ?? -1;
 	const table = dataTable({
 		id: "record-rows", label: "the quanta of the selection", rows: a.rows, limit: recordView.size, sorted: recordView.sort, resort: (sort, down) => { Object.assign(recordView, {sort, down, offset: 0}); drawCounters("view"); },
 		columns: [

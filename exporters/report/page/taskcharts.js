@@ -29,8 +29,8 @@ function drawCDF(at, classes) {
 			path += `${path ? "L" : "M"}${px(v).toFixed(1)} ${py(before).toFixed(1)}V${py(f).toFixed(1)}`;
 			before = f;
 		}
-		const on = !state.sel.tasks.length || state.sel.tasks.includes(c.name);
-		root.append(s("path.curve" + (on ? "" : ".off"), {d: path, stroke: c.color, onclick: ev => toggle("tasks", c.name, ev.shiftKey || ev.ctrlKey || ev.metaKey)}, s("title", null, `${show(c.short)}: ${plural(c.tasks, "task", "tasks")}, median ${taskAmount(c.q.p50)}`)));
+		const on = !state.sel.tasks.length || state.sel.tasks.includes(c.class);
+		root.append(s("path.curve" + (on ? "" : ".off"), {d: path, stroke: c.color, onclick: ev => toggle("tasks", c.class, ev.shiftKey || ev.ctrlKey || ev.metaKey)}, s("title", null, `${show(c.short)}: ${plural(c.tasks, "task", "tasks")}, median ${taskAmount(c.q.p50)}`)));
 	}
 	fill(at, root);
 }
@@ -40,14 +40,14 @@ function drawCDF(at, classes) {
 
 function drawStrip(at, classes) {
 	const t = D.tasks, width = roomIn(at), left = width < 460 ? 44 : 58, right = 16, w = width - left - right;
-	let end = Math.max(1, t.wall);
-	for (const c of classes) if (c.series.length) end = Math.max(end, c.series[c.series.length - 1][1]);
+	let end = Math.max(1, t.run_ns);
+	for (const c of classes) if (c.levels.length) end = Math.max(end, c.levels[c.levels.length - 1][1]);
 	const px = v => left + Math.min(1, Math.max(0, v / end)) * w;
 	const g = s("g"), bands = [], a = {left, w, px, bands}; // bands are where bars are: [top, base]
 	let y = 8;
 	for (const c of classes) y = stripRow(g, c, y, a);
 	if (t.samples.length) {
-		y = stripPanel(g, t.switches + " a second", y, a, v => v.switches, v => quantity(v));
+		y = stripPanel(g, t.switches + " a second", y, a, v => v.wall_ns > 0 ? (v.voluntary + v.involuntary) / v.wall_ns * 1e9 : 0, v => quantity(v));
 		y = stripPanel(g, t.utilization[0], y, a, v => v.utilization, v => Math.round(100 * v) + "%", 1);
 	}
 	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
@@ -55,18 +55,18 @@ function drawStrip(at, classes) {
 	for (let v = 0; v <= end / size * 1.0001; v += step) axes.append(s("line", {x1: px(v * size), x2: px(v * size), y1: 4, y2: y + 4}), s("text", {x: px(v * size), y: y + 18, "text-anchor": "middle"}, tick(v)));
 	axes.append(s("text.axis", {x: left + w / 2, y: height - 6, "text-anchor": "middle"}, `time (${unit})`));
 	const root = drawing("svg.plot", width, height, {role: "img", "aria-label": "tasks over time: " + classes.map(c => `${show(c.short, 60)} ${plural(c.tasks, "task", "tasks")}`).join(", ")}, axes, g);
-	const pauses = t.pauses.map(([a, b]) => bands.map(([from, to]) => `M${px((a + b) / 2).toFixed(1)} ${from}V${to}`).join("")).join("");
-	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.pauses.length, "pause", "pauses")} of the garbage collector`)));
+	const pauses = t.gc_pauses.map(p => bands.map(([from, to]) => `M${px(p.at_ns - p.length_ns / 2 - t.start_ns).toFixed(1)} ${from}V${to}`).join("")).join("");
+	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.gc_pauses.length, "pause", "pauses")} of the garbage collector`)));
 	if (state.sel.time) root.append(s("rect.chosen", {x: px(state.sel.time[0]), width: Math.max(1, px(state.sel.time[1]) - px(state.sel.time[0])), y: 2, height: y}));
 	fill(at, root, ...t.samples.length ? t.utilization.slice(1).map(u => h("p.muted", null, u + ".")) : []);
 	dragTime(at, root, x => (x / zoom() - left) / w * end);
 }
 
 function stripRow(g, c, y, a) {
-	const level = c.series.map(([from, to, , busy]) => to > from ? busy / (to - from) : 0), most = Math.max(1e-9, ...level);
-	const base = y + 48, on = !state.sel.tasks.length || state.sel.tasks.includes(c.name);
+	const level = c.levels.map(([from, to, busy]) => to > from ? busy / (to - from) : 0), most = Math.max(1e-9, ...level);
+	const base = y + 48, on = !state.sel.tasks.length || state.sel.tasks.includes(c.class);
 	let path = "";
-	c.series.forEach(([from, to], i) => {
+	c.levels.forEach(([from, to], i) => {
 		const x0 = a.px(from), x1 = Math.max(a.px(to), x0 + .7), h0 = Math.max(.8, 28 * level[i] / most);
 		if (level[i] > 0) path += `M${x0.toFixed(1)} ${base}V${(base - h0).toFixed(1)}H${x1.toFixed(1)}V${base}Z`;
 	});
@@ -84,9 +84,10 @@ function stripPanel(g, title, y, a, value, write, top) {
 	g.append(s("g", null, s("title", null, title), s("text.label", {x: a.left, y: y + 18}, label)));
 	for (const f of [0, .5, 1]) g.append(s("g.axes", null, s("line", {x1: a.left, x2: a.left + a.w, y1: base - 62 * f, y2: base - 62 * f}), s("text", {x: a.left - 6, y: base - 62 * f, "text-anchor": "end", "dominant-baseline": "central"}, write(f * most))));
 	a.bands.push([base - 62, base]);
-	const steps = value => D.tasks.samples.filter(v => !v.excluded && value(v) > 0).map(v => `M${a.px(v.begin).toFixed(1)} ${base}V${(base - 62 * Math.min(1, value(v) / most)).toFixed(1)}H${a.px(v.end).toFixed(1)}V${base}Z`).join("");
+	const steps = value => D.tasks.samples.filter(v => !v.excluded && value(v) > 0).map(v => `M${a.px(v.at_ns - v.wall_ns - D.tasks.start_ns).toFixed(1)} ${base}V${(base - 62 * Math.min(1, value(v) / most)).toFixed(1)}H${a.px(v.at_ns - D.tasks.start_ns).toFixed(1)}V${base}Z`).join("");
 	g.append(s("path.machine", {d: steps(value)}));
-	if (top && steps(v => v.throttled)) g.append(s("path.throttled", {d: steps(v => v.throttled)}, s("title", null, "processors that the control group's quota took away")));
+	const throttled = v => v.wall_ns > 0 && D.tasks.gomaxprocs > 0 ? (v.throttled_ns || 0) / v.wall_ns / D.tasks.gomaxprocs : 0;
+	if (top && steps(throttled)) g.append(s("path.throttled", {d: steps(throttled)}, s("title", null, "processors that the control group's quota took away")));
 	return base + 8;
 }
 

@@ -60,9 +60,7 @@ function nodeTitle(t) {
 
 // shortFunc removes the path of a function's package, like Go's internal/format.Func for the usual names.
 function shortFunc(full) {
-	const c = D.contention;
-	if (c && !c.shortOf) c.shortOf = new Map(c.funcs.map((f, i) => [f, c.short[i]]));
-	const known = c ? c.shortOf.get(full) : undefined;
+	const known = D.contention ? D.contention.short.get(full) : undefined;
 	if (known !== undefined) return known;
 	const cut = full.search(/[ [(]/), head = cut < 0 ? full : full.slice(0, cut), slash = head.lastIndexOf("/");
 	return slash > 0 && head.indexOf(".", slash) >= 0 ? full.slice(slash + 1) : full;

@@ -18,7 +18,7 @@ function showWindow(i) {
 	if (i === state.view.window) return;
 	state.view = {...state.view, window: i};
 	const w = D.bottle.windows[i];
-	select({time: w ? [w.start, w.start + w.wall] : null});
+	select({time: w ? [w.start_ns, w.start_ns + w.wall_ns] : null});
 	say(bottleSection.text.textContent);
 }
 
@@ -34,7 +34,7 @@ function drawWindows() {
 	const i = state.view.window, w = D.bottle.windows[i], n = D.bottle.windows.length;
 	slider.value = i;
 	const cover = coveredWindows();
-	text.textContent = cover ? windowsText(cover, n) : w ? windowsText({lo: i, hi: i + 1, from: w.start, to: w.start + w.wall}, n) : `the whole recording (${plural(n, "window", "windows")})`;
+	text.textContent = cover ? windowsText(cover, n) : w ? windowsText({lo: i, hi: i + 1, from: w.start_ns, to: w.start_ns + w.wall_ns}, n) : `the whole recording (${plural(n, "window", "windows")})`;
 	slider.setAttribute("aria-valuetext", text.textContent);
 	for (const e of strip.querySelectorAll("rect.w")) e.classList.toggle("on", cover ? e.dataset.i >= cover.lo && e.dataset.i < cover.hi : Number(e.dataset.i) === i);
 }
@@ -42,13 +42,13 @@ function drawWindows() {
 // drawProfile draws the mean parallelism of each window as a small bar.
 function drawProfile(strip) {
 	const width = roomIn(strip), height = 34, ws = D.bottle.windows;
-	const begin = D.bottle.start, total = Math.max(1, D.bottle.wall), procs = Math.max(1, D.bottle.procs);
+	const begin = D.bottle.start_ns, total = Math.max(1, D.bottle.wall_ns), procs = Math.max(1, D.bottle.gomaxprocs);
 	const root = drawing("svg", width, height, {});
 	ws.forEach((w, i) => {
-		const mean = w.wall > 0 ? w.boxes.reduce((t, b) => t + b.running, 0) / w.wall : 0, f = Math.min(1, mean / procs);
-		const x = (w.start - begin) / total * width, bw = Math.max(1, w.wall / total * width - (ws.length < width / 3 ? 1 : 0));
-		root.append(s("rect.w" + (lostOf(w) > w.capacity / 2 ? ".neck" : ""), {x, width: bw, y: height - f * (height - 2), height: Math.max(1, f * (height - 2)), "data-i": i}),
-			s("rect.hit", {x, width: bw + 1, y: 0, height, onclick: () => showWindow(i)}, s("title", null, `${duration(w.start)}: ${two(mean)} goroutines ran`)));
+		const mean = w.wall_ns > 0 ? w.boxes.reduce((t, b) => t + b.running_ns, 0) / w.wall_ns : 0, f = Math.min(1, mean / procs);
+		const x = (w.start_ns - begin) / total * width, bw = Math.max(1, w.wall_ns / total * width - (ws.length < width / 3 ? 1 : 0));
+		root.append(s("rect.w" + (lostOf(w) > w.capacity_ns / 2 ? ".neck" : ""), {x, width: bw, y: height - f * (height - 2), height: Math.max(1, f * (height - 2)), "data-i": i}),
+			s("rect.hit", {x, width: bw + 1, y: 0, height, onclick: () => showWindow(i)}, s("title", null, `${duration(w.start_ns)}: ${two(mean)} goroutines ran`)));
 	});
 	fill(strip, root);
 	drawWindows();
