@@ -37,13 +37,47 @@ func write(w io.Writer, p *profile.Profile, err error) error {
 	return nil
 }
 
+// The limits of common profile databases, per profile.
+const (
+	maxSamples = 16_000  // exclusive
+	maxBytes   = 4 << 20 // uncompressed
+)
+
+// others bounds the number of samples that Top adds to the k boxes that it keeps: a box of others
+// for each of the four kinds, and the idle time.
+const others = 5
+
+// limit folds a graph until its profile is small enough, and returns notes on what it did. It first
+// folds the boxes of each window, then drops the windows.
+func limit(g *bottle.Graph) (*bottle.Graph, []string) {
+	if newGraphBuilder(g, Options{}).reserve(g) {
+		return g, nil
+	}
+	graphs := max(1, len(g.Windows))
+	most := len(g.Boxes)
+	for _, w := range g.Windows {
+		most = max(most, len(w.Boxes))
+	}
+	for k := min(most-1, (maxSamples-1)/graphs-others); k > 0; k /= 2 {
+		folded := g.Top(k)
+		if !newGraphBuilder(folded, Options{}).reserve(folded) {
+			continue // too many bytes
+		}
+		where := ""
+		if len(g.Windows) > 0 {
+			where = " of each window"
+		}
+		return folded, []string{fmt.Sprintf("folded: only the %d boxes with the largest shares%s are kept; the others are added up as \"N others\"", k, where)}
+	}
+	whole := *g
+	whole.Windows = nil
+	folded, notes := limit(&whole) // one box always fits, because names are bounded
+	return folded, append([]string{fmt.Sprintf("folded: %d windows are too many for one profile; this is the whole", len(g.Windows))}, notes...)
+}
+
 // build returns the profile of a graph that is within the limits.
 func build(g *bottle.Graph, opt Options) *profile.Profile {
-	share, running := "share", "running"
-	if g.Offered {
-		share, running = "offered_share", "offered_running"
-	}
-	b := &graphBuilder{builder: newBuilder(opt, g.Wall, share, [2]string{share, "nanoseconds"}, [2]string{running, "nanoseconds"}), grouped: g.GroupBy}
+	b := newGraphBuilder(g, opt)
 	b.p.Comments = comments(g)
 	for _, window := range g.Windows {
 		b.graph(window, true)
@@ -60,6 +94,40 @@ type graphBuilder struct {
 	*builder
 	grouped string // grouping of the boxes
 	chosen  map[*bottle.Box][]stackSum
+}
+
+func newGraphBuilder(g *bottle.Graph, opt Options) *graphBuilder {
+	share, running := "share", "running"
+	if g.Offered {
+		share, running = "offered_share", "offered_running"
+	}
+	return &graphBuilder{builder: newBuilder(opt, g.Wall, share, [2]string{share, "nanoseconds"}, [2]string{running, "nanoseconds"}), grouped: g.GroupBy}
+}
+
+// reserve reports whether there is room for the graph or its windows without single call stacks, and
+// reserves it: also for [not sampled], and for [others] of two sources.
+func (b *graphBuilder) reserve(g *bottle.Graph) bool {
+	graphs := g.Windows
+	if len(graphs) == 0 {
+		graphs = []*bottle.Graph{g}
+	}
+	for _, g := range graphs {
+		fits := b.fits([]frame{idle})
+		for i := range g.Boxes {
+			box, samples := &g.Boxes[i], 1
+			if len(box.Stacks) > 0 {
+				samples = 4
+			}
+			name := cleanName(box.Group)
+			for range samples {
+				fits = fits && b.fits([]frame{groupFrame(name)}, [2]string{"group", name})
+			}
+		}
+		if !fits {
+			return false
+		}
+	}
+	return true
 }
 
 // stackSum is a sample of a box.
@@ -93,7 +161,7 @@ func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 		if kind != "" { // one of four, except in a hand-made graph
 			kind = cleanName(kind)
 		}
-		root := frame{name: "[group] " + name, aspect: "group"}
+		root := groupFrame(name)
 		if len(b.chosen[box]) == 0 {
 			add([]frame{root}, box.Share, box.Running, label, kind, noSource)
 		}
@@ -103,15 +171,18 @@ func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 	}
 	// Some tools reject a profile without samples.
 	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow {
-		add([]frame{{name: "[idle]", aspect: "idle"}}, g.Idle, 0, "[idle]", "idle", noSource)
+		add([]frame{idle}, g.Idle, 0, "[idle]", "idle", noSource)
 	}
 }
 
 // noSource is the source label of a sample without a call stack if no stacks were requested.
 const noSource = "none"
 
+func groupFrame(name string) frame { return frame{name: "[group] " + name, aspect: "group"} }
+
 // Frames for time without a call stack.
 var (
+	idle        = frame{name: "[idle]", aspect: "idle"}
 	notSampled  = frame{name: "[not sampled]", aspect: "not sampled"}
 	otherStacks = frame{name: "[others]", aspect: "others"}
 )
@@ -134,7 +205,7 @@ func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
 		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Running, x.Running))
 	})
 	b.chosen = map[*bottle.Box][]stackSum{}
-	b.samples, b.bytes = size(g)
+	b.reserve(g)
 	rest, dropped := map[*bottle.Box][]stackSum{}, 0
 	for _, s := range all {
 		sum := stackSum{source: cleanName(string(s.Source)), share: s.Share, running: s.Running, calls: codeFrames(s.Calls)}

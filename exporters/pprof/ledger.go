@@ -124,7 +124,7 @@ func callsOr(s *timeline.Stack, site timeline.Place, group string) []frame {
 	case site.Func != "":
 		calls = []frame{{name: cleanName(site.Func), file: cleanName(site.File), line: site.Line}}
 	case group != "":
-		calls = []frame{{name: "[group] " + cleanName(group), aspect: "group"}}
+		calls = []frame{groupFrame(cleanName(group))}
 	}
 	return calls
 }

@@ -214,7 +214,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{"15,998 boxes fit", graph(15_998, 0, "b"), ""},
 		{"20,000 boxes", graph(20_000, 0, "b"), "only the 15994 boxes with the largest shares are kept"},
-		{"2,000 boxes with names of 10 kB", graph(2_000, 0, strings.Repeat("long", 2500)), "only the 499 boxes"},
+		{"2,000 boxes with names of 10 kB", graph(2_000, 0, strings.Repeat("long", 2500)), "only the 999 boxes"},
 		{"1,000 windows of 30 boxes", with(1000, 30, "b"), "only the 10 boxes with the largest shares of each window are kept"},
 		{"9,000 windows of 3 boxes", with(9000, 3, "b"), "9000 windows are too many for one profile; this is the whole"},
 	} {

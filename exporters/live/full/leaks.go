@@ -49,7 +49,6 @@ func leakProfile(text string, start time.Time) *profile.Profile {
 	p := newWallProfile(start, time.Since(start), "Goroutines that wait for what no goroutine can reach that may still run.")
 	p.SampleType, p.DefaultSampleType = []*profile.ValueType{{Type: "goroutines", Unit: "count"}}, "goroutines"
 	p.PeriodType = &profile.ValueType{Type: "goroutineleak", Unit: "count"}
-	at := newPlaces(p)
 	for line := range strings.Lines(text) {
 		call := strings.FieldsFunc(strings.TrimSpace(line), func(r rune) bool { return r == '\t' })
 		count, _, stack := strings.Cut(line, " @")
@@ -59,7 +58,7 @@ func leakProfile(text string, start time.Time) *profile.Profile {
 			function, _ := cutLast(call[2], "+")
 			file, line := cutLast(call[3], ":")
 			number, _ := strconv.Atoi(line)
-			p.Sample[n-1].Location = append(p.Sample[n-1].Location, at.location(function, file, number))
+			p.Sample[n-1].Location = append(p.Sample[n-1].Location, location(p, function, file, number))
 		}
 	}
 	return p

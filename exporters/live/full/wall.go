@@ -55,19 +55,18 @@ func (o *wallTrace) Transition(t *timeline.Transition) {
 // profile returns the sums, from start on for d, as a profile.
 func (o *wallTrace) profile(start time.Time, d time.Duration) *profile.Profile {
 	p := newWallProfile(start, d, "All intervals of the goroutines of the program in "+format.Duration(d)+", from the execution trace.")
-	at := newPlaces(p)
 	for where, spent := range o.spent {
 		s := &profile.Sample{Value: []int64{spent.count, int64(spent.time)}, Label: map[string][]string{"group": {where.group}, "state": {where.state}}}
 		if where.stack != nil {
 			for _, f := range where.stack.Frames {
-				s.Location = append(s.Location, at.location(f.Func, f.File, f.Line))
+				s.Location = append(s.Location, location(p, f.Func, f.File, f.Line))
 			}
 		} else {
-			s.Location = []*profile.Location{at.location(noCalls, "", 0)}
+			s.Location = []*profile.Location{location(p, noCalls, "", 0)}
 		}
 		p.Sample = append(p.Sample, s)
 	}
-	return p
+	return p.Compact()
 }
 
 // newWallProfile returns a profile without samples.
@@ -84,37 +83,13 @@ func newWallProfile(start time.Time, d time.Duration, comment string) *profile.P
 	}
 }
 
-// places has the locations of a profile.
-type places struct {
-	p         *profile.Profile
-	functions map[[2]string]*profile.Function
-	locations map[place]*profile.Location
-}
-
-// place is a line of a function.
-type place struct {
-	function *profile.Function
-	line     int
-}
-
-func newPlaces(p *profile.Profile) *places {
-	return &places{p, map[[2]string]*profile.Function{}, map[place]*profile.Location{}}
-}
-
-func (a *places) location(name, file string, line int) *profile.Location {
-	function := a.functions[[2]string{name, file}]
-	if function == nil {
-		function = &profile.Function{ID: uint64(len(a.p.Function)) + 1, Name: name, SystemName: name, Filename: file}
-		a.functions[[2]string{name, file}] = function
-		a.p.Function = append(a.p.Function, function)
-	}
-	location := a.locations[place{function, line}]
-	if location == nil {
-		location = &profile.Location{ID: uint64(len(a.p.Location)) + 1, Mapping: a.p.Mapping[0], Line: []profile.Line{{Function: function, Line: int64(line)}}}
-		a.locations[place{function, line}] = location
-		a.p.Location = append(a.p.Location, location)
-	}
-	return location
+// location adds a location to a profile. [profile.Profile.Compact] joins equal ones.
+func location(p *profile.Profile, name, file string, line int) *profile.Location {
+	f := &profile.Function{ID: uint64(len(p.Function)) + 1, Name: name, SystemName: name, Filename: file}
+	p.Function = append(p.Function, f)
+	l := &profile.Location{ID: f.ID, Mapping: p.Mapping[0], Line: []profile.Line{{Function: f, Line: int64(line)}}}
+	p.Location = append(p.Location, l)
+	return l
 }
 
 // text writes the average number of goroutines of each group in the time d, and where they were.
