@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
@@ -24,12 +25,12 @@ type placedBox struct {
 
 // place stacks the boxes of a chart from the bottom of a plot. The idle time fills the rest; its
 // rectangle has no width. A group that the whole graph does not have is omitted.
-func (m *model) place(p plot, c chart) (boxes []placedBox, idle rect) {
+func (m *model) place(p plot, c oneGraph) (boxes []placedBox, idle rect) {
 	sum := 0.0
 	g := c.graph
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
-		e := m.byKey[keyOf(b)]
+		e := m.byKey[chart.KeyOf(b)]
 		if e == nil {
 			continue
 		}
@@ -40,7 +41,7 @@ func (m *model) place(p plot, c chart) (boxes []placedBox, idle rect) {
 		}
 		r.fill = rgb(e.fill)
 		r.border = r.h >= 3 // a border would hide a thinner box
-		boxes = append(boxes, placedBox{b, e, c.necks[keyOf(b)], r})
+		boxes = append(boxes, placedBox{b, e, c.necks[chart.KeyOf(b)], r})
 		sum = top
 	}
 	top := max(sum+float64(max(0, g.Idle)), sum)
@@ -49,7 +50,7 @@ func (m *model) place(p plot, c chart) (boxes []placedBox, idle rect) {
 
 // boxes draws the boxes of a chart, with labels of the given size in those with enough room, and its
 // idle time.
-func (m *model) boxes(p plot, c chart, label, capWidth float64) (out []shape) {
+func (m *model) boxes(p plot, c oneGraph, label, capWidth float64) (out []shape) {
 	boxes, idle := m.place(p, c)
 	for _, b := range boxes {
 		one := b.draw(c.graph)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -64,7 +65,7 @@ func newRowModel(names []string, graphs []*bottle.Graph, opt Options) (*model, e
 		return nil, err
 	}
 	m.runs = true
-	m.whole.necks = map[key]bool{} // the neck of the sum may be the neck of none
+	m.whole.necks = map[chart.Key]bool{} // the neck of the sum may be the neck of none
 	for i := range m.charts {
 		m.charts[i].name = label(names[i])
 		maps.Copy(m.whole.necks, m.charts[i].necks)

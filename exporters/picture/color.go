@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 )
 
 // hex returns the color 0xRRGGBB.
@@ -56,32 +57,8 @@ var kindNames = []struct {
 	{bottle.Tracer, "tracer, bottleneck itself"},
 }
 
-// colorer hands out the colors of lists in turn.
-type colorer struct{ given map[*color.RGBA]int }
-
-// next returns the next color of a list. After the last color, a list starts again.
-func (c *colorer) next(list []color.RGBA) color.RGBA {
-	if c.given == nil {
-		c.given = map[*color.RGBA]int{}
-	}
-	n := c.given[&list[0]]
-	c.given[&list[0]] = n + 1
-	return list[n%len(list)]
-}
-
-// kindColors returns the colors of boxes of a kind.
-func kindColors(kind bottle.Kind, neck bool) []color.RGBA {
-	switch {
-	case kind == bottle.GC:
-		return gcColors
-	case kind == bottle.Runtime:
-		return runtimeColors
-	case kind == bottle.Tracer:
-		return tracerColors
-	case neck:
-		return warmColors
-	}
-	return coolColors
+func palette() *chart.Palette[color.RGBA] {
+	return &chart.Palette[color.RGBA]{Cool: coolColors, Warm: warmColors, GC: gcColors, Runtime: runtimeColors, Tracer: tracerColors}
 }
 
 // labelColor returns the color of text on a box: black or white, whichever contrasts more with both

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -401,7 +402,7 @@ func TestManyGroupsAreFolded(t *testing.T) {
 	m := mustModel(t, g, Options{Top: 5})
 	for _, w := range m.graphs() {
 		for i := range w.Boxes {
-			if m.byKey[keyOf(&w.Boxes[i])] == nil {
+			if m.byKey[chart.KeyOf(&w.Boxes[i])] == nil {
 				t.Errorf("%s has no color", w.Boxes[i].Group)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -82,7 +83,7 @@ func (m *model) newTable(reasons bool) *table {
 	if m.runs {
 		t.header = m.runHeader()
 	}
-	add := func(r row, in func(chart) time.Duration, numbers ...string) {
+	add := func(r row, in func(oneGraph) time.Duration, numbers ...string) {
 		if m.runs {
 			numbers = m.inRuns(in)
 		}
@@ -90,7 +91,7 @@ func (m *model) newTable(reasons bool) *table {
 		t.rows = append(t.rows, r)
 	}
 	if g.Idle > 0 {
-		add(row{title: "idle: no goroutine ran", swatch: idleSwatch, name: "idle", bold: m.whole.necks[key{}], fill: ink}, func(c chart) time.Duration { return c.graph.Idle },
+		add(row{title: "idle: no goroutine ran", swatch: idleSwatch, name: "idle", bold: m.whole.necks[chart.Key{}], fill: ink}, func(c oneGraph) time.Duration { return c.graph.Idle },
 			format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), format.Percent(g.IdleLost, g.Capacity), "", "")
 	}
 	var running time.Duration
@@ -101,12 +102,12 @@ func (m *model) newTable(reasons bool) *table {
 		if t.words {
 			numbers = append(numbers, blockedBy(b))
 		}
-		add(row{title: tooltip(b, g, e.neck), swatch: e.swatchAt, name: e.label, bold: e.neck, fill: ink}, func(c chart) time.Duration { return c.share(keyOf(b)) }, numbers...)
+		add(row{title: tooltip(b, g, e.neck), swatch: e.swatchAt, name: e.label, bold: e.neck, fill: ink}, func(c oneGraph) time.Duration { return c.share(chart.KeyOf(b)) }, numbers...)
 	}
 	if len(t.rows) > 18 {
 		t.rowHeight = 20
 	}
-	add(row{name: "all", fill: muted, rule: grid, space: 5}, func(c chart) time.Duration { return c.graph.Wall },
+	add(row{name: "all", fill: muted, rule: grid, space: 5}, func(c oneGraph) time.Duration { return c.graph.Wall },
 		format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Percent(g.Lost(), g.Capacity), format.Parallelism(g.MeanParallelism()), format.Duration(running))
 	t.notes = m.legendNotes()
 	t.measure()
@@ -127,7 +128,7 @@ func (m *model) runHeader() []cell {
 }
 
 // inRuns returns a time in each run and, of two runs, the change.
-func (m *model) inRuns(of func(chart) time.Duration) (out []string) {
+func (m *model) inRuns(of func(oneGraph) time.Duration) (out []string) {
 	for _, c := range m.charts {
 		s := "–" // the group is not in the run
 		if of(c) > 0 {
@@ -146,9 +147,9 @@ func (m *model) inRuns(of func(chart) time.Duration) (out []string) {
 }
 
 // share returns the share of a group, 0 if it is not in the chart.
-func (c chart) share(k key) time.Duration {
+func (c oneGraph) share(k chart.Key) time.Duration {
 	for i := range c.graph.Boxes {
-		if b := &c.graph.Boxes[i]; keyOf(b) == k {
+		if b := &c.graph.Boxes[i]; chart.KeyOf(b) == k {
 			return b.Share
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -16,30 +17,24 @@ import (
 // folded to a distinguishable number, each with one color in all charts.
 type model struct {
 	opt    Options
-	whole  chart
-	charts []chart // the windows or the runs, side by side; none for a single graph
-	runs   bool    // whether the charts are runs
-	count  int     // original number of charts
-	merged int     // windows per chart; 1 unless there were too many
+	whole  oneGraph
+	charts []oneGraph // the windows or the runs, side by side; none for a single graph
+	runs   bool       // whether the charts are runs
+	count  int        // original number of charts
+	merged int        // windows per chart; 1 unless there were too many
 	// entries are the groups in the order in which the boxes of the whole graph are stacked, from
 	// the bottom.
 	entries []*entry
-	byKey   map[key]*entry
-	folded  map[key]bool // groups that others were folded into
-	never   int          // number of groups that never ran
+	byKey   map[chart.Key]*entry
+	folded  map[chart.Key]bool // groups that others were folded into
+	never   int                // number of groups that never ran
 }
 
-// chart is one of the graphs of a picture.
-type chart struct {
+// oneGraph is one of the graphs of a picture.
+type oneGraph struct {
 	graph *bottle.Graph
-	name  string       // of a run
-	necks map[key]bool // the neck before folding, which would change it; idle time is the zero key
-}
-
-// key identifies a group in all charts.
-type key struct {
-	group string
-	kind  bottle.Kind
+	name  string             // of a run
+	necks map[chart.Key]bool // the neck before folding, which would change it; idle time is the zero key
 }
 
 // entry is a group with its style.
@@ -56,7 +51,7 @@ type entry struct {
 const maxCharts = 48
 
 func newModel(whole *bottle.Graph, parts []*bottle.Graph, opt Options) (*model, error) {
-	m := &model{opt: opt, folded: map[key]bool{}}
+	m := &model{opt: opt, folded: map[chart.Key]bool{}}
 	m.whole, m.never = newChart(whole)
 	parts = slices.DeleteFunc(slices.Clone(parts), func(g *bottle.Graph) bool { return g == nil })
 	m.count, m.merged = len(parts), max(1, (len(parts)+maxCharts-1)/maxCharts)
@@ -87,11 +82,11 @@ func newModel(whole *bottle.Graph, parts []*bottle.Graph, opt Options) (*model, 
 	return m, nil
 }
 
-func newChart(g *bottle.Graph) (c chart, never int) {
+func newChart(g *bottle.Graph) (c oneGraph, never int) {
 	out := *g
 	out.Windows = nil
 	out.Boxes, never = ran(g.Boxes)
-	return chart{graph: &out, necks: neckOf(&out)}, never
+	return oneGraph{graph: &out, necks: chart.Neck(&out)}, never
 }
 
 // graphs returns the graphs that are drawn.
@@ -115,8 +110,6 @@ func visible(g *bottle.Graph) (n int) {
 	}
 	return max(1, min(most, n))
 }
-
-func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
 
 // mostParallelism exceeds that of any program. A graph with more is invalid, but drawn.
 const mostParallelism = 9999999
@@ -149,16 +142,16 @@ func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 // and in the whole graph.
 func (m *model) fold(top int) error {
 	whole := m.whole.graph
-	before, kept, others := map[key]bool{}, map[key]bool{}, map[bottle.Kind]string{}
+	before, kept, others := map[chart.Key]bool{}, map[chart.Key]bool{}, map[bottle.Kind]string{}
 	for i := range whole.Boxes {
-		before[keyOf(&whole.Boxes[i])] = true
+		before[chart.KeyOf(&whole.Boxes[i])] = true
 	}
 	whole.Boxes = whole.Top(top).Boxes
 	for i := range whole.Boxes {
-		k := keyOf(&whole.Boxes[i])
+		k := chart.KeyOf(&whole.Boxes[i])
 		kept[k] = true
 		if !before[k] {
-			others[k.kind] = k.group
+			others[k.Kind] = k.Group
 			m.folded[k] = true
 		}
 	}
@@ -167,7 +160,7 @@ func (m *model) fold(top int) error {
 		g.Boxes = slices.Clone(g.Boxes)
 		for j := range g.Boxes {
 			b := &g.Boxes[j]
-			if group, some := others[b.Kind]; some && !kept[keyOf(b)] {
+			if group, some := others[b.Kind]; some && !kept[chart.KeyOf(b)] {
 				b.Group = group
 			}
 		}
@@ -184,58 +177,38 @@ func (m *model) fold(top int) error {
 // addEntries gives the groups their names and colors.
 func (m *model) addEntries() {
 	whole := m.whole.graph
-	m.entries, m.byKey = nil, map[key]*entry{}
+	m.entries, m.byKey = nil, map[chart.Key]*entry{}
 	names := make([]string, len(whole.Boxes))
 	for i := range whole.Boxes {
 		names[i] = whole.Boxes[i].Group
 	}
-	if byFunction(whole) {
-		names = format.Funcs(names)
-	}
+	names = chart.Names(whole, names)
 	for i := range whole.Boxes {
 		b := whole.Boxes[i]
-		e := &entry{box: b, label: label(names[i]), neck: m.whole.necks[keyOf(&b)]}
+		e := &entry{box: b, label: label(names[i]), neck: m.whole.necks[chart.KeyOf(&b)]}
 		m.entries = append(m.entries, e)
-		m.byKey[keyOf(&b)] = e
+		m.byKey[chart.KeyOf(&b)] = e
 	}
 	m.addColors()
-}
-
-// neckOf returns the groups of a graph's neck; idle time is the zero key.
-func neckOf(g *bottle.Graph) map[key]bool {
-	boxes, idle := g.Neck()
-	out := map[key]bool{}
-	if idle {
-		out[key{}] = true
-	}
-	for _, b := range boxes {
-		out[keyOf(b)] = true
-	}
-	return out
-}
-
-// byFunction reports whether groups are functions.
-func byFunction(g *bottle.Graph) bool {
-	return slices.Contains([]string{"", "function", "creator", "goroutine"}, g.GroupBy)
 }
 
 // addColors gives each group its colors. The tallest boxes of the neck and of the collector get the
 // strongest ones; the wide boxes get theirs in stacking order, so that neighbors differ.
 func (m *model) addColors() {
-	var colors colorer
+	colors := palette()
 	byShare := slices.Clone(m.entries)
 	slices.SortStableFunc(byShare, func(a, b *entry) int { return cmp.Compare(b.box.Share, a.box.Share) })
 	for _, e := range byShare {
 		if e.neck || e.box.Kind != bottle.Application {
-			e.fill = colors.next(kindColors(e.box.Kind, e.neck))
+			e.fill = colors.Of(e.box.Kind, e.neck)
 		}
 	}
 	for _, e := range m.entries {
 		switch {
-		case e.box.Kind == bottle.Application && m.folded[keyOf(&e.box)]:
+		case e.box.Kind == bottle.Application && m.folded[chart.KeyOf(&e.box)]:
 			e.fill = othersColor
 		case !e.neck && e.box.Kind == bottle.Application:
-			e.fill = colors.next(kindColors(e.box.Kind, e.neck))
+			e.fill = colors.Of(e.box.Kind, e.neck)
 		}
 		e.hatch = e.fill
 		if kindHatch[e.box.Kind] != 0 {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -41,13 +42,8 @@ type stackModel struct {
 
 // stackPart is one part of all bars.
 type stackPart struct {
-	name   string
-	values []float64 // by stack
-	fill   color.RGBA
-	bold   bool
-	// what is the component, for a what-if; −1 for the speed-up, the remainder and combined
-	// components
-	what int
+	chart.Part
+	fill color.RGBA
 }
 
 // familyColors returns the colors of the components of a family: warm ones for waiting, as in the
@@ -64,79 +60,25 @@ func familyColors(f speedup.Family) []color.RGBA {
 	return coolColors[2:]
 }
 
-// Colors of parts that are not components.
-var (
-	remainderColor = coolColors[1]
-	smallColor     = othersColor
-)
-
 // seen is the part of a bar's height below which a component is combined with others.
 const seen = 0.01
 
 func newStackModel(stacks []*speedup.Stack, opt Options) *stackModel {
 	m := &stackModel{opt: opt, stacks: stacks}
-	m.parts = append(m.parts, m.part("speed-up", coolColors[0], func(s *speedup.Stack) float64 { return s.Speedup }))
-	m.parts[0].bold = true
-	if slices.ContainsFunc(stacks, func(s *speedup.Stack) bool { return s.Estimate }) {
-		m.parts[0].name = "speed-up (at most)"
-	}
-	var colors colorer
-	var small []stackPart
-	for _, c := range speedup.Delimiters() {
-		p := m.part(c.Words(), smallColor, func(s *speedup.Stack) float64 { return s.Components[c] })
-		p.what = int(c)
+	colors := palette()
+	for _, p := range chart.Parts(stacks, seen) {
+		fill := othersColor
 		switch {
-		case m.visible(p):
-			p.fill = colors.next(familyColors(c.Family()))
-			m.parts = append(m.parts, p)
-		case p.any():
-			small = append(small, p)
+		case p.Speedup:
+			fill = coolColors[0]
+		case p.Remainder:
+			fill = coolColors[1]
+		case !p.Small:
+			fill = colors.Next(familyColors(p.Component.Family()))
 		}
-	}
-	m.parts = append(m.parts, together(small)...)
-	if rest := m.part("remainder", remainderColor, func(s *speedup.Stack) float64 { return s.Remainder }); rest.any() {
-		m.parts = append(m.parts, rest)
+		m.parts = append(m.parts, stackPart{p, fill})
 	}
 	return m
-}
-
-// together combines parts into one, unless there is only one.
-func together(small []stackPart) []stackPart {
-	if len(small) < 2 {
-		return small
-	}
-	sum := stackPart{name: format.Count(len(small)) + " small components", values: make([]float64, len(small[0].values)), fill: smallColor, what: -1}
-	for _, p := range small {
-		for i, v := range p.values {
-			sum.values[i] += v
-		}
-	}
-	return []stackPart{sum}
-}
-
-func (m *stackModel) part(name string, fill color.RGBA, of func(*speedup.Stack) float64) stackPart {
-	p := stackPart{name: name, fill: fill, what: -1}
-	for _, s := range m.stacks {
-		v := of(s)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			v = 0
-		}
-		p.values = append(p.values, v)
-	}
-	return p
-}
-
-func (p *stackPart) any() bool {
-	return slices.ContainsFunc(p.values, func(v float64) bool { return v != 0 })
-}
-
-func (m *stackModel) visible(p stackPart) bool {
-	for i, v := range p.values {
-		if math.Abs(v) >= seen*float64(max(1, m.stacks[i].N)) {
-			return true
-		}
-	}
-	return false
 }
 
 // span returns how far the bars extend from zero, up and down.
@@ -144,8 +86,8 @@ func (m *stackModel) span() (up, down float64) {
 	for i, s := range m.stacks {
 		u, d := 0.0, 0.0
 		for _, p := range m.parts {
-			u += max(0, p.values[i])
-			d += max(0, -p.values[i])
+			u += max(0, p.Values[i])
+			d += max(0, -p.Values[i])
 		}
 		up, down = max(up, u, float64(s.N)), max(down, d)
 	}
@@ -174,18 +116,6 @@ func (m *stackModel) widest() *speedup.Stack {
 	return slices.MaxFunc(m.stacks, func(a, b *speedup.Stack) int { return a.N - b.N })
 }
 
-// warnings returns the warnings of all stacks without duplicates.
-func (m *stackModel) warnings() (out []string) {
-	for _, s := range m.stacks {
-		for _, w := range s.Warnings {
-			if !slices.Contains(out, w) {
-				out = append(out, w)
-			}
-		}
-	}
-	return out
-}
-
 // describe describes the picture in words.
 func (m *stackModel) describe() string {
 	var b strings.Builder
@@ -193,8 +123,8 @@ func (m *stackModel) describe() string {
 	for i, s := range m.stacks {
 		b.WriteString(" " + barLabel(s) + ":")
 		for _, p := range m.parts {
-			if v := p.values[i]; v != 0 {
-				b.WriteString(" " + p.name + " " + format.Parallelism(v) + ",")
+			if v := p.Values[i]; v != 0 {
+				b.WriteString(" " + p.Name + " " + format.Parallelism(v) + ",")
 			}
 		}
 	}
@@ -228,7 +158,7 @@ func (m *stackModel) draw() *Drawing {
 	d.add(m.chart(&p)...)
 	table, _ := legend.draw(p.x+p.w+gap, p.y-4+0.7*legend.rowHeight, width-margin)
 	d.add(table...)
-	notes := warningNotes(m.warnings())
+	notes := warningNotes(chart.Warnings(m.stacks))
 	if next := format.Clean(m.widest().Next); next != "" {
 		notes = append([]string{next}, notes...)
 	}
@@ -280,7 +210,7 @@ func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 	out := &group{title: barLabel(s) + ": " + s.Sentence()}
 	up, down := 0.0, 0.0
 	for _, part := range m.parts {
-		v := part.values[i]
+		v := part.Values[i]
 		if v == 0 {
 			continue
 		}
@@ -292,8 +222,8 @@ func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 			up += v
 		}
 		r := rect{x: x, y: p.py(to), w: w, h: p.py(from) - p.py(to), fill: rgb(part.fill), border: true}
-		g := &group{title: part.name + ": " + format.Parallelism(v), shapes: []shape{r}}
-		if faster := part.without(s); faster > 0 {
+		g := &group{title: part.Name + ": " + format.Parallelism(v), shapes: []shape{r}}
+		if faster := part.Without(s); faster > 0 {
 			g.title += "; without it, " + format.Parallelism(faster) + " times faster"
 		}
 		stroke := part.fill
@@ -302,8 +232,8 @@ func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 			g.shapes = append(g.shapes, hatch(r, 1, rgb(stroke)))
 		}
 		size := labelSize
-		if t := valueText(v); r.h >= 15 && room(t, size, part.bold) <= w {
-			g.shapes = append(g.shapes, text{x: x + w/2, y: r.y + r.h/2 + 0.35*size, s: t, size: size, bold: part.bold, anchor: middle, fill: rgb(labelColor(part.fill, stroke))})
+		if t := valueText(v); r.h >= 15 && room(t, size, part.Speedup) <= w {
+			g.shapes = append(g.shapes, text{x: x + w/2, y: r.y + r.h/2 + 0.35*size, s: t, size: size, bold: part.Speedup, anchor: middle, fill: rgb(labelColor(part.fill, stroke))})
 		}
 		out.shapes = append(out.shapes, g)
 	}
@@ -318,17 +248,6 @@ func valueText(v float64) string {
 		digits = 1
 	}
 	return strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", minus, 1)
-}
-
-// without returns the speed-up of a stack if a part were zero; 0 if that is not known.
-func (p stackPart) without(s *speedup.Stack) float64 {
-	if p.what < 0 {
-		return 0
-	}
-	if v := s.WhatIf(speedup.Component(p.what)); !math.IsInf(v, 0) {
-		return v
-	}
-	return 0
 }
 
 // mostColumns is the maximum number of columns of numbers; with more bars, the legend has none.
@@ -357,13 +276,13 @@ func (m *stackModel) legend() *table {
 	}
 	for i := len(m.parts) - 1; i >= 0; i-- {
 		p := m.parts[i]
-		r := row{swatch: p.swatch, name: shorten(p.name, tableSize, p.bold, 220), bold: p.bold, fill: ink}
+		r := row{swatch: p.swatch, name: shorten(p.Name, tableSize, p.Speedup, 220), bold: p.Speedup, fill: ink}
 		for j := range shown {
-			r.cells = append(r.cells, cell{valueText(p.values[j]), p.bold})
+			r.cells = append(r.cells, cell{valueText(p.Values[j]), p.Speedup})
 		}
 		if single {
-			r.cells = append(r.cells, cell{bold: p.bold})
-			if faster := p.without(m.stacks[0]); faster > 0 && p.values[0] > 0 {
+			r.cells = append(r.cells, cell{bold: p.Speedup})
+			if faster := p.Without(m.stacks[0]); faster > 0 && p.Values[0] > 0 {
 				r.cells[len(r.cells)-1].s = valueText(faster)
 			}
 		}
@@ -379,7 +298,7 @@ func (m *stackModel) legend() *table {
 func (p stackPart) swatch(x, baseline float64) []shape {
 	r := swatchRect(x, baseline)
 	r.fill, r.border = rgb(p.fill), true
-	if slices.ContainsFunc(p.values, func(v float64) bool { return v < 0 }) {
+	if slices.ContainsFunc(p.Values, func(v float64) bool { return v < 0 }) {
 		return []shape{r, hatch(r, 1, rgb(hatchColor(p.fill)))}
 	}
 	return []shape{r}

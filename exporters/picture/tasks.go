@@ -106,28 +106,21 @@ func newTasksModel(p *granularity.Profile, opt Options) *tasksModel {
 	return m
 }
 
-// addUp adds up classes: their distributions, and their numbers of tasks over time.
+// addUp adds up classes: their distributions, and their numbers of tasks in progress over time.
 func addUp(rest []granularity.Class) granularity.Class {
-	sum := granularity.Class{}
-	series := map[int64]*granularity.Bin{}
+	sum, bins := granularity.Class{}, []granularity.Bin(nil)
 	for i := range rest {
-		c := &rest[i]
-		sum.Add(c)
-		for _, b := range c.Series {
-			s := series[b.At]
-			if s == nil {
-				s = &granularity.Bin{At: b.At}
-				series[b.At] = s
-			}
-			s.Ended += b.Ended
-			s.Busy += b.Busy
-			s.Active = max(s.Active, b.Active)
+		sum.Add(&rest[i])
+		bins = append(bins, rest[i].Series...)
+	}
+	order.Stable(bins, func(a, b granularity.Bin) int { return cmp.Compare(a.At, b.At) })
+	for _, b := range bins {
+		if n := len(sum.Series); n > 0 && sum.Series[n-1].At == b.At {
+			sum.Series[n-1].Busy += b.Busy
+		} else {
+			sum.Series = append(sum.Series, b)
 		}
 	}
-	for _, b := range series {
-		sum.Series = append(sum.Series, *b)
-	}
-	order.Stable(sum.Series, func(a, b granularity.Bin) int { return cmp.Compare(a.At, b.At) })
 	return sum
 }
 

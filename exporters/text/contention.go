@@ -29,8 +29,8 @@ type ContentionOptions struct {
 	Rates bool
 }
 
-// DefaultAspects are the default levels of the tree: owner, lock and waiter.
-var DefaultAspects = []string{contention.ByOwnerFunc, contention.ByLock, contention.ByWaiterFunc}
+// defaultAspects are the default levels of the tree: owner, lock and waiter.
+var defaultAspects = []string{contention.ByOwnerFunc, contention.ByLock, contention.ByWaiterFunc}
 
 var errNoContention = errors.New("text: no contention profile")
 
@@ -41,17 +41,18 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	if p == nil {
 		return errNoContention
 	}
-	opt.Options = opt.withDefaults()
+	var st style
+	opt.Options, st = opt.withDefaults()
 	costs, idle := p, (*contention.Profile)(nil)
 	if len(opt.By) == 0 {
-		opt.By = DefaultAspects
+		opt.By = defaultAspects
 		costs, idle = split(p)
 	}
 	tree, err := p.Aggregate(opt.By...)
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
 	}
-	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.HasReady(), style: opt.style()}
+	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.HasReady(), style: st}
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.trees(idle), m.locks())
@@ -162,26 +163,89 @@ func (m *contentionModel) kinds() string {
 	return m.paragraph("", "By kind: "+strings.Join(parts, ", ")+".")
 }
 
-// treeLine is a node of the tree, or the sum of the nodes omitted below one.
-type treeLine struct {
-	numbers   []string // blocked or waited, part of the whole, ready, contentions, owner activity
+// contentionLine is a line of the tree or of the table of locks: a node, or the sum of those that
+// are omitted.
+type contentionLine struct {
+	*contention.Tree
+	several   bool // locks
 	name      string
 	attribute string
-	depth     int
-	stack     bool // the left end matters most
+	stack     bool // the left end of the name matters most
 }
 
-// cells returns the known numbers of a line: ready time and owner activity may be unknown.
-func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
-	cells := []string{waited, percent}
-	if m.ready {
-		cells = append(cells, ready)
+// numbers returns the known columns of numbers of the tree, or of the table of locks.
+func (m *contentionModel) numbers(lines []contentionLine, locks bool) (table []*columnText) {
+	add := func(heading string, known bool, cell func(l *contentionLine) string) {
+		if !known {
+			return
+		}
+		c := newColumns(heading)[0]
+		c.left = false
+		for i := range lines {
+			c.add(cell(&lines[i]))
+		}
+		table = append(table, c)
 	}
-	cells = append(cells, count)
-	if m.showsDid() {
-		cells = append(cells, did[:]...)
+	afterwards := func(l *contentionLine) bool { return !locks && l.Waited == 0 && l.Ready > 0 }
+	single := func(of func(l *contentionLine) (string, bool)) func(l *contentionLine) string {
+		return func(l *contentionLine) string {
+			s, known := of(l)
+			switch {
+			case l.several:
+				return ""
+			case !known:
+				return format.Unknown
+			}
+			return s
+		}
 	}
-	return cells
+	add(m.heading(), true, func(l *contentionLine) string { return unless(afterwards(l), format.Duration(l.Waited)) })
+	add("%", true, func(l *contentionLine) string { return unless(afterwards(l), m.percent(l.Waited)) })
+	add("ready", m.ready, func(l *contentionLine) string {
+		if locks && l.Parks == 0 { // of wrapped locks, it is not known what was after the wait
+			return format.Unknown
+		}
+		return unless(!locks && l.Ready == 0, format.Duration(l.Ready))
+	})
+	add("idle%", m.ready && locks, func(l *contentionLine) string {
+		if l.Parks == 0 {
+			return format.Unknown
+		}
+		return unless(l.Ready == 0, format.Percent(l.ReadyIdle, l.Ready))
+	})
+	add("contentions", true, func(l *contentionLine) string { // without any, there is no owner
+		return unless(!locks && l.Contentions == 0, format.Count(l.Contentions))
+	})
+	add("parks", m.ready && locks, func(l *contentionLine) string { return format.Count(l.Parks) })
+	add("longest", locks, func(l *contentionLine) string { return format.Duration(l.Lock.Longest) })
+	add("at once", locks, single(func(l *contentionLine) (string, bool) { return strconv.Itoa(l.Lock.Waiters), l.Lock.Waiters > 0 }))
+	add("held%", locks, single(func(l *contentionLine) (string, bool) {
+		return format.Percent(l.Lock.Contended, m.p.Duration), l.Lock.Contended > 0 && m.p.Duration > 0
+	}))
+	for _, did := range []struct {
+		heading string
+		of      func(*contention.Wait) time.Duration
+	}{
+		{"run%", func(w *contention.Wait) time.Duration { return w.Running }},
+		{"ready%", func(w *contention.Wait) time.Duration { return w.Runnable }},
+		{"block%", (*contention.Wait).BlockedTotal},
+	} {
+		add(did.heading, m.showsDid() || locks && m.known(), func(l *contentionLine) string {
+			if l.Blamed > 0 && l.Unknown() >= l.Blamed {
+				return format.Unknown
+			}
+			return unless(l.Blamed <= 0, format.Percent(did.of(&l.Wait), l.Blamed))
+		})
+	}
+	return table
+}
+
+// unless returns s, or "" if it has no meaning.
+func unless(meaningless bool, s string) string {
+	if meaningless {
+		return ""
+	}
+	return s
 }
 
 // showsDid reports whether the tree has the columns of owner activity: if there is room beside
@@ -235,17 +299,12 @@ func (m *contentionModel) trees(idle *contention.Profile) string {
 
 // treeText formats a tree, one line per node, below the names of the aspects.
 func (m *contentionModel) treeText(tree *contention.Tree) string {
-	short := shortNames(m.tree)
-	var lines []treeLine
-	m.addLines(&lines, tree, 0, short, m.least(tree.Waited))
-	table := newColumns(m.cells(m.heading(), "%", "ready", "contentions", didHeadings)...)
-	table[0].left = false
+	var lines []contentionLine
+	m.addLines(&lines, tree, 0, shortNames(m.tree), m.least(tree.Waited))
+	table := m.numbers(lines, false)
 	name := &columnText{left: true}
 	used := 0
-	for i, c := range table {
-		for _, l := range lines {
-			c.add(l.numbers[i])
-		}
+	for _, c := range table {
 		used += c.width + 2
 	}
 	var b strings.Builder
@@ -256,7 +315,7 @@ func (m *contentionModel) treeText(tree *contention.Tree) string {
 	}
 	name.add(by)
 	for _, l := range lines {
-		name.add(spaces(2*l.depth) + l.name)
+		name.add(l.name)
 	}
 	name.width = max(minName, m.opt.Width-used)
 	name.paint = func(i int, cell string) string {
@@ -292,20 +351,20 @@ func countsTwice(t *contention.Tree) bool {
 	return sum > t.Contentions
 }
 
-func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string, least time.Duration) {
+func (m *contentionModel) addLines(out *[]contentionLine, t *contention.Tree, depth int, short map[string]string, least time.Duration) {
 	shown, left := m.worthShowing(t, least)
 	for _, c := range shown {
-		l := m.line(c, depth)
+		l := contentionLine{Tree: c, stack: isStack(c.Aspect)}
 		name := c.Key
-		if l.stack = isStack(c.Aspect); l.stack {
+		if l.stack {
 			name = shortStack(name, short)
 		} else if s, ok := short[name]; ok {
 			name = s
 		}
-		if l.name = clean(name); strings.TrimSpace(l.name) == "" {
-			l.name = "(none)"
+		if name = clean(name); strings.TrimSpace(name) == "" {
+			name = "(none)"
 		}
-		if depth == 0 {
+		if l.name = spaces(2*depth) + name; depth == 0 {
 			l.attribute = bold
 		}
 		*out = append(*out, l)
@@ -316,24 +375,8 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 		rest.Add(c)
 	}
 	if len(left) > 0 {
-		l := m.line(&rest, depth)
-		l.name, l.attribute = fmt.Sprintf("(%s more)", format.Count(len(left))), dim
-		*out = append(*out, l)
+		*out = append(*out, contentionLine{Tree: &rest, name: fmt.Sprintf("%s(%s more)", spaces(2*depth), format.Count(len(left))), attribute: dim})
 	}
-}
-
-func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
-	count := ""
-	if t.Contentions > 0 { // otherwise there is no owner
-		count = format.Count(t.Contentions)
-	}
-	waited, percent, ready := format.Duration(t.Waited), m.percent(t.Waited), ""
-	if t.Ready > 0 {
-		if ready = format.Duration(t.Ready); t.Waited == 0 {
-			waited, percent = "", ""
-		}
-	}
-	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(&t.Wait)), depth: depth}
 }
 
 // least returns the shortest time that has its own line below a line with the given wait time.
@@ -457,65 +500,6 @@ func cutFrame(frame string) (function, place string) {
 	return frame, ""
 }
 
-// lockLine is a line of the table of locks: a lock, or several.
-type lockLine struct {
-	*contention.Tree
-	several bool
-}
-
-// lockColumns returns the columns that are known, except for the name of the lock.
-func (m *contentionModel) lockColumns(lines []lockLine) (table []*columnText) {
-	add := func(heading string, known bool, cell func(l *lockLine) string) {
-		if !known {
-			return
-		}
-		c := newColumns(heading)[0]
-		c.left = false
-		for i := range lines {
-			c.add(cell(&lines[i]))
-		}
-		table = append(table, c)
-	}
-	// of wrapped locks, it is not known what was after the wait
-	ready := func(of func(l *lockLine) string) func(l *lockLine) string {
-		return func(l *lockLine) string {
-			if l.Parks == 0 {
-				return format.Unknown
-			}
-			return of(l)
-		}
-	}
-	single := func(known func(l *lockLine) bool, of func(l *lockLine) string) func(l *lockLine) string {
-		return func(l *lockLine) string {
-			switch {
-			case l.several:
-				return ""
-			case !known(l):
-				return format.Unknown
-			}
-			return of(l)
-		}
-	}
-	add(m.heading(), true, func(l *lockLine) string { return format.Duration(l.Waited) })
-	add("%", true, func(l *lockLine) string { return m.percent(l.Waited) })
-	add("ready", m.ready, ready(func(l *lockLine) string { return format.Duration(l.Ready) }))
-	add("idle%", m.ready, ready(func(l *lockLine) string {
-		if l.Ready == 0 {
-			return ""
-		}
-		return format.Percent(l.ReadyIdle, l.Ready)
-	}))
-	add("contentions", true, func(l *lockLine) string { return format.Count(l.Contentions) })
-	add("parks", m.ready, func(l *lockLine) string { return format.Count(l.Parks) })
-	add("longest", true, func(l *lockLine) string { return format.Duration(l.Lock.Longest) })
-	add("at once", true, single(func(l *lockLine) bool { return l.Lock.Waiters > 0 }, func(l *lockLine) string { return strconv.Itoa(l.Lock.Waiters) }))
-	add("held%", true, single(func(l *lockLine) bool { return l.Lock.Contended > 0 && m.p.Duration > 0 }, func(l *lockLine) string { return format.Percent(l.Lock.Contended, m.p.Duration) }))
-	for i, heading := range didHeadings {
-		add(heading, m.known(), func(l *lockLine) string { return m.did(&l.Wait)[i] })
-	}
-	return table
-}
-
 // locks writes the table of the locks with the longest waits.
 func (m *contentionModel) locks() string {
 	rows := m.p.LockTable()
@@ -543,20 +527,19 @@ func (m *contentionModel) locks() string {
 	}
 	rows = append(worth, more...)
 	names := lockNames(rows)[:shown]
-	var lines []lockLine
-	for _, r := range rows[:shown] {
-		lines = append(lines, lockLine{Tree: r})
+	var lines []contentionLine
+	for i, r := range rows[:shown] {
+		lines = append(lines, contentionLine{Tree: r, name: names[i]})
 	}
 	if shown < len(rows) {
-		rest := lockLine{&contention.Tree{Wait: contention.Wait{Lock: &contention.Lock{}}}, true}
+		rest := contentionLine{Tree: &contention.Tree{Wait: contention.Wait{Lock: &contention.Lock{}}}, several: true, name: "(" + format.Plural(len(rows)-shown, "more lock", "more locks") + ")"}
 		for _, r := range rows[shown:] {
 			rest.Add(r)
 			rest.Lock.Longest = max(rest.Lock.Longest, r.Lock.Longest)
 		}
 		lines = append(lines, rest)
-		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
 	}
-	return m.lockLines(lines, names)
+	return m.lockLines(lines)
 }
 
 // lockNames names locks as the tree does, and adds numbers to equal names.
@@ -583,17 +566,17 @@ const leastLockName = 24
 
 // lockLines formats the table, numbers first as in the tree. Columns that do not fit beside the
 // names follow in a second table of the same locks.
-func (m *contentionModel) lockLines(lines []lockLine, names []string) string {
+func (m *contentionModel) lockLines(lines []contentionLine) string {
 	var b strings.Builder
-	table := m.lockColumns(lines)
+	table := m.numbers(lines, true)
 	for from, to := 0, 0; from < len(table); from = to {
 		used := 0
 		for ; to < len(table) && (to == from || used+table[to].width+2+leastLockName <= m.opt.Width); to++ {
 			used += table[to].width + 2
 		}
 		lock := newColumns("lock")[0]
-		for _, name := range names {
-			lock.add(clean(name))
+		for i := range lines {
+			lock.add(clean(lines[i].name))
 		}
 		lock.width = max(minName, m.opt.Width-used)
 		writeColumns(&b, append(slices.Clone(table[from:to]), lock), m.style)
@@ -610,25 +593,7 @@ func (m *contentionModel) lockLines(lines []lockLine, names []string) string {
 	return b.String()
 }
 
-// didHeadings are the columns of owner activity during waits, if some of it is known.
-var didHeadings = [3]string{"run%", "ready%", "block%"}
-
 const didLegend = "run%, ready%, block%: part of the blamed time in which the owner ran, was ready to run, was itself blocked."
-
-// did returns the columns for what owners did.
-func (m *contentionModel) did(w *contention.Wait) [3]string {
-	var out [3]string
-	if w.Blamed <= 0 {
-		return out
-	}
-	if w.Unknown() >= w.Blamed {
-		return [3]string{format.Unknown, format.Unknown, format.Unknown}
-	}
-	for i, d := range []time.Duration{w.Running, w.Runnable, w.BlockedTotal()} {
-		out[i] = format.Percent(d, w.Blamed)
-	}
-	return out
-}
 
 // known reports whether any owner activity is known.
 func (m *contentionModel) known() bool { return m.tree.Unknown() < m.tree.Blamed }

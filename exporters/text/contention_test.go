@@ -354,13 +354,13 @@ func TestForkJoinAndIdleWaitsComeLast(t *testing.T) {
 	first, second := split(p)
 	var sum time.Duration
 	for _, part := range []*contention.Profile{first, second} {
-		tree, err := part.Aggregate(DefaultAspects...)
+		tree, err := part.Aggregate(defaultAspects...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum += tree.Waited
 	}
-	if whole, _ := p.Aggregate(DefaultAspects...); sum != whole.Waited || len(first.Pairs)+len(second.Pairs) != len(p.Pairs) {
+	if whole, _ := p.Aggregate(defaultAspects...); sum != whole.Waited || len(first.Pairs)+len(second.Pairs) != len(p.Pairs) {
 		t.Errorf("the parts sum to %v of %v", sum, whole.Waited)
 	}
 	if same, none := split(first); same != first || none != nil {

@@ -18,8 +18,7 @@ import (
 // thousandth of the sum are only counted. The error is that of w.
 func WriteDiff[T any](w io.Writer, before, after *T, totals []result.Column[T], warnings []string, opt Options, tables ...*result.Table) error {
 	whole := []*result.Table{result.New(totals, []T{*before}, 0), result.New(totals, []T{*after}, 0)}
-	opt = opt.withDefaults()
-	st := opt.style()
+	opt, st := opt.withDefaults()
 	var b strings.Builder
 	writeTotals(&b, []string{"before", "after"}, whole, st)
 	for _, t := range tables {
@@ -82,8 +81,7 @@ func writeTotals(b *strings.Builder, names []string, whole []*result.Table, st s
 // WriteRow writes several bottle graphs side by side: the totals, then the share of each group in
 // each of them. The error is that of w.
 func WriteRow(w io.Writer, names []string, graphs []*bottle.Graph, opt Options) error {
-	opt = opt.withDefaults()
-	st := opt.style()
+	opt, st := opt.withDefaults()
 	var b strings.Builder
 	var short, warnings []string
 	var whole []*result.Table
@@ -111,8 +109,7 @@ func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error
 	if before == nil && after == nil {
 		return nil
 	}
-	opt = opt.withDefaults()
-	st := opt.style()
+	opt, st := opt.withDefaults()
 	const column = len("before: ")
 	var b strings.Builder
 	for i, v := range []*verdict.Verdict{before, after} {

@@ -16,8 +16,7 @@ import (
 // columns that did not fit. It omits empty columns, then columns on the right that do not fit; rows
 // that look the same without them are added up. The error is that of w.
 func WriteTable(w io.Writer, t *result.Table, opt Options) error {
-	opt = opt.withDefaults()
-	st := opt.style()
+	opt, st := opt.withDefaults()
 	var b strings.Builder
 	if t.Title != "" {
 		b.WriteString(st.paint(bold, fit(clean(t.Title), opt.Width)) + "\n\n")

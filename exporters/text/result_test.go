@@ -30,8 +30,8 @@ func textOf(t *testing.T, table *result.Table, opt Options) string {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(b.String(), "\n") {
-		if columns(line) > opt.withDefaults().Width && !opt.Color {
-			t.Errorf("line %d is wider than %d: %q", i+1, opt.withDefaults().Width, line)
+		if opt, _ := opt.withDefaults(); columns(line) > opt.Width && !opt.Color {
+			t.Errorf("line %d is wider than %d: %q", i+1, opt.Width, line)
 		}
 	}
 	return b.String()

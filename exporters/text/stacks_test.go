@@ -29,9 +29,9 @@ func TestStacks(t *testing.T) {
 
 workers                 2  without it
 remainder            0.12              ██▌
+2 small components   0.00
 network             -0.25              ------
 mutex                0.88        2.22  ██████████████████
-2 small components   0.00
 speed-up             1.25              █████████████████████████▋
 
 Workers: main.work, 2 goroutines. Parts are in units of the speed-up; they sum
@@ -43,9 +43,9 @@ Warning: a �[31mhostile warning
 
 workers                 2   four
 remainder            0.12   0.50
+2 small components   0.00   0.00
 network             -0.25   0.00
 mutex                0.88   2.00
-2 small components   0.00   0.00
 speed-up (at most)   1.25   1.50
 
 Workers: main.work, 4 goroutines. Parts are in units of the speed-up; they sum to N.

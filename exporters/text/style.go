@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -36,24 +36,8 @@ var (
 	othersColor   = "38;5;109"
 )
 
-// palette hands out the colors of each list in turn.
-type palette map[string]int
-
-func (p palette) pick(kind bottle.Kind, neck bool) string {
-	list := coolColors
-	switch {
-	case kind == bottle.GC:
-		list = gcColors
-	case kind == bottle.Runtime:
-		list = runtimeColors
-	case kind == bottle.Tracer:
-		list = tracerColors
-	case neck:
-		list = warmColors
-	}
-	n := p[list[0]]
-	p[list[0]]++
-	return list[n%len(list)]
+func palette() *chart.Palette[string] {
+	return &chart.Palette[string]{Cool: coolColors, Warm: warmColors, GC: gcColors, Runtime: runtimeColors, Tracer: tracerColors}
 }
 
 // warnings formats each warning as a separate paragraph.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -110,7 +111,7 @@ func newTable(m *model) *tableText {
 	}
 	g := m.graph
 	if g.Idle > 0 {
-		idle := row{neck: m.necks[key{}]}
+		idle := row{neck: m.necks[chart.Key{}]}
 		line(&bottle.Box{Share: g.Idle, Lost: g.IdleLost}, "idle", t.mark("", idle.neck), idle.attribute(), func(c *boxColumn) bool { return c.idle })
 	}
 	sum := bottle.Box{Share: g.Wall, Lost: g.Lost(), Parallelism: g.MeanParallelism(), Waiting: map[string]time.Duration{}}

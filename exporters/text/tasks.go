@@ -21,8 +21,8 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt Options) error {
 	if p == nil {
 		return errors.New("text: no profile of tasks")
 	}
-	opt = opt.withDefaults()
-	t := &tasksText{p: p, opt: opt, style: opt.style()}
+	opt, st := opt.withDefaults()
+	t := &tasksText{p: p, opt: opt, style: st}
 	t.choose()
 	t.headline()
 	t.table()

@@ -39,6 +39,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -63,8 +64,7 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	if g == nil {
 		return errors.New("text: no graph")
 	}
-	opt = opt.withDefaults()
-	st := opt.style()
+	opt, st := opt.withDefaults()
 	m := newModel(g, opt.Top, st)
 	var sections []string
 	for _, s := range []string{
@@ -84,15 +84,14 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	return emit(w, strings.Join(sections, "\n"))
 }
 
-func (opt Options) withDefaults() Options {
+// withDefaults returns the options with a valid width, and the style of the text.
+func (opt Options) withDefaults() (Options, style) {
 	if opt.Width == 0 {
 		opt.Width = 100
 	}
 	opt.Width = min(240, max(48, opt.Width))
-	return opt
+	return opt, style{color: opt.Color}
 }
-
-func (opt *Options) style() style { return style{color: opt.Color} }
 
 // emit writes a text.
 func emit(w io.Writer, s string) error {
@@ -161,10 +160,10 @@ func (st style) paintLines(attribute, s string) string {
 // model holds the boxes that are left after folding, each with a safe, short name and a color.
 type model struct {
 	style style
-	graph *bottle.Graph // as passed in, for sums and the neck
-	rows  []row         // bottom of the stack first, as in the graph
-	necks map[key]bool  // idle time is the zero key
-	names map[key]string
+	graph *bottle.Graph      // as passed in, for sums and the neck
+	rows  []row              // bottom of the stack first, as in the graph
+	necks map[chart.Key]bool // see chart.Neck
+	names map[chart.Key]string
 	never []string // names of groups that never ran
 }
 
@@ -184,14 +183,9 @@ func (r *row) attribute() string {
 	return ""
 }
 
-type key struct {
-	group string
-	kind  bottle.Kind
-}
-
 // newModel folds the graph to its top boxes and names them.
 func newModel(g *bottle.Graph, top int, st style) *model {
-	m := &model{style: st, graph: g, necks: necks(g), names: map[key]string{}}
+	m := &model{style: st, graph: g, necks: chart.Neck(g), names: map[chart.Key]string{}}
 	ran := *g
 	ran.Boxes, ran.Windows = nil, nil
 	for _, b := range g.Boxes {
@@ -212,33 +206,20 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 	if top > 0 && len(ran.Boxes) > top+1 { // a line for "1 other" would be no shorter
 		shown = ran.Top(top)
 	}
-	colors := palette{}
+	colors := palette()
 	for _, b := range shown.Boxes {
-		r := row{box: b, neck: m.necks[key{b.Group, b.Kind}]}
+		r := row{box: b, neck: m.necks[chart.KeyOf(&b)]}
 		var single bool
-		if r.name, single = m.names[key{b.Group, b.Kind}]; !single {
+		if r.name, single = m.names[chart.KeyOf(&b)]; !single {
 			r.name = clean(b.Group) // "12 others"
 		}
 		r.color = othersColor
 		if single || b.Kind != bottle.Application {
-			r.color = colors.pick(b.Kind, r.neck)
+			r.color = colors.Of(b.Kind, r.neck)
 		}
 		m.rows = append(m.rows, r)
 	}
 	return m
-}
-
-// necks returns the groups of the neck.
-func necks(g *bottle.Graph) map[key]bool {
-	boxes, idle := g.Neck()
-	out := map[key]bool{}
-	if idle {
-		out[key{}] = true
-	}
-	for _, b := range boxes {
-		out[key{b.Group, b.Kind}] = true
-	}
-	return out
 }
 
 // worthALine returns the default number of boxes with their own line. Every trace has a dozen boxes
@@ -255,25 +236,22 @@ func worthALine(g *bottle.Graph) int {
 
 // addNames names each group, also of the windows. Functions are short while they stay distinct.
 func (m *model) addNames() {
-	var keys []key
+	var keys []chart.Key
 	var names []string
 	for _, g := range append([]*bottle.Graph{m.graph}, m.graph.Windows...) {
 		if g == nil {
 			continue
 		}
 		for i := range g.Boxes {
-			k := key{g.Boxes[i].Group, g.Boxes[i].Kind}
+			k := chart.KeyOf(&g.Boxes[i])
 			if _, known := m.names[k]; !known {
 				m.names[k] = ""
 				keys = append(keys, k)
-				names = append(names, k.group)
+				names = append(names, k.Group)
 			}
 		}
 	}
-	switch m.graph.GroupBy {
-	case "", "function", "creator", "goroutine":
-		names = format.Funcs(names)
-	}
+	names = chart.Names(m.graph, names)
 	for i, k := range keys {
 		if name := strings.TrimSpace(clean(names[i])); name != "" {
 			m.names[k] = name
@@ -284,7 +262,7 @@ func (m *model) addNames() {
 }
 
 // name returns the name of a box of the graph or of one of its windows.
-func (m *model) name(b *bottle.Box) string { return m.names[key{b.Group, b.Kind}] }
+func (m *model) name(b *bottle.Box) string { return m.names[chart.KeyOf(b)] }
 
 // parallelism formats a number of goroutines.
 func parallelism(p float64) string {

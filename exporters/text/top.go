@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -111,10 +112,10 @@ func WriteTop(w io.Writer, v *TopView, opt Options) error {
 	if v == nil {
 		return errors.New("text: no view")
 	}
-	opt = opt.withDefaults()
-	t := &topFrame{v: v, top: opt.Top, width: opt.Width, st: opt.style()}
+	opt, st := opt.withDefaults()
+	t := &topFrame{v: v, top: opt.Top, width: opt.Width, st: st}
 	if v.Graph != nil {
-		t.m = &model{graph: v.Graph, necks: necks(v.Graph), names: map[key]string{}}
+		t.m = &model{graph: v.Graph, necks: chart.Neck(v.Graph), names: map[chart.Key]string{}}
 		t.m.addNames()
 	}
 	lines := t.head()
@@ -253,18 +254,18 @@ func (t *topFrame) keys() string {
 
 // table returns all groups, sorted.
 func (t *topFrame) table() *result.Table {
-	was := map[key]time.Duration{}
+	was := map[chart.Key]time.Duration{}
 	before := t.v.Before
 	if before != nil {
 		for i := range before.Boxes {
 			b := &before.Boxes[i]
-			was[key{b.Group, b.Kind}] += b.Share
+			was[chart.KeyOf(b)] += b.Share
 		}
 	}
 	var rows []topRow
 	for i := range t.v.Graph.Boxes {
 		b := &t.v.Graph.Boxes[i]
-		k := key{b.Group, b.Kind}
+		k := chart.KeyOf(b)
 		mark := "  "
 		if t.m.necks[k] {
 			mark = "* "

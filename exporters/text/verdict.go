@@ -44,9 +44,8 @@ var capacityStyles = map[string]capacityStyle{
 // Verdict writes what limits a program: a bar of the use of the capacity, and the findings. It has
 // at most 30 lines of 80 columns. The error is that of w.
 func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
-	opt = opt.withDefaults()
+	opt, st := opt.withDefaults()
 	width := min(opt.Width, 80)
-	st := opt.style()
 	var b strings.Builder
 	b.WriteString(wrap(clean(v.Head())+":", width, 0) + "\n")
 	b.WriteString(capacityBar(v, st, width))
@@ -245,8 +244,7 @@ func markdown(s string) string {
 
 // Explanation writes a finding and its evidence; see [Evidence].
 func Explanation(w io.Writer, e *diagnose.Evidence, opt Options) error {
-	opt = opt.withDefaults()
-	st := opt.style()
+	opt, st := opt.withDefaults()
 	if err := emit(w, finding(&e.Finding, e.Number, st, min(opt.Width, 80), true)[1:]+"\n"); err != nil {
 		return err
 	}
@@ -257,13 +255,12 @@ func Explanation(w io.Writer, e *diagnose.Evidence, opt Options) error {
 // is the maximum number of rows and of call stacks of each sort; 0 means 10 rows and 3 call stacks,
 // a negative value all. No line has more than 80 columns. The error is that of w.
 func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
-	opt = opt.withDefaults()
+	opt, st := opt.withDefaults()
 	opt.Width = min(opt.Width, 80)
 	rows, chains := opt.Top, opt.Top
 	if opt.Top == 0 {
 		rows, chains = 10, 3
 	}
-	st := opt.style()
 	var b strings.Builder
 	if len(e.Rows) == 0 && len(e.Finding.Rows) == 0 {
 		b.WriteString(wrap("No rows of the ledger are behind it: it follows from the whole recording.", opt.Width, 0) + "\n")

@@ -165,8 +165,8 @@ func (p *phase) when() string {
 // Phases writes what limits a program over time, from the verdicts on the windows of a graph. It
 // writes nothing if there are none. The error is that of w.
 func Phases(w io.Writer, g *bottle.Graph, opt Options) error {
-	st := opt.style()
-	return emit(w, phasesText(g, st, min(opt.withDefaults().Width, 80)))
+	opt, st := opt.withDefaults()
+	return emit(w, phasesText(g, st, min(opt.Width, 80)))
 }
 
 func phasesText(g *bottle.Graph, st style, width int) string {

@@ -1,6 +1,6 @@
 // The data: one JSON object in the page, compressed. It has the results in the form in which they are saved.
 
-const D = await new Response(new Blob([Uint8Array.from(atob(byID("data").textContent), c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"))).json().catch(failed);
+const D = await Promise.resolve().then(() => new Response(new Blob([Uint8Array.from(atob(byID("data").textContent), c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"))).json()).catch(failed);
 const numbers = new Map(D.groups.map((g, i) => [g.kind + " " + g.name, i]));
 
 // addNumbers adds the number of its group to each box. A goroutine's box is named "main.work #12": id is its number, 0 for several.

@@ -1,0 +1,161 @@
+// Package chart has what the charts of packages text and picture have in common: the neck, the names
+// and the colors of the groups of a bottle graph, and the parts of speedup stacks.
+package chart
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// Key identifies a group in several graphs. The zero Key is the idle time.
+type Key struct {
+	Group string
+	Kind  bottle.Kind
+}
+
+// KeyOf returns the key of a box.
+func KeyOf(b *bottle.Box) Key { return Key{b.Group, b.Kind} }
+
+// Neck returns the neck of a graph.
+func Neck(g *bottle.Graph) map[Key]bool {
+	boxes, idle := g.Neck()
+	out := map[Key]bool{}
+	if idle {
+		out[Key{}] = true
+	}
+	for _, b := range boxes {
+		out[KeyOf(b)] = true
+	}
+	return out
+}
+
+// Names returns the groups of a graph by their short names, while these are distinct.
+func Names(g *bottle.Graph, groups []string) []string {
+	switch g.GroupBy {
+	case "", "function", "creator", "goroutine":
+		return format.Funcs(groups)
+	}
+	return groups
+}
+
+// Palette hands out the colors of lists in turn: warm ones to the neck.
+type Palette[Color any] struct {
+	Cool, Warm, GC, Runtime, Tracer []Color
+	given                           map[*Color]int
+}
+
+// Next returns the next color of a list. After the last color, a list starts again.
+func (p *Palette[Color]) Next(list []Color) Color {
+	if p.given == nil {
+		p.given = map[*Color]int{}
+	}
+	n := p.given[&list[0]]
+	p.given[&list[0]] = n + 1
+	return list[n%len(list)]
+}
+
+// Of returns the next color for a group.
+func (p *Palette[Color]) Of(kind bottle.Kind, neck bool) Color {
+	switch {
+	case kind == bottle.GC:
+		return p.Next(p.GC)
+	case kind == bottle.Runtime:
+		return p.Next(p.Runtime)
+	case kind == bottle.Tracer:
+		return p.Next(p.Tracer)
+	case neck:
+		return p.Next(p.Warm)
+	}
+	return p.Next(p.Cool)
+}
+
+// Part is a part of speedup stacks.
+type Part struct {
+	Name      string
+	Values    []float64 // by stack
+	Component speedup.Component
+	// What distinguishes the speed-up, the remainder, and small components that are added up.
+	Speedup, Remainder, Small bool
+}
+
+// Parts returns the parts of stacks from the bottom: the speed-up, the components of at least least
+// of N in one of the stacks, the smaller ones together, and the remainder.
+func Parts(stacks []*speedup.Stack, least float64) (parts []Part) {
+	part := func(name string, of func(*speedup.Stack) float64) Part {
+		p := Part{Name: name}
+		for _, s := range stacks {
+			v := of(s)
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				v = 0
+			}
+			p.Values = append(p.Values, v)
+		}
+		return p
+	}
+	speed := part("speed-up", func(s *speedup.Stack) float64 { return s.Speedup })
+	if slices.ContainsFunc(stacks, func(s *speedup.Stack) bool { return s.Estimate }) {
+		speed.Name = "speed-up (at most)"
+	}
+	speed.Speedup = true
+	parts = append(parts, speed)
+	var small []Part
+	for _, c := range speedup.Delimiters() {
+		p := part(c.Words(), func(s *speedup.Stack) float64 { return s.Components[c] })
+		p.Component = c
+		switch {
+		case p.exceeds(stacks, least):
+			parts = append(parts, p)
+		case p.exceeds(stacks, 0):
+			small = append(small, p)
+		}
+	}
+	if len(small) > 1 { // otherwise it takes no more room
+		sum := Part{Name: format.Plural(len(small), "small component", "small components"), Values: make([]float64, len(stacks)), Small: true}
+		for _, p := range small {
+			for i, v := range p.Values {
+				sum.Values[i] += v
+			}
+		}
+		small = []Part{sum}
+	}
+	parts = append(parts, small...)
+	rest := part("remainder", func(s *speedup.Stack) float64 { return s.Remainder })
+	if rest.Remainder = true; rest.exceeds(stacks, 0) {
+		parts = append(parts, rest)
+	}
+	return parts
+}
+
+// exceeds reports whether the part is more than some part of N in one of the stacks.
+func (p *Part) exceeds(stacks []*speedup.Stack, least float64) bool {
+	for i, v := range p.Values {
+		if math.Abs(v) > least*float64(max(1, stacks[i].N)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Without returns the speed-up of a stack if the part were zero; 0 if that is not known.
+func (p *Part) Without(s *speedup.Stack) float64 {
+	if v := s.WhatIf(p.Component); !p.Speedup && !p.Remainder && !p.Small && !math.IsInf(v, 0) {
+		return v
+	}
+	return 0
+}
+
+// Warnings returns the warnings of stacks without duplicates.
+func Warnings(stacks []*speedup.Stack) (out []string) {
+	for _, s := range stacks {
+		for _, w := range s.Warnings {
+			if !slices.Contains(out, w) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
