@@ -161,12 +161,8 @@ func (a *account) putAside(w *wait) {
 	a.deferred = append(a.deferred, *w)
 }
 
-// retry settles the deferred waits whose owners have become known.
-func (a *account) retry() { a.retryDeferred(false) }
-
-// retryDeferred is settleDeferred for callers that do not hold a.mu. It returns the number of waits
-// left.
-func (a *account) retryDeferred(final bool) (left int) {
+// retry is settleDeferred for callers that do not hold a.mu. It returns the number of waits left.
+func (a *account) retry(final bool) (left int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settleDeferred(final)
@@ -343,11 +339,12 @@ func (a *account) pairOf(c *waitCell, k pairKey) *pairCell {
 	return latest.pair
 }
 
-// OtherLocks is the name of the entry for all locks beyond Options.MaxLocks.
-const OtherLocks = "[other locks]"
-
-// otherLocksID is larger than the IDs of locks, and an exact integer in JavaScript, too.
-const otherLocksID = 1<<53 - 1
+// The name and the ID of the entry for all locks beyond Options.MaxLocks, or beyond those that
+// [Profile.Top] keeps. The ID is larger than those of locks, and an exact integer in JavaScript.
+const (
+	otherLocks   = "[other locks]"
+	otherLocksID = 1<<53 - 1
+)
 
 // SeveralLocks is the name of an entry of Profile.Locks that combines several locks which a trace
 // does not distinguish.

@@ -251,6 +251,7 @@ type release struct {
 	own      wait
 	exit     *exit
 	chunk    *chunk
+	number   uint64 // of the exit
 	forward  *forward
 	inWait   bool // the lock is released in Cond.Wait
 }
@@ -320,7 +321,7 @@ func (st *state) exit(r *release) {
 	e.arrivals = st.arrivals.Load()
 	e.g = callstack.Goid()
 	e.released = r.released
-	st.publish()
+	r.number = st.publish()
 }
 
 // extend adds the hold to the last exit, if that was by the same owner and nothing has happened

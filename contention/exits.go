@@ -63,7 +63,7 @@ type forward struct {
 func (f *forward) resolve(chain *callstack.Chain) {
 	f.chain.Store(chain)
 	if a := f.wanted.Load(); a != nil {
-		a.retry()
+		a.retry(false)
 	}
 }
 
@@ -128,8 +128,8 @@ func (h *history) next() (*exit, *chunk) {
 	return e, c
 }
 
-// publish makes the exit that next returned the last one.
-func (h *history) publish() { h.seq.Add(1) }
+// publish makes the exit that next returned the last one, and returns its number.
+func (h *history) publish() uint64 { return h.seq.Add(1) }
 
 // grow returns an empty chunk that starts at exit k: the oldest one if no waiter needs it, else a
 // new one, or nil if there are too many.
@@ -164,7 +164,7 @@ func (e *exit) complete(c *chunk, chain *callstack.Chain) {
 	a := e.wanted.Load()
 	c.done.Add(1) // from here on e may be reused for another exit
 	if a != nil {
-		a.retry()
+		a.retry(false)
 	}
 }
 

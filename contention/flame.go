@@ -32,8 +32,8 @@ func CheckView(name string) error {
 	return fmt.Errorf("contention: unknown view %q: want owner, waiter, joined or root", name)
 }
 
-// HeldByKey stands between the lock and the owner's calls in the joined view.
-const HeldByKey = "[held by]"
+// heldByKey stands between the lock and the owner's calls in the joined view.
+const heldByKey = "[held by]"
 
 // Title returns the name of the lock, or its class. Locks of the same class without names have the
 // same title.
@@ -82,7 +82,7 @@ func (p *Profile) Samples(view string) iter.Seq2[[]Frame, Wait] {
 				case JoinedView:
 					slices.Reverse(stack)
 					if owned {
-						stack = slices.Insert(stack, 0, notCode(HeldByKey, "held by"))
+						stack = slices.Insert(stack, 0, notCode(heldByKey, "held by"))
 					}
 					stack = append(append(calls(part.Waiter.Stack), notCode("[lock] "+part.Lock.Title(), "lock")), stack...)
 				}

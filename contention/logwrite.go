@@ -36,15 +36,11 @@ func (s *session) goid() uint64 {
 
 // logExit logs that the caller has released a lock: the trace has its goroutine and call chain.
 func (s *session) logExit(r *release) {
-	for i := range r.chunk.exits {
-		if &r.chunk.exits[i] == r.exit {
-			b := append(make([]byte, 0, 64), waitlog.Version+" x"...)
-			lock, number := r.st.info.id, r.chunk.first+uint64(i)
-			b = waitlog.AppendNumber(waitlog.AppendNumber(waitlog.AppendNumber(b, uint64(now())), lock), number)
-			rtrace.Log(context.Background(), waitlog.Category, string(b))
-			return
-		}
+	b := append(make([]byte, 0, 64), waitlog.Version+" x"...)
+	for _, v := range [...]uint64{uint64(now()), r.st.info.id, r.number} {
+		b = waitlog.AppendNumber(b, v)
 	}
+	rtrace.Log(context.Background(), waitlog.Category, string(b))
 }
 
 // logWait prepares the messages about a wait that has been settled. The caller holds a.mu.

@@ -363,7 +363,7 @@ func TestLocksAreNamedByTheirTypeNotTheUnlocker(t *testing.T) {
 		i := slices.Index(text, "[lock] "+pkgPath+"cache")
 		if i < 1 || text[i-1] != pkgPath+"(*cache).get" {
 			t.Errorf("the picture shows %q", text)
-		} else if text[i+1] == HeldByKey {
+		} else if text[i+1] == heldByKey {
 			seen = seen || text[i+2] == pkgPath+"otherUnlocks"
 		}
 	}
@@ -441,7 +441,7 @@ func TestBoundedMemory(t *testing.T) {
 	waitFor(t, "the last wait to be settled", func() bool { return Snapshot().InFlight == 0 })
 	p := Snapshot()
 	checkConservation(t, p)
-	if len(p.Locks) != 3 || p.Dropped.Locks != 3 || p.Locks[2].Name != OtherLocks {
+	if len(p.Locks) != 3 || p.Dropped.Locks != 3 || p.Locks[2].Name != otherLocks {
 		t.Errorf("%d locks, %d dropped", len(p.Locks), p.Dropped.Locks)
 	}
 	if p.Dropped.Chains == 0 || p.Dropped.Pairs == 0 {

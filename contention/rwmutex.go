@@ -294,7 +294,7 @@ func (t *tracker[L]) readerLeave(r *release) {
 			r.exit.acquired = st.first.Load()
 		}
 		r.exit.released = r.released
-		st.publish()
+		r.number = st.publish()
 	}
 	st.mu.Unlock()
 	r.time()

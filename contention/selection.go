@@ -132,7 +132,7 @@ func (m *matcher) party(p *Party) bool {
 
 // Top returns a copy of the profile that keeps the n rows of Waits with the longest Waited, the n
 // pairs with the most Blamed, and their locks. The others are combined: into a row for each kind
-// with the lock [OtherLocks] and no call chain, and for each row into a pair without the owner's
+// with the lock "[other locks]" and no call chain, and for each row into a pair without the owner's
 // call chain. Thus everything still sums, in memory proportional to n. Top returns p itself if it
 // has at most n of each, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
@@ -142,8 +142,8 @@ func (p *Profile) Top(n int) *Profile {
 	out := *p
 	out.Waits, out.Pairs, out.Locks = nil, nil, nil
 	// The lock and the call chain of combined rows, also of those of an earlier Top.
-	other, rest := &Lock{ID: otherLocksID, Name: OtherLocks}, &Stack{Frames: []Frame{{Func: callstack.Dropped}}}
-	ofOthers := func(l *Lock) bool { return l != nil && l.Name == OtherLocks && l.Class == "" }
+	other, rest := &Lock{ID: otherLocksID, Name: otherLocks}, &Stack{Frames: []Frame{{Func: callstack.Dropped}}}
+	ofOthers := func(l *Lock) bool { return l != nil && l.Name == otherLocks && l.Class == "" }
 	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == callstack.Dropped }
 	used, kept := map[*Lock]bool{}, map[rowKey]*Wait{}
 	var waits, pairs sumRows // combined

@@ -198,7 +198,7 @@ func (s *session) open(info *lockInfo, rw bool) *account {
 	s.left++
 	if s.others == nil {
 		info := &lockInfo{id: otherLocksID}
-		name := OtherLocks
+		name := otherLocks
 		info.name.Store(&name)
 		s.others = s.newAccount(info, rw)
 	}
@@ -265,7 +265,7 @@ func settleAll(accounts []*account) {
 	for wait := 10 * time.Microsecond; ; wait *= 2 {
 		left := 0
 		for _, a := range accounts {
-			left += a.retryDeferred(true)
+			left += a.retry(true)
 		}
 		if left == 0 || wait > 20*time.Millisecond {
 			return
@@ -415,7 +415,7 @@ func (p *Profile) finish() {
 	p.warnSampled(sampled)
 	d := p.Dropped
 	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
-	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
+	p.warnCount(d.Locks, "locks are put together as "+otherLocks+" because there were too many; raise MaxLocks.")
 	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
 	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
 }

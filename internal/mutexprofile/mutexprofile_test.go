@@ -2,6 +2,7 @@ package mutexprofile
 
 import (
 	"bytes"
+	"maps"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // span is the time in which something has happened.
@@ -87,4 +90,22 @@ func charged(t *testing.T, function string) (sum time.Duration) {
 		}
 	}
 	return sum
+}
+
+// TestFirstOfQueueIsWoken: the charges do not depend on the order in which the trace has goroutines
+// that block at almost the same time.
+func TestFirstOfQueueIsWoken(t *testing.T) {
+	for _, starts := range [][2]timeline.Time{{10, 11}, {11, 10}} {
+		w := &wait{lock: "lock"}
+		o := &Observer{parks: []*park{
+			{g: 1, start: starts[0], end: 50, semaphore: "s", wakes: "first", of: w},
+			{g: 2, start: starts[1], end: 70, semaphore: "s", wakes: "second", of: w},
+			{g: 3, start: 12, end: 100, semaphore: "s", wakes: "third", of: w},
+		}}
+		charged, _ := o.Mutex()
+		// 40 and twice the mean of 40 and 38; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again
+		if want := map[string]time.Duration{"first": 118, "second": 30, "third": 60}; !maps.Equal(charged, want) {
+			t.Errorf("blocked at %v: charged %v, want %v", starts, charged, want)
+		}
+	}
 }
