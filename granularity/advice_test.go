@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -75,6 +76,16 @@ func (p program) profile() *Profile {
 	return out
 }
 
+// dealt returns the program with n tasks in one, which are from different places, the largest first.
+func (p program) dealt(n int) program {
+	out := program{procs: p.procs, workers: p.workers, tasks: make([]time.Duration, (len(p.tasks)+n-1)/n)}
+	for i, d := range p.tasks {
+		out.tasks[i%len(out.tasks)] += d
+	}
+	slices.SortFunc(out.tasks, func(a, b time.Duration) int { return int(b - a) })
+	return out
+}
+
 // merged returns the program with n tasks in one.
 func (p program) merged(n int) program {
 	out := program{procs: p.procs, workers: p.workers}
@@ -128,14 +139,25 @@ func (p program) best() time.Duration {
 
 // after returns the program after following the advice on the class of its tasks.
 func (p program) after(c *Class) program {
+	advice := strings.Join(c.Advice, "\n")
+	if strings.Contains(advice, "workers, one for each processor") {
+		p.workers = p.procs
+	}
 	switch c.Diagnosis {
 	case Fine:
+		if strings.Contains(advice, "from different places") {
+			return p.dealt(int(c.Merge))
+		}
 		return p.merged(int(c.Merge))
 	case Coarse:
 		return p.split(p.total() / time.Duration(c.Split))
 	case Straggler:
 		return p.split(slices.Max(p.tasks) / time.Duration(c.Split))
-	case TooFewWorkers, TooManyWorkers:
+	case TooFewWorkers:
+		if c.Split > 0 {
+			return p.split(p.total() / time.Duration(c.Split))
+		}
+	case TooManyWorkers:
 		p.workers = p.procs
 	}
 	return p
@@ -203,6 +225,70 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 		}
 		t.Logf("%s: %s: %v before, %v as advised, %v at best", tt.name, c.Diagnosis, before, took, best)
 	}
+}
+
+// More shapes of work: sizes that depend on their place, so that neighbors are alike and merged tasks
+// as uneven as single ones. Whatever the diagnosis, the advice is near the optimum.
+func TestAdviceOnUnevenWork(t *testing.T) {
+	const us, ms = time.Microsecond, time.Millisecond
+	rng := rand.New(rand.NewPCG(3, 4))
+	for name, tasks := range map[string][]time.Duration{
+		"mandelbrot by pixel": repeat(60*40, func(i int) time.Duration { return time.Duration(3 * mandelbrot(i, 60, 40)) }),
+		"mandelbrot by line": repeat(80, func(i int) (d time.Duration) {
+			for x := range 120 {
+				d += time.Duration(3 * mandelbrot(120*i+x, 120, 80))
+			}
+			return d
+		}),
+		"collatz":                     repeat(4000, func(i int) time.Duration { return time.Duration(2 * collatz(i+1)) }),
+		"a triangle of tiny ones":     repeat(4000, func(i int) time.Duration { return time.Duration(i / 8) }),
+		"a triangle of large ones":    repeat(100, func(i int) time.Duration { return time.Duration(i) * 100 * us }),
+		"shrinking":                   repeat(100, func(i int) time.Duration { return time.Duration(100-i) * 100 * us }),
+		"half of the work in one run": repeat(4000, func(i int) time.Duration { return 100 + 10*us*time.Duration(1-min(1, i/40)) }),
+		"at the end half of the work": repeat(4000, func(i int) time.Duration { return 100 + 10*us*time.Duration(max(0, i-3959)/max(1, i-3959)) }),
+		"a long tail":                 repeat(4000, func(int) time.Duration { return time.Duration(min(1e6, 100*math.Pow(rng.Float64(), -0.8))) }),
+		"halves":                      repeat(18, func(i int) time.Duration { return 64 * ms >> i }),
+		"a hundred tiny ones":         repeat(100, func(int) time.Duration { return 150 }),
+		"small at the limit":          repeat(2000, func(int) time.Duration { return 4 * us }),
+		"three":                       repeat(3, func(int) time.Duration { return 5 * ms }),
+		"seventeen":                   repeat(17, func(int) time.Duration { return 3 * ms }),
+	} {
+		for _, procs := range []int{1, 2, 8} {
+			for _, workers := range slices.Compact([]int{1, procs, 4 * procs}) {
+				p := program{procs, workers, tasks}
+				before, _ := p.run()
+				c := &p.profile().Classes[0]
+				took, _ := p.after(c).run()
+				if c.Diagnosis == Unknown || c.Tasks < manyPerProc*uint64(procs) && p.total() < 20*us {
+					continue // no advice, or too little work
+				}
+				if best := p.best(); float64(took) > 1.15*float64(best) {
+					t.Errorf("%s on %d processors with %d workers: %s: %v before, %v as advised, %v at best: %q, %q", name, procs, workers, c.Diagnosis, before, took, best, c.Reasons, c.Advice)
+				}
+			}
+		}
+	}
+}
+
+// mandelbrot returns the steps for a pixel of a picture of the Mandelbrot set.
+func mandelbrot(i, width, height int) (n int) {
+	c := complex(3*float64(i%width)/float64(width)-2, 2*float64(i/width)/float64(height)-1)
+	for z := c; n < 300 && real(z)*real(z)+imag(z)*imag(z) < 4; n++ {
+		z = z*z + c
+	}
+	return n
+}
+
+// collatz returns the steps from n to 1.
+func collatz(n int) (steps int) {
+	for ; n > 1; steps++ {
+		if n%2 == 1 {
+			n = 3*n + 1
+		} else {
+			n /= 2
+		}
+	}
+	return steps
 }
 
 // A large task that is preempted is known only by its duration. It executed for all of it if the

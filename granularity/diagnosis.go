@@ -361,16 +361,14 @@ func (v *verdict) blocked() bool {
 // fine decides whether the class is fine-grained, or adds a reason why that cannot be decided.
 func (v *verdict) fine() bool {
 	c, procs := v.c, v.p.allProcs()
-	many := c.Tasks >= manyPerProc*procs && c.Tasks >= manyTasks
-	small := v.overhead > 0 && share(v.overhead, v.mean) >= fineOverhead
-	if !many || share(v.most, v.mean) < fineOverhead {
+	if !v.many() || share(v.most, v.mean) < fineOverhead {
 		return false
 	}
 	room := c.Tasks / (fewPerProc * procs) // with this many merged into one, 8 per processor remain
 	if room < 2 || len(c.Reasons) > 0 {
 		return false
 	}
-	if !small {
+	if !v.small() {
 		v.because("%s on %s, three quarters of them execute %s or less", tasks(c.Tasks), processors(procs), duration(v.p75))
 		if v.overhead == 0 {
 			v.because("cannot tell whether %s too small: the overhead of a task is %s", one(c.Tasks, "it is", "they are"), v.p.OverheadOrigin)
@@ -385,7 +383,8 @@ func (v *verdict) fine() bool {
 	// or as many as have the least sum of wake-ups, n·each/procs, and of the wait for the last
 	// of them, total/n.
 	each, total := float64(max(v.most, (1+wakeUp)*v.overhead, leastWakeUp)), v.mean*float64(c.Tasks)
-	remain := min(float64(fewPerProc*procs), max(float64(procs), math.Sqrt(total*float64(procs)/each)))
+	perProc := max(1, math.Floor(math.Sqrt(total/float64(procs)/each))) // one more than a multiple would be late
+	remain := float64(procs) * min(fewPerProc, perProc)
 	merge := uint64(min(math.Ceil(each*(1/targetOverhead-1)/max(v.mean, 1)), float64(c.Tasks)/remain))
 	if merge < 2 {
 		return false
@@ -393,10 +392,36 @@ func (v *verdict) fine() bool {
 	c.Diagnosis, c.Merge = Fine, merge
 	v.because("%s on %s, three quarters of them execute %s or less (p25 %s)", tasks(c.Tasks), processors(procs), duration(v.p75), duration(v.p25))
 	v.because("the overhead of a task, %s (%s), is %s of the cost of an average task of %s", v.overhead, v.p.OverheadOrigin, percent(share(v.overhead, v.mean)), duration(v.mean))
-	v.advise("merge ~%d tasks into one: overhead falls from %s to at most %s of the cost, even if each of them wakes up a thread, and %d tasks remain for %s",
-		merge, percent(share(v.overhead, v.mean)), percent(share(time.Duration(each), v.mean*float64(merge))), c.Tasks/merge, processors(procs))
+	merged := v.mean * float64(merge)
+	v.advise("merge ~%d tasks into one: overhead falls from %s to %s of the cost, or %s if each of them wakes up a thread, and %d tasks remain for %s",
+		merge, percent(share(v.overhead, v.mean)), percent(share(v.overhead, merged)), percent(share(time.Duration(each), merged)), c.Tasks/merge, processors(procs))
+	if v.largest(merge) > total/float64(2*procs) {
+		v.advise("put tasks from different places into each, such as every %d-th, and begin with those that have the largest: otherwise others may wait for them in the end", c.Tasks/merge)
+	}
+	if v.utilization < fullUtilization {
+		v.idleWorkers()
+	}
 	v.where()
 	return true
+}
+
+// many and small report what a fine-grained class is.
+func (v *verdict) many() bool {
+	return v.c.Tasks >= manyPerProc*v.p.allProcs() && v.c.Tasks >= manyTasks
+}
+
+func (v *verdict) small() bool { return v.overhead > 0 && share(v.overhead, v.mean) >= fineOverhead }
+
+// largest returns the time for which the n largest tasks execute.
+func (v *verdict) largest(n uint64) (ns float64) {
+	g := v.p.Granularity(v.c)
+	smaller := g.Count() - min(n, g.Count())
+	for value, count := range g.Buckets() {
+		few := min(count, smaller)
+		smaller -= few
+		ns += v.ns(float64(value)) * float64(count-few)
+	}
+	return ns
 }
 
 // each describes the number of tasks and their average size.
@@ -413,9 +438,7 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
-	// 8 tasks per processor even out the idle time at the end, but none should be so small that
-	// it is overhead.
-	split := uint64(min(float64(fewPerProc*procs), total/(coarseOverheads*float64(v.most))))
+	split := v.pieces(total)
 	if v.p.blockedKnown() && split <= c.Tasks || !v.idled() {
 		return false
 	}
@@ -435,6 +458,12 @@ func (v *verdict) coarse() bool {
 	v.advise("split into at least %d tasks of about %s each, the largest first", split, duration(total/float64(split)))
 	v.where()
 	return true
+}
+
+// pieces returns the number of tasks for work that takes total: 8 per processor even out the idle time
+// at the end, but none should be so small that it is overhead.
+func (v *verdict) pieces(total float64) uint64 {
+	return uint64(min(float64(fewPerProc*v.p.allProcs()), total/(coarseOverheads*float64(v.most))))
 }
 
 // straggler decides whether one task keeps the processors of the others idle.
@@ -495,17 +524,32 @@ func (v *verdict) underWay() float64 {
 
 // tooFewWorkers decides whether tasks wait for workers while processors idle.
 func (v *verdict) tooFewWorkers() bool {
-	c, procs := v.c, v.p.allProcs()
-	workers := uint64(c.Workers)
-	if workers == 0 || workers >= procs || c.Tasks < 2*workers ||
-		!(v.underWay() >= busyWorkers*float64(workers)) || v.mostlyOff() || !v.idled() {
+	if v.mostlyOff() || !v.idleWorkers() {
 		return false
 	}
+	c, procs := v.c, v.p.allProcs()
 	c.Diagnosis = TooFewWorkers
-	v.because("%s have %s on %s, which were %s, and the workers were busy for %.0f %% of the time",
-		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), v.usage(), min(100, 100*v.underWay()/float64(workers)))
-	v.advise("use %d workers, one for each processor: %.2g times faster at most", procs, float64(procs)/float64(workers))
+	total := v.mean * float64(c.Tasks)
+	least := max(v.largest(1), math.Ceil(float64(c.Tasks)/float64(procs))*v.mean)
+	if split := v.pieces(total); c.Tasks < split && least > dominant*total/float64(procs) {
+		c.Split = split
+		v.advise("split them as well, into at least %d tasks of about %s each: %d are too few for %s", split, duration(total/float64(split)), c.Tasks, processors(procs))
+	}
 	v.where()
+	return true
+}
+
+// idleWorkers reports whether processors idle because there are fewer workers, which are busy.
+func (v *verdict) idleWorkers() bool {
+	c, procs := v.c, v.p.allProcs()
+	workers, busy := uint64(c.Workers), v.underWay()/float64(c.Workers)/(1-share(v.overhead, v.mean))
+	if workers == 0 || workers >= procs || c.Tasks < 2*workers || !(busy >= busyWorkers) || !v.idled() {
+		return false
+	}
+	v.because("%s have %s on %s, which were %s, and the workers were busy for %.0f %% of the time",
+		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), v.usage(), min(100, 100*busy))
+	total := v.mean * float64(c.Tasks)
+	v.advise("use %d workers, one for each processor: %.2g times faster at most", procs, total/float64(workers)/max(total/float64(procs), v.largest(1)))
 	return true
 }
 
@@ -514,7 +558,7 @@ func (v *verdict) tooFewWorkers() bool {
 func (v *verdict) tooManyWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
 	if uint64(c.Workers) <= procs || !(v.utilization >= fullUtilization) || !(v.underWay() >= crowded*float64(procs)) || len(c.Reasons) > 0 ||
-		v.mean < float64(v.most) || v.mean*float64(c.Tasks) < 0.5*v.c.ActiveShare*float64(v.p.Wall)*float64(procs) {
+		v.many() && v.small() || v.mean < float64(v.most) || v.mean*float64(c.Tasks) < 0.5*v.c.ActiveShare*float64(v.p.Wall)*float64(procs) {
 		return false
 	}
 	c.Diagnosis = TooManyWorkers

@@ -74,7 +74,7 @@ func TestDiagnosis(t *testing.T) {
 		want Diagnosis
 		text string // in reasons or advice
 	}{
-		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilization: 1}, Fine, "merge ~77 tasks into one"},
+		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilization: 1}, Fine, "merge ~95 tasks into one"},
 		{"100,000 empty tasks", run{procs: 4, tasks: 100000, utilization: 1}, Fine, "100,000 tasks on 4 processors"},
 		{"tiny but few more than the processors need", run{procs: 16, tasks: 200, each: empty, utilization: 1}, OK, ""},
 		{"tiny against their measured overhead", run{procs: 2, tasks: 10000, each: 50 * empty, besides: 10 * empty, utilization: 1}, Unknown, "cannot tell whether they are too small: the process used 2µs a task besides its tasks"},

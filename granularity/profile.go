@@ -79,7 +79,8 @@ type Class struct {
 	Reasons   []string  `json:"reasons"`
 	Advice    []string  `json:"advice"`
 	// Merge is how many tasks to merge into one, for a fine-grained class. Split is the minimum
-	// number of tasks to use instead, for a coarse-grained class. Both are 0 for others.
+	// number of tasks to use instead, for a coarse-grained class, or for few tasks of too few
+	// workers; of a straggler, the number of its pieces. Otherwise they are 0.
 	Merge uint64 `json:"merge,omitempty"`
 	Split uint64 `json:"split,omitempty"`
 
