@@ -68,9 +68,9 @@ func ExamplePause() {
 		replies <- "done"
 	}()
 	granularity.Do(context.Background(), "call", func(context.Context) error {
-		paused := granularity.Pause() // the wait is not part of the task's work
+		resume := granularity.Pause() // the wait is not part of the task's work
 		reply := <-replies
-		paused.Resume()
+		resume()
 		fmt.Println(reply)
 		return nil
 	})

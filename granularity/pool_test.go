@@ -257,8 +257,8 @@ func stateChild() {
 	p := &Pool{Workers: 4, Recorder: rec}
 	for range 100 {
 		p.Submit(func() {
-			paused := Pause()
-			paused.Resume()
+			resume := Pause()
+			resume()
 		})
 	}
 	p.Wait()

@@ -60,7 +60,7 @@ func TestBlockedIsUnknown(t *testing.T) {
 	if err := WriteJSON(&buf, p); err != nil || !strings.Contains(buf.String(), `"blocked_ns":{"p1":null,`) {
 		t.Errorf("%v: %s", err, buf.String())
 	}
-	Do(ctx, "x", func(context.Context) error { Pause().Resume(); return nil })
+	Do(ctx, "x", func(context.Context) error { Pause()(); return nil })
 	if n := classNamed(t, rec.Profile(), "x").BlockedNS.Count(); n != 1 {
 		t.Errorf("%d tasks have a blocked time; want the one that paused", n)
 	}

@@ -24,12 +24,12 @@ import (
 // only the wall time is known, unless it was locked to the thread: see locking.go. In a program with
 // coroutines ([iter.Pull]) no task is locked, because that could end the program.
 //
-// [Pause] takes the goroutine's frames off its stack, and Resume puts them back.
+// [Pause] takes the goroutine's frames off its stack, and resume puts them back.
 
 // frame is one executing task. Only its goroutine accesses it.
 type frame struct {
 	site  *site
-	start cycles.Mark // the clock at the start, or at the last Resume
+	start cycles.Mark // the clock at the start, or at the last resume
 	first int64       // tick at the start of the execution; identifies the execution on its goroutine
 	lock  lockKind    // the goroutine is locked to its thread for the task
 	more  bool        // some field below is not zero, or tasks have been nested in it
@@ -39,7 +39,7 @@ type frame struct {
 	// switches is what cycles.Switches returned when the goroutine was locked.
 	switches int64
 	before   int64 // cycles before the last Pause
-	offCPU   int64 // ticks off the processor before the last Resume
+	offCPU   int64 // ticks off the processor before the last resume
 	nested   int64 // total cycles of directly nested tasks
 	nestOff  int64 // ticks off the processor in directly nested tasks
 	log      *TaskRecord
@@ -399,16 +399,16 @@ type paused struct {
 // Pause stops the measurement of the task that the calling goroutine executes, and of the tasks in
 // which it is nested. Use it around an operation that is known to block:
 //
-//	paused := granularity.Pause()
+//	resume := granularity.Pause()
 //	reply := <-replies
-//	paused.Resume()
+//	resume()
 //
 // Without it, the cycles of tasks that block are known only from a sample of such tasks. A pause
-// costs about 0.15 µs and one allocation. Its time belongs to the task's wall and blocked time.
+// costs about 0.15 µs and two small allocations. Its time belongs to the task's wall and blocked time.
 //
-// The goroutine must call Resume, once, before the paused tasks end and after the tasks begun during
-// the pause. Otherwise they are unmeasured. Outside a task, Pause and its Resume do nothing.
-func Pause() *paused { return shadowOf(cycles.Goroutine()).pause() }
+// The goroutine must call resume, once, before the paused tasks end and after the tasks begun during
+// the pause. Otherwise they are unmeasured. Outside a task, Pause and resume do nothing.
+func Pause() (resume func()) { return shadowOf(cycles.Goroutine()).pause().resume }
 
 // pause takes all frames of the goroutine off its stack.
 //
@@ -425,7 +425,7 @@ func (sh *shadow) pause() *paused {
 	for i := range sh.depth() {
 		f := sh.at(i)
 		var m measurement
-		f.measure(&mark, rec, &m) // Resume also reads the clock, so the rest is as long as an empty task again
+		f.measure(&mark, rec, &m) // resume also reads the clock, so the rest is as long as an empty task again
 		f.before, f.offCPU, f.left, f.turns, f.more = m.total, m.totalOff, m.left, m.turns, true
 		if f.lock != 0 {
 			runtime.UnlockOSThread()
@@ -458,10 +458,10 @@ func (sh *shadow) endPaused(r *Recorder, first int64) {
 	}
 }
 
-// Resume continues the measurement, on the goroutine's current thread. See [Pause].
+// resume continues the measurement, on the goroutine's current thread. See [Pause].
 //
 //go:norace
-func (p *paused) Resume() {
+func (p *paused) resume() {
 	if p == nil || p.shadow != shadowOf(cycles.Goroutine()) {
 		return
 	}

@@ -58,7 +58,7 @@ func TestTasksAreTrue(t *testing.T) {
 			time.Sleep(100 * time.Microsecond)
 			runtime.Gosched()
 			from = cycles.Ticks()
-			p.Resume()
+			p()
 			pausing += cycles.Ticks() - from
 			tr.spin(50 * time.Microsecond)
 			tr.hi += max(base.FromNS(2000), pausing) // the pause itself: TestPauseIsNotCounted is stricter
@@ -147,7 +147,7 @@ func TestPauseIsNotCounted(t *testing.T) {
 		}
 		bias = little("empty", namedTask)
 		rec.bias = bias
-		if got = little("paused", func(context.Context) error { Pause().Resume(); return nil }); got <= bias/2 {
+		if got = little("paused", func(context.Context) error { Pause()(); return nil }); got <= bias/2 {
 			return
 		}
 	}

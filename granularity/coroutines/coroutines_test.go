@@ -37,9 +37,9 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 			if n, ok := next(); n != i || !ok {
 				t.Errorf("number %d is %d, %v", i, n, ok)
 			}
-			paused := granularity.Pause()
+			resume := granularity.Pause()
 			time.Sleep(time.Microsecond)
-			paused.Resume()
+			resume()
 			return nil
 		})
 	}
