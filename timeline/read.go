@@ -303,12 +303,13 @@ func (p *pass) run() error {
 	// relieve releases the generations that are not yet replayed if memory becomes scarce.
 	relieve := sync.OnceFunc(func() {
 		cancel()
+		var cut []*generation
 		for _, j := range jobs {
 			if (<-j.d).release(); j.gen != nil {
-				left = append(left, j.gen)
+				cut = append(cut, j.gen)
 			}
 		}
-		jobs, workers, ctx = nil, 1, p.ctx
+		jobs, left, workers, ctx = nil, cut, 1, p.ctx // no goroutine reads left anymore
 	})
 	defer relieve()
 	p.relieveBy(relieve)

@@ -184,10 +184,11 @@ replaying:
 	r.info.Events += int64(d.events)
 	r.info.Generations++
 	if d.hasReal {
+		last := d.lastReal
 		if until != 0 {
-			d.lastReal = min(d.lastReal, until)
+			last = min(last, until)
 		}
-		r.advance(d.lastReal) // the last event may be the start or stop of a P
+		r.advance(last) // the last event may be the start or stop of a P
 		r.info.End = max(r.info.End, r.now)
 	}
 	r.d = nil
