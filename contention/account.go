@@ -118,7 +118,7 @@ type pairCell struct {
 	// wait is the number of the latest wait, and inWait the time that it lost to the owner.
 	wait, inWait int64
 	variance     float64    // of blamed, in ns²
-	unknown      int64      // time that may be the owner's
+	unsure       int64      // time that may be the owner's
 	roots        *pairRoots // nil if the owner was never seen to be blocked
 }
 
@@ -269,7 +269,7 @@ func (a *account) blame(w *wait, k waitKey, c *waitCell, l *part) {
 		// All waits behind those holds share this error. There are at most as many as waiters, and
 		// all may be in this row: then this sums to the square of their number.
 		pair.variance += l.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
-		pair.unknown += l.unknown * w.weight
+		pair.unsure += l.unsure * w.weight
 	}
 	if !l.blocked || l.held == 0 {
 		return

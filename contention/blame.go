@@ -68,6 +68,7 @@ type state struct {
 	own     wait     // its own wait, if own.account is set
 	forward *forward // what its exits inside Cond.Wait refer to, if there were any
 	run     run
+	long    longCycles
 
 	// Readers of an RWMutex that got the lock while a goroutine waited.
 	mu      sync.Mutex

@@ -34,11 +34,12 @@ type exit struct {
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
 	// doubt is the variance of the time for which the owner held the lock, in ns²; see sampling.go.
-	// unknown is the part of gaps in which it is unknown whether the lock was held.
-	doubt   float64
-	unknown int64
-	shared  bool // a reader's
-	g       uint64
+	// unknown is the part of gaps in which it is unknown whether the lock was held; unsure also
+	// includes the part that is only likely.
+	doubt           float64
+	unknown, unsure int64
+	shared          bool // a reader's
+	g               uint64
 
 	// chain is set after the lock was released.
 	chain atomic.Pointer[callstack.Chain]
@@ -124,7 +125,7 @@ func (h *history) next() (*exit, *chunk) {
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
 	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
-	e.doubt, e.unknown = 0, 0
+	e.doubt, e.unknown, e.unsure = 0, 0, 0
 	return e, c
 }
 
@@ -186,7 +187,7 @@ func (e *exit) want(a *account) {
 func (e *exit) holder(h *holder) {
 	h.acquired, h.released, h.pending, h.gaps = e.acquired, e.released, e.pending, e.gaps
 	h.chain, h.g = e.chain.Load(), e.g
-	h.doubt, h.unknown = e.doubt, e.unknown
+	h.doubt, h.unknown, h.unsure = e.doubt, e.unknown, e.unsure
 	if e.shared {
 		h.flags = ReadOwner
 	}

@@ -411,7 +411,9 @@ func bothErrors(a, b time.Duration) time.Duration {
 // proportion of the pairs. At worst, the error is the whole stretch, so a quarter of its square adds
 // to the variance of the blame, which all waits behind the run share; rows are flagged Estimated. A
 // stretch that lasted much longer than its number of holds suggests contains a long hold, or its
-// goroutine lost its processor (P). The excess is unattributed, and in the error of the row.
+// goroutine lost its processor (P). The excess is divided in the proportion of the long holds
+// observed for this lock, or is unattributed if there are fewer than fewLong. The error of the row
+// includes all of it.
 //
 // With Options.Exact, or while an execution trace is being recorded, all holds are observed.
 
@@ -425,6 +427,7 @@ const (
 	longCycle = 4000
 	// A stretch that exceeds its expected length by tooLong, in ns, contains a long hold.
 	tooLong = 2000
+	fewLong = 8
 	// unseen is the value of state.since for a hold that is not observed.
 	unseen = -1
 )
@@ -443,6 +446,9 @@ type run struct {
 	// The second holds of all pairs, and the free time before them.
 	held, free, pairs int64
 }
+
+// longCycles has the observed long holds of a lock, and the free time before them.
+type longCycles struct{ held, free, n int64 }
 
 // pass reports whether the hold that begins passes unseen. Its owner overtakes the waiters.
 func (st *state) pass() bool {
@@ -482,8 +488,15 @@ func (st *state) catchUp(at int64) {
 	e.doubt += float64(stretch) * float64(stretch) / 4
 	cycle := (r.held + r.free) / r.pairs
 	if likely := (n + 1) * cycle; stretch > likely*3/2+2*cycle+tooLong {
-		e.unknown += stretch - likely
-		e.gaps += stretch - likely
+		more := stretch - likely
+		e.unsure += more
+		switch long := &st.long; {
+		case long.n < fewLong:
+			e.unknown += more
+			e.gaps += more
+		default:
+			e.gaps += int64(float64(more) * float64(long.free) / float64(long.held+long.free))
+		}
 		stretch = likely
 	}
 	once := min(stretch, r.free/r.pairs) // the stretch begins and ends with free time
@@ -500,6 +513,11 @@ func (st *state) seen(e *exit, held, free int64) {
 		return
 	}
 	c := current.Load()
+	if held+free > longCycle {
+		st.long.held += held
+		st.long.free += free
+		st.long.n++
+	}
 	if held+free > longCycle || held+free <= 0 || st.rw || c == nil || c.exact || c.tracing() {
 		r.end()
 		return

@@ -321,7 +321,7 @@ func (a *account) copyTo(p *Profile) {
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
 			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
-			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unknown+waits[waiter].long.ns)),
+			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unsure+waits[waiter].long.ns)),
 		}
 		s.ownerRoots(&q, c.roots)
 		p.Pairs = append(p.Pairs, q)

@@ -50,8 +50,8 @@ type holder struct {
 	acquired, released, pending int64  // pending: as in exit
 	gaps                        int64  // free time between the first two
 	// For runs of holds, as in exit.
-	unknown int64
-	doubt   float64
+	unknown, unsure int64
+	doubt           float64
 }
 
 // cause is an owner and the goroutine at the end of the chain of blame that begins with it.
@@ -68,17 +68,18 @@ type cause struct {
 type loss struct {
 	held int64
 	// For runs of holds, as in exit. The unknown part is not in held.
-	unknown int64
-	doubt   float64
+	unknown, unsure int64
+	doubt           float64
 }
 
 func (l *loss) add(m loss) {
 	l.held += m.held
 	l.unknown += m.unknown
+	l.unsure += m.unsure
 	l.doubt += m.doubt
 }
 
-func (l *loss) subtract(m loss) { l.add(loss{-m.held, -m.unknown, -m.doubt}) }
+func (l *loss) subtract(m loss) { l.add(loss{-m.held, -m.unknown, -m.unsure, -m.doubt}) }
 
 // series is a sum as a function of time. It grows evenly, by the clock of its view, in each segment.
 type series struct {
@@ -145,7 +146,7 @@ func (l loss) part(part, whole int64) loss {
 	if l.held != whole {
 		part = int64(float64(l.held)*share + 0.5)
 	}
-	return loss{part, int64(float64(l.unknown) * share), l.doubt * share}
+	return loss{part, int64(float64(l.unknown) * share), int64(float64(l.unsure) * share), l.doubt * share}
 }
 
 // forget drops the segments that end before t.
@@ -404,7 +405,7 @@ func (s *sums) add(a *account, h *holder) {
 // spread appends the parts of the time for which h held the lock since from, each with one cause.
 func (s *sums) spread(a *account, h *holder, from int64, list []part) []part {
 	own := cause{owner: h.chain, root: h.chain, ownerG: a.idOf(h.g), rootG: a.idOf(h.g), flags: h.flags}
-	all := loss{max(0, h.released-from-h.gaps), h.unknown, h.doubt}
+	all := loss{max(0, h.released-from-h.gaps), h.unknown, h.unsure, h.doubt}
 	a.found = a.session.waited.of(h.g, from, h.released, a.found[:0])
 	if len(a.found) == 0 {
 		// Waits that began during the hold precede the gaps.
