@@ -69,7 +69,7 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 		l := k.lock.root()
 		l.lockFacts, l.rows = lockFacts{}, nil
 	}
-	o.rows = newTraceRows(o.rows.max, o.opt.Goroutines, nil)
+	o.rows = newTraceRows(o.rows.max, o.opt.Goroutines)
 	if !o.wall.IsZero() {
 		o.wall = o.wall.Add(time.Duration(t - o.begin))
 	}
@@ -151,7 +151,7 @@ func (o *Observer) forget() {
 	o.places = newPlaces(o.places.max)
 	o.pseudo = map[pseudoKey]*tracedLock{}
 	clear(o.fits)
-	o.sections = readSections{}
+	o.sections = newReadSections()
 	for _, g := range o.goroutines {
 		if g != nil {
 			l := g.lockState

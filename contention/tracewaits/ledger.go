@@ -10,14 +10,8 @@ import (
 // ledger has the times of what a goroutine did, and of the roots while it was blocked. For time
 // that is in no cause, the goroutine itself is the root. A copy is only for reading.
 type ledger struct {
-	did     [blockedOn]timeline.Time
-	blocked []blockedTime // one for each kind of wait
-	causes  []ledgerCause
-}
-
-type blockedTime struct {
-	on doing
-	ns timeline.Time
+	did    [doings]timeline.Time
+	causes []ledgerCause
 }
 
 type ledgerCause struct {
@@ -27,36 +21,9 @@ type ledgerCause struct {
 	wait uint64 // the one counted last, unless 0
 }
 
-// add adds a time in which the goroutine did a single thing.
-func (l *ledger) add(did doing, ns timeline.Time) {
-	if did < blockedOn {
-		l.did[did] += ns
-		return
-	}
-	for i := range l.blocked {
-		if b := &l.blocked[i]; b.on == did {
-			b.ns += ns
-			return
-		}
-	}
-	l.blocked = append(l.blocked, blockedTime{did, ns})
-}
-
-// times returns the time of each doing.
-func (l *ledger) times() (all [doings]timeline.Time) {
-	copy(all[:], l.did[:])
-	for _, b := range l.blocked {
-		all[b.on] = b.ns
-	}
-	return all
-}
-
 func (l *ledger) total() (d timeline.Time) {
-	for _, ns := range l.did {
-		d += ns
-	}
-	for _, b := range l.blocked {
-		d += b.ns
+	for i := range l.did {
+		d += l.did[i]
 	}
 	return d
 }
@@ -72,7 +39,7 @@ func (l *ledger) itself() timeline.Time {
 
 // addSegment adds d of the length whole of a segment that has a cause.
 func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
-	l.add(s.did, d)
+	l.did[s.did] += d
 	switch {
 	case len(s.cause.parts) == 1:
 		c := &s.cause.parts[0]
@@ -96,7 +63,7 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 // addOfLock adds the time from a to b of a segment in which the goroutine waited for a lock.
 func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
 	roots := s.cause.lock.between(a, b)
-	l.add(s.did, b-a)
+	l.did[s.did] += b - a
 	known := timeline.Time(0)
 	for i := range roots.causes {
 		c := roots.causes[i].causePart
@@ -142,11 +109,8 @@ func (l *ledger) addCause(c ledgerCause) {
 }
 
 func (l *ledger) merge(m *ledger) {
-	for i, ns := range m.did {
-		l.did[i] += ns
-	}
-	for _, b := range m.blocked {
-		l.add(b.on, b.ns)
+	for i := range m.did {
+		l.did[i] += m.did[i]
 	}
 	for i := range m.causes {
 		l.addCause(m.causes[i])
@@ -156,11 +120,8 @@ func (l *ledger) merge(m *ledger) {
 // addTimes adds a ledger several times, without the number of waits of its causes.
 func (l *ledger) addTimes(m *ledger, times int64) {
 	n := timeline.Time(times)
-	for i, ns := range m.did {
-		l.did[i] += n * ns
-	}
-	for _, b := range m.blocked {
-		l.add(b.on, n*b.ns)
+	for i := range m.did {
+		l.did[i] += n * m.did[i]
 	}
 	for _, c := range m.causes {
 		c.ns, c.n = n*c.ns, 0
@@ -195,7 +156,7 @@ func (l *ledger) scale(d timeline.Time) {
 		return timeline.Time(float64(ns) / float64(whole) * float64(d))
 	}
 	rest, largest, most := d, 0, timeline.Time(-1)
-	left := l.times()
+	left := l.did
 	for i, ns := range left {
 		if ns > most {
 			largest, most = i, ns
@@ -204,11 +165,7 @@ func (l *ledger) scale(d timeline.Time) {
 		rest -= left[i]
 	}
 	left[largest] += rest
-	copy(l.did[:], left[:])
-	for i := range l.blocked {
-		b := &l.blocked[i]
-		b.ns = left[b.on]
-	}
+	l.did = left
 	for i := range l.causes { // no more than what was done
 		c := &l.causes[i]
 		c.ns = min(left[c.via], portion(c.ns))

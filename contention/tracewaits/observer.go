@@ -211,12 +211,12 @@ func NewObserver(opt Options) *Observer {
 		opt:    opt,
 		cuts:   traceCuts{pass: new(int)},
 		places: newPlaces(cmp.Or(max(0, opt.MaxChains), usualLimit)),
-		rows:   newTraceRows(cmp.Or(max(0, opt.MaxPairs), usualLimit), opt.Goroutines, nil),
+		rows:   newTraceRows(cmp.Or(max(0, opt.MaxPairs), usualLimit), opt.Goroutines),
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
 		apart:  new([recentPlaces]recentApart),
-		logs:   newTraceLogs(),
-		exits:  exits{waiting: map[int64]bool{}, of: map[startCall][]exited{}},
+		logs:   newTraceLogs(), sections: newReadSections(),
+		exits: exits{waiting: map[int64]bool{}, of: map[startCall][]exited{}},
 	}
 }
 
@@ -429,16 +429,20 @@ func (o *Observer) settle() (inFlight int64) {
 func (o *Observer) profile(inFlight int64) *contention.Profile {
 	p := &contention.Profile{
 		Source: contention.FromTrace, Accuracy: contention.Inferred,
-		Start: o.wall, Duration: time.Duration(o.end - o.begin - o.cuts.missing), InFlight: inFlight,
+		Start: o.wall, Duration: time.Duration(o.end - o.begin - o.cuts.missing),
 	}
 	o.bookAllKept()
 	o.rows.copyTo(p, func(l *tracedLock) *lockFacts { return &l.lockFacts })
-	p.Dropped.Chains = o.places.uses
-	p.Dropped.Pairs, p.Dropped.Exits = o.rows.crowded, o.lost
-	p.Unfinished = o.unfinishedRows()
+	o.addRest(p, inFlight)
 	p.Finish(o.cuts.pass, o.cuts.number, false)
 	o.warn(p)
 	return p
+}
+
+// addRest adds what is in no row.
+func (o *Observer) addRest(p *contention.Profile, inFlight int64) {
+	p.InFlight, p.Unfinished = inFlight, o.unfinishedRows()
+	p.Dropped.Chains, p.Dropped.Pairs, p.Dropped.Exits = o.places.uses, o.rows.crowded, o.lost
 }
 
 // warn adds warnings about the limits of the results.

@@ -212,7 +212,7 @@ func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 		}
 		switch a, b := max(s.start, from), min(end, to); {
 		case s.cause == nil:
-			l.add(s.did, b-a)
+			l.did[s.did] += b - a
 		case s.cause.lock != nil:
 			l.addOfLock(s, a, b)
 		default:
@@ -253,7 +253,7 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 		from = first
 	}
 	if open := max(from, p.end); open < to {
-		l.add(p.open, to-open)
+		l.did[p.open] += to - open
 		to = open
 	}
 	if p.lost > from && from < to {

@@ -51,6 +51,10 @@ type readSections struct {
 	version int // incremented for each new section
 }
 
+func newReadSections() readSections {
+	return readSections{in: map[sectionKey][]*readSection{}, recent: new([recentPlaces]*sectionsAround), at: map[*timeline.Stack]*sectionsAround{}}
+}
+
 const (
 	// maxSections bounds the known sections of one function, maxSeenReaders the readers that a
 	// lock remembers for one writer, and maxSharers the readers that share the blame with the
@@ -80,9 +84,6 @@ func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
 	of := s.in[k]
 	if len(of) >= maxSections || slices.ContainsFunc(of, func(t *readSection) bool { return t.first == x.Line && t.last == y.Line }) {
 		return
-	}
-	if s.in == nil {
-		s.in = map[sectionKey][]*readSection{}
 	}
 	s.in[k] = append(of, &readSection{first: x.Line, last: y.Line, unlock: unlock, exclusive: exclusive})
 	s.version++
@@ -130,14 +131,11 @@ func (o *Observer) sectionsAt(s *timeline.Stack) []*readSection {
 	if s == nil || l.version == 0 {
 		return nil
 	}
-	if l.recent == nil {
-		l.recent = new([recentPlaces]*sectionsAround)
-	}
 	e := &l.recent[slotOf(s, recentPlaces)]
 	if *e == nil || (*e).stack != s {
 		if *e = l.at[s]; *e == nil {
-			if l.at == nil || len(l.at) >= maxFits {
-				l.at = map[*timeline.Stack]*sectionsAround{}
+			if len(l.at) >= maxFits {
+				clear(l.at)
 			}
 			*e = &sectionsAround{stack: s}
 			l.at[s] = *e

@@ -67,8 +67,8 @@ type tracePair struct {
 	now                    *inWaits
 }
 
-func newTraceRows(limit int, goroutines bool, windows *traceWindows) traceRows {
-	return traceRows{recent: new([recentRows]*traceRow), rows: map[traceRowKey]*traceRow{}, max: limit, goroutines: goroutines, windows: windows}
+func newTraceRows(limit int, goroutines bool) traceRows {
+	return traceRows{recent: new([recentRows]*traceRow), rows: map[traceRowKey]*traceRow{}, max: limit, goroutines: goroutines}
 }
 
 // restSite stands for the call chains in excess of a limit. It is never written.
@@ -314,12 +314,12 @@ func compareOwners(a, b owner) int {
 // copyTo sets the activity of the owner of a pair and the roots.
 func (l *ledger) copyTo(q *contention.Wait) {
 	q.Running, q.Runnable = time.Duration(l.did[doingRunning]), time.Duration(l.did[doingRunnable])
-	for _, b := range l.blocked {
-		if b.ns != 0 {
+	for on := blockedOn; on < doings; on++ {
+		if ns := l.did[on]; ns != 0 {
 			if q.Blocked == nil {
 				q.Blocked = map[string]time.Duration{}
 			}
-			q.Blocked[b.on.kind()] = time.Duration(b.ns)
+			q.Blocked[on.kind()] = time.Duration(ns)
 		}
 	}
 	var roots []contention.Wait

@@ -109,7 +109,7 @@ func (s *spanSum) addHold(h *hold) {
 		case sp.what != blamedSpan:
 			s.times[sp.what] += sp.to - sp.from
 		case len(sp.with) == 0 && sp.did == nil:
-			s.ledgerOf(&sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
+			s.ledgerOf(&sp.holder.owner, sp.to-sp.from).did[sp.only] += sp.to - sp.from
 		default:
 			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) {
 				if ns > 0 {
@@ -242,7 +242,6 @@ func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
 	})
 	if e.rest.ns > 0 {
 		e.rest.did = *s.together()
-		e.rest.did.blocked = slices.Clone(e.rest.did.blocked)
 		row.eachPart(s, func(_ *tracePair, part *blamedPart) { e.rest.did.addTimes(&part.did, -1) })
 		e.rest.did.causes = nil
 		row.add(r.pair(row, e.rest.owner), &e.rest, s.to)

@@ -515,7 +515,7 @@ func (p *piece) newPart(by owner) *blamedPart {
 	part := &p.parts[n] // field by field: a copy of a whole part waits for its fields
 	part.owner.g, part.owner.group, part.owner.site, part.owner.flags = by.g, by.group, by.site, by.flags
 	part.ns = 0
-	part.did.did, part.did.blocked, part.did.causes = [blockedOn]timeline.Time{}, nil, nil
+	part.did.did, part.did.causes = [doings]timeline.Time{}, nil
 	return part
 }
 

@@ -110,7 +110,7 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 		i = s.index(t)
 	}
 	for i >= len(s.list) {
-		win := &traceWindow{rows: newTraceRows(s.max, s.goroutines, nil), locks: map[*tracedLock]*lockFacts{}}
+		win := &traceWindow{rows: newTraceRows(s.max, s.goroutines), locks: map[*tracedLock]*lockFacts{}}
 		win.rows.recent = nil // there are many windows
 		s.list = append(s.list, win)
 	}
@@ -123,19 +123,16 @@ func (s *traceWindows) oneHas(a, b timeline.Time) bool { return s == nil || s.in
 // double merges each two windows into one.
 func (s *traceWindows) double() {
 	s.width *= 2
-	s.cells = 0
 	for i := range (len(s.list) + 1) / 2 {
 		win := s.list[2*i]
 		if 2*i+1 < len(s.list) {
 			win.merge(s.list[2*i+1])
 		}
 		s.list[i] = win
-		s.cells += win.size()
 	}
 	s.list = s.list[:(len(s.list)+1)/2]
+	s.count()
 }
-
-func (win *traceWindow) size() int { return win.rows.cells + len(win.locks) }
 
 func (win *traceWindow) merge(b *traceWindow) {
 	for k, row := range b.rows.rows {
@@ -265,7 +262,7 @@ func (s *traceWindows) fit(more int) {
 func (s *traceWindows) count() {
 	s.cells = 0
 	for _, win := range s.list {
-		s.cells += win.size()
+		s.cells += win.rows.cells + len(win.locks)
 	}
 }
 
@@ -342,8 +339,7 @@ func (o *Observer) Windows() []*contention.Profile {
 		}
 		win.rows.copyTo(p, win.facts)
 		if i == len(s.list)-1 {
-			p.InFlight, p.Unfinished = inFlight, o.unfinishedRows()
-			p.Dropped.Chains, p.Dropped.Pairs, p.Dropped.Exits = o.places.uses, o.rows.crowded, o.lost
+			o.addRest(p, inFlight)
 		}
 		p.Finish(o.cuts.pass, i, true)
 		out = append(out, p)
