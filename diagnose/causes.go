@@ -184,7 +184,7 @@ func (d *diagnosis) index() {
 			g.c += r.Time
 			g.inC, d.inC = cmp.Or(g.inC, r), cmp.Or(d.inC, r)
 		case ledger.Runtime:
-			if d.own(r.Site) {
+			if r.Site.Func != "" {
 				d.stops[r.Site] += r.Time
 			}
 		}
@@ -317,7 +317,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeUnder, d.mergeLimited, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -395,21 +395,6 @@ func (d *diagnosis) mergeCalls() {
 	}
 }
 
-// mergeTurns makes a hand-over of two groups that alternate: each waits while the other runs alone.
-func (d *diagnosis) mergeTurns() {
-	for i, a := range d.causes {
-		for _, b := range d.causes[i+1:] {
-			if a.kind != Serial || b.kind != Serial || d.waitsFor(a, b) < a.lost/2 || d.waitsFor(b, a) < b.lost/2 || min(a.lost, b.lost) < max(a.lost, b.lost)/3 {
-				continue
-			}
-			c := d.causeOf(key{kind: HandOver})
-			c.take(a)
-			c.take(b)
-			a.kind, b.kind = "", ""
-		}
-	}
-}
-
 // mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so
 // little work at a time that the hand-over takes as long. Dividing such work gains nothing.
 func (d *diagnosis) mergePieces() {
@@ -465,52 +450,6 @@ func (d *diagnosis) mergeSites(kind verdict.Kind) {
 // severalPlaces is the name of a cause at several places.
 const severalPlaces = "several places"
 
-// waitsFor returns how long the goroutines of other waited for those of c, which ran alone.
-func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
-	for r := range d.rowsOf(c) {
-		if r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
-			sum += r.Time
-		}
-	}
-	return sum
-}
-
-// mergeHeld adds to a lock what its owners waited for, such as sleeps, if that was mostly while
-// others waited for the lock.
-func (d *diagnosis) mergeHeld() {
-	for _, lock := range d.causes {
-		row := d.lockRow(lock.place)
-		if lock.kind != Lock || row == nil || row.Blamed == 0 {
-			continue
-		}
-		held := func(kind string) time.Duration {
-			return time.Duration(float64(row.Lock.Contended) * float64(row.Blocked[string(kind)]) / float64(row.Blamed))
-		}
-		for _, c := range d.causes {
-			if c.kind != Sleep && c.kind != Blocking && c.kind != Network || len(c.rows) == 0 {
-				continue
-			}
-			wait := d.l.Rows[c.rows[0]].Wait
-			if wait == "" {
-				wait = timeline.WaitSyscall.String()
-			}
-			var all time.Duration // such waits of its owners
-			groups := map[string]bool{}
-			for r := range d.rowsOf(c) {
-				if !groups[r.Group] {
-					groups[r.Group] = true
-					if b := d.boxes[r.Group]; b != nil {
-						all += b.Waiting[wait]
-					}
-				}
-			}
-			if all > 0 && held(wait) > all/2 {
-				lock.take(c)
-			}
-		}
-	}
-}
-
 // mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
 // network ended, if others waited for the lock most of the time, its owners waited themselves for
 // most of that, and more goroutines waited for the lock than for the event. An owner may wait for
@@ -560,7 +499,7 @@ func (d *diagnosis) mergeUnder() {
 		spans := d.spansOf(lock.place)
 		for _, c := range d.causes {
 			switch {
-			case c.kind == Syscalls && c.alone == 0:
+			case (c.kind == Syscalls || c.kind == Blocking) && c.alone == 0:
 				var under time.Duration
 				for r := range d.rowsOf(c) {
 					if spans.contain(r) {
@@ -790,8 +729,11 @@ func (d *diagnosis) oneAtATime(name string) bool {
 
 // own reports whether a place is in the program's own code.
 func (d *diagnosis) own(p timeline.Place) bool {
-	return p.Func != "" && p.File != "_testmain.go" && symbol.IsProgram(p.Func, p.File) && !starter.Is(p.Func)
+	return p.Func != "" && p.File != "_testmain.go" && symbol.IsProgram(p.Func, p.File) && !starter.Is(p.Func) && !strings.HasPrefix(p.Func, pages)
 }
+
+// pages begins the functions that serve this module's pages for the program.
+const pages = "github.com/bottleneck-go/bottleneck/exporters/live."
 
 func ownOnly(d *diagnosis, p timeline.Place) timeline.Place {
 	if d.own(p) {
@@ -800,38 +742,39 @@ func ownOnly(d *diagnosis, p timeline.Place) timeline.Place {
 	return timeline.Place{}
 }
 
-// hot returns the place where a group of goroutines ran most. The call chain of a library's worker
-// that waits for the next task does not show the task. So a place in the program's own module is
-// preferred if the goroutines ran at least half as long up to it, or if it is in the function that
-// names them and the program did not call the pool.
-func (d *diagnosis) hot(group string) timeline.Place {
+// hot returns the place where a group of goroutines ran most, with its callers. The call chain of a
+// library's worker that waits for the next task does not show the task. So a place in the program's
+// own module is preferred if the goroutines ran at least half as long up to it, or if it is in the
+// function that names them and the program did not call the pool.
+func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Place) {
 	most := time.Duration(0)
 	for _, i := range d.code[group] {
 		r := &d.l.Rows[i]
 		most = max(most, r.Time)
 		if d.ownModule(r.Site) && r.Time >= most/2 {
-			return r.Site
+			return r.Site, r.Callers
 		}
 	}
-	fromOwn := func(r *ledger.Row) bool { // the golden file of otel-old needs it
-		return r.Time == most && d.own(r.Site) && slices.ContainsFunc(r.Callers, d.ownModule)
+	rows := make([]*ledger.Row, 0, len(d.code[group])+1)
+	for _, i := range d.code[group] {
+		rows = append(rows, &d.l.Rows[i])
 	}
-	named := func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) }
-	own := func(r *ledger.Row) bool { return d.own(r.Site) }
-	for _, is := range []func(*ledger.Row) bool{fromOwn, named, own} {
-		for _, i := range d.code[group] {
-			if r := &d.l.Rows[i]; is(r) {
-				return r.Site
-			}
+	for _, is := range []func(*ledger.Row) bool{
+		func(r *ledger.Row) bool { // the golden file of otel-old needs it
+			return r.Time == most && d.own(r.Site) && slices.ContainsFunc(r.Callers, d.ownModule)
+		},
+		func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) },
+		func(r *ledger.Row) bool { return d.own(r.Site) },
+	} {
+		if i := slices.IndexFunc(rows, is); i >= 0 {
+			return rows[i].Site, rows[i].Callers
 		}
 	}
 	if r := d.ran[group].started; r != nil { // TestShortGoroutinesHaveTheirStartLine needs it
-		return r.Site
+		rows = slices.Insert(rows, 0, r)
 	}
-	for _, i := range d.code[group] {
-		if r := &d.l.Rows[i]; r.Site.Func != "" {
-			return r.Site
-		}
+	if i := slices.IndexFunc(rows, func(r *ledger.Row) bool { return r.Site.Func != "" }); i >= 0 {
+		return rows[i].Site, rows[i].Callers
 	}
-	return timeline.Place{Func: group}
+	return timeline.Place{Func: group}, nil
 }

@@ -70,6 +70,37 @@ func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
 	}
 }
 
+// More processors come first if nothing else limits a program that uses all of them.
+func TestMoreProcessorsAreFirstIfNothingIsLost(t *testing.T) {
+	at := timeline.Place{Func: "main.work", File: "/src/main.go", Line: 7}
+	for _, tt := range []struct {
+		calls time.Duration
+		first verdict.Kind
+	}{{10 * time.Millisecond, diagnose.MoreProcs}, {100 * time.Millisecond, diagnose.Saturated}} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queue: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 2*time.Second - tt.calls, Count: 10},
+			{Category: ledger.Syscall, Group: "main.work", Site: at, Time: tt.calls, Count: 10_000},
+		}}
+		if v := diagnose.New(diagnose.Results{Ledger: l}); len(v.Findings) < 2 || v.Findings[0].Kind != tt.first {
+			t.Errorf("%v in calls: %+v", tt.calls, v.Findings)
+		}
+	}
+}
+
+// The program waits for requests, not the package of this module that serves the pages for it.
+func TestOwnPagesAreNoPlace(t *testing.T) {
+	serve := timeline.Place{Func: "github.com/bottleneck-go/bottleneck/exporters/live.Serve", File: "/src/live/access.go", Line: 145}
+	calls := timeline.Place{Func: "main.main", File: "/src/main.go", Line: 7}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "main.main", Site: serve, Callers: []timeline.Place{calls}, Wait: "network", Beside: ledger.None, Time: 2 * time.Second, Count: 9},
+	}}
+	for _, p := range diagnose.New(diagnose.Results{Ledger: l}).Findings[0].Where {
+		if p == serve {
+			t.Errorf("the place is %v", p)
+		}
+	}
+}
+
 // Places of the program come before those of the standard library. If there are only the latter,
 // the one for which the goroutines work comes first.
 func TestPlacesOfTheProgramAreFirst(t *testing.T) {
@@ -86,6 +117,54 @@ func TestPlacesOfTheProgramAreFirst(t *testing.T) {
 	}}}).Findings[0]
 	if len(f.Where) != 2 || f.Where[0].Func != asks.Func || f.Where[1] != library {
 		t.Errorf("%s %v", f.Title, f.Where)
+	}
+}
+
+// A goroutine that waits once, until a server has ended, is not the one that the server works for.
+func TestServedPlaceWaitsOften(t *testing.T) {
+	library := timeline.Place{Func: "net/http.(*conn).serve", File: "/go/src/net/http/server.go", Line: 9}
+	frames := func(fn string) *contention.Stack {
+		return &contention.Stack{Frames: []contention.Frame{{Func: fn, File: "/src/main.go", Line: 7}}}
+	}
+	for _, tt := range []struct {
+		waits int64
+		place string
+	}{{1, library.Func}, {500, "main.closes"}} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Syscall, Group: library.Func, Site: library, Time: 600 * time.Millisecond, Count: 30_000},
+			{Category: ledger.Code, Group: "main.main", Site: timeline.Place{Func: "main.main", File: "/src/main.go", Line: 1}, Time: 400 * time.Millisecond, Count: 1},
+		}}
+		server := contention.Party{Group: library.Func, Stack: frames(library.Func)}
+		f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{
+			Duration: time.Second, Waits: []contention.Wait{{Kind: contention.NetworkKind, Waiter: server, Contentions: 1000}},
+			Pairs: []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.main", Stack: frames("main.closes")}, Owner: server, Contentions: tt.waits, Blamed: time.Second}},
+		}}).Findings[0]
+		if len(f.Where) == 0 || f.Where[0].Func != tt.place {
+			t.Errorf("%d waits: %s %v", tt.waits, f.Title, f.Where)
+		}
+	}
+}
+
+// Short goroutines that the standard library starts are not the first finding: nothing of the
+// program starts them.
+func TestTinyGoroutinesOfTheLibrary(t *testing.T) {
+	for _, tt := range []struct {
+		place timeline.Place
+		first verdict.Kind
+	}{
+		{timeline.Place{Func: "net/http.(*connReader).startBackgroundRead", File: "/go/src/net/http/server.go", Line: 698}, diagnose.Serial},
+		{timeline.Place{Func: "main.start", File: "/src/main.go", Line: 7}, diagnose.Tiny},
+	} {
+		const group = "net/http.(*connReader).backgroundRead"
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 5000, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: timeline.Place{Func: "main.work", File: "/src/main.go", Line: 9}, Time: time.Second, Count: 9},
+			{Category: ledger.NoWork, Beside: "main.work", Time: 700 * time.Millisecond, Count: 1},
+			{Category: ledger.WakeUp, Group: group, Site: tt.place, Wait: "created", Beside: ledger.None, Time: 300 * time.Millisecond, Count: 5000},
+		}}
+		boxes := []bottle.Box{{Kind: bottle.Application, Group: group, Goroutines: 5000, Running: 5 * time.Millisecond}}
+		if f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: boxes}}).Findings[0]; f.Kind != tt.first {
+			t.Errorf("started by %v: %s %s", tt.place, f.Kind, f.Title)
+		}
 	}
 }
 

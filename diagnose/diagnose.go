@@ -187,7 +187,7 @@ func ratio(a, b time.Duration) float64 {
 // than the processors that it kept idle. What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
-	case f.Kind == Tiny && (f.Share >= 0.1 || d.tiny[c.name] && sum(d.ranTiny()) >= d.manyTiny()):
+	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && sum(d.ranTiny()) >= d.manyTiny()):
 		return 1<<62 + f.Lost
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
@@ -199,15 +199,15 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 		if _, short := d.shortSlices(); short {
 			return f.Lost + d.of[ledger.Code]/4
 		}
-	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && len(f.Where) == 0:
+	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own):
 		return 0
 	}
 	return f.Lost
 }
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,
-// and a single processor for which others wait. The processor is not moved if more than half of it
-// is lost, or if goroutines do too little at a time.
+// and processors for which others wait, if nothing else was lost. A single processor is moved unless
+// more than half of it is lost, or goroutines do too little at a time.
 func (d *diagnosis) split(costly, first, last []verdict.Finding) (before, after []verdict.Finding) {
 	tiny := has(last, Tiny)
 	for _, f := range last {
@@ -215,6 +215,8 @@ func (d *diagnosis) split(costly, first, last []verdict.Finding) (before, after 
 		case f.Kind == Leak:
 			first = slices.Insert(first, 0, f)
 		case f.Kind == OneProc && !tiny && (len(costly) == 0 || costly[0].Kind != Tiny && costly[0].Share <= 0.5):
+			first = append(first, f)
+		case f.Kind == MoreProcs && !tiny && len(costly) == 0:
 			first = append(first, f)
 		default:
 			after = append(after, f)

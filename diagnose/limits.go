@@ -167,6 +167,8 @@ func (d *diagnosis) placeIn(s *contention.Stack) (p timeline.Place, callers []ti
 	for _, f := range framesOf(s) {
 		at := placeOf(f)
 		switch {
+		case at.Func == "testing.(*M).Run":
+			return p, callers // called by TestMain
 		case !d.own(at) || strings.HasPrefix(f.Func, "golang.org/x/sync/") || symbol.IsWrapper(f.Func, f.File):
 		case p == timeline.Place{}:
 			p = at

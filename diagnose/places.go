@@ -53,24 +53,6 @@ func (d *diagnosis) user(p timeline.Place, callers []timeline.Place) (timeline.P
 	return timeline.Place{}, false
 }
 
-// callersOf returns the callers of a place where a group of goroutines ran.
-func (d *diagnosis) callersOf(group string, p timeline.Place) []timeline.Place {
-	for _, i := range d.code[group] {
-		if r := &d.l.Rows[i]; r.Site == p && len(r.Callers) > 0 {
-			return r.Callers
-		}
-	}
-	if r := d.ran[group].started; r != nil && r.Site == p {
-		return r.Callers
-	}
-	for _, i := range d.code[group] {
-		if r := &d.l.Rows[i]; r.Site.Func == group && p.Func != group {
-			return []timeline.Place{r.Site} // in the function of the goroutine
-		}
-	}
-	return nil
-}
-
 // named returns the name of the place of a cause in a sentence, and the places of the finding. The
 // name of a place in a dependency begins with the line of the program's own module that led there,
 // if there is only one.
@@ -199,11 +181,21 @@ func (d *diagnosis) servedBy(group string) served {
 		return b
 	}
 	sums := map[served]time.Duration{}
+	var own, others int64 // waits of the group, and for it
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; w.Waiter.Group == group {
+			own += w.Contentions
+		}
+	}
 	for i := range d.Contention.Pairs {
 		w := &d.Contention.Pairs[i]
 		if p, _ := d.placeIn(w.Waiter.Stack); w.Owner.Group == group && p != (timeline.Place{}) {
 			sums[served{w.Waiter.Group, p}] += w.Blamed
+			others += w.Contentions
 		}
+	}
+	if others < own/10 { // such as one that waits at the end until a server is closed
+		sums = nil
 	}
 	d.behalf[group] = largest(sums, func(a, b served) int { return cmp.Or(a.place.Compare(b.place), strings.Compare(a.group, b.group)) })
 	return d.behalf[group]

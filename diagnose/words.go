@@ -160,8 +160,7 @@ const fewerCalls = "Make fewer, larger calls: a buffer does that for writes and 
 
 // hotPlaces returns where a group of goroutines ran most, with the callers.
 func (d *diagnosis) hotPlaces(group string) []timeline.Place {
-	p := d.hot(group)
-	return d.from(p, d.callersOf(group, p))
+	return d.from(d.hot(group))
 }
 
 // mostGroups lists the groups of goroutines with the most time of a cause.
@@ -171,10 +170,14 @@ func (d *diagnosis) mostGroups(c *cause, n int) string {
 }
 
 // mostPlaces lists the places with the most time of a cause and makes them the places of the
-// finding.
+// finding. Places of the standard library are listed only if the program has none.
 func (d *diagnosis) mostPlaces(f *verdict.Finding, c *cause) string {
+	own := false
+	for r := range d.rowsOf(c) {
+		own = own || d.own(d.lineOf(r))
+	}
 	list, first := d.most(c, 2, func(r *ledger.Row) string {
-		if p := d.lineOf(r); p.Func != "" {
+		if p := d.lineOf(r); p.Func != "" && (!own || d.own(p)) {
 			return short(p)
 		}
 		return ""
@@ -443,7 +446,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		}
 	}
 	for r := range d.rowsOf(c) {
-		if r.Site.Func != "" && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
+		if d.own(r.Site) && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
 			f.Where = append(f.Where, r.Site)
 			break
 		}
@@ -461,8 +464,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 // nameOf returns the name of goroutines for a sentence. If the trace does not show their start, it
 // is the outermost function in which they ran.
 func (d *diagnosis) nameOf(group string) string {
-	if hot := d.hot(group); group == unnamed && hot.Func != unnamed {
-		callers := d.callersOf(group, hot)
+	if hot, callers := d.hot(group); group == unnamed && hot.Func != unnamed {
 		return "a goroutine in " + format.Func(append([]timeline.Place{hot}, callers...)[len(callers)].Func)
 	}
 	return format.Func(group)
@@ -529,6 +531,9 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		case ledger.Syscall:
 			calls += r.Time
 		}
+	}
+	if ratio(calls, d.l.Capacity) < 0.01 {
+		calls = 0
 	}
 	parts := []string{"processors were idle for " + format.Percent(c.lost-in-calls, d.l.Capacity)}
 	if in > 0 {
@@ -725,12 +730,13 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
 	if n, most := d.requested(); n > 0 {
-		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; at %s the program asks for it.", short(most))
 		f.Where = d.places(most)
-		instead := "leave that to the runtime, or do it less often"
+		asks, instead := fmt.Sprintf("; at %s the program asks for it.", short(most)), "leave that to the runtime, or do it less often"
 		if !d.own(most) {
+			asks = "; package testing asks for it."
 			instead = "package testing does that before each run, so have a benchmark run for longer (-benchtime)"
 		}
+		f.Title = strings.TrimSuffix(f.Title, ".") + asks
 		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: %s.", format.Plural(d.l.Heap.Collections, "time", "times"), format.Count(n), instead)
 	}
 }
@@ -790,7 +796,9 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("The world was stopped, but not for the collector: that took %s of the capacity, most at %s.", lost, short(most.Site))
 	f.Where = d.from(most.Site, most.Callers)
-	f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."
+	if f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."; strings.HasPrefix(most.Site.Func, "testing.") {
+		f.Advice = "Package testing does that when it starts and stops its timer: have a benchmark run for longer (-benchtime), and stop the timer less often."
+	}
 }
 
 // smallHeap is the size up to which a heap four times as large is cheap.

@@ -45,18 +45,3 @@ func (g *groups) known(name string) who {
 	}
 	return r.who
 }
-
-// sweeping reports, by P, whether a goroutine sweeps there.
-type sweeping []bool
-
-func (s *sweeping) set(proc int32, on bool) {
-	if proc < 0 || proc >= maxSlots {
-		return
-	}
-	for int(proc) >= len(*s) {
-		*s = append(*s, false)
-	}
-	(*s)[proc] = on
-}
-
-func (s sweeping) on(proc int32) bool { return proc >= 0 && int(proc) < len(s) && s[proc] }

@@ -6,12 +6,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The history records who ran when. It is a list of pieces in order of time; each lasts until the
-// next one begins. A gap that ends asks for the time, by who ran, since it began and since the
-// goroutine that ends it was ready. When there are too many pieces, their times are added to the
-// sums of each open gap and ready goroutine, and the list begins anew. Sums of blocks of pieces keep
-// a query short if many processors are empty. So the length of the history follows the number of
-// empty slots and ready goroutines, and a piece costs constant amortized time.
+// The history records who ran when. A gap that ends asks for the time, by who ran, since it began and
+// since the goroutine that ends it was ready. The latest pieces of time are in a list. When the list
+// is full, each of these marks that is in it gets the time from there to the end of the list, and
+// refers to clocks, one for each who, for the time after that. So a mark is visited once, and an
+// answer takes at most maxPieces steps or one for each who, however many processors are empty.
 
 // who identifies what runs: one of the following, or the number of a group.
 type who int32
@@ -81,28 +80,29 @@ type piece struct {
 	who  who
 }
 
-// readiness records when a goroutine became ready.
-type readiness struct {
+// mark is a time from which a gap asks.
+type mark struct {
 	at     timeline.Time
-	member *member
-	ticket uint32 // of the member, while it is ready
+	ran    spells          // from then to the end of the list
+	clocks []timeline.Time // at the end of the list, by who; nil while the mark is in the list
 }
 
 type history struct {
-	pieces  []piece     // the last one is open-ended
-	blocks  []spells    // sums of blockSize pieces each, computed on first use
-	ready   []readiness // of goroutines, some of which are still ready
-	tickets uint32
-	limit   int    // of pieces, and of ready
-	before  spells // what ran before the pieces, while GOMAXPROCS is unknown
-	sums    spells // unused
+	pieces []piece         // the last one is open-ended
+	clocks []timeline.Time // by who, from stopRuntime on: what ran before the last piece
+	ready  []*member       // became ready during the list; some are no longer ready
+	ran    spells          // unused
 }
 
-const blockSize = 32
+// beginning is the clocks of a mark at the beginning.
+var beginning = []timeline.Time{}
 
-var minLimit = 1024 // smaller in tests
+var maxPieces = 64 // smaller in tests
 
-func newHistory() history { return history{pieces: []piece{{}}, limit: minLimit} }
+// maxClocks bounds the groups with a clock. What runs of others counts as several.
+const maxClocks = 1024
+
+func newHistory() history { return history{pieces: []piece{{}}} }
 
 // begin sets who runs from now on.
 func (h *history) begin(now timeline.Time, w who) {
@@ -110,92 +110,87 @@ func (h *history) begin(now timeline.Time, w who) {
 		last.who = w
 		return
 	}
+	h.tick(now)
 	h.pieces = append(h.pieces, piece{now, w})
 }
 
-func (h *history) full() bool { return len(h.pieces) >= h.limit || len(h.ready) >= h.limit }
+// tick adds the last piece to its clock.
+func (h *history) tick(now timeline.Time) {
+	last := h.pieces[len(h.pieces)-1]
+	i := int(last.who - stopRuntime)
+	for i >= len(h.clocks) {
+		h.clocks = append(h.clocks, 0)
+	}
+	h.clocks[i] += now - last.from
+}
+
+func (h *history) full() bool { return len(h.pieces) >= maxPieces || len(h.ready) >= maxPieces }
 
 // becomes records that a goroutine becomes ready.
-func (h *history) becomes(now timeline.Time, m *member) {
-	h.tickets = max(h.tickets+1, 1) // 0 is none
-	m.ticket, m.ran = h.tickets, m.ran[:0]
-	h.ready = append(h.ready, readiness{now, m, m.ticket})
+func (h *history) becomes(m *member) {
+	m.marked = true
+	h.ready = append(h.ready, m)
 }
 
 // sum adds to into the time of the interval [from, to] by who ran, excluding time in which nothing
-// ran and time before the pieces. to lies in piece i or before all pieces. It returns the index of
-// the piece that contains from, or 0.
+// ran. Both are in the list, to in piece i. It returns the index of the piece that contains from.
 func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
-	for {
+	for ; ; i-- {
 		p := &h.pieces[i]
-		if start := max(from, p.from); p.who != none && start < to {
-			into.add(p.who, to-start)
+		if p.who != none {
+			into.add(p.who, to-max(from, p.from))
 		}
 		if p.from <= from {
 			return i
 		}
 		to = p.from
-		for i%blockSize == 0 && i > 0 && h.pieces[i-blockSize].from >= from {
-			i -= blockSize
-			into.addAll(h.block(i / blockSize))
-			to = h.pieces[i].from
-		}
-		if i == 0 || to <= from {
-			return i
-		}
-		i--
 	}
 }
 
-// block returns the sum of a block, excluding the time in which nothing ran.
-func (h *history) block(n int) spells {
-	for n >= len(h.blocks) {
-		h.blocks = append(h.blocks, nil)
+// since adds to into the time since a mark, like sum. It returns the index of the piece that
+// contains the mark, if it is in the list.
+func (h *history) since(m *mark, now timeline.Time, into *spells) int {
+	if m.clocks == nil {
+		return h.sum(m.at, now, len(h.pieces)-1, into)
 	}
-	if b := &h.blocks[n]; len(*b) == 0 {
-		for i := n * blockSize; i < (n+1)*blockSize; i++ {
-			if p := &h.pieces[i]; p.who != none {
-				b.add(p.who, h.pieces[i+1].from-p.from)
-			}
+	into.addAll(m.ran)
+	for i, t := range h.clocks {
+		if i < len(m.clocks) {
+			t -= m.clocks[i]
+		}
+		if w := who(i) + stopRuntime; w != none {
+			into.add(w, t)
 		}
 	}
-	return h.blocks[n]
+	if last := h.pieces[len(h.pieces)-1]; last.who != none {
+		into.add(last.who, now-last.from)
+	}
+	return 0
 }
 
-// fold adds the pieces to the sums of the open gaps and ready goroutines, from the latest to the
-// earliest, and begins the list anew.
+// fold begins the list anew.
 func (o *Observer) fold() {
 	h := &o.history
-	ready := h.ready
-	h.ready = ready[:0]
-	for _, r := range ready {
-		if r.member.isReady && r.member.ticket == r.ticket {
-			h.ready = append(h.ready, r)
+	h.tick(o.now)
+	var clocks []timeline.Time
+	ran, to, i := h.ran[:0], o.now, len(h.pieces)-1
+	leave := func(m *mark) { // from the latest to the earliest
+		if clocks == nil {
+			clocks = append(make([]timeline.Time, 0, len(h.clocks)), h.clocks...)
+		}
+		i = h.sum(m.at, to, i, &ran)
+		to = m.at
+		m.ran, m.clocks = append(m.ran[:0], ran...), clocks
+	}
+	for g := o.gaps.last; g != noSlot && o.slots[g].clocks == nil; g = o.slots[g].prev {
+		leave(&o.slots[g].mark)
+	}
+	ran, to, i = ran[:0], o.now, len(h.pieces)-1
+	for _, m := range slices.Backward(h.ready) {
+		if m.isReady && m.marked && m.ready.clocks == nil {
+			leave(&m.ready)
 		}
 	}
-	sums, to, i := h.sums[:0], o.now, len(h.pieces)-1
-	since := func(from timeline.Time) spells {
-		i = h.sum(from, to, i, &sums)
-		to = from
-		return sums
-	}
-	for r, g := len(h.ready)-1, o.gaps.last; r >= 0 || g != noSlot; {
-		if g == noSlot || r >= 0 && h.ready[r].at >= o.slots[g].start {
-			h.ready[r].member.ran.addAll(since(h.ready[r].at))
-			r--
-		} else {
-			s := &o.slots[g]
-			s.ran.addAll(since(s.start))
-			g = s.prev
-		}
-	}
-	if o.procs == 0 {
-		h.before.addAll(since(0))
-	}
-	h.sums = sums
+	h.ran, h.ready = ran, h.ready[:0]
 	h.pieces = append(h.pieces[:0], piece{o.now, o.who})
-	for n := range h.blocks {
-		h.blocks[n] = h.blocks[n][:0]
-	}
-	h.limit = max(minLimit, 2*(len(h.ready)+o.empty))
 }

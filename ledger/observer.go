@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
@@ -83,13 +82,12 @@ type Observer struct {
 	offered       []timeline.Time
 	wait, latency spells // of the gap that is closed
 
-	rows     rows
-	born     int64
-	slices   int64
-	heap     heap
-	sweeping sweeping
-	threads  threads
-	version  int
+	rows    rows
+	born    int64
+	slices  int64
+	heap    heap
+	threads threads
+	version int
 }
 
 // member is a live goroutine. There may be millions.
@@ -105,18 +103,18 @@ type member struct {
 	isReady     bool
 	c, call     bool // in C, in a system call
 	inAssist    bool
+	base        category // what it does, unless it is known better: catCode if it is of the program
 }
 
 // run is the state of a goroutine that runs or is ready, or of the latest one of a slot.
 type run struct {
-	since   timeline.Time   // its running is booked up to here
-	part    float64         // of the queue, at since
-	stack   *timeline.Stack // where it entered its current system call or C call
-	readyAt timeline.Time
-	cause   cause
-	proc    int32
-	ticket  uint32 // if a slot was empty when it became ready, otherwise 0
-	ran     spells // since then, and before the pieces of the history
+	since  timeline.Time   // its running is booked up to here
+	part   float64         // of the queue, at since
+	stack  *timeline.Stack // where it entered its current system call or C call
+	ready  mark            // when it became ready
+	marked bool            // a slot was empty then, so a gap may ask for it
+	sweeps bool            // to pay for an allocation
+	cause  cause
 }
 
 // cause is why a goroutine became ready.
@@ -208,7 +206,7 @@ func (o *Observer) look() {
 		w = o.stop
 	case o.distinct == 0:
 		w = none
-	case o.distinct == 1:
+	case o.distinct == 1 && o.xor < maxClocks:
 		w = o.xor
 	}
 	if w != o.who {
@@ -225,7 +223,7 @@ func (o *Observer) member(g *timeline.Goroutine) *member {
 	m := o.members.At(g.Index)
 	if m.g != g {
 		o.rest(m)
-		*m = member{g: g, group: o.groupOf(g), slot: noSlot}
+		*m = member{g: g, group: o.groupOf(g), base: baseOf(g), slot: noSlot}
 	}
 	return m
 }
@@ -245,7 +243,7 @@ func (o *Observer) runOf(m *member) {
 // rest takes the run of a goroutine that no longer needs it.
 func (o *Observer) rest(m *member) {
 	if m.run != nil {
-		m.stack, m.ticket = nil, 0
+		m.stack, m.marked, m.sweeps = nil, false, false
 		o.runs = append(o.runs, m.run)
 		m.run = nil
 	}
@@ -322,10 +320,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		case t.State == timeline.Running || t.State == timeline.Unknown:
 			m.cause.wait, m.cause.stack = t.G.Wait(), t.G.Stack()
 		}
-		m.isReady, m.readyAt = true, o.now
+		m.isReady, m.ready = true, mark{at: o.now, ran: m.ready.ran[:0]}
 		o.ready++
 		if o.empty > 0 {
-			if o.history.becomes(o.now, m); o.history.full() {
+			if o.history.becomes(m); o.history.full() {
 				o.fold()
 			}
 		}
@@ -334,9 +332,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.isReady = false
 		o.ready--
 		if runs {
-			o.enter(m, t.G.Proc())
+			o.enter(m)
 		}
-		m.ticket = 0
+		m.marked = false
 	}
 	m.call, m.c = t.To == timeline.Syscall, t.To.IsC()
 	switch {
@@ -367,8 +365,8 @@ func (o *Observer) within(t timeline.Time) bool {
 }
 
 // enter makes a goroutine run.
-func (o *Observer) enter(m *member, proc int32) {
-	m.on, m.since, m.part, m.proc = true, o.now, o.part, proc
+func (o *Observer) enter(m *member) {
+	m.on, m.since, m.part, m.sweeps = true, o.now, o.part, false
 	if o.inside() && o.now < o.length {
 		o.slices++
 	}
@@ -404,7 +402,7 @@ func (o *Observer) free(m *member) int32 {
 
 // addSlot adds a slot that has been empty from the beginning.
 func (o *Observer) addSlot() {
-	o.slots = append(o.slots, slot{ran: slices.Clone(o.history.before)})
+	o.slots = append(o.slots, slot{mark: mark{clocks: beginning}})
 	o.empty++
 	o.gaps.beginFirst(o.slots, int32(len(o.slots)-1))
 }
@@ -478,8 +476,8 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 	if m == nil {
 		return
 	}
-	w := o.groupOf(g)
-	if w == m.group {
+	w, base := o.groupOf(g), baseOf(g)
+	if w == m.group && base == m.base {
 		return
 	}
 	if m.on {
@@ -487,7 +485,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 		o.stops(m.group)
 		o.starts(w)
 	}
-	m.group = w
+	m.group, m.base = w, base
 	o.look()
 }
 
@@ -511,8 +509,10 @@ func (o *Observer) Range(e *timeline.Span) {
 			}
 		}
 	case e.Name == sweepRange:
-		o.bookIfOn(o.known(e.G), nil)
-		o.sweeping.set(e.Proc, e.Begin)
+		if m := o.known(e.G); m != nil && m.on {
+			o.book(m, nil, false)
+			m.sweeps = e.Begin
+		}
 	case stopOf(e.Name) != 0:
 		o.bookIfOn(o.known(e.G), e.Stack)
 		o.stop, o.stopper = 0, nil

@@ -195,20 +195,28 @@ func (o *Observer) category(m *member) category {
 	switch {
 	case o.stop != 0 && o.stopper == m.g:
 		return stopCategory(o.stop)
-	case m.g.Label() != "" || m.g.Kind == timeline.GC:
-		return catGCWorker
-	case m.g.Kind == timeline.Tracer:
-		return catTracer
-	case m.g.Kind != timeline.Application:
-		return catRuntime
+	case m.base != catCode:
+		return m.base
 	case m.inAssist:
 		return catGCAssist
-	case o.sweeping.on(m.proc):
+	case m.sweeps:
 		return catGCSweep
 	case m.c:
 		return catC
 	case m.call:
 		return catSyscall
+	}
+	return catCode
+}
+
+func baseOf(g *timeline.Goroutine) category {
+	switch {
+	case g.Label() != "" || g.Kind == timeline.GC:
+		return catGCWorker
+	case g.Kind == timeline.Tracer:
+		return catTracer
+	case g.Kind != timeline.Application:
+		return catRuntime
 	}
 	return catCode
 }
@@ -264,25 +272,25 @@ const shortGap = 10 * timeline.Time(time.Microsecond)
 func (o *Observer) close(s *slot, m *member) {
 	// idle is the part before the goroutine that ends the gap was ready; ready is the rest.
 	idle, ready := o.wait[:0], o.latency[:0]
-	h, i := &o.history, len(o.history.pieces)-1
+	h := &o.history
 	switch {
-	case m != nil && m.ticket != 0 && m.readyAt > s.start:
-		i = h.sum(m.readyAt, o.now, i, &ready)
-		h.sum(s.start, m.readyAt, i, &idle)
-		idle.addAll(s.ran)
-		idle.remove(m.ran)
-		ready.addAll(m.ran)
-	case m != nil && m.g.Kind == timeline.Application:
-		h.sum(s.start, o.now, i, &ready)
-		ready.addAll(s.ran)
+	case m != nil && m.marked && m.ready.at > s.at:
+		i := h.since(&m.ready, o.now, &ready)
+		if s.clocks == nil {
+			h.sum(s.at, m.ready.at, i, &idle)
+		} else {
+			h.since(&s.mark, o.now, &idle)
+			idle.remove(ready)
+		}
+	case m != nil && m.base == catCode:
+		h.since(&s.mark, o.now, &ready)
 	default:
-		h.sum(s.start, o.now, i, &idle)
-		idle.addAll(s.ran)
+		h.since(&s.mark, o.now, &idle)
 	}
 	by := o.enderOf(m)
 	switch {
-	case by == nil && len(idle) == 0 && goesOn(m, o.now-s.start):
-		o.empties(o.between(m, o.now-s.start), &m.cause, ready, false)
+	case by == nil && len(idle) == 0 && goesOn(m, o.now-s.at):
+		o.empties(o.between(m, o.now-s.at), &m.cause, ready, false)
 	case m == nil:
 		idle.addAll(s.pending)
 		s.pending = s.pending[:0]
@@ -291,7 +299,7 @@ func (o *Observer) close(s *slot, m *member) {
 		s.pending.addAll(idle)
 		s.pending.addAll(ready)
 	default:
-		gap := o.now - s.start
+		gap := o.now - s.at
 		switch {
 		case len(idle) == 0:
 		case o.switches(gap):
@@ -336,8 +344,7 @@ func (o *Observer) between(m *member, gap timeline.Time) rowKey {
 // goesOn reports whether a gap was only the way of a goroutine of the program from where it was
 // stopped to where it continues.
 func goesOn(m *member, gap timeline.Time) bool {
-	return m != nil && (m.cause.wait == timeline.WaitYield || gap <= shortGap && stopped(m.cause.wait)) &&
-		m.g.Kind == timeline.Application && m.g.Label() == ""
+	return m != nil && (m.cause.wait == timeline.WaitYield || gap <= shortGap && stopped(m.cause.wait)) && m.base == catCode
 }
 
 // closeAll books the time in which nothing ran, of all slots, when m ends it: m explains why all of
@@ -349,7 +356,7 @@ func (o *Observer) closeAll(m *member) {
 	by := o.enderOf(m)
 	times := timeline.Time(o.procs)
 	if m != nil && by == nil {
-		if ready := min(o.now-m.readyAt, o.idle-o.kept); goesOn(m, ready) {
+		if ready := min(o.now-m.ready.at, o.idle-o.kept); goesOn(m, ready) {
 			o.empties(o.between(m, ready), &m.cause, spells{{none, ready * times}}, false)
 			o.idle -= ready
 		}
@@ -361,7 +368,7 @@ func (o *Observer) closeAll(m *member) {
 		o.idle, o.kept = 0, 0
 		return
 	}
-	ready, gap := min(o.now-m.readyAt, o.idle), timeline.Time(math.MaxInt64)
+	ready, gap := min(o.now-m.ready.at, o.idle), timeline.Time(math.MaxInt64)
 	switch {
 	case o.switches(o.idle):
 		ready, gap = o.idle, o.idle
@@ -382,7 +389,7 @@ func (o *Observer) enderOf(m *member) *member {
 	if m != nil && m.slot >= 0 && int(m.slot) < len(o.slots) && stopped(m.cause.wait) {
 		m = o.slots[m.slot].occupant()
 	}
-	if m == nil || stopped(m.cause.wait) || m.g.Kind != timeline.Application || m.g.Label() != "" {
+	if m == nil || stopped(m.cause.wait) || m.base != catCode {
 		return nil
 	}
 	return m
@@ -678,6 +685,9 @@ func callers(s *timeline.Stack) (places []timeline.Place) {
 	}
 	inside := true // of the site
 	for _, f := range s.Frames {
+		if f.Func == "testing.(*M).Run" {
+			break
+		}
 		if inside {
 			inside = f != site
 			continue

@@ -20,8 +20,7 @@ type slot struct {
 	occupied bool
 	g        *timeline.Goroutine // the current or latest occupant
 	m        *member             // of g
-	start    timeline.Time       // of the gap
-	ran      spells              // since start, and before the pieces of the history
+	mark                         // the beginning of the gap
 	pending  spells              // earlier gaps, which share the cause of the next one
 
 	prev, next int32 // in the list of gaps
@@ -43,7 +42,7 @@ const noSlot = -1
 // begin adds slot i, whose gap begins now.
 func (l *gaps) begin(slots []slot, i int32, now timeline.Time) {
 	s := &slots[i]
-	s.start, s.ran, s.prev, s.next = now, s.ran[:0], l.last, noSlot
+	s.mark, s.prev, s.next = mark{at: now, ran: s.ran[:0]}, l.last, noSlot
 	if l.last == noSlot {
 		l.first = i
 	} else {

@@ -3,8 +3,6 @@ package ledger
 import (
 	"maps"
 	"slices"
-
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // A goroutine that is locked to a thread (runtime.LockOSThread) runs on that thread only, and
@@ -39,7 +37,7 @@ func (t *threads) ran(m *member, thread int64) {
 	if here.n++; here.goroutine != m.g.ID {
 		*here = turns{m.g.ID, 1}
 	}
-	if min(int64(m.slicesThere), here.n) == pinnedSlices && m.g.Kind == timeline.Application {
+	if min(int64(m.slicesThere), here.n) == pinnedSlices && m.base == catCode {
 		if t.pinned == nil {
 			t.pinned = map[who]bool{}
 		}

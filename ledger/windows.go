@@ -110,7 +110,7 @@ func (o *Observer) done() bool {
 	}
 	for i := range o.slots {
 		s := &o.slots[i]
-		if m := s.occupant(); !s.occupied && (s.start < o.length || len(s.pending) > 0) || s.occupied && m != nil && m.on && m.since < o.length {
+		if m := s.occupant(); !s.occupied && (s.at < o.length || len(s.pending) > 0) || s.occupied && m != nil && m.on && m.since < o.length {
 			return false
 		}
 	}
@@ -129,12 +129,12 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	}
 	n.slots, n.gaps, n.empty, n.running, n.ready = slices.Clone(o.slots), o.gaps, o.empty, o.running, o.ready
 	for i := range n.slots {
-		n.slots[i].start, n.slots[i].ran, n.slots[i].pending = 0, nil, nil
+		n.slots[i].mark, n.slots[i].pending = mark{}, nil
 	}
 	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
 	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
 	n.stop, n.stopper, n.stopped = o.stop, o.stopper, o.stopped
-	n.sweeping, n.assists = slices.Clone(o.sweeping), maps.Clone(o.assists)
+	n.assists = maps.Clone(o.assists)
 	n.heap.size, n.heap.before = o.heap.size, o.heap.before
 	n.history.begin(0, n.who)
 	n.waiting = slices.Clone(o.waiting)
@@ -146,10 +146,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 			m.waitedAt = 0
 			if from.run != nil {
 				r := *from.run
-				r.since, r.part, r.readyAt, r.ran, m.run = 0, 0, 0, nil, &r
-			}
-			if m.isReady && m.ticket != 0 {
-				n.history.becomes(0, m)
+				r.since, r.part, r.ready, r.marked, m.run = 0, 0, mark{}, false, &r
 			}
 		}
 		i++

@@ -242,6 +242,7 @@ func TestSiteInTheStandardLibrary(t *testing.T) {
 		{"net/http.(*persistConn).writeLoop", []string{"runtime.selectgo", "net/http.(*persistConn).writeLoop"}},
 		{"net/http.(*connReader).Read", []string{"internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "net/http.(*connReader).Read", "bufio.(*Reader).fill", "net/http.(*conn).serve"}},
 		{"testing.(*B).run1", []string{"runtime.chanrecv1", "testing.(*B).run1", "testing.(*B).Run"}},
+		{"testing.(*B).StopTimer", []string{"runtime.ReadMemStats", "testing.(*B).StopTimer", "testing.(*B).runN", "testing.(*M).Run", "main.TestMain"}},
 		{"main.get", []string{"sync.(*Mutex).Lock", "encoding/json.(*Encoder).Encode", "main.get"}},
 		{"runtime.gopark", []string{"runtime.gopark", "runtime.bgsweep"}},
 	} {

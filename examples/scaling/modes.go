@@ -1,6 +1,8 @@
 package main
 
 import (
+	"log"
+	"os"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -15,7 +17,7 @@ type mode struct {
 	why   string
 	// perProcessor is the number of workers for each processor; 0 means 1.
 	perProcessor int
-	work         func(r *runner) // starts the workers
+	work         func(r *runner)
 	// components are those that the switch is meant to show; nil means the speed-up. known returns
 	// the known value of their sum.
 	components []speedup.Component
@@ -98,17 +100,22 @@ var modes = []*mode{
 	{
 		name: "io", shows: "I/O and network", why: "every step of 5 ms asks a device that serves one request at a time, in 20 ms",
 		work: func(r *runner) {
-			steps := int(r.whole / (5 * stride))
+			requests := device(4*stride, r.workers)
+			defer close(requests)
 			r.start(func(int) {
-				request, end, err := r.device.connect()
-				if err == nil {
-					defer end()
+				in, out, err := os.Pipe()
+				if err != nil {
+					log.Fatal(err)
 				}
-				for i := 0; i < steps/r.workers && err == nil; i++ {
-					err = request()
+				defer in.Close()
+				defer out.Close()
+				for range int(r.whole/(5*stride)) / r.workers {
+					requests <- out
+					if _, err := in.Read(make([]byte, 1)); err != nil {
+						log.Fatal(err)
+					}
 					r.compute(stride)
 				}
-				r.failed(err)
 			})
 		},
 		components: []speedup.Component{speedup.IONetwork, speedup.IOSleep, speedup.IOSyscall},

@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
+	"log"
 	"os"
 	"regexp"
 	"runtime"
@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/causes"
+	"github.com/bottleneck-go/bottleneck/internal/workload"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
@@ -28,21 +30,19 @@ type runner struct {
 	whole   time.Duration // of computation
 	steps   float64       // of computation per nanosecond
 
-	mu     sync.Mutex
-	next   atomic.Int64
-	device device
-	fail   error // of the device
-	group  sync.WaitGroup
-	sink   atomic.Uint64
+	mu    sync.Mutex
+	next  atomic.Int64
+	group sync.WaitGroup
 }
 
-// start starts the workers. All of them have this start function, which identifies them in the
-// trace.
+// start starts the workers and waits for them. All of them have the same start function, which
+// identifies them in the trace.
 func (r *runner) start(work func(i int)) {
 	for i := range r.workers {
 		r.group.Add(1)
 		go r.worker(i, work)
 	}
+	r.group.Wait()
 }
 
 func (r *runner) worker(i int, work func(int)) {
@@ -50,41 +50,13 @@ func (r *runner) worker(i int, work func(int)) {
 	work(i)
 }
 
-func (r *runner) failed(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.fail = errors.Join(r.fail, err)
-}
-
 // compute takes about d on an idle processor. It always does the same number of dependent steps, so
 // the work does not change if it is interrupted.
-func (r *runner) compute(d time.Duration) {
-	r.sink.Store(spin(uint64(d), int(float64(d)*r.steps)))
-}
+func (r *runner) compute(d time.Duration) { causes.Spin(int(float64(d) * r.steps)) }
 
-func spin(x uint64, steps int) uint64 {
-	x |= 1
-	for range steps {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	return x
-}
-
-// calibrate returns the number of steps per nanosecond: the maximum of several measurements, since
-// a disturbance only makes them slower.
+// calibrate returns the number of steps per nanosecond.
 func calibrate() float64 {
-	const steps = 1 << 20
-	best := time.Hour
-	var x uint64
-	for range 20 {
-		begin := time.Now()
-		x += spin(x, steps)
-		best = min(best, time.Since(begin))
-	}
-	runtime.KeepAlive(x)
-	return steps / float64(best)
+	return float64(workload.Config{Factor: 1}.StepsFor(time.Second, 1)) / float64(time.Second)
 }
 
 // node is an element that the collector has to follow.
@@ -155,7 +127,6 @@ type recorded struct {
 func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float64) (*recorded, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 	r := &runner{workers: workers, parts: parts, whole: whole, steps: steps}
-	r.device.each = 4 * stride
 	before := collectorTime(procs)
 	var buf bytes.Buffer
 	stop := schedstat.Watch(os.Getpid())
@@ -163,12 +134,8 @@ func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float6
 		return nil, err
 	}
 	m.work(r)
-	r.group.Wait()
 	trace.Stop()
 	times, _ := stop()
-	if r.fail != nil {
-		return nil, r.fail
-	}
 	return &recorded{trace: buf.Bytes(), delay: times.Lost(), gc: collectorTime(procs) - before}, nil
 }
 
@@ -190,42 +157,17 @@ func collectorTime(procs int) time.Duration {
 	return sum
 }
 
-// device serves one request at a time: one byte in, one byte out. Goroutines wait for its pipes as
-// for a network.
-type device struct {
-	each time.Duration
-	busy sync.Mutex
-}
-
-// connect returns a function that makes a request, and one that disconnects.
-func (d *device) connect() (request func() error, end func(), err error) {
-	in, toDevice, err := os.Pipe()
-	fromDevice, out, err2 := os.Pipe()
-	if err = errors.Join(err, err2); err != nil {
-		return nil, nil, err
-	}
+// device returns where workers ask a device that serves one request at a time. It writes a byte for
+// each into the pipe of the worker, which waits for that as for a network.
+func device(each time.Duration, workers int) chan<- *os.File {
+	requests := make(chan *os.File, workers)
 	go func() {
-		defer in.Close()
-		defer out.Close()
-		for b := make([]byte, 1); ; {
-			if _, err := in.Read(b); err != nil {
-				return
-			}
-			d.busy.Lock()
-			time.Sleep(d.each)
-			d.busy.Unlock()
-			if _, err := out.Write(b); err != nil {
-				return
+		for out := range requests {
+			time.Sleep(each)
+			if _, err := out.Write([]byte{0}); err != nil {
+				log.Fatal(err)
 			}
 		}
 	}()
-	request = func() error {
-		b := make([]byte, 1)
-		_, err := toDevice.Write(b)
-		if err == nil {
-			_, err = fromDevice.Read(b)
-		}
-		return err
-	}
-	return request, func() { toDevice.Close(); fromDevice.Close() }, nil
+	return requests
 }
