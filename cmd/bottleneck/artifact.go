@@ -90,6 +90,7 @@ var (
 	verdictKind = &kind{name: "verdict", what: "verdict", key: "findings", load: loading(readVerdict)}
 	traceKind   = &kind{of: func(r *bn.Report) any { return r }, load: func(io.Reader) (any, error) { return nil, errors.New("want an execution trace, not JSON") }}
 	kinds       = []*kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
+	summed      = []*kind{graphKind, ledgerKind, contentionKind, tasksKind} // of merge
 	// sniffed lists the kinds of JSON in the order of the checks: a graph may have findings.
 	sniffed = []*kind{stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
 )
@@ -117,13 +118,11 @@ func kindNamed(name string) *kind {
 	return nil
 }
 
-// defineKind adds -kind for the kinds that fit.
-func defineKind(c *cobra.Command, k **kind, fits func(*kind) bool, usage string) {
+// defineKind adds -kind for some kinds.
+func defineKind(c *cobra.Command, k **kind, kinds []*kind, usage string) {
 	var names []string
 	for _, k := range kinds {
-		if fits(k) {
-			names = append(names, k.name)
-		}
+		names = append(names, k.name)
 	}
 	c.Flags().Func("kind", usage, func(name string) error {
 		if *k = kindNamed(name); !slices.Contains(names, name) {
@@ -142,8 +141,8 @@ func readArtifact(ctx context.Context, std stdio, in *input, opt bn.Options, kin
 	})
 }
 
-// readKind reads an artifact of a kind or, if that is nil, of any kind.
-func readKind(ctx context.Context, std stdio, source string, k *kind, opt bn.Options) (a artifact, err error) {
+// readKind reads an artifact of a kind or, if that is nil, of one of several kinds.
+func readKind(ctx context.Context, std stdio, source string, k *kind, kinds []*kind, opt bn.Options) (a artifact, err error) {
 	in, err := findInput(std, source)
 	if err != nil {
 		return a, err

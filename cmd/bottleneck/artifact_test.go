@@ -17,6 +17,11 @@ func TestTableOfArtifacts(t *testing.T) {
 			t.Errorf("%s is recognized as %v", k.name, got)
 		}
 	}
+	for _, k := range summed {
+		if k.sums == nil {
+			t.Errorf("%s: there is no sum", k.name)
+		}
+	}
 	for _, k := range kinds {
 		if k.pairs == nil || k.want == 0 || kindNamed(k.name) != k || len(k.fails.All()) == 0 || k.forms["text"] == nil {
 			t.Errorf("%s: %+v", k.name, k)

@@ -59,7 +59,7 @@ NAME is that of -fail of the command that shows the result:
   of contention  such as waited, or lock(LOCK).contentions by a name or class
   of tasks       such as fine-tasks-%, or tasks(CLASS).p50: p50, mean and p99
                  are in cycles or, if these are not known, in nanoseconds`, f.run)
-	defineKind(c, &f.kind, func(k *kind) bool { return k.pairs != nil },
+	defineKind(c, &f.kind, kinds,
 		"compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); default graphs with the categories of the ledgers for traces, and the kind of the file for JSON")
 	defineGroup(c.Flags(), &f.opt.Group, "of graphs of traces: ")
 	f.to.define(c, formsIn(diffForms))
@@ -121,7 +121,7 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	for i, names := range sides {
 		var runs []artifact
 		for _, name := range names {
-			a, err := readKind(ctx, std, name, f.kind, bn.Options{Bottle: f.opt})
+			a, err := readKind(ctx, std, name, f.kind, kinds, bn.Options{Bottle: f.opt})
 			if err != nil {
 				return err
 			}

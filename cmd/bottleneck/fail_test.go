@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +169,34 @@ func TestConditionSyntax(t *testing.T) {
 		}
 		// An invalid expression is found before the trace is opened.
 		bottleneck("graph", "-fail", expr, "missing.trace").want(t, exitUsage, "", "-fail")
+	}
+}
+
+// What fits no command says which one it fits, and what the command accepts instead.
+func TestWrongInputsAreExplained(t *testing.T) {
+	graph, stack := saved(t, "g.json", "graph", "-format", "json", computeTrace), saved(t, "s.json", "speedup", "-estimate", "-format", "json", computeTrace)
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(other, []byte(`{"foo":1}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args   string
+		status int
+		err    string
+	}{
+		{"counters -fail wall>1s " + computeTrace, exitUsage, "unknown flag -fail; it is a flag of verdict, graph, ledger, contention, tasks, speedup, scale, run, diff"},
+		{"merge " + other, exitFailure, "it is JSON, but not a bottle graph, ledger, contention profile or profile of tasks that this program saved"},
+		{"merge " + stack, exitUsage, `is a speedup stack: "bottleneck report" reads it`},
+		{"speedup -estimate " + graph, exitUsage, `is a bottle graph: "bottleneck graph" reads it`},
+		{"speedup -estimate " + other, exitFailure, "want an execution trace, not JSON"},
+		{"speedup -estimate -fail luck<3 " + computeTrace, exitUsage, "want one of speedup, remainder, workers, "},
+		{"speedup -estimate -fail sync-mutx<3 " + computeTrace, exitUsage, "did you mean sync-mutex?"},
+	} {
+		r := bottleneck(strings.Fields(tt.args)...)
+		r.want(t, tt.status, "", tt.err)
+		if strings.Contains(r.err, "sync-waitgroup") {
+			t.Errorf("%s: a long list: %s", tt.args, r.err)
+		}
 	}
 }
 

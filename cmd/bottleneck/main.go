@@ -328,6 +328,15 @@ func flagError(c *cobra.Command, err error) error {
 		if near := spelling.Nearest(name, names); near != "" && len(name) > 1 {
 			return usagef("unknown flag -%s; did you mean -%s?", name, near)
 		}
+		var others []string
+		for _, other := range c.Root().Commands() {
+			if flagOf(other, "-"+name) != nil {
+				others = append(others, other.Name())
+			}
+		}
+		if others != nil {
+			return usagef("unknown flag -%s; it is a flag of %s", name, strings.Join(others, ", "))
+		}
 		return usagef("unknown flag -%s", name)
 	case errors.As(err, &lacking):
 		return usagef("flag needs an argument: -%s", lacking.GetSpecifiedName())

@@ -61,7 +61,7 @@ are within 2 %.
 Without -partial, a source that cannot be read is an error, and nothing is
 written: an incomplete sum looks like a complete one.`, f.run)
 	fs := c.Flags()
-	defineKind(c, &f.kind, func(k *kind) bool { return k.sums != nil }, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger")
+	defineKind(c, &f.kind, summed, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger")
 	defineSeconds(fs, &f.seconds, 5, "request `N` seconds from services; default 5")
 	fs.StringVar(&f.filesFrom, "files-from", "", "read more files and URLs from `FILE`, one a line; \"-\" is standard input")
 	fs.BoolVar(&f.partial, "partial", false, "leave out sources that cannot be read to the end, and list them on standard error and in the warnings of the result")
@@ -158,11 +158,7 @@ func (f *mergeFlags) write(std stdio, sum *mergeSum) error {
 
 // read reads a file or a URL of any kind.
 func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (artifact, error) {
-	part, err := readKind(ctx, std, source, f.kind, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")}})
-	if err == nil && part.sums == nil {
-		err = usagef("%s is a %s: there is no sum of them", part.label, part.what)
-	}
-	return part, err
+	return readKind(ctx, std, source, f.kind, summed, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")}})
 }
 
 // alike returns an error if an artifact and the first one are of different kinds.

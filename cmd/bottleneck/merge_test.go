@@ -224,7 +224,7 @@ func TestMergeMistakes(t *testing.T) {
 		{[]string{graph, packed}, exitFailure, "reading " + packed},
 		{[]string{graph, creators}, exitFailure, graph + " is grouped by function, " + creators + " by creator: they cannot be merged"},
 		{[]string{"-kind", "tasks", graph}, exitUsage, "is a bottle graph: that is no -kind tasks"},
-		{[]string{stack}, exitUsage, "is a speedup stack: there is no sum of them"},
+		{[]string{stack}, exitUsage, "is a speedup stack: \"bottleneck report\" reads it"},
 		{[]string{graph, filepath.Join(dir, "missing")}, exitFailure, "missing: "},
 		{[]string{"-o", "x.gif", graph}, exitUsage, "want a file ending in .svg"},
 	} {

@@ -21,10 +21,10 @@ type entry struct {
 
 var books = result.New([]result.Column[entry]{
 	{Name: "who", Unit: result.Func, Value: result.Lists(func(e *entry) []string { return e.who })},
-	{Name: "time", Unit: result.Duration, Part: true, Value: result.Ints(func(e *entry) time.Duration { return e.time })},
+	{Name: "time", Unit: result.Duration, Part: true, Help: "how long", Value: result.Ints(func(e *entry) time.Duration { return e.time })},
 	{Name: "what", Value: result.Texts(func(e *entry) string { return e.what })},
-	{Name: "share", Unit: result.Ratio, Value: func(e *entry) (result.Value, bool) { return result.Float(e.share), e.share >= 0 }},
-	{Name: "calls", Unit: result.Count, Value: result.Ints(func(e *entry) int64 { return e.calls })},
+	{Name: "share", Unit: result.Ratio, Help: "of what", Value: func(e *entry) (result.Value, bool) { return result.Float(e.share), e.share >= 0 }},
+	{Name: "calls", Unit: result.Count, Help: "how many", Value: result.Ints(func(e *entry) int64 { return e.calls })},
 }, []entry{
 	{[]string{"example.com/x/cache.(*LRU).Get"}, "lock", 60, .5, 3},
 	{[]string{"main.main", "main.run"}, "code", 25, .25, 2},

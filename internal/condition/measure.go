@@ -147,7 +147,14 @@ func (ms *Measures) Find(name string) (m *Measure, err error) {
 		}
 		return m, nil
 	}
-	return nil, result.Unknown(word, names(tables))
+	known := names(tables)
+	if spelling.Nearest(word, known) == "" && !filtered {
+		known = nil
+		for _, m := range ms.All() {
+			known = append(known, m.Name)
+		}
+	}
+	return nil, result.Unknown(word, known)
 }
 
 // Measure is a column of a table, of the rows that have a filter if that is not "". Values of a Ratio
