@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 )
 
 // plot is the area between the axes: parallelism on both sides of its middle, execution time from
@@ -161,25 +162,9 @@ type tick struct {
 	label string
 }
 
-// niceStep returns the smallest of …, 0.1, 0.2, 0.5, 1, 2, 5, 10, … that divides a length into at
-// most n parts.
-func niceStep(length float64, n int) float64 {
-	if length <= 0 || n < 1 {
-		return 1
-	}
-	raw := length / float64(n)
-	power := math.Pow(10, math.Floor(math.Log10(raw)))
-	for _, f := range []float64{1, 2, 5, 10} {
-		if f*power >= raw*(1-1e-9) {
-			return f * power
-		}
-	}
-	return 10 * power
-}
-
 // niceTicks returns the multiples of a nice step from 0 to most, about n of them.
 func niceTicks(most float64, n int) []tick {
-	step := niceStep(most, n)
+	step := chart.NiceStep(most / float64(n))
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	var out []tick
 	for i := 0; float64(i)*step <= most*(1+1e-9); i++ {

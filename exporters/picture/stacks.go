@@ -178,7 +178,7 @@ func (m *stackModel) chart(p *stackPlot) (out []shape) {
 	up, down := m.span()
 	p.up, p.down = headroom*up, headroom*down
 	rules := lines{stroke: themed(grid), width: 1}
-	step := niceStep(up+down, max(3, int(p.h/60)))
+	step := chart.NiceStep((up + down) / max(3, math.Floor(p.h/60)))
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	for i := -int(math.Floor(down/step + 1e-9)); float64(i)*step <= up*(1+1e-9); i++ {
 		v := float64(i) * step

@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"math"
 
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -69,7 +70,7 @@ func (s *strip) bars(title string, base, height, top float64, fill color.RGBA, l
 
 // scaleTo returns the end of an axis for values up to most, and its ticks.
 func scaleTo(most float64, label func(v float64) string) (top float64, ticks []tick) {
-	step := niceStep(most, 3)
+	step := chart.NiceStep(most / 3)
 	top = step * math.Ceil(most/step-1e-9)
 	for i := 0; float64(i)*step <= top*1.001; i++ {
 		ticks = append(ticks, tick{float64(i) * step / top, label(float64(i) * step)})

@@ -283,15 +283,11 @@ func (n *namer) group(name, kind string) int {
 	return i
 }
 
-// named returns the number of the group with the name, of any kind; −1 for none.
-func (n *namer) named(name string) int {
-	if name == "" {
-		return -1
+// named adds a group with the name, unless there is one, of any kind.
+func (n *namer) named(name string) {
+	if _, known := n.byName[name]; name != "" && !known {
+		n.group(name, "application")
 	}
-	if i, ok := n.byName[name]; ok {
-		return i
-	}
-	return n.group(name, "application")
 }
 
 // shorten gives all groups their short names. functions is set if they are functions.

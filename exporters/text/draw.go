@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -75,9 +76,9 @@ func newPlot(m *model, room int) *plot {
 		most = max(most, width(&m.rows[i].box))
 	}
 	half := (room - 1) / 2
-	p.step = niceStep(most / float64(half/6)) // 6 columns between the numbers are comfortable
+	p.step = max(0.5, chart.NiceStep(most/float64(half/6))) // 6 columns between the numbers are comfortable
 	if p.step > most {
-		p.step = niceStep(max(0.6, most/float64(half/3))) // at least one number
+		p.step = chart.NiceStep(max(0.6, most/float64(half/3))) // at least one number
 	}
 	if last := p.step * math.Ceil(most/p.step-1e-9); most >= 0.8*last {
 		most = last // end the axis with a number if that wastes little
@@ -90,20 +91,6 @@ func newPlot(m *model, room int) *plot {
 // halves returns a parallelism in half columns on each side of 0.
 func (p *plot) halves(parallelism float64) int {
 	return max(1, int(math.Round(parallelism/p.step*float64(2*p.perTick))))
-}
-
-// niceStep returns the smallest of 0.5, 1, 2, 5, 10, 20, … that is at least least.
-func niceStep(least float64) float64 {
-	if least <= 0.5 {
-		return 0.5
-	}
-	for unit := 1.0; ; unit *= 10 {
-		for _, f := range []float64{1, 2, 5} {
-			if step := f * unit; step >= least {
-				return step
-			}
-		}
-	}
 }
 
 // eighths returns the height of a time in eighths of a line, at least one.

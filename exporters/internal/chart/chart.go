@@ -73,6 +73,20 @@ func (p *Palette[Color]) Of(kind bottle.Kind, neck bool) Color {
 	return p.Next(p.Cool)
 }
 
+// NiceStep returns the smallest of …, 0.1, 0.2, 0.5, 1, 2, 5, 10, … that is at least least.
+func NiceStep(least float64) float64 {
+	if !(least > 0) {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, f := range []float64{1, 2, 5} {
+		if f*power >= least*(1-1e-9) {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
 // Part is a part of speedup stacks.
 type Part struct {
 	Name      string
