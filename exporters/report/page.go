@@ -153,7 +153,7 @@ func writePage(w io.Writer, d *Data, form object, served bool) (csp string, err 
 func pack(form object) ([]byte, error) {
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
-	z := gzip.NewWriter(text)
+	z, _ := gzip.NewWriterLevel(text, gzip.BestSpeed) // the level is valid
 	if err := json.NewEncoder(z).Encode(form); err != nil {
 		return nil, err
 	}
